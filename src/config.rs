@@ -1,0 +1,106 @@
+//! A runtime's settings, as the builder collects them.
+
+use crate::device::info::Precision;
+use std::path::PathBuf;
+
+/// Which device runs things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum DeviceChoice {
+    /// Each region where it is estimated to finish first; software adapters are ignored.
+    #[default]
+    Auto,
+    /// The CPU's threads.
+    Host,
+    /// A GPU: the given adapter, or the first that is best.
+    Gpu(Option<usize>),
+}
+
+/// Faults and holds that tests inject into a device; none by default.
+#[derive(Clone, Debug, Default)]
+pub struct Injection {
+    /// The device is lost when it would run its batch of this number (counted from 0).
+    pub lose_device_at_batch: Option<u64>,
+    /// A worker panics in the batch of this number.
+    pub panic_at_batch: Option<u64>,
+    /// The batch of this number fails with an out-of-memory error.
+    pub out_of_memory_at_batch: Option<u64>,
+    /// The device holds its first batch until this is set and notified.
+    pub hold_first_batch: Option<std::sync::Arc<Hold>>,
+    /// Features the GPU device must not use although the adapter has them: `"f64"`, `"i64"`, `"subgroups"`,
+    /// `"timestamps"`, `"mappable"`, `"pipeline_cache"`.
+    pub without_features: Vec<&'static str>,
+    /// log2 of elements in a segment, instead of what the device's limits imply.
+    pub segment_shift: Option<u32>,
+}
+
+/// A latch that tests hold a device by.
+#[derive(Debug, Default)]
+pub struct Hold {
+    open: parking_lot::Mutex<bool>,
+    changed: parking_lot::Condvar,
+}
+
+impl Hold {
+    /// Lets the device go on.
+    pub fn release(&self) {
+        *self.open.lock() = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits until released.
+    pub fn wait(&self) {
+        let mut open = self.open.lock();
+        while !*open {
+            self.changed.wait(&mut open);
+        }
+    }
+}
+
+/// Settings of a runtime.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Which device.
+    pub device: DeviceChoice,
+    /// Bytes that values may take on the GPU; `None`: most of what the adapter has.
+    pub device_budget: Option<u64>,
+    /// Bytes that values may take in host memory; `None`: most of what the machine has.
+    pub host_budget: Option<u64>,
+    /// Where the timeline is written, if at all.
+    pub timeline: Option<PathBuf>,
+    /// Threads of the host device and of planning; `None`: one a core.
+    pub worker_threads: Option<usize>,
+    /// Batches a device may hold at a time, at least 1.
+    pub batches_in_flight: u32,
+    /// Accuracy of generated arithmetic.
+    pub precision: Precision,
+    /// Values with at most this many elements, all of whose operands are known on the host, are computed when
+    /// they are recorded; 0 turns folding off.
+    pub fold_elements_max: usize,
+    /// Undemanded nodes a session's tape holds before it is cut.
+    pub tape_nodes_max: usize,
+    /// Bytes a session's tape may pin before it is cut.
+    pub tape_bytes_max: u64,
+    /// How long `shutdown` drains, in milliseconds.
+    pub drain_ms: u64,
+    /// Faults for tests.
+    pub injection: Injection,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            device: DeviceChoice::Auto,
+            device_budget: None,
+            host_budget: None,
+            timeline: None,
+            worker_threads: None,
+            batches_in_flight: 2,
+            precision: Precision::Accurate,
+            fold_elements_max: 64,
+            tape_nodes_max: 4096,
+            tape_bytes_max: 1 << 30,
+            drain_ms: 30_000,
+            injection: Injection::default(),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! How the ring holds a device: its numbers, its mailbox, its compiler.
+
+use super::info::DeviceInfo;
+use super::message::{DeviceEvent, DeviceInstruction};
+use crate::config::Config;
+use crate::error::Result;
+use crate::fusion::plan::Plan;
+use crate::stats::Counters;
+use crate::timeline::Timeline;
+use std::sync::Arc;
+
+/// Makes pipelines ahead of their first dispatch, from any thread.
+pub trait Compiler: Send + Sync {
+    /// Compiles what this plan needs and the device has not compiled yet.
+    ///
+    /// # Errors
+    /// `ErrorKind::Internal` with the shader compiler's words: the region fails, never silently.
+    fn prepare(&self, plan: &Plan) -> Result<()>;
+
+    /// Whether [`Compiler::prepare`] would compile anything.
+    fn is_prepared(&self, plan: &Plan) -> bool;
+}
+
+/// What every device actor is given.
+#[derive(Clone)]
+pub struct Context {
+    /// The runtime's settings.
+    pub config: Arc<Config>,
+    /// Counters.
+    pub counters: Arc<Counters>,
+    /// The timeline.
+    pub timeline: Timeline,
+    /// Where events go (unbounded: limited by the batches in flight).
+    pub events: flume::Sender<DeviceEvent>,
+}
+
+/// A running device actor.
+pub struct DeviceHandle {
+    /// Its numbers.
+    pub info: DeviceInfo,
+    /// Its mailbox.
+    pub instructions: crossbeam_channel::Sender<DeviceInstruction>,
+    /// Its compiler.
+    pub compiler: Arc<dyn Compiler>,
+    /// Its threads, joined at shutdown.
+    pub threads: Vec<std::thread::JoinHandle<()>>,
+}

@@ -1,0 +1,128 @@
+//! What the other actors may know of a device: numbers, no handles.
+
+use crate::graph::DType;
+use crate::ids::DeviceId;
+
+/// Host threads or a GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DeviceKind {
+    /// CPU threads.
+    Host,
+    /// A wgpu adapter.
+    Gpu,
+}
+
+/// How accurate generated arithmetic is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Precision {
+    /// At most 4 ulp over the whole range (DESIGN, 6).
+    #[default]
+    Accurate,
+    /// WGSL's built-ins on a GPU, whose error is loose.
+    Fast,
+}
+
+/// What a device's arithmetic does, probed at start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FloatProfile {
+    /// `fma(a, b, c)` rounds once.
+    pub fma_fused: bool,
+    /// f32 subnormals survive an addition.
+    pub keeps_subnormals: bool,
+    /// f32 division is correctly rounded.
+    pub exact_division: bool,
+    /// f32 square root is correctly rounded.
+    pub exact_sqrt: bool,
+    /// `-0.0` survives a multiplication by 1.
+    pub keeps_negative_zero: bool,
+}
+
+/// What a device can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Features {
+    /// f64 in kernels.
+    pub f64: bool,
+    /// i64 in kernels.
+    pub i64: bool,
+    /// Subgroup operations.
+    pub subgroups: bool,
+    /// GPU time-stamps.
+    pub timestamps: bool,
+    /// Mappable device memory.
+    pub mappable: bool,
+    /// A persistent pipeline cache.
+    pub pipeline_cache: bool,
+}
+
+/// Measured constants for the placement model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Costs {
+    /// Microseconds from submission to completion of an empty kernel with its readback.
+    pub launch_us: f64,
+    /// Microseconds each further dispatch adds.
+    pub dispatch_us: f64,
+    /// Gigabytes a second of a plain copy kernel, reads and writes counted.
+    pub memory_gb_per_s: f64,
+    /// Billions of simple f32 operations a second.
+    pub f32_gop_per_s: f64,
+    /// Gigabytes a second from host memory.
+    pub upload_gb_per_s: f64,
+    /// Gigabytes a second to host memory.
+    pub readback_gb_per_s: f64,
+}
+
+/// A device, in numbers.
+#[derive(Clone, Debug)]
+pub struct DeviceInfo {
+    /// Its number in this runtime.
+    pub id: DeviceId,
+    /// What kind.
+    pub kind: DeviceKind,
+    /// Its name, for errors and `tidemill info`.
+    pub name: String,
+    /// Driver and API, in words.
+    pub driver: String,
+    /// A CPU that pretends to be a GPU.
+    pub software: bool,
+    /// What it can do.
+    pub features: Features,
+    /// Its arithmetic.
+    pub profile: FloatProfile,
+    /// Which precision its kernels are generated for.
+    pub precision: Precision,
+    /// Measured constants.
+    pub costs: Costs,
+    /// Bytes one binding may span.
+    pub binding_bytes_max: u64,
+    /// Bytes one buffer may have.
+    pub buffer_bytes_max: u64,
+    /// Storage buffers one kernel may bind, parameters and fault words included.
+    pub bindings_max: u32,
+    /// Bytes that values may take on it.
+    pub budget_bytes: u64,
+    /// log2 of the elements in a segment: arrays longer than that are kept in several allocations.
+    pub segment_shift: u32,
+    /// Slots up to this size are cut from shared slabs; 0 for none.
+    pub slab_slot_bytes_max: u64,
+    /// Batches it may hold at a time.
+    pub batches_in_flight_max: u32,
+}
+
+impl DeviceInfo {
+    /// Bytes an element takes in this device's memory.
+    pub fn element_bytes(&self, dtype: DType) -> u64 {
+        match self.kind {
+            DeviceKind::Host => dtype.bytes() as u64,
+            DeviceKind::Gpu => dtype.gpu_bytes() as u64,
+        }
+    }
+
+    /// Whether its kernels can hold this type.
+    pub fn has(&self, dtype: DType) -> bool {
+        match dtype {
+            DType::F64 => self.kind == DeviceKind::Host || self.features.f64,
+            DType::I64 => self.kind == DeviceKind::Host || self.features.i64,
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What a device actor hears and says. The same for the GPU and the host, so that residency is one machine:
+//! on the host an upload adopts the host buffer and a readback shares it, without a copy.
+
+use crate::error::Error;
+use crate::fusion::plan::Launch;
+use crate::graph::DType;
+use crate::host_buffer::HostBuffer;
+use crate::ids::{BatchId, BufferId, DeviceId, RegionId, SessionId};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// A byte range of an allocation. Offsets are multiples of 256; sizes are padded to 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Slot {
+    /// The allocation.
+    pub buffer: BufferId,
+    /// Where it begins, in bytes.
+    pub offset: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
+}
+
+/// A readback, as residency numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Transfer(pub u64);
+
+/// The part of a launch's space that one dispatch covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// First flat element (Map, full reductions).
+    pub begin: u32,
+    /// One past the last.
+    pub end: u32,
+    /// Flat index of the first element of the bound segment of tiled operands.
+    pub base: u32,
+    /// Whether it is the last tile of its launch: a chunked reduction finishes here.
+    pub last: bool,
+}
+
+/// One thing to do, in order. Effects are as if each finished before the next began.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Make an allocation.
+    Allocate {
+        /// Its name.
+        buffer: BufferId,
+        /// Its size.
+        bytes: u64,
+    },
+    /// Drop an allocation; later commands don't name it.
+    Free {
+        /// Its name.
+        buffer: BufferId,
+    },
+    /// Host elements to a slot.
+    Upload {
+        /// From this buffer,
+        from: Arc<HostBuffer>,
+        /// elements from here,
+        first: u64,
+        /// so many,
+        elements: u64,
+        /// to here.
+        to: Slot,
+    },
+    /// Zero a slot.
+    Zero {
+        /// Which.
+        slot: Slot,
+    },
+    /// Copy device memory.
+    Copy {
+        /// From.
+        from: Slot,
+        /// To, of the same size.
+        to: Slot,
+    },
+    /// Run a launch over a tile.
+    Dispatch {
+        /// What.
+        launch: Arc<Launch>,
+        /// Which part of it.
+        tile: Tile,
+        /// For each of the launch's uses, the slots of its segments (one if tiled).
+        bindings: Vec<SmallVec<[Slot; 1]>>,
+        /// The slot of fault words.
+        faults: Option<Slot>,
+        /// log2 of elements in a segment.
+        segment_shift: u32,
+    },
+    /// Bring elements of a slot to host memory; reported as `ReadbackDone`.
+    Readback {
+        /// Its number.
+        transfer: Transfer,
+        /// From here.
+        from: Slot,
+        /// Of this type,
+        dtype: DType,
+        /// so many.
+        elements: u64,
+    },
+    /// Report which fault words of the slot are set with `BatchFinished`.
+    ReadFaults {
+        /// Which slot.
+        slot: Slot,
+        /// How many words.
+        words: u32,
+    },
+}
+
+/// Work submitted together.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// Its number.
+    pub id: BatchId,
+    /// For which region.
+    pub region: RegionId,
+    /// For which session.
+    pub session: SessionId,
+    /// What to do.
+    pub commands: Vec<Command>,
+}
+
+/// What a device is told.
+#[derive(Debug)]
+pub enum DeviceInstruction {
+    /// Run this batch after all earlier ones.
+    Submit(Batch),
+    /// Drop these allocations once all earlier batches are done.
+    Release(Vec<BufferId>),
+    /// Finish what is in flight, then end the actor.
+    Stop,
+}
+
+/// Facts from a device.
+#[derive(Debug)]
+pub enum DeviceEvent {
+    /// A batch is done.
+    BatchFinished {
+        /// Where.
+        device: DeviceId,
+        /// Which.
+        batch: BatchId,
+        /// Indices of fault words that are set.
+        faults: Vec<u32>,
+        /// Nanoseconds the device spent on it.
+        device_ns: u64,
+    },
+    /// A batch failed; its effects are undefined, other batches are not touched.
+    BatchFailed {
+        /// Where.
+        device: DeviceId,
+        /// Which.
+        batch: BatchId,
+        /// Why.
+        error: Error,
+    },
+    /// A readback arrived.
+    ReadbackDone {
+        /// From where.
+        device: DeviceId,
+        /// Which.
+        transfer: Transfer,
+        /// The elements.
+        data: Result<Arc<HostBuffer>, Error>,
+    },
+    /// The device is gone with all it held. Batches in flight were reported as failed before.
+    Lost {
+        /// Which.
+        device: DeviceId,
+        /// Why.
+        error: Error,
+        /// Whether a new one took its place, empty.
+        replaced: bool,
+    },
+}

@@ -1,0 +1,149 @@
+//! The one error type that users see.
+//!
+//! In: a kind, a message and whatever is known of the op, its source line and its device.
+//! Out: a cheap `Clone + Send + Sync` value that a gather, a constructor or the binary returns.
+//! Must hold: what a user or a machine can cause is an [`Error`]; a broken invariant is a panic that
+//! the runtime turns into `ErrorKind::Internal` of every gather it touches.
+
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// The result type of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A fault carried by an array that could not be recorded: the same type as any other error.
+pub type Fault = Error;
+
+/// What went wrong, in one word; match on it to react.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Shapes that do not fit each other, a length that does not fit a shape, a shape that overflows.
+    Shape,
+    /// A dtype that the op or the gather does not accept.
+    DType,
+    /// An index, slice or dimension outside of its array.
+    Index,
+    /// An argument that has no meaning for the op (a step of zero, a negative size).
+    Argument,
+    /// Arrays of different runtimes, or of a session that has not shared them.
+    Ownership,
+    /// A device that does not exist or cannot be opened.
+    Device,
+    /// The device was lost while work was in flight.
+    DeviceLost,
+    /// A memory budget or the machine's memory is exhausted.
+    OutOfMemory,
+    /// The gather was cancelled, or its session was dropped.
+    Cancelled,
+    /// The runtime is shutting down or gone.
+    Shutdown,
+    /// A blocking call inside of an async context.
+    WouldBlock,
+    /// Reading or writing a file failed.
+    Io,
+    /// The work needs something that this build or device lacks.
+    Unsupported,
+    /// A worker panicked or an invariant broke: a bug in Tidemill.
+    Internal,
+}
+
+/// An error that says what failed, where it was recorded and on which device.
+#[derive(Clone)]
+pub struct Error(Arc<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    op: Option<&'static str>,
+    location: Option<&'static Location<'static>>,
+    device: Option<String>,
+}
+
+impl Error {
+    /// An error of `kind` that says `message` in plain words.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error(Arc::new(Inner { kind, message: message.into(), op: None, location: None, device: None }))
+    }
+
+    /// The same error with the op's name, unless it has one.
+    pub fn with_op(mut self, op: &'static str) -> Error {
+        if self.0.op.is_none() {
+            Arc::make_mut(&mut self.0).op = Some(op);
+        }
+        self
+    }
+
+    /// The same error with the source line that recorded the op, unless it has one.
+    pub fn with_location(mut self, location: &'static Location<'static>) -> Error {
+        if self.0.location.is_none() {
+            Arc::make_mut(&mut self.0).location = Some(location);
+        }
+        self
+    }
+
+    /// The same error with the device's name, unless it has one.
+    pub fn with_device(mut self, device: impl Into<String>) -> Error {
+        if self.0.device.is_none() {
+            Arc::make_mut(&mut self.0).device = Some(device.into());
+        }
+        self
+    }
+
+    /// What went wrong, in one word.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// What went wrong, in words, without op, place or device.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The op that failed, where one did.
+    pub fn op(&self) -> Option<&'static str> {
+        self.0.op
+    }
+
+    /// The source line at which the op was recorded.
+    pub fn location(&self) -> Option<&'static Location<'static>> {
+        self.0.location
+    }
+
+    /// The device on which it failed, where it had reached one.
+    pub fn device(&self) -> Option<&str> {
+        self.0.device.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(op) = self.0.op {
+            write!(f, "{op}: ")?;
+        }
+        f.write_str(&self.0.message)?;
+        if let Some(device) = &self.0.device {
+            write!(f, " (on {device})")?;
+        }
+        if let Some(at) = self.0.location {
+            write!(f, " (recorded at {}:{}:{})", at.file(), at.line(), at.column())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}({self})", self.0.kind)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Error {
+        Error::new(ErrorKind::Io, error.to_string())
+    }
+}

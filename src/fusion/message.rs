@@ -1,0 +1,51 @@
+//! What fusion hears and says.
+
+use super::plan::Plan;
+use crate::error::Error;
+use crate::ids::{GatherId, RegionId};
+use crate::scheduler::region::Region;
+use std::sync::Arc;
+
+/// Facts that reach fusion.
+#[derive(Debug)]
+pub enum FusionEvent {
+    /// The scheduler cut a region.
+    RegionCut(Region),
+    /// The scheduler wants regions explained, not run.
+    ExplainAsked {
+        /// Resolves with the text.
+        gather: GatherId,
+        /// The regions.
+        regions: Vec<Region>,
+    },
+    /// A worker compiled the pipelines of a plan that missed the cache.
+    PipelinesReady {
+        /// Whose.
+        region: RegionId,
+        /// Whether they compiled.
+        result: Result<(), Error>,
+    },
+}
+
+/// What fusion tells others to do.
+#[derive(Debug)]
+pub enum FusionInstruction {
+    /// To a worker: compile the kernels of this plan that the device has not seen, then report `PipelinesReady`.
+    Compile(Arc<Plan>),
+    /// To residency: place this plan.
+    Place(Arc<Plan>),
+    /// To the scheduler: the region cannot be planned.
+    Fail {
+        /// Which.
+        region: RegionId,
+        /// Why.
+        error: Error,
+    },
+    /// To the scheduler: an explanation is ready.
+    Explained {
+        /// Which.
+        gather: GatherId,
+        /// The text.
+        text: String,
+    },
+}

@@ -1,0 +1,156 @@
+//! A plan: the kernels of one region over virtual buffers. Fusion writes it, residency places it, a device runs it.
+//!
+//! Invariants:
+//! - PLAN-1: steps are in an order in which every buffer is written before it is read.
+//! - PLAN-2: a buffer with `in_place_of` is written only by steps at or after the last read of that input.
+//! - PLAN-3: a launch has as many uses as its program has operands.
+
+use crate::error::Error;
+use crate::graph::{DType, Meta};
+use crate::host_buffer::HostBuffer;
+use crate::ids::{DeviceId, RegionId, SessionId, ValueId};
+use crate::kernels::ir::{Geometry, Kernel};
+use crate::kernels::library::Library;
+use smallvec::SmallVec;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// What a virtual buffer stands for.
+#[derive(Clone, Debug)]
+pub enum Role {
+    /// A value that exists before the region (or host data that enters with it).
+    Input(ValueId),
+    /// A value that the region makes and others will see.
+    Output(ValueId),
+    /// Lives within the plan.
+    Scratch,
+    /// The region's fault words (u32), zero at the start, read back at the end.
+    Faults,
+}
+
+/// A virtual buffer.
+#[derive(Clone, Debug)]
+pub struct PlanBuffer {
+    /// What it stands for.
+    pub role: Role,
+    /// Element type.
+    pub dtype: DType,
+    /// Elements.
+    pub elements: u64,
+    /// Takes over the memory of this input, which dies here.
+    pub in_place_of: Option<u32>,
+    /// Must be zero before its first use.
+    pub zeroed: bool,
+    /// First and last step that uses it (inclusive).
+    pub live: (u32, u32),
+}
+
+/// How a launch uses a virtual buffer, in the order of the kernel's operands.
+#[derive(Clone, Copy, Debug)]
+pub struct Use {
+    /// Index into [`Plan::buffers`].
+    pub buffer: u32,
+    /// Bound one segment at a time (IR-6).
+    pub tiled: bool,
+    /// Written.
+    pub writes: bool,
+    /// Read.
+    pub reads: bool,
+}
+
+/// What a launch runs.
+#[derive(Clone, Debug)]
+pub enum Program {
+    /// A generated kernel, with the hash of its structure.
+    Kernel(Arc<Kernel>, u64),
+    /// A library kernel.
+    Library(Library),
+}
+
+/// One kernel over its buffers.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// What runs.
+    pub program: Program,
+    /// The sizes.
+    pub geometry: Geometry,
+    /// Parameter words; the header's are filled in at dispatch.
+    pub params: Vec<u32>,
+    /// Buffers, in the order of the program's operands.
+    pub uses: SmallVec<[Use; 6]>,
+    /// The buffer of fault words, if the program binds them.
+    pub faults: Option<u32>,
+    /// The ops it holds, for the timeline, `explain()` and errors: `"mul+exp+sum"`.
+    pub label: Arc<str>,
+    /// Number of graph ops fused in it.
+    pub ops: u32,
+    /// Bytes that must be read: each distinct input once.
+    pub bytes_read: u64,
+    /// Bytes that must be written: each output once.
+    pub bytes_written: u64,
+    /// Why the kernel ends where it does, if a budget cut it.
+    pub split: Option<&'static str>,
+    /// The op to blame if it fails: its name and its source line.
+    pub blame: (&'static str, &'static Location<'static>),
+}
+
+/// One step.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Run a kernel.
+    Launch(Arc<Launch>),
+    /// Copy a whole buffer.
+    Copy {
+        /// From.
+        from: u32,
+        /// To.
+        to: u32,
+    },
+}
+
+/// Where data-dependent faults come from.
+#[derive(Clone, Debug)]
+pub struct FaultSite {
+    /// The value whose computation may fault.
+    pub value: ValueId,
+    /// The error to report.
+    pub error: Error,
+}
+
+/// An input of a region.
+#[derive(Clone, Debug)]
+pub struct PlanInput {
+    /// The value.
+    pub value: ValueId,
+    /// Its type and shape.
+    pub meta: Meta,
+    /// Host data, where the value enters the runtime with this region.
+    pub source: Option<Arc<HostBuffer>>,
+    /// Nobody needs it after this region.
+    pub dies: bool,
+}
+
+/// A region's kernels.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The region.
+    pub region: RegionId,
+    /// Its session.
+    pub session: SessionId,
+    /// Where it runs.
+    pub device: DeviceId,
+    /// Values that must exist before it.
+    pub inputs: Vec<PlanInput>,
+    /// Virtual buffers.
+    pub buffers: Vec<PlanBuffer>,
+    /// What to do, in order.
+    pub steps: Vec<Step>,
+    /// Values made, with the buffer that holds each.
+    pub outputs: Vec<(ValueId, Meta, u32)>,
+    /// Values (inputs or outputs) to bring to host memory at the end.
+    pub readbacks: Vec<ValueId>,
+    /// Fault word `i` belongs to site `i`.
+    pub fault_sites: Vec<FaultSite>,
+    /// Whether the plan came from the cache.
+    pub cached: bool,
+}

@@ -1,0 +1,13 @@
+//! The vocabulary of the task graph: element types, shapes, the op table and nodes.
+//!
+//! In: nothing. Out: types that every stage reads. Must never know what a kernel, a buffer or a device is.
+
+mod dtype;
+mod op;
+mod shape;
+pub mod table;
+
+pub use dtype::{DType, Element, Scalar};
+pub use op::{Arg, DimSet, Dist, Meta, Nan, Node, Op, RandomKey, ReduceOp, ScanOp, SliceDim, View};
+pub use shape::Shape;
+pub use table::{ArgType, ElementOp, Signature};

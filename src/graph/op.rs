@@ -1,0 +1,323 @@
+//! What a node of the graph does. Elementwise ops are rows of [`ElementOp`]'s table; everything that
+//! moves, folds or orders elements is a variant here, with the attributes that its shape rule needs.
+//!
+//! Must hold: a variant carries no device, kernel or buffer; attributes are plain numbers, so that a
+//! region's structure can be hashed without them.
+
+use super::dtype::{DType, Scalar};
+use super::shape::Shape;
+use super::table::ElementOp;
+use crate::host_buffer::HostBuffer;
+use crate::ids::ValueId;
+use smallvec::SmallVec;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// A set of dimensions, bit `d` for dimension `d`.
+pub type DimSet = u16;
+
+/// One dimension of a slice: `len` elements from `start`, `step` apart (negative steps run backwards).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SliceDim {
+    /// The first element's index.
+    pub start: usize,
+    /// The distance to the next.
+    pub step: isize,
+    /// How many.
+    pub len: usize,
+}
+
+/// An op that only renames where elements lie; fused into its consumer's loads.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum View {
+    /// The same elements in memory order under another shape.
+    Reshape,
+    /// Dimension `d` of the result is dimension `perm[d]` of the operand.
+    Permute(SmallVec<[u8; 4]>),
+    /// Per result dimension, a start, a step and a length.
+    Slice(SmallVec<[SliceDim; 4]>),
+    /// Extents of 1 grow to the node's shape.
+    Broadcast,
+    /// The operand tiled: coordinates modulo its extents.
+    Repmat,
+    /// `result[c] = operand[(c - shift) mod n]` per dimension; shifts are in `0..n`.
+    CircShift(SmallVec<[usize; 4]>),
+    /// The `k`-th diagonal of a matrix as a column.
+    Diagonal(i64),
+}
+
+/// Where random numbers come from: Philox-4x32-10 (Salmon et al., "Parallel random numbers: as easy as
+/// 1, 2, 3", SC'11). The counter is `[element / 4, op, stream_low, stream_high]` for 32-bit dtypes and
+/// `element / 2` for `f64`; the key is the seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RandomKey {
+    /// The session's seed: Philox's key.
+    pub seed: u64,
+    /// The session's stream.
+    pub stream: u64,
+    /// The number of the random op in its session.
+    pub op: u32,
+}
+
+/// What distribution a random node draws from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dist {
+    /// Uniform in [0, 1): 24 random bits for f32, 53 for f64, times 2^-24 or 2^-53.
+    Uniform,
+    /// Standard normal, by Box–Muller on pairs of Philox outputs.
+    Normal,
+    /// Integers in `[low, low + span)`: `low + mulhi(bits, span)`; `args` are low (i32/u32) and span (u32).
+    Integer,
+}
+
+/// Reductions over a set of dimensions, which are kept with extent 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReduceOp {
+    /// Sum; 0 where nothing is summed.
+    Sum,
+    /// Product; 1 where nothing is multiplied.
+    Prod,
+    /// Mean; NaN of nothing.
+    Mean,
+    /// Variance about the mean, divided by `n - ddof` (at least 1).
+    Var {
+        /// 1 for the sample variance, 0 for the population's.
+        ddof: u8,
+    },
+    /// The square root of the variance.
+    Std {
+        /// As in `Var`.
+        ddof: u8,
+    },
+    /// Least element.
+    Min,
+    /// Greatest element.
+    Max,
+    /// The 0-based index of the least, in column-major order over the reduced dimensions.
+    ArgMin,
+    /// The 0-based index of the greatest.
+    ArgMax,
+    /// Whether any element is not zero (NaN counts as not zero; MATLAB's `any` ignores it).
+    Any,
+    /// Whether all elements are not zero.
+    All,
+    /// How many elements are not zero.
+    CountNonzero,
+    /// The Euclidean norm, scaled against overflow.
+    Norm,
+    /// The sum of the products of two operands.
+    Dot,
+}
+
+/// What a reduction or scan does with NaN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Nan {
+    /// NaN takes part: any NaN makes the result NaN.
+    Include,
+    /// NaN is skipped.
+    Omit,
+}
+
+/// Running folds along one dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ScanOp {
+    /// Running sum.
+    Sum,
+    /// Running product.
+    Prod,
+    /// Running minimum.
+    Min,
+    /// Running maximum.
+    Max,
+}
+
+/// What a node computes from its arguments.
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// Host data; no arguments. The data may be staged memory of a device.
+    Source(Arc<HostBuffer>),
+    /// One number everywhere: the argument is a scalar.
+    Fill,
+    /// `first + step * i` for linear index `i`: arguments `first`, `step`, in the node's dtype.
+    Iota,
+    /// `n` points from `first` to `last` with exact ends: arguments `first`, `last`; `n` is the node's length.
+    Linspace,
+    /// The identity matrix of the node's shape, per page.
+    Eye,
+    /// Random numbers.
+    Random {
+        /// The distribution.
+        dist: Dist,
+        /// The key and counter base.
+        key: RandomKey,
+    },
+    /// A row of the op table, with implicit expansion. Casts are `ElementOp::Cast` to the node's dtype.
+    Apply(ElementOp),
+    /// A renaming of elements.
+    View(View),
+    /// Arguments joined along a dimension.
+    Cat {
+        /// The dimension.
+        dim: u8,
+    },
+    /// The lower or upper triangle of each page, the rest zero.
+    Triangle {
+        /// Upper (`triu`) or lower (`tril`).
+        upper: bool,
+        /// The diagonal at which it ends.
+        diagonal: i64,
+    },
+    /// A square matrix with the argument on its `k`-th diagonal.
+    MakeDiagonal(i64),
+    /// A reduction; one argument, two for `Dot`.
+    Reduce {
+        /// Which.
+        op: ReduceOp,
+        /// Over which dimensions of the operand.
+        dims: DimSet,
+        /// What becomes of NaN.
+        nan: Nan,
+    },
+    /// A running fold along a dimension.
+    Scan {
+        /// Which.
+        op: ScanOp,
+        /// Along which dimension.
+        dim: u8,
+        /// What becomes of NaN.
+        nan: Nan,
+        /// From the end.
+        reverse: bool,
+    },
+    /// `operand[index]`: linear (0-based, the result takes the index's shape), or along a dimension
+    /// (the result has the index's length there). Arguments: operand, integer index array.
+    Take {
+        /// The dimension, or linear.
+        dim: Option<u8>,
+    },
+    /// `result[.., i, ..] = operand[.., index[.., i, ..], ..]`: index has the result's shape.
+    TakeAlong {
+        /// The dimension.
+        dim: u8,
+    },
+    /// The base with a slice overwritten. Arguments: base, value (expands to the slice).
+    AssignSlice(SmallVec<[SliceDim; 4]>),
+    /// The base with `base[index] = value`; the last of duplicates wins. Arguments: base, index, value.
+    AssignIndex {
+        /// The dimension, or linear.
+        dim: Option<u8>,
+    },
+    /// The permutation (u32) that sorts along a dimension, stable; NaN last ascending, first descending.
+    ArgSort {
+        /// The dimension.
+        dim: u8,
+        /// Greatest first.
+        descending: bool,
+    },
+    /// Matrix product per page: `[m, k, ..] x [k, n, ..]`.
+    MatMul,
+    /// The linear indices (u32) at which a mask is true: arguments mask (bool) and its inclusive running
+    /// count (u32, same shape); the node's length is the count.
+    Compact,
+}
+
+impl Op {
+    /// The name that users know it by.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Op::Source(_) => "from",
+            Op::Fill => "full",
+            Op::Iota => "arange",
+            Op::Linspace => "linspace",
+            Op::Eye => "eye",
+            Op::Random { dist: Dist::Uniform, .. } => "rand",
+            Op::Random { dist: Dist::Normal, .. } => "randn",
+            Op::Random { dist: Dist::Integer, .. } => "randi",
+            Op::Apply(op) => op.name(),
+            Op::View(View::Reshape) => "reshape",
+            Op::View(View::Permute(_)) => "permute",
+            Op::View(View::Slice(_)) => "slice",
+            Op::View(View::Broadcast) => "broadcast_to",
+            Op::View(View::Repmat) => "repmat",
+            Op::View(View::CircShift(_)) => "circshift",
+            Op::View(View::Diagonal(_)) => "diag",
+            Op::Cat { .. } => "cat",
+            Op::Triangle { upper: true, .. } => "triu",
+            Op::Triangle { upper: false, .. } => "tril",
+            Op::MakeDiagonal(_) => "diag",
+            Op::Reduce { op, .. } => match op {
+                ReduceOp::Sum => "sum",
+                ReduceOp::Prod => "prod",
+                ReduceOp::Mean => "mean",
+                ReduceOp::Var { .. } => "var",
+                ReduceOp::Std { .. } => "std",
+                ReduceOp::Min => "min",
+                ReduceOp::Max => "max",
+                ReduceOp::ArgMin => "argmin",
+                ReduceOp::ArgMax => "argmax",
+                ReduceOp::Any => "any",
+                ReduceOp::All => "all",
+                ReduceOp::CountNonzero => "count_nonzero",
+                ReduceOp::Norm => "norm",
+                ReduceOp::Dot => "dot",
+            },
+            Op::Scan { op: ScanOp::Sum, .. } => "cumsum",
+            Op::Scan { op: ScanOp::Prod, .. } => "cumprod",
+            Op::Scan { op: ScanOp::Min, .. } => "cummin",
+            Op::Scan { op: ScanOp::Max, .. } => "cummax",
+            Op::Take { .. } => "take",
+            Op::TakeAlong { .. } => "take_along",
+            Op::AssignSlice(_) => "assign_slice",
+            Op::AssignIndex { .. } => "assign_index",
+            Op::ArgSort { .. } => "sort",
+            Op::MatMul => "matmul",
+            Op::Compact => "nonzero",
+        }
+    }
+}
+
+/// What is known of a value without computing it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meta {
+    /// Element type.
+    pub dtype: DType,
+    /// Extents.
+    pub shape: Shape,
+}
+
+impl Meta {
+    /// Number of elements.
+    pub fn elements(&self) -> usize {
+        self.shape.elements()
+    }
+
+    /// Bytes in host memory.
+    pub fn bytes(&self) -> usize {
+        self.elements() * self.dtype.bytes()
+    }
+}
+
+/// An argument of a node.
+#[derive(Clone, Copy, Debug)]
+pub enum Arg {
+    /// Another value.
+    Value(ValueId),
+    /// A number, already of the dtype in which the op computes: it becomes a kernel parameter, so that
+    /// another number never compiles again.
+    Scalar(Scalar),
+}
+
+/// A recorded op.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The value that it makes.
+    pub value: ValueId,
+    /// What it computes.
+    pub op: Op,
+    /// From what.
+    pub args: SmallVec<[Arg; 3]>,
+    /// Its dtype and shape.
+    pub meta: Meta,
+    /// Where the program recorded it.
+    pub at: &'static Location<'static>,
+}

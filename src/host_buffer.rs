@@ -1,0 +1,194 @@
+//! Bytes in host memory: what users hand in, what gathers hand out, and what the host device computes on.
+//!
+//! Must hold: data is aligned to 64 bytes when it is ours; a shared buffer is never written.
+
+use crate::graph::{DType, Element};
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// Memory that a device has mapped for the host and takes back when this is dropped.
+pub trait MappedBytes: Send + Sync {
+    /// The mapped bytes.
+    fn bytes(&self) -> &[u8];
+}
+
+/// A typed, immutable run of elements in host memory.
+pub struct HostBuffer {
+    dtype: DType,
+    elements: usize,
+    storage: Storage,
+}
+
+enum Storage {
+    Owned(Aligned),
+    Vec(Box<dyn MappedBytes>),
+}
+
+/// 64-byte aligned bytes.
+struct Aligned {
+    at: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the allocation is owned and plain bytes.
+unsafe impl Send for Aligned {}
+// SAFETY: shared access is read-only.
+unsafe impl Sync for Aligned {}
+
+const ALIGNMENT: usize = 64;
+
+impl Aligned {
+    fn layout(bytes: usize) -> Layout {
+        Layout::from_size_align(bytes.max(ALIGNMENT), ALIGNMENT).expect("sizes were checked when the shape was")
+    }
+
+    fn new(bytes: usize, zeroed: bool) -> Aligned {
+        let layout = Aligned::layout(bytes);
+        // SAFETY: the layout has a size of at least 64.
+        let at = unsafe { if zeroed { alloc_zeroed(layout) } else { alloc(layout) } };
+        let Some(at) = NonNull::new(at) else { handle_alloc_error(layout) };
+        Aligned { at, bytes }
+    }
+
+    fn slice(&self) -> &[u8] {
+        // SAFETY: `at` points to at least `bytes` allocated bytes; see `HostBuffer::uninit` for initialisation.
+        unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.bytes) }
+    }
+
+    fn slice_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and `self` is borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.at.as_ptr(), self.bytes) }
+    }
+}
+
+impl Drop for Aligned {
+    fn drop(&mut self) {
+        // SAFETY: allocated with the same layout.
+        unsafe { dealloc(self.at.as_ptr(), Aligned::layout(self.bytes)) }
+    }
+}
+
+struct VecBytes<T: Element>(Vec<T>);
+
+impl<T: Element> MappedBytes for VecBytes<T> {
+    fn bytes(&self) -> &[u8] {
+        as_bytes(&self.0)
+    }
+}
+
+/// The bytes of a slice of elements.
+pub fn as_bytes<T: Element>(slice: &[T]) -> &[u8] {
+    // SAFETY: every `Element` is plain data without padding.
+    unsafe { std::slice::from_raw_parts(slice.as_ptr().cast(), std::mem::size_of_val(slice)) }
+}
+
+impl HostBuffer {
+    /// All zero.
+    pub fn zeroed(dtype: DType, elements: usize) -> HostBuffer {
+        HostBuffer { dtype, elements, storage: Storage::Owned(Aligned::new(elements * dtype.bytes(), true)) }
+    }
+
+    /// Bytes that the caller fills completely before anybody reads them.
+    ///
+    /// # Safety
+    /// Every byte must be written before it is read. Bools must be written as 0 or 1.
+    pub unsafe fn uninit(dtype: DType, elements: usize) -> HostBuffer {
+        HostBuffer { dtype, elements, storage: Storage::Owned(Aligned::new(elements * dtype.bytes(), false)) }
+    }
+
+    /// A copy of a slice.
+    pub fn from_slice<T: Element>(data: &[T]) -> HostBuffer {
+        // SAFETY: filled on the next line.
+        let mut buffer = unsafe { HostBuffer::uninit(T::DTYPE, data.len()) };
+        buffer.bytes_mut().expect("a fresh buffer is owned").copy_from_slice(as_bytes(data));
+        buffer
+    }
+
+    /// Takes a vector without copying it.
+    pub fn from_vec<T: Element>(data: Vec<T>) -> HostBuffer {
+        HostBuffer { dtype: T::DTYPE, elements: data.len(), storage: Storage::Vec(Box::new(VecBytes(data))) }
+    }
+
+    /// Memory mapped by a device, in host form: `elements * dtype.bytes()` bytes.
+    pub fn from_mapped(dtype: DType, elements: usize, mapped: Box<dyn MappedBytes>) -> HostBuffer {
+        debug_assert!(mapped.bytes().len() >= elements * dtype.bytes());
+        HostBuffer { dtype, elements, storage: Storage::Vec(mapped) }
+    }
+
+    /// Element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.elements
+    }
+
+    /// Whether there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.elements == 0
+    }
+
+    /// The bytes, `len() * dtype().bytes()` of them.
+    pub fn bytes(&self) -> &[u8] {
+        let bytes = self.elements * self.dtype.bytes();
+        match &self.storage {
+            Storage::Owned(a) => &a.slice()[..bytes],
+            Storage::Vec(m) => &m.bytes()[..bytes],
+        }
+    }
+
+    /// The bytes for writing, where they are ours alone (not a user's vector or mapped memory).
+    pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        let bytes = self.elements * self.dtype.bytes();
+        match &mut self.storage {
+            Storage::Owned(a) => Some(&mut a.slice_mut()[..bytes]),
+            Storage::Vec(_) => None,
+        }
+    }
+
+    /// The elements, if they are of type `T`.
+    pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
+        if T::DTYPE != self.dtype {
+            return None;
+        }
+        let bytes = self.bytes();
+        debug_assert_eq!(bytes.as_ptr() as usize % std::mem::align_of::<T>(), 0);
+        // SAFETY: the dtype matches, the length is the element count, the alignment holds for all storages,
+        // and bools are written as 0 or 1 only.
+        Some(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), self.elements) })
+    }
+
+    /// The elements for writing, if they are of type `T` and ours alone.
+    pub fn as_mut_slice<T: Element>(&mut self) -> Option<&mut [T]> {
+        if T::DTYPE != self.dtype {
+            return None;
+        }
+        let elements = self.elements;
+        let bytes = self.bytes_mut()?;
+        // SAFETY: as in `as_slice`, and `self` is borrowed exclusively.
+        Some(unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), elements) })
+    }
+
+    /// One element as a scalar.
+    pub fn scalar(&self, index: usize) -> crate::graph::Scalar {
+        let width = self.dtype.bytes();
+        let mut word = [0u8; 8];
+        word[..width].copy_from_slice(&self.bytes()[index * width..(index + 1) * width]);
+        crate::graph::Scalar::from_bits(self.dtype, u64::from_le_bytes(word))
+    }
+
+    /// Wrapped for sharing.
+    pub fn shared(self) -> Arc<HostBuffer> {
+        Arc::new(self)
+    }
+}
+
+impl fmt::Debug for HostBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HostBuffer({} x {})", self.elements, self.dtype)
+    }
+}

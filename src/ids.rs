@@ -1,0 +1,48 @@
+//! Names of things that cross actor boundaries. Each kind of thing has one owner (ARCHITECTURE.md);
+//! everybody else holds these.
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(pub $inner);
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "{}", self.0)
+            }
+        }
+    };
+}
+
+id!(/// One script or program on a runtime.
+    SessionId(u32));
+id!(/// One gather or eval: a demand with a future behind it.
+    GatherId(u64));
+id!(/// A closed, placed piece of the graph. Numbered in the order in which the scheduler cuts them.
+    RegionId(u64));
+id!(/// One submission to a device.
+    BatchId(u64));
+id!(/// One allocation on one device.
+    BufferId(u64));
+id!(/// A device of a runtime: 0 is always the host.
+    DeviceId(u8));
+
+impl DeviceId {
+    /// The CPU's threads; every runtime has it.
+    pub const HOST: DeviceId = DeviceId(0);
+}
+
+/// One array value: the session that recorded it, and its number in that session's program order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ValueId {
+    /// The session that recorded the value.
+    pub session: SessionId,
+    /// Its number in program order.
+    pub index: u32,
+}
+
+impl std::fmt::Display for ValueId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "v{}.{}", self.session.0, self.index)
+    }
+}

@@ -1,0 +1,1 @@
+//! Elementwise ops on host blocks and as WGSL.

@@ -1,0 +1,1 @@
+//! The host evaluator: Kernel over host memory, in blocks.

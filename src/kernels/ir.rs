@@ -1,0 +1,429 @@
+//! The kernel IR: what fusion lowers a group of nodes to, what the WGSL writer prints and what the host
+//! evaluator runs. One form of it holds elementwise DAGs, views, random numbers, reductions with
+//! producers, siblings and tails, scans, indexed loads and guarded stores.
+//!
+//! A kernel holds no size and no number: extents, strides, scalars, seeds and fault words are parameters
+//! (32-bit words, wide ones take two, low first), so its hash is the key of the pipeline cache.
+//!
+//! Invariants (checked by `verify`):
+//! - IR-1: instructions are in SSA order; an operand of an instruction stands before it.
+//! - IR-2: an instruction's level is what its arguments imply (`Level::join`); only `Reduce` lowers
+//!   Element to Reduced; a store's values and indices have a level that its form can write.
+//! - IR-3: `Param` slots lie in `HEADER_WORDS..params`, wide ones with their second word.
+//! - IR-4: a `Load` names a readable operand of its dtype, a `Store` a writable one.
+//! - IR-5: `Outer`, `Inner`, `Reduce`, `Scan` occur only in the forms that have them.
+//! - IR-6: an operand is `tiled` only if every access to it is at the flat index.
+//! - IR-7: every instruction's dtype follows from its op and arguments (`ElementOp`'s rule).
+
+use crate::graph::{DType, Dist, ElementOp};
+use smallvec::SmallVec;
+
+/// A value of the kernel: the index of its instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Val(pub u32);
+
+/// Over what a value varies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Level {
+    /// The same for the whole launch.
+    Uniform,
+    /// Varies with the outer (kept) index only; forms `Reduce` and `Scan`.
+    Outer,
+    /// Varies with every element of the iteration space.
+    Element,
+    /// Known after the reduction; varies with the outer index. Joins with Uniform and Outer to Reduced;
+    /// with Element it does not join.
+    Reduced,
+}
+
+/// How the iteration space is walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// `Flat` runs over `begin..end`; nothing is folded.
+    Map,
+    /// `Outer` runs over the kept elements, `Inner` over the reduced ones.
+    Reduce {
+        /// Whether consecutive `Inner` indices are neighbours in memory (dimension 0 is reduced); otherwise
+        /// consecutive `Outer` indices are.
+        inner_fast: bool,
+    },
+    /// As `Reduce`, but each `Inner` position yields a value: the running fold.
+    Scan {
+        /// As in `Reduce`.
+        inner_fast: bool,
+    },
+}
+
+/// Parameter words with a fixed meaning; body parameters follow from `HEADER_WORDS` on.
+pub mod header {
+    /// First flat (Map) or outer (Reduce, Scan) index of this dispatch.
+    pub const BEGIN: usize = 0;
+    /// One past the last.
+    pub const END: usize = 1;
+    /// Flat index of the first element of the bound segment of tiled operands: they are accessed at `flat - BASE`.
+    pub const BASE: usize = 2;
+    /// log2 of the elements in a segment, for operands with several segments.
+    pub const SEGMENT_SHIFT: usize = 3;
+    /// The inner extent.
+    pub const INNER: usize = 4;
+    /// Inner elements a chunk folds (a multiple of 4).
+    pub const CHUNK: usize = 5;
+    /// Chunks an output takes; above 1, partial results go through scratch.
+    pub const CHUNKS: usize = 6;
+    /// 0: fold and finish in one dispatch. 1: fold chunks into scratch. 2: fold scratch and finish.
+    pub const PHASE: usize = 7;
+    /// log2 of the invocations that share one output (or one chunk of it), at most 8.
+    pub const LANES_LOG2: usize = 8;
+    /// First chunk of this dispatch (phase 1, tiled).
+    pub const CHUNK_BEGIN: usize = 9;
+    /// One past the last chunk of this dispatch (phase 1).
+    pub const CHUNK_END: usize = 10;
+    /// Scans: 1 to run from the end.
+    pub const REVERSE: usize = 11;
+    /// The number of outputs (outer extent) of the whole launch: the stride of scratch.
+    pub const OUTER: usize = 12;
+    /// Spare, zero.
+    pub const SPARE: usize = 13;
+}
+
+/// Words before the body's parameters.
+pub const HEADER_WORDS: u32 = 16;
+
+/// Wrapping arithmetic on 32-bit indices (negative steps are two's complement).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IndexOp {
+    /// Wrapping sum.
+    Add,
+    /// Wrapping difference.
+    Sub,
+    /// Wrapping product.
+    Mul,
+    /// Quotient; the divisor is never zero.
+    Div,
+    /// Remainder; the divisor is never zero.
+    Rem,
+    /// Lesser.
+    Min,
+}
+
+/// Comparison of 32-bit indices, unsigned but where said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IndexCompare {
+    /// `a < b`
+    Less,
+    /// `a == b`
+    Equal,
+    /// `a <= b` as signed 32-bit numbers.
+    SignedLessEqual,
+}
+
+/// How consecutive lanes (neighbouring `Flat`, or neighbouring `Inner` of an inner-fast form) move through an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Run {
+    /// All lanes have the same index.
+    Same,
+    /// Exactly the flat index of the iteration space.
+    Flat,
+    /// The next lane has the next index, at least while `Inner` stays in one row; alignment is not known.
+    Unit,
+    /// Anything.
+    Any,
+}
+
+/// An associative fold. Values of several components are read by `Project`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Monoid {
+    /// 0, +. One component of the argument's dtype.
+    Sum,
+    /// 1, *.
+    Prod,
+    /// +inf or the type's greatest; NaN wins if any (`Nan::Include`).
+    MinInclude,
+    /// NaN of nothing or of only NaN for floats; NaN loses otherwise.
+    MinOmit,
+    /// As `MinInclude`, greatest.
+    MaxInclude,
+    /// As `MinOmit`, greatest.
+    MaxOmit,
+    /// Arguments (value, u32 position): components (value, position); the first position wins ties; NaN
+    /// loses unless all are NaN (then position 0... the first).
+    ArgMinOmit,
+    /// As `ArgMinOmit`, greatest.
+    ArgMaxOmit,
+    /// As `ArgMinOmit`, but the first NaN wins.
+    ArgMinInclude,
+    /// As `ArgMinInclude`, greatest.
+    ArgMaxInclude,
+    /// false, or. Bool.
+    Any,
+    /// true, and. Bool.
+    All,
+    /// Argument value (float): components (count as the float type, mean, sum of squared deviations),
+    /// by Welford's update and Chan's merge.
+    Welford,
+    /// As `Welford` with a second argument, a bool: elements where it is false are skipped.
+    WelfordWhere,
+    /// Argument value (float): components (scale, sum of squares / scale^2): an overflow-free norm
+    /// `scale * sqrt(sum)`. NaN and infinity come out as NaN and infinity.
+    ScaledSquares,
+}
+
+impl Monoid {
+    /// dtypes of its components, given its first argument's.
+    pub fn components(self, argument: DType) -> SmallVec<[DType; 3]> {
+        match self {
+            Monoid::Sum
+            | Monoid::Prod
+            | Monoid::MinInclude
+            | Monoid::MinOmit
+            | Monoid::MaxInclude
+            | Monoid::MaxOmit => SmallVec::from_slice(&[argument]),
+            Monoid::ArgMinOmit | Monoid::ArgMaxOmit | Monoid::ArgMinInclude | Monoid::ArgMaxInclude => {
+                SmallVec::from_slice(&[argument, DType::U32])
+            }
+            Monoid::Any | Monoid::All => SmallVec::from_slice(&[DType::Bool]),
+            Monoid::Welford | Monoid::WelfordWhere => SmallVec::from_slice(&[argument, argument, argument]),
+            Monoid::ScaledSquares => SmallVec::from_slice(&[argument, argument]),
+        }
+    }
+}
+
+/// What an instruction computes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum InstOp {
+    /// A parameter of the instruction's dtype, at this word.
+    Param(u32),
+    /// The flat, column-major index over the whole iteration space (u32). In `Reduce` and `Scan` forms it is
+    /// not available as an instruction; lowering builds it from `Outer` and `Inner`.
+    Flat,
+    /// The outer index (u32).
+    Outer,
+    /// The inner index (u32).
+    Inner,
+    /// Index arithmetic (u32).
+    Index(IndexOp, Val, Val),
+    /// Index comparison (bool).
+    Compare(IndexCompare, Val, Val),
+    /// An element of an operand. Where the guard is false nothing is read and the value is zero.
+    Load {
+        /// Which operand.
+        operand: u16,
+        /// Element index (u32).
+        index: Val,
+        /// How lanes move through it.
+        run: Run,
+        /// Read only where true.
+        guard: Option<Val>,
+    },
+    /// A row of the op table; casts take the instruction's dtype as their target.
+    Apply(ElementOp, SmallVec<[Val; 3]>),
+    /// `index` (any integer dtype) as u32, clamped into `0..extent`; where it lay outside (and the guard, if
+    /// any, holds), the fault word whose number is in parameter word `site` is set to 1.
+    Check {
+        /// The index.
+        index: Val,
+        /// The extent (u32, at least 1).
+        extent: Val,
+        /// Parameter slot that holds the fault word's number.
+        site: u32,
+        /// Only counts where true.
+        guard: Option<Val>,
+    },
+    /// A random number for `element`: Philox words are at parameter slots `key..key + 5` (seed low, seed high,
+    /// stream low, stream high, op). `Integer` also takes `low` (of the instruction's dtype) and `span` (u32).
+    Random {
+        /// The distribution.
+        dist: Dist,
+        /// First of five parameter slots.
+        key: u32,
+        /// Element number (u32).
+        element: Val,
+        /// How lanes move through `element`: with `Flat`, four lanes share one Philox call.
+        run: Run,
+        /// `low` and `span` of `Integer`.
+        range: Option<(Val, Val)>,
+    },
+    /// Folds its arguments over `Inner`. Its own value is component 0.
+    Reduce {
+        /// The fold.
+        monoid: Monoid,
+        /// What is folded.
+        args: SmallVec<[Val; 2]>,
+    },
+    /// Component `n` of a `Reduce`.
+    Project(Val, u8),
+    /// The inclusive running fold over `Inner` (`Sum Prod MinInclude MinOmit MaxInclude MaxOmit`).
+    Scan {
+        /// The fold.
+        monoid: Monoid,
+        /// What is folded.
+        arg: Val,
+    },
+}
+
+/// One instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Inst {
+    /// What it computes.
+    pub op: InstOp,
+    /// Its value's dtype.
+    pub dtype: DType,
+    /// Over what its value varies.
+    pub level: Level,
+}
+
+/// What a kernel does with an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Loads only.
+    Read,
+    /// Stores only.
+    Write,
+    /// Loads and stores of one buffer, in place, through one binding.
+    ReadWrite,
+}
+
+/// A buffer that the kernel reads or writes: dense, column-major, of one dtype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Operand {
+    /// Element type.
+    pub dtype: DType,
+    /// What is done with it.
+    pub access: Access,
+    /// Only the segment of the current tile is bound; every access is at the flat index.
+    pub tiled: bool,
+    /// Bindings that it takes: its segments, 1 where tiled.
+    pub segments: u8,
+}
+
+/// One value written.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Store {
+    /// To which operand.
+    pub operand: u16,
+    /// At which element (u32); `None` is the natural index: flat for Element values of `Map`, `Outer` for Reduced ones.
+    pub index: Option<Val>,
+    /// What.
+    pub value: Val,
+    /// Only where true.
+    pub guard: Option<Val>,
+}
+
+/// A kernel without sizes and numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Kernel {
+    /// How the space is walked.
+    pub form: Form,
+    /// Bindings, in order; several for an operand with segments.
+    pub operands: Vec<Operand>,
+    /// The operand (u32, `Write`) that holds partial results of a chunked reduction, if the form is `Reduce`.
+    /// Words per partial: the components' GPU words in order of `Reduce` instructions; word `w` of chunk `c` of
+    /// output `o` lies at `(w * chunks + c) * outer + o`.
+    pub scratch: Option<u16>,
+    /// Whether fault words are bound (after all operands), as `array<atomic<u32>>`.
+    pub faults: bool,
+    /// Parameter words, the header included.
+    pub params: u32,
+    /// The body.
+    pub insts: Vec<Inst>,
+    /// What is written.
+    pub stores: Vec<Store>,
+}
+
+impl Kernel {
+    /// The instruction that makes a value.
+    pub fn inst(&self, val: Val) -> &Inst {
+        &self.insts[val.0 as usize]
+    }
+
+    /// 32-bit words that one partial result takes.
+    pub fn partial_words(&self) -> u32 {
+        self.insts
+            .iter()
+            .filter_map(|inst| match &inst.op {
+                InstOp::Reduce { monoid, args } => Some(
+                    monoid.components(self.inst(args[0]).dtype).iter().map(|d| d.gpu_bytes() as u32 / 4).sum::<u32>(),
+                ),
+                _ => None,
+            })
+            .sum()
+    }
+
+    /// Whether any instruction or operand is 64 bits wide: such kernels work on one element an invocation,
+    /// others on four.
+    pub fn is_wide(&self) -> bool {
+        self.insts.iter().any(|i| i.dtype.is_wide()) || self.operands.iter().any(|o| o.dtype.is_wide())
+    }
+
+    /// Elements an invocation works on at a time: 4, or 1 for wide kernels and scans.
+    pub fn width(&self) -> u32 {
+        match self.form {
+            Form::Scan { .. } => 1,
+            _ if self.is_wide() => 1,
+            Form::Reduce { inner_fast: false } => 1,
+            _ => 4,
+        }
+    }
+}
+
+/// The sizes of one launch of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Geometry {
+    /// Elements.
+    Map {
+        /// Elements of the iteration space.
+        elements: u32,
+    },
+    /// A reduction's sizes.
+    Reduce {
+        /// Kept elements.
+        outer: u32,
+        /// Reduced elements for each.
+        inner: u32,
+    },
+    /// A scan's sizes.
+    Scan {
+        /// Lines.
+        outer: u32,
+        /// Length of a line.
+        inner: u32,
+        /// From the end.
+        reverse: bool,
+    },
+}
+
+/// How a reduction is cut; a function of shape alone, so that the bits are too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReducePlan {
+    /// Inner elements a chunk folds, a multiple of 4.
+    pub chunk: u32,
+    /// Chunks an output takes.
+    pub chunks: u32,
+    /// log2 of the invocations that share a chunk, at most 8 (one workgroup of 256).
+    pub lanes_log2: u32,
+}
+
+/// Invocations of a workgroup of every generated kernel.
+pub const WORKGROUP: u32 = 256;
+
+/// How a reduction of `outer` outputs over `inner` elements each is cut: lanes enough to cover a chunk at
+/// 16 elements a lane, chunks only where the outputs alone don't fill a GPU.
+pub fn reduce_plan(outer: u32, inner: u32, inner_fast: bool) -> ReducePlan {
+    const CHUNK_MIN: u32 = 1 << 13;
+    const CHUNKS_MAX: u32 = 2048;
+    const OUTPUTS_ENOUGH: u32 = 2048;
+    let mut chunks = 1;
+    if inner > CHUNK_MIN && outer < OUTPUTS_ENOUGH {
+        chunks = (inner.div_ceil(CHUNK_MIN)).min((CHUNKS_MAX / outer.max(1)).max(1));
+    }
+    let chunk = inner.div_ceil(chunks).next_multiple_of(1024);
+    let chunks = inner.div_ceil(chunk).max(1);
+    let work = chunk.min(inner.max(1));
+    let lanes_log2 = if inner_fast {
+        (work.div_ceil(16)).next_power_of_two().trailing_zeros().min(8)
+    } else {
+        // Neighbouring outputs are neighbours in memory: keep at least 32 of them side by side in a workgroup.
+        (work.div_ceil(32)).next_power_of_two().trailing_zeros().min(3)
+    };
+    ReducePlan { chunk, chunks, lanes_log2 }
+}

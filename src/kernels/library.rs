@@ -1,0 +1,106 @@
+//! Library kernels: what generation does not cover. Each names its sizes; operands are dense buffers.
+//!
+//! A library's GPU side is a list of [`Pass`]es (WGSL text keyed by structure, parameters, bindings, grid);
+//! its host side is a function over host buffers. Both live in the library's own folder.
+
+use crate::graph::DType;
+
+/// A library kernel with its sizes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Library {
+    /// `out[m, n, p] = sum_k a[m, k, p] * b[k, n, p]`, operands `[a, b, out]`; a transposed operand is stored the other way round.
+    MatMul {
+        /// f32 or f64.
+        dtype: DType,
+        /// Rows of the result.
+        m: u32,
+        /// Columns of the result.
+        n: u32,
+        /// Terms of each sum.
+        k: u32,
+        /// Pages.
+        batch: u32,
+        /// `a` is stored as `[k, m]`.
+        transpose_a: bool,
+        /// `b` is stored as `[n, k]`.
+        transpose_b: bool,
+        /// Elements from one page of `a` to the next; 0 where it is shared.
+        stride_a: u32,
+        /// As `stride_a`.
+        stride_b: u32,
+    },
+    /// The stable sorting permutation (u32, 0-based) of lines, operands `[keys, out, scratch]`: element
+    /// `(a, i, b)` of `before x len x after` lies at `a + before * (i + len * b)`. NaN is greatest.
+    ArgSort {
+        /// Type of the keys.
+        dtype: DType,
+        /// Elements between neighbours of a line.
+        before: u32,
+        /// Length of a line.
+        len: u32,
+        /// Lines beyond `before`.
+        after: u32,
+        /// Greatest first; equal keys keep their order; NaN first.
+        descending: bool,
+    },
+    /// `out[index] = value`, the last of duplicates wins; operands `[out (holds the base), index, value, winner]`:
+    /// winner is zeroed scratch, one u32 an element of out's indexed extent. Elements outside fault and are skipped.
+    /// With `before`/`after` other than 1 it assigns along a dimension: `out[a, index[i], b] = value[a, i, b]`.
+    AssignIndex {
+        /// Type of out and value.
+        dtype: DType,
+        /// Type of the indices.
+        index_dtype: DType,
+        /// Elements of out before the indexed dimension.
+        before: u32,
+        /// Extent of the indexed dimension of out.
+        extent: u32,
+        /// Elements of out after it.
+        after: u32,
+        /// Number of indices.
+        count: u32,
+        /// The value is one element for all.
+        scalar_value: bool,
+    },
+}
+
+impl Library {
+    /// For labels and `explain()`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Library::MatMul { .. } => "matmul",
+            Library::ArgSort { .. } => "argsort",
+            Library::AssignIndex { .. } => "assign_index",
+        }
+    }
+
+    /// 32-bit words of scratch that the GPU side needs as its last operand (the host side needs none).
+    pub fn scratch_words(&self) -> u64 {
+        match *self {
+            Library::MatMul { .. } => 0,
+            // Padded lines of (position) pairs; see `kernels/sort`.
+            Library::ArgSort { before, len, after, .. } => {
+                (len as u64).next_power_of_two() * before as u64 * after as u64
+            }
+            Library::AssignIndex { extent, .. } => extent as u64,
+        }
+    }
+}
+
+/// One dispatch of a library kernel on a GPU.
+#[derive(Clone, Debug)]
+pub struct Pass {
+    /// Identifies the WGSL text: equal keys have equal text.
+    pub key: String,
+    /// The module; its entry point is `main`, its parameters are binding 0 (`array<u32>`, read), operand
+    /// bindings follow from 1 in order of `operands`, then fault words if `faults`.
+    pub wgsl: String,
+    /// Parameter words.
+    pub params: Vec<u32>,
+    /// Which of the launch's operands are bound.
+    pub operands: Vec<u16>,
+    /// Whether fault words are bound last.
+    pub faults: bool,
+    /// Workgroups.
+    pub grid: [u32; 3],
+}

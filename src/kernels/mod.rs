@@ -1,0 +1,14 @@
+//! Kernels as data: the IR, its verifier and printed form, its WGSL writer and its host evaluator, and a
+//! folder for each family of library kernels. Must never know about sessions or graphs of sessions.
+
+pub mod element;
+pub mod eval;
+pub mod ir;
+pub mod library;
+pub mod matmul;
+pub mod print;
+pub mod random;
+pub mod scatter;
+pub mod sort;
+pub mod verify;
+pub mod wgsl;

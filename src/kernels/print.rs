@@ -1,0 +1,1 @@
+//! The printed form of the kernel IR.

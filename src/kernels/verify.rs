@@ -1,0 +1,1 @@
+//! The verifier of the kernel IR.

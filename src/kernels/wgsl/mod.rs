@@ -1,0 +1,1 @@
+//! The WGSL writer: Kernel to text.

@@ -1,0 +1,116 @@
+//! What residency hears and says.
+
+use crate::device::message::{Batch, Transfer};
+use crate::error::Error;
+use crate::fusion::plan::Plan;
+use crate::host_buffer::HostBuffer;
+use crate::ids::{BatchId, BufferId, DeviceId, RegionId, ValueId};
+use std::sync::Arc;
+
+/// Facts that reach residency.
+#[derive(Debug)]
+pub enum ResidencyEvent {
+    /// Fusion has a plan to place.
+    PlanReady(Arc<Plan>),
+    /// Nobody can reach the value once `after` (if any) has been placed.
+    ValueRetired {
+        /// Which.
+        value: ValueId,
+        /// The last region that uses it.
+        after: Option<RegionId>,
+    },
+    /// A region failed before it reached residency: its outputs will never exist.
+    RegionAbandoned {
+        /// Which.
+        region: RegionId,
+        /// Why.
+        error: Error,
+    },
+    /// A device finished a batch.
+    BatchFinished {
+        /// Where.
+        device: DeviceId,
+        /// Which.
+        batch: BatchId,
+        /// Fault words that are set, by index (batches that carry `ReadFaults`).
+        faults: Vec<u32>,
+        /// Measured nanoseconds.
+        device_ns: u64,
+    },
+    /// A device could not run a batch.
+    BatchFailed {
+        /// Where.
+        device: DeviceId,
+        /// Which.
+        batch: BatchId,
+        /// Why.
+        error: Error,
+    },
+    /// A segment of a value (or evicted segment) is in host memory.
+    ReadbackDone {
+        /// From where.
+        device: DeviceId,
+        /// Which transfer, as residency numbered it.
+        transfer: Transfer,
+        /// The elements.
+        data: Result<Arc<HostBuffer>, Error>,
+    },
+    /// A device is gone with all it held.
+    DeviceLost {
+        /// Which.
+        device: DeviceId,
+        /// Why.
+        error: Error,
+        /// Whether it serves again, empty.
+        replaced: bool,
+    },
+}
+
+/// What residency tells others to do.
+#[derive(Debug)]
+pub enum ResidencyInstruction {
+    /// To a device: run this batch.
+    Submit {
+        /// Where.
+        device: DeviceId,
+        /// What.
+        batch: Batch,
+    },
+    /// To a device: allocations to drop once everything submitted so far is done.
+    Release {
+        /// Where.
+        device: DeviceId,
+        /// Which.
+        buffers: Vec<BufferId>,
+    },
+    /// To the scheduler: all of a region has run.
+    RegionFinished {
+        /// Which.
+        region: RegionId,
+        /// Values whose computation set a fault word.
+        faults: Vec<(ValueId, Error)>,
+        /// Measured nanoseconds.
+        device_ns: u64,
+    },
+    /// To the scheduler: a region failed.
+    RegionFailed {
+        /// Which.
+        region: RegionId,
+        /// Why.
+        error: Error,
+    },
+    /// To the scheduler: a value is in host memory, or never will be.
+    ValueArrived {
+        /// Which.
+        value: ValueId,
+        /// The elements.
+        data: Result<Arc<HostBuffer>, Error>,
+    },
+    /// To the scheduler: a value lived only on a lost device.
+    ValueLost {
+        /// Which.
+        value: ValueId,
+        /// Why.
+        error: Error,
+    },
+}

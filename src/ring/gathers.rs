@@ -1,0 +1,73 @@
+//! The table of open gathers: who opens one gets a future, who resolves one needs only its id.
+
+use crate::error::{Error, ErrorKind};
+use crate::ids::GatherId;
+use crate::scheduler::message::Delivered;
+use futures::channel::oneshot;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+/// The future side of a gather.
+pub type Promise = oneshot::Receiver<Result<Delivered, Error>>;
+
+/// Open gathers of one runtime.
+#[derive(Default)]
+pub struct GatherTable {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    next: u64,
+    closed: Option<Error>,
+    open: FxHashMap<GatherId, oneshot::Sender<Result<Delivered, Error>>>,
+}
+
+impl GatherTable {
+    /// Opens a gather. After the table was closed, its promise is already resolved to the closing error.
+    pub fn open(&self) -> (GatherId, Promise) {
+        let (sender, promise) = oneshot::channel();
+        let mut inner = self.inner.lock();
+        let id = GatherId(inner.next);
+        inner.next += 1;
+        match &inner.closed {
+            Some(error) => drop(sender.send(Err(error.clone()))),
+            None => drop(inner.open.insert(id, sender)),
+        }
+        (id, promise)
+    }
+
+    /// Resolves a gather; nothing happens if it was resolved or cancelled before. True if somebody still waits.
+    pub fn resolve(&self, id: GatherId, result: Result<Delivered, Error>) -> bool {
+        let sender = self.inner.lock().open.remove(&id);
+        sender.is_some_and(|s| s.send(result).is_ok())
+    }
+
+    /// Forgets a cancelled gather.
+    pub fn forget(&self, id: GatherId) {
+        self.inner.lock().open.remove(&id);
+    }
+
+    /// How many are open.
+    pub fn open_count(&self) -> usize {
+        self.inner.lock().open.len()
+    }
+
+    /// Resolves all that are open, and all that will be opened, to `error`.
+    pub fn close(&self, error: Error) {
+        let open = {
+            let mut inner = self.inner.lock();
+            inner.closed.get_or_insert_with(|| error.clone());
+            std::mem::take(&mut inner.open)
+        };
+        for (_, sender) in open {
+            drop(sender.send(Err(error.clone())));
+        }
+    }
+}
+
+impl Drop for GatherTable {
+    fn drop(&mut self) {
+        self.close(Error::new(ErrorKind::Shutdown, "the runtime is gone"));
+    }
+}

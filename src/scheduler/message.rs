@@ -1,0 +1,171 @@
+//! What the scheduler hears and says.
+
+use super::region::{CutReason, Region};
+use crate::error::Error;
+use crate::graph::Node;
+use crate::host_buffer::HostBuffer;
+use crate::ids::{DeviceId, GatherId, RegionId, SessionId, ValueId};
+use std::sync::Arc;
+
+/// What a gather wants of its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// The elements in host memory.
+    Host,
+    /// The value materialised on its device.
+    Device,
+}
+
+/// One entry of a session's tape, in program order.
+#[derive(Debug)]
+pub enum Record {
+    /// An op was recorded.
+    Op(Node),
+    /// The last handle of a value was dropped.
+    Dropped(ValueId),
+    /// A gather or eval was called.
+    Demanded {
+        /// Whose future it resolves.
+        gather: GatherId,
+        /// The value.
+        value: ValueId,
+        /// What of it.
+        want: Want,
+    },
+    /// A gather was dropped before the tape was cut.
+    Cancelled(GatherId),
+}
+
+/// Facts that reach the scheduler.
+#[derive(Debug)]
+pub enum SchedulerEvent {
+    /// A session begins.
+    SessionOpened {
+        /// Its id.
+        session: SessionId,
+        /// Its name, for the timeline.
+        name: Arc<str>,
+        /// Its share of the devices relative to others.
+        weight: u32,
+    },
+    /// A piece of a session's tape, in program order.
+    SegmentCut {
+        /// Whose.
+        session: SessionId,
+        /// What was recorded.
+        records: Vec<Record>,
+        /// Why it was cut here.
+        why: CutReason,
+        /// Nanoseconds of the runtime's clock at which it was cut.
+        at_ns: u64,
+    },
+    /// A gather's future was dropped after its tape was cut.
+    GatherCancelled(GatherId),
+    /// A session ends; what it still holds is released, what it awaits fails.
+    SessionClosed(SessionId),
+    /// `explain()` was called on a value.
+    ExplainAsked {
+        /// Resolves with the text.
+        gather: GatherId,
+        /// The value.
+        value: ValueId,
+    },
+    /// A device ran all of a region.
+    RegionFinished {
+        /// Which.
+        region: RegionId,
+        /// Fault words that are set: indices into the region's fault sites, with their errors.
+        faults: Vec<(ValueId, Error)>,
+        /// What the device measured for it, in nanoseconds.
+        device_ns: u64,
+    },
+    /// A region could not be planned, placed or run; its outputs do not exist.
+    RegionFailed {
+        /// Which.
+        region: RegionId,
+        /// Why.
+        error: Error,
+    },
+    /// A value arrived in host memory.
+    ValueArrived {
+        /// Which.
+        value: ValueId,
+        /// The elements, or why they are lost.
+        data: Result<Arc<HostBuffer>, Error>,
+    },
+    /// A value lived only on a device that is gone.
+    ValueLost {
+        /// Which.
+        value: ValueId,
+        /// The device's fault.
+        error: Error,
+    },
+    /// A device is gone; `replacement` says whether it was opened again.
+    DeviceLost {
+        /// Which.
+        device: DeviceId,
+        /// Why.
+        error: Error,
+        /// Whether it serves again.
+        replaced: bool,
+    },
+    /// Fusion rendered an explanation.
+    Explained {
+        /// Which.
+        gather: GatherId,
+        /// The text.
+        text: String,
+    },
+    /// No new work; drain what is in flight.
+    ShutdownAsked,
+    /// The drain's deadline passed: fail what is left.
+    DeadlinePassed,
+}
+
+/// What a gather resolves to.
+#[derive(Clone, Debug)]
+pub enum Delivered {
+    /// The elements.
+    Host(Arc<HostBuffer>),
+    /// The value is materialised.
+    Device,
+    /// An explanation.
+    Text(String),
+}
+
+/// What the scheduler tells others to do.
+#[derive(Debug)]
+pub enum SchedulerInstruction {
+    /// To fusion: plan this region (and pass it on).
+    PlanRegion(Region),
+    /// To fusion: plan these regions, render them, run nothing.
+    Explain {
+        /// Resolves with the text.
+        gather: GatherId,
+        /// The regions, in order.
+        regions: Vec<Region>,
+    },
+    /// To residency: nobody can reach the value any more, once `after` has been placed.
+    Retire {
+        /// Which value.
+        value: ValueId,
+        /// The last region that uses it, if any.
+        after: Option<RegionId>,
+    },
+    /// To the user: resolve a future.
+    Resolve {
+        /// Which.
+        gather: GatherId,
+        /// With what.
+        result: Result<Delivered, Error>,
+    },
+    /// To the session's gate: so many recorded nodes have left the ring (run, dead or failed).
+    Credit {
+        /// Whose.
+        session: SessionId,
+        /// How many.
+        nodes: u32,
+    },
+    /// Everything has drained: stop the ring.
+    Stop,
+}

@@ -1,0 +1,103 @@
+//! A region: a closed, placed piece of the graph, with liveness; what the scheduler hands to fusion.
+//!
+//! Invariants:
+//! - REGION-1: nodes are in tape order, which is topological.
+//! - REGION-2: every argument is a node before it, an input, or a scalar.
+//! - REGION-3: an input is materialised somewhere, is made by an earlier region, or brings its host data.
+
+use crate::graph::{Meta, Op, Scalar};
+use crate::host_buffer::HostBuffer;
+use crate::ids::{DeviceId, RegionId, SessionId, ValueId};
+use smallvec::SmallVec;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// An argument of a region's node.
+#[derive(Clone, Copy, Debug)]
+pub enum RegionArg {
+    /// A node of this region, by index.
+    Node(u32),
+    /// An input of this region, by index.
+    Input(u32),
+    /// A number.
+    Scalar(Scalar),
+}
+
+/// A node of a region.
+#[derive(Clone, Debug)]
+pub struct RegionNode {
+    /// The value it makes.
+    pub value: ValueId,
+    /// What it computes (never `Source`: sources are inputs).
+    pub op: Op,
+    /// From what.
+    pub args: SmallVec<[RegionArg; 3]>,
+    /// Dtype and shape.
+    pub meta: Meta,
+    /// Whether others will see it: it must be written out.
+    pub output: bool,
+    /// Where it was recorded.
+    pub at: &'static Location<'static>,
+}
+
+/// A value that a region reads.
+#[derive(Clone, Debug)]
+pub struct RegionInput {
+    /// The value.
+    pub value: ValueId,
+    /// Dtype and shape.
+    pub meta: Meta,
+    /// Host data, the first time the value enters a region.
+    pub source: Option<Arc<HostBuffer>>,
+    /// Nobody can reach it after this region: its memory may be reused in place.
+    pub dies: bool,
+}
+
+/// Why a region ends where it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CutReason {
+    /// Somebody awaits a value.
+    Demand,
+    /// `flush()` or `eval()`.
+    Flush,
+    /// The tape reached its cap on undemanded nodes.
+    NodeLimit,
+    /// The tape reached its cap on pinned bytes.
+    ByteLimit,
+    /// The next node runs on another device.
+    DeviceChange,
+    /// A region holds at most so many nodes.
+    RegionLimit,
+}
+
+/// Why a device was chosen, with the numbers that decided.
+#[derive(Clone, Debug, Default)]
+pub struct Placement {
+    /// In words: "asked for", "cheaper", "this device lacks f64 sin", …
+    pub reason: String,
+    /// Estimated microseconds on each candidate, by device number.
+    pub estimates_us: SmallVec<[(u8, f64); 2]>,
+}
+
+/// A closed, placed piece of the graph.
+#[derive(Clone, Debug)]
+pub struct Region {
+    /// Its number, in the order of cutting.
+    pub id: RegionId,
+    /// Whose it is.
+    pub session: SessionId,
+    /// Where it runs.
+    pub device: DeviceId,
+    /// What it computes.
+    pub nodes: Vec<RegionNode>,
+    /// What it reads.
+    pub inputs: Vec<RegionInput>,
+    /// Values (node outputs or inputs) to bring to host memory when it is done.
+    pub readbacks: Vec<ValueId>,
+    /// Why it ends here.
+    pub why: CutReason,
+    /// Why it runs there.
+    pub placement: Placement,
+    /// Not run, only planned: for `explain()`.
+    pub preview: bool,
+}
