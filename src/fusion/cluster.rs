@@ -41,7 +41,7 @@ pub enum Phase {
 /// One kernel to be.
 #[derive(Clone, Debug)]
 pub struct Cluster {
-    /// The iteration space's shape; for `Fold::Alone`, the root's.
+    /// The iteration space's shape in the region that was grouped first; lowering asks its own region.
     pub shape: Shape,
     /// What is folded.
     pub fold: Fold,

@@ -94,7 +94,7 @@ pub fn lower(work: &Work<'_>, written: &[bool], cluster: &Cluster, around: Surro
             Shape::new(&lens).expect("a slice is no larger than its array")
         }
         (Op::Compact, _) => work.arg_shape(node.args[0]),
-        _ => cluster.shape.clone(),
+        _ => space_shape(work, cluster),
     };
     let mut lowering = Lowering {
         work,
@@ -120,6 +120,15 @@ pub fn lower(work: &Work<'_>, written: &[bool], cluster: &Cluster, around: Surro
         _ => lowering.roots(),
     }
     lowering.finish(around.device, around.dies)
+}
+
+/// The space's shape, from this region's nodes: a cached grouping knows no sizes.
+fn space_shape(work: &Work<'_>, cluster: &Cluster) -> Shape {
+    let folded = cluster.roots.iter().find(|root| work.nodes[root.0 as usize].class == Class::Reduce);
+    match folded {
+        Some(&(root, _)) => work.arg_shape(work.nodes[root as usize].args[0]),
+        None => work.nodes[cluster.roots[0].0 as usize].meta.shape.clone(),
+    }
 }
 
 impl Lowering<'_, '_> {
