@@ -89,7 +89,10 @@ impl Assembly<'_, '_> {
             let mut fault_word = |n: u32| site(work, sites, site_of, n);
             let (last_reader, work) = (&self.last_reader, self.work);
             let dies = |source: Source| dies(work, last_reader, index, source);
-            let around = Surroundings { device: self.device, dies: &dies, fault_word: &mut fault_word };
+            // A cluster's own roots are not among its reads, so whoever reads one is another.
+            let read_later = |root: u32| last_reader.contains_key(&Source::Node(root));
+            let around =
+                Surroundings { device: self.device, dies: &dies, read_later: &read_later, fault_word: &mut fault_word };
             lower(self.work, &grouping.written, cluster, around)
         };
         for &(node, source) in &lowered.in_place {

@@ -80,6 +80,8 @@ pub struct Surroundings<'a> {
     pub device: &'a DeviceInfo,
     /// Whether a buffer dies in this cluster: nobody reads it later.
     pub dies: &'a dyn Fn(Source) -> bool,
+    /// Whether a root of this cluster is read by another cluster.
+    pub read_later: &'a dyn Fn(u32) -> bool,
     /// The number of a working node's fault word.
     pub fault_word: &'a mut dyn FnMut(u32) -> u32,
 }
@@ -117,7 +119,7 @@ pub fn lower(work: &Work<'_>, written: &[bool], cluster: &Cluster, around: Surro
     match node.class {
         Class::Patch => lowering.patch(root),
         Class::Compact => lowering.compact(root),
-        _ => lowering.roots(),
+        _ => lowering.roots(around.read_later),
     }
     lowering.finish(around.device, around.dies)
 }
@@ -132,9 +134,9 @@ fn space_shape(work: &Work<'_>, cluster: &Cluster) -> Shape {
 }
 
 impl Lowering<'_, '_> {
-    fn roots(&mut self) {
+    fn roots(&mut self, read_later: &dyn Fn(u32) -> bool) {
         for &(root, phase) in &self.cluster.roots {
-            let wanted = self.work.nodes[root as usize].output || self.read_elsewhere(root);
+            let wanted = self.work.nodes[root as usize].output || read_later(root);
             let at = if phase == Phase::Reduced { At::Outer } else { At::Flat };
             let value = self.node(root, &at, None);
             if !wanted {
@@ -156,23 +158,6 @@ impl Lowering<'_, '_> {
             self.elements_written[operand as usize] = node.meta.elements() as u64;
             self.stores.push(Store { operand, index, value, guard: None });
         }
-    }
-
-    /// Whether a root's buffer is read outside of its cluster.
-    fn read_elsewhere(&self, root: u32) -> bool {
-        self.work.nodes[root as usize].consumers.iter().any(|&c| {
-            !self.cluster.members.contains(c)
-                // A member of this cluster may also be computed again elsewhere, from this buffer.
-                || self.also_elsewhere(c)
-        })
-    }
-
-    fn also_elsewhere(&self, consumer: u32) -> bool {
-        !self.written[consumer as usize]
-            && self.work.nodes[consumer as usize]
-                .consumers
-                .iter()
-                .any(|&c| !self.cluster.members.contains(c) || self.also_elsewhere(c))
     }
 
     /// An operand for a buffer; the same one for the same buffer.
