@@ -3,7 +3,7 @@
 //! In: the settings. Out: an opened device and its [`DeviceInfo`]. The order of [`adapters`] is what `gpu:N` counts
 //! in: discrete before integrated before virtual before software.
 
-use super::gpu::Gpu;
+use super::raw_device::Gpu;
 use crate::config::Config;
 use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile};
 use crate::error::{Error, ErrorKind, Result};

@@ -3,7 +3,7 @@
 //! Must hold: GPU-7; the cache is bounded: it is emptied when it is full, which costs a few microseconds a
 //! kernel in use.
 
-use super::gpu::Gpu;
+use super::raw_device::Gpu;
 use super::pipelines::Layout;
 use crate::device::message::Slot;
 use crate::error::Result;

@@ -3,7 +3,7 @@
 //! Must hold: an allocation is made before anything that uses it is encoded, and is dropped, never destroyed, so
 //! that wgpu keeps the memory until the last submission that reads it is done.
 
-use super::gpu::Gpu;
+use super::raw_device::Gpu;
 use crate::device::message::Slot;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::BufferId;

@@ -6,7 +6,7 @@
 use super::clock::{Alignment, Clock};
 use super::copy::CopyPool;
 use super::flight::{BatchEnd, Flight, Stamps, Work};
-use super::gpu::{Gpu, panic_words};
+use super::raw_device::{Gpu, panic_words};
 use super::prepare::{Arrival, Place, blamed};
 use super::readback::{Landing, MappedView};
 use crate::device::handle::Context;

@@ -30,7 +30,7 @@ mod completion;
 mod copy;
 mod encode;
 mod flight;
-mod gpu;
+mod raw_device;
 mod pipelines;
 mod prepare;
 mod probe;

@@ -3,7 +3,7 @@
 //! In: plans (ahead of time) and launches (at the latest). Out: pipelines and their layouts. A pipeline that fails
 //! to compile is not remembered: its region fails with the compiler's words, and the next one asks again.
 
-use super::gpu::Gpu;
+use super::raw_device::Gpu;
 use super::shaders::Shaders;
 use crate::device::handle::Compiler;
 use crate::error::{Error, ErrorKind, Result};

@@ -4,7 +4,7 @@
 //! (measured once a driver, then kept in a file; a file that can't be read or written is no error).
 
 use super::adapter::Opened;
-use super::gpu::Gpu;
+use super::raw_device::Gpu;
 use crate::device::info::{Costs, FloatProfile};
 use crate::error::{Error, ErrorKind, Result};
 use std::path::PathBuf;

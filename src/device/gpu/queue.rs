@@ -11,7 +11,7 @@ use super::completion::Completion;
 use super::copy::CopyPool;
 use super::encode::{Encoding, QUERIES, Stamping, Submitted, Tools};
 use super::flight::{BatchEnd, Flight, Work};
-use super::gpu::{Gpu, panic_words};
+use super::raw_device::{Gpu, panic_words};
 use super::pipelines::{Current, GpuCompiler, Maker, Station};
 use super::prepare::{Prepared, Preparer, Step, blame_from, blamed};
 use super::readback::Readbacks;

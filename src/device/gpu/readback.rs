@@ -3,7 +3,7 @@
 //! Must hold: GPU-4; a view that is held keeps its buffer and nothing else: the ring grows meanwhile. Free
 //! buffers are kept up to a bound.
 
-use super::gpu::Gpu;
+use super::raw_device::Gpu;
 use crate::error::{Error, ErrorKind, Result};
 use crate::host_buffer::MappedBytes;
 use parking_lot::Mutex;

@@ -4,7 +4,7 @@
 //! them, and reopened (mapped again) by the completion thread after it. Must hold: GPU-4, GPU-5; all chunks
 //! together stay below a bound, unless a single chunk exceeds it.
 
-use super::gpu::Gpu;
+use super::raw_device::Gpu;
 use crate::error::{Error, ErrorKind, Result};
 use parking_lot::{Condvar, Mutex};
 use std::ptr::NonNull;
