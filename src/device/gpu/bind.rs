@@ -3,8 +3,8 @@
 //! Must hold: GPU-7; the cache is bounded: it is emptied when it is full, which costs a few microseconds a
 //! kernel in use.
 
-use super::raw_device::Gpu;
 use super::pipelines::Layout;
+use super::raw_device::Gpu;
 use crate::device::message::Slot;
 use crate::error::Result;
 use crate::ids::BufferId;

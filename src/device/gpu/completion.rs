@@ -6,8 +6,8 @@
 use super::clock::{Alignment, Clock};
 use super::copy::CopyPool;
 use super::flight::{BatchEnd, Flight, Stamps, Work};
-use super::raw_device::{Gpu, panic_words};
 use super::prepare::{Arrival, Place, blamed};
+use super::raw_device::{Gpu, panic_words};
 use super::readback::{Landing, MappedView};
 use crate::device::handle::Context;
 use crate::device::message::DeviceEvent;
