@@ -4,6 +4,7 @@
 
 mod dtype;
 mod op;
+pub mod rules;
 mod shape;
 pub mod table;
 
