@@ -64,6 +64,8 @@ pub(crate) struct Tape {
     pub segment: u32,
     /// The next random op's number.
     pub random_ops: u32,
+    /// How often `random_ops` has begun anew.
+    pub random_wraps: u64,
     /// TAPE-3.
     foreign: Vec<Array>,
     closed: bool,
@@ -105,6 +107,7 @@ impl Home {
             next_index: 0,
             segment: 0,
             random_ops: 0,
+            random_wraps: 0,
             foreign: Vec::new(),
             closed: false,
             started_ns: 0,
