@@ -416,7 +416,7 @@ pub fn reduce_plan(outer: u32, inner: u32, inner_fast: bool) -> ReducePlan {
     if inner > CHUNK_MIN && outer < OUTPUTS_ENOUGH {
         chunks = (inner.div_ceil(CHUNK_MIN)).min((CHUNKS_MAX / outer.max(1)).max(1));
     }
-    let chunk = inner.div_ceil(chunks).next_multiple_of(1024);
+    let chunk = inner.div_ceil(chunks).max(1).next_multiple_of(1024);
     let chunks = inner.div_ceil(chunk).max(1);
     let work = chunk.min(inner.max(1));
     let lanes_log2 = if inner_fast {
