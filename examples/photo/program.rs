@@ -12,9 +12,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
-use tidemill::array::cat;
-use tidemill::error::{Error, ErrorKind, Result};
-use tidemill::{Array, Runtime, Stats};
+use tidemill::{Array, Error, ErrorKind, Result, Runtime, Stats, cat};
 
 /// Pictures that are on their way at a time: one is read or written while another is computed.
 const PICTURES_IN_FLIGHT: usize = 3;
