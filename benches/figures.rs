@@ -7,16 +7,13 @@
 //! wrong is reported.
 
 #[cfg(feature = "gpu")]
-#[path = "copy_kernel.rs"]
 mod copy_kernel;
 
 use std::hint::black_box;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
-use tidemill::config::DeviceChoice;
-use tidemill::device::info::{DeviceKind, Precision};
-use tidemill::error::Result;
-use tidemill::{Array, Runtime, Session};
+use tidemill::device::info::DeviceKind;
+use tidemill::{Array, DeviceChoice, Error, IntoDevice, Precision, Result, Runtime, Session};
 
 /// What was asked for on the command line.
 struct Options {
@@ -55,7 +52,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Opt
             "--quick" => options.quick = true,
             "--device" => {
                 let name = arguments.next().ok_or("--device needs a name")?;
-                options.device = name.parse().map_err(|error: tidemill::error::Error| error.message().to_owned())?;
+                options.device = name.into_device().map_err(|error| error.message().to_owned())?;
             }
             other => return Err(format!("{other} is unknown")),
         }
@@ -256,7 +253,7 @@ async fn chain_gb_per_s(runtime: &Runtime, elements: usize, precision: Precision
             })
             .collect();
         futures::future::try_join_all(evals).await?;
-        Ok::<f64, tidemill::error::Error>(begin.elapsed().as_secs_f64())
+        Ok::<f64, Error>(begin.elapsed().as_secs_f64())
     };
     one_round().await?;
     let before = runtime.stats();

@@ -8,8 +8,7 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use std::fmt;
 use std::time::{Duration, Instant};
-use tidemill::error::{Error, ErrorKind, Result};
-use tidemill::{Runtime, Stats};
+use tidemill::{Error, ErrorKind, Result, Session, Stats};
 
 /// What is to be run.
 #[derive(Clone, Debug, clap::Args)]
@@ -27,8 +26,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        let runtime = RuntimeOptions { batches_in_flight: 2, ..RuntimeOptions::default() };
-        Options { sessions: 1000, elements: 10_000, runtime }
+        Options { sessions: 1000, elements: 10_000, runtime: RuntimeOptions::default() }
     }
 }
 
@@ -60,7 +58,8 @@ pub async fn run(options: &Options) -> Result<Report> {
     let mut tasks: FuturesUnordered<_> = (0..options.sessions)
         .map(|number| {
             // Tasks of whichever executor there is; the runtime has threads of its own.
-            let program = program(runtime.clone(), number, options.elements);
+            let session = runtime.session(&format!("program {number}")).seed(number as u64).open();
+            let program = program(session, number, options.elements);
             tokio::spawn(async move { (number, program.await) })
         })
         .collect();
@@ -81,8 +80,7 @@ pub async fn run(options: &Options) -> Result<Report> {
 }
 
 /// One small program; how many gathers it awaited.
-async fn program(runtime: Runtime, number: usize, elements: usize) -> Result<usize> {
-    let session = runtime.session(&format!("program {number}")).seed(number as u64).open();
+async fn program(session: Session, number: usize, elements: usize) -> Result<usize> {
     let data: Vec<f32> = (0..elements).map(|i| ((i * 7 + number * 13) % 101) as f32 / 101.0).collect();
     let x = session.from_slice(&data, [elements, 1])?;
 

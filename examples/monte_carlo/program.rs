@@ -6,8 +6,7 @@
 use crate::shared::{Outcome, RuntimeOptions, stats_text};
 use std::fmt;
 use std::time::{Duration, Instant};
-use tidemill::Stats;
-use tidemill::error::{Error, ErrorKind, Result};
+use tidemill::{Error, ErrorKind, Result, Stats};
 
 /// What is to be priced.
 #[derive(Clone, Debug, clap::Args)]
@@ -52,7 +51,7 @@ impl Default for Options {
             rate: 0.05,
             volatility: 0.2,
             years: 1.0,
-            runtime: RuntimeOptions { batches_in_flight: 2, ..RuntimeOptions::default() },
+            runtime: RuntimeOptions::default(),
         }
     }
 }

@@ -12,9 +12,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
-use tidemill::array::cat;
-use tidemill::error::{Error, ErrorKind, Result};
-use tidemill::{Array, Runtime, Stats};
+use tidemill::{Array, Error, ErrorKind, Result, Runtime, Stats, cat};
 
 /// Pictures that are on their way at a time: one is read or written while another is computed.
 const PICTURES_IN_FLIGHT: usize = 3;
@@ -101,12 +99,12 @@ pub async fn run(options: &Options) -> Result<Report> {
     if !(options.gamma > 0.0 && options.gamma.is_finite()) {
         return Err(Error::new(ErrorKind::Argument, format!("--gamma has to be above 0, not {}", options.gamma)));
     }
+    let names = output_names(&options.files);
+    refuse_overwriting(&options.files, &options.output, &names)?;
     let runtime = options.runtime.start().await?;
     std::fs::create_dir_all(&options.output).map_err(|error| {
         Error::new(ErrorKind::Io, format!("cannot make the folder {}: {error}", options.output.display()))
     })?;
-    let names = output_names(&options.files);
-    refuse_overwriting(&options.files, &options.output, &names)?;
     let progress = progress_bar(options.files.len());
     let jobs = options.files.iter().cloned().zip(names);
     let results: Vec<(PathBuf, Result<Developed>)> = futures::stream::iter(jobs)

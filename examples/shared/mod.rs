@@ -10,12 +10,10 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tidemill::config::DeviceChoice;
-use tidemill::error::{Error, ErrorKind, Result};
-use tidemill::{Runtime, Stats};
+use tidemill::{DeviceChoice, Error, ErrorKind, IntoDevice, Result, Runtime, Stats};
 
 /// Where to compute, and what to tell of it.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct RuntimeOptions {
     /// Where to compute: auto, host, gpu or gpu:N (else $TIDEMILL_DEVICE, else auto)
     #[arg(long, value_name = "DEVICE", value_parser = parse_device)]
@@ -31,10 +29,16 @@ pub struct RuntimeOptions {
     pub batches_in_flight: u32,
 }
 
+impl Default for RuntimeOptions {
+    fn default() -> RuntimeOptions {
+        RuntimeOptions { device: None, trace: None, stats: false, batches_in_flight: 2 }
+    }
+}
+
 impl RuntimeOptions {
-    /// On a device, with two batches in flight and nothing told.
+    /// On a device, with nothing told.
     pub fn on(device: DeviceChoice) -> RuntimeOptions {
-        RuntimeOptions { device: Some(device), trace: None, stats: false, batches_in_flight: 2 }
+        RuntimeOptions { device: Some(device), ..RuntimeOptions::default() }
     }
 
     /// Starts a runtime.
@@ -42,7 +46,7 @@ impl RuntimeOptions {
     /// # Errors
     /// What `RuntimeBuilder::start` refuses: no such device, a timeline that cannot be written.
     pub async fn start(&self) -> Result<Runtime> {
-        let mut builder = Runtime::builder().batches_in_flight(self.batches_in_flight.max(1));
+        let mut builder = Runtime::builder().batches_in_flight(self.batches_in_flight);
         if let Some(device) = self.device {
             builder = builder.device(device);
         }
@@ -68,7 +72,7 @@ impl RuntimeOptions {
 /// # Errors
 /// What may be given, in words.
 pub fn parse_device(text: &str) -> std::result::Result<DeviceChoice, String> {
-    text.parse().map_err(|error: Error| error.message().to_owned())
+    text.into_device().map_err(|error| error.message().to_owned())
 }
 
 /// Counters as the end of a report, or nothing.

@@ -5,8 +5,8 @@
 
 use crate::shared::{Outcome, RuntimeOptions};
 use std::fmt;
+use tidemill::Result;
 use tidemill::device::info::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile};
-use tidemill::error::Result;
 
 /// What is to be shown.
 #[derive(Clone, Debug, clap::Args)]

@@ -21,7 +21,7 @@ use shared::{Outcome, failure, print};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use tidemill::error::{Error, Result};
+use tidemill::{Error, ErrorKind, Result};
 use tokio::sync::Notify;
 
 /// What a shell expects of a program that was ended by Ctrl-C.
@@ -131,5 +131,5 @@ fn on_interrupt(interrupted: Arc<Notify>) -> Result<()> {
         interrupted.notify_one();
     };
     ctrlc::set_handler(handler)
-        .map_err(|error| Error::new(tidemill::error::ErrorKind::Io, format!("interrupts cannot be caught: {error}")))
+        .map_err(|error| Error::new(ErrorKind::Io, format!("interrupts cannot be caught: {error}")))
 }
