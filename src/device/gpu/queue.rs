@@ -6,7 +6,7 @@
 use super::adapter::{self, Opened};
 use super::bind::BindGroups;
 use super::buffers::Buffers;
-use super::clock::{Alignment, Clock};
+use super::clock::Alignment;
 use super::completion::Completion;
 use super::copy::CopyPool;
 use super::encode::{Encoding, QUERIES, Stamping, Submitted, Tools};
@@ -54,7 +54,6 @@ struct Queue {
     buffers: Buffers,
     maker: Arc<Maker>,
     pool: Arc<CopyPool>,
-    clock: Clock,
     work: Sender<Work>,
     batches: u64,
     stamp_dispatches: bool,
@@ -65,6 +64,7 @@ pub(super) fn start(
     opened: Opened,
     info: DeviceInfo,
     context: Context,
+    stamp_dispatches: bool,
     shaders: Arc<dyn Shaders>,
 ) -> Result<DeviceHandle> {
     let (instructions, mailbox) = bounded(MAILBOX);
@@ -72,7 +72,7 @@ pub(super) fn start(
     let (lost, losses) = unbounded();
     let threads = context.config.worker_threads.or_else(|| std::thread::available_parallelism().ok().map(usize::from));
     let pool = Arc::new(CopyPool::new(threads.unwrap_or(1), "tidemill-gpu"));
-    let clock = Clock::new(context.timeline.clone());
+    context.timeline.name_device(info.id, &info.name);
     let maker = Arc::new(Maker { shaders, counters: context.counters.clone(), segment_shift: info.segment_shift });
     let current: Current = Arc::default();
     let completion = Completion {
@@ -80,7 +80,6 @@ pub(super) fn start(
         name: info.name.clone(),
         context: context.clone(),
         pool: pool.clone(),
-        clock: clock.clone(),
         lost,
         alignment: Alignment::default(),
         previous_end_ns: 0,
@@ -98,10 +97,9 @@ pub(super) fn start(
         buffers: Buffers::default(),
         maker: maker.clone(),
         pool,
-        clock,
         work,
         batches: 0,
-        stamp_dispatches: std::env::var_os("TIDEMILL_TRACE_DISPATCHES").is_some_and(|v| v == "1"),
+        stamp_dispatches,
     };
     queue.stand(opened.gpu, opened.features)?;
     let spawn = |name: &str| std::thread::Builder::new().name(format!("tidemill-gpu{}-{name}", info.id.0));
@@ -184,7 +182,7 @@ impl Queue {
     }
 
     fn run_batch(&mut self, number: u64, batch: &Batch) -> Result<()> {
-        let began_ns = self.clock.now_ns();
+        let began_ns = self.context.timeline.now_ns();
         let Some((station, tools)) = &mut self.standing else {
             return Err(Error::new(ErrorKind::DeviceLost, "the device was lost and could not be opened again"));
         };
@@ -226,18 +224,18 @@ impl Queue {
                 (true, false) => Stamping::Batch,
                 (true, true) => Stamping::Dispatches,
             };
-            let clock = &self.clock;
+            let timeline = &self.context.timeline;
             let encoding = Encoding {
                 station,
                 tools,
                 pool: &self.pool,
                 work: &self.work,
                 counters: &self.context.counters,
-                now_ns: &|| clock.now_ns(),
+                now_ns: &|| timeline.now_ns(),
                 stamping,
             };
             let submitted = encoding.run(prepared)?;
-            end.submitted_ns = self.clock.now_ns();
+            end.submitted_ns = self.context.timeline.now_ns();
             self.count(dispatches, kernel_bytes, &submitted);
             self.draw(batch, began_ns, end.submitted_ns, &submitted);
             flight.submission = Some(submitted.submission);

@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::device::gpu::open_with;
 use crate::device::gpu::shaders::{Call, Shaders};
 use crate::device::handle::{Context, DeviceHandle};
+use crate::device::info::{DeviceInfo, Precision};
 use crate::device::message::{Batch, Command, DeviceEvent, DeviceInstruction, Slot, Tile, Transfer};
 use crate::error::{Error, Result};
 use crate::fusion::plan::{Launch, Program};
@@ -81,11 +82,18 @@ pub(super) fn rig() -> Option<Rig> {
 }
 
 pub(super) fn rig_with(config: Config, wgsl: &'static str) -> Option<Rig> {
+    rig_of(config, Timeline::off(), |_, _| Arc::new(Written(wgsl)))
+}
+
+pub(super) fn rig_of(
+    config: Config,
+    timeline: Timeline,
+    shaders: impl FnOnce(Precision, &DeviceInfo) -> Arc<dyn Shaders>,
+) -> Option<Rig> {
     let (sender, events) = flume::unbounded();
     let counters = Arc::new(Counters::default());
-    let context =
-        Context { config: Arc::new(config), counters: counters.clone(), timeline: Timeline::off(), events: sender };
-    match open_with(None, DeviceId(1), context, move |_, _| Arc::new(Written(wgsl))) {
+    let context = Context { config: Arc::new(config), counters: counters.clone(), timeline, events: sender };
+    match open_with(None, DeviceId(1), context, true, shaders) {
         Ok(handle) => Some(Rig { handle, events, counters, batches: 0 }),
         Err(error) if std::env::var_os("TIDEMILL_REQUIRE_GPU").is_some_and(|v| v == "1") => {
             panic!("TIDEMILL_REQUIRE_GPU=1, but: {error}")
