@@ -1,1 +1,3 @@
 //! Matrix product.
+
+pub mod gpu;

@@ -1,1 +1,3 @@
 //! Indexed assignment.
+
+pub mod gpu;

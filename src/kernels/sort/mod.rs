@@ -1,1 +1,3 @@
 //! Stable argsort.
+
+pub mod gpu;

@@ -5,6 +5,7 @@
 //!
 //! Must hold:
 //! - GRID-1: a tile of a full reduction (one output) begins at a multiple of `CHUNK` and ends at one or at the end.
+//! - GRID-3: a grid has at most 65,535 rows: 32-bit items fit, a workgroup of several items or not.
 //! - GRID-2: how a reduction is cut depends on its sizes alone, never on tiles or segments.
 
 use crate::device::message::Tile;
@@ -89,9 +90,14 @@ pub fn grid(kernel: &Kernel, words: &[u32; HEADER_WORDS as usize]) -> [u32; 3] {
             (items * chunks).div_ceil(WORKGROUP >> words[header::LANES_LOG2])
         }
     };
+    rows(groups).expect("GRID-3: fewer workgroups than elements of 32-bit indices fill")
+}
+
+/// The grid of so many workgroups, in rows of equal length: fewer idle ones than rows of 65,535 would leave.
+/// `None` where there are more than 65,535 rows.
+pub(crate) fn rows(groups: u32) -> Option<[u32; 3]> {
     let rows = groups.div_ceil(GRID_MAX);
-    // Rows of equal length: fewer idle workgroups than rows of 65,535 would leave.
-    [if rows <= 1 { groups } else { groups.div_ceil(rows) }, rows, 1]
+    (rows <= GRID_MAX).then(|| [groups.div_ceil(rows.max(1)), rows, 1])
 }
 
 /// The dispatches of a launch over a tile, in order. `tile.begin..tile.end` are flat elements of a `Map`, lines of
