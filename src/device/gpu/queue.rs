@@ -54,9 +54,11 @@ struct Queue {
     buffers: Buffers,
     maker: Arc<Maker>,
     pool: Arc<CopyPool>,
+    mailbox: Receiver<DeviceInstruction>,
     work: Sender<Work>,
     batches: u64,
     stamp_dispatches: bool,
+    stopping: bool,
 }
 
 /// Starts a device's threads.
@@ -97,22 +99,25 @@ pub(super) fn start(
         buffers: Buffers::default(),
         maker: maker.clone(),
         pool,
+        mailbox,
         work,
         batches: 0,
         stamp_dispatches,
+        stopping: false,
     };
     queue.stand(opened.gpu, opened.features)?;
     let spawn = |name: &str| std::thread::Builder::new().name(format!("tidemill-gpu{}-{name}", info.id.0));
     let threads = vec![
-        spawn("queue").spawn(move || queue.run(&mailbox, &losses)).map_err(thread_error)?,
+        spawn("queue").spawn(move || queue.run(&losses)).map_err(thread_error)?,
         spawn("done").spawn(move || completion.run(&completions)).map_err(thread_error)?,
     ];
     Ok(DeviceHandle { info, instructions, compiler: Arc::new(GpuCompiler { current, maker }), threads })
 }
 
 impl Queue {
-    fn run(mut self, mailbox: &Receiver<DeviceInstruction>, losses: &Receiver<u32>) {
-        loop {
+    fn run(mut self, losses: &Receiver<u32>) {
+        let mailbox = self.mailbox.clone();
+        while !self.stopping {
             // A loss comes first: what is submitted after it is known would only fail.
             select_biased! {
                 recv(losses) -> generation => match generation {
@@ -124,7 +129,7 @@ impl Queue {
                     Ok(DeviceInstruction::Submit(batch)) => self.batch(&batch),
                     Ok(DeviceInstruction::Release(buffers)) => buffers.into_iter().for_each(|b| self.free(b)),
                     // The completion thread ends when it has reported all that is in flight.
-                    Ok(DeviceInstruction::Stop) | Err(_) => return,
+                    Ok(DeviceInstruction::Stop) | Err(_) => self.stopping = true,
                 },
             }
         }
@@ -314,7 +319,25 @@ impl Queue {
             self.stand(opened.gpu, opened.features)
         }));
         let replaced = matches!(again, Ok(Ok(())));
+        self.fail_waiting(&error);
         let _ = self.context.events.send(DeviceEvent::Lost { device: self.id, error, replaced });
+    }
+
+    /// What was sent before its sender could know of the loss counts as in flight: it names what is gone.
+    /// The completion thread is idle, so these reports come after all others and before the loss.
+    fn fail_waiting(&mut self, error: &Error) {
+        while let Ok(instruction) = self.mailbox.try_recv() {
+            match instruction {
+                DeviceInstruction::Submit(batch) => {
+                    self.batches += 1;
+                    let error = blamed(error.clone(), blame_from(&batch, 0));
+                    let event = DeviceEvent::BatchFailed { device: self.id, batch: batch.id, error };
+                    let _ = self.context.events.send(event);
+                }
+                DeviceInstruction::Release(_) => {}
+                DeviceInstruction::Stop => self.stopping = true,
+            }
+        }
     }
 }
 

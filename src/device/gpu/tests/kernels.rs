@@ -92,6 +92,20 @@ fn a_freed_id_can_name_a_new_allocation_without_a_stale_bind_group() {
 }
 
 #[test]
+fn an_allocation_that_is_made_again_is_the_same_or_replaces_the_old_one_everywhere() {
+    let Some(mut rig) = rig() else { return };
+    let (a, b, f) = (slot(1, 0, 16), slot(2, 0, 16), slot(3, 0, 16));
+    rig.run(vec![allocate(1, 16), allocate(2, 16), allocate(3, 16), upload(&[1.0f32; 4], a)]).unwrap();
+    let run = |rig: &mut Rig, first: Vec<Command>| {
+        let rest = vec![dispatch(&launch(1.0, 0.25, 1e9, 0), a, b, f, 4), readback(0, b, DType::F32, 4)];
+        floats(rig, first.into_iter().chain(rest).collect())
+    };
+    assert_eq!(run(&mut rig, vec![allocate(1, 16)]), [1.25; 4]);
+    assert_eq!(run(&mut rig, vec![allocate(1, 512), upload(&[3.0f32; 4], a)]), [3.25; 4]);
+    rig.stop();
+}
+
+#[test]
 fn parameters_beyond_the_first_buffer_grow_it() {
     let Some(mut rig) = rig() else { return };
     let (a, f) = (slot(1, 0, 16), slot(2, 0, 16));
@@ -129,17 +143,22 @@ fn fault_words_that_are_set_are_reported_with_the_batch() {
 const SORT: Library = Library::ArgSort { dtype: DType::F32, before: 1, len: 4, after: 1, descending: false };
 
 #[test]
-fn a_library_pass_binds_the_operands_that_it_names() {
+fn a_library_pass_binds_the_operands_that_it_names_and_gets_the_launchs_fault_word() {
     let Some(mut rig) = rig() else { return };
-    let (a, b, f) = (slot(1, 0, 16), slot(1, 256, 16), slot(1, 512, 16));
+    let (a, b, f) = (slot(1, 0, 16), slot(1, 256, 16), slot(1, 512, 32));
+    let mut sort = (*launch_of(Program::Library(SORT), Vec::new())).clone();
+    sort.params = vec![5];
     let commands = vec![
         allocate(1, 1024),
         upload(&[1.0f32, 2.0, 3.0, 4.0], b),
         // The pass binds operands 1 and 0: it reads b and writes a.
-        dispatch(&launch_of(Program::Library(SORT), Vec::new()), a, b, f, 4),
+        dispatch(&Arc::new(sort), a, b, f, 4),
         readback(0, a, DType::F32, 4),
+        Command::ReadFaults { slot: f, words: 8 },
     ];
-    assert_eq!(floats(&mut rig, commands), [2.0, 4.0, 6.0, 8.0]);
+    let done = rig.run(commands).unwrap();
+    assert_eq!(done.data[0].1.as_slice::<f32>().unwrap(), [2.0, 4.0, 6.0, 8.0]);
+    assert_eq!(done.faults, [5]);
     rig.stop();
 }
 
