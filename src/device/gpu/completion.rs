@@ -3,7 +3,7 @@
 //! In: [`Work`] from the queue thread. Out: events, and a signal to the queue thread when the device is lost.
 //! Must hold: GPU-1, GPU-2, GPU-6.
 
-use super::clock::{Alignment, Clock};
+use super::clock::Alignment;
 use super::copy::CopyPool;
 use super::flight::{BatchEnd, Flight, Stamps, Work};
 use super::prepare::{Arrival, Place, blamed};
@@ -37,8 +37,6 @@ pub(super) struct Completion {
     pub(super) context: Context,
     /// Copy threads.
     pub(super) pool: Arc<CopyPool>,
-    /// Host time.
-    pub(super) clock: Clock,
     /// Tells the queue thread which generation of the device is lost.
     pub(super) lost: Sender<u32>,
     /// GPU time on the host's clock.
@@ -95,7 +93,7 @@ impl Completion {
         if let Some(submission) = submission {
             wait(gpu, &submission)?;
         }
-        let seen_ns = self.clock.now_ns();
+        let seen_ns = self.context.timeline.now_ns();
         let reopened = !chunks.is_empty();
         chunks.into_iter().for_each(|chunk| chunk.reopen());
         let Some(mut end) = end else {
@@ -108,12 +106,12 @@ impl Completion {
         let alone = std::mem::take(&mut end.alone);
         let mut views = map(gpu, shared.into_iter().chain(alone).collect(), reopened)?.into_iter();
         let shared = if end.shared_used { views.next() } else { None };
-        let drained_ns = self.clock.now_ns();
+        let drained_ns = self.context.timeline.now_ns();
         let bytes = self.deliver(&end, shared.as_ref(), views.collect());
         if bytes > 0 && self.context.timeline.is_on() {
             let details = [("bytes", Detail::Int(bytes as i64)), ("region", Detail::Int(end.region.0 as i64))];
             let lane = Lane::DeviceReadback(self.id);
-            self.context.timeline.span(lane, "readback", drained_ns, self.clock.now_ns(), &details);
+            self.context.timeline.span(lane, "readback", drained_ns, self.context.timeline.now_ns(), &details);
         }
         let bytes_of = |v: &MappedView| v.bytes().to_vec();
         let shared = shared.as_ref().map(bytes_of).unwrap_or_default();
