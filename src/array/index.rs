@@ -132,7 +132,7 @@ impl Array {
     /// # Errors
     /// The array's fault, and what happened to the count's computation.
     #[track_caller]
-    pub fn nonzero(&self) -> impl Future<Output = Result<Array>> + Send + 'static {
+    pub fn nonzero(&self) -> impl Future<Output = Result<Array>> + Send + use<> {
         let at = Location::caller();
         let array = self.clone();
         // The count is on its way from now on.
@@ -151,7 +151,7 @@ impl Array {
     /// # Errors
     /// The first operand's fault, `ErrorKind::Shape` where the shapes differ, and what happened to the count.
     #[track_caller]
-    pub fn compress(&self, mask: &Array) -> impl Future<Output = Result<Array>> + Send + 'static {
+    pub fn compress(&self, mask: &Array) -> impl Future<Output = Result<Array>> + Send + use<> {
         let at = Location::caller();
         let array = self.clone();
         let checked = derive(&[self, mask], "compress", at, |_, metas| {
