@@ -140,7 +140,7 @@ fn fill_tiles(edge: u32, transpose_a: bool, transpose_b: bool, zero: &str) -> St
             let (line, term) = if line_is_fast { &across } else { &along };
             let (start, limit) = if line_first { ("row0", "rows") } else { ("column0", "columns") };
             let stored = if line_first { "m" } else { "n" };
-            let place = if line_is_fast { format!("at + {stored} * term") } else { format!("term + k * at") };
+            let place = if line_is_fast { format!("at + {stored} * term") } else { "term + k * at".to_string() };
             let _ = write!(
                 text,
                 "        {{
