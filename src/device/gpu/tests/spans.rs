@@ -56,6 +56,9 @@ fn check(without: Vec<&'static str>, stamped: bool) {
     }
     assert!(batches.windows(2).all(|pair| pair[0].1 <= pair[1].0));
     assert_eq!((spans(events, "upload").len(), spans(events, "readback").len()), (3, 3));
+    // Three arrows to kernels and three to readbacks; a batch that only allocates is not drawn.
+    assert_eq!(events.iter().filter(|e| e["ph"] == "s").count(), 6);
+    assert!(spans(events, "copies").is_empty());
     let dispatches = spans(events, "scale").len() - batches.len();
     assert_eq!(dispatches, if stamped { 6 } else { 0 });
 }
