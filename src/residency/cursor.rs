@@ -40,6 +40,8 @@ pub(super) enum Stop {
 pub(super) struct Cursor {
     pub(super) plan: Arc<Plan>,
     pub(super) keys: Vec<Key>,
+    /// The last step that needs each buffer: its last use, or the first one of who takes over its memory.
+    ends: Vec<u32>,
     /// The next step; beyond the steps stand the closing ones.
     step: usize,
     tile: u32,
@@ -57,8 +59,15 @@ impl Cursor {
             Role::Scratch | Role::Faults => Key::Scratch(plan.region, n as u32),
         };
         let keys = plan.buffers.iter().enumerate().map(key).collect();
+        let mut ends: Vec<u32> = plan.buffers.iter().map(|b| b.live.1).collect();
+        for taker in &plan.buffers {
+            if let Some(source) = taker.in_place_of {
+                let end = &mut ends[source as usize];
+                *end = (*end).max(taker.live.0);
+            }
+        }
         let open = Open::new(id, plan.region, plan.session);
-        Cursor { plan, keys, step: 0, tile: 0, open, blocked: None, checked: false }
+        Cursor { plan, keys, ends, step: 0, tile: 0, open, blocked: None, checked: false }
     }
 }
 
@@ -443,7 +452,7 @@ impl State {
     fn dies_at(&self, cursor: &Cursor, buffer: u32, step: usize) -> bool {
         let b = &cursor.plan.buffers[buffer as usize];
         let kept = cursor.plan.outputs.iter().any(|(_, _, o)| *o == buffer);
-        b.live.1 as usize == step
+        cursor.ends[buffer as usize] as usize == step
             && !kept
             && match b.role {
                 Role::Scratch => true,

@@ -34,3 +34,10 @@ mod pool;
 mod story;
 mod validate;
 mod values;
+
+#[cfg(test)]
+mod simulate;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tests_random;

@@ -102,11 +102,6 @@ impl Pool {
         self.buffers.contains_key(&buffer)
     }
 
-    /// The size of a buffer that exists.
-    pub(super) fn buffer_bytes(&self, buffer: BufferId) -> Option<u64> {
-        self.buffers.get(&buffer).map(|held| held.bytes)
-    }
-
     /// Whether a slot lies in a slab.
     pub(super) fn in_slab(&self, slot: Slot) -> bool {
         self.held(slot.buffer).slab
