@@ -288,6 +288,41 @@ fn a_chain_over_sixteen_times_the_budget_completes_by_eviction() {
 }
 
 #[test]
+fn one_gigabyte_of_arrays_passes_through_a_budget_of_64_megabytes() {
+    let mut world = World::with_gpu(64 << 20, 20);
+    world.devices[1].dry = true;
+    let elements = 8 << 20;
+    for n in 0..16 {
+        let mut plan = Builder::new(n as u64, 1);
+        let reads = if n == 0 { vec![] } else { vec![plan.input_of(DType::F64, n - 1, elements, None, false)] };
+        let output = plan.output_of(DType::F64, n, elements);
+        plan.map(elements, &reads, &[output]);
+        world.feed(plan.done());
+    }
+    world.settle();
+    assert_eq!((world.finished.len(), world.failed.len()), (16, 0));
+    let (totals, peak) = (world.state.totals(), world.devices[1].bytes_peak);
+    assert!(peak <= 64 << 20 && peak > 48 << 20, "{peak}");
+    assert!(totals.bytes_evicted > 900 << 20, "{totals:?}");
+}
+
+#[test]
+fn plans_in_the_queue_go_on_when_a_lost_device_is_replaced() {
+    let mut world = World::with_gpu(1 << 20, 20);
+    for n in 0..6 {
+        let mut plan = double(n as u64, 1, 10 + n, 20 + n, true);
+        plan.read_back(20 + n);
+        world.feed(plan.done());
+    }
+    world.devices[1].lose(true);
+    world.settle();
+    // Two were in flight and two prepared; the others never reached the device that was lost.
+    let failed: Vec<u64> = world.failed.keys().map(|r| r.0).collect();
+    assert_eq!((failed, world.finished.len()), (vec![0, 1, 2, 3], 2));
+    assert_eq!(world.data(25), [11, 12, 13, 14]);
+}
+
+#[test]
 fn scratch_larger_than_the_budget_is_evicted_too() {
     let mut world = World::with_gpu(8 << 10, 8);
     let elements = 16 << 10;
