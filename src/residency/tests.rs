@@ -307,6 +307,80 @@ fn one_gigabyte_of_arrays_passes_through_a_budget_of_64_megabytes() {
 }
 
 #[test]
+fn what_a_step_needs_is_not_evicted_for_the_same_step() {
+    // Input and output take 896 of 1,024 bytes: eviction goes on to its low mark, but not into the step itself.
+    let mut world = World::with_gpu(1 << 10, 20);
+    let mut plan = Builder::new(1, 1);
+    let output = plan.output(1, 50);
+    plan.map(50, &[], &[output]);
+    world.feed(plan.done());
+    let mut plan = Builder::new(2, 1);
+    let input = plan.input(3, 112, Some(numbers(0, 112)), false);
+    let output = plan.output(4, 112);
+    plan.map(112, &[input], &[output]);
+    plan.read_back(4);
+    world.feed(plan.done());
+    world.settle();
+    assert_eq!(world.data(4), (1..113).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_segment_that_is_written_again_after_its_eviction_is_evicted_anew() {
+    let mut world = World::with_gpu(8 << 10, 8);
+    let elements = 16 << 10;
+    let mut plan = Builder::new(0, 1);
+    let output = plan.output(1, elements);
+    plan.map(elements, &[], &[output]);
+    for _ in 0..2 {
+        plan.launch(Geometry::Map { elements: elements as u32 }, &[(output, true, true, true)], None);
+    }
+    plan.read_back(1);
+    world.feed(plan.done());
+    world.settle();
+    assert_eq!(world.data(1), vec![3; elements as usize]);
+}
+
+#[test]
+fn a_region_fails_with_a_later_batch_of_the_region_that_made_its_input() {
+    let devices = vec![
+        device(0, DeviceKind::Host, 1 << 30, 31),
+        device(1, DeviceKind::Gpu, 1 << 20, 20),
+        device(2, DeviceKind::Gpu, 1 << 20, 20),
+    ];
+    let mut world = World::new(devices);
+    world.feed(double(1, 2, 1, 2, false).done());
+    // Region 2 makes value 3, then pauses for value 2 from the other device.
+    let mut plan = Builder::new(2, 1);
+    let source = plan.input(4, 4, Some(numbers(0, 4)), true);
+    let other = plan.input(2, 4, None, true);
+    let first = plan.output(3, 4);
+    let second = plan.output(5, 4);
+    plan.map(4, &[source], &[first]);
+    plan.map(4, &[other], &[second]);
+    world.feed(plan.done());
+    let mut plan = Builder::new(3, 1);
+    let input = plan.input(3, 4, None, false);
+    let output = plan.output(6, 4);
+    plan.map(4, &[input], &[output]);
+    plan.read_back(6);
+    world.feed(plan.done());
+    world.devices[1].step();
+    let report = world.devices[1].reports.pop_front().expect("the first batch is done");
+    world.feed(report);
+    for _ in 0..2 {
+        world.devices[2].step();
+    }
+    while let Some(report) = world.devices[2].reports.pop_front() {
+        world.feed(report);
+    }
+    assert_eq!(world.devices[1].queue.len(), 2);
+    world.devices[1].fail_next();
+    world.settle();
+    assert_eq!(world.failed.keys().map(|r| r.0).collect::<Vec<_>>(), [2, 3]);
+    assert!(world.arrived[&value(6)].is_err());
+}
+
+#[test]
 fn plans_in_the_queue_go_on_when_a_lost_device_is_replaced() {
     let mut world = World::with_gpu(1 << 20, 20);
     for n in 0..6 {
