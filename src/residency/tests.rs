@@ -322,6 +322,10 @@ fn what_a_step_needs_is_not_evicted_for_the_same_step() {
     world.feed(plan.done());
     world.settle();
     assert_eq!(world.data(4), (1..113).collect::<Vec<_>>());
+    let dispatch = world.log.iter().rfind(|l| l.contains("dispatch")).expect("a dispatch");
+    let (_, bound) = dispatch.split_once("over ").expect("operands");
+    let (from, to) = bound.split_once(", ").expect("two of them");
+    assert_ne!(from, to, "the input gave way to the output");
 }
 
 #[test]
