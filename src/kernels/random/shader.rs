@@ -18,7 +18,8 @@ pub fn supports(dist: Dist, dtype: DType) -> bool {
 
 /// An expression for random numbers. `key` is seed low, seed high, stream low, stream high, op (u32 expressions);
 /// `element` is a u32, or a vec4<u32> for width 4. With `flat_run` the four elements are `e..e + 4` and `e` is a
-/// multiple of 4: one Philox call serves them. `range` is `low` and `span` of integers.
+/// multiple of 4: one Philox call serves them. `range` is `low` and `span` of integers, of
+/// the same width as the element.
 #[allow(clippy::too_many_arguments)]
 pub fn wgsl(
     functions: &mut Functions,
@@ -203,7 +204,7 @@ fn tm_randw1(element: u32, key: vec2<u32>, rest: vec3<u32>) -> u32 {
 fn tm_mulhi1(w: u32, span: u32) -> u32 {
     return tm_mulhilo(w, span).x;
 }
-fn tm_mulhi4(w: vec4<u32>, span: u32) -> vec4<u32> {
-    return vec4<u32>(tm_mulhi1(w.x, span), tm_mulhi1(w.y, span), tm_mulhi1(w.z, span), tm_mulhi1(w.w, span));
+fn tm_mulhi4(w: vec4<u32>, s: vec4<u32>) -> vec4<u32> {
+    return vec4<u32>(tm_mulhi1(w.x, s.x), tm_mulhi1(w.y, s.y), tm_mulhi1(w.z, s.z), tm_mulhi1(w.w, s.w));
 }
 ";
