@@ -445,6 +445,7 @@ fn arrays_of_another_session_must_be_shared_first() {
     let (x, y) = (a.rand::<f32>([9, 1]), b.rand::<f32>([9, 1]));
     let mixed = &x + &y;
     assert_eq!(mixed.error().unwrap().kind(), ErrorKind::Ownership);
+    drop(mixed);
     let shared = x.share().unwrap();
     ring.story();
     let sum = &shared + &y;
