@@ -1,1 +1,2 @@
 //! Elementwise ops on host blocks and as WGSL.
+pub mod wgsl;
