@@ -1,7 +1,7 @@
 //! The wgpu device and queue: encode, submit, stage, read back, time-stamp, recover.
 //!
-//! In: [`DeviceInstruction`]s in a bounded mailbox (`MAILBOX`; residency's credits keep it nearly empty).
-//! Out: [`DeviceEvent`]s, unbounded but limited by the batches in flight.
+//! In: `DeviceInstruction`s in a bounded mailbox (`MAILBOX`; residency's credits keep it nearly empty).
+//! Out: `DeviceEvent`s, unbounded but limited by the batches in flight.
 //!
 //! Threads: the *queue* thread (`queue.rs`) owns all tables, encodes and submits; the *completion* thread
 //! (`completion.rs`) waits for submissions and hands out what they brought; a pool of *copy* threads
@@ -28,6 +28,7 @@ mod buffers;
 mod clock;
 mod completion;
 mod copy;
+mod costs;
 mod encode;
 mod flight;
 mod pipelines;

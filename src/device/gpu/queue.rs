@@ -10,7 +10,7 @@ use super::clock::Alignment;
 use super::completion::Completion;
 use super::copy::CopyPool;
 use super::encode::{Encoding, QUERIES, Stamping, Submitted, Tools};
-use super::flight::{BatchEnd, Flight, Work};
+use super::flight::{Arrow, BatchEnd, Flight, Work, arrow};
 use super::pipelines::{Current, GpuCompiler, Maker, Station};
 use super::prepare::{Prepared, Preparer, Step, blame_from, blamed};
 use super::raw_device::{Gpu, panic_words};
@@ -206,7 +206,7 @@ impl Queue {
         }
         let preparer = Preparer { station, maker: &self.maker, buffers: &mut self.buffers, groups: &mut tools.groups };
         let prepared = preparer.batch(batch)?;
-        let label = label(&prepared);
+        let label = if prepared.steps.is_empty() { String::new() } else { label(&prepared) };
         let (dispatches, kernel_bytes) = (prepared.dispatches, prepared.kernel_bytes);
         let mut end = BatchEnd {
             batch: batch.id,
@@ -270,6 +270,7 @@ impl Queue {
         }
         let details = [("batch", Detail::Int(batch.id.0 as i64)), ("region", Detail::Int(batch.region.0 as i64))];
         timeline.span(Lane::DeviceQueue(self.id), "encode and submit", began_ns, ended_ns, &details);
+        timeline.flow_start(Lane::DeviceQueue(self.id), arrow(Arrow::ToCompute, self.id, batch.id), began_ns);
         for &(start, end, bytes) in &submitted.fills {
             let details = [("bytes", Detail::Int(bytes as i64)), ("region", Detail::Int(batch.region.0 as i64))];
             timeline.span(Lane::DeviceUpload(self.id), "upload", start, end, &details);

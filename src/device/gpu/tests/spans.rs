@@ -56,6 +56,9 @@ fn check(without: Vec<&'static str>, stamped: bool) {
     }
     assert!(batches.windows(2).all(|pair| pair[0].1 <= pair[1].0));
     assert_eq!((spans(events, "upload").len(), spans(events, "readback").len()), (3, 3));
+    // Three arrows to kernels and three to readbacks; a batch that only allocates is not drawn.
+    assert_eq!(events.iter().filter(|e| e["ph"] == "s").count(), 6);
+    assert!(spans(events, "copies").is_empty());
     let dispatches = spans(events, "scale").len() - batches.len();
     assert_eq!(dispatches, if stamped { 6 } else { 0 });
 }
@@ -68,4 +71,33 @@ fn batches_and_dispatches_are_drawn_after_their_submission_and_do_not_overlap() 
 #[test]
 fn without_time_stamps_a_batch_lasts_from_its_submission_to_its_completion() {
     check(vec!["timestamps"], false);
+}
+
+#[test]
+fn a_batch_of_several_submissions_is_stamped_in_its_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let timeline = Timeline::to_file(folder.path().join("trace.json")).unwrap();
+    let shaders = |_, _: &_| Arc::new(Written(SCALE_WGSL)) as _;
+    let Some(mut rig) = rig_of(Config::default(), timeline.clone(), shaders) else { return };
+    let bytes: u64 = if rig.handle.info.software { 72 << 20 } else { 264 << 20 };
+    let (a, b, f) = (slot(1, 0, 1024), slot(2, 0, 1024), slot(3, 0, 16));
+    let run = dispatch(&launch(2.0, 0.0, 1e9, 0), a, b, f, 256);
+    let commands = vec![
+        allocate(1, bytes),
+        allocate(2, 1024),
+        allocate(3, 16),
+        run.clone(),
+        upload(&vec![1.5f32; (bytes / 4) as usize], slot(1, 0, bytes)),
+        run,
+        readback(0, b, DType::F32, 256),
+    ];
+    let done = rig.run(commands).unwrap();
+    assert_eq!(done.data[0].1.as_slice::<f32>().unwrap(), [3.0; 256]);
+    assert!(rig.stats().submissions > 1);
+    rig.stop();
+    timeline.finish().unwrap();
+    let json: Value = serde_json::from_slice(&std::fs::read(folder.path().join("trace.json")).unwrap()).unwrap();
+    let events = json.as_array().or_else(|| json["traceEvents"].as_array()).unwrap();
+    // The batch, and the dispatch after the upload.
+    assert_eq!(spans(events, "scale").len(), 2);
 }
