@@ -64,6 +64,10 @@ impl Array {
         let value = value.into();
         with_value(self, &value, None, "assign_slice", at, |home, value| {
             let own = self.meta()?;
+            if slices.is_linear() {
+                let message = "an assignment names its dimensions: x.assign((0..10, ..), value)";
+                return Err(Error::new(ErrorKind::Argument, message));
+            }
             let dims = resolve(&own.shape, slices)?;
             let part = rules::sliced(&own.shape, &dims)?;
             rules::expands(&value.meta()?.shape, &part)?;

@@ -327,6 +327,8 @@ fn tiny_host_values_fold_and_their_gathers_are_ready() {
     assert_eq!(folded::<f32>(&centred), [-1.0, -1.0, 0.0, 0.0, 1.0, 1.0]);
     assert_eq!(folded::<f32>(&table.slice((1, step(.., -1)))), [6.0, 5.0, 4.0]);
     assert_eq!(folded::<f32>(&table.t().slice((0..2,))), [1.0, 2.0, 4.0, 5.0]);
+    assert_eq!(folded::<f32>(&table.slice(1..3)), [4.0, 2.0], "a lone range counts elements");
+    assert_eq!(table.slice(step(.., -2)).shape().unwrap().dims(), [3, 1]);
     assert_eq!(block_on(table.sum(..).item::<f32>()).unwrap(), 21.0);
     assert_eq!(folded::<f64>(&s.linspace(0.0, 1.0, 3)), [0.0, 0.5, 1.0]);
     assert_eq!(folded::<i32>(&s.arange(1, 8, 3)), [1, 4, 7]);
@@ -445,6 +447,7 @@ fn arrays_of_another_session_must_be_shared_first() {
     let (x, y) = (a.rand::<f32>([9, 1]), b.rand::<f32>([9, 1]));
     let mixed = &x + &y;
     assert_eq!(mixed.error().unwrap().kind(), ErrorKind::Ownership);
+    drop(mixed);
     let shared = x.share().unwrap();
     ring.story();
     let sum = &shared + &y;
