@@ -147,6 +147,7 @@ impl Drop for Block {
 
 impl Block {
     /// Its bytes.
+    #[cfg(test)]
     pub fn bytes(&self) -> usize {
         self.bytes
     }

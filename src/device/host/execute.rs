@@ -12,7 +12,7 @@ use crate::fusion::plan::{Launch, Program};
 use crate::host_buffer::HostBuffer;
 use crate::ids::DeviceId;
 use crate::kernels::eval::{self, HostOperand, Pool};
-use crate::kernels::ir::Kernel;
+use crate::kernels::ir::{Geometry, Kernel};
 use crate::kernels::library::Library;
 use crate::stats::Counters;
 use crate::timeline::{Detail, Lane};
@@ -172,7 +172,7 @@ impl Executor<'_> {
         assert_eq!(launch.uses.len(), bindings.len(), "PLAN-3: slots for every use");
         for (number, (usage, slots)) in launch.uses.iter().zip(bindings).enumerate() {
             if let (true, Some(slot)) = (usage.writes && !is_scratch(&launch.program, number), slots.first()) {
-                let keep = usage.reads || slot.offset != 0 || !overwrites(&launch.program, number);
+                let keep = usage.reads || slot.offset != 0 || !overwrites(launch, number, slot.bytes);
                 self.table.write(slot.buffer, slot.offset as usize, keep)?;
             }
         }
@@ -217,12 +217,20 @@ fn is_scratch(program: &Program, operand: usize) -> bool {
     }
 }
 
-/// Whether a program writes every element of an operand, so that nothing of before is needed.
-fn overwrites(program: &Program, operand: usize) -> bool {
+/// Whether a launch writes every element of an operand of so many bytes, so that nothing of before is needed.
+fn overwrites(launch: &Launch, operand: usize, bytes: u64) -> bool {
     let natural = |kernel: &Kernel| {
-        kernel.stores.iter().any(|s| s.operand as usize == operand && s.index.is_none() && s.guard.is_none())
+        let elements = match launch.geometry {
+            Geometry::Map { elements } => elements,
+            Geometry::Reduce { outer, .. } => outer,
+            Geometry::Scan { .. } => 0,
+        };
+        let written = elements as u64 * kernel.operands[operand].dtype.bytes() as u64;
+        // Slots are padded to 16 bytes.
+        written.next_multiple_of(16) >= bytes
+            && kernel.stores.iter().any(|s| s.operand as usize == operand && s.index.is_none() && s.guard.is_none())
     };
-    match program {
+    match &launch.program {
         Program::Kernel(kernel, _) => natural(kernel),
         Program::Library(Library::MatMul { .. } | Library::ArgSort { .. }) => true,
         Program::Library(Library::AssignIndex { .. }) => false,

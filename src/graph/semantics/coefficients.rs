@@ -8,9 +8,9 @@ use super::lanes::Poly;
 
 /// `(exp(r) - 1 - r) / r^2` for |r| up to ln(2)/2.
 pub(super) const EXP: Poly = Poly {
-    // -26.15 is log2 of the greatest error:
+    // log2 of the greatest error: -26.15
     narrow: &[0.5, 0.16666541993618011, 0.04166628047823906, 0.008366630412638187, 0.0013946520630270243],
-    // -61.7 is log2 of the greatest error:
+    // log2 of the greatest error: -61.7
     wide: &[
         0.5,
         0.16666666666666677,
@@ -28,7 +28,7 @@ pub(super) const EXP: Poly = Poly {
 
 /// `(2^r - 1) / r` for |r| up to 1/2.
 pub(super) const EXP2: Poly = Poly {
-    // -28.96 is log2 of the greatest error:
+    // log2 of the greatest error: -28.96
     narrow: &[
         0.6931471824645996,
         0.24022650718688965,
@@ -37,7 +37,7 @@ pub(super) const EXP2: Poly = Poly {
         0.0013400368625298142,
         0.00015476395492441952,
     ],
-    // -64.38 is log2 of the greatest error:
+    // log2 of the greatest error: -64.38
     wide: &[
         0.6931471805599453,
         0.24022650695910072,
@@ -56,7 +56,7 @@ pub(super) const EXP2: Poly = Poly {
 
 /// `(log(1 + f) - f + f^2/2) / f^3` for 1 + f from sqrt(1/2) to sqrt(2); f64 uses `LOG_S` instead.
 pub(super) const LOG: Poly = Poly {
-    // -30.29 is log2 of the greatest error:
+    // log2 of the greatest error: -30.29
     narrow: &[
         0.3333331048488617,
         -0.24999986588954926,
@@ -73,9 +73,9 @@ pub(super) const LOG: Poly = Poly {
 
 /// `(2 atanh(s) / s - 2) / s^2` in s^2.
 pub(super) const LOG_S: Poly = Poly {
-    // -36.57 is log2 of the greatest error:
+    // log2 of the greatest error: -36.57
     narrow: &[0.6666666269302368, 0.4000033140182495, 0.2853742241859436, 0.2358052134513855],
-    // -58.44 is log2 of the greatest error:
+    // log2 of the greatest error: -58.44
     wide: &[
         0.6666666666666731,
         0.39999999999433417,
@@ -89,16 +89,26 @@ pub(super) const LOG_S: Poly = Poly {
 
 /// `(2 atanh(s) - 2 s - 2 s^3 / 3) / s^5` in s^2.
 pub(super) const POW_LOG: Poly = Poly {
-    // -42.82 is log2 of the greatest error:
+    // log2 of the greatest error: -42.82
     narrow: &[0.3999999761581421, 0.2857179641723633, 0.2218869924545288, 0.1941249668598175],
-    wide: &[0.0],
+    // log2 of the greatest error: -71.68
+    wide: &[
+        0.39999999999999997,
+        0.28571428571433816,
+        0.22222222219985927,
+        0.1818181859979627,
+        0.1538457362762756,
+        0.1333572756315035,
+        0.1168584806525301,
+        0.11903900331805688,
+    ],
 };
 
 /// `(sin(r) - r) / r^3` in r^2 for |r| up to pi/4.
 pub(super) const SIN: Poly = Poly {
-    // -28.03 is log2 of the greatest error:
+    // log2 of the greatest error: -28.03
     narrow: &[-0.16666655242443085, 0.008332174271345139, -0.00019516629981808364],
-    // -57.97 is log2 of the greatest error:
+    // log2 of the greatest error: -57.97
     wide: &[
         -0.16666666666666632,
         0.008333333333322403,
@@ -111,9 +121,9 @@ pub(super) const SIN: Poly = Poly {
 
 /// `(cos(r) - 1 + r^2/2) / r^4` in r^2.
 pub(super) const COS: Poly = Poly {
-    // -33.23 is log2 of the greatest error:
+    // log2 of the greatest error: -33.23
     narrow: &[0.04166664555668831, -0.0013887368841096759, 2.443839912302792e-05],
-    // -63.99 is log2 of the greatest error:
+    // log2 of the greatest error: -63.99
     wide: &[
         0.04166666666666661,
         -0.0013888888888875925,
@@ -126,7 +136,7 @@ pub(super) const COS: Poly = Poly {
 
 /// `(tan(r) - r) / r^3` in r^2.
 pub(super) const TAN: Poly = Poly {
-    // -29.33 is log2 of the greatest error:
+    // log2 of the greatest error: -29.33
     narrow: &[
         0.3333335220813751,
         0.13332608342170715,
@@ -136,7 +146,7 @@ pub(super) const TAN: Poly = Poly {
         -1.0179885975958314e-05,
         0.004424555692821741,
     ],
-    // -59.73 is log2 of the greatest error:
+    // log2 of the greatest error: -59.73
     wide: &[
         0.3333333333333338,
         0.13333333333325423,
@@ -158,7 +168,7 @@ pub(super) const TAN: Poly = Poly {
 
 /// `(asin(x) - x) / x^3` in x^2 for |x| up to 1/2.
 pub(super) const ASIN: Poly = Poly {
-    // -31.68 is log2 of the greatest error:
+    // log2 of the greatest error: -31.68
     narrow: &[
         0.16666659712791443,
         0.0750049576163292,
@@ -167,7 +177,7 @@ pub(super) const ASIN: Poly = Poly {
         0.014458798803389072,
         0.03749515116214752,
     ],
-    // -59.75 is log2 of the greatest error:
+    // log2 of the greatest error: -59.75
     wide: &[
         0.1666666666666674,
         0.07499999999975039,
@@ -187,7 +197,7 @@ pub(super) const ASIN: Poly = Poly {
 
 /// `(atan(t) - t) / t^3` in t^2 for |t| up to sqrt(2) - 1.
 pub(super) const ATAN: Poly = Poly {
-    // -30.44 is log2 of the greatest error:
+    // log2 of the greatest error: -30.44
     narrow: &[
         -0.33333316445350647,
         0.19998523592948914,
@@ -195,7 +205,7 @@ pub(super) const ATAN: Poly = Poly {
         0.10598774999380112,
         -0.06088986247777939,
     ],
-    // -64.11 is log2 of the greatest error:
+    // log2 of the greatest error: -64.11
     wide: &[
         -0.3333333333333333,
         0.1999999999999811,
@@ -214,9 +224,9 @@ pub(super) const ATAN: Poly = Poly {
 
 /// `(sinh(x) - x) / x^3` in x^2 for |x| up to 1.
 pub(super) const SINH: Poly = Poly {
-    // -34.04 is log2 of the greatest error:
+    // log2 of the greatest error: -34.04
     narrow: &[0.1666666716337204, 0.008333350531756878, 0.00019836075080092996, 2.817399263221887e-06],
-    // -73.63 is log2 of the greatest error:
+    // log2 of the greatest error: -73.63
     wide: &[
         0.16666666666666666,
         0.008333333333333333,
@@ -231,7 +241,7 @@ pub(super) const SINH: Poly = Poly {
 
 /// `(tanh(x) - x) / x^3` in x^2 for |x| up to 5/8.
 pub(super) const TANH: Poly = Poly {
-    // -32.61 is log2 of the greatest error:
+    // log2 of the greatest error: -32.61
     narrow: &[
         -0.3333333134651184,
         0.13333211839199066,
@@ -240,7 +250,7 @@ pub(super) const TANH: Poly = Poly {
         -0.008185280486941338,
         0.0021496834233403206,
     ],
-    // -66.02 is log2 of the greatest error:
+    // log2 of the greatest error: -66.02
     wide: &[
         -0.3333333333333333,
         0.13333333333333183,
@@ -260,7 +270,7 @@ pub(super) const TANH: Poly = Poly {
 
 /// `erf(x) / x` in x^2 for |x| up to 1.
 pub(super) const ERF: Poly = Poly {
-    // -34.85 is log2 of the greatest error:
+    // log2 of the greatest error: -34.85
     narrow: &[
         1.128379225730896,
         -0.37612637877464294,
@@ -271,7 +281,7 @@ pub(super) const ERF: Poly = Poly {
         0.00011270544928265736,
         -9.68013955571223e-06,
     ],
-    // -68.7 is log2 of the greatest error:
+    // log2 of the greatest error: -68.7
     wide: &[
         1.1283791670955126,
         -0.37612638903183754,
@@ -292,7 +302,7 @@ pub(super) const ERF: Poly = Poly {
 
 /// `z (lgamma(z) - (z - 1/2) log(z) + z - log(2 pi) / 2)` in 1/z^2 for z from 2.5.
 pub(super) const STIRLING: Poly = Poly {
-    // -35.28 is log2 of the greatest error:
+    // log2 of the greatest error: -35.28
     narrow: &[
         0.0833333358168602,
         -0.0027776879724115133,
@@ -300,7 +310,7 @@ pub(super) const STIRLING: Poly = Poly {
         -0.0005399890360422432,
         0.00040125675150193274,
     ],
-    // -63.47 is log2 of the greatest error:
+    // log2 of the greatest error: -63.47
     wide: &[
         0.08333333333333333,
         -0.0027777777777711885,
@@ -322,7 +332,7 @@ pub(super) const STIRLING: Poly = Poly {
 
 /// `lgamma(2 + t) / t` for |t| up to 1/2.
 pub(super) const LGAMMA: Poly = Poly {
-    // -30.07 is log2 of the greatest error:
+    // log2 of the greatest error: -30.07
     narrow: &[
         0.42278432846069336,
         0.32246702909469604,
@@ -334,7 +344,7 @@ pub(super) const LGAMMA: Poly = Poly {
         0.0005703475908376276,
         -0.0002572084777057171,
     ],
-    // -63.91 is log2 of the greatest error:
+    // log2 of the greatest error: -63.91
     wide: &[
         0.42278433509846713,
         0.3224670334241132,
@@ -361,7 +371,7 @@ pub(super) const LGAMMA: Poly = Poly {
 
 /// `-log(erfc(x))` for x from 1 to 4 (f32) or 6 (f64).
 pub(super) const ERFC_LOG: Poly = Poly {
-    // -35.86 is log2 of the greatest error:
+    // log2 of the greatest error: -35.86
     narrow: &[
         -0.00020436577324289829,
         1.129661202430725,
@@ -373,5 +383,32 @@ pub(super) const ERFC_LOG: Poly = Poly {
         2.531627433199901e-05,
         -2.5143114612546924e-07,
     ],
-    wide: &[0.0],
+    // log2 of the greatest error: -72.11
+    wide: &[
+        -8.492407029855319e-09,
+        1.1283792778298938,
+        0.6366190878314402,
+        0.1027752713110027,
+        -0.019135800189252348,
+        -0.00019396603234454672,
+        0.0016716359638658306,
+        -0.0005585587583921646,
+        -6.798709107004728e-06,
+        9.1816195630641e-05,
+        -4.800389300669471e-05,
+        1.2875878221813956e-05,
+        -5.947117756202682e-07,
+        -1.2548421625423178e-06,
+        7.326604431078676e-07,
+        -2.57366038322215e-07,
+        6.69087196512296e-08,
+        -1.3584372748505243e-08,
+        2.184720831785881e-09,
+        -2.771719962979893e-10,
+        2.7245664972850557e-11,
+        -2.005859318542922e-12,
+        1.042031792606496e-13,
+        -3.4081415443328638e-15,
+        5.279139885479089e-17,
+    ],
 };

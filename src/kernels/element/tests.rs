@@ -148,9 +148,8 @@ fn blocks_and_scalars_give_the_same_bits_wherever_an_element_stands() {
                 continue;
             }
             let output = signature.output;
-            let dtypes: Vec<DType> = (0..op.arity())
-                .map(|n| if op == ElementOp::Select && n == 0 { DType::Bool } else { dtype })
-                .collect();
+            let dtypes: Vec<DType> =
+                (0..op.arity()).map(|n| if op == ElementOp::Select && n == 0 { DType::Bool } else { dtype }).collect();
             let args: Vec<Vec<Scalar>> = dtypes.iter().enumerate().map(|(k, &d)| values(d, n, 77 + k as u64)).collect();
             let blocks: Vec<HostBuffer> = args.iter().zip(&dtypes).map(|(a, &d)| buffer(a, d)).collect();
             let list: Vec<HostArg<'_>> = blocks.iter().map(|b| HostArg::Block(b.bytes())).collect();

@@ -114,10 +114,10 @@ impl Functions {
         self.texts.push(format!("fn {name}({parameters}) -> {result} {{\n{body}{tail}}}\n"));
     }
 
-    /// Adds a helper written by hand, once a name.
+    /// Adds the text of functions that were written by hand, once for each name.
     pub(crate) fn add_text(&mut self, name: &str, text: &str) {
-        if self.names.insert(name.to_owned()) {
-            self.texts.push(text.to_owned());
+        if self.names.insert(name.to_string()) {
+            self.texts.push(text.to_string());
         }
     }
 
@@ -127,9 +127,7 @@ impl Functions {
             Helper::MulHigh4 => ("tm_mulhi_4", mul_high("tm_mulhi_4", "vec4<u32>")),
             Helper::Remainder => ("tm_fmod", REMAINDER.to_string()),
         };
-        if self.names.insert(name.to_string()) {
-            self.texts.push(text);
-        }
+        self.add_text(name, &text);
     }
 
     fn register(&mut self, name: &str, op: ElementOp, input: DType, output: DType, width: u32) {

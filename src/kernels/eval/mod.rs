@@ -14,6 +14,7 @@
 //! - EVAL-4: how a launch is cut depends on its sizes only, so that its bits do not depend on threads.
 
 mod block;
+mod check;
 mod frame;
 mod index;
 mod library;

@@ -6,7 +6,7 @@
 //! Must hold:
 //! - EVAL-3: merging with an accumulator that was only initialised changes nothing, so unused lanes do not count.
 
-use super::number::Number;
+use super::number::{Float, Number};
 use crate::graph::DType;
 use crate::kernels::ir::Monoid;
 
@@ -35,28 +35,28 @@ const NOWHERE: u32 = u32::MAX;
 macro_rules! by_number {
     ($dtype:expr, $number:ident => $body:expr) => {
         match $dtype {
-            DType::F32 => {
+            $crate::graph::DType::F32 => {
                 type $number = f32;
                 $body
             }
-            DType::F64 => {
+            $crate::graph::DType::F64 => {
                 type $number = f64;
                 $body
             }
             // A bool is a byte of 0 or 1; folds of bytes keep it one.
-            DType::Bool | DType::U8 => {
+            $crate::graph::DType::Bool | $crate::graph::DType::U8 => {
                 type $number = u8;
                 $body
             }
-            DType::I32 => {
+            $crate::graph::DType::I32 => {
                 type $number = i32;
                 $body
             }
-            DType::U32 => {
+            $crate::graph::DType::U32 => {
                 type $number = u32;
                 $body
             }
-            DType::I64 => {
+            $crate::graph::DType::I64 => {
                 type $number = i64;
                 $body
             }
@@ -67,11 +67,11 @@ macro_rules! by_number {
 macro_rules! by_float {
     ($dtype:expr, $number:ident => $body:expr) => {
         match $dtype {
-            DType::F32 => {
+            $crate::graph::DType::F32 => {
                 type $number = f32;
                 $body
             }
-            DType::F64 => {
+            $crate::graph::DType::F64 => {
                 type $number = f64;
                 $body
             }
@@ -389,5 +389,3 @@ unsafe fn merge_arg<T: Number>(monoid: Monoid, into: Parts, values: &[T], positi
         }
     }
 }
-
-use super::number::Float;

@@ -1,7 +1,8 @@
 //! Maps: loads in every pattern, guards, checks, several stores, in place.
 
 use super::build::{Build, add};
-use crate::graph::{DType, ElementOp, Scalar};
+use crate::graph::{DType, Dist, ElementOp, Scalar};
+use crate::kernels::eval::random;
 use crate::kernels::ir::*;
 
 /// Around the edges of blocks and tasks.
@@ -217,4 +218,43 @@ fn a_load_outside_of_its_operand_is_a_broken_invariant() {
     let x = b.load(x, flat, None);
     b.store(out, None, x, None);
     b.run(1);
+}
+
+#[test]
+fn random_numbers_belong_to_their_element_in_whatever_order_it_is_visited() {
+    let n = 3001u32;
+    let key = [1, 2, 3, 4, 5];
+    let mut b = Build::map(n);
+    let first = b.params.len() as u32;
+    for word in key {
+        b.word(Scalar::U32(word));
+    }
+    let (straight, backwards) = (b.output(DType::F32, n as usize), b.output(DType::F64, n as usize));
+    let die = b.output(DType::I32, n as usize);
+    let flat = b.flat();
+    let last = b.number(n - 1);
+    let (low, span) = (b.param(Scalar::I32(-2)), b.number(6));
+    let flipped = b.index(IndexOp::Sub, last, flat);
+    let random = |dist, element, run, range| InstOp::Random { dist, key: first, element, run, range };
+    let x = b.push(random(Dist::Uniform, flat, Run::Flat, None), DType::F32, Level::Element);
+    let y = b.push(random(Dist::Normal, flipped, Run::Any, None), DType::F64, Level::Element);
+    let z = b.push(random(Dist::Integer, flat, Run::Flat, Some((low, span))), DType::I32, Level::Element);
+    b.store(straight, None, x, None);
+    b.store(backwards, None, y, None);
+    b.store(die, None, z, None);
+    let outcome = b.run(2);
+    let (up, down): (Vec<u32>, Vec<u32>) = ((0..n).collect(), (0..n).rev().collect());
+    let mut expected = vec![0u64; n as usize];
+    let range = Some((Scalar::I32(-2), 6));
+    let cases = [
+        (straight, Dist::Uniform, DType::F32, &up, None),
+        (backwards, Dist::Normal, DType::F64, &down, None),
+        (die, Dist::Integer, DType::I32, &up, range),
+    ];
+    for (operand, dist, dtype, elements, range) in cases {
+        let bytes = &mut bytemuck::cast_slice_mut::<u64, u8>(&mut expected)[..n as usize * dtype.bytes()];
+        random::at(dist, dtype, key, elements, range, bytes);
+        assert!(outcome.bytes(operand) == &*bytes, "{dist:?}");
+    }
+    assert!(outcome.values::<i32>(die).iter().all(|v| (-2..4).contains(v)));
 }
