@@ -4,6 +4,8 @@
 
 mod dtype;
 mod op;
+pub mod rules;
+pub mod semantics;
 mod shape;
 pub mod table;
 
