@@ -206,10 +206,16 @@ macro_rules! slice_args {
 slice_args!(usize, i64, i32);
 
 /// What names a slice: a tuple of up to four of integers (the dimension stays, with one element), ranges, `..`
-/// and [`step`]s; or any number of [`SliceArg`]s. Dimensions that are not named are taken whole.
+/// and [`step`]s; or a slice of [`SliceArg`]s. Dimensions that are not named are taken whole. A single range or
+/// step that is in no tuple counts the elements in column-major order, and the result is a column.
 pub trait Slices {
     /// One a dimension.
     fn args(self) -> SmallVec<[SliceArg; 4]>;
+
+    /// Whether the one argument counts elements instead of rows.
+    fn is_linear(&self) -> bool {
+        false
+    }
 }
 
 impl Slices for &[SliceArg] {
@@ -217,6 +223,20 @@ impl Slices for &[SliceArg] {
         SmallVec::from_slice(self)
     }
 }
+
+macro_rules! linear {
+    ($($ty:ty),*) => {$(
+        impl Slices for $ty {
+            fn args(self) -> SmallVec<[SliceArg; 4]> {
+                SmallVec::from_slice(&[self.into()])
+            }
+            fn is_linear(&self) -> bool {
+                true
+            }
+        }
+    )*};
+}
+linear!(SliceArg, Range<usize>, RangeFrom<usize>, RangeTo<usize>, RangeInclusive<usize>, RangeToInclusive<usize>);
 
 macro_rules! tuples {
     ($(($($name:ident),*))*) => {$(

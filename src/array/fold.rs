@@ -8,7 +8,7 @@
 use super::fold_reduce;
 use crate::graph::{DType, ElementOp, Meta, Op, Scalar, Shape, View};
 use crate::host_buffer::HostBuffer;
-use crate::kernels::element::host;
+use crate::kernels::element::host::{self, HostArg};
 use smallvec::SmallVec;
 
 /// An argument whose elements are known.
@@ -92,10 +92,7 @@ pub(crate) fn evaluate(op: &Op, args: &[Known<'_>], meta: &Meta) -> Option<HostB
     let dtype = meta.dtype;
     Some(match op {
         Op::Apply(ElementOp::Cast) => build(meta, |_, c| args[0].at(c).cast(dtype)),
-        Op::Apply(op) => build(meta, |_, c| {
-            let values: SmallVec<[Scalar; 3]> = args.iter().map(|a| a.at(c)).collect();
-            host::apply_scalar(*op, &values)
-        }),
+        Op::Apply(op) => fold_apply(*op, args, meta),
         Op::View(view) => fold_view(view, &args[0], meta),
         Op::Fill => build(meta, |_, _| args[0].linear(0)),
         Op::Iota => build(meta, |i, _| iota(dtype, args[0].linear(0), args[1].linear(0), i)),
@@ -149,6 +146,27 @@ pub(crate) fn evaluate(op: &Op, args: &[Known<'_>], meta: &Meta) -> Option<HostB
         | Op::MatMul
         | Op::Compact => return None,
     })
+}
+
+/// Arguments spread over the result's elements, then one call of the host device's own loop.
+fn fold_apply(op: ElementOp, args: &[Known<'_>], meta: &Meta) -> HostBuffer {
+    let n = meta.elements();
+    let mut out = HostBuffer::zeroed(meta.dtype, n);
+    let spread: SmallVec<[HostBuffer; 3]> = args
+        .iter()
+        .map(|arg| {
+            let dtype = match arg {
+                Known::Number(number) => number.dtype(),
+                Known::Buffer(data, _) => data.dtype(),
+            };
+            build(&Meta { dtype, shape: meta.shape.clone() }, |_, c| arg.at(c))
+        })
+        .collect();
+    let blocks: SmallVec<[HostArg<'_>; 3]> = spread.iter().map(|b| HostArg::Block(b.bytes())).collect();
+    // The last argument tells the dtype: `Select`'s mask, which stands outside of it, is the first.
+    let input = spread.last().map_or(meta.dtype, HostBuffer::dtype);
+    host::apply(op, input, meta.dtype, &blocks, out.bytes_mut().expect("a fresh buffer is owned"), n);
+    out
 }
 
 /// A number in a dtype.

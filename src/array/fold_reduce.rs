@@ -86,6 +86,10 @@ fn norm(values: impl Iterator<Item = f64> + Clone) -> f64 {
     if scale == 0.0 || !scale.is_finite() {
         return scale;
     }
+    // Where neither squares nor their sum can leave the range, there is nothing to scale.
+    if (1e-140..1e140).contains(&scale) {
+        return values.map(|v| v * v).sum::<f64>().sqrt();
+    }
     scale * values.map(|v| (v / scale) * (v / scale)).sum::<f64>().sqrt()
 }
 
@@ -184,7 +188,9 @@ mod tests {
         assert_eq!(fold(ReduceOp::Mean, Nan::Include, &data, 0b11, &[1, 1]), [4.0]);
         assert_eq!(fold(ReduceOp::Var { ddof: 1 }, Nan::Include, &data, 0b01, &[1, 2]), [1.0, 7.0]);
         assert_eq!(fold(ReduceOp::ArgMax, Nan::Omit, &data, 0b11, &[1, 1]), [5.0]);
-        assert_eq!(fold(ReduceOp::Norm, Nan::Include, &[3e200, 4e200], 0b10, &[1, 1]), [5e200]);
+        assert_eq!(fold(ReduceOp::Norm, Nan::Include, &[3.0, -4.0], 0b10, &[1, 1]), [5.0]);
+        let large = fold(ReduceOp::Norm, Nan::Include, &[3e200, 4e200], 0b10, &[1, 1])[0];
+        assert!((large / 5e200 - 1.0).abs() < 1e-15, "{large}");
     }
 
     #[test]

@@ -45,6 +45,7 @@ struct Waiting {
     uncut: Option<u32>,
     blame: (&'static str, &'static Location<'static>),
     started_ns: u64,
+    yielded: bool,
 }
 
 impl Pending {
@@ -78,6 +79,7 @@ impl Pending {
                 uncut: Some(demand.segment),
                 blame: (v.op, v.at),
                 started_ns: v.home.link.timeline.now_ns(),
+                yielded: false,
             })),
         }
     }
@@ -104,6 +106,7 @@ impl Pending {
             uncut: None,
             blame: (v.op, v.at),
             started_ns: link.timeline.now_ns(),
+            yielded: false,
         }))
     }
 
@@ -121,7 +124,6 @@ impl Pending {
                 Poll::Ready(result) => result,
             },
         };
-        // Resolved: dropping what waited must not cancel.
         *self = Pending::Done;
         Poll::Ready(result)
     }
@@ -137,6 +139,7 @@ impl Waiting {
             Poll::Ready(Ok(result)) => result,
             Poll::Ready(Err(_)) => Err(Error::new(ErrorKind::Shutdown, "the runtime is gone")),
         };
+        self.yielded = true;
         let timeline = &self.home.link.timeline;
         if timeline.is_on() {
             timeline.span(Lane::Session(self.home.id), "gather", self.started_ns, timeline.now_ns(), &[]);
@@ -150,14 +153,11 @@ impl Waiting {
     }
 }
 
-impl Drop for Pending {
+impl Drop for Waiting {
     fn drop(&mut self) {
-        if let Pending::Waiting(waiting) = self {
-            // Resolved but never polled again: nothing to cancel.
-            if !matches!(waiting.promise.try_recv(), Ok(None)) {
-                return;
-            }
-            waiting.home.cancel(waiting.gather, waiting.uncut);
+        // Resolved, whether or not anybody has looked: nothing to cancel.
+        if !self.yielded && matches!(self.promise.try_recv(), Ok(None)) {
+            self.home.cancel(self.gather, self.uncut);
         }
     }
 }

@@ -64,6 +64,10 @@ impl Array {
         let value = value.into();
         with_value(self, &value, None, "assign_slice", at, |home, value| {
             let own = self.meta()?;
+            if slices.is_linear() {
+                let message = "an assignment names its dimensions: x.assign((0..10, ..), value)";
+                return Err(Error::new(ErrorKind::Argument, message));
+            }
             let dims = resolve(&own.shape, slices)?;
             let part = rules::sliced(&own.shape, &dims)?;
             rules::expands(&value.meta()?.shape, &part)?;
@@ -132,7 +136,7 @@ impl Array {
     /// # Errors
     /// The array's fault, and what happened to the count's computation.
     #[track_caller]
-    pub fn nonzero(&self) -> impl Future<Output = Result<Array>> + Send + 'static {
+    pub fn nonzero(&self) -> impl Future<Output = Result<Array>> + Send + use<> {
         let at = Location::caller();
         let array = self.clone();
         // The count is on its way from now on.
@@ -151,7 +155,7 @@ impl Array {
     /// # Errors
     /// The first operand's fault, `ErrorKind::Shape` where the shapes differ, and what happened to the count.
     #[track_caller]
-    pub fn compress(&self, mask: &Array) -> impl Future<Output = Result<Array>> + Send + 'static {
+    pub fn compress(&self, mask: &Array) -> impl Future<Output = Result<Array>> + Send + use<> {
         let at = Location::caller();
         let array = self.clone();
         let checked = derive(&[self, mask], "compress", at, |_, metas| {

@@ -65,11 +65,17 @@ impl Array {
     }
 
     /// A part: `x.slice((0..10, 0))`, `x.slice((.., step(.., -1)))`. Indices are 0-based; an integer keeps its
-    /// dimension, with one element; dimensions that are not named are taken whole.
+    /// dimension, with one element; dimensions that are not named are taken whole. A range or step without a
+    /// tuple counts elements in column-major order: `x.slice(0..10)` is a column of the first ten.
     #[track_caller]
     pub fn slice(&self, slices: impl Slices) -> Array {
         let at = Location::caller();
         derive(&[self], "slice", at, |home, metas| {
+            if slices.is_linear() {
+                let column = self.view(home, View::Reshape, Shape::new(&[metas[0].elements()])?, at);
+                let dims = resolve(column.shape()?, slices)?;
+                return column.sliced(home, dims, at);
+            }
             let dims = resolve(&metas[0].shape, slices)?;
             self.sliced(home, dims, at)
         })

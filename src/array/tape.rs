@@ -265,11 +265,13 @@ impl Home {
         self.gate.enter(nodes);
         Counters::add(&self.link.counters.ops_recorded, nodes);
         let at_ns = self.link.timeline.now_ns();
-        if self.link.timeline.is_on() && nodes > 0 {
-            self.link.timeline.span(Lane::Session(self.id), "record", tape.started_ns, at_ns, &[]);
-        }
         // TAPE-1: under the lock.
         self.link.send(SchedulerEvent::SegmentCut { session: self.id, records, why, at_ns });
+        if self.link.timeline.is_on() && nodes > 0 {
+            // Ends after `at_ns`, at which the scheduler's arrow to the region begins.
+            let end_ns = self.link.timeline.now_ns().max(at_ns + 1);
+            self.link.timeline.span(Lane::Session(self.id), "record", tape.started_ns, end_ns, &[]);
+        }
         After { foreign: std::mem::take(&mut tape.foreign), hold: false }
     }
 }

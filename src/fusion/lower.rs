@@ -615,7 +615,8 @@ impl Lowering<'_, '_> {
         let shape = node.meta.shape.clone();
         let index = linear(&mut self.builder, &self.space, &At::Coordinates(list), &shape, n);
         let operand = self.operand(Source::Node(n), &node.meta.clone());
-        self.operands[operand as usize].access = Access::Write;
+        // What is not overwritten stays.
+        self.operands[operand as usize].access = Access::ReadWrite;
         self.flat_only[operand as usize] = false;
         self.elements_written[operand as usize] = space.elements() as u64;
         self.stores.push(Store { operand, index: Some(index), value, guard: None });

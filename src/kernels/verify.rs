@@ -156,7 +156,7 @@ fn dtype(kernel: &Kernel, inst: &Inst) -> Result<(), String> {
             is(*element, DType::U32)?;
             match (dist, range) {
                 (Dist::Integer, Some((low, span))) => {
-                    need(inst.dtype.is_integer(), || format!("IR-7: random integers as {}", inst.dtype))?;
+                    need(inst.dtype != DType::Bool, || format!("IR-7: random integers as {}", inst.dtype))?;
                     is(*low, inst.dtype).and(is(*span, DType::U32))
                 }
                 (Dist::Uniform | Dist::Normal, None) => {
@@ -276,4 +276,131 @@ fn tiled(kernel: &Kernel) -> Result<(), String> {
         })?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::ir::{IndexCompare, IndexOp, Operand};
+    use smallvec::smallvec;
+
+    fn inst(op: InstOp, dtype: DType, level: Level) -> Inst {
+        Inst { op, dtype, level }
+    }
+
+    fn operand(dtype: DType, access: Access) -> Operand {
+        Operand { dtype, access, tiled: false, segments: 1 }
+    }
+
+    /// The sum of squares of elements below a bound.
+    fn reduction() -> Kernel {
+        use Level::*;
+        Kernel {
+            form: Form::Reduce { inner_fast: true },
+            operands: vec![
+                operand(DType::F32, Access::Read),
+                operand(DType::F32, Access::Write),
+                operand(DType::U32, Access::Write),
+            ],
+            scratch: Some(2),
+            faults: false,
+            params: 18,
+            insts: vec![
+                inst(InstOp::Inner, DType::U32, Element),
+                inst(InstOp::Param(16), DType::U32, Uniform),
+                inst(InstOp::Compare(IndexCompare::Less, Val(0), Val(1)), DType::Bool, Element),
+                inst(
+                    InstOp::Load { operand: 0, index: Val(0), run: Run::Flat, guard: Some(Val(2)) },
+                    DType::F32,
+                    Element,
+                ),
+                inst(InstOp::Apply(ElementOp::Mul, smallvec![Val(3), Val(3)]), DType::F32, Element),
+                inst(InstOp::Reduce { monoid: Monoid::Sum, args: smallvec![Val(4)] }, DType::F32, Reduced),
+                inst(InstOp::Apply(ElementOp::Sqrt, smallvec![Val(5)]), DType::F32, Reduced),
+            ],
+            stores: vec![Store { operand: 1, index: None, value: Val(6), guard: None }],
+        }
+    }
+
+    /// `b = a` over flat operands.
+    fn copy() -> Kernel {
+        Kernel {
+            form: Form::Map,
+            operands: vec![operand(DType::F32, Access::Read), operand(DType::F32, Access::Write)],
+            scratch: None,
+            faults: false,
+            params: 16,
+            insts: vec![
+                inst(InstOp::Flat, DType::U32, Level::Element),
+                inst(
+                    InstOp::Load { operand: 0, index: Val(0), run: Run::Flat, guard: None },
+                    DType::F32,
+                    Level::Element,
+                ),
+            ],
+            stores: vec![Store { operand: 1, index: None, value: Val(1), guard: None }],
+        }
+    }
+
+    fn breaks(kernel: Kernel, change: impl FnOnce(&mut Kernel)) -> String {
+        let mut kernel = kernel;
+        verify(&kernel).unwrap();
+        change(&mut kernel);
+        let error = verify(&kernel).expect_err("the change breaks an invariant");
+        error.lines().next().unwrap().to_string()
+    }
+
+    #[test]
+    fn each_invariant_is_named_when_it_breaks() {
+        let r = |change: fn(&mut Kernel)| breaks(reduction(), change);
+        let c = |change: fn(&mut Kernel)| breaks(copy(), change);
+        assert_eq!(
+            r(|k| k.insts[4].op = InstOp::Apply(ElementOp::Mul, smallvec![Val(3), Val(4)])),
+            "IR-1: argument %4 does not stand before at %4"
+        );
+        assert_eq!(
+            r(|k| k.insts[4].level = Level::Uniform),
+            "IR-2: the level is uniform but the arguments imply element at %4"
+        );
+        assert_eq!(
+            r(|k| k.insts[6].op = InstOp::Apply(ElementOp::Add, smallvec![Val(5), Val(4)])),
+            "IR-2: an element value meets a reduced one at %6"
+        );
+        assert_eq!(
+            r(|k| k.stores[0].value = Val(4)),
+            "IR-2: an element store without an index in a reduce inner_fast form at store 0"
+        );
+        assert_eq!(r(|k| k.insts[1].op = InstOp::Param(15)), "IR-3: parameter words 15..16 are not in 16..18 at %1");
+        assert_eq!(r(|k| k.operands[0].access = Access::Write), "IR-4: a load of @0, which is written only at %3");
+        assert_eq!(c(|k| k.stores[0].operand = 0), "IR-4: a store to @0, which is read only at store 0");
+        assert_eq!(c(|k| k.insts[0].op = InstOp::Inner), "IR-5: inner in a map form at %0");
+        assert_eq!(r(|k| k.insts[0].op = InstOp::Flat), "IR-5: flat in a reduce inner_fast form at %0");
+        assert_eq!(
+            c(|k| {
+                k.operands[0].tiled = true;
+                let InstOp::Load { run, .. } = &mut k.insts[1].op else { return };
+                *run = Run::Unit;
+            }),
+            "IR-6: @0 is tiled but loaded elsewhere at %1"
+        );
+        assert_eq!(r(|k| k.insts[4].dtype = DType::I32), "IR-7: mul yields f32, says i32 at %4");
+        assert_eq!(
+            r(|k| k.insts[5].op = InstOp::Reduce { monoid: Monoid::Any, args: smallvec![Val(4)] }),
+            "IR-7: Any of [F32] at %5"
+        );
+        assert_eq!(
+            c(|k| k.insts[0].op = InstOp::Index(IndexOp::Add, Val(0), Val(0))),
+            "IR-1: argument %0 does not stand before at %0"
+        );
+        assert_eq!(c(|k| k.operands[1].dtype = DType::F64), "IR-7: f32 stored as f64 at store 0");
+    }
+
+    #[test]
+    fn only_elements_and_folds_do_not_join() {
+        use Level::*;
+        assert_eq!(join(Uniform, Outer), Some(Outer));
+        assert_eq!(join(Outer, Element), Some(Element));
+        assert_eq!(join(Outer, Reduced), Some(Reduced));
+        assert_eq!(join(Element, Reduced), None);
+    }
 }

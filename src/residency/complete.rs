@@ -8,7 +8,7 @@ use super::pool::Pool;
 use super::state::{Flight, Phase, State};
 use super::values::{Change, Key, Place, Status};
 use crate::device::message::Transfer;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, DeviceId, RegionId};
 use std::sync::Arc;
@@ -81,6 +81,7 @@ impl State {
         // Its allocations may or may not exist: batches in flight will tell, else they are repeated. What it
         // should have freed is dropped again.
         self.devices[d].doubtful.extend(flight.allocated);
+        self.devices[d].stalled |= error.kind() == ErrorKind::DeviceLost;
         if !flight.freed.is_empty() {
             out.push(ResidencyInstruction::Release { device, buffers: flight.freed });
         }
@@ -211,6 +212,7 @@ impl State {
         state.prepared.clear();
         state.in_flight = 0;
         state.doubtful.clear();
+        state.stalled = false;
         let flights = std::mem::take(&mut state.flights);
         let cursor = state.cursor.take();
         if !replaced {

@@ -6,15 +6,14 @@
 
 use super::batch::Open;
 use super::message::ResidencyInstruction;
-use super::state::{Phase, State};
-use super::values::{Key, Place, Status, Value, segments_of};
-use crate::device::message::{Command, Slot, Tile, Transfer};
+use super::state::State;
+use super::tiles::{Need, needs_of, segments_used, tile_range, tiles_of};
+use super::values::{Key, Value, segments_of};
+use crate::device::message::{Command, Transfer};
 use crate::error::{Error, ErrorKind};
-use crate::fusion::plan::{Launch, Plan, Role, Step, Use};
+use crate::fusion::plan::{Launch, Plan, PlanBuffer, Role, Step};
 use crate::host_buffer::HostBuffer;
 use crate::ids::BatchId;
-use crate::kernels::ir::Geometry;
-use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// What a paused cursor waits for.
@@ -43,8 +42,8 @@ pub(super) struct Cursor {
     /// The last step that needs each buffer: its last use, or the first one of who takes over its memory.
     ends: Vec<u32>,
     /// The next step; beyond the steps stand the closing ones.
-    step: usize,
-    tile: u32,
+    pub(super) step: usize,
+    pub(super) tile: u32,
     pub(super) open: Open,
     pub(super) blocked: Option<Block>,
     /// Whether it was found to fit.
@@ -54,7 +53,7 @@ pub(super) struct Cursor {
 impl Cursor {
     /// At the beginning of a plan.
     pub(super) fn new(plan: Arc<Plan>, id: BatchId) -> Cursor {
-        let key = |(n, b): (usize, &crate::fusion::plan::PlanBuffer)| match b.role {
+        let key = |(n, b): (usize, &PlanBuffer)| match b.role {
             Role::Input(value) | Role::Output(value) => Key::Value(value),
             Role::Scratch | Role::Faults => Key::Scratch(plan.region, n as u32),
         };
@@ -69,15 +68,6 @@ impl Cursor {
         let open = Open::new(id, plan.region, plan.session);
         Cursor { plan, keys, ends, step: 0, tile: 0, open, blocked: None, checked: false }
     }
-}
-
-/// A segment of a plan's buffer that a tile uses.
-#[derive(Clone, Copy, Debug)]
-struct Need {
-    buffer: u32,
-    segment: u32,
-    reads: bool,
-    writes: bool,
 }
 
 impl State {
@@ -259,206 +249,15 @@ impl State {
         Ok(())
     }
 
-    /// Gives every need a slot with the right contents; in order: what exists, what is new, what takes over an
-    /// input's memory (last, since that can't be undone if another need must wait).
-    fn reside(
-        &mut self,
-        d: usize,
-        cursor: &mut Cursor,
-        needs: &[Need],
-        out: &mut Vec<ResidencyInstruction>,
-    ) -> Result<Vec<Slot>, Stop> {
-        self.devices[d].pin_floor = self.clock + 1;
-        for need in needs {
-            self.touch(d, cursor.keys[need.buffer as usize], need.segment);
-            if let Some(source) = cursor.plan.buffers[need.buffer as usize].in_place_of {
-                self.touch(d, cursor.keys[source as usize], need.segment);
-            }
-        }
-        let mut slots = vec![None; needs.len()];
-        for (need, slot) in needs.iter().zip(&mut slots) {
-            if !self.is_fresh(d, cursor, need.buffer, need.segment) {
-                *slot = Some(self.fetch(d, cursor, need.buffer, need.segment, out)?);
-            }
-        }
-        let mut takers = Vec::new();
-        for (n, need) in needs.iter().enumerate() {
-            let key = cursor.keys[need.buffer as usize];
-            if slots[n].is_none() {
-                slots[n] = self.slot_of(d, key, need.segment);
-            }
-            if slots[n].is_none() && !self.make(d, cursor, *need, out)? {
-                takers.push(n);
-            }
-            slots[n] = self.slot_of(d, key, need.segment).or(slots[n]);
-        }
-        for n in takers {
-            slots[n] = Some(self.take_over(d, cursor, needs[n]));
-        }
-        Ok(slots.into_iter().map(|slot| slot.expect("RES-3: every need has a slot")).collect())
-    }
-
-    /// Whether a segment of the plan's own buffers has never had contents.
-    fn is_fresh(&self, d: usize, cursor: &Cursor, buffer: u32, segment: u32) -> bool {
-        if matches!(cursor.plan.buffers[buffer as usize].role, Role::Input(_)) {
+    fn dies_at(&self, cursor: &Cursor, buffer: u32, step: usize) -> bool {
+        if cursor.ends[buffer as usize] as usize != step || cursor.plan.outputs.iter().any(|(_, _, o)| *o == buffer) {
             return false;
         }
-        let value = &self.values[&cursor.keys[buffer as usize]];
-        value.elements > 0 && !value.segment(d, segment).is_some_and(|s| s.is_kept())
-    }
-
-    /// A slot with the contents of a segment that exists somewhere.
-    fn fetch(
-        &mut self,
-        d: usize,
-        cursor: &mut Cursor,
-        buffer: u32,
-        segment: u32,
-        out: &mut Vec<ResidencyInstruction>,
-    ) -> Result<Slot, Stop> {
-        let key = cursor.keys[buffer as usize];
-        self.note_dependence(d, cursor, key, segment);
-        let value = &self.values[&key];
-        let at = value.segment(d, segment).expect("RES-8: the books were opened with the plan");
-        if let Some(slot) = at.slot() {
-            return Ok(slot);
-        }
-        if let (Place::Draining, Some(transfer)) = (at.place, at.coming) {
-            return Err(Stop::Wait(Block::Arrival(transfer)));
-        }
-        let (from, first) = match (&at.part, &value.whole, at.coming) {
-            (Some(part), _, _) => (part.clone(), 0),
-            (None, Some(whole), _) => (whole.clone(), (segment as u64) << self.devices[d].shift),
-            (None, None, Some(transfer)) => return Err(Stop::Wait(Block::Arrival(transfer))),
-            (None, None, None) => {
-                if !value.is_recoverable() {
-                    return Err(Stop::Fail(Error::new(ErrorKind::Internal, format!("RES-5: {key:?} is nowhere"))));
-                }
-                self.collect(key, d, &mut cursor.open, out);
-                match &self.values[&key].whole {
-                    Some(whole) => (whole.clone(), (segment as u64) << self.devices[d].shift),
-                    None => return Err(Stop::Wait(Block::HostCopy(key))),
-                }
-            }
-        };
-        let elements = self.values[&key].segment_elements(segment, self.devices[d].shift);
-        let bytes = self.slot_bytes(d, key, segment);
-        let to = self.allocate(d, bytes, &mut cursor.open)?;
-        self.assign(d, key, segment, to, &mut cursor.open);
-        if elements > 0 {
-            cursor.open.commands.push(Command::Upload { from, first, elements, to });
-        }
-        Ok(to)
-    }
-
-    /// A slot for a segment that has no contents yet. False: it is to take over its input's slot, which is there.
-    fn make(
-        &mut self,
-        d: usize,
-        cursor: &mut Cursor,
-        need: Need,
-        out: &mut Vec<ResidencyInstruction>,
-    ) -> Result<bool, Stop> {
-        let key = cursor.keys[need.buffer as usize];
-        let plan = cursor.plan.clone();
-        let buffer = &plan.buffers[need.buffer as usize];
-        let bytes = self.slot_bytes(d, key, need.segment);
-        let mut source = None;
-        if let Some(from) = buffer.in_place_of {
-            let from_key = cursor.keys[from as usize];
-            let same_size = self.slot_bytes(d, from_key, need.segment) == bytes;
-            if need.reads {
-                source = Some(self.fetch(d, cursor, from, need.segment, out)?);
-            }
-            if same_size && self.may_take(cursor, from) && self.slot_of(d, from_key, need.segment).is_some() {
-                return Ok(false);
-            }
-        }
-        let slot = self.allocate(d, bytes, &mut cursor.open)?;
-        self.assign(d, key, need.segment, slot, &mut cursor.open);
-        match source {
-            Some(from) => cursor.open.commands.push(Command::Copy { from, to: slot }),
-            None if buffer.zeroed || matches!(buffer.role, Role::Faults) => {
-                cursor.open.commands.push(Command::Zero { slot });
-            }
-            None => {}
-        }
-        Ok(true)
-    }
-
-    /// Whether this plan is the last to need a buffer's contents, and may write over them.
-    fn may_take(&self, cursor: &Cursor, buffer: u32) -> bool {
         match cursor.plan.buffers[buffer as usize].role {
+            Role::Scratch => true,
             Role::Input(_) => self.is_last_user(cursor, buffer),
-            Role::Scratch => cursor.plan.buffers[buffer as usize].live.1 as usize <= cursor.step,
             Role::Output(_) | Role::Faults => false,
         }
-    }
-
-    fn is_last_user(&self, cursor: &Cursor, buffer: u32) -> bool {
-        let key = cursor.keys[buffer as usize];
-        let dies = cursor.plan.inputs.iter().any(|i| Key::Value(i.value) == key && i.dies);
-        dies && self.values[&key].users.len() == 1 && !cursor.plan.outputs.iter().any(|(_, _, b)| *b == buffer)
-    }
-
-    fn take_over(&mut self, d: usize, cursor: &mut Cursor, need: Need) -> Slot {
-        let plan = cursor.plan.clone();
-        let buffer = &plan.buffers[need.buffer as usize];
-        let key = cursor.keys[need.buffer as usize];
-        if let Some(slot) = self.slot_of(d, key, need.segment) {
-            return slot;
-        }
-        let from = buffer.in_place_of.expect("RES-3: who takes over has a source");
-        let from_key = cursor.keys[from as usize];
-        if plan.readbacks.iter().any(|&v| Key::Value(v) == from_key) {
-            self.read_back(d, from_key, need.segment, &mut cursor.open);
-        }
-        let slot = self.give(d, from_key, need.segment, super::values::Change::Give);
-        self.assign(d, key, need.segment, slot, &mut cursor.open);
-        if buffer.zeroed && !need.reads {
-            cursor.open.commands.push(Command::Zero { slot });
-        }
-        if need.segment == 0 {
-            self.totals.reused_in_place += 1;
-        }
-        slot
-    }
-
-    /// The region fails with whatever its input still depends on.
-    fn note_dependence(&mut self, d: usize, cursor: &Cursor, key: Key, segment: u32) {
-        let region = cursor.plan.region;
-        let value = &self.values[&key];
-        let maker = value.maker.filter(|&m| m != region && self.regions.contains_key(&m));
-        let batch = match value.segment(d, segment).map(|s| s.place) {
-            Some(Place::Filling { batch, .. }) => {
-                let flight = self.devices[d].flights.get(&batch);
-                flight.filter(|f| f.region != region || f.service).map(|_| batch)
-            }
-            _ => None,
-        };
-        let work = self.regions.get_mut(&region).expect("RES-8: a region that is placed is open");
-        if let Some(maker) = maker
-            && !work.depends.contains(&maker)
-        {
-            work.depends.push(maker);
-        }
-        if let Some(batch) = batch
-            && !work.depends_batches.contains(&batch)
-        {
-            work.depends_batches.push(batch);
-        }
-    }
-
-    fn dies_at(&self, cursor: &Cursor, buffer: u32, step: usize) -> bool {
-        let b = &cursor.plan.buffers[buffer as usize];
-        let kept = cursor.plan.outputs.iter().any(|(_, _, o)| *o == buffer);
-        cursor.ends[buffer as usize] as usize == step
-            && !kept
-            && match b.role {
-                Role::Scratch => true,
-                Role::Input(_) => self.is_last_user(cursor, buffer),
-                Role::Output(_) | Role::Faults => false,
-            }
     }
 
     /// Frees a dead buffer's segment; what the scheduler awaits of it is read back first.
@@ -482,183 +281,11 @@ impl State {
             }
         }
     }
-
-    /// Outputs that share a buffer with another value get their own copy; all must then exist.
-    fn finish_outputs(
-        &mut self,
-        d: usize,
-        cursor: &mut Cursor,
-        out: &mut Vec<ResidencyInstruction>,
-    ) -> Result<(), Stop> {
-        let plan = cursor.plan.clone();
-        while let Some((id, meta, buffer)) = plan.outputs.get(cursor.step - plan.steps.len()) {
-            let key = Key::Value(*id);
-            let count = segments_of(meta.elements() as u64, self.devices[d].shift);
-            if key != cursor.keys[*buffer as usize] && meta.elements() > 0 {
-                while cursor.tile < count {
-                    self.copy_alias(d, cursor, key, *buffer, out)?;
-                    cursor.tile += 1;
-                }
-            }
-            let value = self.values.get_mut(&key).expect("RES-8: outputs are known");
-            if meta.elements() == 0 {
-                value.whole = Some(HostBuffer::zeroed(meta.dtype, 0).shared());
-            } else if !value.copy(d).is_some_and(|c| c.is_complete()) {
-                return Err(Stop::Fail(Error::new(ErrorKind::Internal, format!("RES-5: no step makes {id}"))));
-            }
-            cursor.tile = 0;
-            cursor.step += 1;
-        }
-        Ok(())
-    }
-
-    fn copy_alias(
-        &mut self,
-        d: usize,
-        cursor: &mut Cursor,
-        key: Key,
-        buffer: u32,
-        out: &mut Vec<ResidencyInstruction>,
-    ) -> Result<(), Stop> {
-        let segment = cursor.tile;
-        let from = self.reside(d, cursor, &[Need { buffer, segment, reads: true, writes: false }], out)?[0];
-        let slot = self.allocate(d, from.bytes, &mut cursor.open)?;
-        self.assign(d, key, segment, slot, &mut cursor.open);
-        cursor.open.commands.push(Command::Copy { from, to: slot });
-        Ok(())
-    }
-
-    fn read_faults(&mut self, d: usize, cursor: &mut Cursor, out: &mut Vec<ResidencyInstruction>) -> Result<(), Stop> {
-        let plan = cursor.plan.clone();
-        let is_faults = |b: &crate::fusion::plan::PlanBuffer| matches!(b.role, Role::Faults);
-        let Some(buffer) = plan.buffers.iter().position(is_faults) else { return Ok(()) };
-        let need = Need { buffer: buffer as u32, segment: 0, reads: true, writes: false };
-        let slot = self.reside(d, cursor, &[need], out)?[0];
-        cursor.open.commands.push(Command::ReadFaults { slot, words: plan.buffers[buffer].elements as u32 });
-        Ok(())
-    }
-
-    fn read_results(&mut self, d: usize, cursor: &mut Cursor, out: &mut Vec<ResidencyInstruction>) {
-        let plan = cursor.plan.clone();
-        for &id in &plan.readbacks {
-            let key = Key::Value(id);
-            let Some(value) = self.values.get_mut(&key) else { continue };
-            value.awaited = true;
-            self.collect(key, d, &mut cursor.open, out);
-        }
-    }
-
-    /// All of a plan has been emitted.
-    fn placed(&mut self, d: usize, mut cursor: Cursor, out: &mut Vec<ResidencyInstruction>) {
-        let plan = cursor.plan.clone();
-        self.close(d, &mut cursor.open, false);
-        self.drop_scratch(&plan);
-        self.regions.get_mut(&plan.region).expect("RES-8: a region that is placed is open").phase = Phase::Placed;
-        for (id, _, _) in &plan.outputs {
-            self.value_made(Key::Value(*id));
-        }
-        self.release_inputs(&plan);
-        self.end_region(plan.region, out);
-        self.finish_if_done(plan.region, out);
-    }
-
-    /// A value can be used from now on.
-    fn value_made(&mut self, key: Key) {
-        let Some(value) = self.values.get_mut(&key) else { return };
-        value.status = Status::Placed;
-        for region in value.users.clone() {
-            let work = self.regions.get_mut(&region).expect("RES-8: users are open regions");
-            work.missing -= 1;
-            if work.missing == 0 && work.phase == Phase::Waiting {
-                let (arrival, device) = (work.arrival, work.plan.device);
-                if let Some(d) = self.index_of(device) {
-                    self.devices[d].ready.insert(arrival, region);
-                }
-            }
-        }
-        self.forget_if_dead(key);
-    }
-
-    /// A plan needs its inputs no more.
-    pub(super) fn release_inputs(&mut self, plan: &Plan) {
-        for input in &plan.inputs {
-            let key = Key::Value(input.value);
-            let Some(value) = self.values.get_mut(&key) else { continue };
-            if let Some(at) = value.users.iter().position(|&r| r == plan.region) {
-                value.users.swap_remove(at);
-            }
-            value.retired |= input.dies;
-            self.forget_if_dead(key);
-        }
-    }
 }
 
-fn blamed(stop: Stop, launch: &Launch) -> Stop {
+pub(super) fn blamed(stop: Stop, launch: &Launch) -> Stop {
     match stop {
         Stop::Fail(error) => Stop::Fail(error.with_op(launch.blame.0).with_location(launch.blame.1)),
         wait => wait,
-    }
-}
-
-/// Segments of a use that a tile binds.
-fn segments_used(u: &Use, plan: &Plan, shift: u32, tile: Option<u32>) -> std::ops::Range<u32> {
-    let count = segments_of(plan.buffers[u.buffer as usize].elements, shift);
-    match tile {
-        Some(n) if u.tiled && count > 1 => n..n + 1,
-        _ => 0..count,
-    }
-}
-
-/// What a tile of a launch uses, each segment once.
-fn needs_of(launch: &Launch, plan: &Plan, shift: u32, tile: Option<u32>) -> SmallVec<[Need; 8]> {
-    let mut needs: SmallVec<[Need; 8]> = SmallVec::new();
-    let mut add = |need: Need| match needs.iter_mut().find(|n| n.buffer == need.buffer && n.segment == need.segment) {
-        Some(n) => {
-            n.reads |= need.reads;
-            n.writes |= need.writes;
-        }
-        None => needs.push(need),
-    };
-    for u in &launch.uses {
-        for segment in segments_used(u, plan, shift, tile) {
-            add(Need { buffer: u.buffer, segment, reads: u.reads, writes: u.writes });
-        }
-    }
-    if let Some(buffer) = launch.faults {
-        add(Need { buffer, segment: 0, reads: true, writes: true });
-    }
-    needs
-}
-
-/// The number of tiles, if a tiled use has several segments.
-fn tiles_of(launch: &Launch, plan: &Plan, shift: u32) -> Result<Option<u32>, Stop> {
-    let tiled = |u: &&Use| u.tiled && segments_of(plan.buffers[u.buffer as usize].elements, shift) > 1;
-    if launch.uses.iter().find(tiled).is_none() {
-        return Ok(None);
-    }
-    match launch.geometry {
-        Geometry::Map { elements: n } | Geometry::Reduce { outer: 1, inner: n } => {
-            Ok(Some(segments_of(n as u64, shift)))
-        }
-        Geometry::Reduce { .. } | Geometry::Scan { .. } => {
-            let text = "PLAN: only maps and full reductions can be cut into tiles";
-            Err(blamed(Stop::Fail(Error::new(ErrorKind::Internal, text)), launch))
-        }
-    }
-}
-
-fn tile_range(geometry: &Geometry, shift: u32, tile: Option<u32>, count: u32) -> Tile {
-    let elements = match *geometry {
-        Geometry::Map { elements } => elements,
-        Geometry::Reduce { outer: 1, inner } => inner,
-        Geometry::Reduce { outer, .. } | Geometry::Scan { outer, .. } => outer,
-    };
-    match tile {
-        None => Tile { begin: 0, end: elements, base: 0, last: true },
-        Some(n) => {
-            let begin = (n as u64) << shift;
-            let end = (begin + (1u64 << shift)).min(elements as u64) as u32;
-            Tile { begin: begin as u32, end, base: begin as u32, last: n + 1 == count }
-        }
     }
 }

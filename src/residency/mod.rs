@@ -6,8 +6,13 @@
 //! batch, as if every command ran at once: a device works strictly in order, so a slot freed by one command serves
 //! the next. Under pressure the least recently used segments leave for host memory, and come back when used.
 //!
+//! Reading order: `message`, `values` (what is known of a value), `state` (events), `pump` (what follows from
+//! them), `cursor` (walks a plan; `tiles` cuts its launches, `reside` finds their slots, `closing` ends it), `evict` and
+//! `pool` (where slots come from), `batch`, `complete` (reports and failures), `holding` (segments and host copies).
+//!
 //! Assumed: plans of one session arrive in region order (a value dies in the last of them); events of one device
-//! come in the order in which it worked; a `RegionAbandoned` is accompanied by `ValuesFailed` for its outputs.
+//! come in the order in which it worked, and a batch that failed with
+//! `ErrorKind::DeviceLost` is followed by `DeviceLost`; a `RegionAbandoned` is accompanied by `ValuesFailed` for its outputs.
 //!
 //! Invariants ([`state::State::validate`] checks them; tests call it after every event):
 //! - RES-1: a segment changes as the table in `values.rs` says.
@@ -25,13 +30,17 @@ pub mod message;
 pub mod state;
 
 mod batch;
+mod closing;
 mod complete;
 mod cursor;
 mod evict;
 mod holding;
 mod intervals;
 mod pool;
+mod pump;
+mod reside;
 mod story;
+mod tiles;
 mod validate;
 mod values;
 

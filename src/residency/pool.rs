@@ -172,15 +172,26 @@ impl Pool {
     pub(super) fn trim(&mut self) -> Option<BufferId> {
         if let Some((_, buffer)) = self.ages.pop_first() {
             let size = self.held(buffer).bytes;
-            let list = self.whole.get_mut(&size).expect("RES-3: a free buffer is on its list");
-            list.retain(|&b| b != buffer);
-            if list.is_empty() {
-                self.whole.remove(&size);
-            }
+            self.unlist(buffer, size);
             return Some(self.forget(buffer));
         }
         let (buffer, _) = self.blocks.last_mut()?.pop_first()?;
         Some(self.forget(buffer))
+    }
+
+    /// Removes a buffer if it holds no live slot; whether it did.
+    pub(super) fn discard(&mut self, buffer: BufferId) -> bool {
+        let Some(held) = self.buffers.get(&buffer) else { return false };
+        if held.slab {
+            let idle = self.blocks.last_mut().is_some_and(|top| top.remove(&(buffer, 0)));
+            return idle && self.forget(buffer) == buffer;
+        }
+        let Some(age) = held.freed_at else { return false };
+        let size = held.bytes;
+        self.ages.remove(&age);
+        self.unlist(buffer, size);
+        self.forget(buffer);
+        true
     }
 
     /// Panics unless `slots` are exactly the live slots (RES-3).
@@ -220,6 +231,14 @@ impl Pool {
         self.whole.entry(size).or_default().push(buffer);
         self.ages.insert(self.clock, buffer);
         self.buffers.get_mut(&buffer).expect("RES-3: a free buffer is held").freed_at = Some(self.clock);
+    }
+
+    fn unlist(&mut self, buffer: BufferId, size: u64) {
+        let list = self.whole.get_mut(&size).expect("RES-3: a free buffer is on its list");
+        list.retain(|&b| b != buffer);
+        if list.is_empty() {
+            self.whole.remove(&size);
+        }
     }
 
     fn forget(&mut self, buffer: BufferId) -> BufferId {

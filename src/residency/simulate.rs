@@ -213,13 +213,25 @@ pub(super) struct ToyDevice {
     pub(super) reports: VecDeque<ResidencyEvent>,
     /// Reads of bytes that nobody wrote are tolerated: something failed before.
     pub(super) lenient: bool,
+    /// Contents are not kept: for sizes that plain bytes would be too slow for.
+    pub(super) dry: bool,
+    sizes: BTreeMap<BufferId, u64>,
     pub(super) bytes_peak: u64,
 }
 
 impl ToyDevice {
     fn new(info: DeviceInfo) -> ToyDevice {
         let (queue, reports) = (VecDeque::new(), VecDeque::new());
-        ToyDevice { info, buffers: BTreeMap::new(), queue, reports, lenient: false, bytes_peak: 0 }
+        ToyDevice {
+            info,
+            buffers: BTreeMap::new(),
+            queue,
+            reports,
+            lenient: false,
+            dry: false,
+            sizes: BTreeMap::new(),
+            bytes_peak: 0,
+        }
     }
 
     pub(super) fn clear(&mut self) {
@@ -253,7 +265,44 @@ impl ToyDevice {
         self.reports.push_back(ResidencyEvent::BatchFailed { device, batch, error });
     }
 
+    /// Batches in flight fail, then the device is reported lost.
+    pub(super) fn lose(&mut self, replaced: bool) {
+        self.lenient = true;
+        let error = Error::new(ErrorKind::DeviceLost, "gone");
+        let device = self.info.id;
+        let batches: Vec<Batch> = self.queue.drain(..).collect();
+        for batch in batches {
+            let (batch, error) = (batch.id, error.clone());
+            self.reports.push_back(ResidencyEvent::BatchFailed { device, batch, error });
+        }
+        self.buffers.clear();
+        self.reports.push_back(ResidencyEvent::DeviceLost { device, error, replaced });
+    }
+
+    fn run_dry(&mut self, command: &Command) {
+        match command {
+            Command::Allocate { buffer, bytes } => {
+                assert!(self.sizes.insert(*buffer, *bytes).is_none());
+                self.bytes_peak = self.bytes_peak.max(self.sizes.values().sum());
+            }
+            Command::Free { buffer } => assert!(self.sizes.remove(buffer).is_some()),
+            Command::Dispatch { bindings, .. } => {
+                assert!(bindings.iter().flatten().all(|s| s.offset + s.bytes <= self.sizes[&s.buffer]));
+            }
+            Command::Readback { transfer, dtype, elements, .. } => {
+                let data = Ok(HostBuffer::zeroed(*dtype, *elements as usize).shared());
+                let (device, transfer) = (self.info.id, *transfer);
+                self.reports.push_back(ResidencyEvent::ReadbackDone { device, transfer, data });
+            }
+            Command::Upload { .. } | Command::Zero { .. } | Command::Copy { .. } | Command::ReadFaults { .. } => {}
+        }
+    }
+
     fn run(&mut self, command: &Command, faults: &mut Vec<u32>) -> Result<(), Error> {
+        if self.dry {
+            self.run_dry(command);
+            return Ok(());
+        }
         match command {
             Command::Allocate { buffer, bytes } => {
                 let old = self.buffers.insert(*buffer, vec![None; *bytes as usize]);

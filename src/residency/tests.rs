@@ -288,6 +288,119 @@ fn a_chain_over_sixteen_times_the_budget_completes_by_eviction() {
 }
 
 #[test]
+fn one_gigabyte_of_arrays_passes_through_a_budget_of_64_megabytes() {
+    let mut world = World::with_gpu(64 << 20, 20);
+    world.devices[1].dry = true;
+    let elements = 8 << 20;
+    for n in 0..16 {
+        let mut plan = Builder::new(n as u64, 1);
+        let reads = if n == 0 { vec![] } else { vec![plan.input_of(DType::F64, n - 1, elements, None, false)] };
+        let output = plan.output_of(DType::F64, n, elements);
+        plan.map(elements, &reads, &[output]);
+        world.feed(plan.done());
+    }
+    world.settle();
+    assert_eq!((world.finished.len(), world.failed.len()), (16, 0));
+    let (totals, peak) = (world.state.totals(), world.devices[1].bytes_peak);
+    assert!(peak <= 64 << 20 && peak > 48 << 20, "{peak}");
+    assert!(totals.bytes_evicted > 900 << 20, "{totals:?}");
+}
+
+#[test]
+fn what_a_step_needs_is_not_evicted_for_the_same_step() {
+    // Input and output take 896 of 1,024 bytes: eviction goes on to its low mark, but not into the step itself.
+    let mut world = World::with_gpu(1 << 10, 20);
+    let mut plan = Builder::new(1, 1);
+    let output = plan.output(1, 50);
+    plan.map(50, &[], &[output]);
+    world.feed(plan.done());
+    let mut plan = Builder::new(2, 1);
+    let input = plan.input(3, 112, Some(numbers(0, 112)), false);
+    let output = plan.output(4, 112);
+    plan.map(112, &[input], &[output]);
+    plan.read_back(4);
+    world.feed(plan.done());
+    world.settle();
+    assert_eq!(world.data(4), (1..113).collect::<Vec<_>>());
+    let dispatch = world.log.iter().rfind(|l| l.contains("dispatch")).expect("a dispatch");
+    let (_, bound) = dispatch.split_once("over ").expect("operands");
+    let (from, to) = bound.split_once(", ").expect("two of them");
+    assert_ne!(from, to, "the input gave way to the output");
+}
+
+#[test]
+fn a_segment_that_is_written_again_after_its_eviction_is_evicted_anew() {
+    let mut world = World::with_gpu(8 << 10, 8);
+    let elements = 16 << 10;
+    let mut plan = Builder::new(0, 1);
+    let output = plan.output(1, elements);
+    plan.map(elements, &[], &[output]);
+    for _ in 0..2 {
+        plan.launch(Geometry::Map { elements: elements as u32 }, &[(output, true, true, true)], None);
+    }
+    plan.read_back(1);
+    world.feed(plan.done());
+    world.settle();
+    assert_eq!(world.data(1), vec![3; elements as usize]);
+}
+
+#[test]
+fn a_region_fails_with_a_later_batch_of_the_region_that_made_its_input() {
+    let devices = vec![
+        device(0, DeviceKind::Host, 1 << 30, 31),
+        device(1, DeviceKind::Gpu, 1 << 20, 20),
+        device(2, DeviceKind::Gpu, 1 << 20, 20),
+    ];
+    let mut world = World::new(devices);
+    world.feed(double(1, 2, 1, 2, false).done());
+    // Region 2 makes value 3, then pauses for value 2 from the other device.
+    let mut plan = Builder::new(2, 1);
+    let source = plan.input(4, 4, Some(numbers(0, 4)), true);
+    let other = plan.input(2, 4, None, true);
+    let first = plan.output(3, 4);
+    let second = plan.output(5, 4);
+    plan.map(4, &[source], &[first]);
+    plan.map(4, &[other], &[second]);
+    world.feed(plan.done());
+    let mut plan = Builder::new(3, 1);
+    let input = plan.input(3, 4, None, false);
+    let output = plan.output(6, 4);
+    plan.map(4, &[input], &[output]);
+    plan.read_back(6);
+    world.feed(plan.done());
+    world.devices[1].step();
+    let report = world.devices[1].reports.pop_front().expect("the first batch is done");
+    world.feed(report);
+    for _ in 0..2 {
+        world.devices[2].step();
+    }
+    while let Some(report) = world.devices[2].reports.pop_front() {
+        world.feed(report);
+    }
+    assert_eq!(world.devices[1].queue.len(), 2);
+    world.devices[1].fail_next();
+    world.settle();
+    assert_eq!(world.failed.keys().map(|r| r.0).collect::<Vec<_>>(), [2, 3]);
+    assert!(world.arrived[&value(6)].is_err());
+}
+
+#[test]
+fn plans_in_the_queue_go_on_when_a_lost_device_is_replaced() {
+    let mut world = World::with_gpu(1 << 20, 20);
+    for n in 0..6 {
+        let mut plan = double(n as u64, 1, 10 + n, 20 + n, true);
+        plan.read_back(20 + n);
+        world.feed(plan.done());
+    }
+    world.devices[1].lose(true);
+    world.settle();
+    // Two were in flight and two prepared; the others never reached the device that was lost.
+    let failed: Vec<u64> = world.failed.keys().map(|r| r.0).collect();
+    assert_eq!((failed, world.finished.len()), (vec![0, 1, 2, 3], 2));
+    assert_eq!(world.data(25), [11, 12, 13, 14]);
+}
+
+#[test]
 fn scratch_larger_than_the_budget_is_evicted_too() {
     let mut world = World::with_gpu(8 << 10, 8);
     let elements = 16 << 10;

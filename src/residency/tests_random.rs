@@ -221,10 +221,15 @@ fn random_programs_survive_lost_devices() {
             }
             if program.random.below(20) == 0 {
                 let d = 1 + program.random.below(program.devices) as usize;
-                program.world.devices[d].clear();
-                let error = Error::new(ErrorKind::DeviceLost, "gone");
                 let replaced = n < 40 || program.random.below(2) == 0;
-                program.world.feed(ResidencyEvent::DeviceLost { device: DeviceId(d as u8), error, replaced });
+                if program.random.below(2) == 0 {
+                    program.world.devices[d].lose(replaced);
+                } else {
+                    // Without a word on its batches.
+                    program.world.devices[d].clear();
+                    let error = Error::new(ErrorKind::DeviceLost, "gone");
+                    program.world.feed(ResidencyEvent::DeviceLost { device: DeviceId(d as u8), error, replaced });
+                }
             }
         }
         program.check(seed);

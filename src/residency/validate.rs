@@ -69,7 +69,7 @@ impl State {
         for batch in &device.prepared {
             assert!(device.flights.contains_key(&batch.id), "RES-4: a prepared batch has a record");
         }
-        let Some(cursor) = &device.cursor else { return };
+        let Some(cursor) = device.cursor.as_ref().filter(|_| !device.stalled) else { return };
         let block = cursor.blocked.expect("RES-6: a cursor that isn't paused has gone on");
         assert!(cursor.open.commands.is_empty(), "RES-6: a paused cursor has closed its batch");
         let coming = match block {

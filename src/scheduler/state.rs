@@ -261,6 +261,12 @@ impl State {
         self.regions.get(&region).map(|record| record.cut_at_ns)
     }
 
+    /// The values that an unfinished region makes for others.
+    pub fn outputs_of(&self, region: RegionId) -> Vec<ValueId> {
+        let nodes = self.regions.get(&region).map(|record| &record.region.nodes);
+        nodes.into_iter().flatten().filter(|n| n.output).map(|n| n.value).collect()
+    }
+
     /// Regions downstream, and regions that wait for their turn.
     pub fn depth(&self) -> (usize, usize) {
         (self.in_flight, self.regions.len() - self.in_flight)

@@ -20,12 +20,16 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
-    /// Makes an allocation.
+    /// Makes an allocation. One that is there already in the same size is left as it is: its batch failed after
+    /// making it, and is repeated. True if bind groups may name an older one by this id.
     ///
     /// # Errors
     /// `ErrorKind::OutOfMemory` if there is no room for it, even after all submissions are done.
-    pub(super) fn allocate(&mut self, gpu: &Gpu, id: BufferId, bytes: u64) -> Result<()> {
+    pub(super) fn allocate(&mut self, gpu: &Gpu, id: BufferId, bytes: u64) -> Result<bool> {
         let size = bytes.next_multiple_of(16).max(16);
+        if self.table.get(&id).is_some_and(|buffer| buffer.size() == size) {
+            return Ok(false);
+        }
         if size > gpu.buffer_bytes_max {
             let most = gpu.buffer_bytes_max;
             let message = format!("an allocation of {size} bytes exceeds the {most} bytes that one buffer may have");
@@ -53,8 +57,7 @@ impl Buffers {
             }
             _ => error,
         })?;
-        self.table.insert(id, buffer);
-        Ok(())
+        Ok(self.table.insert(id, buffer).is_some())
     }
 
     /// Drops an allocation; one that was never made (its batch failed before) is none.

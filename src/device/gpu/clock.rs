@@ -1,33 +1,10 @@
-//! One clock for host and GPU: host time from the timeline (or an own origin while it is off), GPU ticks
-//! shifted onto it.
+//! One clock for host and GPU: the timeline's, with GPU ticks shifted onto it.
 //!
 //! A completion is seen at or after the tick at which it happened, so the least difference seen within a second or
 //! two is the best estimate of the shift; clocks drift, so older differences are forgotten.
 
-use crate::timeline::Timeline;
-use std::time::Instant;
-
 /// Nanoseconds after which an anchor is replaced.
 const ANCHOR_NS: u64 = 1_000_000_000;
-
-/// Host time.
-#[derive(Clone)]
-pub(super) struct Clock {
-    timeline: Timeline,
-    origin: Instant,
-}
-
-impl Clock {
-    /// The timeline's clock.
-    pub(super) fn new(timeline: Timeline) -> Clock {
-        Clock { timeline, origin: Instant::now() }
-    }
-
-    /// Nanoseconds on the clock of every event.
-    pub(super) fn now_ns(&self) -> u64 {
-        if self.timeline.is_on() { self.timeline.now_ns() } else { self.origin.elapsed().as_nanos() as u64 }
-    }
-}
 
 /// The shift from GPU time to host time.
 #[derive(Debug, Default)]

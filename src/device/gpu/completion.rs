@@ -3,9 +3,9 @@
 //! In: [`Work`] from the queue thread. Out: events, and a signal to the queue thread when the device is lost.
 //! Must hold: GPU-1, GPU-2, GPU-6.
 
-use super::clock::{Alignment, Clock};
+use super::clock::Alignment;
 use super::copy::CopyPool;
-use super::flight::{BatchEnd, Flight, Stamps, Work};
+use super::flight::{Arrow, BatchEnd, Flight, Stamps, Work, arrow};
 use super::prepare::{Arrival, Place, blamed};
 use super::raw_device::{Gpu, panic_words};
 use super::readback::{Landing, MappedView};
@@ -37,8 +37,6 @@ pub(super) struct Completion {
     pub(super) context: Context,
     /// Copy threads.
     pub(super) pool: Arc<CopyPool>,
-    /// Host time.
-    pub(super) clock: Clock,
     /// Tells the queue thread which generation of the device is lost.
     pub(super) lost: Sender<u32>,
     /// GPU time on the host's clock.
@@ -95,7 +93,7 @@ impl Completion {
         if let Some(submission) = submission {
             wait(gpu, &submission)?;
         }
-        let seen_ns = self.clock.now_ns();
+        let seen_ns = self.context.timeline.now_ns();
         let reopened = !chunks.is_empty();
         chunks.into_iter().for_each(|chunk| chunk.reopen());
         let Some(mut end) = end else {
@@ -108,18 +106,24 @@ impl Completion {
         let alone = std::mem::take(&mut end.alone);
         let mut views = map(gpu, shared.into_iter().chain(alone).collect(), reopened)?.into_iter();
         let shared = if end.shared_used { views.next() } else { None };
-        let drained_ns = self.clock.now_ns();
+        let drained_ns = self.context.timeline.now_ns();
         let bytes = self.deliver(&end, shared.as_ref(), views.collect());
+        let shared = shared.as_ref().map_or(&[][..], |view| view.bytes());
+        let faults = end.faults.iter().flat_map(|&(at, words)| faults(shared, at, words)).collect();
+        let device_ns = self.spans(&end, shared, seen_ns);
         if bytes > 0 && self.context.timeline.is_on() {
-            let details = [("bytes", Detail::Int(bytes as i64)), ("region", Detail::Int(end.region.0 as i64))];
-            let lane = Lane::DeviceReadback(self.id);
-            self.context.timeline.span(lane, "readback", drained_ns, self.clock.now_ns(), &details);
+            self.draw_readback(&end, bytes, drained_ns);
         }
-        let bytes_of = |v: &MappedView| v.bytes().to_vec();
-        let shared = shared.as_ref().map(bytes_of).unwrap_or_default();
-        let faults = end.faults.iter().flat_map(|&(at, words)| faults(&shared, at, words)).collect();
-        let device_ns = self.spans(&end, &shared, seen_ns);
         Ok(Some(Brought { faults, device_ns }))
+    }
+
+    fn draw_readback(&self, end: &BatchEnd, bytes: u64, drained_ns: u64) {
+        let timeline = &self.context.timeline;
+        let details = [("bytes", Detail::Int(bytes as i64)), ("region", Detail::Int(end.region.0 as i64))];
+        let flow = arrow(Arrow::ToReadback, self.id, end.batch);
+        timeline.span(Lane::DeviceReadback(self.id), "readback", drained_ns, timeline.now_ns(), &details);
+        timeline.flow_start(Lane::DeviceCompute(self.id), flow, self.previous_end_ns);
+        timeline.flow_end(Lane::DeviceReadback(self.id), flow, drained_ns);
     }
 
     /// Reports the batch's readbacks; returns how many bytes they moved.
@@ -173,7 +177,7 @@ impl Completion {
             None => ((earliest, seen_ns.max(earliest)), seen_ns.saturating_sub(earliest)),
         };
         self.previous_end_ns = stop;
-        if !self.context.timeline.is_on() {
+        if !self.context.timeline.is_on() || end.label.is_empty() {
             return device_ns;
         }
         let details = [
@@ -183,6 +187,7 @@ impl Completion {
         ];
         let lane = Lane::DeviceCompute(self.id);
         self.context.timeline.span(lane.clone(), &end.label, start, stop, &details);
+        self.context.timeline.flow_end(lane.clone(), arrow(Arrow::ToCompute, self.id, end.batch), start);
         if let Some((stamps, ns)) = &stamps {
             // Nested in the batch's span: each lasts from the previous stamp to its own.
             let mut from = ns[0];

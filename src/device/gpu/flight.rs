@@ -5,7 +5,7 @@ use super::prepare::{Arrival, Blame};
 use super::readback::Landing;
 use super::staging::ClosedChunk;
 use crate::error::Error;
-use crate::ids::{BatchId, RegionId, SessionId};
+use crate::ids::{BatchId, DeviceId, RegionId, SessionId};
 use std::sync::Arc;
 
 /// A submission, or a batch that needed none.
@@ -42,7 +42,7 @@ pub(super) struct BatchEnd {
     pub(super) stamps: Option<Stamps>,
     /// When it was submitted.
     pub(super) submitted_ns: u64,
-    /// The ops in it, for the timeline.
+    /// The ops in it, for the timeline; empty if nothing was submitted.
     pub(super) label: String,
     /// Whom to blame if it fails.
     pub(super) blame: Option<Blame>,
@@ -66,4 +66,22 @@ pub(super) enum Work {
     Failed(BatchId, Error),
     /// Say that all before was reported.
     Barrier(crossbeam_channel::Sender<()>),
+}
+
+/// The device's own arrows on the timeline.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Arrow {
+    /// From a batch's encoding to its kernels.
+    ToCompute,
+    /// From its kernels to its readback.
+    ToReadback,
+}
+
+/// An arrow's number: the top bits keep it apart from regions, whose numbers other actors use.
+pub(super) fn arrow(kind: Arrow, device: DeviceId, batch: BatchId) -> u64 {
+    let kind = match kind {
+        Arrow::ToCompute => 1,
+        Arrow::ToReadback => 2,
+    };
+    kind << 62 | u64::from(device.0) << 54 | (batch.0 & ((1 << 54) - 1))
 }

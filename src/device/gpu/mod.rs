@@ -1,7 +1,7 @@
 //! The wgpu device and queue: encode, submit, stage, read back, time-stamp, recover.
 //!
-//! In: [`DeviceInstruction`]s in a bounded mailbox (`MAILBOX`; residency's credits keep it nearly empty).
-//! Out: [`DeviceEvent`]s, unbounded but limited by the batches in flight.
+//! In: `DeviceInstruction`s in a bounded mailbox (`MAILBOX`; residency's credits keep it nearly empty).
+//! Out: `DeviceEvent`s, unbounded but limited by the batches in flight.
 //!
 //! Threads: the *queue* thread (`queue.rs`) owns all tables, encodes and submits; the *completion* thread
 //! (`completion.rs`) waits for submissions and hands out what they brought; a pool of *copy* threads
@@ -28,6 +28,7 @@ mod buffers;
 mod clock;
 mod completion;
 mod copy;
+mod costs;
 mod encode;
 mod flight;
 mod pipelines;
@@ -57,7 +58,9 @@ const MAILBOX: usize = 1024;
 /// # Errors
 /// `ErrorKind::Device` if there is no such adapter (the message says what to install) or it can't be opened.
 pub fn open(index: Option<usize>, id: DeviceId, context: Context) -> Result<DeviceHandle> {
-    open_with(index, id, context, |precision, info| Arc::new(Generated::new(precision, info)))
+    // Stamps around every dispatch can slow a GPU down: only on request, and only while the timeline is on.
+    let stamp_dispatches = std::env::var_os("TIDEMILL_TRACE_DISPATCHES").is_some_and(|v| v == "1");
+    open_with(index, id, context, stamp_dispatches, |precision, info| Arc::new(Generated::new(precision, info)))
 }
 
 /// As [`open`], with another source of shaders: the seam that tests put hand-written WGSL in by.
@@ -65,13 +68,14 @@ fn open_with(
     index: Option<usize>,
     id: DeviceId,
     context: Context,
+    stamp_dispatches: bool,
     shaders: impl FnOnce(super::info::Precision, &super::info::DeviceInfo) -> Arc<dyn Shaders>,
 ) -> Result<DeviceHandle> {
     let opened = adapter::open(index, &context.config)?;
     let (profile, costs) = probe::probe(&opened)?;
     let info = adapter::device_info(&opened, id, &context.config, profile, costs);
     let shaders = shaders(context.config.precision, &info);
-    queue::start(opened, info, context, shaders)
+    queue::start(opened, info, context, stamp_dispatches, shaders)
 }
 
 /// A failed start of a thread, as an error.

@@ -185,7 +185,11 @@ impl Preparer<'_> {
 
     fn command(&mut self, command: &Command, out: &mut Prepared) -> Result<()> {
         match command {
-            Command::Allocate { buffer, bytes } => self.buffers.allocate(&self.station.gpu, *buffer, *bytes)?,
+            Command::Allocate { buffer, bytes } => {
+                if self.buffers.allocate(&self.station.gpu, *buffer, *bytes)? {
+                    self.groups.forget(*buffer);
+                }
+            }
             Command::Free { buffer } => {
                 self.groups.forget(*buffer);
                 self.buffers.free(*buffer);
@@ -257,7 +261,11 @@ impl Preparer<'_> {
                     let pipeline = self.station.pipelines.pass(self.maker, &self.station.gpu, pass, &segments)?;
                     let operands = pass.operands.iter().filter_map(|o| run.bindings.get(usize::from(*o))).flatten();
                     let bound = self.bind(operands.chain(run.faults.iter().filter(|_| pass.faults)), &pipeline)?;
-                    out.call(&pipeline, &bound, &[&pass.params], pass.grid, run.launch);
+                    // A pass that can fault finds its fault word's number in word 0, where the launch has it too.
+                    let word = run.launch.params.first().copied().filter(|_| pass.faults);
+                    let (first, rest) = pass.params.split_first().unwrap_or((&0, &[]));
+                    let first = [word.unwrap_or(*first)];
+                    out.call(&pipeline, &bound, &[&first, rest], pass.grid, run.launch);
                 }
             }
         }

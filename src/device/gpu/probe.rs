@@ -4,14 +4,12 @@
 //! (measured once a driver, then kept in a file; a file that can't be read or written is no error).
 
 use super::adapter::Opened;
+use super::costs;
 use super::raw_device::Gpu;
 use crate::device::info::{Costs, FloatProfile};
 use crate::error::{Error, ErrorKind, Result};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Kept measurements of another version are not read.
-const COSTS_VERSION: u64 = 1;
 /// How long a probe may take.
 const PROBE_WAIT: Duration = Duration::from_secs(20);
 /// Pairs of operands whose quotient and root are compared with the host's.
@@ -73,14 +71,13 @@ const ARITHMETIC_OPERATIONS: u64 = 512;
 pub(super) fn probe(opened: &Opened) -> Result<(FloatProfile, Costs)> {
     let unusable = |error: Error| Error::new(ErrorKind::Device, format!("its probe failed: {error}"));
     let profile = float_profile(&opened.gpu).map_err(unusable)?;
-    let file = costs_file(opened);
-    let kept = file.as_ref().and_then(|f| std::fs::read_to_string(f).ok()).and_then(|text| costs_from_json(&text));
-    if let Some(costs) = kept {
+    let file = costs::file(&opened.about);
+    if let Some(costs) = file.as_deref().and_then(costs::read) {
         return Ok((profile, costs));
     }
     let costs = measure(opened).map_err(unusable)?;
     if let Some(file) = file {
-        keep(&file, &costs);
+        costs::keep(&file, &costs);
     }
     Ok((profile, costs))
 }
@@ -292,81 +289,9 @@ fn upload(gpu: &Gpu, to: &wgpu::Buffer, bytes: u64) -> Result<()> {
     finish(gpu)
 }
 
-/// Where an adapter's costs are kept: `$TIDEMILL_CACHE`, or the user's cache folder.
-fn costs_file(opened: &Opened) -> Option<PathBuf> {
-    let home = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let folder = home("TIDEMILL_CACHE")
-        .or_else(|| home("XDG_CACHE_HOME").map(|p| p.join("tidemill")))
-        .or_else(|| home("HOME").map(|p| p.join(".cache").join("tidemill")))?;
-    let about = &opened.about;
-    let name = format!("{}-{}-{}-{:?}", about.name, about.driver, about.driver_info, about.backend);
-    let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    Some(folder.join(format!("costs-{plain}.json")))
-}
-
-fn costs_to_json(costs: &Costs) -> String {
-    let json = serde_json::json!({
-        "version": COSTS_VERSION,
-        "launch_us": costs.launch_us,
-        "dispatch_us": costs.dispatch_us,
-        "memory_gb_per_s": costs.memory_gb_per_s,
-        "f32_gop_per_s": costs.f32_gop_per_s,
-        "upload_gb_per_s": costs.upload_gb_per_s,
-        "readback_gb_per_s": costs.readback_gb_per_s,
-    });
-    format!("{json:#}\n")
-}
-
-/// Costs as they were kept; `None` unless all of them are there and make sense.
-fn costs_from_json(text: &str) -> Option<Costs> {
-    let json: serde_json::Value = serde_json::from_str(text).ok()?;
-    let number = |name: &str| json.get(name)?.as_f64().filter(|n| n.is_finite() && *n > 0.0);
-    if json.get("version")?.as_u64()? != COSTS_VERSION {
-        return None;
-    }
-    Some(Costs {
-        launch_us: number("launch_us")?,
-        dispatch_us: number("dispatch_us")?,
-        memory_gb_per_s: number("memory_gb_per_s")?,
-        f32_gop_per_s: number("f32_gop_per_s")?,
-        upload_gb_per_s: number("upload_gb_per_s")?,
-        readback_gb_per_s: number("readback_gb_per_s")?,
-    })
-}
-
-/// Writes beside the file and renames, so that a reader never sees half of it. Failures cost a measurement at
-/// the next start, no more.
-fn keep(file: &std::path::Path, costs: &Costs) {
-    let Some(folder) = file.parent() else { return };
-    let beside = file.with_extension(format!("{}.new", std::process::id()));
-    let written = std::fs::create_dir_all(folder)
-        .and_then(|()| std::fs::write(&beside, costs_to_json(costs)))
-        .and_then(|()| std::fs::rename(&beside, file));
-    if let Err(error) = written {
-        tracing::debug!(target: "tidemill::gpu", "the measured costs were not kept: {error}");
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn kept_costs_read_back_and_broken_ones_do_not() {
-        let costs = Costs {
-            launch_us: 90.5,
-            dispatch_us: 2.0,
-            memory_gb_per_s: 4000.0,
-            f32_gop_per_s: 30000.0,
-            upload_gb_per_s: 20.0,
-            readback_gb_per_s: 10.0,
-        };
-        let text = costs_to_json(&costs);
-        assert_eq!(costs_from_json(&text), Some(costs));
-        assert_eq!(costs_from_json(&text.replace("\"version\": 1", "\"version\": 0")), None);
-        assert_eq!(costs_from_json(&text.replace("90.5", "-1")), None);
-        assert_eq!(costs_from_json(&text[..20]), None);
-    }
 
     /// What exact arithmetic yields for the probe's operands.
     fn exact(operands: &[u32]) -> Vec<u32> {

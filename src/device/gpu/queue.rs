@@ -6,11 +6,11 @@
 use super::adapter::{self, Opened};
 use super::bind::BindGroups;
 use super::buffers::Buffers;
-use super::clock::{Alignment, Clock};
+use super::clock::Alignment;
 use super::completion::Completion;
 use super::copy::CopyPool;
 use super::encode::{Encoding, QUERIES, Stamping, Submitted, Tools};
-use super::flight::{BatchEnd, Flight, Work};
+use super::flight::{Arrow, BatchEnd, Flight, Work, arrow};
 use super::pipelines::{Current, GpuCompiler, Maker, Station};
 use super::prepare::{Prepared, Preparer, Step, blame_from, blamed};
 use super::raw_device::{Gpu, panic_words};
@@ -54,10 +54,11 @@ struct Queue {
     buffers: Buffers,
     maker: Arc<Maker>,
     pool: Arc<CopyPool>,
-    clock: Clock,
+    mailbox: Receiver<DeviceInstruction>,
     work: Sender<Work>,
     batches: u64,
     stamp_dispatches: bool,
+    stopping: bool,
 }
 
 /// Starts a device's threads.
@@ -65,6 +66,7 @@ pub(super) fn start(
     opened: Opened,
     info: DeviceInfo,
     context: Context,
+    stamp_dispatches: bool,
     shaders: Arc<dyn Shaders>,
 ) -> Result<DeviceHandle> {
     let (instructions, mailbox) = bounded(MAILBOX);
@@ -72,7 +74,7 @@ pub(super) fn start(
     let (lost, losses) = unbounded();
     let threads = context.config.worker_threads.or_else(|| std::thread::available_parallelism().ok().map(usize::from));
     let pool = Arc::new(CopyPool::new(threads.unwrap_or(1), "tidemill-gpu"));
-    let clock = Clock::new(context.timeline.clone());
+    context.timeline.name_device(info.id, &info.name);
     let maker = Arc::new(Maker { shaders, counters: context.counters.clone(), segment_shift: info.segment_shift });
     let current: Current = Arc::default();
     let completion = Completion {
@@ -80,7 +82,6 @@ pub(super) fn start(
         name: info.name.clone(),
         context: context.clone(),
         pool: pool.clone(),
-        clock: clock.clone(),
         lost,
         alignment: Alignment::default(),
         previous_end_ns: 0,
@@ -98,23 +99,25 @@ pub(super) fn start(
         buffers: Buffers::default(),
         maker: maker.clone(),
         pool,
-        clock,
+        mailbox,
         work,
         batches: 0,
-        stamp_dispatches: std::env::var_os("TIDEMILL_TRACE_DISPATCHES").is_some_and(|v| v == "1"),
+        stamp_dispatches,
+        stopping: false,
     };
     queue.stand(opened.gpu, opened.features)?;
     let spawn = |name: &str| std::thread::Builder::new().name(format!("tidemill-gpu{}-{name}", info.id.0));
     let threads = vec![
-        spawn("queue").spawn(move || queue.run(&mailbox, &losses)).map_err(thread_error)?,
+        spawn("queue").spawn(move || queue.run(&losses)).map_err(thread_error)?,
         spawn("done").spawn(move || completion.run(&completions)).map_err(thread_error)?,
     ];
     Ok(DeviceHandle { info, instructions, compiler: Arc::new(GpuCompiler { current, maker }), threads })
 }
 
 impl Queue {
-    fn run(mut self, mailbox: &Receiver<DeviceInstruction>, losses: &Receiver<u32>) {
-        loop {
+    fn run(mut self, losses: &Receiver<u32>) {
+        let mailbox = self.mailbox.clone();
+        while !self.stopping {
             // A loss comes first: what is submitted after it is known would only fail.
             select_biased! {
                 recv(losses) -> generation => match generation {
@@ -126,7 +129,7 @@ impl Queue {
                     Ok(DeviceInstruction::Submit(batch)) => self.batch(&batch),
                     Ok(DeviceInstruction::Release(buffers)) => buffers.into_iter().for_each(|b| self.free(b)),
                     // The completion thread ends when it has reported all that is in flight.
-                    Ok(DeviceInstruction::Stop) | Err(_) => return,
+                    Ok(DeviceInstruction::Stop) | Err(_) => self.stopping = true,
                 },
             }
         }
@@ -184,7 +187,7 @@ impl Queue {
     }
 
     fn run_batch(&mut self, number: u64, batch: &Batch) -> Result<()> {
-        let began_ns = self.clock.now_ns();
+        let began_ns = self.context.timeline.now_ns();
         let Some((station, tools)) = &mut self.standing else {
             return Err(Error::new(ErrorKind::DeviceLost, "the device was lost and could not be opened again"));
         };
@@ -203,7 +206,7 @@ impl Queue {
         }
         let preparer = Preparer { station, maker: &self.maker, buffers: &mut self.buffers, groups: &mut tools.groups };
         let prepared = preparer.batch(batch)?;
-        let label = label(&prepared);
+        let label = if prepared.steps.is_empty() { String::new() } else { label(&prepared) };
         let (dispatches, kernel_bytes) = (prepared.dispatches, prepared.kernel_bytes);
         let mut end = BatchEnd {
             batch: batch.id,
@@ -226,18 +229,18 @@ impl Queue {
                 (true, false) => Stamping::Batch,
                 (true, true) => Stamping::Dispatches,
             };
-            let clock = &self.clock;
+            let timeline = &self.context.timeline;
             let encoding = Encoding {
                 station,
                 tools,
                 pool: &self.pool,
                 work: &self.work,
                 counters: &self.context.counters,
-                now_ns: &|| clock.now_ns(),
+                now_ns: &|| timeline.now_ns(),
                 stamping,
             };
             let submitted = encoding.run(prepared)?;
-            end.submitted_ns = self.clock.now_ns();
+            end.submitted_ns = self.context.timeline.now_ns();
             self.count(dispatches, kernel_bytes, &submitted);
             self.draw(batch, began_ns, end.submitted_ns, &submitted);
             flight.submission = Some(submitted.submission);
@@ -267,6 +270,7 @@ impl Queue {
         }
         let details = [("batch", Detail::Int(batch.id.0 as i64)), ("region", Detail::Int(batch.region.0 as i64))];
         timeline.span(Lane::DeviceQueue(self.id), "encode and submit", began_ns, ended_ns, &details);
+        timeline.flow_start(Lane::DeviceQueue(self.id), arrow(Arrow::ToCompute, self.id, batch.id), began_ns);
         for &(start, end, bytes) in &submitted.fills {
             let details = [("bytes", Detail::Int(bytes as i64)), ("region", Detail::Int(batch.region.0 as i64))];
             timeline.span(Lane::DeviceUpload(self.id), "upload", start, end, &details);
@@ -316,7 +320,25 @@ impl Queue {
             self.stand(opened.gpu, opened.features)
         }));
         let replaced = matches!(again, Ok(Ok(())));
+        self.fail_waiting(&error);
         let _ = self.context.events.send(DeviceEvent::Lost { device: self.id, error, replaced });
+    }
+
+    /// What was sent before its sender could know of the loss counts as in flight: it names what is gone.
+    /// The completion thread is idle, so these reports come after all others and before the loss.
+    fn fail_waiting(&mut self, error: &Error) {
+        while let Ok(instruction) = self.mailbox.try_recv() {
+            match instruction {
+                DeviceInstruction::Submit(batch) => {
+                    self.batches += 1;
+                    let error = blamed(error.clone(), blame_from(&batch, 0));
+                    let event = DeviceEvent::BatchFailed { device: self.id, batch: batch.id, error };
+                    let _ = self.context.events.send(event);
+                }
+                DeviceInstruction::Release(_) => {}
+                DeviceInstruction::Stop => self.stopping = true,
+            }
+        }
     }
 }
 

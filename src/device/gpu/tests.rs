@@ -4,3 +4,4 @@ mod batches;
 mod faults;
 mod kernels;
 mod rig;
+mod spans;

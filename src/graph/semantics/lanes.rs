@@ -61,6 +61,8 @@ pub trait Bits:
     fn left_by(self, count: Self) -> Self;
     /// Shifted right by a count per lane, below the width.
     fn right_by(self, count: Self) -> Self;
+    /// The table's word at `index`, which is below its length.
+    fn pick(table: &'static [u64], index: Self) -> Self;
 }
 
 /// Polynomial coefficients, constant term first, for f32 and for f64.
@@ -102,7 +104,7 @@ pub trait Float:
     fn root(self) -> Self;
     /// The nearest integer of a number below 2^22 (f32) or 2^51 (f64); ties may go either way.
     fn nearest_small(self) -> Self;
-    /// The integer nearest to a number below 2^22 or 2^51, in two's complement.
+    /// An integral number below 2^22 or 2^51, in two's complement.
     fn small_to_bits(self) -> Self::Bits;
     /// The float of a two's complement integer below 2^22 or 2^51.
     fn small_from_bits(bits: Self::Bits) -> Self;

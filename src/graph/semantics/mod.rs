@@ -15,8 +15,16 @@
 //!   differs between instruction sets.
 
 pub mod arithmetic;
+mod coefficients;
+pub mod exponential;
+pub mod hyperbolic;
 pub mod integer;
+pub mod inverse;
 mod lanes;
+pub mod logarithm;
 mod native;
+pub mod power;
+pub mod special;
+pub mod trigonometric;
 
 pub use lanes::{Bits, Float, Lane, Mask, Poly, Whole, horner};

@@ -78,6 +78,10 @@ macro_rules! bits {
             fn right_by(self, count: $ty) -> $ty {
                 self.wrapping_shr(count as u32)
             }
+            #[inline(always)]
+            fn pick(table: &'static [u64], index: $ty) -> $ty {
+                table[index as usize] as $ty
+            }
         }
     };
 }

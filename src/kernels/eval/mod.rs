@@ -25,11 +25,11 @@ mod pool;
 mod reduce;
 mod scan;
 mod stage;
-mod stand_in;
 #[cfg(test)]
 mod tests;
 
-use stand_in::{HostArg, element, random};
+use crate::kernels::element::host::{self as element, HostArg};
+use crate::kernels::random;
 
 pub use library::run_library;
 pub use operand::HostOperand;

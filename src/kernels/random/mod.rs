@@ -1,17 +1,12 @@
 //! Philox-4x32-10 and the distributions, on the host and as WGSL.
-#![allow(missing_docs)]
-use crate::graph::{DType, Dist};
-use crate::kernels::element::wgsl::Functions;
-#[allow(clippy::too_many_arguments)]
-pub fn wgsl(
-    _: &mut Functions,
-    _: Dist,
-    dtype: DType,
-    width: u32,
-    _: [String; 5],
-    element: String,
-    _: bool,
-    _: Option<(String, String)>,
-) -> String {
-    format!("{}({element})", crate::kernels::wgsl::types::typed(dtype, width))
-}
+//!
+//! In: a stream's key and element numbers. Out: random elements. Must hold: integers and uniforms have the same
+//! bits on every device; normals agree within the devices' float profiles.
+
+mod host;
+mod philox;
+mod shader;
+
+pub use host::{at, fill};
+pub use philox::philox4x32_10;
+pub use shader::{supports, wgsl};

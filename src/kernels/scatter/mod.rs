@@ -3,4 +3,6 @@
 //! In: a base, indices and values. Out: the base with `base[index] = value`; the last of duplicates wins,
 //! indices outside are skipped and set a fault word.
 
+#[cfg(feature = "gpu")]
+pub mod gpu;
 pub mod host;

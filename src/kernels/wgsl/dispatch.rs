@@ -5,6 +5,7 @@
 //!
 //! Must hold:
 //! - GRID-1: a tile of a full reduction (one output) begins at a multiple of `CHUNK` and ends at one or at the end.
+//! - GRID-3: a grid has at most 65,535 rows: 32-bit items fit, a workgroup of several items or not.
 //! - GRID-2: how a reduction is cut depends on its sizes alone, never on tiles or segments.
 
 use crate::device::message::Tile;
@@ -89,9 +90,14 @@ pub fn grid(kernel: &Kernel, words: &[u32; HEADER_WORDS as usize]) -> [u32; 3] {
             (items * chunks).div_ceil(WORKGROUP >> words[header::LANES_LOG2])
         }
     };
+    rows(groups).expect("GRID-3: fewer workgroups than elements of 32-bit indices fill")
+}
+
+/// The grid of so many workgroups, in rows of equal length: fewer idle ones than rows of 65,535 would leave.
+/// `None` where there are more than 65,535 rows.
+pub(crate) fn rows(groups: u32) -> Option<[u32; 3]> {
     let rows = groups.div_ceil(GRID_MAX);
-    // Rows of equal length: fewer idle workgroups than rows of 65,535 would leave.
-    [if rows <= 1 { groups } else { groups.div_ceil(rows) }, rows, 1]
+    (rows <= GRID_MAX).then(|| [groups.div_ceil(rows.max(1)), rows, 1])
 }
 
 /// The dispatches of a launch over a tile, in order. `tile.begin..tile.end` are flat elements of a `Map`, lines of
@@ -148,5 +154,83 @@ pub fn dispatches(kernel: &Kernel, geometry: &Geometry, tile: Tile, segment_shif
             }
             list
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::DType;
+    use crate::kernels::ir::header::*;
+    use crate::kernels::ir::{Access, Operand};
+
+    fn kernel(form: Form) -> Kernel {
+        let scratch = Operand { dtype: DType::U32, access: Access::Write, tiled: false, segments: 1 };
+        let is_reduction = matches!(form, Form::Reduce { .. });
+        Kernel {
+            form,
+            operands: if is_reduction { vec![scratch] } else { vec![] },
+            scratch: is_reduction.then_some(0),
+            faults: false,
+            params: HEADER_WORDS,
+            insts: vec![],
+            stores: vec![],
+        }
+    }
+
+    fn tile(begin: u32, end: u32, last: bool) -> Tile {
+        Tile { begin, end, base: begin, last }
+    }
+
+    #[test]
+    fn a_map_takes_one_dispatch_with_its_tile_in_the_header() {
+        let all = dispatches(&kernel(Form::Map), &Geometry::Map { elements: 9000 }, tile(4096, 9000, true), 12);
+        assert_eq!(all.len(), 1);
+        let header = all[0].header;
+        assert_eq!([header[BEGIN], header[END], header[BASE], header[SEGMENT_SHIFT]], [4096, 9000, 4096, 12]);
+        assert_eq!(all[0].grid, [5, 1, 1]);
+        assert!(dispatches(&kernel(Form::Map), &Geometry::Map { elements: 0 }, tile(0, 0, true), 12).is_empty());
+    }
+
+    #[test]
+    fn a_grid_of_many_groups_has_equal_rows() {
+        assert_eq!(rows(65_535), Some([65_535, 1, 1]));
+        assert_eq!(rows(65_536), Some([32_768, 2, 1]));
+        assert_eq!(rows(u32::MAX), None);
+    }
+
+    #[test]
+    fn a_long_full_reduction_folds_chunks_and_finishes_with_the_last_tile() {
+        let kernel = kernel(Form::Reduce { inner_fast: true });
+        let geometry = Geometry::Reduce { outer: 1, inner: 20_000 };
+        let plan = reduce_plan(1, 20_000, true);
+        assert_eq!((plan.chunk, plan.chunks), (8192, 3));
+        let first = dispatches(&kernel, &geometry, tile(0, 8192, false), 13);
+        assert_eq!(first.len(), 1);
+        let header = first[0].header;
+        assert_eq!([header[PHASE], header[CHUNK_BEGIN], header[CHUNK_END], header[END]], [1, 0, 1, 1]);
+        let last = dispatches(&kernel, &geometry, tile(8192, 20_000, true), 13);
+        assert_eq!(last.len(), 2);
+        let header = last[0].header;
+        assert_eq!([header[PHASE], header[CHUNK_BEGIN], header[CHUNK_END], header[CHUNKS]], [1, 1, 3, 3]);
+        assert_eq!([last[1].header[PHASE], last[1].header[LANES_LOG2]], [2, 0]);
+        assert_eq!(last[1].grid, [1, 1, 1]);
+    }
+
+    #[test]
+    fn nothing_reduced_still_yields_its_outputs_and_no_output_takes_no_dispatch() {
+        let kernel = kernel(Form::Reduce { inner_fast: false });
+        let all = dispatches(&kernel, &Geometry::Reduce { outer: 1, inner: 0 }, tile(0, 0, true), 30);
+        assert_eq!((all.len(), all[0].header[PHASE], all[0].header[END]), (1, 0, 1));
+        let all = dispatches(&kernel, &Geometry::Reduce { outer: 5, inner: 0 }, tile(0, 5, true), 30);
+        assert_eq!((all.len(), all[0].header[END]), (1, 5));
+        assert!(dispatches(&kernel, &Geometry::Reduce { outer: 0, inner: 7 }, tile(0, 0, true), 30).is_empty());
+    }
+
+    #[test]
+    #[should_panic(expected = "GRID-1")]
+    fn a_tile_that_cuts_a_chunk_is_a_bug() {
+        let kernel = kernel(Form::Reduce { inner_fast: true });
+        dispatches(&kernel, &Geometry::Reduce { outer: 1, inner: 20_000 }, tile(0, 4096, false), 12);
     }
 }

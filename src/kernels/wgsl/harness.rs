@@ -26,6 +26,14 @@ pub(crate) struct Gpu {
     pipelines: Mutex<HashMap<String, (wgpu::ComputePipeline, wgpu::BindGroupLayout)>>,
 }
 
+/// A dispatch: which buffers it binds, by number.
+struct Step {
+    text: String,
+    params: Vec<u32>,
+    bound: Vec<usize>,
+    grid: [u32; 3],
+}
+
 /// The adapter that tests run on.
 pub(crate) fn gpu() -> Option<&'static Gpu> {
     static GPU: OnceLock<Option<Gpu>> = OnceLock::new();
@@ -80,10 +88,10 @@ impl Gpu {
         }
         validate(text);
         let scope = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
-        let module = self.device.create_shader_module(wgpu::ShaderModuleDescriptor {
-            label: None,
-            source: wgpu::ShaderSource::Wgsl(text.into()),
-        });
+        let descriptor = wgpu::ShaderModuleDescriptor { label: None, source: wgpu::ShaderSource::Wgsl(text.into()) };
+        // As the device runs them: nothing relies on injected bounds checks. SAFETY: what these tests are about.
+        let checks = wgpu::ShaderRuntimeChecks { bounds_checks: false, ..wgpu::ShaderRuntimeChecks::checked() };
+        let module = unsafe { self.device.create_shader_module_trusted(descriptor, checks) };
         let entries: Vec<_> = (0..bindings as u32)
             .map(|binding| wgpu::BindGroupLayoutEntry {
                 binding,
@@ -127,11 +135,11 @@ impl Gpu {
         buffer
     }
 
-    /// Runs (text, parameters, indices of bound buffers, grid) in order over `buffers`; returns their words after.
-    pub(crate) fn run(&self, steps: &[(String, Vec<u32>, Vec<usize>, [u32; 3])], words: &[Vec<u32>]) -> Vec<Vec<u32>> {
+    /// Runs steps in order over buffers of these words; returns their words after.
+    fn run(&self, steps: &[Step], words: &[Vec<u32>]) -> Vec<Vec<u32>> {
         let buffers: Vec<wgpu::Buffer> = words.iter().map(|words| self.buffer(words)).collect();
         let mut encoder = self.device.create_command_encoder(&Default::default());
-        for (text, params, bound, grid) in steps {
+        for Step { text, params, bound, grid } in steps {
             let (pipeline, layout) = self.pipeline(text, bound.len() + 1);
             let params = self.buffer(params);
             let all = std::iter::once(&params).chain(bound.iter().map(|number| &buffers[*number]));
@@ -197,7 +205,7 @@ impl Gpu {
         for tile in tiles {
             for KernelDispatch { header, grid } in dispatches(kernel, &geometry, *tile, segment_shift) {
                 let params = [&header[..], body_params].concat();
-                steps.push((text.clone(), params, (0..buffers.len()).collect(), grid));
+                steps.push(Step { text: text.clone(), params, bound: (0..buffers.len()).collect(), grid });
             }
         }
         self.run(&steps, buffers)
@@ -217,7 +225,7 @@ impl Gpu {
                 if pass.faults {
                     bound.push(buffers.len() - 1);
                 }
-                (pass.wgsl.clone(), pass.params.clone(), bound, pass.grid)
+                Step { text: pass.wgsl.clone(), params: pass.params.clone(), bound, grid: pass.grid }
             })
             .collect();
         self.run(&steps, buffers)

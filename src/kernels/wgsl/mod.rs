@@ -18,6 +18,7 @@ mod forms;
 pub(crate) mod harness;
 mod memory;
 mod monoid;
+pub mod pieces;
 #[cfg(all(test, feature = "gpu"))]
 mod tests;
 pub(crate) mod types;

@@ -1,11 +1,16 @@
 //! Kernels: bindings, parameters, fault words, compiling ahead.
 
-use super::rig::{Rig, allocate, dispatch, launch, launch_of, readback, rig, slot, upload};
-use crate::device::message::Command;
+use super::rig::{Rig, allocate, dispatch, launch, launch_of, readback, rig, rig_of, slot, upload};
+use crate::config::Config;
+use crate::device::gpu::shaders::{Generated, Shaders};
+use crate::device::info::DeviceInfo;
+use crate::device::message::{Command, Tile};
 use crate::fusion::plan::{Launch, Plan, PlanBuffer, Program, Role, Step, Use};
-use crate::graph::DType;
+use crate::graph::{DType, ElementOp};
 use crate::ids::{BufferId, DeviceId, RegionId, SessionId};
+use crate::kernels::ir::{Access, Form, Geometry, HEADER_WORDS, Inst, InstOp, Kernel, Level, Operand, Run, Store, Val};
 use crate::kernels::library::Library;
+use crate::timeline::Timeline;
 use std::sync::Arc;
 
 fn floats(rig: &mut Rig, commands: Vec<Command>) -> Vec<f32> {
@@ -87,6 +92,20 @@ fn a_freed_id_can_name_a_new_allocation_without_a_stale_bind_group() {
 }
 
 #[test]
+fn an_allocation_that_is_made_again_is_the_same_or_replaces_the_old_one_everywhere() {
+    let Some(mut rig) = rig() else { return };
+    let (a, b, f) = (slot(1, 0, 16), slot(2, 0, 16), slot(3, 0, 16));
+    rig.run(vec![allocate(1, 16), allocate(2, 16), allocate(3, 16), upload(&[1.0f32; 4], a)]).unwrap();
+    let run = |rig: &mut Rig, first: Vec<Command>| {
+        let rest = vec![dispatch(&launch(1.0, 0.25, 1e9, 0), a, b, f, 4), readback(0, b, DType::F32, 4)];
+        floats(rig, first.into_iter().chain(rest).collect())
+    };
+    assert_eq!(run(&mut rig, vec![allocate(1, 16)]), [1.25; 4]);
+    assert_eq!(run(&mut rig, vec![allocate(1, 512), upload(&[3.0f32; 4], a)]), [3.25; 4]);
+    rig.stop();
+}
+
+#[test]
 fn parameters_beyond_the_first_buffer_grow_it() {
     let Some(mut rig) = rig() else { return };
     let (a, f) = (slot(1, 0, 16), slot(2, 0, 16));
@@ -124,17 +143,22 @@ fn fault_words_that_are_set_are_reported_with_the_batch() {
 const SORT: Library = Library::ArgSort { dtype: DType::F32, before: 1, len: 4, after: 1, descending: false };
 
 #[test]
-fn a_library_pass_binds_the_operands_that_it_names() {
+fn a_library_pass_binds_the_operands_that_it_names_and_gets_the_launchs_fault_word() {
     let Some(mut rig) = rig() else { return };
-    let (a, b, f) = (slot(1, 0, 16), slot(1, 256, 16), slot(1, 512, 16));
+    let (a, b, f) = (slot(1, 0, 16), slot(1, 256, 16), slot(1, 512, 32));
+    let mut sort = (*launch_of(Program::Library(SORT), Vec::new())).clone();
+    sort.params = vec![5];
     let commands = vec![
         allocate(1, 1024),
         upload(&[1.0f32, 2.0, 3.0, 4.0], b),
         // The pass binds operands 1 and 0: it reads b and writes a.
-        dispatch(&launch_of(Program::Library(SORT), Vec::new()), a, b, f, 4),
+        dispatch(&Arc::new(sort), a, b, f, 4),
         readback(0, a, DType::F32, 4),
+        Command::ReadFaults { slot: f, words: 8 },
     ];
-    assert_eq!(floats(&mut rig, commands), [2.0, 4.0, 6.0, 8.0]);
+    let done = rig.run(commands).unwrap();
+    assert_eq!(done.data[0].1.as_slice::<f32>().unwrap(), [2.0, 4.0, 6.0, 8.0]);
+    assert_eq!(done.faults, [5]);
     rig.stop();
 }
 
@@ -179,5 +203,58 @@ fn preparing_compiles_once_and_the_dispatch_compiles_nothing() {
     let (a, b, f) = (slot(1, 0, 16), slot(1, 256, 16), slot(1, 512, 16));
     rig.run(vec![allocate(1, 1024), dispatch(&launch(9.0, 9.0, 1e9, 0), a, b, f, 4)]).unwrap();
     assert_eq!(rig.stats().pipelines_compiled, 2);
+    rig.stop();
+}
+
+/// `out[i] = in[i] + in[i]` over a map of 4-wide invocations, as fusion would write it.
+fn twice() -> Kernel {
+    let operand = |access| Operand { dtype: DType::F32, access, tiled: true, segments: 1 };
+    let inst = |op, dtype, level| Inst { op, dtype, level };
+    Kernel {
+        form: Form::Map,
+        operands: vec![operand(Access::Read), operand(Access::Write)],
+        scratch: None,
+        faults: false,
+        params: HEADER_WORDS,
+        insts: vec![
+            inst(InstOp::Flat, DType::U32, Level::Element),
+            inst(InstOp::Load { operand: 0, index: Val(0), run: Run::Flat, guard: None }, DType::F32, Level::Element),
+            inst(InstOp::Apply(ElementOp::Add, [Val(1), Val(1)].into_iter().collect()), DType::F32, Level::Element),
+        ],
+        stores: vec![Store { operand: 1, index: None, value: Val(2), guard: None }],
+    }
+}
+
+#[test]
+fn a_generated_kernel_runs_tile_by_tile() {
+    let generated = |precision, info: &DeviceInfo| Arc::new(Generated::new(precision, info)) as Arc<dyn Shaders>;
+    let Some(mut rig) = rig_of(Config::default(), Timeline::off(), generated) else { return };
+    let elements = 5000u32;
+    let mut launch = (*launch_of(Program::Kernel(Arc::new(twice()), 11), Vec::new())).clone();
+    launch.geometry = Geometry::Map { elements };
+    let launch = Arc::new(launch);
+    // Two segments of 4096 elements: the second tile's operands begin at element 4096.
+    let data: Vec<f32> = (0..elements).map(|i| i as f32).collect();
+    let (a, b) = ([slot(1, 0, 16384), slot(2, 0, 16384)], [slot(3, 0, 16384), slot(4, 0, 16384)]);
+    let mut commands = vec![allocate(1, 16384), allocate(2, 16384), allocate(3, 16384), allocate(4, 16384)];
+    commands.push(upload(&data[..4096], a[0]));
+    commands.push(upload(&data[4096..], a[1]));
+    for (i, (begin, end)) in [(0, 4096), (4096, elements)].into_iter().enumerate() {
+        commands.push(Command::Dispatch {
+            launch: launch.clone(),
+            tile: Tile { begin, end, base: begin, last: end == elements },
+            bindings: vec![smallvec::smallvec![a[i]], smallvec::smallvec![b[i]]],
+            faults: None,
+            segment_shift: 12,
+        });
+    }
+    commands.push(readback(0, b[0], DType::F32, 4096));
+    commands.push(readback(1, b[1], DType::F32, 904));
+    let done = rig.run(commands).unwrap();
+    let out: Vec<f32> = done.data.iter().flat_map(|d| d.1.as_slice::<f32>().unwrap().to_vec()).collect();
+    assert_eq!(out.len(), 5000);
+    assert!(out.iter().zip(&data).all(|(out, x)| *out == 2.0 * x));
+    let stats = rig.stats();
+    assert_eq!((stats.dispatches, stats.bytes_kernel_read, stats.bytes_kernel_written), (2, 10, 20));
     rig.stop();
 }

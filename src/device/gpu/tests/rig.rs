@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::device::gpu::open_with;
 use crate::device::gpu::shaders::{Call, Shaders};
 use crate::device::handle::{Context, DeviceHandle};
+use crate::device::info::{DeviceInfo, Precision};
 use crate::device::message::{Batch, Command, DeviceEvent, DeviceInstruction, Slot, Tile, Transfer};
 use crate::error::{Error, Result};
 use crate::fusion::plan::{Launch, Program};
@@ -20,7 +21,8 @@ use std::time::Duration;
 /// Long enough for a busy machine, short enough to fail.
 const EVENT_WAIT: Duration = Duration::from_secs(60);
 
-/// `out[i] = in[i] * params[16] + params[17]`, and a fault where the result exceeds `params[18]`.
+/// `out[i] = in[i] * params[16] + params[17]`, and fault word `params[19] + params[0]` where it
+/// exceeds `params[18]` (word 0 is zero in our headers, and the fault word's number in library passes).
 pub(super) const SCALE_WGSL: &str = "
 @group(0) @binding(0) var<storage, read> params: array<u32>;
 @group(0) @binding(1) var<storage, read_write> a: array<f32>;
@@ -31,7 +33,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     if id.x >= arrayLength(&a) { return; }
     let y = a[id.x] * bitcast<f32>(params[16]) + bitcast<f32>(params[17]);
     b[id.x] = y;
-    if y > bitcast<f32>(params[18]) { atomicStore(&faults[params[19]], 1u); }
+    if y > bitcast<f32>(params[18]) { atomicStore(&faults[params[19] + params[0]], 1u); }
 }
 ";
 
@@ -51,7 +53,7 @@ impl Shaders for Written {
         let pass = Pass {
             key: library.name().to_owned(),
             wgsl: self.0.to_owned(),
-            params: [[0; 16].as_slice(), &[2f32.to_bits(), 0f32.to_bits(), 1e9f32.to_bits(), 0]].concat(),
+            params: [[0; 16].as_slice(), &[2f32.to_bits(), 0f32.to_bits(), 7f32.to_bits(), 0]].concat(),
             operands: vec![1, 0],
             faults: true,
             grid: [1, 1, 1],
@@ -81,11 +83,18 @@ pub(super) fn rig() -> Option<Rig> {
 }
 
 pub(super) fn rig_with(config: Config, wgsl: &'static str) -> Option<Rig> {
+    rig_of(config, Timeline::off(), |_, _| Arc::new(Written(wgsl)))
+}
+
+pub(super) fn rig_of(
+    config: Config,
+    timeline: Timeline,
+    shaders: impl FnOnce(Precision, &DeviceInfo) -> Arc<dyn Shaders>,
+) -> Option<Rig> {
     let (sender, events) = flume::unbounded();
     let counters = Arc::new(Counters::default());
-    let context =
-        Context { config: Arc::new(config), counters: counters.clone(), timeline: Timeline::off(), events: sender };
-    match open_with(None, DeviceId(1), context, move |_, _| Arc::new(Written(wgsl))) {
+    let context = Context { config: Arc::new(config), counters: counters.clone(), timeline, events: sender };
+    match open_with(None, DeviceId(1), context, true, shaders) {
         Ok(handle) => Some(Rig { handle, events, counters, batches: 0 }),
         Err(error) if std::env::var_os("TIDEMILL_REQUIRE_GPU").is_some_and(|v| v == "1") => {
             panic!("TIDEMILL_REQUIRE_GPU=1, but: {error}")

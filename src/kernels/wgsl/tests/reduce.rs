@@ -277,3 +277,43 @@ fn wide_partials_keep_their_bits() {
         }
     }
 }
+
+#[test]
+fn bools_and_integers_have_extremes_and_positions() {
+    let Some(gpu) = gpu() else { return };
+    let run = |dtype: DType, monoid: Monoid, data: Vec<u32>, count: u32, words: usize| {
+        let (mut build, x, _) = source(true, dtype, 1, count);
+        let args = match monoid {
+            Monoid::ArgMinOmit | Monoid::ArgMaxInclude => vec![x, Val(2)],
+            _ => vec![x],
+        };
+        let result = build.reduce(monoid, &args);
+        let last = args.len() as u8 - 1;
+        let value = build.project(result, last);
+        let dtype = build.kernel.inst(value).dtype;
+        let out = build.operand(dtype, Access::Write);
+        build.store(out, None, value, None);
+        build.scratch();
+        let scratch = scratch_words(&build, 1, count, true);
+        build.run(gpu, Geometry::Reduce { outer: 1, inner: count }, &[data, vec![77; words], scratch])[1].clone()
+    };
+    assert_eq!(run(DType::Bool, Monoid::ArgMinOmit, vec![1, 1, 0, 1, 0], 5, 1), [2]);
+    assert_eq!(run(DType::Bool, Monoid::ArgMaxInclude, vec![0, 0, 0, 1, 1], 5, 1), [3]);
+    assert_eq!(run(DType::Bool, Monoid::MinOmit, vec![1, 1, 1], 3, 1), [1]);
+    assert_eq!(run(DType::Bool, Monoid::MaxInclude, vec![0, 0, 0, 0, 0, 1], 6, 1), [1]);
+    let negative = |v: i32| v as u32;
+    assert_eq!(run(DType::I32, Monoid::MinOmit, vec![5, negative(-7), 2], 3, 1), [negative(-7)]);
+    assert_eq!(run(DType::I32, Monoid::MaxInclude, vec![negative(-5), negative(-7)], 2, 1), [negative(-5)]);
+    assert_eq!(run(DType::I32, Monoid::ArgMinOmit, vec![5, negative(-7), 2, negative(-7)], 4, 1), [1]);
+    assert_eq!(run(DType::U8, Monoid::MinOmit, vec![], 0, 1), [255]);
+    assert_eq!(run(DType::I32, Monoid::MaxOmit, vec![], 0, 1), [i32::MIN as u32]);
+    assert_eq!(run(DType::U32, Monoid::ArgMaxInclude, vec![3, u32::MAX, 0], 3, 1), [1]);
+    if !gpu.target.i64 {
+        return eprintln!("no 64-bit integers: the rest of this test is skipped");
+    }
+    assert_eq!(run(DType::I64, Monoid::MinOmit, vec![1, 0, 0, 1 << 31], 2, 2), [0, 1 << 31]);
+    assert_eq!(run(DType::I64, Monoid::MaxInclude, vec![], 0, 2), [0, 1 << 31]);
+    let many: Vec<u32> = (0..20_000).flat_map(|i| [i, 7]).collect();
+    assert_eq!(run(DType::I64, Monoid::MaxOmit, many.clone(), 20_000, 2), [19_999, 7]);
+    assert_eq!(run(DType::I64, Monoid::ArgMinOmit, many, 20_000, 1), [0]);
+}
