@@ -67,11 +67,12 @@ async fn figures(options: &Options) -> Result<()> {
     }
     let gpu = runtime.devices().iter().any(|d| d.kind == DeviceKind::Gpu);
     let software = runtime.devices().iter().any(|d| d.kind == DeviceKind::Gpu && d.software);
-    recording(&runtime, options).await?;
+    recording(&runtime, "recording", options).await?;
     tiny_host_op(&runtime, options).await?;
     cached_region(&runtime, options).await?;
     round_trip(&runtime, options).await?;
     runtime.shutdown().await?;
+    recording_with_timeline(options).await?;
     if gpu {
         let elements = if software || options.quick { 10_000_000 } else { 100_000_000 };
         chain_beside_copy(options, elements).await?;
@@ -100,7 +101,7 @@ fn check(what: &str, computed: f64, expected: f64, tolerance: f64) {
 }
 
 /// Recording: an op on arrays that nobody gathers.
-async fn recording(runtime: &Runtime, options: &Options) -> Result<()> {
+async fn recording(runtime: &Runtime, name: &str, options: &Options) -> Result<()> {
     const OPS: usize = 2_000;
     let mut times = Vec::new();
     for round in 0..if options.quick { 20 } else { 200 } {
@@ -114,8 +115,19 @@ async fn recording(runtime: &Runtime, options: &Options) -> Result<()> {
         times.push(begin.elapsed().as_secs_f64() * 1e9 / OPS as f64);
         black_box(&y);
     }
-    report("recording", median(times), "ns/op", "goal 200");
+    report(name, median(times), "ns/op", "goal 200");
     Ok(())
+}
+
+/// The same while a timeline is written.
+async fn recording_with_timeline(options: &Options) -> Result<()> {
+    let path = std::env::temp_dir().join(format!("tidemill-figures-{}.json", std::process::id()));
+    let runtime = Runtime::builder().device(options.device).timeline(&path).start().await?;
+    let result = recording(&runtime, "recording, with a timeline", options).await;
+    let ended = runtime.shutdown().await;
+    // There is none if nothing was recorded.
+    drop(std::fs::remove_file(&path));
+    result.and(ended)
 }
 
 /// An op on a value that is known on the host, and its gather.

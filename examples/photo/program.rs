@@ -22,6 +22,8 @@ const MIDDLE_GREY: f64 = 0.18;
 const SPREAD: f64 = 0.16;
 /// The 5-tap Gaussian: a row of Pascal's triangle, whose sum is 16.
 const TAPS: [f64; 5] = [1.0 / 16.0, 4.0 / 16.0, 6.0 / 16.0, 4.0 / 16.0, 1.0 / 16.0];
+/// How far a 5×5 blur reaches beyond a pixel.
+const MARGIN: usize = 2;
 
 /// What is to be done.
 #[derive(Clone, Debug, clap::Args)]
@@ -140,8 +142,12 @@ async fn develop(runtime: &Runtime, input: &Path, output: &Path, options: &Optio
     // Bytes come as red, green, blue, pixel by pixel, row by row: column-major, that is 3 × width × height.
     let pixels = session.from_slice(picture.as_raw(), [3, width as usize, height as usize])?;
 
-    let toned = tone(&linear_light(&pixels), options);
-    let sharp = unsharp_mask(&toned, options.sharpen);
+    let light = linear_light(&pixels);
+    let (mean, std) = (light.mean([1, 2]), light.std([1, 2]));
+    let toned = tone(&linear_light(&pad(&pixels)?), &mean, &std, options);
+    // A blur reads every pixel 25 times: worth its memory, where everything else is fused and never stored.
+    toned.eval().await?;
+    let sharp = unsharp_mask(&toned, (width as usize, height as usize), options.sharpen);
     let encoded = encode(&sharp);
 
     // The gathers are asked for together, so that what they share is computed once.
@@ -176,37 +182,35 @@ fn linear_light(pixels: &Array) -> Array {
     x.le(0.04045).select(&x / 12.92, curved)
 }
 
-/// Normalises every channel, then applies gain, bias and gamma.
-fn tone(light: &Array, options: &Options) -> Array {
-    let mean = light.mean([1, 2]);
+/// Normalises every channel by its mean and standard deviation, then applies gain, bias and gamma.
+fn tone(light: &Array, mean: &Array, std: &Array, options: &Options) -> Array {
     // A channel of one value has no spread; it becomes its mean.
-    let std = light.std([1, 2]).max(1e-6);
-    let normal = (light - mean) / std;
+    let normal = (light - mean) / std.max(1e-6);
     (normal * (SPREAD * options.gain) + (MIDDLE_GREY + options.bias)).clamp(0.0, 1.0).pow(options.gamma)
 }
 
-/// Adds what a blur takes away.
-fn unsharp_mask(light: &Array, amount: f64) -> Array {
-    let blurred = blur(&blur(light, 1), 2);
-    (light + (light - blurred) * amount).clamp(0.0, 1.0)
+/// A picture with its edge repeated `MARGIN` times on every side, so that a blur neither darkens nor lights it.
+fn pad(picture: &Array) -> Result<Array> {
+    let (width, height) = (picture.shape()?.dim(1), picture.shape()?.dim(2));
+    let (left, right) = (picture.slice((.., 0..1, ..)), picture.slice((.., width - 1.., ..)));
+    let wide = cat(1, &[&left, &left, picture, &right, &right])?;
+    let (top, bottom) = (wide.slice((.., .., 0..1)), wide.slice((.., .., height - 1..)));
+    cat(2, &[&top, &top, &wide, &bottom, &bottom])
 }
 
-/// A 5-tap Gaussian along one dimension of a picture: shifted views of the padded picture, weighed and added.
-/// Along both dimensions it is the 5×5 Gaussian.
-fn blur(light: &Array, dim: usize) -> Array {
-    let Ok(extent) = light.shape().map(|s| s.dim(dim)) else { return light.clone() };
-    let view = |of: &Array, from: usize, len: usize| match dim {
-        1 => of.slice((.., from..from + len, ..)),
-        _ => of.slice((.., .., from..from + len)),
-    };
-    let (first, last) = (view(light, 0, 1), view(light, extent - 1, 1));
-    // The edge is repeated, so that the border is neither darkened nor lit.
-    let Ok(padded) = cat(dim, &[&first, &first, light, &last, &last]) else { return light.clone() };
-    let mut sum = view(&padded, 0, extent) * TAPS[0];
-    for (shift, tap) in TAPS.iter().enumerate().skip(1) {
-        sum = sum + view(&padded, shift, extent) * *tap;
+/// Adds what a 5×5 Gaussian blur takes away. The blur is 25 shifted views of the padded picture, weighed and added.
+fn unsharp_mask(padded: &Array, (width, height): (usize, usize), amount: f64) -> Array {
+    let view = |x: usize, y: usize| padded.slice((.., x..x + width, y..y + height));
+    let light = view(MARGIN, MARGIN);
+    let mut blurred = &light * (TAPS[MARGIN] * TAPS[MARGIN]);
+    for (y, row) in TAPS.iter().enumerate() {
+        for (x, column) in TAPS.iter().enumerate() {
+            if (x, y) != (MARGIN, MARGIN) {
+                blurred = blurred + view(x, y) * (row * column);
+            }
+        }
     }
-    sum
+    (&light + (&light - blurred) * amount).clamp(0.0, 1.0)
 }
 
 /// Linear light to sRGB bytes.
