@@ -46,4 +46,4 @@ pub mod run;
 pub use placement::capability;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
