@@ -97,6 +97,21 @@ struct Simulator {
     recorded: u64,
     stopped: bool,
     gpu_gone: bool,
+    seen: Seen,
+}
+
+/// How often something happened, so that a simulator that does nothing fails.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    delivered: usize,
+    materialised: usize,
+    poisoned: usize,
+    failed: usize,
+    cancelled: usize,
+    repeated: usize,
+    retired: usize,
+    died: usize,
+    foreign: usize,
 }
 
 impl Simulator {
@@ -129,6 +144,7 @@ impl Simulator {
             recorded: 0,
             stopped: false,
             gpu_gone: false,
+            seen: Seen::default(),
             dice,
         };
         for id in 0..1 + simulator.dice.below(3) as u32 {
@@ -186,10 +202,11 @@ impl Simulator {
         }
         match self.dice.below(12) {
             0..2 => self.record_leaf(number),
-            2..7 => self.record_op(number),
+            2..6 => self.record_op(number),
+            6 => self.record_foreign(number),
             7..9 => self.drop_one(number),
             9 => self.demand(number),
-            10 => self.cancel(number),
+            10 => self.cancel(),
             _ => self.demand(number),
         }
     }
@@ -247,6 +264,22 @@ impl Simulator {
         }
     }
 
+    /// Uses a value of another session: its home's tape is cut first, and the user's at once, as long as the
+    /// handle is held.
+    fn record_foreign(&mut self, number: usize) {
+        let home = self.dice.below(self.programs.len());
+        let held = self.programs[home].held.clone();
+        if home == number || self.programs[home].closed || held.is_empty() {
+            return;
+        }
+        self.seen.foreign += 1;
+        self.cut_program(home, CutReason::Flush);
+        let value = held[self.dice.below(held.len())];
+        let truth = combine([self.truth[&value].number].into_iter());
+        self.push_node(number, Op::Apply(ElementOp::Clamp), &[Arg::Value(value)], truth);
+        self.cut_program(number, CutReason::Flush);
+    }
+
     fn drop_one(&mut self, number: usize) {
         let count = self.programs[number].held.len();
         if count > 0 {
@@ -274,7 +307,7 @@ impl Simulator {
     }
 
     /// Drops a future: on the tape where its demand is uncut, as an event otherwise.
-    fn cancel(&mut self, number: usize) {
+    fn cancel(&mut self) {
         let mut gathers: Vec<GatherId> = self.open.keys().copied().collect();
         if gathers.is_empty() {
             return;
@@ -282,7 +315,7 @@ impl Simulator {
         gathers.sort_unstable();
         let gather = gathers[self.dice.below(gathers.len())];
         let demanded = |r: &Record| matches!(r, Record::Demanded { gather: g, .. } if *g == gather);
-        let _ = number;
+        self.seen.cancelled += 1;
         self.open.remove(&gather);
         self.cancelled.insert(gather);
         if let Some(program) = self.programs.iter_mut().find(|p| p.tape.iter().any(demanded)) {
@@ -385,6 +418,7 @@ impl Simulator {
             }
         }
         for input in region.inputs.iter().filter(|i| i.dies) {
+            self.seen.died += 1;
             self.ended.insert(input.value);
         }
         for value in self.ends_after.remove(&region.id).unwrap_or_default() {
@@ -460,13 +494,14 @@ impl Simulator {
             for arg in &node.args {
                 assert!(!matches!(arg, RegionArg::Node(p) if *p as usize >= position), "REGION-1");
             }
-            self.failed.remove(&node.value);
+            self.seen.repeated += self.failed.remove(&node.value) as usize;
         }
         assert!(!self.gpu_gone || region.device == DeviceId::HOST, "{} goes to a device that is gone", region.id);
         self.flight.push(region);
     }
 
     fn retire(&mut self, value: ValueId, after: Option<RegionId>) {
+        self.seen.retired += 1;
         match after {
             Some(region) if self.flight.iter().any(|r| r.id == region) => {
                 self.ends_after.entry(region).or_default().push(value);
@@ -484,6 +519,12 @@ impl Simulator {
             .remove(&gather)
             .unwrap_or_else(|| panic!("{gather} resolves again (cancelled: {})", self.cancelled.contains(&gather)));
         let truth = self.truth[&value];
+        match &result {
+            Ok(Delivered::Host(_)) => self.seen.delivered += 1,
+            Ok(_) => self.seen.materialised += 1,
+            Err(error) if error.kind() == ErrorKind::Index => self.seen.poisoned += 1,
+            Err(_) => self.seen.failed += 1,
+        }
         match result {
             Ok(Delivered::Host(data)) => {
                 assert_eq!(data.as_slice::<i64>().unwrap()[0], truth.number, "{value}");
@@ -513,11 +554,31 @@ fn every_gather_resolves_exactly_once_whatever_happens_downstream() {
         Some(seed) => seed..seed + 1,
         None => 0..4000u64,
     };
+    let count = seeds.end - seeds.start;
+    let mut all = Seen::default();
     for seed in seeds {
-        let outcome = std::panic::catch_unwind(|| Simulator::new(seed).run());
-        if let Err(panic) = outcome {
+        let outcome = std::panic::catch_unwind(|| {
+            let mut simulator = Simulator::new(seed);
+            simulator.run();
+            simulator.seen
+        });
+        let seen = outcome.unwrap_or_else(|panic| {
             eprintln!("the simulator failed with SEED={seed}");
-            std::panic::resume_unwind(panic);
-        }
+            std::panic::resume_unwind(panic)
+        });
+        all.delivered += seen.delivered;
+        all.materialised += seen.materialised;
+        all.poisoned += seen.poisoned;
+        all.failed += seen.failed;
+        all.cancelled += seen.cancelled;
+        all.repeated += seen.repeated;
+        all.retired += seen.retired;
+        all.died += seen.died;
+        all.foreign += seen.foreign;
+    }
+    eprintln!("{count} seeds: {all:?}");
+    if count > 1000 {
+        let rarest = [all.delivered, all.materialised, all.poisoned, all.failed, all.cancelled, all.repeated];
+        assert!(rarest.iter().chain([&all.retired, &all.died, &all.foreign]).all(|n| *n > 200), "{all:?}");
     }
 }
