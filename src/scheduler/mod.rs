@@ -31,6 +31,7 @@ pub mod message;
 pub mod region;
 pub mod state;
 
+mod build;
 mod completion;
 mod cut;
 mod demand;
@@ -39,6 +40,7 @@ mod graph;
 mod ingest;
 mod placement;
 mod taint;
+mod validate;
 
 pub mod handle;
 pub mod run;
@@ -46,4 +48,4 @@ pub mod run;
 pub use placement::capability;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

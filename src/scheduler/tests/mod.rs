@@ -204,7 +204,8 @@ impl Bench {
 
     /// What a gather resolved to, if it did; taken out.
     pub fn result(&mut self, gather: GatherId) -> Option<Result<Delivered, Error>> {
-        let is_it = |i: &SchedulerInstruction| matches!(i, SchedulerInstruction::Resolve { gather: g, .. } if *g == gather);
+        let is_it =
+            |i: &SchedulerInstruction| matches!(i, SchedulerInstruction::Resolve { gather: g, .. } if *g == gather);
         let position = self.out.iter().position(is_it)?;
         match self.out.remove(position) {
             SchedulerInstruction::Resolve { result, .. } => Some(result),
