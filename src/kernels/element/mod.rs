@@ -1,2 +1,17 @@
-//! Elementwise ops on host blocks and as WGSL.
+//! Elementwise ops made runnable: the op table's semantic functions as host loops and as WGSL.
+//!
+//! In: an op, dtypes and arguments. Out: computed blocks ([`host`]) or shader text ([`wgsl`]). What an op means
+//! stands in `graph::semantics` alone; here is only how it is run.
+
+pub mod host;
+mod host_cast;
+mod loops;
+mod trace;
+mod trace_number;
 pub mod wgsl;
+mod wgsl_cast;
+
+#[cfg(test)]
+mod tests;
+#[cfg(all(test, feature = "gpu"))]
+mod tests_gpu;

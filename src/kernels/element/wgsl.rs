@@ -1,33 +1,353 @@
-//! Placeholder until the op table's text lands.
-#![allow(missing_docs)]
-use crate::device::info::{FloatProfile, Precision};
-use crate::graph::{DType, ElementOp};
-use crate::kernels::wgsl::types::typed;
+//! Elementwise ops as WGSL.
+//!
+//! In: an op, dtypes, the number of elements a value holds (1 or 4) and the texts of its arguments. Out: an
+//! expression, and the functions that it calls. Values are `f32`, `f64`, `bool`, `u32` (for u32 and u8), `i32`,
+//! `i64`, or `vec4` of those.
+//!
+//! Must hold: ELEM-6: only what [`supports`] allows is written. ELEM-7: equal requests give equal text, so that
+//! equal kernels have equal modules.
 
-pub struct Functions;
+use super::trace::{self, F32, F64, Helper, I32, I64, Kind, Recording, Traced, Truth, U8, U32, record, type_text};
+use super::wgsl_cast;
+use crate::device::info::{FloatProfile, Precision};
+use crate::graph::semantics::*;
+use crate::graph::table::{DTypeRule, op_table};
+use crate::graph::{DType, ElementOp};
+use std::collections::BTreeSet;
+
+/// The helper functions that a module needs, gathered while its expressions are written.
+#[derive(Clone, Debug)]
+pub struct Functions {
+    #[allow(dead_code)]
+    profile: FloatProfile,
+    precision: Precision,
+    has_i64: bool,
+    names: BTreeSet<String>,
+    texts: Vec<String>,
+}
+
+/// Whether WGSL can compute an op at all: everything but f64 functions that it lacks. The device must have the
+/// dtypes besides.
+pub fn supports(op: ElementOp, input: DType, output: DType) -> bool {
+    let _ = output;
+    let real = op.info().rule == DTypeRule::Real;
+    let remainder = matches!(op, ElementOp::Mod | ElementOp::Rem | ElementOp::Pow);
+    input != DType::F64 || op == ElementOp::Sqrt || !(real || remainder)
+}
+
+/// The WGSL type of a value of `width` elements in a register.
+pub fn register_type(dtype: DType, width: u32) -> String {
+    let scalar = match dtype {
+        DType::F32 => "f32",
+        DType::F64 => "f64",
+        DType::Bool => "bool",
+        DType::U8 | DType::U32 => "u32",
+        DType::I32 => "i32",
+        DType::I64 => "i64",
+    };
+    type_text(scalar, width)
+}
+
+/// Which part of a row is recorded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// The common function, and where there is one the test for the rare one.
+    Common,
+    /// The rare function.
+    Rare,
+}
 
 impl Functions {
-    pub fn new(_: FloatProfile, _: Precision, _: bool) -> Functions {
-        Functions
+    /// None yet. `has_i64` says whether modules may use 64-bit integers.
+    pub fn new(profile: FloatProfile, precision: Precision, has_i64: bool) -> Functions {
+        Functions { profile, precision, has_i64, names: BTreeSet::new(), texts: Vec::new() }
     }
-    pub fn apply(&mut self, op: ElementOp, _: DType, output: DType, width: u32, args: &[String]) -> String {
-        let a = &args[0];
-        match op {
-            ElementOp::Add => format!("({a} + {})", args[1]),
-            ElementOp::Sub => format!("({a} - {})", args[1]),
-            ElementOp::Mul => format!("({a} * {})", args[1]),
-            ElementOp::Div => format!("({a} / {})", args[1]),
-            ElementOp::Lt => format!("({a} < {})", args[1]),
-            ElementOp::Gt => format!("({a} > {})", args[1]),
-            ElementOp::Min => format!("min({a}, {})", args[1]),
-            ElementOp::Max => format!("max({a}, {})", args[1]),
-            ElementOp::Sqrt => format!("sqrt({a})"),
-            ElementOp::Select => format!("select({}, {}, {a})", args[2], args[1]),
-            ElementOp::Cast => format!("{}({a})", typed(output, width)),
-            _ => unimplemented!(),
+
+    /// Whether 64-bit integers may be used.
+    pub fn has_i64(&self) -> bool {
+        self.has_i64
+    }
+
+    /// An expression for `op` over arguments that are variables (they may be named several times). Arguments have
+    /// dtype `input` (but the mask of `Select`), the result has dtype `output`; all have `width` elements, 1 or 4.
+    ///
+    /// # Panics
+    /// ELEM-6, where [`supports`] says no.
+    pub fn apply(&mut self, op: ElementOp, input: DType, output: DType, width: u32, args: &[String]) -> String {
+        assert!(supports(op, input, output), "ELEM-6: {} of {input} has no WGSL", op.name());
+        assert!(args.len() == op.arity(), "ELEM-1: {} of {} arguments", op.name(), args.len());
+        if let (Precision::Fast, DType::F32, Some(template)) = (self.precision, input, op.info().fast) {
+            return fast(template, width, &args[0]);
+        }
+        let direct = record(width, self.has_i64, || record_op(op, input, output, Part::Common, args));
+        if direct.results.len() == 1 && direct.helpers.is_empty() {
+            match &direct.lines[..] {
+                [] => return direct.results[0].clone(),
+                [line] => return line["let t0 = ".len()..line.len() - 1].to_string(),
+                _ => {}
+            }
+        }
+        let suffix = if width == 1 { "" } else { "_4" };
+        let name = match op {
+            ElementOp::Cast => format!("tm_cast_{input}_{output}{suffix}"),
+            _ => format!("tm_{}_{input}{suffix}", op.name()),
+        };
+        self.register(&name, op, input, output, width);
+        format!("{name}({})", args.join(", "))
+    }
+
+    /// All functions that were asked for, each after those that it calls.
+    pub fn text(&self) -> String {
+        self.texts.concat()
+    }
+
+    /// Adds a function of a recording: `lines` and the value that it returns.
+    pub(crate) fn add(&mut self, name: &str, parameters: &str, result: &str, recording: &Recording, tail: &str) {
+        if self.names.contains(name) {
+            return;
+        }
+        for &helper in &recording.helpers {
+            self.add_helper(helper);
+        }
+        let body: String = recording.lines.iter().map(|line| format!("    {line}\n")).collect();
+        self.names.insert(name.to_string());
+        self.texts.push(format!("fn {name}({parameters}) -> {result} {{\n{body}{tail}}}\n"));
+    }
+
+    /// Adds the text of functions that were written by hand, once for each name.
+    pub(crate) fn add_text(&mut self, name: &str, text: &str) {
+        if self.names.insert(name.to_string()) {
+            self.texts.push(text.to_string());
         }
     }
-    pub fn text(&self) -> String {
-        String::new()
+
+    fn add_helper(&mut self, helper: Helper) {
+        let (name, text) = match helper {
+            Helper::MulHigh => ("tm_mulhi", mul_high("tm_mulhi", "u32")),
+            Helper::MulHigh4 => ("tm_mulhi_4", mul_high("tm_mulhi_4", "vec4<u32>")),
+            Helper::Remainder => ("tm_fmod", REMAINDER.to_string()),
+        };
+        self.add_text(name, &text);
+    }
+
+    fn register(&mut self, name: &str, op: ElementOp, input: DType, output: DType, width: u32) {
+        if self.names.contains(name) {
+            return;
+        }
+        let letters: Vec<String> = ["a", "b", "c"][..op.arity()].iter().map(|s| s.to_string()).collect();
+        let parameters = |width: u32| -> String {
+            let typed = letters.iter().enumerate().map(|(n, letter)| {
+                let dtype = if op == ElementOp::Select && n == 0 { DType::Bool } else { input };
+                format!("{letter}: {}", register_type(dtype, width))
+            });
+            typed.collect::<Vec<_>>().join(", ")
+        };
+        let common = record(width, self.has_i64, || record_op(op, input, output, Part::Common, &letters));
+        let result = register_type(output, width);
+        let mut tail = format!("    return {};\n", common.results[0]);
+        if let Some(test) = common.results.get(1) {
+            let rare_name = format!("{}_rare", name.trim_end_matches("_4"));
+            let rare = record(1, self.has_i64, || record_op(op, input, output, Part::Rare, &letters));
+            let rare_tail = format!("    return {};\n", rare.results[0]);
+            self.add(&rare_name, &parameters(1), &register_type(output, 1), &rare, &rare_tail);
+            tail = with_rare(&common.results[0], test, &rare_name, &letters, &result, width);
+        }
+        self.add(name, &parameters(width), &result, &common, &tail);
     }
 }
+
+/// The end of a function whose rare lanes are computed one by one, and only if there are any.
+fn with_rare(common: &str, test: &str, rare: &str, letters: &[String], result: &str, width: u32) -> String {
+    if width == 1 {
+        return format!(
+            "    if ({test}) {{\n        return {rare}({});\n    }}\n    return {common};\n",
+            letters.join(", ")
+        );
+    }
+    let lanes = ["x", "y", "z", "w"].map(|lane| {
+        let args: Vec<String> = letters.iter().map(|letter| format!("{letter}.{lane}")).collect();
+        format!("{rare}({})", args.join(", "))
+    });
+    format!(
+        "    if (any({test})) {{\n        return select({common}, {result}({}), {test});\n    }}\n    return {common};\n",
+        lanes.join(", ")
+    )
+}
+
+/// A built-in's call: `#0` is the argument, `#f32(..)` a constant of its width.
+fn fast(template: &str, width: u32, argument: &str) -> String {
+    template.replace("#0", argument).replace("#f32", &type_text("f32", width))
+}
+
+fn mul_high(name: &str, ty: &str) -> String {
+    let c = |text: &str| if ty == "u32" { text.to_string() } else { format!("{ty}({text})") };
+    let (mask, half) = (c("0xffffu"), c("16u"));
+    format!(
+        "fn {name}(a: {ty}, b: {ty}) -> {ty} {{\n    \
+         let al = a & {mask};\n    let ah = a >> {half};\n    let bl = b & {mask};\n    let bh = b >> {half};\n    \
+         let m = ah * bl + ((al * bl) >> {half});\n    let n = al * bh + (m & {mask});\n    \
+         return ah * bh + (m >> {half}) + (n >> {half});\n}}\n"
+    )
+}
+
+/// The remainder of finite numbers by long division of their mantissas, eight bits a step: at most 35 steps.
+const REMAINDER: &str = "fn tm_fmod(a: f32, b: f32) -> f32 {
+    let ba = bitcast<u32>(a) & 0x7fffffffu;
+    let bb = bitcast<u32>(b) & 0x7fffffffu;
+    var ea = ba >> 23u;
+    var eb = bb >> 23u;
+    var ma = ba & 0x7fffffu;
+    var mb = bb & 0x7fffffu;
+    if (ea == 0u) { ea = 1u; } else { ma = ma | 0x800000u; }
+    if (eb == 0u) { eb = 1u; } else { mb = mb | 0x800000u; }
+    if (mb == 0u || ba < bb) { return a; }
+    var d = ea - eb;
+    ma = ma % mb;
+    loop {
+        if (d == 0u || ma == 0u) { break; }
+        let s = min(d, 8u);
+        ma = (ma << s) % mb;
+        d = d - s;
+    }
+    if (ma == 0u) { return bitcast<f32>(bitcast<u32>(a) & 0x80000000u); }
+    let up = min(countLeadingZeros(ma) - 8u, eb - 1u);
+    ma = ma << up;
+    var e = eb - up;
+    if (ma < 0x800000u) { e = 0u; }
+    return bitcast<f32>((bitcast<u32>(a) & 0x80000000u) | (e << 23u) | (ma & 0x7fffffu));
+}
+";
+
+fn arg<K: Kind>(args: &[String], n: usize) -> Traced<K> {
+    Traced::named(args[n].clone())
+}
+
+/// Records a row's body on lanes of the dtype's kind.
+macro_rules! record_body {
+    ($p:ident, $input:ident, $output:ident, $a:ident, real1 $f:path) => {
+        match $input {
+            DType::F32 => vec![$f(arg::<F32>($a, 0)).id()],
+            DType::F64 => vec![$f(arg::<F64>($a, 0)).id()],
+            _ => wrong_dtype($input),
+        }
+    };
+    ($p:ident, $input:ident, $output:ident, $a:ident, real1 $f:path | $test:path, $slow:path) => {
+        match ($input, $p) {
+            (DType::F32, Part::Common) => vec![$f(arg::<F32>($a, 0)).id(), $test(arg::<F32>($a, 0)).id()],
+            (DType::F32, Part::Rare) => vec![$slow(arg::<F32>($a, 0)).id()],
+            _ => wrong_dtype($input),
+        }
+    };
+    ($p:ident, $input:ident, $output:ident, $a:ident, real2 $f:path) => {
+        match $input {
+            DType::F32 => vec![$f(arg::<F32>($a, 0), arg::<F32>($a, 1)).id()],
+            _ => wrong_dtype($input),
+        }
+    };
+    ($p:ident, $input:ident, $output:ident, $a:ident, number1 $f:path, $i:path) => {
+        match $input {
+            DType::F32 => vec![$f(arg::<F32>($a, 0)).id()],
+            DType::F64 => vec![$f(arg::<F64>($a, 0)).id()],
+            DType::U8 => vec![$i(arg::<U8>($a, 0)).id()],
+            DType::I32 => vec![$i(arg::<I32>($a, 0)).id()],
+            DType::U32 => vec![$i(arg::<U32>($a, 0)).id()],
+            DType::I64 => vec![$i(arg::<I64>($a, 0)).id()],
+            DType::Bool => wrong_dtype($input),
+        }
+    };
+    ($p:ident, $input:ident, $output:ident, $a:ident, number2 $f:path, $i:path) => {
+        match $input {
+            DType::F32 => vec![$f(arg::<F32>($a, 0), arg::<F32>($a, 1)).id()],
+            DType::F64 => vec![$f(arg::<F64>($a, 0), arg::<F64>($a, 1)).id()],
+            _ => record_body!($p, $input, $output, $a, whole2 $i),
+        }
+    };
+    ($p:ident, $input:ident, $output:ident, $a:ident, number2 $f:path | $test:path, $slow:path, $i:path) => {
+        match ($input, $p) {
+            (DType::F32, Part::Common) => {
+                let (x, y) = (arg::<F32>($a, 0), arg::<F32>($a, 1));
+                vec![$f(x, y).id(), $test(x, y).id()]
+            }
+            (DType::F32, Part::Rare) => vec![$slow(arg::<F32>($a, 0), arg::<F32>($a, 1)).id()],
+            _ => record_body!($p, $input, $output, $a, whole2 $i),
+        }
+    };
+    ($p:ident, $input:ident, $output:ident, $a:ident, whole2 $i:path) => {
+        match $input {
+            DType::U8 => vec![$i(arg::<U8>($a, 0), arg::<U8>($a, 1)).id()],
+            DType::I32 => vec![$i(arg::<I32>($a, 0), arg::<I32>($a, 1)).id()],
+            DType::U32 => vec![$i(arg::<U32>($a, 0), arg::<U32>($a, 1)).id()],
+            DType::I64 => vec![$i(arg::<I64>($a, 0), arg::<I64>($a, 1)).id()],
+            _ => wrong_dtype($input),
+        }
+    };
+    ($p:ident, $input:ident, $output:ident, $a:ident, number3 $f:path, $i:path) => {
+        match $input {
+            DType::F32 => vec![$f(arg::<F32>($a, 0), arg::<F32>($a, 1), arg::<F32>($a, 2)).id()],
+            DType::F64 => vec![$f(arg::<F64>($a, 0), arg::<F64>($a, 1), arg::<F64>($a, 2)).id()],
+            DType::U8 => vec![$i(arg::<U8>($a, 0), arg::<U8>($a, 1), arg::<U8>($a, 2)).id()],
+            DType::I32 => vec![$i(arg::<I32>($a, 0), arg::<I32>($a, 1), arg::<I32>($a, 2)).id()],
+            DType::U32 => vec![$i(arg::<U32>($a, 0), arg::<U32>($a, 1), arg::<U32>($a, 2)).id()],
+            DType::I64 => vec![$i(arg::<I64>($a, 0), arg::<I64>($a, 1), arg::<I64>($a, 2)).id()],
+            DType::Bool => wrong_dtype($input),
+        }
+    };
+    ($p:ident, $input:ident, $output:ident, $a:ident, test1 $f:path, $i:path) => {
+        match $input {
+            DType::F32 => vec![$f(arg::<F32>($a, 0)).id()],
+            DType::F64 => vec![$f(arg::<F64>($a, 0)).id()],
+            DType::U8 => vec![$i(arg::<U8>($a, 0)).id()],
+            DType::I32 => vec![$i(arg::<I32>($a, 0)).id()],
+            DType::U32 => vec![$i(arg::<U32>($a, 0)).id()],
+            DType::I64 => vec![$i(arg::<I64>($a, 0)).id()],
+            DType::Bool => vec![$i(bool_as_whole($a, 0)).id()],
+        }
+    };
+    ($p:ident, $input:ident, $output:ident, $a:ident, compare $f:path) => {
+        match $input {
+            DType::F32 => vec![$f(arg::<F32>($a, 0), arg::<F32>($a, 1)).id()],
+            DType::F64 => vec![$f(arg::<F64>($a, 0), arg::<F64>($a, 1)).id()],
+            DType::U8 => vec![$f(arg::<U8>($a, 0), arg::<U8>($a, 1)).id()],
+            DType::I32 => vec![$f(arg::<I32>($a, 0), arg::<I32>($a, 1)).id()],
+            DType::U32 => vec![$f(arg::<U32>($a, 0), arg::<U32>($a, 1)).id()],
+            DType::I64 => vec![$f(arg::<I64>($a, 0), arg::<I64>($a, 1)).id()],
+            DType::Bool => vec![$f(bool_as_whole($a, 0), bool_as_whole($a, 1)).id()],
+        }
+    };
+    ($p:ident, $input:ident, $output:ident, $a:ident, logic1 $f:path) => {
+        vec![$f(arg::<Truth>($a, 0)).id()]
+    };
+    ($p:ident, $input:ident, $output:ident, $a:ident, logic2 $f:path) => {
+        vec![$f(arg::<Truth>($a, 0), arg::<Truth>($a, 1)).id()]
+    };
+    ($p:ident, $input:ident, $output:ident, $a:ident, select) => {
+        // Only the texts matter: the type of `select` is that of its arguments.
+        vec![Traced::select(arg::<Truth>($a, 0), arg::<F32>($a, 1), arg::<F32>($a, 2)).id()]
+    };
+    ($p:ident, $input:ident, $output:ident, $a:ident, cast) => {
+        vec![wgsl_cast::record($input, $output, &$a[0])]
+    };
+}
+
+fn bool_as_whole(args: &[String], n: usize) -> Traced<U32> {
+    Traced::<U32>::select(arg::<Truth>(args, n), Whole::whole(1), Whole::whole(0))
+}
+
+fn wrong_dtype(input: DType) -> ! {
+    panic!("ELEM-1: an op of {input}")
+}
+
+macro_rules! derive_record {
+    ($([$variant:ident, $name:literal, $arity:literal, $doc:literal
+        rule $rule:ident; body { $($body:tt)* }; fast { $fast:expr }; gradient { $gradient:expr };
+        examples { $examples:expr }])*) => {
+        /// Records an op over arguments of these texts: its result, and the test for its rare part where it has one.
+        fn record_op(op: ElementOp, input: DType, output: DType, part: Part, args: &[String]) -> Vec<u32> {
+            let _ = (output, part, trace::width());
+            match op {
+                $(ElementOp::$variant => record_body!(part, input, output, args, $($body)*),)*
+            }
+        }
+    };
+}
+op_table! { derive_record }

@@ -1,0 +1,93 @@
+//! Hyperbolic functions, their inverses and the sigmoid: small arguments by polynomials or `log1p`, others by
+//! exponentials.
+
+use super::coefficients::{SINH, TANH};
+use super::exponential::{clamped, exp, exp_split, scaled};
+use super::lanes::{Bits, Float, horner};
+use super::logarithm::log1p;
+
+/// `exp(a) / 2`, which overflows later than `exp`.
+#[inline(always)]
+fn half_exp<F: Float>(a: F) -> F {
+    let (y, n) = exp_split(clamped(a, F::lit(0.0), F::lit2(91.0, 712.0)), F::lit(0.0));
+    scaled(y, n.minus(F::Bits::word(1)))
+}
+
+/// The hyperbolic sine.
+#[inline(always)]
+pub fn sinh<F: Float>(x: F) -> F {
+    let a = x.magnitude();
+    let z = a * a;
+    let near = a + a * z * horner(z, &SINH);
+    let half = half_exp(a);
+    let far = half - F::lit(0.25) / half;
+    let result = F::select(a.less(F::lit(1.0)), near, far).with_sign_of(x);
+    F::select(x.is_nan(), x, result)
+}
+
+/// The hyperbolic cosine.
+#[inline(always)]
+pub fn cosh<F: Float>(x: F) -> F {
+    let half = half_exp(x.magnitude());
+    F::select(x.is_nan(), x, half + F::lit(0.25) / half)
+}
+
+/// The hyperbolic tangent.
+#[inline(always)]
+pub fn tanh<F: Float>(x: F) -> F {
+    let a = x.magnitude();
+    let one = F::lit(1.0);
+    let z = a * a;
+    let near = a + a * z * horner(z, &TANH);
+    let twice = clamped(a + a, F::lit(0.0), F::lit2(20.0, 44.0));
+    let (y, n) = exp_split(twice, F::lit(0.0));
+    let far = one - F::lit(2.0) / (scaled(y, n) + one);
+    let result = F::select(a.less(F::lit(0.625)), near, far).with_sign_of(x);
+    F::select(x.is_nan(), x, result)
+}
+
+/// `log1p(v)`, or `log(2 a)` where `v` would have overflowed.
+#[inline(always)]
+fn log1p_or_twice<F: Float>(a: F, v: F) -> F {
+    let huge = a.more(F::lit2(1e18, 1e150));
+    let result = log1p(F::select(huge, a, v));
+    F::select(huge, result + F::lit(std::f64::consts::LN_2), result)
+}
+
+/// The inverse hyperbolic sine.
+#[inline(always)]
+pub fn asinh<F: Float>(x: F) -> F {
+    let a = x.magnitude();
+    let one = F::lit(1.0);
+    let z = a * a;
+    let v = a + z / (one + (one + z).root());
+    F::select(x.is_nan(), x, log1p_or_twice(a, v).with_sign_of(x))
+}
+
+/// The inverse hyperbolic cosine.
+#[inline(always)]
+pub fn acosh<F: Float>(x: F) -> F {
+    let one = F::lit(1.0);
+    let t = x - one;
+    let v = t + (t * (t + F::lit(2.0))).root();
+    F::select(x.less(one) | x.is_nan(), F::nan(), log1p_or_twice(x, v))
+}
+
+/// The inverse hyperbolic tangent.
+#[inline(always)]
+pub fn atanh<F: Float>(x: F) -> F {
+    let a = x.magnitude();
+    let one = F::lit(1.0);
+    let result = (F::lit(0.5) * log1p((a + a) / (one - a))).with_sign_of(x);
+    // Of tiny numbers also where twice the number would be cut off.
+    let result = F::select(a.less(F::lit2(0.000244140625, 7.450580596923828e-9)), x, result);
+    F::select(a.more(one) | x.is_nan(), F::nan(), result)
+}
+
+/// `1 / (1 + exp(-x))`.
+#[inline(always)]
+pub fn sigmoid<F: Float>(x: F) -> F {
+    let one = F::lit(1.0);
+    let t = exp(-x.magnitude());
+    F::select(x.less(F::lit(0.0)), t, one) / (one + t)
+}

@@ -1,0 +1,30 @@
+//! What the elementwise ops mean, written once.
+//!
+//! Every function here is generic over a *lane*: a native number, so that the host device runs it in loops that
+//! vectorise, or a recorder (`kernels::element::trace`), which writes the same arithmetic down as WGSL. In:
+//! lanes. Out: lanes. The rows of the op table name these functions.
+//!
+//! Must hold:
+//! - SEM-1: no branch depends on a lane's value: choices are `select`s, so loops vectorise and shaders don't
+//!   diverge. What is rare and long is a function of its own, named in the op's row with the test that asks for it.
+//! - SEM-2: error-free products use operands cut to half a mantissa, so that they are exact whether or not a
+//!   driver contracts `a * b + c`.
+//! - SEM-3: nothing is written as a literal subnormal, infinity or NaN, and no literal zero takes part in an
+//!   addition whose sign of zero matters.
+//! - SEM-4: the result does not depend on the width of the loop: native lanes use no operation whose rounding
+//!   differs between instruction sets.
+
+pub mod arithmetic;
+mod coefficients;
+pub mod exponential;
+pub mod hyperbolic;
+pub mod integer;
+pub mod inverse;
+mod lanes;
+pub mod logarithm;
+mod native;
+pub mod power;
+pub mod special;
+pub mod trigonometric;
+
+pub use lanes::{Bits, Float, Lane, Mask, Poly, Whole, horner};

@@ -1,0 +1,194 @@
+//! Sine, cosine and tangent: the argument is reduced to `|r| <= pi/4` and a quadrant.
+//!
+//! Up to [`is_large`]'s limit pi/2 is subtracted in parts whose products with the quadrant's number are exact;
+//! beyond, the argument is multiplied by as many bits of 2/pi as its exponent asks for (Payne and Hanek, "Radian
+//! reduction for trigonometric functions", SIGNUM 1983).
+
+use super::coefficients::{COS, SIN, TAN};
+use super::lanes::{Bits, Float, Lane, horner};
+
+/// Whether `x` needs the long reduction; also of infinities.
+#[inline(always)]
+pub fn is_large<F: Float>(x: F) -> F::Mask {
+    x.magnitude().more(F::lit2(8192.0, 1048576.0))
+}
+
+/// The quadrant's number and the rest.
+#[inline(always)]
+fn reduced<F: Float>(x: F) -> (F::Bits, F) {
+    let n = (x * F::lit(std::f64::consts::FRAC_2_PI)).nearest_small();
+    let mut r = x - n * F::lit2(1.5703125, 1.5707963267341256);
+    r = r - n * F::lit2(0.0004837512969970703, 6.077100506303966e-11);
+    r = r - n * F::lit2(7.549533620476723e-8, 2.0222662487111665e-21);
+    if !F::WIDE {
+        r = r - n * F::lit(2.5632829192545614e-12);
+    }
+    r = r - n * F::lit2(6.123234262925839e-17, 8.4784276603689e-32);
+    (n.small_to_bits(), r)
+}
+
+/// The bits of 2/pi, after a word of zeros for arguments that are barely large.
+const TWO_OVER_PI_NARROW: [u64; 8] =
+    [0, 0xa2f9_836e, 0x4e44_1529, 0xfc27_57d1, 0xf534_ddc0, 0xdb62_9599, 0x3c43_9041, 0xfe51_63ab];
+
+/// As [`TWO_OVER_PI_NARROW`], for f64.
+const TWO_OVER_PI_WIDE: [u64; 20] = [
+    0,
+    0xa2f9_836e_4e44_1529,
+    0xfc27_57d1_f534_ddc0,
+    0xdb62_9599_3c43_9041,
+    0xfe51_63ab_debb_c561,
+    0xb724_6e3a_424d_d2e0,
+    0x0649_2eea_09d1_921c,
+    0xfe1d_eb1c_b129_a73e,
+    0xe882_35f5_2ebb_4484,
+    0xe99c_7026_b45f_7e41,
+    0x3991_d639_8353_39f4,
+    0x9c84_5f8b_bdf9_283b,
+    0x1ff8_97ff_de05_980f,
+    0xef2f_118b_5a0a_6d1f,
+    0x6d36_7ecf_27cb_09b7,
+    0x4f46_3f66_9e5f_ea2d,
+    0x7527_bac7_ebe5_f17b,
+    0x3d07_39f7_8a52_92ea,
+    0x6bfb_5fb1_1f8d_5d08,
+    0x5603_3046_fc7b_6bab,
+];
+
+/// [`reduced`] for arguments that [`is_large`] finds; of infinities it is anything.
+#[inline(always)]
+fn reduced_large<F: Float>(x: F) -> (F::Bits, F) {
+    let width = F::MANTISSA + if F::WIDE { 12 } else { 9 };
+    let word = F::Bits::word;
+    let bits = x.magnitude().to_bits();
+    let mantissa = (bits & word((1 << F::MANTISSA) - 1)) | word(1 << F::MANTISSA);
+    // |x| = mantissa 2^s. Bits of 2/pi that make whole turns (of four quadrants) with it are left out.
+    let first = bits.right(F::MANTISSA).plus(word(width as u64)).minus(word(F::BIAS + F::MANTISSA as u64 + 2));
+    let index = first.right(if F::WIDE { 6 } else { 5 });
+    let shift = first & word(width as u64 - 1);
+    let back = word(width as u64 - 1).minus(shift);
+    let table: &'static [u64] = if F::WIDE { &TWO_OVER_PI_WIDE } else { &TWO_OVER_PI_NARROW };
+    let at = |offset: usize| F::Bits::pick(&table[offset..table.len() - 3 + offset], index);
+    let (t0, t1, t2, t3) = (at(0), at(1), at(2), at(3));
+    let joined = |a: F::Bits, b: F::Bits| a.left_by(shift) | b.right(1).right_by(back);
+    let (w0, w1, w2) = (joined(t0, t1), joined(t1, t2), joined(t2, t3));
+    // The product, modulo turns: its top two bits are the quadrant, the others the fraction of one.
+    let middle = mantissa.times(w1).plus(mantissa.times_high(w2));
+    let carry = F::Bits::select(middle.less(mantissa.times(w1)), word(1), word(0));
+    let top = mantissa.times(w0).plus(mantissa.times_high(w1)).plus(carry);
+    let quadrant = top.plus(word(1 << (width - 3))).right(width - 2);
+    // What is left of it is signed, once the quadrant is the nearest one.
+    let high = top.left(2) | middle.right(width - 2);
+    let low = middle.left(2);
+    let r = fraction::<F>(high, low) * F::lit(std::f64::consts::FRAC_PI_2);
+    let negative = x.less(F::lit(0.0));
+    let quadrant = F::Bits::select(negative, word(0).minus(quadrant), quadrant);
+    (quadrant, F::select(negative, -r, r))
+}
+
+/// The signed number `high 2^-width + low 2^-(2 width)`, in three pieces that convert exactly.
+#[inline(always)]
+fn fraction<F: Float>(high: F::Bits, low: F::Bits) -> F {
+    let word = F::Bits::word;
+    let (a, b, c);
+    if F::WIDE {
+        a = high.right_signed(14);
+        b = (high & word(0x3fff)).left(36) | low.right(28);
+        c = low & word(0xfff_ffff);
+    } else {
+        a = high.right_signed(11);
+        b = (high & word(0x7ff)).left(10) | low.right(22);
+        c = low.right(1) & word(0x1f_ffff);
+    }
+    let float = F::small_from_bits;
+    // 2^-50, 2^-100 and 2^-128, or 2^-21, 2^-42 and 2^-63.
+    let (ua, ub, uc) = (
+        F::lit2(4.76837158203125e-7, 8.881784197001252e-16),
+        F::lit2(2.2737367544323206e-13, 7.888609052210118e-31),
+        F::lit2(1.0842021724855044e-19, 2.938735877055719e-39),
+    );
+    (float(c) * uc + float(b) * ub) + float(a) * ua
+}
+
+/// `sin(r)` for `|r|` up to pi/4.
+#[inline(always)]
+pub(crate) fn sine<F: Float>(r: F) -> F {
+    let z = r * r;
+    r + r * z * horner(z, &SIN)
+}
+
+/// `cos(r)` for `|r|` up to pi/4.
+#[inline(always)]
+pub(crate) fn cosine<F: Float>(r: F) -> F {
+    let one = F::lit(1.0);
+    let z = r * r;
+    let half = F::lit(0.5) * z;
+    let first = one - half;
+    first + (((one - first) - half) + z * z * horner(z, &COS))
+}
+
+/// The sine at the `q`-th quadrant plus `r`.
+#[inline(always)]
+pub(crate) fn sine_at<F: Float>(q: F::Bits, r: F) -> F {
+    let word = F::Bits::word;
+    let odd = (q & word(1)).same(word(1));
+    let value = F::select(odd, cosine(r), sine(r));
+    let sign = (q & word(2)).left(F::MANTISSA + if F::WIDE { 10 } else { 7 });
+    F::from_bits(value.to_bits() ^ sign)
+}
+
+#[inline(always)]
+fn tangent_at<F: Float>(q: F::Bits, r: F) -> F {
+    let z = r * r;
+    let value = r + r * z * horner(z, &TAN);
+    let odd = (q & F::Bits::word(1)).same(F::Bits::word(1));
+    F::select(odd, F::lit(-1.0) / value, value)
+}
+
+#[inline(always)]
+fn unless_infinite<F: Float>(x: F, value: F) -> F {
+    F::select(x.is_infinite() | x.is_nan(), F::nan(), value)
+}
+
+/// The sine of `x` that is not [`is_large`].
+#[inline(always)]
+pub fn sin<F: Float>(x: F) -> F {
+    let (q, r) = reduced(x);
+    // The quadrant's zero is lost at -0 where the driver rounds it away; tiny arguments are their own sine.
+    F::select(x.magnitude().less(F::lit2(0.000244140625, 7.450580596923828e-9)), x, sine_at(q, r))
+}
+
+/// The sine of any `x`.
+#[inline(always)]
+pub fn sin_large<F: Float>(x: F) -> F {
+    let (q, r) = reduced_large(x);
+    unless_infinite(x, sine_at(q, r))
+}
+
+/// The cosine of `x` that is not [`is_large`].
+#[inline(always)]
+pub fn cos<F: Float>(x: F) -> F {
+    let (q, r) = reduced(x);
+    sine_at(q.plus(F::Bits::word(1)), r)
+}
+
+/// The cosine of any `x`.
+#[inline(always)]
+pub fn cos_large<F: Float>(x: F) -> F {
+    let (q, r) = reduced_large(x);
+    unless_infinite(x, sine_at(q.plus(F::Bits::word(1)), r))
+}
+
+/// The tangent of `x` that is not [`is_large`].
+#[inline(always)]
+pub fn tan<F: Float>(x: F) -> F {
+    let (q, r) = reduced(x);
+    F::select(x.magnitude().less(F::lit2(0.000244140625, 7.450580596923828e-9)), x, tangent_at(q, r))
+}
+
+/// The tangent of any `x`.
+#[inline(always)]
+pub fn tan_large<F: Float>(x: F) -> F {
+    let (q, r) = reduced_large(x);
+    unless_infinite(x, tangent_at(q, r))
+}

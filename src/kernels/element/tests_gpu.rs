@@ -1,0 +1,1 @@
+//! The op table on the host.

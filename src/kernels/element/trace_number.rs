@@ -1,0 +1,388 @@
+//! Recorded numbers: how the lanes' arithmetic is spelt in WGSL.
+//!
+//! Must hold: ELEM-5: infinities, NaN and their tests are written by bits where the type has them, since compilers
+//! may assume that there are none.
+
+use super::trace::{F32, F64, Helper, I32, I64, Kind, Traced, Truth, U8, U32, U64, has_i64, need, width};
+use crate::graph::semantics::{Bits, Float, Lane, Whole};
+use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Sub};
+
+macro_rules! operator {
+    ($($trait:ident $method:ident $text:literal for $($kind:ident)+;)*) => {$($(
+        impl $trait for Traced<$kind> {
+            type Output = Traced<$kind>;
+            fn $method(self, other: Traced<$kind>) -> Traced<$kind> {
+                self.infix($text, other)
+            }
+        }
+    )+)*};
+}
+operator! {
+    Add add "+" for F32 F64;
+    Sub sub "-" for F32 F64;
+    Mul mul "*" for F32 F64;
+    Div div "/" for F32 F64;
+    BitAnd bitand "&" for U32 U64;
+    BitOr bitor "|" for U32 U64;
+    BitXor bitxor "^" for U32 U64;
+}
+
+macro_rules! prefix {
+    ($($trait:ident $method:ident $text:literal for $($kind:ident)+;)*) => {$($(
+        impl $trait for Traced<$kind> {
+            type Output = Traced<$kind>;
+            fn $method(self) -> Traced<$kind> {
+                self.call($text)
+            }
+        }
+    )+)*};
+}
+prefix! {
+    Neg neg "-" for F32 F64;
+    Not not "~" for U32 U64;
+}
+
+/// A shift count in all lanes.
+fn count(n: u32) -> Traced<U32> {
+    Traced::constant(&format!("{n}u"))
+}
+
+fn shift<K: Kind>(value: Traced<K>, op: &str, n: Traced<U32>) -> Traced<K> {
+    Traced::line(format!("({} {op} {})", value.text(), n.text()))
+}
+
+fn pick<K: Kind>(table: &[Traced<K>], index: impl Fn(u64) -> Traced<Truth>) -> Traced<K> {
+    let last = table.len() - 1;
+    (0..last).rev().fold(table[last], |rest, n| Traced::select(index(n as u64), table[n], rest))
+}
+
+impl Bits for Traced<U32> {
+    fn word(value: u64) -> Traced<U32> {
+        let value = value as u32;
+        Traced::constant(&if value < 1024 { format!("{value}u") } else { format!("{value:#x}u") })
+    }
+    fn plus(self, other: Traced<U32>) -> Traced<U32> {
+        self.infix("+", other)
+    }
+    fn minus(self, other: Traced<U32>) -> Traced<U32> {
+        self.infix("-", other)
+    }
+    fn times(self, other: Traced<U32>) -> Traced<U32> {
+        self.infix("*", other)
+    }
+    fn times_high(self, other: Traced<U32>) -> Traced<U32> {
+        if width() == 1 {
+            need(Helper::MulHigh);
+            self.call2("tm_mulhi", other)
+        } else {
+            need(Helper::MulHigh4);
+            self.call2("tm_mulhi_4", other)
+        }
+    }
+    fn left(self, n: u32) -> Traced<U32> {
+        shift(self, "<<", count(n))
+    }
+    fn right(self, n: u32) -> Traced<U32> {
+        shift(self, ">>", count(n))
+    }
+    fn right_signed(self, n: u32) -> Traced<U32> {
+        shift(self.bitcast::<I32>(), ">>", count(n)).bitcast()
+    }
+    fn left_by(self, n: Traced<U32>) -> Traced<U32> {
+        shift(self, "<<", n)
+    }
+    fn right_by(self, n: Traced<U32>) -> Traced<U32> {
+        shift(self, ">>", n)
+    }
+    fn pick(table: &'static [u64], index: Traced<U32>) -> Traced<U32> {
+        let words: Vec<_> = table.iter().map(|&w| Self::word(w)).collect();
+        pick(&words, |n| index.same(Self::word(n)))
+    }
+}
+
+impl Bits for Traced<U64> {
+    fn word(value: u64) -> Traced<U64> {
+        Traced::constant(&format!("{value}lu"))
+    }
+    fn plus(self, other: Traced<U64>) -> Traced<U64> {
+        self.infix("+", other)
+    }
+    fn minus(self, other: Traced<U64>) -> Traced<U64> {
+        self.infix("-", other)
+    }
+    fn times(self, other: Traced<U64>) -> Traced<U64> {
+        self.infix("*", other)
+    }
+    fn times_high(self, other: Traced<U64>) -> Traced<U64> {
+        // Of 32-bit halves; no sum of them overflows.
+        let mask = Self::word(0xffff_ffff);
+        let (a, b, c, d) = (self & mask, self.right(32), other & mask, other.right(32));
+        let middle = b.times(c).plus(a.times(c).right(32));
+        let other_middle = a.times(d).plus(middle & mask);
+        b.times(d).plus(middle.right(32)).plus(other_middle.right(32))
+    }
+    fn left(self, n: u32) -> Traced<U64> {
+        shift(self, "<<", count(n))
+    }
+    fn right(self, n: u32) -> Traced<U64> {
+        shift(self, ">>", count(n))
+    }
+    fn right_signed(self, n: u32) -> Traced<U64> {
+        shift(self.bitcast::<I64>(), ">>", count(n)).bitcast()
+    }
+    fn left_by(self, n: Traced<U64>) -> Traced<U64> {
+        shift(self, "<<", n.convert())
+    }
+    fn right_by(self, n: Traced<U64>) -> Traced<U64> {
+        shift(self, ">>", n.convert())
+    }
+    fn pick(table: &'static [u64], index: Traced<U64>) -> Traced<U64> {
+        let words: Vec<_> = table.iter().map(|&w| Self::word(w)).collect();
+        pick(&words, |n| index.same(Self::word(n)))
+    }
+}
+
+fn literal<K: Kind>(text: String, suffix: &str) -> Traced<K> {
+    Traced::constant(&if text.starts_with('-') { format!("({text}{suffix})") } else { format!("{text}{suffix}") })
+}
+
+macro_rules! float_methods {
+    () => {
+        fn magnitude(self) -> Self {
+            self.call("abs")
+        }
+        fn round_down(self) -> Self {
+            self.call("floor")
+        }
+        fn round_up(self) -> Self {
+            self.call("ceil")
+        }
+        fn truncated(self) -> Self {
+            self.call("trunc")
+        }
+        fn root(self) -> Self {
+            self.call("sqrt")
+        }
+        fn nearest_small(self) -> Self {
+            self.call("round")
+        }
+    };
+}
+
+impl Float for Traced<F32> {
+    type Bits = Traced<U32>;
+    const WIDE: bool = false;
+    fn lit(value: f64) -> Traced<F32> {
+        literal(format!("{:?}", value as f32), "f")
+    }
+    fn from_bits(bits: Traced<U32>) -> Traced<F32> {
+        bits.bitcast()
+    }
+    fn to_bits(self) -> Traced<U32> {
+        self.bitcast()
+    }
+    float_methods!();
+    fn small_to_bits(self) -> Traced<U32> {
+        self.convert::<I32>().bitcast()
+    }
+    fn small_from_bits(bits: Traced<U32>) -> Traced<F32> {
+        bits.bitcast::<I32>().convert()
+    }
+    fn is_nan(self) -> Traced<Truth> {
+        (self.to_bits() & Bits::word(0x7fff_ffff)).more(Bits::word(0x7f80_0000))
+    }
+    fn is_infinite(self) -> Traced<Truth> {
+        (self.to_bits() & Bits::word(0x7fff_ffff)).same(Bits::word(0x7f80_0000))
+    }
+    fn infinity() -> Traced<F32> {
+        Self::from_bits(Bits::word(0x7f80_0000))
+    }
+    fn nan() -> Traced<F32> {
+        Self::from_bits(Bits::word(0x7fc0_0000))
+    }
+    fn exact_remainder(self, divisor: Traced<F32>) -> Traced<F32> {
+        need(Helper::Remainder);
+        self.call2("tm_fmod", divisor)
+    }
+    fn with_sign_of(self, sign: Traced<F32>) -> Traced<F32> {
+        let magnitude = self.to_bits() & Bits::word(0x7fff_ffff);
+        Self::from_bits(magnitude | (sign.to_bits() & Bits::word(0x8000_0000)))
+    }
+}
+
+impl Float for Traced<F64> {
+    type Bits = Traced<U64>;
+    const WIDE: bool = true;
+    fn lit(value: f64) -> Traced<F64> {
+        literal(format!("{value:?}"), "lf")
+    }
+    fn from_bits(bits: Traced<U64>) -> Traced<F64> {
+        bits.bitcast()
+    }
+    fn to_bits(self) -> Traced<U64> {
+        self.bitcast()
+    }
+    float_methods!();
+    fn small_to_bits(self) -> Traced<U64> {
+        self.convert::<I64>().bitcast()
+    }
+    fn small_from_bits(bits: Traced<U64>) -> Traced<F64> {
+        bits.bitcast::<I64>().convert()
+    }
+    fn is_nan(self) -> Traced<Truth> {
+        if has_i64() {
+            (self.to_bits() & Bits::word(!(1 << 63))).more(Bits::word(0x7ff0 << 48))
+        } else {
+            // No bits without 64-bit integers: NaN is what has no place in the order.
+            !(self.at_most(Self::lit(0.0)) | self.at_least(Self::lit(0.0)))
+        }
+    }
+    fn is_infinite(self) -> Traced<Truth> {
+        self.magnitude().more(Self::lit(f64::MAX))
+    }
+    fn infinity() -> Traced<F64> {
+        Traced::<F32>::infinity().convert()
+    }
+    fn nan() -> Traced<F64> {
+        Traced::<F32>::nan().convert()
+    }
+    fn exact_remainder(self, _: Traced<F64>) -> Traced<F64> {
+        unreachable!("ELEM-6: `supports` keeps remainders of f64 from WGSL")
+    }
+    fn with_sign_of(self, sign: Traced<F64>) -> Traced<F64> {
+        // The sign of zero is not seen, and nothing that f64 has in WGSL asks for it.
+        let magnitude = self.magnitude();
+        Self::select(sign.less(Self::lit(0.0)), -magnitude, magnitude)
+    }
+}
+
+macro_rules! whole_wrapping {
+    () => {
+        fn plus(self, other: Self) -> Self {
+            self.infix("+", other)
+        }
+        fn minus(self, other: Self) -> Self {
+            self.infix("-", other)
+        }
+        fn times(self, other: Self) -> Self {
+            self.infix("*", other)
+        }
+        fn quotient(self, divisor: Self) -> Self {
+            self.infix("/", divisor)
+        }
+    };
+}
+
+impl Whole for Traced<U32> {
+    const SIGNED: bool = false;
+    fn whole(value: i64) -> Traced<U32> {
+        Traced::constant(&format!("{}u", value as u32))
+    }
+    fn least() -> Traced<U32> {
+        Self::whole(0)
+    }
+    fn greatest() -> Traced<U32> {
+        Self::whole(u32::MAX as i64)
+    }
+    whole_wrapping!();
+    fn times_saturating(self, other: Traced<U32>) -> Traced<U32> {
+        let high = self.times_high(other);
+        Self::select(high.same(Self::whole(0)), Whole::times(self, other), Self::greatest())
+    }
+    fn has_bit(self, n: u32) -> Traced<Truth> {
+        (self & Self::whole(1 << n)).same(Self::whole(1 << n))
+    }
+}
+
+impl Whole for Traced<U8> {
+    const SIGNED: bool = false;
+    fn whole(value: i64) -> Traced<U8> {
+        Traced::constant(&format!("{}u", value as u8))
+    }
+    fn least() -> Traced<U8> {
+        Self::whole(0)
+    }
+    fn greatest() -> Traced<U8> {
+        Self::whole(255)
+    }
+    fn plus(self, other: Traced<U8>) -> Traced<U8> {
+        self.infix::<U8>("+", other).infix("&", Self::whole(255))
+    }
+    fn minus(self, other: Traced<U8>) -> Traced<U8> {
+        self.infix::<U8>("-", other).infix("&", Self::whole(255))
+    }
+    fn times(self, other: Traced<U8>) -> Traced<U8> {
+        self.infix::<U8>("*", other).infix("&", Self::whole(255))
+    }
+    fn times_saturating(self, other: Traced<U8>) -> Traced<U8> {
+        self.infix::<U8>("*", other).call2("min", Self::whole(255))
+    }
+    fn quotient(self, divisor: Traced<U8>) -> Traced<U8> {
+        self.infix("/", divisor)
+    }
+    fn has_bit(self, n: u32) -> Traced<Truth> {
+        (self.as_kind::<U32>() & count(1 << n)).same(count(1 << n))
+    }
+}
+
+impl Whole for Traced<I32> {
+    const SIGNED: bool = true;
+    fn whole(value: i64) -> Traced<I32> {
+        Traced::constant(&format!("i32({value})"))
+    }
+    fn least() -> Traced<I32> {
+        Self::whole(i32::MIN as i64)
+    }
+    fn greatest() -> Traced<I32> {
+        Self::whole(i32::MAX as i64)
+    }
+    whole_wrapping!();
+    fn times_saturating(self, other: Traced<I32>) -> Traced<I32> {
+        // Of the magnitudes as unsigned numbers, whose product fits if it is at most 2^31 - 1, or 2^31 if negative.
+        let zero = Self::whole(0);
+        let magnitude = |x: Traced<I32>| Self::select(x.less(zero), zero.minus(x), x).bitcast::<U32>();
+        let (a, b) = (magnitude(self), magnitude(other));
+        let negative = self.less(zero) ^ other.less(zero);
+        let word = <Traced<U32> as Bits>::word;
+        let bound = Traced::<U32>::select(negative, word(0x8000_0000), word(0x7fff_ffff));
+        let fits = a.times_high(b).same(word(0)) & Bits::times(a, b).at_most(bound);
+        Self::select(fits, self.times(other), Self::select(negative, Self::least(), Self::greatest()))
+    }
+    fn has_bit(self, n: u32) -> Traced<Truth> {
+        (self.bitcast::<U32>() & count(1 << n)).same(count(1 << n))
+    }
+}
+
+impl Whole for Traced<I64> {
+    const SIGNED: bool = true;
+    fn whole(value: i64) -> Traced<I64> {
+        if value == i64::MIN {
+            Traced::constant("(-9223372036854775807li - 1li)")
+        } else {
+            literal(value.to_string(), "li")
+        }
+    }
+    fn least() -> Traced<I64> {
+        Self::whole(i64::MIN)
+    }
+    fn greatest() -> Traced<I64> {
+        Self::whole(i64::MAX)
+    }
+    whole_wrapping!();
+    fn times_saturating(self, other: Traced<I64>) -> Traced<I64> {
+        // The wrapped product divides back to the factor if and only if nothing was lost; -1 and 0 are apart, since
+        // the quotient by them may not be formed.
+        let (zero, minus_one) = (Self::whole(0), Self::whole(-1));
+        let product = self.times(other);
+        let is_zero = other.same(zero);
+        let is_minus_one = other.same(minus_one);
+        let back = product.quotient(Self::select(is_zero | is_minus_one, Self::whole(2), other));
+        let fits = is_zero | (is_minus_one & !self.same(Self::least())) | (!is_minus_one & back.same(self));
+        let negative = self.less(zero) ^ other.less(zero);
+        Self::select(fits, product, Self::select(negative, Self::least(), Self::greatest()))
+    }
+    fn has_bit(self, n: u32) -> Traced<Truth> {
+        let bit = Self::whole(1 << n);
+        self.infix::<I64>("&", bit).same(bit)
+    }
+}
