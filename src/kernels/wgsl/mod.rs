@@ -27,7 +27,7 @@ pub use dispatch::{KernelDispatch, dispatches, grid, header_words};
 
 use crate::device::info::{DeviceInfo, FloatProfile, Precision};
 use crate::error::{Error, ErrorKind};
-use crate::graph::DType;
+use crate::graph::{DType, Dist};
 use crate::kernels::element;
 use crate::kernels::ir::{InstOp, Kernel};
 use std::hash::{Hash, Hasher};
@@ -108,14 +108,23 @@ pub fn write(kernel: &Kernel, target: &Target) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Refuses ops that have no text: f64 functions that WGSL lacks.
+/// Refuses what has no text: f64 functions that WGSL lacks, 64-bit normal and integer random numbers.
 fn ops(kernel: &Kernel) -> Result<(), Error> {
+    let refuse = |what: &'static str, dtype: DType| {
+        let text = format!("{what} of {dtype} does not run on a GPU: WGSL lacks what it needs");
+        Err(Error::new(ErrorKind::Unsupported, text).with_op(what))
+    };
     for inst in &kernel.insts {
-        let InstOp::Apply(op, args) = &inst.op else { continue };
-        let input = args.last().map_or(inst.dtype, |arg| kernel.inst(*arg).dtype);
-        if !element::wgsl::supports(*op, input, inst.dtype) {
-            let text = format!("{} of {input} does not run on a GPU: WGSL lacks it", op.name());
-            return Err(Error::new(ErrorKind::Unsupported, text).with_op(op.name()));
+        match &inst.op {
+            InstOp::Apply(op, args) => {
+                let input = args.last().map_or(inst.dtype, |arg| kernel.inst(*arg).dtype);
+                if !element::wgsl::supports(*op, input, inst.dtype) {
+                    return refuse(op.name(), input);
+                }
+            }
+            InstOp::Random { dist: Dist::Normal, .. } if inst.dtype.is_wide() => return refuse("randn", inst.dtype),
+            InstOp::Random { dist: Dist::Integer, .. } if inst.dtype.is_wide() => return refuse("randi", inst.dtype),
+            _ => {}
         }
     }
     Ok(())
