@@ -387,8 +387,18 @@ fn wrong_lengths_and_overflowing_shapes_are_typed_errors() {
         ("zeros", error(s.zeros::<f32>(huge).checked()), ErrorKind::Shape, line!()),
         ("rand", error(s.rand::<f32>([1 << 20, 1 << 20, 1 << 20]).checked()), ErrorKind::Shape, line!()),
         ("eye", error(s.eye::<f32>(usize::MAX).checked()), ErrorKind::Shape, line!()),
-        ("expansion", error((s.zeros::<f32>([1 << 20, 1]) + s.zeros::<f32>([1, 1 << 20])).checked()), ErrorKind::Shape, line!()),
-        ("outer product", error(s.zeros::<f32>([1 << 20, 1]).matmul(&s.zeros::<f32>([1, 1 << 20])).checked()), ErrorKind::Shape, line!()),
+        (
+            "expansion",
+            error((s.zeros::<f32>([1 << 20, 1]) + s.zeros::<f32>([1, 1 << 20])).checked()),
+            ErrorKind::Shape,
+            line!(),
+        ),
+        (
+            "outer product",
+            error(s.zeros::<f32>([1 << 20, 1]).matmul(&s.zeros::<f32>([1, 1 << 20])).checked()),
+            ErrorKind::Shape,
+            line!(),
+        ),
         ("repmat", error(ramp(&s).repmat(&[usize::MAX, 1]).checked()), ErrorKind::Shape, line!()),
         ("broadcast_to", error(ramp(&s).broadcast_to([N, usize::MAX]).checked()), ErrorKind::Shape, line!()),
         ("reshape", error(ramp(&s).reshape([N, 2]).checked()), ErrorKind::Shape, line!()),
@@ -403,7 +413,12 @@ fn wrong_lengths_and_overflowing_shapes_are_typed_errors() {
         ("infinite range", error(s.arange(0.0f32, 1.0, 0.0).checked()), ErrorKind::Argument, line!()),
         ("fractions as index", error(ramp(&s).take(&(ramp(&s) * 0.5)).checked()), ErrorKind::DType, line!()),
         ("bools as index", error(ramp(&s).take_dim(0, &ramp(&s).gt(1.0)).checked()), ErrorKind::DType, line!()),
-        ("mixed integers", error((s.zeros::<i32>([N, 1]) + s.zeros::<u8>([N, 1])).checked()), ErrorKind::DType, line!()),
+        (
+            "mixed integers",
+            error((s.zeros::<i32>([N, 1]) + s.zeros::<u8>([N, 1])).checked()),
+            ErrorKind::DType,
+            line!(),
+        ),
         ("assignment", error(ramp(&s).assign((0..3, 0), &s.zeros::<f32>([4, 1])).checked()), ErrorKind::Shape, line!()),
     ] {
         assert_eq!(error.kind(), kind, "{what}: {error}");
