@@ -194,9 +194,9 @@ impl RuntimeBuilder {
         self.config.device = match self.device {
             Some(device) => device?,
             None => match std::env::var(DEVICE_VARIABLE) {
-                Ok(name) if !name.trim().is_empty() => name.into_device().map_err(|e| {
-                    Error::new(e.kind(), format!("{DEVICE_VARIABLE}: {}", e.message()))
-                })?,
+                Ok(name) if !name.trim().is_empty() => name
+                    .into_device()
+                    .map_err(|e| Error::new(e.kind(), format!("{DEVICE_VARIABLE}: {}", e.message())))?,
                 _ => DeviceChoice::Auto,
             },
         };
