@@ -34,7 +34,8 @@ fn a_demand_waits_on_the_tape_until_the_first_poll_and_then_all_demands_run_as_o
         let _ = poll_once(&mut one);
         // Nobody polls the first again before the others are there.
         let (two, three) = wait(async { futures::join!(two, three) });
-        assert_eq!((two.unwrap()[1], three), (0.25, Ok(())), "{device}");
+        three.unwrap();
+        assert_eq!(two.unwrap()[1], 0.25, "{device}");
         assert_eq!(wait(one).unwrap()[1], 1.125, "{device}");
         assert_eq!((rt.stats().regions, rt.stats().gathers), (1, 3), "{device}");
     }
@@ -285,7 +286,7 @@ fn another_session_may_use_an_array_once_it_is_shared_or_evaluated() {
 fn ten_thousand_steps_with_only_the_last_gathered_hold_little_memory_and_little_stack() {
     let steps = |rt: &Runtime, random: bool| {
         let s = session(rt);
-        let n = 16_384;
+        let n = 8192;
         let x = source(&s, n);
         let mut y = s.zeros::<f32>([n, 1]);
         for _ in 0..10_000 {
@@ -306,7 +307,7 @@ fn ten_thousand_steps_with_only_the_last_gathered_hold_little_memory_and_little_
         }
         let mean = randoms.iter().sum::<f32>() / randoms.len() as f32;
         assert!((mean - 50.0).abs() < 1.0, "{device}: {mean}");
-        // One step's values all kept would be 640 MB.
+        // One step's values all kept would be 320 MB.
         let peak = rt.stats().bytes_resident_peak;
         assert!(peak <= 16 << 20, "{device}: {peak} bytes were resident");
     }
