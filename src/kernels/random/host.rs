@@ -160,7 +160,8 @@ fn normal_f32(words: &Words, calls: usize, out: &mut [f32]) {
 /// Two normal numbers of two words: `sqrt(-2 ln u) (cos, sin)(2 pi t)`, `u` in (0, 1], `t` in [-1/2, 1/2).
 #[inline(always)]
 fn box_muller_f32(a: u32, b: u32) -> (f32, f32) {
-    let u = (a as f64 + 1.0) as f32 * (1.0 / 4_294_967_296.0);
+    // Rounded twice, as a shader must: near 1 a unit in the last place of `u` is much of its logarithm.
+    let u = (a as f32 + 1.0) * (1.0 / 4_294_967_296.0);
     let radius = (-2.0 * ln_f32(u)).sqrt();
     let turns = b as i32 as f32 * (1.0 / 4_294_967_296.0);
     let quarter = (turns * 4.0).round_ties_even();
