@@ -652,7 +652,12 @@ impl Lowering<'_, '_> {
         };
         let tiles = match self.space.fold {
             Fold::None | Fold::Alone => true,
-            Fold::Reduce(_) => self.space.folds_all(),
+            // Whole chunks lie in one segment, or the fold reads all segments at once.
+            Fold::Reduce(_) => {
+                self.space.folds_all()
+                    && reduce_plan(outer, inner, self.space.inner_fast()).chunk as u64
+                        <= 1u64 << device.segment_shift.min(63)
+            }
             Fold::Scan { .. } => false,
         };
         for (operand, source) in self.operands.iter_mut().zip(&self.sources) {
