@@ -1,9 +1,5 @@
 //! Philox-4x32-10 and the distributions, on the host and as WGSL.
 //!
-<<<<<<< HEAD
-//! In: a stream's key and element numbers. Out: random elements. Must hold: integers and uniforms have the same
-//! bits on every device; normals agree within the devices' float profiles.
-=======
 //! In: a stream's key and element numbers. Out: random elements. Which word serves which element is the contract of
 //! `graph::RandomKey`: the counter is `[element / 4, op, stream low, stream high]` and the word `element % 4`; f64
 //! takes two words an element, so `element / 2` and words `2 (element % 2)` (the high one) and the next. Normal
@@ -11,17 +7,11 @@
 //!
 //! Must hold: RNG-1: an element depends on key and number alone, wherever a block begins. RNG-2: integers and
 //! uniforms have the same bits on every device.
->>>>>>> elements
 
 mod host;
 mod philox;
 mod shader;
 
-<<<<<<< HEAD
-pub use host::{at, fill};
-pub use philox::philox4x32_10;
-pub use shader::{supports, wgsl};
-=======
 #[cfg(all(test, feature = "gpu"))]
 mod tests_gpu;
 
@@ -35,4 +25,3 @@ use crate::graph::{DType, Dist};
 fn elements_per_call(dist: Dist, dtype: DType) -> u32 {
     if dtype == DType::F64 && dist != Dist::Integer { 2 } else { 4 }
 }
->>>>>>> elements
