@@ -25,8 +25,6 @@ mod lanes;
 pub mod logarithm;
 mod native;
 pub mod power;
-// Its users are the random kernels' second version, on its way.
-#[allow(dead_code)]
 pub(crate) mod random;
 pub mod special;
 pub mod trigonometric;
