@@ -98,10 +98,9 @@ fn other_scalars_seeds_and_sizes_compile_nothing() {
         let (x, row, column) = (source(s, [n, m]), source(s, [1, m]), source(s, [n, 1]));
         let y = forty_ops(s, &x, &row, &column, scalar);
         let z = (&y * scalar).slice((1..n - 1, ..)).sum(0);
-        let (sums, total, z) = wait(async {
-            futures::try_join!(y.sum(1).gather::<f32>(), y.sum(..).item::<f32>(), z.gather::<f32>())
-        })
-        .unwrap();
+        let (sums, total, z) =
+            wait(async { futures::try_join!(y.sum(1).gather::<f32>(), y.sum(..).item::<f32>(), z.gather::<f32>()) })
+                .unwrap();
         (sums.len(), total.is_finite(), z.len())
     };
     for (device, rt) in unfolded(|b| b) {
@@ -183,10 +182,7 @@ fn reductions_of_the_same_data_share_one_kernel_that_reads_it_once() {
             let y = x.exp();
             let (low, high, mean) = (y.min_over(0), y.max_over(0), y.mean(0) * 2.0);
             drop(y);
-            wait(async {
-                futures::try_join!(low.gather::<f32>(), high.gather::<f32>(), mean.gather::<f32>())
-            })
-            .unwrap()
+            wait(async { futures::try_join!(low.gather::<f32>(), high.gather::<f32>(), mean.gather::<f32>()) }).unwrap()
         });
         for j in 0..30 {
             assert!(low[j] <= mean[j] / 2.0 && mean[j] / 2.0 <= high[j], "{device}");
@@ -249,7 +245,14 @@ fn explain_tells_the_plan_that_then_runs() {
     let programs: [Program; 12] = [
         ("a chain", |s| (source(s, [500, 40]) * 2.0 + 1.0).exp(), 3),
         ("a fold with a tail", |s| source(s, [500, 40]).square().sum(1).sqrt(), 3),
-        ("normalising", |s| { let x = source(s, [500, 40]); (&x - x.mean(0)) / x.std(0) }, 4),
+        (
+            "normalising",
+            |s| {
+                let x = source(s, [500, 40]);
+                (&x - x.mean(0)) / x.std(0)
+            },
+            4,
+        ),
         ("a matmul", |s| (source(s, [60, 50]) + 1.0).matmul(&source(s, [50, 70]).sqrt()).sum(..), 4),
         ("a sort", |s| (source(s, [700, 3]) * -1.0).sort(0).0.slice((0..10, ..)), 3),
         ("a scan", |s| (source(s, [700, 3]) * 0.5).cumsum(0) + 1.0, 3),
@@ -258,11 +261,15 @@ fn explain_tells_the_plan_that_then_runs() {
         ("an assignment", |s| (source(s, [100, 9]) * 2.0).assign((10..20, ..), 5.0) + 1.0, 3),
         ("more than a region holds", |s| (0..1500).fold(source(s, [100, 9]), |y, _| y * 0.5 + 1.0), 3000),
         ("work for two devices", |s| s.rand::<f64>([100, 9]).sin().sum(0) * 2.0, 4),
-        ("what was passed before", |s| {
-            let y = source(s, [100, 9]).exp() * 2.0;
-            wait((&y + 1.0).eval()).unwrap();
-            y.sum(0).cumsum(1) + y
-        }, 5),
+        (
+            "what was passed before",
+            |s| {
+                let y = source(s, [100, 9]).exp() * 2.0;
+                wait((&y + 1.0).eval()).unwrap();
+                y.sum(0).cumsum(1) + y
+            },
+            5,
+        ),
     ];
     for (device, rt) in unfolded(|b| b) {
         for (name, program, ops_least) in &programs {
