@@ -58,6 +58,24 @@ fn forty_ops_with_broadcasts_random_numbers_and_a_reduction_are_one_kernel() {
 }
 
 #[test]
+fn a_kernel_reads_as_many_operands_as_the_device_binds_and_says_so_where_it_ends() {
+    for (device, rt) in unfolded(|b| b) {
+        let s = session(&rt);
+        // With what a device of eight bindings has: its result, parameters and four operands.
+        let x: Vec<Array> = (0..40).map(|_| source(&s, [100, 5])).collect();
+        let few = x[..4].iter().fold(s.zeros::<f32>([100, 5]), |sum, x| sum + x * 2.0);
+        let (_, did) = counted(&rt, || wait(few.eval()).unwrap());
+        assert_eq!((did.kernels, did.bytes_kernel_read), (1, 4 * 500 * 4), "{device}");
+        let many = x.iter().fold(s.zeros::<f32>([100, 5]), |sum, x| sum + x * 2.0);
+        let text = wait(many.explain()).unwrap();
+        assert!(text.contains("ends here because a kernel binds at most so many buffers"), "{device}: {text}");
+        let (out, did) = counted(&rt, || wait(many.gather::<f32>()).unwrap());
+        assert!((out[96] - 80.0 * 96.0 / 97.0).abs() < 1e-3, "{device}: {}", out[96]);
+        assert!((2..=13).contains(&did.kernels), "{device}: {did}");
+    }
+}
+
+#[test]
 fn a_large_full_reduction_of_random_numbers_reads_nothing_and_stores_one_number() {
     for (device, rt) in unfolded(|b| b) {
         let s = session(&rt);
