@@ -652,7 +652,11 @@ impl Lowering<'_, '_> {
         };
         let tiles = match self.space.fold {
             Fold::None | Fold::Alone => true,
-            Fold::Reduce(_) => self.space.folds_all(),
+            // A tile must hold whole chunks. Where a segment is smaller than one, all segments are bound at once.
+            Fold::Reduce(_) => {
+                let chunk = reduce_plan(outer, inner, self.space.inner_fast()).chunk as u64;
+                self.space.folds_all() && chunk <= 1u64 << device.segment_shift.min(63)
+            }
             Fold::Scan { .. } => false,
         };
         for (operand, source) in self.operands.iter_mut().zip(&self.sources) {
