@@ -251,7 +251,7 @@ async fn chain_gb_per_s(runtime: &Runtime, elements: usize, precision: Precision
     let x = session.linspace::<f32>(0.0, 12.566, elements);
     x.eval().await?;
     let at = elements / 3;
-    let value = chain(&x).slice((at..at + 1, ..)).gather::<f32>().await?[0];
+    let value = chain(&x).slice((.., at..at + 1)).gather::<f32>().await?[0];
     let tolerance = if precision == Precision::Fast { 2e-3 } else { 1e-5 };
     check("the chain", f64::from(value), chain_of(12.566 * at as f64 / (elements - 1) as f64), tolerance);
     let one_round = || async {

@@ -194,7 +194,8 @@ fn dropping_or_ending_a_runtime_resolves_everything() {
 
 #[tokio::test]
 async fn a_shutdown_drains_what_is_in_flight() {
-    let rt = Runtime::builder().device("host").fold_elements_max(0).drain(Duration::from_secs(20)).start().await.unwrap();
+    let rt =
+        Runtime::builder().device("host").fold_elements_max(0).drain(Duration::from_secs(20)).start().await.unwrap();
     let s = session(&rt);
     let gather = s.rand::<f32>([1_000_000, 1]).exp().sum(..).item::<f32>();
     s.flush();

@@ -156,13 +156,25 @@ impl SliceArg {
         let first = match self.start {
             Bound::Included(s) => s,
             Bound::Excluded(s) => s.saturating_add(if up { 1 } else { -1 }),
-            Bound::Unbounded => if up { 0 } else { n - 1 },
+            Bound::Unbounded => {
+                if up {
+                    0
+                } else {
+                    n - 1
+                }
+            }
         };
         // The bound that is not reached any more, in the direction of the step.
         let stop = match self.end {
             Bound::Included(e) => e.saturating_add(if up { 1 } else { -1 }),
             Bound::Excluded(e) => e,
-            Bound::Unbounded => if up { n } else { -1 },
+            Bound::Unbounded => {
+                if up {
+                    n
+                } else {
+                    -1
+                }
+            }
         };
         let span = if up { stop as i128 - first as i128 } else { first as i128 - stop as i128 };
         let stride = self.step.unsigned_abs() as i128;

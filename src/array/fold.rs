@@ -121,9 +121,8 @@ pub(crate) fn evaluate(op: &Op, args: &[Known<'_>], meta: &Meta) -> Option<HostB
             args[part].at(&c)
         }),
         Op::Take { dim } => {
-            let index = |i: usize, extent: usize| {
-                (args[1].linear(i).as_f64().max(0.0) as usize).min(extent.saturating_sub(1))
-            };
+            let index =
+                |i: usize, extent: usize| (args[1].linear(i).as_f64().max(0.0) as usize).min(extent.saturating_sub(1));
             match dim {
                 None => build(meta, |i, _| args[0].linear(index(i, args[0].len()))),
                 Some(dim) => build(meta, |_, c| {

@@ -222,7 +222,8 @@ mod tests {
         let shape = Shape::new(&[1, 3]).unwrap();
         let meta = Meta { dtype: DType::I64, shape: shape.clone() };
         let arg = Known::Buffer(&buffer, &shape);
-        let run = |reverse| scan(ScanOp::Sum, 1, Nan::Include, reverse, &arg, &meta).as_slice::<i64>().unwrap().to_vec();
+        let run =
+            |reverse| scan(ScanOp::Sum, 1, Nan::Include, reverse, &arg, &meta).as_slice::<i64>().unwrap().to_vec();
         assert_eq!(run(false), [1, 3, 6]);
         assert_eq!(run(true), [6, 5, 3]);
     }

@@ -266,11 +266,8 @@ fn one<T: Element>(data: &HostBuffer) -> Result<T> {
 }
 
 fn wrong_dtype<T: Element>(is: DType) -> Error {
-    let message = format!(
-        "the array holds {is} and was gathered as {}: use gather_as::<{}>() to convert it",
-        T::DTYPE,
-        T::DTYPE
-    );
+    let message =
+        format!("the array holds {is} and was gathered as {}: use gather_as::<{}>() to convert it", T::DTYPE, T::DTYPE);
     Error::new(ErrorKind::DType, message)
 }
 

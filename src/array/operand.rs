@@ -31,9 +31,7 @@ impl Operand<'_> {
     /// How the op table sees it; `None` for an array that carries a fault.
     pub(crate) fn arg_type(&self) -> Option<ArgType> {
         match &self.0 {
-            Kind::Number(n) => {
-                Some(ArgType { dtype: n.dtype(), weak: !matches!(n, Scalar::Bool(_)), scalar: true })
-            }
+            Kind::Number(n) => Some(ArgType { dtype: n.dtype(), weak: !matches!(n, Scalar::Bool(_)), scalar: true }),
             _ => {
                 let meta = self.array()?.0.meta.as_ref().ok()?;
                 Some(ArgType { dtype: meta.dtype, weak: false, scalar: meta.shape.is_scalar() })

@@ -250,11 +250,7 @@ fn try_apply(home: &Arc<Home>, op: ElementOp, operands: &[Operand<'_>], at: At) 
         })
         .collect();
     let result = node(home, Op::Apply(op), &inputs, Meta { dtype: signature.output, shape }, at);
-    Ok(if signature.result == signature.output {
-        result
-    } else {
-        cast_in(home, &result, signature.result, at)
-    })
+    Ok(if signature.result == signature.output { result } else { cast_in(home, &result, signature.result, at) })
 }
 
 /// The op's signature. A number beside integers counts as an integer where it is one exactly, so that i64 stays

@@ -172,8 +172,13 @@ fn reduce(array: &Array, op: ReduceOp, dims: impl Dims, nan: Nan, at: At) -> Arr
     derive(&[array], op_name(op), at, |home, metas| {
         let dtype = metas[0].dtype;
         let (operand, out) = match op {
-            ReduceOp::Sum | ReduceOp::Prod | ReduceOp::Mean | ReduceOp::Norm | ReduceOp::Dot
-            | ReduceOp::Var { .. } | ReduceOp::Std { .. } => {
+            ReduceOp::Sum
+            | ReduceOp::Prod
+            | ReduceOp::Mean
+            | ReduceOp::Norm
+            | ReduceOp::Dot
+            | ReduceOp::Var { .. }
+            | ReduceOp::Std { .. } => {
                 let float = if dtype.is_float() { dtype } else { DType::F64 };
                 (cast_in(home, array, float, at), float)
             }

@@ -175,8 +175,8 @@ impl Home {
         if source || recorded_in != tape.segment {
             tape.pinned_bytes += bytes;
         }
-        let idle = tape.nodes == 0
-            && (tape.pinned_bytes >= IDLE_DROP_BYTES_MAX || tape.records.len() >= IDLE_RECORDS_MAX);
+        let idle =
+            tape.nodes == 0 && (tape.pinned_bytes >= IDLE_DROP_BYTES_MAX || tape.records.len() >= IDLE_RECORDS_MAX);
         let after = if idle || tape.pinned_bytes > self.bytes_max {
             self.cut(&mut tape, CutReason::ByteLimit)
         } else {

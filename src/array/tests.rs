@@ -219,8 +219,20 @@ fn operators_take_every_ownership_and_numbers_stay_weak() {
     let x = s.full(1.0f32, [4, 1]);
     let i = s.full(1i32, [4, 1]);
     let results = [
-        &x + &x, x.clone() - &x, &x * x.clone(), x.clone() / x.clone(), &x % 3, &x + 1.0, 1.0 - &x, 2 * x.clone(),
-        &x + 1.0f32, &x - 100i64, -&x, x.max(0.0), x.pow(2), x.clamp(0, 1.0),
+        &x + &x,
+        x.clone() - &x,
+        &x * x.clone(),
+        x.clone() / x.clone(),
+        &x % 3,
+        &x + 1.0,
+        1.0 - &x,
+        2 * x.clone(),
+        &x + 1.0f32,
+        &x - 100i64,
+        -&x,
+        x.max(0.0),
+        x.pow(2),
+        x.clamp(0, 1.0),
     ];
     for result in &results {
         assert_eq!(result.dtype().unwrap(), DType::F32, "{result:?}");
@@ -302,7 +314,10 @@ fn bad_arguments_are_typed_errors() {
     assert_eq!(s.from_vec(vec![1.0f32; 5], [2, 3]).unwrap_err().kind(), ErrorKind::Shape);
     assert_eq!(kind(&s.zeros::<f32>([1 << 20, 1 << 20])), Some(ErrorKind::Shape));
     assert_eq!(kind(&x.take(&s.full(1.0f32, [2, 1]))), Some(ErrorKind::DType));
-    assert_eq!(x.take(&s.zeros::<f32>([2, 1])).error().unwrap().message(), "indices must be integers, and these are f32");
+    assert_eq!(
+        x.take(&s.zeros::<f32>([2, 1])).error().unwrap().message(),
+        "indices must be integers, and these are f32"
+    );
     assert_eq!(kind(&x.take(&s.full(9i32, [2, 1]))), Some(ErrorKind::Index));
     assert_eq!(kind(&x.take(&s.full(-1i64, [2, 1]))), Some(ErrorKind::Index));
     assert_eq!(kind(&x.slice((0..4, 0))), Some(ErrorKind::Index));
@@ -389,10 +404,14 @@ fn empty_arrays_need_no_ring_and_reduce_to_identities() {
     ring.nodes();
     let (_sum, _prod, _all) = (e.sum(0), e.prod(0), e.all(0));
     s.flush();
-    let fills: Vec<f64> = ring.nodes().iter().map(|n| match n.args[0] {
-        Arg::Scalar(s) => s.as_f64(),
-        Arg::Value(_) => f64::NAN,
-    }).collect();
+    let fills: Vec<f64> = ring
+        .nodes()
+        .iter()
+        .map(|n| match n.args[0] {
+            Arg::Scalar(s) => s.as_f64(),
+            Arg::Value(_) => f64::NAN,
+        })
+        .collect();
     assert_eq!(fills, [0.0, 1.0, 1.0]);
     let joined = cat(0, &[&e, &s.rand::<f32>([2, 3]), &e]).unwrap();
     assert_eq!(joined.shape().unwrap().dims(), [2, 3]);
@@ -504,10 +523,13 @@ fn the_same_seed_gives_the_same_keys_and_sessions_differ_otherwise() {
     let key = |s: &Session| {
         let _ = (s.rand::<f32>([9, 1]), s.randn::<f32>([9, 1]));
         s.flush();
-        ring.nodes().into_iter().filter_map(|n| match n.op {
-            Op::Random { key, .. } => Some((key.seed, key.stream, key.op)),
-            _ => None,
-        }).collect::<Vec<_>>()
+        ring.nodes()
+            .into_iter()
+            .filter_map(|n| match n.op {
+                Op::Random { key, .. } => Some((key.seed, key.stream, key.op)),
+                _ => None,
+            })
+            .collect::<Vec<_>>()
     };
     let open = |name: &str| SessionBuilder::new(ring.link.clone(), name);
     assert_eq!(key(&open("a").seed(7).open()), [(7, 0, 0), (7, 0, 1)]);
@@ -672,10 +694,15 @@ fn fills_and_points_carry_their_numbers_as_parameters() {
     let args: Vec<Vec<String>> = ring
         .nodes()
         .iter()
-        .map(|n| n.args.iter().map(|a| match a {
-            Arg::Scalar(s) => format!("{s} {}", s.dtype()),
-            Arg::Value(v) => v.to_string(),
-        }).collect())
+        .map(|n| {
+            n.args
+                .iter()
+                .map(|a| match a {
+                    Arg::Scalar(s) => format!("{s} {}", s.dtype()),
+                    Arg::Value(v) => v.to_string(),
+                })
+                .collect()
+        })
         .collect();
     assert_eq!(args[0], ["3 f64"]);
     assert_eq!(args[1], ["0 f32", "1 f32"]);

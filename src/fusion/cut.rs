@@ -6,7 +6,7 @@
 
 use super::form::{Class, Work, matmul_operand};
 use crate::device::info::{DeviceInfo, DeviceKind};
-use crate::graph::{Dist, ElementOp, Op};
+use crate::graph::{Dist, ElementOp, Op, View};
 use crate::scheduler::region::RegionArg;
 
 /// Graph ops one kernel may hold.
@@ -165,6 +165,10 @@ pub fn cut(work: &Work<'_>, budget: Budget, extra: &[u32]) -> Cuts {
     let mut index = 0;
     while index < count {
         cones.compute(work, &cuts, index);
+        if !cuts.written[index] && multiplied(work, index) && cone_weight(work, &cones, index) > budget.recompute_max {
+            cuts.written[index] = true;
+            cuts.reason[index] = Some("it is read at several places and computing it again costs more");
+        }
         match over_budget(work, &cones, &cuts, budget, index) {
             None => index += 1,
             Some((victims, reason)) => {
@@ -215,6 +219,38 @@ impl Cones {
         self.nodes[index] = nodes;
         self.reads[index] = reads;
     }
+}
+
+/// Whether computing the node inside of its consumers computes an element several times: it is read through
+/// several views, or by something larger than itself.
+fn multiplied(work: &Work<'_>, index: usize) -> bool {
+    let node = &work.nodes[index];
+    if node.class != Class::Inline || matches!(node.op, Op::Fill) {
+        return false;
+    }
+    let mut bent = 0;
+    for &c in &node.consumers {
+        let consumer = &work.nodes[c as usize];
+        let at_most_once = match &consumer.op {
+            Op::View(View::Reshape) | Op::Reduce { .. } | Op::Scan { .. } | Op::Cat { .. } => true,
+            Op::View(View::Broadcast | View::Repmat) | Op::Take { .. } | Op::TakeAlong { .. } => return true,
+            Op::View(_) => false,
+            _ => {
+                let (own, theirs) = (&node.meta.shape, &consumer.meta.shape);
+                if (0..theirs.rank()).any(|d| own.dim(d) == 1 && theirs.dim(d) != 1) {
+                    return true;
+                }
+                true
+            }
+        };
+        bent += u32::from(!at_most_once);
+    }
+    bent > 1 || (bent == 1 && node.consumers.len() > 1)
+}
+
+/// Simple operations that computing one element of a node takes.
+fn cone_weight(work: &Work<'_>, cones: &Cones, index: usize) -> u32 {
+    cones.nodes[index].iter().map(|n| weight(&work.nodes[n as usize].op)).sum()
 }
 
 fn over_budget(

@@ -652,10 +652,11 @@ impl Lowering<'_, '_> {
         };
         let tiles = match self.space.fold {
             Fold::None | Fold::Alone => true,
-            // A tile must hold whole chunks. Where a segment is smaller than one, all segments are bound at once.
+            // Whole chunks lie in one segment, or the fold reads all segments at once.
             Fold::Reduce(_) => {
-                let chunk = reduce_plan(outer, inner, self.space.inner_fast()).chunk as u64;
-                self.space.folds_all() && chunk <= 1u64 << device.segment_shift.min(63)
+                self.space.folds_all()
+                    && reduce_plan(outer, inner, self.space.inner_fast()).chunk as u64
+                        <= 1u64 << device.segment_shift.min(63)
             }
             Fold::Scan { .. } => false,
         };

@@ -3,8 +3,10 @@
 //! A library's GPU side is a list of [`Pass`]es (WGSL text keyed by structure, parameters, bindings, grid);
 //! its host side is a function over host buffers. Both live in the library's own folder.
 
+#[cfg(feature = "gpu")]
 use crate::error::Error;
 use crate::graph::DType;
+#[cfg(feature = "gpu")]
 use crate::kernels::{matmul, scatter, sort};
 
 /// A library kernel with its sizes.
@@ -113,6 +115,7 @@ pub struct Pass {
 ///
 /// # Errors
 /// `ErrorKind::Unsupported` for sizes and segments that the kernel does not cover.
+#[cfg(feature = "gpu")]
 pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<Vec<Pass>, Error> {
     match library {
         Library::MatMul { .. } => matmul::gpu::passes(library, segments, segment_shift),

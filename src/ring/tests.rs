@@ -221,3 +221,30 @@ fn a_batch_that_fails_fails_its_gather_with_op_device_and_line() {
     assert!(error.location().is_some());
     assert_eq!(wait(gather(&ring, 1)).unwrap_err().kind(), ErrorKind::OutOfMemory, "the ring goes on");
 }
+
+#[test]
+fn the_real_host_device_computes_what_was_recorded() {
+    let config = Arc::new(Config { device: DeviceChoice::Host, ..Config::default() });
+    let counters = Arc::new(Counters::default());
+    let ring = super::start(config, Timeline::off(), counters.clone()).unwrap();
+    let value = |index| ValueId { session: SessionId(0), index };
+    let meta = Meta { dtype: DType::F32, shape: Shape::new(&[3]).unwrap() };
+    let node = |index, op, args: &[crate::graph::Arg]| {
+        let args = SmallVec::from_slice(args);
+        Record::Op(Node { value: value(index), op, args, meta: meta.clone(), at: Location::caller() })
+    };
+    let data = HostBuffer::from_slice(&[1.0f32, 2.0, 3.0]).shared();
+    let half = crate::graph::Arg::Scalar(crate::graph::Scalar::F32(0.5));
+    let (gather, promise) = ring.gathers.open();
+    let records = vec![
+        node(0, Op::Source(data), &[]),
+        node(1, Op::Apply(crate::graph::ElementOp::Mul), &[crate::graph::Arg::Value(value(0)), half]),
+        Record::Demanded { gather, value: value(1), want: Want::Host },
+    ];
+    let cut = SchedulerEvent::SegmentCut { session: SessionId(0), records, why: CutReason::Demand, at_ns: 0 };
+    ring.events.send(cut).unwrap();
+    let Ok(Delivered::Host(result)) = wait(promise) else { panic!("it is delivered") };
+    assert_eq!(result.as_slice::<f32>(), Some(&[0.5, 1.0, 1.5][..]));
+    futures::executor::block_on(ring.shutdown(Duration::from_secs(5)));
+    assert_eq!(counters.read().host_kernels, 1);
+}

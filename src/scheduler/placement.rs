@@ -9,6 +9,7 @@ use crate::config::DeviceChoice;
 use crate::device::info::{DeviceInfo, DeviceKind};
 use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Op, ReduceOp};
 use crate::ids::DeviceId;
+use crate::kernels::{element::wgsl, random};
 use smallvec::SmallVec;
 
 /// Where a node runs, and why.
@@ -53,11 +54,13 @@ pub fn capability(
     let segmented = longest as u64 > 1u64 << device.segment_shift.min(63);
     match op {
         Op::Apply(element) => {
-            let wide = args.contains(&DType::F64) || meta.dtype == DType::F64;
-            if wide && !wgsl_has_f64(*element) { Err("WGSL lacks this function in f64") } else { Ok(()) }
+            // A mask or a cast's operand may be of another type; the result is what all arms compute.
+            let input = args.iter().copied().find(|d| *d != DType::Bool).unwrap_or(meta.dtype);
+            let able = wgsl::supports(*element, input, meta.dtype);
+            if able { Ok(()) } else { Err(lacking(input)) }
         }
-        Op::Random { dist: Dist::Normal, .. } if meta.dtype == DType::F64 => {
-            Err("WGSL lacks the functions that randn needs in f64")
+        Op::Random { dist, .. } if !random::supports(*dist, meta.dtype) => {
+            Err("WGSL lacks the functions that this distribution needs in this type")
         }
         Op::ArgSort { .. } if segmented => Err("sorting an array of several segments runs on the host"),
         Op::AssignIndex { .. } if segmented => {
@@ -68,37 +71,11 @@ pub fn capability(
     }
 }
 
-/// Whether WGSL can express the function in f64: arithmetic, comparisons, rounding and `sqrt` only.
-fn wgsl_has_f64(op: ElementOp) -> bool {
-    use ElementOp::*;
-    !matches!(
-        op,
-        Exp | Expm1
-            | Exp2
-            | Log
-            | Log1p
-            | Log2
-            | Log10
-            | Sin
-            | Cos
-            | Tan
-            | Asin
-            | Acos
-            | Atan
-            | Sinh
-            | Cosh
-            | Tanh
-            | Asinh
-            | Acosh
-            | Atanh
-            | Erf
-            | Gamma
-            | Lgamma
-            | Sigmoid
-            | Pow
-            | Atan2
-            | Hypot
-    )
+fn lacking(input: DType) -> &'static str {
+    match input {
+        DType::F64 => "WGSL lacks this function in f64",
+        _ => "WGSL lacks this function in this type",
+    }
 }
 
 /// Simple operations that an element of an op costs, roughly.

@@ -2,7 +2,7 @@
 
 use super::super::harness::{Build, Gpu, floats, floats64, gpu, sample, words, words64};
 use crate::device::message::Tile;
-use crate::graph::{DType, ElementOp};
+use crate::graph::{DType, Dist, ElementOp};
 use crate::kernels::ir::{Access, Form, Geometry, IndexOp, InstOp, Monoid, Run, Val, reduce_plan};
 
 /// A kernel that loads `[inner, outer]` (inner_fast) or `[outer, inner]` and the value loaded.
@@ -316,4 +316,35 @@ fn bools_and_integers_have_extremes_and_positions() {
     let many: Vec<u32> = (0..20_000).flat_map(|i| [i, 7]).collect();
     assert_eq!(run(DType::I64, Monoid::MaxOmit, many.clone(), 20_000, 2), [19_999, 7]);
     assert_eq!(run(DType::I64, Monoid::ArgMinOmit, many, 20_000, 1), [0]);
+}
+
+#[test]
+fn random_rows_that_begin_anywhere_hold_the_numbers_of_a_flat_map() {
+    let Some(gpu) = gpu() else { return };
+    let (outer, inner) = (3u32, 1029u32);
+    let draw = |build: &mut Build, element: Val| {
+        let key = build.words(&[1, 2, 3, 4, 5]);
+        let op = InstOp::Random { dist: Dist::Uniform, key, element, run: Run::Flat, range: None };
+        build.inst(op, DType::F32)
+    };
+    let mut flat = Build::new(Form::Map);
+    let out = flat.operand(DType::F32, Access::Write);
+    let element = flat.inst(InstOp::Flat, DType::U32);
+    let drawn = draw(&mut flat, element);
+    flat.store(out, None, drawn, None);
+    let count = (outer * inner) as usize;
+    let all = flat.run(gpu, Geometry::Map { elements: outer * inner }, &[vec![0; count]]).remove(0);
+
+    let (mut build, _, at) = source(true, DType::F32, outer, inner);
+    let drawn = draw(&mut build, at);
+    let greatest = build.reduce(Monoid::MaxOmit, &[drawn]);
+    let (kept, out) = (build.operand(DType::F32, Access::Write), build.operand(DType::F32, Access::Write));
+    build.store(kept, Some(at), drawn, None);
+    build.store(out, None, greatest, None);
+    let buffers = [vec![0; count], vec![0; count], vec![0; 3]];
+    let after = build.run(gpu, Geometry::Reduce { outer, inner }, &buffers);
+    assert_eq!(after[1], all);
+    let expected: Vec<f32> =
+        floats(&all).chunks(inner as usize).map(|row| row.iter().fold(f32::MIN, |a, b| a.max(*b))).collect();
+    assert_eq!(floats(&after[2]), expected);
 }
