@@ -246,3 +246,12 @@ fn a_million_ops_before_the_first_gather_end() {
     }
     assert_eq!(wait(y.gather::<f32>()).unwrap()[0], 2.0);
 }
+
+#[test]
+fn many_live_lazy_values_do_not_hold_their_program() {
+    let rt = Runtime::builder().device("host").fold_elements_max(0).tape_nodes_max(100).start_blocking().unwrap();
+    let s = session(&rt);
+    let kept: Vec<_> = (0..20_000).map(|i| s.full(i as f32, [4, 1]) + 1.0).collect();
+    assert_eq!(wait(kept[19_999].gather::<f32>()).unwrap()[3], 20_000.0);
+    assert_eq!(wait(kept[0].gather::<f32>()).unwrap()[3], 1.0);
+}

@@ -185,7 +185,7 @@ impl RuntimeBuilder {
     /// # Errors
     /// As `start`, and `ErrorKind::WouldBlock` inside of an async context.
     pub fn start_blocking(self) -> Result<Runtime> {
-        super::gather::may_block("starting a runtime")?;
+        super::pending::may_block("starting a runtime")?;
         Runtime::open(self.resolve()?)
     }
 
@@ -284,7 +284,7 @@ impl Runtime {
     /// # Errors
     /// As `shutdown`, and `ErrorKind::WouldBlock` inside of an async context (the runtime is dropped then).
     pub fn shutdown_blocking(self) -> Result<()> {
-        super::gather::may_block("shutting down")?;
+        super::pending::may_block("shutting down")?;
         futures::executor::block_on(self.shutdown())
     }
 
