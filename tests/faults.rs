@@ -451,3 +451,173 @@ fn a_runtime_that_does_not_start_leaves_no_timeline() {
     assert!(Runtime::builder().device("gpu:4711").timeline(&path).start_blocking().is_err());
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing partial is left");
 }
+
+/// A program of three sessions whose values live on the device and, under the budget, off it again. Each gather
+/// must resolve, and to the right elements if it does not fail.
+fn under_fire(what: &str, rt: &Runtime) -> usize {
+    let sessions: Vec<Session> = (0..3).map(|_| rt.session("under fire").open()).collect();
+    let mut expected = Vec::new();
+    let mut arrays = Vec::new();
+    for (i, s) in sessions.iter().enumerate() {
+        let base = s.from_vec(vec![1.0f32; 50_000], [50_000, 1]).unwrap();
+        for j in 0..8 {
+            let array = (&base + (10 * i + j) as f64).sqrt().square().round();
+            drop(done(what, array.eval()));
+            arrays.push(array);
+            expected.push((10 * i + j + 1) as f32);
+        }
+    }
+    let (mut failed, mut gathers) = (0, tidemill::gather_all::<f32>(&arrays));
+    while let Some((i, result)) = done(what, futures::StreamExt::next(&mut gathers)) {
+        match result {
+            Ok(values) => assert!(values.iter().all(|&v| v == expected[i]), "{what}: {} is wrong", i),
+            Err(error) => {
+                assert!(error.op().is_some() && error.device().is_some(), "{what}: {error:?}");
+                assert!(error.location().is_some_and(|at| at.file().ends_with("faults.rs")), "{what}: {error:?}");
+                failed += 1;
+            }
+        }
+    }
+    for s in &sessions {
+        assert_works(what, s);
+    }
+    failed
+}
+
+#[test]
+fn a_fault_in_any_batch_resolves_every_gather_and_leaves_a_runtime_that_works() {
+    type Fault = (&'static str, fn(&mut Injection, u64));
+    let faults: [Fault; 3] = [
+        ("lost", |i, n| i.lose_device_at_batch = Some(n)),
+        ("panic", |i, n| i.panic_at_batch = Some(n)),
+        ("out of memory", |i, n| i.out_of_memory_at_batch = Some(n)),
+    ];
+    for (fault, set) in faults {
+        let mut all = 0;
+        for batch in [0, 1, 2, 5, 9, 14, 20, 23, 24, 25, 26, 30] {
+            let tight = |b: RuntimeBuilder| injected(|i| set(i, batch))(b).device_budget(2 << 20);
+            for (device, rt) in runtimes(tight) {
+                let failed = under_fire(&format!("{fault} in batch {batch} on {device}"), &rt);
+                // A batch carries one region, and at most evicted values of others, which are rescued.
+                let most = if fault == "lost" { 24 } else { 1 };
+                assert!(failed <= most, "{failed} gathers failed by {fault} in batch {batch} on {device}");
+                all += failed;
+            }
+        }
+        assert!(all > 0, "{fault}: nothing failed");
+    }
+}
+
+#[test]
+fn recording_that_is_held_by_a_full_ring_goes_on_when_the_runtime_ends() {
+    for device in ["host", "gpu"] {
+        let Some((rt, hold, gathers, _)) = in_flight(device, 5, Duration::ZERO) else { continue };
+        let s = rt.session("endless").open();
+        let recording = std::thread::spawn(move || {
+            let mut state = ramp(&s);
+            while state.error().is_none() {
+                state = state * 0.5 + 1.0;
+                // A closed runtime refuses what is gathered, not what is recorded.
+                if let Some(Err(error)) = futures::FutureExt::now_or_never(state.gather::<f32>()) {
+                    return error;
+                }
+            }
+            state.error().cloned().expect("it was refused")
+        });
+        let shutdown = done(device, async {
+            let release = async {
+                let all = futures::future::join_all(gathers).await;
+                hold.release();
+                all
+            };
+            futures::join!(rt.shutdown(), release).0
+        });
+        shutdown.unwrap();
+        let error = recording.join().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Shutdown, "{device}: {error}");
+    }
+}
+
+#[test]
+fn many_cancelled_gathers_leave_nothing_behind() {
+    for (device, rt) in runtimes(|b| b) {
+        let s = rt.session("fickle").open();
+        for i in 0..2000 {
+            let x = ramp(&s) * i as f64;
+            let mut gather = x.gather::<f32>();
+            if i % 3 > 0 {
+                let mut context = futures::task::Context::from_waker(futures::task::noop_waker_ref());
+                let _ = std::pin::Pin::new(&mut gather).poll(&mut context);
+            }
+            if i % 3 == 2 {
+                assert_eq!(done(device, gather).unwrap_or_else(|e| panic!("{device}: {e}"))[1], i as f32);
+            }
+        }
+        assert_works(device, &s);
+        done(device, rt.shutdown()).unwrap();
+    }
+}
+
+#[test]
+fn arrays_without_elements_go_through_every_op() {
+    for (device, rt) in runtimes(|b| b.fold_elements_max(0)) {
+        let s = rt.session("empty").open();
+        for dims in [[0usize, 3], [3, 0], [0, 0]] {
+            let x = s.zeros::<f32>(dims);
+            let index = s.zeros::<u32>([0, 1]);
+            let [rows, columns] = dims;
+            let cases: Vec<(&str, Array, Vec<usize>)> = vec![
+                ("exp", x.exp(), vec![rows, columns]),
+                ("add", &x + &x, vec![rows, columns]),
+                ("compare", x.gt(1.0), vec![rows, columns]),
+                ("cast", x.cast::<i64>(), vec![rows, columns]),
+                ("cumsum", x.cumsum(0), vec![rows, columns]),
+                ("cummax", x.cummax(1), vec![rows, columns]),
+                ("diff", x.diff(0), vec![rows.saturating_sub(1), columns]),
+                ("sort", x.sort(0).0, vec![rows, columns]),
+                ("argsort", x.argsort(1), vec![rows, columns]),
+                ("transpose", x.t(), vec![columns, rows]),
+                ("reshape", x.reshape([0, 7]), vec![0, 7]),
+                ("flatten", x.flatten(), vec![0, 1]),
+                ("permute", x.permute(&[1, 0]), vec![columns, rows]),
+                ("slice", x.slice((.., ..)), vec![rows, columns]),
+                ("flip", x.flip(0), vec![rows, columns]),
+                ("repmat", x.repmat(&[2, 2]), vec![rows * 2, columns * 2]),
+                ("repmat by nothing", s.ones::<f32>([2, 2]).repmat(&[0, 1]), vec![0, 2]),
+                ("circshift", x.circshift(&[1, 1]), vec![rows, columns]),
+                ("tril", x.tril(0), vec![rows, columns]),
+                ("cat", cat(0, &[&x, &x]).unwrap(), vec![rows * 2, columns]),
+                ("matmul", x.matmul(&x.t()), vec![rows, rows]),
+                ("take", x.take(&index), vec![0, 1]),
+                ("take from many", ramp(&s).take(&index), vec![0, 1]),
+                ("take no rows", ramp(&s).take_dim(0, &index), vec![0, 1]),
+                ("assign nothing", ramp(&s).assign_at(&index, 5.0), vec![N, 1]),
+                ("assign to no rows", ramp(&s).assign((0..0, ..), 5.0), vec![N, 1]),
+                ("sum", x.sum(..), vec![1, 1]),
+                ("mean", x.mean(0), vec![1, columns]),
+                ("std", x.std(1), vec![rows, 1]),
+                ("norm", x.norm(..), vec![1, 1]),
+                ("prod", x.prod(..), vec![1, 1]),
+                ("all", x.all(..), vec![1, 1]),
+                ("rand", s.rand::<f32>(dims), vec![rows, columns]),
+                ("randi", s.randi::<i32>(0..5, dims), vec![rows, columns]),
+                ("eye", s.eye::<f32>(0), vec![0, 0]),
+                ("linspace", s.linspace(0.0f32, 1.0, 0), vec![1, 0]),
+                ("arange", s.arange(5.0f32, 1.0, 1.0), vec![1, 0]),
+                ("from nothing", s.from_vec(Vec::<f32>::new(), dims).unwrap(), vec![rows, columns]),
+            ];
+            for (op, array, shape) in cases {
+                let what = format!("{op} of {dims:?} on {device}");
+                let values = done(&what, array.gather_any()).unwrap_or_else(|e| panic!("{what}: {e}"));
+                assert_eq!(values.shape().dims(), shape, "{what}");
+                assert_eq!(values.to_f64().len(), shape.iter().product::<usize>(), "{what}");
+            }
+            let what = format!("argmax of {dims:?} on {device}");
+            let error = done(&what, x.flatten().argmax(0).gather_any()).unwrap_err();
+            assert_eq!((error.kind(), error.op()), (ErrorKind::Argument, Some("argmax")), "{what}: {error}");
+            assert!(done(device, x.nonzero()).unwrap().elements().unwrap() == 0);
+            let error = done(device, x.take(&s.zeros::<u32>([2, 1])).gather::<f32>()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Index, "{error}");
+        }
+    }
+}

@@ -308,3 +308,43 @@ fn an_array_larger_than_a_binding_works() {
     assert!((0..rows * columns).step_by(99_991).all(|i| all[i] == at(i % rows, i / rows)));
     assert_eq!(all.len(), rows * columns);
 }
+
+#[test]
+fn an_array_larger_than_the_whole_budget_streams_through_it() {
+    let Some(rt) = gpu(|b| b.device_budget(8 * MIB)) else { return };
+    let s = rt.session("stream").seed(4).open();
+    // 32 MiB uploaded, 32 MiB made.
+    let n = 8 << 20;
+    let x = s.from_vec((0..n).map(|i| (i % 1000) as f32).collect(), [n, 1]).unwrap();
+    let y = &x * 2.0 + 1.0;
+    let (all, sum) = wait(async { futures::try_join!(y.gather::<f32>(), x.max_over(..).item::<f32>()) })
+        .unwrap_or_else(|e| panic!("{e}"));
+    assert!(all.iter().enumerate().all(|(i, &v)| v == (i % 1000) as f32 * 2.0 + 1.0));
+    assert_eq!(sum, 999.0);
+    assert!(rt.stats().bytes_resident_peak <= 8 * MIB, "{}", rt.stats());
+}
+
+#[test]
+fn when_neither_the_device_nor_the_host_can_hold_a_value_it_is_refused_by_name() {
+    let Some(rt) = gpu(|b| b.device_budget(8 * MIB).host_budget(8 * MIB)) else { return };
+    let s = rt.session("full").open();
+    let mut kept: Vec<Array> = Vec::new();
+    let mut refused = 0;
+    for i in 0..24 {
+        let array = s.arange(0.0f32, 262_144.0, 1.0) * (i as f64 + 1.0);
+        match wait(array.eval()) {
+            Ok(()) => kept.push(array),
+            Err(error) => {
+                assert_eq!((error.kind(), error.op()), (ErrorKind::OutOfMemory, Some("mul")), "{error}");
+                assert!(error.location().is_some() && error.device().is_some(), "{error}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 0 && kept.len() >= 8, "{} kept, {refused} refused", kept.len());
+    // What was kept is still right, and giving the rest of it up makes room.
+    kept.truncate(1);
+    assert_eq!(wait(kept[0].slice((0, 10..12)).gather::<f32>()).unwrap().as_slice(), [10.0, 11.0]);
+    let again = s.arange(0.0f32, 262_144.0, 1.0) * 3.0;
+    wait(again.eval()).unwrap_or_else(|e| panic!("there is room again: {e}"));
+}
