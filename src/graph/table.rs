@@ -11,6 +11,9 @@
 //! - `test1 f, i`: floats and integers to bool; `compare f`: two numbers or bools to bool;
 //! - `logic1 f`, `logic2 f`: bools; `select` and `cast`: their own.
 
+// The examples' values are written out, as a test's expectations are.
+#![allow(clippy::approx_constant)]
+
 mod gradient;
 mod info;
 mod rules;
