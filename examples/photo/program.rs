@@ -103,10 +103,11 @@ pub async fn run(options: &Options) -> Result<Report> {
     }
     let names = output_names(&options.files);
     refuse_overwriting(&options.files, &options.output, &names)?;
-    let runtime = options.runtime.start().await?;
+    // Before the runtime starts: its timeline may lie in there.
     std::fs::create_dir_all(&options.output).map_err(|error| {
         Error::new(ErrorKind::Io, format!("cannot make the folder {}: {error}", options.output.display()))
     })?;
+    let runtime = options.runtime.start().await?;
     let progress = progress_bar(options.files.len());
     let jobs = options.files.iter().cloned().zip(names);
     let results: Vec<(PathBuf, Result<Developed>)> = futures::stream::iter(jobs)

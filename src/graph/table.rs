@@ -1,6 +1,6 @@
 //! The op table: every elementwise op, declared once.
 //!
-//! A row of [`op_table!`] says an op's name, arity, meaning in words, dtype rule, semantic functions, gradient and
+//! A row of `op_table!` says an op's name, arity, meaning in words, dtype rule, semantic functions, gradient and
 //! examples. Everything else is derived: the enum and its information here, the host's loops in
 //! `kernels::element::host`, the WGSL in `kernels::element::wgsl`, and the tests of all of them. `docs/add-an-op.md`
 //! is the checklist for a new row.
