@@ -111,7 +111,7 @@ fn library_kernels_and_views_of_other_sizes_compile_nothing() {
         let all = [
             x.sort(0).0,
             x.cumsum(0),
-            x.matmul(&y),
+            y.matmul(&x),
             x.slice((.., 0)).take(&k),
             x.slice((at..n - at, ..)) * 2.0,
             x.flip(0).circshift(&[at as i64, 1]) + 1.0,
