@@ -225,8 +225,11 @@ fn a_cancelled_gather_takes_nothing_from_others_that_want_the_same_value() {
     }
 }
 
+/// A runtime, what holds its device's first batch, and gathers, with the line that asked for them.
+type InFlight = (Runtime, Arc<Hold>, Vec<tidemill::Gather<f32>>, u32);
+
 /// A runtime whose device holds its first batch, and gathers that are in flight on it.
-fn in_flight(device: &str, drain: Duration) -> Option<(Runtime, Arc<Hold>, Vec<tidemill::Gather<f32>>, u32)> {
+fn in_flight(device: &str, drain: Duration) -> Option<InFlight> {
     let hold = Arc::new(Hold::default());
     let injection = Injection { hold_first_batch: Some(hold.clone()), ..Default::default() };
     let set = |b: RuntimeBuilder| b.injection(injection).drain(drain);
@@ -376,7 +379,7 @@ fn blocking_calls_in_an_async_context_are_typed_errors() {
 fn wrong_lengths_and_overflowing_shapes_are_typed_errors() {
     let rt = common::host();
     let s = rt.session("bad").open();
-    let error = |result: tidemill::Result<Array>| result.err().expect("it must fail");
+    let error = |result: tidemill::Result<Array>| result.expect_err("it must fail");
     let huge = [usize::MAX, 2];
     for (what, error, kind, line) in [
         ("too few", error(s.from_slice(&[1.0f32; 5], [2, 3])), ErrorKind::Shape, line!()),
@@ -419,7 +422,7 @@ fn wrong_lengths_and_overflowing_shapes_are_typed_errors() {
             ErrorKind::DType,
             line!(),
         ),
-        ("assignment", error(ramp(&s).assign((0..3, 0), &s.zeros::<f32>([4, 1])).checked()), ErrorKind::Shape, line!()),
+        ("assignment", error(ramp(&s).assign((0..3, 0), s.zeros::<f32>([4, 1])).checked()), ErrorKind::Shape, line!()),
     ] {
         assert_eq!(error.kind(), kind, "{what}: {error}");
         assert!(error.op().is_some(), "{what}: {error}");

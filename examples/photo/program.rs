@@ -207,7 +207,7 @@ fn unsharp_mask(padded: &Array, (width, height): (usize, usize), amount: f64) ->
     for (y, row) in TAPS.iter().enumerate() {
         for (x, column) in TAPS.iter().enumerate() {
             if (x, y) != (MARGIN, MARGIN) {
-                blurred = blurred + view(x, y) * (row * column);
+                blurred += view(x, y) * (row * column);
             }
         }
     }
