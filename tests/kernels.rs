@@ -26,7 +26,8 @@ fn forty_ops(s: &Session, x: &Array, row: &Array, column: &Array, scalar: f64) -
 #[test]
 fn forty_ops_with_broadcasts_random_numbers_and_a_reduction_are_one_kernel() {
     let (n, m) = (600u64, 70u64);
-    let reductions: [(&str, fn(Array) -> Array, u64); 6] = [
+    type Case = (&'static str, fn(Array) -> Array, u64);
+    let reductions: [Case; 6] = [
         ("none", |y| y, n * m),
         ("full sum", |y| y.sum(..), 1),
         ("over rows", |y| y.sum(0), m),
