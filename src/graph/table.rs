@@ -12,6 +12,8 @@
 //! - `logic1 f`, `logic2 f`: bools; `select` and `cast`: their own.
 
 mod gradient;
+// Examples are full of logarithms and angles, written out.
+#[allow(clippy::approx_constant)]
 mod info;
 mod rules;
 
