@@ -14,3 +14,14 @@ pub mod ring;
 pub mod scheduler;
 pub mod stats;
 pub mod timeline;
+
+pub use array::{
+    Array, ArrayState, DEVICE_VARIABLE, Dims, Eval, Explain, Gather, GatherAll, GatherAny, GatherInto, GatherView,
+    HostAny, HostArray, IntoDevice, IntoShape, Item, MappedView, Operand, Runtime, RuntimeBuilder, Session,
+    SessionBuilder, SliceArg, Slices, UploadWriter, cat, gather_all, select, step,
+};
+pub use config::DeviceChoice;
+pub use device::info::Precision;
+pub use error::{Error, ErrorKind, Result};
+pub use graph::{DType, Element, Nan, ReduceOp, Scalar, ScanOp, Shape};
+pub use stats::Stats;

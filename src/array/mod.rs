@@ -1,1 +1,48 @@
-//! What the user holds: Runtime, Session, Array, Gather. Must never touch a device.
+//! What the user holds: [`Runtime`], [`Session`], [`Array`], [`Gather`].
+//!
+//! In: calls of the user's program, from any thread and under any executor. Out: segments of tapes, demands and
+//! cancels to the scheduler. Must never touch a device.
+//!
+//! Invariants: TAPE-1 to TAPE-4 (`tape`), RECORD-1 to RECORD-3 (`record`), HANDLE-1 and HANDLE-2 (`handle`),
+//! GATHER-1 to GATHER-3 (`pending`), FOLD-1 (`fold`).
+//!
+//! How to read: `runtime` and `session` are the door; `record` is what every op goes through; `tape` is what it
+//! is written on; `gather` and `pending` are how values come back.
+
+mod create;
+mod dims;
+mod elementwise;
+mod fold;
+mod fold_reduce;
+mod gather;
+mod handle;
+mod host_array;
+mod index;
+mod layout;
+mod link;
+mod operand;
+mod operators;
+mod pending;
+mod record;
+mod reduce;
+mod runtime;
+mod session;
+mod structure;
+mod tape;
+mod upload;
+
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod tests;
+
+pub use dims::{Dims, IntoShape, SliceArg, Slices, step};
+pub use elementwise::select;
+pub use gather::{Eval, Explain, Gather, GatherAll, GatherAny, GatherInto, GatherView, Item, gather_all};
+pub use handle::{Array, ArrayState};
+pub use host_array::{HostAny, HostArray, MappedView};
+pub use operand::Operand;
+pub use runtime::{DEVICE_VARIABLE, IntoDevice, Runtime, RuntimeBuilder};
+pub use session::{Session, SessionBuilder};
+pub use structure::cat;
+pub use upload::UploadWriter;

@@ -1,6 +1,43 @@
 //! Region → Plan: few kernels over virtual buffers, and the plan cache.
 //!
-//! In: regions from the scheduler. Out: plans to residency. Must never import `wgpu`.
+//! In: regions from the scheduler. Out: plans to residency. Must never import `wgpu`, own memory or choose
+//! a device.
+//!
+//! The passes, in order ([`passes::plan`]), one file each:
+//!
+//! | pass | from → to |
+//! |---|---|
+//! | [`form`] | region → working nodes: synthetic nodes, transposes of matmul read as views |
+//! | [`cut`] | working nodes → which are written out: outputs, anchors, operands of library kernels, budget cuts |
+//! | [`cluster`] | → clusters: one kernel each, merged where they share a space and data |
+//! | [`lower`] (with [`builder`], [`index`], [`fold`]) | cluster → kernel IR, parameters, in-place operands |
+//! | [`assemble`] | → steps over virtual buffers with liveness and traffic |
+//!
+//! `form`, `cut` and `cluster` depend on structure alone and are cached by the region's relative form
+//! ([`key`]); lowering runs every time, since it also collects the parameters (sizes, scalars, seeds), and
+//! the kernel it yields is interned by its structure. So a plan can never be stale.
+//!
+//! Invariants:
+//! - FUSE-1: a node is computed in every cluster that needs it, or written out by exactly one.
+//! - FUSE-2: clusters form a DAG; steps are in an order of it (PLAN-1).
+//! - FUSE-3: what is fused depends on the region alone: not on load, timing or the cache.
+//! - FUSE-4: plans of one session leave in the order in which its regions came, and so do plans that share
+//!   an input, whatever is compiling.
 
+pub mod assemble;
+pub mod builder;
+pub mod cluster;
+pub mod cut;
+pub mod explain;
+pub mod fold;
+pub mod form;
+pub mod index;
+pub mod key;
+pub mod library;
+pub mod lower;
 pub mod message;
+pub mod passes;
 pub mod plan;
+pub mod state;
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@
 
 mod dtype;
 mod op;
+pub mod rules;
 pub mod semantics;
 mod shape;
 pub mod table;

@@ -395,7 +395,7 @@ pub enum Geometry {
 /// How a reduction is cut; a function of shape alone, so that the bits are too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReducePlan {
-    /// Inner elements a chunk folds, a multiple of 4.
+    /// Inner elements a chunk folds, a power of two from 1,024 on.
     pub chunk: u32,
     /// Chunks an output takes.
     pub chunks: u32,
@@ -416,7 +416,8 @@ pub fn reduce_plan(outer: u32, inner: u32, inner_fast: bool) -> ReducePlan {
     if inner > CHUNK_MIN && outer < OUTPUTS_ENOUGH {
         chunks = (inner.div_ceil(CHUNK_MIN)).min((CHUNKS_MAX / outer.max(1)).max(1));
     }
-    let chunk = inner.div_ceil(chunks).next_multiple_of(1024);
+    // A power of two, so that the segments of a long value hold whole chunks.
+    let chunk = inner.div_ceil(chunks).max(1024).next_power_of_two();
     let chunks = inner.div_ceil(chunk).max(1);
     let work = chunk.min(inner.max(1));
     let lanes_log2 = if inner_fast {

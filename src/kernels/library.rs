@@ -3,7 +3,11 @@
 //! A library's GPU side is a list of [`Pass`]es (WGSL text keyed by structure, parameters, bindings, grid);
 //! its host side is a function over host buffers. Both live in the library's own folder.
 
+#[cfg(feature = "gpu")]
+use crate::error::Error;
 use crate::graph::DType;
+#[cfg(feature = "gpu")]
+use crate::kernels::{matmul, scatter, sort};
 
 /// A library kernel with its sizes.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,4 +107,19 @@ pub struct Pass {
     pub faults: bool,
     /// Workgroups.
     pub grid: [u32; 3],
+}
+
+/// The passes of a library kernel on a GPU whose operands have so many `segments` of `1 << segment_shift` elements.
+/// Parameter word 0 of a pass with `faults` is its fault word's number: `passes` leaves 0, the device puts
+/// `params[0]` of the launch there.
+///
+/// # Errors
+/// `ErrorKind::Unsupported` for sizes and segments that the kernel does not cover.
+#[cfg(feature = "gpu")]
+pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<Vec<Pass>, Error> {
+    match library {
+        Library::MatMul { .. } => matmul::gpu::passes(library, segments, segment_shift),
+        Library::ArgSort { .. } => sort::gpu::passes(library, segments, segment_shift),
+        Library::AssignIndex { .. } => scatter::gpu::passes(library, segments, segment_shift),
+    }
 }

@@ -1,1 +1,406 @@
-//! The verifier of the kernel IR.
+//! The verifier of the kernel IR: what the WGSL writer and the host evaluator rely on.
+//!
+//! In: a kernel. Out: the first invariant (IR-1 to IR-7 of `kernels::ir`) that it breaks, with the instruction.
+
+use super::ir::{Access, Form, HEADER_WORDS, Inst, InstOp, Kernel, Level, Monoid, Run, Store, Val};
+use crate::graph::{DType, Dist, ElementOp};
+
+/// Checks IR-1 to IR-7.
+///
+/// # Errors
+/// The invariant's ID, what breaks it and the printed kernel.
+pub fn verify(kernel: &Kernel) -> Result<(), String> {
+    let check = || -> Result<(), String> {
+        operands(kernel)?;
+        for number in 0..kernel.insts.len() {
+            instruction(kernel, number).map_err(|error| format!("{error} at %{number}"))?;
+        }
+        for (number, store) in kernel.stores.iter().enumerate() {
+            self::store(kernel, store).map_err(|error| format!("{error} at store {number}"))?;
+        }
+        tiled(kernel)
+    };
+    check().map_err(|error| format!("{error}\n{kernel}"))
+}
+
+/// The level of something that depends on both: `None` where there is none.
+pub fn join(a: Level, b: Level) -> Option<Level> {
+    match (a, b) {
+        (Level::Element, Level::Reduced) | (Level::Reduced, Level::Element) => None,
+        _ => Some(a.max(b)),
+    }
+}
+
+fn need(condition: bool, error: impl FnOnce() -> String) -> Result<(), String> {
+    if condition { Ok(()) } else { Err(error()) }
+}
+
+fn operands(kernel: &Kernel) -> Result<(), String> {
+    for (number, operand) in kernel.operands.iter().enumerate() {
+        need(operand.segments >= 1, || format!("IR-4: operand @{number} has no segment"))?;
+        need(!operand.tiled || operand.segments == 1, || {
+            format!("IR-6: tiled operand @{number} has several segments")
+        })?;
+    }
+    let Some(scratch) = kernel.scratch else { return Ok(()) };
+    need(matches!(kernel.form, Form::Reduce { .. }), || "IR-5: scratch outside of a reduction".to_string())?;
+    let operand = kernel.operands.get(scratch as usize).ok_or("IR-4: scratch names no operand")?;
+    need(
+        operand.dtype == DType::U32 && operand.access == Access::Write && operand.segments == 1 && !operand.tiled,
+        || format!("IR-4: scratch @{scratch} is not one written buffer of u32"),
+    )
+}
+
+/// The values that an instruction uses.
+pub fn arguments(op: &InstOp) -> Vec<Val> {
+    match op {
+        InstOp::Param(_) | InstOp::Flat | InstOp::Outer | InstOp::Inner => vec![],
+        InstOp::Index(_, a, b) | InstOp::Compare(_, a, b) => vec![*a, *b],
+        InstOp::Load { index, guard, .. } => [*index].into_iter().chain(*guard).collect(),
+        InstOp::Apply(_, args) => args.to_vec(),
+        InstOp::Check { index, extent, guard, .. } => [*index, *extent].into_iter().chain(*guard).collect(),
+        InstOp::Random { element, range, .. } => {
+            [*element].into_iter().chain(range.iter().flat_map(|(low, span)| [*low, *span])).collect()
+        }
+        InstOp::Reduce { args, .. } => args.to_vec(),
+        InstOp::Project(of, _) => vec![*of],
+        InstOp::Scan { arg, .. } => vec![*arg],
+    }
+}
+
+fn instruction(kernel: &Kernel, number: usize) -> Result<(), String> {
+    let inst = &kernel.insts[number];
+    let args = arguments(&inst.op);
+    for arg in &args {
+        need((arg.0 as usize) < number, || format!("IR-1: argument {arg} does not stand before"))?;
+    }
+    level(kernel, inst, &args)?;
+    slots(kernel, inst)?;
+    form(kernel, inst)?;
+    dtype(kernel, inst)
+}
+
+/// IR-2.
+fn level(kernel: &Kernel, inst: &Inst, args: &[Val]) -> Result<(), String> {
+    let mut joined = Level::Uniform;
+    for arg in args {
+        joined = join(joined, kernel.inst(*arg).level).ok_or("IR-2: an element value meets a reduced one")?;
+    }
+    let wanted = match inst.op {
+        InstOp::Flat | InstOp::Inner => Level::Element,
+        InstOp::Outer => Level::Outer,
+        InstOp::Reduce { .. } => {
+            need(joined != Level::Reduced, || "IR-2: a fold of a reduced value".to_string())?;
+            Level::Reduced
+        }
+        InstOp::Scan { .. } => Level::Element,
+        _ => joined,
+    };
+    need(inst.level == wanted, || format!("IR-2: the level is {} but the arguments imply {wanted}", inst.level))
+}
+
+/// IR-3.
+fn slots(kernel: &Kernel, inst: &Inst) -> Result<(), String> {
+    let lies = |first: u32, words: u32| {
+        need(first >= HEADER_WORDS && first + words <= kernel.params, || {
+            format!("IR-3: parameter words {first}..{} are not in {HEADER_WORDS}..{}", first + words, kernel.params)
+        })
+    };
+    match inst.op {
+        InstOp::Param(slot) => lies(slot, if inst.dtype.is_wide() { 2 } else { 1 }),
+        InstOp::Check { site, .. } => {
+            need(kernel.faults, || "IR-4: a check without fault words".to_string())?;
+            lies(site, 1)
+        }
+        InstOp::Random { key, .. } => lies(key, 5),
+        _ => Ok(()),
+    }
+}
+
+/// IR-5.
+fn form(kernel: &Kernel, inst: &Inst) -> Result<(), String> {
+    let fits = match inst.op {
+        InstOp::Flat => kernel.form == Form::Map,
+        InstOp::Outer | InstOp::Inner => kernel.form != Form::Map,
+        InstOp::Reduce { .. } | InstOp::Project(..) => matches!(kernel.form, Form::Reduce { .. }),
+        InstOp::Scan { .. } => matches!(kernel.form, Form::Scan { .. }),
+        _ => true,
+    };
+    need(fits, || format!("IR-5: {} in a {} form", inst.op, kernel.form))
+}
+
+/// IR-4 for loads, and IR-7.
+fn dtype(kernel: &Kernel, inst: &Inst) -> Result<(), String> {
+    let of = |val: Val| kernel.inst(val).dtype;
+    let is = |val: Val, dtype: DType| {
+        need(of(val) == dtype, || format!("IR-7: {val} is {} where {dtype} is needed", of(val)))
+    };
+    let yields = |dtype: DType| need(inst.dtype == dtype, || format!("IR-7: yields {dtype}, says {}", inst.dtype));
+    let guarded = |guard: Option<Val>| guard.map_or(Ok(()), |guard| is(guard, DType::Bool));
+    match &inst.op {
+        InstOp::Param(_) => Ok(()),
+        InstOp::Flat | InstOp::Outer | InstOp::Inner => yields(DType::U32),
+        InstOp::Index(_, a, b) => is(*a, DType::U32).and(is(*b, DType::U32)).and(yields(DType::U32)),
+        InstOp::Compare(_, a, b) => is(*a, DType::U32).and(is(*b, DType::U32)).and(yields(DType::Bool)),
+        InstOp::Load { operand, index, guard, .. } => {
+            let from = kernel.operands.get(*operand as usize).ok_or("IR-4: a load of no operand")?;
+            need(from.access != Access::Write, || format!("IR-4: a load of @{operand}, which is written only"))?;
+            yields(from.dtype).and(is(*index, DType::U32)).and(guarded(*guard))
+        }
+        InstOp::Apply(op, args) => apply(*op, &args.iter().map(|arg| of(*arg)).collect::<Vec<_>>(), inst.dtype),
+        InstOp::Check { index, extent, guard, .. } => {
+            need(of(*index).is_integer(), || format!("IR-7: {} is no index type", of(*index)))?;
+            is(*extent, DType::U32).and(yields(DType::U32)).and(guarded(*guard))
+        }
+        InstOp::Random { dist, element, range, .. } => {
+            is(*element, DType::U32)?;
+            match (dist, range) {
+                (Dist::Integer, Some((low, span))) => {
+                    need(inst.dtype != DType::Bool, || format!("IR-7: random integers as {}", inst.dtype))?;
+                    is(*low, inst.dtype).and(is(*span, DType::U32))
+                }
+                (Dist::Uniform | Dist::Normal, None) => {
+                    need(inst.dtype.is_float(), || format!("IR-7: random floats as {}", inst.dtype))
+                }
+                _ => Err("IR-7: a range belongs to random integers, and to them only".to_string()),
+            }
+        }
+        InstOp::Reduce { monoid, args } => {
+            let args: Vec<DType> = args.iter().map(|arg| of(*arg)).collect();
+            fold(*monoid, &args)?;
+            yields(args[0])
+        }
+        InstOp::Project(val, number) => {
+            let InstOp::Reduce { monoid, args } = &kernel.inst(*val).op else {
+                return Err(format!("IR-7: a component of {val}, which is no fold"));
+            };
+            let components = monoid.components(of(args[0]));
+            let component = components.get(*number as usize).ok_or("IR-7: no such component")?;
+            yields(*component)
+        }
+        InstOp::Scan { monoid, arg } => {
+            use Monoid::*;
+            need(matches!(monoid, Sum | Prod | MinInclude | MinOmit | MaxInclude | MaxOmit), || {
+                format!("IR-5: {monoid:?} has no running form")
+            })?;
+            fold(*monoid, &[of(*arg)])?;
+            yields(of(*arg))
+        }
+    }
+}
+
+/// The rule of an elementwise op: its arguments have one dtype (but for a mask), which it keeps or maps to bool.
+fn apply(op: ElementOp, args: &[DType], output: DType) -> Result<(), String> {
+    use ElementOp::*;
+    let arity = match op {
+        Select | Clamp => 3,
+        Add | Sub | Mul | Div | Pow | Mod | Rem | Atan2 | Hypot | Min | Max => 2,
+        Eq | Ne | Lt | Le | Gt | Ge | And | Or | Xor => 2,
+        _ => 1,
+    };
+    need(args.len() == arity, || format!("IR-7: {} takes {arity} arguments, not {}", op.name(), args.len()))?;
+    let computed = if op == Select {
+        need(args[0] == DType::Bool, || format!("IR-7: a mask of {}", args[0]))?;
+        &args[1..]
+    } else {
+        args
+    };
+    need(computed.iter().all(|dtype| *dtype == computed[0]), || format!("IR-7: {} of {computed:?}", op.name()))?;
+    let wanted = match op {
+        Cast => output,
+        IsNan | IsInf | IsFinite | Not | Eq | Ne | Lt | Le | Gt | Ge | And | Or | Xor => DType::Bool,
+        _ => computed[0],
+    };
+    need(output == wanted, || format!("IR-7: {} yields {wanted}, says {output}", op.name()))
+}
+
+fn fold(monoid: Monoid, args: &[DType]) -> Result<(), String> {
+    use Monoid::*;
+    let fits = match (monoid, args) {
+        (Sum | Prod, [dtype]) => *dtype != DType::Bool,
+        (MinInclude | MinOmit | MaxInclude | MaxOmit, [_]) => true,
+        (ArgMinOmit | ArgMaxOmit | ArgMinInclude | ArgMaxInclude, [_, place]) => *place == DType::U32,
+        (Any | All, [dtype]) => *dtype == DType::Bool,
+        (Welford | ScaledSquares, [dtype]) => dtype.is_float(),
+        (WelfordWhere, [dtype, mask]) => dtype.is_float() && *mask == DType::Bool,
+        _ => false,
+    };
+    need(fits, || format!("IR-7: {monoid:?} of {args:?}"))
+}
+
+/// IR-2 and IR-4 for stores.
+fn store(kernel: &Kernel, store: &Store) -> Result<(), String> {
+    for val in [Some(store.value), store.index, store.guard].into_iter().flatten() {
+        need((val.0 as usize) < kernel.insts.len(), || format!("IR-1: {val} does not exist"))?;
+    }
+    let to = kernel.operands.get(store.operand as usize).ok_or("IR-4: a store to no operand")?;
+    need(to.access != Access::Read, || format!("IR-4: a store to @{}, which is read only", store.operand))?;
+    need(kernel.scratch != Some(store.operand), || "IR-4: a store to scratch".to_string())?;
+    let value = kernel.inst(store.value);
+    need(value.dtype == to.dtype, || format!("IR-7: {} stored as {}", value.dtype, to.dtype))?;
+    let mut level = value.level;
+    for val in [store.index, store.guard].into_iter().flatten() {
+        level = join(level, kernel.inst(val).level).ok_or("IR-2: an element value meets a reduced one")?;
+    }
+    if let Some(index) = store.index {
+        need(kernel.inst(index).dtype == DType::U32, || "IR-7: an index that is not u32".to_string())?;
+    }
+    if let Some(guard) = store.guard {
+        need(kernel.inst(guard).dtype == DType::Bool, || "IR-7: a guard that is not bool".to_string())?;
+    }
+    match kernel.form {
+        Form::Map => {
+            need(matches!(level, Level::Uniform | Level::Element), || format!("IR-2: a {level} store in a map"))
+        }
+        Form::Reduce { .. } | Form::Scan { .. } => need(store.index.is_some() || level != Level::Element, || {
+            format!("IR-2: an element store without an index in a {} form", kernel.form)
+        }),
+    }
+}
+
+/// IR-6: tiled operands are touched at the flat index only.
+fn tiled(kernel: &Kernel) -> Result<(), String> {
+    let is_tiled = |operand: u16| kernel.operands[operand as usize].tiled;
+    for (number, inst) in kernel.insts.iter().enumerate() {
+        if let InstOp::Load { operand, run, .. } = inst.op {
+            need(!is_tiled(operand) || run == Run::Flat, || {
+                format!("IR-6: @{operand} is tiled but loaded elsewhere at %{number}")
+            })?;
+        }
+    }
+    for (number, store) in kernel.stores.iter().enumerate() {
+        let flat =
+            store.index.is_none_or(|index| kernel.form != Form::Map || matches!(kernel.inst(index).op, InstOp::Flat));
+        need(!is_tiled(store.operand) || flat, || {
+            format!("IR-6: @{} is tiled but written elsewhere at store {number}", store.operand)
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::ir::{IndexCompare, IndexOp, Operand};
+    use smallvec::smallvec;
+
+    fn inst(op: InstOp, dtype: DType, level: Level) -> Inst {
+        Inst { op, dtype, level }
+    }
+
+    fn operand(dtype: DType, access: Access) -> Operand {
+        Operand { dtype, access, tiled: false, segments: 1 }
+    }
+
+    /// The sum of squares of elements below a bound.
+    fn reduction() -> Kernel {
+        use Level::*;
+        Kernel {
+            form: Form::Reduce { inner_fast: true },
+            operands: vec![
+                operand(DType::F32, Access::Read),
+                operand(DType::F32, Access::Write),
+                operand(DType::U32, Access::Write),
+            ],
+            scratch: Some(2),
+            faults: false,
+            params: 18,
+            insts: vec![
+                inst(InstOp::Inner, DType::U32, Element),
+                inst(InstOp::Param(16), DType::U32, Uniform),
+                inst(InstOp::Compare(IndexCompare::Less, Val(0), Val(1)), DType::Bool, Element),
+                inst(
+                    InstOp::Load { operand: 0, index: Val(0), run: Run::Flat, guard: Some(Val(2)) },
+                    DType::F32,
+                    Element,
+                ),
+                inst(InstOp::Apply(ElementOp::Mul, smallvec![Val(3), Val(3)]), DType::F32, Element),
+                inst(InstOp::Reduce { monoid: Monoid::Sum, args: smallvec![Val(4)] }, DType::F32, Reduced),
+                inst(InstOp::Apply(ElementOp::Sqrt, smallvec![Val(5)]), DType::F32, Reduced),
+            ],
+            stores: vec![Store { operand: 1, index: None, value: Val(6), guard: None }],
+        }
+    }
+
+    /// `b = a` over flat operands.
+    fn copy() -> Kernel {
+        Kernel {
+            form: Form::Map,
+            operands: vec![operand(DType::F32, Access::Read), operand(DType::F32, Access::Write)],
+            scratch: None,
+            faults: false,
+            params: 16,
+            insts: vec![
+                inst(InstOp::Flat, DType::U32, Level::Element),
+                inst(
+                    InstOp::Load { operand: 0, index: Val(0), run: Run::Flat, guard: None },
+                    DType::F32,
+                    Level::Element,
+                ),
+            ],
+            stores: vec![Store { operand: 1, index: None, value: Val(1), guard: None }],
+        }
+    }
+
+    fn breaks(kernel: Kernel, change: impl FnOnce(&mut Kernel)) -> String {
+        let mut kernel = kernel;
+        verify(&kernel).unwrap();
+        change(&mut kernel);
+        let error = verify(&kernel).expect_err("the change breaks an invariant");
+        error.lines().next().unwrap().to_string()
+    }
+
+    #[test]
+    fn each_invariant_is_named_when_it_breaks() {
+        let r = |change: fn(&mut Kernel)| breaks(reduction(), change);
+        let c = |change: fn(&mut Kernel)| breaks(copy(), change);
+        assert_eq!(
+            r(|k| k.insts[4].op = InstOp::Apply(ElementOp::Mul, smallvec![Val(3), Val(4)])),
+            "IR-1: argument %4 does not stand before at %4"
+        );
+        assert_eq!(
+            r(|k| k.insts[4].level = Level::Uniform),
+            "IR-2: the level is uniform but the arguments imply element at %4"
+        );
+        assert_eq!(
+            r(|k| k.insts[6].op = InstOp::Apply(ElementOp::Add, smallvec![Val(5), Val(4)])),
+            "IR-2: an element value meets a reduced one at %6"
+        );
+        assert_eq!(
+            r(|k| k.stores[0].value = Val(4)),
+            "IR-2: an element store without an index in a reduce inner_fast form at store 0"
+        );
+        assert_eq!(r(|k| k.insts[1].op = InstOp::Param(15)), "IR-3: parameter words 15..16 are not in 16..18 at %1");
+        assert_eq!(r(|k| k.operands[0].access = Access::Write), "IR-4: a load of @0, which is written only at %3");
+        assert_eq!(c(|k| k.stores[0].operand = 0), "IR-4: a store to @0, which is read only at store 0");
+        assert_eq!(c(|k| k.insts[0].op = InstOp::Inner), "IR-5: inner in a map form at %0");
+        assert_eq!(r(|k| k.insts[0].op = InstOp::Flat), "IR-5: flat in a reduce inner_fast form at %0");
+        assert_eq!(
+            c(|k| {
+                k.operands[0].tiled = true;
+                let InstOp::Load { run, .. } = &mut k.insts[1].op else { return };
+                *run = Run::Unit;
+            }),
+            "IR-6: @0 is tiled but loaded elsewhere at %1"
+        );
+        assert_eq!(r(|k| k.insts[4].dtype = DType::I32), "IR-7: mul yields f32, says i32 at %4");
+        assert_eq!(
+            r(|k| k.insts[5].op = InstOp::Reduce { monoid: Monoid::Any, args: smallvec![Val(4)] }),
+            "IR-7: Any of [F32] at %5"
+        );
+        assert_eq!(
+            c(|k| k.insts[0].op = InstOp::Index(IndexOp::Add, Val(0), Val(0))),
+            "IR-1: argument %0 does not stand before at %0"
+        );
+        assert_eq!(c(|k| k.operands[1].dtype = DType::F64), "IR-7: f32 stored as f64 at store 0");
+    }
+
+    #[test]
+    fn only_elements_and_folds_do_not_join() {
+        use Level::*;
+        assert_eq!(join(Uniform, Outer), Some(Outer));
+        assert_eq!(join(Outer, Element), Some(Element));
+        assert_eq!(join(Outer, Reduced), Some(Reduced));
+        assert_eq!(join(Element, Reduced), None);
+    }
+}

@@ -26,6 +26,13 @@ pub enum ResidencyEvent {
         /// Why.
         error: Error,
     },
+    /// Values that will never be made: the outputs of a region that was abandoned.
+    ValuesFailed {
+        /// Which.
+        values: Vec<ValueId>,
+        /// Why.
+        error: Error,
+    },
     /// A device finished a batch.
     BatchFinished {
         /// Where.

@@ -1,5 +1,52 @@
 //! Who holds which bytes where: pools, slots, segments, budgets, eviction.
 //!
 //! In: plans, completions. Out: batches. Must never import `wgpu` or know what an op means.
+//!
+//! A plan that has arrived waits until its inputs are made; then its device's cursor walks its steps and fills a
+//! batch, as if every command ran at once: a device works strictly in order, so a slot freed by one command serves
+//! the next. Under pressure the least recently used segments leave for host memory, and come back when used.
+//!
+//! Reading order: `message`, `values` (what is known of a value), `state` (events), `pump` (what follows from
+//! them), `cursor` (walks a plan; `tiles` cuts its launches, `reside` finds their slots, `closing` ends it), `evict` and
+//! `pool` (where slots come from), `batch`, `complete` (reports and failures), `holding` (segments and host copies).
+//!
+//! Assumed: plans of one session arrive in region order (a value dies in the last of them); events of one device
+//! come in the order in which it worked, and a batch that failed with
+//! `ErrorKind::DeviceLost` is followed by `DeviceLost`; a `RegionAbandoned` is accompanied by `ValuesFailed` for its outputs.
+//!
+//! Invariants ([`state::State::validate`] checks them; tests call it after every event):
+//! - RES-1: a segment changes as the table in `values.rs` says.
+//! - RES-2: buffers of a device's pool, live and free, take at most its budget.
+//! - RES-3: live slots don't overlap, and each belongs to one segment.
+//! - RES-4: a device never has more batches in flight than its credit; every batch that is out has a record.
+//! - RES-5: a value that was made and can still be reached is in host memory, or all of its segments are on one
+//!   device or on their way from it.
+//! - RES-6: a paused cursor waits for a readback whose batch is out.
+//! - RES-7: a device's LRU index holds exactly the segments that have slots there.
+//! - RES-8: a waiting plan knows how many of its inputs are not made, and each input knows the plan.
+//! - RES-9: bytes counted against the host budget are those of readbacks kept or on their way.
 
 pub mod message;
+pub mod state;
+
+mod batch;
+mod closing;
+mod complete;
+mod cursor;
+mod evict;
+mod holding;
+mod intervals;
+mod pool;
+mod pump;
+mod reside;
+mod story;
+mod tiles;
+mod validate;
+mod values;
+
+#[cfg(test)]
+mod simulate;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tests_random;

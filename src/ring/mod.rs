@@ -1,9 +1,44 @@
 //! The wiring: threads, channels and run loops of the actors, and the table of open gathers.
 //!
-//! Must hold: RING-1: every gather in the table resolves, at the latest when the ring ends.
+//! Scheduler, fusion and residency are state machines on one thread, `tidemill-ring`. One loop moves messages
+//! between them in order until they are quiet: a hop is a push on a queue, and there is no channel between them
+//! that could fill up. Mailboxes stand only at the edges.
+//!
+//! | mailbox | from | bound |
+//! |---|---|---|
+//! | users' events | sessions | their gates: a recording thread is held while its nodes are in the ring |
+//! | device events | device threads | batches in flight |
+//! | compiled plans | compile workers | regions downstream (the scheduler's credits) |
+//! | control | the runtime | a handful |
+//!
+//! Must hold:
+//! - RING-1: every gather in the table resolves, at the latest when the ring ends.
+//! - RING-2: the ring never waits for a user, and a device never waits for the ring.
+//! - RING-3: whichever way the ring ends, also by a panic, the table of gathers and the gates are closed, and the
+//!   devices are stopped.
 
 mod gate;
+mod gates;
 mod gathers;
+mod machines;
+mod open;
+mod run;
+mod start;
+mod workers;
+
+#[cfg(test)]
+mod simulator;
+#[cfg(test)]
+mod tests;
 
 pub use gate::Gate;
+pub use gates::Gates;
 pub use gathers::{GatherTable, Promise};
+pub use open::start;
+pub use start::{Ring, start_with};
+
+/// What a panic said.
+fn panic_words(panic: &(dyn std::any::Any + Send)) -> String {
+    let words = panic.downcast_ref::<String>().cloned();
+    words.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_else(|| "a panic".to_owned())
+}

@@ -17,6 +17,8 @@ pub enum Want {
 }
 
 /// One entry of a session's tape, in program order.
+// A tape is mostly ops: boxing them would cost an allocation an op.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug)]
 pub enum Record {
     /// An op was recorded.

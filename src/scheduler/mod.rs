@@ -2,6 +2,50 @@
 //!
 //! In: segments of tapes, completions. Out: regions, retirements, resolved gathers. Must never write WGSL
 //! or own memory.
+//!
+//! A value is in one of four homes (`graph::Home`): `Lazy` (recorded, not computed), `Coming` (an output of
+//! a region that is cut), `Here` (some device or the host has it), `Failed` (it will never exist).
+//!
+//! | from | to | when |
+//! |---|---|---|
+//! | (recorded) | `Lazy`, `Here` for sources | its segment is ingested |
+//! | `Lazy` | `Coming` | a cut writes it out |
+//! | `Lazy` | (gone) | nobody can reach it: dead, or computed only in passing |
+//! | `Coming` | `Here` | its region finished |
+//! | `Lazy`, `Coming`, `Here` | `Failed` | an operand failed at the cut; its region failed; its device was lost |
+//!
+//! Invariants (checked by `State::validate`):
+//! - SCHED-1: the index names every live value once, and each entry names its own value.
+//! - SCHED-2: only lazy values have edges from their arguments, and `users` is the number of edges to users.
+//! - SCHED-3: every open gather waits for something that is under way: a region that makes its value, a
+//!   readback, or an explanation.
+//! - SCHED-4: at most `credits` regions are downstream, and exactly those are marked as sent.
+//! - SCHED-5: every live value is kept by somebody: a handle, a user, a gather, or an unfinished region.
+//! - SCHED-6: a session's regions wait in the order in which they were cut.
+//! - SCHED-7: every recorded node's credit is given back exactly once: credits out and credits held by
+//!   unfinished regions add up to the nodes recorded.
+//! - SCHED-8: a value's list of regions is exactly the unfinished regions that read it; a `Coming` value's
+//!   region is unfinished and has it as an output.
 
 pub mod message;
 pub mod region;
+pub mod state;
+
+mod build;
+mod completion;
+mod cut;
+mod demand;
+mod fairness;
+mod graph;
+mod ingest;
+mod placement;
+mod taint;
+mod validate;
+
+pub mod handle;
+pub mod run;
+
+pub use placement::capability;
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,9 +1,40 @@
 //! Spans, GPU lanes, flows, counters and *why* records, to one Chrome-trace file a runtime.
 //!
-//! In: calls from every actor. Out: a JSON file. Must never change what is executed.
+//! In: calls from every actor and every session, on any thread, and the `tracing` spans of the runtime's own
+//! threads. Out: a JSON file that opens in Perfetto and in `chrome://tracing`.
+//!
+//! Must hold:
+//! - TIME-1: nothing here changes what is executed; an error of the file ends the recording, never the run.
+//! - TIME-2: after every write the file is one strict JSON array, so that an interrupted run leaves a file that opens.
+//! - TIME-3: all times are nanoseconds since [`Timeline::off`] or [`Timeline::to_file`] was called: one clock.
+//! - TIME-4: two spans on one row of the file never cross; lanes whose spans overlap are split into more rows.
+//! - TIME-5: one recorder a runtime and no global state: two runtimes in a process never mix.
+//!
+//! The caller's thread only moves data into a sharded queue; a thread of the recorder places, pairs and writes it.
 
+mod chrome;
+mod file;
+mod flows;
+mod json;
+mod lanes;
+mod layer;
+mod queue;
+pub mod summary;
+mod writer;
+
+pub use layer::TimelineLayer;
+
+use crate::error::{Error, ErrorKind, Result};
 use crate::ids::{DeviceId, SessionId};
+use chrome::HostDispatch;
+use lanes::Row;
+use parking_lot::Mutex;
+use queue::{Queue, Record};
+use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Instant;
 
 /// A row of the timeline.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,41 +70,189 @@ pub enum Detail {
     Text(String),
 }
 
-/// The recorder of one runtime; cheap to clone, free when off.
-#[derive(Clone, Debug, Default)]
-pub struct Timeline(Option<Arc<()>>);
+/// The recorder of one runtime; cheap to clone, one branch a call when off.
+#[derive(Clone)]
+pub struct Timeline {
+    epoch: Instant,
+    recorder: Option<Arc<Recorder>>,
+}
+
+/// Records the `tracing` spans of the current thread until it is dropped; see [`Timeline::enter_thread`].
+#[must_use = "the thread's spans are recorded until this is dropped"]
+pub struct ThreadGuard {
+    _scope: Option<tracing::dispatcher::DefaultGuard>,
+}
+
+/// What all clones of a timeline that is on share. Dropping the last one finishes the file.
+struct Recorder {
+    queue: Arc<Queue>,
+    host: Option<HostDispatch>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
 
 impl Timeline {
-    /// A timeline that records nothing.
+    /// A timeline that records nothing; its clock runs all the same.
     pub fn off() -> Timeline {
-        Timeline(None)
+        Timeline { epoch: Instant::now(), recorder: None }
+    }
+
+    /// A timeline that is written to `path`, which is replaced if it exists.
+    ///
+    /// Beyond 256 MB the recording goes on in `name.1.json`, `name.2.json` and so on, each of which opens by
+    /// itself; after eight files it stops, with a note in the last one. A run that records nothing leaves no new
+    /// file behind, and an old one as it was.
+    ///
+    /// # Errors
+    /// `ErrorKind::Io` if the file cannot be created or written, or if another runtime is writing it.
+    pub fn to_file(path: impl AsRef<Path>) -> Result<Timeline> {
+        Timeline::with_limits(path.as_ref(), file::Limits::default())
+    }
+
+    fn with_limits(path: &Path, limits: file::Limits) -> Result<Timeline> {
+        let epoch = Instant::now();
+        let file = file::TraceFile::create(path, limits)?;
+        let queue = Arc::new(Queue::default());
+        let (thread, host) = writer::spawn(file, queue.clone(), epoch).map_err(|error| {
+            Error::new(ErrorKind::Io, format!("the timeline's thread could not be started: {error}"))
+        })?;
+        let recorder = Recorder { queue, host, thread: Mutex::new(Some(thread)) };
+        Ok(Timeline { epoch, recorder: Some(Arc::new(recorder)) })
     }
 
     /// Whether anything is recorded; check it before building details.
+    #[inline]
     pub fn is_on(&self) -> bool {
-        self.0.is_some()
+        self.recorder.is_some()
     }
 
-    /// Nanoseconds since the runtime's start, on the clock of every event.
+    /// Nanoseconds since the timeline's creation, on the clock of every event, also when it is off.
+    #[inline]
     pub fn now_ns(&self) -> u64 {
-        0
+        self.epoch.elapsed().as_nanos() as u64
+    }
+
+    /// The time of an [`Instant`] on this clock, in nanoseconds; 0 for one before the timeline's creation.
+    pub fn ns_of(&self, instant: Instant) -> u64 {
+        instant.saturating_duration_since(self.epoch).as_nanos() as u64
     }
 
     /// Names a session's lane.
-    pub fn name_session(&self, _session: SessionId, _name: &str) {}
+    pub fn name_session(&self, session: SessionId, name: &str) {
+        self.record(|| Record::SessionName(session, name.to_owned()));
+    }
 
-    /// A span on a lane.
-    pub fn span(&self, _lane: Lane, _name: &str, _start_ns: u64, _end_ns: u64, _details: &[(&'static str, Detail)]) {}
+    /// Names a device's group of lanes.
+    pub fn name_device(&self, device: DeviceId, name: &str) {
+        self.record(|| Record::DeviceName(device, name.to_owned()));
+    }
 
-    /// The start of an arrow (inside of a span on that lane at that time).
-    pub fn flow_start(&self, _lane: Lane, _flow: u64, _at_ns: u64) {}
+    /// A span on a lane, in nanoseconds of [`Timeline::now_ns`].
+    pub fn span(&self, lane: Lane, name: &str, start_ns: u64, end_ns: u64, details: &[(&'static str, Detail)]) {
+        self.record(|| Record::Span {
+            row: Row::Lane(lane),
+            name: name.into(),
+            start_ns,
+            end_ns: end_ns.max(start_ns),
+            details: details.to_vec(),
+        });
+    }
 
-    /// The end of an arrow.
-    pub fn flow_end(&self, _lane: Lane, _flow: u64, _at_ns: u64) {}
+    /// The start of an arrow (inside of a span on that lane at that time, which may be recorded before or after).
+    pub fn flow_start(&self, lane: Lane, flow: u64, at_ns: u64) {
+        self.record(|| Record::Flow { row: Row::Lane(lane), flow, at_ns, is_end: false });
+    }
 
-    /// A counter's value.
-    pub fn counter(&self, _name: &'static str, _value: u64) {}
+    /// The end of an arrow. An arrow is written once both of its ends are known.
+    pub fn flow_end(&self, lane: Lane, flow: u64, at_ns: u64) {
+        self.record(|| Record::Flow { row: Row::Lane(lane), flow, at_ns, is_end: true });
+    }
 
-    /// A *why* record: an instant with its reason.
-    pub fn why(&self, _lane: Lane, _name: &str, _details: &[(&'static str, Detail)]) {}
+    /// A counter's value, now.
+    pub fn counter(&self, name: &'static str, value: u64) {
+        self.record(|| Record::Counter { name, at_ns: self.now_ns(), value });
+    }
+
+    /// A *why* record: an instant, now, with its reason.
+    pub fn why(&self, lane: Lane, name: &str, details: &[(&'static str, Detail)]) {
+        self.record(|| Record::Instant {
+            row: Row::Lane(lane),
+            name: name.into(),
+            at_ns: self.now_ns(),
+            details: details.to_vec(),
+        });
+    }
+
+    /// Records this crate's `tracing` spans and events of the current thread, through `tracing-chrome`, on the lane
+    /// `tracing: name`, until the guard is dropped. To be called once by each thread that the runtime owns, and by
+    /// no other: the subscriber is scoped to the thread, never global. Events still reach a subscriber that the
+    /// embedder had installed for the whole process when the timeline was created.
+    pub fn enter_thread(&self, name: &str) -> ThreadGuard {
+        let scope = self.recorder.as_ref().and_then(|r| r.host.as_ref()).map(|host| host.enter(name, self));
+        ThreadGuard { _scope: scope }
+    }
+
+    /// The recorder as a `tracing` layer, for embedders that want their program's own spans and events beside the
+    /// runtime's: `tracing_subscriber::registry().with(timeline.layer())`. The layer keeps the recorder alive.
+    pub fn layer(&self) -> TimelineLayer {
+        TimelineLayer::new(self.clone())
+    }
+
+    /// Waits until everything recorded before this call is in the file.
+    pub fn flush(&self) {
+        if let Some(recorder) = &self.recorder {
+            recorder.queue.flush();
+        }
+    }
+
+    /// Writes what is left and closes the file; whatever is recorded afterwards is ignored. Also done when the last
+    /// clone is dropped. Blocks until the file is complete.
+    ///
+    /// # Errors
+    /// `ErrorKind::Io` with the first error that writing the file met: the recording ended there.
+    pub fn finish(&self) -> Result<()> {
+        self.recorder.as_ref().map_or(Ok(()), |recorder| recorder.finish())
+    }
+
+    /// Moves a record into the queue. `build` runs only when the timeline is on.
+    #[inline]
+    fn record(&self, build: impl FnOnce() -> Record) {
+        if let Some(recorder) = &self.recorder {
+            recorder.queue.push(build());
+        }
+    }
 }
+
+impl Default for Timeline {
+    fn default() -> Timeline {
+        Timeline::off()
+    }
+}
+
+impl fmt::Debug for Timeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_on() { "Timeline(on)" } else { "Timeline(off)" })
+    }
+}
+
+impl Recorder {
+    fn finish(&self) -> Result<()> {
+        let mut thread = self.thread.lock();
+        if let Some(thread) = thread.take() {
+            self.queue.close();
+            if thread.join().is_err() {
+                self.queue.fail(Error::new(ErrorKind::Internal, "the timeline's thread panicked"));
+            }
+        }
+        self.queue.failure().map_or(Ok(()), Err)
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        // TIME-1: nobody is left who could be told of an error of the file.
+        let _ = self.finish();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,135 @@
-fn main() {}
+//! The `tidemill` command.
+//!
+//! In: arguments. Out: a report on the standard output, errors on the standard error, and an exit code: 0 done,
+//! 1 failed, 2 wrong usage, 130 interrupted. The programs themselves are those of `examples/`.
+//! Must hold: an interrupt ends the runtime in order, so that its timeline opens; a second one ends at once.
+
+#[path = "../../../examples/concurrent/program.rs"]
+mod concurrent;
+mod info;
+#[path = "../../../examples/monte_carlo/program.rs"]
+mod monte_carlo;
+#[cfg(feature = "image")]
+#[path = "../../../examples/photo/program.rs"]
+mod photo;
+#[path = "../../../examples/shared/mod.rs"]
+mod shared;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+use shared::{Outcome, failure, print};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use tidemill::{Error, ErrorKind, Result};
+use tokio::sync::Notify;
+
+/// What a shell expects of a program that was ended by Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
+/// An asynchronous GPU array runtime
+#[derive(Parser)]
+#[command(name = "tidemill", version, about, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Show devices, features, limits, float profiles and measured constants
+    Info(info::Options),
+    /// Work with recorded timelines
+    #[command(subcommand)]
+    Trace(Trace),
+    /// Develop pictures: linear light, normalisation, tone, blur, sharpening
+    #[cfg(feature = "image")]
+    Photo(photo::Options),
+    /// Price a call option by simulating its underlying
+    MonteCarlo(monte_carlo::Options),
+    /// Run a thousand small array programs at once and check their results
+    Concurrent(concurrent::Options),
+    /// Print a shell's completions
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+#[derive(Subcommand)]
+enum Trace {
+    /// Print busy times, overlap, the longest kernels and the largest gaps of a timeline
+    Summary {
+        /// A timeline
+        file: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    let Arguments { command } = Arguments::parse();
+    let interrupted = Arc::new(Notify::new());
+    if let Err(error) = on_interrupt(interrupted.clone()) {
+        return failure(&error);
+    }
+    let executor = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(executor) => executor,
+        Err(error) => return failure(&error.into()),
+    };
+    // A program that is interrupted is dropped here, and its runtime with it, which completes its timeline.
+    let result = executor.block_on(async {
+        tokio::select! {
+            result = run(command) => Some(result),
+            () = interrupted.notified() => None,
+        }
+    });
+    // Tasks that were spawned hold the runtime, too.
+    drop(executor);
+    match result {
+        Some(Ok(true)) => ExitCode::SUCCESS,
+        Some(Ok(false)) => ExitCode::FAILURE,
+        Some(Err(error)) => failure(&error),
+        None => {
+            eprintln!("interrupted");
+            ExitCode::from(INTERRUPTED)
+        }
+    }
+}
+
+/// Runs a command; whether all that it was asked for was done.
+async fn run(command: Command) -> Result<bool> {
+    match command {
+        Command::Info(options) => tell(info::run(&options).await?),
+        Command::Trace(Trace::Summary { file }) => {
+            print(&tidemill::timeline::summary::summarise(file)?)?;
+            Ok(true)
+        }
+        #[cfg(feature = "image")]
+        Command::Photo(options) => tell(photo::run(&options).await?),
+        Command::MonteCarlo(options) => tell(monte_carlo::run(&options).await?),
+        Command::Concurrent(options) => tell(concurrent::run(&options).await?),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "tidemill", &mut text);
+            print(&String::from_utf8_lossy(&text))?;
+            Ok(true)
+        }
+    }
+}
+
+fn tell(report: impl Outcome) -> Result<bool> {
+    print(&report)?;
+    Ok(report.succeeded())
+}
+
+/// The first interrupt asks, the second one does not wait for an answer.
+fn on_interrupt(interrupted: Arc<Notify>) -> Result<()> {
+    let mut asked = false;
+    let handler = move || {
+        if std::mem::replace(&mut asked, true) {
+            std::process::exit(i32::from(INTERRUPTED));
+        }
+        interrupted.notify_one();
+    };
+    ctrlc::set_handler(handler)
+        .map_err(|error| Error::new(ErrorKind::Io, format!("interrupts cannot be caught: {error}")))
+}

@@ -1,1 +1,84 @@
 //! The wgpu device and queue: encode, submit, stage, read back, time-stamp, recover.
+//!
+//! In: `DeviceInstruction`s in a bounded mailbox (`MAILBOX`; residency's credits keep it nearly empty).
+//! Out: `DeviceEvent`s, unbounded but limited by the batches in flight.
+//!
+//! Threads: the *queue* thread (`queue.rs`) owns all tables, encodes and submits; the *completion* thread
+//! (`completion.rs`) waits for submissions and hands out what they brought; a pool of *copy* threads
+//! (`copy.rs`) fills and drains mapped memory; compiling (`pipelines.rs`) happens on any thread.
+//!
+//! Invariants:
+//! - GPU-1: the queue thread waits for the completion thread only where that needs nothing from it
+//!   (a staging chunk's return, a loss): the completion thread never waits for the queue thread.
+//! - GPU-2: a batch is reported exactly once, in order, after its readbacks.
+//! - GPU-3: every call that wgpu can answer with an error runs inside of `Gpu::checked`; what it reports
+//!   becomes `BatchFailed`, never a result of zeros.
+//! - GPU-4: only ring buffers are ever mapped, never allocations that values live in.
+//! - GPU-5: a mapped chunk is unmapped before the submission that copies from it, and mapped again only
+//!   after that submission has finished.
+//! - GPU-6: nothing polls a device after it was marked lost (polling frees what mapped views point at).
+//! - GPU-7: a cached bind group names only allocations that are in the table.
+//! - GPU-8: whatever a step lands in or binds was set aside when its batch was prepared.
+//!
+//! Must never decide what to compute or where, and never drop an allocation on its own.
+
+mod adapter;
+mod bind;
+mod buffers;
+mod clock;
+mod completion;
+mod copy;
+mod costs;
+mod encode;
+mod flight;
+mod pipelines;
+mod prepare;
+mod probe;
+mod queue;
+mod raw_device;
+mod readback;
+mod shaders;
+mod staging;
+#[cfg(test)]
+mod tests;
+
+pub use adapter::{AdapterSummary, adapters, has_hardware};
+
+use super::handle::{Context, DeviceHandle};
+use crate::error::{Error, ErrorKind, Result};
+use crate::ids::DeviceId;
+use shaders::{Generated, Shaders};
+use std::sync::Arc;
+
+/// Instructions that wait at most; submissions are limited by credits long before.
+const MAILBOX: usize = 1024;
+
+/// Opens an adapter (its index in [`adapters`], or the best one) and starts its threads.
+///
+/// # Errors
+/// `ErrorKind::Device` if there is no such adapter (the message says what to install) or it can't be opened.
+pub fn open(index: Option<usize>, id: DeviceId, context: Context) -> Result<DeviceHandle> {
+    // Stamps around every dispatch can slow a GPU down: only on request, and only while the timeline is on.
+    let stamp_dispatches = std::env::var_os("TIDEMILL_TRACE_DISPATCHES").is_some_and(|v| v == "1");
+    open_with(index, id, context, stamp_dispatches, |precision, info| Arc::new(Generated::new(precision, info)))
+}
+
+/// As [`open`], with another source of shaders: the seam that tests put hand-written WGSL in by.
+fn open_with(
+    index: Option<usize>,
+    id: DeviceId,
+    context: Context,
+    stamp_dispatches: bool,
+    shaders: impl FnOnce(super::info::Precision, &super::info::DeviceInfo) -> Arc<dyn Shaders>,
+) -> Result<DeviceHandle> {
+    let opened = adapter::open(index, &context.config)?;
+    let (profile, costs) = probe::probe(&opened)?;
+    let info = adapter::device_info(&opened, id, &context.config, profile, costs);
+    let shaders = shaders(context.config.precision, &info);
+    queue::start(opened, info, context, stamp_dispatches, shaders)
+}
+
+/// A failed start of a thread, as an error.
+fn thread_error(error: std::io::Error) -> Error {
+    Error::new(ErrorKind::Device, format!("a device thread could not be started: {error}"))
+}

@@ -1,1 +1,55 @@
 //! The CPU as a device: the same plans on worker threads.
+//!
+//! In: batches. Out: completions and readbacks. One thread runs the batches in order; kernels spread over the
+//! worker pool. Host data enters and leaves without a copy.
+//!
+//! Must hold:
+//! - HOST-1: what lies free is bounded.
+//! - HOST-2: memory that anybody outside holds is never written.
+//! - HOST-3: an allocation has memory only from its first write on.
+//! - HOST-4: whatever a kernel does, a panic too, ends as an error that names its op.
+
+mod blocks;
+mod execute;
+mod info;
+mod run;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use super::handle::{Compiler, Context, DeviceHandle};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fusion::plan::Plan;
+use crate::kernels::eval::Pool;
+use std::sync::Arc;
+
+/// The host compiles nothing: kernels are evaluated as they are.
+struct NoCompiler;
+
+impl Compiler for NoCompiler {
+    fn prepare(&self, _plan: &Plan) -> Result<()> {
+        Ok(())
+    }
+
+    fn is_prepared(&self, _plan: &Plan) -> bool {
+        true
+    }
+}
+
+/// Opens the host device (`DeviceId::HOST`). Its mailbox is not bounded itself: residency keeps at most
+/// `batches_in_flight_max` batches in it.
+///
+/// # Errors
+/// `ErrorKind::Device` where the system gives no threads.
+pub fn open(context: Context) -> Result<DeviceHandle> {
+    let pool = Pool::new(context.config.worker_threads)?;
+    let info = info::describe(&context.config, pool.threads());
+    let blocks = blocks::Blocks::new(info::kept_bytes_max(&info), context.counters.clone());
+    let (instructions, mailbox) = crossbeam_channel::unbounded();
+    let actor = run::Actor::new(context, pool, blocks);
+    let thread = std::thread::Builder::new()
+        .name("tidemill-host".to_owned())
+        .spawn(move || actor.run(&mailbox))
+        .map_err(|e| Error::new(ErrorKind::Device, format!("the host device's thread did not start: {e}")))?;
+    Ok(DeviceHandle { info, instructions, compiler: Arc::new(NoCompiler), threads: vec![thread] })
+}

@@ -1,1 +1,102 @@
-//! The host evaluator: Kernel over host memory, in blocks.
+//! The host evaluator: a kernel of the IR over host memory, in blocks that stay in cache.
+//!
+//! In: a kernel, its sizes, parameters and operands. Out: elements in its writable operands, set fault words.
+//!
+//! A worker evaluates the kernel's instructions one after the other over a block of about a thousand lanes;
+//! indices stay symbolic (runs) as long as they can, loads borrow operand memory where lanes are neighbours,
+//! and a value that is stored anyway is computed in place. Reductions and scans choose whether lanes run along
+//! the reduced or the kept elements by shape alone.
+//!
+//! Must hold:
+//! - EVAL-1: every access is inside of its operand.
+//! - EVAL-2: registers of live values are distinct.
+//! - EVAL-3: unused lanes of a fold do not count.
+//! - EVAL-4: how a launch is cut depends on its sizes only, so that its bits do not depend on threads.
+
+mod block;
+mod check;
+mod frame;
+mod index;
+mod library;
+mod map;
+mod monoid;
+mod number;
+mod operand;
+mod pool;
+mod reduce;
+mod scan;
+mod stage;
+#[cfg(test)]
+mod tests;
+
+use crate::kernels::element::host::{self as element, HostArg};
+use crate::kernels::random;
+
+pub use library::run_library;
+pub use operand::HostOperand;
+pub use pool::{Pool, Tasks};
+
+use crate::error::Result;
+use crate::kernels::ir::{Form, Geometry, Kernel};
+use crate::stats::Counters;
+use frame::{Frame, Place, Scene, Value};
+use stage::{Part, Stage};
+use std::sync::atomic::AtomicU32;
+
+/// Lane-instructions from which a launch is worth waking another core.
+const PARALLEL_MIN: usize = 1 << 18;
+
+/// Runs a whole launch of a generated kernel on the host.
+///
+/// `params` are the launch's words; the header's are not read, sizes come from `geometry`. Operands stand in
+/// the kernel's order, one each (segments do not exist on the host); scratch is not used. An operand without
+/// elements reads as zero. Panics with an invariant's ID where the kernel breaks one.
+///
+/// # Errors
+/// `ErrorKind::OutOfMemory` where the partial results of a reduction find no memory.
+pub fn run(
+    kernel: &Kernel,
+    geometry: &Geometry,
+    params: &[u32],
+    operands: &[HostOperand<'_>],
+    faults: Option<&[AtomicU32]>,
+    pool: &Pool,
+    counters: &Counters,
+) -> Result<()> {
+    assert_eq!(kernel.operands.len(), operands.len(), "PLAN-3: operands of the kernel and of the launch");
+    let mut scene = Scene { kernel, params, operands, faults, uniform: Vec::new() };
+    if !is_empty(geometry) {
+        scene.uniform = uniform(&scene);
+        let blocks = match (kernel.form, *geometry) {
+            (Form::Map, Geometry::Map { elements }) => map::run(&scene, elements, pool),
+            (Form::Reduce { inner_fast }, Geometry::Reduce { outer, inner }) => {
+                reduce::run(&scene, outer, inner, inner_fast, pool)?
+            }
+            (Form::Scan { inner_fast }, Geometry::Scan { outer, inner, reverse }) => {
+                scan::run(&scene, outer, inner, inner_fast, reverse, pool)?
+            }
+            (form, geometry) => panic!("IR-5: a kernel of form {form:?} with the sizes {geometry:?}"),
+        };
+        Counters::add(&counters.host_blocks, blocks);
+    }
+    Counters::add(&counters.host_kernels, 1);
+    Ok(())
+}
+
+fn is_empty(geometry: &Geometry) -> bool {
+    match *geometry {
+        Geometry::Map { elements } => elements == 0,
+        // An empty reduction still has its neutral elements.
+        Geometry::Reduce { outer, .. } => outer == 0,
+        Geometry::Scan { outer, inner, .. } => outer == 0 || inner == 0,
+    }
+}
+
+/// Evaluates what is the same for the whole launch.
+fn uniform(scene: &Scene<'_>) -> Vec<Value> {
+    let stage = Stage::new(scene.kernel, Part::Uniform);
+    let mut frame = Frame::new(scene, &stage);
+    let place = Place { lanes: 1, natural: 0, flat: Value::Absent, outer: Value::Absent, inner: Value::Absent };
+    frame.evaluate(&place);
+    frame.values()
+}

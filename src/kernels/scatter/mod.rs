@@ -1,1 +1,8 @@
-//! Indexed assignment.
+//! Assignment by index arrays.
+//!
+//! In: a base, indices and values. Out: the base with `base[index] = value`; the last of duplicates wins,
+//! indices outside are skipped and set a fault word.
+
+#[cfg(feature = "gpu")]
+pub mod gpu;
+pub mod host;

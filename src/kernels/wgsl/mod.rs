@@ -1,1 +1,144 @@
-//! The WGSL writer: Kernel to text.
+//! The WGSL writer: Kernel to text, and a launch over a tile to dispatches of that text.
+//!
+//! In: a verified [`Kernel`] and what the device can do. Out: one module with the entry point `main`
+//! ([`write`]), and the header words and grids of its dispatches ([`dispatches`]).
+//!
+//! The ABI: bind group 0; binding 0 is `params: array<u32>` (read), then each segment of each operand in order
+//! (all read_write), then `faults: array<atomic<u32>>` if the kernel has any. Workgroups have 256 invocations;
+//! a grid of more than 65,535 of them has rows of 65,535 in y.
+//!
+//! Must hold: text depends on the kernel and the target alone, never on a size or a number.
+//!
+//! With `TIDEMILL_DUMP=DIR` in the environment every kernel is also written to `DIR/<hash>.ir` and `.wgsl`.
+
+mod body;
+mod dispatch;
+mod forms;
+#[cfg(all(test, feature = "gpu"))]
+pub(crate) mod harness;
+mod memory;
+mod monoid;
+pub mod pieces;
+#[cfg(all(test, feature = "gpu"))]
+mod tests;
+pub(crate) mod types;
+
+pub use dispatch::{KernelDispatch, dispatches, grid, header_words};
+
+use crate::device::info::{DeviceInfo, FloatProfile, Precision};
+use crate::error::{Error, ErrorKind};
+use crate::graph::{DType, Dist};
+use crate::kernels::element;
+use crate::kernels::ir::{InstOp, Kernel};
+use std::hash::{Hash, Hasher};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// What generated text may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// 64-bit floats (they also need `i64`: their bits are looked at as integers).
+    pub f64: bool,
+    /// 64-bit integers.
+    pub i64: bool,
+    /// How accurate the arithmetic is.
+    pub precision: Precision,
+    /// What the device's arithmetic does.
+    pub profile: FloatProfile,
+    /// Storage buffers one kernel may bind, parameters and fault words included.
+    pub bindings_max: u32,
+}
+
+impl Target {
+    /// What a device's kernels may use.
+    pub fn of(device: &DeviceInfo) -> Target {
+        Target {
+            f64: device.features.f64,
+            i64: device.features.i64,
+            precision: device.precision,
+            profile: device.profile,
+            bindings_max: device.bindings_max,
+        }
+    }
+
+    /// Whether kernels may hold values of this type.
+    ///
+    /// # Errors
+    /// `ErrorKind::Unsupported`, with what the device lacks.
+    pub fn require(&self, dtype: DType) -> Result<(), Error> {
+        let lacks = match dtype {
+            DType::F64 if !self.f64 => "64-bit floats",
+            DType::F64 | DType::I64 if !self.i64 => "64-bit integers",
+            _ => return Ok(()),
+        };
+        Err(Error::new(ErrorKind::Unsupported, format!("a kernel over {dtype} needs {lacks}, which this device lacks")))
+    }
+}
+
+/// Writes a kernel as a WGSL module with the entry point `main` of 256 invocations.
+///
+/// # Errors
+/// `ErrorKind::Unsupported` where the device lacks a type of the kernel or has too few bindings, and for f64
+/// functions that WGSL lacks.
+pub fn write(kernel: &Kernel, target: &Target) -> Result<String, Error> {
+    for dtype in kernel.insts.iter().map(|inst| inst.dtype).chain(kernel.operands.iter().map(|o| o.dtype)) {
+        target.require(dtype)?;
+    }
+    let operands: u32 = kernel.operands.iter().map(|operand| operand.segments.max(1) as u32).sum();
+    let bindings = 1 + operands + kernel.faults as u32;
+    if bindings > target.bindings_max {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            format!("a kernel needs {bindings} storage bindings, the device has {}", target.bindings_max),
+        ));
+    }
+    ops(kernel)?;
+    let mut body = body::Body::new(kernel, target);
+    let entry = forms::entry(&mut body);
+    let text = format!(
+        "{}{}{}{}{}\n@compute @workgroup_size(256)\nfn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) lid: u32) {{\n{}}}\n",
+        body.memory.declarations(),
+        entry.shared,
+        body.functions.text(),
+        body.memory.functions(),
+        body.check_functions(),
+        entry.statements,
+    );
+    dump(kernel, &text);
+    Ok(text)
+}
+
+/// Refuses what has no text: f64 functions that WGSL lacks, 64-bit normal and integer random numbers.
+fn ops(kernel: &Kernel) -> Result<(), Error> {
+    let refuse = |what: &'static str, dtype: DType| {
+        let text = format!("{what} of {dtype} does not run on a GPU: WGSL lacks what it needs");
+        Err(Error::new(ErrorKind::Unsupported, text).with_op(what))
+    };
+    for inst in &kernel.insts {
+        match &inst.op {
+            InstOp::Apply(op, args) => {
+                let input = args.last().map_or(inst.dtype, |arg| kernel.inst(*arg).dtype);
+                if !element::wgsl::supports(*op, input, inst.dtype) {
+                    return refuse(op.name(), input);
+                }
+            }
+            InstOp::Random { dist: Dist::Normal, .. } if inst.dtype.is_wide() => return refuse("randn", inst.dtype),
+            InstOp::Random { dist: Dist::Integer, .. } if inst.dtype.is_wide() => return refuse("randi", inst.dtype),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Writes the printed form and the text where `TIDEMILL_DUMP` says so; a failure is nobody's concern.
+fn dump(kernel: &Kernel, text: &str) {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| std::env::var_os("TIDEMILL_DUMP").map(PathBuf::from));
+    let Some(folder) = folder else { return };
+    let mut hasher = rustc_hash::FxHasher::default();
+    kernel.hash(&mut hasher);
+    let hash = hasher.finish();
+    let _ = std::fs::create_dir_all(folder);
+    let _ = std::fs::write(folder.join(format!("{hash:016x}.ir")), kernel.to_string());
+    let _ = std::fs::write(folder.join(format!("{hash:016x}.wgsl")), text);
+}

@@ -1,0 +1,369 @@
+//! The figures that the project promises, measured through the public API, with check values.
+//!
+//! `cargo bench --bench figures -- [--device auto|host|gpu|gpu:N] [--quick]`
+//!
+//! What has a peer is measured beside it in the same run: elementwise chains beside a plain copy kernel on the same GPU,
+//! and beside NumPy on the same CPU. Figures of time are printed, not asserted; check values are, so that nothing fast and
+//! wrong is reported.
+
+#[cfg(feature = "gpu")]
+mod copy_kernel;
+
+use std::hint::black_box;
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+use tidemill::device::info::DeviceKind;
+use tidemill::{Array, DeviceChoice, Error, IntoDevice, Precision, Result, Runtime, Session};
+
+/// What was asked for on the command line.
+struct Options {
+    device: DeviceChoice,
+    quick: bool,
+}
+
+fn main() -> ExitCode {
+    let options = match parse(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(words) => {
+            eprintln!("error: {words}\nusage: figures [--device DEVICE] [--quick]");
+            return ExitCode::from(2);
+        }
+    };
+    let executor = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let result = match executor {
+        Ok(executor) => executor.block_on(figures(&options)),
+        Err(error) => Err(error.into()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Options, String> {
+    let mut options = Options { device: DeviceChoice::Auto, quick: false };
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            // Cargo says that it is a benchmark.
+            "--bench" => {}
+            "--quick" => options.quick = true,
+            "--device" => {
+                let name = arguments.next().ok_or("--device needs a name")?;
+                options.device = name.into_device().map_err(|error| error.message().to_owned())?;
+            }
+            other => return Err(format!("{other} is unknown")),
+        }
+    }
+    Ok(options)
+}
+
+async fn figures(options: &Options) -> Result<()> {
+    let runtime = start(options.device, Precision::Accurate).await?;
+    for device in runtime.devices() {
+        println!("device {}: {} ({})", device.id, device.name, device.driver);
+    }
+    let gpu = runtime.devices().iter().any(|d| d.kind == DeviceKind::Gpu);
+    let software = runtime.devices().iter().any(|d| d.kind == DeviceKind::Gpu && d.software);
+    recording(&runtime, "recording", options).await?;
+    tiny_host_op(&runtime, options).await?;
+    cached_region(&runtime, options).await?;
+    round_trip(&runtime, options).await?;
+    runtime.shutdown().await?;
+    recording_with_timeline(options).await?;
+    if gpu {
+        let elements = if software || options.quick { 10_000_000 } else { 100_000_000 };
+        chain_beside_copy(options, elements).await?;
+    }
+    beside_numpy(options).await
+}
+
+async fn start(device: DeviceChoice, precision: Precision) -> Result<Runtime> {
+    Runtime::builder().device(device).precision(precision).start().await
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+fn report(name: &str, value: f64, unit: &str, goal: &str) {
+    println!("{name:<44} {value:>12.2} {unit:<10} {goal}");
+}
+
+fn check(what: &str, computed: f64, expected: f64, tolerance: f64) {
+    assert!(
+        (computed - expected).abs() <= tolerance * expected.abs().max(1.0),
+        "{what} is {computed} and should be {expected}"
+    );
+}
+
+/// Recording: an op on arrays that nobody gathers.
+async fn recording(runtime: &Runtime, name: &str, options: &Options) -> Result<()> {
+    const OPS: usize = 2_000;
+    let mut times = Vec::new();
+    for round in 0..if options.quick { 20 } else { 200 } {
+        let session = runtime.session("recording").seed(round).open();
+        let x = session.rand::<f32>([1000, 1]);
+        let mut y = x.clone();
+        let begin = Instant::now();
+        for _ in 0..OPS / 2 {
+            y = y * 0.99 + &x;
+        }
+        times.push(begin.elapsed().as_secs_f64() * 1e9 / OPS as f64);
+        black_box(&y);
+    }
+    report(name, median(times), "ns/op", "goal 200");
+    Ok(())
+}
+
+/// The same while a timeline is written.
+async fn recording_with_timeline(options: &Options) -> Result<()> {
+    let path = std::env::temp_dir().join(format!("tidemill-figures-{}.json", std::process::id()));
+    let runtime = Runtime::builder().device(options.device).timeline(&path).start().await?;
+    let result = recording(&runtime, "recording, with a timeline", options).await;
+    let ended = runtime.shutdown().await;
+    // There is none if nothing was recorded.
+    drop(std::fs::remove_file(&path));
+    result.and(ended)
+}
+
+/// An op on a value that is known on the host, and its gather.
+async fn tiny_host_op(runtime: &Runtime, options: &Options) -> Result<()> {
+    let rounds = if options.quick { 10_000 } else { 100_000 };
+    let session = runtime.session("tiny").open();
+    let one = session.scalar(1.0f64);
+    let mut total = 0.0;
+    let begin = Instant::now();
+    for i in 0..rounds {
+        total += (&one + i as f64).item::<f64>().await?;
+    }
+    let each_us = begin.elapsed().as_secs_f64() * 1e6 / rounds as f64;
+    check("the sum of tiny ops", total, (1..=rounds).map(|i| i as f64).sum(), 0.0);
+    report("tiny host op and its gather", each_us, "us", "goal 2");
+    Ok(())
+}
+
+/// CPU time of the ring's threads for a region whose plan is cached.
+async fn cached_region(runtime: &Runtime, options: &Options) -> Result<()> {
+    let rounds = if options.quick { 200 } else { 2_000 };
+    let session = runtime.session("regions").open();
+    let x = session.from_slice(&vec![0.5f32; 1000], [1000, 1])?;
+    x.eval().await?;
+    let region = |i: usize| ((&x * 2.0 + i as f64) * 0.5).slice((0..1, ..)).gather::<f32>();
+    region(0).await?;
+    let (before, ring_before, all_before) = (runtime.stats(), cpu_ns(Some("tidemill-ring")), cpu_ns(None));
+    let mut last = 0.0;
+    for i in 0..rounds {
+        last = region(i).await?[0];
+    }
+    let (ring, all) = (cpu_ns(Some("tidemill-ring")) - ring_before, cpu_ns(None) - all_before);
+    let stats = runtime.stats().since(&before);
+    check("the last region", f64::from(last), (1.0 + (rounds - 1) as f64) * 0.5, 1e-6);
+    assert_eq!(stats.plan_cache_misses, 0, "the plan was to be cached");
+    let regions = stats.regions.max(1) as f64;
+    report("ring, CPU time of a cached region", ring / regions / 1e3, "us", "goal 30");
+    report("  all threads, caller and device included", all / regions / 1e3, "us", "");
+    Ok(())
+}
+
+/// CPU time in nanoseconds of this process's threads whose name begins so; 0 where the system does not say.
+fn cpu_ns(name: Option<&str>) -> f64 {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
+    let of_task = |path: std::path::PathBuf| -> Option<f64> {
+        let comm = std::fs::read_to_string(path.join("comm")).ok()?;
+        // The system keeps 15 bytes of a name.
+        if name.is_some_and(|name| !comm.starts_with(&name[..name.len().min(15)])) {
+            return None;
+        }
+        std::fs::read_to_string(path.join("schedstat")).ok()?.split(' ').next()?.parse().ok()
+    };
+    tasks.flatten().filter_map(|task| of_task(task.path())).sum()
+}
+
+/// A small op on a value that is on the device, and its gather.
+async fn round_trip(runtime: &Runtime, options: &Options) -> Result<()> {
+    let rounds = if options.quick { 100 } else { 1_000 };
+    let session = runtime.session("round trip").open();
+    let mut x = session.from_slice(&vec![0.0f32; 1000], [1000, 1])?;
+    x.eval().await?;
+    let mut times = Vec::new();
+    for i in 0..rounds {
+        let begin = Instant::now();
+        x = x + 1.0;
+        let value = x.slice((0..1, ..)).gather::<f32>().await?[0];
+        times.push(begin.elapsed().as_secs_f64() * 1e6);
+        assert_eq!(value, (i + 1) as f32);
+    }
+    report("tiny op and its gather, on the device", median(times), "us", "goal 110 (H200)");
+    Ok(())
+}
+
+/// `tanh(y) + 0.1 y` of `y = y0 cos(x/4) + 0.25 y0²` of `y0 = sin(x) exp(-x/10)`.
+fn chain(x: &Array) -> Array {
+    let y0 = x.sin() * (x * -0.1).exp();
+    let y1 = &y0 * (x * 0.25).cos() + y0.square() * 0.25;
+    y1.tanh() + y1 * 0.1
+}
+
+fn chain_of(x: f64) -> f64 {
+    let y0 = x.sin() * (-x / 10.0).exp();
+    let y1 = y0 * (x / 4.0).cos() + 0.25 * y0 * y0;
+    y1.tanh() + 0.1 * y1
+}
+
+/// The chain over a large array beside a copy kernel, both in bytes read and written a second.
+#[cfg(feature = "gpu")]
+async fn chain_beside_copy(options: &Options, elements: usize) -> Result<()> {
+    let index = match options.device {
+        DeviceChoice::Gpu(index) => index,
+        _ => None,
+    };
+    let Some(copy) = copy_kernel::gb_per_s(index.unwrap_or(0), elements as u64 * 4) else {
+        println!("no copy kernel could be run on this GPU");
+        return Ok(());
+    };
+    report(&format!("copy kernel, {elements} f32"), copy, "GB/s", "");
+    for (precision, name, goal) in
+        [(Precision::Accurate, "accurate", "goal 0.5 of the copy"), (Precision::Fast, "fast", "goal 0.8 of the copy")]
+    {
+        let runtime = start(DeviceChoice::Gpu(index), precision).await?;
+        let chain = chain_gb_per_s(&runtime, elements, precision).await?;
+        runtime.shutdown().await?;
+        report(&format!("chain, {name}"), chain, "GB/s", "");
+        report("  of the copy", chain / copy, "", goal);
+    }
+    Ok(())
+}
+
+#[cfg(not(feature = "gpu"))]
+async fn chain_beside_copy(_: &Options, _: usize) -> Result<()> {
+    Ok(())
+}
+
+#[cfg(feature = "gpu")]
+async fn chain_gb_per_s(runtime: &Runtime, elements: usize, precision: Precision) -> Result<f64> {
+    /// Regions in a row, so that the device never waits for the host.
+    const RUNS: usize = 10;
+    let session = runtime.session("chain").open();
+    let x = session.linspace::<f32>(0.0, 12.566, elements);
+    x.eval().await?;
+    let at = elements / 3;
+    let value = chain(&x).slice((.., at..at + 1)).gather::<f32>().await?[0];
+    let tolerance = if precision == Precision::Fast { 2e-3 } else { 1e-5 };
+    check("the chain", f64::from(value), chain_of(12.566 * at as f64 / (elements - 1) as f64), tolerance);
+    let one_round = || async {
+        let begin = Instant::now();
+        let evals: Vec<_> = (0..RUNS)
+            .map(|_| {
+                let eval = chain(&x).eval();
+                // A tape of its own for each run: together they would be one kernel that reads `x` once.
+                session.flush();
+                eval
+            })
+            .collect();
+        futures::future::try_join_all(evals).await?;
+        Ok::<f64, Error>(begin.elapsed().as_secs_f64())
+    };
+    one_round().await?;
+    let before = runtime.stats();
+    let mut times = Vec::new();
+    for _ in 0..5 {
+        times.push(one_round().await?);
+    }
+    let stats = runtime.stats().since(&before);
+    let bytes = (stats.bytes_kernel_read + stats.bytes_kernel_written) as f64 / 5.0;
+    assert_eq!(bytes, (RUNS * elements * 8) as f64, "the chain reads its input once and writes its output once");
+    Ok(bytes / median(times) / 1e9)
+}
+
+/// The host device beside NumPy.
+async fn beside_numpy(options: &Options) -> Result<()> {
+    let repeats = if options.quick { 3 } else { 7 };
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/numpy_peer.py");
+    let peer = Command::new("python3").args([script, &repeats.to_string()]).output();
+    let peer = match peer {
+        Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).into_owned(),
+        _ => {
+            println!("NumPy is not here (python3 with numpy): no ratios");
+            String::new()
+        }
+    };
+    let numpy = |name: &str| -> Option<(f64, f64)> {
+        let line = peer.lines().find(|line| line.split(' ').next() == Some(name))?;
+        let mut fields = line.split(' ').skip(1).map(|field| field.parse().ok());
+        Some((fields.next()??, fields.next()??))
+    };
+    let runtime = start(DeviceChoice::Host, Precision::Accurate).await?;
+    let session = runtime.session("beside NumPy").seed(1).open();
+    let works: [(&str, HostWork, f64); 3] =
+        [("chain_f32", chain_f32, 1e-4), ("chain_f64", chain_f64, 1e-9), ("normalise_4k", normalise, 2e-3)];
+    for (name, work, tolerance) in works {
+        let input = work(&session, None).await?.0;
+        let mut times = Vec::new();
+        for _ in 0..repeats {
+            let begin = Instant::now();
+            let (_, value) = work(&session, Some(&input)).await?;
+            times.push(begin.elapsed().as_secs_f64() * 1e3);
+            if let Some((_, expected)) = numpy(name) {
+                check(name, value, expected, tolerance);
+            }
+        }
+        let ours = median(times);
+        report(&format!("host, {name}"), ours, "ms", "");
+        if let Some((theirs, _)) = numpy(name) {
+            report("  NumPy", theirs, "ms", "");
+            report("  NumPy's time over ours", theirs / ours, "", "goal 1");
+        }
+    }
+    runtime.shutdown().await
+}
+
+/// A workload: its input, which is made by the first call, and its check value.
+type HostWork = for<'a> fn(&'a Session, Option<&'a Array>) -> futures::future::LocalBoxFuture<'a, Result<(Array, f64)>>;
+
+fn chain_f32<'a>(
+    session: &'a Session,
+    input: Option<&'a Array>,
+) -> futures::future::LocalBoxFuture<'a, Result<(Array, f64)>> {
+    Box::pin(async move {
+        let x = match input {
+            Some(x) => x.clone(),
+            None => session.linspace::<f32>(0.0, 12.566, 5_000_000),
+        };
+        x.eval().await?;
+        let sum = chain(&x).sum(..).item::<f32>().await?;
+        Ok((x, f64::from(sum)))
+    })
+}
+
+fn chain_f64<'a>(
+    session: &'a Session,
+    input: Option<&'a Array>,
+) -> futures::future::LocalBoxFuture<'a, Result<(Array, f64)>> {
+    Box::pin(async move {
+        let x = match input {
+            Some(x) => x.clone(),
+            None => session.linspace::<f64>(0.0, 12.566, 5_000_000),
+        };
+        x.eval().await?;
+        let sum = chain(&x).sum(..).item::<f64>().await?;
+        Ok((x, sum))
+    })
+}
+
+fn normalise<'a>(
+    session: &'a Session,
+    _: Option<&'a Array>,
+) -> futures::future::LocalBoxFuture<'a, Result<(Array, f64)>> {
+    Box::pin(async move {
+        let pictures = session.rand::<f32>([2160, 3840, 2]);
+        let centred = &pictures - pictures.mean([0, 1]);
+        let spread = (centred.square().mean([0, 1]) + 1e-6).sqrt();
+        let out = (centred / spread * 1.0123 - 0.02).max(0.0).pow(1.8);
+        let error = (out - &pictures).square().mean(..).item::<f32>().await?;
+        Ok((pictures, f64::from(error)))
+    })
+}

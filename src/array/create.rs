@@ -1,0 +1,209 @@
+//! Constructors of arrays: from host data, filled, and random.
+//!
+//! Must hold: constructors from host data return `Result`; the others carry their faults.
+
+use super::dims::IntoShape;
+use super::handle::Array;
+use super::layout;
+use super::record::{At, Input, cast_in, node, source};
+use super::session::Session;
+use super::upload::UploadWriter;
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::{DType, Dist, Element, Meta, Op, RandomKey, Scalar, Shape};
+use crate::host_buffer::HostBuffer;
+use std::ops::Range;
+use std::panic::Location;
+
+impl Session {
+    /// An array with a copy of these elements, in column-major order.
+    ///
+    /// # Errors
+    /// `ErrorKind::Shape` where their number does not fit the shape, or the shape overflows.
+    #[track_caller]
+    pub fn from_slice<T: Element>(&self, data: &[T], shape: impl IntoShape) -> Result<Array> {
+        let at = Location::caller();
+        let shape = checked(data.len(), shape, at)?;
+        Ok(source(self.home(), HostBuffer::from_slice(data), shape, "from_slice", at))
+    }
+
+    /// An array that takes over these elements, in column-major order, without a copy.
+    ///
+    /// # Errors
+    /// As [`Session::from_slice`].
+    #[track_caller]
+    pub fn from_vec<T: Element>(&self, data: Vec<T>, shape: impl IntoShape) -> Result<Array> {
+        let at = Location::caller();
+        let shape = checked(data.len(), shape, at)?;
+        Ok(source(self.home(), HostBuffer::from_vec(data), shape, "from_vec", at))
+    }
+
+    /// An array of these elements, which are in row-major order.
+    ///
+    /// # Errors
+    /// As [`Session::from_slice`].
+    #[track_caller]
+    pub fn from_row_major<T: Element>(&self, data: &[T], shape: impl IntoShape) -> Result<Array> {
+        let at = Location::caller();
+        let shape = checked(data.len(), shape, at)?;
+        let data = HostBuffer::from_vec(layout::to_column_major(data, shape.dims()));
+        Ok(source(self.home(), data, shape, "from_row_major", at))
+    }
+
+    /// An array of one element.
+    #[track_caller]
+    pub fn scalar<T: Element>(&self, value: T) -> Array {
+        source(self.home(), HostBuffer::from_slice(&[value]), Shape::scalar(), "scalar", Location::caller())
+    }
+
+    /// An array of an `ndarray`'s elements.
+    ///
+    /// # Errors
+    /// `ErrorKind::Shape` for more elements or dimensions than an array may have.
+    #[cfg(feature = "ndarray")]
+    #[track_caller]
+    pub fn from_ndarray<T, S, D>(&self, array: &ndarray::ArrayBase<S, D>) -> Result<Array>
+    where
+        T: Element,
+        S: ndarray::Data<Elem = T>,
+        D: ndarray::Dimension,
+    {
+        // Logical order of the transposed array is column-major order of this one.
+        let data: Vec<T> = array.t().iter().copied().collect();
+        self.from_vec(data, array.shape())
+    }
+
+    /// Memory to fill in place, that then becomes an array without another copy.
+    ///
+    /// # Errors
+    /// `ErrorKind::Shape` for more elements or dimensions than an array may have.
+    #[track_caller]
+    pub fn upload<T: Element>(&self, shape: impl IntoShape) -> Result<UploadWriter<T>> {
+        let at = Location::caller();
+        let shape = shape.into_shape().map_err(|e| e.with_op("upload").with_location(at))?;
+        Ok(UploadWriter::new(self.home().clone(), shape))
+    }
+
+    /// One value everywhere.
+    #[track_caller]
+    pub fn full<T: Element>(&self, value: T, shape: impl IntoShape) -> Array {
+        self.filled(value.to_scalar(), shape, Location::caller())
+    }
+
+    /// Zeros.
+    #[track_caller]
+    pub fn zeros<T: Element>(&self, shape: impl IntoShape) -> Array {
+        self.filled(Scalar::I64(0).cast(T::DTYPE), shape, Location::caller())
+    }
+
+    /// Ones.
+    #[track_caller]
+    pub fn ones<T: Element>(&self, shape: impl IntoShape) -> Array {
+        self.filled(Scalar::I64(1).cast(T::DTYPE), shape, Location::caller())
+    }
+
+    /// The identity matrix with `n` rows and columns.
+    #[track_caller]
+    pub fn eye<T: Element>(&self, n: usize) -> Array {
+        self.made(Op::Eye, [n, n], T::DTYPE, &[], Location::caller())
+    }
+
+    /// `n` points from `first` to `last` in a row, both ends exact; of one point, the last.
+    #[track_caller]
+    pub fn linspace<T: Element>(&self, first: T, last: T, n: usize) -> Array {
+        let at = Location::caller();
+        if !T::DTYPE.is_float() {
+            let message = format!("points between two ends are f32 or f64, not {}", T::DTYPE);
+            return Array::faulty(self.home(), Error::new(ErrorKind::DType, message), "linspace", at);
+        }
+        self.made(Op::Linspace, [1, n], T::DTYPE, &[first.to_scalar(), last.to_scalar()], at)
+    }
+
+    /// `first, first + step, …` in a row, up to but not including `stop`.
+    #[track_caller]
+    pub fn arange<T: Element>(&self, first: T, stop: T, step: T) -> Array {
+        let at = Location::caller();
+        let (first, stop, step) = (first.to_scalar(), stop.to_scalar(), step.to_scalar());
+        let count = ((stop.as_f64() - first.as_f64()) / step.as_f64()).ceil();
+        if T::DTYPE == DType::Bool || !count.is_finite() {
+            let message = format!("there is no range from {first} to {stop} by {step}");
+            return Array::faulty(self.home(), Error::new(ErrorKind::Argument, message), "arange", at);
+        }
+        // Beyond the greatest shape, the shape's own error says so.
+        let count = count.max(0.0).min(u64::MAX as f64 / 2.0) as usize;
+        self.made(Op::Iota, [1, count], T::DTYPE, &[first, step], at)
+    }
+
+    /// Uniform random numbers in [0, 1), f32 or f64; the same on every device.
+    #[track_caller]
+    pub fn rand<T: Element>(&self, shape: impl IntoShape) -> Array {
+        self.random(Dist::Uniform, T::DTYPE, shape, &[], Location::caller())
+    }
+
+    /// Standard normal random numbers, f32 or f64.
+    #[track_caller]
+    pub fn randn<T: Element>(&self, shape: impl IntoShape) -> Array {
+        self.random(Dist::Normal, T::DTYPE, shape, &[], Location::caller())
+    }
+
+    /// Random integers in a range, as `T`; the same on every device.
+    ///
+    /// The range must fit `i32`, or `u32` where `T` is that.
+    #[track_caller]
+    pub fn randi<T: Element>(&self, range: Range<i64>, shape: impl IntoShape) -> Array {
+        let at = Location::caller();
+        let drawn = if T::DTYPE == DType::U32 { DType::U32 } else { DType::I32 };
+        let (least, greatest) =
+            if drawn == DType::U32 { (0, u32::MAX as i64) } else { (i32::MIN as i64, i32::MAX as i64) };
+        let span = range.end.saturating_sub(range.start);
+        if span <= 0 || span > u32::MAX as i64 || range.start < least || range.end - 1 > greatest {
+            let message = format!("{} to {} is no range of {drawn} to draw from", range.start, range.end);
+            return Array::faulty(self.home(), Error::new(ErrorKind::Argument, message), "randi", at);
+        }
+        let args = [Scalar::I64(range.start).cast(drawn), Scalar::U32(span as u32)];
+        let drawn = self.random(Dist::Integer, drawn, shape, &args, at);
+        cast_in(self.home(), &drawn, T::DTYPE, at)
+    }
+
+    fn filled(&self, value: Scalar, shape: impl IntoShape, at: At) -> Array {
+        self.made(Op::Fill, shape, value.dtype(), &[value], at)
+    }
+
+    fn random(&self, dist: Dist, dtype: DType, shape: impl IntoShape, args: &[Scalar], at: At) -> Array {
+        let home = self.home();
+        let key = {
+            let mut tape = home.tape.lock();
+            let op = tape.random_ops;
+            // After 2^32 random ops the numbers begin anew, in another stream.
+            tape.random_ops = op.wrapping_add(1);
+            tape.random_wraps += (op == u32::MAX) as u64;
+            RandomKey { seed: home.seed, stream: home.stream ^ (tape.random_wraps << 32), op }
+        };
+        let op = Op::Random { dist, key };
+        if dist != Dist::Integer && !dtype.is_float() {
+            let message = format!("these random numbers are f32 or f64, not {dtype}");
+            return Array::faulty(home, Error::new(ErrorKind::DType, message), op.name(), at);
+        }
+        self.made(op, shape, dtype, args, at)
+    }
+
+    fn made(&self, op: Op, shape: impl IntoShape, dtype: DType, args: &[Scalar], at: At) -> Array {
+        let name = op.name();
+        match shape.into_shape() {
+            Err(error) => Array::faulty(self.home(), error, name, at),
+            Ok(shape) => {
+                let inputs: smallvec::SmallVec<[Input<'_>; 2]> = args.iter().map(|&s| Input::Number(s)).collect();
+                node(self.home(), op, &inputs, Meta { dtype, shape }, at)
+            }
+        }
+    }
+}
+
+fn checked(len: usize, shape: impl IntoShape, at: At) -> Result<Shape> {
+    let named = |error: Error| error.with_op("from").with_location(at);
+    let shape = shape.into_shape().map_err(named)?;
+    if shape.elements() != len {
+        let message = format!("{len} elements do not fill an array of {shape}, which holds {}", shape.elements());
+        return Err(named(Error::new(ErrorKind::Shape, message)));
+    }
+    Ok(shape)
+}

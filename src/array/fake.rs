@@ -1,0 +1,154 @@
+//! A ring that computes nothing: it writes down what sessions send and resolves gathers as tests say.
+
+use super::link::Link;
+use super::session::{Session, SessionBuilder};
+use crate::config::Config;
+use crate::error::Error;
+use crate::graph::Node;
+use crate::host_buffer::HostBuffer;
+use crate::ids::GatherId;
+use crate::ring::{Gate, GatherTable};
+use crate::scheduler::message::{Delivered, Record, SchedulerEvent, Want};
+use crate::scheduler::region::CutReason;
+use crate::stats::Counters;
+use crate::timeline::Timeline;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+/// The users' side of a runtime, with the scheduler's mailbox in the test's hands.
+pub(crate) struct FakeRing {
+    pub link: Arc<Link>,
+    pub events: flume::Receiver<SchedulerEvent>,
+    pub gates: Arc<Mutex<Vec<Arc<Gate>>>>,
+}
+
+impl FakeRing {
+    pub fn new(config: Config) -> FakeRing {
+        let (sender, events) = flume::unbounded();
+        let gates: Arc<Mutex<Vec<Arc<Gate>>>> = Arc::default();
+        let registered = gates.clone();
+        let link = Link {
+            events: sender,
+            gathers: Arc::new(GatherTable::default()),
+            counters: Arc::new(Counters::default()),
+            timeline: Timeline::off(),
+            config: Arc::new(config),
+            devices: Vec::new(),
+            register_gate: Box::new(move |_, gate| registered.lock().push(gate)),
+            sessions: AtomicU32::new(0),
+        };
+        FakeRing { link: Arc::new(link), events, gates }
+    }
+
+    /// Nothing folds, so that small examples travel.
+    pub fn unfolded() -> FakeRing {
+        FakeRing::new(Config { fold_elements_max: 0, ..Config::default() })
+    }
+
+    pub fn session(&self, name: &str) -> Session {
+        SessionBuilder::new(self.link.clone(), name).open()
+    }
+
+    /// All segments that were sent, with their reasons.
+    pub fn segments(&self) -> Vec<(CutReason, Vec<Record>)> {
+        self.events
+            .try_iter()
+            .filter_map(|event| match event {
+                SchedulerEvent::SegmentCut { records, why, .. } => Some((why, records)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The nodes of all segments that were sent.
+    pub fn nodes(&self) -> Vec<Node> {
+        let records = self.segments().into_iter().flat_map(|(_, records)| records);
+        records
+            .filter_map(|record| match record {
+                Record::Op(node) => Some(node),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// What was sent, a line a record: `op`, `drop`, `demand`, `cancel`, and events by their names.
+    pub fn story(&self) -> Vec<String> {
+        let mut story = Vec::new();
+        for event in self.events.try_iter() {
+            match event {
+                SchedulerEvent::SegmentCut { records, why, session, .. } => {
+                    story.push(format!("cut {session} {why:?}"));
+                    story.extend(records.iter().map(line));
+                }
+                SchedulerEvent::SessionOpened { session, .. } => story.push(format!("open {session}")),
+                SchedulerEvent::SessionClosed(session) => story.push(format!("close {session}")),
+                SchedulerEvent::GatherCancelled(gather) => story.push(format!("cancelled {gather}")),
+                SchedulerEvent::ExplainAsked { gather, value } => story.push(format!("explain {gather} {value}")),
+                other => story.push(format!("{other:?}")),
+            }
+        }
+        story
+    }
+
+    pub fn deliver(&self, gather: u64, data: HostBuffer) {
+        self.link.gathers.resolve(GatherId(gather), Ok(Delivered::Host(data.shared())));
+    }
+
+    pub fn fail(&self, gather: u64, error: Error) {
+        self.link.gathers.resolve(GatherId(gather), Err(error));
+    }
+
+    /// A thread that resolves every demand with zeros, or as materialised, until the link is gone.
+    pub fn answer_with_zeros(&self) -> std::thread::JoinHandle<()> {
+        let (events, gathers) = (self.events.clone(), self.link.gathers.clone());
+        let gates = self.gates.clone();
+        std::thread::spawn(move || {
+            let mut metas = std::collections::HashMap::new();
+            while let Ok(event) = events.recv() {
+                let SchedulerEvent::SegmentCut { records, session, .. } = event else { continue };
+                let mut nodes = 0;
+                for record in records {
+                    match record {
+                        Record::Op(node) => {
+                            nodes += 1;
+                            metas.insert(node.value, node.meta);
+                        }
+                        Record::Demanded { gather, want: Want::Device, .. } => {
+                            gathers.resolve(gather, Ok(Delivered::Device));
+                        }
+                        Record::Demanded { gather, value, want: Want::Host } => {
+                            let meta = &metas[&value];
+                            let data = HostBuffer::zeroed(meta.dtype, meta.elements());
+                            gathers.resolve(gather, Ok(Delivered::Host(data.shared())));
+                        }
+                        Record::Dropped(value) => drop(metas.remove(&value)),
+                        Record::Cancelled(_) => {}
+                    }
+                }
+                let gate = gates.lock()[session.0 as usize].clone();
+                gate.leave(nodes);
+            }
+        })
+    }
+}
+
+fn line(record: &Record) -> String {
+    match record {
+        Record::Op(node) => {
+            let args: Vec<String> = node
+                .args
+                .iter()
+                .map(|a| match a {
+                    crate::graph::Arg::Value(v) => v.to_string(),
+                    crate::graph::Arg::Scalar(s) => format!("{s}:{}", s.dtype()),
+                })
+                .collect();
+            let meta = &node.meta;
+            format!("{} = {}({}) {} {}", node.value, node.op.name(), args.join(", "), meta.shape, meta.dtype)
+        }
+        Record::Dropped(value) => format!("drop {value}"),
+        Record::Demanded { gather, value, want } => format!("demand {gather} {value} {want:?}"),
+        Record::Cancelled(gather) => format!("cancel {gather}"),
+    }
+}

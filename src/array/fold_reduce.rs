@@ -1,0 +1,230 @@
+//! Folding of reductions and scans over tiny known values.
+//!
+//! In: the op's attributes and its known arguments. Out: the result's elements. Floats are folded in f64 and
+//! rounded once; integers exactly.
+
+use super::fold::{Coords, Known, build, number};
+use crate::graph::rules::has_dim;
+use crate::graph::{DType, DimSet, Meta, Nan, ReduceOp, Scalar, ScanOp};
+use crate::host_buffer::HostBuffer;
+use smallvec::SmallVec;
+use std::cmp::Ordering;
+
+type Values = SmallVec<[Scalar; 16]>;
+
+/// A reduction over `dims` of its argument (the product of two for `Dot`).
+pub(crate) fn reduce(op: ReduceOp, dims: DimSet, nan: Nan, args: &[Known<'_>], meta: &Meta) -> Option<HostBuffer> {
+    let rank = match &args[0] {
+        Known::Number(_) => 2,
+        Known::Buffer(_, shape) => shape.rank(),
+    };
+    let extents: Coords = (0..rank).map(|d| if has_dim(dims, d) { args[0].dim(d) } else { 1 }).collect();
+    let count: usize = extents.iter().product();
+    let mut values = Values::new();
+    Some(build(meta, |_, out| {
+        values.clear();
+        let mut inner: Coords = SmallVec::from_elem(0, rank);
+        for _ in 0..count {
+            let at: Coords = (0..rank).map(|d| inner[d] + out.get(d).copied().unwrap_or(0)).collect();
+            values.push(match op {
+                ReduceOp::Dot => number(meta.dtype, args[0].at(&at).as_f64() * args[1].at(&at).as_f64()),
+                _ => args[0].at(&at),
+            });
+            for (c, &extent) in inner.iter_mut().zip(&extents) {
+                *c += 1;
+                if *c < extent {
+                    break;
+                }
+                *c = 0;
+            }
+        }
+        reduce_values(op, nan, &values, meta.dtype)
+    }))
+}
+
+/// The value of a reduction over no element; `None` for positions, which do not exist then.
+pub(crate) fn identity(op: ReduceOp, nan: Nan, dtype: DType) -> Option<Scalar> {
+    match op {
+        ReduceOp::ArgMin | ReduceOp::ArgMax => None,
+        _ => Some(reduce_values(op, nan, &[], dtype)),
+    }
+}
+
+fn reduce_values(op: ReduceOp, nan: Nan, values: &[Scalar], dtype: DType) -> Scalar {
+    let kept = || values.iter().copied().filter(|v| nan == Nan::Include || !v.as_f64().is_nan());
+    let floats = || kept().map(Scalar::as_f64);
+    let n = kept().count() as f64;
+    let true_of = |v: Scalar| v.as_f64() != 0.0;
+    match op {
+        ReduceOp::Sum | ReduceOp::Dot if !dtype.is_integer() => number(dtype, floats().sum()),
+        ReduceOp::Prod if !dtype.is_integer() => number(dtype, floats().product()),
+        ReduceOp::Sum | ReduceOp::Dot => kept().fold(number(dtype, 0.0), |a, b| whole(a, b, dtype, |x, y| x + y)),
+        ReduceOp::Prod => kept().fold(number(dtype, 1.0), |a, b| whole(a, b, dtype, |x, y| x * y)),
+        ReduceOp::Mean => number(dtype, floats().sum::<f64>() / n),
+        ReduceOp::Var { ddof } => number(dtype, variance(floats(), n, ddof)),
+        ReduceOp::Std { ddof } => number(dtype, variance(floats(), n, ddof).sqrt()),
+        ReduceOp::Min => extreme(values, nan, Ordering::Less, dtype).0,
+        ReduceOp::Max => extreme(values, nan, Ordering::Greater, dtype).0,
+        ReduceOp::ArgMin => Scalar::U32(extreme(values, nan, Ordering::Less, dtype).1),
+        ReduceOp::ArgMax => Scalar::U32(extreme(values, nan, Ordering::Greater, dtype).1),
+        ReduceOp::Any => Scalar::Bool(kept().any(true_of)),
+        ReduceOp::All => Scalar::Bool(kept().all(true_of)),
+        ReduceOp::CountNonzero => Scalar::U32(kept().filter(|&v| true_of(v)).count() as u32),
+        ReduceOp::Norm => number(dtype, norm(floats())),
+    }
+}
+
+fn variance(values: impl Iterator<Item = f64> + Clone, n: f64, ddof: u8) -> f64 {
+    let mean = values.clone().sum::<f64>() / n;
+    let squares: f64 = values.map(|v| (v - mean) * (v - mean)).sum();
+    // Of nothing the mean is NaN and so is this; of one value it is 0, also for a sample.
+    if n == 0.0 { f64::NAN } else { squares / (n - ddof as f64).max(1.0) }
+}
+
+fn norm(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let scale = values.clone().fold(0.0f64, |a, v| if v.is_nan() || a.is_nan() { f64::NAN } else { a.max(v.abs()) });
+    if scale == 0.0 || !scale.is_finite() {
+        return scale;
+    }
+    // Where neither squares nor their sum can leave the range, there is nothing to scale.
+    if (1e-140..1e140).contains(&scale) {
+        return values.map(|v| v * v).sum::<f64>().sqrt();
+    }
+    scale * values.map(|v| (v / scale) * (v / scale)).sum::<f64>().sqrt()
+}
+
+/// The extreme element and its position. Without elements: NaN where NaN is omitted, else the identity.
+fn extreme(values: &[Scalar], nan: Nan, wanted: Ordering, dtype: DType) -> (Scalar, u32) {
+    let mut best: Option<(Scalar, u32)> = None;
+    for (i, &value) in values.iter().enumerate() {
+        let value_is_nan = value.as_f64().is_nan();
+        match best {
+            None => best = Some((value, i as u32)),
+            Some((old, _)) if old.as_f64().is_nan() => {
+                if nan == Nan::Omit && !value_is_nan {
+                    best = Some((value, i as u32));
+                }
+            }
+            Some((old, _)) => {
+                let better = if value_is_nan { nan == Nan::Include } else { compare(value, old) == wanted };
+                if better {
+                    best = Some((value, i as u32));
+                }
+            }
+        }
+    }
+    best.unwrap_or_else(|| {
+        let infinite = if wanted == Ordering::Less { f64::INFINITY } else { f64::NEG_INFINITY };
+        let none = if dtype.is_float() && nan == Nan::Omit { f64::NAN } else { infinite };
+        (number(dtype, none), 0)
+    })
+}
+
+fn compare(a: Scalar, b: Scalar) -> Ordering {
+    match (a, b) {
+        (Scalar::I64(a), Scalar::I64(b)) => a.cmp(&b),
+        _ => a.as_f64().partial_cmp(&b.as_f64()).unwrap_or(Ordering::Equal),
+    }
+}
+
+/// An integer step, saturating.
+fn whole(a: Scalar, b: Scalar, dtype: DType, step: impl Fn(i128, i128) -> i128) -> Scalar {
+    let of = |s: Scalar| match s.cast(DType::I64) {
+        Scalar::I64(v) => v as i128,
+        _ => 0,
+    };
+    let exact = step(of(a), of(b)).clamp(i64::MIN as i128, i64::MAX as i128);
+    Scalar::I64(exact as i64).cast(dtype)
+}
+
+/// A running fold along `dim`.
+pub(crate) fn scan(op: ScanOp, dim: usize, nan: Nan, reverse: bool, arg: &Known<'_>, meta: &Meta) -> HostBuffer {
+    let reduce = match op {
+        ScanOp::Sum => ReduceOp::Sum,
+        ScanOp::Prod => ReduceOp::Prod,
+        ScanOp::Min => ReduceOp::Min,
+        ScanOp::Max => ReduceOp::Max,
+    };
+    let extent = arg.dim(dim);
+    let mut values = Values::new();
+    build(meta, |_, c| {
+        let here = c.get(dim).copied().unwrap_or(0);
+        let range = if reverse { here..extent } else { 0..here + 1 };
+        values.clear();
+        let mut at: Coords = SmallVec::from_slice(c);
+        for i in range {
+            if let Some(c) = at.get_mut(dim) {
+                *c = i;
+            }
+            values.push(arg.at(&at));
+        }
+        reduce_values(reduce, nan, &values, meta.dtype)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Shape;
+
+    fn fold(op: ReduceOp, nan: Nan, data: &[f64], dims: DimSet, out: &[usize]) -> Vec<f64> {
+        let buffer = HostBuffer::from_slice(data);
+        let shape = Shape::new(&[data.len() / 2, 2]).unwrap();
+        let dtype = match op {
+            ReduceOp::ArgMin | ReduceOp::ArgMax | ReduceOp::CountNonzero => DType::U32,
+            ReduceOp::Any | ReduceOp::All => DType::Bool,
+            _ => DType::F64,
+        };
+        let meta = Meta { dtype, shape: Shape::new(out).unwrap() };
+        let out = reduce(op, dims, nan, &[Known::Buffer(&buffer, &shape)], &meta).unwrap();
+        (0..out.len()).map(|i| out.scalar(i).as_f64()).collect()
+    }
+
+    #[test]
+    fn reductions_of_tiny_values_follow_matlab() {
+        let data = [1.0, 2.0, 3.0, 4.0, 5.0, 9.0];
+        assert_eq!(fold(ReduceOp::Sum, Nan::Include, &data, 0b01, &[1, 2]), [6.0, 18.0]);
+        assert_eq!(fold(ReduceOp::Sum, Nan::Include, &data, 0b10, &[3, 1]), [5.0, 7.0, 12.0]);
+        assert_eq!(fold(ReduceOp::Mean, Nan::Include, &data, 0b11, &[1, 1]), [4.0]);
+        assert_eq!(fold(ReduceOp::Var { ddof: 1 }, Nan::Include, &data, 0b01, &[1, 2]), [1.0, 7.0]);
+        assert_eq!(fold(ReduceOp::ArgMax, Nan::Omit, &data, 0b11, &[1, 1]), [5.0]);
+        assert_eq!(fold(ReduceOp::Norm, Nan::Include, &[3.0, -4.0], 0b10, &[1, 1]), [5.0]);
+        let large = fold(ReduceOp::Norm, Nan::Include, &[3e200, 4e200], 0b10, &[1, 1])[0];
+        assert!((large / 5e200 - 1.0).abs() < 1e-15, "{large}");
+    }
+
+    #[test]
+    fn nan_is_omitted_or_wins_as_asked() {
+        let data = [f64::NAN, 1.0, 3.0, 2.0];
+        assert_eq!(fold(ReduceOp::Max, Nan::Omit, &data, 0b11, &[1, 1]), [3.0]);
+        assert!(fold(ReduceOp::Max, Nan::Include, &data, 0b11, &[1, 1])[0].is_nan());
+        assert_eq!(fold(ReduceOp::ArgMin, Nan::Omit, &data, 0b11, &[1, 1]), [1.0]);
+        assert_eq!(fold(ReduceOp::ArgMin, Nan::Include, &data, 0b11, &[1, 1]), [0.0]);
+        assert_eq!(fold(ReduceOp::Mean, Nan::Omit, &data, 0b11, &[1, 1]), [2.0]);
+    }
+
+    #[test]
+    fn reductions_of_nothing_give_their_identities() {
+        let of = |op| identity(op, Nan::Include, DType::F64).map(Scalar::as_f64);
+        assert_eq!(of(ReduceOp::Sum), Some(0.0));
+        assert_eq!(of(ReduceOp::Prod), Some(1.0));
+        assert_eq!(of(ReduceOp::Min), Some(f64::INFINITY));
+        assert!(of(ReduceOp::Mean).unwrap().is_nan());
+        assert!(identity(ReduceOp::Max, Nan::Omit, DType::F64).unwrap().as_f64().is_nan());
+        assert_eq!(identity(ReduceOp::Min, Nan::Omit, DType::U8).unwrap().as_f64(), 255.0);
+        assert!(identity(ReduceOp::ArgMin, Nan::Omit, DType::F64).is_none());
+        assert!(matches!(identity(ReduceOp::All, Nan::Include, DType::Bool), Some(Scalar::Bool(true))));
+    }
+
+    #[test]
+    fn scans_run_both_ways() {
+        let buffer = HostBuffer::from_slice(&[1i64, 2, 3]);
+        let shape = Shape::new(&[1, 3]).unwrap();
+        let meta = Meta { dtype: DType::I64, shape: shape.clone() };
+        let arg = Known::Buffer(&buffer, &shape);
+        let run =
+            |reverse| scan(ScanOp::Sum, 1, Nan::Include, reverse, &arg, &meta).as_slice::<i64>().unwrap().to_vec();
+        assert_eq!(run(false), [1, 3, 6]);
+        assert_eq!(run(true), [6, 5, 3]);
+    }
+}

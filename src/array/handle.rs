@@ -1,0 +1,220 @@
+//! [`Array`]: what a user holds of a value. A handle names a value on a tape, or holds a tiny value itself, or
+//! holds the fault that kept it from being recorded.
+//!
+//! Must hold: HANDLE-1: dropping a handle costs a constant time and drops no other handle of the same session
+//! (a handle holds no operands). HANDLE-2: no method here waits.
+
+use super::tape::Home;
+use crate::error::{Error, Result};
+use crate::graph::{DType, Meta, Shape};
+use crate::host_buffer::HostBuffer;
+use crate::ids::ValueId;
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// The index of a value that is on no tape.
+pub(crate) const UNRECORDED: u32 = u32::MAX;
+
+/// A lazily computed n-dimensional array, column-major, of rank 2 at least.
+///
+/// Cloning is cheap, and clones name the same value. Operators and methods record an op and return at once;
+/// nothing is computed before somebody awaits a gather or an eval (or a tape reaches a limit). An op on operands
+/// that do not fit each other yields an array that carries its fault: [`Array::error`] tells at once, and its
+/// gather returns it.
+///
+/// There is no `PartialEq`: compare elements with [`Array::eq_to`], which records an op.
+#[derive(Clone)]
+pub struct Array(pub(crate) Arc<Value>);
+
+/// One value, shared by its handles.
+pub(crate) struct Value {
+    /// The session that recorded it.
+    pub home: Arc<Home>,
+    /// Dtype and shape, or the fault that it carries.
+    pub meta: Result<Meta, Error>,
+    /// Its elements, where it is tiny and known.
+    pub host: Option<Arc<HostBuffer>>,
+    /// The op that made it.
+    pub op: &'static str,
+    /// Where.
+    pub at: &'static Location<'static>,
+    /// Its number on its home's tape; changes once, under the tape's lock.
+    pub index: AtomicU32,
+    /// The segment of the tape in which it was recorded; as `index`.
+    pub segment: AtomicU32,
+    /// It entered with host data, which its tape keeps alive.
+    pub source: bool,
+    /// Other sessions may use it: it was shared, or an eval or gather of it has completed.
+    pub exported: AtomicBool,
+    /// A gather or eval was called on it.
+    pub demanded: AtomicBool,
+}
+
+/// Where a value stands, as far as its handle knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArrayState {
+    /// Its elements are known on the host.
+    Host,
+    /// Recorded; computed when somebody needs it.
+    Lazy,
+    /// A gather or eval was called on it.
+    Demanded,
+    /// An eval or gather of it has completed, or it was shared with other sessions.
+    Evaluated,
+    /// It carries a fault.
+    Faulty,
+}
+
+impl Array {
+    pub(crate) fn new(
+        home: Arc<Home>,
+        meta: Result<Meta, Error>,
+        host: Option<Arc<HostBuffer>>,
+        recorded: (u32, u32),
+        source: bool,
+        op: &'static str,
+        at: &'static Location<'static>,
+    ) -> Array {
+        Array(Arc::new(Value {
+            home,
+            meta,
+            host,
+            op,
+            at,
+            index: AtomicU32::new(recorded.0),
+            segment: AtomicU32::new(recorded.1),
+            source,
+            exported: AtomicBool::new(false),
+            demanded: AtomicBool::new(false),
+        }))
+    }
+
+    /// An array that carries a fault.
+    pub(crate) fn faulty(home: &Arc<Home>, error: Error, op: &'static str, at: &'static Location<'static>) -> Array {
+        let error = error.with_op(op).with_location(at);
+        Array::new(home.clone(), Err(error), None, (UNRECORDED, 0), false, op, at)
+    }
+
+    /// A tiny value whose elements are known.
+    pub(crate) fn host(
+        home: &Arc<Home>,
+        meta: Meta,
+        data: HostBuffer,
+        op: &'static str,
+        at: &'static Location<'static>,
+    ) -> Array {
+        debug_assert_eq!((data.len(), data.dtype()), (meta.elements(), meta.dtype));
+        Array::new(home.clone(), Ok(meta), Some(data.shared()), (UNRECORDED, 0), false, op, at)
+    }
+
+    /// Dtype and shape.
+    ///
+    /// # Errors
+    /// The fault that the array carries.
+    pub fn meta(&self) -> Result<&Meta> {
+        self.0.meta.as_ref().map_err(Error::clone)
+    }
+
+    /// The extents, at least two; known without computing anything.
+    ///
+    /// # Errors
+    /// The fault that the array carries.
+    pub fn shape(&self) -> Result<&Shape> {
+        self.meta().map(|m| &m.shape)
+    }
+
+    /// The type of the elements.
+    ///
+    /// # Errors
+    /// The fault that the array carries.
+    pub fn dtype(&self) -> Result<DType> {
+        self.meta().map(|m| m.dtype)
+    }
+
+    /// The number of elements.
+    ///
+    /// # Errors
+    /// The fault that the array carries.
+    pub fn elements(&self) -> Result<usize> {
+        self.meta().map(Meta::elements)
+    }
+
+    /// The fault that it carries, if any. Faults that depend on data are known only when it is gathered.
+    pub fn error(&self) -> Option<&Error> {
+        self.0.meta.as_ref().err()
+    }
+
+    /// The array, or the fault that it carries: `(&a + &b).checked()?`.
+    ///
+    /// # Errors
+    /// The fault that the array carries.
+    pub fn checked(self) -> Result<Array> {
+        match &self.0.meta {
+            Ok(_) => Ok(self),
+            Err(error) => Err(error.clone()),
+        }
+    }
+
+    /// Where it stands, as far as this handle knows; never waits.
+    pub fn state(&self) -> ArrayState {
+        let v = &self.0;
+        if v.meta.is_err() {
+            ArrayState::Faulty
+        } else if v.host.is_some() {
+            ArrayState::Host
+        } else if v.exported.load(Ordering::Acquire) {
+            ArrayState::Evaluated
+        } else if v.demanded.load(Ordering::Relaxed) {
+            ArrayState::Demanded
+        } else {
+            ArrayState::Lazy
+        }
+    }
+
+    /// Its id, where it is on a tape.
+    pub(crate) fn id(&self) -> Option<ValueId> {
+        match self.0.index.load(Ordering::Acquire) {
+            UNRECORDED => None,
+            index => Some(ValueId { session: self.0.home.id, index }),
+        }
+    }
+
+    /// Whether other sessions may use it.
+    pub(crate) fn portable(&self) -> bool {
+        self.0.host.is_some() || self.0.exported.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Value {
+    fn drop(&mut self) {
+        let index = *self.index.get_mut();
+        if index != UNRECORDED {
+            let bytes = self.meta.as_ref().map_or(0, Meta::bytes) as u64;
+            let source = self.source || self.host.is_some();
+            self.home.dropped(index, *self.segment.get_mut(), bytes, source);
+        }
+    }
+}
+
+impl fmt::Debug for Array {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0.meta {
+            Ok(meta) => write!(f, "Array({} {}, {}, {})", meta.shape, meta.dtype, self.state().word(), self.0.op),
+            Err(error) => write!(f, "Array(faulty: {error})"),
+        }
+    }
+}
+
+impl ArrayState {
+    fn word(self) -> &'static str {
+        match self {
+            ArrayState::Host => "host",
+            ArrayState::Lazy => "lazy",
+            ArrayState::Demanded => "demanded",
+            ArrayState::Evaluated => "evaluated",
+            ArrayState::Faulty => "faulty",
+        }
+    }
+}

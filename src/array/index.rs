@@ -1,0 +1,280 @@
+//! Index arrays: taking, assigning, masks and sorting.
+//!
+//! Must hold: indices are integers, 0-based. Those that are known when the op is recorded are checked then;
+//! others are checked where they are used, and the fault appears at the gather.
+
+use super::dims::{Slices, resolve};
+use super::handle::Array;
+use super::operand::{Kind, Operand};
+use super::record::{At, Input, apply, cast_in, common_home, derive, node};
+use super::structure::zeros;
+use super::tape::Home;
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::rules;
+use crate::graph::{DType, ElementOp, Meta, Nan, Op, Scalar, ScanOp, Shape, View};
+use crate::host_buffer::HostBuffer;
+use std::panic::Location;
+use std::sync::Arc;
+
+impl Array {
+    /// The elements at linear, 0-based indices in column-major order; the result has the index's shape.
+    #[track_caller]
+    pub fn take(&self, index: &Array) -> Array {
+        let at = Location::caller();
+        derive(&[self, index], "take", at, |home, metas| {
+            check_index(index, metas[1], metas[0].elements())?;
+            let meta = Meta { dtype: metas[0].dtype, shape: metas[1].shape.clone() };
+            Ok(node(home, Op::Take { dim: None }, &[Input::Array(self), Input::Array(index)], meta, at))
+        })
+    }
+
+    /// Whole slices at 0-based indices along a dimension: rows of a matrix for `dim` 0.
+    #[track_caller]
+    pub fn take_dim(&self, dim: usize, index: &Array) -> Array {
+        let at = Location::caller();
+        derive(&[self, index], "take", at, |home, metas| {
+            let shape = rules::with_extent(&metas[0].shape, dim, metas[1].elements())?;
+            check_index(index, metas[1], metas[0].shape.dim(dim))?;
+            let meta = Meta { dtype: metas[0].dtype, shape };
+            let index = index.view(home, View::Reshape, Shape::new(&[metas[1].elements()])?, at);
+            Ok(node(home, Op::Take { dim: Some(dim as u8) }, &[Input::Array(self), Input::Array(&index)], meta, at))
+        })
+    }
+
+    /// Each element at its own index along a dimension: `result[.., i, ..] = self[.., index[.., i, ..], ..]`.
+    #[track_caller]
+    pub fn take_along(&self, dim: usize, index: &Array) -> Array {
+        let at = Location::caller();
+        derive(&[self, index], "take_along", at, |home, metas| {
+            rules::taken_along(&metas[0].shape, &metas[1].shape, dim)?;
+            check_index(index, metas[1], metas[0].shape.dim(dim))?;
+            if dim >= Shape::RANK_MAX {
+                return Ok(self.clone());
+            }
+            let meta = Meta { dtype: metas[0].dtype, shape: metas[1].shape.clone() };
+            Ok(node(home, Op::TakeAlong { dim: dim as u8 }, &[Input::Array(self), Input::Array(index)], meta, at))
+        })
+    }
+
+    /// A copy in which a slice is overwritten by `value`, which expands to the slice and takes this array's dtype.
+    /// Happens in place where nobody else holds this array.
+    #[track_caller]
+    pub fn assign<'a>(&'a self, slices: impl Slices, value: impl Into<Operand<'a>>) -> Array {
+        let at = Location::caller();
+        let value = value.into();
+        with_value(self, &value, None, "assign_slice", at, |home, value| {
+            let own = self.meta()?;
+            if slices.is_linear() {
+                let message = "an assignment names its dimensions: x.assign((0..10, ..), value)";
+                return Err(Error::new(ErrorKind::Argument, message));
+            }
+            let dims = resolve(&own.shape, slices)?;
+            let part = rules::sliced(&own.shape, &dims)?;
+            rules::expands(&value.meta()?.shape, &part)?;
+            if part.elements() == 0 {
+                return Ok(self.clone());
+            }
+            let inputs = [Input::Array(self), Input::Array(value)];
+            Ok(node(home, Op::AssignSlice(dims), &inputs, own.clone(), at))
+        })
+    }
+
+    /// A copy with `result[index] = value` at linear, 0-based indices; the last of duplicates wins. The value has
+    /// one element or as many as the index.
+    #[track_caller]
+    pub fn assign_at<'a>(&'a self, index: &'a Array, value: impl Into<Operand<'a>>) -> Array {
+        let at = Location::caller();
+        let value = value.into();
+        with_value(self, &value, Some(index), "assign_index", at, |home, value| {
+            let (own, count) = (self.meta()?, index.elements()?);
+            check_index(index, index.meta()?, own.elements())?;
+            let given = value.elements()?;
+            if given != 1 && given != count {
+                let message = format!("{given} values do not fit {count} indices");
+                return Err(Error::new(ErrorKind::Shape, message));
+            }
+            if count == 0 || own.elements() == 0 {
+                return Ok(self.clone());
+            }
+            let column = Shape::new(&[count])?;
+            let index = index.view(home, View::Reshape, column.clone(), at);
+            let value = if given == 1 { value.clone() } else { value.view(home, View::Reshape, column, at) };
+            let inputs = [Input::Array(self), Input::Array(&index), Input::Array(&value)];
+            Ok(node(home, Op::AssignIndex { dim: None }, &inputs, own.clone(), at))
+        })
+    }
+
+    /// A copy with `result[.., index[i], ..] = value[.., i, ..]` along a dimension; the last of duplicates wins.
+    /// The value has one element, or this array's extents with the index's length in `dim`.
+    #[track_caller]
+    pub fn assign_dim<'a>(&'a self, dim: usize, index: &'a Array, value: impl Into<Operand<'a>>) -> Array {
+        let at = Location::caller();
+        let value = value.into();
+        with_value(self, &value, Some(index), "assign_index", at, |home, value| {
+            let (own, count) = (self.meta()?, index.elements()?);
+            check_index(index, index.meta()?, own.shape.dim(dim))?;
+            let part = rules::with_extent(&own.shape, dim, count)?;
+            let given = value.meta()?;
+            if !given.shape.is_scalar() {
+                rules::expands(&given.shape, &part)?;
+            }
+            if part.elements() == 0 {
+                return Ok(self.clone());
+            }
+            let value = match given.shape.is_scalar() {
+                true => value.clone(),
+                false => value.view(home, View::Broadcast, part, at),
+            };
+            let index = index.view(home, View::Reshape, Shape::new(&[count])?, at);
+            let inputs = [Input::Array(self), Input::Array(&index), Input::Array(&value)];
+            Ok(node(home, Op::AssignIndex { dim: Some(dim as u8) }, &inputs, own.clone(), at))
+        })
+    }
+
+    /// The linear, 0-based indices (u32, a column) of the elements that are not zero. Awaits how many there are.
+    ///
+    /// # Errors
+    /// The array's fault, and what happened to the count's computation.
+    #[track_caller]
+    pub fn nonzero(&self) -> impl Future<Output = Result<Array>> + Send + use<> {
+        let at = Location::caller();
+        let array = self.clone();
+        // The count is on its way from now on.
+        let counted = count(&array, at);
+        async move {
+            let (mask, running, total) = counted?;
+            let total = total.await? as usize;
+            let meta = Meta { dtype: DType::U32, shape: Shape::new(&[total])? };
+            let inputs = [Input::Array(&mask), Input::Array(&running)];
+            node(&array.0.home, Op::Compact, &inputs, meta, at).checked()
+        }
+    }
+
+    /// The elements at which `mask`, of the same shape, is not zero, as a column. Awaits how many there are.
+    ///
+    /// # Errors
+    /// The first operand's fault, `ErrorKind::Shape` where the shapes differ, and what happened to the count.
+    #[track_caller]
+    pub fn compress(&self, mask: &Array) -> impl Future<Output = Result<Array>> + Send + use<> {
+        let at = Location::caller();
+        let array = self.clone();
+        let checked = derive(&[self, mask], "compress", at, |_, metas| {
+            if metas[0].shape != metas[1].shape {
+                let message = format!("a mask of {} for an array of {}", metas[1].shape, metas[0].shape);
+                return Err(Error::new(ErrorKind::Shape, message));
+            }
+            Ok(mask.clone())
+        });
+        let indices = checked.nonzero();
+        async move { array.take(&indices.await?).checked() }
+    }
+
+    /// The elements sorted along a dimension, least first, NaN last, and the 0-based positions (u32) they had.
+    #[track_caller]
+    pub fn sort(&self, dim: usize) -> (Array, Array) {
+        sort(self, dim, false, Location::caller())
+    }
+
+    /// As [`Array::sort`], greatest first and NaN first; equal elements keep their order.
+    #[track_caller]
+    pub fn sort_descending(&self, dim: usize) -> (Array, Array) {
+        sort(self, dim, true, Location::caller())
+    }
+
+    /// The positions (u32) that [`Array::sort`] yields.
+    #[track_caller]
+    pub fn argsort(&self, dim: usize) -> Array {
+        sort(self, dim, false, Location::caller()).1
+    }
+}
+
+/// Indices must be integers, and must lie inside where they are known.
+fn check_index(index: &Array, meta: &Meta, extent: usize) -> Result<()> {
+    if !meta.dtype.is_integer() {
+        let message = format!("indices must be integers, and these are {}", meta.dtype);
+        return Err(Error::new(ErrorKind::DType, message));
+    }
+    let known = index.0.host.as_deref();
+    let outside = |data: &HostBuffer| {
+        (0..data.len()).map(|i| data.scalar(i)).find(|s| s.as_f64() < 0.0 || s.as_f64() >= extent as f64)
+    };
+    let outside = known.and_then(outside);
+    // Nothing can be taken of nothing, whatever the indices are.
+    let outside = outside.map(|s| s.to_string()).or((extent == 0 && meta.elements() > 0).then(|| "any index".into()));
+    match outside {
+        None => Ok(()),
+        Some(which) => {
+            let message = format!("{which} is outside of the {extent} places that can be indexed");
+            Err(Error::new(ErrorKind::Index, message))
+        }
+    }
+}
+
+/// Records an assignment, whose value takes the base's dtype.
+fn with_value(
+    base: &Array,
+    value: &Operand<'_>,
+    index: Option<&Array>,
+    name: &'static str,
+    at: At,
+    build: impl FnOnce(&Arc<Home>, &Array) -> Result<Array>,
+) -> Array {
+    let arrays = [Some(base), index, value.array()];
+    let result = common_home(arrays.iter().flatten().copied()).and_then(|home| {
+        let dtype = base.dtype()?;
+        let value = match &value.0 {
+            Kind::Number(number) => scalar_array(home, number.cast(dtype), at),
+            _ => cast_in(home, value.array().expect("an operand is a number or an array"), dtype, at),
+        };
+        build(home, &value)
+    });
+    result.unwrap_or_else(|error| Array::faulty(&base.0.home, error, name, at))
+}
+
+fn scalar_array(home: &Arc<Home>, number: Scalar, at: At) -> Array {
+    let meta = Meta { dtype: number.dtype(), shape: Shape::scalar() };
+    node(home, Op::Fill, &[Input::Number(number)], meta, at)
+}
+
+/// The mask and its running count as columns, and a gather of the count's last element.
+fn count(array: &Array, at: At) -> Result<(Array, Array, super::gather::Item<u32>)> {
+    let meta = array.meta()?;
+    let home = &array.0.home;
+    let n = meta.elements();
+    let mask = match meta.dtype {
+        DType::Bool => array.clone(),
+        _ => apply(ElementOp::Ne, &[array.into(), 0i64.into()], at),
+    };
+    let mask = mask.view(home, View::Reshape, Shape::new(&[n])?, at);
+    let ones = cast_in(home, &mask, DType::U32, at);
+    let meta = Meta { dtype: DType::U32, shape: Shape::new(&[n])? };
+    let scan = Op::Scan { op: ScanOp::Sum, dim: 0, nan: Nan::Include, reverse: false };
+    let running = match n {
+        0 | 1 => ones,
+        _ => node(home, scan, &[Input::Array(&ones)], meta, at),
+    };
+    let total = match n {
+        0 => zeros(home, Meta { dtype: DType::U32, shape: Shape::scalar() }, at),
+        _ => running.slice_dim(0, n - 1, 1, at)?,
+    };
+    let total = total.item::<u32>();
+    Ok((mask, running, total))
+}
+
+fn sort(array: &Array, dim: usize, descending: bool, at: At) -> (Array, Array) {
+    let index = derive(&[array], "sort", at, |home, metas| {
+        let meta = Meta { dtype: DType::U32, shape: metas[0].shape.clone() };
+        if metas[0].shape.dim(dim) < 2 {
+            return Ok(zeros(home, meta, at));
+        }
+        Ok(node(home, Op::ArgSort { dim: dim as u8, descending }, &[Input::Array(array)], meta, at))
+    });
+    let values = derive(&[array, &index], "sort", at, |home, metas| {
+        if metas[0].shape.dim(dim) < 2 {
+            return Ok(array.clone());
+        }
+        let inputs = [Input::Array(array), Input::Array(&index)];
+        Ok(node(home, Op::TakeAlong { dim: dim as u8 }, &inputs, metas[0].clone(), at))
+    });
+    (values, index)
+}

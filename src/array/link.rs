@@ -1,0 +1,61 @@
+//! What every session of a runtime shares: the way into the ring, the table of gathers, the counters.
+//!
+//! In: settings and an open ring. Out: events to the scheduler, in each session's order.
+//! Must hold: a link outlives its ring without harm: events into an ended ring are dropped, and gathers opened
+//! after it are already resolved to the closing error.
+
+use crate::config::Config;
+use crate::device::info::DeviceInfo;
+use crate::ids::SessionId;
+use crate::ring::{Gate, GatherTable};
+use crate::scheduler::message::SchedulerEvent;
+use crate::stats::Counters;
+use crate::timeline::Timeline;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Tells the ring which gate gets a session's credits.
+pub(crate) type RegisterGate = Box<dyn Fn(SessionId, Arc<Gate>) + Send + Sync>;
+
+/// A runtime, as its sessions see it.
+pub(crate) struct Link {
+    /// Into the scheduler.
+    pub events: flume::Sender<SchedulerEvent>,
+    /// Open gathers.
+    pub gathers: Arc<GatherTable>,
+    /// Counters.
+    pub counters: Arc<Counters>,
+    /// The timeline.
+    pub timeline: Timeline,
+    /// Settings.
+    pub config: Arc<Config>,
+    /// The devices that were opened.
+    pub devices: Vec<DeviceInfo>,
+    /// Tells the ring a session's gate.
+    pub register_gate: RegisterGate,
+    /// Sessions opened so far.
+    pub sessions: AtomicU32,
+}
+
+impl Link {
+    /// Sends to the scheduler; after the ring has ended there is nobody to tell.
+    pub fn send(&self, event: SchedulerEvent) {
+        let _ = self.events.send(event);
+    }
+
+    /// The next session's id.
+    pub fn next_session(&self) -> SessionId {
+        SessionId(self.sessions.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Bytes a tape may pin: the setting, but no more than a quarter of a small device budget.
+    pub fn tape_bytes_max(&self) -> u64 {
+        let share = self.config.device_budget.map_or(u64::MAX, |budget| budget / 4);
+        self.config.tape_bytes_max.min(share).max(1)
+    }
+
+    /// Nodes of one session that may be in the ring before its recording thread is held.
+    pub fn ring_nodes_max(&self) -> u64 {
+        8 * self.config.tape_nodes_max.max(1) as u64
+    }
+}

@@ -1,0 +1,298 @@
+//! Recording: from operands and a rule to a node on a tape, or a folded value, or a carried fault.
+//!
+//! In: operands, an op, its result's dtype and shape. Out: an [`Array`].
+//! Invariants:
+//! - RECORD-1: the first operand's fault wins, and nothing is recorded for it.
+//! - RECORD-2: no node without elements reaches a tape: an empty result is known at once.
+//! - RECORD-3: only elementwise ops and fills take numbers as arguments; elsewhere a number is a `Fill` node.
+
+use super::fold;
+use super::handle::{Array, UNRECORDED};
+use super::operand::{Kind, Operand};
+use super::tape::{Home, Tape};
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::{Arg, ArgType, DType, ElementOp, Meta, Op, Scalar, Shape, Signature};
+use crate::host_buffer::HostBuffer;
+use crate::ids::ValueId;
+use crate::scheduler::message::Record;
+use crate::stats::Counters;
+use smallvec::SmallVec;
+use std::panic::Location;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Where the program called.
+pub(crate) type At = &'static Location<'static>;
+
+/// An argument on its way to a node.
+#[derive(Clone, Copy)]
+pub(crate) enum Input<'a> {
+    /// An array without a fault.
+    Array(&'a Array),
+    /// A number in the dtype in which the op computes.
+    Number(Scalar),
+}
+
+impl Input<'_> {
+    /// The elements, where they are known on the host.
+    pub fn known(&self) -> Option<fold::Known<'_>> {
+        match self {
+            Input::Number(n) => Some(fold::Known::Number(*n)),
+            Input::Array(a) => Some(fold::Known::Buffer(a.0.host.as_deref()?, &a.0.meta.as_ref().ok()?.shape)),
+        }
+    }
+}
+
+/// The first fault among operands, or the session whose tape records their op: that of the first operand that
+/// only its own session may use, else of the first.
+///
+/// # Errors
+/// RECORD-1; `ErrorKind::Ownership` for arrays of two runtimes, or of two sessions where neither was shared.
+pub(crate) fn common_home<'a>(arrays: impl Iterator<Item = &'a Array> + Clone) -> Result<&'a Arc<Home>> {
+    let mut home: Option<(&'a Arc<Home>, bool)> = None;
+    for array in arrays.clone() {
+        if let Some(fault) = array.error() {
+            return Err(fault.clone());
+        }
+        let candidate = &array.0.home;
+        home = match home {
+            None => Some((candidate, array.portable())),
+            Some((current, portable)) if Arc::ptr_eq(current, candidate) => {
+                Some((current, portable && array.portable()))
+            }
+            Some((current, _)) if !Arc::ptr_eq(&current.link, &candidate.link) => {
+                return Err(Error::new(ErrorKind::Ownership, "arrays of two runtimes do not mix"));
+            }
+            Some((_, true)) if !array.portable() => Some((candidate, false)),
+            Some(current) => Some(current),
+        };
+    }
+    let (home, _) = home.ok_or_else(|| Error::new(ErrorKind::Argument, "the op needs an array"))?;
+    for array in arrays {
+        if !Arc::ptr_eq(home, &array.0.home) && !array.portable() {
+            return Err(Error::new(
+                ErrorKind::Ownership,
+                format!(
+                    "an array of session '{}' was used with one of session '{}' before it was evaluated or shared: \
+                     call share() on it first",
+                    array.0.home.name, home.name
+                ),
+            ));
+        }
+    }
+    Ok(home)
+}
+
+/// Records what `build` makes of `arrays` (at least one), or carries the fault.
+pub(crate) fn derive(
+    arrays: &[&Array],
+    name: &'static str,
+    at: At,
+    build: impl FnOnce(&Arc<Home>, &[&Meta]) -> Result<Array>,
+) -> Array {
+    let result = common_home(arrays.iter().copied()).and_then(|home| {
+        let metas = arrays.iter().map(|a| a.meta()).collect::<Result<SmallVec<[&Meta; 3]>>>()?;
+        build(home, &metas)
+    });
+    result.unwrap_or_else(|error| Array::faulty(&arrays[0].0.home, error, name, at))
+}
+
+/// The result of an op: folded where all is known and small, else a node on the tape.
+pub(crate) fn node(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, at: At) -> Array {
+    let elements = meta.elements();
+    if elements == 0 {
+        let data = HostBuffer::zeroed(meta.dtype, 0);
+        return Array::host(home, meta, data, op.name(), at);
+    }
+    if elements <= home.link.config.fold_elements_max {
+        let known: Option<SmallVec<[fold::Known<'_>; 3]>> = inputs.iter().map(|i| i.known()).collect();
+        if let Some(data) = known.and_then(|known| fold::evaluate(&op, &known, &meta)) {
+            Counters::add(&home.link.counters.ops_folded, 1);
+            return Array::host(home, meta, data, op.name(), at);
+        }
+    }
+    push(home, op, inputs, meta, at)
+}
+
+/// Host data as an array: known at once where it is tiny, else a source on the tape.
+pub(crate) fn source(home: &Arc<Home>, data: HostBuffer, shape: Shape, name: &'static str, at: At) -> Array {
+    let meta = Meta { dtype: data.dtype(), shape };
+    if data.len() <= home.link.config.fold_elements_max || data.is_empty() {
+        return Array::host(home, meta, data, name, at);
+    }
+    push(home, Op::Source(data.shared()), &[], meta, at)
+}
+
+/// Puts a node on the tape.
+fn push(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, at: At) -> Array {
+    let name = op.name();
+    let is_source = matches!(op, Op::Source(_));
+    let numbers = matches!(op, Op::Apply(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Random { .. });
+    let mut tape = home.tape.lock();
+    let mut temporaries = SmallVec::<[ValueId; 2]>::new();
+    let mut args = SmallVec::<[Arg; 3]>::new();
+    let mut fault = None;
+    for input in inputs {
+        match resolve(home, &mut tape, input, numbers, &mut temporaries, at) {
+            Ok(arg) => args.push(arg),
+            Err(error) => fault = fault.or(Some(error)),
+        }
+    }
+    let pushed = match fault {
+        None => home.push_op(&mut tape, op, args, meta.clone(), at),
+        Some(error) => Err(error),
+    };
+    for value in temporaries {
+        tape.push_record(Record::Dropped(value));
+    }
+    let segment = tape.segment;
+    let after = home.check_limits(&mut tape);
+    drop(tape);
+    home.run_after(after);
+    match pushed {
+        Ok(index) => Array::new(home.clone(), Ok(meta), None, (index, segment), is_source, name, at),
+        Err(error) => Array::faulty(home, error, name, at),
+    }
+}
+
+/// The argument for an input, recording a known value's data where the op needs it on the tape (RECORD-3).
+fn resolve(
+    home: &Arc<Home>,
+    tape: &mut Tape,
+    input: &Input<'_>,
+    numbers: bool,
+    temporaries: &mut SmallVec<[ValueId; 2]>,
+    at: At,
+) -> Result<Arg> {
+    let array = match input {
+        Input::Number(number) if numbers => return Ok(Arg::Scalar(*number)),
+        Input::Number(number) => {
+            let meta = Meta { dtype: number.dtype(), shape: Shape::scalar() };
+            let index = home.push_op(tape, Op::Fill, SmallVec::from_slice(&[Arg::Scalar(*number)]), meta, at)?;
+            let value = ValueId { session: home.id, index };
+            temporaries.push(value);
+            return Ok(Arg::Value(value));
+        }
+        Input::Array(array) => *array,
+    };
+    let own = Arc::ptr_eq(&array.0.home, home);
+    let Some(data) = &array.0.host else {
+        if !own {
+            tape.hold_foreign(array.clone());
+        }
+        return array.id().map(Arg::Value).ok_or_else(|| Error::new(ErrorKind::Internal, "RECORD-1: a faulty operand"));
+    };
+    if numbers && data.len() == 1 {
+        return Ok(Arg::Scalar(data.scalar(0)));
+    }
+    if let (true, Some(value)) = (own, array.id()) {
+        return Ok(Arg::Value(value));
+    }
+    let meta = array.meta()?.clone();
+    let (op, args) = match data.len() {
+        1 => (Op::Fill, SmallVec::from_slice(&[Arg::Scalar(data.scalar(0))])),
+        _ => (Op::Source(data.clone()), SmallVec::new()),
+    };
+    let index = home.push_op(tape, op, args, meta, at)?;
+    let value = ValueId { session: home.id, index };
+    if own {
+        debug_assert_eq!(array.0.index.load(Ordering::Relaxed), UNRECORDED);
+        array.0.segment.store(tape.segment, Ordering::Relaxed);
+        array.0.index.store(index, Ordering::Release);
+    } else {
+        temporaries.push(value);
+    }
+    Ok(Arg::Value(value))
+}
+
+/// Records an elementwise op with implicit expansion and MATLAB's dtype rules.
+pub(crate) fn apply(op: ElementOp, operands: &[Operand<'_>], at: At) -> Array {
+    let arrays = operands.iter().filter_map(Operand::array);
+    let result = common_home(arrays).and_then(|home| try_apply(home, op, operands, at));
+    result.unwrap_or_else(|error| {
+        let first = operands.iter().find_map(Operand::array).expect("RECORD-1: an op has an array among its operands");
+        Array::faulty(&first.0.home, error, op.name(), at)
+    })
+}
+
+fn try_apply(home: &Arc<Home>, op: ElementOp, operands: &[Operand<'_>], at: At) -> Result<Array> {
+    let mut shape: Option<Shape> = None;
+    for array in operands.iter().filter_map(Operand::array) {
+        let own = &array.meta()?.shape;
+        shape = Some(match shape {
+            None => own.clone(),
+            Some(shape) => Shape::broadcast(&shape, own)?,
+        });
+    }
+    let shape = shape.unwrap_or_else(Shape::scalar);
+    let mut types: SmallVec<[ArgType; 3]> = operands.iter().filter_map(Operand::arg_type).collect();
+    let signature = signature_of(op, operands, &mut types)?;
+
+    // Casts first; `held` keeps them until the op is on the tape.
+    let mut held = SmallVec::<[Array; 3]>::new();
+    let mut slots = SmallVec::<[Result<usize, Scalar>; 3]>::new();
+    for (i, operand) in operands.iter().enumerate() {
+        let to = if op == ElementOp::Select && i == 0 { DType::Bool } else { signature.compute };
+        match &operand.0 {
+            Kind::Number(number) => slots.push(Err(number.cast(to))),
+            _ => {
+                let array = operand.array().expect("a kind is a number or an array");
+                held.push(cast_in(home, array, to, at));
+                slots.push(Ok(held.len() - 1));
+            }
+        }
+    }
+    let inputs: SmallVec<[Input<'_>; 3]> = slots
+        .iter()
+        .map(|slot| match slot {
+            Ok(i) => Input::Array(&held[*i]),
+            Err(number) => Input::Number(*number),
+        })
+        .collect();
+    let result = node(home, Op::Apply(op), &inputs, Meta { dtype: signature.output, shape }, at);
+    Ok(if signature.result == signature.output { result } else { cast_in(home, &result, signature.result, at) })
+}
+
+/// The op's signature. A number beside integers counts as an integer where it is one exactly, so that i64 stays
+/// exact above 2^53, and as f64 where it does not fit the integer.
+fn signature_of(op: ElementOp, operands: &[Operand<'_>], types: &mut SmallVec<[ArgType; 3]>) -> Result<Signature> {
+    // Select's mask is no value.
+    let first = (op == ElementOp::Select) as usize;
+    let integers = types[first..].iter().any(|t| !t.weak && t.dtype.is_integer());
+    if integers {
+        for (operand, ty) in operands.iter().zip(types.iter_mut()) {
+            if let Kind::Number(Scalar::F64(v)) = operand.0
+                && v.trunc() == v
+                && v.abs() < 9.0e15
+                && v.to_bits() != (-0.0f64).to_bits()
+            {
+                ty.dtype = DType::I64;
+            }
+        }
+    }
+    let signature = op.signature(types)?;
+    if !integers || !signature.compute.is_integer() {
+        return Ok(signature);
+    }
+    let mut fits = true;
+    for (operand, ty) in operands.iter().zip(types.iter_mut()) {
+        if let Kind::Number(number) = operand.0
+            && number.cast(signature.compute).as_f64() != number.as_f64()
+        {
+            ty.dtype = DType::F64;
+            fits = false;
+        }
+    }
+    if fits { Ok(signature) } else { op.signature(types) }
+}
+
+/// The array in another dtype, recorded on `home`'s tape; itself where it has it already.
+pub(crate) fn cast_in(home: &Arc<Home>, array: &Array, to: DType, at: At) -> Array {
+    match &array.0.meta {
+        Ok(meta) if meta.dtype != to => {
+            let meta = Meta { dtype: to, shape: meta.shape.clone() };
+            node(home, Op::Apply(ElementOp::Cast), &[Input::Array(array)], meta, at)
+        }
+        _ => array.clone(),
+    }
+}

@@ -1,0 +1,282 @@
+//! Reductions and scans of [`Array`].
+//!
+//! Must hold: reduced dimensions stay, with an extent of 1; integers and bools are summed in f64 (but by
+//! [`Array::sum_native`]); nothing is reduced over a dimension of one element, and no empty operand reaches a
+//! tape: those are rewritten here into what they mean.
+
+use super::dims::Dims;
+use super::fold_reduce::identity;
+use super::handle::Array;
+use super::operand::Operand;
+use super::record::{At, Input, apply, cast_in, derive, node};
+use super::tape::Home;
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::rules::{effective_dims, has_dim, reduced};
+use crate::graph::{DType, DimSet, ElementOp, Meta, Nan, Op, ReduceOp, Scalar, ScanOp};
+use std::panic::Location;
+use std::sync::Arc;
+
+macro_rules! reductions {
+    ($($(#[$doc:meta])* $name:ident, $nan_name:ident => $op:expr, $nan:ident;)*) => {
+        impl Array {$(
+            $(#[$doc])*
+            #[track_caller]
+            pub fn $name(&self, dims: impl Dims) -> Array {
+                reduce(self, $op, dims, Nan::$nan, Location::caller())
+            }
+
+            #[doc = concat!("As [`Array::", stringify!($name), "`], over the elements that are not NaN.")]
+            #[track_caller]
+            pub fn $nan_name(&self, dims: impl Dims) -> Array {
+                reduce(self, $op, dims, Nan::Omit, Location::caller())
+            }
+        )*}
+    };
+}
+
+reductions! {
+    /// The sum; 0 of nothing. Integers and bools give f64.
+    sum, nan_sum => ReduceOp::Sum, Include;
+    /// The product; 1 of nothing. Integers and bools give f64.
+    prod, nan_prod => ReduceOp::Prod, Include;
+    /// The mean; NaN of nothing. Integers and bools give f64.
+    mean, nan_mean => ReduceOp::Mean, Include;
+    /// The sample variance (divided by `n - 1`); 0 of one element.
+    var, nan_var => ReduceOp::Var { ddof: 1 }, Include;
+    /// The sample standard deviation (of [`Array::var`]).
+    std, nan_std => ReduceOp::Std { ddof: 1 }, Include;
+    /// The population variance (divided by `n`).
+    var_population, nan_var_population => ReduceOp::Var { ddof: 0 }, Include;
+    /// The population standard deviation.
+    std_population, nan_std_population => ReduceOp::Std { ddof: 0 }, Include;
+    /// The least element, NaN aside (as in MATLAB); see [`Array::reduce`] for the form in which NaN wins.
+    min_over, nan_min_over => ReduceOp::Min, Omit;
+    /// The greatest element, NaN aside (as in MATLAB); see [`Array::reduce`] for the form in which NaN wins.
+    max_over, nan_max_over => ReduceOp::Max, Omit;
+    /// The 0-based position (u32) of the least element, NaN aside; the first of equals. Over several dimensions,
+    /// the position in column-major order over these.
+    argmin, nan_argmin => ReduceOp::ArgMin, Omit;
+    /// The 0-based position (u32) of the greatest element, as [`Array::argmin`].
+    argmax, nan_argmax => ReduceOp::ArgMax, Omit;
+    /// Whether any element is not zero (bool); NaN counts as not zero.
+    any, nan_any => ReduceOp::Any, Include;
+    /// Whether all elements are not zero (bool); true of nothing.
+    all, nan_all => ReduceOp::All, Include;
+    /// How many elements are not zero (u32); NaN counts.
+    count_nonzero, nan_count_nonzero => ReduceOp::CountNonzero, Include;
+    /// The Euclidean norm, without overflow.
+    norm, nan_norm => ReduceOp::Norm, Include;
+}
+
+macro_rules! scans {
+    ($($(#[$doc:meta])* $name:ident, $nan_name:ident, $reverse_name:ident => $op:ident, $nan:ident;)*) => {
+        impl Array {$(
+            $(#[$doc])*
+            #[track_caller]
+            pub fn $name(&self, dim: usize) -> Array {
+                scan(self, ScanOp::$op, dim, Nan::$nan, false, Location::caller())
+            }
+
+            #[doc = concat!("As [`Array::", stringify!($name), "`], skipping NaN.")]
+            #[track_caller]
+            pub fn $nan_name(&self, dim: usize) -> Array {
+                scan(self, ScanOp::$op, dim, Nan::Omit, false, Location::caller())
+            }
+
+            #[doc = concat!("As [`Array::", stringify!($name), "`], from the end.")]
+            #[track_caller]
+            pub fn $reverse_name(&self, dim: usize) -> Array {
+                scan(self, ScanOp::$op, dim, Nan::$nan, true, Location::caller())
+            }
+        )*}
+    };
+}
+
+scans! {
+    /// The running sum along a dimension, in the array's dtype (bools count in f64).
+    cumsum, nan_cumsum, cumsum_reverse => Sum, Include;
+    /// The running product along a dimension, in the array's dtype (bools in f64).
+    cumprod, nan_cumprod, cumprod_reverse => Prod, Include;
+    /// The running minimum along a dimension, NaN aside.
+    cummin, nan_cummin, cummin_reverse => Min, Omit;
+    /// The running maximum along a dimension, NaN aside.
+    cummax, nan_cummax, cummax_reverse => Max, Omit;
+}
+
+impl Array {
+    /// Any reduction, with the treatment of NaN as a value: `x.reduce(ReduceOp::Max, .., Nan::Include)`.
+    #[track_caller]
+    pub fn reduce(&self, op: ReduceOp, dims: impl Dims, nan: Nan) -> Array {
+        reduce(self, op, dims, nan, Location::caller())
+    }
+
+    /// Any scan, with the treatment of NaN and the direction as values.
+    #[track_caller]
+    pub fn scan(&self, op: ScanOp, dim: usize, nan: Nan, reverse: bool) -> Array {
+        scan(self, op, dim, nan, reverse, Location::caller())
+    }
+
+    /// The sum in the array's own dtype: integers saturate, of bools it is [`Array::any`].
+    #[track_caller]
+    pub fn sum_native(&self, dims: impl Dims) -> Array {
+        let at = Location::caller();
+        derive(&[self], "sum", at, |home, metas| {
+            let op = if metas[0].dtype == DType::Bool { ReduceOp::Any } else { ReduceOp::Sum };
+            lower(home, &[self], op, dims.set(&metas[0].shape), Nan::Include, metas[0].dtype, at)
+        })
+    }
+
+    /// The sum of the products of two arrays of one shape.
+    #[track_caller]
+    pub fn dot(&self, other: &Array, dims: impl Dims) -> Array {
+        let at = Location::caller();
+        derive(&[self, other], "dot", at, |home, metas| {
+            if metas[0].shape != metas[1].shape {
+                return Err(Error::new(
+                    ErrorKind::Shape,
+                    format!("the dot product of {} and {}: the shapes differ", metas[0].shape, metas[1].shape),
+                ));
+            }
+            let dtype = products_dtype(metas)?;
+            let (a, b) = (cast_in(home, self, dtype, at), cast_in(home, other, dtype, at));
+            lower(home, &[&a, &b], ReduceOp::Dot, dims.set(&metas[0].shape), Nan::Include, dtype, at)
+        })
+    }
+
+    /// The differences of neighbours along a dimension, which gets one element shorter.
+    #[track_caller]
+    pub fn diff(&self, dim: usize) -> Array {
+        let at = Location::caller();
+        derive(&[self], "diff", at, |_, metas| {
+            let extent = metas[0].shape.dim(dim);
+            let later = self.slice_dim(dim, extent.min(1), extent.saturating_sub(1), at)?;
+            let earlier = self.slice_dim(dim, 0, extent.saturating_sub(1), at)?;
+            Ok(apply(ElementOp::Sub, &[later.into(), earlier.into()], at))
+        })
+    }
+}
+
+/// The float type in which products of these are summed.
+pub(crate) fn products_dtype(metas: &[&Meta]) -> Result<DType> {
+    let types = metas.iter().map(|m| crate::graph::ArgType {
+        dtype: if m.dtype == DType::Bool { DType::F64 } else { m.dtype },
+        weak: false,
+        scalar: m.shape.is_scalar(),
+    });
+    let types: smallvec::SmallVec<[_; 2]> = types.collect();
+    let result = ElementOp::Mul.signature(&types)?.result;
+    Ok(if result.is_float() { result } else { DType::F64 })
+}
+
+fn reduce(array: &Array, op: ReduceOp, dims: impl Dims, nan: Nan, at: At) -> Array {
+    derive(&[array], op_name(op), at, |home, metas| {
+        let dtype = metas[0].dtype;
+        let (operand, out) = match op {
+            ReduceOp::Sum
+            | ReduceOp::Prod
+            | ReduceOp::Mean
+            | ReduceOp::Norm
+            | ReduceOp::Dot
+            | ReduceOp::Var { .. }
+            | ReduceOp::Std { .. } => {
+                let float = if dtype.is_float() { dtype } else { DType::F64 };
+                (cast_in(home, array, float, at), float)
+            }
+            ReduceOp::Min | ReduceOp::Max => (array.clone(), dtype),
+            ReduceOp::ArgMin | ReduceOp::ArgMax | ReduceOp::CountNonzero => (array.clone(), DType::U32),
+            ReduceOp::Any | ReduceOp::All => (array.clone(), DType::Bool),
+        };
+        if op == ReduceOp::Dot {
+            return Err(Error::new(ErrorKind::Argument, "a dot product takes two arrays: call dot()"));
+        }
+        lower(home, &[&operand], op, dims.set(&metas[0].shape), nan, out, at)
+    })
+}
+
+fn op_name(op: ReduceOp) -> &'static str {
+    Op::Reduce { op, dims: 0, nan: Nan::Include }.name()
+}
+
+/// The node of a reduction, or what stands for it where nothing is reduced.
+fn lower(
+    home: &Arc<Home>,
+    operands: &[&Array],
+    op: ReduceOp,
+    dims: DimSet,
+    nan: Nan,
+    dtype: DType,
+    at: At,
+) -> Result<Array> {
+    let from = operands[0].meta()?;
+    // Only floats hold NaN; without it both forms are one, and one plan serves.
+    let nan = if from.dtype.is_float() { nan } else { Nan::Include };
+    let dims = effective_dims(&from.shape, dims);
+    let meta = Meta { dtype, shape: reduced(&from.shape, dims) };
+    if dims == 0 {
+        return Ok(of_one_element(operands, op, nan, dtype, at));
+    }
+    if from.elements() == 0 {
+        let Some(value) = identity(op, nan, dtype) else {
+            return match meta.elements() {
+                0 => Ok(node(home, Op::Fill, &[Input::Number(Scalar::U32(0))], meta, at)),
+                _ => Err(Error::new(ErrorKind::Argument, "nothing has a least or greatest element")),
+            };
+        };
+        return Ok(node(home, Op::Fill, &[Input::Number(value)], meta, at));
+    }
+    let inputs: smallvec::SmallVec<[Input<'_>; 2]> = operands.iter().map(|a| Input::Array(a)).collect();
+    Ok(node(home, Op::Reduce { op, dims, nan }, &inputs, meta, at))
+}
+
+/// A reduction in which each element stands alone, as elementwise ops.
+fn of_one_element(operands: &[&Array], op: ReduceOp, nan: Nan, dtype: DType, at: At) -> Array {
+    let x = operands[0];
+    let el = |op: ElementOp, args: &[Operand<'_>]| apply(op, args, at);
+    let is_nan = || el(ElementOp::IsNan, &[x.into()]);
+    let replaced = |by: f64| match nan {
+        Nan::Include => x.clone(),
+        Nan::Omit => el(ElementOp::Select, &[is_nan().into(), by.into(), x.into()]),
+    };
+    let not_zero = || el(ElementOp::Ne, &[x.into(), 0i64.into()]);
+    let counted = || match nan {
+        Nan::Include => not_zero(),
+        Nan::Omit => el(ElementOp::And, &[not_zero().into(), el(ElementOp::Not, &[is_nan().into()]).into()]),
+    };
+    let result = match op {
+        ReduceOp::Sum => replaced(0.0),
+        ReduceOp::Prod => replaced(1.0),
+        ReduceOp::Mean | ReduceOp::Min | ReduceOp::Max => x.clone(),
+        // 0, but NaN of NaN and infinity.
+        ReduceOp::Var { .. } | ReduceOp::Std { .. } => {
+            let zero = el(ElementOp::Mul, &[x.into(), 0i64.into()]);
+            el(ElementOp::Abs, &[zero.into()])
+        }
+        ReduceOp::ArgMin | ReduceOp::ArgMax => el(ElementOp::Mul, &[x.cast_to(DType::U32).into(), 0i64.into()]),
+        ReduceOp::Any | ReduceOp::CountNonzero => counted(),
+        ReduceOp::All => not_zero(),
+        ReduceOp::Norm => el(ElementOp::Abs, &[replaced(0.0).into()]),
+        ReduceOp::Dot => el(ElementOp::Mul, &[x.into(), operands[1].into()]),
+    };
+    cast_in(&x.0.home, &result, dtype, at)
+}
+
+fn scan(array: &Array, op: ScanOp, dim: usize, nan: Nan, reverse: bool, at: At) -> Array {
+    let name = Op::Scan { op, dim: 0, nan, reverse }.name();
+    derive(&[array], name, at, |home, metas| {
+        let sums = matches!(op, ScanOp::Sum | ScanOp::Prod);
+        let dtype = if metas[0].dtype == DType::Bool && sums { DType::F64 } else { metas[0].dtype };
+        let nan = if dtype.is_float() { nan } else { Nan::Include };
+        let operand = cast_in(home, array, dtype, at);
+        let meta = Meta { dtype, shape: metas[0].shape.clone() };
+        if !has_dim(effective_dims(&meta.shape, 1u16.checked_shl(dim as u32).unwrap_or(0)), dim) {
+            let one = match op {
+                ScanOp::Sum => ReduceOp::Sum,
+                ScanOp::Prod => ReduceOp::Prod,
+                ScanOp::Min => ReduceOp::Min,
+                ScanOp::Max => ReduceOp::Max,
+            };
+            return Ok(of_one_element(&[&operand], one, nan, dtype, at));
+        }
+        Ok(node(home, Op::Scan { op, dim: dim as u8, nan, reverse }, &[Input::Array(&operand)], meta, at))
+    })
+}

@@ -1,0 +1,326 @@
+//! [`Runtime`]: devices, the ring, and the sessions on it.
+//!
+//! In: settings. Out: sessions; statistics; at the end, errors for whatever is still pending.
+//! Must hold: two runtimes of one process share nothing; nothing here depends on which executor runs.
+
+use super::link::Link;
+use super::session::SessionBuilder;
+use crate::config::{Config, DeviceChoice, Injection};
+use crate::device::info::{DeviceInfo, Precision};
+use crate::error::{Error, ErrorKind, Result};
+use crate::ring::{self, Ring};
+use crate::stats::{Counters, Stats};
+use crate::timeline::Timeline;
+use futures::channel::oneshot;
+use parking_lot::Mutex;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+/// Names the environment variable that chooses the device where the builder does not.
+pub const DEVICE_VARIABLE: &str = "TIDEMILL_DEVICE";
+
+/// A running Tidemill: its devices and the actors between them.
+///
+/// ```
+/// use tidemill::Runtime;
+/// let rt = Runtime::builder().device("host").start_blocking()?;
+/// let s = rt.session("sums").open();
+/// let x = s.arange(0.0f64, 1000.0, 1.0);
+/// assert_eq!((&x * 2.0).sum(..).gather_blocking::<f64>()?[0], 999_000.0);
+/// rt.shutdown_blocking()?;
+/// # Ok::<(), tidemill::Error>(())
+/// ```
+pub struct Runtime {
+    link: Arc<Link>,
+    /// `None` once it was shut down.
+    ring: Mutex<Option<Ring>>,
+}
+
+/// What names a device: a [`DeviceChoice`], or `"auto"`, `"host"`, `"gpu"`, `"gpu:N"`.
+pub trait IntoDevice {
+    /// The choice.
+    ///
+    /// # Errors
+    /// `ErrorKind::Device` for an unknown name.
+    fn into_device(self) -> Result<DeviceChoice>;
+}
+
+impl IntoDevice for DeviceChoice {
+    fn into_device(self) -> Result<DeviceChoice> {
+        Ok(self)
+    }
+}
+
+impl IntoDevice for &str {
+    fn into_device(self) -> Result<DeviceChoice> {
+        let unknown = || {
+            let message = format!("there is no device '{self}': choose auto, host, gpu or gpu:N");
+            Error::new(ErrorKind::Device, message)
+        };
+        match self.trim().to_ascii_lowercase().as_str() {
+            "auto" => Ok(DeviceChoice::Auto),
+            "host" => Ok(DeviceChoice::Host),
+            "gpu" => Ok(DeviceChoice::Gpu(None)),
+            other => {
+                let number = other.strip_prefix("gpu:").and_then(|n| n.parse().ok()).ok_or_else(unknown)?;
+                Ok(DeviceChoice::Gpu(Some(number)))
+            }
+        }
+    }
+}
+
+impl IntoDevice for &String {
+    fn into_device(self) -> Result<DeviceChoice> {
+        self.as_str().into_device()
+    }
+}
+
+impl IntoDevice for String {
+    fn into_device(self) -> Result<DeviceChoice> {
+        self.as_str().into_device()
+    }
+}
+
+/// Settings of a runtime that is about to start.
+#[derive(Clone, Debug, Default)]
+#[must_use = "a runtime starts with start() or start_blocking()"]
+pub struct RuntimeBuilder {
+    config: Config,
+    device: Option<Result<DeviceChoice>>,
+}
+
+impl RuntimeBuilder {
+    /// Which device: a [`DeviceChoice`] or `"auto"`, `"host"`, `"gpu"`, `"gpu:1"`. Without this call, what the
+    /// environment variable `TIDEMILL_DEVICE` says, or `auto`. An unknown name is an error when it starts.
+    pub fn device(mut self, device: impl IntoDevice) -> RuntimeBuilder {
+        self.device = Some(device.into_device());
+        self
+    }
+
+    /// Bytes that values may take on the GPU; most of what it has by default.
+    pub fn device_budget(mut self, bytes: u64) -> RuntimeBuilder {
+        self.config.device_budget = Some(bytes);
+        self
+    }
+
+    /// Bytes that values may take in host memory; most of what the machine has by default.
+    pub fn host_budget(mut self, bytes: u64) -> RuntimeBuilder {
+        self.config.host_budget = Some(bytes);
+        self
+    }
+
+    /// Writes a timeline (a Chrome trace) to this file.
+    pub fn timeline(mut self, path: impl Into<PathBuf>) -> RuntimeBuilder {
+        self.config.timeline = Some(path.into());
+        self
+    }
+
+    /// Threads of the host device and of planning; one a core by default.
+    pub fn worker_threads(mut self, threads: usize) -> RuntimeBuilder {
+        self.config.worker_threads = Some(threads.max(1));
+        self
+    }
+
+    /// Batches that a device may hold at a time; 2 by default, at least 1.
+    pub fn batches_in_flight(mut self, batches: u32) -> RuntimeBuilder {
+        self.config.batches_in_flight = batches.max(1);
+        self
+    }
+
+    /// The accuracy of generated arithmetic; accurate by default.
+    pub fn precision(mut self, precision: Precision) -> RuntimeBuilder {
+        self.config.precision = precision;
+        self
+    }
+
+    /// Values of at most this many elements are computed when they are recorded, where all operands are known on
+    /// the host; 64 by default, 0 turns it off.
+    pub fn fold_elements_max(mut self, elements: usize) -> RuntimeBuilder {
+        self.config.fold_elements_max = elements;
+        self
+    }
+
+    /// Undemanded ops that a session's tape holds before it is cut; 4096 by default, at least 1.
+    pub fn tape_nodes_max(mut self, nodes: usize) -> RuntimeBuilder {
+        self.config.tape_nodes_max = nodes.max(1);
+        self
+    }
+
+    /// Bytes that a session's tape may pin before it is cut; 1 GiB by default.
+    pub fn tape_bytes_max(mut self, bytes: u64) -> RuntimeBuilder {
+        self.config.tape_bytes_max = bytes.max(1);
+        self
+    }
+
+    /// How long `shutdown` waits for work in flight; 30 s by default.
+    pub fn drain(mut self, deadline: Duration) -> RuntimeBuilder {
+        self.config.drain_ms = deadline.as_millis().min(u64::MAX as u128) as u64;
+        self
+    }
+
+    /// Faults and holds for tests.
+    #[doc(hidden)]
+    pub fn injection(mut self, injection: Injection) -> RuntimeBuilder {
+        self.config.injection = injection;
+        self
+    }
+
+    /// Opens the devices and starts the runtime, under any executor: the opening runs on a thread of its own.
+    ///
+    /// # Errors
+    /// `ErrorKind::Device` for an unknown or missing device, `ErrorKind::Io` for a timeline that cannot be written.
+    pub async fn start(self) -> Result<Runtime> {
+        let config = self.resolve()?;
+        let (sender, receiver) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("tidemill-open".into());
+        thread.spawn(move || drop(sender.send(Runtime::open(config))))?;
+        receiver.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "opening the devices panicked")))
+    }
+
+    /// As [`RuntimeBuilder::start`], on this thread.
+    ///
+    /// # Errors
+    /// As `start`, and `ErrorKind::WouldBlock` inside of an async context.
+    pub fn start_blocking(self) -> Result<Runtime> {
+        super::pending::may_block("starting a runtime")?;
+        Runtime::open(self.resolve()?)
+    }
+
+    /// The settings, with the environment's device where none was chosen.
+    fn resolve(mut self) -> Result<Config> {
+        self.config.device = match self.device {
+            Some(device) => device?,
+            None => match std::env::var(DEVICE_VARIABLE) {
+                Ok(name) if !name.trim().is_empty() => name
+                    .into_device()
+                    .map_err(|e| Error::new(e.kind(), format!("{DEVICE_VARIABLE}: {}", e.message())))?,
+                _ => DeviceChoice::Auto,
+            },
+        };
+        Ok(self.config)
+    }
+}
+
+impl Runtime {
+    /// Settings, to start a runtime with.
+    pub fn builder() -> RuntimeBuilder {
+        RuntimeBuilder::default()
+    }
+
+    fn open(config: Config) -> Result<Runtime> {
+        let timeline = match &config.timeline {
+            Some(path) => Timeline::to_file(path)?,
+            None => Timeline::off(),
+        };
+        let (config, counters) = (Arc::new(config), Arc::new(Counters::default()));
+        let ring = ring::start(config.clone(), timeline.clone(), counters.clone())?;
+        let gates = ring.gates.clone();
+        let link = Link {
+            events: ring.events.clone(),
+            gathers: ring.gathers.clone(),
+            counters,
+            timeline,
+            config,
+            devices: ring.devices.clone(),
+            register_gate: Box::new(move |session, gate| gates.register(session, gate)),
+            sessions: AtomicU32::new(0),
+        };
+        Ok(Runtime { link: Arc::new(link), ring: Mutex::new(Some(ring)) })
+    }
+
+    /// A new session, to be opened.
+    pub fn session(&self, name: &str) -> SessionBuilder {
+        SessionBuilder::new(self.link.clone(), name)
+    }
+
+    /// What was done so far.
+    pub fn stats(&self) -> Stats {
+        self.link.counters.read()
+    }
+
+    /// The devices that were opened; the host is always the first.
+    pub fn devices(&self) -> &[DeviceInfo] {
+        &self.link.devices
+    }
+
+    /// The timeline's recorder, for a program's own spans; it records nothing unless a path was set.
+    pub fn timeline(&self) -> &Timeline {
+        &self.link.timeline
+    }
+
+    /// Lets the work in flight end, up to the deadline, fails what is left, and closes the timeline. What is
+    /// recorded afterwards fails with `ErrorKind::Shutdown`.
+    ///
+    /// # Errors
+    /// `ErrorKind::Io` where the timeline could not be written.
+    pub async fn shutdown(self) -> Result<()> {
+        let ring = self.ring.lock().take();
+        if let Some(ring) = &ring {
+            // Should this future be dropped here, the ring goes with it and fails what is left.
+            ring.shutdown(self.drain()).await;
+        }
+        // Joining threads and closing the file may block: not on the caller's executor.
+        let (sender, receiver) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("close".into());
+        thread.spawn(move || {
+            drop(ring);
+            let _ = sender.send(self.link.timeline.finish());
+        })?;
+        receiver.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "shutting down panicked")))
+    }
+
+    /// As [`Runtime::shutdown`], on this thread.
+    ///
+    /// # Errors
+    /// As `shutdown`, and `ErrorKind::WouldBlock` inside of an async context (the runtime is dropped then).
+    pub fn shutdown_blocking(self) -> Result<()> {
+        super::pending::may_block("shutting down")?;
+        futures::executor::block_on(self.shutdown())
+    }
+
+    fn drain(&self) -> Duration {
+        Duration::from_millis(self.link.config.drain_ms)
+    }
+}
+
+impl Drop for Runtime {
+    /// Ends the ring; gathers that are pending resolve to errors.
+    fn drop(&mut self) {
+        drop(self.ring.lock().take());
+        self.link.gathers.close(Error::new(ErrorKind::Shutdown, "the runtime was dropped"));
+    }
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.link.devices.iter().map(|d| d.name.as_str()).collect();
+        write!(f, "Runtime({})", names.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_names_are_read_and_unknown_ones_are_typed_errors() {
+        assert_eq!("auto".into_device().unwrap(), DeviceChoice::Auto);
+        assert_eq!("HOST".into_device().unwrap(), DeviceChoice::Host);
+        assert_eq!("gpu".into_device().unwrap(), DeviceChoice::Gpu(None));
+        assert_eq!("gpu:1".into_device().unwrap(), DeviceChoice::Gpu(Some(1)));
+        for bad in ["tpu", "gpu:", "gpu:-1", "gpu:x", ""] {
+            let error = bad.into_device().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Device);
+            assert!(error.message().contains("choose auto, host, gpu or gpu:N"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_device_fails_the_start_before_anything_is_opened() {
+        let error = Runtime::builder().device("tpu").start_blocking().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Device);
+    }
+}

@@ -1,0 +1,114 @@
+//! [`Session`]: one program on a runtime. It owns a tape, its random numbers, its share of the devices.
+//!
+//! Must hold: a session lives as long as a handle of it, an array or a gather of it does; then it closes, after
+//! all that was recorded.
+
+use super::link::Link;
+use super::tape::Home;
+use std::fmt;
+use std::sync::Arc;
+
+/// One program on a runtime: `Send + Sync`, cheap to clone and to open (ten thousand at once are fine).
+///
+/// Arrays are made by a session and stay in it; see [`Array::share`](super::Array::share) for use by another.
+/// Ops of one session run in an order that respects its program, and the same program gives the same bits,
+/// whatever other sessions do.
+#[derive(Clone)]
+pub struct Session(Arc<User>);
+
+/// What the user's handles share, apart from the arrays' hold on the session.
+struct User {
+    home: Arc<Home>,
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        self.home.flush_foreign();
+    }
+}
+
+/// Settings of a session that is about to open.
+#[must_use = "a session opens with open()"]
+pub struct SessionBuilder {
+    link: Arc<Link>,
+    name: Arc<str>,
+    weight: u32,
+    seed: Option<u64>,
+    stream: u64,
+}
+
+impl SessionBuilder {
+    pub(crate) fn new(link: Arc<Link>, name: &str) -> SessionBuilder {
+        SessionBuilder { link, name: name.into(), weight: 1, seed: None, stream: 0 }
+    }
+
+    /// The seed of its random numbers: the same seed and program give the same numbers, in any session. By
+    /// default, one that follows from the session's number in its runtime.
+    pub fn seed(mut self, seed: u64) -> SessionBuilder {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// The stream of its random numbers: sessions of one seed and different streams draw unrelated numbers.
+    pub fn stream(mut self, stream: u64) -> SessionBuilder {
+        self.stream = stream;
+        self
+    }
+
+    /// Its share of the devices relative to other sessions; 1 by default, at least 1.
+    pub fn weight(mut self, weight: u32) -> SessionBuilder {
+        self.weight = weight.max(1);
+        self
+    }
+
+    /// Opens the session.
+    pub fn open(self) -> Session {
+        let home = Home::open(self.link, self.name, self.weight, self.seed, self.stream);
+        Session(Arc::new(User { home }))
+    }
+}
+
+impl Session {
+    pub(crate) fn home(&self) -> &Arc<Home> {
+        &self.0.home
+    }
+
+    /// Its name, as the timeline shows it.
+    pub fn name(&self) -> &str {
+        &self.home().name
+    }
+
+    /// The seed of its random numbers.
+    pub fn seed(&self) -> u64 {
+        self.home().seed
+    }
+
+    /// Its share of the devices relative to other sessions.
+    pub fn weight(&self) -> u32 {
+        self.home().weight
+    }
+
+    /// Sends what was recorded to the scheduler now, without waiting for it. Values that nobody demands are
+    /// still not computed.
+    pub fn flush(&self) {
+        self.home().flush();
+    }
+
+    /// Waits until the ring has caught up with this session, so that recording will not be held.
+    pub async fn ready(&self) {
+        let home = self.home().clone();
+        home.gate.below(home.link.ring_nodes_max()).await;
+    }
+
+    /// Ends the session now: gathers that are pending fail with `ErrorKind::Cancelled`, and so does what is
+    /// recorded later. Without this call it ends by itself with its last handle, array and gather.
+    pub fn close(&self) {
+        self.home().close();
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Session({} '{}', seed {}, weight {})", self.home().id, self.name(), self.seed(), self.weight())
+    }
+}

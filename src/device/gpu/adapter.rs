@@ -1,0 +1,350 @@
+//! Which adapters there are, which is best, and what an opened one can do.
+//!
+//! In: the settings. Out: an opened device and its [`DeviceInfo`]. The order of [`adapters`] is what `gpu:N` counts
+//! in: discrete before integrated before virtual before software.
+
+use super::raw_device::Gpu;
+use crate::config::Config;
+use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile};
+use crate::error::{Error, ErrorKind, Result};
+use crate::ids::DeviceId;
+use parking_lot::Mutex;
+use std::sync::OnceLock;
+
+/// Storage buffers that a kernel may bind are capped here: some drivers claim millions.
+const BINDINGS_CAP: u32 = 24;
+/// Storage buffers that a kernel needs at the least.
+const BINDINGS_MIN: u32 = 8;
+/// Shared slabs serve slots up to this size.
+const SLAB_SLOT_BYTES_MAX: u64 = 64 << 10;
+
+/// An adapter, as `tidemill info` shows it.
+#[derive(Clone, Debug)]
+pub struct AdapterSummary {
+    /// Its number in `gpu:N`.
+    pub index: usize,
+    /// Its name.
+    pub name: String,
+    /// Driver and API, in words.
+    pub driver: String,
+    /// A CPU that pretends to be a GPU.
+    pub software: bool,
+    /// `discrete`, `integrated`, `virtual`, `software` or `other`.
+    pub kind: &'static str,
+    /// What it can do.
+    pub features: Features,
+    /// Bytes one binding may span.
+    pub binding_bytes_max: u64,
+    /// Bytes one buffer may have.
+    pub buffer_bytes_max: u64,
+    /// Bytes of memory it is thought to have.
+    pub memory_bytes: u64,
+}
+
+/// An opened adapter.
+pub(super) struct Opened {
+    /// Its number in [`adapters`].
+    pub(super) index: usize,
+    /// The device.
+    pub(super) gpu: Gpu,
+    /// What the adapter says of itself.
+    pub(super) about: wgpu::AdapterInfo,
+    /// The granted features.
+    pub(super) features: wgpu::Features,
+    /// The granted limits.
+    pub(super) limits: wgpu::Limits,
+    /// Bytes of memory it is thought to have.
+    pub(super) memory_bytes: u64,
+}
+
+/// Adapters that can run kernels, best first. Empty without a driver.
+pub fn adapters() -> Vec<AdapterSummary> {
+    let summary = |(index, adapter): (usize, &wgpu::Adapter)| {
+        let about = adapter.get_info();
+        let limits = adapter.limits();
+        AdapterSummary {
+            index,
+            driver: driver_words(&about),
+            software: is_software(&about),
+            kind: kind_word(about.device_type),
+            features: features_of(adapter.features()),
+            binding_bytes_max: limits.max_storage_buffer_binding_size,
+            buffer_bytes_max: limits.max_buffer_size,
+            memory_bytes: memory_bytes(adapter, &about),
+            name: about.name,
+        }
+    };
+    ranked().iter().enumerate().map(summary).collect()
+}
+
+/// Whether there is an adapter that is not a CPU in disguise.
+pub fn has_hardware() -> bool {
+    ranked().iter().any(|adapter| !is_software(&adapter.get_info()))
+}
+
+/// Opens an adapter by its number, or the best.
+pub(super) fn open(index: Option<usize>, config: &Config) -> Result<Opened> {
+    let all = ranked();
+    let wanted = index.unwrap_or(0);
+    let Some(adapter) = all.get(wanted) else {
+        return Err(missing(index, &all));
+    };
+    let features = wanted_features(adapter.features(), config);
+    open_adapter(adapter, wanted, features, 0)
+}
+
+/// Opens the same adapter anew after its device was lost.
+pub(super) fn reopen(index: usize, name: &str, features: wgpu::Features, generation: u32) -> Result<Opened> {
+    let all = look();
+    let same = |i: &usize| all.get(*i).is_some_and(|a| a.get_info().name == name);
+    let found = Some(index).filter(same).or_else(|| (0..all.len()).find(same));
+    match found {
+        Some(at) => open_adapter(&all[at], at, features, generation),
+        None => Err(Error::new(ErrorKind::Device, format!("the adapter {name} is gone"))),
+    }
+}
+
+fn open_adapter(adapter: &wgpu::Adapter, index: usize, features: wgpu::Features, generation: u32) -> Result<Opened> {
+    let about = adapter.get_info();
+    let limits = adapter.limits();
+    let asked = adapter.request_device(&wgpu::DeviceDescriptor {
+        label: Some("tidemill"),
+        required_features: features,
+        required_limits: limits.clone(),
+        ..Default::default()
+    });
+    let (device, queue) = pollster::block_on(asked).map_err(|e| {
+        Error::new(ErrorKind::Device, format!("the adapter could not be opened: {e}")).with_device(about.name.clone())
+    })?;
+    let gpu = Gpu::new(device, queue, about.name.clone(), generation);
+    let memory_bytes = memory_bytes(adapter, &about);
+    Ok(Opened { index, gpu, about, features, limits, memory_bytes })
+}
+
+/// The numbers that the other actors see.
+pub(super) fn device_info(
+    opened: &Opened,
+    id: DeviceId,
+    config: &Config,
+    profile: FloatProfile,
+    costs: Costs,
+) -> DeviceInfo {
+    let limits = &opened.limits;
+    let binding_bytes_max = limits.max_storage_buffer_binding_size & !15;
+    let budget_bytes = config.device_budget.unwrap_or(opened.memory_bytes / 5 * 4);
+    let segment_shift = config
+        .injection
+        .segment_shift
+        .unwrap_or_else(|| segment_shift(binding_bytes_max.min(limits.max_buffer_size), budget_bytes));
+    DeviceInfo {
+        id,
+        kind: DeviceKind::Gpu,
+        name: opened.about.name.clone(),
+        driver: driver_words(&opened.about),
+        software: is_software(&opened.about),
+        features: features_of(opened.features),
+        profile,
+        precision: config.precision,
+        costs,
+        binding_bytes_max,
+        buffer_bytes_max: limits.max_buffer_size,
+        bindings_max: bindings(limits).min(BINDINGS_CAP),
+        budget_bytes,
+        segment_shift,
+        slab_slot_bytes_max: SLAB_SLOT_BYTES_MAX,
+        batches_in_flight_max: config.batches_in_flight.max(1),
+    }
+}
+
+/// The largest segment whose widest elements fit a binding and an eighth of the budget.
+fn segment_shift(binding_bytes: u64, budget_bytes: u64) -> u32 {
+    let elements = (binding_bytes.min(budget_bytes / 8) / 8).max(1 << 12);
+    // Element indices are 32 bits wide.
+    elements.ilog2().min(31)
+}
+
+/// One wgpu instance a process: making one loads the drivers, and it holds no state of a runtime.
+fn instance() -> &'static wgpu::Instance {
+    static INSTANCE: OnceLock<wgpu::Instance> = OnceLock::new();
+    INSTANCE.get_or_init(|| {
+        wgpu::Instance::new(wgpu::InstanceDescriptor {
+            backends: wgpu::Backends::PRIMARY.with_env(),
+            flags: wgpu::InstanceFlags::empty().with_env(),
+            ..wgpu::InstanceDescriptor::new_without_display_handle()
+        })
+    })
+}
+
+/// Usable adapters, best first; the order is stable. Looked for once a process: some drivers take long, and
+/// print, when they are asked.
+fn ranked() -> Vec<wgpu::Adapter> {
+    static FOUND: Mutex<Vec<wgpu::Adapter>> = Mutex::new(Vec::new());
+    let mut found = FOUND.lock();
+    if found.is_empty() {
+        *found = look();
+    }
+    found.clone()
+}
+
+/// As [`ranked`], asking the drivers anew.
+fn look() -> Vec<wgpu::Adapter> {
+    let mut all = pollster::block_on(instance().enumerate_adapters(wgpu::Backends::all()));
+    all.retain(|adapter| {
+        let limits = adapter.limits();
+        limits.max_compute_invocations_per_workgroup >= 256 && bindings(&limits) >= BINDINGS_MIN
+    });
+    all.sort_by_key(|adapter| rank(adapter.get_info().device_type));
+    all
+}
+
+fn rank(kind: wgpu::DeviceType) -> u8 {
+    match kind {
+        wgpu::DeviceType::DiscreteGpu => 0,
+        wgpu::DeviceType::IntegratedGpu => 1,
+        wgpu::DeviceType::VirtualGpu => 2,
+        wgpu::DeviceType::Other => 3,
+        wgpu::DeviceType::Cpu => 4,
+    }
+}
+
+fn kind_word(kind: wgpu::DeviceType) -> &'static str {
+    match kind {
+        wgpu::DeviceType::DiscreteGpu => "discrete",
+        wgpu::DeviceType::IntegratedGpu => "integrated",
+        wgpu::DeviceType::VirtualGpu => "virtual",
+        wgpu::DeviceType::Cpu => "software",
+        wgpu::DeviceType::Other => "other",
+    }
+}
+
+fn is_software(about: &wgpu::AdapterInfo) -> bool {
+    about.device_type == wgpu::DeviceType::Cpu
+}
+
+fn driver_words(about: &wgpu::AdapterInfo) -> String {
+    let words = [about.driver.as_str(), about.driver_info.as_str()];
+    let words: Vec<&str> = words.into_iter().filter(|w| !w.is_empty()).collect();
+    format!("{} ({:?})", words.join(" "), about.backend)
+}
+
+fn bindings(limits: &wgpu::Limits) -> u32 {
+    limits.max_storage_buffers_per_shader_stage.min(limits.max_bindings_per_bind_group)
+}
+
+fn missing(index: Option<usize>, all: &[wgpu::Adapter]) -> Error {
+    let message = match index {
+        Some(n) if !all.is_empty() => {
+            let names: Vec<String> =
+                all.iter().enumerate().map(|(i, a)| format!("gpu:{i} is {}", a.get_info().name)).collect();
+            format!("there is no adapter gpu:{n}; {}", names.join(", "))
+        }
+        _ => "no GPU adapter was found: install a Vulkan driver for your GPU (on Debian or Ubuntu, \
+              `apt install mesa-vulkan-drivers` brings drivers and a software one), or choose the device `host`"
+            .to_owned(),
+    };
+    Error::new(ErrorKind::Device, message)
+}
+
+/// Feature names as `Injection::without_features` spells them.
+const FEATURES: [(&str, wgpu::Features); 6] = [
+    ("f64", wgpu::Features::SHADER_F64),
+    ("i64", wgpu::Features::SHADER_INT64),
+    ("subgroups", wgpu::Features::SUBGROUP),
+    (
+        "timestamps",
+        wgpu::Features::TIMESTAMP_QUERY
+            .union(wgpu::Features::TIMESTAMP_QUERY_INSIDE_ENCODERS)
+            .union(wgpu::Features::TIMESTAMP_QUERY_INSIDE_PASSES),
+    ),
+    ("mappable", wgpu::Features::MAPPABLE_PRIMARY_BUFFERS),
+    ("pipeline_cache", wgpu::Features::PIPELINE_CACHE),
+];
+
+fn wanted_features(has: wgpu::Features, config: &Config) -> wgpu::Features {
+    FEATURES
+        .iter()
+        .filter(|(name, _)| !config.injection.without_features.contains(name))
+        .fold(wgpu::Features::empty(), |all, (_, feature)| all | (*feature & has))
+}
+
+fn features_of(has: wgpu::Features) -> Features {
+    // Time-stamps are written by the encoder, around whatever a submission holds.
+    let stamps = wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::TIMESTAMP_QUERY_INSIDE_ENCODERS;
+    Features {
+        f64: has.contains(wgpu::Features::SHADER_F64),
+        i64: has.contains(wgpu::Features::SHADER_INT64),
+        subgroups: has.contains(wgpu::Features::SUBGROUP),
+        timestamps: has.contains(stamps),
+        mappable: has.contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS),
+        pipeline_cache: has.contains(wgpu::Features::PIPELINE_CACHE),
+    }
+}
+
+/// Bytes of memory: half of the machine's for a software adapter, the largest device-local heap where Vulkan
+/// tells, and otherwise a cautious guess.
+fn memory_bytes(adapter: &wgpu::Adapter, about: &wgpu::AdapterInfo) -> u64 {
+    let machine = machine_memory_bytes();
+    match about.device_type {
+        wgpu::DeviceType::Cpu => machine / 2,
+        kind => vulkan_heap_bytes(adapter).unwrap_or(match kind {
+            wgpu::DeviceType::DiscreteGpu => 8 << 30,
+            _ => (machine / 2).min(8 << 30),
+        }),
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "windows"))]
+fn vulkan_heap_bytes(adapter: &wgpu::Adapter) -> Option<u64> {
+    const DEVICE_LOCAL: u32 = 1;
+    // SAFETY: the handle is only asked for properties, and lives as long as the adapter.
+    let vulkan = unsafe { adapter.as_hal::<wgpu::hal::api::Vulkan>() }?;
+    let instance = vulkan.shared_instance().raw_instance();
+    // SAFETY: the physical device belongs to this instance.
+    let memory = unsafe { instance.get_physical_device_memory_properties(vulkan.raw_physical_device()) };
+    let heaps = &memory.memory_heaps[..memory.memory_heap_count as usize];
+    heaps.iter().filter(|h| h.flags.as_raw() & DEVICE_LOCAL != 0).map(|h| h.size).max()
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "windows")))]
+fn vulkan_heap_bytes(_adapter: &wgpu::Adapter) -> Option<u64> {
+    None
+}
+
+/// The machine's memory, 8 GiB where the system does not tell.
+fn machine_memory_bytes() -> u64 {
+    let told = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let line = text.lines().find(|l| l.starts_with("MemTotal:"))?;
+        line.split_whitespace().nth(1)?.parse::<u64>().ok()
+    });
+    told.map_or(8 << 30, |kilobytes| kilobytes << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_is_the_largest_power_of_two_of_wide_elements_that_fits_binding_and_budget() {
+        assert_eq!(segment_shift(128 << 20, 64 << 30), 24);
+        assert_eq!(segment_shift((128 << 20) - 16, 64 << 30), 23);
+        assert_eq!(segment_shift(2 << 30, 64 << 20), 20);
+        assert_eq!(segment_shift(2 << 30, 0), 12);
+    }
+
+    #[test]
+    fn left_out_features_are_not_asked_for() {
+        let mut config = Config::default();
+        config.injection.without_features = vec!["f64", "timestamps"];
+        let wanted = wanted_features(wgpu::Features::all(), &config);
+        let features = features_of(wanted);
+        assert!(!features.f64 && !features.timestamps);
+        assert!(features.i64 && features.subgroups && features.mappable && features.pipeline_cache);
+    }
+
+    #[test]
+    fn a_missing_adapter_is_an_error_that_says_what_to_install() {
+        let error = missing(None, &[]);
+        assert_eq!(error.kind(), ErrorKind::Device);
+        assert!(error.message().contains("mesa-vulkan-drivers"), "{error}");
+    }
+}

@@ -1,0 +1,108 @@
+//! Bind groups, cached by what they bind.
+//!
+//! Must hold: GPU-7; the cache is bounded: it is emptied when it is full, which costs a few microseconds a
+//! kernel in use.
+
+use super::pipelines::Layout;
+use super::raw_device::Gpu;
+use crate::device::message::Slot;
+use crate::error::Result;
+use crate::ids::BufferId;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// Bind groups kept at most.
+const GROUPS_MAX: usize = 4096;
+/// Notes of which allocation is in which group kept at most, stale ones included.
+const NOTES_MAX: usize = 8 * GROUPS_MAX;
+
+/// What a group binds.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    window: u64,
+    slots: SmallVec<[Slot; 6]>,
+}
+
+/// The cache.
+#[derive(Default)]
+pub(super) struct BindGroups {
+    groups: FxHashMap<Key, wgpu::BindGroup>,
+    by_buffer: FxHashMap<BufferId, Vec<Key>>,
+    notes: usize,
+}
+
+/// One slot with its buffer.
+pub(super) struct Bound {
+    /// The slot.
+    pub(super) slot: Slot,
+    /// Its buffer.
+    pub(super) buffer: wgpu::Buffer,
+}
+
+impl BindGroups {
+    /// The group that binds `window` bytes of `params` (at a dynamic offset) and these slots.
+    pub(super) fn get(
+        &mut self,
+        gpu: &Gpu,
+        layout: &Layout,
+        params: &wgpu::Buffer,
+        window: u64,
+        bound: &[Bound],
+    ) -> Result<wgpu::BindGroup> {
+        let key = Key { window, slots: bound.iter().map(|b| b.slot).collect() };
+        if let Some(group) = self.groups.get(&key) {
+            return Ok(group.clone());
+        }
+        let group = make(gpu, layout, params, window, bound)?;
+        if self.groups.len() >= GROUPS_MAX || self.notes >= NOTES_MAX {
+            self.clear();
+        }
+        for b in bound {
+            let keys = self.by_buffer.entry(b.slot.buffer).or_default();
+            if keys.last() != Some(&key) {
+                keys.push(key.clone());
+                self.notes += 1;
+            }
+        }
+        self.groups.insert(key, group.clone());
+        Ok(group)
+    }
+
+    /// Drops the groups that name an allocation: they would keep its memory.
+    pub(super) fn forget(&mut self, buffer: BufferId) {
+        for key in self.by_buffer.remove(&buffer).unwrap_or_default() {
+            self.notes -= 1;
+            self.groups.remove(&key);
+        }
+    }
+
+    /// Drops all groups.
+    pub(super) fn clear(&mut self) {
+        self.groups.clear();
+        self.by_buffer.clear();
+        self.notes = 0;
+    }
+}
+
+fn make(gpu: &Gpu, layout: &Layout, params: &wgpu::Buffer, window: u64, bound: &[Bound]) -> Result<wgpu::BindGroup> {
+    let entry = |binding: usize, buffer, offset, bytes: u64| wgpu::BindGroupEntry {
+        binding: binding as u32,
+        resource: wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+            buffer,
+            offset,
+            size: wgpu::BufferSize::new(bytes),
+        }),
+    };
+    let mut entries: SmallVec<[wgpu::BindGroupEntry; 8]> = SmallVec::new();
+    entries.push(entry(0, params, 0, window));
+    for (i, b) in bound.iter().enumerate() {
+        entries.push(entry(i + 1, &b.buffer, b.slot.offset, b.slot.bytes));
+    }
+    gpu.checked(|| {
+        gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: None,
+            layout: &layout.group,
+            entries: &entries,
+        })
+    })
+}

@@ -1,0 +1,288 @@
+//! The completion thread: waits for submissions in order, hands out what they brought, reports batches.
+//!
+//! In: [`Work`] from the queue thread. Out: events, and a signal to the queue thread when the device is lost.
+//! Must hold: GPU-1, GPU-2, GPU-6.
+
+use super::clock::Alignment;
+use super::copy::CopyPool;
+use super::flight::{Arrow, BatchEnd, Flight, Stamps, Work, arrow};
+use super::prepare::{Arrival, Place, blamed};
+use super::raw_device::{Gpu, panic_words};
+use super::readback::{Landing, MappedView};
+use crate::device::handle::Context;
+use crate::device::message::DeviceEvent;
+use crate::error::{Error, ErrorKind, Result};
+use crate::host_buffer::{HostBuffer, MappedBytes};
+use crate::ids::{BatchId, DeviceId};
+use crate::stats::Counters;
+use crate::timeline::{Detail, Lane};
+use crossbeam_channel::{Receiver, Sender};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// How long one poll waits before it looks whether the device was lost.
+const POLL_WAIT: Duration = Duration::from_millis(100);
+/// How long to rest between polls for mappings, which nearly always succeed at the first.
+const MAP_REST: Duration = Duration::from_micros(20);
+
+/// The thread's state.
+pub(super) struct Completion {
+    /// This device.
+    pub(super) id: DeviceId,
+    /// Its name.
+    pub(super) name: String,
+    /// Events, counters, timeline.
+    pub(super) context: Context,
+    /// Copy threads.
+    pub(super) pool: Arc<CopyPool>,
+    /// Tells the queue thread which generation of the device is lost.
+    pub(super) lost: Sender<u32>,
+    /// GPU time on the host's clock.
+    pub(super) alignment: Alignment,
+    /// When the previous batch ended, so that spans don't overlap.
+    pub(super) previous_end_ns: u64,
+}
+
+/// What a batch brought.
+struct Brought {
+    faults: Vec<u32>,
+    device_ns: u64,
+}
+
+impl Completion {
+    /// Runs until the queue thread ends.
+    pub(super) fn run(mut self, work: &Receiver<Work>) {
+        for item in work {
+            match item {
+                Work::Flight(flight) => self.flight(*flight),
+                Work::Failed(batch, error) => self.fail(batch, error),
+                Work::Barrier(done) => drop(done.send(())),
+            }
+        }
+    }
+
+    fn flight(&mut self, flight: Flight) {
+        let station = flight.station.clone();
+        let batch = flight.end.as_ref().map(|end| (end.batch, end.blame));
+        let landed = catch_unwind(AssertUnwindSafe(|| self.land(flight)));
+        let result = landed.unwrap_or_else(|panic| {
+            let message = format!("completing a batch panicked: {}", panic_words(&*panic));
+            Err(Error::new(ErrorKind::Internal, message))
+        });
+        match (result, batch) {
+            (Ok(Some(brought)), Some((batch, _))) => self.event(DeviceEvent::BatchFinished {
+                device: self.id,
+                batch,
+                faults: brought.faults,
+                device_ns: brought.device_ns,
+            }),
+            (Err(error), Some((batch, blame))) => self.fail(batch, blamed(error, blame)),
+            (_, None) | (Ok(None), Some(_)) => {}
+        }
+        if station.gpu.is_lost() {
+            let _ = self.lost.send(station.gpu.generation);
+        }
+    }
+
+    /// Waits for a submission and hands out what it brought; `None` where no batch ends.
+    fn land(&mut self, flight: Flight) -> Result<Option<Brought>> {
+        let Flight { station, submission, chunks, end } = flight;
+        let gpu = &station.gpu;
+        if let Some(submission) = submission {
+            wait(gpu, &submission)?;
+        }
+        let seen_ns = self.context.timeline.now_ns();
+        let reopened = !chunks.is_empty();
+        chunks.into_iter().for_each(|chunk| chunk.reopen());
+        let Some(mut end) = end else {
+            if reopened {
+                poll(gpu)?;
+            }
+            return Ok(None);
+        };
+        let shared = end.shared.take();
+        let alone = std::mem::take(&mut end.alone);
+        let mut views = map(gpu, shared.into_iter().chain(alone).collect(), reopened)?.into_iter();
+        let shared = if end.shared_used { views.next() } else { None };
+        let drained_ns = self.context.timeline.now_ns();
+        let bytes = self.deliver(&end, shared.as_ref(), views.collect());
+        let shared = shared.as_ref().map_or(&[][..], |view| view.bytes());
+        let faults = end.faults.iter().flat_map(|&(at, words)| faults(shared, at, words)).collect();
+        let device_ns = self.spans(&end, shared, seen_ns);
+        if bytes > 0 && self.context.timeline.is_on() {
+            self.draw_readback(&end, bytes, drained_ns);
+        }
+        Ok(Some(Brought { faults, device_ns }))
+    }
+
+    fn draw_readback(&self, end: &BatchEnd, bytes: u64, drained_ns: u64) {
+        let timeline = &self.context.timeline;
+        let details = [("bytes", Detail::Int(bytes as i64)), ("region", Detail::Int(end.region.0 as i64))];
+        let flow = arrow(Arrow::ToReadback, self.id, end.batch);
+        timeline.span(Lane::DeviceReadback(self.id), "readback", drained_ns, timeline.now_ns(), &details);
+        timeline.flow_start(Lane::DeviceCompute(self.id), flow, self.previous_end_ns);
+        timeline.flow_end(Lane::DeviceReadback(self.id), flow, drained_ns);
+    }
+
+    /// Reports the batch's readbacks; returns how many bytes they moved.
+    fn deliver(&self, end: &BatchEnd, shared: Option<&MappedView>, alone: Vec<MappedView>) -> u64 {
+        let mut alone: Vec<Option<MappedView>> = alone.into_iter().map(Some).collect();
+        let mut bytes = 0;
+        for arrival in &end.arrivals {
+            let data = match arrival.place {
+                Place::Shared(at) => {
+                    let all = shared.map_or(&[][..], |view| view.bytes());
+                    let (at, len) = (at as usize, arrival.gpu_bytes() as usize);
+                    all.get(at..at + len).map(|from| self.copied(arrival, from))
+                }
+                Place::Alone(i) => alone.get_mut(i).and_then(Option::take).map(|view| self.handed_out(arrival, view)),
+            };
+            let missing = || Error::new(ErrorKind::Internal, "a readback's bytes did not arrive");
+            bytes += arrival.gpu_bytes();
+            let data = data.map(Arc::new).ok_or_else(|| missing().with_device(self.name.clone()));
+            self.event(DeviceEvent::ReadbackDone { device: self.id, transfer: arrival.transfer, data });
+        }
+        Counters::add(&self.context.counters.bytes_read_back, bytes);
+        bytes
+    }
+
+    /// Elements copied out of mapped memory, in host form.
+    fn copied(&self, arrival: &Arrival, from: &[u8]) -> HostBuffer {
+        // SAFETY: filled on the next line, and bools as 0 or 1.
+        let mut buffer = unsafe { HostBuffer::uninit(arrival.dtype, arrival.elements as usize) };
+        self.pool.drain(from, arrival.dtype, buffer.bytes_mut().expect("GPU-8: a fresh host buffer is ours"));
+        buffer
+    }
+
+    /// The mapped memory itself where its form is the host's, otherwise a copy.
+    fn handed_out(&self, arrival: &Arrival, view: MappedView) -> HostBuffer {
+        if arrival.dtype.bytes() == arrival.dtype.gpu_bytes() {
+            HostBuffer::from_mapped(arrival.dtype, arrival.elements as usize, Box::new(view))
+        } else {
+            self.copied(arrival, view.bytes())
+        }
+    }
+
+    /// Draws the batch's spans; returns the nanoseconds that the device spent on it.
+    fn spans(&mut self, end: &BatchEnd, shared: &[u8], seen_ns: u64) -> u64 {
+        let earliest = end.submitted_ns.max(self.previous_end_ns);
+        let stamps = end.stamps.as_ref().and_then(|s| Some((s, ticks(shared, s)?)));
+        let ((start, stop), device_ns) = match &stamps {
+            Some((_, ns)) => {
+                self.alignment.observe(ns[1], seen_ns);
+                (self.alignment.span((ns[0], ns[1]), earliest), ns[1].saturating_sub(ns[0]))
+            }
+            None => ((earliest, seen_ns.max(earliest)), seen_ns.saturating_sub(earliest)),
+        };
+        self.previous_end_ns = stop;
+        if !self.context.timeline.is_on() || end.label.is_empty() {
+            return device_ns;
+        }
+        let details = [
+            ("batch", Detail::Int(end.batch.0 as i64)),
+            ("region", Detail::Int(end.region.0 as i64)),
+            ("session", Detail::Int(i64::from(end.session.0))),
+        ];
+        let lane = Lane::DeviceCompute(self.id);
+        self.context.timeline.span(lane.clone(), &end.label, start, stop, &details);
+        self.context.timeline.flow_end(lane.clone(), arrow(Arrow::ToCompute, self.id, end.batch), start);
+        if let Some((stamps, ns)) = &stamps {
+            // Nested in the batch's span: each lasts from the previous stamp to its own.
+            let mut from = ns[0];
+            for (label, to) in stamps.labels.iter().zip(&ns[2..]) {
+                let (a, b) = self.alignment.span((from, *to), start);
+                self.context.timeline.span(lane.clone(), label, a.min(stop), b.min(stop), &[]);
+                from = *to;
+            }
+        }
+        device_ns
+    }
+
+    fn fail(&self, batch: BatchId, error: Error) {
+        let error = error.with_device(self.name.clone());
+        self.event(DeviceEvent::BatchFailed { device: self.id, batch, error });
+    }
+
+    fn event(&self, event: DeviceEvent) {
+        // A ring that has ended waits for nothing.
+        let _ = self.context.events.send(event);
+    }
+}
+
+/// Waits until a submission has finished.
+fn wait(gpu: &Gpu, submission: &wgpu::SubmissionIndex) -> Result<()> {
+    loop {
+        if gpu.is_lost() {
+            return Err(gpu.loss_error());
+        }
+        let poll = wgpu::PollType::Wait { submission_index: Some(submission.clone()), timeout: Some(POLL_WAIT) };
+        match catch_unwind(AssertUnwindSafe(|| gpu.device.poll(poll))) {
+            Ok(Ok(_)) if gpu.is_lost() => return Err(gpu.loss_error()),
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(wgpu::PollError::Timeout)) => {}
+            Ok(Err(error)) => {
+                let message = format!("the submission never reached the device: {error}");
+                return Err(Error::new(ErrorKind::Internal, message));
+            }
+            Err(panic) => gpu.mark_lost(&panic_words(&*panic)),
+        }
+    }
+}
+
+/// Lets due callbacks run.
+fn poll(gpu: &Gpu) -> Result<()> {
+    if !gpu.is_lost()
+        && let Err(panic) = catch_unwind(AssertUnwindSafe(|| gpu.device.poll(wgpu::PollType::Poll)))
+    {
+        gpu.mark_lost(&panic_words(&*panic));
+    }
+    if gpu.is_lost() { Err(gpu.loss_error()) } else { Ok(()) }
+}
+
+/// Maps landings whose submission has finished.
+fn map(gpu: &Gpu, landings: Vec<(Landing, u64)>, poll_anyway: bool) -> Result<Vec<MappedView>> {
+    let open = Arc::new(AtomicUsize::new(landings.len()));
+    let failed = Arc::new(AtomicBool::new(false));
+    for (landing, bytes) in &landings {
+        let (open, failed) = (open.clone(), failed.clone());
+        landing.map(*bytes, move |mapped| {
+            if !mapped {
+                failed.store(true, Ordering::Relaxed);
+            }
+            open.fetch_sub(1, Ordering::Release);
+        });
+    }
+    if poll_anyway || !landings.is_empty() {
+        poll(gpu)?;
+    }
+    // Another thread's poll may be about to run the callbacks: then ours found nothing to do.
+    while open.load(Ordering::Acquire) > 0 {
+        std::thread::sleep(MAP_REST);
+        poll(gpu)?;
+    }
+    if failed.load(Ordering::Relaxed) {
+        let error = Error::new(ErrorKind::Internal, "a readback could not be mapped");
+        return Err(if gpu.is_lost() { gpu.loss_error() } else { error });
+    }
+    landings.into_iter().map(|(landing, bytes)| landing.view(bytes)).collect()
+}
+
+/// Which fault words are set.
+fn faults(shared: &[u8], at: u64, words: u32) -> Vec<u32> {
+    let bytes = shared.get(at as usize..).unwrap_or(&[]);
+    let words = bytes.chunks_exact(4).take(words as usize).enumerate();
+    words.filter(|(_, word)| *word != [0; 4]).map(|(i, _)| i as u32).collect()
+}
+
+/// Stamps in nanoseconds of GPU time: begin, end, then dispatches.
+fn ticks(shared: &[u8], stamps: &Stamps) -> Option<Vec<u64>> {
+    let bytes = shared.get(stamps.at as usize..)?;
+    let count = 2 + stamps.labels.len();
+    let tick = |c: &[u8]| u64::from_le_bytes(c.try_into().unwrap_or([0; 8]));
+    let all: Vec<u64> = bytes.chunks_exact(8).take(count).map(tick).collect();
+    // A period of 1 is the rule: keep all bits then.
+    let ns = |t: u64| if stamps.period_ns == 1.0 { t } else { (t as f64 * stamps.period_ns) as u64 };
+    (all.len() == count).then(|| all.into_iter().map(ns).collect())
+}

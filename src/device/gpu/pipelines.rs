@@ -1,0 +1,289 @@
+//! Pipelines: one a kernel structure or library pass, compiled once a device, from any thread.
+//!
+//! In: plans (ahead of time) and launches (at the latest). Out: pipelines and their layouts. A pipeline that fails
+//! to compile is not remembered: its region fails with the compiler's words, and the next one asks again.
+
+use super::raw_device::Gpu;
+use super::shaders::Shaders;
+use crate::device::handle::Compiler;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fusion::plan::{Launch, Plan, Program, Step};
+use crate::kernels::ir::Kernel;
+use crate::kernels::library::Pass;
+use crate::stats::Counters;
+use parking_lot::{Mutex, RwLock};
+use rustc_hash::FxHashMap;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// What identifies a pipeline. Kernels hash by their structure's hash and compare by structure.
+#[derive(Clone)]
+pub(super) enum Key {
+    /// A generated kernel.
+    Kernel(u64, Arc<Kernel>),
+    /// A library pass, and its storage bindings.
+    Pass(String, u32),
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        match (self, other) {
+            (Key::Kernel(a, x), Key::Kernel(b, y)) => a == b && (Arc::ptr_eq(x, y) || x == y),
+            (Key::Pass(a, x), Key::Pass(b, y)) => x == y && a == b,
+            (Key::Kernel(..), Key::Pass(..)) | (Key::Pass(..), Key::Kernel(..)) => false,
+        }
+    }
+}
+
+impl Eq for Key {}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Key::Kernel(hash, _) => state.write_u64(*hash),
+            Key::Pass(key, bindings) => (key, bindings).hash(state),
+        }
+    }
+}
+
+/// A layout: parameters at a dynamic offset, then so many read-write storage buffers.
+pub(super) struct Layout {
+    /// Of bind group 0.
+    pub(super) group: wgpu::BindGroupLayout,
+    pipeline: wgpu::PipelineLayout,
+}
+
+/// A compiled pipeline.
+pub(super) struct Pipeline {
+    /// It.
+    pub(super) pipeline: wgpu::ComputePipeline,
+    /// Its layout.
+    pub(super) layout: Arc<Layout>,
+    /// Storage buffers after the parameters.
+    pub(super) bindings: u32,
+}
+
+/// One key's place: locked while somebody compiles it, so that nobody compiles it twice.
+type Place = Arc<Mutex<Option<Arc<Pipeline>>>>;
+
+/// The pipelines of one device.
+#[derive(Default)]
+pub(super) struct Pipelines {
+    layouts: Mutex<FxHashMap<u32, Arc<Layout>>>,
+    places: Mutex<FxHashMap<Key, Place>>,
+}
+
+impl Pipelines {
+    /// The pipeline of a generated kernel.
+    pub(super) fn kernel(&self, maker: &Maker, gpu: &Gpu, kernel: &Arc<Kernel>, hash: u64) -> Result<Arc<Pipeline>> {
+        self.get(maker, gpu, Key::Kernel(hash, kernel.clone()), kernel_bindings(kernel), || {
+            maker.shaders.kernel(kernel)
+        })
+    }
+
+    /// The pipeline of a library pass.
+    pub(super) fn pass(&self, maker: &Maker, gpu: &Gpu, pass: &Pass, segments: &[u8]) -> Result<Arc<Pipeline>> {
+        let bindings = pass_bindings(pass, segments);
+        self.get(maker, gpu, Key::Pass(pass.key.clone(), bindings), bindings, || Ok(pass.wgsl.clone()))
+    }
+
+    fn has(&self, key: &Key) -> bool {
+        let place = self.places.lock().get(key).cloned();
+        // A place that is locked is being compiled: whoever asks then waits for it in `get`.
+        place.is_some_and(|p| p.try_lock().is_some_and(|p| p.is_some()))
+    }
+
+    fn get(
+        &self,
+        maker: &Maker,
+        gpu: &Gpu,
+        key: Key,
+        bindings: u32,
+        text: impl FnOnce() -> Result<String>,
+    ) -> Result<Arc<Pipeline>> {
+        let place = self.places.lock().entry(key).or_default().clone();
+        let mut place = place.lock();
+        if let Some(pipeline) = &*place {
+            return Ok(pipeline.clone());
+        }
+        let layout = self.layout(gpu, bindings)?;
+        let wgsl = text()?;
+        let pipeline = compile(gpu, &layout, &wgsl)?;
+        Counters::add(&maker.counters.pipelines_compiled, 1);
+        let pipeline = Arc::new(Pipeline { pipeline, layout, bindings });
+        *place = Some(pipeline.clone());
+        Ok(pipeline)
+    }
+
+    fn layout(&self, gpu: &Gpu, bindings: u32) -> Result<Arc<Layout>> {
+        let mut layouts = self.layouts.lock();
+        if let Some(layout) = layouts.get(&bindings) {
+            return Ok(layout.clone());
+        }
+        let layout = Arc::new(make_layout(gpu, bindings)?);
+        layouts.insert(bindings, layout.clone());
+        Ok(layout)
+    }
+}
+
+/// Storage buffers that a kernel binds after its parameters.
+fn kernel_bindings(kernel: &Kernel) -> u32 {
+    kernel.operands.iter().map(|o| u32::from(o.segments.max(1))).sum::<u32>() + u32::from(kernel.faults)
+}
+
+/// Storage buffers that a pass binds after its parameters.
+fn pass_bindings(pass: &Pass, segments: &[u8]) -> u32 {
+    let operand = |o: &u16| segments.get(usize::from(*o)).map_or(1, |s| u32::from(*s));
+    pass.operands.iter().map(operand).sum::<u32>() + u32::from(pass.faults)
+}
+
+fn make_layout(gpu: &Gpu, bindings: u32) -> Result<Layout> {
+    let entry = |binding: u32| wgpu::BindGroupLayoutEntry {
+        binding,
+        visibility: wgpu::ShaderStages::COMPUTE,
+        ty: wgpu::BindingType::Buffer {
+            ty: wgpu::BufferBindingType::Storage { read_only: binding == 0 },
+            has_dynamic_offset: binding == 0,
+            min_binding_size: None,
+        },
+        count: None,
+    };
+    let entries: Vec<_> = (0..=bindings).map(entry).collect();
+    gpu.checked(|| {
+        let group =
+            gpu.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: None, entries: &entries });
+        let pipeline = gpu.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label: None,
+            bind_group_layouts: &[Some(&group)],
+            immediate_size: 0,
+        });
+        Layout { group, pipeline }
+    })
+}
+
+/// Which checks are injected into shaders: all in debug builds. In release builds generated kernels clamp what
+/// comes from data themselves and bound their loops, but rely on the checks of integer divisions.
+fn runtime_checks() -> wgpu::ShaderRuntimeChecks {
+    let mut checks = wgpu::ShaderRuntimeChecks::checked();
+    if !cfg!(debug_assertions) {
+        checks.bounds_checks = false;
+        checks.force_loop_bounding = false;
+    }
+    checks
+}
+
+fn compile(gpu: &Gpu, layout: &Layout, wgsl: &str) -> Result<wgpu::ComputePipeline> {
+    let made = gpu.checked(|| {
+        let descriptor = wgpu::ShaderModuleDescriptor { label: None, source: wgpu::ShaderSource::Wgsl(wgsl.into()) };
+        // SAFETY: the text is written by `kernels/`, whose accesses are clamped to their operands and whose
+        // loops end (IR verifier, DESIGN 8); the checks that it relies on are on.
+        let module = unsafe { gpu.device.create_shader_module_trusted(descriptor, runtime_checks()) };
+        gpu.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: None,
+            layout: Some(&layout.pipeline),
+            module: &module,
+            entry_point: Some("main"),
+            compilation_options: wgpu::PipelineCompilationOptions::default(),
+            cache: None,
+        })
+    });
+    made.map_err(|error| match error.kind() {
+        ErrorKind::Internal => {
+            let message = format!("the kernel does not compile: {}", error.message());
+            Error::new(ErrorKind::Internal, message).with_device(gpu.name.clone())
+        }
+        _ => error,
+    })
+}
+
+/// What compiling needs beside the device.
+pub(super) struct Maker {
+    /// Where the text comes from.
+    pub(super) shaders: Arc<dyn Shaders>,
+    /// Where compilations are counted.
+    pub(super) counters: Arc<Counters>,
+    /// log2 of elements in a segment.
+    pub(super) segment_shift: u32,
+}
+
+/// A device with its pipelines: what changes when a lost one is replaced.
+pub(super) struct Station {
+    /// The device.
+    pub(super) gpu: Gpu,
+    /// Its pipelines.
+    pub(super) pipelines: Pipelines,
+}
+
+/// The device that stands at present, `None` once it was lost for good.
+pub(super) type Current = Arc<RwLock<Option<Arc<Station>>>>;
+
+/// Compiles ahead of time.
+pub(super) struct GpuCompiler {
+    /// On this device.
+    pub(super) current: Current,
+    /// With these.
+    pub(super) maker: Arc<Maker>,
+}
+
+impl GpuCompiler {
+    fn segments(&self, plan: &Plan, launch: &Launch) -> Vec<u8> {
+        let segment = 1u64 << self.maker.segment_shift;
+        let of = |buffer: u32| plan.buffers[buffer as usize].elements.div_ceil(segment).clamp(1, 255) as u8;
+        launch.uses.iter().map(|u| if u.tiled { 1 } else { of(u.buffer) }).collect()
+    }
+
+    fn prepare_launch(&self, station: &Station, plan: &Plan, launch: &Launch) -> Result<()> {
+        match &launch.program {
+            Program::Kernel(kernel, hash) => {
+                station.pipelines.kernel(&self.maker, &station.gpu, kernel, *hash)?;
+            }
+            Program::Library(library) => {
+                let segments = self.segments(plan, launch);
+                for pass in &*self.maker.shaders.passes(library, &segments, self.maker.segment_shift)? {
+                    station.pipelines.pass(&self.maker, &station.gpu, pass, &segments)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn launch_is_prepared(&self, station: &Station, plan: &Plan, launch: &Launch) -> bool {
+        match &launch.program {
+            Program::Kernel(kernel, hash) => station.pipelines.has(&Key::Kernel(*hash, kernel.clone())),
+            Program::Library(library) => {
+                let segments = self.segments(plan, launch);
+                let Ok(passes) = self.maker.shaders.passes(library, &segments, self.maker.segment_shift) else {
+                    return false;
+                };
+                let key = |p: &Pass| Key::Pass(p.key.clone(), pass_bindings(p, &segments));
+                passes.iter().all(|p| station.pipelines.has(&key(p)))
+            }
+        }
+    }
+}
+
+fn launches(plan: &Plan) -> impl Iterator<Item = &Arc<Launch>> {
+    plan.steps.iter().filter_map(|step| match step {
+        Step::Launch(launch) => Some(launch),
+        Step::Copy { .. } => None,
+    })
+}
+
+impl Compiler for GpuCompiler {
+    fn prepare(&self, plan: &Plan) -> Result<()> {
+        // Without a device there is nothing to compile for; the batch says so.
+        let Some(station) = self.current.read().clone() else { return Ok(()) };
+        for launch in launches(plan) {
+            self.prepare_launch(&station, plan, launch).map_err(|error| {
+                let (op, location) = launch.blame;
+                error.with_op(op).with_location(location).with_device(station.gpu.name.clone())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn is_prepared(&self, plan: &Plan) -> bool {
+        let Some(station) = self.current.read().clone() else { return true };
+        launches(plan).all(|launch| self.launch_is_prepared(&station, plan, launch))
+    }
+}

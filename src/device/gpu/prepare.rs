@@ -1,0 +1,344 @@
+//! First pass over a batch: allocations are made, ids become buffers, launches become pipelines, bindings and
+//! parameters. Nothing is encoded yet, so whatever is missing or runs out fails before it can do harm.
+//!
+//! In: a batch. Out: steps in order, one block of parameters, and where each readback will land.
+
+use super::bind::{BindGroups, Bound};
+use super::buffers::Buffers;
+use super::pipelines::{Maker, Pipeline, Station};
+use crate::device::message::{Batch, Command, Slot, Tile, Transfer};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fusion::plan::{Launch, Program};
+use crate::graph::DType;
+use crate::host_buffer::HostBuffer;
+use crate::kernels::ir::HEADER_WORDS;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Parameter blocks begin at multiples of this: the largest alignment of a dynamic offset there is.
+const PARAMS_ALIGN: u64 = 256;
+/// Readbacks up to this size share one buffer and are copied out of it; larger ones are handed out as views.
+const SHARED_BYTES_MAX: u64 = 64 << 10;
+/// Pieces of the shared buffer begin at multiples of this.
+const SHARED_ALIGN: u64 = 16;
+
+/// A range of a buffer.
+pub(super) struct Range {
+    /// The buffer.
+    pub(super) buffer: wgpu::Buffer,
+    /// First byte.
+    pub(super) offset: u64,
+    /// Bytes.
+    pub(super) bytes: u64,
+}
+
+/// One thing to encode.
+pub(super) enum Step {
+    /// Host elements to a buffer.
+    Upload {
+        /// From this buffer,
+        from: Arc<HostBuffer>,
+        /// elements from here, as many as `to` holds,
+        first: u64,
+        /// to here.
+        to: Range,
+    },
+    /// Zeros.
+    Zero(Range),
+    /// Device memory to device memory.
+    Copy(Range, Range),
+    /// A kernel.
+    Dispatch(Dispatch),
+    /// Device memory to the shared readback buffer, at this offset.
+    LandShared(Range, u64),
+    /// Device memory to a readback buffer of its own, by its number.
+    LandAlone(Range, usize),
+}
+
+/// One dispatch.
+pub(super) struct Dispatch {
+    /// What runs.
+    pub(super) pipeline: Arc<Pipeline>,
+    /// What is bound after the parameters.
+    pub(super) bound: Arc<[Bound]>,
+    /// Where its parameters begin in the batch's block, in bytes.
+    pub(super) params_at: u32,
+    /// Bytes of parameters that are bound.
+    pub(super) window: u64,
+    /// Workgroups.
+    pub(super) grid: [u32; 3],
+    /// Its ops, for the timeline.
+    pub(super) label: Arc<str>,
+    /// Whom to blame.
+    pub(super) blame: Blame,
+}
+
+/// An op and its source line.
+pub(super) type Blame = (&'static str, &'static std::panic::Location<'static>);
+
+/// Where a readback lands.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    /// In the shared buffer, at this offset.
+    Shared(u64),
+    /// In its own buffer, by number.
+    Alone(usize),
+}
+
+/// A readback under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    /// Its number.
+    pub(super) transfer: Transfer,
+    /// Element type.
+    pub(super) dtype: DType,
+    /// Elements.
+    pub(super) elements: u64,
+    /// Where it lands.
+    pub(super) place: Place,
+}
+
+impl Arrival {
+    /// Bytes in GPU form.
+    pub(super) fn gpu_bytes(&self) -> u64 {
+        self.elements * self.dtype.gpu_bytes() as u64
+    }
+}
+
+/// A batch, ready to encode.
+#[derive(Default)]
+pub(super) struct Prepared {
+    /// What to encode.
+    pub(super) steps: Vec<Step>,
+    /// Parameter words of all dispatches, each block padded to `PARAMS_ALIGN`.
+    pub(super) params: Vec<u32>,
+    /// Bytes that the parameter buffer must have, so that every window fits.
+    pub(super) params_bytes: u64,
+    /// Bytes to stage: parameters and uploads.
+    pub(super) staged_bytes: u64,
+    /// Bytes of the shared readback buffer.
+    pub(super) shared_bytes: u64,
+    /// Readback buffers of their own: bytes of each.
+    pub(super) alone: Vec<u64>,
+    /// Readbacks.
+    pub(super) arrivals: Vec<Arrival>,
+    /// Offsets in the shared buffer, and numbers, of fault words.
+    pub(super) faults: Vec<(u64, u32)>,
+    /// Dispatches among the steps.
+    pub(super) dispatches: u64,
+    /// Bytes that finished launches read and wrote.
+    pub(super) kernel_bytes: (u64, u64),
+}
+
+/// What preparing needs.
+pub(super) struct Preparer<'a> {
+    /// The device.
+    pub(super) station: &'a Station,
+    /// Shaders and counters.
+    pub(super) maker: &'a Maker,
+    /// Allocations.
+    pub(super) buffers: &'a mut Buffers,
+    /// Bind groups that frees must reach.
+    pub(super) groups: &'a mut BindGroups,
+}
+
+/// One dispatch command's fields.
+struct Run<'a> {
+    launch: &'a Launch,
+    tile: Tile,
+    bindings: &'a [SmallVec<[Slot; 1]>],
+    faults: Option<Slot>,
+    segment_shift: u32,
+}
+
+/// Whom to blame for a failure at a command: the first launch from there on, or the last before it.
+pub(super) fn blame_from(batch: &Batch, at: usize) -> Option<Blame> {
+    let launch = |command: &Command| match command {
+        Command::Dispatch { launch, .. } => Some(launch.blame),
+        _ => None,
+    };
+    let (before, after) = batch.commands.split_at(at.min(batch.commands.len()));
+    after.iter().find_map(launch).or_else(|| before.iter().rev().find_map(launch))
+}
+
+/// The error with op and place, where it has none.
+pub(super) fn blamed(error: Error, blame: Option<Blame>) -> Error {
+    match blame {
+        Some((op, location)) => error.with_op(op).with_location(location),
+        None => error,
+    }
+}
+
+impl Preparer<'_> {
+    /// Prepares a batch.
+    ///
+    /// # Errors
+    /// What failed, with the op to blame.
+    pub(super) fn batch(mut self, batch: &Batch) -> Result<Prepared> {
+        let mut out = Prepared::default();
+        for (at, command) in batch.commands.iter().enumerate() {
+            self.command(command, &mut out).map_err(|error| blamed(error, blame_from(batch, at)))?;
+        }
+        out.staged_bytes += out.params.len() as u64 * 4;
+        Ok(out)
+    }
+
+    fn command(&mut self, command: &Command, out: &mut Prepared) -> Result<()> {
+        match command {
+            Command::Allocate { buffer, bytes } => {
+                if self.buffers.allocate(&self.station.gpu, *buffer, *bytes)? {
+                    self.groups.forget(*buffer);
+                }
+            }
+            Command::Free { buffer } => {
+                self.groups.forget(*buffer);
+                self.buffers.free(*buffer);
+            }
+            Command::Upload { from, first, elements, to } => {
+                let to = self.elements(to, from.dtype(), *elements)?;
+                if first + elements > from.len() as u64 {
+                    return Err(Error::new(ErrorKind::Internal, "an upload reads past the end of its host buffer"));
+                }
+                out.staged_bytes += to.bytes;
+                if to.bytes > 0 {
+                    out.steps.push(Step::Upload { from: from.clone(), first: *first, to });
+                }
+            }
+            Command::Zero { slot } if slot.bytes == 0 => {}
+            Command::Zero { slot } => out.steps.push(Step::Zero(self.range(slot)?)),
+            Command::Copy { from, .. } if from.bytes == 0 => {}
+            Command::Copy { from, to } => out.steps.push(Step::Copy(self.range(from)?, self.range(to)?)),
+            Command::Dispatch { launch, tile, bindings, faults, segment_shift } => {
+                let (tile, faults, segment_shift) = (*tile, *faults, *segment_shift);
+                self.dispatch(Run { launch, tile, bindings, faults, segment_shift }, out)?;
+            }
+            Command::Readback { transfer, from, dtype, elements } => {
+                let from = self.elements(from, *dtype, *elements)?;
+                out.readback(*transfer, from, *dtype, *elements);
+            }
+            Command::ReadFaults { words: 0, .. } => {}
+            Command::ReadFaults { slot, words } => {
+                let from = self.elements(slot, DType::U32, u64::from(*words))?;
+                let at = out.shared(from.bytes);
+                out.faults.push((at, *words));
+                out.steps.push(Step::LandShared(from, at));
+            }
+        }
+        Ok(())
+    }
+
+    fn range(&self, slot: &Slot) -> Result<Range> {
+        Ok(Range { buffer: self.buffers.get(slot)?.clone(), offset: slot.offset, bytes: slot.bytes })
+    }
+
+    /// The part of a slot that so many elements take.
+    fn elements(&self, slot: &Slot, dtype: DType, elements: u64) -> Result<Range> {
+        let range = self.range(slot)?;
+        let bytes = elements * dtype.gpu_bytes() as u64;
+        if bytes > range.bytes {
+            let message = format!("{elements} elements of {dtype} don't fit a slot of {} bytes", range.bytes);
+            return Err(Error::new(ErrorKind::Internal, message));
+        }
+        Ok(Range { bytes, ..range })
+    }
+
+    fn dispatch(&mut self, run: Run, out: &mut Prepared) -> Result<()> {
+        match &run.launch.program {
+            Program::Kernel(kernel, hash) => {
+                let pipeline = self.station.pipelines.kernel(self.maker, &self.station.gpu, kernel, *hash)?;
+                let slots = run.bindings.iter().flatten().chain(run.faults.iter().filter(|_| kernel.faults));
+                let bound = self.bind(slots, &pipeline)?;
+                let shaders = &self.maker.shaders;
+                for call in shaders.calls(kernel, &run.launch.geometry, run.tile, run.segment_shift) {
+                    let body = run.launch.params.get(HEADER_WORDS as usize..).unwrap_or(&[]);
+                    out.call(&pipeline, &bound, &[&call.header, body], call.grid, run.launch);
+                }
+            }
+            Program::Library(library) => {
+                let segments: Vec<u8> = run.bindings.iter().map(|slots| slots.len() as u8).collect();
+                let passes = self.maker.shaders.passes(library, &segments, run.segment_shift)?;
+                for pass in passes.iter() {
+                    let pipeline = self.station.pipelines.pass(self.maker, &self.station.gpu, pass, &segments)?;
+                    let operands = pass.operands.iter().filter_map(|o| run.bindings.get(usize::from(*o))).flatten();
+                    let bound = self.bind(operands.chain(run.faults.iter().filter(|_| pass.faults)), &pipeline)?;
+                    // A pass that can fault finds its fault word's number in word 0, where the launch has it too.
+                    let word = run.launch.params.first().copied().filter(|_| pass.faults);
+                    let (first, rest) = pass.params.split_first().unwrap_or((&0, &[]));
+                    let first = [word.unwrap_or(*first)];
+                    out.call(&pipeline, &bound, &[&first, rest], pass.grid, run.launch);
+                }
+            }
+        }
+        if run.tile.last {
+            out.kernel_bytes.0 += run.launch.bytes_read;
+            out.kernel_bytes.1 += run.launch.bytes_written;
+        }
+        Ok(())
+    }
+
+    fn bind<'s>(&self, slots: impl Iterator<Item = &'s Slot>, pipeline: &Pipeline) -> Result<Arc<[Bound]>> {
+        let bind = |slot: &Slot| Ok(Bound { slot: *slot, buffer: self.buffers.get(slot)?.clone() });
+        let bound: Arc<[Bound]> = slots.map(bind).collect::<Result<Vec<Bound>>>()?.into();
+        if bound.len() != pipeline.bindings as usize {
+            let message = format!("a kernel of {} bindings was given {}", pipeline.bindings, bound.len());
+            return Err(Error::new(ErrorKind::Internal, message));
+        }
+        Ok(bound)
+    }
+}
+
+impl Prepared {
+    fn call(
+        &mut self,
+        pipeline: &Arc<Pipeline>,
+        bound: &Arc<[Bound]>,
+        params: &[&[u32]],
+        grid: [u32; 3],
+        launch: &Launch,
+    ) {
+        if grid.contains(&0) {
+            return;
+        }
+        let at = self.params.len() as u64 * 4;
+        for words in params {
+            self.params.extend_from_slice(words);
+        }
+        let bytes = self.params.len() as u64 * 4 - at;
+        // Few sizes of windows, so that launches of different kernels share bind groups.
+        let window = bytes.next_power_of_two().max(PARAMS_ALIGN);
+        self.params.resize(((at + bytes.max(4)).next_multiple_of(PARAMS_ALIGN) / 4) as usize, 0);
+        self.params_bytes = self.params_bytes.max(at + window);
+        self.dispatches += 1;
+        self.steps.push(Step::Dispatch(Dispatch {
+            pipeline: pipeline.clone(),
+            bound: bound.clone(),
+            params_at: at as u32,
+            window,
+            grid,
+            label: launch.label.clone(),
+            blame: launch.blame,
+        }));
+    }
+
+    fn readback(&mut self, transfer: Transfer, from: Range, dtype: DType, elements: u64) {
+        let place = if from.bytes <= SHARED_BYTES_MAX {
+            let at = self.shared(from.bytes);
+            if from.bytes > 0 {
+                self.steps.push(Step::LandShared(from, at));
+            }
+            Place::Shared(at)
+        } else {
+            self.alone.push(from.bytes);
+            self.steps.push(Step::LandAlone(from, self.alone.len() - 1));
+            Place::Alone(self.alone.len() - 1)
+        };
+        self.arrivals.push(Arrival { transfer, dtype, elements, place });
+    }
+
+    /// Sets bytes of the shared readback buffer aside.
+    pub(super) fn shared(&mut self, bytes: u64) -> u64 {
+        let at = self.shared_bytes;
+        self.shared_bytes = (at + bytes).next_multiple_of(SHARED_ALIGN);
+        at
+    }
+}

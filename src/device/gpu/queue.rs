@@ -1,0 +1,379 @@
+//! The queue thread: takes instructions in order, prepares, encodes and submits batches, and replaces a lost device.
+//!
+//! In: instructions, and signals of a loss from the completion thread. Out: work for the completion thread, and
+//! `Lost` events. Must hold: GPU-1, GPU-2. A panic fails its batch only, if the device still answers afterwards.
+
+use super::adapter::{self, Opened};
+use super::bind::BindGroups;
+use super::buffers::Buffers;
+use super::clock::Alignment;
+use super::completion::Completion;
+use super::copy::CopyPool;
+use super::encode::{Encoding, QUERIES, Stamping, Submitted, Tools};
+use super::flight::{Arrow, BatchEnd, Flight, Work, arrow};
+use super::pipelines::{Current, GpuCompiler, Maker, Station};
+use super::prepare::{Prepared, Preparer, Step, blame_from, blamed};
+use super::raw_device::{Gpu, panic_words};
+use super::readback::Readbacks;
+use super::shaders::Shaders;
+use super::staging::Staging;
+use super::{MAILBOX, thread_error};
+use crate::device::handle::{Context, DeviceHandle};
+use crate::device::info::DeviceInfo;
+use crate::device::message::{Batch, Command, DeviceEvent, DeviceInstruction};
+use crate::error::{Error, ErrorKind, Result};
+use crate::ids::{BufferId, DeviceId};
+use crate::stats::Counters;
+use crate::timeline::{Detail, Lane};
+use crossbeam_channel::{Receiver, Sender, bounded, select_biased, unbounded};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes of the upload ring, on hardware and on software adapters.
+const STAGING_BYTES: (u64, u64) = (256 << 20, 64 << 20);
+/// Bytes of free readback buffers that are kept.
+const READBACK_BYTES: (u64, u64) = (512 << 20, 64 << 20);
+/// How long the device may take to answer after a panic.
+const HEALTH_WAIT: Duration = Duration::from_secs(10);
+/// Labels that a batch's name joins.
+const LABELS_MAX: usize = 4;
+
+/// The thread's state.
+struct Queue {
+    id: DeviceId,
+    name: String,
+    software: bool,
+    index: usize,
+    features: wgpu::Features,
+    context: Context,
+    /// The device and all that belongs to it; `None` once it was lost for good.
+    standing: Option<(Arc<Station>, Tools)>,
+    current: Current,
+    generation: u32,
+    buffers: Buffers,
+    maker: Arc<Maker>,
+    pool: Arc<CopyPool>,
+    mailbox: Receiver<DeviceInstruction>,
+    work: Sender<Work>,
+    batches: u64,
+    stamp_dispatches: bool,
+    stopping: bool,
+}
+
+/// Starts a device's threads.
+pub(super) fn start(
+    opened: Opened,
+    info: DeviceInfo,
+    context: Context,
+    stamp_dispatches: bool,
+    shaders: Arc<dyn Shaders>,
+) -> Result<DeviceHandle> {
+    let (instructions, mailbox) = bounded(MAILBOX);
+    let (work, completions) = unbounded();
+    let (lost, losses) = unbounded();
+    let threads = context.config.worker_threads.or_else(|| std::thread::available_parallelism().ok().map(usize::from));
+    let pool = Arc::new(CopyPool::new(threads.unwrap_or(1), "tidemill-gpu"));
+    context.timeline.name_device(info.id, &info.name);
+    let maker = Arc::new(Maker { shaders, counters: context.counters.clone(), segment_shift: info.segment_shift });
+    let current: Current = Arc::default();
+    let completion = Completion {
+        id: info.id,
+        name: info.name.clone(),
+        context: context.clone(),
+        pool: pool.clone(),
+        lost,
+        alignment: Alignment::default(),
+        previous_end_ns: 0,
+    };
+    let mut queue = Queue {
+        id: info.id,
+        name: info.name.clone(),
+        software: info.software,
+        index: opened.index,
+        features: opened.features,
+        context,
+        standing: None,
+        current: current.clone(),
+        generation: 0,
+        buffers: Buffers::default(),
+        maker: maker.clone(),
+        pool,
+        mailbox,
+        work,
+        batches: 0,
+        stamp_dispatches,
+        stopping: false,
+    };
+    queue.stand(opened.gpu, opened.features)?;
+    let spawn = |name: &str| std::thread::Builder::new().name(format!("tidemill-gpu{}-{name}", info.id.0));
+    let threads = vec![
+        spawn("queue").spawn(move || queue.run(&losses)).map_err(thread_error)?,
+        spawn("done").spawn(move || completion.run(&completions)).map_err(thread_error)?,
+    ];
+    Ok(DeviceHandle { info, instructions, compiler: Arc::new(GpuCompiler { current, maker }), threads })
+}
+
+impl Queue {
+    fn run(mut self, losses: &Receiver<u32>) {
+        let mailbox = self.mailbox.clone();
+        while !self.stopping {
+            // A loss comes first: what is submitted after it is known would only fail.
+            select_biased! {
+                recv(losses) -> generation => match generation {
+                    Ok(generation) => self.recover(generation),
+                    // The completion thread is gone; without it nothing can be reported.
+                    Err(_) => return,
+                },
+                recv(mailbox) -> instruction => match instruction {
+                    Ok(DeviceInstruction::Submit(batch)) => self.batch(&batch),
+                    Ok(DeviceInstruction::Release(buffers)) => buffers.into_iter().for_each(|b| self.free(b)),
+                    // The completion thread ends when it has reported all that is in flight.
+                    Ok(DeviceInstruction::Stop) | Err(_) => self.stopping = true,
+                },
+            }
+        }
+    }
+
+    /// Puts an opened device in its place.
+    fn stand(&mut self, gpu: Gpu, features: wgpu::Features) -> Result<()> {
+        let stamps = wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::TIMESTAMP_QUERY_INSIDE_ENCODERS;
+        let queries = features.contains(stamps).then(|| gpu.checked(|| make_queries(&gpu))).transpose()?;
+        if !features.contains(wgpu::Features::TIMESTAMP_QUERY_INSIDE_PASSES) {
+            self.stamp_dispatches = false;
+        }
+        let bytes = |(hardware, software): (u64, u64)| if self.software { software } else { hardware };
+        let tools = Tools {
+            groups: BindGroups::default(),
+            staging: Staging::new(bytes(STAGING_BYTES)),
+            readbacks: Readbacks::new(bytes(READBACK_BYTES)),
+            params: None,
+            bounce: None,
+            queries,
+        };
+        let station = Arc::new(Station { gpu, pipelines: Default::default() });
+        *self.current.write() = Some(station.clone());
+        self.standing = Some((station, tools));
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: &Batch) {
+        let number = self.batches;
+        self.batches += 1;
+        let config = self.context.config.clone();
+        if let Some(hold) = config.injection.hold_first_batch.as_ref().filter(|_| number == 0) {
+            hold.wait();
+        }
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.run_batch(number, batch)));
+        let error = match outcome {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(error),
+            Err(panic) => Some(self.panicked(&panic_words(&*panic))),
+        };
+        if let Some(error) = error {
+            // What follows may not name these again, whether or not this batch got as far.
+            for command in &batch.commands {
+                if let Command::Free { buffer } = command {
+                    self.free(*buffer);
+                }
+            }
+            let error = blamed(error, blame_from(batch, 0)).with_device(self.name.clone());
+            // Through the completion thread, so that batches are reported in order (GPU-2).
+            let _ = self.work.send(Work::Failed(batch.id, error));
+        }
+        if let Some(generation) = self.lost_generation() {
+            self.recover(generation);
+        }
+    }
+
+    fn run_batch(&mut self, number: u64, batch: &Batch) -> Result<()> {
+        let began_ns = self.context.timeline.now_ns();
+        let Some((station, tools)) = &mut self.standing else {
+            return Err(Error::new(ErrorKind::DeviceLost, "the device was lost and could not be opened again"));
+        };
+        let injection = &self.context.config.injection;
+        if injection.lose_device_at_batch == Some(number) {
+            station.gpu.mark_lost("a loss was injected");
+        }
+        if injection.out_of_memory_at_batch == Some(number) {
+            return Err(Error::new(ErrorKind::OutOfMemory, "the device's memory is exhausted (injected)"));
+        }
+        if injection.panic_at_batch == Some(number) {
+            panic!("a panic was injected");
+        }
+        if station.gpu.is_lost() {
+            return Err(station.gpu.loss_error());
+        }
+        let preparer = Preparer { station, maker: &self.maker, buffers: &mut self.buffers, groups: &mut tools.groups };
+        let prepared = preparer.batch(batch)?;
+        let label = if prepared.steps.is_empty() { String::new() } else { label(&prepared) };
+        let (dispatches, kernel_bytes) = (prepared.dispatches, prepared.kernel_bytes);
+        let mut end = BatchEnd {
+            batch: batch.id,
+            region: batch.region,
+            session: batch.session,
+            shared: None,
+            shared_used: false,
+            alone: Vec::new(),
+            arrivals: prepared.arrivals.clone(),
+            faults: prepared.faults.clone(),
+            stamps: None,
+            submitted_ns: began_ns,
+            label,
+            blame: blame_from(batch, 0),
+        };
+        let mut flight = Flight { station: station.clone(), submission: None, chunks: Vec::new(), end: None };
+        if !prepared.steps.is_empty() {
+            let stamping = match (self.context.timeline.is_on(), self.stamp_dispatches) {
+                (false, _) => Stamping::Off,
+                (true, false) => Stamping::Batch,
+                (true, true) => Stamping::Dispatches,
+            };
+            let timeline = &self.context.timeline;
+            let encoding = Encoding {
+                station,
+                tools,
+                pool: &self.pool,
+                work: &self.work,
+                counters: &self.context.counters,
+                now_ns: &|| timeline.now_ns(),
+                stamping,
+            };
+            let submitted = encoding.run(prepared)?;
+            end.submitted_ns = self.context.timeline.now_ns();
+            self.count(dispatches, kernel_bytes, &submitted);
+            self.draw(batch, began_ns, end.submitted_ns, &submitted);
+            flight.submission = Some(submitted.submission);
+            flight.chunks = submitted.chunks;
+            end.shared_used = submitted.shared.is_some();
+            end.shared = submitted.shared;
+            end.alone = submitted.alone;
+            end.stamps = submitted.stamps;
+        }
+        flight.end = Some(end);
+        let _ = self.work.send(Work::Flight(Box::new(flight)));
+        Ok(())
+    }
+
+    fn count(&self, dispatches: u64, kernel_bytes: (u64, u64), submitted: &Submitted) {
+        let counters = &self.context.counters;
+        Counters::add(&counters.dispatches, dispatches);
+        Counters::add(&counters.bytes_kernel_read, kernel_bytes.0);
+        Counters::add(&counters.bytes_kernel_written, kernel_bytes.1);
+        Counters::add(&counters.bytes_uploaded, submitted.uploaded);
+    }
+
+    fn draw(&self, batch: &Batch, began_ns: u64, ended_ns: u64, submitted: &Submitted) {
+        let timeline = &self.context.timeline;
+        if !timeline.is_on() {
+            return;
+        }
+        let details = [("batch", Detail::Int(batch.id.0 as i64)), ("region", Detail::Int(batch.region.0 as i64))];
+        timeline.span(Lane::DeviceQueue(self.id), "encode and submit", began_ns, ended_ns, &details);
+        timeline.flow_start(Lane::DeviceQueue(self.id), arrow(Arrow::ToCompute, self.id, batch.id), began_ns);
+        for &(start, end, bytes) in &submitted.fills {
+            let details = [("bytes", Detail::Int(bytes as i64)), ("region", Detail::Int(batch.region.0 as i64))];
+            timeline.span(Lane::DeviceUpload(self.id), "upload", start, end, &details);
+        }
+    }
+
+    fn free(&mut self, buffer: BufferId) {
+        if let Some((_, tools)) = &mut self.standing {
+            tools.groups.forget(buffer);
+        }
+        self.buffers.free(buffer);
+    }
+
+    /// A panic while a batch was prepared or encoded: only this batch fails, if the device still answers.
+    fn panicked(&mut self, words: &str) -> Error {
+        if let Some((station, _)) = &self.standing
+            && !station.gpu.wait_idle(HEALTH_WAIT)
+        {
+            station.gpu.mark_lost(&format!("it does not answer after a panic ({words})"));
+            return station.gpu.loss_error();
+        }
+        Error::new(ErrorKind::Internal, format!("the device's thread panicked: {words}"))
+    }
+
+    fn lost_generation(&self) -> Option<u32> {
+        let (station, _) = self.standing.as_ref()?;
+        station.gpu.is_lost().then_some(station.gpu.generation)
+    }
+
+    /// Fails what is in flight, tries to open the adapter once more, and tells what came of it.
+    fn recover(&mut self, generation: u32) {
+        let same = |(station, _): &mut (Arc<Station>, Tools)| station.gpu.generation == generation;
+        // A signal of a loss that was dealt with already finds another generation.
+        let Some((station, tools)) = self.standing.take_if(same) else { return };
+        *self.current.write() = None;
+        // The completion thread fails all that flies on a lost device; it needs nothing from us for that (GPU-1).
+        let (done, reached) = bounded(1);
+        let _ = self.work.send(Work::Barrier(done));
+        let _ = reached.recv();
+        let error = station.gpu.loss_error();
+        self.buffers.clear();
+        drop(tools);
+        drop(station);
+        self.generation += 1;
+        let again = catch_unwind(AssertUnwindSafe(|| {
+            let opened = adapter::reopen(self.index, &self.name, self.features, self.generation)?;
+            self.stand(opened.gpu, opened.features)
+        }));
+        let replaced = matches!(again, Ok(Ok(())));
+        self.fail_waiting(&error);
+        let _ = self.context.events.send(DeviceEvent::Lost { device: self.id, error, replaced });
+    }
+
+    /// What was sent before its sender could know of the loss counts as in flight: it names what is gone.
+    /// The completion thread is idle, so these reports come after all others and before the loss.
+    fn fail_waiting(&mut self, error: &Error) {
+        while let Ok(instruction) = self.mailbox.try_recv() {
+            match instruction {
+                DeviceInstruction::Submit(batch) => {
+                    self.batches += 1;
+                    let error = blamed(error.clone(), blame_from(&batch, 0));
+                    let event = DeviceEvent::BatchFailed { device: self.id, batch: batch.id, error };
+                    let _ = self.context.events.send(event);
+                }
+                DeviceInstruction::Release(_) => {}
+                DeviceInstruction::Stop => self.stopping = true,
+            }
+        }
+    }
+}
+
+fn make_queries(gpu: &Gpu) -> (wgpu::QuerySet, wgpu::Buffer) {
+    let set = gpu.device.create_query_set(&wgpu::QuerySetDescriptor {
+        label: None,
+        ty: wgpu::QueryType::Timestamp,
+        count: QUERIES,
+    });
+    let resolved = gpu.device.create_buffer(&wgpu::BufferDescriptor {
+        label: Some("time-stamps"),
+        size: u64::from(QUERIES) * 8,
+        usage: wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC,
+        mapped_at_creation: false,
+    });
+    (set, resolved)
+}
+
+/// A batch's name on the timeline: the ops of its first kernels.
+fn label(prepared: &Prepared) -> String {
+    let mut labels: Vec<&str> = Vec::new();
+    let mut more = false;
+    for step in &prepared.steps {
+        let Step::Dispatch(dispatch) = step else { continue };
+        if labels.last() == Some(&&*dispatch.label) {
+            continue;
+        }
+        if labels.len() == LABELS_MAX {
+            more = true;
+            break;
+        }
+        labels.push(&dispatch.label);
+    }
+    match labels.is_empty() {
+        true => "copies".to_owned(),
+        false => labels.join(", ") + if more { ", …" } else { "" },
+    }
+}

@@ -1,0 +1,7 @@
+//! The device against Mesa's software Vulkan (or whatever adapter is best), with hand-written kernels.
+
+mod batches;
+mod faults;
+mod kernels;
+mod rig;
+mod spans;

@@ -1,0 +1,214 @@
+//! What goes wrong: memory, shaders, panics, losses. Each is an event that names op, place and device.
+
+use super::rig::{SCALE_WGSL, allocate, dispatch, launch, readback, rig, rig_with, slot, upload};
+use crate::config::{Config, Hold, Injection};
+use crate::device::gpu::{adapters, open};
+use crate::device::handle::Context;
+use crate::device::message::{Command, DeviceEvent};
+use crate::error::{Error, ErrorKind};
+use crate::graph::DType;
+use crate::ids::DeviceId;
+use crate::stats::Counters;
+use crate::timeline::Timeline;
+use std::sync::Arc;
+use std::time::Duration;
+
+fn injected(injection: Injection) -> Config {
+    Config { injection, ..Config::default() }
+}
+
+/// Commands that allocate, run the kernel at this line and read four floats back.
+#[track_caller]
+fn scale(first: u64) -> Vec<Command> {
+    let (a, b, f) = (slot(first, 0, 16), slot(first, 256, 16), slot(first, 512, 16));
+    vec![
+        allocate(first, 1024),
+        upload(&[1.0f32, 2.0, 3.0, 4.0], a),
+        dispatch(&launch(2.0, 0.0, 1e9, 0), a, b, f, 4),
+        readback(0, b, DType::F32, 4),
+    ]
+}
+
+fn assert_blamed(error: &Error, kind: ErrorKind, device: &str, line: u32) {
+    assert_eq!(error.kind(), kind, "{error}");
+    assert_eq!(error.op(), Some("scale"), "{error}");
+    assert_eq!(error.device(), Some(device), "{error}");
+    assert_eq!(error.location().unwrap().line(), line, "{error}");
+    assert!(error.location().unwrap().file().ends_with("faults.rs"));
+}
+
+#[test]
+fn an_allocation_that_cannot_be_made_fails_its_batch_and_names_the_op() {
+    let Some(mut rig) = rig() else { return };
+    let name = rig.handle.info.name.clone();
+    let mut commands = scale(1);
+    let line = line!() - 1;
+    commands[0] = allocate(1, u64::MAX / 2);
+    let error = rig.run(commands).unwrap_err();
+    assert_blamed(&error, ErrorKind::OutOfMemory, &name, line);
+    let done = rig.run(scale(2)).unwrap();
+    assert_eq!(done.data[0].1.as_slice::<f32>().unwrap(), [2.0, 4.0, 6.0, 8.0]);
+    rig.stop();
+}
+
+#[test]
+fn injected_exhaustion_fails_that_batch_only() {
+    let config = injected(Injection { out_of_memory_at_batch: Some(1), ..Injection::default() });
+    let Some(mut rig) = rig_with(config, SCALE_WGSL) else { return };
+    assert!(rig.run(scale(1)).is_ok());
+    assert_eq!(rig.run(scale(2)).unwrap_err().kind(), ErrorKind::OutOfMemory);
+    assert!(rig.run(scale(3)).is_ok());
+    rig.stop();
+}
+
+#[test]
+fn a_shader_that_does_not_compile_fails_its_batch_with_the_compilers_words() {
+    let Some(mut rig) = rig_with(Config::default(), "fn main() { let x = nonsense; }") else { return };
+    let name = rig.handle.info.name.clone();
+    let error = rig.run(scale(1)).unwrap_err();
+    let line = line!() - 1;
+    assert_blamed(&error, ErrorKind::Internal, &name, line);
+    assert!(error.message().contains("nonsense"), "{error}");
+    assert_eq!(rig.stats().pipelines_compiled, 0);
+    rig.stop();
+}
+
+#[test]
+fn a_shader_whose_bindings_do_not_fit_fails_its_batch() {
+    let wgsl = "
+        @group(0) @binding(0) var<storage, read> params: array<u32>;
+        @group(0) @binding(9) var<storage, read_write> a: array<f32>;
+        @compute @workgroup_size(1) fn main() { a[0] = f32(params[0]); }";
+    let Some(mut rig) = rig_with(Config::default(), wgsl) else { return };
+    assert_eq!(rig.run(scale(1)).unwrap_err().kind(), ErrorKind::Internal);
+    rig.stop();
+}
+
+#[test]
+fn what_wgpu_rejects_while_encoding_fails_the_batch_and_not_the_next() {
+    let Some(mut rig) = rig() else { return };
+    // An offset that no binding may have.
+    let mut commands = scale(1);
+    if let Command::Dispatch { bindings, .. } = &mut commands[2] {
+        bindings[0][0].offset = 2;
+    }
+    assert_eq!(rig.run(commands).unwrap_err().kind(), ErrorKind::Internal);
+    // A copy that is not a multiple of four bytes, found out only when the encoder is finished.
+    let odd = Command::Copy { from: slot(2, 0, 6), to: slot(9, 0, 6) };
+    let mut commands = scale(2);
+    commands.splice(1..1, [allocate(9, 64), odd]);
+    assert_eq!(rig.run(commands).unwrap_err().kind(), ErrorKind::Internal);
+    assert!(rig.run(scale(3)).is_ok());
+    rig.stop();
+}
+
+#[test]
+fn a_panic_fails_its_batch_and_no_other() {
+    let config = injected(Injection { panic_at_batch: Some(1), ..Injection::default() });
+    let Some(mut rig) = rig_with(config, SCALE_WGSL) else { return };
+    assert!(rig.run(scale(1)).is_ok());
+    let name = rig.handle.info.name.clone();
+    let error = rig.run(scale(2)).unwrap_err();
+    let line = line!() - 1;
+    assert_blamed(&error, ErrorKind::Internal, &name, line);
+    assert!(rig.run(scale(3)).is_ok());
+    rig.stop();
+}
+
+#[test]
+fn a_lost_device_fails_its_batch_tells_of_the_loss_and_is_replaced_empty() {
+    let config = injected(Injection { lose_device_at_batch: Some(1), ..Injection::default() });
+    let Some(mut rig) = rig_with(config, SCALE_WGSL) else { return };
+    let held = rig.run(scale(1)).unwrap().data.remove(0).1;
+    let name = rig.handle.info.name.clone();
+    let error = rig.run(scale(2)).unwrap_err();
+    let line = line!() - 1;
+    assert_blamed(&error, ErrorKind::DeviceLost, &name, line);
+    match rig.event() {
+        DeviceEvent::Lost { device, error, replaced } => {
+            assert_eq!((device, replaced), (DeviceId(1), true));
+            assert_eq!(error.kind(), ErrorKind::DeviceLost);
+            assert_eq!(error.device(), Some(name.as_str()));
+        }
+        other => panic!("expected the loss, got {other:?}"),
+    }
+    // Nothing of before is there, and new work runs.
+    let error = rig.run(vec![readback(0, slot(1, 256, 16), DType::F32, 4)]).unwrap_err();
+    assert!(error.message().contains("allocation 1"), "{error}");
+    let done = rig.run(scale(1)).unwrap();
+    assert_eq!(done.data[0].1.as_slice::<f32>().unwrap(), [2.0, 4.0, 6.0, 8.0]);
+    assert_eq!(held.as_slice::<f32>().unwrap(), [2.0, 4.0, 6.0, 8.0]);
+    rig.stop();
+}
+
+#[test]
+fn batches_that_wait_behind_a_loss_fail_with_it_in_order_and_before_it_is_told() {
+    let config = injected(Injection { lose_device_at_batch: Some(2), ..Injection::default() });
+    let Some(mut rig) = rig_with(config, SCALE_WGSL) else { return };
+    for first in 1..6 {
+        rig.submit(scale(first));
+    }
+    let mut ended = Vec::new();
+    let mut lost_after = None;
+    while ended.len() < 5 || lost_after.is_none() {
+        match rig.event() {
+            DeviceEvent::BatchFinished { batch, .. } => ended.push((batch.0, true)),
+            DeviceEvent::BatchFailed { batch, .. } => ended.push((batch.0, false)),
+            DeviceEvent::Lost { .. } => lost_after = Some(ended.len()),
+            DeviceEvent::ReadbackDone { .. } => {}
+        }
+    }
+    assert_eq!(ended.iter().map(|e| e.0).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    // The first two may have finished or gone down with the device.
+    assert_eq!(ended[2..], [(2, false), (3, false), (4, false)]);
+    assert_eq!(lost_after, Some(5));
+    let id = rig.submit(scale(9));
+    assert!(rig.wait(id).is_ok());
+    rig.stop();
+}
+
+#[test]
+fn the_first_batch_is_held_until_it_is_released() {
+    let hold = Arc::new(Hold::default());
+    let config = injected(Injection { hold_first_batch: Some(hold.clone()), ..Injection::default() });
+    let Some(mut rig) = rig_with(config, SCALE_WGSL) else { return };
+    let (first, second) = (rig.submit(scale(1)), rig.submit(scale(2)));
+    assert!(rig.events.recv_timeout(Duration::from_millis(150)).is_err());
+    hold.release();
+    assert!(rig.wait(first).is_ok());
+    assert!(rig.wait(second).is_ok());
+    rig.stop();
+}
+
+fn context(config: Config) -> Context {
+    let (events, _) = flume::unbounded();
+    let counters = Arc::new(Counters::default());
+    Context { config: Arc::new(config), counters, timeline: Timeline::off(), events }
+}
+
+#[test]
+fn an_adapter_that_does_not_exist_is_an_error_that_tells_what_there_is() {
+    let all = adapters();
+    let error = open(Some(99), DeviceId(1), context(Config::default())).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Device);
+    match all.first() {
+        Some(first) => assert!(error.message().contains(&first.name), "{error}"),
+        None => assert!(error.message().contains("mesa-vulkan-drivers"), "{error}"),
+    }
+}
+
+#[test]
+fn features_that_are_left_out_and_forced_segments_show_in_the_devices_numbers() {
+    let injection = Injection {
+        without_features: vec!["f64", "timestamps", "subgroups"],
+        segment_shift: Some(13),
+        ..Injection::default()
+    };
+    let config = Config { device_budget: Some(64 << 20), batches_in_flight: 3, injection, ..Config::default() };
+    let Some(rig) = rig_with(config, SCALE_WGSL) else { return };
+    let info = &rig.handle.info;
+    assert!(!info.features.f64 && !info.features.timestamps && !info.features.subgroups);
+    assert_eq!((info.segment_shift, info.budget_bytes, info.batches_in_flight_max), (13, 64 << 20, 3));
+    assert!(info.bindings_max >= 8 && info.costs.launch_us > 0.0 && info.costs.memory_gb_per_s > 0.0);
+    rig.stop();
+}

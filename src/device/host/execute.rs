@@ -1,0 +1,248 @@
+//! One batch on the host: its commands, in order.
+//!
+//! In: a batch. Out: readbacks, fault words, nanoseconds; or the error of the first command that fails.
+//!
+//! Must hold: HOST-4: whatever a kernel does, a panic too, ends as an error that names its op.
+
+use super::table::Table;
+use crate::device::handle::Context;
+use crate::device::message::{Command, DeviceEvent, Slot};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fusion::plan::{Launch, Program};
+use crate::host_buffer::HostBuffer;
+use crate::ids::DeviceId;
+use crate::kernels::eval::{self, HostOperand, Pool};
+use crate::kernels::ir::{Geometry, Kernel};
+use crate::kernels::library::Library;
+use crate::stats::Counters;
+use crate::timeline::{Detail, Lane};
+use smallvec::SmallVec;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::time::Instant;
+
+/// What the commands of a batch leave behind.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    /// Fault words that are set.
+    pub faults: Vec<u32>,
+    /// Nanoseconds in kernels.
+    pub compute_ns: u64,
+}
+
+/// Runs commands against the table.
+pub(super) struct Executor<'a> {
+    pub context: &'a Context,
+    pub table: &'a mut Table,
+    pub pool: &'a Pool,
+    /// Panic in the first dispatch, or at the end where there is none (a test's injection).
+    pub panics: bool,
+    pub done: Done,
+}
+
+impl Executor<'_> {
+    /// Runs all commands; the first that fails ends it.
+    ///
+    /// # Errors
+    /// Of memory, or `ErrorKind::Internal` with the words of a panic.
+    pub fn run(&mut self, commands: Vec<Command>) -> Result<()> {
+        for command in commands {
+            self.guarded(command)?;
+        }
+        if self.panics { Err(internal("the panic that a test asked for")) } else { Ok(()) }
+    }
+
+    fn guarded(&mut self, command: Command) -> Result<()> {
+        let blame = match &command {
+            Command::Dispatch { launch, .. } => Some(launch.blame),
+            _ => None,
+        };
+        // The table is left as it is: every allocation in it is whole, whatever is written there.
+        let done = catch_unwind(AssertUnwindSafe(|| self.command(command)));
+        let result = done.unwrap_or_else(|panic| Err(internal(panic_words(&*panic))));
+        result.map_err(|error| match blame {
+            Some((op, location)) => error.with_op(op).with_location(location),
+            None => error,
+        })
+    }
+
+    fn command(&mut self, command: Command) -> Result<()> {
+        match command {
+            Command::Allocate { buffer, bytes } => self.table.allocate(buffer, bytes as usize),
+            Command::Free { buffer } => self.table.free(buffer),
+            Command::Upload { from, first, elements, to } => {
+                self.upload(from, first as usize, elements as usize, to)?
+            }
+            Command::Zero { slot } => {
+                let (at, there) = self.table.write(slot.buffer, slot.offset as usize, slot.offset != 0)?;
+                // SAFETY: ours, and at most what is there.
+                unsafe { std::ptr::write_bytes(at, 0, (slot.bytes as usize).min(there)) };
+            }
+            Command::Copy { from, to } => self.copy(from, to)?,
+            Command::Dispatch { launch, bindings, faults, .. } => self.dispatch(&launch, &bindings, faults)?,
+            Command::Readback { transfer, from, dtype, elements } => {
+                let data = self.table.share(from.buffer, from.offset as usize, dtype, elements as usize)?;
+                let device = DeviceId::HOST;
+                // The ring may be gone; then nobody waits for it.
+                let _ = self.context.events.send(DeviceEvent::ReadbackDone { device, transfer, data: Ok(data) });
+            }
+            Command::ReadFaults { slot, words } => {
+                let (at, there) = self.table.read(slot.buffer, slot.offset as usize)?;
+                assert!(there >= words as usize * 4, "EVAL-1: {words} fault words in {there} bytes");
+                // SAFETY: that many words are there, aligned to the slot's 256 bytes.
+                let words = unsafe { std::slice::from_raw_parts(at.cast::<u32>(), words as usize) };
+                let set = words.iter().enumerate().filter(|&(_, &word)| word != 0);
+                self.done.faults.extend(set.map(|(number, _)| number as u32));
+            }
+        }
+        Ok(())
+    }
+
+    fn upload(&mut self, from: Arc<HostBuffer>, first: usize, elements: usize, to: Slot) -> Result<()> {
+        let width = from.dtype().bytes();
+        let skip = first * width;
+        if to.offset == 0 {
+            return self.table.adopt(to.buffer, from, skip);
+        }
+        let start = self.context.timeline.now_ns();
+        let bytes = &from.bytes()[skip..skip + elements * width];
+        let (at, there) = self.table.write(to.buffer, to.offset as usize, true)?;
+        assert!(there >= bytes.len(), "RES-3: an upload of {} bytes into {there}", bytes.len());
+        // SAFETY: checked; the slot is ours.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len()) };
+        Counters::add(&self.context.counters.bytes_uploaded, bytes.len() as u64);
+        let timeline = &self.context.timeline;
+        timeline.span(Lane::DeviceUpload(DeviceId::HOST), "upload", start, timeline.now_ns(), &[]);
+        Ok(())
+    }
+
+    fn copy(&mut self, from: Slot, to: Slot) -> Result<()> {
+        let (target, room) = self.table.write(to.buffer, to.offset as usize, to.offset != 0)?;
+        // Last, since giving the target memory moves nothing of the source.
+        let (source, there) = self.table.read(from.buffer, from.offset as usize)?;
+        let bytes = (from.bytes.min(to.bytes) as usize).min(there).min(room);
+        // SAFETY: both hold that many bytes; two slots do not overlap, and `copy` would bear it.
+        unsafe { std::ptr::copy(source, target, bytes) };
+        Ok(())
+    }
+
+    fn dispatch(&mut self, launch: &Launch, bindings: &[SmallVec<[Slot; 1]>], faults: Option<Slot>) -> Result<()> {
+        if std::mem::take(&mut self.panics) {
+            panic!("the panic that a test asked for");
+        }
+        let operands = self.operands(launch, bindings)?;
+        let words = match faults {
+            Some(slot) => self.fault_words(slot)?,
+            None => None,
+        };
+        let counters = &self.context.counters;
+        Counters::add(&counters.bytes_kernel_read, launch.bytes_read);
+        Counters::add(&counters.bytes_kernel_written, launch.bytes_written);
+        let timeline = &self.context.timeline;
+        let (span_start, start) = (timeline.now_ns(), Instant::now());
+        match &launch.program {
+            Program::Kernel(kernel, _) => {
+                eval::run(kernel, &launch.geometry, &launch.params, &operands, words, self.pool, counters)?;
+            }
+            Program::Library(library) => {
+                let site = launch.params.first().copied().unwrap_or(0) as usize;
+                eval::run_library(library, &operands, words, site, self.pool, counters)?;
+            }
+        }
+        self.done.compute_ns += start.elapsed().as_nanos() as u64;
+        if timeline.is_on() {
+            let details = [
+                ("ops", Detail::Int(launch.ops as i64)),
+                ("bytes read", Detail::Int(launch.bytes_read as i64)),
+                ("bytes written", Detail::Int(launch.bytes_written as i64)),
+            ];
+            let lane = Lane::DeviceCompute(DeviceId::HOST);
+            timeline.span(lane, &launch.label, span_start, timeline.now_ns(), &details);
+        }
+        Ok(())
+    }
+
+    /// The memory of each operand: what is written first gets memory of its own.
+    fn operands<'m>(
+        &mut self,
+        launch: &Launch,
+        bindings: &[SmallVec<[Slot; 1]>],
+    ) -> Result<SmallVec<[HostOperand<'m>; 8]>> {
+        assert_eq!(launch.uses.len(), bindings.len(), "PLAN-3: slots for every use");
+        for (number, (usage, slots)) in launch.uses.iter().zip(bindings).enumerate() {
+            if let (true, Some(slot)) = (usage.writes && !is_scratch(&launch.program, number), slots.first()) {
+                let keep = usage.reads || slot.offset != 0 || !overwrites(launch, number, slot.bytes);
+                self.table.write(slot.buffer, slot.offset as usize, keep)?;
+            }
+        }
+        let mut operands = SmallVec::new();
+        for (number, (usage, slots)) in launch.uses.iter().zip(bindings).enumerate() {
+            assert!(slots.len() <= 1, "HOST-3: the host has no segments, and {} slots were bound", slots.len());
+            let Some(slot) = slots.first().filter(|_| !is_scratch(&launch.program, number)) else {
+                operands.push(HostOperand::none());
+                continue;
+            };
+            // Written memory is this allocation's own by now (HOST-2), so reading its address is enough.
+            let (at, there) = self.table.read(slot.buffer, slot.offset as usize)?;
+            let bytes = there.min(slot.bytes as usize);
+            // SAFETY: the table keeps the memory while the launch runs; only operands that are written are
+            // written, and those are ours alone.
+            operands.push(unsafe {
+                if usage.writes {
+                    HostOperand::write(std::slice::from_raw_parts_mut(at.cast_mut(), bytes))
+                } else {
+                    HostOperand::read(std::slice::from_raw_parts(at, bytes))
+                }
+            });
+        }
+        Ok(operands)
+    }
+
+    fn fault_words<'m>(&mut self, slot: Slot) -> Result<Option<&'m [AtomicU32]>> {
+        let (at, there) = self.table.write(slot.buffer, slot.offset as usize, true)?;
+        let words = there.min(slot.bytes as usize) / 4;
+        // SAFETY: ours, aligned, and accessed atomically while the launch runs.
+        Ok(Some(unsafe { std::slice::from_raw_parts(at.cast::<AtomicU32>(), words) }))
+    }
+}
+
+/// Whether an operand is scratch that only GPUs use.
+fn is_scratch(program: &Program, operand: usize) -> bool {
+    match program {
+        Program::Kernel(kernel, _) => kernel.scratch == Some(operand as u16),
+        Program::Library(Library::MatMul { .. }) => false,
+        Program::Library(Library::ArgSort { .. }) => operand == 2,
+        Program::Library(Library::AssignIndex { .. }) => operand == 3,
+    }
+}
+
+/// Whether a launch writes every element of an operand of so many bytes, so that nothing of before is needed.
+fn overwrites(launch: &Launch, operand: usize, bytes: u64) -> bool {
+    let natural = |kernel: &Kernel| {
+        let elements = match launch.geometry {
+            Geometry::Map { elements } => elements,
+            Geometry::Reduce { outer, .. } => outer,
+            Geometry::Scan { .. } => 0,
+        };
+        let written = elements as u64 * kernel.operands[operand].dtype.bytes() as u64;
+        // Slots are padded to 16 bytes.
+        written.next_multiple_of(16) >= bytes
+            && kernel.stores.iter().any(|s| s.operand as usize == operand && s.index.is_none() && s.guard.is_none())
+    };
+    match &launch.program {
+        Program::Kernel(kernel, _) => natural(kernel),
+        Program::Library(Library::MatMul { .. } | Library::ArgSort { .. }) => true,
+        Program::Library(Library::AssignIndex { .. }) => false,
+    }
+}
+
+fn internal(words: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Internal, words)
+}
+
+fn panic_words(panic: &(dyn std::any::Any + Send)) -> String {
+    let words = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    let words = words.or_else(|| panic.downcast_ref::<String>().cloned());
+    format!("a worker panicked: {}", words.unwrap_or_else(|| "without words".to_owned()))
+}

@@ -1,0 +1,98 @@
+//! The host in numbers.
+//!
+//! The constants are conservative and fixed, not measured at start: placement must not depend on what else
+//! the machine does at that moment.
+
+use crate::config::Config;
+use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile};
+use crate::ids::DeviceId;
+
+/// Assumed where the system does not say.
+const MEMORY_BYTES_ASSUMED: u64 = 4 << 30;
+/// Threads beyond which memory bandwidth grows no more.
+const BANDWIDTH_THREADS_MAX: usize = 4;
+/// No single allocation is larger.
+const BUFFER_BYTES_MAX: u64 = 1 << 40;
+
+/// Describes the host device.
+pub(super) fn describe(config: &Config, threads: usize) -> DeviceInfo {
+    let budget_bytes = config
+        .host_budget
+        .unwrap_or_else(|| memory_available(&std::fs::read_to_string("/proc/meminfo").unwrap_or_default()) / 10 * 8);
+    DeviceInfo {
+        id: DeviceId::HOST,
+        kind: DeviceKind::Host,
+        name: "host".to_owned(),
+        driver: format!("{}, {threads} threads", processor()),
+        software: false,
+        features: Features {
+            f64: true,
+            i64: true,
+            subgroups: false,
+            timestamps: true,
+            mappable: true,
+            pipeline_cache: false,
+        },
+        profile: FloatProfile {
+            fma_fused: false,
+            keeps_subnormals: true,
+            exact_division: true,
+            exact_sqrt: true,
+            keeps_negative_zero: true,
+        },
+        precision: config.precision,
+        costs: Costs {
+            launch_us: 10.0,
+            dispatch_us: 2.0,
+            memory_gb_per_s: 6.0 * threads.min(BANDWIDTH_THREADS_MAX) as f64,
+            f32_gop_per_s: 2.0 * threads as f64,
+            // Shared, not copied.
+            upload_gb_per_s: 1e6,
+            readback_gb_per_s: 1e6,
+        },
+        binding_bytes_max: BUFFER_BYTES_MAX,
+        buffer_bytes_max: BUFFER_BYTES_MAX,
+        bindings_max: 256,
+        budget_bytes,
+        segment_shift: 32,
+        slab_slot_bytes_max: 0,
+        batches_in_flight_max: config.batches_in_flight.max(1),
+    }
+}
+
+/// Bytes of blocks that are kept for reuse.
+pub(super) fn kept_bytes_max(info: &DeviceInfo) -> usize {
+    (info.budget_bytes / 4).min(2 << 30) as usize
+}
+
+/// `MemAvailable` of `/proc/meminfo`, in bytes.
+fn memory_available(meminfo: &str) -> u64 {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kilobytes = line.and_then(|rest| rest.split_whitespace().next()).and_then(|word| word.parse::<u64>().ok());
+    kilobytes.map_or(MEMORY_BYTES_ASSUMED, |k| k << 10)
+}
+
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("model name")).and_then(|rest| rest.split(": ").nth(1));
+    name.unwrap_or(std::env::consts::ARCH).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn available_memory_is_read_or_assumed() {
+        assert_eq!(memory_available("MemTotal: 9 kB\nMemAvailable:    2048 kB\n"), 2 << 20);
+        assert_eq!(memory_available(""), MEMORY_BYTES_ASSUMED);
+    }
+
+    #[test]
+    fn the_budget_and_the_batches_are_what_was_asked_for() {
+        let config = Config { host_budget: Some(1000), batches_in_flight: 0, ..Config::default() };
+        let info = describe(&config, 3);
+        assert_eq!((info.budget_bytes, info.batches_in_flight_max, info.segment_shift), (1000, 1, 32));
+        assert!(info.has(crate::graph::DType::F64) && info.has(crate::graph::DType::I64));
+    }
+}

@@ -1,0 +1,352 @@
+//! The host device through its mailbox: what it is told, what it says.
+
+use super::open;
+use crate::config::{Config, DeviceChoice, Hold, Injection};
+use crate::device::handle::{Context, DeviceHandle};
+use crate::device::message::*;
+use crate::error::{Error, ErrorKind};
+use crate::fusion::plan::{Launch, Program, Use};
+use crate::graph::{DType, ElementOp};
+use crate::host_buffer::HostBuffer;
+use crate::ids::{BatchId, BufferId, RegionId, SessionId};
+use crate::kernels::ir::*;
+use crate::kernels::library::Library;
+use crate::stats::Counters;
+use crate::timeline::Timeline;
+use smallvec::{SmallVec, smallvec};
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::Duration;
+
+struct Bench {
+    handle: DeviceHandle,
+    events: flume::Receiver<DeviceEvent>,
+    counters: Arc<Counters>,
+    next: u64,
+}
+
+impl Bench {
+    fn new(config: Config) -> Bench {
+        let (sender, events) = flume::unbounded();
+        let counters = Arc::new(Counters::default());
+        let context =
+            Context { config: Arc::new(config), counters: counters.clone(), timeline: Timeline::off(), events: sender };
+        Bench { handle: open(context).unwrap(), events, counters, next: 0 }
+    }
+
+    fn plain() -> Bench {
+        Bench::new(Config { worker_threads: Some(2), ..Config::default() })
+    }
+
+    fn injected(injection: Injection) -> Bench {
+        Bench::new(Config { device: DeviceChoice::Host, injection, worker_threads: Some(1), ..Config::default() })
+    }
+
+    fn submit(&mut self, commands: Vec<Command>) -> BatchId {
+        let id = BatchId(self.next);
+        self.next += 1;
+        let batch = Batch { id, region: RegionId(0), session: SessionId(0), commands };
+        self.handle.instructions.send(DeviceInstruction::Submit(batch)).unwrap();
+        id
+    }
+
+    fn event(&self) -> DeviceEvent {
+        self.events.recv_timeout(Duration::from_secs(20)).expect("an event")
+    }
+
+    fn finished(&self) -> (BatchId, Vec<u32>) {
+        match self.event() {
+            DeviceEvent::BatchFinished { batch, faults, .. } => (batch, faults),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn failed(&self) -> (BatchId, Error) {
+        match self.event() {
+            DeviceEvent::BatchFailed { batch, error, .. } => (batch, error),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn read(&self) -> Arc<HostBuffer> {
+        match self.event() {
+            DeviceEvent::ReadbackDone { data, .. } => data.unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn slot(buffer: u64, elements: u64) -> Slot {
+    Slot { buffer: BufferId(buffer), offset: 0, bytes: (elements * 4).next_multiple_of(16) }
+}
+
+fn allocate(buffer: u64, elements: u64) -> Command {
+    Command::Allocate { buffer: BufferId(buffer), bytes: (elements * 4).next_multiple_of(256) }
+}
+
+fn upload(buffer: u64, from: &Arc<HostBuffer>) -> Command {
+    let elements = from.len() as u64;
+    Command::Upload { from: from.clone(), first: 0, elements, to: slot(buffer, elements) }
+}
+
+fn readback(buffer: u64, elements: u64) -> Command {
+    Command::Readback { transfer: Transfer(buffer), from: slot(buffer, elements), dtype: DType::F32, elements }
+}
+
+/// `x + x`, into another operand or in place.
+fn doubling(in_place: bool) -> Kernel {
+    let access = if in_place { Access::ReadWrite } else { Access::Read };
+    let mut operands = vec![Operand { dtype: DType::F32, access, tiled: true, segments: 1 }];
+    if !in_place {
+        operands.push(Operand { dtype: DType::F32, access: Access::Write, tiled: true, segments: 1 });
+    }
+    let element = |op, dtype| Inst { op, dtype, level: Level::Element };
+    Kernel {
+        form: Form::Map,
+        operands,
+        scratch: None,
+        faults: false,
+        params: HEADER_WORDS,
+        insts: vec![
+            element(InstOp::Flat, DType::U32),
+            element(InstOp::Load { operand: 0, index: Val(0), run: Run::Flat, guard: None }, DType::F32),
+            element(InstOp::Apply(ElementOp::Add, smallvec![Val(1), Val(1)]), DType::F32),
+        ],
+        stores: vec![Store { operand: u16::from(!in_place), index: None, value: Val(2), guard: None }],
+    }
+}
+
+fn launch(program: Program, elements: u32, uses: &[(bool, bool)]) -> Arc<Launch> {
+    Arc::new(Launch {
+        program,
+        geometry: Geometry::Map { elements },
+        params: vec![0; HEADER_WORDS as usize],
+        uses: uses
+            .iter()
+            .enumerate()
+            .map(|(n, &(reads, writes))| Use { buffer: n as u32, tiled: true, writes, reads })
+            .collect(),
+        faults: None,
+        label: "add".into(),
+        ops: 1,
+        bytes_read: elements as u64 * 4,
+        bytes_written: elements as u64 * 4,
+        split: None,
+        blame: ("add", Location::caller()),
+    })
+}
+
+fn dispatch(launch: Arc<Launch>, slots: &[Slot], faults: Option<Slot>) -> Command {
+    let Geometry::Map { elements } = launch.geometry else { panic!("a map") };
+    Command::Dispatch {
+        launch,
+        tile: Tile { begin: 0, end: elements, base: 0, last: true },
+        bindings: slots.iter().map(|&s| -> SmallVec<[Slot; 1]> { smallvec![s] }).collect(),
+        faults,
+        segment_shift: 32,
+    }
+}
+
+fn double(elements: u32, from: u64, to: u64) -> Command {
+    let n = elements as u64;
+    let launch = launch(Program::Kernel(Arc::new(doubling(false)), 1), elements, &[(true, false), (false, true)]);
+    dispatch(launch, &[slot(from, n), slot(to, n)], None)
+}
+
+#[test]
+fn an_array_goes_in_and_its_double_comes_out_without_a_copy() {
+    let mut bench = Bench::plain();
+    let x = HostBuffer::from_slice(&[1.0f32, 2.0, 3.5]).shared();
+    let commands = vec![allocate(0, 3), upload(0, &x), allocate(1, 3), double(3, 0, 1), readback(1, 3), readback(0, 3)];
+    let batch = bench.submit(commands);
+    assert_eq!(bench.read().as_slice::<f32>().unwrap(), [2.0, 4.0, 7.0]);
+    assert!(Arc::ptr_eq(&bench.read(), &x));
+    assert_eq!(bench.finished(), (batch, vec![]));
+    let stats = bench.counters.read();
+    assert_eq!((stats.bytes_uploaded, stats.bytes_read_back), (0, 0));
+    assert_eq!((stats.host_kernels, stats.host_blocks), (1, 1));
+    assert_eq!((stats.bytes_kernel_read, stats.bytes_kernel_written), (12, 12));
+}
+
+#[test]
+fn what_a_user_holds_does_not_change_under_a_kernel_in_place() {
+    let mut bench = Bench::plain();
+    let x = HostBuffer::from_slice(&[1.0f32, 2.0]).shared();
+    let in_place = || {
+        let launch = launch(Program::Kernel(Arc::new(doubling(true)), 2), 2, &[(true, true)]);
+        dispatch(launch, &[slot(0, 2)], None)
+    };
+    bench.submit(vec![allocate(0, 2), upload(0, &x), in_place(), readback(0, 2)]);
+    let once = bench.read();
+    bench.finished();
+    bench.submit(vec![in_place(), readback(0, 2)]);
+    let twice = bench.read();
+    bench.finished();
+    assert_eq!(x.as_slice::<f32>().unwrap(), [1.0, 2.0]);
+    assert_eq!(once.as_slice::<f32>().unwrap(), [2.0, 4.0]);
+    assert_eq!(twice.as_slice::<f32>().unwrap(), [4.0, 8.0]);
+}
+
+#[test]
+fn zeros_copies_and_releases_do_what_they_say() {
+    let mut bench = Bench::plain();
+    let x = HostBuffer::from_slice(&[1.0f32, 2.0, 3.0, 4.0]).shared();
+    bench.submit(vec![
+        allocate(0, 4),
+        upload(0, &x),
+        allocate(1, 4),
+        Command::Copy { from: slot(0, 4), to: slot(1, 4) },
+        Command::Zero { slot: slot(0, 4) },
+        readback(0, 4),
+        readback(1, 4),
+    ]);
+    assert_eq!(bench.read().as_slice::<f32>().unwrap(), [0.0; 4]);
+    assert_eq!(bench.read().as_slice::<f32>().unwrap(), [1.0, 2.0, 3.0, 4.0]);
+    bench.finished();
+    bench.handle.instructions.send(DeviceInstruction::Release(vec![BufferId(0)])).unwrap();
+    bench.submit(vec![readback(0, 4)]);
+    let (_, error) = bench.failed();
+    assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
+}
+
+#[test]
+fn fault_words_that_an_index_outside_set_come_with_the_batch() {
+    let mut bench = Bench::plain();
+    let library = Library::AssignIndex {
+        dtype: DType::F32,
+        index_dtype: DType::I32,
+        before: 1,
+        extent: 2,
+        after: 1,
+        count: 2,
+        scalar_value: false,
+    };
+    let mut assign = Arc::unwrap_or_clone(launch(
+        Program::Library(library),
+        2,
+        &[(true, true), (true, false), (true, false), (true, true)],
+    ));
+    assign.params = vec![3];
+    let base = HostBuffer::from_slice(&[1.0f32, 2.0]).shared();
+    let index = HostBuffer::from_slice(&[1i32, 2]).shared();
+    let value = HostBuffer::from_slice(&[7.0f32, 8.0]).shared();
+    bench.submit(vec![
+        allocate(0, 2),
+        upload(0, &base),
+        allocate(1, 2),
+        upload(1, &index),
+        allocate(2, 4),
+        Command::Zero { slot: slot(2, 4) },
+        allocate(3, 2),
+        allocate(4, 2),
+        upload(4, &value),
+        dispatch(Arc::new(assign), &[slot(0, 2), slot(1, 2), slot(4, 2), slot(3, 2)], Some(slot(2, 4))),
+        Command::ReadFaults { slot: slot(2, 4), words: 4 },
+        readback(0, 2),
+    ]);
+    assert_eq!(bench.read().as_slice::<f32>().unwrap(), [1.0, 7.0]);
+    assert_eq!(bench.finished().1, [3]);
+}
+
+#[test]
+fn a_panicking_kernel_fails_its_batch_with_op_place_and_device_and_the_next_one_runs() {
+    let mut bench = Bench::plain();
+    let x = HostBuffer::from_slice(&[1.0f32, 2.0]).shared();
+    // 9 elements of an operand that has 4.
+    let batch = bench.submit(vec![allocate(0, 2), upload(0, &x), allocate(1, 9), double(9, 0, 1)]);
+    let (failed, error) = bench.failed();
+    assert_eq!(
+        (failed, error.kind(), error.op(), error.device()),
+        (batch, ErrorKind::Internal, Some("add"), Some("host"))
+    );
+    assert!(error.location().unwrap().file().ends_with("tests.rs"));
+    assert!(error.message().contains("EVAL-1"), "{error}");
+    bench.submit(vec![allocate(2, 2), double(2, 0, 2), readback(2, 2)]);
+    assert_eq!(bench.read().as_slice::<f32>().unwrap(), [2.0, 4.0]);
+    bench.finished();
+}
+
+#[test]
+fn memory_that_is_not_there_is_an_error() {
+    let mut bench = Bench::plain();
+    let huge = Slot { buffer: BufferId(0), offset: 0, bytes: 1 << 60 };
+    bench.submit(vec![Command::Allocate { buffer: BufferId(0), bytes: 1 << 60 }, Command::Zero { slot: huge }]);
+    assert_eq!(bench.failed().1.kind(), ErrorKind::OutOfMemory);
+}
+
+#[test]
+fn injected_faults_hit_their_batch_and_no_other() {
+    let hold = Arc::new(Hold::default());
+    let mut bench = Bench::injected(Injection {
+        hold_first_batch: Some(hold.clone()),
+        panic_at_batch: Some(1),
+        out_of_memory_at_batch: Some(2),
+        ..Injection::default()
+    });
+    let x = HostBuffer::from_slice(&[1.0f32]).shared();
+    bench.submit(vec![allocate(0, 1), upload(0, &x), allocate(1, 1)]);
+    for _ in 0..3 {
+        bench.submit(vec![double(1, 0, 1)]);
+    }
+    assert!(bench.events.recv_timeout(Duration::from_millis(50)).is_err(), "it is held");
+    hold.release();
+    assert_eq!(bench.finished().0, BatchId(0));
+    let (batch, error) = bench.failed();
+    assert_eq!((batch, error.kind(), error.op()), (BatchId(1), ErrorKind::Internal, Some("add")));
+    let (batch, error) = bench.failed();
+    assert_eq!((batch, error.kind()), (BatchId(2), ErrorKind::OutOfMemory));
+    assert_eq!(bench.finished().0, BatchId(3));
+}
+
+#[test]
+fn injection_is_for_the_device_under_test() {
+    let injection = Injection { panic_at_batch: Some(0), ..Injection::default() };
+    let mut bench = Bench::new(Config { device: DeviceChoice::Gpu(None), injection, ..Config::default() });
+    bench.submit(vec![]);
+    assert_eq!(bench.finished().0, BatchId(0));
+}
+
+#[test]
+fn a_lost_device_fails_what_waits_and_serves_again_empty() {
+    let hold = Arc::new(Hold::default());
+    let mut bench = Bench::injected(Injection {
+        hold_first_batch: Some(hold.clone()),
+        lose_device_at_batch: Some(1),
+        ..Injection::default()
+    });
+    let x = HostBuffer::from_slice(&[1.0f32]).shared();
+    bench.submit(vec![allocate(0, 1), upload(0, &x)]);
+    bench.submit(vec![readback(0, 1)]);
+    bench.submit(vec![readback(0, 1)]);
+    hold.release();
+    bench.finished();
+    for batch in 1..3 {
+        let (failed, error) = bench.failed();
+        assert_eq!((failed, error.kind()), (BatchId(batch), ErrorKind::DeviceLost));
+    }
+    assert!(matches!(bench.event(), DeviceEvent::Lost { replaced: true, .. }));
+    bench.submit(vec![readback(0, 1)]);
+    assert_eq!(bench.failed().1.kind(), ErrorKind::DeviceLost);
+    bench.submit(vec![allocate(5, 1), upload(5, &x), readback(5, 1)]);
+    assert_eq!(bench.read().len(), 1);
+    bench.finished();
+}
+
+#[test]
+fn stop_ends_the_thread_after_what_was_submitted_and_large_memory_is_used_again() {
+    let mut bench = Bench::plain();
+    let n = 100_000u64;
+    let x = HostBuffer::from_vec(vec![1.0f32; n as usize]).shared();
+    bench.submit(vec![allocate(0, n), upload(0, &x)]);
+    for _ in 0..3 {
+        let free = Command::Free { buffer: BufferId(1) };
+        bench.submit(vec![allocate(1, n), double(n as u32, 0, 1), readback(1, n), free]);
+    }
+    bench.handle.instructions.send(DeviceInstruction::Stop).unwrap();
+    bench.handle.threads.drain(..).for_each(|t| t.join().unwrap());
+    let events: Vec<DeviceEvent> = bench.events.drain().collect();
+    assert_eq!(events.len(), 7);
+    drop(events);
+    let stats = bench.counters.read();
+    assert_eq!(stats.pool_hits + stats.pool_misses, 3);
+}

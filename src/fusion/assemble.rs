@@ -1,0 +1,372 @@
+//! Pass 5: steps over virtual buffers.
+//!
+//! In: clusters in order. Out: a [`Plan`]. Must hold: PLAN-1 to PLAN-3; a buffer is taken over in place only
+//! by the last step that reads it.
+
+use super::cluster::Grouping;
+use super::form::{Class, Work};
+use super::library;
+use super::lower::{Lowered, Source, Surroundings, lower};
+use super::plan::{FaultSite, Launch, Plan, PlanBuffer, PlanInput, Program, Role, Step, Use};
+use super::state::KernelCache;
+use crate::device::info::DeviceInfo;
+use crate::error::{Error, ErrorKind};
+use crate::graph::{DType, Op};
+use crate::kernels::ir::{Access, Geometry};
+use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
+use std::sync::Arc;
+
+struct Assembly<'a, 'r> {
+    work: &'a Work<'r>,
+    grouping: &'a Grouping,
+    device: &'a DeviceInfo,
+    kernels: &'a mut KernelCache,
+    buffers: Vec<PlanBuffer>,
+    steps: Vec<Step>,
+    buffer_of: FxHashMap<Source, u32>,
+    last_reader: FxHashMap<Source, usize>,
+    sites: Vec<FaultSite>,
+    site_of: FxHashMap<u32, u32>,
+    faults: Option<u32>,
+}
+
+/// Puts a plan together.
+pub fn assemble(
+    work: &Work<'_>,
+    grouping: &Grouping,
+    device: &DeviceInfo,
+    kernels: &mut KernelCache,
+    cached: bool,
+) -> Plan {
+    let mut last_reader = FxHashMap::default();
+    let count = work.nodes.len() as u32;
+    for (c, cluster) in grouping.clusters.iter().enumerate() {
+        for read in cluster.reads.iter() {
+            let source = if read < count { Source::Node(read) } else { Source::Input(read - count) };
+            last_reader.insert(source, c);
+        }
+    }
+    let mut assembly = Assembly {
+        work,
+        grouping,
+        device,
+        kernels,
+        buffers: Vec::new(),
+        steps: Vec::new(),
+        buffer_of: FxHashMap::default(),
+        last_reader,
+        sites: Vec::new(),
+        site_of: FxHashMap::default(),
+        faults: None,
+    };
+    for cluster in 0..grouping.clusters.len() {
+        assembly.cluster(cluster);
+    }
+    assembly.plan(cached)
+}
+
+impl Assembly<'_, '_> {
+    fn cluster(&mut self, index: usize) {
+        let cluster = &self.grouping.clusters[index];
+        let root = cluster.roots[0].0;
+        match self.work.nodes[root as usize].class {
+            Class::Library => self.library(index, root),
+            Class::Patch => {
+                let base = library::source_of(self.work.nodes[root as usize].args[0]);
+                self.take_over_or_copy(index, root, base);
+                self.generated(index);
+            }
+            _ => self.generated(index),
+        }
+    }
+
+    fn generated(&mut self, index: usize) {
+        let grouping = self.grouping;
+        let cluster = &grouping.clusters[index];
+        let lowered = {
+            let (sites, site_of, work) = (&mut self.sites, &mut self.site_of, self.work);
+            let mut fault_word = |n: u32| site(work, sites, site_of, n);
+            let (last_reader, work) = (&self.last_reader, self.work);
+            let dies = |source: Source| dies(work, last_reader, index, source);
+            // A cluster's own roots are not among its reads, so whoever reads one is another.
+            let read_later = |root: u32| last_reader.contains_key(&Source::Node(root));
+            let around =
+                Surroundings { device: self.device, dies: &dies, read_later: &read_later, fault_word: &mut fault_word };
+            lower(self.work, &grouping.written, cluster, around)
+        };
+        for &(node, source) in &lowered.in_place {
+            self.take_over(node, source);
+        }
+        let mut uses: SmallVec<[Use; 6]> = SmallVec::new();
+        let (mut bytes_read, mut bytes_written) = (0, 0);
+        for (o, operand) in lowered.kernel.operands.iter().enumerate() {
+            let buffer = self.buffer(lowered.sources[o]);
+            let width = self.device.element_bytes(operand.dtype);
+            bytes_read += lowered.elements_read[o] * width;
+            bytes_written += lowered.elements_written[o] * width;
+            uses.push(Use {
+                buffer,
+                tiled: operand.tiled,
+                writes: operand.access != Access::Read,
+                reads: operand.access != Access::Write,
+            });
+        }
+        let faults = lowered.kernel.faults.then(|| self.fault_buffer());
+        let (label, ops) = self.label(index);
+        let root = &self.work.nodes[cluster.roots[cluster.roots.len() - 1].0 as usize];
+        let Lowered { kernel, params, geometry, .. } = lowered;
+        let (kernel, hash) = self.kernels.intern(kernel);
+        self.steps.push(Step::Launch(Arc::new(Launch {
+            program: Program::Kernel(kernel, hash),
+            geometry,
+            params,
+            uses,
+            faults,
+            label,
+            ops,
+            bytes_read,
+            bytes_written,
+            split: cluster.split,
+            blame: (root.op.name(), root.at),
+        })));
+    }
+
+    fn library(&mut self, index: usize, root: u32) {
+        let node = &self.work.nodes[root as usize];
+        let call = library::call(self.work, root);
+        if let Some(base) = call.base {
+            self.take_over_or_copy(index, root, base);
+        }
+        let mut uses: SmallVec<[Use; 6]> = SmallVec::new();
+        let (mut bytes_read, mut bytes_written) = (0, 0);
+        for (o, &source) in call.operands.iter().enumerate() {
+            let buffer = self.buffer(source);
+            let output = o == call.output;
+            let bytes =
+                self.buffers[buffer as usize].elements * self.device.element_bytes(self.buffers[buffer as usize].dtype);
+            if output {
+                bytes_written += bytes
+            } else {
+                bytes_read += bytes
+            }
+            uses.push(Use { buffer, tiled: false, writes: output, reads: !output || call.base.is_some() });
+        }
+        let mut params = Vec::new();
+        let mut faults = None;
+        if matches!(node.op, Op::AssignIndex { .. }) {
+            let (sites, site_of) = (&mut self.sites, &mut self.site_of);
+            params.push(site(self.work, sites, site_of, root));
+            faults = Some(self.fault_buffer());
+        }
+        if call.scratch_words > 0 {
+            let buffer = self.new_buffer(Role::Scratch, DType::U32, call.scratch_words);
+            // Winners start at "nobody".
+            self.buffers[buffer as usize].zeroed = faults.is_some();
+            uses.push(Use { buffer, tiled: false, writes: true, reads: true });
+        }
+        let (label, ops) = self.label(index);
+        self.steps.push(Step::Launch(Arc::new(Launch {
+            program: Program::Library(call.library),
+            geometry: Geometry::Map { elements: node.meta.elements() as u32 },
+            params,
+            uses,
+            faults,
+            label,
+            ops,
+            bytes_read,
+            bytes_written,
+            split: None,
+            blame: (node.op.name(), node.at),
+        })));
+    }
+
+    /// The node's buffer is the dying source's.
+    fn take_over(&mut self, node: u32, source: Source) {
+        let from = self.buffer(source);
+        match source {
+            Source::Node(_) => {
+                self.buffer_of.insert(Source::Node(node), from);
+                let role = self.role(node);
+                self.buffers[from as usize].role = role;
+            }
+            _ => {
+                let buffer = self.buffer(Source::Node(node));
+                self.buffers[buffer as usize].in_place_of = Some(from);
+            }
+        }
+    }
+
+    fn take_over_or_copy(&mut self, cluster: usize, node: u32, base: Source) {
+        if dies(self.work, &self.last_reader, cluster, base) {
+            self.take_over(node, base);
+        } else {
+            let (from, to) = (self.buffer(base), self.buffer(Source::Node(node)));
+            self.steps.push(Step::Copy { from, to });
+        }
+    }
+
+    fn role(&self, node: u32) -> Role {
+        let node = &self.work.nodes[node as usize];
+        match (node.output, node.value) {
+            (true, Some(value)) => Role::Output(value),
+            _ => Role::Scratch,
+        }
+    }
+
+    fn buffer(&mut self, source: Source) -> u32 {
+        if let Some(&buffer) = self.buffer_of.get(&source) {
+            return buffer;
+        }
+        let (role, dtype, elements) = match source {
+            Source::Node(n) => {
+                let meta = &self.work.nodes[n as usize].meta;
+                (self.role(n), meta.dtype, meta.elements() as u64)
+            }
+            Source::Input(i) => {
+                let input = &self.work.region.inputs[i as usize];
+                (Role::Input(input.value), input.meta.dtype, input.meta.elements() as u64)
+            }
+            Source::Scratch(words) => return self.new_buffer(Role::Scratch, DType::U32, words),
+        };
+        let buffer = self.new_buffer(role, dtype, elements);
+        self.buffer_of.insert(source, buffer);
+        buffer
+    }
+
+    fn new_buffer(&mut self, role: Role, dtype: DType, elements: u64) -> u32 {
+        self.buffers.push(PlanBuffer { role, dtype, elements, in_place_of: None, zeroed: false, live: (u32::MAX, 0) });
+        self.buffers.len() as u32 - 1
+    }
+
+    fn fault_buffer(&mut self) -> u32 {
+        if self.faults.is_none() {
+            let buffer = self.new_buffer(Role::Faults, DType::U32, 0);
+            self.buffers[buffer as usize].zeroed = true;
+            self.faults = Some(buffer);
+        }
+        self.faults.expect("it was just made")
+    }
+
+    /// The names of the ops that a cluster holds, runs counted, and how many ops they are.
+    fn label(&self, index: usize) -> (Arc<str>, u32) {
+        const LABEL_MAX: usize = 72;
+        let mut label = String::new();
+        let mut ops = 0;
+        let mut names: Vec<(&'static str, u32)> = Vec::new();
+        for n in self.grouping.clusters[index].members.iter() {
+            let node = &self.work.nodes[n as usize];
+            if matches!(node.op, Op::Fill) {
+                continue;
+            }
+            ops += 1;
+            let name = node.op.name();
+            match names.last_mut() {
+                Some((last, count)) if *last == name => *count += 1,
+                _ => names.push((name, 1)),
+            }
+        }
+        for (i, (name, count)) in names.iter().enumerate() {
+            if label.len() > LABEL_MAX {
+                label.push_str("+…");
+                break;
+            }
+            if i > 0 {
+                label.push('+');
+            }
+            label.push_str(name);
+            if *count > 1 {
+                label.push_str(&format!("×{count}"));
+            }
+        }
+        if label.is_empty() {
+            label.push_str("full");
+        }
+        (label.into(), ops)
+    }
+
+    fn plan(mut self, cached: bool) -> Plan {
+        let region = self.work.region;
+        if let Some(faults) = self.faults {
+            self.buffers[faults as usize].elements = self.sites.len() as u64;
+        }
+        let mut outputs = Vec::new();
+        for (n, node) in self.work.nodes.iter().enumerate() {
+            if let (true, Some(value)) = (node.output, node.value) {
+                let buffer = self.buffer(Source::Node(n as u32));
+                outputs.push((value, node.meta.clone(), buffer));
+            }
+        }
+        for (s, step) in self.steps.iter().enumerate() {
+            let used: SmallVec<[u32; 8]> = match step {
+                Step::Launch(launch) => launch.uses.iter().map(|u| u.buffer).chain(launch.faults).collect(),
+                Step::Copy { from, to } => smallvec![*from, *to],
+            };
+            for buffer in used {
+                let live = &mut self.buffers[buffer as usize].live;
+                *live = (live.0.min(s as u32), live.1.max(s as u32));
+            }
+        }
+        for buffer in &mut self.buffers {
+            if buffer.live.0 == u32::MAX {
+                buffer.live = (0, 0);
+            }
+        }
+        Plan {
+            region: region.id,
+            session: region.session,
+            device: region.device,
+            inputs: region
+                .inputs
+                .iter()
+                .map(|input| PlanInput {
+                    value: input.value,
+                    meta: input.meta.clone(),
+                    source: input.source.clone(),
+                    dies: input.dies,
+                })
+                .collect(),
+            buffers: self.buffers,
+            steps: self.steps,
+            outputs,
+            readbacks: region.readbacks.clone(),
+            fault_sites: self.sites,
+            cached,
+        }
+    }
+}
+
+fn dies(work: &Work<'_>, last_reader: &FxHashMap<Source, usize>, cluster: usize, source: Source) -> bool {
+    if last_reader.get(&source) != Some(&cluster) {
+        return false;
+    }
+    match source {
+        Source::Node(n) => !work.nodes[n as usize].output,
+        Source::Input(i) => {
+            let input = &work.region.inputs[i as usize];
+            input.dies && !work.region.readbacks.contains(&input.value)
+        }
+        Source::Scratch(_) => false,
+    }
+}
+
+/// The number of a node's fault word.
+fn site(work: &Work<'_>, sites: &mut Vec<FaultSite>, site_of: &mut FxHashMap<u32, u32>, n: u32) -> u32 {
+    *site_of.entry(n).or_insert_with(|| {
+        let node = &work.nodes[n as usize];
+        let extent = work.arg_shape(node.args[0]);
+        let message = match &node.op {
+            Op::Take { dim: Some(d) } | Op::AssignIndex { dim: Some(d) } => {
+                format!("an index is outside of 0..{} in dimension {d} of {extent}", extent.dim(*d as usize))
+            }
+            Op::TakeAlong { dim } => {
+                format!("an index is outside of 0..{} in dimension {dim} of {extent}", extent.dim(*dim as usize))
+            }
+            _ => format!("an index is outside of 0..{} of {extent}", extent.elements()),
+        };
+        let error = Error::new(ErrorKind::Index, message).with_op(node.op.name()).with_location(node.at);
+        let value = node.value.expect("a node that faults was recorded");
+        sites.push(FaultSite { value, error });
+        sites.len() as u32 - 1
+    })
+}

@@ -1,0 +1,189 @@
+//! The kernel builder: instructions with common ones shared, parameters collected by where they come from.
+//!
+//! In: calls of the lowering. Out: a [`Kernel`] and its parameter words.
+//! Must hold: parameters are shared by origin, never by value, so that the kernel of other sizes and numbers
+//! is the same kernel; levels are computed here and nowhere else (IR-2).
+
+use crate::graph::{DType, ElementOp, RandomKey, Scalar};
+use crate::kernels::ir::{HEADER_WORDS, IndexCompare, IndexOp, Inst, InstOp, Level, Val};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// Where a parameter comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// A scalar argument of a working node.
+    Scalar(u32, u8),
+    /// A number of a working node that is no argument (a start, a shift): its slot in the node's own order.
+    Attribute(u32, u8),
+    /// The product of the space's extents over the dimensions of a mask.
+    Extents(u16),
+    /// The extent or product of extents of an operand: (operand's buffer, first dimension, one past the last).
+    Stride(u32, u8, u8),
+    /// A constant: its bits and dtype.
+    Constant(u64, DType),
+}
+
+/// Collects a kernel.
+#[derive(Debug, Default)]
+pub struct Builder {
+    /// Instructions so far.
+    pub insts: Vec<Inst>,
+    /// Parameter words so far, the header included (zero).
+    pub params: Vec<u32>,
+    shared: FxHashMap<(InstOp, DType), Val>,
+    origins: FxHashMap<(Origin, DType), Val>,
+    sites: FxHashMap<u32, u32>,
+}
+
+impl Builder {
+    /// An empty kernel.
+    pub fn new() -> Builder {
+        Builder { params: vec![0; HEADER_WORDS as usize], ..Builder::default() }
+    }
+
+    /// An instruction, shared with an equal one.
+    pub fn inst(&mut self, op: InstOp, dtype: DType) -> Val {
+        if let Some(&val) = self.shared.get(&(op.clone(), dtype)) {
+            return val;
+        }
+        let level = self.level(&op);
+        let val = Val(self.insts.len() as u32);
+        self.insts.push(Inst { op: op.clone(), dtype, level });
+        self.shared.insert((op, dtype), val);
+        val
+    }
+
+    /// The level of a value.
+    pub fn level_of(&self, val: Val) -> Level {
+        self.insts[val.0 as usize].level
+    }
+
+    /// The dtype of a value.
+    pub fn dtype_of(&self, val: Val) -> DType {
+        self.insts[val.0 as usize].dtype
+    }
+
+    fn level(&self, op: &InstOp) -> Level {
+        let join = |vals: &[Val]| vals.iter().map(|&v| self.level_of(v)).fold(Level::Uniform, join_levels);
+        match op {
+            InstOp::Param(_) => Level::Uniform,
+            InstOp::Flat | InstOp::Inner => Level::Element,
+            InstOp::Outer => Level::Outer,
+            InstOp::Index(_, a, b) | InstOp::Compare(_, a, b) => join(&[*a, *b]),
+            InstOp::Load { index, guard, .. } => {
+                join_levels(join(&[*index]), guard.map_or(Level::Uniform, |g| join(&[g])))
+            }
+            InstOp::Apply(_, args) => join(args),
+            InstOp::Check { index, extent, guard, .. } => {
+                join_levels(join(&[*index, *extent]), guard.map_or(Level::Uniform, |g| join(&[g])))
+            }
+            InstOp::Random { element, range, .. } => {
+                join_levels(join(&[*element]), range.map_or(Level::Uniform, |(a, b)| join(&[a, b])))
+            }
+            InstOp::Reduce { .. } | InstOp::Project(..) => Level::Reduced,
+            InstOp::Scan { .. } => Level::Element,
+        }
+    }
+
+    /// A 32-bit number that indices are made of.
+    pub fn number(&mut self, origin: Origin, value: u32) -> Val {
+        self.scalar(origin, Scalar::U32(value))
+    }
+
+    /// A number of a dtype.
+    pub fn scalar(&mut self, origin: Origin, scalar: Scalar) -> Val {
+        let dtype = scalar.dtype();
+        if let Some(&val) = self.origins.get(&(origin, dtype)) {
+            return val;
+        }
+        let slot = self.params.len() as u32;
+        let bits = scalar.bits();
+        self.params.push(bits as u32);
+        if dtype.is_wide() {
+            self.params.push((bits >> 32) as u32);
+        }
+        let val = self.inst(InstOp::Param(slot), dtype);
+        self.origins.insert((origin, dtype), val);
+        val
+    }
+
+    /// A constant of a dtype.
+    pub fn constant(&mut self, scalar: Scalar) -> Val {
+        self.scalar(Origin::Constant(scalar.bits(), scalar.dtype()), scalar)
+    }
+
+    /// The index 0.
+    pub fn zero(&mut self) -> Val {
+        self.constant(Scalar::U32(0))
+    }
+
+    /// Index arithmetic; what changes nothing is not emitted.
+    pub fn index(&mut self, op: IndexOp, a: Val, b: Val) -> Val {
+        self.inst(InstOp::Index(op, a, b), DType::U32)
+    }
+
+    /// Comparison of indices.
+    pub fn compare(&mut self, op: IndexCompare, a: Val, b: Val) -> Val {
+        self.inst(InstOp::Compare(op, a, b), DType::Bool)
+    }
+
+    /// An elementwise op.
+    pub fn apply(&mut self, op: ElementOp, args: &[Val], dtype: DType) -> Val {
+        self.inst(InstOp::Apply(op, SmallVec::from_slice(args)), dtype)
+    }
+
+    /// A value in another dtype.
+    pub fn cast(&mut self, val: Val, dtype: DType) -> Val {
+        if self.dtype_of(val) == dtype { val } else { self.apply(ElementOp::Cast, &[val], dtype) }
+    }
+
+    /// Both of two conditions.
+    pub fn both(&mut self, a: Option<Val>, b: Option<Val>) -> Option<Val> {
+        match (a, b) {
+            (Some(a), Some(b)) if a == b => Some(a),
+            (Some(a), Some(b)) => Some(self.apply(ElementOp::And, &[a, b], DType::Bool)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// The five parameter words of a random stream; the first one's slot.
+    pub fn random_key(&mut self, node: u32, key: RandomKey) -> u32 {
+        // The words must be neighbours, so they are found again by the first alone.
+        let origin = Origin::Attribute(node, u8::MAX);
+        if let Some(&val) = self.origins.get(&(origin, DType::U32)) {
+            let InstOp::Param(slot) = self.insts[val.0 as usize].op else { unreachable!("IR-3") };
+            return slot;
+        }
+        let words = [key.seed as u32, (key.seed >> 32) as u32, key.stream as u32, (key.stream >> 32) as u32, key.op];
+        let slot = self.params.len() as u32;
+        let val = self.number(origin, words[0]);
+        debug_assert_eq!(self.inst(InstOp::Param(slot), DType::U32), val);
+        self.params.extend_from_slice(&words[1..]);
+        slot
+    }
+
+    /// The parameter slot that holds the number of a node's fault word; `word` gives it the first time.
+    pub fn fault_slot(&mut self, node: u32, word: impl FnOnce() -> u32) -> u32 {
+        if let Some(&slot) = self.sites.get(&node) {
+            return slot;
+        }
+        let slot = self.params.len() as u32;
+        self.params.push(word());
+        self.sites.insert(node, slot);
+        slot
+    }
+}
+
+/// The level of a value made of two others.
+pub fn join_levels(a: Level, b: Level) -> Level {
+    match (a, b) {
+        (Level::Uniform, other) | (other, Level::Uniform) => other,
+        (Level::Element, Level::Reduced) | (Level::Reduced, Level::Element) => {
+            panic!("IR-2: an element value and a reduced value do not join")
+        }
+        (Level::Element, _) | (_, Level::Element) => Level::Element,
+        (Level::Reduced, _) | (_, Level::Reduced) => Level::Reduced,
+        (Level::Outer, Level::Outer) => Level::Outer,
+    }
+}

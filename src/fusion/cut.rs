@@ -1,0 +1,301 @@
+//! Pass 2: which nodes are written out.
+//!
+//! In: working nodes and the device's budgets. Out: for every node, whether its value gets a buffer, and why
+//! a budget asked for it. Must hold: every inline cone between two buffers stays within the budgets of ops
+//! and bindings; what is cut is a function of structure alone (FUSE-3).
+
+use super::form::{Class, Work, matmul_operand};
+use crate::device::info::{DeviceInfo, DeviceKind};
+use crate::graph::{Dist, ElementOp, Op, View};
+use crate::scheduler::region::RegionArg;
+
+/// Graph ops one kernel may hold.
+pub const OPS_MAX: u32 = 64;
+/// Ops several merged roots may hold together.
+pub const OPS_MERGED_MAX: u32 = 128;
+
+/// A set of working nodes or inputs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bits(Vec<u64>);
+
+impl Bits {
+    /// An empty set over `size` members.
+    pub fn new(size: usize) -> Bits {
+        Bits(vec![0; size.div_ceil(64)])
+    }
+
+    /// Adds a member.
+    pub fn insert(&mut self, member: u32) {
+        self.0[member as usize / 64] |= 1 << (member % 64);
+    }
+
+    /// Takes a member away.
+    pub fn remove(&mut self, member: u32) {
+        self.0[member as usize / 64] &= !(1 << (member % 64));
+    }
+
+    /// Whether it is a member.
+    pub fn contains(&self, member: u32) -> bool {
+        self.0[member as usize / 64] >> (member % 64) & 1 == 1
+    }
+
+    /// Adds all of another set.
+    pub fn union(&mut self, other: &Bits) {
+        for (a, b) in self.0.iter_mut().zip(&other.0) {
+            *a |= b;
+        }
+    }
+
+    /// How many members.
+    pub fn count(&self) -> u32 {
+        self.0.iter().map(|w| w.count_ones()).sum()
+    }
+
+    /// Whether they share a member.
+    pub fn meets(&self, other: &Bits) -> bool {
+        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
+    }
+
+    /// The members, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.0.iter().enumerate().flat_map(|(i, &word)| {
+            let mut rest = word;
+            std::iter::from_fn(move || {
+                (rest != 0).then(|| {
+                    let bit = rest.trailing_zeros();
+                    rest &= rest - 1;
+                    i as u32 * 64 + bit
+                })
+            })
+        })
+    }
+}
+
+/// What this pass decided.
+#[derive(Clone, Debug)]
+pub struct Cuts {
+    /// Whether a node's value gets a buffer.
+    pub written: Vec<bool>,
+    /// The reason, where a budget asked for it.
+    pub reason: Vec<Option<&'static str>>,
+}
+
+/// Numbers that bound a kernel on a device.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    /// Distinct buffers one kernel may read.
+    pub reads_max: u32,
+    /// Weight above which a chain that several kernels need is written out rather than computed again.
+    pub recompute_max: u32,
+}
+
+impl Budget {
+    /// The budget of a device.
+    pub fn of(device: &DeviceInfo) -> Budget {
+        match device.kind {
+            // Memory is cheap on the host and arithmetic is not.
+            DeviceKind::Host => Budget { reads_max: 24, recompute_max: 5 },
+            // Parameters, fault words, scratch and at least one output are bound beside the reads.
+            DeviceKind::Gpu => Budget { reads_max: device.bindings_max.saturating_sub(4).max(2), recompute_max: 24 },
+        }
+    }
+}
+
+/// A rough cost of an inline node for one element, in simple operations.
+pub fn weight(op: &Op) -> u32 {
+    match op {
+        Op::Random { dist: Dist::Normal, .. } => 20,
+        Op::Random { .. } => 8,
+        Op::Apply(op) => match op {
+            ElementOp::Neg
+            | ElementOp::Abs
+            | ElementOp::Square
+            | ElementOp::Not
+            | ElementOp::Cast
+            | ElementOp::Add
+            | ElementOp::Sub
+            | ElementOp::Mul
+            | ElementOp::Min
+            | ElementOp::Max
+            | ElementOp::Eq
+            | ElementOp::Ne
+            | ElementOp::Lt
+            | ElementOp::Le
+            | ElementOp::Gt
+            | ElementOp::Ge
+            | ElementOp::And
+            | ElementOp::Or
+            | ElementOp::Xor
+            | ElementOp::Select
+            | ElementOp::Clamp => 1,
+            ElementOp::Sqrt | ElementOp::Div | ElementOp::Reciprocal => 2,
+            _ => 8,
+        },
+        Op::Fill => 0,
+        _ => 1,
+    }
+}
+
+/// Decides which nodes are written out; `extra` are nodes that a later pass wants written.
+pub fn cut(work: &Work<'_>, budget: Budget, extra: &[u32]) -> Cuts {
+    let count = work.nodes.len();
+    let mut cuts = Cuts { written: vec![false; count], reason: vec![None; count] };
+    for (index, node) in work.nodes.iter().enumerate() {
+        if node.output || node.class != Class::Inline {
+            cuts.written[index] = true;
+        }
+        let operands: &[RegionArg] = match node.class {
+            Class::Library => &node.args,
+            // The base of a patch is a buffer by classification; its value is computed in the patch.
+            Class::Patch => &node.args[..1],
+            _ => &[],
+        };
+        for &arg in operands {
+            let arg = if matches!(node.op, Op::MatMul) { matmul_operand(work, arg).0 } else { arg };
+            if let RegionArg::Node(n) = arg {
+                cuts.written[n as usize] = true;
+            }
+        }
+    }
+    for &n in extra {
+        cuts.written[n as usize] = true;
+        cuts.reason[n as usize] = Some("several kernels need it and computing it again costs more");
+    }
+    let mut cones = Cones::new(work);
+    let mut index = 0;
+    while index < count {
+        cones.compute(work, &cuts, index);
+        if !cuts.written[index] && multiplied(work, index) && cone_weight(work, &cones, index) > budget.recompute_max {
+            cuts.written[index] = true;
+            cuts.reason[index] = Some("it is read at several places and computing it again costs more");
+        }
+        match over_budget(work, &cones, &cuts, budget, index) {
+            None => index += 1,
+            Some((victims, reason)) => {
+                let first = *victims.iter().min().expect("a cut has a victim");
+                for n in victims {
+                    cuts.written[n as usize] = true;
+                    cuts.reason[n as usize] = Some(reason);
+                }
+                index = first as usize;
+            }
+        }
+    }
+    cuts
+}
+
+/// For every node, the inline nodes and the buffers below it.
+pub struct Cones {
+    /// Inline nodes that computing this node computes, itself included.
+    pub nodes: Vec<Bits>,
+    /// Buffers that it reads: written nodes, then inputs (offset by the number of nodes).
+    pub reads: Vec<Bits>,
+}
+
+impl Cones {
+    /// Empty cones.
+    pub fn new(work: &Work<'_>) -> Cones {
+        let (nodes, inputs) = (work.nodes.len(), work.region.inputs.len());
+        Cones { nodes: vec![Bits::new(nodes); nodes], reads: vec![Bits::new(nodes + inputs); nodes] }
+    }
+
+    /// Computes the cone of one node from those of its arguments.
+    pub fn compute(&mut self, work: &Work<'_>, cuts: &Cuts, index: usize) {
+        let count = work.nodes.len();
+        let mut nodes = Bits::new(count);
+        let mut reads = Bits::new(count + work.region.inputs.len());
+        nodes.insert(index as u32);
+        for &arg in &work.nodes[index].args {
+            match arg {
+                RegionArg::Node(n) if cuts.written[n as usize] => reads.insert(n),
+                RegionArg::Node(n) => {
+                    nodes.union(&self.nodes[n as usize]);
+                    reads.union(&self.reads[n as usize]);
+                }
+                RegionArg::Input(i) => reads.insert(count as u32 + i),
+                RegionArg::Scalar(_) => {}
+            }
+        }
+        self.nodes[index] = nodes;
+        self.reads[index] = reads;
+    }
+}
+
+/// Whether computing the node inside of its consumers computes an element several times: it is read through
+/// several views, or by something larger than itself.
+fn multiplied(work: &Work<'_>, index: usize) -> bool {
+    let node = &work.nodes[index];
+    if node.class != Class::Inline || matches!(node.op, Op::Fill) {
+        return false;
+    }
+    let mut bent = 0;
+    for &c in &node.consumers {
+        let consumer = &work.nodes[c as usize];
+        let at_most_once = match &consumer.op {
+            Op::View(View::Reshape) | Op::Reduce { .. } | Op::Scan { .. } | Op::Cat { .. } => true,
+            Op::View(View::Broadcast | View::Repmat) | Op::Take { .. } | Op::TakeAlong { .. } => return true,
+            Op::View(_) => false,
+            _ => {
+                let (own, theirs) = (&node.meta.shape, &consumer.meta.shape);
+                if (0..theirs.rank()).any(|d| own.dim(d) == 1 && theirs.dim(d) != 1) {
+                    return true;
+                }
+                true
+            }
+        };
+        bent += u32::from(!at_most_once);
+    }
+    bent > 1 || (bent == 1 && node.consumers.len() > 1)
+}
+
+/// Simple operations that computing one element of a node takes.
+fn cone_weight(work: &Work<'_>, cones: &Cones, index: usize) -> u32 {
+    cones.nodes[index].iter().map(|n| weight(&work.nodes[n as usize].op)).sum()
+}
+
+fn over_budget(
+    work: &Work<'_>,
+    cones: &Cones,
+    cuts: &Cuts,
+    budget: Budget,
+    index: usize,
+) -> Option<(Vec<u32>, &'static str)> {
+    let cone = &cones.nodes[index];
+    let reason = if cone.count() > OPS_MAX {
+        "a kernel holds at most 64 ops"
+    } else if cones.reads[index].count() > budget.reads_max {
+        "a kernel binds at most so many buffers"
+    } else {
+        return None;
+    };
+    // What lives on beyond this cone will be wanted from a buffer anyway.
+    let mut victims: Vec<u32> = cone
+        .iter()
+        .filter(|&n| {
+            n as usize != index
+                && worth_a_buffer(work, n)
+                && work.nodes[n as usize].consumers.iter().any(|&c| !cone.contains(c))
+                && cones.nodes[n as usize].count() > OPS_MAX / 4
+        })
+        .collect();
+    if victims.is_empty() {
+        let heaviest = work.nodes[index]
+            .args
+            .iter()
+            .filter_map(|&arg| match arg {
+                RegionArg::Node(n) if !cuts.written[n as usize] && worth_a_buffer(work, n) => Some(n),
+                _ => None,
+            })
+            .max_by_key(|&n| (cones.nodes[n as usize].count() + cones.reads[n as usize].count(), n));
+        victims.extend(heaviest);
+    }
+    if victims.is_empty() {
+        // Only fills and views of them are left to blame; a wide `cat` of inputs ends here and is bound as it is.
+        return None;
+    }
+    Some((victims, reason))
+}
+
+fn worth_a_buffer(work: &Work<'_>, n: u32) -> bool {
+    work.nodes[n as usize].class == Class::Inline && !matches!(work.nodes[n as usize].op, Op::Fill)
+}

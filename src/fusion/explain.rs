@@ -1,0 +1,78 @@
+//! A plan in words, as `Array::explain` shows it.
+//!
+//! In: a region and the plan that runs. Out: text. Must hold: it renders the same plan that residency is given.
+
+use super::plan::{Plan, Program, Role, Step};
+use crate::device::info::DeviceInfo;
+use crate::kernels::ir::{Access, Form, Geometry};
+use crate::scheduler::region::Region;
+use std::fmt::Write;
+
+/// Renders a plan.
+pub fn explain(region: &Region, plan: &Plan, device: &DeviceInfo) -> String {
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "region: {} op(s) on {} ({}), cut by {:?}",
+        region.nodes.len(),
+        device.name,
+        region.placement.reason,
+        region.why
+    );
+    for &(candidate, us) in &region.placement.estimates_us {
+        let _ = writeln!(text, "  estimated on device {candidate}: {us:.1} us");
+    }
+    let mut number = 0;
+    for step in &plan.steps {
+        match step {
+            Step::Copy { from, to } => {
+                let _ = writeln!(
+                    text,
+                    "  copy: buffer {from} to buffer {to} ({} elements)",
+                    plan.buffers[*to as usize].elements
+                );
+            }
+            Step::Launch(launch) => {
+                number += 1;
+                let (kind, sizes) = match (&launch.program, launch.geometry) {
+                    (Program::Library(library), _) => (library.name().to_owned(), String::new()),
+                    (Program::Kernel(kernel, _), Geometry::Map { elements }) => {
+                        debug_assert!(kernel.form == Form::Map);
+                        ("map".to_owned(), format!(" over {elements}"))
+                    }
+                    (_, Geometry::Reduce { outer, inner }) => ("reduce".to_owned(), format!(" {outer} x {inner}")),
+                    (_, Geometry::Scan { outer, inner, .. }) => ("scan".to_owned(), format!(" {outer} x {inner}")),
+                };
+                let _ = writeln!(
+                    text,
+                    "  kernel {number}: {kind}{sizes}: {} op(s): {}; reads {} B, writes {} B",
+                    launch.ops, launch.label, launch.bytes_read, launch.bytes_written
+                );
+                for (index, used) in launch.uses.iter().enumerate() {
+                    let buffer = &plan.buffers[used.buffer as usize];
+                    let role = match &buffer.role {
+                        Role::Input(value) => format!("input {value}"),
+                        Role::Output(value) => format!("output {value}"),
+                        Role::Scratch => "scratch".to_owned(),
+                        Role::Faults => "fault words".to_owned(),
+                    };
+                    let in_place = match &launch.program {
+                        Program::Kernel(kernel, _) => kernel.operands[index].access == Access::ReadWrite,
+                        Program::Library(_) => used.reads && used.writes && !matches!(buffer.role, Role::Scratch),
+                    };
+                    let how = match (used.reads, used.writes) {
+                        _ if in_place => "in place",
+                        (true, true) => "reads and writes",
+                        (true, false) => "reads",
+                        _ => "writes",
+                    };
+                    let _ = writeln!(text, "    {how} {role}: {} x {}", buffer.elements, buffer.dtype);
+                }
+                if let Some(reason) = launch.split {
+                    let _ = writeln!(text, "    ends here because {reason}");
+                }
+            }
+        }
+    }
+    text
+}

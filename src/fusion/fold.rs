@@ -1,0 +1,161 @@
+//! Reductions and scans as kernel IR: what is folded, and what is made of the fold.
+//!
+//! In: a reduce or scan node. Out: values after the fold. Must hold: NaN modes are explicit; nothing defaults.
+
+use super::index::At;
+use super::lower::Lowering;
+use crate::graph::{DType, ElementOp, Nan, ReduceOp, Scalar, ScanOp};
+use crate::kernels::ir::{InstOp, Monoid, Val};
+use smallvec::{SmallVec, smallvec};
+
+impl Lowering<'_, '_> {
+    /// The value of a reduce node, known after the fold.
+    pub(super) fn reduce(&mut self, n: u32, op: ReduceOp, nan: Nan) -> Val {
+        let dtype = self.work.nodes[n as usize].meta.dtype;
+        let x = self.arg(n, 0, &At::Flat, None);
+        let omit = nan == Nan::Omit && self.builder.dtype_of(x).is_float();
+        match op {
+            ReduceOp::Sum => {
+                let x = self.cleaned(x, omit, 0);
+                self.folded(Monoid::Sum, smallvec![x], dtype)
+            }
+            ReduceOp::Prod => {
+                let x = self.cleaned(x, omit, 1);
+                self.folded(Monoid::Prod, smallvec![x], dtype)
+            }
+            ReduceOp::Mean => self.mean(n, x, omit, dtype),
+            ReduceOp::Var { ddof } => self.variance(x, omit, ddof, dtype),
+            ReduceOp::Std { ddof } => {
+                let variance = self.variance(x, omit, ddof, dtype);
+                self.builder.apply(ElementOp::Sqrt, &[variance], dtype)
+            }
+            ReduceOp::Min => {
+                let monoid = if nan == Nan::Omit { Monoid::MinOmit } else { Monoid::MinInclude };
+                self.folded(monoid, smallvec![x], dtype)
+            }
+            ReduceOp::Max => {
+                let monoid = if nan == Nan::Omit { Monoid::MaxOmit } else { Monoid::MaxInclude };
+                self.folded(monoid, smallvec![x], dtype)
+            }
+            ReduceOp::ArgMin | ReduceOp::ArgMax => {
+                let monoid = match (op, nan) {
+                    (ReduceOp::ArgMin, Nan::Omit) => Monoid::ArgMinOmit,
+                    (ReduceOp::ArgMin, Nan::Include) => Monoid::ArgMinInclude,
+                    (_, Nan::Omit) => Monoid::ArgMaxOmit,
+                    (_, Nan::Include) => Monoid::ArgMaxInclude,
+                };
+                let position = self.builder.inst(InstOp::Inner, DType::U32);
+                let value_dtype = self.builder.dtype_of(x);
+                let best = self.folded(monoid, smallvec![x, position], value_dtype);
+                self.builder.inst(InstOp::Project(best, 1), DType::U32)
+            }
+            ReduceOp::Any | ReduceOp::All => {
+                let truth = self.truth(x, omit, op == ReduceOp::All);
+                let monoid = if op == ReduceOp::Any { Monoid::Any } else { Monoid::All };
+                self.folded(monoid, smallvec![truth], DType::Bool)
+            }
+            ReduceOp::CountNonzero => {
+                let truth = self.truth(x, omit, false);
+                let one = self.builder.cast(truth, dtype);
+                self.folded(Monoid::Sum, smallvec![one], dtype)
+            }
+            ReduceOp::Norm => {
+                let x = self.cleaned(x, omit, 0);
+                let scale = self.folded(Monoid::ScaledSquares, smallvec![x], dtype);
+                let sum = self.builder.inst(InstOp::Project(scale, 1), dtype);
+                let root = self.builder.apply(ElementOp::Sqrt, &[sum], dtype);
+                self.builder.apply(ElementOp::Mul, &[scale, root], dtype)
+            }
+            ReduceOp::Dot => {
+                let y = self.arg(n, 1, &At::Flat, None);
+                let product = self.builder.apply(ElementOp::Mul, &[x, y], dtype);
+                let omit = nan == Nan::Omit && dtype.is_float();
+                let product = self.cleaned(product, omit, 0);
+                self.folded(Monoid::Sum, smallvec![product], dtype)
+            }
+        }
+    }
+
+    fn folded(&mut self, monoid: Monoid, args: SmallVec<[Val; 2]>, dtype: DType) -> Val {
+        self.builder.inst(InstOp::Reduce { monoid, args }, dtype)
+    }
+
+    /// The value with NaN replaced by a neutral number, if NaN is omitted.
+    fn cleaned(&mut self, x: Val, omit: bool, neutral: i32) -> Val {
+        if !omit {
+            return x;
+        }
+        let dtype = self.builder.dtype_of(x);
+        let is_nan = self.builder.apply(ElementOp::IsNan, &[x], DType::Bool);
+        let neutral = self.builder.constant(Scalar::I32(neutral).cast(dtype));
+        self.builder.apply(ElementOp::Select, &[is_nan, neutral, x], dtype)
+    }
+
+    /// Whether a value is not zero; NaN, if omitted, counts as `neutral`.
+    fn truth(&mut self, x: Val, omit: bool, neutral: bool) -> Val {
+        let dtype = self.builder.dtype_of(x);
+        if dtype == DType::Bool {
+            return x;
+        }
+        let zero = self.builder.constant(Scalar::I32(0).cast(dtype));
+        let truth = self.builder.apply(ElementOp::Ne, &[x, zero], DType::Bool);
+        if !omit {
+            return truth;
+        }
+        let is_nan = self.builder.apply(ElementOp::IsNan, &[x], DType::Bool);
+        let neutral = self.builder.constant(Scalar::Bool(neutral));
+        self.builder.apply(ElementOp::Select, &[is_nan, neutral, truth], DType::Bool)
+    }
+
+    fn mean(&mut self, n: u32, x: Val, omit: bool, dtype: DType) -> Val {
+        if omit {
+            let clean = self.cleaned(x, true, 0);
+            let sum = self.folded(Monoid::Sum, smallvec![clean], dtype);
+            let is_nan = self.builder.apply(ElementOp::IsNan, &[x], DType::Bool);
+            let present = self.builder.apply(ElementOp::Not, &[is_nan], DType::Bool);
+            let one = self.builder.cast(present, dtype);
+            let count = self.folded(Monoid::Sum, smallvec![one], dtype);
+            return self.builder.apply(ElementOp::Div, &[sum, count], dtype);
+        }
+        let sum = self.folded(Monoid::Sum, smallvec![x], dtype);
+        let count = self.space.sizes().1;
+        let count = self.builder.scalar(super::builder::Origin::Attribute(n, 0), Scalar::F64(count as f64).cast(dtype));
+        self.builder.apply(ElementOp::Div, &[sum, count], dtype)
+    }
+
+    fn variance(&mut self, x: Val, omit: bool, ddof: u8, dtype: DType) -> Val {
+        let count = if omit {
+            let is_nan = self.builder.apply(ElementOp::IsNan, &[x], DType::Bool);
+            let present = self.builder.apply(ElementOp::Not, &[is_nan], DType::Bool);
+            self.folded(Monoid::WelfordWhere, smallvec![x, present], dtype)
+        } else {
+            self.folded(Monoid::Welford, smallvec![x], dtype)
+        };
+        let squares = self.builder.inst(InstOp::Project(count, 2), dtype);
+        let zero = self.builder.constant(Scalar::I32(0).cast(dtype));
+        let one = self.builder.constant(Scalar::I32(1).cast(dtype));
+        let less = self.builder.constant(Scalar::I32(ddof as i32).cast(dtype));
+        // One value has no spread, whatever the divisor; none has no variance.
+        let freedom = self.builder.apply(ElementOp::Sub, &[count, less], dtype);
+        let divisor = self.builder.apply(ElementOp::Max, &[freedom, one], dtype);
+        let variance = self.builder.apply(ElementOp::Div, &[squares, divisor], dtype);
+        let none = self.builder.apply(ElementOp::Eq, &[count, zero], DType::Bool);
+        let nan = self.builder.constant(Scalar::F64(f64::NAN).cast(dtype));
+        self.builder.apply(ElementOp::Select, &[none, nan, variance], dtype)
+    }
+
+    /// The value of a scan node at the element that is being computed.
+    pub(super) fn scan(&mut self, n: u32, op: ScanOp, nan: Nan) -> Val {
+        let dtype = self.work.nodes[n as usize].meta.dtype;
+        let x = self.arg(n, 0, &At::Flat, None);
+        let omit = nan == Nan::Omit;
+        let float = self.builder.dtype_of(x).is_float();
+        let (monoid, arg) = match op {
+            ScanOp::Sum => (Monoid::Sum, self.cleaned(x, omit && float, 0)),
+            ScanOp::Prod => (Monoid::Prod, self.cleaned(x, omit && float, 1)),
+            ScanOp::Min => (if omit { Monoid::MinOmit } else { Monoid::MinInclude }, x),
+            ScanOp::Max => (if omit { Monoid::MaxOmit } else { Monoid::MaxInclude }, x),
+        };
+        self.builder.inst(InstOp::Scan { monoid, arg }, dtype)
+    }
+}

@@ -1,0 +1,238 @@
+//! Pass 1: the region as working nodes.
+//!
+//! In: a region. Out: [`Work`]: nodes with arguments that are nodes, inputs or scalars; synthetic nodes where
+//! a library kernel wants a buffer and the program gave a scalar; the class of each node.
+//! Must hold: arguments stand before their node; a node knows its consumers.
+
+use crate::graph::{DType, Meta, Op, Shape, View};
+use crate::ids::ValueId;
+use crate::scheduler::region::{Region, RegionArg, RegionNode};
+use smallvec::{SmallVec, smallvec};
+use std::panic::Location;
+
+/// How a node can be computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Inside any kernel, at any index.
+    Inline,
+    /// By folding: anchors a kernel of form Reduce.
+    Reduce,
+    /// By a running fold: anchors a kernel of form Scan.
+    Scan,
+    /// By overwriting part of a buffer: anchors a Map kernel over the overwritten part.
+    Patch,
+    /// By compacting a mask: anchors a Map kernel with guarded stores.
+    Compact,
+    /// By a library kernel over buffers.
+    Library,
+    /// It has no element: nothing computes it.
+    Empty,
+}
+
+/// A working node.
+#[derive(Clone, Debug)]
+pub struct WorkNode {
+    /// The value it makes, if it is a node of the region.
+    pub value: Option<ValueId>,
+    /// What it computes.
+    pub op: Op,
+    /// From what; `Node` indexes working nodes.
+    pub args: SmallVec<[RegionArg; 3]>,
+    /// Dtype and shape.
+    pub meta: Meta,
+    /// Others will see it.
+    pub output: bool,
+    /// Where it was recorded.
+    pub at: &'static Location<'static>,
+    /// How it is computed.
+    pub class: Class,
+    /// Nodes that use it.
+    pub consumers: SmallVec<[u32; 4]>,
+}
+
+/// The region, as the passes see it.
+#[derive(Debug)]
+pub struct Work<'r> {
+    /// The region.
+    pub region: &'r Region,
+    /// Nodes in topological order.
+    pub nodes: Vec<WorkNode>,
+}
+
+impl Work<'_> {
+    /// Dtype and shape of an argument (a scalar is 1x1).
+    pub fn arg_meta(&self, arg: RegionArg) -> Meta {
+        match arg {
+            RegionArg::Node(n) => self.nodes[n as usize].meta.clone(),
+            RegionArg::Input(i) => self.region.inputs[i as usize].meta.clone(),
+            RegionArg::Scalar(s) => Meta { dtype: s.dtype(), shape: Shape::scalar() },
+        }
+    }
+
+    /// The shape of an argument.
+    pub fn arg_shape(&self, arg: RegionArg) -> Shape {
+        match arg {
+            RegionArg::Node(n) => self.nodes[n as usize].meta.shape.clone(),
+            RegionArg::Input(i) => self.region.inputs[i as usize].meta.shape.clone(),
+            RegionArg::Scalar(_) => Shape::scalar(),
+        }
+    }
+
+    /// The dtype of an argument.
+    pub fn arg_dtype(&self, arg: RegionArg) -> DType {
+        match arg {
+            RegionArg::Node(n) => self.nodes[n as usize].meta.dtype,
+            RegionArg::Input(i) => self.region.inputs[i as usize].meta.dtype,
+            RegionArg::Scalar(s) => s.dtype(),
+        }
+    }
+}
+
+/// Builds the working nodes.
+pub fn form(region: &Region) -> Work<'_> {
+    let mut nodes: Vec<WorkNode> = Vec::with_capacity(region.nodes.len());
+    let mut renamed: Vec<u32> = Vec::with_capacity(region.nodes.len());
+    for node in &region.nodes {
+        let mut args: SmallVec<[RegionArg; 3]> = node
+            .args
+            .iter()
+            .map(|&arg| match arg {
+                RegionArg::Node(n) => RegionArg::Node(renamed[n as usize]),
+                other => other,
+            })
+            .collect();
+        if matches!(node.op, Op::AssignIndex { .. } | Op::MatMul | Op::ArgSort { .. } | Op::Compact) {
+            for arg in &mut args {
+                if let RegionArg::Scalar(scalar) = *arg {
+                    nodes.push(WorkNode {
+                        value: None,
+                        op: Op::Fill,
+                        args: smallvec![RegionArg::Scalar(scalar)],
+                        meta: Meta { dtype: scalar.dtype(), shape: Shape::scalar() },
+                        output: false,
+                        at: node.at,
+                        class: Class::Inline,
+                        consumers: SmallVec::new(),
+                    });
+                    *arg = RegionArg::Node(nodes.len() as u32 - 1);
+                }
+            }
+        }
+        if let Op::Cat { dim } = node.op {
+            narrow_cat(&mut nodes, region, node, dim as usize, &mut args);
+        }
+        let class = classify(&nodes, region, node.meta.elements(), &node.op, &args);
+        renamed.push(nodes.len() as u32);
+        nodes.push(WorkNode {
+            value: Some(node.value),
+            op: node.op.clone(),
+            args,
+            meta: node.meta.clone(),
+            output: node.output,
+            at: node.at,
+            class,
+            consumers: SmallVec::new(),
+        });
+    }
+    for index in 0..nodes.len() {
+        for slot in 0..nodes[index].args.len() {
+            if let RegionArg::Node(n) = nodes[index].args[slot] {
+                nodes[n as usize].consumers.push(index as u32);
+            }
+        }
+    }
+    Work { region, nodes }
+}
+
+/// Arguments one `cat` joins at most: wider ones become a tree, so that a budget of bindings can cut it.
+const CAT_ARGS_MAX: usize = 6;
+
+fn narrow_cat(
+    nodes: &mut Vec<WorkNode>,
+    region: &Region,
+    node: &RegionNode,
+    dim: usize,
+    args: &mut SmallVec<[RegionArg; 3]>,
+) {
+    while args.len() > CAT_ARGS_MAX {
+        let mut joined: SmallVec<[RegionArg; 3]> = SmallVec::new();
+        for part in args.chunks(CAT_ARGS_MAX) {
+            if part.len() == 1 {
+                joined.push(part[0]);
+                continue;
+            }
+            let extent: usize = part
+                .iter()
+                .map(|&arg| match arg {
+                    RegionArg::Node(n) => nodes[n as usize].meta.shape.dim(dim),
+                    RegionArg::Input(i) => region.inputs[i as usize].meta.shape.dim(dim),
+                    RegionArg::Scalar(_) => 1,
+                })
+                .sum();
+            let mut dims: Vec<usize> = node.meta.shape.dims().to_vec();
+            dims.resize(dims.len().max(dim + 1), 1);
+            dims[dim] = extent;
+            let shape = Shape::new(&dims).expect("a part is no larger than the whole");
+            let class = if shape.elements() == 0 { Class::Empty } else { Class::Inline };
+            nodes.push(WorkNode {
+                value: None,
+                op: node.op.clone(),
+                args: SmallVec::from_slice(part),
+                meta: Meta { dtype: node.meta.dtype, shape },
+                output: false,
+                at: node.at,
+                class,
+                consumers: SmallVec::new(),
+            });
+            joined.push(RegionArg::Node(nodes.len() as u32 - 1));
+        }
+        *args = joined;
+    }
+}
+
+fn classify(nodes: &[WorkNode], region: &Region, elements: usize, op: &Op, args: &[RegionArg]) -> Class {
+    if elements == 0 {
+        return Class::Empty;
+    }
+    let elements_of = |arg: RegionArg| match arg {
+        RegionArg::Node(n) => nodes[n as usize].meta.elements(),
+        RegionArg::Input(i) => region.inputs[i as usize].meta.elements(),
+        RegionArg::Scalar(_) => 1,
+    };
+    match op {
+        Op::Reduce { .. } => Class::Reduce,
+        Op::Scan { .. } => Class::Scan,
+        Op::Compact => Class::Compact,
+        // A product over no terms is zero everywhere.
+        Op::MatMul if elements_of(args[0]) == 0 || elements_of(args[1]) == 0 => Class::Inline,
+        Op::MatMul | Op::ArgSort { .. } => Class::Library,
+        // Nothing to assign: the base passes through.
+        Op::AssignIndex { .. } if elements_of(args[1]) == 0 => Class::Inline,
+        Op::AssignIndex { .. } => Class::Library,
+        Op::AssignSlice(dims) if dims.iter().any(|d| d.len == 0) => Class::Inline,
+        // Where the base is computed anyway, a select costs less than a copy and a patch.
+        Op::AssignSlice(_) => match args[0] {
+            RegionArg::Input(_) => Class::Patch,
+            RegionArg::Node(n) if nodes[n as usize].class != Class::Inline => Class::Patch,
+            _ => Class::Inline,
+        },
+        _ => Class::Inline,
+    }
+}
+
+/// For an operand of matmul: the buffer's argument, and whether it is read transposed.
+pub fn matmul_operand(work: &Work<'_>, arg: RegionArg) -> (RegionArg, bool) {
+    if let RegionArg::Node(n) = arg {
+        let node = &work.nodes[n as usize];
+        if let Op::View(View::Permute(perm)) = &node.op
+            && perm.len() >= 2
+            && perm[0] == 1
+            && perm[1] == 0
+            && perm.iter().skip(2).enumerate().all(|(i, &p)| p as usize == i + 2)
+            && !node.output
+        {
+            return (node.args[0], true);
+        }
+    }
+    (arg, false)
+}

@@ -1,0 +1,75 @@
+//! The relative form of a region, hashed: the key of the plan cache.
+//!
+//! In: working nodes. Out: a hash of structure alone: no ids, sizes, scalars, seeds or slice bounds. Shapes
+//! are numbered in order of appearance, with which extents are 1 or 0; so regions of one program with other
+//! sizes share a key, and what passes 1 to 3 decide from it is the same.
+
+use super::form::Work;
+use crate::graph::{Op, Shape, View};
+use crate::scheduler::region::RegionArg;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::{Hash, Hasher};
+
+/// The key of a region's grouping on a device with these budgets.
+pub fn key(work: &Work<'_>, device: u8) -> u64 {
+    let mut hasher = FxHasher::default();
+    device.hash(&mut hasher);
+    let shape_key = |shape: &'_ Shape, hasher: &mut FxHasher, shapes: &mut FxHashMap<Shape, u32>| {
+        let next = shapes.len() as u32;
+        let number = match shapes.get(shape) {
+            Some(&number) => number,
+            None => *shapes.entry(shape.clone()).or_insert(next),
+        };
+        number.hash(hasher);
+        shape.rank().hash(hasher);
+        for &n in shape.dims() {
+            n.min(2).hash(hasher);
+        }
+    };
+    let mut numbered: FxHashMap<Shape, u32> = FxHashMap::default();
+    for input in &work.region.inputs {
+        input.meta.dtype.hash(&mut hasher);
+        shape_key(&input.meta.shape, &mut hasher, &mut numbered);
+    }
+    for node in &work.nodes {
+        std::mem::discriminant(&node.op).hash(&mut hasher);
+        structure(&node.op, &mut hasher);
+        node.class.hash(&mut hasher);
+        node.output.hash(&mut hasher);
+        node.meta.dtype.hash(&mut hasher);
+        shape_key(&node.meta.shape, &mut hasher, &mut numbered);
+        node.args.len().hash(&mut hasher);
+        for arg in &node.args {
+            match arg {
+                RegionArg::Node(n) => (0u8, *n).hash(&mut hasher),
+                RegionArg::Input(i) => (1u8, *i).hash(&mut hasher),
+                RegionArg::Scalar(s) => (2u8, s.dtype()).hash(&mut hasher),
+            }
+        }
+    }
+    hasher.finish()
+}
+
+/// The attributes that are structure rather than numbers.
+fn structure(op: &Op, hasher: &mut FxHasher) {
+    match op {
+        Op::Apply(op) => op.hash(hasher),
+        Op::Random { dist, .. } => dist.hash(hasher),
+        Op::View(view) => {
+            std::mem::discriminant(view).hash(hasher);
+            if let View::Permute(perm) = view {
+                perm.hash(hasher);
+            }
+        }
+        Op::Cat { dim } => dim.hash(hasher),
+        Op::Triangle { upper, .. } => upper.hash(hasher),
+        Op::MakeDiagonal(k) => (*k >= 0).hash(hasher),
+        Op::Reduce { op, dims, nan } => (op, dims, nan).hash(hasher),
+        Op::Scan { op, dim, nan, reverse } => (op, dim, nan, reverse).hash(hasher),
+        Op::Take { dim } | Op::AssignIndex { dim } => dim.hash(hasher),
+        Op::TakeAlong { dim } => dim.hash(hasher),
+        Op::AssignSlice(dims) => dims.iter().any(|d| d.len == 0).hash(hasher),
+        Op::ArgSort { dim, descending } => (dim, descending).hash(hasher),
+        Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::MatMul | Op::Compact => {}
+    }
+}

@@ -1,0 +1,119 @@
+//! Library kernels: a node of class `Library` as a launch over buffers.
+//!
+//! In: the node. Out: the library kernel with its sizes, and which buffer each operand is.
+//! Must hold: operands are buffers (pass 2 wrote them out); the last operand is scratch, if there is any.
+
+use super::form::{Work, matmul_operand};
+use super::lower::Source;
+use crate::graph::Op;
+use crate::kernels::library::Library;
+use crate::scheduler::region::RegionArg;
+use smallvec::{SmallVec, smallvec};
+
+/// A library node's kernel and operands.
+#[derive(Debug)]
+pub struct LibraryCall {
+    /// The kernel with its sizes.
+    pub library: Library,
+    /// Buffers that it reads, in its order; the output's place is `output`.
+    pub operands: SmallVec<[Source; 4]>,
+    /// Which operand is the output.
+    pub output: usize,
+    /// The output starts as a copy of this buffer.
+    pub base: Option<Source>,
+    /// Words of scratch after the operands.
+    pub scratch_words: u64,
+}
+
+/// The buffer behind an argument.
+pub fn source_of(arg: RegionArg) -> Source {
+    match arg {
+        RegionArg::Node(n) => Source::Node(n),
+        RegionArg::Input(i) => Source::Input(i),
+        RegionArg::Scalar(_) => unreachable!("pass 1 made a node of it"),
+    }
+}
+
+/// The library call of a node.
+pub fn call(work: &Work<'_>, n: u32) -> LibraryCall {
+    let node = &work.nodes[n as usize];
+    match &node.op {
+        Op::MatMul => matmul(work, n),
+        Op::ArgSort { dim, descending } => {
+            let shape = work.arg_shape(node.args[0]);
+            let (before, len, after) = around(shape.dims(), *dim as usize);
+            let library =
+                Library::ArgSort { dtype: work.arg_dtype(node.args[0]), before, len, after, descending: *descending };
+            let scratch_words = library.scratch_words();
+            LibraryCall {
+                library,
+                operands: smallvec![source_of(node.args[0]), Source::Node(n)],
+                output: 1,
+                base: None,
+                scratch_words,
+            }
+        }
+        Op::AssignIndex { dim } => {
+            let shape = work.arg_shape(node.args[0]);
+            let (before, extent, after) = match dim {
+                None => (1, shape.elements() as u32, 1),
+                Some(dim) => around(shape.dims(), *dim as usize),
+            };
+            let value = work.arg_shape(node.args[2]);
+            let library = Library::AssignIndex {
+                dtype: node.meta.dtype,
+                index_dtype: work.arg_dtype(node.args[1]),
+                before,
+                extent,
+                after,
+                count: work.arg_shape(node.args[1]).elements() as u32,
+                scalar_value: value.is_scalar(),
+            };
+            let scratch_words = library.scratch_words();
+            LibraryCall {
+                library,
+                operands: smallvec![Source::Node(n), source_of(node.args[1]), source_of(node.args[2])],
+                output: 0,
+                base: Some(source_of(node.args[0])),
+                scratch_words,
+            }
+        }
+        other => unreachable!("FUSE-1: {} is no library kernel", other.name()),
+    }
+}
+
+fn matmul(work: &Work<'_>, n: u32) -> LibraryCall {
+    let node = &work.nodes[n as usize];
+    let shape = &node.meta.shape;
+    let (a, transpose_a) = matmul_operand(work, node.args[0]);
+    let (b, transpose_b) = matmul_operand(work, node.args[1]);
+    let (m, columns) = (shape.dim(0) as u32, shape.dim(1) as u32);
+    let k = work.arg_shape(node.args[0]).dim(1) as u32;
+    let batch: usize = shape.dims().iter().skip(2).product();
+    let pages = |arg: RegionArg| work.arg_shape(arg).dims().iter().skip(2).product::<usize>();
+    LibraryCall {
+        library: Library::MatMul {
+            dtype: node.meta.dtype,
+            m,
+            n: columns,
+            k,
+            batch: batch as u32,
+            transpose_a,
+            transpose_b,
+            stride_a: if pages(node.args[0]) == 1 { 0 } else { m * k },
+            stride_b: if pages(node.args[1]) == 1 { 0 } else { k * columns },
+        },
+        operands: smallvec![source_of(a), source_of(b), Source::Node(n)],
+        output: 2,
+        base: None,
+        scratch_words: 0,
+    }
+}
+
+/// Elements before, along and after a dimension.
+fn around(dims: &[usize], dim: usize) -> (u32, u32, u32) {
+    let before: usize = dims.iter().take(dim).product();
+    let along = dims.get(dim).copied().unwrap_or(1);
+    let after: usize = dims.iter().skip(dim + 1).product();
+    (before as u32, along as u32, after as u32)
+}

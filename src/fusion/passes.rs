@@ -1,0 +1,72 @@
+//! The list of passes.
+//!
+//! In: a region and its device. Out: a plan. Every stage's result can be printed: `TIDEMILL_DUMP=DIR` writes
+//! the groupings beside the kernels' IR and WGSL.
+
+use super::assemble::assemble;
+use super::cluster::{Grouping, group};
+use super::cut::Budget;
+use super::form::form;
+use super::key::key;
+use super::plan::{Plan, Program, Step};
+use super::state::Caches;
+use crate::device::info::DeviceInfo;
+use crate::scheduler::region::Region;
+use std::sync::Arc;
+
+/// Plans a region.
+pub fn plan(region: &Region, device: &DeviceInfo, caches: &mut Caches) -> Plan {
+    let work = form(region);
+    let key = key(&work, device.id.0);
+    let known: Option<Arc<Grouping>> = caches.groupings.get(key);
+    let cached = known.is_some();
+    let grouping = known.unwrap_or_else(|| {
+        let grouping = Arc::new(group(&work, Budget::of(device)));
+        caches.groupings.insert(key, grouping.clone());
+        grouping
+    });
+    let plan = assemble(&work, &grouping, device, &mut caches.kernels, cached);
+    if cfg!(debug_assertions) {
+        verify(&plan);
+    }
+    plan
+}
+
+/// Checks PLAN-1, PLAN-3 and every kernel.
+pub fn verify(plan: &Plan) {
+    use super::plan::Role;
+    let mut written = vec![false; plan.buffers.len()];
+    for (b, buffer) in plan.buffers.iter().enumerate() {
+        written[b] = matches!(buffer.role, Role::Input(_))
+            || buffer.zeroed
+            || buffer.in_place_of.is_some()
+            || buffer.elements == 0;
+    }
+    for step in &plan.steps {
+        match step {
+            Step::Copy { from, to } => {
+                assert!(written[*from as usize], "PLAN-1: a copy reads a buffer that nothing wrote");
+                written[*to as usize] = true;
+            }
+            Step::Launch(launch) => {
+                for used in &launch.uses {
+                    let read_only = used.reads && !used.writes;
+                    assert!(
+                        !read_only || written[used.buffer as usize],
+                        "PLAN-1: {} reads a buffer that nothing wrote",
+                        launch.label
+                    );
+                }
+                for used in launch.uses.iter().filter(|u| u.writes) {
+                    written[used.buffer as usize] = true;
+                }
+                if let Program::Kernel(kernel, _) = &launch.program {
+                    assert_eq!(kernel.operands.len(), launch.uses.len(), "PLAN-3");
+                    if let Err(broken) = crate::kernels::verify::verify(kernel) {
+                        panic!("{broken}, in {}", launch.label);
+                    }
+                }
+            }
+        }
+    }
+}

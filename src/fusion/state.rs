@@ -1,0 +1,256 @@
+//! The fusion actor's state: the plan cache, and plans that wait for their pipelines.
+//!
+//! In: [`FusionEvent`]s. Out: [`FusionInstruction`]s. Touches no channel, clock, thread or GPU.
+//! Must hold: FUSE-4.
+
+use super::cluster::Grouping;
+use super::explain::explain;
+use super::message::{FusionEvent, FusionInstruction};
+use super::passes::plan;
+use super::plan::{Plan, Program, Step};
+use crate::config::Config;
+use crate::device::info::{DeviceInfo, DeviceKind};
+use crate::error::{Error, ErrorKind};
+use crate::ids::RegionId;
+use crate::kernels::ir::Kernel;
+use crate::scheduler::region::Region;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// Entries the cache of groupings holds; the oldest half goes when it is full.
+pub const GROUPINGS_MAX: usize = 4096;
+/// Kernels that are kept by structure; likewise.
+pub const KERNELS_MAX: usize = 4096;
+
+/// A bounded map by structural hash: when it is full, entries not used since the last trim go.
+#[derive(Debug)]
+pub struct Bounded<V> {
+    entries: FxHashMap<u64, (V, bool)>,
+    limit: usize,
+}
+
+impl<V: Clone> Bounded<V> {
+    /// An empty map of at most `limit` entries.
+    pub fn new(limit: usize) -> Bounded<V> {
+        Bounded { entries: FxHashMap::default(), limit }
+    }
+
+    /// The entry, if it is there; it counts as used.
+    pub fn get(&mut self, key: u64) -> Option<V> {
+        let entry = self.entries.get_mut(&key)?;
+        entry.1 = true;
+        Some(entry.0.clone())
+    }
+
+    /// Adds an entry.
+    pub fn insert(&mut self, key: u64, value: V) {
+        if self.entries.len() >= self.limit {
+            self.entries.retain(|_, entry| std::mem::replace(&mut entry.1, false));
+            if self.entries.len() >= self.limit {
+                self.entries.clear();
+            }
+        }
+        self.entries.insert(key, (value, true));
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+/// Kernels by structure.
+#[derive(Debug)]
+pub struct KernelCache {
+    kernels: Bounded<Arc<Kernel>>,
+    /// Kernels that were not known when they were interned, since the last call of `take_new`.
+    new: u32,
+}
+
+impl KernelCache {
+    /// The kernel of this structure, shared, and its hash.
+    pub fn intern(&mut self, kernel: Kernel) -> (Arc<Kernel>, u64) {
+        let mut hasher = DefaultHasher::new();
+        kernel.hash(&mut hasher);
+        let hash = hasher.finish();
+        if let Some(known) = self.kernels.get(hash)
+            && *known == kernel
+        {
+            return (known, hash);
+        }
+        let kernel = Arc::new(kernel);
+        self.new += 1;
+        self.kernels.insert(hash, kernel.clone());
+        (kernel, hash)
+    }
+
+    fn take_new(&mut self) -> u32 {
+        std::mem::take(&mut self.new)
+    }
+}
+
+/// What planning remembers.
+#[derive(Debug)]
+pub struct Caches {
+    /// Groupings by relative form.
+    pub groupings: Bounded<Arc<Grouping>>,
+    /// Kernels by structure.
+    pub kernels: KernelCache,
+}
+
+impl Default for Caches {
+    fn default() -> Caches {
+        Caches {
+            groupings: Bounded::new(GROUPINGS_MAX),
+            kernels: KernelCache { kernels: Bounded::new(KERNELS_MAX), new: 0 },
+        }
+    }
+}
+
+/// Counts since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Regions whose grouping was known.
+    pub plan_cache_hits: u64,
+    /// Regions that had to be grouped.
+    pub plan_cache_misses: u64,
+    /// Kernels in plans that left.
+    pub kernels: u64,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    plan: Arc<Plan>,
+    /// Whether its pipelines are being compiled.
+    compiling: bool,
+}
+
+/// The fusion actor's state.
+#[derive(Debug)]
+pub struct State {
+    devices: Vec<DeviceInfo>,
+    caches: Caches,
+    waiting: VecDeque<Waiting>,
+    totals: Totals,
+}
+
+impl State {
+    /// A state that knows no plan.
+    pub fn new(devices: Vec<DeviceInfo>, _config: &Config) -> State {
+        State { devices, caches: Caches::default(), waiting: VecDeque::new(), totals: Totals::default() }
+    }
+
+    /// Counts since the start.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// Takes in one event.
+    pub fn handle(&mut self, event: FusionEvent, out: &mut Vec<FusionInstruction>) {
+        match event {
+            FusionEvent::RegionCut(region) => self.region_cut(&region, out),
+            FusionEvent::ExplainAsked { gather, regions } => {
+                let mut text = String::new();
+                for region in &regions {
+                    let device = self.devices[region.device.0 as usize].clone();
+                    // Planned with caches of its own: an explanation is neither a hit nor a miss.
+                    let planned = guarded(|| plan(region, &device, &mut Caches::default()));
+                    match planned {
+                        Ok(plan) => text.push_str(&explain(region, &plan, &device)),
+                        Err(error) => text.push_str(&format!("region {}: {error}\n", region.id)),
+                    }
+                }
+                if regions.is_empty() {
+                    text.push_str("nothing to run: the value is materialised or known on the host\n");
+                }
+                out.push(FusionInstruction::Explained { gather, text });
+            }
+            FusionEvent::PipelinesReady { region, result } => self.pipelines_ready(region, result, out),
+        }
+    }
+
+    fn region_cut(&mut self, region: &Region, out: &mut Vec<FusionInstruction>) {
+        let device = &self.devices[region.device.0 as usize];
+        let planned = guarded(|| plan(region, device, &mut self.caches));
+        let new = self.caches.kernels.take_new();
+        let plan = match planned {
+            Ok(plan) => plan,
+            Err(error) => {
+                out.push(FusionInstruction::Fail { region: region.id, error });
+                return;
+            }
+        };
+        if !plan.steps.is_empty() {
+            if plan.cached {
+                self.totals.plan_cache_hits += 1;
+            } else {
+                self.totals.plan_cache_misses += 1;
+            }
+        }
+        let library =
+            plan.steps.iter().any(|s| matches!(s, Step::Launch(l) if matches!(l.program, Program::Library(_))));
+        let compiles = device.kind == DeviceKind::Gpu && (new > 0 || (library && !plan.cached));
+        let plan = Arc::new(plan);
+        if compiles {
+            out.push(FusionInstruction::Compile(plan.clone()));
+        }
+        self.waiting.push_back(Waiting { plan, compiling: compiles });
+        self.release(out);
+    }
+
+    fn pipelines_ready(&mut self, region: RegionId, result: Result<(), Error>, out: &mut Vec<FusionInstruction>) {
+        let Some(position) = self.waiting.iter().position(|w| w.plan.region == region) else { return };
+        match result {
+            Ok(()) => self.waiting[position].compiling = false,
+            Err(error) => {
+                self.waiting.remove(position);
+                out.push(FusionInstruction::Fail { region, error });
+            }
+        }
+        self.release(out);
+    }
+
+    /// Lets plans go that are compiled and that no earlier waiting plan holds back (FUSE-4).
+    fn release(&mut self, out: &mut Vec<FusionInstruction>) {
+        let mut index = 0;
+        while index < self.waiting.len() {
+            let held = self.waiting[index].compiling
+                || (0..index).any(|earlier| conflicts(&self.waiting[earlier].plan, &self.waiting[index].plan));
+            if held {
+                index += 1;
+                continue;
+            }
+            let waiting = self.waiting.remove(index).expect("the index is in range");
+            self.totals.kernels += waiting.plan.steps.iter().filter(|s| matches!(s, Step::Launch(_))).count() as u64;
+            out.push(FusionInstruction::Place(waiting.plan));
+        }
+    }
+}
+
+fn conflicts(earlier: &Plan, later: &Plan) -> bool {
+    earlier.session == later.session
+        || later.inputs.iter().any(|input| {
+            earlier.inputs.iter().any(|other| other.value == input.value)
+                || earlier.outputs.iter().any(|(value, ..)| *value == input.value)
+        })
+}
+
+/// Runs a pass so that a broken invariant fails its region, with the invariant's name, and nothing else.
+fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
+        let words = panic
+            .downcast_ref::<String>()
+            .cloned()
+            .or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()))
+            .unwrap_or_else(|| "a pass panicked".to_owned());
+        Error::new(ErrorKind::Internal, format!("planning failed, which is a bug in Tidemill: {words}"))
+    })
+}

@@ -1,0 +1,292 @@
+//! The instructions of the IR over one block, and its stores.
+//!
+//! In: values of earlier instructions. Out: the value of the next, or elements in an operand.
+
+use super::frame::{FoldMode, Frame, Place, Value};
+use super::index::{self, Piece};
+use super::monoid;
+use super::operand::{self, Stored};
+use super::{HostArg, element, random};
+use crate::graph::{DType, Dist, ElementOp, Scalar};
+use crate::kernels::ir::{IndexCompare, IndexOp, InstOp, Val};
+use smallvec::SmallVec;
+
+/// An index takes this many lanes a run, or is written out.
+const LANES_PER_RUN: usize = 16;
+
+impl Frame<'_> {
+    /// Evaluates one instruction.
+    pub(super) fn instruction(&mut self, at: usize, place: &Place) -> Value {
+        let inst = &self.scene.kernel.insts[at];
+        match &inst.op {
+            InstOp::Param(slot) => Value::Scalar(self.parameter(*slot, inst.dtype)),
+            InstOp::Flat => place.flat,
+            InstOp::Outer => place.outer,
+            InstOp::Inner => place.inner,
+            InstOp::Index(op, a, b) => self.index(at, *op, *a, *b, place.lanes),
+            InstOp::Compare(op, a, b) => self.compare(at, *op, *a, *b, place.lanes),
+            InstOp::Load { operand, index, guard, .. } => self.load(at, *operand, *index, *guard, place),
+            InstOp::Apply(op, args) => self.apply(at, *op, args, place),
+            InstOp::Check { index, extent, site, guard } => self.check(at, *index, *extent, *site, *guard, place.lanes),
+            InstOp::Random { dist, key, element, range, .. } => self.random(at, *dist, *key, *element, *range, place),
+            InstOp::Reduce { monoid, args } => self.reduce(at, *monoid, args, place.lanes),
+            InstOp::Project(of, component) => self.project(*of, *component),
+            InstOp::Scan { monoid, arg } => self.scan(at, *monoid, *arg, place),
+        }
+    }
+
+    fn parameter(&self, slot: u32, dtype: DType) -> Scalar {
+        let slot = slot as usize;
+        let low = self.scene.params[slot] as u64;
+        let high = if dtype.is_wide() { self.scene.params[slot + 1] as u64 } else { 0 };
+        Scalar::from_bits(dtype, low | high << 32)
+    }
+
+    fn index(&mut self, at: usize, op: IndexOp, a: Val, b: Val, lanes: usize) -> Value {
+        let limit = (lanes / LANES_PER_RUN).max(1);
+        let runs = self.make_runs(at, |frame, out| {
+            let (mut one, mut other) =
+                ([Piece { lanes: 0, start: 0, step: 0 }; 1], [Piece { lanes: 0, start: 0, step: 0 }; 1]);
+            match (frame.runs(a, lanes, &mut one), frame.runs(b, lanes, &mut other)) {
+                (Some(a), Some(b)) => index::combine(op, a, b, limit, out),
+                _ => false,
+            }
+        });
+        if let Some(value) = runs {
+            return value;
+        }
+        let register = self.register(at);
+        // SAFETY: a register holds BLOCK elements, apart from its arguments' (EVAL-2).
+        let out = unsafe { std::slice::from_raw_parts_mut(register.cast::<u32>(), lanes) };
+        if let (Value::Line { start, step: 1 }, Value::Scalar(Scalar::U32(divisor)), IndexOp::Div | IndexOp::Rem) =
+            (self.value(a), self.value(b), op)
+            && divisor > 0
+            && start.checked_add(lanes as u32 - 1).is_some()
+        {
+            index::divide_consecutive(op == IndexOp::Rem, start, divisor, out);
+            return Value::Block(register);
+        }
+        // The first operand is written out, the second may stay one number.
+        let (first, second) = match (self.value(a), op) {
+            (Value::Scalar(_), IndexOp::Add | IndexOp::Mul | IndexOp::Min) => (b, a),
+            _ => (a, b),
+        };
+        let first = self.block(first, lanes, 0);
+        let second = self.indices(second, lanes, 1);
+        // SAFETY: a block of `lanes` indices.
+        let first = unsafe { std::slice::from_raw_parts(first.cast::<u32>(), lanes) };
+        index::combine_blocks(op, first, second, out);
+        Value::Block(register)
+    }
+
+    fn compare(&mut self, at: usize, op: IndexCompare, a: Val, b: Val, lanes: usize) -> Value {
+        let (mut one, mut other) =
+            ([Piece { lanes: 0, start: 0, step: 0 }; 1], [Piece { lanes: 0, start: 0, step: 0 }; 1]);
+        if let (Some(a), Some(b)) = (self.runs(a, lanes, &mut one), self.runs(b, lanes, &mut other))
+            && let Some(answer) = index::compare(op, a, b)
+        {
+            return Value::Scalar(Scalar::Bool(answer));
+        }
+        let register = self.register(at);
+        let first = self.indices(a, lanes, 0);
+        let second = self.indices(b, lanes, 1);
+        // SAFETY: a register holds BLOCK elements, apart from its arguments' (EVAL-2).
+        let out = unsafe { std::slice::from_raw_parts_mut(register, lanes) };
+        let pick = |slice: &[u32], lane: usize| if slice.len() == 1 { slice[0] } else { slice[lane] };
+        for (lane, slot) in out.iter_mut().enumerate() {
+            *slot = index::compare_one(op, pick(first, lane), pick(second, lane)) as u8;
+        }
+        Value::Block(register)
+    }
+
+    fn load(&mut self, at: usize, from: u16, index: Val, guard: Option<Val>, place: &Place) -> Value {
+        let lanes = place.lanes;
+        let dtype = self.scene.kernel.insts[at].dtype;
+        let width = dtype.bytes();
+        let source = self.scene.operands[from as usize];
+        let guard = match self.guard(guard, lanes) {
+            Ok(false) => return Value::Scalar(Scalar::from_bits(dtype, 0)),
+            Ok(true) => None,
+            Err(lanes) => Some(lanes),
+        };
+        if guard.is_none() {
+            match self.value(index) {
+                Value::Scalar(scalar) => return Value::Scalar(source.scalar(dtype, scalar.bits() as u32)),
+                Value::Line { start, step: 1 } if !self.stage.copied[at] && source.elements(width) > 0 => {
+                    return Value::Block(source.span(width, start, lanes));
+                }
+                _ => {}
+            }
+        }
+        let out = self.output(at, place);
+        // SAFETY: `out` holds `lanes` elements of the dtype, and is no argument's memory (EVAL-2).
+        unsafe {
+            if guard.is_none() {
+                let mut one = [Piece { lanes: 0, start: 0, step: 0 }; 1];
+                if let Some(runs) = self.runs(index, lanes, &mut one) {
+                    let mut done = 0;
+                    for run in runs {
+                        let to = out.add(done * width);
+                        operand::gather_line(&source, width, run.start, run.step, to, run.lanes as usize);
+                        done += run.lanes as usize;
+                    }
+                    return Value::Block(out);
+                }
+            }
+            let index = self.block(index, lanes, 0);
+            operand::gather(&source, width, std::slice::from_raw_parts(index.cast(), lanes), guard, out);
+        }
+        Value::Block(out)
+    }
+
+    fn apply(&mut self, at: usize, op: ElementOp, args: &[Val], place: &Place) -> Value {
+        let output = self.scene.kernel.insts[at].dtype;
+        let input = self.dtype(args[if op == ElementOp::Select { 1 } else { 0 }]);
+        let mut list: SmallVec<[HostArg<'_>; 3]> = SmallVec::new();
+        let mut uniform = true;
+        for &arg in args {
+            self.materialise(arg, place.lanes);
+            list.push(match self.value(arg) {
+                Value::Block(block) => {
+                    uniform = false;
+                    let bytes = place.lanes * self.dtype(arg).bytes();
+                    // SAFETY: a block of `lanes` elements that is not written while this op runs.
+                    HostArg::Block(unsafe { std::slice::from_raw_parts(block, bytes) })
+                }
+                Value::Scalar(scalar) => HostArg::Scalar(scalar),
+                other => panic!("IR-1: {arg:?} is {other:?}"),
+            });
+        }
+        let width = output.bytes();
+        if uniform {
+            let mut word = [0u64; 1];
+            element::apply(op, input, output, &list, &mut bytemuck::cast_slice_mut(&mut word)[..width], 1);
+            // SAFETY: the word was just written as one element of the dtype.
+            return Value::Scalar(unsafe { operand::read_scalar(word.as_ptr().cast(), output) });
+        }
+        let out = self.output(at, place);
+        // SAFETY: `out` holds `lanes` elements and is no argument's memory (EVAL-2; a directly written operand
+        // is never read).
+        let bytes = unsafe { std::slice::from_raw_parts_mut(out, place.lanes * width) };
+        element::apply(op, input, output, &list, bytes, place.lanes);
+        Value::Block(out)
+    }
+
+    fn random(
+        &mut self,
+        at: usize,
+        dist: Dist,
+        key: u32,
+        element: Val,
+        range: Option<(Val, Val)>,
+        place: &Place,
+    ) -> Value {
+        let dtype = self.scene.kernel.insts[at].dtype;
+        let width = dtype.bytes();
+        let key: [u32; 5] = std::array::from_fn(|n| self.scene.params[key as usize + n]);
+        let range = range.map(|(low, span)| match (self.value(low), self.value(span)) {
+            (Value::Scalar(low), Value::Scalar(span)) => (low, span.bits() as u32),
+            other => panic!("IR-7: the range of random integers is one for all: {other:?}"),
+        });
+        if let Value::Scalar(number) = self.value(element) {
+            let mut word = [0u64; 1];
+            let out = &mut bytemuck::cast_slice_mut(&mut word)[..width];
+            random::at(dist, dtype, key, &[number.bits() as u32], range, out);
+            // SAFETY: the word was just written as one element of the dtype.
+            return Value::Scalar(unsafe { operand::read_scalar(word.as_ptr().cast(), dtype) });
+        }
+        let lanes = place.lanes;
+        let out = self.output(at, place);
+        // SAFETY: `out` holds `lanes` elements, apart from the arguments' memory (EVAL-2).
+        let bytes = unsafe { std::slice::from_raw_parts_mut(out, lanes * width) };
+        match self.value(element) {
+            Value::Line { start, step: 1 } if start.checked_add(lanes as u32 - 1).is_some() => {
+                random::fill(dist, dtype, key, start, range, bytes, lanes);
+            }
+            _ => random::at(dist, dtype, key, self.indices(element, lanes, 0), range, bytes),
+        }
+        Value::Block(out)
+    }
+
+    fn reduce(&mut self, at: usize, monoid: crate::kernels::ir::Monoid, args: &[Val], lanes: usize) -> Value {
+        let fold = self.folds.iter().find(|f| f.inst == at as u32).expect("IR-5: a fold without accumulators");
+        let parts = fold.parts;
+        if self.mode == FoldMode::Present {
+            return Value::Block(parts.0[0]);
+        }
+        let dtype = self.dtype(args[0]);
+        let first = self.block(args[0], lanes, 0);
+        let second = args.get(1).map_or(first, |&arg| self.block(arg, lanes, 1));
+        // SAFETY: accumulators and blocks hold BLOCK lanes of the argument's dtype (IR-7).
+        unsafe { monoid::accumulate(monoid, dtype, parts, [first, second], lanes) };
+        Value::Absent
+    }
+
+    fn project(&self, of: Val, component: u8) -> Value {
+        match self.folds.iter().find(|f| f.inst == of.0) {
+            Some(fold) => Value::Block(fold.parts.0[component as usize]),
+            None => panic!("IR-7: component {component} of {of:?}, which is no fold"),
+        }
+    }
+
+    fn scan(&mut self, at: usize, monoid: crate::kernels::ir::Monoid, arg: Val, place: &Place) -> Value {
+        let fold = self.folds.iter().find(|f| f.inst == at as u32).expect("IR-5: a scan without a carry");
+        let parts = fold.parts;
+        let (dtype, lanes) = (self.dtype(arg), place.lanes);
+        let block = self.block(arg, lanes, 0);
+        let FoldMode::Running { reverse } = self.mode else {
+            // Lines side by side: the value is the accumulator itself, until the next step.
+            // SAFETY: accumulators and blocks hold BLOCK lanes.
+            unsafe { monoid::accumulate(monoid, dtype, parts, [block, block], lanes) };
+            return Value::Block(parts.0[0]);
+        };
+        let out = self.output(at, place);
+        // SAFETY: `out` holds `lanes` elements, apart from the argument's memory (EVAL-2).
+        unsafe {
+            std::ptr::copy_nonoverlapping(block, out, lanes * dtype.bytes());
+            monoid::running(monoid, dtype, out, parts.0[0], lanes, reverse);
+        }
+        Value::Block(out)
+    }
+
+    /// Does one store of the stage.
+    pub(super) fn store(&mut self, number: usize, place: &Place) {
+        let store = &self.scene.kernel.stores[number];
+        let lanes = place.lanes;
+        let target = self.scene.operands[store.operand as usize];
+        let width = self.scene.kernel.operands[store.operand as usize].dtype.bytes();
+        let guard = match self.guard(store.guard, lanes) {
+            Ok(false) => return,
+            Ok(true) => None,
+            Err(lanes) => Some(lanes),
+        };
+        self.materialise(store.value, lanes);
+        let value = match self.value(store.value) {
+            Value::Scalar(scalar) => Stored::Scalar(scalar),
+            Value::Block(block) => Stored::Block(block),
+            other => panic!("IR-1: {:?} is {other:?}", store.value),
+        };
+        // SAFETY: the value holds `lanes` elements of the operand's dtype (IR-4), and the kernel writes each
+        // element from one lane.
+        unsafe {
+            let Some(index) = store.index else {
+                if let Stored::Block(block) = value
+                    && guard.is_none()
+                    && std::ptr::eq(block, target.span(width, place.natural, lanes))
+                {
+                    // Already there: its instruction wrote it directly.
+                    return;
+                }
+                operand::store_line(&target, width, place.natural, value, guard, lanes);
+                return;
+            };
+            match self.value(index) {
+                Value::Line { start, step: 1 } => operand::store_line(&target, width, start, value, guard, lanes),
+                _ => {
+                    let index = self.block(index, lanes, 0);
+                    operand::scatter(&target, width, std::slice::from_raw_parts(index.cast(), lanes), value, guard);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! The values of one block: what a worker computes on.
+//!
+//! In: a stage, operands, a place in the iteration space. Out: every instruction's value over the lanes of a
+//! block, in registers that stay in the first-level cache, and the stores.
+//!
+//! Must hold: EVAL-1 and EVAL-2; a `Value::Block` points to at least the block's lanes, aligned to its dtype,
+//! in a register, a fold's accumulators or an operand that is not written before the value is used up.
+
+use super::index::{self, Piece};
+use super::monoid::Parts;
+use super::operand::HostOperand;
+use super::stage::{NONE, Stage};
+use crate::graph::{DType, Scalar};
+use crate::kernels::ir::{Kernel, Val};
+use smallvec::SmallVec;
+use std::cell::RefCell;
+use std::sync::atomic::AtomicU32;
+
+/// Lanes of a block: 1024 f64 in four registers fill a first-level cache.
+pub(super) const BLOCK: usize = 1024;
+
+/// Registers beyond the instructions': for a number that is written out as a block.
+const SPARE: usize = 2;
+
+/// What a kernel runs on; the same for all workers.
+pub(super) struct Scene<'a> {
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// Its parameter words.
+    pub params: &'a [u32],
+    /// Its operands.
+    pub operands: &'a [HostOperand<'a>],
+    /// Its fault words.
+    pub faults: Option<&'a [AtomicU32]>,
+    /// Values of uniform instructions.
+    pub uniform: Vec<Value>,
+}
+
+// SAFETY: uniform values are numbers, never blocks.
+unsafe impl Sync for Scene<'_> {}
+
+/// An instruction's value over the lanes of a block.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Value {
+    /// Not computed.
+    Absent,
+    /// The same for all lanes.
+    Scalar(Scalar),
+    /// An index (u32) that moves by `step` from lane to lane.
+    Line {
+        /// The first lane's.
+        start: u32,
+        /// Two's complement, not 0.
+        step: u32,
+    },
+    /// An index in runs: `Frame::pieces` of the instruction.
+    Pieces,
+    /// An element a lane.
+    Block(*const u8),
+}
+
+impl Value {
+    /// An index line, or the number that it is.
+    pub fn line(start: u32, step: u32) -> Value {
+        if step == 0 { Value::Scalar(Scalar::U32(start)) } else { Value::Line { start, step } }
+    }
+}
+
+/// Where a block lies in the iteration space.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// Lanes, at most `BLOCK`.
+    pub lanes: usize,
+    /// The natural index of lane 0.
+    pub natural: u32,
+    /// `InstOp::Flat`.
+    pub flat: Value,
+    /// `InstOp::Outer`.
+    pub outer: Value,
+    /// `InstOp::Inner`.
+    pub inner: Value,
+}
+
+/// What `Reduce`, `Project` and `Scan` do in this pass.
+pub(super) struct Fold {
+    /// The instruction.
+    pub inst: u32,
+    /// Its accumulators; at lane 0 of the block, where the lanes are outputs.
+    pub parts: Parts,
+}
+
+/// How folds are evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FoldMode {
+    /// Arguments go into accumulators, lane by lane.
+    Accumulate,
+    /// Values are the accumulators' contents.
+    Present,
+    /// A scan along the lanes: accumulators are one carry.
+    Running {
+        /// From the last lane.
+        reverse: bool,
+    },
+}
+
+/// 64-byte aligned memory of a worker.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(super) struct Line([u8; 64]);
+
+/// Aligned memory of at least `bytes`.
+pub(super) fn lines(bytes: usize) -> Vec<Line> {
+    vec![Line([0; 64]); bytes.div_ceil(64)]
+}
+
+#[derive(Default)]
+struct Arena {
+    memory: Vec<Line>,
+    values: Vec<Value>,
+    pieces: Vec<Vec<Piece>>,
+}
+
+thread_local! {
+    /// A worker's arenas, kept between launches so that their pages are there and warm.
+    static ARENAS: RefCell<Vec<Arena>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A worker's state in a pass.
+pub(super) struct Frame<'a> {
+    /// What is run.
+    pub scene: &'a Scene<'a>,
+    /// The pass.
+    pub stage: &'a Stage,
+    /// The folds' accumulators.
+    pub folds: SmallVec<[Fold; 2]>,
+    /// What folds do.
+    pub mode: FoldMode,
+    /// Blocks evaluated.
+    pub blocks: u64,
+    register_bytes: usize,
+    arena: Arena,
+}
+
+impl Drop for Frame<'_> {
+    fn drop(&mut self) {
+        let arena = std::mem::take(&mut self.arena);
+        ARENAS.with(|arenas| arenas.borrow_mut().push(arena));
+    }
+}
+
+impl<'a> Frame<'a> {
+    /// A frame in this worker's arena.
+    pub fn new(scene: &'a Scene<'a>, stage: &'a Stage) -> Frame<'a> {
+        let mut arena = ARENAS.with(|arenas| arenas.borrow_mut().pop()).unwrap_or_default();
+        let wide = stage.order.iter().map(|&at| scene.kernel.insts[at as usize].dtype.bytes()).max().unwrap_or(4);
+        // Registers a whole number of pages apart would share cache sets and stall stores against loads.
+        let register_bytes = BLOCK * wide.max(4) + 192;
+        let lines_needed = ((stage.registers + SPARE) * register_bytes).div_ceil(64);
+        if arena.memory.len() < lines_needed {
+            arena.memory = lines(lines_needed * 64);
+        }
+        arena.values.clear();
+        arena.values.extend_from_slice(&scene.uniform);
+        arena.values.resize(scene.kernel.insts.len(), Value::Absent);
+        if arena.pieces.len() < scene.kernel.insts.len() {
+            arena.pieces.resize_with(scene.kernel.insts.len(), Vec::new);
+        }
+        Frame { scene, stage, folds: SmallVec::new(), mode: FoldMode::Accumulate, blocks: 0, register_bytes, arena }
+    }
+
+    /// A value of the current block.
+    pub fn value(&self, val: Val) -> Value {
+        self.arena.values[val.0 as usize]
+    }
+
+    /// Sets a value of the current block.
+    pub fn set(&mut self, at: usize, value: Value) {
+        self.arena.values[at] = value;
+    }
+
+    /// All values (of a uniform pass).
+    pub fn values(&self) -> Vec<Value> {
+        self.arena.values.clone()
+    }
+
+    /// The dtype of a value.
+    pub fn dtype(&self, val: Val) -> DType {
+        self.scene.kernel.inst(val).dtype
+    }
+
+    fn register_at(&mut self, number: usize) -> *mut u8 {
+        debug_assert!(number < self.stage.registers + SPARE);
+        // SAFETY: the arena holds all registers and spares.
+        unsafe { self.arena.memory.as_mut_ptr().cast::<u8>().add(number * self.register_bytes) }
+    }
+
+    /// The register of an instruction.
+    pub fn register(&mut self, at: usize) -> *mut u8 {
+        let number = self.stage.register[at];
+        assert_ne!(number, NONE, "EVAL-2: instruction {at} has no register in this pass");
+        self.register_at(number as usize)
+    }
+
+    /// Where an instruction's block goes: its operand's memory if it is stored there anyway, or its register.
+    pub fn output(&mut self, at: usize, place: &Place) -> *mut u8 {
+        match self.stage.direct[at] {
+            NONE => self.register(at),
+            operand => {
+                let width = self.scene.kernel.insts[at].dtype.bytes();
+                self.scene.operands[operand as usize].span(width, place.natural, place.lanes)
+            }
+        }
+    }
+
+    /// The runs of an index value, if it is not a block.
+    pub fn runs<'b>(&'b self, val: Val, lanes: usize, one: &'b mut [Piece; 1]) -> Option<&'b [Piece]> {
+        let lanes = lanes as u32;
+        match self.value(val) {
+            Value::Scalar(Scalar::U32(start)) => {
+                one[0] = Piece { lanes, start, step: 0 };
+                Some(one)
+            }
+            Value::Line { start, step } => {
+                one[0] = Piece { lanes, start, step };
+                Some(one)
+            }
+            Value::Pieces => Some(&self.arena.pieces[val.0 as usize]),
+            _ => None,
+        }
+    }
+
+    /// Computes the runs of an instruction's index value by `make`; `None` where runs do not say it.
+    pub fn make_runs(&mut self, at: usize, make: impl FnOnce(&Self, &mut Vec<Piece>) -> bool) -> Option<Value> {
+        let mut out = std::mem::take(&mut self.arena.pieces[at]);
+        let made = make(self, &mut out);
+        let value = match (made, &out[..]) {
+            (false, _) => None,
+            (true, [one]) => {
+                Some(if one.lanes == 1 { Value::line(one.start, 0) } else { Value::line(one.start, one.step) })
+            }
+            (true, _) => Some(Value::Pieces),
+        };
+        self.arena.pieces[at] = out;
+        value
+    }
+
+    /// Makes a value that is an index in runs a block.
+    pub fn materialise(&mut self, val: Val, lanes: usize) {
+        let at = val.0 as usize;
+        let value = self.value(val);
+        if !matches!(value, Value::Line { .. } | Value::Pieces) {
+            return;
+        }
+        let register = self.register(at);
+        // SAFETY: a register holds BLOCK elements, and nobody else's value is in this one (EVAL-2).
+        let out = unsafe { std::slice::from_raw_parts_mut(register.cast::<u32>(), lanes) };
+        match value {
+            Value::Line { start, step } => {
+                index::write_pieces(&[Piece { lanes: lanes as u32, start, step }], out);
+            }
+            _ => index::write_pieces(&self.arena.pieces[at], out),
+        }
+        self.set(at, Value::Block(register));
+    }
+
+    /// A value as a block, its number written out into spare register `spare` if it is one.
+    pub fn block(&mut self, val: Val, lanes: usize, spare: usize) -> *const u8 {
+        self.materialise(val, lanes);
+        match self.value(val) {
+            Value::Block(at) => at,
+            Value::Scalar(scalar) => {
+                let register = self.register_at(self.stage.registers + spare);
+                // SAFETY: a register holds BLOCK elements.
+                unsafe { super::operand::fill(register, scalar, lanes) };
+                register
+            }
+            other => panic!("IR-1: {val:?} is {other:?}"),
+        }
+    }
+
+    /// An index value as indices: a slice of one element where all lanes have the same.
+    pub fn indices(&mut self, val: Val, lanes: usize, spare: usize) -> &'a [u32] {
+        let one = matches!(self.value(val), Value::Scalar(_));
+        let at = self.block(val, if one { 1 } else { lanes }, spare);
+        // SAFETY: the block has that many u32; it lives in the frame or an operand, unchanged until the next
+        // instruction is evaluated, and callers hold it no longer.
+        unsafe { std::slice::from_raw_parts(at.cast(), if one { 1 } else { lanes }) }
+    }
+
+    /// A guard: `Ok` for a known answer, or a byte a lane.
+    pub fn guard(&self, guard: Option<Val>, lanes: usize) -> std::result::Result<bool, &'a [u8]> {
+        match guard.map(|v| self.value(v)) {
+            None => Ok(true),
+            Some(Value::Scalar(scalar)) => Ok(scalar.bits() != 0),
+            // SAFETY: a block of bools; as in `indices`.
+            Some(Value::Block(at)) => Err(unsafe { std::slice::from_raw_parts(at, lanes) }),
+            Some(other) => panic!("IR-7: a guard is {other:?}"),
+        }
+    }
+
+    /// Evaluates the stage at a place, stores included.
+    pub fn evaluate(&mut self, place: &Place) {
+        debug_assert!(place.lanes <= BLOCK && place.lanes > 0);
+        self.blocks += 1;
+        let stage = self.stage;
+        for &at in &stage.order {
+            let value = self.instruction(at as usize, place);
+            self.set(at as usize, value);
+        }
+        for &store in &stage.stores {
+            self.store(store as usize, place);
+        }
+    }
+}

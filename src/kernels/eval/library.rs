@@ -1,0 +1,30 @@
+//! Library kernels on the host: which function runs which.
+
+use super::{HostOperand, Pool};
+use crate::error::Result;
+use crate::kernels::library::Library;
+use crate::kernels::{matmul, scatter, sort};
+use crate::stats::Counters;
+use std::sync::atomic::AtomicU32;
+
+/// Runs a library kernel on the host. Operands stand in the library's order (a trailing scratch operand may be
+/// absent); `site` is the number of the fault word that indices outside set.
+///
+/// # Errors
+/// `ErrorKind::OutOfMemory` where a permutation's temporary memory is not there.
+pub fn run_library(
+    library: &Library,
+    operands: &[HostOperand<'_>],
+    faults: Option<&[AtomicU32]>,
+    site: usize,
+    pool: &Pool,
+    counters: &Counters,
+) -> Result<()> {
+    match *library {
+        Library::MatMul { .. } => matmul::host::run(library, operands, pool),
+        Library::ArgSort { .. } => sort::host::run(library, operands, pool)?,
+        Library::AssignIndex { .. } => scatter::host::run(library, operands, faults, site),
+    }
+    Counters::add(&counters.host_kernels, 1);
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! Arithmetic of folds for each dtype: integers saturate, and what NaN does is in the name.
+
+/// A number that folds.
+pub(super) trait Number: Copy + PartialEq + PartialOrd {
+    /// 0
+    const ZERO: Self;
+    /// 1
+    const ONE: Self;
+    /// Infinity, or the greatest integer.
+    const GREATEST: Self;
+    /// Minus infinity, or the least integer.
+    const LEAST: Self;
+    /// What a minimum that skips NaN begins with.
+    const MIN_OMIT_NEUTRAL: Self;
+    /// What a maximum that skips NaN begins with.
+    const MAX_OMIT_NEUTRAL: Self;
+    /// Sum.
+    fn plus(self, other: Self) -> Self;
+    /// Product.
+    fn times(self, other: Self) -> Self;
+    /// Minimum; NaN wins.
+    fn min_include(self, other: Self) -> Self;
+    /// Minimum; NaN loses.
+    fn min_omit(self, other: Self) -> Self;
+    /// Maximum; NaN wins.
+    fn max_include(self, other: Self) -> Self;
+    /// Maximum; NaN loses.
+    fn max_omit(self, other: Self) -> Self;
+    /// Whether it is NaN.
+    fn is_nan_number(self) -> bool;
+}
+
+/// A number of the folds that need division.
+pub(super) trait Float:
+    Number
+    + std::ops::Add<Output = Self>
+    + std::ops::Sub<Output = Self>
+    + std::ops::Mul<Output = Self>
+    + std::ops::Div<Output = Self>
+{
+    /// Infinity.
+    const INFINITE: Self;
+    /// Whether it is NaN.
+    fn is_nan(self) -> bool;
+}
+
+macro_rules! float {
+    ($($ty:ident),*) => {$(
+        impl Number for $ty {
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            const GREATEST: Self = $ty::INFINITY;
+            const LEAST: Self = $ty::NEG_INFINITY;
+            const MIN_OMIT_NEUTRAL: Self = $ty::NAN;
+            const MAX_OMIT_NEUTRAL: Self = $ty::NAN;
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self { self + other }
+            #[inline(always)]
+            fn times(self, other: Self) -> Self { self * other }
+            #[inline(always)]
+            fn min_include(self, other: Self) -> Self {
+                // A comparison with NaN is false: a NaN in `self` stays, one in `other` is taken.
+                if self < other || self != self { self } else { other }
+            }
+            #[inline(always)]
+            fn min_omit(self, other: Self) -> Self {
+                if self < other || other != other { self } else { other }
+            }
+            #[inline(always)]
+            fn max_include(self, other: Self) -> Self {
+                if self > other || self != self { self } else { other }
+            }
+            #[inline(always)]
+            fn max_omit(self, other: Self) -> Self {
+                if self > other || other != other { self } else { other }
+            }
+            #[inline(always)]
+            fn is_nan_number(self) -> bool { self != self }
+        }
+        impl Float for $ty {
+            const INFINITE: Self = $ty::INFINITY;
+            #[inline(always)]
+            fn is_nan(self) -> bool { self != self }
+        }
+    )*};
+}
+
+macro_rules! integer {
+    ($($ty:ident),*) => {$(
+        impl Number for $ty {
+            const ZERO: Self = 0;
+            const ONE: Self = 1;
+            const GREATEST: Self = $ty::MAX;
+            const LEAST: Self = $ty::MIN;
+            const MIN_OMIT_NEUTRAL: Self = $ty::MAX;
+            const MAX_OMIT_NEUTRAL: Self = $ty::MIN;
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self { self.saturating_add(other) }
+            #[inline(always)]
+            fn times(self, other: Self) -> Self { self.saturating_mul(other) }
+            #[inline(always)]
+            fn min_include(self, other: Self) -> Self { self.min(other) }
+            #[inline(always)]
+            fn min_omit(self, other: Self) -> Self { self.min(other) }
+            #[inline(always)]
+            fn max_include(self, other: Self) -> Self { self.max(other) }
+            #[inline(always)]
+            fn max_omit(self, other: Self) -> Self { self.max(other) }
+            #[inline(always)]
+            fn is_nan_number(self) -> bool { false }
+        }
+    )*};
+}
+
+float!(f32, f64);
+integer!(u8, i32, u32, i64);

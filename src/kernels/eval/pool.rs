@@ -1,0 +1,123 @@
+//! The worker threads of the host device.
+//!
+//! In: a number of tasks and a function that takes task after task. The calling thread works too, so a
+//! small launch never waits for another core to wake up. Which thread runs a task never decides a bit.
+
+use crate::error::{Error, ErrorKind, Result};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// A private set of worker threads.
+#[derive(Debug)]
+pub struct Pool {
+    threads: usize,
+    workers: Option<rayon::ThreadPool>,
+}
+
+/// Hands out task numbers to one worker.
+pub struct Tasks<'a> {
+    next: &'a AtomicUsize,
+    count: usize,
+}
+
+impl Iterator for Tasks<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let task = self.next.fetch_add(1, Relaxed);
+        (task < self.count).then_some(task)
+    }
+}
+
+impl Pool {
+    /// `threads` workers; `None` is one a core.
+    ///
+    /// # Errors
+    /// `ErrorKind::Device` where the system gives no threads.
+    pub fn new(threads: Option<usize>) -> Result<Pool> {
+        let threads =
+            threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get)).max(1);
+        let workers = if threads == 1 {
+            None
+        } else {
+            let built = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .thread_name(|n| format!("tidemill-host-{n}"))
+                .build()
+                .map_err(|e| Error::new(ErrorKind::Device, format!("the host's worker threads did not start: {e}")))?;
+            Some(built)
+        };
+        Ok(Pool { threads, workers })
+    }
+
+    /// How many threads work at a time.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Runs `work` on as many threads as there are tasks for (only on the caller's, unless `parallel`); each
+    /// call takes tasks until none is left. A panic in any of them is the caller's, after all have ended.
+    pub fn run(&self, count: usize, parallel: bool, work: impl Fn(Tasks<'_>) + Sync) {
+        let next = AtomicUsize::new(0);
+        let tasks = || Tasks { next: &next, count };
+        match &self.workers {
+            Some(workers) if parallel && count > 1 => {
+                let helpers = (self.threads - 1).min(count - 1);
+                workers.in_place_scope(|scope| {
+                    for _ in 0..helpers {
+                        scope.spawn(|_| work(tasks()));
+                    }
+                    work(tasks());
+                });
+            }
+            _ => work(tasks()),
+        }
+    }
+
+    /// Runs `work` where rayon's parallel iterators use these threads.
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        match &self.workers {
+            Some(workers) => workers.install(work),
+            None => work(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+
+    #[test]
+    fn every_task_is_run_once_whatever_the_number_of_threads() {
+        for threads in [1, 2, 5] {
+            let pool = Pool::new(Some(threads)).unwrap();
+            for count in [0, 1, 2, 1000] {
+                let sum = AtomicU64::new(0);
+                pool.run(count, true, |tasks| {
+                    for task in tasks {
+                        sum.fetch_add(task as u64 + 1, Relaxed);
+                    }
+                });
+                assert_eq!(sum.into_inner(), (count * (count + 1) / 2) as u64);
+            }
+        }
+    }
+
+    #[test]
+    fn a_panic_in_a_worker_reaches_the_caller_and_the_pool_goes_on() {
+        let pool = Pool::new(Some(2)).unwrap();
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            pool.run(64, true, |tasks| {
+                for task in tasks {
+                    assert_ne!(task, 33, "here");
+                }
+            });
+        }));
+        assert!(caught.is_err());
+        let ran = AtomicU64::new(0);
+        pool.run(8, true, |tasks| {
+            ran.fetch_add(tasks.count() as u64, Relaxed);
+        });
+        assert_eq!(ran.into_inner(), 8);
+    }
+}

@@ -1,0 +1,394 @@
+//! Form `Reduce`: outer (kept) by inner (folded) elements.
+//!
+//! Where a line of inner elements is long, lanes run along it and are folded together at the end of a chunk;
+//! where there are many outer elements, lanes run along those. Partial results of units and chunks are merged
+//! in pairs, in order.
+//!
+//! Must hold: EVAL-4: `Cut` is a function of the sizes.
+
+use super::frame::{BLOCK, Fold, FoldMode, Frame, Line, Place, Scene, Value};
+use super::monoid::{self, Parts};
+use super::pool::Pool;
+use super::stage::{Part, Stage};
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::DType;
+use crate::kernels::ir::{InstOp, Kernel, Monoid};
+use smallvec::SmallVec;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Inner elements that one accumulator takes before it is merged, where lanes run along outer ones.
+const UNIT: usize = 128;
+
+/// How a reduction or scan is laid over lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// Lanes run along inner elements; else along outer ones.
+    pub along_inner: bool,
+    /// Inner elements that a task folds.
+    pub chunk: usize,
+    /// Chunks of a line.
+    pub chunks: usize,
+}
+
+/// The cut for these sizes.
+pub(super) fn cut(outer: usize, inner: usize, inner_fast: bool) -> Cut {
+    let along_inner = if inner_fast { inner >= 256 || outer < 64 } else { outer < 64 && inner > outer };
+    let chunk = if along_inner {
+        16 * BLOCK
+    } else if outer.div_ceil(BLOCK) >= 16 {
+        inner.max(1)
+    } else {
+        (128 * BLOCK / outer.min(BLOCK)).next_power_of_two().max(UNIT)
+    };
+    Cut { along_inner, chunk, chunks: inner.div_ceil(chunk).max(1) }
+}
+
+/// One fold of a kernel.
+#[derive(Clone, Debug)]
+pub(super) struct FoldKind {
+    inst: u32,
+    monoid: Monoid,
+    dtype: DType,
+    components: SmallVec<[DType; 3]>,
+}
+
+/// The folds (or scans) of a kernel.
+pub(super) fn folds(kernel: &Kernel) -> SmallVec<[FoldKind; 2]> {
+    let mut all = SmallVec::new();
+    for (at, inst) in kernel.insts.iter().enumerate() {
+        let (monoid, first) = match &inst.op {
+            InstOp::Reduce { monoid, args } => (*monoid, args[0]),
+            InstOp::Scan { monoid, arg } => (*monoid, *arg),
+            _ => continue,
+        };
+        let dtype = kernel.inst(first).dtype;
+        all.push(FoldKind { inst: at as u32, monoid, dtype, components: monoid.components(dtype) });
+    }
+    all
+}
+
+/// Accumulators of all folds, for so many lanes.
+pub(super) struct Accumulators<'k> {
+    kinds: &'k [FoldKind],
+    lanes: usize,
+    memory: *mut u8,
+    starts: SmallVec<[[usize; 3]; 2]>,
+    _owner: Vec<Line>,
+}
+
+// SAFETY: workers touch disjoint lanes.
+unsafe impl Send for Accumulators<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Accumulators<'_> {}
+
+impl<'k> Accumulators<'k> {
+    /// Memory for them, not initialised.
+    pub fn new(kinds: &'k [FoldKind], lanes: usize) -> Result<Accumulators<'k>> {
+        let mut bytes = 0;
+        let mut starts = SmallVec::new();
+        for kind in kinds {
+            let mut start = [0; 3];
+            for (slot, dtype) in start.iter_mut().zip(&kind.components) {
+                *slot = bytes;
+                bytes += (lanes * dtype.bytes()).next_multiple_of(64) + 64;
+            }
+            starts.push(start);
+        }
+        let mut owner: Vec<Line> = Vec::new();
+        if owner.try_reserve_exact(bytes.div_ceil(64)).is_err() {
+            return Err(Error::new(
+                ErrorKind::OutOfMemory,
+                format!("no memory for {bytes} bytes of partial results of a reduction"),
+            ));
+        }
+        Ok(Accumulators { kinds, lanes, memory: owner.as_mut_ptr().cast(), starts, _owner: owner })
+    }
+
+    /// The accumulators of a fold from a lane on.
+    pub fn parts(&self, fold: usize, lane: usize) -> Parts {
+        debug_assert!(lane < self.lanes);
+        let mut at = [self.memory; 3];
+        for ((slot, start), dtype) in at.iter_mut().zip(self.starts[fold]).zip(&self.kinds[fold].components) {
+            // SAFETY: inside of the memory that was reserved.
+            *slot = unsafe { self.memory.add(start + lane * dtype.bytes()) };
+        }
+        Parts(at)
+    }
+
+    /// Sets lanes to the neutral element.
+    pub fn init(&self, lanes: usize) {
+        for (fold, kind) in self.kinds.iter().enumerate() {
+            // SAFETY: that many lanes are there.
+            unsafe { monoid::init(kind.monoid, kind.dtype, self.parts(fold, 0), lanes) };
+        }
+    }
+
+    /// Merges later accumulators into these.
+    fn merge(&self, lane: usize, later: &Accumulators<'_>, later_lane: usize, lanes: usize) {
+        for (fold, kind) in self.kinds.iter().enumerate() {
+            let (into, from) = (self.parts(fold, lane), later.parts(fold, later_lane));
+            // SAFETY: both hold the lanes, apart from each other.
+            unsafe { monoid::merge(kind.monoid, kind.dtype, into, from, lanes) };
+        }
+    }
+
+    /// Copies lanes of other accumulators here.
+    fn copy(&self, lane: usize, from: &Accumulators<'_>, lanes: usize) {
+        for (fold, kind) in self.kinds.iter().enumerate() {
+            let (into, from) = (self.parts(fold, lane), from.parts(fold, 0));
+            for (n, dtype) in kind.components.iter().enumerate() {
+                // SAFETY: both hold the lanes, apart from each other.
+                unsafe { std::ptr::copy_nonoverlapping(from.0[n], into.0[n], lanes * dtype.bytes()) };
+            }
+        }
+    }
+
+    /// Lets a frame fold into these, or read them, from a lane on.
+    pub fn lend(&self, frame: &mut Frame<'_>, lane: usize) {
+        frame.folds =
+            self.kinds.iter().enumerate().map(|(n, k)| Fold { inst: k.inst, parts: self.parts(n, lane) }).collect();
+    }
+}
+
+/// A reduction's sizes and passes.
+struct Job<'a> {
+    scene: &'a Scene<'a>,
+    fold: Stage,
+    finish: Stage,
+    kinds: SmallVec<[FoldKind; 2]>,
+    outer: usize,
+    inner: usize,
+    cut: Cut,
+}
+
+/// Runs a reduction. Returns the number of blocks.
+///
+/// # Errors
+/// `ErrorKind::OutOfMemory` where partial results find no memory.
+pub(super) fn run(scene: &Scene<'_>, outer: u32, inner: u32, inner_fast: bool, pool: &Pool) -> Result<u64> {
+    let (outer, inner) = (outer as usize, inner as usize);
+    let job = Job {
+        scene,
+        fold: Stage::new(scene.kernel, Part::Fold),
+        finish: Stage::new(scene.kernel, Part::Finish),
+        kinds: folds(scene.kernel),
+        outer,
+        inner,
+        cut: cut(outer, inner, inner_fast),
+    };
+    let work = outer.saturating_mul(inner.max(1)).saturating_mul(job.fold.order.len() + 1);
+    let parallel = work >= super::PARALLEL_MIN;
+    if job.cut.chunks == 1 { job.whole_lines(pool, parallel) } else { job.chunked_lines(pool, parallel) }
+}
+
+/// A worker's state in a reduction.
+struct Worker<'a> {
+    job: &'a Job<'a>,
+    fold: Frame<'a>,
+    finish: Frame<'a>,
+    /// Folded into.
+    current: Accumulators<'a>,
+    /// Results of a task's outputs.
+    results: Accumulators<'a>,
+    /// Merged units, by the power of two that they hold.
+    stack: Vec<Option<Accumulators<'a>>>,
+    /// Not in use.
+    spare: Vec<Accumulators<'a>>,
+}
+
+impl<'a> Worker<'a> {
+    fn new(job: &'a Job<'a>) -> Result<Worker<'a>> {
+        let mut finish = Frame::new(job.scene, &job.finish);
+        finish.mode = FoldMode::Present;
+        Ok(Worker {
+            job,
+            fold: Frame::new(job.scene, &job.fold),
+            finish,
+            current: Accumulators::new(&job.kinds, BLOCK)?,
+            results: Accumulators::new(&job.kinds, BLOCK)?,
+            stack: Vec::new(),
+            spare: Vec::new(),
+        })
+    }
+
+    fn blocks(&self) -> u64 {
+        self.fold.blocks + self.finish.blocks
+    }
+
+    /// Folds inner elements `begin..end` of one output, into lane 0 of `current`.
+    fn fold_line(&mut self, output: usize, begin: usize, end: usize) {
+        let width = (end - begin).clamp(1, BLOCK).next_power_of_two();
+        self.current.init(width);
+        self.current.lend(&mut self.fold, 0);
+        let mut start = begin;
+        while start < end {
+            let lanes = BLOCK.min(end - start);
+            self.fold.evaluate(&Place {
+                lanes,
+                natural: 0,
+                flat: Value::Absent,
+                outer: Value::line(output as u32, 0),
+                inner: Value::Line { start: start as u32, step: 1 },
+            });
+            start += lanes;
+        }
+        for (fold, kind) in self.job.kinds.iter().enumerate() {
+            // SAFETY: `width` lanes were initialised.
+            unsafe { monoid::collapse(kind.monoid, kind.dtype, self.current.parts(fold, 0), width) };
+        }
+    }
+
+    /// Folds inner elements `begin..end` of `lanes` outputs side by side, into `current`.
+    fn fold_side_by_side(&mut self, output: usize, lanes: usize, begin: usize, end: usize) -> Result<()> {
+        let mut unit = 0usize;
+        let mut start = begin;
+        loop {
+            self.current.init(lanes);
+            self.current.lend(&mut self.fold, 0);
+            let stop = (start + UNIT).min(end);
+            for inner in start..stop {
+                self.fold.evaluate(&Place {
+                    lanes,
+                    natural: 0,
+                    flat: Value::Absent,
+                    outer: Value::Line { start: output as u32, step: 1 },
+                    inner: Value::line(inner as u32, 0),
+                });
+            }
+            start = stop;
+            if start >= end {
+                break;
+            }
+            self.push_unit(unit, lanes)?;
+            unit += 1;
+        }
+        for slot in &mut self.stack {
+            if let Some(earlier) = slot.take() {
+                earlier.merge(0, &self.current, 0, lanes);
+                self.spare.push(std::mem::replace(&mut self.current, earlier));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the finished unit of that number on the stack: neighbours of equal size merge, earlier first.
+    fn push_unit(&mut self, unit: usize, lanes: usize) -> Result<()> {
+        let fresh = match self.spare.pop() {
+            Some(spare) => spare,
+            None => Accumulators::new(&self.job.kinds, BLOCK)?,
+        };
+        let mut carry = std::mem::replace(&mut self.current, fresh);
+        let level = unit.trailing_ones() as usize;
+        if self.stack.len() <= level {
+            self.stack.resize_with(level + 1, || None);
+        }
+        for slot in &mut self.stack[..level] {
+            let earlier = slot.take().expect("EVAL-3: a unit of every lower size is on the stack");
+            earlier.merge(0, &carry, 0, lanes);
+            self.spare.push(std::mem::replace(&mut carry, earlier));
+        }
+        self.stack[level] = Some(carry);
+        Ok(())
+    }
+}
+
+impl Job<'_> {
+    /// Every output is folded by one task, which finishes it at once.
+    fn whole_lines(&self, pool: &Pool, parallel: bool) -> Result<u64> {
+        let group = if self.cut.along_inner { (self.outer / (pool.threads() * 8)).clamp(1, BLOCK) } else { BLOCK };
+        self.in_parallel(pool, parallel, self.outer.div_ceil(group), |worker, task| {
+            let output = task * group;
+            let lanes = group.min(self.outer - output);
+            if self.cut.along_inner {
+                for lane in 0..lanes {
+                    worker.fold_line(output + lane, 0, self.inner);
+                    worker.results.copy(lane, &worker.current, 1);
+                }
+            } else {
+                worker.fold_side_by_side(output, lanes, 0, self.inner)?;
+                worker.results.copy(0, &worker.current, lanes);
+            }
+            self.finish_outputs(&mut worker.finish, &worker.results, 0, output, lanes);
+            Ok(())
+        })
+    }
+
+    /// Lines are cut into chunks, whose partial results are merged in a second pass.
+    fn chunked_lines(&self, pool: &Pool, parallel: bool) -> Result<u64> {
+        let Cut { along_inner, chunk, chunks } = self.cut;
+        let partials = Accumulators::new(&self.kinds, chunks * self.outer)?;
+        let group = if along_inner { 1 } else { BLOCK };
+        let groups = self.outer.div_ceil(group);
+        let mut blocks = self.in_parallel(pool, parallel, groups * chunks, |worker, task| {
+            let (number, output) = (task / groups, task % groups * group);
+            let (begin, end) = (number * chunk, ((number + 1) * chunk).min(self.inner));
+            let lanes = group.min(self.outer - output);
+            if along_inner {
+                worker.fold_line(output, begin, end);
+            } else {
+                worker.fold_side_by_side(output, lanes, begin, end)?;
+            }
+            partials.copy(number * self.outer + output, &worker.current, lanes);
+            Ok(())
+        })?;
+        blocks += self.in_parallel(pool, false, self.outer.div_ceil(BLOCK), |worker, task| {
+            let output = task * BLOCK;
+            let lanes = BLOCK.min(self.outer - output);
+            let mut stride = 1;
+            while stride < chunks {
+                for number in (0..chunks - stride).step_by(2 * stride) {
+                    let (into, from) = (number * self.outer + output, (number + stride) * self.outer + output);
+                    partials.merge(into, &partials, from, lanes);
+                }
+                stride *= 2;
+            }
+            self.finish_outputs(&mut worker.finish, &partials, output, output, lanes);
+            Ok(())
+        })?;
+        Ok(blocks)
+    }
+
+    /// Evaluates what follows the folds for outputs whose accumulators are `from`'s, from `lane` on.
+    fn finish_outputs(&self, frame: &mut Frame<'_>, from: &Accumulators<'_>, lane: usize, output: usize, lanes: usize) {
+        for (fold, kind) in self.kinds.iter().enumerate() {
+            // SAFETY: the lanes are there.
+            unsafe { monoid::finish(kind.monoid, from.parts(fold, lane), lanes) };
+        }
+        from.lend(frame, lane);
+        frame.evaluate(&Place {
+            lanes,
+            natural: output as u32,
+            flat: Value::Absent,
+            outer: Value::Line { start: output as u32, step: 1 },
+            inner: Value::Absent,
+        });
+    }
+    fn in_parallel(
+        &self,
+        pool: &Pool,
+        parallel: bool,
+        tasks: usize,
+        work: impl Fn(&mut Worker<'_>, usize) -> Result<()> + Sync,
+    ) -> Result<u64> {
+        let blocks = AtomicU64::new(0);
+        let failed = parking_lot::Mutex::new(None);
+        pool.run(tasks, parallel, |tasks| {
+            let mut worker = None;
+            for task in tasks {
+                let done = match &mut worker {
+                    Some(worker) => work(worker, task),
+                    None => Worker::new(self).and_then(|made| work(worker.insert(made), task)),
+                };
+                if let Err(error) = done {
+                    *failed.lock() = Some(error);
+                    break;
+                }
+            }
+            blocks.fetch_add(worker.map_or(0, |w| w.blocks()), Relaxed);
+        });
+        match failed.into_inner() {
+            Some(error) => Err(error),
+            None => Ok(blocks.into_inner()),
+        }
+    }
+}

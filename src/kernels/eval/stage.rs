@@ -1,0 +1,255 @@
+//! What one pass over the blocks of a kernel evaluates: which instructions, in which registers.
+//!
+//! In: a kernel and the stores (and folds) that a pass is for. Out: instruction order, a block register
+//! for each, and which instructions write their operand directly.
+//!
+//! Must hold:
+//! - EVAL-2: an instruction's register is not that of any value that is still needed, its own arguments included.
+
+use crate::kernels::ir::{Access, Inst, InstOp, Kernel, Level, Store, Val};
+
+/// Nothing, where an operand's number may stand.
+pub(super) const NONE: u16 = u16::MAX;
+
+/// A pass over blocks.
+#[derive(Debug, Default)]
+pub(super) struct Stage {
+    /// Instructions to evaluate for each block, in order.
+    pub order: Vec<u32>,
+    /// Stores to do after them, in order.
+    pub stores: Vec<u32>,
+    /// The block register of each instruction of the kernel.
+    pub register: Vec<u16>,
+    /// How many registers there are.
+    pub registers: usize,
+    /// The operand whose memory an instruction's block is, where its value is stored there anyway.
+    pub direct: Vec<u16>,
+    /// Loads whose block must be a copy, since the operand is written before the value is used up.
+    pub copied: Vec<bool>,
+}
+
+/// Which part of a kernel a stage is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// What is the same for the whole launch.
+    Uniform,
+    /// Everything else of a `Map` or `Scan`.
+    Whole,
+    /// Of a reduction: what is folded, and stores of elements.
+    Fold,
+    /// Of a reduction: what follows the folds.
+    Finish,
+}
+
+/// Calls `f` with every argument of an instruction.
+pub(super) fn arguments(inst: &Inst, mut f: impl FnMut(Val)) {
+    match &inst.op {
+        InstOp::Param(_) | InstOp::Flat | InstOp::Outer | InstOp::Inner => {}
+        InstOp::Index(_, a, b) | InstOp::Compare(_, a, b) => {
+            f(*a);
+            f(*b);
+        }
+        InstOp::Load { index, guard, .. } => {
+            f(*index);
+            guard.iter().copied().for_each(f);
+        }
+        InstOp::Apply(_, args) => args.iter().copied().for_each(f),
+        InstOp::Check { index, extent, guard, .. } => {
+            f(*index);
+            f(*extent);
+            guard.iter().copied().for_each(f);
+        }
+        InstOp::Random { element, range, .. } => {
+            f(*element);
+            if let Some((low, span)) = range {
+                f(*low);
+                f(*span);
+            }
+        }
+        InstOp::Reduce { args, .. } => args.iter().copied().for_each(f),
+        InstOp::Project(of, _) => f(*of),
+        InstOp::Scan { arg, .. } => f(*arg),
+    }
+}
+
+fn store_values(store: &Store) -> impl Iterator<Item = Val> {
+    [Some(store.value), store.index, store.guard].into_iter().flatten()
+}
+
+/// Whether a store of a reduction is done for each element and not for each output.
+fn is_element_store(kernel: &Kernel, store: &Store) -> bool {
+    store_values(store).any(|v| kernel.inst(v).level == Level::Element)
+}
+
+impl Stage {
+    /// The stage of this part of a kernel.
+    pub fn new(kernel: &Kernel, part: Part) -> Stage {
+        let mut needed = vec![false; kernel.insts.len()];
+        let mut stores = Vec::new();
+        for (number, store) in kernel.stores.iter().enumerate() {
+            let here = match part {
+                Part::Uniform | Part::Whole => true,
+                Part::Fold => is_element_store(kernel, store),
+                Part::Finish => !is_element_store(kernel, store),
+            };
+            if here {
+                store_values(store).for_each(|v| needed[v.0 as usize] = true);
+            }
+            if here && part != Part::Uniform {
+                stores.push(number as u32);
+            }
+        }
+        if matches!(part, Part::Fold | Part::Uniform) {
+            for (slot, inst) in needed.iter_mut().zip(&kernel.insts) {
+                *slot |= matches!(inst.op, InstOp::Reduce { .. });
+            }
+        }
+        // A check counts for its fault word, whoever reads its index.
+        for (slot, inst) in needed.iter_mut().zip(&kernel.insts) {
+            let here = match part {
+                Part::Uniform | Part::Whole => true,
+                Part::Fold => inst.level == Level::Element,
+                Part::Finish => inst.level != Level::Element,
+            };
+            *slot |= here && matches!(inst.op, InstOp::Check { .. });
+        }
+        let mut order = Vec::new();
+        for (at, inst) in kernel.insts.iter().enumerate().rev() {
+            if !needed[at] {
+                continue;
+            }
+            let stops = match part {
+                Part::Uniform => false,
+                Part::Finish => inst.level == Level::Uniform || matches!(inst.op, InstOp::Reduce { .. }),
+                Part::Whole | Part::Fold => inst.level == Level::Uniform,
+            };
+            if !stops {
+                arguments(inst, |v| needed[v.0 as usize] = true);
+            }
+            let here = match part {
+                Part::Uniform => inst.level == Level::Uniform,
+                // A fold of a number that is the same everywhere is still a fold.
+                _ => inst.level != Level::Uniform || matches!(inst.op, InstOp::Reduce { .. }),
+            };
+            if here && !(part == Part::Uniform && matches!(inst.op, InstOp::Reduce { .. })) {
+                order.push(at as u32);
+            }
+        }
+        order.reverse();
+        if part == Part::Fold {
+            // What only the finish needs was kept out by its level.
+            order.retain(|&at| {
+                let inst = &kernel.insts[at as usize];
+                inst.level != Level::Reduced || matches!(inst.op, InstOp::Reduce { .. })
+            });
+        }
+        let mut stage = Stage { order, stores, ..Stage::default() };
+        stage.allocate(kernel);
+        stage.find_direct(kernel);
+        stage
+    }
+
+    /// Linear scan: a register is free again after the last use of its value.
+    fn allocate(&mut self, kernel: &Kernel) {
+        const END: u32 = u32::MAX;
+        let mut last_use = vec![0u32; kernel.insts.len()];
+        for (position, &at) in self.order.iter().enumerate() {
+            arguments(&kernel.insts[at as usize], |v| last_use[v.0 as usize] = position as u32);
+        }
+        for &store in &self.stores {
+            store_values(&kernel.stores[store as usize]).for_each(|v| last_use[v.0 as usize] = END);
+        }
+        // A view of a reduction's components lives in the fold's memory, not in a register.
+        self.register = vec![NONE; kernel.insts.len()];
+        let mut free: Vec<u16> = Vec::new();
+        for (position, &at) in self.order.iter().enumerate() {
+            let register = free.pop().unwrap_or_else(|| {
+                self.registers += 1;
+                (self.registers - 1) as u16
+            });
+            self.register[at as usize] = register;
+            let mut ended: smallvec::SmallVec<[Val; 4]> = smallvec::SmallVec::new();
+            arguments(&kernel.insts[at as usize], |v| {
+                if last_use[v.0 as usize] == position as u32
+                    && self.register[v.0 as usize] != NONE
+                    && !ended.contains(&v)
+                {
+                    ended.push(v);
+                }
+            });
+            free.extend(ended.iter().map(|v| self.register[v.0 as usize]));
+            if last_use[at as usize] == 0 {
+                // Nobody reads it: a check, or a fold.
+                free.push(register);
+            }
+        }
+    }
+
+    fn find_direct(&mut self, kernel: &Kernel) {
+        self.direct = vec![NONE; kernel.insts.len()];
+        self.copied = vec![false; kernel.insts.len()];
+        for &number in &self.stores {
+            let store = &kernel.stores[number as usize];
+            let operand = &kernel.operands[store.operand as usize];
+            let alone = kernel.stores.iter().filter(|s| s.operand == store.operand).count() == 1;
+            let inst = kernel.inst(store.value);
+            let makes_block = matches!(inst.op, InstOp::Apply(..) | InstOp::Load { .. } | InstOp::Random { .. });
+            let natural = store.index.is_none() && store.guard.is_none();
+            if operand.access == Access::Write && alone && natural && makes_block {
+                self.direct[store.value.0 as usize] = store.operand;
+            }
+            for val in store_values(store) {
+                if let InstOp::Load { operand, .. } = kernel.inst(val).op
+                    && kernel.operands[operand as usize].access == Access::ReadWrite
+                {
+                    self.copied[val.0 as usize] = true;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{DType, ElementOp};
+    use crate::kernels::ir::{Form, Operand, Run};
+    use smallvec::smallvec;
+
+    /// `y = ((x + x) + x) + ...`, 40 times.
+    fn chain() -> Kernel {
+        let element = |op| Inst { op, dtype: DType::F32, level: Level::Element };
+        let mut insts = vec![
+            Inst { op: InstOp::Flat, dtype: DType::U32, level: Level::Element },
+            element(InstOp::Load { operand: 0, index: Val(0), run: Run::Flat, guard: None }),
+        ];
+        for n in 0..40 {
+            insts.push(element(InstOp::Apply(ElementOp::Add, smallvec![Val(n + 1), Val(1)])));
+        }
+        let operand = |access| Operand { dtype: DType::F32, access, tiled: true, segments: 1 };
+        Kernel {
+            form: Form::Map,
+            operands: vec![operand(Access::Read), operand(Access::Write)],
+            scratch: None,
+            faults: false,
+            params: 16,
+            insts,
+            stores: vec![Store { operand: 1, index: None, value: Val(41), guard: None }],
+        }
+    }
+
+    #[test]
+    fn a_chain_of_forty_ops_needs_three_registers_and_its_last_op_writes_the_output() {
+        let kernel = chain();
+        let stage = Stage::new(&kernel, Part::Whole);
+        assert_eq!(stage.order.len(), 42);
+        assert!(stage.registers <= 4, "{} registers", stage.registers);
+        assert_eq!(stage.direct[41], 1);
+        assert_eq!(stage.direct[40], NONE);
+        for &at in &stage.order {
+            arguments(&kernel.insts[at as usize], |v| {
+                assert_ne!(stage.register[v.0 as usize], stage.register[at as usize], "EVAL-2");
+            });
+        }
+    }
+}

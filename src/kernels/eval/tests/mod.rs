@@ -1,0 +1,7 @@
+//! Tests of the host evaluator: every form against loops over scalars.
+
+mod build;
+mod maps;
+mod naive;
+mod reductions;
+mod scans;

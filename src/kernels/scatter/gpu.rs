@@ -1,0 +1,170 @@
+//! Indexed assignment on a GPU: a pass that lets the last of duplicates win, and one that writes where it won.
+//!
+//! In: sizes. Out: two passes. Parameters from `OWN_WORDS` on: before, extent, after, count, elements to write.
+//!
+//! Must hold: an index outside of `0..extent` writes nothing and sets the fault word whose number is in
+//! parameter word [`FAULT_WORD`](crate::kernels::wgsl::pieces::FAULT_WORD); the result doesn't depend on the
+//! order of invocations.
+
+use crate::error::{Error, ErrorKind};
+use crate::graph::DType;
+use crate::kernels::library::{Library, Pass};
+use crate::kernels::wgsl::pieces::{FAULT_WORD, Module, OWN_WORDS, grid_of, one_segment};
+use crate::kernels::wgsl::types::storage;
+
+/// The passes of an indexed assignment over `[out, index, value, winner]`.
+///
+/// # Errors
+/// `ErrorKind::Unsupported` for operands in several segments and for more elements than a grid covers.
+pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<Vec<Pass>, Error> {
+    let Library::AssignIndex { dtype, index_dtype, before, extent, after, count, scalar_value } = *library else {
+        panic!("LIB-1: {} is no indexed assignment", library.name());
+    };
+    one_segment(segments, "an indexed assignment")?;
+    let elements = count as u64 * before as u64 * after as u64;
+    if count == 0 {
+        return Ok(vec![]);
+    }
+    let elements = u32::try_from(elements)
+        .map_err(|_| Error::new(ErrorKind::Unsupported, "an indexed assignment of more than 2^32 elements"))?;
+    let params = vec![0, segment_shift, before, extent, after, count, elements];
+    let mut passes = vec![Pass {
+        key: format!("scatter win {index_dtype}"),
+        wgsl: win(index_dtype),
+        params: params.clone(),
+        operands: vec![1, 3],
+        faults: true,
+        grid: grid_of(count.div_ceil(256) as u64, "an indexed assignment")?,
+    }];
+    if elements > 0 {
+        passes.push(Pass {
+            key: format!("scatter write {dtype} {index_dtype} {scalar_value}"),
+            wgsl: write(dtype, index_dtype, scalar_value),
+            params,
+            operands: vec![0, 1, 2, 3],
+            faults: false,
+            grid: grid_of(elements.div_ceil(256) as u64, "an indexed assignment")?,
+        });
+    }
+    Ok(passes)
+}
+
+/// `place(at)`: the index as u32, or the extent where it lies outside.
+fn place(index_dtype: DType) -> String {
+    let extent = OWN_WORDS + 1;
+    let (outside, value) = match index_dtype {
+        DType::I32 => (format!("at < 0i || u32(at) >= params[{extent}]"), "u32(at)"),
+        DType::I64 => (format!("at < 0li || at >= i64(params[{extent}])"), "u32(at)"),
+        _ => (format!("at >= params[{extent}]"), "at"),
+    };
+    let ty = storage(index_dtype);
+    format!(
+        "fn place(at: {ty}) -> u32 {{\n    if ({outside}) {{ return params[{extent}]; }}\n    return {value};\n}}\n"
+    )
+}
+
+fn win(index_dtype: DType) -> String {
+    let mut module = Module::new();
+    module.operand("indices", storage(index_dtype), 1);
+    module.atomics("winner");
+    module.atomics("faults");
+    module.add(&place(index_dtype));
+    module.finish(&format!(
+        "    let i = index * 256u + lid;
+    if (i >= params[{count}]) {{ return; }}
+    let to = place(load_indices(i));
+    if (to < params[{extent}]) {{ atomicMax(&winner[to], i + 1u); }} else {{ atomicStore(&faults[params[{FAULT_WORD}]], 1u); }}
+",
+        extent = OWN_WORDS + 1,
+        count = OWN_WORDS + 3
+    ))
+}
+
+fn write(dtype: DType, index_dtype: DType, scalar_value: bool) -> String {
+    let mut module = Module::new();
+    module.operand("result", storage(dtype), 1);
+    module.operand("indices", storage(index_dtype), 1);
+    module.operand("values", storage(dtype), 1);
+    module.operand("winner", "u32", 1);
+    module.add(&place(index_dtype));
+    let from = if scalar_value { "0u" } else { "e" };
+    module.finish(&format!(
+        "    let e = index * 256u + lid;
+    if (e >= params[{elements}]) {{ return; }}
+    let before = params[{own}];
+    let i = e / before % params[{count}];
+    let to = place(load_indices(i));
+    if (to >= params[{extent}]) {{ return; }}
+    if (load_winner(to) != i + 1u) {{ return; }}
+    let outer = e / before / params[{count}];
+    store_result(e % before + before * (to + params[{extent}] * outer), load_values({from}));
+",
+        own = OWN_WORDS,
+        extent = OWN_WORDS + 1,
+        count = OWN_WORDS + 3,
+        elements = OWN_WORDS + 4
+    ))
+}
+
+#[cfg(all(test, feature = "gpu"))]
+mod tests {
+    use super::*;
+    use crate::kernels::wgsl::harness::gpu;
+
+    fn library(dtype: DType, index_dtype: DType, sizes: [u32; 4], scalar_value: bool) -> Library {
+        let [before, extent, after, count] = sizes;
+        Library::AssignIndex { dtype, index_dtype, before, extent, after, count, scalar_value }
+    }
+
+    #[test]
+    fn the_last_of_duplicates_wins_along_a_dimension() {
+        let Some(gpu) = gpu() else { return };
+        let (before, extent, after, count) = (3usize, 50usize, 2usize, 400usize);
+        let indices: Vec<u32> = (0..count).map(|i| (i * 7919 % 37) as u32).collect();
+        let values: Vec<u32> = (0..before * count * after).map(|v| v as u32 + 1000).collect();
+        let mut expected: Vec<u32> = (0..(before * extent * after) as u32).collect();
+        let base = expected.clone();
+        for b in 0..after {
+            for i in 0..count {
+                for a in 0..before {
+                    expected[a + before * (indices[i] as usize + extent * b)] = values[a + before * (i + count * b)];
+                }
+            }
+        }
+        let library = library(DType::F32, DType::U32, [3, 50, 2, 400], false);
+        let passes = passes(&library, &[1; 4], 30).unwrap();
+        let after = gpu.passes(&passes, &[1; 4], &[base, indices, values, vec![0; extent], vec![0]]);
+        assert_eq!(after[0], expected);
+        assert_eq!(after[4], [0]);
+    }
+
+    #[test]
+    fn indices_outside_fault_and_write_nothing() {
+        let Some(gpu) = gpu() else { return };
+        let wide = |values: &[i64]| values.iter().flat_map(|v| [*v as u32, (*v >> 32) as u32]).collect::<Vec<u32>>();
+        let cases = [
+            (DType::I32, vec![1, -1i32 as u32, 3, 1]),
+            (DType::U32, vec![1, 4, 3, 1]),
+            (DType::U8, vec![1, 255, 3, 1]),
+            (DType::I64, wide(&[1, 1 << 32, 3, 1])),
+        ];
+        for (index_dtype, indices) in cases {
+            let library = library(DType::I32, index_dtype, [1, 4, 1, 4], true);
+            let mut passes = passes(&library, &[1; 4], 30).unwrap();
+            for pass in &mut passes {
+                pass.params[FAULT_WORD] = 2;
+            }
+            let after = gpu.passes(&passes, &[1; 4], &[vec![0; 4], indices, vec![8], vec![0; 4], vec![0; 3]]);
+            assert_eq!(after[0], [0, 8, 0, 8], "{index_dtype}");
+            assert_eq!(after[4], [0, 0, 1], "{index_dtype}");
+        }
+    }
+
+    #[test]
+    fn segments_are_refused_in_words() {
+        let library = library(DType::F32, DType::U32, [1, 4, 1, 4], true);
+        let error = passes(&library, &[2, 1, 1, 1], 30).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(passes(&self::library(DType::F32, DType::U32, [1, 4, 1, 0], true), &[1; 4], 30).unwrap().is_empty());
+    }
+}

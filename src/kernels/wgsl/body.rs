@@ -1,0 +1,352 @@
+//! Instructions to statements: the part of the writer that all forms share.
+//!
+//! In: a kernel and a target. Out: lines of WGSL for the instructions of one level at a time, and the lists
+//! of helper functions that they need.
+//!
+//! Must hold: `Element` values have `width` lanes, all others one; lanes past the end have the indices of the last
+//! element, so that their loads are harmless, but arbitrary values: they store nothing and raise no fault.
+
+use super::Target;
+use super::memory::{Accessor, Memory, is_group_store};
+use super::types::{from_words, lanes, register, splat, typed};
+use crate::graph::{DType, Dist};
+use crate::kernels::element::wgsl::Functions;
+use crate::kernels::ir::{Form, IndexCompare, IndexOp, InstOp, Kernel, Level, Run, Store, Val};
+use crate::kernels::random;
+use std::collections::BTreeSet;
+
+/// Everything that is collected while a module is written.
+pub(super) struct Body<'k> {
+    pub(super) kernel: &'k Kernel,
+    pub(super) width: u32,
+    pub(super) functions: Functions,
+    pub(super) memory: Memory<'k>,
+    checks: BTreeSet<DType>,
+    text: String,
+    indent: usize,
+}
+
+impl<'k> Body<'k> {
+    pub(super) fn new(kernel: &'k Kernel, target: &Target) -> Body<'k> {
+        Body {
+            kernel,
+            width: kernel.width(),
+            functions: Functions::new(target.profile, target.precision, target.i64),
+            memory: Memory::new(kernel),
+            checks: BTreeSet::new(),
+            text: String::new(),
+            indent: 1,
+        }
+    }
+
+    /// Appends a line; a closing brace at its start steps out, an opening one at its end steps in.
+    pub(super) fn line(&mut self, line: impl AsRef<str>) {
+        let line = line.as_ref().trim_start();
+        if line.starts_with('}') {
+            self.indent -= 1;
+        }
+        for _ in 0..self.indent {
+            self.text.push_str("    ");
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+        if line.ends_with('{') {
+            self.indent += 1;
+        }
+    }
+
+    pub(super) fn lines(&mut self, lines: impl IntoIterator<Item = String>) {
+        for line in lines {
+            self.line(line);
+        }
+    }
+
+    /// The statements of `main`, taken out.
+    pub(super) fn take_text(&mut self) -> String {
+        std::mem::take(&mut self.text)
+    }
+
+    /// The functions that bounds checks need.
+    pub(super) fn check_functions(&self) -> String {
+        self.checks.iter().map(|&dtype| check_function(dtype)).collect()
+    }
+
+    /// Lanes of a value.
+    pub(super) fn lanes_of(&self, val: Val) -> u32 {
+        if self.kernel.inst(val).level == Level::Element { self.width } else { 1 }
+    }
+
+    /// The name of a value.
+    pub(super) fn name(&self, val: Val) -> String {
+        match self.kernel.inst(val).op {
+            InstOp::Reduce { .. } => component(val, 0),
+            InstOp::Project(of, number) => component(of, number as usize),
+            _ => format!("v{}", val.0),
+        }
+    }
+
+    /// A value with at least `width` lanes: repeated where it has one.
+    pub(super) fn value(&self, val: Val, width: u32) -> String {
+        let name = self.name(val);
+        if width > self.lanes_of(val) { splat(register(self.kernel.inst(val).dtype), width, &name) } else { name }
+    }
+
+    /// Writes the instructions of a level, in order. Folds are left to the form, which hears of them.
+    pub(super) fn instructions(&mut self, level: Level, mut fold: impl FnMut(&mut Self, Val)) {
+        for number in 0..self.kernel.insts.len() {
+            let val = Val(number as u32);
+            if let InstOp::Reduce { .. } = self.kernel.inst(val).op {
+                // Folds stand where their arguments are known.
+                if level == Level::Element {
+                    fold(self, val);
+                }
+            } else if self.kernel.inst(val).level == level {
+                match self.kernel.inst(val).op {
+                    InstOp::Scan { .. } => fold(self, val),
+                    _ => self.instruction(val),
+                }
+            }
+        }
+    }
+
+    fn instruction(&mut self, val: Val) {
+        let kernel = self.kernel;
+        let inst = kernel.inst(val);
+        let width = self.lanes_of(val);
+        let name = format!("v{}", val.0);
+        let expression = match &inst.op {
+            InstOp::Param(slot) => from_words(inst.dtype, &[parameter(*slot), parameter(slot + 1)]),
+            InstOp::Flat => "flat".to_string(),
+            InstOp::Outer => "outer".to_string(),
+            InstOp::Inner => "inner".to_string(),
+            InstOp::Index(op, a, b) => index(*op, &self.value(*a, width), &self.value(*b, width)),
+            InstOp::Compare(op, a, b) => compare(*op, width, &self.value(*a, width), &self.value(*b, width)),
+            InstOp::Load { operand, index, run, guard } => {
+                return self.load(&name, val, *operand, *index, *run, *guard);
+            }
+            InstOp::Apply(op, args) => {
+                let input = kernel.inst(*args.last().expect("IR-7: an op has arguments")).dtype;
+                let args: Vec<String> = args.iter().map(|arg| self.value(*arg, width)).collect();
+                self.functions.apply(*op, input, inst.dtype, width, &args)
+            }
+            InstOp::Check { index, extent, site, guard } => self.check(width, *index, *extent, *site, *guard),
+            InstOp::Random { dist, key, element, run, range } => {
+                return self.random(&name, val, *dist, *key, *element, *run, *range);
+            }
+            // Folds are the form's; components are named where they are folded.
+            InstOp::Reduce { .. } | InstOp::Project(..) | InstOp::Scan { .. } => return,
+        };
+        self.line(format!("let {name} = {expression};"));
+    }
+
+    fn load(&mut self, name: &str, val: Val, operand: u16, index: Val, run: Run, guard: Option<Val>) {
+        let dtype = self.kernel.inst(val).dtype;
+        let width = self.lanes_of(val);
+        let index_lanes = self.lanes_of(index);
+        let whole = if width == 1 {
+            self.memory.load(operand, Accessor::Load, &self.name(index))
+        } else if index_lanes == 1 || run == Run::Same {
+            let first = lanes(&self.name(index), index_lanes)[0].clone();
+            let one = self.memory.load(operand, Accessor::Load, &first);
+            splat(register(dtype), width, &one)
+        } else if run == Run::Flat && self.kernel.form == Form::Map {
+            self.memory.load(operand, Accessor::LoadGroup, "position")
+        } else if matches!(run, Run::Flat | Run::Unit) {
+            self.memory.load(operand, Accessor::LoadLanes, &self.name(index))
+        } else {
+            let each: Vec<String> = lanes(&self.name(index), width)
+                .iter()
+                .map(|lane| self.memory.load(operand, Accessor::Load, lane))
+                .collect();
+            format!("{}({})", typed(dtype, width), each.join(", "))
+        };
+        let Some(guard) = guard else {
+            self.line(format!("let {name} = {whole};"));
+            return;
+        };
+        let guard_lanes = self.lanes_of(guard);
+        let guard = self.name(guard);
+        self.line(format!("var {name}: {};", typed(dtype, width)));
+        if guard_lanes == 1 {
+            self.line(format!("if ({guard}) {{ {name} = {whole}; }}"));
+            return;
+        }
+        self.line(format!("if (all({guard})) {{"));
+        self.line(format!("{name} = {whole};"));
+        self.line("} else {");
+        let indices = lanes(&self.name(index), index_lanes);
+        for (number, (place, condition)) in lanes(name, width).iter().zip(lanes(&guard, width)).enumerate() {
+            let one = self.memory.load(operand, Accessor::Load, &indices[number.min(indices.len() - 1)]);
+            self.line(format!("if ({condition}) {{ {place} = {one}; }}"));
+        }
+        self.line("}");
+    }
+
+    fn check(&mut self, width: u32, index: Val, extent: Val, site: u32, guard: Option<Val>) -> String {
+        let dtype = self.kernel.inst(index).dtype;
+        self.checks.insert(dtype);
+        let indices = lanes(&self.value(index, width), width);
+        let extents = lanes(&self.value(extent, width), width);
+        let guards = self.inside(width, guard);
+        let each: Vec<String> = (0..width as usize)
+            .map(|lane| {
+                let guard = guards.as_ref().map_or("true", |guards| &guards[lane]);
+                format!("check_{}({}, {}, {guard}, params[{site}])", dtype.name(), indices[lane], extents[lane])
+            })
+            .collect();
+        if width == 1 { each[0].clone() } else { format!("{}({})", typed(DType::U32, width), each.join(", ")) }
+    }
+
+    /// For each lane, whether it lies inside the space and its guard, if any, holds; `None`: certainly.
+    fn inside(&self, width: u32, guard: Option<Val>) -> Option<Vec<String>> {
+        let guard = guard.map(|guard| lanes(&self.value(guard, width), width));
+        if width == 1 {
+            return guard;
+        }
+        let inside = lanes("inside", width);
+        Some(match guard {
+            Some(guard) => inside.iter().zip(guard).map(|(inside, guard)| format!("{inside} && {guard}")).collect(),
+            None => inside,
+        })
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn random(
+        &mut self,
+        name: &str,
+        val: Val,
+        dist: Dist,
+        key: u32,
+        element: Val,
+        run: Run,
+        range: Option<(Val, Val)>,
+    ) {
+        let dtype = self.kernel.inst(val).dtype;
+        let width = self.lanes_of(val);
+        let words: [String; 5] = std::array::from_fn(|word| parameter(key + word as u32));
+        let element = self.value(element, width);
+        let range = range.map(|(low, span)| (self.value(low, width), self.value(span, width)));
+        let flat = width == 4 && run == Run::Flat;
+        let functions = &mut self.functions;
+        let mut draw =
+            |flat| random::wgsl(functions, dist, dtype, width, words.clone(), element.clone(), flat, range.clone());
+        if flat && self.kernel.form != Form::Map {
+            // Rows of a reduction may begin anywhere: four lanes share a call only where they are one group.
+            let (shared, alone) = (draw(true), draw(false));
+            self.line(format!("var {name}: {};", typed(dtype, width)));
+            self.line(format!("let {name}_first = {element}.x;"));
+            let group = format!("vec4<u32>({name}_first) + vec4<u32>(0u, 1u, 2u, 3u)");
+            self.line(format!("if (({name}_first & 3u) == 0u && all({element} == {group})) {{"));
+            self.line(format!("{name} = {shared};"));
+            self.line("} else {");
+            self.line(format!("{name} = {alone};"));
+            self.line("}");
+        } else {
+            let drawn = draw(flat);
+            self.line(format!("let {name} = {drawn};"));
+        }
+    }
+
+    /// The level at which a store is done: where its value, index and guard are all known.
+    pub(super) fn is_element_store(&self, store: &Store) -> bool {
+        let is_element = |val: Val| self.kernel.inst(val).level == Level::Element;
+        match self.kernel.form {
+            Form::Map => true,
+            _ => is_element(store.value) || store.index.is_some_and(is_element) || store.guard.is_some_and(is_element),
+        }
+    }
+
+    /// Writes the stores that are done for every element.
+    pub(super) fn element_stores(&mut self) {
+        for (number, store) in self.kernel.stores.iter().enumerate() {
+            if self.is_element_store(store) {
+                self.element_store(number, store);
+            }
+        }
+    }
+
+    fn element_store(&mut self, number: usize, store: &Store) {
+        let width = self.width;
+        let mut value = self.value(store.value, width);
+        if self.memory.grouped(store.operand) && is_group_store(self.kernel, store) {
+            let statement = self.memory.store(store.operand, Accessor::StoreGroup, "position", &value);
+            return self.line(statement);
+        }
+        if self.lanes_of(store.value) < width {
+            self.line(format!("let stored{number} = {value};"));
+            value = format!("stored{number}");
+        }
+        let index = store.index.map_or("flat".to_string(), |index| self.value(index, width));
+        let guard = self.inside(width, store.guard);
+        for (lane, (index, value)) in lanes(&index, width).iter().zip(lanes(&value, width)).enumerate() {
+            let statement = self.memory.store(store.operand, Accessor::Store, index, &value);
+            match &guard {
+                Some(guard) => self.line(format!("if ({}) {{ {statement} }}", guard[lane])),
+                None => self.line(statement),
+            }
+        }
+    }
+
+    /// Writes the stores that are done once an output, at `outer` where they have no index.
+    pub(super) fn outer_stores(&mut self) {
+        let kernel = self.kernel;
+        for store in &kernel.stores {
+            if self.is_element_store(store) {
+                continue;
+            }
+            let index = store.index.map_or("outer".to_string(), |index| self.name(index));
+            let statement = self.memory.store(store.operand, Accessor::Store, &index, &self.name(store.value));
+            match store.guard {
+                Some(guard) => self.line(format!("if ({}) {{ {statement} }}", self.name(guard))),
+                None => self.line(statement),
+            }
+        }
+    }
+}
+
+/// The variable of a component of a fold.
+pub(super) fn component(val: Val, number: usize) -> String {
+    format!("r{}_{number}", val.0)
+}
+
+fn parameter(slot: u32) -> String {
+    format!("params[{slot}]")
+}
+
+fn index(op: IndexOp, a: &str, b: &str) -> String {
+    match op {
+        IndexOp::Add => format!("{a} + {b}"),
+        IndexOp::Sub => format!("{a} - {b}"),
+        IndexOp::Mul => format!("{a} * {b}"),
+        IndexOp::Div => format!("{a} / {b}"),
+        IndexOp::Rem => format!("{a} % {b}"),
+        IndexOp::Min => format!("min({a}, {b})"),
+    }
+}
+
+fn compare(op: IndexCompare, width: u32, a: &str, b: &str) -> String {
+    match op {
+        IndexCompare::Less => format!("{a} < {b}"),
+        IndexCompare::Equal => format!("{a} == {b}"),
+        IndexCompare::SignedLessEqual => {
+            let signed = typed(DType::I32, width);
+            format!("bitcast<{signed}>({a}) <= bitcast<{signed}>({b})")
+        }
+    }
+}
+
+/// A function that clamps an index into `0..extent` and sets a fault word where it lay outside.
+fn check_function(dtype: DType) -> String {
+    let ty = register(dtype);
+    let (outside, clamped) = match dtype {
+        DType::I32 => {
+            ("index < 0i || u32(index) >= extent", "select(min(u32(index), extent - 1u), 0u, index < 0i)".to_string())
+        }
+        DType::I64 => ("index < 0li || index >= i64(extent)", "u32(clamp(index, 0li, i64(extent) - 1li))".to_string()),
+        _ => ("index >= extent", "min(index, extent - 1u)".to_string()),
+    };
+    format!(
+        "fn check_{}(index: {ty}, extent: u32, guard: bool, site: u32) -> u32 {{\n    if (guard && ({outside})) {{ atomicStore(&faults[site], 1u); }}\n    return {clamped};\n}}\n",
+        dtype.name()
+    )
+}

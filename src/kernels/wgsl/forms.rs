@@ -1,0 +1,346 @@
+//! The entry points: Map, Reduce and Scan around a kernel's body.
+//!
+//! Must hold:
+//! - WGSL-3: a barrier stands in uniform control flow: around it only conditions on parameters and on the
+//!   workgroup's number.
+//! - WGSL-4: results don't depend on the subgroup size or on how many workgroups run: lanes are combined in
+//!   a tree that the header fixes.
+//! - WGSL-5: invocations beyond the last item of a reduction fold and store nothing.
+//!
+//! A lane of a reduction makes `ceil(CHUNK / (lanes * width))` steps; Mesa's software device stops a loop
+//! silently at 65,535 steps, nested ones counted together. `reduce_plan` keeps a lane of an `inner_fast` form
+//! below 4,096 steps for every size; another form stays below the limit up to 524,280 reduced elements an output.
+//! A scan makes `ceil(INNER / 256)` steps.
+
+use super::body::{Body, component};
+use super::memory::Accessor;
+use super::monoid::Fold;
+use super::types::{from_storage, from_words, register, splat, storage, to_storage, to_words, typed};
+use crate::graph::DType;
+use crate::kernels::ir::{Form, InstOp, Kernel, Level, Val, header};
+use std::collections::BTreeMap;
+
+/// Names of the workgroup arrays that a fold's components go through.
+type Shared = BTreeMap<String, &'static str>;
+
+/// The declarations of workgroup memory that a form needs, and `main`'s statements.
+pub(super) struct Entry {
+    pub(super) shared: String,
+    pub(super) statements: String,
+}
+
+/// Writes the form of a kernel around its body.
+pub(super) fn entry(body: &mut Body) -> Entry {
+    let mut shared = Shared::new();
+    match body.kernel.form {
+        Form::Map => map(body),
+        Form::Reduce { inner_fast } => reduce(body, inner_fast, &mut shared),
+        Form::Scan { .. } => scan(body, &mut shared),
+    }
+    let shared = shared.iter().map(|(name, ty)| format!("var<workgroup> {name}: array<{ty}, 256>;\n")).collect();
+    Entry { shared, statements: body.take_text() }
+}
+
+fn head(slot: usize) -> String {
+    format!("params[{slot}]")
+}
+
+fn no_fold(_: &mut Body, val: Val) {
+    panic!("IR-5: value {} folds in a form without folds", val.0);
+}
+
+fn map(body: &mut Body) {
+    let width = body.width;
+    let (begin, end) = (head(header::BEGIN), head(header::END));
+    body.line("let unit = (group.y * groups.x + group.x) * 256u + lid;");
+    if width == 1 {
+        body.line(format!("if (unit >= {end} - {begin}) {{ return; }}"));
+        body.line(format!("let flat = {begin} + unit;"));
+    } else {
+        body.line(format!("if (unit >= ({end} - {begin} - 1u) / 4u + 1u) {{ return; }}"));
+        body.line(format!("let position = {begin} + unit * 4u;"));
+        body.line("let places = vec4<u32>(position) + vec4<u32>(0u, 1u, 2u, 3u);");
+        body.line(format!("let inside = places < vec4<u32>({end});"));
+        body.line(format!("let flat = min(places, vec4<u32>({end} - 1u));"));
+    }
+    body.instructions(Level::Uniform, no_fold);
+    body.instructions(Level::Element, no_fold);
+    body.element_stores();
+}
+
+/// The folds of a kernel, in order.
+fn folds(kernel: &Kernel) -> Vec<(Val, Fold)> {
+    kernel
+        .insts
+        .iter()
+        .enumerate()
+        .filter_map(|(number, inst)| match &inst.op {
+            InstOp::Reduce { monoid, args } => {
+                Some((Val(number as u32), Fold::new(*monoid, kernel.inst(args[0]).dtype)))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+fn names(val: Val, fold: &Fold) -> Vec<String> {
+    (0..fold.components.len()).map(|number| component(val, number)).collect()
+}
+
+fn reduce(body: &mut Body, inner_fast: bool, shared: &mut Shared) {
+    let folds = folds(body.kernel);
+    reduce_item(body, inner_fast);
+    body.instructions(Level::Uniform, |_, _| {});
+    body.instructions(Level::Outer, |_, _| {});
+    for (val, fold) in &folds {
+        for (number, dtype) in fold.components.iter().enumerate() {
+            let name = component(*val, number);
+            body.line(format!("var {name}: {} = {};", typed(*dtype, 1), fold.identity(number)));
+        }
+    }
+    if body.kernel.scratch.is_some() {
+        body.line("if (phase < 2u) {");
+        reduce_chunk(body, &folds);
+        body.line("} else {");
+        reduce_partials(body, &folds);
+        body.line("}");
+    } else {
+        reduce_chunk(body, &folds);
+    }
+    for (val, fold) in &folds {
+        combine_lanes(body, *val, fold, shared);
+    }
+    body.line("if (live && lane == 0u) {");
+    if body.kernel.scratch.is_some() {
+        body.line("if (phase == 1u) {");
+        store_partials(body, &folds);
+        body.line("} else {");
+        body.instructions(Level::Reduced, |_, _| {});
+        body.outer_stores();
+        body.line("}");
+    } else {
+        body.instructions(Level::Reduced, |_, _| {});
+        body.outer_stores();
+    }
+    body.line("}");
+}
+
+/// Which output and chunk this invocation works on, and as which of its lanes.
+fn reduce_item(body: &mut Body, inner_fast: bool) {
+    let (begin, end) = (head(header::BEGIN), head(header::END));
+    body.line(format!("let phase = {};", head(header::PHASE)));
+    body.line(format!("let lanes_log2 = {};", head(header::LANES_LOG2)));
+    body.line("let lanes = 1u << lanes_log2;");
+    body.line("let slots = 256u >> lanes_log2;");
+    if inner_fast {
+        body.line("let lane = lid & (lanes - 1u);");
+        body.line("let slot = lid >> lanes_log2;");
+        body.line("let stride = 1u;");
+    } else {
+        // Neighbouring invocations take neighbouring outputs, which are neighbours in memory.
+        body.line("let lane = lid / slots;");
+        body.line("let slot = lid & (slots - 1u);");
+        body.line("let stride = slots;");
+    }
+    let (chunk_begin, chunk_end) = (head(header::CHUNK_BEGIN), head(header::CHUNK_END));
+    body.line(format!("let outputs = {end} - {begin};"));
+    body.line(format!("let chunks_here = select(1u, {chunk_end} - {chunk_begin}, phase == 1u);"));
+    body.line("let items = outputs * chunks_here;");
+    body.line("let item_asked = (group.y * groups.x + group.x) * slots + slot;");
+    body.line("let live = item_asked < items;");
+    body.line("let item = min(item_asked, items - 1u);");
+    body.line(format!("let outer = {begin} + item % outputs;"));
+    body.line(format!("let chunk = select(0u, {chunk_begin} + item / outputs, phase == 1u);"));
+}
+
+/// The loop of a lane over its part of a chunk, then its own lanes to one.
+fn reduce_chunk(body: &mut Body, folds: &[(Val, Fold)]) {
+    let width = body.width;
+    let vector = |name: &str| format!("{name}_lanes");
+    for (val, fold) in folds {
+        for (number, dtype) in fold.components.iter().enumerate() {
+            let identity = splat(register(*dtype), width, fold.identity(number));
+            let name = vector(&component(*val, number));
+            body.line(format!("var {name}: {} = {identity};", typed(*dtype, width)));
+        }
+    }
+    let inner = head(header::INNER);
+    body.line(format!("let first = min(chunk * {}, {inner});", head(header::CHUNK)));
+    body.line(format!("let last = first + min({}, {inner} - first);", head(header::CHUNK)));
+    body.line(format!("let begin = first + min(lane * {width}u, last - first);"));
+    let step = format!("(lanes * {width}u)");
+    body.line(format!("let steps = select(0u, (last - begin - 1u) / {step} + 1u, live && begin < last);"));
+    body.line("for (var count = 0u; count < steps; count++) {");
+    if width == 1 {
+        body.line(format!("let inner = begin + count * {step};"));
+    } else {
+        body.line(format!("let position = begin + count * {step};"));
+        body.line("let places = vec4<u32>(position) + vec4<u32>(0u, 1u, 2u, 3u);");
+        body.line("let inside = places < vec4<u32>(last);");
+        body.line("let inner = min(places, vec4<u32>(last - 1u));");
+    }
+    body.instructions(Level::Element, |body, val| {
+        let Some((_, fold)) = folds.iter().find(|(of, _)| *of == val) else { return no_fold(body, val) };
+        let InstOp::Reduce { args, .. } = &body.kernel.inst(val).op else { return };
+        let args: Vec<String> = args.iter().map(|arg| body.value(*arg, width)).collect();
+        let acc: Vec<String> = names(val, fold).iter().map(|name| vector(name)).collect();
+        let mask = if width == 1 { None } else { Some("inside") };
+        let lines = fold.update(&mut body.functions, width, &acc, &args, mask);
+        body.lines(lines);
+    });
+    body.element_stores();
+    body.line("}");
+    for (val, fold) in folds {
+        let into = names(*val, fold);
+        let from: Vec<String> = into.iter().map(|name| vector(name)).collect();
+        let lines = fold.fold_lanes(&mut body.functions, width, &into, &from);
+        body.lines(lines);
+    }
+}
+
+/// The word of scratch that holds word `word` of the partial result of `chunk` of `outer`.
+fn scratch_index(word: usize) -> String {
+    format!(
+        "({word}u * {chunks} + chunk_of) * {outputs} + outer",
+        chunks = head(header::CHUNKS),
+        outputs = head(header::OUTER)
+    )
+}
+
+fn reduce_partials(body: &mut Body, folds: &[(Val, Fold)]) {
+    let Some(scratch) = body.kernel.scratch else { return };
+    body.line(format!("let partials = select(0u, {}, live);", head(header::CHUNKS)));
+    body.line("for (var chunk_of = lane; chunk_of < partials; chunk_of += lanes) {");
+    let mut word = 0;
+    for (val, fold) in folds {
+        let mut partial = Vec::new();
+        for (number, dtype) in fold.components.iter().enumerate() {
+            let words: Vec<String> = (0..dtype.gpu_bytes() / 4)
+                .map(|offset| body.memory.load(scratch, Accessor::Load, &scratch_index(word + offset)))
+                .collect();
+            word += words.len();
+            let name = format!("partial{}_{number}", val.0);
+            body.line(format!("let {name} = {};", from_words(*dtype, &words)));
+            partial.push(name);
+        }
+        let lines = fold.merge(&mut body.functions, &names(*val, fold), &partial);
+        body.lines(lines);
+    }
+    body.line("}");
+}
+
+fn store_partials(body: &mut Body, folds: &[(Val, Fold)]) {
+    let Some(scratch) = body.kernel.scratch else { return };
+    body.line("let chunk_of = chunk;");
+    let mut word = 0;
+    for (val, fold) in folds {
+        for (number, dtype) in fold.components.iter().enumerate() {
+            for value in to_words(*dtype, &component(*val, number)) {
+                let statement = body.memory.store(scratch, Accessor::Store, &scratch_index(word), &value);
+                body.line(statement);
+                word += 1;
+            }
+        }
+    }
+}
+
+fn shared_name(shared: &mut Shared, dtype: DType, number: usize) -> String {
+    let ty = storage(dtype);
+    let name = format!("shared_{ty}_{number}");
+    shared.insert(name.clone(), ty);
+    name
+}
+
+/// Combines the lanes of an item through workgroup memory: lane `i` takes in lane `i + half`, halving.
+fn combine_lanes(body: &mut Body, val: Val, fold: &Fold, shared: &mut Shared) {
+    let own = names(val, fold);
+    let arrays: Vec<String> =
+        fold.components.iter().enumerate().map(|(number, dtype)| shared_name(shared, *dtype, number)).collect();
+    let publish = |body: &mut Body| {
+        for ((array, name), dtype) in arrays.iter().zip(&own).zip(&fold.components) {
+            body.line(format!("{array}[lid] = {};", to_storage(*dtype, 1, name)));
+        }
+    };
+    body.line("if (lanes > 1u) {");
+    body.line("workgroupBarrier();");
+    publish(body);
+    body.line("for (var half = lanes >> 1u; half > 0u; half = half >> 1u) {");
+    body.line("workgroupBarrier();");
+    body.line("if (lane < half) {");
+    body.line("let partner = lid + half * stride;");
+    let other: Vec<String> = (0..own.len()).map(|number| format!("other{}_{number}", val.0)).collect();
+    for ((array, name), dtype) in arrays.iter().zip(&other).zip(&fold.components) {
+        body.line(format!("let {name} = {};", from_storage(*dtype, 1, &format!("{array}[partner]"))));
+    }
+    let lines = fold.merge(&mut body.functions, &own, &other);
+    body.lines(lines);
+    publish(body);
+    body.line("}");
+    body.line("}");
+    body.line("}");
+}
+
+fn scan(body: &mut Body, shared: &mut Shared) {
+    let inner = head(header::INNER);
+    body.line("let line = group.y * groups.x + group.x;");
+    body.line(format!("if (line >= {} - {}) {{ return; }}", head(header::END), head(header::BEGIN)));
+    body.line(format!("let outer = {} + line;", head(header::BEGIN)));
+    body.instructions(Level::Uniform, |_, _| {});
+    body.instructions(Level::Outer, |_, _| {});
+    let kernel = body.kernel;
+    for (number, inst) in kernel.insts.iter().enumerate() {
+        if let InstOp::Scan { monoid, .. } = inst.op {
+            let fold = Fold::new(monoid, inst.dtype);
+            body.line(format!("var carry{number}: {} = {};", typed(inst.dtype, 1), fold.identity(0)));
+        }
+    }
+    body.line(format!("let reverse = {} == 1u;", head(header::REVERSE)));
+    body.line(format!("let tiles = ({inner} + 255u) / 256u;"));
+    body.line("for (var tile = 0u; tile < tiles; tile++) {");
+    body.line("let place = tile * 256u + lid;");
+    body.line(format!("let inside = place < {inner};"));
+    body.line(format!("let near = min(place, {inner} - 1u);"));
+    body.line(format!("let inner = select(near, {inner} - 1u - near, reverse);"));
+    body.instructions(Level::Element, |body, val| scan_tile(body, val, shared));
+    body.line("if (inside) {");
+    body.element_stores();
+    body.line("}");
+    body.line("}");
+    body.line("if (lid == 0u) {");
+    body.outer_stores();
+    body.line("}");
+}
+
+/// The inclusive scan of one tile of 256 elements and its carry. The steps are written out: nested loops count
+/// together on Mesa's software device.
+fn scan_tile(body: &mut Body, val: Val, shared: &mut Shared) {
+    let inst = body.kernel.inst(val);
+    let InstOp::Scan { monoid, arg } = inst.op else { return no_fold(body, val) };
+    let (dtype, number) = (inst.dtype, val.0);
+    let fold = Fold::new(monoid, dtype);
+    let array = shared_name(shared, dtype, 0);
+    let arg = body.value(arg, 1);
+    body.line(format!("var scan{number} = select({}, {arg}, inside);", fold.identity(0)));
+    body.line("workgroupBarrier();");
+    body.line(format!("{array}[lid] = {};", to_storage(dtype, 1, &format!("scan{number}"))));
+    for step in 0..8 {
+        let distance = 1 << step;
+        body.line("workgroupBarrier();");
+        body.line(format!("if (lid >= {distance}u) {{"));
+        let earlier = from_storage(dtype, 1, &format!("{array}[lid - {distance}u]"));
+        body.line(format!("let earlier = {earlier};"));
+        let next = fold.pair(&mut body.functions, 1, "earlier", &format!("scan{number}"));
+        body.line(format!("scan{number} = {next};"));
+        body.line("}");
+        body.line("workgroupBarrier();");
+        body.line(format!("{array}[lid] = {};", to_storage(dtype, 1, &format!("scan{number}"))));
+    }
+    body.line("workgroupBarrier();");
+    let whole = from_storage(dtype, 1, &format!("{array}[255]"));
+    body.line(format!("let whole{number} = {whole};"));
+    let carry = format!("carry{number}");
+    let value = fold.pair(&mut body.functions, 1, &carry, &format!("scan{number}"));
+    body.line(format!("let v{number} = {value};"));
+    let next = fold.pair(&mut body.functions, 1, &carry, &format!("whole{number}"));
+    body.line(format!("{carry} = {next};"));
+}

@@ -1,0 +1,367 @@
+//! Runs generated modules on whatever adapter there is, for tests: no pools, no batching, one buffer a binding.
+//!
+//! Without an adapter `gpu()` is `None` and a test says that it is skipped; with `TIDEMILL_REQUIRE_GPU=1` it fails.
+
+use super::Target;
+use super::dispatch::{KernelDispatch, dispatches};
+use crate::device::info::{FloatProfile, Precision};
+use crate::device::message::Tile;
+use crate::graph::DType;
+use crate::kernels::ir::{
+    Access, Form, Geometry, HEADER_WORDS, IndexCompare, IndexOp, Inst, InstOp, Kernel, Level, Monoid, Operand, Run,
+    Store, Val,
+};
+use crate::kernels::library::Pass;
+use crate::kernels::verify::{arguments, join, verify};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+/// A device and the pipelines made on it.
+pub(crate) struct Gpu {
+    device: wgpu::Device,
+    queue: wgpu::Queue,
+    pub(crate) target: Target,
+    pipelines: Mutex<HashMap<String, (wgpu::ComputePipeline, wgpu::BindGroupLayout)>>,
+}
+
+/// A dispatch: which buffers it binds, by number.
+struct Step {
+    text: String,
+    params: Vec<u32>,
+    bound: Vec<usize>,
+    grid: [u32; 3],
+}
+
+/// The adapter that tests run on.
+pub(crate) fn gpu() -> Option<&'static Gpu> {
+    static GPU: OnceLock<Option<Gpu>> = OnceLock::new();
+    let gpu = GPU.get_or_init(open).as_ref();
+    if gpu.is_none() {
+        assert!(std::env::var_os("TIDEMILL_REQUIRE_GPU").is_none_or(|v| v != "1"), "no GPU adapter");
+        eprintln!("no GPU adapter: this test is skipped");
+    }
+    gpu
+}
+
+fn open() -> Option<Gpu> {
+    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+    let adapter = pollster::block_on(instance.request_adapter(&wgpu::RequestAdapterOptions::default())).ok()?;
+    let wanted = wgpu::Features::SHADER_F64 | wgpu::Features::SHADER_INT64;
+    let features = adapter.features() & wanted;
+    let limits = adapter.limits();
+    let target = Target {
+        f64: features.contains(wgpu::Features::SHADER_F64),
+        i64: features.contains(wgpu::Features::SHADER_INT64),
+        precision: Precision::Accurate,
+        profile: FloatProfile {
+            fma_fused: false,
+            keeps_subnormals: true,
+            exact_division: true,
+            exact_sqrt: true,
+            keeps_negative_zero: true,
+        },
+        bindings_max: limits.max_storage_buffers_per_shader_stage,
+    };
+    let descriptor =
+        wgpu::DeviceDescriptor { required_features: features, required_limits: limits, ..Default::default() };
+    let (device, queue) = pollster::block_on(adapter.request_device(&descriptor)).ok()?;
+    Some(Gpu { device, queue, target, pipelines: Mutex::default() })
+}
+
+/// Checks a module as the device would.
+pub(crate) fn validate(text: &str) {
+    use wgpu::naga::valid::{Capabilities, ValidationFlags, Validator};
+    let module = wgpu::naga::front::wgsl::parse_str(text)
+        .unwrap_or_else(|error| panic!("{}\n{text}", error.emit_to_string(text)));
+    let capabilities = Capabilities::FLOAT64 | Capabilities::SHADER_INT64;
+    if let Err(error) = Validator::new(ValidationFlags::all(), capabilities).validate(&module) {
+        panic!("{}\n{text}", error.emit_to_string(text));
+    }
+}
+
+impl Gpu {
+    fn pipeline(&self, text: &str, bindings: usize) -> (wgpu::ComputePipeline, wgpu::BindGroupLayout) {
+        if let Some(made) = self.pipelines.lock().get(text) {
+            return made.clone();
+        }
+        validate(text);
+        let scope = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
+        let descriptor = wgpu::ShaderModuleDescriptor { label: None, source: wgpu::ShaderSource::Wgsl(text.into()) };
+        // As the device runs them: nothing relies on injected bounds checks. SAFETY: what these tests are about.
+        let checks = wgpu::ShaderRuntimeChecks { bounds_checks: false, ..wgpu::ShaderRuntimeChecks::checked() };
+        let module = unsafe { self.device.create_shader_module_trusted(descriptor, checks) };
+        let entries: Vec<_> = (0..bindings as u32)
+            .map(|binding| wgpu::BindGroupLayoutEntry {
+                binding,
+                visibility: wgpu::ShaderStages::COMPUTE,
+                ty: wgpu::BindingType::Buffer {
+                    ty: wgpu::BufferBindingType::Storage { read_only: binding == 0 },
+                    has_dynamic_offset: false,
+                    min_binding_size: None,
+                },
+                count: None,
+            })
+            .collect();
+        let layout =
+            self.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: None, entries: &entries });
+        let pipeline_layout = self.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label: None,
+            bind_group_layouts: &[Some(&layout)],
+            immediate_size: 0,
+        });
+        let pipeline = self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: None,
+            layout: Some(&pipeline_layout),
+            module: &module,
+            entry_point: Some("main"),
+            compilation_options: Default::default(),
+            cache: None,
+        });
+        if let Some(error) = pollster::block_on(scope.pop()) {
+            panic!("{error}\n{text}");
+        }
+        self.pipelines.lock().insert(text.to_string(), (pipeline.clone(), layout.clone()));
+        (pipeline, layout)
+    }
+
+    fn buffer(&self, words: &[u32]) -> wgpu::Buffer {
+        let size = (words.len() as u64 * 4).next_multiple_of(16).max(16);
+        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC;
+        let buffer =
+            self.device.create_buffer(&wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation: false });
+        self.queue.write_buffer(&buffer, 0, bytemuck::cast_slice(words));
+        buffer
+    }
+
+    /// Runs steps in order over buffers of these words; returns their words after.
+    fn run(&self, steps: &[Step], words: &[Vec<u32>]) -> Vec<Vec<u32>> {
+        let buffers: Vec<wgpu::Buffer> = words.iter().map(|words| self.buffer(words)).collect();
+        let mut encoder = self.device.create_command_encoder(&Default::default());
+        for Step { text, params, bound, grid } in steps {
+            let (pipeline, layout) = self.pipeline(text, bound.len() + 1);
+            let params = self.buffer(params);
+            let all = std::iter::once(&params).chain(bound.iter().map(|number| &buffers[*number]));
+            let entries: Vec<_> = all
+                .enumerate()
+                .map(|(binding, buffer)| wgpu::BindGroupEntry {
+                    binding: binding as u32,
+                    resource: buffer.as_entire_binding(),
+                })
+                .collect();
+            let group = self.device.create_bind_group(&wgpu::BindGroupDescriptor {
+                label: None,
+                layout: &layout,
+                entries: &entries,
+            });
+            let mut pass = encoder.begin_compute_pass(&Default::default());
+            pass.set_pipeline(&pipeline);
+            pass.set_bind_group(0, &group, &[]);
+            pass.dispatch_workgroups(grid[0], grid[1], grid[2]);
+        }
+        let staged: Vec<wgpu::Buffer> = buffers
+            .iter()
+            .map(|buffer| {
+                let staged = self.device.create_buffer(&wgpu::BufferDescriptor {
+                    label: None,
+                    size: buffer.size(),
+                    usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+                    mapped_at_creation: false,
+                });
+                encoder.copy_buffer_to_buffer(buffer, 0, &staged, 0, buffer.size());
+                staged
+            })
+            .collect();
+        self.queue.submit([encoder.finish()]);
+        for buffer in &staged {
+            buffer.map_async(wgpu::MapMode::Read, .., |result| result.expect("a test's buffer maps"));
+        }
+        self.device.poll(wgpu::PollType::wait_indefinitely()).expect("a test's device answers");
+        staged
+            .iter()
+            .zip(words)
+            .map(|(buffer, words)| {
+                let view = buffer.get_mapped_range(..).expect("a mapped buffer");
+                bytemuck::cast_slice::<u8, u32>(&view)[..words.len()].to_vec()
+            })
+            .collect()
+    }
+
+    /// Verifies, writes and runs a kernel over its tiles. Buffers are its operands' segments in order, then fault words.
+    pub(crate) fn launch(
+        &self,
+        kernel: &Kernel,
+        geometry: Geometry,
+        body_params: &[u32],
+        buffers: &[Vec<u32>],
+        tiles: &[Tile],
+        segment_shift: u32,
+    ) -> Vec<Vec<u32>> {
+        verify(kernel).unwrap_or_else(|error| panic!("{error}"));
+        let text = super::write(kernel, &self.target).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(kernel.params, HEADER_WORDS + body_params.len() as u32);
+        let mut steps = Vec::new();
+        for tile in tiles {
+            for KernelDispatch { header, grid } in dispatches(kernel, &geometry, *tile, segment_shift) {
+                let params = [&header[..], body_params].concat();
+                steps.push(Step { text: text.clone(), params, bound: (0..buffers.len()).collect(), grid });
+            }
+        }
+        self.run(&steps, buffers)
+    }
+
+    /// Runs the passes of a library kernel. Buffers are its operands' segments in order, then fault words.
+    pub(crate) fn passes(&self, passes: &[Pass], segments: &[u8], buffers: &[Vec<u32>]) -> Vec<Vec<u32>> {
+        let first = |operand: u16| segments[..operand as usize].iter().map(|s| *s as usize).sum::<usize>();
+        let steps: Vec<_> = passes
+            .iter()
+            .map(|pass| {
+                let mut bound: Vec<usize> = pass
+                    .operands
+                    .iter()
+                    .flat_map(|operand| first(*operand)..first(*operand) + segments[*operand as usize] as usize)
+                    .collect();
+                if pass.faults {
+                    bound.push(buffers.len() - 1);
+                }
+                Step { text: pass.wgsl.clone(), params: pass.params.clone(), bound, grid: pass.grid }
+            })
+            .collect();
+        self.run(&steps, buffers)
+    }
+}
+
+/// The tile that covers a launch.
+pub(crate) fn whole(kernel: &Kernel, geometry: &Geometry) -> Tile {
+    let end = match *geometry {
+        Geometry::Map { elements } => elements,
+        Geometry::Reduce { outer: 1, inner } => inner,
+        Geometry::Reduce { outer, .. } | Geometry::Scan { outer, .. } => outer,
+    };
+    let _ = kernel;
+    Tile { begin: 0, end, base: 0, last: true }
+}
+
+/// Builds kernels instruction by instruction; levels and parameter slots follow.
+pub(crate) struct Build {
+    pub(crate) kernel: Kernel,
+    pub(crate) params: Vec<u32>,
+}
+
+impl Build {
+    pub(crate) fn new(form: Form) -> Build {
+        let kernel = Kernel {
+            form,
+            operands: vec![],
+            scratch: None,
+            faults: false,
+            params: HEADER_WORDS,
+            insts: vec![],
+            stores: vec![],
+        };
+        Build { kernel, params: vec![] }
+    }
+
+    pub(crate) fn operand(&mut self, dtype: DType, access: Access) -> u16 {
+        self.kernel.operands.push(Operand { dtype, access, tiled: false, segments: 1 });
+        self.kernel.operands.len() as u16 - 1
+    }
+
+    pub(crate) fn scratch(&mut self) {
+        self.kernel.scratch = Some(self.operand(DType::U32, Access::Write));
+    }
+
+    pub(crate) fn inst(&mut self, op: InstOp, dtype: DType) -> Val {
+        let level = match op {
+            InstOp::Flat | InstOp::Inner | InstOp::Scan { .. } => Level::Element,
+            InstOp::Outer => Level::Outer,
+            InstOp::Reduce { .. } => Level::Reduced,
+            _ => arguments(&op)
+                .iter()
+                .fold(Level::Uniform, |level, arg| join(level, self.kernel.inst(*arg).level).expect("levels join")),
+        };
+        self.kernel.insts.push(Inst { op, dtype, level });
+        Val(self.kernel.insts.len() as u32 - 1)
+    }
+
+    /// A parameter of these words.
+    pub(crate) fn param(&mut self, dtype: DType, words: &[u32]) -> Val {
+        let slot = self.words(words);
+        self.inst(InstOp::Param(slot), dtype)
+    }
+
+    /// Parameter words without an instruction.
+    pub(crate) fn words(&mut self, words: &[u32]) -> u32 {
+        let slot = self.kernel.params;
+        self.params.extend_from_slice(words);
+        self.kernel.params += words.len() as u32;
+        slot
+    }
+
+    pub(crate) fn load(&mut self, operand: u16, index: Val, run: Run) -> Val {
+        self.guarded(operand, index, run, None)
+    }
+
+    pub(crate) fn guarded(&mut self, operand: u16, index: Val, run: Run, guard: Option<Val>) -> Val {
+        let dtype = self.kernel.operands[operand as usize].dtype;
+        self.inst(InstOp::Load { operand, index, run, guard }, dtype)
+    }
+
+    pub(crate) fn index(&mut self, op: IndexOp, a: Val, b: Val) -> Val {
+        self.inst(InstOp::Index(op, a, b), DType::U32)
+    }
+
+    pub(crate) fn compare(&mut self, op: IndexCompare, a: Val, b: Val) -> Val {
+        self.inst(InstOp::Compare(op, a, b), DType::Bool)
+    }
+
+    pub(crate) fn apply(&mut self, op: crate::graph::ElementOp, args: &[Val], dtype: DType) -> Val {
+        self.inst(InstOp::Apply(op, SmallVec::from_slice(args)), dtype)
+    }
+
+    pub(crate) fn reduce(&mut self, monoid: Monoid, args: &[Val]) -> Val {
+        let dtype = self.kernel.inst(args[0]).dtype;
+        self.inst(InstOp::Reduce { monoid, args: SmallVec::from_slice(args) }, dtype)
+    }
+
+    pub(crate) fn project(&mut self, of: Val, number: u8) -> Val {
+        let InstOp::Reduce { monoid, args } = &self.kernel.inst(of).op else { panic!("no fold") };
+        let dtype = monoid.components(self.kernel.inst(args[0]).dtype)[number as usize];
+        self.inst(InstOp::Project(of, number), dtype)
+    }
+
+    pub(crate) fn store(&mut self, operand: u16, index: Option<Val>, value: Val, guard: Option<Val>) {
+        self.kernel.stores.push(Store { operand, index, value, guard });
+    }
+
+    /// Runs it over its whole space.
+    pub(crate) fn run(&self, gpu: &Gpu, geometry: Geometry, buffers: &[Vec<u32>]) -> Vec<Vec<u32>> {
+        gpu.launch(&self.kernel, geometry, &self.params, buffers, &[whole(&self.kernel, &geometry)], 30)
+    }
+}
+
+/// The words of f32 elements.
+pub(crate) fn words(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
+
+/// The f32 elements of words.
+pub(crate) fn floats(words: &[u32]) -> Vec<f32> {
+    words.iter().map(|word| f32::from_bits(*word)).collect()
+}
+
+/// The words of f64 elements.
+pub(crate) fn words64(values: &[f64]) -> Vec<u32> {
+    values.iter().flat_map(|value| [value.to_bits() as u32, (value.to_bits() >> 32) as u32]).collect()
+}
+
+/// The f64 elements of words.
+pub(crate) fn floats64(words: &[u32]) -> Vec<f64> {
+    words.chunks(2).map(|pair| f64::from_bits(pair[0] as u64 | (pair[1] as u64) << 32)).collect()
+}
+
+/// Small varied numbers: exact in sums of many.
+pub(crate) fn sample(count: usize) -> Vec<f32> {
+    (0..count).map(|i| ((i * 7919 + 13) % 101) as f32 - 50.0).collect()
+}

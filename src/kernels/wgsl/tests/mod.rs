@@ -1,0 +1,6 @@
+//! Hand-built kernels of each form on the adapter at hand.
+
+mod map;
+mod reduce;
+mod scan;
+mod text;

@@ -1,0 +1,74 @@
+//! Scans against host loops.
+
+use super::super::harness::{Build, floats, gpu, sample, words};
+use crate::graph::{DType, ElementOp};
+use crate::kernels::ir::{Access, Form, Geometry, IndexOp, InstOp, Monoid, Run};
+
+#[test]
+fn running_folds_go_forth_and_back_over_tiles() {
+    let Some(gpu) = gpu() else { return };
+    for monoid in [Monoid::Sum, Monoid::MinOmit, Monoid::MaxInclude] {
+        for (outer, inner, inner_fast) in
+            [(1, 1, true), (3, 5, true), (2, 256, false), (3, 257, true), (1, 3000, false)]
+        {
+            for reverse in [false, true] {
+                let mut build = Build::new(Form::Scan { inner_fast });
+                let a = build.operand(DType::F32, Access::Read);
+                let out = build.operand(DType::F32, Access::Write);
+                let stride = build.param(DType::U32, &[if inner_fast { inner } else { outer }]);
+                let one = build.param(DType::F32, &words(&[1.0]));
+                let o = build.inst(InstOp::Outer, DType::U32);
+                let i = build.inst(InstOp::Inner, DType::U32);
+                let (slow, fast) = if inner_fast { (o, i) } else { (i, o) };
+                let row = build.index(IndexOp::Mul, slow, stride);
+                let at = build.index(IndexOp::Add, row, fast);
+                let x = build.load(a, at, Run::Flat);
+                let x = build.apply(ElementOp::Add, &[x, one], DType::F32);
+                let running = build.inst(InstOp::Scan { monoid, arg: x }, DType::F32);
+                let after = build.apply(ElementOp::Sub, &[running, one], DType::F32);
+                build.store(out, Some(at), after, None);
+                let data = sample((outer * inner) as usize);
+                let got =
+                    build.run(gpu, Geometry::Scan { outer, inner, reverse }, &[words(&data), vec![0; data.len()]]);
+                let mut expected = vec![0.0; data.len()];
+                for o in 0..outer {
+                    let mut acc: Option<f32> = None;
+                    for step in 0..inner {
+                        let i = if reverse { inner - 1 - step } else { step };
+                        let at = (if inner_fast { o * inner + i } else { i * outer + o }) as usize;
+                        let x = data[at] + 1.0;
+                        let next = match (acc, monoid) {
+                            (None, _) => x,
+                            (Some(acc), Monoid::Sum) => acc + x,
+                            (Some(acc), Monoid::MinOmit) => acc.min(x),
+                            (Some(acc), _) => acc.max(x),
+                        };
+                        acc = Some(next);
+                        expected[at] = next - 1.0;
+                    }
+                }
+                assert_eq!(floats(&got[1]), expected, "{monoid:?} {outer} {inner} {inner_fast} {reverse}");
+            }
+        }
+    }
+}
+
+#[test]
+fn two_scans_share_a_line_and_nan_stays_where_it_is_included() {
+    let Some(gpu) = gpu() else { return };
+    let mut build = Build::new(Form::Scan { inner_fast: true });
+    let a = build.operand(DType::F32, Access::Read);
+    let (omit, include) = (build.operand(DType::F32, Access::Write), build.operand(DType::F32, Access::Write));
+    let i = build.inst(InstOp::Inner, DType::U32);
+    let x = build.load(a, i, Run::Flat);
+    let first = build.inst(InstOp::Scan { monoid: Monoid::MaxOmit, arg: x }, DType::F32);
+    let second = build.inst(InstOp::Scan { monoid: Monoid::MaxInclude, arg: x }, DType::F32);
+    build.store(omit, Some(i), first, None);
+    build.store(include, Some(i), second, None);
+    let data = [f32::NAN, 1.0, f32::NAN, 3.0];
+    let got =
+        build.run(gpu, Geometry::Scan { outer: 1, inner: 4, reverse: false }, &[words(&data), vec![0; 4], vec![0; 4]]);
+    assert!(floats(&got[1])[0].is_nan());
+    assert_eq!(floats(&got[1])[1..], [1.0, 1.0, 3.0]);
+    assert!(floats(&got[2]).iter().all(|v| v.is_nan()));
+}

@@ -1,0 +1,85 @@
+//! The text itself: a snapshot, and what is refused.
+
+use super::super::harness::{Build, validate, words};
+use super::super::{Target, write};
+use crate::device::info::{FloatProfile, Precision};
+use crate::error::ErrorKind;
+use crate::graph::{DType, ElementOp};
+use crate::kernels::ir::{Access, Form, InstOp, Run};
+use expect_test::expect;
+
+fn target() -> Target {
+    Target {
+        f64: false,
+        i64: false,
+        precision: Precision::Fast,
+        profile: FloatProfile {
+            fma_fused: true,
+            keeps_subnormals: true,
+            exact_division: true,
+            exact_sqrt: true,
+            keeps_negative_zero: true,
+        },
+        bindings_max: 8,
+    }
+}
+
+fn chain(dtype: DType, segments: u8) -> Build {
+    let mut build = Build::new(Form::Map);
+    let a = build.operand(dtype, Access::Read);
+    let out = build.operand(dtype, Access::Write);
+    let scale = build.param(dtype, &words(&[2.0, 0.0])[..if dtype.is_wide() { 2 } else { 1 }]);
+    let flat = build.inst(InstOp::Flat, DType::U32);
+    let x = build.load(a, flat, Run::Flat);
+    let y = build.apply(ElementOp::Mul, &[x, scale], dtype);
+    build.store(out, None, y, None);
+    build.kernel.operands[0].segments = segments;
+    build
+}
+
+#[test]
+fn a_scaled_copy_is_this_text() {
+    let text = write(&chain(DType::F32, 1).kernel, &target()).unwrap();
+    validate(&text);
+    expect![[r#"
+        @group(0) @binding(0) var<storage, read> params: array<u32>;
+        @group(0) @binding(1) var<storage, read_write> buffer0: array<vec4<f32>>;
+        @group(0) @binding(2) var<storage, read_write> buffer1: array<vec4<f32>>;
+        fn load0x4(i: u32) -> vec4<f32> {
+            let e = i;
+            return buffer0[e >> 2u];
+        }
+        fn store1x4(i: u32, value: vec4<f32>) {
+            let e = i;
+            buffer1[e >> 2u] = value; return;
+        }
+
+        @compute @workgroup_size(256)
+        fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) lid: u32) {
+            let unit = (group.y * groups.x + group.x) * 256u + lid;
+            if (unit >= (params[1] - params[0] - 1u) / 4u + 1u) { return; }
+            let position = params[0] + unit * 4u;
+            let places = vec4<u32>(position) + vec4<u32>(0u, 1u, 2u, 3u);
+            let inside = places < vec4<u32>(params[1]);
+            let flat = min(places, vec4<u32>(params[1] - 1u));
+            let v0 = bitcast<f32>(params[16]);
+            let v1 = flat;
+            let v2 = load0x4(position);
+            let v3 = (v2 * vec4<f32>(v0));
+            store1x4(position, v3);
+        }
+    "#]].assert_eq(&text);
+}
+
+#[test]
+fn what_the_device_lacks_is_named() {
+    let error = write(&chain(DType::F64, 1).kernel, &target()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.message().contains("64-bit floats"), "{error}");
+    let mut sine = chain(DType::F64, 1);
+    sine.kernel.insts[3].op = InstOp::Apply(ElementOp::Sin, [crate::kernels::ir::Val(2)].into_iter().collect());
+    let error = write(&sine.kernel, &Target { f64: true, i64: true, ..target() }).unwrap_err();
+    assert_eq!((error.kind(), error.op()), (ErrorKind::Unsupported, Some("sin")));
+    let error = write(&chain(DType::F32, 9).kernel, &target()).unwrap_err();
+    assert_eq!(error.message(), "a kernel needs 11 storage bindings, the device has 8");
+}

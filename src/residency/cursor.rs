@@ -1,0 +1,291 @@
+//! Placing a plan: a cursor walks its steps, tile by tile, and fills a batch.
+//!
+//! In: a plan whose inputs exist. Out: a batch of commands, several where the cursor must pause.
+//! Must hold: RES-6, a paused cursor waits only for what is certain to come; a step that is tried again after a
+//! pause finds what it had placed, since nothing else is placed on the device in between.
+
+use super::batch::Open;
+use super::message::ResidencyInstruction;
+use super::state::State;
+use super::tiles::{Need, needs_of, segments_used, tile_range, tiles_of};
+use super::values::{Key, Value, segments_of};
+use crate::device::message::{Command, Transfer};
+use crate::error::{Error, ErrorKind};
+use crate::fusion::plan::{Launch, Plan, PlanBuffer, Role, Step};
+use crate::host_buffer::HostBuffer;
+use crate::ids::BatchId;
+use std::sync::Arc;
+
+/// What a paused cursor waits for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Block {
+    /// A segment that is draining.
+    Arrival(Transfer),
+    /// The whole of a value, from another device.
+    HostCopy(Key),
+    /// Fewer bytes draining than this.
+    Draining(u64),
+}
+
+/// Why a step can't be placed now.
+#[derive(Debug)]
+pub(super) enum Stop {
+    Wait(Block),
+    Fail(Error),
+}
+
+/// A plan that is being placed.
+#[derive(Debug)]
+pub(super) struct Cursor {
+    pub(super) plan: Arc<Plan>,
+    pub(super) keys: Vec<Key>,
+    /// The last step that needs each buffer: its last use, or the first one of who takes over its memory.
+    ends: Vec<u32>,
+    /// The next step; beyond the steps stand the closing ones.
+    pub(super) step: usize,
+    pub(super) tile: u32,
+    pub(super) open: Open,
+    pub(super) blocked: Option<Block>,
+    /// Whether it was found to fit.
+    checked: bool,
+}
+
+impl Cursor {
+    /// At the beginning of a plan.
+    pub(super) fn new(plan: Arc<Plan>, id: BatchId) -> Cursor {
+        let key = |(n, b): (usize, &PlanBuffer)| match b.role {
+            Role::Input(value) | Role::Output(value) => Key::Value(value),
+            Role::Scratch | Role::Faults => Key::Scratch(plan.region, n as u32),
+        };
+        let keys = plan.buffers.iter().enumerate().map(key).collect();
+        let mut ends: Vec<u32> = plan.buffers.iter().map(|b| b.live.1).collect();
+        for taker in &plan.buffers {
+            if let Some(source) = taker.in_place_of {
+                let end = &mut ends[source as usize];
+                *end = (*end).max(taker.live.0);
+            }
+        }
+        let open = Open::new(id, plan.region, plan.session);
+        Cursor { plan, keys, ends, step: 0, tile: 0, open, blocked: None, checked: false }
+    }
+}
+
+impl State {
+    /// Places as much of the device's current plan as can be placed now.
+    pub(super) fn advance(&mut self, d: usize, out: &mut Vec<ResidencyInstruction>) {
+        let mut cursor = self.devices[d].cursor.take().expect("RES-6: only a device with a cursor advances");
+        cursor.blocked = None;
+        match self.run(d, &mut cursor, out) {
+            Ok(()) => self.placed(d, cursor, out),
+            Err(Stop::Wait(block)) => {
+                self.close(d, &mut cursor.open, false);
+                cursor.blocked = Some(block);
+                self.devices[d].cursor = Some(cursor);
+            }
+            Err(Stop::Fail(error)) => {
+                // What is in the batch moved others' values and buffers: it must run all the same.
+                self.close(d, &mut cursor.open, true);
+                self.drop_scratch(&cursor.plan);
+                let error = error.with_device(self.devices[d].info.name.clone());
+                self.failing.push_back((cursor.plan.region, error));
+            }
+        }
+    }
+
+    /// Forgets the buffers that live within a plan.
+    pub(super) fn drop_scratch(&mut self, plan: &Plan) {
+        for n in 0..plan.buffers.len() {
+            self.forget(Key::Scratch(plan.region, n as u32));
+        }
+    }
+
+    fn run(&mut self, d: usize, cursor: &mut Cursor, out: &mut Vec<ResidencyInstruction>) -> Result<(), Stop> {
+        let plan = cursor.plan.clone();
+        if !cursor.checked {
+            self.enter_buffers(d, cursor);
+            self.check_fits(d, cursor)?;
+            cursor.checked = true;
+        }
+        while let Some(step) = plan.steps.get(cursor.step) {
+            match step {
+                Step::Launch(launch) => {
+                    let tiles = tiles_of(launch, &plan, self.devices[d].shift)?;
+                    while cursor.tile < tiles.unwrap_or(1) {
+                        let blame = |stop| blamed(stop, launch);
+                        self.place_tile(d, cursor, launch, tiles, out).map_err(blame)?;
+                        cursor.tile += 1;
+                    }
+                }
+                Step::Copy { from, to } => {
+                    let count = segments_of(plan.buffers[*to as usize].elements, self.devices[d].shift);
+                    while cursor.tile < count {
+                        self.place_copy(d, cursor, *from, *to, out)?;
+                        cursor.tile += 1;
+                    }
+                }
+            }
+            cursor.tile = 0;
+            cursor.step += 1;
+            self.free_dead(d, cursor);
+        }
+        self.finish_outputs(d, cursor, out)?;
+        self.read_faults(d, cursor, out)?;
+        self.read_results(d, cursor, out);
+        Ok(())
+    }
+
+    /// Makes the plan's own buffers known.
+    fn enter_buffers(&mut self, d: usize, cursor: &Cursor) {
+        for (buffer, &key) in cursor.plan.buffers.iter().zip(&cursor.keys) {
+            let value = self.values.entry(key).or_insert_with(|| Value::new(buffer.dtype, buffer.elements));
+            if value.elements == 0 && value.whole.is_none() {
+                value.whole = Some(HostBuffer::zeroed(value.dtype, 0).shared());
+            }
+            self.ensure_copy(d, key);
+        }
+        for (id, _, _) in &cursor.plan.outputs {
+            self.ensure_copy(d, Key::Value(*id));
+        }
+    }
+
+    /// Refuses a plan with a step whose own working set is beyond the budget, before anything of it is placed.
+    fn check_fits(&self, d: usize, cursor: &Cursor) -> Result<(), Stop> {
+        let (device, plan) = (&self.devices[d], &cursor.plan);
+        for step in &plan.steps {
+            let Step::Launch(launch) = step else { continue };
+            let tiles = tiles_of(launch, plan, device.shift)?;
+            let needs = needs_of(launch, plan, device.shift, tiles.map(|_| 0));
+            // An output that takes over the memory of an operand of the same step adds nothing.
+            let shares = |need: &&Need| {
+                let source = plan.buffers[need.buffer as usize].in_place_of;
+                let dies =
+                    |b: u32| plan.inputs.iter().any(|i| i.dies && Key::Value(i.value) == cursor.keys[b as usize]);
+                source.is_some_and(|b| needs.iter().any(|n| n.buffer == b) && dies(b))
+            };
+            let bytes: u64 = needs
+                .iter()
+                .filter(|need| !shares(need))
+                .map(|need| self.slot_bytes(d, cursor.keys[need.buffer as usize], need.segment))
+                .map(|bytes| device.pool.charged(bytes))
+                .sum();
+            if bytes > device.info.budget_bytes {
+                let text =
+                    format!("it needs {bytes} bytes at once, and the budget is {} bytes", device.info.budget_bytes);
+                return Err(blamed(Stop::Fail(Error::new(ErrorKind::OutOfMemory, text)), launch));
+            }
+        }
+        Ok(())
+    }
+
+    /// Emits one dispatch of a launch.
+    fn place_tile(
+        &mut self,
+        d: usize,
+        cursor: &mut Cursor,
+        launch: &Arc<Launch>,
+        tiles: Option<u32>,
+        out: &mut Vec<ResidencyInstruction>,
+    ) -> Result<(), Stop> {
+        let plan = cursor.plan.clone();
+        let shift = self.devices[d].shift;
+        let tile = tiles.map(|_| cursor.tile);
+        let needs = needs_of(launch, &plan, shift, tile);
+        let slots = self.reside(d, cursor, &needs, out)?;
+        let slot_of = |buffer: u32, segment: u32| {
+            let at = needs.iter().position(|n| n.buffer == buffer && n.segment == segment);
+            slots[at.expect("RES-3: every use is among the needs")]
+        };
+        let bindings = launch
+            .uses
+            .iter()
+            .map(|u| segments_used(u, &plan, shift, tile).map(|s| slot_of(u.buffer, s)).collect())
+            .collect();
+        cursor.open.commands.push(Command::Dispatch {
+            launch: launch.clone(),
+            tile: tile_range(&launch.geometry, shift, tile, tiles.unwrap_or(1)),
+            bindings,
+            faults: launch.faults.map(|f| slot_of(f, 0)),
+            segment_shift: shift.min(31),
+        });
+        for need in needs.iter().filter(|n| n.writes) {
+            self.drop_part(d, cursor.keys[need.buffer as usize], need.segment);
+        }
+        // Segments that only this tile needs are dead before the step is.
+        if tiles.is_some_and(|count| count > 1) {
+            let is_tiled = |n: &&Need| launch.uses.iter().all(|u| u.buffer != n.buffer || u.tiled);
+            let dead = needs.iter().filter(|n| launch.faults != Some(n.buffer)).filter(is_tiled);
+            let dead: Vec<Need> = dead.filter(|n| self.dies_at(cursor, n.buffer, cursor.step)).copied().collect();
+            for need in dead {
+                self.let_go(d, cursor, need.buffer, need.segment);
+            }
+        }
+        Ok(())
+    }
+
+    fn place_copy(
+        &mut self,
+        d: usize,
+        cursor: &mut Cursor,
+        from: u32,
+        to: u32,
+        out: &mut Vec<ResidencyInstruction>,
+    ) -> Result<(), Stop> {
+        let segment = cursor.tile;
+        let takes_over = cursor.plan.buffers[to as usize].in_place_of == Some(from) && self.may_take(cursor, from);
+        if takes_over && self.is_fresh(d, cursor, to, segment) {
+            // The copy is a renaming.
+            let need = Need { buffer: to, segment, reads: true, writes: true };
+            return self.reside(d, cursor, &[need], out).map(drop);
+        }
+        let needs = [
+            Need { buffer: from, segment, reads: true, writes: false },
+            Need { buffer: to, segment, reads: false, writes: true },
+        ];
+        let slots = self.reside(d, cursor, &needs, out)?;
+        if cursor.plan.buffers[to as usize].elements > 0 {
+            cursor.open.commands.push(Command::Copy { from: slots[0], to: slots[1] });
+        }
+        self.drop_part(d, cursor.keys[to as usize], segment);
+        Ok(())
+    }
+
+    fn dies_at(&self, cursor: &Cursor, buffer: u32, step: usize) -> bool {
+        if cursor.ends[buffer as usize] as usize != step || cursor.plan.outputs.iter().any(|(_, _, o)| *o == buffer) {
+            return false;
+        }
+        match cursor.plan.buffers[buffer as usize].role {
+            Role::Scratch => true,
+            Role::Input(_) => self.is_last_user(cursor, buffer),
+            Role::Output(_) | Role::Faults => false,
+        }
+    }
+
+    /// Frees a dead buffer's segment; what the scheduler awaits of it is read back first.
+    fn let_go(&mut self, d: usize, cursor: &mut Cursor, buffer: u32, segment: u32) {
+        let key = cursor.keys[buffer as usize];
+        if cursor.plan.readbacks.iter().any(|&v| Key::Value(v) == key) {
+            self.read_back(d, key, segment, &mut cursor.open);
+        }
+        self.free(d, key, segment);
+    }
+
+    /// Frees what the step that was just placed used last.
+    fn free_dead(&mut self, d: usize, cursor: &mut Cursor) {
+        let step = cursor.step - 1;
+        for n in 0..cursor.plan.buffers.len() as u32 {
+            if self.dies_at(cursor, n, step) {
+                let count = segments_of(cursor.plan.buffers[n as usize].elements, self.devices[d].shift);
+                for segment in 0..count {
+                    self.let_go(d, cursor, n, segment);
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn blamed(stop: Stop, launch: &Launch) -> Stop {
+    match stop {
+        Stop::Fail(error) => Stop::Fail(error.with_op(launch.blame.0).with_location(launch.blame.1)),
+        wait => wait,
+    }
+}

@@ -1,0 +1,173 @@
+//! Memory under pressure: where a slot comes from, and what leaves for it.
+//!
+//! In: bytes wanted by the step that is being placed. Out: a slot, or the reason to wait, or the refusal.
+//! Must hold: RES-2. Order of what is tried: free memory of the pool; a new buffer within the budget; free buffers
+//! handed back to the device; values evicted, the longest unused first, and once that begins, down to a low mark.
+
+use super::batch::Open;
+use super::cursor::{Block, Stop};
+use super::state::State;
+use super::values::{Change, DeviceCopy, Key, Place};
+use crate::device::info::DeviceKind;
+use crate::device::message::{Command, Slot};
+use crate::error::{Error, ErrorKind};
+use crate::ids::BufferId;
+
+/// Eviction goes on until live slots take at most this many hundredths of the budget.
+const LOW_MARK_PERCENT: u64 = 85;
+
+/// How an attempt to evict one segment ended.
+enum Attempt {
+    Evicted,
+    /// Too many bytes are draining.
+    Draining,
+    /// Nothing can leave; true if only because host memory is full.
+    Nothing(bool),
+}
+
+impl State {
+    /// A slot for a segment of the step that is being placed.
+    pub(super) fn allocate(&mut self, d: usize, bytes: u64, open: &mut Open) -> Result<Slot, Stop> {
+        let mut grown = false;
+        loop {
+            if let Some(slot) = self.devices[d].pool.take(bytes) {
+                if !grown {
+                    self.totals.pool_hits += 1;
+                }
+                return Ok(slot);
+            }
+            let limit = self.limit(d);
+            if self.devices[d].pool.room_for(bytes, limit) {
+                let buffer = BufferId(self.new_number());
+                let bytes = self.devices[d].pool.grow(buffer, bytes);
+                open.commands.push(Command::Allocate { buffer, bytes });
+                self.totals.pool_misses += 1;
+                grown = true;
+            } else if let Some(buffer) = self.devices[d].pool.trim() {
+                open.commands.push(Command::Free { buffer });
+            } else if self.devices[d].info.kind == DeviceKind::Host && self.drop_spare_host_copies() {
+                // The limit has risen.
+            } else {
+                self.evict(d, bytes, open)?;
+            }
+        }
+    }
+
+    /// Bytes that a device's pool may take: on the host device, host copies of others' values share the budget.
+    fn limit(&self, d: usize) -> u64 {
+        let budget = self.devices[d].info.budget_bytes;
+        match self.devices[d].info.kind {
+            DeviceKind::Host => budget.saturating_sub(self.host_copy_bytes),
+            DeviceKind::Gpu => budget,
+        }
+    }
+
+    /// Evicts at least one segment, then on to the low mark.
+    fn evict(&mut self, d: usize, bytes: u64, open: &mut Open) -> Result<(), Stop> {
+        let budget = self.devices[d].info.budget_bytes;
+        let wanted = self.devices[d].pool.charged(bytes);
+        let low = (budget / 100 * LOW_MARK_PERCENT).saturating_sub(wanted);
+        let mut any = false;
+        loop {
+            match self.evict_one(d, open) {
+                Attempt::Evicted => any = true,
+                Attempt::Draining | Attempt::Nothing(_) if any => return Ok(()),
+                Attempt::Draining => return Err(Stop::Wait(Block::Draining(self.devices[d].draining_bytes))),
+                Attempt::Nothing(host_full) => {
+                    let why = if host_full { ", and host memory for evicted values is full" } else { "" };
+                    let text = format!(
+                        "{bytes} more bytes do not fit into the budget of {budget} bytes beside what the same step needs{why}"
+                    );
+                    return Err(Stop::Fail(Error::new(ErrorKind::OutOfMemory, text)));
+                }
+            }
+            if self.devices[d].pool.live_bytes() <= low {
+                return Ok(());
+            }
+        }
+    }
+
+    fn evict_one(&mut self, d: usize, open: &mut Open) -> Attempt {
+        let is_host = self.devices[d].info.kind == DeviceKind::Host;
+        let mut host_room = self.host_room();
+        if host_room < self.devices[d].info.budget_bytes / 8 && !is_host && self.drop_spare_host_copies() {
+            host_room = self.host_room();
+        }
+        let device = &self.devices[d];
+        let mut host_full = false;
+        // Whole buffers first: a block of a slab frees nothing that a large request could use.
+        let candidates = device.lru.iter().flat_map(|lru| lru.range(..device.pin_floor).map(|(_, &at)| at));
+        let mut victim = None;
+        for (key, segment) in candidates {
+            let value = &self.values[&key];
+            let at = value.segment(d, segment).expect("RES-7: the index holds segments with slots");
+            let known = value.whole.is_some() || at.part.is_some();
+            let host_bytes = value.segment_elements(segment, device.shift) * value.dtype.bytes() as u64;
+            if known || (!is_host && (at.coming.is_some() || host_bytes <= host_room)) {
+                victim = Some((key, segment, known));
+                break;
+            }
+            host_full |= !is_host;
+        }
+        let Some((key, segment, known)) = victim else { return Attempt::Nothing(host_full) };
+        let bytes = self.slot_bytes(d, key, segment);
+        let device = &self.devices[d];
+        if !known && device.draining_bytes > 0 && device.draining_bytes + bytes > device.draining_bytes_max() {
+            return Attempt::Draining;
+        }
+        self.evict_segment(d, key, segment, known, open);
+        Attempt::Evicted
+    }
+
+    /// Takes a segment's slot for others; its bytes are known in host memory or on their way there.
+    fn evict_segment(&mut self, d: usize, key: Key, segment: u32, known: bool, open: &mut Open) {
+        let change = if known { Change::Give } else { Change::Drain };
+        if !known {
+            self.read_back(d, key, segment, open);
+        }
+        let slot = self.give(d, key, segment, change);
+        if !known {
+            let transfer = self.segment_mut(d, key, segment).coming.expect("RES-6: a draining segment is on its way");
+            let arrival = self.transfers.get_mut(&transfer).expect("RES-6: a readback on its way is recorded");
+            arrival.draining_bytes = slot.bytes;
+            self.devices[d].draining_bytes += slot.bytes;
+        }
+        self.devices[d].pool.put(slot);
+        self.totals.evictions += 1;
+        self.totals.bytes_evicted += slot.bytes;
+        self.story.note(key, d, segment, if known { "dropped, bytes" } else { "evicted, bytes" }, slot.bytes);
+    }
+
+    /// Bytes of host memory that evicted values may still take.
+    fn host_room(&self) -> u64 {
+        let Some(host) = self.devices.iter().find(|d| d.info.kind == DeviceKind::Host) else { return u64::MAX };
+        host.info.budget_bytes.saturating_sub(self.host_copy_bytes + host.pool.total_bytes())
+    }
+
+    /// Drops host copies whose bytes are also valid on a device. Whether any were dropped.
+    fn drop_spare_host_copies(&mut self) -> bool {
+        let before = self.host_copy_bytes;
+        if before == 0 {
+            return false;
+        }
+        let valid = |c: &DeviceCopy| c.segments.iter().all(|s| matches!(s.place, Place::Valid { .. }));
+        let mut wholes = Vec::new();
+        let mut parts = Vec::new();
+        for (&key, value) in &self.values {
+            let wanted = value.awaited || !value.users.is_empty();
+            if value.whole_counted > 0 && !wanted && value.copies.iter().any(valid) {
+                wholes.push(key);
+            }
+            for copy in &value.copies {
+                for (n, segment) in copy.segments.iter().enumerate() {
+                    if !value.collect && segment.part.is_some() && matches!(segment.place, Place::Valid { .. }) {
+                        parts.push((copy.device, key, n as u32));
+                    }
+                }
+            }
+        }
+        wholes.into_iter().for_each(|key| self.drop_whole(key));
+        parts.into_iter().for_each(|(d, key, segment)| self.drop_part(d, key, segment));
+        self.host_copy_bytes < before
+    }
+}

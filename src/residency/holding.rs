@@ -1,0 +1,270 @@
+//! Segments take and lose slots; host copies come together and go.
+//!
+//! In: calls from the cursor, eviction and completions. Out: changed values, readback commands.
+//! Must hold: RES-1 (through `Segment::change`), RES-7 (a segment is in the LRU index exactly while it has a slot),
+//! RES-9 (the bytes counted against the host budget are those of parts, whole copies and readbacks on their way).
+
+use super::batch::Open;
+use super::message::ResidencyInstruction;
+use super::pool::padded;
+use super::state::{Arrival, State};
+use super::values::{Change, DeviceCopy, Key, Place, Segment, Status, Value, segments_of};
+use crate::device::info::DeviceKind;
+use crate::device::message::{Command, Slot, Transfer};
+use crate::error::Error;
+use crate::host_buffer::HostBuffer;
+use std::sync::Arc;
+
+impl State {
+    /// Makes room in the books for a value's segments on a device.
+    pub(super) fn ensure_copy(&mut self, d: usize, key: Key) {
+        let shift = self.devices[d].shift;
+        let value = self.values.get_mut(&key).expect("RES-8: a value in use is known");
+        if value.copy(d).is_none() {
+            let segment = Segment { place: Place::Absent, part: None, coming: None, stamp: 0 };
+            let segments = smallvec::smallvec![segment; segments_of(value.elements, shift) as usize];
+            value.copies.push(DeviceCopy { device: d, segments });
+        }
+    }
+
+    /// Bytes of a segment's slot.
+    pub(super) fn slot_bytes(&self, d: usize, key: Key, segment: u32) -> u64 {
+        let value = &self.values[&key];
+        let device = &self.devices[d];
+        padded(value.segment_elements(segment, device.shift) * device.info.element_bytes(value.dtype))
+    }
+
+    pub(super) fn slot_of(&self, d: usize, key: Key, segment: u32) -> Option<Slot> {
+        self.values.get(&key).and_then(|v| v.segment(d, segment)).and_then(Segment::slot)
+    }
+
+    pub(super) fn segment_mut(&mut self, d: usize, key: Key, segment: u32) -> &mut Segment {
+        let value = self.values.get_mut(&key).expect("RES-8: a value in use is known");
+        value.segment_mut(d, segment).expect("RES-8: a segment in use is in the books")
+    }
+
+    /// Gives a segment a slot, to be filled by the open batch.
+    pub(super) fn assign(&mut self, d: usize, key: Key, segment: u32, slot: Slot, open: &mut Open) {
+        self.clock += 1;
+        let (stamp, batch) = (self.clock, open.id);
+        let at = self.segment_mut(d, key, segment);
+        at.change(Change::Assign { slot, batch });
+        at.stamp = stamp;
+        let device = &mut self.devices[d];
+        let kind = device.pool.in_slab(slot) as usize;
+        device.lru[kind].insert(stamp, (key, segment));
+        open.fills.push((key, segment));
+        self.story.note(key, d, segment, "filled by batch", batch.0);
+    }
+
+    /// Marks a use of a segment that has a slot.
+    pub(super) fn touch(&mut self, d: usize, key: Key, segment: u32) {
+        self.clock += 1;
+        let stamp = self.clock;
+        let at = self.segment_mut(d, key, segment);
+        let Some(slot) = at.slot() else { return };
+        let old = std::mem::replace(&mut at.stamp, stamp);
+        let device = &mut self.devices[d];
+        let lru = &mut device.lru[device.pool.in_slab(slot) as usize];
+        lru.remove(&old);
+        lru.insert(stamp, (key, segment));
+    }
+
+    /// Takes a segment's slot away from it; the caller hands the slot on.
+    pub(super) fn give(&mut self, d: usize, key: Key, segment: u32, change: Change) -> Slot {
+        let at = self.segment_mut(d, key, segment);
+        let slot = at.slot().expect("RES-1: only a segment with a slot gives it away");
+        at.change(change);
+        let stamp = at.stamp;
+        let device = &mut self.devices[d];
+        device.lru[device.pool.in_slab(slot) as usize].remove(&stamp);
+        slot
+    }
+
+    /// Frees a segment's slot, if it has one. Later commands may use it at once: a device works in order.
+    pub(super) fn free(&mut self, d: usize, key: Key, segment: u32) {
+        if self.slot_of(d, key, segment).is_some() {
+            let slot = self.give(d, key, segment, Change::Give);
+            self.devices[d].pool.put(slot);
+            self.story.note(key, d, segment, "freed, bytes", slot.bytes);
+        }
+    }
+
+    /// Frees all slots of a value, on all devices.
+    pub(super) fn free_slots(&mut self, key: Key) {
+        let Some(value) = self.values.get(&key) else { return };
+        let held: Vec<(usize, u32)> =
+            value.copies.iter().flat_map(|c| (0..c.segments.len() as u32).map(move |s| (c.device, s))).collect();
+        for (d, segment) in held {
+            self.free(d, key, segment);
+        }
+    }
+
+    /// Drops a part in host memory: the segment's bytes change, or are known elsewhere.
+    pub(super) fn drop_part(&mut self, d: usize, key: Key, segment: u32) {
+        if let Some(part) = self.segment_mut(d, key, segment).part.take() {
+            self.host_copy_bytes -= self.counted(d, &part);
+        }
+    }
+
+    /// Drops the whole host copy.
+    pub(super) fn drop_whole(&mut self, key: Key) {
+        if let Some(value) = self.values.get_mut(&key) {
+            value.whole = None;
+            self.host_copy_bytes -= std::mem::take(&mut value.whole_counted);
+        }
+    }
+
+    /// Bytes that a part from this device counts against the host budget: on the host device it is shared.
+    pub(super) fn counted(&self, d: usize, part: &HostBuffer) -> u64 {
+        match self.devices[d].info.kind {
+            DeviceKind::Host => 0,
+            DeviceKind::Gpu => part.bytes().len() as u64,
+        }
+    }
+
+    /// Frees everything that a value holds, and forgets it.
+    pub(super) fn forget(&mut self, key: Key) {
+        self.drop_holdings(key);
+        self.values.remove(&key);
+    }
+
+    /// Frees everything that a value holds.
+    pub(super) fn drop_holdings(&mut self, key: Key) {
+        self.free_slots(key);
+        self.drop_whole(key);
+        let Some(value) = self.values.get_mut(&key) else { return };
+        let copies = std::mem::take(&mut value.copies);
+        value.collect = false;
+        for copy in &copies {
+            for part in copy.segments.iter().filter_map(|s| s.part.as_ref()) {
+                self.host_copy_bytes -= self.counted(copy.device, part);
+            }
+        }
+    }
+
+    /// Frees a value that nobody can reach; one that the scheduler still awaits keeps what is on its way.
+    pub(super) fn forget_if_dead(&mut self, key: Key) {
+        let Some(value) = self.values.get(&key) else { return };
+        if !value.retired || !value.users.is_empty() {
+            return;
+        }
+        match &value.status {
+            Status::Pending => {}
+            Status::Placed if value.awaited => self.free_slots(key),
+            Status::Placed | Status::Failed(_) => self.forget(key),
+        }
+    }
+
+    /// Emits a readback of a segment that has a slot, unless its bytes are, or will be, in host memory.
+    pub(super) fn read_back(&mut self, d: usize, key: Key, segment: u32, open: &mut Open) {
+        let value = &self.values[&key];
+        let (dtype, elements) = (value.dtype, value.segment_elements(segment, self.devices[d].shift));
+        let at = value.segment(d, segment).expect("RES-8: a segment in use is in the books");
+        let Some(from) = at.slot() else { return };
+        if at.part.is_some() || at.coming.is_some() || value.whole.is_some() {
+            return;
+        }
+        let transfer = Transfer(self.new_number());
+        let host_bytes = match self.devices[d].info.kind {
+            DeviceKind::Host => 0,
+            DeviceKind::Gpu => elements * dtype.bytes() as u64,
+        };
+        self.host_copy_bytes += host_bytes;
+        self.transfers.insert(transfer, Arrival { key, device: d, segment, host_bytes, draining_bytes: 0 });
+        self.segment_mut(d, key, segment).coming = Some(transfer);
+        open.transfers.push(transfer);
+        open.commands.push(Command::Readback { transfer, from, dtype, elements });
+        self.story.note(key, d, segment, "readback, transfer", transfer.0);
+    }
+
+    /// Sees to it that the whole value comes to host memory; `open` is the batch that device `d` is filling.
+    /// Readbacks on other devices go in batches of their own.
+    pub(super) fn collect(&mut self, key: Key, d: usize, open: &mut Open, out: &mut Vec<ResidencyInstruction>) {
+        let value = self.values.get_mut(&key).expect("RES-8: a value in use is known");
+        if value.whole.is_some() || value.collect {
+            self.deliver(key, out);
+            return;
+        }
+        value.collect = true;
+        let complete = |c: &&DeviceCopy| c.is_complete();
+        let here = value.copies.iter().filter(complete).find(|c| c.device == d);
+        let Some(copy) = here.or_else(|| value.copies.iter().find(complete)) else {
+            panic!("RES-5: {key:?} is nowhere");
+        };
+        let (holder, count) = (copy.device, copy.segments.len() as u32);
+        if holder == d {
+            (0..count).for_each(|segment| self.read_back(d, key, segment, open));
+        } else {
+            let mut service = self.open(open.region, open.session);
+            (0..count).for_each(|segment| self.read_back(holder, key, segment, &mut service));
+            self.close(holder, &mut service, true);
+        }
+        self.assemble(key, out);
+    }
+
+    /// Puts the whole host copy together once all parts are there.
+    pub(super) fn assemble(&mut self, key: Key, out: &mut Vec<ResidencyInstruction>) {
+        let Some(value) = self.values.get_mut(&key) else { return };
+        if !value.collect || value.whole.is_some() {
+            return;
+        }
+        let has_all = |c: &&DeviceCopy| c.segments.iter().all(|s| s.part.is_some());
+        let Some(copy) = value.copies.iter().find(has_all) else { return };
+        let parts: Vec<&Arc<HostBuffer>> = copy.segments.iter().filter_map(|s| s.part.as_ref()).collect();
+        let whole = match parts[..] {
+            [only] => only.clone(),
+            _ => joined(value, &parts),
+        };
+        let from = copy.device;
+        let pieces: Vec<(usize, u32)> =
+            value.copies.iter().flat_map(|c| (0..c.segments.len() as u32).map(move |s| (c.device, s))).collect();
+        for (d, segment) in pieces {
+            self.drop_part(d, key, segment);
+        }
+        let counted = self.counted(from, &whole);
+        self.host_copy_bytes += counted;
+        let value = self.values.get_mut(&key).expect("looked up above");
+        value.whole = Some(whole);
+        value.whole_counted = counted;
+        value.collect = false;
+        self.story.note(key, from, 0, "whole in host memory, bytes", counted);
+        self.deliver(key, out);
+    }
+
+    /// Tells the scheduler of a value that it awaits, if it is in host memory.
+    pub(super) fn deliver(&mut self, key: Key, out: &mut Vec<ResidencyInstruction>) {
+        let (Some(value), Key::Value(id)) = (self.values.get_mut(&key), key) else { return };
+        if let (true, Some(whole)) = (value.awaited, &value.whole) {
+            out.push(ResidencyInstruction::ValueArrived { value: id, data: Ok(whole.clone()) });
+            value.awaited = false;
+            self.forget_if_dead(key);
+        }
+    }
+
+    /// A value will never exist: its plans fail, and who awaits it is told.
+    pub(super) fn fail_value(&mut self, key: Key, error: &Error, out: &mut Vec<ResidencyInstruction>) {
+        self.drop_holdings(key);
+        let Some(value) = self.values.get_mut(&key) else { return };
+        value.status = Status::Failed(error.clone());
+        value.maker = None;
+        if let (true, Key::Value(id)) = (std::mem::take(&mut value.awaited), key) {
+            out.push(ResidencyInstruction::ValueArrived { value: id, data: Err(error.clone()) });
+        }
+        let users = value.users.clone();
+        self.failing.extend(users.into_iter().map(|region| (region, error.clone())));
+        self.story.note(key, 0, 0, "failed", 0);
+        self.forget_if_dead(key);
+    }
+}
+
+fn joined(value: &Value, parts: &[&Arc<HostBuffer>]) -> Arc<HostBuffer> {
+    let mut whole = HostBuffer::zeroed(value.dtype, value.elements as usize);
+    let bytes = whole.bytes_mut().expect("a fresh buffer is owned");
+    let mut at = 0;
+    for part in parts {
+        bytes[at..at + part.bytes().len()].copy_from_slice(part.bytes());
+        at += part.bytes().len();
+    }
+    whole.shared()
+}

@@ -1,0 +1,380 @@
+//! The residency actor's state and its event loop: which plans wait, which one each device is placing, which
+//! batches are out.
+//!
+//! In: [`ResidencyEvent`]s. Out: [`ResidencyInstruction`]s. No channel, clock, thread or device handle.
+//! Must hold: the invariants listed in the folder's `mod.rs`; [`State::validate`] checks them.
+
+use super::cursor::Cursor;
+use super::intervals::Intervals;
+use super::message::{ResidencyEvent, ResidencyInstruction};
+use super::pool::Pool;
+use super::story::Story;
+use super::values::{Key, Status, Value};
+use crate::config::Config;
+use crate::device::info::{DeviceInfo, DeviceKind};
+use crate::device::message::{Batch, Transfer};
+use crate::error::{Error, ErrorKind};
+use crate::fusion::plan::Plan;
+use crate::ids::{BatchId, BufferId, DeviceId, RegionId, ValueId};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// Running totals, for the counters that users see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Slots served from free memory.
+    pub pool_hits: u64,
+    /// Slots for which a buffer was allocated.
+    pub pool_misses: u64,
+    /// Segments evicted.
+    pub evictions: u64,
+    /// Bytes evicted.
+    pub bytes_evicted: u64,
+    /// Outputs that took over an input's memory.
+    pub reused_in_place: u64,
+    /// Bytes that values and pools take on all devices now.
+    pub bytes_resident: u64,
+}
+
+/// A batch that was closed and has not been reported back.
+#[derive(Debug)]
+pub(super) struct Flight {
+    pub(super) region: RegionId,
+    /// It serves others (a move between devices, the rest of a failed region): its end is not the region's.
+    pub(super) service: bool,
+    pub(super) fills: Vec<(Key, u32)>,
+    pub(super) transfers: Vec<Transfer>,
+    pub(super) allocated: Vec<(BufferId, u64)>,
+    pub(super) freed: Vec<BufferId>,
+    pub(super) touched: SmallVec<[BufferId; 8]>,
+}
+
+/// One device as residency sees it.
+#[derive(Debug)]
+pub(super) struct Device {
+    pub(super) info: DeviceInfo,
+    /// log2 of elements in a segment; 32 on the host device, where nothing is cut.
+    pub(super) shift: u32,
+    pub(super) pool: Pool,
+    /// Segments with slots by last use: those in whole buffers, those in slabs.
+    pub(super) lru: [BTreeMap<u64, (Key, u32)>; 2],
+    /// Segments with stamps from here on belong to the step that is being placed.
+    pub(super) pin_floor: u64,
+    /// Bytes that left their slots and have not arrived in host memory.
+    pub(super) draining_bytes: u64,
+    /// Plans whose inputs are all placed, by arrival.
+    pub(super) ready: BTreeMap<u64, RegionId>,
+    /// The plan that is being placed.
+    pub(super) cursor: Option<Cursor>,
+    /// Batches that wait for credit.
+    pub(super) prepared: VecDeque<Batch>,
+    /// Batches submitted or prepared.
+    pub(super) flights: BTreeMap<BatchId, Flight>,
+    /// Batches submitted and not reported back (RES-4).
+    pub(super) in_flight: usize,
+    /// Most batches in flight.
+    pub(super) credit: usize,
+    /// Buffers whose `Allocate` stood in a batch that failed.
+    pub(super) doubtful: Vec<(BufferId, u64)>,
+    /// It reported that it is lost; `DeviceLost` is certain to follow, and nothing is sent before.
+    pub(super) stalled: bool,
+    /// Why it serves no more.
+    pub(super) lost: Option<Error>,
+}
+
+/// How far a region has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Waiting,
+    Placing,
+    Placed,
+}
+
+/// A region between the arrival of its plan and its end.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub(super) plan: Arc<Plan>,
+    pub(super) arrival: u64,
+    /// Inputs that are not placed yet.
+    pub(super) missing: u32,
+    pub(super) phase: Phase,
+    /// Its batches that have not been reported back.
+    pub(super) batches: u32,
+    /// Unfinished regions whose outputs it reads.
+    pub(super) depends: SmallVec<[RegionId; 2]>,
+    /// Unfinished batches of others whose uploads it reads.
+    pub(super) depends_batches: SmallVec<[BatchId; 2]>,
+    pub(super) faults: Vec<u32>,
+    pub(super) device_ns: u64,
+}
+
+/// What a readback brings.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub(super) key: Key,
+    pub(super) device: usize,
+    pub(super) segment: u32,
+    /// Bytes reserved of the host budget.
+    pub(super) host_bytes: u64,
+    /// Bytes that count as draining until it is there.
+    pub(super) draining_bytes: u64,
+}
+
+/// The residency actor.
+#[derive(Debug)]
+pub struct State {
+    pub(super) devices: Vec<Device>,
+    pub(super) values: FxHashMap<Key, Value>,
+    pub(super) regions: FxHashMap<RegionId, Work>,
+    pub(super) transfers: FxHashMap<Transfer, Arrival>,
+    pub(super) retire_after: FxHashMap<RegionId, Vec<ValueId>>,
+    /// Regions that were placed or failed.
+    pub(super) ended: Intervals,
+    /// Regions whose plan arrived or that were abandoned.
+    pub(super) seen: Intervals,
+    /// The last error of an abandoned region.
+    pub(super) abandoned: Option<Error>,
+    /// Regions to fail, before anything else is done.
+    pub(super) failing: VecDeque<(RegionId, Error)>,
+    /// Bytes of evicted and read-back values in host memory (and on their way), which count against the
+    /// host device's budget.
+    pub(super) host_copy_bytes: u64,
+    pub(super) next: u64,
+    pub(super) clock: u64,
+    pub(super) totals: Totals,
+    pub(super) story: Story,
+}
+
+impl State {
+    /// A state over these devices; each one's `id` is its position, and device 0 is the host.
+    pub fn new(devices: Vec<DeviceInfo>, config: &Config) -> State {
+        let devices = devices.into_iter().map(|info| Device::new(info, config)).collect();
+        State {
+            devices,
+            values: FxHashMap::default(),
+            regions: FxHashMap::default(),
+            transfers: FxHashMap::default(),
+            retire_after: FxHashMap::default(),
+            ended: Intervals::default(),
+            seen: Intervals::default(),
+            abandoned: None,
+            failing: VecDeque::new(),
+            host_copy_bytes: 0,
+            next: 0,
+            clock: 0,
+            totals: Totals::default(),
+            story: Story::default(),
+        }
+    }
+
+    /// Takes in one fact and says what follows from it.
+    pub fn handle(&mut self, event: ResidencyEvent, out: &mut Vec<ResidencyInstruction>) {
+        match event {
+            ResidencyEvent::PlanReady(plan) => self.plan_ready(plan),
+            ResidencyEvent::ValueRetired { value, after } => self.value_retired(value, after, out),
+            ResidencyEvent::RegionAbandoned { region, error } => self.region_abandoned(region, error, out),
+            ResidencyEvent::ValuesFailed { values, error } => {
+                for value in values {
+                    self.fail_value(Key::Value(value), &error, out);
+                }
+            }
+            ResidencyEvent::BatchFinished { device, batch, faults, device_ns } => {
+                self.batch_finished(device, batch, faults, device_ns, out);
+            }
+            ResidencyEvent::BatchFailed { device, batch, error } => self.batch_failed(device, batch, error, out),
+            ResidencyEvent::ReadbackDone { device: _, transfer, data } => self.readback_done(transfer, data, out),
+            ResidencyEvent::DeviceLost { device, error, replaced } => self.device_lost(device, error, replaced, out),
+        }
+        self.pump(out);
+    }
+
+    /// What was done since the start.
+    pub fn totals(&self) -> Totals {
+        let bytes_resident = self.devices.iter().map(|d| d.pool.total_bytes()).sum();
+        Totals { bytes_resident, ..self.totals }
+    }
+
+    /// What happened to a value lately, oldest first, and where it is now.
+    pub fn story(&self, value: ValueId) -> Vec<String> {
+        let key = Key::Value(value);
+        let mut lines = self.story.of(key);
+        lines.push(match self.values.get(&key) {
+            None => "unknown".to_owned(),
+            Some(v) => {
+                let places: Vec<String> = v
+                    .copies
+                    .iter()
+                    .map(|c| {
+                        let filled = c.segments.iter().filter(|s| s.slot().is_some()).count();
+                        format!(", {filled} of {} segments on device {}", c.segments.len(), c.device)
+                    })
+                    .collect();
+                let host = if v.whole.is_some() { ", in host memory" } else { "" };
+                let status = match &v.status {
+                    Status::Pending => "not made yet",
+                    Status::Placed => "made",
+                    Status::Failed(_) => "failed",
+                };
+                format!("{status}{host}{}", places.concat())
+            }
+        });
+        lines
+    }
+
+    /// Regions that arrived and have neither finished nor failed.
+    pub fn regions_open(&self) -> usize {
+        self.regions.len()
+    }
+
+    /// Values that it keeps track of.
+    pub fn values_held(&self) -> usize {
+        self.values.len()
+    }
+
+    pub(super) fn new_number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn plan_ready(&mut self, plan: Arc<Plan>) {
+        let region = plan.region;
+        if self.regions.contains_key(&region) || self.ended.contains(region) {
+            return;
+        }
+        self.seen.insert(region);
+        let arrival = self.new_number();
+        let mut missing = 0;
+        let mut failed = None;
+        for input in &plan.inputs {
+            let elements = input.meta.elements() as u64;
+            let entry = self.values.entry(Key::Value(input.value));
+            let value = entry.or_insert_with(|| Value::new(input.meta.dtype, elements));
+            value.users.push(region);
+            if let (Status::Pending, Some(source)) = (&value.status, &input.source) {
+                value.whole = Some(source.clone());
+                value.status = Status::Placed;
+            }
+            match &value.status {
+                Status::Pending => missing += 1,
+                Status::Placed => {}
+                Status::Failed(error) => failed = Some(error.clone()),
+            }
+        }
+        for (output, meta, _) in &plan.outputs {
+            let entry = self.values.entry(Key::Value(*output));
+            let value = entry.or_insert_with(|| Value::new(meta.dtype, meta.elements() as u64));
+            value.maker = Some(region);
+        }
+        let device = self.index_of(plan.device);
+        if failed.is_none() {
+            failed = match device {
+                Some(d) => self.devices[d].lost.clone(),
+                None => Some(Error::new(ErrorKind::Internal, format!("there is no device {}", plan.device))),
+            };
+        }
+        let work = Work {
+            plan,
+            arrival,
+            missing,
+            phase: Phase::Waiting,
+            batches: 0,
+            depends: SmallVec::new(),
+            depends_batches: SmallVec::new(),
+            faults: Vec::new(),
+            device_ns: 0,
+        };
+        self.regions.insert(region, work);
+        match (failed, device) {
+            (Some(error), _) => self.failing.push_back((region, error)),
+            (None, Some(d)) if missing == 0 => drop(self.devices[d].ready.insert(arrival, region)),
+            _ => self.fail_orphans(),
+        }
+    }
+
+    fn value_retired(&mut self, value: ValueId, after: Option<RegionId>, out: &mut Vec<ResidencyInstruction>) {
+        match after {
+            Some(region) if !self.ended.contains(region) => {
+                self.retire_after.entry(region).or_default().push(value);
+            }
+            _ => self.retire(Key::Value(value), out),
+        }
+    }
+
+    /// Nobody but the plans in `users` can reach the value any more.
+    pub(super) fn retire(&mut self, key: Key, _out: &mut Vec<ResidencyInstruction>) {
+        if let Some(value) = self.values.get_mut(&key) {
+            value.retired = true;
+            self.forget_if_dead(key);
+        }
+    }
+
+    /// A region is placed or failed: what waited for that is retired.
+    pub(super) fn end_region(&mut self, region: RegionId, out: &mut Vec<ResidencyInstruction>) {
+        self.ended.insert(region);
+        for value in self.retire_after.remove(&region).unwrap_or_default() {
+            self.retire(Key::Value(value), out);
+        }
+    }
+
+    fn region_abandoned(&mut self, region: RegionId, error: Error, out: &mut Vec<ResidencyInstruction>) {
+        if self.regions.contains_key(&region) {
+            self.failing.push_back((region, error));
+            return;
+        }
+        self.seen.insert(region);
+        self.abandoned = Some(error);
+        self.end_region(region, out);
+        self.fail_orphans();
+    }
+
+    /// Fails waiting plans with an input that no region can make any more: every region before the plan's has
+    /// been seen, and none of them makes it (RES-8).
+    fn fail_orphans(&mut self) {
+        let Some(error) = self.abandoned.clone() else { return };
+        for (&region, work) in &self.regions {
+            if work.missing == 0 || !self.seen.has_all_up_to(region) {
+                continue;
+            }
+            let orphan = |input: &crate::fusion::plan::PlanInput| {
+                let value = self.values.get(&Key::Value(input.value));
+                value.is_some_and(|v| matches!(v.status, Status::Pending) && v.maker.is_none())
+            };
+            if work.plan.inputs.iter().any(orphan) {
+                self.failing.push_back((region, error.clone()));
+            }
+        }
+    }
+
+    pub(super) fn index_of(&self, device: DeviceId) -> Option<usize> {
+        self.devices.iter().position(|d| d.info.id == device)
+    }
+}
+
+impl Device {
+    fn new(info: DeviceInfo, config: &Config) -> Device {
+        Device {
+            shift: if info.kind == DeviceKind::Host { 32 } else { info.segment_shift.min(32) },
+            pool: Pool::new(&info),
+            lru: [BTreeMap::new(), BTreeMap::new()],
+            pin_floor: 0,
+            draining_bytes: 0,
+            ready: BTreeMap::new(),
+            cursor: None,
+            prepared: VecDeque::new(),
+            flights: BTreeMap::new(),
+            in_flight: 0,
+            credit: info.batches_in_flight_max.min(config.batches_in_flight).max(1) as usize,
+            doubtful: Vec::new(),
+            stalled: false,
+            lost: None,
+            info,
+        }
+    }
+
+    /// Bytes that may drain at a time.
+    pub(super) fn draining_bytes_max(&self) -> u64 {
+        self.info.budget_bytes / 4
+    }
+}

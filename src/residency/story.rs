@@ -1,0 +1,38 @@
+//! What happened to each value lately: a bounded log, rendered by `State::story`.
+//!
+//! In: notes from every transition. Out: lines. Must never change what is done.
+
+use super::values::Key;
+use std::collections::VecDeque;
+
+/// Notes kept.
+const NOTES_MAX: usize = 2048;
+
+#[derive(Clone, Copy, Debug)]
+struct Note {
+    key: Key,
+    device: usize,
+    segment: u32,
+    what: &'static str,
+    number: u64,
+}
+
+/// The log.
+#[derive(Debug, Default)]
+pub(super) struct Story(VecDeque<Note>);
+
+impl Story {
+    /// Adds a note; the oldest is forgotten.
+    pub(super) fn note(&mut self, key: Key, device: usize, segment: u32, what: &'static str, number: u64) {
+        if self.0.len() == NOTES_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back(Note { key, device, segment, what, number });
+    }
+
+    /// The notes on one key, oldest first.
+    pub(super) fn of(&self, key: Key) -> Vec<String> {
+        let lines = self.0.iter().filter(|note| note.key == key);
+        lines.map(|n| format!("device {} segment {}: {} {}", n.device, n.segment, n.what, n.number)).collect()
+    }
+}

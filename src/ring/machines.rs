@@ -1,0 +1,256 @@
+//! The three state machines of the ring thread, and the messages between them: a hop is a push on a queue of this
+//! struct, never a wake-up.
+//!
+//! In: events from the edges (users, devices, workers). Out: effects for the edges. Must hold: messages between
+//! two machines keep their order; completions are taken in before new work is passed on.
+
+use crate::device::message::{Batch, DeviceEvent};
+use crate::error::Error;
+use crate::fusion::message::{FusionEvent, FusionInstruction};
+use crate::fusion::plan::Plan;
+use crate::ids::{BufferId, DeviceId, GatherId, RegionId, SessionId};
+use crate::residency::message::{ResidencyEvent, ResidencyInstruction};
+use crate::scheduler::message::{Delivered, SchedulerEvent, SchedulerInstruction};
+use crate::scheduler::run::Runner;
+use crate::stats::Counters;
+use crate::timeline::{Lane, Timeline};
+use crate::{fusion, residency};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What the ring does to the world outside of its three machines.
+#[derive(Debug)]
+pub(super) enum Effect {
+    /// Resolve a future.
+    Resolve { gather: GatherId, result: Result<Delivered, Error> },
+    /// Open a session's gate by so many nodes.
+    Credit { session: SessionId, nodes: u32 },
+    /// Run a batch.
+    Submit { device: DeviceId, batch: Batch },
+    /// Drop allocations.
+    Release { device: DeviceId, buffers: Vec<BufferId> },
+    /// Compile a plan's kernels on a worker.
+    Compile(Arc<Plan>),
+    /// End the ring.
+    Stop,
+}
+
+/// Scheduler, fusion and residency.
+pub(super) struct Machines {
+    scheduler: Runner,
+    fusion: fusion::state::State,
+    residency: residency::state::State,
+    to_scheduler: VecDeque<SchedulerEvent>,
+    to_fusion: VecDeque<FusionEvent>,
+    to_residency: VecDeque<ResidencyEvent>,
+    from_scheduler: Vec<SchedulerInstruction>,
+    from_fusion: Vec<FusionInstruction>,
+    from_residency: Vec<ResidencyInstruction>,
+    counters: Arc<Counters>,
+    timeline: Timeline,
+    planned: fusion::state::Totals,
+    placed: residency::state::Totals,
+}
+
+impl Machines {
+    pub(super) fn new(
+        scheduler: Runner,
+        fusion: fusion::state::State,
+        residency: residency::state::State,
+        counters: Arc<Counters>,
+        timeline: Timeline,
+    ) -> Machines {
+        Machines {
+            scheduler,
+            fusion,
+            residency,
+            to_scheduler: VecDeque::new(),
+            to_fusion: VecDeque::new(),
+            to_residency: VecDeque::new(),
+            from_scheduler: Vec::new(),
+            from_fusion: Vec::new(),
+            from_residency: Vec::new(),
+            counters,
+            timeline,
+            planned: Default::default(),
+            placed: Default::default(),
+        }
+    }
+
+    /// Whether the scheduler knows the gather: then its cancel may overtake segments.
+    pub(super) fn has_gather(&self, gather: GatherId) -> bool {
+        self.scheduler.state().has_gather(gather)
+    }
+
+    /// Takes in an event from a user.
+    pub(super) fn tell(&mut self, event: SchedulerEvent) {
+        self.to_scheduler.push_back(event);
+    }
+
+    /// Takes in a worker's result.
+    pub(super) fn compiled(&mut self, region: RegionId, result: Result<(), Error>) {
+        self.to_fusion.push_back(FusionEvent::PipelinesReady { region, result });
+    }
+
+    /// Takes in an event from a device.
+    pub(super) fn device(&mut self, event: DeviceEvent) {
+        let event = match event {
+            DeviceEvent::BatchFinished { device, batch, faults, device_ns } => {
+                ResidencyEvent::BatchFinished { device, batch, faults, device_ns }
+            }
+            DeviceEvent::BatchFailed { device, batch, error } => ResidencyEvent::BatchFailed { device, batch, error },
+            DeviceEvent::ReadbackDone { device, transfer, data } => {
+                ResidencyEvent::ReadbackDone { device, transfer, data }
+            }
+            DeviceEvent::Lost { device, error, replaced } => ResidencyEvent::DeviceLost { device, error, replaced },
+        };
+        self.to_residency.push_back(event);
+    }
+
+    /// Moves messages until all three are quiet.
+    pub(super) fn settle(&mut self, effects: &mut Vec<Effect>) {
+        loop {
+            if let Some(event) = self.to_scheduler.pop_front() {
+                self.step_scheduler(event, effects);
+            } else if let Some(event) = self.to_residency.pop_front() {
+                self.step_residency(event, effects);
+            } else if let Some(event) = self.to_fusion.pop_front() {
+                self.step_fusion(event, effects);
+            } else {
+                break;
+            }
+        }
+        self.publish();
+    }
+
+    fn step_scheduler(&mut self, event: SchedulerEvent, effects: &mut Vec<Effect>) {
+        let mut said = std::mem::take(&mut self.from_scheduler);
+        self.scheduler.step(event, &mut said);
+        for instruction in said.drain(..) {
+            match instruction {
+                SchedulerInstruction::PlanRegion(region) => self.to_fusion.push_back(FusionEvent::RegionCut(region)),
+                SchedulerInstruction::Explain { gather, regions } => {
+                    self.to_fusion.push_back(FusionEvent::ExplainAsked { gather, regions });
+                }
+                SchedulerInstruction::Retire { value, after } => {
+                    self.to_residency.push_back(ResidencyEvent::ValueRetired { value, after });
+                }
+                SchedulerInstruction::Resolve { gather, result } => effects.push(Effect::Resolve { gather, result }),
+                SchedulerInstruction::Credit { session, nodes } => effects.push(Effect::Credit { session, nodes }),
+                SchedulerInstruction::Stop => effects.push(Effect::Stop),
+            }
+        }
+        self.from_scheduler = said;
+    }
+
+    fn step_fusion(&mut self, event: FusionEvent, effects: &mut Vec<Effect>) {
+        let name = match &event {
+            FusionEvent::RegionCut(_) => "region cut",
+            FusionEvent::ExplainAsked { .. } => "explain asked",
+            FusionEvent::PipelinesReady { .. } => "pipelines ready",
+        };
+        let start_ns = self.start_ns();
+        let mut said = std::mem::take(&mut self.from_fusion);
+        self.fusion.handle(event, &mut said);
+        self.span(Lane::Fusion, name, start_ns);
+        for instruction in said.drain(..) {
+            match instruction {
+                FusionInstruction::Compile(plan) => effects.push(Effect::Compile(plan)),
+                FusionInstruction::Place(plan) => self.to_residency.push_back(ResidencyEvent::PlanReady(plan)),
+                FusionInstruction::Fail { region, error } => self.abandon(region, error),
+                FusionInstruction::Explained { gather, text } => {
+                    self.to_scheduler.push_back(SchedulerEvent::Explained { gather, text });
+                }
+            }
+        }
+        self.from_fusion = said;
+    }
+
+    /// A region that could not be planned: residency must not wait for what it would have made.
+    fn abandon(&mut self, region: RegionId, error: Error) {
+        let values = self.scheduler.state().outputs_of(region);
+        self.to_residency.push_back(ResidencyEvent::RegionAbandoned { region, error: error.clone() });
+        self.to_residency.push_back(ResidencyEvent::ValuesFailed { values, error: error.clone() });
+        self.to_scheduler.push_back(SchedulerEvent::RegionFailed { region, error });
+    }
+
+    fn step_residency(&mut self, event: ResidencyEvent, effects: &mut Vec<Effect>) {
+        let name = match &event {
+            ResidencyEvent::PlanReady(_) => "plan ready",
+            ResidencyEvent::ValueRetired { .. } => "value retired",
+            ResidencyEvent::RegionAbandoned { .. } => "region abandoned",
+            ResidencyEvent::ValuesFailed { .. } => "values failed",
+            ResidencyEvent::BatchFinished { .. } => "batch finished",
+            ResidencyEvent::BatchFailed { .. } => "batch failed",
+            ResidencyEvent::ReadbackDone { .. } => "readback done",
+            ResidencyEvent::DeviceLost { .. } => "device lost",
+        };
+        let lost = match &event {
+            ResidencyEvent::DeviceLost { device, error, replaced } => Some((*device, error.clone(), *replaced)),
+            _ => None,
+        };
+        let start_ns = self.start_ns();
+        let mut said = std::mem::take(&mut self.from_residency);
+        self.residency.handle(event, &mut said);
+        self.span(Lane::Residency, name, start_ns);
+        for instruction in said.drain(..) {
+            let event = match instruction {
+                ResidencyInstruction::Submit { device, batch } => {
+                    effects.push(Effect::Submit { device, batch });
+                    continue;
+                }
+                ResidencyInstruction::Release { device, buffers } => {
+                    effects.push(Effect::Release { device, buffers });
+                    continue;
+                }
+                ResidencyInstruction::RegionFinished { region, faults, device_ns } => {
+                    SchedulerEvent::RegionFinished { region, faults, device_ns }
+                }
+                ResidencyInstruction::RegionFailed { region, error } => SchedulerEvent::RegionFailed { region, error },
+                ResidencyInstruction::ValueArrived { value, data } => SchedulerEvent::ValueArrived { value, data },
+                ResidencyInstruction::ValueLost { value, error } => SchedulerEvent::ValueLost { value, error },
+            };
+            self.to_scheduler.push_back(event);
+        }
+        self.from_residency = said;
+        if let Some((device, error, replaced)) = lost {
+            // After what was lost with it: regions that are sent again must know which inputs are left.
+            self.to_scheduler.push_back(SchedulerEvent::DeviceLost { device, error, replaced });
+        }
+    }
+
+    fn start_ns(&self) -> u64 {
+        if self.timeline.is_on() { self.timeline.now_ns() } else { 0 }
+    }
+
+    fn span(&self, lane: Lane, name: &str, start_ns: u64) {
+        if self.timeline.is_on() {
+            let end_ns = self.timeline.now_ns().max(start_ns + 1);
+            self.timeline.span(lane, name, start_ns, end_ns, &[]);
+        }
+    }
+
+    /// Adds what fusion and residency counted since the last time.
+    fn publish(&mut self) {
+        let now = self.fusion.totals();
+        if now != self.planned {
+            Counters::add(&self.counters.plan_cache_hits, now.plan_cache_hits - self.planned.plan_cache_hits);
+            Counters::add(&self.counters.plan_cache_misses, now.plan_cache_misses - self.planned.plan_cache_misses);
+            Counters::add(&self.counters.kernels, now.kernels - self.planned.kernels);
+            self.planned = now;
+        }
+        let now = self.residency.totals();
+        if now != self.placed {
+            Counters::add(&self.counters.pool_hits, now.pool_hits - self.placed.pool_hits);
+            Counters::add(&self.counters.pool_misses, now.pool_misses - self.placed.pool_misses);
+            Counters::add(&self.counters.evictions, now.evictions - self.placed.evictions);
+            Counters::add(&self.counters.bytes_evicted, now.bytes_evicted - self.placed.bytes_evicted);
+            Counters::add(&self.counters.reused_in_place, now.reused_in_place - self.placed.reused_in_place);
+            self.counters.resident(now.bytes_resident);
+            if self.timeline.is_on() && now.bytes_resident != self.placed.bytes_resident {
+                self.timeline.counter("bytes resident", now.bytes_resident);
+            }
+            self.placed = now;
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Starting and ending a ring: threads, channels, and who waits for whom at the end.
+//!
+//! In: settings and devices. Out: a [`Ring`]. Must hold: RING-1, RING-3; no thread waits for itself, and nobody
+//! waits for a device for ever.
+
+use super::machines::Machines;
+use super::run::{Control, Edges, Inbox, Loop};
+use super::workers::Workers;
+use super::{Gates, GatherTable};
+use crate::config::Config;
+use crate::device::handle::DeviceHandle;
+use crate::device::info::DeviceInfo;
+use crate::device::message::{DeviceEvent, DeviceInstruction};
+use crate::error::{Error, ErrorKind, Result};
+use crate::scheduler::message::SchedulerEvent;
+use crate::stats::Counters;
+use crate::timeline::Timeline;
+use crate::{fusion, residency, scheduler};
+use futures::FutureExt;
+use futures::channel::oneshot;
+use futures::future::Shared;
+use parking_lot::Mutex;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long the end of a ring waits for a device that does not end.
+const DEVICE_END_MAX: Duration = Duration::from_secs(5);
+
+/// A running ring: what a runtime holds. Dropping it ends the ring; what is pending resolves to an error.
+pub struct Ring {
+    /// The scheduler's mailbox.
+    pub events: flume::Sender<SchedulerEvent>,
+    /// Open gathers.
+    pub gathers: Arc<GatherTable>,
+    /// The sessions' gates: credits come back through them.
+    pub gates: Arc<Gates>,
+    /// The devices that were opened; the first is the host.
+    pub devices: Vec<DeviceInfo>,
+    control: flume::Sender<Control>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    ended: Shared<oneshot::Receiver<()>>,
+}
+
+impl Ring {
+    /// Takes no new work, finishes what is in flight for at most `drain`, fails what is left, and ends the ring.
+    /// The returned future is ready when the ring and its devices have ended; it needs no particular executor.
+    pub fn shutdown(&self, drain: Duration) -> impl Future<Output = ()> + Send + 'static {
+        let far = Duration::from_secs(365 * 24 * 3600);
+        let _ = self.control.send(Control::Shutdown(Instant::now() + drain.min(far)));
+        self.ended.clone().map(|_| ())
+    }
+
+    /// Fails everything that is pending and waits for the ring's thread, unless called from the ring itself.
+    pub fn stop(&self) {
+        let _ = self.control.send(Control::StopNow);
+        let Some(thread) = self.thread.lock().take() else { return };
+        let own = std::thread::current();
+        // A future resolved on a thread of ours may hold the last handle of the runtime.
+        if own.id() == thread.thread().id() || own.name().is_some_and(|name| name.starts_with("tidemill")) {
+            return;
+        }
+        let _ = thread.join();
+    }
+
+    /// Whether the ring has ended.
+    pub fn has_ended(&self) -> bool {
+        self.ended.peek().is_some() || self.thread.lock().as_ref().is_none_or(|t| t.is_finished())
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Starts a ring over devices that are open already; `device_events` is the receiving end of their contexts'
+/// channel. The first device is the host.
+///
+/// # Errors
+/// `ErrorKind::Device` if the ring's thread cannot be started.
+pub fn start_with(
+    devices: Vec<DeviceHandle>,
+    device_events: flume::Receiver<DeviceEvent>,
+    config: Arc<Config>,
+    timeline: Timeline,
+    counters: Arc<Counters>,
+) -> Result<Ring> {
+    let infos: Vec<DeviceInfo> = devices.iter().map(|d| d.info.clone()).collect();
+    let (events, users) = flume::unbounded();
+    let (control_sender, control) = flume::unbounded();
+    let (results, workers) = flume::unbounded();
+    let (ended_sender, ended) = oneshot::channel();
+    let gathers = Arc::new(GatherTable::default());
+    let gates = Arc::new(Gates::default());
+    let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
+    let edges = Edges {
+        gathers: gathers.clone(),
+        gates: gates.clone(),
+        devices: devices.iter().map(|d| d.instructions.clone()).collect(),
+        workers: Workers::new(
+            config.worker_threads.unwrap_or_else(cores),
+            devices.iter().map(|d| d.compiler.clone()).collect(),
+            results,
+            timeline.clone(),
+        ),
+        counters: counters.clone(),
+        timeline: timeline.clone(),
+    };
+    let machines = Machines::new(
+        scheduler::run::Runner::new(
+            scheduler::state::State::new(infos.clone(), &config),
+            counters.clone(),
+            timeline.clone(),
+        ),
+        fusion::state::State::new(infos.clone(), &config),
+        residency::state::State::new(infos.clone(), &config),
+        counters,
+        timeline,
+    );
+    let inbox = Inbox { users, devices: device_events, workers, control };
+    let end = End { gathers: gathers.clone(), gates: gates.clone(), devices, ended: Some(ended_sender) };
+    let thread = std::thread::Builder::new()
+        .name("tidemill-ring".to_owned())
+        .spawn(move || ring_thread(Loop::new(machines, inbox, edges), end))
+        .map_err(|error| Error::new(ErrorKind::Device, format!("the ring's thread could not be started: {error}")))?;
+    Ok(Ring {
+        events,
+        gathers,
+        gates,
+        devices: infos,
+        control: control_sender,
+        thread: Mutex::new(Some(thread)),
+        ended: ended.shared(),
+    })
+}
+
+/// What is closed behind the loop, whichever way it ends.
+struct End {
+    gathers: Arc<GatherTable>,
+    gates: Arc<Gates>,
+    devices: Vec<DeviceHandle>,
+    ended: Option<oneshot::Sender<()>>,
+}
+
+fn ring_thread(mut ring: Loop, mut end: End) {
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        match runtime {
+            Ok(runtime) => {
+                runtime.block_on(ring.run());
+                Error::new(ErrorKind::Shutdown, "the runtime has shut down")
+            }
+            Err(error) => Error::new(ErrorKind::Device, format!("the ring's executor could not be started: {error}")),
+        }
+    }));
+    let why = outcome.unwrap_or_else(|panic| {
+        let words = super::panic_words(&*panic);
+        Error::new(
+            ErrorKind::Internal,
+            format!("the runtime stopped on a broken invariant, a bug in Tidemill: {words}"),
+        )
+    });
+    end.close(why);
+    // The machines hold host data and plans; they go after everybody was told.
+    drop(catch_unwind(AssertUnwindSafe(move || drop(ring))));
+}
+
+impl End {
+    fn close(&mut self, why: Error) {
+        self.gathers.close(why);
+        self.gates.close();
+        let deadline = Instant::now() + DEVICE_END_MAX;
+        for device in &self.devices {
+            // A full mailbox of a device that hangs must not hang this thread.
+            let _ = device.instructions.send_timeout(DeviceInstruction::Stop, Duration::from_millis(200));
+        }
+        for device in self.devices.drain(..) {
+            let DeviceHandle { instructions, threads, .. } = device;
+            drop(instructions);
+            for thread in threads {
+                while !thread.is_finished() && Instant::now() < deadline {
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+                if thread.is_finished() {
+                    let _ = thread.join();
+                }
+            }
+        }
+        if let Some(ended) = self.ended.take() {
+            let _ = ended.send(());
+        }
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        if self.ended.is_some() {
+            self.close(Error::new(ErrorKind::Internal, "the ring ended without a reason, which is a bug in Tidemill"));
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The real ring over a device that a test stands in for.
+
+use super::{Gate, Ring, start_with};
+use crate::config::{Config, DeviceChoice, Hold};
+use crate::device::handle::{Compiler, DeviceHandle};
+use crate::device::info::DeviceKind;
+use crate::device::message::{Command, DeviceEvent, DeviceInstruction};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fusion::plan::Plan;
+use crate::graph::{DType, Dist, Meta, Node, Op, RandomKey, Shape};
+use crate::host_buffer::HostBuffer;
+use crate::ids::{BatchId, DeviceId, SessionId, ValueId};
+use crate::ring::Promise;
+use crate::scheduler::message::{Delivered, Record, SchedulerEvent, Want};
+use crate::scheduler::region::CutReason;
+use crate::scheduler::tests::device;
+use crate::stats::Counters;
+use crate::timeline::Timeline;
+use smallvec::SmallVec;
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+struct NothingToCompile;
+
+impl Compiler for NothingToCompile {
+    fn prepare(&self, _plan: &Plan) -> Result<()> {
+        Ok(())
+    }
+    fn is_prepared(&self, _plan: &Plan) -> bool {
+        true
+    }
+}
+
+/// What the stand-in does with a batch.
+#[derive(Clone)]
+enum Behaviour {
+    /// Reports it as done; readbacks bring zeros.
+    Works,
+    /// Waits for the latch first.
+    Holds(Arc<Hold>),
+    /// Ends its thread.
+    Dies,
+    /// Reports it as failed.
+    Fails,
+}
+
+fn start(behaviour: Behaviour) -> (Ring, Arc<Counters>) {
+    let (sender, device_events) = flume::unbounded();
+    let (instructions, mailbox) = crossbeam_channel::bounded(64);
+    let thread = std::thread::spawn(move || {
+        for instruction in mailbox {
+            let batch = match instruction {
+                DeviceInstruction::Submit(batch) => batch,
+                DeviceInstruction::Release(_) => continue,
+                DeviceInstruction::Stop => return,
+            };
+            match &behaviour {
+                Behaviour::Works => {}
+                Behaviour::Holds(hold) => hold.wait(),
+                Behaviour::Dies => return,
+                Behaviour::Fails => {
+                    let error = Error::new(ErrorKind::OutOfMemory, "injected");
+                    let _ = sender.send(DeviceEvent::BatchFailed { device: DeviceId::HOST, batch: batch.id, error });
+                    continue;
+                }
+            }
+            finish(&sender, batch.id, &batch.commands);
+        }
+    });
+    let handle = DeviceHandle {
+        info: device(0, DeviceKind::Host),
+        instructions,
+        compiler: Arc::new(NothingToCompile),
+        threads: vec![thread],
+    };
+    let counters = Arc::new(Counters::default());
+    let config = Arc::new(Config { device: DeviceChoice::Host, ..Config::default() });
+    let ring = start_with(vec![handle], device_events, config, Timeline::off(), counters.clone()).unwrap();
+    let opened = SchedulerEvent::SessionOpened { session: SessionId(0), name: Arc::from("test"), weight: 1 };
+    ring.events.send(opened).unwrap();
+    (ring, counters)
+}
+
+fn finish(sender: &flume::Sender<DeviceEvent>, batch: BatchId, commands: &[Command]) {
+    for command in commands {
+        if let Command::Readback { transfer, dtype, elements, .. } = command {
+            let data = Ok(HostBuffer::zeroed(*dtype, *elements as usize).shared());
+            let done = DeviceEvent::ReadbackDone { device: DeviceId::HOST, transfer: *transfer, data };
+            let _ = sender.send(done);
+        }
+    }
+    let device = DeviceId::HOST;
+    let _ = sender.send(DeviceEvent::BatchFinished { device, batch, faults: vec![], device_ns: 1 });
+}
+
+/// Records `rand(8)` as value `index` and gathers it.
+fn gather(ring: &Ring, index: u32) -> Promise {
+    let value = ValueId { session: SessionId(0), index };
+    let (gather, promise) = ring.gathers.open();
+    let node = Node {
+        value,
+        op: Op::Random { dist: Dist::Uniform, key: RandomKey { seed: 1, stream: 0, op: index } },
+        args: SmallVec::new(),
+        meta: Meta { dtype: DType::F32, shape: Shape::new(&[8]).unwrap() },
+        at: Location::caller(),
+    };
+    let records = vec![Record::Op(node), Record::Demanded { gather, value, want: Want::Host }];
+    let _ = ring.events.send(SchedulerEvent::SegmentCut {
+        session: SessionId(0),
+        records,
+        why: CutReason::Demand,
+        at_ns: 0,
+    });
+    promise
+}
+
+fn wait(promise: Promise) -> Result<Delivered> {
+    futures::executor::block_on(promise).expect("RING-1: the sender is never dropped unresolved")
+}
+
+#[test]
+fn a_gather_goes_once_around_the_ring() {
+    let (ring, counters) = start(Behaviour::Works);
+    let gate = Arc::new(Gate::default());
+    ring.gates.register(SessionId(0), gate.clone());
+    gate.enter(1);
+    let result = wait(gather(&ring, 0));
+    assert!(matches!(result, Ok(Delivered::Host(data)) if data.len() == 8));
+    gate.wait_below(0);
+    futures::executor::block_on(ring.shutdown(Duration::from_secs(5)));
+    assert!(ring.has_ended());
+    let stats = counters.read();
+    assert_eq!((stats.regions, stats.gathers, stats.kernels, stats.gathers_failed), (1, 1, 1, 0));
+    let late = wait(gather(&ring, 1));
+    assert_eq!(late.unwrap_err().kind(), ErrorKind::Shutdown);
+}
+
+#[test]
+fn a_hundred_gathers_in_flight_all_resolve() {
+    let (ring, _) = start(Behaviour::Works);
+    let promises: Vec<Promise> = (0..100).map(|i| gather(&ring, i)).collect();
+    for promise in promises {
+        assert!(wait(promise).is_ok());
+    }
+}
+
+#[test]
+fn a_shutdown_that_outlives_its_deadline_fails_what_is_left() {
+    let hold = Arc::new(Hold::default());
+    let (ring, counters) = start(Behaviour::Holds(hold.clone()));
+    let promise = gather(&ring, 0);
+    let ended = ring.shutdown(Duration::from_millis(20));
+    let error = wait(promise).unwrap_err();
+    assert_eq!((error.kind(), error.op()), (ErrorKind::Shutdown, Some("rand")));
+    hold.release();
+    futures::executor::block_on(ended);
+    assert_eq!(counters.read().gathers_failed, 1);
+}
+
+#[test]
+fn a_shutdown_drains_what_is_in_flight() {
+    let hold = Arc::new(Hold::default());
+    let (ring, _) = start(Behaviour::Holds(hold.clone()));
+    let promise = gather(&ring, 0);
+    let ended = ring.shutdown(Duration::from_secs(20));
+    hold.release();
+    assert!(wait(promise).is_ok());
+    futures::executor::block_on(ended);
+}
+
+#[test]
+fn dropping_the_ring_resolves_what_is_pending_and_does_not_wait_for_ever() {
+    let hold = Arc::new(Hold::default());
+    let (ring, _) = start(Behaviour::Holds(hold.clone()));
+    let promise = gather(&ring, 0);
+    let releaser = std::thread::spawn(move || {
+        let error = wait(promise).unwrap_err();
+        hold.release();
+        error
+    });
+    let start = Instant::now();
+    drop(ring);
+    assert!(start.elapsed() < Duration::from_secs(4));
+    assert_eq!(releaser.join().unwrap().kind(), ErrorKind::Shutdown);
+}
+
+#[test]
+fn a_broken_invariant_fails_every_gather_with_its_name_and_hangs_nothing() {
+    let hold = Arc::new(Hold::default());
+    let (ring, _) = start(Behaviour::Holds(hold.clone()));
+    let gate = Arc::new(Gate::default());
+    ring.gates.register(SessionId(0), gate.clone());
+    gate.enter(100);
+    let first = gather(&ring, 0);
+    let twice = gather(&ring, 0);
+    hold.release();
+    for promise in [first, twice] {
+        if let Err(error) = wait(promise) {
+            assert_eq!(error.kind(), ErrorKind::Internal);
+            assert!(error.message().contains("SCHED-1"), "{error}");
+        }
+    }
+    gate.wait_below(0);
+    assert_eq!(wait(gather(&ring, 1)).unwrap_err().kind(), ErrorKind::Internal);
+    futures::executor::block_on(ring.shutdown(Duration::from_secs(1)));
+}
+
+#[test]
+fn a_device_whose_threads_have_ended_fails_what_waits_for_it() {
+    let (ring, _) = start(Behaviour::Dies);
+    assert_eq!(wait(gather(&ring, 0)).unwrap_err().kind(), ErrorKind::Internal);
+}
+
+#[test]
+fn a_batch_that_fails_fails_its_gather_with_op_device_and_line() {
+    let (ring, _) = start(Behaviour::Fails);
+    let error = wait(gather(&ring, 0)).unwrap_err();
+    assert_eq!((error.kind(), error.op()), (ErrorKind::OutOfMemory, Some("rand")));
+    assert_eq!(error.device(), Some("test host"));
+    assert!(error.location().is_some());
+    assert_eq!(wait(gather(&ring, 1)).unwrap_err().kind(), ErrorKind::OutOfMemory, "the ring goes on");
+}
+
+#[test]
+fn the_real_host_device_computes_what_was_recorded() {
+    let config = Arc::new(Config { device: DeviceChoice::Host, ..Config::default() });
+    let counters = Arc::new(Counters::default());
+    let ring = super::start(config, Timeline::off(), counters.clone()).unwrap();
+    let value = |index| ValueId { session: SessionId(0), index };
+    let meta = Meta { dtype: DType::F32, shape: Shape::new(&[3]).unwrap() };
+    let node = |index, op, args: &[crate::graph::Arg]| {
+        let args = SmallVec::from_slice(args);
+        Record::Op(Node { value: value(index), op, args, meta: meta.clone(), at: Location::caller() })
+    };
+    let data = HostBuffer::from_slice(&[1.0f32, 2.0, 3.0]).shared();
+    let half = crate::graph::Arg::Scalar(crate::graph::Scalar::F32(0.5));
+    let (gather, promise) = ring.gathers.open();
+    let records = vec![
+        node(0, Op::Source(data), &[]),
+        node(1, Op::Apply(crate::graph::ElementOp::Mul), &[crate::graph::Arg::Value(value(0)), half]),
+        Record::Demanded { gather, value: value(1), want: Want::Host },
+    ];
+    let cut = SchedulerEvent::SegmentCut { session: SessionId(0), records, why: CutReason::Demand, at_ns: 0 };
+    ring.events.send(cut).unwrap();
+    let Ok(Delivered::Host(result)) = wait(promise) else { panic!("it is delivered") };
+    assert_eq!(result.as_slice::<f32>(), Some(&[0.5, 1.0, 1.5][..]));
+    futures::executor::block_on(ring.shutdown(Duration::from_secs(5)));
+    assert_eq!(counters.read().host_kernels, 1);
+}

@@ -1,0 +1,70 @@
+//! The small pool that compiles pipelines, so that the ring thread never waits for a shader compiler.
+//!
+//! In: plans whose kernels the device has not seen. Out: results, by region. Must hold: every plan is answered
+//! once, also where the compiler panics.
+
+use crate::device::handle::Compiler;
+use crate::error::{Error, ErrorKind};
+use crate::fusion::plan::Plan;
+use crate::ids::RegionId;
+use crate::timeline::{Detail, Lane, Timeline};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// Threads that compile at most: shader compilers take locks, and more hardly helps.
+const THREADS_MAX: usize = 4;
+
+/// The pool.
+pub(super) struct Workers {
+    pool: Option<rayon::ThreadPool>,
+    compilers: Vec<Arc<dyn Compiler>>,
+    results: flume::Sender<(RegionId, Result<(), Error>)>,
+    timeline: Timeline,
+}
+
+impl Workers {
+    /// A pool of at most `threads` threads. Without one, because the machine has none to give, plans are compiled
+    /// where they are met.
+    pub(super) fn new(
+        threads: usize,
+        compilers: Vec<Arc<dyn Compiler>>,
+        results: flume::Sender<(RegionId, Result<(), Error>)>,
+        timeline: Timeline,
+    ) -> Workers {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.clamp(1, THREADS_MAX))
+            .thread_name(|number| format!("tidemill-compile-{number}"))
+            .build()
+            .ok();
+        Workers { pool, compilers, results, timeline }
+    }
+
+    /// Compiles what a plan needs; the result comes back as a message, at once if there is nothing to do.
+    pub(super) fn compile(&self, plan: Arc<Plan>) {
+        let region = plan.region;
+        let Some(compiler) = self.compilers.get(plan.device.0 as usize).cloned() else {
+            let error = Error::new(ErrorKind::Internal, format!("device {} does not exist", plan.device));
+            let _ = self.results.send((region, Err(error)));
+            return;
+        };
+        let (results, timeline) = (self.results.clone(), self.timeline.clone());
+        let work = move || {
+            let start_ns = timeline.now_ns();
+            let result = catch_unwind(AssertUnwindSafe(|| compiler.prepare(&plan))).unwrap_or_else(|panic| {
+                let words = super::panic_words(&*panic);
+                Err(Error::new(ErrorKind::Internal, format!("compiling panicked, which is a bug in Tidemill: {words}")))
+            });
+            if timeline.is_on() {
+                let lane = Lane::Worker(rayon::current_thread_index().unwrap_or(0) as u32);
+                let end_ns = timeline.now_ns().max(start_ns + 1);
+                timeline.span(lane, "compile", start_ns, end_ns, &[("region", Detail::Int(region.0 as i64))]);
+            }
+            // Fails only when the ring has ended, and then nobody waits.
+            let _ = results.send((region, result));
+        };
+        match &self.pool {
+            Some(pool) => pool.spawn(work),
+            None => work(),
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! From a cut to its regions: closed, placed, with liveness.
+//!
+//! In: a [`Cut`] and the graph that it was read from. Out: regions in order. Must hold: REGION-1 to REGION-3; an
+//! input dies in the last region of the cut that reads it, and only if nobody can reach it afterwards.
+
+use super::cut::{Cut, Dep, Fate, Group};
+use super::graph::Live;
+use super::region::{Placement, Region, RegionArg, RegionInput, RegionNode};
+use super::state::State;
+use crate::graph::Arg;
+use crate::ids::{RegionId, ValueId};
+use rustc_hash::FxHashMap;
+
+impl State {
+    /// The regions of a cut, numbered from `first`; `wanted` says which outputs are brought to the host.
+    pub(super) fn build_regions(
+        &self,
+        cut: &Cut,
+        first: u64,
+        preview: bool,
+        wanted: impl Fn(ValueId, &Live) -> bool,
+    ) -> Vec<Region> {
+        // The last group that reads each value, for `dies`.
+        let mut last_of_node: Vec<u32> = vec![u32::MAX; cut.nodes.len()];
+        let mut last_of_input: Vec<u32> = vec![u32::MAX; cut.inputs.len()];
+        for (number, group) in cut.groups.iter().enumerate() {
+            for &position in &group.nodes {
+                for dep in &cut.nodes[position as usize].deps {
+                    match *dep {
+                        Dep::Node(p) => last_of_node[p as usize] = number as u32,
+                        Dep::Input(i) => last_of_input[i as usize] = number as u32,
+                    }
+                }
+            }
+        }
+        let dies = |dep: Dep, number: u32| match dep {
+            Dep::Node(p) => {
+                let node = &cut.nodes[p as usize];
+                last_of_node[p as usize] == number && node.remaining == 0 && !self.graph[node.at].held
+            }
+            Dep::Input(i) => {
+                let input = &cut.inputs[i as usize];
+                let live = &self.graph[input.at];
+                // A value that residency was told to retire is already on its way out.
+                last_of_input[i as usize] == number && input.remaining == 0 && !live.held && !live.retired
+            }
+        };
+        let mut regions = Vec::with_capacity(cut.groups.len());
+        for (number, group) in cut.groups.iter().enumerate() {
+            let builder = GroupBuilder { state: self, cut, number: number as u32, group };
+            let id = RegionId(first + number as u64);
+            regions.push(builder.build(id, preview, &dies, &wanted));
+        }
+        regions
+    }
+}
+
+/// Turns one group into a region.
+struct GroupBuilder<'a> {
+    state: &'a State,
+    cut: &'a Cut,
+    number: u32,
+    group: &'a Group,
+}
+
+impl GroupBuilder<'_> {
+    fn build(
+        &self,
+        id: RegionId,
+        preview: bool,
+        dies: &dyn Fn(Dep, u32) -> bool,
+        wanted: &dyn Fn(ValueId, &Live) -> bool,
+    ) -> Region {
+        let graph = &self.state.graph;
+        let mut places: FxHashMap<ValueId, RegionArg> = FxHashMap::default();
+        let mut inputs: Vec<RegionInput> = Vec::new();
+        let mut nodes: Vec<RegionNode> = Vec::with_capacity(self.group.nodes.len());
+        let mut readbacks = Vec::new();
+        for (index, &position) in self.group.nodes.iter().enumerate() {
+            let node = &self.cut.nodes[position as usize];
+            let live = &graph[node.at];
+            for &dep in node.deps.iter().rev() {
+                let at = match dep {
+                    Dep::Node(p) if self.cut.nodes[p as usize].group == self.number => continue,
+                    Dep::Node(p) => self.cut.nodes[p as usize].at,
+                    Dep::Input(i) => self.cut.inputs[i as usize].at,
+                };
+                let from = &graph[at];
+                let value = from.node.value;
+                places.entry(value).or_insert_with(|| {
+                    inputs.push(RegionInput {
+                        value,
+                        meta: from.node.meta.clone(),
+                        source: from.host.clone().filter(|_| preview && !from.known),
+                        dies: dies(dep, self.number),
+                    });
+                    RegionArg::Input(inputs.len() as u32 - 1)
+                });
+            }
+            let args = live
+                .node
+                .args
+                .iter()
+                .map(|arg| match arg {
+                    Arg::Scalar(scalar) => RegionArg::Scalar(*scalar),
+                    Arg::Value(value) => places[value],
+                })
+                .collect();
+            let value = live.node.value;
+            places.insert(value, RegionArg::Node(index as u32));
+            let output = matches!(node.fate, Fate::Output);
+            if output && wanted(value, live) {
+                readbacks.push(value);
+            }
+            nodes.push(RegionNode {
+                value,
+                op: live.node.op.clone(),
+                args,
+                meta: live.node.meta.clone(),
+                output,
+                at: live.node.at,
+            });
+        }
+        Region {
+            id,
+            session: self.cut.session,
+            device: self.group.device,
+            nodes,
+            inputs,
+            readbacks,
+            why: self.group.why,
+            placement: self.placement(),
+            preview,
+        }
+    }
+
+    fn placement(&self) -> Placement {
+        let places = || self.group.nodes.iter().map(|&p| &self.cut.nodes[p as usize].place);
+        let elsewhere = places().find_map(|p| p.elsewhere);
+        let first = places().next().expect("a group has a node");
+        Placement {
+            reason: elsewhere.unwrap_or(first.reason).to_owned(),
+            estimates_us: self.cut.estimates.get(first.component as usize).cloned().unwrap_or_default(),
+        }
+    }
+}

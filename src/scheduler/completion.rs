@@ -1,0 +1,335 @@
+//! What happened downstream: regions that finished or failed, values that arrived or were lost, devices that
+//! are gone.
+//!
+//! In: completions. Out: resolved gathers, credits, regions sent again. Must hold: a region ends once; a fault
+//! or failure reaches exactly what depends on it; what does not is still computed.
+
+use super::graph::Home;
+use super::message::SchedulerInstruction;
+use super::state::{Phase, State, What, shutting_down};
+use super::taint;
+use crate::device::info::DeviceInfo;
+use crate::error::{Error, ErrorKind};
+use crate::host_buffer::HostBuffer;
+use crate::ids::{DeviceId, GatherId, RegionId, ValueId};
+use petgraph::stable_graph::NodeIndex;
+use std::sync::Arc;
+
+/// How often a region is sent again before its failure counts.
+const ATTEMPTS_MAX: u8 = 3;
+
+impl State {
+    /// A region ran.
+    pub(super) fn region_finished(
+        &mut self,
+        id: RegionId,
+        faults: Vec<(ValueId, Error)>,
+        out: &mut Vec<SchedulerInstruction>,
+    ) {
+        let Some(record) = self.regions.get_mut(&id).filter(|r| r.sent && r.early.is_none()) else { return };
+        record.early = Some(faults);
+        self.in_flight -= 1;
+        self.settle(vec![id], out);
+    }
+
+    /// Ends finished regions whose inputs' fates are known; that may let later ones end.
+    fn settle(&mut self, mut work: Vec<RegionId>, out: &mut Vec<SchedulerInstruction>) {
+        while let Some(id) = work.pop() {
+            let Some(record) = self.regions.get(&id) else { continue };
+            let Some(faults) = &record.early else { continue };
+            let homes = || {
+                record.region.inputs.iter().map(|i| &self.graph.get(i.value).expect("SCHED-8: inputs are live").home)
+            };
+            if homes().any(|home| matches!(home, Home::Coming(_))) {
+                continue;
+            }
+            let inputs = self.input_errors(id, false);
+            let errors = taint::spread(&record.region, &inputs, faults);
+            let outputs: Vec<(ValueId, Option<Error>)> = (record.region.nodes.iter().zip(errors))
+                .filter(|(node, _)| node.output)
+                .map(|(node, error)| (node.value, error))
+                .collect();
+            let record = self.close_region(id, out);
+            let mut touched = Vec::with_capacity(outputs.len());
+            for (value, error) in outputs {
+                let at = self.graph.find(value).expect("SCHED-8: an output is live");
+                let live = &mut self.graph[at];
+                live.home = Home::Here;
+                self.log.note(value, What::Finished(id));
+                if error.is_some() {
+                    self.log.note(value, What::Poisoned);
+                }
+                live.fault = error;
+                work.extend(live.regions.iter().copied());
+                touched.push(at);
+            }
+            for value in &record.region.readbacks {
+                let Some(at) = self.graph.find(*value) else { continue };
+                if self.graph[at].readback_error.is_some() && self.graph[at].readback == Some(id) {
+                    self.graph[at].readback = None;
+                }
+                touched.push(at);
+            }
+            for &at in &touched {
+                if self.graph.try_get(at).is_some() {
+                    self.answer(at, out);
+                }
+            }
+            self.credit(record.region.session, record.credits, out);
+            self.release(touched, out);
+        }
+    }
+
+    /// What is wrong with a region's inputs; `missing_only`: with those that will never exist.
+    fn input_errors(&self, id: RegionId, missing_only: bool) -> Vec<Option<Error>> {
+        let error = |value: ValueId| {
+            let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
+            match &live.home {
+                Home::Failed(error) => Some(error.clone()),
+                _ if missing_only => None,
+                _ => live.fault.clone(),
+            }
+        };
+        self.regions[&id].region.inputs.iter().map(|input| error(input.value)).collect()
+    }
+
+    /// A region could not be planned, placed or run.
+    pub(super) fn region_failed(&mut self, id: RegionId, error: Error, out: &mut Vec<SchedulerInstruction>) {
+        let Some(record) = self.regions.get(&id).filter(|r| r.sent && r.early.is_none()) else { return };
+        self.in_flight -= 1;
+        let lost = error.kind() == ErrorKind::DeviceLost;
+        let inputs = self.input_errors(id, true);
+        let is_consequence = inputs.iter().any(|e| e.is_some());
+        let may_repeat = (lost && record.attempts == 0) || record.stale || is_consequence;
+        if may_repeat && record.attempts < ATTEMPTS_MAX {
+            let again = self.restart(id, lost);
+            let failed = self.prune_region(again, out);
+            self.fail_values(failed, out);
+            return;
+        }
+        let device = self.device_name(record.region.device);
+        let error = error.with_device(device);
+        let outputs: Vec<ValueId> = record.region.nodes.iter().filter(|n| n.output).map(|n| n.value).collect();
+        let readbacks = record.region.readbacks.clone();
+        let record = self.close_region(id, out);
+        self.credit(record.region.session, record.credits, out);
+        let failed = outputs.iter().filter_map(|v| self.graph.find(*v)).map(|at| (at, error.clone())).collect();
+        self.fail_values(failed, out);
+        // What it was to bring exists still, but this gather of it has failed.
+        for value in readbacks {
+            let Some(at) = self.graph.find(value) else { continue };
+            let live = &mut self.graph[at];
+            if live.readback == Some(id) {
+                live.readback = None;
+                live.readback_error = Some(live.blame(error.clone()));
+                self.answer(at, out);
+                self.graph[at].readback_error = None;
+                self.release(vec![at], out);
+            }
+        }
+    }
+
+    /// Makes a region that failed downstream wait for its turn again, under a new number.
+    fn restart(&mut self, id: RegionId, lost: bool) -> RegionId {
+        let mut record = self.regions.remove(&id).expect("SCHED-8: it is unfinished");
+        let again = RegionId(self.next_region);
+        self.next_region += 1;
+        record.sent = false;
+        record.stale = false;
+        record.attempts += 1;
+        record.region.id = again;
+        let device = record.region.device;
+        if lost && record.losses == self.losses[device.0 as usize] && self.is_open(device) && device != DeviceId::HOST {
+            self.suspect[device.0 as usize] = true;
+        }
+        if !self.is_open(device) {
+            move_to_host(&mut record.region);
+        }
+        for input in &record.region.inputs {
+            let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
+            live.regions.iter_mut().filter(|r| **r == id).for_each(|r| *r = again);
+        }
+        let mut readers: Vec<RegionId> = Vec::new();
+        for node in record.region.nodes.iter().filter(|n| n.output) {
+            let live = self.graph.get_mut(node.value).expect("SCHED-8: an output is live");
+            live.home = Home::Coming(again);
+            live.known = false;
+            readers.extend(live.regions.iter().copied());
+        }
+        for value in &record.region.readbacks {
+            let live = self.graph.get_mut(*value).expect("SCHED-8: a readback's value is live");
+            live.readback = Some(again);
+            live.readback_error = None;
+        }
+        for reader in readers {
+            if let Some(reader) = self.regions.get_mut(&reader) {
+                reader.stale |= reader.sent;
+            }
+        }
+        self.regions.insert(again, record);
+        self.enqueue(again);
+        again
+    }
+
+    /// Cuts a waiting region down to what does not depend on missing inputs. Returns the outputs that fail.
+    fn prune_region(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) -> Vec<(NodeIndex, Error)> {
+        let inputs = self.input_errors(id, true);
+        if inputs.iter().all(|e| e.is_none()) {
+            return Vec::new();
+        }
+        let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");
+        let errors = taint::spread(&record.region, &inputs, &[]);
+        let outputs: Vec<(ValueId, Error)> = (record.region.nodes.iter().zip(&errors))
+            .filter_map(|(node, error)| error.clone().filter(|_| node.output).map(|e| (node.value, e)))
+            .collect();
+        let dropped = taint::prune(&mut record.region, &inputs, &errors);
+        let was_downstream = record.attempts > 0;
+        let is_empty = record.region.readbacks.is_empty() && !record.region.nodes.iter().any(|n| n.output);
+        let mut touched = Vec::new();
+        for (value, dies) in dropped {
+            let at = self.graph.find(value).expect("SCHED-8: a region's input is live");
+            let live = &mut self.graph[at];
+            live.regions.retain(|r| *r != id);
+            live.retired &= was_downstream || !dies;
+            touched.push(at);
+        }
+        let failed = outputs.into_iter().filter_map(|(v, e)| self.graph.find(v).map(|at| (at, e))).collect();
+        // Its outputs are no longer coming from here; until `fail_values` has told them, nobody else looks.
+        if is_empty {
+            let record = self.close_region(id, out);
+            self.credit(record.region.session, record.credits, out);
+        }
+        self.release(touched, out);
+        failed
+    }
+
+    /// Values that will never exist, and what waits for them.
+    fn fail_values(&mut self, mut work: Vec<(NodeIndex, Error)>, out: &mut Vec<SchedulerInstruction>) {
+        let mut finished = Vec::new();
+        while let Some((at, error)) = work.pop() {
+            let Some(live) = self.graph.try_get(at) else { continue };
+            let (value, error) = (live.node.value, live.blame(error));
+            let readers = live.regions.clone();
+            let live = &mut self.graph[at];
+            live.home = Home::Failed(error);
+            live.readback = None;
+            live.readback_error = None;
+            self.log.note(value, What::Failed);
+            self.answer(at, out);
+            for reader in readers {
+                match self.regions.get(&reader) {
+                    Some(record) if !record.sent => work.extend(self.prune_region(reader, out)),
+                    Some(record) if record.early.is_some() => finished.push(reader),
+                    _ => {}
+                }
+            }
+            self.release(vec![at], out);
+        }
+        self.settle(finished, out);
+    }
+
+    /// A value is in host memory, or its readback failed.
+    pub(super) fn value_arrived(
+        &mut self,
+        value: ValueId,
+        data: Result<Arc<HostBuffer>, Error>,
+        out: &mut Vec<SchedulerInstruction>,
+    ) {
+        let Some(at) = self.graph.find(value) else { return };
+        let live = &mut self.graph[at];
+        match data {
+            Ok(data) => {
+                live.host = Some(data);
+                live.readback = None;
+                live.readback_error = None;
+                self.log.note(value, What::Arrived);
+            }
+            Err(error) => {
+                let Some(region) = live.readback else { return };
+                live.readback_error = Some(live.blame(error));
+                // An unfinished region may be repeated; it settles this when it ends.
+                if self.regions.contains_key(&region) {
+                    return;
+                }
+                live.readback = None;
+            }
+        }
+        self.answer(at, out);
+        self.release(vec![at], out);
+    }
+
+    /// A value lived only on a device that is gone.
+    pub(super) fn value_lost(&mut self, value: ValueId, error: Error, out: &mut Vec<SchedulerInstruction>) {
+        let Some(at) = self.graph.find(value) else { return };
+        if !matches!(self.graph[at].home, Home::Here) {
+            return;
+        }
+        self.log.note(value, What::Lost);
+        let made = self.graph[at].made;
+        let live = &mut self.graph[at];
+        live.known = false;
+        if live.host.is_some() {
+            live.made = DeviceId::HOST;
+            live.homes = 1;
+            for reader in live.regions.clone() {
+                if let Some(record) = self.regions.get_mut(&reader) {
+                    record.stale |= record.sent;
+                }
+            }
+            return;
+        }
+        let name = self.device_name(made);
+        self.fail_values(vec![(at, error.with_device(name))], out);
+    }
+
+    /// A device is gone, or serves again, empty.
+    pub(super) fn device_lost(&mut self, device: DeviceId, _error: Error, replaced: bool) {
+        let number = device.0 as usize;
+        if number >= self.devices.len() {
+            return;
+        }
+        self.suspect[number] = false;
+        self.losses[number] += 1;
+        if replaced || device == DeviceId::HOST {
+            return;
+        }
+        self.gone[number] = true;
+        for record in self.regions.values_mut().filter(|r| !r.sent && r.region.device == device) {
+            move_to_host(&mut record.region);
+        }
+    }
+
+    /// The drain's deadline passed: everything that is open fails, and the ring ends.
+    pub(super) fn fail_everything(&mut self, out: &mut Vec<SchedulerInstruction>) {
+        let mut gathers: Vec<GatherId> = self.gathers.keys().copied().collect();
+        gathers.sort_unstable();
+        for gather in gathers {
+            let place = self.gathers[&gather].value.and_then(|v| self.graph.get(v));
+            let error = place.map_or_else(shutting_down, |live| live.blame(deadline()));
+            self.gathers.remove(&gather);
+            out.push(SchedulerInstruction::Resolve { gather, result: Err(error) });
+        }
+        for record in std::mem::take(&mut self.regions).into_values() {
+            self.credit(record.region.session, record.credits, out);
+        }
+        self.in_flight = 0;
+        self.graph = Default::default();
+        self.sessions.clear();
+        self.turns = Default::default();
+        self.phase = Phase::Stopped;
+        out.push(SchedulerInstruction::Stop);
+    }
+
+    fn device_name(&self, device: DeviceId) -> String {
+        self.devices.get(device.0 as usize).map(|d: &DeviceInfo| d.name.clone()).unwrap_or_default()
+    }
+}
+
+fn deadline() -> Error {
+    Error::new(ErrorKind::Shutdown, "the runtime was shut down before the value was computed")
+}
+
+fn move_to_host(region: &mut super::region::Region) {
+    region.device = DeviceId::HOST;
+    region.placement.reason = "the device that it was placed on is gone".to_owned();
+}

@@ -1,0 +1,409 @@
+//! Region cutting: from demanded values to the nodes that must run, which of them are written out, where each
+//! runs, and in which region.
+//!
+//! In: roots, the live graph. Out: a [`Cut`], which is only read from the graph: `explain()` renders it, a
+//! demand commits it, and both therefore see the same. Must hold: a cut depends on the session's own program
+//! order alone (values of other sessions are inputs), takes time linear in its nodes and edges, and does not
+//! recurse.
+
+use super::graph::Home;
+use super::placement::Where;
+use super::region::CutReason;
+use super::state::State;
+use crate::error::Error;
+use crate::ids::{DeviceId, SessionId};
+use petgraph::stable_graph::NodeIndex;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+
+/// The most nodes a region holds.
+pub(super) const REGION_NODES_MAX: usize = 1024;
+
+/// A distinct argument of a node of the cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dep {
+    /// Another node of the cut, by position.
+    Node(u32),
+    /// A value from outside, by position in [`Cut::inputs`].
+    Input(u32),
+}
+
+/// What becomes of a node of the cut.
+#[derive(Clone, Debug)]
+pub(super) enum Fate {
+    /// Written out.
+    Output,
+    /// Computed and not written: it stays lazy for its next user.
+    Passes,
+    /// Computed and not written; nobody can reach it afterwards.
+    Gone,
+    /// Depends on something that does not exist.
+    Failed(Error),
+    /// Needed only by nodes that fail: left as it is.
+    Untouched,
+}
+
+/// A node of the cut.
+#[derive(Debug)]
+pub(super) struct CutNode {
+    /// Its entry.
+    pub at: NodeIndex,
+    /// Its distinct arguments.
+    pub deps: SmallVec<[Dep; 3]>,
+    /// What becomes of it.
+    pub fate: Fate,
+    /// Where it runs, and why.
+    pub place: Where,
+    /// Which of [`Cut::groups`] holds it.
+    pub group: u32,
+    /// Somebody demands it.
+    pub root: bool,
+    /// Lazy users and handles that remain after the cut; filled by [`Cut::decide_fates`].
+    pub remaining: u32,
+}
+
+/// A value from outside of the cut.
+#[derive(Debug)]
+pub(super) struct CutInput {
+    /// Its entry.
+    pub at: NodeIndex,
+    /// Lazy users that remain after the cut.
+    pub remaining: u32,
+}
+
+/// A region to be.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// Where.
+    pub device: DeviceId,
+    /// Positions of its nodes, in tape order.
+    pub nodes: Vec<u32>,
+    /// Why it ends.
+    pub why: CutReason,
+}
+
+/// What a demand computes.
+#[derive(Debug)]
+pub(super) struct Cut {
+    /// Whose.
+    pub session: SessionId,
+    /// Nodes, in tape order.
+    pub nodes: Vec<CutNode>,
+    /// Values from outside.
+    pub inputs: Vec<CutInput>,
+    /// Lazy values of other sessions, which are cut under their own session first.
+    pub foreign: Vec<NodeIndex>,
+    /// Regions, in order.
+    pub groups: Vec<Group>,
+    /// Estimates of the placement, by component.
+    pub estimates: Vec<SmallVec<[(u8, f64); 2]>>,
+}
+
+/// Reusable marks: a position for each entry that a cut has met.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    marks: Vec<Mark>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    None,
+    Node(u32),
+    Input(u32),
+}
+
+impl State {
+    /// The cut that demanding `roots` (lazy values of `session`) means now.
+    pub(super) fn plan_cut(
+        &self,
+        scratch: &mut Scratch,
+        session: SessionId,
+        roots: &[NodeIndex],
+        why: CutReason,
+    ) -> Cut {
+        let mut cut = self.collect(scratch, session, roots);
+        self.find_failures(&mut cut);
+        self.place(&mut cut);
+        self.group(&mut cut, why);
+        self.decide_fates(&mut cut);
+        cut
+    }
+
+    /// The roots' lazy ancestors in tape order, with what they read.
+    fn collect(&self, scratch: &mut Scratch, session: SessionId, roots: &[NodeIndex]) -> Cut {
+        scratch.marks.resize(self.graph.bound(), Mark::None);
+        let marks = &mut scratch.marks;
+        let mut found: Vec<NodeIndex> = Vec::new();
+        let mut inputs: Vec<CutInput> = Vec::new();
+        let mut foreign = Vec::new();
+        for &root in roots {
+            if marks[root.index()] == Mark::None {
+                marks[root.index()] = Mark::Node(0);
+                found.push(root);
+            }
+        }
+        let roots_end = found.len();
+        let mut next = 0;
+        // `found` is the work list as well: everything before `next` has had its arguments visited.
+        while next < found.len() {
+            for argument in self.graph.arguments(found[next]) {
+                if marks[argument.index()] != Mark::None {
+                    continue;
+                }
+                let live = &self.graph[argument];
+                if live.is_lazy() && live.node.value.session == session {
+                    marks[argument.index()] = Mark::Node(0);
+                    found.push(argument);
+                } else {
+                    if live.is_lazy() {
+                        foreign.push(argument);
+                    }
+                    marks[argument.index()] = Mark::Input(inputs.len() as u32);
+                    inputs.push(CutInput { at: argument, remaining: live.users });
+                }
+            }
+            next += 1;
+        }
+        let mut nodes: Vec<CutNode> = found
+            .iter()
+            .enumerate()
+            .map(|(number, &at)| CutNode {
+                at,
+                deps: SmallVec::new(),
+                fate: Fate::Gone,
+                place: Where::default(),
+                group: u32::MAX,
+                root: number < roots_end,
+                remaining: self.graph[at].users,
+            })
+            .collect();
+        nodes.sort_unstable_by_key(|n| self.graph[n.at].node.value.index);
+        for (position, node) in nodes.iter().enumerate() {
+            marks[node.at.index()] = Mark::Node(position as u32);
+        }
+        for node in &mut nodes {
+            node.deps = self
+                .graph
+                .arguments(node.at)
+                .map(|argument| match marks[argument.index()] {
+                    Mark::Node(position) => Dep::Node(position),
+                    Mark::Input(position) => Dep::Input(position),
+                    Mark::None => unreachable!("SCHED-1: every argument was visited"),
+                })
+                .collect();
+        }
+        for node in &nodes {
+            marks[node.at.index()] = Mark::None;
+        }
+        for input in &inputs {
+            marks[input.at.index()] = Mark::None;
+        }
+        Cut { session, nodes, inputs, foreign, groups: Vec::new(), estimates: Vec::new() }
+    }
+
+    /// Marks what depends on values that will never exist, and what only they need.
+    fn find_failures(&self, cut: &mut Cut) {
+        let Cut { nodes, inputs, .. } = cut;
+        if !inputs.iter().any(|i| matches!(self.graph[i.at].home, Home::Failed(_))) {
+            return;
+        }
+        for position in 0..nodes.len() {
+            // Arguments in the order of the op: the first operand's fault wins. Edges are listed newest first.
+            let error = nodes[position].deps.iter().rev().find_map(|dep| match *dep {
+                Dep::Node(p) => match &nodes[p as usize].fate {
+                    Fate::Failed(error) => Some(error.clone()),
+                    _ => None,
+                },
+                Dep::Input(i) => match &self.graph[inputs[i as usize].at].home {
+                    Home::Failed(error) => Some(error.clone()),
+                    _ => None,
+                },
+            });
+            if let Some(error) = error {
+                nodes[position].fate = Fate::Failed(error);
+            }
+        }
+        let mut needed = vec![false; nodes.len()];
+        for position in (0..nodes.len()).rev() {
+            if matches!(nodes[position].fate, Fate::Failed(_)) {
+                continue;
+            }
+            needed[position] |= nodes[position].root;
+            if !needed[position] {
+                nodes[position].fate = Fate::Untouched;
+                continue;
+            }
+            for dep in &nodes[position].deps {
+                if let Dep::Node(p) = dep {
+                    needed[*p as usize] = true;
+                }
+            }
+        }
+    }
+
+    /// Puts the nodes that run into groups by stage and device: a stage ends where an edge changes device.
+    fn group(&self, cut: &mut Cut, why: CutReason) {
+        let mut stages: Vec<u32> = vec![0; cut.nodes.len()];
+        let mut members: BTreeMap<(u32, DeviceId), Vec<u32>> = BTreeMap::new();
+        for (position, node) in cut.nodes.iter().enumerate() {
+            if !node.runs() {
+                continue;
+            }
+            let device = node.place.device;
+            let mut stage = 0;
+            for dep in &node.deps {
+                if let Dep::Node(p) = *dep {
+                    let crosses = cut.nodes[p as usize].place.device != device;
+                    stage = stage.max(stages[p as usize] + crosses as u32);
+                }
+            }
+            stages[position] = stage;
+            members.entry((stage, device)).or_default().push(position as u32);
+        }
+        let mut groups = Vec::with_capacity(members.len());
+        for ((_, device), nodes) in members {
+            let mut rest = &nodes[..];
+            while !rest.is_empty() {
+                let (head, tail) = rest.split_at(rest.len().min(REGION_NODES_MAX));
+                let why = if tail.is_empty() { why } else { CutReason::RegionLimit };
+                for &position in head {
+                    cut.nodes[position as usize].group = groups.len() as u32;
+                }
+                groups.push(Group { device, nodes: head.to_vec(), why });
+                rest = tail;
+            }
+        }
+        for node in cut.nodes.iter().filter(|n| n.runs()) {
+            for dep in &node.deps {
+                if let Dep::Node(p) = *dep {
+                    let from = cut.nodes[p as usize].group as usize;
+                    if groups[from].device != node.place.device {
+                        groups[from].why = CutReason::DeviceChange;
+                    }
+                }
+            }
+        }
+        cut.groups = groups;
+    }
+
+    /// Decides which nodes are written out: what is demanded, what another region of this cut reads, what is
+    /// passed a second time, and what would pin more bytes by staying lazy than it takes.
+    fn decide_fates(&self, cut: &mut Cut) {
+        let mut forced: Vec<bool> = cut.nodes.iter().map(|n| n.root || self.graph[n.at].passed).collect();
+        let mut crosses = vec![false; cut.nodes.len()];
+        for node in cut.nodes.iter().filter(|n| n.runs()) {
+            for dep in &node.deps {
+                if let Dep::Node(p) = *dep {
+                    crosses[p as usize] |= cut.nodes[p as usize].group != node.group;
+                }
+            }
+        }
+        self.fates_once(cut, &forced, &crosses);
+        if cut.nodes.iter().any(|n| matches!(n.fate, Fate::Passes)) && self.add_pinning(cut, &mut forced) {
+            self.fates_once(cut, &forced, &crosses);
+        }
+    }
+
+    /// One pass from the last node to the first: every user is decided before its arguments.
+    fn fates_once(&self, cut: &mut Cut, forced: &[bool], crosses: &[bool]) {
+        let Cut { nodes, inputs, .. } = cut;
+        for node in nodes.iter_mut() {
+            node.remaining = self.graph[node.at].users;
+        }
+        for input in inputs.iter_mut() {
+            input.remaining = self.graph[input.at].users;
+        }
+        for position in (0..nodes.len()).rev() {
+            let live = self.graph[nodes[position].at].held || nodes[position].remaining > 0;
+            let fate = match &nodes[position].fate {
+                Fate::Failed(error) => Fate::Failed(error.clone()),
+                Fate::Untouched => Fate::Untouched,
+                _ if crosses[position] || nodes[position].root => Fate::Output,
+                _ if live && forced[position] => Fate::Output,
+                _ if live => Fate::Passes,
+                _ => Fate::Gone,
+            };
+            let releases = matches!(fate, Fate::Output | Fate::Gone | Fate::Failed(_));
+            nodes[position].fate = fate;
+            if releases {
+                for number in 0..nodes[position].deps.len() {
+                    match nodes[position].deps[number] {
+                        Dep::Node(p) => nodes[p as usize].remaining -= 1,
+                        Dep::Input(i) => inputs[i as usize].remaining -= 1,
+                    }
+                }
+            }
+        }
+    }
+
+    /// Forces out what would keep more bytes alive by staying lazy than it takes itself. True if anything was.
+    ///
+    /// Each input belongs to the one passed node that alone keeps it alive, if there is such a node: ownership
+    /// flows from users to arguments in one pass, so this is linear.
+    fn add_pinning(&self, cut: &Cut, forced: &mut [bool]) -> bool {
+        #[derive(Clone, Copy, PartialEq, Eq)]
+        enum Keeper {
+            Nobody,
+            One(u32),
+            Several,
+        }
+        fn join(a: Keeper, b: Keeper) -> Keeper {
+            match (a, b) {
+                (Keeper::Nobody, x) | (x, Keeper::Nobody) => x,
+                (x, y) if x == y => x,
+                _ => Keeper::Several,
+            }
+        }
+        let mut node_keepers = vec![Keeper::Nobody; cut.nodes.len()];
+        let mut node_users = vec![0u32; cut.nodes.len()];
+        let mut input_keepers = vec![Keeper::Nobody; cut.inputs.len()];
+        let mut input_users = vec![0u32; cut.inputs.len()];
+        for (position, node) in cut.nodes.iter().enumerate().rev() {
+            if !matches!(node.fate, Fate::Passes | Fate::Untouched) {
+                continue;
+            }
+            let outside = node.remaining > node_users[position];
+            let keeper = match node.fate {
+                Fate::Untouched => Keeper::Several,
+                _ if self.graph[node.at].held || outside => Keeper::One(position as u32),
+                _ => node_keepers[position],
+            };
+            for dep in &node.deps {
+                match *dep {
+                    Dep::Node(p) => {
+                        node_keepers[p as usize] = join(node_keepers[p as usize], keeper);
+                        node_users[p as usize] += 1;
+                    }
+                    Dep::Input(i) => {
+                        input_keepers[i as usize] = join(input_keepers[i as usize], keeper);
+                        input_users[i as usize] += 1;
+                    }
+                }
+            }
+        }
+        let mut pinned: FxHashMap<u32, u64> = FxHashMap::default();
+        for (number, input) in cut.inputs.iter().enumerate() {
+            let live = &self.graph[input.at];
+            let outside = input.remaining > input_users[number];
+            if let (Keeper::One(keeper), false, false) = (input_keepers[number], live.held, outside) {
+                *pinned.entry(keeper).or_default() += live.node.meta.bytes() as u64;
+            }
+        }
+        let mut any = false;
+        for (position, bytes) in pinned {
+            if bytes > self.graph[cut.nodes[position as usize].at].node.meta.bytes() as u64 {
+                forced[position as usize] = true;
+                any = true;
+            }
+        }
+        any
+    }
+}
+
+impl CutNode {
+    /// Whether the cut computes it.
+    pub(super) fn runs(&self) -> bool {
+        !matches!(self.fate, Fate::Failed(_) | Fate::Untouched)
+    }
+}

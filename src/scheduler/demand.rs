@@ -1,0 +1,227 @@
+//! Gathers: who waits for what, and the moment at which a future resolves.
+//!
+//! In: demands, cancels, closed sessions. Out: `Resolve`, once for each gather. Must hold: SCHED-3.
+
+use super::graph::Home;
+use super::ingest::session_closed;
+use super::message::{Delivered, SchedulerInstruction, Want};
+use super::region::CutReason;
+use super::state::{Gather, Phase, State, shutting_down};
+use crate::error::{Error, ErrorKind};
+use crate::ids::{GatherId, RegionId, SessionId, ValueId};
+use petgraph::stable_graph::NodeIndex;
+
+impl State {
+    /// Resolves those gathers of a value whose answer is known.
+    pub(super) fn answer(&mut self, at: NodeIndex, out: &mut Vec<SchedulerInstruction>) {
+        let live = &self.graph[at];
+        if live.gathers.is_empty() {
+            return;
+        }
+        let error = live.error().cloned();
+        let is_here = matches!(live.home, Home::Here);
+        let host = live.host.clone().filter(|_| is_here);
+        // While its region is unfinished, a lost readback may yet be repeated.
+        let lost_on_the_way = live.readback_error.clone().filter(|_| live.readback.is_none());
+        for gather in live.gathers.clone() {
+            let want = self.gathers[&gather].want;
+            let result = match (&error, want, &host, &lost_on_the_way) {
+                (Some(error), ..) => Err(error.clone()),
+                (None, Want::Device, ..) if is_here => Ok(Delivered::Device),
+                (None, Want::Host, Some(host), _) => Ok(Delivered::Host(host.clone())),
+                (None, Want::Host, None, Some(error)) if is_here => Err(error.clone()),
+                _ => continue,
+            };
+            self.resolve(gather, result, out);
+        }
+        if lost_on_the_way.is_some() {
+            self.graph[at].readback_error = None;
+        }
+    }
+
+    /// Resolves a gather, if it is open.
+    pub(super) fn resolve(
+        &mut self,
+        gather: GatherId,
+        result: Result<Delivered, Error>,
+        out: &mut Vec<SchedulerInstruction>,
+    ) {
+        if self.gathers.contains_key(&gather) {
+            self.withdraw(gather);
+            out.push(SchedulerInstruction::Resolve { gather, result });
+        }
+    }
+
+    /// Forgets a gather. Returns its value, which it no longer keeps.
+    pub(super) fn withdraw(&mut self, gather: GatherId) -> Option<ValueId> {
+        let Gather { session, value, .. } = self.gathers.remove(&gather)?;
+        if let Some(entry) = self.sessions.get_mut(&session) {
+            entry.gathers.remove(&gather);
+            if entry.closed && entry.gathers.is_empty() && !entry.active {
+                self.sessions.remove(&session);
+            }
+        }
+        let value = value?;
+        if let Some(live) = self.graph.get_mut(value) {
+            live.gathers.retain(|g| *g != gather);
+        }
+        Some(value)
+    }
+
+    /// A gather's future was dropped.
+    pub(super) fn cancel(&mut self, gather: GatherId, out: &mut Vec<SchedulerInstruction>) {
+        if let Some(value) = self.withdraw(gather) {
+            self.drop_unneeded(value, out);
+        }
+    }
+
+    /// Drops regions that wait for their turn and that only made or brought `value`, which lost a demand.
+    pub(super) fn drop_unneeded(&mut self, value: ValueId, out: &mut Vec<SchedulerInstruction>) {
+        let mut work = vec![value];
+        while let Some(value) = work.pop() {
+            let Some(at) = self.graph.find(value) else { continue };
+            let live = &self.graph[at];
+            let maker = match live.home {
+                Home::Coming(region) => Some(region),
+                _ => None,
+            };
+            for id in maker.into_iter().chain(live.readback) {
+                self.drop_if_unneeded(id, &mut work, out);
+            }
+            if let Some(at) = self.graph.find(value) {
+                self.release(vec![at], out);
+            }
+        }
+    }
+
+    fn drop_if_unneeded(&mut self, id: RegionId, work: &mut Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
+        let Some(record) = self.regions.get(&id).filter(|r| !r.sent) else { return };
+        let needed = |value: ValueId| {
+            let Some(live) = self.graph.get(value) else { return false };
+            live.reachable() || !live.gathers.is_empty() || live.regions.iter().any(|r| *r != id)
+        };
+        let outputs: Vec<ValueId> = record.region.nodes.iter().filter(|n| n.output).map(|n| n.value).collect();
+        let readbacks: Vec<ValueId> = record.region.readbacks.clone();
+        let wanted = |value: &ValueId| {
+            let wants = |g: &GatherId| self.gathers[g].want == Want::Host;
+            self.graph.get(*value).is_some_and(|l| l.gathers.iter().any(wants))
+        };
+        if outputs.iter().any(|v| needed(*v)) || readbacks.iter().any(wanted) {
+            return;
+        }
+        let record = self.close_region(id, out);
+        self.credit(record.region.session, record.credits, out);
+        for value in readbacks.iter().filter_map(|v| self.graph.find(*v)).collect::<Vec<_>>() {
+            self.graph[value].readback = None;
+        }
+        // Its outputs never existed, and nobody misses them.
+        let gone = Error::new(ErrorKind::Cancelled, "nobody waited for the value any more");
+        let mut ended = Vec::new();
+        for at in outputs.iter().filter_map(|v| self.graph.find(*v)).collect::<Vec<_>>() {
+            self.graph[at].home = Home::Failed(gone.clone());
+            ended.push(at);
+        }
+        self.release(ended, out);
+        work.extend(record.region.inputs.iter().map(|i| i.value));
+    }
+
+    /// Takes a region that waits, or has come to its end, off the books; its inputs lose a reader.
+    pub(super) fn close_region(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) -> super::state::Record {
+        let is_sent = self.regions[&id].sent;
+        if !is_sent {
+            self.dequeue(id);
+        }
+        let mut record = self.regions.remove(&id).expect("SCHED-8: an unfinished region has a record");
+        let mut touched = Vec::new();
+        for input in &record.region.inputs {
+            let at = self.graph.find(input.value).expect("SCHED-8: a region's input is live");
+            let live = &mut self.graph[at];
+            live.regions.retain(|r| *r != id);
+            // What it would have ended has not ended.
+            live.retired &= is_sent || record.attempts > 0 || !input.dies;
+            touched.push(at);
+        }
+        for value in record.retires.drain(..) {
+            if let Some(at) = self.graph.find(value) {
+                self.graph[at].retired = false;
+                touched.push(at);
+            }
+        }
+        // Outputs are released by whoever says what became of them.
+        touched.retain(|at| !matches!(self.graph[*at].home, Home::Coming(maker) if maker == id));
+        self.release(touched, out);
+        record
+    }
+
+    /// A session ends: its handles are gone; what is under way downstream is still delivered.
+    pub(super) fn close_session(&mut self, session: SessionId, out: &mut Vec<SchedulerInstruction>) {
+        let Some(entry) = self.sessions.get_mut(&session) else { return };
+        entry.closed = true;
+        let values = std::mem::replace(&mut entry.values, 0..0);
+        let mut gathers: Vec<GatherId> = entry.gathers.iter().copied().collect();
+        gathers.sort_unstable();
+        let mut touched: Vec<NodeIndex> = Vec::new();
+        for index in values {
+            if let Some(at) = self.graph.find(ValueId { session, index }) {
+                self.graph[at].held = false;
+                touched.push(at);
+            }
+        }
+        self.release(touched, out);
+        for gather in gathers {
+            if !self.is_delivering(gather) {
+                let value = self.gathers.get(&gather).and_then(|g| g.value);
+                self.resolve(gather, Err(session_closed()), out);
+                if let Some(value) = value {
+                    self.drop_unneeded(value, out);
+                }
+            }
+        }
+        if self.sessions.get(&session).is_some_and(|s| s.gathers.is_empty() && !s.active) {
+            self.sessions.remove(&session);
+        }
+    }
+
+    /// Whether the region that serves a gather is downstream already.
+    fn is_delivering(&self, gather: GatherId) -> bool {
+        let Some(Gather { value: Some(value), want, .. }) = self.gathers.get(&gather) else { return true };
+        let Some(live) = self.graph.get(*value) else { return false };
+        let region = match (want, &live.home) {
+            (Want::Device, Home::Coming(region)) => Some(*region),
+            (Want::Host, _) => live.readback,
+            _ => None,
+        };
+        // A readback whose region is finished is on its way.
+        region.is_some_and(|id| self.regions.get(&id).is_none_or(|r| r.sent))
+    }
+
+    /// Renders what a gather of the value would run now, and changes nothing.
+    pub(super) fn explain(&mut self, gather: GatherId, value: ValueId, out: &mut Vec<SchedulerInstruction>) {
+        let refused = match self.graph.get(value) {
+            _ if self.phase != Phase::Running => Some(shutting_down()),
+            None => Some(Error::new(ErrorKind::Ownership, format!("value {value} is not live"))),
+            Some(live) => live.error().cloned(),
+        };
+        if let Some(error) = refused {
+            out.push(SchedulerInstruction::Resolve { gather, result: Err(error) });
+            return;
+        }
+        let at = self.graph.find(value).expect("SCHED-1: it was found above");
+        let mut regions = Vec::new();
+        if self.graph[at].is_lazy() {
+            let mut scratch = std::mem::take(&mut self.scratch);
+            let cut = self.plan_cut(&mut scratch, value.session, &[at], CutReason::Demand);
+            self.scratch = scratch;
+            if let Some(super::cut::Fate::Failed(error)) = cut.nodes.iter().find(|n| n.at == at).map(|n| &n.fate) {
+                out.push(SchedulerInstruction::Resolve { gather, result: Err(error.clone()) });
+                return;
+            }
+            regions = self.build_regions(&cut, self.next_region, true, |v, _| v == value);
+        }
+        self.gathers.insert(gather, Gather { session: value.session, value: None, want: Want::Host });
+        if let Some(entry) = self.sessions.get_mut(&value.session) {
+            entry.gathers.insert(gather);
+        }
+        out.push(SchedulerInstruction::Explain { gather, regions });
+    }
+}

@@ -1,0 +1,134 @@
+//! Whose turn it is: weighted deficit round robin over the sessions that have regions waiting.
+//!
+//! In: queues. Out: regions, in program order within a session. Must hold: SCHED-4, SCHED-6. A region waits
+//! until the regions that make its inputs have been sent; those were cut before it, so the earliest waiting
+//! region can always go.
+
+use super::graph::Home;
+use super::message::SchedulerInstruction;
+use super::region::Region;
+use super::state::{Session, State};
+use crate::ids::{RegionId, SessionId};
+use std::collections::VecDeque;
+
+/// Elements times nodes that cost one unit of a session's turn.
+const UNIT_ELEMENTS: u64 = 1 << 20;
+/// The most units a region costs: a long one does not stop its session for ever.
+const UNITS_MAX: u64 = 8;
+
+/// The round.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    active: VecDeque<SessionId>,
+    /// The session at the front has had its share for this visit.
+    topped: bool,
+}
+
+impl State {
+    /// Puts a region in its session's queue, at its place in the order of cutting.
+    pub(super) fn enqueue(&mut self, id: RegionId) {
+        let record = &self.regions[&id];
+        let (order, owner) = (record.order, record.region.session);
+        // A region may be repeated after its session has ended.
+        let session = self.sessions.entry(owner).or_insert_with(Session::ended);
+        let place = session.queue.partition_point(|other| self.regions[other].order < order);
+        session.queue.insert(place, id);
+        if !session.active {
+            session.active = true;
+            self.turns.active.push_back(owner);
+        }
+    }
+
+    /// Takes a region that waits out of its queue.
+    pub(super) fn dequeue(&mut self, id: RegionId) {
+        let record = &self.regions[&id];
+        let (order, owner) = (record.order, record.region.session);
+        let session = self.sessions.get_mut(&owner).expect("SCHED-6: a region's session is known");
+        let place = session.queue.partition_point(|other| self.regions[other].order < order);
+        let removed = session.queue.remove(place);
+        assert_eq!(removed, Some(id), "SCHED-6: a region that is not sent stands in its queue");
+    }
+
+    /// Sends regions while credits last.
+    pub(super) fn pump(&mut self, out: &mut Vec<SchedulerInstruction>) {
+        let mut blocked = 0;
+        while self.in_flight < self.credits && blocked < self.turns.active.len() {
+            let owner = self.turns.active[0];
+            let session = self.sessions.get_mut(&owner).expect("SCHED-6: an active session is known");
+            let Some(&head) = session.queue.front() else {
+                session.active = false;
+                session.deficit = 0;
+                let ended = session.closed && session.gathers.is_empty();
+                self.turns.active.pop_front();
+                self.turns.topped = false;
+                if ended {
+                    self.sessions.remove(&owner);
+                }
+                continue;
+            };
+            if !self.is_ready(head) {
+                self.pass_turn();
+                blocked += 1;
+                continue;
+            }
+            blocked = 0;
+            let cost = cost_units(&self.regions[&head].region);
+            let session = self.sessions.get_mut(&owner).expect("SCHED-6: an active session is known");
+            if !self.turns.topped {
+                session.deficit += session.weight;
+                self.turns.topped = true;
+            }
+            if session.deficit < cost {
+                self.pass_turn();
+                continue;
+            }
+            session.deficit -= cost;
+            session.queue.pop_front();
+            self.send(head, out);
+        }
+    }
+
+    fn pass_turn(&mut self) {
+        self.turns.active.rotate_left(1);
+        self.turns.topped = false;
+    }
+
+    /// Whether every region that makes one of its inputs has been sent, and its device is known to be there.
+    fn is_ready(&self, id: RegionId) -> bool {
+        let region = &self.regions[&id].region;
+        !self.suspect[region.device.0 as usize]
+            && region.inputs.iter().all(|input| match self.graph.get(input.value).map(|l| &l.home) {
+                Some(Home::Coming(maker)) => self.regions[maker].sent,
+                _ => true,
+            })
+    }
+
+    /// Passes a region downstream, with the host data that residency does not have yet, and what ends with it.
+    fn send(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) {
+        let record = self.regions.get_mut(&id).expect("SCHED-6: a queued region is unfinished");
+        record.sent = true;
+        record.losses = self.losses[record.region.device.0 as usize];
+        self.in_flight += 1;
+        let mut region = record.region.clone();
+        let retires = std::mem::take(&mut record.retires);
+        for input in &mut region.inputs {
+            let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
+            if !live.known {
+                input.source = live.host.clone();
+                live.known = true;
+            }
+        }
+        for node in region.nodes.iter().filter(|n| n.output) {
+            self.graph.get_mut(node.value).expect("SCHED-8: a region's output is live").known = true;
+        }
+        out.push(SchedulerInstruction::PlanRegion(region));
+        for value in retires {
+            out.push(SchedulerInstruction::Retire { value, after: Some(id) });
+        }
+    }
+}
+
+fn cost_units(region: &Region) -> u64 {
+    let elements: u64 = region.nodes.iter().map(|n| n.meta.elements() as u64).sum();
+    (elements / UNIT_ELEMENTS).clamp(1, UNITS_MAX)
+}

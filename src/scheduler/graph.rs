@@ -1,0 +1,239 @@
+//! The live graph: a `petgraph` stable graph of the values that somebody can still reach.
+//!
+//! In: nodes as they were recorded. Out: entries with their home and who keeps them alive. Edges lead from an
+//! argument to its lazy users and end when the user is cut. Must hold: SCHED-1, SCHED-2.
+
+use crate::error::Error;
+use crate::graph::{Arg, Node, Op};
+use crate::host_buffer::HostBuffer;
+use crate::ids::{DeviceId, GatherId, RegionId, ValueId};
+use petgraph::Direction::Incoming;
+use petgraph::stable_graph::{NodeIndex, StableDiGraph};
+use petgraph::visit::EdgeRef;
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Where a value is.
+#[derive(Clone, Debug)]
+pub(super) enum Home {
+    /// Recorded, not computed; perhaps computed once in passing.
+    Lazy,
+    /// An output of this unfinished region.
+    Coming(RegionId),
+    /// It exists: on a device, or as host data.
+    Here,
+    /// It will never exist.
+    Failed(Error),
+}
+
+/// A value that somebody can still reach.
+#[derive(Debug)]
+pub(super) struct Live {
+    /// What was recorded. The arguments are meaningful while it is lazy.
+    pub node: Node,
+    /// Where it is.
+    pub home: Home,
+    /// The user has a handle.
+    pub held: bool,
+    /// Lazy nodes that read it: the edges that lead out of it.
+    pub users: u32,
+    /// It was computed once without being written out.
+    pub passed: bool,
+    /// Residency was told, or is told by a region's `dies`, that it ends.
+    pub retired: bool,
+    /// Residency has heard of it.
+    pub known: bool,
+    /// The segment that recorded it: its credit is open while that segment is ingested.
+    pub segment: u64,
+    /// The device that made it.
+    pub made: DeviceId,
+    /// Devices that have had it, by its own session's program order (bit `d` for device `d`).
+    pub homes: u32,
+    /// Its elements, where the host has them.
+    pub host: Option<Arc<HostBuffer>>,
+    /// The fault word of something that it depends on is set.
+    pub fault: Option<Error>,
+    /// The region that brings it to host memory, until it has arrived.
+    pub readback: Option<RegionId>,
+    /// Its readback failed while the region was unfinished.
+    pub readback_error: Option<Error>,
+    /// Open gathers of it.
+    pub gathers: SmallVec<[GatherId; 1]>,
+    /// Unfinished regions that read it, in order of cutting.
+    pub regions: SmallVec<[RegionId; 2]>,
+}
+
+impl Live {
+    fn new(node: Node, segment: u64) -> Live {
+        let host = match &node.op {
+            Op::Source(data) => Some(data.clone()),
+            _ => None,
+        };
+        let home = if host.is_some() { Home::Here } else { Home::Lazy };
+        Live {
+            node,
+            home,
+            held: true,
+            users: 0,
+            passed: false,
+            retired: false,
+            known: false,
+            segment,
+            made: DeviceId::HOST,
+            homes: 1,
+            host,
+            fault: None,
+            readback: None,
+            readback_error: None,
+            gathers: SmallVec::new(),
+            regions: SmallVec::new(),
+        }
+    }
+
+    /// Whether it was recorded and not computed.
+    pub fn is_lazy(&self) -> bool {
+        matches!(self.home, Home::Lazy)
+    }
+
+    /// Whether a program can still use it; open gathers are served by regions that are cut already.
+    pub fn reachable(&self) -> bool {
+        self.held || self.users > 0
+    }
+
+    /// Why a gather of it fails, if that is known.
+    pub fn error(&self) -> Option<&Error> {
+        match &self.home {
+            Home::Failed(error) => Some(error),
+            _ => self.fault.as_ref(),
+        }
+    }
+
+    /// An error that names this value's op and source line.
+    pub fn blame(&self, error: Error) -> Error {
+        error.with_op(self.node.op.name()).with_location(self.node.at)
+    }
+}
+
+/// The graph and its index.
+#[derive(Debug, Default)]
+pub(super) struct LiveGraph {
+    graph: StableDiGraph<Live, ()>,
+    index: FxHashMap<ValueId, NodeIndex>,
+}
+
+impl LiveGraph {
+    /// The entry of a value.
+    pub fn find(&self, value: ValueId) -> Option<NodeIndex> {
+        self.index.get(&value).copied()
+    }
+
+    /// The entry itself.
+    pub fn get(&self, value: ValueId) -> Option<&Live> {
+        self.find(value).map(|at| &self.graph[at])
+    }
+
+    /// The entry itself, to change.
+    pub fn get_mut(&mut self, value: ValueId) -> Option<&mut Live> {
+        self.find(value).map(|at| &mut self.graph[at])
+    }
+
+    /// Adds a recorded node; `Err` names an argument that is not live.
+    pub fn add(&mut self, node: Node, segment: u64) -> Result<NodeIndex, (NodeIndex, ValueId)> {
+        let value = node.value;
+        let mut arguments: SmallVec<[NodeIndex; 3]> = SmallVec::new();
+        let mut missing = None;
+        // Two scans of a short list are cheaper than a set; `cat` may have thousands of arguments.
+        let mut seen = (node.args.len() > 16).then(FxHashSet::default);
+        for arg in &node.args {
+            let Arg::Value(argument) = arg else { continue };
+            match self.find(*argument) {
+                None => missing = missing.or(Some(*argument)),
+                Some(at) => {
+                    let fresh = match &mut seen {
+                        Some(set) => set.insert(at),
+                        None => !arguments.contains(&at),
+                    };
+                    if fresh {
+                        arguments.push(at);
+                    }
+                }
+            }
+        }
+        let at = self.graph.add_node(Live::new(node, segment));
+        let before = self.index.insert(value, at);
+        assert!(before.is_none(), "SCHED-1: {value} was recorded twice");
+        if let Some(argument) = missing {
+            return Err((at, argument));
+        }
+        for argument in arguments {
+            self.graph.add_edge(argument, at, ());
+            self.graph[argument].users += 1;
+        }
+        Ok(at)
+    }
+
+    /// The distinct arguments of a lazy value.
+    pub fn arguments(&self, at: NodeIndex) -> impl Iterator<Item = NodeIndex> + '_ {
+        self.graph.neighbors_directed(at, Incoming)
+    }
+
+    /// Ends a value's reading of its arguments, and returns them. Called newest value first, so that each edge
+    /// is at the head of its argument's list and goes in constant time.
+    pub fn detach(&mut self, at: NodeIndex) -> SmallVec<[NodeIndex; 4]> {
+        let edges: SmallVec<[_; 4]> = self.graph.edges_directed(at, Incoming).map(|e| (e.id(), e.source())).collect();
+        let mut arguments = SmallVec::new();
+        for (edge, argument) in edges {
+            self.graph.remove_edge(edge);
+            self.graph[argument].users -= 1;
+            arguments.push(argument);
+        }
+        arguments
+    }
+
+    /// Forgets a value that has no edges.
+    pub fn remove(&mut self, at: NodeIndex) -> Live {
+        let live = self.graph.remove_node(at).expect("SCHED-1: a live value has an entry");
+        self.index.remove(&live.node.value);
+        live
+    }
+
+    /// An entry, unless it has been removed.
+    pub fn try_get(&self, at: NodeIndex) -> Option<&Live> {
+        self.graph.node_weight(at)
+    }
+
+    /// Live values.
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// One more than the largest entry number.
+    pub fn bound(&self) -> usize {
+        use petgraph::visit::NodeIndexable;
+        self.graph.node_bound()
+    }
+
+    /// All entries, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = (NodeIndex, &Live)> + '_ {
+        self.graph.node_indices().map(|at| (at, &self.graph[at]))
+    }
+
+    /// Edges that lead out of an entry, counted.
+    pub fn count_users(&self, at: NodeIndex) -> usize {
+        self.graph.edges(at).count()
+    }
+}
+
+impl std::ops::Index<NodeIndex> for LiveGraph {
+    type Output = Live;
+    fn index(&self, at: NodeIndex) -> &Live {
+        &self.graph[at]
+    }
+}
+
+impl std::ops::IndexMut<NodeIndex> for LiveGraph {
+    fn index_mut(&mut self, at: NodeIndex) -> &mut Live {
+        &mut self.graph[at]
+    }
+}

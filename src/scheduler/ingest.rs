@@ -1,0 +1,388 @@
+//! Segments: a piece of a session's tape becomes nodes, handle drops and demands, and is cut.
+//!
+//! In: records in program order. Out: regions in the session's queue, credits. Must hold: SCHED-7; linear in
+//! the records; whatever was dead at the end of the segment is never computed.
+
+use super::cut::{Cut, Fate};
+use super::graph::Home;
+use super::message::{Record as TapeRecord, SchedulerInstruction, Want};
+use super::region::{CutReason, Placement, Region, RegionInput};
+use super::state::{Gather, Phase, Record, Session, State, What, shutting_down};
+use crate::error::{Error, ErrorKind};
+use crate::graph::Node;
+use crate::ids::{GatherId, RegionId, SessionId, ValueId};
+use petgraph::stable_graph::NodeIndex;
+use std::sync::Arc;
+
+/// What a segment said, beside its nodes.
+#[derive(Default)]
+struct Noted {
+    recorded: Vec<ValueId>,
+    /// Values that lost a handle or were demanded: to be looked at when the segment is cut.
+    dropped: Vec<ValueId>,
+    demanded: Vec<GatherId>,
+    cancelled: Vec<ValueId>,
+}
+
+/// The segment that a cut belongs to.
+#[derive(Clone, Copy)]
+pub(super) struct Occasion {
+    /// Its number; nodes with this number have not had their credit back.
+    pub segment: u64,
+    /// Why it was cut.
+    pub why: CutReason,
+    /// When.
+    pub at_ns: u64,
+}
+
+impl State {
+    /// Takes in a segment.
+    pub(super) fn ingest(
+        &mut self,
+        session: SessionId,
+        records: Vec<TapeRecord>,
+        why: CutReason,
+        at_ns: u64,
+        out: &mut Vec<SchedulerInstruction>,
+    ) {
+        let entry = self.sessions.entry(session).or_insert_with(|| Session::new(Arc::from("unnamed"), 1));
+        if self.phase != Phase::Running || entry.closed {
+            self.refuse(session, records, out);
+            return;
+        }
+        let occasion = Occasion { segment: self.next_segment, why, at_ns };
+        self.next_segment += 1;
+        let noted = self.note_records(session, records, occasion.segment, out);
+        let (mut roots, readbacks) = self.sort_demands(&noted.demanded, out);
+        // Before anything is released: a value that is only read back ends after its readback.
+        for at in readbacks {
+            self.queue_readback(session, at, occasion);
+        }
+        // Latest first: a chain's end is dropped last, and its edges are the newest.
+        let mut dead: Vec<NodeIndex> = noted.dropped.iter().filter_map(|v| self.graph.find(*v)).collect();
+        dead.retain(|at| self.graph[*at].is_lazy());
+        self.release(dead, out);
+        self.add_limit_roots(session, why, &noted.recorded, &mut roots);
+        let assigned = self.cut(session, roots, occasion, out);
+        self.sessions.entry(session).and_modify(|s| {
+            s.lazy.extend(noted.recorded.iter().filter(|v| self.graph.get(**v).is_some_and(|l| l.is_lazy())));
+        });
+        for value in noted.cancelled {
+            self.drop_unneeded(value, out);
+        }
+        let touched = noted.dropped.iter().filter_map(|v| self.graph.find(*v)).collect();
+        self.release(touched, out);
+        self.credit(session, noted.recorded.len() as u32 - assigned, out);
+    }
+
+    fn note_records(
+        &mut self,
+        session: SessionId,
+        records: Vec<TapeRecord>,
+        segment: u64,
+        out: &mut Vec<SchedulerInstruction>,
+    ) -> Noted {
+        let mut noted = Noted::default();
+        for record in records {
+            match record {
+                TapeRecord::Op(node) => {
+                    noted.recorded.push(node.value);
+                    self.record(session, node, segment);
+                }
+                TapeRecord::Dropped(value) => {
+                    if let Some(live) = self.graph.get_mut(value) {
+                        live.held = false;
+                        noted.dropped.push(value);
+                        self.log.note(value, What::Released);
+                    }
+                }
+                TapeRecord::Demanded { gather, value, want } => {
+                    let Some(live) = self.graph.get_mut(value) else {
+                        let error = released(value);
+                        out.push(SchedulerInstruction::Resolve { gather, result: Err(error) });
+                        continue;
+                    };
+                    live.gathers.push(gather);
+                    self.gathers.insert(gather, Gather { session, value: Some(value), want });
+                    self.log.note(value, What::Demanded(gather));
+                    noted.demanded.push(gather);
+                    noted.dropped.push(value);
+                    self.sessions.get_mut(&session).expect("the segment's session is known").gathers.insert(gather);
+                }
+                TapeRecord::Cancelled(gather) => {
+                    if let Some(value) = self.withdraw(gather) {
+                        noted.cancelled.push(value);
+                    }
+                }
+            }
+        }
+        noted
+    }
+
+    fn record(&mut self, session: SessionId, node: Node, segment: u64) {
+        let value = node.value;
+        {
+            let entry = self.sessions.get_mut(&session).expect("the segment's session is known");
+            let start = if entry.values.is_empty() { value.index } else { entry.values.start.min(value.index) };
+            entry.values = start..entry.values.end.max(value.index + 1);
+        }
+        self.count().nodes_recorded += 1;
+        self.log.note(value, What::Recorded);
+        if let Err((at, argument)) = self.graph.add(node, segment) {
+            let live = &mut self.graph[at];
+            live.home = Home::Failed(live.blame(released(argument)));
+        }
+    }
+
+    /// Answers demands that can be answered, and sorts the others: lazy values to compute, and values that
+    /// exist and must be brought to the host.
+    fn sort_demands(
+        &mut self,
+        demanded: &[GatherId],
+        out: &mut Vec<SchedulerInstruction>,
+    ) -> (Vec<NodeIndex>, Vec<NodeIndex>) {
+        let mut roots = Vec::new();
+        let mut readbacks = Vec::new();
+        for &gather in demanded {
+            let Some(Gather { value: Some(value), want, .. }) = self.gathers.get(&gather).copied() else { continue };
+            let at = self.graph.find(value).expect("SCHED-3: a gather's value is live");
+            let live = &self.graph[at];
+            let is_idle = live.readback.is_none() && live.host.is_none();
+            match (&live.home, want) {
+                (Home::Lazy, _) => roots.push(at),
+                (Home::Here | Home::Coming(_), Want::Host) if is_idle && live.error().is_none() => {
+                    readbacks.push(at);
+                    // Marks it; the region's number follows.
+                    self.graph[at].readback = Some(RegionId(u64::MAX));
+                }
+                _ => self.answer(at, out),
+            }
+        }
+        (roots, readbacks)
+    }
+
+    /// At a limit, all that the user holds is computed, so that what lies behind it can go.
+    fn add_limit_roots(
+        &mut self,
+        session: SessionId,
+        why: CutReason,
+        recorded: &[ValueId],
+        roots: &mut Vec<NodeIndex>,
+    ) {
+        let held = |state: &State, value: &ValueId| {
+            state.graph.find(*value).filter(|at| state.graph[*at].is_lazy() && state.graph[*at].held)
+        };
+        if matches!(why, CutReason::NodeLimit | CutReason::ByteLimit) {
+            roots.extend(recorded.iter().filter_map(|v| held(self, v)));
+        }
+        let entry = self.sessions.get_mut(&session).expect("the segment's session is known");
+        if entry.lazy.len() <= self.lazy_max {
+            return;
+        }
+        let mut left = std::mem::take(&mut entry.lazy);
+        left.retain(|v| self.graph.get(*v).is_some_and(|l| l.is_lazy()));
+        if left.len() > self.lazy_max / 2 {
+            roots.extend(left.iter().filter_map(|v| held(self, v)));
+        }
+        self.sessions.get_mut(&session).expect("the segment's session is known").lazy = left;
+    }
+
+    /// Cuts `roots` into regions and queues them. Returns how many nodes of the segment went into regions, which
+    /// hold their credit now.
+    fn cut(
+        &mut self,
+        session: SessionId,
+        roots: Vec<NodeIndex>,
+        occasion: Occasion,
+        out: &mut Vec<SchedulerInstruction>,
+    ) -> u32 {
+        let mut assigned = 0;
+        let mut work = vec![(session, roots)];
+        // Lazy values of other sessions are cut first, each under its own session, so that what fuses never
+        // depends on who asks. Values only depend on earlier ones: this ends.
+        while let Some((owner, roots)) = work.pop() {
+            let roots: Vec<NodeIndex> = roots.into_iter().filter(|at| self.graph[*at].is_lazy()).collect();
+            let (own, foreign): (Vec<_>, Vec<_>) =
+                roots.into_iter().partition(|at| self.graph[*at].node.value.session == owner);
+            let mut scratch = std::mem::take(&mut self.scratch);
+            let mut cut = self.plan_cut(&mut scratch, owner, &own, occasion.why);
+            self.scratch = scratch;
+            cut.foreign.extend(foreign);
+            if !cut.foreign.is_empty() {
+                work.push((owner, own));
+                cut.foreign.sort_unstable_by_key(|at| self.graph[*at].node.value);
+                cut.foreign.dedup();
+                while let Some(&first) = cut.foreign.first() {
+                    let home = self.graph[first].node.value.session;
+                    let theirs: Vec<NodeIndex> =
+                        cut.foreign.extract_if(.., |at| self.graph[*at].node.value.session == home).collect();
+                    self.sessions.entry(home).or_insert_with(|| Session::new(Arc::from("unnamed"), 1));
+                    work.push((home, theirs));
+                }
+                continue;
+            }
+            assigned += self.commit(cut, occasion, out);
+        }
+        assigned
+    }
+
+    /// Makes a cut true: its regions are queued, its values are coming, what it used up is let go.
+    fn commit(&mut self, cut: Cut, occasion: Occasion, out: &mut Vec<SchedulerInstruction>) -> u32 {
+        let regions = self.build_regions(&cut, self.next_region, false, |_, live| self.wants_host(live));
+        self.next_region += regions.len() as u64;
+        self.count().regions += regions.len() as u64;
+        let ids: Vec<RegionId> = regions.iter().map(|r| r.id).collect();
+        let mut credits = vec![0u32; regions.len()];
+        let mut assigned = 0;
+        let mut touched: Vec<NodeIndex> = Vec::new();
+        let mut failed: Vec<NodeIndex> = Vec::new();
+        for node in cut.nodes.iter().rev() {
+            let value = self.graph[node.at].node.value;
+            if node.runs() {
+                if self.graph[node.at].segment == occasion.segment {
+                    credits[node.group as usize] += 1;
+                    assigned += 1;
+                    // It is computed once more if it stays lazy; its credit is not.
+                    self.graph[node.at].segment = u64::MAX;
+                }
+                if let Some(reason) = node.place.elsewhere {
+                    *self.count().elsewhere.entry(reason).or_default() += 1;
+                }
+            }
+            match &node.fate {
+                Fate::Output => {
+                    let id = ids[node.group as usize];
+                    self.graph.detach(node.at);
+                    let live = &mut self.graph[node.at];
+                    live.home = Home::Coming(id);
+                    live.made = node.place.device;
+                    live.homes = 1 << node.place.device.0;
+                    touched.push(node.at);
+                    self.log.note(value, What::Cut(id));
+                }
+                Fate::Passes => {
+                    self.graph[node.at].passed = true;
+                    self.log.note(value, What::Passed(ids[node.group as usize]));
+                }
+                Fate::Gone => {
+                    self.graph.detach(node.at);
+                    self.graph.remove(node.at);
+                }
+                Fate::Failed(error) => {
+                    touched.extend(self.graph.detach(node.at));
+                    self.graph[node.at].home = Home::Failed(error.clone());
+                    self.log.note(value, What::Failed);
+                    failed.push(node.at);
+                    touched.push(node.at);
+                }
+                Fate::Untouched => {}
+            }
+        }
+        touched.extend(cut.inputs.iter().map(|i| i.at));
+        for (region, credits) in regions.into_iter().zip(credits) {
+            self.open_region(region, credits, occasion.at_ns);
+        }
+        for at in failed {
+            self.answer(at, out);
+        }
+        self.release(touched, out);
+        assigned
+    }
+
+    fn wants_host(&self, live: &super::graph::Live) -> bool {
+        live.gathers.iter().any(|g| self.gathers.get(g).is_some_and(|g| g.want == Want::Host))
+    }
+
+    /// Records a region as unfinished and puts it in its session's queue.
+    pub(super) fn open_region(&mut self, region: Region, credits: u32, cut_at_ns: u64) {
+        let id = region.id;
+        let owner = region.session;
+        for input in &region.inputs {
+            let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
+            live.regions.push(id);
+            live.retired |= input.dies;
+            if input.value.session == owner {
+                live.homes |= 1 << region.device.0;
+            }
+        }
+        for value in &region.readbacks {
+            self.graph.get_mut(*value).expect("SCHED-8: a readback's value is live").readback = Some(id);
+        }
+        let record = Record {
+            region,
+            order: id.0,
+            sent: false,
+            credits,
+            cut_at_ns,
+            attempts: 0,
+            losses: 0,
+            stale: false,
+            retires: Vec::new(),
+            early: None,
+        };
+        self.regions.insert(id, record);
+        self.enqueue(id);
+    }
+
+    /// Queues a region that computes nothing and brings a value to the host.
+    fn queue_readback(&mut self, session: SessionId, at: NodeIndex, occasion: Occasion) {
+        let live = &self.graph[at];
+        let region = Region {
+            id: RegionId(self.next_region),
+            session,
+            device: if self.is_open(live.made) { live.made } else { crate::ids::DeviceId::HOST },
+            nodes: Vec::new(),
+            inputs: vec![RegionInput {
+                value: live.node.value,
+                meta: live.node.meta.clone(),
+                source: None,
+                dies: false,
+            }],
+            readbacks: vec![live.node.value],
+            why: occasion.why,
+            placement: Placement { reason: "where the value is".to_owned(), ..Placement::default() },
+            preview: false,
+        };
+        self.next_region += 1;
+        self.count().regions += 1;
+        self.open_region(region, 0, occasion.at_ns);
+    }
+
+    /// Takes nothing in: the runtime shuts down, or the session has ended.
+    pub(super) fn refuse(&mut self, session: SessionId, records: Vec<TapeRecord>, out: &mut Vec<SchedulerInstruction>) {
+        let mut nodes = 0;
+        let closed = self.sessions.get(&session).is_some_and(|s| s.closed);
+        let mut released_values = Vec::new();
+        for record in records {
+            match record {
+                TapeRecord::Op(_) => nodes += 1,
+                TapeRecord::Demanded { gather, .. } => {
+                    let error = if closed && self.phase == Phase::Running { session_closed() } else { shutting_down() };
+                    out.push(SchedulerInstruction::Resolve { gather, result: Err(error) });
+                }
+                TapeRecord::Cancelled(gather) => self.cancel(gather, out),
+                TapeRecord::Dropped(value) => {
+                    if let Some(at) = self.graph.find(value) {
+                        self.graph[at].held = false;
+                        released_values.push(at);
+                    }
+                }
+            }
+        }
+        self.release(released_values, out);
+        self.count().nodes_recorded += nodes as u64;
+        self.credit(session, nodes, out);
+    }
+}
+
+fn released(value: ValueId) -> Error {
+    Error::new(
+        ErrorKind::Ownership,
+        format!("value {value} is not live: its session has ended, or has not shared it before it was used elsewhere"),
+    )
+}
+
+/// The error of gathers whose session has ended.
+pub(super) fn session_closed() -> Error {
+    Error::new(ErrorKind::Cancelled, "the session was dropped before the value was computed")
+}

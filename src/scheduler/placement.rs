@@ -1,0 +1,282 @@
+//! Where a node runs: what a device can do, and what it is estimated to cost.
+//!
+//! In: a cut, the devices' numbers. Out: a device and a reason for each node. Must hold: the choice depends on
+//! shapes, on where operands were made in program order, and on constants; never on a queue.
+
+use super::cut::{Cut, Dep};
+use super::state::State;
+use crate::config::DeviceChoice;
+use crate::device::info::{DeviceInfo, DeviceKind};
+use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Op, ReduceOp};
+use crate::ids::DeviceId;
+use crate::kernels::{element::wgsl, random};
+use smallvec::SmallVec;
+
+/// Where a node runs, and why.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Where {
+    /// The device.
+    pub device: DeviceId,
+    /// Why this device, in words.
+    pub reason: &'static str,
+    /// Why not the device that was asked for.
+    pub elsewhere: Option<&'static str>,
+    /// Its component of the cut: nodes that are connected by edges within the cut.
+    pub component: u32,
+}
+
+impl Default for Where {
+    fn default() -> Where {
+        Where { device: DeviceId::HOST, reason: "asked for", elsewhere: None, component: 0 }
+    }
+}
+
+/// Whether a device can run an op on arguments of these dtypes (`lengths`: their elements), or why not.
+///
+/// # Errors
+/// The reason, in words that end up in `Placement::reason` and `Stats::elsewhere`.
+pub fn capability(
+    op: &Op,
+    args: &[DType],
+    lengths: &[usize],
+    meta: &Meta,
+    device: &DeviceInfo,
+) -> Result<(), &'static str> {
+    if device.kind == DeviceKind::Host {
+        return Ok(());
+    }
+    for dtype in args.iter().chain([&meta.dtype]) {
+        if !device.has(*dtype) {
+            return Err(if *dtype == DType::I64 { "this device lacks i64" } else { "this device lacks f64" });
+        }
+    }
+    let longest = lengths.iter().copied().chain([meta.elements()]).max().unwrap_or(0);
+    let segmented = longest as u64 > 1u64 << device.segment_shift.min(63);
+    match op {
+        Op::Apply(element) => {
+            // A mask or a cast's operand may be of another type; the result is what all arms compute.
+            let input = args.iter().copied().find(|d| *d != DType::Bool).unwrap_or(meta.dtype);
+            let able = wgsl::supports(*element, input, meta.dtype);
+            if able { Ok(()) } else { Err(lacking(input)) }
+        }
+        Op::Random { dist, .. } if !random::supports(*dist, meta.dtype) => {
+            Err("WGSL lacks the functions that this distribution needs in this type")
+        }
+        Op::ArgSort { .. } if segmented => Err("sorting an array of several segments runs on the host"),
+        Op::AssignIndex { .. } if segmented => {
+            Err("assigning by index to an array of several segments runs on the host")
+        }
+        Op::Scan { .. } if segmented => Err("a scan of an array of several segments runs on the host"),
+        _ => Ok(()),
+    }
+}
+
+fn lacking(input: DType) -> &'static str {
+    match input {
+        DType::F64 => "WGSL lacks this function in f64",
+        _ => "WGSL lacks this function in this type",
+    }
+}
+
+/// Simple operations that an element of an op costs, roughly.
+fn operations(op: &Op) -> f64 {
+    use ElementOp::*;
+    match op {
+        Op::Random { dist: Dist::Normal, .. } => 60.0,
+        Op::Random { .. } => 20.0,
+        Op::Apply(Exp | Expm1 | Exp2 | Log | Log1p | Log2 | Log10 | Sigmoid | Tanh) => 20.0,
+        Op::Apply(Sin | Cos | Tan | Asin | Acos | Atan | Sinh | Cosh | Asinh | Acosh | Atanh | Atan2 | Pow) => 30.0,
+        Op::Apply(Erf | Gamma | Lgamma) => 60.0,
+        Op::Apply(Sqrt | Div | Reciprocal | Hypot | Mod | Rem) => 5.0,
+        Op::Reduce { op: ReduceOp::Var { .. } | ReduceOp::Std { .. } | ReduceOp::Norm, .. } => 10.0,
+        Op::ArgSort { .. } => 200.0,
+        _ => 1.0,
+    }
+}
+
+/// Whether an op needs a kernel of its own, so that its operands and result move through memory.
+fn is_library(op: &Op) -> bool {
+    matches!(op, Op::MatMul | Op::ArgSort { .. } | Op::AssignIndex { .. } | Op::Scan { .. })
+}
+
+impl State {
+    /// Chooses a device for every node of the cut.
+    pub(super) fn place(&self, cut: &mut Cut) {
+        match self.choice {
+            DeviceChoice::Host => {}
+            DeviceChoice::Gpu(_) => match self.devices.iter().find(|d| d.kind == DeviceKind::Gpu) {
+                Some(gpu) if self.is_open(gpu.id) => self.prefer(cut, gpu.id, "asked for", |_| true, true),
+                _ => {
+                    for node in &mut cut.nodes {
+                        node.place.elsewhere = Some("the GPU that was asked for is gone");
+                    }
+                }
+            },
+            DeviceChoice::Auto => self.place_cheapest(cut),
+        }
+    }
+
+    /// Puts the nodes of the chosen components on `device` where it can run them, on the host otherwise.
+    fn prefer(&self, cut: &mut Cut, device: DeviceId, reason: &'static str, chosen: impl Fn(u32) -> bool, asked: bool) {
+        let info = &self.devices[device.0 as usize];
+        for position in 0..cut.nodes.len() {
+            if !chosen(cut.nodes[position].place.component) {
+                continue;
+            }
+            let able = self.able(cut, position, info);
+            let place = &mut cut.nodes[position].place;
+            place.reason = reason;
+            match able {
+                Ok(()) => place.device = device,
+                Err(why) if asked => place.elsewhere = Some(why),
+                Err(why) => place.reason = why,
+            }
+        }
+    }
+
+    fn able(&self, cut: &Cut, position: usize, info: &DeviceInfo) -> Result<(), &'static str> {
+        let node = &self.graph[cut.nodes[position].at].node;
+        let mut dtypes: SmallVec<[DType; 4]> = SmallVec::new();
+        let mut lengths: SmallVec<[usize; 4]> = SmallVec::new();
+        for dep in &cut.nodes[position].deps {
+            let meta = self.meta_of(cut, *dep);
+            dtypes.push(meta.dtype);
+            lengths.push(meta.elements());
+        }
+        for arg in &node.args {
+            if let Arg::Scalar(scalar) = arg {
+                dtypes.push(scalar.dtype());
+            }
+        }
+        capability(&node.op, &dtypes, &lengths, &node.meta, info)
+    }
+
+    fn meta_of(&self, cut: &Cut, dep: Dep) -> &Meta {
+        let at = match dep {
+            Dep::Node(p) => cut.nodes[p as usize].at,
+            Dep::Input(i) => cut.inputs[i as usize].at,
+        };
+        &self.graph[at].node.meta
+    }
+
+    fn place_cheapest(&self, cut: &mut Cut) {
+        let candidates: SmallVec<[DeviceId; 4]> =
+            self.devices.iter().filter(|d| !d.software && self.is_open(d.id)).map(|d| d.id).collect();
+        if candidates.len() < 2 {
+            for node in &mut cut.nodes {
+                node.place.reason = "the only device";
+            }
+            return;
+        }
+        let components = find_components(cut);
+        let mut members: Vec<Vec<u32>> = vec![Vec::new(); components];
+        for (position, node) in cut.nodes.iter().enumerate() {
+            members[node.place.component as usize].push(position as u32);
+        }
+        let mut choices: Vec<(DeviceId, &'static str)> = Vec::with_capacity(components);
+        for nodes in &members {
+            let estimates: SmallVec<[(u8, f64); 2]> =
+                candidates.iter().map(|&d| (d.0, self.estimate_us(cut, nodes, d))).collect();
+            // The first of equals: the host stands first.
+            let best = estimates.iter().fold(estimates[0], |best, e| if e.1 < best.1 { *e } else { best });
+            choices.push((DeviceId(best.0), if best.0 == 0 { "cheaper on the host" } else { "cheaper on the GPU" }));
+            cut.estimates.push(estimates);
+        }
+        for &device in &candidates {
+            let reason = if device == DeviceId::HOST { "cheaper on the host" } else { "cheaper on the GPU" };
+            self.prefer(cut, device, reason, |c| choices[c as usize].0 == device, false);
+        }
+    }
+
+    /// Microseconds until a component's results are where they are wanted, if it runs on `device`.
+    fn estimate_us(&self, cut: &Cut, nodes: &[u32], device: DeviceId) -> f64 {
+        let info = &self.devices[device.0 as usize];
+        let costs = &info.costs;
+        let gpu = info.kind == DeviceKind::Gpu;
+        let mut seen: rustc_hash::FxHashSet<u32> = rustc_hash::FxHashSet::default();
+        let (mut moved_bytes, mut operations_total, mut transfer_us, mut kernels) = (0.0, 0.0, 0.0, 1.0);
+        let mut started_here = false;
+        let mut to_host = false;
+        for &position in nodes {
+            let node = &cut.nodes[position as usize];
+            let live = &self.graph[node.at];
+            let wide = if live.node.meta.dtype == DType::F64 { 2.0 } else { 1.0 };
+            let mut elements = live.node.meta.elements();
+            for &dep in &node.deps {
+                elements = elements.max(self.meta_of(cut, dep).elements());
+                if let Dep::Input(i) = dep
+                    && seen.insert(i)
+                {
+                    let (bytes, us, here) = self.fetch_us(cut, i, device);
+                    moved_bytes += bytes;
+                    transfer_us += us;
+                    started_here |= here;
+                }
+            }
+            let mut terms = 1.0;
+            if matches!(live.node.op, Op::MatMul)
+                && let Some(dep) = node.deps.last()
+            {
+                terms = 2.0 * self.meta_of(cut, *dep).shape.dim(1).max(1) as f64;
+            }
+            operations_total += elements as f64 * operations(&live.node.op) * wide * terms;
+            let bytes = live.node.meta.elements() as f64 * info.element_bytes(live.node.meta.dtype) as f64;
+            if node.root || is_library(&live.node.op) {
+                moved_bytes += bytes;
+            }
+            kernels += if is_library(&live.node.op) { 1.0 } else { 0.0 };
+            if gpu && node.root && !live.gathers.is_empty() {
+                to_host = true;
+                transfer_us += live.node.meta.bytes() as f64 / (costs.readback_gb_per_s * 1e3);
+            }
+            if gpu && self.able(cut, position as usize, info).is_err() {
+                // To the host and back, with the host's own work.
+                transfer_us += 2.0 * (costs.launch_us + bytes / (costs.readback_gb_per_s * 1e3));
+            }
+        }
+        let memory_us = moved_bytes / (costs.memory_gb_per_s * 1e3);
+        let arithmetic_us = operations_total / (costs.f32_gop_per_s * 1e3);
+        // A chain that goes on where it is needs no round trip of its own.
+        let launch_us = if started_here && !to_host { 0.0 } else { costs.launch_us };
+        launch_us + kernels * costs.dispatch_us + transfer_us + memory_us.max(arithmetic_us)
+    }
+
+    /// Bytes of an input, the microseconds until it is on `device`, and whether it was made there.
+    fn fetch_us(&self, cut: &Cut, input: u32, device: DeviceId) -> (f64, f64, bool) {
+        let live = &self.graph[cut.inputs[input as usize].at];
+        let info = &self.devices[device.0 as usize];
+        let bytes = live.node.meta.elements() as f64 * info.element_bytes(live.node.meta.dtype) as f64;
+        // What other sessions did with a shared value must not matter.
+        let homes = if live.node.value.session == cut.session { live.homes } else { 1 << live.made.0 };
+        if homes & (1 << device.0) != 0 {
+            return (bytes, 0.0, live.made == device && device != DeviceId::HOST);
+        }
+        let made = &self.devices[live.made.0 as usize];
+        let mut us = 0.0;
+        if homes & 1 == 0 {
+            us += made.costs.launch_us + bytes / (made.costs.readback_gb_per_s * 1e3);
+        }
+        if info.kind == DeviceKind::Gpu {
+            us += bytes / (info.costs.upload_gb_per_s * 1e3);
+        }
+        (bytes, us, false)
+    }
+}
+
+/// Numbers the connected components of a cut's own edges, in order of their first nodes.
+fn find_components(cut: &mut Cut) -> usize {
+    let mut sets = petgraph::unionfind::UnionFind::<u32>::new(cut.nodes.len());
+    for (position, node) in cut.nodes.iter().enumerate() {
+        for dep in &node.deps {
+            if let Dep::Node(p) = *dep {
+                sets.union(position as u32, p);
+            }
+        }
+    }
+    let mut numbers: rustc_hash::FxHashMap<u32, u32> = rustc_hash::FxHashMap::default();
+    for (position, node) in cut.nodes.iter_mut().enumerate() {
+        let fresh = numbers.len() as u32;
+        node.place.component = *numbers.entry(sets.find_mut(position as u32)).or_insert(fresh);
+    }
+    numbers.len()
+}

@@ -1,0 +1,412 @@
+//! The scheduler as a state machine: events in, instructions out. No channel, clock, thread or device.
+//!
+//! What each kind of event does stands beside this file: `ingest` (segments), `cut` (what runs), `placement`
+//! (where), `demand` (gathers), `fairness` (whose turn), `completion` and `taint` (what happened to it).
+
+use super::cut::Scratch;
+use super::fairness::Turns;
+use super::graph::{Home, LiveGraph};
+use super::message::{Delivered, SchedulerEvent, SchedulerInstruction, Want};
+use super::region::Region;
+use crate::config::{Config, DeviceChoice};
+use crate::device::info::DeviceInfo;
+use crate::error::{Error, ErrorKind};
+use crate::ids::{DeviceId, GatherId, RegionId, SessionId, ValueId};
+use petgraph::stable_graph::NodeIndex;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// The scheduler's logic and all that it owns.
+pub struct State {
+    pub(super) choice: DeviceChoice,
+    pub(super) devices: Vec<DeviceInfo>,
+    pub(super) gone: Vec<bool>,
+    /// Regions failed because this device was lost, and the device has not said yet whether it serves again.
+    pub(super) suspect: Vec<bool>,
+    /// How often each device was lost.
+    pub(super) losses: Vec<u32>,
+    /// Regions that may be downstream at a time.
+    pub(super) credits: usize,
+    /// Lazy values a session may leave behind before those that are held are computed.
+    pub(super) lazy_max: usize,
+    pub(super) graph: LiveGraph,
+    pub(super) sessions: FxHashMap<SessionId, Session>,
+    pub(super) gathers: FxHashMap<GatherId, Gather>,
+    /// Unfinished regions. Ordered, so that what walks over them is the same in every run.
+    pub(super) regions: BTreeMap<RegionId, Record>,
+    pub(super) turns: Turns,
+    pub(super) next_region: u64,
+    pub(super) next_segment: u64,
+    pub(super) in_flight: usize,
+    pub(super) phase: Phase,
+    pub(super) scratch: Scratch,
+    pub(super) log: Log,
+    pub(super) totals: Totals,
+}
+
+/// What was counted since the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Regions cut.
+    pub regions: u64,
+    /// Ops found unreachable and never computed.
+    pub ops_dead: u64,
+    /// Ops that ran elsewhere than asked, by reason.
+    pub elsewhere: BTreeMap<&'static str, u64>,
+    /// Nodes recorded, and credits given back.
+    pub nodes_recorded: u64,
+    /// Credits given back.
+    pub nodes_credited: u64,
+}
+
+/// How far the runtime is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Running,
+    Draining,
+    Stopped,
+}
+
+/// One session.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub name: Arc<str>,
+    pub weight: u64,
+    /// Regions that wait for their turn, in order.
+    pub queue: VecDeque<RegionId>,
+    /// What it may send before the turn goes on.
+    pub deficit: u64,
+    /// It stands in the round.
+    pub active: bool,
+    /// Open gathers that it made.
+    pub gathers: FxHashSet<GatherId>,
+    /// Values that it recorded: first and one past the last number.
+    pub values: std::ops::Range<u32>,
+    /// Values that its segments left lazy (some have gone since).
+    pub lazy: Vec<ValueId>,
+    /// It has ended.
+    pub closed: bool,
+}
+
+impl Session {
+    pub(super) fn new(name: Arc<str>, weight: u32) -> Session {
+        Session {
+            name,
+            weight: weight.max(1) as u64,
+            queue: VecDeque::new(),
+            deficit: 0,
+            active: false,
+            gathers: FxHashSet::default(),
+            values: 0..0,
+            lazy: Vec::new(),
+            closed: false,
+        }
+    }
+
+    /// A session of which only regions are left.
+    pub(super) fn ended() -> Session {
+        Session { closed: true, ..Session::new(Arc::from("ended"), 1) }
+    }
+}
+
+/// An open gather.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gather {
+    pub session: SessionId,
+    /// The value; none for an explanation, which fusion renders.
+    pub value: Option<ValueId>,
+    pub want: Want,
+}
+
+/// An unfinished region.
+#[derive(Debug)]
+pub(super) struct Record {
+    /// The region, without host data: that is attached when it is sent.
+    pub region: Region,
+    /// Its place in the order of cutting; a repeated region keeps it.
+    pub order: u64,
+    /// It is downstream.
+    pub sent: bool,
+    /// Nodes whose credit it holds.
+    pub credits: u32,
+    /// When its segment was cut.
+    pub cut_at_ns: u64,
+    /// How often it was sent again.
+    pub attempts: u8,
+    /// How often its device had been lost when it was sent.
+    pub losses: u32,
+    /// A region that it reads was sent again after this one: its failure is a consequence.
+    pub stale: bool,
+    /// Values that end with it, announced when it is sent.
+    pub retires: Vec<ValueId>,
+    /// It finished before a region that it reads, with these faults.
+    pub early: Option<Vec<(ValueId, Error)>>,
+}
+
+/// A transition in a value's story.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    Recorded,
+    Demanded(GatherId),
+    Cut(RegionId),
+    Passed(RegionId),
+    Finished(RegionId),
+    Poisoned,
+    Failed,
+    Lost,
+    Arrived,
+    Released,
+    Retired,
+    Dead,
+    Forgotten,
+}
+
+/// The latest transitions, for `story`.
+#[derive(Debug, Default)]
+pub(super) struct Log(VecDeque<(ValueId, What)>);
+
+const LOG_MAX: usize = 4096;
+
+impl Log {
+    pub(super) fn note(&mut self, value: ValueId, what: What) {
+        if self.0.len() == LOG_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back((value, what));
+    }
+}
+
+impl State {
+    /// A scheduler for these devices; the first is the host.
+    pub fn new(devices: Vec<DeviceInfo>, config: &Config) -> State {
+        assert!(devices.first().is_some_and(|d| d.id == DeviceId::HOST), "SCHED: device 0 is the host");
+        State {
+            choice: config.device,
+            gone: vec![false; devices.len()],
+            suspect: vec![false; devices.len()],
+            losses: vec![0; devices.len()],
+            devices,
+            credits: config.batches_in_flight.max(1) as usize + 4,
+            lazy_max: config.tape_nodes_max.max(1),
+            graph: LiveGraph::default(),
+            sessions: FxHashMap::default(),
+            gathers: FxHashMap::default(),
+            regions: BTreeMap::new(),
+            turns: Turns::default(),
+            next_region: 0,
+            next_segment: 0,
+            in_flight: 0,
+            phase: Phase::Running,
+            scratch: Scratch::default(),
+            log: Log::default(),
+            totals: Totals::default(),
+        }
+    }
+
+    /// Takes in one event and says what follows from it.
+    pub fn handle(&mut self, event: SchedulerEvent, out: &mut Vec<SchedulerInstruction>) {
+        if self.phase == Phase::Stopped {
+            self.handle_stopped(event, out);
+            return;
+        }
+        match event {
+            SchedulerEvent::SessionOpened { session, name, weight } => {
+                let entry = self.sessions.entry(session).or_insert_with(|| Session::new(name.clone(), weight));
+                entry.name = name;
+                entry.weight = weight.max(1) as u64;
+            }
+            SchedulerEvent::SegmentCut { session, records, why, at_ns } => {
+                self.ingest(session, records, why, at_ns, out)
+            }
+            SchedulerEvent::GatherCancelled(gather) => self.cancel(gather, out),
+            SchedulerEvent::SessionClosed(session) => self.close_session(session, out),
+            SchedulerEvent::ExplainAsked { gather, value } => self.explain(gather, value, out),
+            SchedulerEvent::RegionFinished { region, faults, device_ns: _ } => {
+                self.region_finished(region, faults, out)
+            }
+            SchedulerEvent::RegionFailed { region, error } => self.region_failed(region, error, out),
+            SchedulerEvent::ValueArrived { value, data } => self.value_arrived(value, data, out),
+            SchedulerEvent::ValueLost { value, error } => self.value_lost(value, error, out),
+            SchedulerEvent::DeviceLost { device, error, replaced } => self.device_lost(device, error, replaced),
+            SchedulerEvent::Explained { gather, text } => self.resolve(gather, Ok(Delivered::Text(text)), out),
+            SchedulerEvent::ShutdownAsked => self.phase = Phase::Draining,
+            SchedulerEvent::DeadlinePassed => self.fail_everything(out),
+        }
+        self.pump(out);
+        if self.phase == Phase::Draining && self.regions.is_empty() && self.gathers.is_empty() {
+            self.phase = Phase::Stopped;
+            out.push(SchedulerInstruction::Stop);
+        }
+    }
+
+    /// What was counted.
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// Counts something.
+    pub(super) fn count(&mut self) -> &mut Totals {
+        &mut self.totals
+    }
+
+    /// Whether a gather is known and open: its cancel may overtake segments.
+    pub fn has_gather(&self, gather: GatherId) -> bool {
+        self.gathers.contains_key(&gather)
+    }
+
+    /// When the segment of an unfinished region was cut, in nanoseconds of the runtime's clock.
+    pub fn cut_at_ns(&self, region: RegionId) -> Option<u64> {
+        self.regions.get(&region).map(|record| record.cut_at_ns)
+    }
+
+    /// The values that an unfinished region makes for others.
+    pub fn outputs_of(&self, region: RegionId) -> Vec<ValueId> {
+        let nodes = self.regions.get(&region).map(|record| &record.region.nodes);
+        nodes.into_iter().flatten().filter(|n| n.output).map(|n| n.value).collect()
+    }
+
+    /// Regions downstream, and regions that wait for their turn.
+    pub fn depth(&self) -> (usize, usize) {
+        (self.in_flight, self.regions.len() - self.in_flight)
+    }
+
+    /// Whether a device is there.
+    pub(super) fn is_open(&self, device: DeviceId) -> bool {
+        !self.gone.get(device.0 as usize).copied().unwrap_or(true)
+    }
+
+    /// Gives credits back.
+    pub(super) fn credit(&mut self, session: SessionId, nodes: u32, out: &mut Vec<SchedulerInstruction>) {
+        if nodes > 0 {
+            self.totals.nodes_credited += nodes as u64;
+            out.push(SchedulerInstruction::Credit { session, nodes });
+        }
+    }
+
+    /// Once stopped, whatever still arrives is refused and its credit given back.
+    fn handle_stopped(&mut self, event: SchedulerEvent, out: &mut Vec<SchedulerInstruction>) {
+        match event {
+            SchedulerEvent::SegmentCut { session, records, .. } => self.refuse(session, records, out),
+            SchedulerEvent::ExplainAsked { gather, .. } => {
+                out.push(SchedulerInstruction::Resolve { gather, result: Err(shutting_down()) });
+            }
+            _ => {}
+        }
+    }
+
+    /// Deletes what nobody can reach, from these values on towards their arguments.
+    pub(super) fn release(&mut self, mut work: Vec<NodeIndex>, out: &mut Vec<SchedulerInstruction>) {
+        while let Some(at) = work.pop() {
+            // It may have gone by another way since it was put on the list.
+            if self.graph.try_get(at).is_none_or(|live| live.reachable()) {
+                continue;
+            }
+            let live = &mut self.graph[at];
+            let value = live.node.value;
+            if live.is_lazy() {
+                if live.gathers.is_empty() {
+                    let is_dead = !live.passed;
+                    self.forget_lazy(at, is_dead, &mut work);
+                }
+                continue;
+            }
+            let settled = match live.home {
+                Home::Coming(_) => false,
+                _ => live.regions.is_empty() && live.gathers.is_empty(),
+            };
+            let exists = !matches!(live.home, Home::Failed(_));
+            if exists && !live.retired && (live.known || !live.regions.is_empty() || !settled) {
+                live.retired = true;
+                self.retire(at, out);
+            }
+            if settled {
+                self.graph.remove(at);
+                self.log.note(value, What::Forgotten);
+            }
+        }
+    }
+
+    /// Removes a lazy value and hands its arguments on.
+    fn forget_lazy(&mut self, at: NodeIndex, is_dead: bool, work: &mut Vec<NodeIndex>) {
+        let arguments = self.graph.detach(at);
+        let live = self.graph.remove(at);
+        if is_dead {
+            self.totals.ops_dead += 1;
+            self.log.note(live.node.value, What::Dead);
+        }
+        work.extend(arguments);
+    }
+
+    /// Tells residency that a value ends: after the last unfinished region that reads or makes it.
+    fn retire(&mut self, at: NodeIndex, out: &mut Vec<SchedulerInstruction>) {
+        let live = &self.graph[at];
+        let value = live.node.value;
+        let maker = match live.home {
+            Home::Coming(region) => Some(region),
+            _ => None,
+        };
+        let order = |id: &RegionId| self.regions.get(id).map(|r| r.order);
+        let after =
+            live.regions.iter().copied().chain(maker).filter(|id| order(id).is_some()).max_by_key(|id| order(id));
+        let known = live.known;
+        self.log.note(value, What::Retired);
+        match after.and_then(|id| self.regions.get_mut(&id)) {
+            Some(record) if !record.sent => record.retires.push(value),
+            Some(_) => out.push(SchedulerInstruction::Retire { value, after }),
+            None if known => out.push(SchedulerInstruction::Retire { value, after: None }),
+            None => {}
+        }
+    }
+
+    /// What is known of a value, and what happened to it lately, for people.
+    pub fn story(&self, value: ValueId) -> String {
+        let mut text = format!("{value}:");
+        match self.graph.get(value) {
+            None => text.push_str(" not live"),
+            Some(live) => {
+                let home = match &live.home {
+                    Home::Lazy if live.passed => "lazy, computed once in passing".to_owned(),
+                    Home::Lazy => "lazy".to_owned(),
+                    Home::Coming(region) => format!("coming from region {region}"),
+                    Home::Here => format!("here, made on device {}", live.made),
+                    Home::Failed(error) => format!("failed: {error}"),
+                };
+                let _ = write!(
+                    text,
+                    " {} of {}, {home}; held {}, users {}, gathers {}, regions {}",
+                    live.node.op.name(),
+                    live.node.meta.shape,
+                    live.held,
+                    live.users,
+                    live.gathers.len(),
+                    live.regions.len()
+                );
+            }
+        }
+        for (_, what) in self.log.0.iter().filter(|(v, _)| *v == value) {
+            let _ = match what {
+                What::Recorded => write!(text, "\n  recorded"),
+                What::Demanded(gather) => write!(text, "\n  demanded by gather {gather}"),
+                What::Cut(region) => write!(text, "\n  cut into region {region}"),
+                What::Passed(region) => write!(text, "\n  computed in passing by region {region}"),
+                What::Finished(region) => write!(text, "\n  made by region {region}"),
+                What::Poisoned => write!(text, "\n  poisoned by a fault"),
+                What::Failed => write!(text, "\n  failed"),
+                What::Lost => write!(text, "\n  lost with its device"),
+                What::Arrived => write!(text, "\n  arrived in host memory"),
+                What::Released => write!(text, "\n  its last handle was dropped"),
+                What::Retired => write!(text, "\n  retired"),
+                What::Dead => write!(text, "\n  found unreachable, never computed"),
+                What::Forgotten => write!(text, "\n  forgotten"),
+            };
+        }
+        text
+    }
+}
+
+/// The error of what is asked for after shutdown began.
+pub(super) fn shutting_down() -> Error {
+    Error::new(ErrorKind::Shutdown, "the runtime is shutting down and takes no new work")
+}

@@ -1,0 +1,204 @@
+//! Faults, failures, lost devices.
+
+use super::*;
+
+#[test]
+fn a_fault_poisons_exactly_what_depends_on_it() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let x = b.rand(8);
+    let faulty = b.scale(x, 8);
+    let child = b.scale(faulty, 8);
+    let sibling = b.scale(x, 8);
+    let bad = b.gather(child);
+    let good = b.gather(sibling);
+    let first = b.cut();
+    let grandchild = b.sum(child);
+    let later = b.gather(grandchild);
+    let fine = b.sum(sibling);
+    let also_good = b.gather(fine);
+    let second = b.cut();
+    b.finish_with(&first[0], vec![(faulty, Error::new(ErrorKind::Index, "index 9 is out of range"))]);
+    let error = b.error(bad);
+    assert_eq!((error.kind(), error.op()), (ErrorKind::Index, Some("mul")));
+    assert!(b.delivered(good));
+    b.finish(&second[0]);
+    assert_eq!(b.error(later).kind(), ErrorKind::Index);
+    assert!(b.delivered(also_good));
+    let again = b.gather(child);
+    b.cut();
+    assert_eq!(b.error(again).kind(), ErrorKind::Index, "known at once");
+}
+
+#[test]
+fn a_fault_reaches_a_region_that_finished_before_its_producer() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let x = b.rand(8);
+    b.demand(x, Want::Device);
+    let first = b.cut();
+    let y = b.scale(x, 8);
+    let g = b.gather(y);
+    let second = b.cut();
+    b.finish(&second[0]);
+    assert!(b.result(g).is_none(), "what it read is not known to be good");
+    b.finish_with(&first[0], vec![(x, Error::new(ErrorKind::Index, "out of range"))]);
+    assert_eq!(b.error(g).kind(), ErrorKind::Index);
+}
+
+#[test]
+fn a_failed_region_fails_its_outputs_and_their_dependents_and_nobody_else() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let x = b.rand(8);
+    b.demand(x, Want::Device);
+    let first = b.cut();
+    let other = b.source(8);
+    let from_x = b.scale(x, 8);
+    let from_other = b.scale(other, 8);
+    let bad = b.gather(from_x);
+    let good = b.gather(from_other);
+    let second = b.cut();
+    b.fail(first[0].id, ErrorKind::OutOfMemory);
+    // What was downstream already fails as a whole; what does not depend on x goes again.
+    b.fail(second[0].id, ErrorKind::Internal);
+    let error = b.error(bad);
+    assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+    assert_eq!((error.op(), error.device()), (Some("rand"), Some("test host")));
+    assert!(error.location().is_some());
+    let third = b.sent();
+    assert_eq!(values(&third[0]), [from_other]);
+    assert!(third[0].id > second[0].id);
+    b.finish(&third[0]);
+    assert!(b.delivered(good));
+    assert_eq!(b.credits(), 4);
+}
+
+#[test]
+fn a_waiting_region_is_cut_down_to_what_does_not_depend_on_a_failure() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let x = b.rand(8);
+    b.demand(x, Want::Device);
+    let first = b.cut();
+    for _ in 0..5 {
+        let filler = b.rand(8);
+        b.demand(filler, Want::Device);
+        b.cut();
+    }
+    let y = b.rand(8);
+    let from_x = b.scale(x, 8);
+    let bad = b.gather(from_x);
+    let from_y = b.scale(y, 8);
+    let good = b.gather(from_y);
+    assert!(b.cut().is_empty(), "no credit is left");
+    b.fail(first[0].id, ErrorKind::OutOfMemory);
+    assert_eq!(b.error(bad).kind(), ErrorKind::OutOfMemory);
+    let sent = b.sent();
+    assert_eq!(values(&sent[0]), [y, from_y]);
+    assert_eq!(sent[0].readbacks, [from_y]);
+    b.finish(&sent[0]);
+    assert!(b.delivered(good));
+}
+
+#[test]
+fn what_depends_on_a_failed_value_fails_at_the_cut_and_the_rest_is_computed() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let x = b.rand(8);
+    b.demand(x, Want::Device);
+    let first = b.cut();
+    b.fail(first[0].id, ErrorKind::OutOfMemory);
+    let y = b.rand(8);
+    let both = b.add(x, y, 8);
+    let bad = b.gather(both);
+    let good = b.gather(y);
+    let regions = b.cut();
+    assert_eq!(b.error(bad).kind(), ErrorKind::OutOfMemory);
+    assert_eq!(values(&regions[0]), [y]);
+    b.finish(&regions[0]);
+    assert!(b.delivered(good));
+}
+
+#[test]
+fn work_on_a_lost_device_goes_to_the_host_where_its_inputs_still_exist() {
+    let mut b = Bench::new(DeviceChoice::Gpu(None));
+    let x = b.source(8);
+    let y = b.scale(x, 8);
+    let g = b.gather(y);
+    let first = b.cut();
+    assert_eq!(first[0].device, DeviceId(1));
+    let z = b.scale(y, 8);
+    let h = b.gather(z);
+    let second = b.cut();
+    // The device reports its batches before its end.
+    b.fail(first[0].id, ErrorKind::DeviceLost);
+    b.fail(second[0].id, ErrorKind::DeviceLost);
+    assert!(b.sent().is_empty(), "nobody knows yet whether it serves again");
+    let error = Error::new(ErrorKind::DeviceLost, "gone");
+    b.event(SchedulerEvent::ValueLost { value: x, error: error.clone() });
+    b.event(SchedulerEvent::DeviceLost { device: DeviceId(1), error, replaced: false });
+    let again = b.sent();
+    assert_eq!(again.iter().map(|r| r.device).collect::<Vec<_>>(), [DeviceId::HOST, DeviceId::HOST]);
+    assert_eq!(values(&again[0]), [y]);
+    assert!(again[0].inputs[0].source.is_some(), "the data enters again");
+    b.finish(&again[0]);
+    b.finish(&again[1]);
+    assert!(b.delivered(g) && b.delivered(h));
+}
+
+#[test]
+fn a_replaced_device_runs_what_failed_with_it_again_once() {
+    let mut b = Bench::new(DeviceChoice::Gpu(None));
+    let x = b.rand(8);
+    let g = b.gather(x);
+    let first = b.cut();
+    let error = Error::new(ErrorKind::DeviceLost, "gone");
+    b.event(SchedulerEvent::DeviceLost { device: DeviceId(1), error, replaced: true });
+    b.fail(first[0].id, ErrorKind::DeviceLost);
+    let second = b.sent();
+    assert_eq!(second[0].device, DeviceId(1));
+    b.fail(second[0].id, ErrorKind::DeviceLost);
+    assert_eq!(b.error(g).kind(), ErrorKind::DeviceLost);
+}
+
+#[test]
+fn a_value_that_lived_only_on_a_lost_device_fails_with_its_op_and_place() {
+    let mut b = Bench::new(DeviceChoice::Gpu(None));
+    let x = b.rand(8);
+    b.demand(x, Want::Device);
+    let first = b.cut();
+    b.finish(&first[0]);
+    let error = Error::new(ErrorKind::DeviceLost, "the device is gone");
+    b.event(SchedulerEvent::ValueLost { value: x, error: error.clone() });
+    b.event(SchedulerEvent::DeviceLost { device: DeviceId(1), error, replaced: true });
+    let y = b.sum(x);
+    let g = b.gather(y);
+    assert!(b.cut().is_empty());
+    let error = b.error(g);
+    assert_eq!((error.kind(), error.op(), error.device()), (ErrorKind::DeviceLost, Some("rand"), Some("test gpu")));
+}
+
+#[test]
+fn a_readback_that_fails_fails_its_gather_and_not_the_value() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let x = b.rand(8);
+    b.demand(x, Want::Device);
+    let made = b.cut();
+    b.finish(&made[0]);
+    let g = b.gather(x);
+    let back = b.cut();
+    b.fail(back[0].id, ErrorKind::OutOfMemory);
+    assert_eq!(b.error(g).kind(), ErrorKind::OutOfMemory);
+    let again = b.gather(x);
+    let back = b.cut();
+    b.finish(&back[0]);
+    assert!(b.delivered(again));
+}
+
+#[test]
+fn a_readback_that_is_lost_after_its_region_finished_fails_its_gather() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let x = b.rand(8);
+    let g = b.gather(x);
+    let regions = b.cut();
+    b.event(SchedulerEvent::RegionFinished { region: regions[0].id, faults: vec![], device_ns: 0 });
+    assert!(b.result(g).is_none());
+    b.event(SchedulerEvent::ValueArrived { value: x, data: Err(Error::new(ErrorKind::OutOfMemory, "no room")) });
+    assert_eq!(b.error(g).kind(), ErrorKind::OutOfMemory);
+}

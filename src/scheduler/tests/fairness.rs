@@ -1,0 +1,80 @@
+//! Whose turn it is.
+
+use super::*;
+
+#[test]
+fn at_most_so_many_regions_are_downstream() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let mut sent = vec![];
+    for _ in 0..20 {
+        let x = b.rand(8);
+        b.demand(x, Want::Device);
+        sent.extend(b.cut());
+    }
+    assert_eq!(sent.len(), 6, "two batches in flight and four");
+    b.finish(&sent[0]);
+    assert_eq!(b.sent().len(), 1);
+}
+
+#[test]
+fn sessions_take_turns_by_weight_and_keep_their_own_order() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let mut in_flight = vec![];
+    b.open(9, 1);
+    for _ in 0..6 {
+        let x = b.rand(8);
+        b.demand(x, Want::Device);
+        in_flight.extend(b.cut());
+    }
+    for (session, weight) in [(1, 1), (2, 3)] {
+        b.open(session, weight);
+        for _ in 0..12 {
+            let x = b.rand(8);
+            b.demand(x, Want::Device);
+            assert!(b.cut().is_empty());
+        }
+    }
+    let mut order = vec![];
+    while let Some(region) = in_flight.pop() {
+        b.finish(&region);
+        let next = b.sent();
+        order.extend(next.iter().map(|r| (r.session.0, r.id)));
+        in_flight.extend(next);
+    }
+    let turns: Vec<u32> = order.iter().map(|(s, _)| *s).collect();
+    assert_eq!(&turns[..16], [1, 2, 2, 2, 1, 2, 2, 2, 1, 2, 2, 2, 1, 2, 2, 2]);
+    for session in [1, 2] {
+        let ids: Vec<RegionId> = order.iter().filter(|(s, _)| *s == session).map(|(_, id)| *id).collect();
+        assert_eq!(ids.len(), 12);
+        assert!(ids.is_sorted(), "{ids:?}");
+    }
+}
+
+#[test]
+fn a_region_waits_until_what_makes_its_input_was_sent() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let mut in_flight = vec![];
+    b.open(9, 1);
+    for _ in 0..6 {
+        let x = b.rand(8);
+        b.demand(x, Want::Device);
+        in_flight.extend(b.cut());
+    }
+    b.open(1, 1);
+    let first = b.rand(8);
+    b.demand(first, Want::Device);
+    b.cut();
+    let shared = b.rand(8);
+    b.demand(shared, Want::Device);
+    b.cut();
+    b.open(2, 100);
+    let y = b.scale(shared, 8);
+    b.gather(y);
+    b.cut();
+    let mut order = vec![];
+    for region in in_flight {
+        b.finish(&region);
+        order.extend(b.sent().into_iter().map(|r| values(&r)[0]));
+    }
+    assert_eq!(order, [first, shared, y]);
+}

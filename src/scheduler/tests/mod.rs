@@ -1,0 +1,263 @@
+//! The scheduler by events and instructions: a bench that records a tape, cuts it, and reads what follows.
+//! Every event is followed by `validate()`.
+
+mod completion;
+mod demand;
+mod fairness;
+mod laziness;
+mod placement;
+mod scale;
+
+use super::message::{Delivered, Record, SchedulerEvent, SchedulerInstruction, Want};
+use super::region::{CutReason, Region};
+use super::state::State;
+use crate::config::{Config, DeviceChoice};
+use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile, Precision};
+use crate::error::{Error, ErrorKind};
+use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Nan, Node, Op, RandomKey, ReduceOp, Scalar, Shape};
+use crate::host_buffer::HostBuffer;
+use crate::ids::{DeviceId, GatherId, RegionId, SessionId, ValueId};
+use smallvec::SmallVec;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// A device with round numbers: the GPU has 10 times the host's bandwidth and 100 us of latency.
+pub(crate) fn device(id: u8, kind: DeviceKind) -> DeviceInfo {
+    let gpu = kind == DeviceKind::Gpu;
+    DeviceInfo {
+        id: DeviceId(id),
+        kind,
+        name: if gpu { "test gpu".to_owned() } else { "test host".to_owned() },
+        driver: String::new(),
+        software: false,
+        features: Features {
+            f64: !gpu,
+            i64: !gpu,
+            subgroups: false,
+            timestamps: false,
+            mappable: false,
+            pipeline_cache: false,
+        },
+        profile: FloatProfile {
+            fma_fused: false,
+            keeps_subnormals: true,
+            exact_division: true,
+            exact_sqrt: true,
+            keeps_negative_zero: true,
+        },
+        precision: Precision::Accurate,
+        costs: Costs {
+            launch_us: if gpu { 100.0 } else { 1.0 },
+            dispatch_us: 1.0,
+            memory_gb_per_s: if gpu { 1000.0 } else { 10.0 },
+            f32_gop_per_s: if gpu { 10_000.0 } else { 10.0 },
+            upload_gb_per_s: 10.0,
+            readback_gb_per_s: 10.0,
+        },
+        binding_bytes_max: 1 << 30,
+        buffer_bytes_max: 1 << 32,
+        bindings_max: 8,
+        budget_bytes: 1 << 40,
+        segment_shift: 20,
+        slab_slot_bytes_max: 0,
+        batches_in_flight_max: 2,
+    }
+}
+
+pub(crate) struct Bench {
+    pub state: State,
+    pub out: Vec<SchedulerInstruction>,
+    tape: Vec<Record>,
+    session: SessionId,
+    next_index: u32,
+    next_gather: u64,
+    pub validates: bool,
+}
+
+impl Bench {
+    pub fn new(choice: DeviceChoice) -> Bench {
+        Bench::with(Config { device: choice, ..Config::default() })
+    }
+
+    pub fn with(config: Config) -> Bench {
+        let devices = vec![device(0, DeviceKind::Host), device(1, DeviceKind::Gpu)];
+        let mut bench = Bench {
+            state: State::new(devices, &config),
+            out: vec![],
+            tape: vec![],
+            session: SessionId(0),
+            next_index: 0,
+            next_gather: 0,
+            validates: true,
+        };
+        bench.open(0, 1);
+        bench
+    }
+
+    /// Opens a session and goes on as it.
+    pub fn open(&mut self, session: u32, weight: u32) {
+        self.session = SessionId(session);
+        let name = Arc::from(format!("s{session}"));
+        self.event(SchedulerEvent::SessionOpened { session: self.session, name, weight });
+    }
+
+    pub fn event(&mut self, event: SchedulerEvent) {
+        self.state.handle(event, &mut self.out);
+        if self.validates {
+            self.state.validate();
+        }
+    }
+
+    #[track_caller]
+    pub fn node(&mut self, op: Op, args: &[Arg], dtype: DType, dims: &[usize]) -> ValueId {
+        let value = ValueId { session: self.session, index: self.next_index };
+        self.next_index += 1;
+        let meta = Meta { dtype, shape: Shape::new(dims).unwrap() };
+        let args = SmallVec::from_slice(args);
+        self.tape.push(Record::Op(Node { value, op, args, meta, at: Location::caller() }));
+        value
+    }
+
+    /// Host data of `n` f32.
+    pub fn source(&mut self, n: usize) -> ValueId {
+        self.node(Op::Source(HostBuffer::from_vec(vec![1.0f32; n]).shared()), &[], DType::F32, &[n])
+    }
+
+    pub fn rand(&mut self, n: usize) -> ValueId {
+        let key = RandomKey { seed: 0, stream: 0, op: self.next_index };
+        self.node(Op::Random { dist: Dist::Uniform, key }, &[], DType::F32, &[n])
+    }
+
+    pub fn add(&mut self, a: ValueId, b: ValueId, n: usize) -> ValueId {
+        self.node(Op::Apply(ElementOp::Add), &[Arg::Value(a), Arg::Value(b)], DType::F32, &[n])
+    }
+
+    pub fn scale(&mut self, a: ValueId, n: usize) -> ValueId {
+        self.node(Op::Apply(ElementOp::Mul), &[Arg::Value(a), Arg::Scalar(Scalar::F32(0.5))], DType::F32, &[n])
+    }
+
+    pub fn sum(&mut self, a: ValueId) -> ValueId {
+        let op = Op::Reduce { op: ReduceOp::Sum, dims: 1, nan: Nan::Include };
+        self.node(op, &[Arg::Value(a)], DType::F32, &[1])
+    }
+
+    pub fn release(&mut self, value: ValueId) {
+        self.tape.push(Record::Dropped(value));
+    }
+
+    pub fn demand(&mut self, value: ValueId, want: Want) -> GatherId {
+        let gather = GatherId(self.next_gather);
+        self.next_gather += 1;
+        self.tape.push(Record::Demanded { gather, value, want });
+        gather
+    }
+
+    pub fn gather(&mut self, value: ValueId) -> GatherId {
+        self.demand(value, Want::Host)
+    }
+
+    pub fn withdraw(&mut self, gather: GatherId) {
+        self.tape.push(Record::Cancelled(gather));
+    }
+
+    pub fn cut(&mut self) -> Vec<Region> {
+        self.cut_for(CutReason::Demand)
+    }
+
+    /// Cuts the tape and returns the regions that were sent.
+    pub fn cut_for(&mut self, why: CutReason) -> Vec<Region> {
+        let records = std::mem::take(&mut self.tape);
+        self.event(SchedulerEvent::SegmentCut { session: self.session, records, why, at_ns: 0 });
+        self.sent()
+    }
+
+    /// Regions sent since the last call; other instructions stay.
+    pub fn sent(&mut self) -> Vec<Region> {
+        let (regions, rest): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.out).into_iter().partition(|i| matches!(i, SchedulerInstruction::PlanRegion(_)));
+        self.out = rest;
+        regions
+            .into_iter()
+            .map(|i| match i {
+                SchedulerInstruction::PlanRegion(region) => region,
+                other => unreachable!("{other:?}"),
+            })
+            .collect()
+    }
+
+    pub fn finish(&mut self, region: &Region) {
+        self.finish_with(region, vec![]);
+    }
+
+    /// The region ran, with these fault words set; what it brings to the host arrives.
+    pub fn finish_with(&mut self, region: &Region, faults: Vec<(ValueId, Error)>) {
+        self.event(SchedulerEvent::RegionFinished { region: region.id, faults, device_ns: 1 });
+        for value in &region.readbacks {
+            let data = Ok(HostBuffer::from_vec(vec![value.index as f32]).shared());
+            self.event(SchedulerEvent::ValueArrived { value: *value, data });
+        }
+    }
+
+    pub fn fail(&mut self, region: RegionId, kind: ErrorKind) {
+        self.event(SchedulerEvent::RegionFailed { region, error: Error::new(kind, "injected") });
+    }
+
+    /// What a gather resolved to, if it did; taken out.
+    pub fn result(&mut self, gather: GatherId) -> Option<Result<Delivered, Error>> {
+        let is_it =
+            |i: &SchedulerInstruction| matches!(i, SchedulerInstruction::Resolve { gather: g, .. } if *g == gather);
+        let position = self.out.iter().position(is_it)?;
+        match self.out.remove(position) {
+            SchedulerInstruction::Resolve { result, .. } => Some(result),
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    pub fn error(&mut self, gather: GatherId) -> Error {
+        self.result(gather).expect("it resolved").expect_err("it failed")
+    }
+
+    pub fn delivered(&mut self, gather: GatherId) -> bool {
+        self.result(gather).is_some_and(|r| r.is_ok())
+    }
+
+    /// Values that residency was told to let go since the last call.
+    pub fn retired(&mut self) -> Vec<(ValueId, Option<RegionId>)> {
+        let mut values = vec![];
+        self.out.retain(|i| match i {
+            SchedulerInstruction::Retire { value, after } => {
+                values.push((*value, *after));
+                false
+            }
+            _ => true,
+        });
+        values
+    }
+
+    /// Credits since the last call.
+    pub fn credits(&mut self) -> u32 {
+        let mut nodes_total = 0;
+        self.out.retain(|i| match i {
+            SchedulerInstruction::Credit { nodes, .. } => {
+                nodes_total += nodes;
+                false
+            }
+            _ => true,
+        });
+        nodes_total
+    }
+
+    pub fn has_stopped(&self) -> bool {
+        self.out.iter().any(|i| matches!(i, SchedulerInstruction::Stop))
+    }
+}
+
+/// The values that a region writes out.
+pub(crate) fn outputs(region: &Region) -> Vec<ValueId> {
+    region.nodes.iter().filter(|n| n.output).map(|n| n.value).collect()
+}
+
+/// The values that a region computes.
+pub(crate) fn values(region: &Region) -> Vec<ValueId> {
+    region.nodes.iter().map(|n| n.value).collect()
+}

@@ -1,0 +1,81 @@
+//! The invariants of the module's header, checked after every event in tests.
+
+use super::graph::{Home, Live};
+use super::message::Want;
+use super::state::State;
+use crate::ids::GatherId;
+
+impl State {
+    /// Checks the invariants of the module's header.
+    ///
+    /// # Panics
+    /// With the ID of the first that does not hold.
+    pub fn validate(&self) {
+        let mut count = 0;
+        for (at, live) in self.graph.iter() {
+            count += 1;
+            let value = live.node.value;
+            assert_eq!(self.graph.find(value), Some(at), "SCHED-1: the index names {value}");
+            assert_eq!(self.graph.count_users(at), live.users as usize, "SCHED-2: users of {value}");
+            if !live.is_lazy() {
+                assert_eq!(self.graph.arguments(at).count(), 0, "SCHED-2: {value} is cut and still reads");
+            }
+            let in_region = !live.regions.is_empty() || matches!(live.home, Home::Coming(_));
+            assert!(live.reachable() || !live.gathers.is_empty() || in_region, "SCHED-5: nobody keeps {value}");
+            for id in &live.regions {
+                let record = self.regions.get(id).unwrap_or_else(|| panic!("SCHED-8: {value} is read by region {id}"));
+                assert!(record.region.inputs.iter().any(|i| i.value == value), "SCHED-8: {id} reads {value}");
+            }
+            if let Home::Coming(id) = live.home {
+                let record = self.regions.get(&id).unwrap_or_else(|| panic!("SCHED-8: {value} comes from {id}"));
+                assert!(
+                    record.region.nodes.iter().any(|n| n.output && n.value == value),
+                    "SCHED-8: {id} makes {value}"
+                );
+            }
+            for gather in &live.gathers {
+                assert!(self.gathers.contains_key(gather), "SCHED-3: {value} has open gather {gather}");
+                self.validate_gather(*gather, live);
+            }
+        }
+        assert_eq!(count, self.graph.len(), "SCHED-1: as many entries as names");
+        self.validate_regions();
+        for (id, gather) in &self.gathers {
+            let Some(value) = gather.value else { continue };
+            let live = self.graph.get(value).unwrap_or_else(|| panic!("SCHED-3: gather {id} of {value}"));
+            assert!(live.gathers.contains(id), "SCHED-3: {value} knows gather {id}");
+        }
+    }
+
+    fn validate_gather(&self, gather: GatherId, live: &Live) {
+        let under_way = match (&live.home, self.gathers[&gather].want) {
+            (Home::Coming(_), Want::Device) => true,
+            (Home::Coming(_), Want::Host) => live.readback.is_some() || live.host.is_some(),
+            (Home::Here, Want::Host) => live.readback.is_some(),
+            _ => false,
+        };
+        assert!(under_way, "SCHED-3: nothing is under way for gather {gather}: {}", self.story(live.node.value));
+    }
+
+    fn validate_regions(&self) {
+        let sent = self.regions.values().filter(|r| r.sent && r.early.is_none()).count();
+        assert_eq!(sent, self.in_flight, "SCHED-4: regions downstream");
+        assert!(sent <= self.credits, "SCHED-4: {sent} regions are downstream");
+        let mut queued = 0;
+        for session in self.sessions.values() {
+            let orders: Vec<u64> = session.queue.iter().map(|id| self.regions[id].order).collect();
+            assert!(orders.is_sorted(), "SCHED-6: the queue of {}", session.name);
+            queued += orders.len();
+        }
+        let unsent = self.regions.values().filter(|r| !r.sent).count();
+        assert_eq!(queued, unsent, "SCHED-6: every region that is not sent stands in a queue");
+        for (id, record) in &self.regions {
+            for input in &record.region.inputs {
+                let live = self.graph.get(input.value).unwrap_or_else(|| panic!("SCHED-8: {id} reads {}", input.value));
+                assert!(live.regions.contains(id), "SCHED-8: {} is read by {id}", input.value);
+            }
+        }
+        let held: u64 = self.regions.values().map(|r| r.credits as u64).sum();
+        assert_eq!(self.totals.nodes_recorded, self.totals.nodes_credited + held, "SCHED-7: credits");
+    }
+}

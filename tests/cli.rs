@@ -1,0 +1,199 @@
+//! The `tidemill` command as a shell sees it: what it prints, what it leaves behind, how it exits.
+
+#![cfg(all(feature = "cli", feature = "image"))]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn tidemill(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidemill"));
+    command.args(arguments).env_remove("TIDEMILL_DEVICE").stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    tidemill(arguments).output().unwrap()
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn data(name: &str) -> String {
+    format!("{}/examples/data/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn events(path: &PathBuf) -> Vec<serde_json::Value> {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn help_and_version_succeed_without_colour_where_no_colour_is_wanted() {
+    let help = tidemill(&["--help"]).env("NO_COLOR", "1").env("CLICOLOR_FORCE", "0").output().unwrap();
+    assert_eq!(code(&help), 0);
+    for command in ["info", "trace", "photo", "monte-carlo", "concurrent", "completions"] {
+        assert!(out(&help).contains(command), "{command} is missing");
+    }
+    assert!(!out(&help).contains('\u{1b}'));
+    let version = run(&["--version"]);
+    assert_eq!((code(&version), out(&version)), (0, format!("tidemill {}\n", env!("CARGO_PKG_VERSION"))));
+}
+
+#[test]
+fn wrong_usage_exits_with_2_and_says_what_was_wrong() {
+    let cases: [(&[&str], &str); 6] = [
+        (&[], "Usage"),
+        (&["fly"], "fly"),
+        (&["photo"], "required"),
+        (&["concurrent", "--device", "tpu"], "tpu"),
+        (&["concurrent", "--batches-in-flight", "0"], "0"),
+        (&["completions", "no-such-shell"], "no-such-shell"),
+    ];
+    for (arguments, words) in cases {
+        let output = run(arguments);
+        assert_eq!(code(&output), 2, "{arguments:?}");
+        assert!(err(&output).contains(words), "{arguments:?} gave {}", err(&output));
+    }
+}
+
+#[test]
+fn completions_are_printed_for_every_shell() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let output = run(&["completions", shell]);
+        assert_eq!(code(&output), 0);
+        assert!(out(&output).contains("monte-carlo"));
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_command_quietly() {
+    let mut child = tidemill(&["completions", "bash"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((code(&output), err(&output)), (0, String::new()));
+}
+
+#[test]
+fn a_timeline_is_summarised_and_what_is_none_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.json");
+    let name = path.to_str().unwrap();
+    std::fs::write(&path, r#"[{"ph":"X","pid":1,"tid":1,"ts":0,"dur":2500,"name":"k","cat":"compute"}]"#).unwrap();
+    let good = run(&["trace", "summary", name]);
+    assert_eq!(code(&good), 0);
+    assert!(out(&good).starts_with("1 events over 2.500 ms\n"), "{}", out(&good));
+    std::fs::write(&path, r#"[{"ph":"X","#).unwrap();
+    for (file, words) in [(name, "is cut short after 0 events"), ("/no/such/file.json", "cannot be read")] {
+        let bad = run(&["trace", "summary", file]);
+        assert_eq!(code(&bad), 1);
+        assert!(err(&bad).starts_with("error: ") && err(&bad).contains(words), "{}", err(&bad));
+    }
+}
+
+#[test]
+fn info_shows_the_host_device() {
+    let output = run(&["info", "--device", "host"]);
+    assert_eq!(code(&output), 0, "{}", err(&output));
+    for words in ["Adapters", "Device 0", "float profile", "GB/s"] {
+        assert!(out(&output).contains(words), "{words} is missing in {}", out(&output));
+    }
+}
+
+#[test]
+fn monte_carlo_agrees_with_the_closed_form() {
+    let output = run(&["monte-carlo", "--device", "host", "--paths", "20000", "--steps", "16", "--stats"]);
+    assert_eq!(code(&output), 0, "{}", err(&output));
+    assert!(out(&output).contains("closed form  8.0214"), "{}", out(&output));
+    assert!(out(&output).contains("ops_recorded"));
+    let wrong = run(&["monte-carlo", "--device", "host", "--volatility", "0"]);
+    assert_eq!(code(&wrong), 1);
+    assert!(err(&wrong).contains("--volatility has to be a finite number above 0"), "{}", err(&wrong));
+}
+
+#[test]
+fn a_corrupt_picture_is_named_and_the_others_are_developed() {
+    let dir = tempfile::tempdir().unwrap();
+    let corrupt = dir.path().join("corrupt.png");
+    std::fs::write(&corrupt, &std::fs::read(data("astronaut.png")).unwrap()[..3000]).unwrap();
+    let folder = dir.path().join("out");
+    let astronaut = data("astronaut.png");
+    let arguments =
+        ["photo", corrupt.to_str().unwrap(), &astronaut, "-o", folder.to_str().unwrap(), "--device", "host"];
+    let output = run(&arguments);
+    assert_eq!(code(&output), 1, "{}", err(&output));
+    assert!(out(&output).contains("corrupt.png"), "{}", out(&output));
+    assert_eq!(names(&folder), ["astronaut.png"]);
+    let developed = image::open(folder.join("astronaut.png")).unwrap().into_rgb8();
+    assert_eq!(developed.dimensions(), (512, 512));
+}
+
+#[test]
+fn a_result_never_overwrites_the_picture_it_was_made_from() {
+    let dir = tempfile::tempdir().unwrap();
+    let picture = dir.path().join("a.png");
+    std::fs::copy(data("astronaut.png"), &picture).unwrap();
+    let before = std::fs::read(&picture).unwrap();
+    let output = run(&["photo", picture.to_str().unwrap(), "-o", dir.path().to_str().unwrap(), "--device", "host"]);
+    assert_eq!(code(&output), 1);
+    assert!(err(&output).contains("would overwrite"), "{}", err(&output));
+    assert_eq!(std::fs::read(&picture).unwrap(), before);
+    assert_eq!(names(dir.path()), ["a.png"]);
+}
+
+#[test]
+fn concurrent_leaves_a_timeline_that_can_be_summarised() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.json");
+    let name = path.to_str().unwrap();
+    let output = run(&["concurrent", "--device", "host", "--sessions", "20", "--elements", "1000", "--trace", name]);
+    assert_eq!(code(&output), 0, "{}", err(&output));
+    assert!(out(&output).contains("20 sessions, 100 gathers"), "{}", out(&output));
+    assert!(!events(&path).is_empty());
+    let summary = run(&["trace", "summary", name]);
+    assert!(out(&summary).contains("Busy time of lanes"), "{}", out(&summary));
+}
+
+#[test]
+fn a_timeline_that_cannot_be_written_is_an_error_before_anything_runs() {
+    let output = run(&["concurrent", "--device", "host", "--trace", "/no/such/folder/t.json"]);
+    assert_eq!(code(&output), 1);
+    assert!(err(&output).contains("cannot write the timeline to /no/such/folder/t.json"), "{}", err(&output));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_exits_with_130_and_leaves_a_timeline_that_opens() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.json");
+    let trace = path.to_str().unwrap();
+    let mut child = tidemill(&["concurrent", "--device", "host", "--sessions", "200000", "--trace", trace])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Interrupted once it has begun to record.
+    while std::fs::metadata(&path).map_or(0, |m| m.len()) < 1000 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it could be interrupted");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupt.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((code(&output), err(&output)), (130, "interrupted\n".to_owned()));
+    assert!(!events(&path).is_empty());
+}

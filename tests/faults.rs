@@ -1,0 +1,464 @@
+//! What goes wrong, and what then happens: every gather resolves, with an error that names the op, the device and
+//! the source line; other sessions notice nothing, but for a lost device.
+
+mod common;
+use common::gpu;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tidemill::config::{Hold, Injection};
+use tidemill::{Array, Error, ErrorKind, Runtime, RuntimeBuilder, Session, cat, step};
+
+/// More elements than any value that is computed while recording.
+const N: usize = 1000;
+
+/// Waits for a future; a hang becomes a failure.
+#[track_caller]
+fn done<T>(what: &str, future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let result = runtime.block_on(async { tokio::time::timeout(Duration::from_secs(60), future).await });
+    result.unwrap_or_else(|_| panic!("{what}: hangs"))
+}
+
+/// A runtime on the host, and one on the GPU where there is one.
+fn runtimes(set: impl Fn(RuntimeBuilder) -> RuntimeBuilder) -> Vec<(&'static str, Runtime)> {
+    let host = set(Runtime::builder().device("host")).start_blocking().expect("the host device always opens");
+    let mut all = vec![("host", host)];
+    all.extend(gpu(set).map(|runtime| ("gpu", runtime)));
+    all
+}
+
+fn injected(set: impl Fn(&mut Injection)) -> impl Fn(RuntimeBuilder) -> RuntimeBuilder {
+    move |builder| {
+        let mut injection = Injection::default();
+        set(&mut injection);
+        builder.injection(injection)
+    }
+}
+
+/// Names the op, the line that recorded it (`line`, in this file), and a device if it got to one.
+#[track_caller]
+fn assert_blame(what: &str, error: &Error, kind: ErrorKind, op: &str, line: u32, on_device: bool) {
+    assert_eq!(error.kind(), kind, "{what}: {error}");
+    assert_eq!(error.op(), Some(op), "{what}: {error}");
+    let at = error.location().unwrap_or_else(|| panic!("{what}: no location in {error}"));
+    assert_eq!((Path::new(at.file()).file_name().unwrap().to_str(), at.line()), (Some("faults.rs"), line), "{what}");
+    assert_eq!(error.device().is_some(), on_device, "{what}: {error:?}");
+    assert!(error.message().len() > 10, "{what}: {error}");
+}
+
+/// Elements 0, 1, 2, … that are known to the runtime only once they were computed.
+fn ramp(s: &Session) -> Array {
+    s.arange(0.0f32, N as f32, 1.0).reshape([N, 1])
+}
+
+/// That a session computes what it should.
+#[track_caller]
+fn assert_works(what: &str, s: &Session) {
+    let sum = done(what, (ramp(s) * 2.0).sum(..).item::<f32>());
+    assert_eq!(sum.unwrap_or_else(|e| panic!("{what}: {e}")), (N * (N - 1)) as f32, "{what}");
+}
+
+#[test]
+fn shapes_that_do_not_fit_fault_one_array_and_its_dependents_only() {
+    for (device, rt) in runtimes(|b| b) {
+        let s = rt.session("shapes").open();
+        let (a, b) = (ramp(&s), s.ones::<f32>([N + 1, 1]));
+        let (bad, line) = (&a + &b, line!());
+        let dependent = (&bad * 2.0).sum(..);
+        for array in [&bad, &dependent] {
+            let error = done(device, array.gather::<f32>()).unwrap_err();
+            assert_blame(device, &error, ErrorKind::Shape, "add", line, false);
+            assert!(error.message().contains("1000x1") && error.message().contains("1001x1"), "{error}");
+        }
+        assert_eq!(bad.error().map(Error::kind), Some(ErrorKind::Shape));
+        assert_works(device, &s);
+    }
+}
+
+#[test]
+fn the_first_operands_fault_wins() {
+    let rt = common::host();
+    let s = rt.session("first").open();
+    let (first, line) = (ramp(&s).matmul(&ramp(&s)), line!());
+    let second = ramp(&s).reshape([7, 7]);
+    let error = done("first", (&first + &second).gather::<f32>()).unwrap_err();
+    assert_blame("first", &error, ErrorKind::Shape, "matmul", line, false);
+}
+
+#[test]
+fn a_value_beyond_the_budget_is_refused_by_name_and_the_session_goes_on() {
+    for (device, rt) in runtimes(|b| b.device_budget(8 << 20).host_budget(8 << 20)) {
+        let (s, other) = (rt.session("greedy").seed(1).open(), rt.session("modest").open());
+        let before = done(device, ramp(&other).eval());
+        before.unwrap_or_else(|e| panic!("{device}: {e}"));
+        let (big, line) = (s.rand::<f32>([4 << 20, 1]), line!());
+        let error = done(device, big.gather::<f32>()).unwrap_err();
+        assert_blame(device, &error, ErrorKind::OutOfMemory, "rand", line, true);
+        drop(big);
+        assert_works(device, &s);
+        assert_works(device, &other);
+    }
+}
+
+#[test]
+fn memory_that_the_device_refuses_fails_one_batch() {
+    for (device, rt) in runtimes(injected(|i| i.out_of_memory_at_batch = Some(1))) {
+        let (s, other) = (rt.session("starved").open(), rt.session("other").open());
+        assert_works(device, &other);
+        let (x, line) = (ramp(&s).exp(), line!());
+        let error = done(device, x.gather::<f32>()).unwrap_err();
+        assert_blame(device, &error, ErrorKind::OutOfMemory, "exp", line, true);
+        assert_works(device, &s);
+        assert_works(device, &other);
+    }
+}
+
+#[test]
+fn a_lost_device_fails_what_it_held_and_the_runtime_goes_on() {
+    for (device, rt) in runtimes(injected(|i| i.lose_device_at_batch = Some(2))) {
+        let sessions: Vec<Session> = (0..4).map(|_| rt.session("one of four").open()).collect();
+        assert_works(device, &sessions[0]);
+        assert_works(device, &sessions[1]);
+        let (arrays, line): (Vec<Array>, u32) = (sessions.iter().map(|s| ramp(s).sqrt()).collect(), line!());
+        let mut lost = 0;
+        for result in done(device, futures::future::join_all(arrays.iter().map(|a| a.gather::<f32>()))) {
+            match result {
+                Ok(values) => assert_eq!(values[4], 2.0),
+                Err(error) => {
+                    assert_blame(device, &error, ErrorKind::DeviceLost, "sqrt", line, true);
+                    lost += 1;
+                }
+            }
+        }
+        assert!(lost > 0, "{device}: nobody noticed");
+        for s in &sessions {
+            assert_works(device, s);
+        }
+    }
+}
+
+#[test]
+fn a_value_that_only_the_lost_device_held_says_so_and_one_from_the_host_survives() {
+    for (device, rt) in runtimes(injected(|i| i.lose_device_at_batch = Some(1))) {
+        let s = rt.session("holder").open();
+        let uploaded = s.from_vec((0..N).map(|i| i as f32).collect(), [N, 1]).unwrap();
+        let (held, line) = (&uploaded + 1.0, line!());
+        done(device, held.eval()).unwrap_or_else(|e| panic!("{device}: {e}"));
+        assert!(done(device, (&uploaded * 2.0).gather::<f32>()).is_err(), "{device}: the injected loss");
+        if device == "gpu" {
+            let error = done(device, held.gather::<f32>()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::DeviceLost, "{error}");
+            assert_eq!(error.location().map(|l| l.line()), Some(line), "{error}");
+        }
+        let again = done(device, (&uploaded * 2.0).gather::<f32>()).unwrap_or_else(|e| panic!("{device}: {e}"));
+        assert_eq!(again[N - 1], 2.0 * (N - 1) as f32, "{device}");
+    }
+}
+
+#[test]
+fn a_panic_in_a_worker_fails_its_own_work_only() {
+    for (device, rt) in runtimes(injected(|i| i.panic_at_batch = Some(1))) {
+        let (s, other) = (rt.session("unlucky").open(), rt.session("other").open());
+        assert_works(device, &other);
+        let (x, line) = (ramp(&s).cos(), line!());
+        let error = done(device, x.gather::<f32>()).unwrap_err();
+        let kinds = [ErrorKind::Internal, ErrorKind::DeviceLost];
+        assert!(kinds.contains(&error.kind()), "{device}: {error:?}");
+        assert_blame(device, &error, error.kind(), "cos", line, true);
+        assert_works(device, &other);
+        assert_works(device, &s);
+    }
+}
+
+#[test]
+fn a_gather_outlives_its_array_its_session_and_its_clones() {
+    for (device, rt) in runtimes(|b| b) {
+        let gather = {
+            let s = rt.session("short").open();
+            (ramp(&s) + 1.0).gather::<f32>()
+        };
+        assert_eq!(done(device, gather).unwrap_or_else(|e| panic!("{device}: {e}"))[0], 1.0);
+    }
+}
+
+#[test]
+fn closing_a_session_fails_its_gathers_and_nobody_elses() {
+    let hold = Arc::new(Hold::default());
+    for (device, rt) in runtimes(injected(|i| i.hold_first_batch = Some(hold.clone()))) {
+        let (s, other) = (rt.session("closed").open(), rt.session("open").open());
+        let (x, line) = (ramp(&s).exp(), line!());
+        let (pending, kept) = (x.gather::<f32>(), ramp(&other).gather::<f32>());
+        s.flush();
+        s.close();
+        let error = done(device, pending).unwrap_err();
+        assert_blame(device, &error, ErrorKind::Cancelled, "exp", line, error.device().is_some());
+        hold.release();
+        assert_eq!(done(device, kept).unwrap_or_else(|e| panic!("{device}: {e}"))[7], 7.0);
+        let (late, line) = (&x + 1.0, line!());
+        let error = done(device, late.gather::<f32>()).unwrap_err();
+        assert_blame(device, &error, ErrorKind::Cancelled, "add", line, false);
+        assert_works(device, &other);
+    }
+}
+
+#[test]
+fn a_cancelled_gather_takes_nothing_from_others_that_want_the_same_value() {
+    for device in ["host", "gpu"] {
+        let hold = Arc::new(Hold::default());
+        let all = runtimes(injected(|i| i.hold_first_batch = Some(hold.clone())));
+        let Some((_, rt)) = all.into_iter().find(|(name, _)| *name == device) else { continue };
+        let s = rt.session("two").open();
+        let x = ramp(&s).exp();
+        let (mut first, second) = (x.gather::<f32>(), x.gather::<f32>());
+        let alone = (ramp(&s) * 3.0).sum(..);
+        let third = alone.gather::<f32>();
+        let mut poll = futures::task::Context::from_waker(futures::task::noop_waker_ref());
+        assert!(std::pin::Pin::new(&mut first).poll(&mut poll).is_pending(), "{device}: the device is held");
+        drop(first);
+        drop(third);
+        hold.release();
+        assert_eq!(done(device, second).unwrap_or_else(|e| panic!("{device}: {e}"))[0], 1.0);
+        // What was cancelled can be asked for again.
+        let sum = done(device, alone.item::<f32>()).unwrap_or_else(|e| panic!("{device}: {e}"));
+        assert_eq!(sum, 3.0 * (N * (N - 1) / 2) as f32);
+    }
+}
+
+/// A runtime whose device holds its first batch, and gathers that are in flight on it.
+fn in_flight(device: &str, drain: Duration) -> Option<(Runtime, Arc<Hold>, Vec<tidemill::Gather<f32>>, u32)> {
+    let hold = Arc::new(Hold::default());
+    let injection = Injection { hold_first_batch: Some(hold.clone()), ..Default::default() };
+    let set = |b: RuntimeBuilder| b.injection(injection).drain(drain);
+    let rt = match device {
+        "gpu" => gpu(set)?,
+        _ => set(Runtime::builder().device("host")).start_blocking().unwrap(),
+    };
+    let mut gathers = Vec::new();
+    let mut line = 0;
+    for _ in 0..5 {
+        let s = rt.session("in flight").open();
+        (line, gathers) = (line!(), gathers.into_iter().chain([ramp(&s).exp().gather::<f32>()]).collect());
+        s.flush();
+    }
+    Some((rt, hold, gathers, line))
+}
+
+#[test]
+fn a_shutdown_lets_work_in_flight_finish() {
+    for device in ["host", "gpu"] {
+        let Some((rt, hold, gathers, _)) = in_flight(device, Duration::from_secs(60)) else { continue };
+        let all = done(device, async {
+            let (ended, all, ()) =
+                futures::join!(rt.shutdown(), futures::future::join_all(gathers), async { hold.release() });
+            ended.unwrap();
+            all
+        });
+        for result in all {
+            assert_eq!(result.unwrap_or_else(|e| panic!("{device}: {e}"))[0], 1.0, "{device}");
+        }
+    }
+}
+
+#[test]
+fn a_shutdown_past_its_deadline_fails_what_is_left() {
+    for device in ["host", "gpu"] {
+        let Some((rt, hold, gathers, line)) = in_flight(device, Duration::ZERO) else { continue };
+        done(device, async {
+            let failing = async {
+                let all = futures::future::join_all(gathers).await;
+                hold.release();
+                all
+            };
+            let (ended, all) = futures::join!(rt.shutdown(), failing);
+            ended.unwrap();
+            for result in all {
+                let error = result.unwrap_err();
+                assert_blame(device, &error, ErrorKind::Shutdown, "exp", line, error.device().is_some());
+            }
+        });
+    }
+}
+
+#[test]
+fn dropping_the_runtime_fails_what_is_pending_and_what_comes_later() {
+    for device in ["host", "gpu"] {
+        let Some((rt, hold, gathers, line)) = in_flight(device, Duration::from_secs(60)) else { continue };
+        let s = rt.session("survivor").open();
+        let dropping = std::thread::spawn(move || drop(rt));
+        for result in done(device, futures::future::join_all(gathers)) {
+            let error = result.unwrap_err();
+            assert_blame(device, &error, ErrorKind::Shutdown, "exp", line, error.device().is_some());
+        }
+        hold.release();
+        dropping.join().unwrap();
+        let (x, line) = (ramp(&s).exp(), line!());
+        let error = done(device, x.gather::<f32>()).unwrap_err();
+        assert_blame(device, &error, ErrorKind::Shutdown, "exp", line, false);
+    }
+}
+
+#[test]
+fn indices_that_are_out_of_range_on_the_device_are_found_when_they_are_gathered() {
+    for (device, rt) in runtimes(|b| b) {
+        let (s, other) = (rt.session("indices").open(), rt.session("other").open());
+        let x = ramp(&s);
+        let index = s.arange(0i32, N as i32, 1).reshape([N, 1]) + 1i64;
+        let (taken, line) = (x.take(&index), line!());
+        let dependent = (&taken * 2.0).sum(..);
+        let (fine, neighbour) = (&x + 1.0, ramp(&other).exp());
+        let (a, b, c, d) = done(device, async {
+            futures::join!(
+                taken.gather::<f32>(),
+                dependent.gather::<f32>(),
+                fine.gather::<f32>(),
+                neighbour.gather::<f32>()
+            )
+        });
+        for error in [a.unwrap_err(), b.unwrap_err()] {
+            assert_blame(device, &error, ErrorKind::Index, "take", line, true);
+        }
+        assert_eq!(c.unwrap_or_else(|e| panic!("{device}: {e}"))[0], 1.0);
+        assert_eq!(d.unwrap_or_else(|e| panic!("{device}: {e}"))[0], 1.0);
+        // The fault stays with the value, in later regions too.
+        let later = done(device, (&taken + 1.0).gather::<f32>()).unwrap_err();
+        assert_eq!(later.kind(), ErrorKind::Index, "{later}");
+        let (assigned, line) = (x.assign_at(&index, 5.0), line!());
+        let error = done(device, assigned.gather::<f32>()).unwrap_err();
+        assert_blame(device, &error, ErrorKind::Index, error.op().unwrap(), line, true);
+        assert_works(device, &s);
+    }
+}
+
+#[test]
+fn two_runtimes_of_one_process_do_not_touch_each_other() {
+    let losing = injected(|i| i.lose_device_at_batch = Some(0));
+    for ((device, broken), (_, sound)) in runtimes(losing).into_iter().zip(runtimes(|b| b)) {
+        let (b, s) = (broken.session("broken").open(), sound.session("sound").open());
+        let (x, y) = (ramp(&b), ramp(&s));
+        let (mixed, line) = (&x + &y, line!());
+        let error = done(device, mixed.gather::<f32>()).unwrap_err();
+        assert_blame(device, &error, ErrorKind::Ownership, "add", line, false);
+        assert!(done(device, x.gather::<f32>()).is_err(), "{device}: the injected loss");
+        assert_works(device, &s);
+        let stats = sound.stats();
+        assert_eq!((stats.gathers, stats.gathers_failed), (1, 0), "{device}");
+        assert_eq!((broken.stats().gathers, broken.stats().gathers_failed), (0, 1), "{device}");
+        drop(broken);
+        assert_works(device, &s);
+    }
+}
+
+#[test]
+fn an_array_of_another_session_must_be_shared_first() {
+    let rt = common::host();
+    let (a, b) = (rt.session("a").open(), rt.session("b").open());
+    let x = ramp(&a);
+    let (early, line) = (ramp(&b) + &x, line!());
+    assert_blame("early", early.error().unwrap(), ErrorKind::Ownership, "add", line, false);
+    let sum = (ramp(&b) + x.share().unwrap()).sum(..);
+    assert_eq!(done("shared", sum.item::<f32>()).unwrap(), (N * (N - 1)) as f32);
+}
+
+#[test]
+fn blocking_calls_in_an_async_context_are_typed_errors() {
+    let rt = common::host();
+    let s = rt.session("blocking").open();
+    let x = ramp(&s);
+    done("blocking", async {
+        assert_eq!(x.gather_blocking::<f32>().unwrap_err().kind(), ErrorKind::WouldBlock);
+        assert_eq!(Runtime::builder().device("host").start_blocking().unwrap_err().kind(), ErrorKind::WouldBlock);
+    });
+    assert_eq!(x.gather_blocking::<f32>().unwrap()[3], 3.0);
+}
+
+#[test]
+fn wrong_lengths_and_overflowing_shapes_are_typed_errors() {
+    let rt = common::host();
+    let s = rt.session("bad").open();
+    let error = |result: tidemill::Result<Array>| result.err().expect("it must fail");
+    let huge = [usize::MAX, 2];
+    for (what, error, kind, line) in [
+        ("too few", error(s.from_slice(&[1.0f32; 5], [2, 3])), ErrorKind::Shape, line!()),
+        ("too many", error(s.from_vec(vec![1.0f32; 7], [2, 3])), ErrorKind::Shape, line!()),
+        ("row-major", error(s.from_row_major(&[1.0f32; 7], [2, 3])), ErrorKind::Shape, line!()),
+        ("nothing", error(s.from_slice::<f32>(&[], [1, 1])), ErrorKind::Shape, line!()),
+        ("overflow", error(s.from_slice(&[1.0f32], huge)), ErrorKind::Shape, line!()),
+        ("zeros", error(s.zeros::<f32>(huge).checked()), ErrorKind::Shape, line!()),
+        ("rand", error(s.rand::<f32>([1 << 20, 1 << 20, 1 << 20]).checked()), ErrorKind::Shape, line!()),
+        ("eye", error(s.eye::<f32>(usize::MAX).checked()), ErrorKind::Shape, line!()),
+        (
+            "expansion",
+            error((s.zeros::<f32>([1 << 20, 1]) + s.zeros::<f32>([1, 1 << 20])).checked()),
+            ErrorKind::Shape,
+            line!(),
+        ),
+        (
+            "outer product",
+            error(s.zeros::<f32>([1 << 20, 1]).matmul(&s.zeros::<f32>([1, 1 << 20])).checked()),
+            ErrorKind::Shape,
+            line!(),
+        ),
+        ("repmat", error(ramp(&s).repmat(&[usize::MAX, 1]).checked()), ErrorKind::Shape, line!()),
+        ("broadcast_to", error(ramp(&s).broadcast_to([N, usize::MAX]).checked()), ErrorKind::Shape, line!()),
+        ("reshape", error(ramp(&s).reshape([N, 2]).checked()), ErrorKind::Shape, line!()),
+        ("matmul", error(ramp(&s).matmul(&ramp(&s)).checked()), ErrorKind::Shape, line!()),
+        ("cat", error(cat(1, &[&ramp(&s), &s.zeros::<f32>([3, 1])])), ErrorKind::Shape, line!()),
+        ("slice", error(ramp(&s).slice((0..N as i64 + 1, 0)).checked()), ErrorKind::Index, line!()),
+        ("integer in a slice", error(ramp(&s).slice((N as i64, 0)).checked()), ErrorKind::Index, line!()),
+        ("step of zero", error(ramp(&s).slice((step(.., 0), 0)).checked()), ErrorKind::Argument, line!()),
+        ("permutation", error(ramp(&s).permute(&[0, 0]).checked()), ErrorKind::Argument, line!()),
+        ("integers as float", error(s.randn::<i32>([N, 1]).checked()), ErrorKind::DType, line!()),
+        ("range of nothing", error(s.randi::<i32>(5..5, [N, 1]).checked()), ErrorKind::Argument, line!()),
+        ("infinite range", error(s.arange(0.0f32, 1.0, 0.0).checked()), ErrorKind::Argument, line!()),
+        ("fractions as index", error(ramp(&s).take(&(ramp(&s) * 0.5)).checked()), ErrorKind::DType, line!()),
+        ("bools as index", error(ramp(&s).take_dim(0, &ramp(&s).gt(1.0)).checked()), ErrorKind::DType, line!()),
+        (
+            "mixed integers",
+            error((s.zeros::<i32>([N, 1]) + s.zeros::<u8>([N, 1])).checked()),
+            ErrorKind::DType,
+            line!(),
+        ),
+        ("assignment", error(ramp(&s).assign((0..3, 0), &s.zeros::<f32>([4, 1])).checked()), ErrorKind::Shape, line!()),
+    ] {
+        assert_eq!(error.kind(), kind, "{what}: {error}");
+        assert!(error.op().is_some(), "{what}: {error}");
+        let at = error.location().unwrap_or_else(|| panic!("{what}: {error}"));
+        assert!(at.file().ends_with("faults.rs") && at.line() == line, "{what}: {error}");
+    }
+    let mut writer = s.upload::<f32>([2, 2]).unwrap();
+    writer.write(&[1.0, 2.0, 3.0]).unwrap();
+    assert_eq!(writer.write(&[4.0, 5.0]).unwrap_err().kind(), ErrorKind::Shape);
+    assert_eq!(done("writer", writer.finish().gather::<f32>()).unwrap().as_slice(), [1.0, 2.0, 3.0, 0.0]);
+    assert!(s.upload::<f32>(huge).is_err());
+    assert_eq!(done("dtype", ramp(&s).gather::<f64>()).unwrap_err().kind(), ErrorKind::DType);
+    assert_eq!(done("item", ramp(&s).item::<f32>()).unwrap_err().kind(), ErrorKind::Shape);
+}
+
+#[test]
+fn unknown_devices_and_unwritable_timelines_are_errors_before_anything_starts() {
+    for name in ["tpu", "gpu:one", ""] {
+        let error = Runtime::builder().device(name).start_blocking().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Device, "{name}: {error}");
+    }
+    let error = Runtime::builder().device("gpu:4711").start_blocking().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Device, "{error}");
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("file"), "kept").unwrap();
+    for path in [dir.path().to_owned(), dir.path().join("none/t.json"), dir.path().join("file/t.json")] {
+        let error = Runtime::builder().device("host").timeline(&path).start_blocking().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+        assert!(error.message().contains(path.to_str().unwrap()), "{error} must name the path");
+    }
+    let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["file"], "nothing partial is left");
+    assert_eq!(std::fs::read(dir.path().join("file")).unwrap(), b"kept");
+}
+
+#[test]
+fn a_runtime_that_does_not_start_leaves_no_timeline() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.json");
+    assert!(Runtime::builder().device("gpu:4711").timeline(&path).start_blocking().is_err());
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing partial is left");
+}

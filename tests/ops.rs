@@ -1,0 +1,456 @@
+//! One set of op cases, with expected values written out, over every device, folded and not.
+
+mod common;
+use common::{assert_array, runtimes, session, values};
+use tidemill::{Array, DType, Element, Session, select};
+
+const NAN: f64 = f64::NAN;
+const INF: f64 = f64::INFINITY;
+
+/// A case: what it is, what it computes, the dtype, shape and elements it must have.
+type Case = (&'static str, fn(&Session) -> Array, DType, &'static [usize], Vec<f64>);
+
+fn row<T: Element>(s: &Session, data: &[T]) -> Array {
+    s.from_slice(data, [1, data.len()]).unwrap()
+}
+
+fn column<T: Element>(s: &Session, data: &[T]) -> Array {
+    s.from_slice(data, [data.len(), 1]).unwrap()
+}
+
+fn matrix(s: &Session) -> Array {
+    s.from_row_major(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], [2, 3]).unwrap()
+}
+
+fn run(cases: Vec<Case>) {
+    for (device, runtime) in runtimes() {
+        let s = session(&runtime);
+        for (name, case, dtype, shape, expected) in &cases {
+            let what = format!("{name} on {device}");
+            let array = case(&s);
+            assert_eq!(array.dtype().unwrap_or_else(|e| panic!("{what}: {e}")), *dtype, "{what}: dtype");
+            let tolerance = if *dtype == DType::F64 { 1e-15 } else { 5e-7 };
+            assert_array(&what, &array, shape, expected, tolerance);
+        }
+    }
+}
+
+#[test]
+fn elementwise_functions_have_matlabs_values() {
+    use DType::*;
+    run(vec![
+        ("neg saturates", |s| -row(s, &[i32::MIN, 5]), I32, &[1, 2], vec![i32::MAX as f64, -5.0]),
+        ("abs saturates", |s| row(s, &[i32::MIN, -5]).abs(), I32, &[1, 2], vec![i32::MAX as f64, 5.0]),
+        ("sign", |s| row(s, &[-2.0f32, 0.0, 9.0]).sign(), F32, &[1, 3], vec![-1.0, 0.0, 1.0]),
+        (
+            "round is half away from zero",
+            |s| row(s, &[-2.5f32, -0.4, 0.5, 1.5, 2.5]).round(),
+            F32,
+            &[1, 5],
+            vec![-3.0, 0.0, 1.0, 2.0, 3.0],
+        ),
+        ("fix", |s| row(s, &[-2.7f32, 2.7]).fix(), F32, &[1, 2], vec![-2.0, 2.0]),
+        (
+            "isnan of a fused chain",
+            |s| (row(s, &[0.0f32, 1.0, -1.0]).log() * 2.0).isnan(),
+            Bool,
+            &[1, 3],
+            vec![0.0, 0.0, 1.0],
+        ),
+        ("isinf", |s| row(s, &[0.0f32, 1.0]).log().isinf(), Bool, &[1, 2], vec![1.0, 0.0]),
+        ("isfinite", |s| (1.0 / row(s, &[0.0f32, 4.0])).isfinite(), Bool, &[1, 2], vec![0.0, 1.0]),
+        ("not", |s| !row(s, &[0.0f32, 3.0]), Bool, &[1, 2], vec![1.0, 0.0]),
+        (
+            "exp",
+            |s| row(s, &[0.0f32, 1.0, -100.0, 100.0]).exp(),
+            F32,
+            &[1, 4],
+            vec![1.0, std::f64::consts::E, 3.783506e-44, INF],
+        ),
+        (
+            "sin of large arguments",
+            |s| row(s, &[1.0e6f32, 1.0e10]).sin(),
+            F32,
+            &[1, 2],
+            vec![-0.34999350217, -0.48750602],
+        ),
+        ("negative powers of negatives", |s| row(s, &[-2.0f32, 3.0]).pow(3.0), F32, &[1, 2], vec![-8.0, 27.0]),
+        (
+            "powers at the edges",
+            |s| row(s, &[0.0f32, 0.0, 2.0, 4.0]).pow(&row(s, &[0.0f32, -1.0, -1.0, 0.5])),
+            F32,
+            &[1, 4],
+            vec![1.0, INF, 0.5, 2.0],
+        ),
+        (
+            "mod takes the divisor's sign",
+            |s| row(s, &[5.0f32, -5.0, 5.0, 5.0]).modulo(&row(s, &[3.0f32, 3.0, -3.0, 0.0])),
+            F32,
+            &[1, 4],
+            vec![2.0, 1.0, -1.0, 5.0],
+        ),
+        (
+            "rem takes the dividend's sign",
+            |s| &row(s, &[5.0f32, -5.0, 5.0]) % &row(s, &[3.0f32, 3.0, 0.0]),
+            F32,
+            &[1, 3],
+            vec![2.0, -2.0, NAN],
+        ),
+        (
+            "atan2",
+            |s| row(s, &[1.0f32, -1.0]).atan2(&row(s, &[-1.0f32, 0.0])),
+            F32,
+            &[1, 2],
+            vec![2.356194490192345, -1.5707963267948966],
+        ),
+        ("hypot does not overflow", |s| row(s, &[3.0e30f32]).hypot(&row(s, &[4.0e30f32])), F32, &[1, 1], vec![5.0e30]),
+        (
+            "min and max of pairs omit NaN",
+            |s| row(s, &[f32::NAN, 2.0]).max(&row(s, &[1.0f32, f32::NAN])),
+            F32,
+            &[1, 2],
+            vec![1.0, 2.0],
+        ),
+        ("erf", |s| row(s, &[0.5f32, -3.0]).erf(), F32, &[1, 2], vec![0.5204998778130465, -0.9999779095030014]),
+        ("gamma", |s| row(s, &[5.0f32, 0.5]).gamma(), F32, &[1, 2], vec![24.0, 1.772453850905516]),
+        ("lgamma", |s| row(s, &[10.0f32]).lgamma(), F32, &[1, 1], vec![12.801827480081469]),
+        ("sigmoid", |s| row(s, &[0.0f32, -200.0, 200.0]).sigmoid(), F32, &[1, 3], vec![0.5, 0.0, 1.0]),
+        ("f64 stays f64", |s| row(s, &[1.0f64, 2.0]).exp(), F64, &[1, 2], vec![std::f64::consts::E, 7.38905609893065]),
+        ("f32 with f64 is f32", |s| row(s, &[1.0f32]) + row(s, &[2.0f64]), F32, &[1, 1], vec![3.0]),
+        ("numbers are weak", |s| row(s, &[1.0f32]) * 0.5, F32, &[1, 1], vec![0.5]),
+        ("an integer times a fraction rounds", |s| row(s, &[3i32, 5, -5]) * 0.5, I32, &[1, 3], vec![2.0, 3.0, -3.0]),
+        (
+            "integer division rounds half away",
+            |s| row(s, &[7i32, -7, 1, 0]) / row(s, &[2i32, 2, 0, 0]),
+            I32,
+            &[1, 4],
+            vec![4.0, -4.0, i32::MAX as f64, 0.0],
+        ),
+        (
+            "integers saturate",
+            |s| row(s, &[i32::MAX, i32::MIN]) + row(s, &[1i32, -1]),
+            I32,
+            &[1, 2],
+            vec![i32::MAX as f64, i32::MIN as f64],
+        ),
+        (
+            "integer products saturate",
+            |s| row(s, &[70_000i32, -70_000]) * row(s, &[70_000i32, 70_000]),
+            I32,
+            &[1, 2],
+            vec![i32::MAX as f64, i32::MIN as f64],
+        ),
+        ("u8 saturates", |s| row(s, &[250u8, 3]) + row(s, &[10u8, 4]), U8, &[1, 2], vec![255.0, 7.0]),
+        ("u32 stays at zero", |s| row(s, &[3u32]) - row(s, &[5u32]), U32, &[1, 1], vec![0.0]),
+        (
+            "casts round and saturate",
+            |s| row(s, &[2.5f32, -1.0, 300.0, f32::NAN]).cast::<u8>(),
+            U8,
+            &[1, 4],
+            vec![3.0, 0.0, 255.0, 0.0],
+        ),
+        ("bools add as doubles", |s| row(s, &[true, true]) + row(s, &[true, false]), F64, &[1, 2], vec![2.0, 1.0]),
+        ("comparisons", |s| row(s, &[1.0f32, f32::NAN, 3.0]).lt(2.0), Bool, &[1, 3], vec![1.0, 0.0, 0.0]),
+        (
+            "NaN is unequal to itself",
+            |s| {
+                let x = row(s, &[f32::NAN, 1.0]);
+                x.ne_to(&x)
+            },
+            Bool,
+            &[1, 2],
+            vec![1.0, 0.0],
+        ),
+        ("select", |s| select(&row(s, &[true, false]), &row(s, &[1.0f32, 2.0]), -1.0), F32, &[1, 2], vec![1.0, -1.0]),
+        ("clamp", |s| row(s, &[-3.0f32, 0.5, 9.0]).clamp(0.0, 1.0), F32, &[1, 3], vec![0.0, 0.5, 1.0]),
+        ("xor", |s| row(s, &[true, true]) ^ row(s, &[true, false]), Bool, &[1, 2], vec![0.0, 1.0]),
+        (
+            "expansion aligns leading dimensions",
+            |s| column(s, &[1.0f32, 2.0]) + row(s, &[10.0f32, 20.0]),
+            F32,
+            &[2, 2],
+            vec![11.0, 12.0, 21.0, 22.0],
+        ),
+    ]);
+}
+
+#[test]
+fn reductions_keep_their_axes_and_their_classes() {
+    use DType::*;
+    run(vec![
+        ("sum over rows", |s| matrix(s).sum(0), F32, &[1, 3], vec![5.0, 7.0, 9.0]),
+        ("sum over columns", |s| matrix(s).sum(1), F32, &[2, 1], vec![6.0, 15.0]),
+        ("sum of all", |s| matrix(s).sum(..), F32, &[1, 1], vec![21.0]),
+        (
+            "a dimension beyond the rank is the identity",
+            |s| matrix(s).sum(5),
+            F32,
+            &[2, 3],
+            vec![1.0, 4.0, 2.0, 5.0, 3.0, 6.0],
+        ),
+        ("sum of integers is f64", |s| row(s, &[i32::MAX, i32::MAX]).sum(1), F64, &[1, 1], vec![4294967294.0]),
+        (
+            "sum of a product matrix",
+            |s| matrix(s).matmul(&matrix(s).t()).sum(..),
+            F32,
+            &[1, 1],
+            vec![14.0 + 32.0 + 32.0 + 77.0],
+        ),
+        ("max of a chain", |s| (matrix(s) + 1.0).max_over(..), F32, &[1, 1], vec![7.0]),
+        ("max omits NaN", |s| column(s, &[f32::NAN, 1.0, 3.0]).max_over(0), F32, &[1, 1], vec![3.0]),
+        ("max of only NaN", |s| column(s, &[f32::NAN, f32::NAN]).max_over(0), F32, &[1, 1], vec![NAN]),
+        ("prod", |s| matrix(s).prod(1), F32, &[2, 1], vec![6.0, 120.0]),
+        ("mean", |s| matrix(s).mean(1), F32, &[2, 1], vec![2.0, 5.0]),
+        ("mean omitting NaN", |s| row(s, &[1.0f32, f32::NAN, 3.0]).nan_mean(1), F32, &[1, 1], vec![2.0]),
+        ("sum with NaN", |s| row(s, &[1.0f32, f32::NAN]).sum(1), F32, &[1, 1], vec![NAN]),
+        ("sum omitting NaN", |s| row(s, &[1.0f32, f32::NAN]).nan_sum(1), F32, &[1, 1], vec![1.0]),
+        (
+            "std about the mean",
+            |s| s.arange(10_000.0f32, 10_010.0, 1.0).std(..),
+            F32,
+            &[1, 1],
+            vec![3.0276503540974917],
+        ),
+        ("var of one", |s| column(s, &[5.0f32]).var(0), F32, &[1, 1], vec![0.0]),
+        ("argmax takes the first of ties", |s| row(s, &[1.0f32, 5.0, 5.0]).argmax(1), U32, &[1, 1], vec![1.0]),
+        ("argmin omits NaN", |s| row(s, &[f32::NAN, 2.0, 1.0]).argmin(1), U32, &[1, 1], vec![2.0]),
+        ("any", |s| row(s, &[0.0f32, 2.0]).any(1), Bool, &[1, 1], vec![1.0]),
+        ("all", |s| row(s, &[0.0f32, 2.0]).all(1), Bool, &[1, 1], vec![0.0]),
+        ("count_nonzero", |s| row(s, &[0.0f32, 2.0, f32::NAN]).count_nonzero(1), U32, &[1, 1], vec![2.0]),
+        ("norm does not overflow", |s| row(s, &[3.0e30f32, 4.0e30]).norm(1), F32, &[1, 1], vec![5.0e30]),
+        ("dot", |s| row(s, &[1.0f32, 2.0]).dot(&row(s, &[3.0f32, 4.0]), 1), F32, &[1, 1], vec![11.0]),
+        (
+            "min of i64 above 2^53",
+            |s| row(s, &[9007199254740993i64, 9007199254740995]).max_over(1) - 9007199254740000i64,
+            I64,
+            &[1, 1],
+            vec![995.0],
+        ),
+        (
+            "normalising over two dimensions",
+            |s| {
+                let x = s.linspace(0.0f32, 23.0, 24).reshape([2, 3, 4]);
+                let mean = x.mean([1, 2]);
+                ((&x - &mean) * (&x - &mean)).mean([1, 2]).sqrt()
+            },
+            F32,
+            &[2, 1],
+            vec![6.904105059069326, 6.904105059069326],
+        ),
+    ]);
+}
+
+#[test]
+fn reductions_of_nothing_give_identities() {
+    use DType::*;
+    run(vec![
+        ("sum", |s| s.zeros::<f32>([0, 3]).sum(0), F32, &[1, 3], vec![0.0; 3]),
+        ("prod", |s| s.zeros::<f32>([0, 3]).prod(0), F32, &[1, 3], vec![1.0; 3]),
+        ("mean", |s| s.zeros::<f32>([0, 2]).mean(0), F32, &[1, 2], vec![NAN; 2]),
+        ("any", |s| s.zeros::<f32>([0, 2]).any(0), Bool, &[1, 2], vec![0.0; 2]),
+        ("all", |s| s.zeros::<f32>([0, 2]).all(0), Bool, &[1, 2], vec![1.0; 2]),
+        ("count", |s| s.zeros::<f32>([0, 2]).count_nonzero(0), U32, &[1, 2], vec![0.0; 2]),
+        ("sum along the other", |s| s.zeros::<f32>([0, 3]).sum(1), F32, &[0, 1], vec![]),
+        ("elementwise", |s| s.zeros::<f32>([0, 3]).exp() + 1.0, F32, &[0, 3], vec![]),
+        ("cumsum", |s| s.zeros::<f32>([0, 3]).cumsum(0), F32, &[0, 3], vec![]),
+        (
+            "matmul over no terms",
+            |s| s.zeros::<f32>([2, 0]).matmul(&s.zeros::<f32>([0, 2])),
+            F32,
+            &[2, 2],
+            vec![0.0; 4],
+        ),
+        (
+            "cat with nothing",
+            |s| tidemill::cat(1, &[&s.zeros::<f32>([1, 0]), &row(s, &[1.0f32])]).unwrap(),
+            F32,
+            &[1, 1],
+            vec![1.0],
+        ),
+        ("sort", |s| s.zeros::<f32>([0, 3]).sort(0).0, F32, &[0, 3], vec![]),
+        ("1 against 0 is 0", |s| s.zeros::<f32>([0, 3]) + row(s, &[1.0f32, 2.0, 3.0]), F32, &[0, 3], vec![]),
+    ]);
+}
+
+#[test]
+fn scans_and_differences_run_along_a_dimension() {
+    use DType::*;
+    run(vec![
+        ("cumsum over rows", |s| matrix(s).cumsum(0), F32, &[2, 3], vec![1.0, 5.0, 2.0, 7.0, 3.0, 9.0]),
+        ("cumsum over columns", |s| matrix(s).cumsum(1), F32, &[2, 3], vec![1.0, 4.0, 3.0, 9.0, 6.0, 15.0]),
+        ("cumsum from the end", |s| matrix(s).cumsum_reverse(1), F32, &[2, 3], vec![6.0, 15.0, 5.0, 11.0, 3.0, 6.0]),
+        ("cumprod", |s| row(s, &[1.0f32, 2.0, 3.0]).cumprod(1), F32, &[1, 3], vec![1.0, 2.0, 6.0]),
+        (
+            "cummax omits NaN",
+            |s| row(s, &[1.0f32, f32::NAN, 3.0, 2.0]).cummax(1),
+            F32,
+            &[1, 4],
+            vec![1.0, 1.0, 3.0, 3.0],
+        ),
+        ("cummin", |s| row(s, &[3.0f32, 1.0, 2.0]).cummin(1), F32, &[1, 3], vec![3.0, 1.0, 1.0]),
+        (
+            "integers keep their class and saturate",
+            |s| row(s, &[i32::MAX, 1, -1]).cumsum(1),
+            I32,
+            &[1, 3],
+            vec![i32::MAX as f64, i32::MAX as f64, i32::MAX as f64 - 1.0],
+        ),
+        ("diff", |s| row(s, &[1.0f32, 4.0, 9.0]).diff(1), F32, &[1, 2], vec![3.0, 5.0]),
+    ]);
+}
+
+#[test]
+fn structure_ops_move_elements_and_nothing_else() {
+    use DType::*;
+    run(vec![
+        ("transpose", |s| matrix(s).t(), F32, &[3, 2], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+        ("reshape is column-major", |s| matrix(s).reshape([3, 2]), F32, &[3, 2], vec![1.0, 4.0, 2.0, 5.0, 3.0, 6.0]),
+        (
+            "permute",
+            |s| s.arange(0.0f32, 6.0, 1.0).reshape([1, 2, 3]).permute(&[2, 1, 0]),
+            F32,
+            &[3, 2],
+            vec![0.0, 2.0, 4.0, 1.0, 3.0, 5.0],
+        ),
+        ("slice", |s| matrix(s).slice((0, 1..3)), F32, &[1, 2], vec![2.0, 3.0]),
+        (
+            "slice backwards",
+            |s| s.arange(0.0f32, 6.0, 1.0).slice((.., tidemill::step(.., -2))),
+            F32,
+            &[1, 3],
+            vec![5.0, 3.0, 1.0],
+        ),
+        ("flip", |s| matrix(s).flip(1), F32, &[2, 3], vec![3.0, 6.0, 2.0, 5.0, 1.0, 4.0]),
+        (
+            "repmat",
+            |s| row(s, &[1.0f32, 2.0]).repmat(&[2, 2]),
+            F32,
+            &[2, 4],
+            vec![1.0, 1.0, 2.0, 2.0, 1.0, 1.0, 2.0, 2.0],
+        ),
+        ("broadcast_to", |s| column(s, &[1.0f32, 2.0]).broadcast_to([2, 2]), F32, &[2, 2], vec![1.0, 2.0, 1.0, 2.0]),
+        (
+            "cat of a product",
+            |s| tidemill::cat(0, &[&(matrix(s) * 2.0), &matrix(s)]).unwrap(),
+            F32,
+            &[4, 3],
+            vec![2.0, 8.0, 1.0, 4.0, 4.0, 10.0, 2.0, 5.0, 6.0, 12.0, 3.0, 6.0],
+        ),
+        ("circshift", |s| row(s, &[1.0f32, 2.0, 3.0]).circshift(&[0, 1]), F32, &[1, 3], vec![3.0, 1.0, 2.0]),
+        ("tril", |s| (matrix(s) + 0.0).tril(0), F32, &[2, 3], vec![1.0, 4.0, 0.0, 5.0, 0.0, 0.0]),
+        ("triu", |s| matrix(s).triu(1), F32, &[2, 3], vec![0.0, 0.0, 2.0, 0.0, 3.0, 6.0]),
+        ("diag of a matrix", |s| matrix(s).diag(1), F32, &[2, 1], vec![2.0, 6.0]),
+        (
+            "diag of a vector",
+            |s| column(s, &[1.0f32, 2.0]).diag(-1),
+            F32,
+            &[3, 3],
+            vec![0.0, 1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0],
+        ),
+        ("eye", |s| s.eye::<f32>(2) * 3.0, F32, &[2, 2], vec![3.0, 0.0, 0.0, 3.0]),
+        ("linspace ends exactly", |s| s.linspace(0.0f32, 1.0, 4), F32, &[1, 4], vec![0.0, 0.33333334, 0.6666667, 1.0]),
+        ("take", |s| row(s, &[10.0f32, 20.0, 30.0]).take(&row(s, &[2u32, 0])), F32, &[1, 2], vec![30.0, 10.0]),
+        (
+            "take along a dimension",
+            |s| matrix(s).take_dim(1, &row(s, &[2i32, 2, 0])),
+            F32,
+            &[2, 3],
+            vec![3.0, 6.0, 3.0, 6.0, 1.0, 4.0],
+        ),
+        ("assign a slice", |s| matrix(s).assign((0, 1..3), 9.0), F32, &[2, 3], vec![1.0, 4.0, 9.0, 5.0, 9.0, 6.0]),
+        (
+            "assign to zeros",
+            |s| s.zeros::<f32>([4, 1]).assign((1..3, 0), &column(s, &[1.0f32, 2.0])),
+            F32,
+            &[4, 1],
+            vec![0.0, 1.0, 2.0, 0.0],
+        ),
+        (
+            "the last of duplicates wins",
+            |s| row(s, &[0.0f32, 0.0, 0.0]).assign_at(&row(s, &[1u32, 1, 2]), &row(s, &[5.0f32, 6.0, 7.0])),
+            F32,
+            &[1, 3],
+            vec![0.0, 6.0, 7.0],
+        ),
+        ("matmul", |s| matrix(s).matmul(&column(s, &[1.0f32, 1.0, 1.0])), F32, &[2, 1], vec![6.0, 15.0]),
+        (
+            "matmul in f64",
+            |s| (matrix(s).cast::<f64>().t()).matmul(&column(s, &[1.0f64, 2.0])),
+            F64,
+            &[3, 1],
+            vec![9.0, 12.0, 15.0],
+        ),
+    ]);
+}
+
+#[test]
+fn sorting_is_stable_and_knows_nan() {
+    use DType::*;
+    run(vec![
+        (
+            "ascending, NaN last",
+            |s| row(s, &[3.0f32, f32::NAN, 1.0, 2.0]).sort(1).0,
+            F32,
+            &[1, 4],
+            vec![1.0, 2.0, 3.0, NAN],
+        ),
+        (
+            "descending, NaN first",
+            |s| row(s, &[3.0f32, f32::NAN, 1.0]).sort_descending(1).0,
+            F32,
+            &[1, 3],
+            vec![NAN, 3.0, 1.0],
+        ),
+        (
+            "indices of ties keep their order",
+            |s| row(s, &[2i32, 1, 2, 1]).sort(1).1,
+            U32,
+            &[1, 4],
+            vec![1.0, 3.0, 0.0, 2.0],
+        ),
+        (
+            "descending ties too",
+            |s| row(s, &[2i32, 1, 2, 1]).sort_descending(1).1,
+            U32,
+            &[1, 4],
+            vec![0.0, 2.0, 1.0, 3.0],
+        ),
+        ("along rows", |s| matrix(s).sort_descending(0).0, F32, &[2, 3], vec![4.0, 1.0, 5.0, 2.0, 6.0, 3.0]),
+    ]);
+}
+
+#[test]
+fn nonzero_awaits_its_count() {
+    for (device, runtime) in runtimes() {
+        let s = session(&runtime);
+        let x = s.from_slice(&[0.0f32, 3.0, 0.0, -1.0, f32::NAN], [5, 1]).unwrap();
+        let found = common::wait(x.nonzero()).unwrap();
+        assert_array(&format!("nonzero on {device}"), &found, &[3, 1], &[1.0, 3.0, 4.0], 0.0);
+        let none = common::wait((x * 0.0).gt(1.0).nonzero()).unwrap();
+        assert_eq!(none.elements().unwrap(), 0, "on {device}");
+    }
+}
+
+#[test]
+fn sums_of_many_are_accurate_in_f32() {
+    for (device, runtime) in runtimes() {
+        let s = session(&runtime);
+        let ones = s.ones::<f32>([20_000_000, 1]).sum(..);
+        assert_eq!(values(&ones), [2e7], "on {device}");
+    }
+}
+
+#[test]
+fn uniform_numbers_have_the_same_bits_on_every_device() {
+    let mut all: Vec<Vec<f64>> = Vec::new();
+    for (_, runtime) in runtimes() {
+        let s = session(&runtime);
+        let mut bits = values(&s.rand::<f32>([1001, 3]));
+        bits.extend(values(&s.rand::<f64>([77, 1])));
+        bits.extend(values(&s.randi::<i32>(-5..1000, [513, 1])));
+        all.push(bits);
+    }
+    for other in &all[1..] {
+        assert_eq!(&all[0], other);
+    }
+}
