@@ -20,7 +20,7 @@ async fn the_sketch_of_the_readme_runs_on_a_current_thread_executor() {
     let mut price = s.full(100.0f32, [10_000, 1]);
     for _ in 0..16 {
         let z = s.randn::<f32>(price.shape());
-        price = price * (0.0001 + 0.0126 * z).exp();
+        price *= (0.0001 + 0.0126 * z).exp();
     }
     let payoff = (&price - 100).max(0.0);
     let head = payoff.slice((0..10, 0)).gather::<f32>();

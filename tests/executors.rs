@@ -187,10 +187,8 @@ fn gathers_dropped_while_they_wait_are_never_run_and_others_are() {
         assert!((&mut stuck).now_or_never().is_none());
         until(&rt, "the batch is placed", |rt| rt.stats().kernels == 1);
         let sessions: Vec<Session> = (0..200).map(|_| session(&rt)).collect();
-        let mut gathers: Vec<_> = sessions
-            .iter()
-            .map(|s| (s.rand::<f32>([1000, 1]) * 2.0).sum(..).item::<f32>())
-            .collect();
+        let mut gathers: Vec<_> =
+            sessions.iter().map(|s| (s.rand::<f32>([1000, 1]) * 2.0).sum(..).item::<f32>()).collect();
         for gather in &mut gathers {
             assert!(gather.now_or_never().is_none(), "{device}");
         }

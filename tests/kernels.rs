@@ -26,7 +26,8 @@ fn forty_ops(s: &Session, x: &Array, row: &Array, column: &Array, scalar: f64) -
 #[test]
 fn forty_ops_with_broadcasts_random_numbers_and_a_reduction_are_one_kernel() {
     let (n, m) = (600u64, 70u64);
-    let reductions: [(&str, fn(Array) -> Array, u64); 6] = [
+    type Case = (&'static str, fn(Array) -> Array, u64);
+    let reductions: [Case; 6] = [
         ("none", |y| y, n * m),
         ("full sum", |y| y.sum(..), 1),
         ("over rows", |y| y.sum(0), m),
@@ -58,6 +59,24 @@ fn forty_ops_with_broadcasts_random_numbers_and_a_reduction_are_one_kernel() {
 }
 
 #[test]
+fn a_kernel_reads_as_many_operands_as_the_device_binds_and_says_so_where_it_ends() {
+    for (device, rt) in unfolded(|b| b) {
+        let s = session(&rt);
+        // With what a device of eight bindings has: its result, parameters and four operands.
+        let x: Vec<Array> = (0..40).map(|_| source(&s, [100, 5])).collect();
+        let few = x[..4].iter().fold(s.zeros::<f32>([100, 5]), |sum, x| sum + x * 2.0);
+        let (_, did) = counted(&rt, || wait(few.eval()).unwrap());
+        assert_eq!((did.kernels, did.bytes_kernel_read), (1, 4 * 500 * 4), "{device}");
+        let many = x.iter().fold(s.zeros::<f32>([100, 5]), |sum, x| sum + x * 2.0);
+        let text = wait(many.explain()).unwrap();
+        assert!(text.contains("ends here because a kernel binds at most so many buffers"), "{device}: {text}");
+        let (out, did) = counted(&rt, || wait(many.gather::<f32>()).unwrap());
+        assert!((out[96] - 80.0 * 96.0 / 97.0).abs() < 1e-3, "{device}: {}", out[96]);
+        assert!((2..=13).contains(&did.kernels), "{device}: {did}");
+    }
+}
+
+#[test]
 fn a_large_full_reduction_of_random_numbers_reads_nothing_and_stores_one_number() {
     for (device, rt) in unfolded(|b| b) {
         let s = session(&rt);
@@ -80,10 +99,9 @@ fn other_scalars_seeds_and_sizes_compile_nothing() {
         let (x, row, column) = (source(s, [n, m]), source(s, [1, m]), source(s, [n, 1]));
         let y = forty_ops(s, &x, &row, &column, scalar);
         let z = (&y * scalar).slice((1..n - 1, ..)).sum(0);
-        let (sums, total, z) = wait(async {
-            futures::try_join!(y.sum(1).gather::<f32>(), y.sum(..).item::<f32>(), z.gather::<f32>())
-        })
-        .unwrap();
+        let (sums, total, z) =
+            wait(async { futures::try_join!(y.sum(1).gather::<f32>(), y.sum(..).item::<f32>(), z.gather::<f32>()) })
+                .unwrap();
         (sums.len(), total.is_finite(), z.len())
     };
     for (device, rt) in unfolded(|b| b) {
@@ -165,10 +183,7 @@ fn reductions_of_the_same_data_share_one_kernel_that_reads_it_once() {
             let y = x.exp();
             let (low, high, mean) = (y.min_over(0), y.max_over(0), y.mean(0) * 2.0);
             drop(y);
-            wait(async {
-                futures::try_join!(low.gather::<f32>(), high.gather::<f32>(), mean.gather::<f32>())
-            })
-            .unwrap()
+            wait(async { futures::try_join!(low.gather::<f32>(), high.gather::<f32>(), mean.gather::<f32>()) }).unwrap()
         });
         for j in 0..30 {
             assert!(low[j] <= mean[j] / 2.0 && mean[j] / 2.0 <= high[j], "{device}");
@@ -231,7 +246,14 @@ fn explain_tells_the_plan_that_then_runs() {
     let programs: [Program; 12] = [
         ("a chain", |s| (source(s, [500, 40]) * 2.0 + 1.0).exp(), 3),
         ("a fold with a tail", |s| source(s, [500, 40]).square().sum(1).sqrt(), 3),
-        ("normalising", |s| { let x = source(s, [500, 40]); (&x - x.mean(0)) / x.std(0) }, 4),
+        (
+            "normalising",
+            |s| {
+                let x = source(s, [500, 40]);
+                (&x - x.mean(0)) / x.std(0)
+            },
+            4,
+        ),
         ("a matmul", |s| (source(s, [60, 50]) + 1.0).matmul(&source(s, [50, 70]).sqrt()).sum(..), 4),
         ("a sort", |s| (source(s, [700, 3]) * -1.0).sort(0).0.slice((0..10, ..)), 3),
         ("a scan", |s| (source(s, [700, 3]) * 0.5).cumsum(0) + 1.0, 3),
@@ -240,11 +262,15 @@ fn explain_tells_the_plan_that_then_runs() {
         ("an assignment", |s| (source(s, [100, 9]) * 2.0).assign((10..20, ..), 5.0) + 1.0, 3),
         ("more than a region holds", |s| (0..1500).fold(source(s, [100, 9]), |y, _| y * 0.5 + 1.0), 3000),
         ("work for two devices", |s| s.rand::<f64>([100, 9]).sin().sum(0) * 2.0, 4),
-        ("what was passed before", |s| {
-            let y = source(s, [100, 9]).exp() * 2.0;
-            wait((&y + 1.0).eval()).unwrap();
-            y.sum(0).cumsum(1) + y
-        }, 5),
+        (
+            "what was passed before",
+            |s| {
+                let y = source(s, [100, 9]).exp() * 2.0;
+                wait((&y + 1.0).eval()).unwrap();
+                y.sum(0).cumsum(1) + y
+            },
+            5,
+        ),
     ];
     for (device, rt) in unfolded(|b| b) {
         for (name, program, ops_least) in &programs {

@@ -168,14 +168,11 @@ fn without(reads: &Bits, roots: &[(u32, Phase)]) -> Bits {
     kept
 }
 
-/// Whether `b` may join `a`: the space, the fold and the roots of the union.
-fn fit(
-    work: &Work<'_>,
-    cuts: &Cuts,
-    budget: Budget,
-    a: &Cluster,
-    b: &Cluster,
-) -> Option<(Shape, Fold, Vec<(u32, Phase)>)> {
+/// The space, the fold and the roots of two clusters' union.
+type Union = (Shape, Fold, Vec<(u32, Phase)>);
+
+/// Whether `b` may join `a`: what the union would be.
+fn fit(work: &Work<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: &Cluster) -> Option<Union> {
     if a.fold == Fold::Alone || b.fold == Fold::Alone {
         return None;
     }
