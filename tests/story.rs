@@ -77,7 +77,7 @@ fn story(builder: RuntimeBuilder) -> Option<String> {
         for event in shown {
             // Which number a batch has, and which device it is, does not belong to the story.
             let name = name(event);
-            let what = if name.starts_with("batch ") { "batch" } else { &name };
+            let what = if lane == "queue" { name.split(' ').next().unwrap() } else { &name };
             text.push_str(&format!("{lane}: {what}"));
             for (name, value) in event["args"].as_object().into_iter().flatten().filter(|(name, _)| *name != "device") {
                 text.push_str(&format!(", {name} {value}"));
@@ -96,7 +96,26 @@ fn lanes(story: &str, names: &[&str]) -> Vec<String> {
 
 #[test]
 fn the_op_of_the_tour_has_this_story_on_the_host() {
-    expect![[""]].assert_eq(&story(Runtime::builder().device("host")).unwrap());
+    expect![[r#"
+        session: record
+        session: gather
+        scheduler: session opened
+        scheduler: segment cut
+        scheduler: region, because "asked for", cut "Demand", nodes 2, region 0, session 0
+        scheduler: value arrived
+        scheduler: region finished
+        scheduler: segment cut
+        scheduler: session closed
+        scheduler: shutdown asked
+        fusion: region cut
+        residency: plan ready
+        residency: readback done
+        residency: batch finished
+        residency: value retired
+        residency: value retired
+        queue: batch, region 0
+        compute: mul+sum, bytes read 24, bytes written 4, ops 2
+    "#]].assert_eq(&story(Runtime::builder().device("host")).unwrap());
 }
 
 #[test]
@@ -116,7 +135,12 @@ fn on_a_gpu_only_a_compile_worker_and_the_device_are_added_to_the_story() {
 fn the_op_of_the_tour_is_explained_as_one_kernel() {
     let runtime = Runtime::builder().device("host").fold_elements_max(0).start_blocking().unwrap();
     let (_x, y) = product_and_sum(&common::session(&runtime));
-    expect![[""]].assert_eq(&wait(y.explain()).unwrap());
+    expect![[r#"
+        region: 2 op(s) on host (asked for), cut by Demand
+          kernel 1: reduce 1 x 6: 2 op(s): mul+sum; reads 24 B, writes 4 B
+            reads input v0.0: 6 x f32
+            writes output v0.2: 1 x f32
+    "#]].assert_eq(&wait(y.explain()).unwrap());
 }
 
 #[test]
