@@ -39,6 +39,7 @@ pub mod graph;
 pub mod host_buffer;
 pub mod ids;
 pub mod kernels;
+pub mod mail;
 pub mod residency;
 pub mod ring;
 pub mod scheduler;

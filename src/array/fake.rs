@@ -29,7 +29,7 @@ impl FakeRing {
         let gates: Arc<Mutex<Vec<Arc<Gate>>>> = Arc::default();
         let registered = gates.clone();
         let link = Link {
-            events: sender,
+            events: sender.into(),
             gathers: Arc::new(GatherTable::default()),
             counters: Arc::new(Counters::default()),
             timeline: Timeline::off(),
@@ -66,7 +66,7 @@ impl FakeRing {
         let records = self.segments().into_iter().flat_map(|(_, records)| records);
         records
             .filter_map(|record| match record {
-                Record::Op(node) => Some(node),
+                Record::Op(node, _) => Some(node),
                 _ => None,
             })
             .collect()
@@ -79,7 +79,7 @@ impl FakeRing {
             match event {
                 SchedulerEvent::SegmentCut { records, why, session, .. } => {
                     story.push(format!("cut {session} {why:?}"));
-                    story.extend(records.iter().map(line));
+                    story.extend(records.iter().flat_map(lines));
                 }
                 SchedulerEvent::SessionOpened { session, .. } => story.push(format!("open {session}")),
                 SchedulerEvent::SessionClosed(session) => story.push(format!("close {session}")),
@@ -110,9 +110,12 @@ impl FakeRing {
                 let mut nodes = 0;
                 for record in records {
                     match record {
-                        Record::Op(node) => {
+                        Record::Op(node, drops) => {
                             nodes += 1;
                             metas.insert(node.value, node.meta);
+                            for value in drops.values(session) {
+                                metas.remove(&value);
+                            }
                         }
                         Record::Demanded { gather, want: Want::Device, .. } => {
                             gathers.resolve(gather, Ok(Delivered::Device));
@@ -133,9 +136,9 @@ impl FakeRing {
     }
 }
 
-fn line(record: &Record) -> String {
+fn lines(record: &Record) -> Vec<String> {
     match record {
-        Record::Op(node) => {
+        Record::Op(node, drops) => {
             let args: Vec<String> = node
                 .args
                 .iter()
@@ -145,10 +148,12 @@ fn line(record: &Record) -> String {
                 })
                 .collect();
             let meta = &node.meta;
-            format!("{} = {}({}) {} {}", node.value, node.op.name(), args.join(", "), meta.shape, meta.dtype)
+            let op = format!("{} = {}({}) {} {}", node.value, node.op.name(), args.join(", "), meta.shape, meta.dtype);
+            let drops = drops.values(node.value.session).map(|value| format!("drop {value}"));
+            std::iter::once(op).chain(drops).collect()
         }
-        Record::Dropped(value) => format!("drop {value}"),
-        Record::Demanded { gather, value, want } => format!("demand {gather} {value} {want:?}"),
-        Record::Cancelled(gather) => format!("cancel {gather}"),
+        Record::Dropped(value) => vec![format!("drop {value}")],
+        Record::Demanded { gather, value, want } => vec![format!("demand {gather} {value} {want:?}")],
+        Record::Cancelled(gather) => vec![format!("cancel {gather}")],
     }
 }

@@ -250,14 +250,12 @@ mod tests {
     #[test]
     fn views_of_tiny_values_move_elements_as_the_ops_say() {
         let m = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
-        let perm = View::Permute(SmallVec::from_slice(&[1, 0]));
+        let perm = View::Permute([1, 0].into());
         assert_eq!(view(perm, &m, &[2, 3], &[3, 2]), [1.0, 3.0, 5.0, 2.0, 4.0, 6.0]);
-        let flip = View::Slice(SmallVec::from_slice(&[
-            SliceDim { start: 1, step: -1, len: 2 },
-            SliceDim { start: 0, step: 2, len: 2 },
-        ]));
+        let flip =
+            View::Slice([SliceDim { start: 1, step: -1, len: 2 }, SliceDim { start: 0, step: 2, len: 2 }].into());
         assert_eq!(view(flip, &m, &[2, 3], &[2, 2]), [2.0, 1.0, 6.0, 5.0]);
-        let shift = View::CircShift(SmallVec::from_slice(&[0, 1]));
+        let shift = View::CircShift([0, 1].into());
         assert_eq!(view(shift, &m, &[2, 3], &[2, 3]), [5.0, 6.0, 1.0, 2.0, 3.0, 4.0]);
         assert_eq!(view(View::Repmat, &[1.0, 2.0], &[2, 1], &[4, 1]), [1.0, 2.0, 1.0, 2.0]);
         assert_eq!(view(View::Diagonal(1), &m, &[2, 3], &[2, 1]), [3.0, 6.0]);

@@ -75,7 +75,7 @@ impl Array {
                 return Ok(self.clone());
             }
             let inputs = [Input::Array(self), Input::Array(value)];
-            Ok(node(home, Op::AssignSlice(dims), &inputs, own.clone(), at))
+            Ok(node(home, Op::AssignSlice(dims.as_slice().into()), &inputs, own.clone(), at))
         })
     }
 

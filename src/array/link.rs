@@ -7,6 +7,7 @@
 use crate::config::Config;
 use crate::device::info::DeviceInfo;
 use crate::ids::SessionId;
+use crate::mail::Post;
 use crate::ring::{Gate, GatherTable};
 use crate::scheduler::message::SchedulerEvent;
 use crate::stats::Counters;
@@ -20,7 +21,7 @@ pub(crate) type RegisterGate = Box<dyn Fn(SessionId, Arc<Gate>) + Send + Sync>;
 /// A runtime, as its sessions see it.
 pub(crate) struct Link {
     /// Into the scheduler.
-    pub events: flume::Sender<SchedulerEvent>,
+    pub events: Post<SchedulerEvent>,
     /// Open gathers.
     pub gathers: Arc<GatherTable>,
     /// Counters.

@@ -14,12 +14,14 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Arg, ArgType, DType, ElementOp, Meta, Op, Scalar, Shape, Signature};
 use crate::host_buffer::HostBuffer;
 use crate::ids::ValueId;
-use crate::scheduler::message::Record;
 use crate::stats::Counters;
 use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// Operands of an elementwise op at most.
+const OPERANDS_MAX: usize = 3;
 
 /// Where the program called.
 pub(crate) type At = &'static Location<'static>;
@@ -130,7 +132,7 @@ fn push(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, at: At) -> A
     let numbers = matches!(op, Op::Apply(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Random { .. });
     let mut tape = home.tape.lock();
     let mut temporaries = SmallVec::<[ValueId; 2]>::new();
-    let mut args = SmallVec::<[Arg; 3]>::new();
+    let mut args = SmallVec::<[Arg; 2]>::new();
     let mut fault = None;
     for input in inputs {
         match resolve(home, &mut tape, input, numbers, &mut temporaries, at) {
@@ -143,7 +145,7 @@ fn push(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, at: At) -> A
         Some(error) => Err(error),
     };
     for value in temporaries {
-        tape.push_record(Record::Dropped(value));
+        tape.push_drop(value.session, value.index);
     }
     let segment = tape.segment;
     let after = home.check_limits(&mut tape);
@@ -228,27 +230,25 @@ fn try_apply(home: &Arc<Home>, op: ElementOp, operands: &[Operand<'_>], at: At) 
     let mut types: SmallVec<[ArgType; 3]> = operands.iter().filter_map(Operand::arg_type).collect();
     let signature = signature_of(op, operands, &mut types)?;
 
-    // Casts first; `held` keeps them until the op is on the tape.
-    let mut held = SmallVec::<[Array; 3]>::new();
-    let mut slots = SmallVec::<[Result<usize, Scalar>; 3]>::new();
+    // Casts first; `casts` keeps them until the op is on the tape.
+    let to = |i: usize| if op == ElementOp::Select && i == 0 { DType::Bool } else { signature.compute };
+    let mut casts: [Option<Array>; OPERANDS_MAX] = [const { None }; OPERANDS_MAX];
     for (i, operand) in operands.iter().enumerate() {
-        let to = if op == ElementOp::Select && i == 0 { DType::Bool } else { signature.compute };
-        match &operand.0 {
-            Kind::Number(number) => slots.push(Err(number.cast(to))),
-            _ => {
-                let array = operand.array().expect("a kind is a number or an array");
-                held.push(cast_in(home, array, to, at));
-                slots.push(Ok(held.len() - 1));
-            }
+        if let Some(array) = operand.array()
+            && array.meta()?.dtype != to(i)
+        {
+            casts[i] = Some(cast_in(home, array, to(i), at));
         }
     }
-    let inputs: SmallVec<[Input<'_>; 3]> = slots
-        .iter()
-        .map(|slot| match slot {
-            Ok(i) => Input::Array(&held[*i]),
-            Err(number) => Input::Number(*number),
-        })
-        .collect();
+    let mut inputs = SmallVec::<[Input<'_>; OPERANDS_MAX]>::new();
+    for (i, operand) in operands.iter().enumerate() {
+        inputs.push(match (&operand.0, &casts[i]) {
+            (Kind::Number(number), _) => Input::Number(number.cast(to(i))),
+            (_, Some(cast)) => Input::Array(cast),
+            (Kind::Borrowed(array), None) => Input::Array(array),
+            (Kind::Owned(array), None) => Input::Array(array),
+        });
+    }
     let result = node(home, Op::Apply(op), &inputs, Meta { dtype: signature.output, shape }, at);
     Ok(if signature.result == signature.output { result } else { cast_in(home, &result, signature.result, at) })
 }

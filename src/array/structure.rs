@@ -42,7 +42,7 @@ impl Array {
         let at = Location::caller();
         derive(&[self], "permute", at, |home, metas| {
             let (shape, perm) = rules::permuted(&metas[0].shape, perm)?;
-            Ok(self.view(home, View::Permute(perm), shape, at))
+            Ok(self.view(home, View::Permute(perm.as_slice().into()), shape, at))
         })
     }
 
@@ -54,7 +54,7 @@ impl Array {
             let mut perm: SmallVec<[usize; 4]> = (0..metas[0].shape.rank()).collect();
             perm.swap(0, 1);
             let (shape, perm) = rules::permuted(&metas[0].shape, &perm)?;
-            Ok(self.view(home, View::Permute(perm), shape, at))
+            Ok(self.view(home, View::Permute(perm.as_slice().into()), shape, at))
         })
     }
 
@@ -126,7 +126,7 @@ impl Array {
             if shifts.iter().all(|&s| s == 0) {
                 return Ok(self.clone());
             }
-            Ok(self.view(home, View::CircShift(shifts), metas[0].shape.clone(), at))
+            Ok(self.view(home, View::CircShift(shifts.as_slice().into()), metas[0].shape.clone(), at))
         })
     }
 
@@ -222,7 +222,7 @@ impl Array {
         if all {
             return Ok(self.clone());
         }
-        Ok(self.view(home, View::Slice(dims), shape, at))
+        Ok(self.view(home, View::Slice(dims.as_slice().into()), shape, at))
     }
 
     /// `len` elements of one dimension from `start`.

@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Arg, Meta, Node, Op};
 use crate::ids::{GatherId, SessionId, ValueId};
 use crate::ring::{Gate, Promise};
-use crate::scheduler::message::{Record, SchedulerEvent, Want};
+use crate::scheduler::message::{Drops, Record, SchedulerEvent, Want};
 use crate::scheduler::region::CutReason;
 use crate::stats::Counters;
 use crate::timeline::Lane;
@@ -121,7 +121,7 @@ impl Home {
         &self,
         tape: &mut Tape,
         op: Op,
-        args: SmallVec<[Arg; 3]>,
+        args: SmallVec<[Arg; 2]>,
         meta: Meta,
         at: &'static Location<'static>,
     ) -> Result<u32> {
@@ -136,7 +136,7 @@ impl Home {
         tape.next_index += 1;
         tape.begin(&self.link);
         let value = ValueId { session: self.id, index };
-        tape.records.push(Record::Op(Node { value, op, args, meta, at }));
+        tape.records.push(Record::Op(Node { value, op, args, meta, at }, Drops::NONE));
         tape.nodes += 1;
         Ok(index)
     }
@@ -171,7 +171,7 @@ impl Home {
             return;
         }
         tape.begin(&self.link);
-        tape.records.push(Record::Dropped(ValueId { session: self.id, index }));
+        tape.push_drop(self.id, index);
         if source || recorded_in != tape.segment {
             tape.pinned_bytes += bytes;
         }
@@ -277,9 +277,14 @@ impl Home {
 }
 
 impl Tape {
-    /// Appends a record that is no op.
-    pub fn push_record(&mut self, record: Record) {
-        self.records.push(record);
+    /// Appends the drop of a value of this session's, to the op before it where that is the latest record.
+    pub fn push_drop(&mut self, session: SessionId, index: u32) {
+        if let Some(Record::Op(_, drops)) = self.records.last_mut()
+            && drops.add(index)
+        {
+            return;
+        }
+        self.records.push(Record::Dropped(ValueId { session, index }));
     }
 
     /// TAPE-3.

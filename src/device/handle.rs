@@ -5,6 +5,7 @@ use super::message::{DeviceEvent, DeviceInstruction};
 use crate::config::Config;
 use crate::error::Result;
 use crate::fusion::plan::Plan;
+use crate::mail::Post;
 use crate::stats::Counters;
 use crate::timeline::Timeline;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub struct Context {
     /// The timeline.
     pub timeline: Timeline,
     /// Where events go (unbounded: limited by the batches in flight).
-    pub events: flume::Sender<DeviceEvent>,
+    pub events: Post<DeviceEvent>,
 }
 
 /// A running device actor.

@@ -24,6 +24,10 @@ pub enum Origin {
     Constant(u64, DType),
 }
 
+/// Up to so many entries are searched one by one: most kernels are small, and a table of their own costs more than
+/// it saves.
+const SEARCHED_MAX: usize = 32;
+
 /// Collects a kernel.
 #[derive(Debug, Default)]
 pub struct Builder {
@@ -31,9 +35,12 @@ pub struct Builder {
     pub insts: Vec<Inst>,
     /// Parameter words so far, the header included (zero).
     pub params: Vec<u32>,
+    /// Instructions by what they compute, once there are more than `SEARCHED_MAX`.
     shared: FxHashMap<(InstOp, DType), Val>,
-    origins: FxHashMap<(Origin, DType), Val>,
-    sites: FxHashMap<u32, u32>,
+    origins: Vec<(Origin, Val)>,
+    /// Parameters by origin, once there are more than `SEARCHED_MAX`.
+    origin_of: FxHashMap<(Origin, DType), Val>,
+    sites: Vec<(u32, u32)>,
 }
 
 impl Builder {
@@ -44,14 +51,24 @@ impl Builder {
 
     /// An instruction, shared with an equal one.
     pub fn inst(&mut self, op: InstOp, dtype: DType) -> Val {
-        if let Some(&val) = self.shared.get(&(op.clone(), dtype)) {
-            return val;
+        let count = self.insts.len();
+        if count <= SEARCHED_MAX {
+            if let Some(known) = self.insts.iter().rposition(|inst| inst.dtype == dtype && inst.op == op) {
+                return Val(known as u32);
+            }
+        } else {
+            if self.shared.is_empty() {
+                let known = self.insts.iter().enumerate();
+                self.shared = known.map(|(i, inst)| ((inst.op.clone(), inst.dtype), Val(i as u32))).collect();
+            }
+            if let Some(&val) = self.shared.get(&(op.clone(), dtype)) {
+                return val;
+            }
+            self.shared.insert((op.clone(), dtype), Val(count as u32));
         }
         let level = self.level(&op);
-        let val = Val(self.insts.len() as u32);
-        self.insts.push(Inst { op: op.clone(), dtype, level });
-        self.shared.insert((op, dtype), val);
-        val
+        self.insts.push(Inst { op, dtype, level });
+        Val(count as u32)
     }
 
     /// The level of a value.
@@ -94,7 +111,7 @@ impl Builder {
     /// A number of a dtype.
     pub fn scalar(&mut self, origin: Origin, scalar: Scalar) -> Val {
         let dtype = scalar.dtype();
-        if let Some(&val) = self.origins.get(&(origin, dtype)) {
+        if let Some(val) = self.known(origin, dtype) {
             return val;
         }
         let slot = self.params.len() as u32;
@@ -104,8 +121,23 @@ impl Builder {
             self.params.push((bits >> 32) as u32);
         }
         let val = self.inst(InstOp::Param(slot), dtype);
-        self.origins.insert((origin, dtype), val);
+        self.origins.push((origin, val));
+        if !self.origin_of.is_empty() {
+            self.origin_of.insert((origin, dtype), val);
+        }
         val
+    }
+
+    /// The parameter of an origin, if there is one.
+    fn known(&mut self, origin: Origin, dtype: DType) -> Option<Val> {
+        if self.origins.len() <= SEARCHED_MAX {
+            let mut known = self.origins.iter();
+            return known.find(|(o, val)| *o == origin && self.dtype_of(*val) == dtype).map(|(_, val)| *val);
+        }
+        if self.origin_of.is_empty() {
+            self.origin_of = self.origins.iter().map(|&(o, val)| ((o, self.dtype_of(val)), val)).collect();
+        }
+        self.origin_of.get(&(origin, dtype)).copied()
     }
 
     /// A constant of a dtype.
@@ -151,7 +183,7 @@ impl Builder {
     pub fn random_key(&mut self, node: u32, key: RandomKey) -> u32 {
         // The words must be neighbours, so they are found again by the first alone.
         let origin = Origin::Attribute(node, u8::MAX);
-        if let Some(&val) = self.origins.get(&(origin, DType::U32)) {
+        if let Some(val) = self.known(origin, DType::U32) {
             let InstOp::Param(slot) = self.insts[val.0 as usize].op else { unreachable!("IR-3") };
             return slot;
         }
@@ -165,12 +197,12 @@ impl Builder {
 
     /// The parameter slot that holds the number of a node's fault word; `word` gives it the first time.
     pub fn fault_slot(&mut self, node: u32, word: impl FnOnce() -> u32) -> u32 {
-        if let Some(&slot) = self.sites.get(&node) {
+        if let Some(&(_, slot)) = self.sites.iter().find(|(n, _)| *n == node) {
             return slot;
         }
         let slot = self.params.len() as u32;
         self.params.push(word());
-        self.sites.insert(node, slot);
+        self.sites.push((node, slot));
         slot
     }
 }

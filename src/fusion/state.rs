@@ -14,9 +14,9 @@ use crate::error::{Error, ErrorKind};
 use crate::ids::RegionId;
 use crate::kernels::ir::Kernel;
 use crate::scheduler::region::Region;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 use std::collections::VecDeque;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -78,13 +78,15 @@ pub struct KernelCache {
 impl KernelCache {
     /// The kernel of this structure, shared, and its hash.
     pub fn intern(&mut self, kernel: Kernel) -> (Arc<Kernel>, u64) {
-        let mut hasher = DefaultHasher::new();
+        let mut hasher = FxHasher::default();
         kernel.hash(&mut hasher);
-        let hash = hasher.finish();
-        if let Some(known) = self.kernels.get(hash)
-            && *known == kernel
-        {
-            return (known, hash);
+        let mut hash = hasher.finish();
+        // The hash names the pipeline, so another kernel that has it already keeps it and this one takes the next.
+        while let Some(known) = self.kernels.get(hash) {
+            if *known == kernel {
+                return (known, hash);
+            }
+            hash = hash.wrapping_add(1);
         }
         let kernel = Arc::new(kernel);
         self.new += 1;

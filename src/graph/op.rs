@@ -33,15 +33,15 @@ pub enum View {
     /// The same elements in memory order under another shape.
     Reshape,
     /// Dimension `d` of the result is dimension `perm[d]` of the operand.
-    Permute(SmallVec<[u8; 4]>),
+    Permute(Arc<[u8]>),
     /// Per result dimension, a start, a step and a length.
-    Slice(SmallVec<[SliceDim; 4]>),
+    Slice(Arc<[SliceDim]>),
     /// Extents of 1 grow to the node's shape.
     Broadcast,
     /// The operand tiled: coordinates modulo its extents.
     Repmat,
     /// `result[c] = operand[(c - shift) mod n]` per dimension; shifts are in `0..n`.
-    CircShift(SmallVec<[usize; 4]>),
+    CircShift(Arc<[usize]>),
     /// The `k`-th diagonal of a matrix as a column.
     Diagonal(i64),
 }
@@ -201,7 +201,7 @@ pub enum Op {
         dim: u8,
     },
     /// The base with a slice overwritten. Arguments: base, value (expands to the slice).
-    AssignSlice(SmallVec<[SliceDim; 4]>),
+    AssignSlice(Arc<[SliceDim]>),
     /// The base with `base[index] = value`; the last of duplicates wins. Arguments: base, index, value.
     AssignIndex {
         /// The dimension, or linear.
@@ -315,7 +315,7 @@ pub struct Node {
     /// What it computes.
     pub op: Op,
     /// From what.
-    pub args: SmallVec<[Arg; 3]>,
+    pub args: SmallVec<[Arg; 2]>,
     /// Its dtype and shape.
     pub meta: Meta,
     /// Where the program recorded it.

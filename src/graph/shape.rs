@@ -8,8 +8,18 @@ use smallvec::SmallVec;
 use std::fmt;
 
 /// The extents of an array, normalised. Dimension 0 varies fastest in memory.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 pub struct Shape(SmallVec<[usize; 4]>);
+
+impl Clone for Shape {
+    fn clone(&self) -> Shape {
+        // Recording clones shapes, and this copies words where the derived form pushes them one by one.
+        match *self.dims() {
+            [a, b] => Shape(SmallVec::from_buf_and_len([a, b, 1, 1], 2)),
+            ref dims => Shape(SmallVec::from_slice(dims)),
+        }
+    }
+}
 
 impl Shape {
     /// The most elements one array may have: kernels index with 32 bits.

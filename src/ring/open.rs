@@ -8,6 +8,7 @@ use crate::config::{Config, DeviceChoice};
 use crate::device;
 use crate::device::handle::{Context, DeviceHandle};
 use crate::error::Result;
+use crate::mail::mail;
 use crate::stats::Counters;
 use crate::timeline::Timeline;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 /// `ErrorKind::Device` if a device that was asked for cannot be opened; `ErrorKind::Unsupported` if a GPU was
 /// asked for and this build has none.
 pub fn start(config: Arc<Config>, timeline: Timeline, counters: Arc<Counters>) -> Result<Ring> {
-    let (sender, device_events) = flume::unbounded();
+    let (sender, device_events) = mail();
     let context =
         Context { config: config.clone(), counters: counters.clone(), timeline: timeline.clone(), events: sender };
     let mut devices = vec![device::host::open(context.clone())?];

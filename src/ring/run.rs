@@ -11,9 +11,11 @@ use super::{Gates, GatherTable};
 use crate::device::message::{DeviceEvent, DeviceInstruction};
 use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, RegionId};
+use crate::mail::Mail;
 use crate::scheduler::message::{Delivered, SchedulerEvent};
 use crate::stats::Counters;
 use crate::timeline::Timeline;
+use flume::TryRecvError;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
@@ -30,13 +32,13 @@ pub(super) enum Control {
 /// The loop's mailboxes.
 pub(super) struct Inbox {
     /// From sessions; bounded by their gates.
-    pub users: flume::Receiver<SchedulerEvent>,
+    pub users: Mail<SchedulerEvent>,
     /// From devices; bounded by the batches in flight.
-    pub devices: flume::Receiver<DeviceEvent>,
+    pub devices: Mail<DeviceEvent>,
     /// From compile workers; bounded by the regions downstream.
-    pub workers: flume::Receiver<(RegionId, Result<(), Error>)>,
+    pub workers: Mail<(RegionId, Result<(), Error>)>,
     /// From the runtime.
-    pub control: flume::Receiver<Control>,
+    pub control: Mail<Control>,
 }
 
 /// What the loop acts on.
@@ -64,6 +66,10 @@ pub(super) struct Loop {
     effects: Vec<Effect>,
     deadline: Option<Instant>,
     stopped: bool,
+    /// Nobody can send from the users' side any more.
+    orphaned: bool,
+    /// No device can send any more.
+    deserted: bool,
     open_counted: usize,
 }
 
@@ -78,16 +84,23 @@ impl Loop {
             effects: Vec::new(),
             deadline: None,
             stopped: false,
+            orphaned: false,
+            deserted: false,
             open_counted: 0,
         }
     }
 
     /// Runs until the scheduler says stop.
-    pub(super) async fn run(&mut self) {
+    pub(super) fn run(&mut self) {
+        let own = std::thread::current();
+        self.inbox.devices.wakes(own.clone());
+        self.inbox.workers.wakes(own.clone());
+        self.inbox.control.wakes(own.clone());
+        self.inbox.users.wakes(own);
         while !self.stopped {
             let busy = self.turn();
             if !busy && !self.stopped {
-                self.wait().await;
+                self.wait();
             }
         }
     }
@@ -96,7 +109,7 @@ impl Loop {
     fn turn(&mut self) -> bool {
         let mut busy = false;
         for _ in 0..DRAIN_MAX {
-            let Some(event) = self.made_up.pop_front().or_else(|| self.inbox.devices.try_recv().ok()) else { break };
+            let Some(event) = self.made_up.pop_front().or_else(|| self.device_event()) else { break };
             self.machines.device(event);
             busy = true;
         }
@@ -109,8 +122,15 @@ impl Loop {
             // What has finished frees credits before anything new asks for them.
             self.settle();
         }
-        while let Ok(control) = self.inbox.control.try_recv() {
-            self.control(control);
+        loop {
+            match self.inbox.control.try_recv() {
+                Ok(control) => self.control(control),
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => {
+                    self.orphaned = true;
+                    break;
+                }
+            }
             busy = true;
         }
         if self.deadline.is_some_and(|at| Instant::now() >= at) {
@@ -118,13 +138,26 @@ impl Loop {
             self.machines.tell(SchedulerEvent::DeadlinePassed);
             busy = true;
         }
-        self.take_users();
+        busy |= self.take_users();
         if let Some(event) = self.backlog.pop_front() {
             self.hear(event);
             busy = true;
         }
-        self.settle();
+        if busy {
+            self.settle();
+        }
         busy || !self.made_up.is_empty()
+    }
+
+    fn device_event(&mut self) -> Option<DeviceEvent> {
+        match self.inbox.devices.try_recv() {
+            Ok(event) => Some(event),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => {
+                self.deserted = true;
+                None
+            }
+        }
     }
 
     fn control(&mut self, control: Control) {
@@ -144,13 +177,22 @@ impl Loop {
 
     /// Receives users' events. A cancel of a gather that the scheduler knows overtakes segments; of one that it
     /// does not know yet, the demand stands before it in the mailbox.
-    fn take_users(&mut self) {
-        while let Ok(event) = self.inbox.users.try_recv() {
-            match event {
-                SchedulerEvent::GatherCancelled(gather) if self.machines.has_gather(gather) => {
-                    self.machines.tell(event);
+    /// True if the scheduler was told anything.
+    fn take_users(&mut self) -> bool {
+        let mut told = false;
+        loop {
+            match self.inbox.users.try_recv() {
+                Ok(SchedulerEvent::GatherCancelled(gather)) if self.machines.has_gather(gather) => {
+                    self.machines.tell(SchedulerEvent::GatherCancelled(gather));
+                    told = true;
                 }
-                other => self.backlog.push_back(other),
+                Ok(other) => self.backlog.push_back(other),
+                Err(TryRecvError::Empty) => return told,
+                // Every session is gone, and so is the runtime.
+                Err(TryRecvError::Disconnected) => {
+                    self.orphaned = true;
+                    return told;
+                }
             }
         }
     }
@@ -167,40 +209,19 @@ impl Loop {
         }
     }
 
-    /// Sleeps until there is something to do.
-    async fn wait(&mut self) {
-        let deadline = self.deadline;
-        let Loop { inbox, machines, backlog, made_up, .. } = self;
-        let timer = async move {
-            match deadline {
-                Some(at) => tokio::time::sleep_until(at.into()).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            event = inbox.devices.recv_async() => match event {
-                Ok(event) => made_up.push_back(event),
-                Err(_) => panic!("RING-1: every device thread has ended, and nothing that is pending can finish"),
-            },
-            result = inbox.workers.recv_async() => {
-                if let Ok((region, result)) = result {
-                    machines.compiled(region, result);
-                }
-            }
-            control = inbox.control.recv_async() => {
-                // Nobody is left who could stop the ring properly.
-                let control = control.unwrap_or(Control::StopNow);
-                self.control(control);
-            }
-            event = inbox.users.recv_async() => match event {
-                Ok(event) => backlog.push_back(event),
-                // Every session is gone, and so is the runtime.
-                Err(_) => self.control(Control::StopNow),
-            },
-            () = timer => {}
+    /// Sleeps until there is something to do (MAIL-1: the turn before found nothing).
+    fn wait(&mut self) {
+        assert!(!self.deserted, "RING-1: every device thread has ended, and nothing that is pending can finish");
+        if self.orphaned {
+            // Nobody is left who could stop the ring properly.
+            self.control(Control::StopNow);
+            self.settle();
+            return;
         }
-        self.settle();
+        match self.deadline {
+            Some(at) => std::thread::park_timeout(at.saturating_duration_since(Instant::now())),
+            None => std::thread::park(),
+        }
     }
 
     fn settle(&mut self) {

@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind};
 use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Node, Op, RandomKey, Shape};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, GatherId, RegionId, SessionId, ValueId};
-use crate::scheduler::message::{Delivered, Record, SchedulerEvent, SchedulerInstruction, Want};
+use crate::scheduler::message::{Delivered, Drops, Record, SchedulerEvent, SchedulerInstruction, Want};
 use crate::scheduler::region::{CutReason, Region, RegionArg};
 use crate::scheduler::state::State;
 use crate::scheduler::tests::device;
@@ -225,7 +225,7 @@ impl Simulator {
         let inherited = args.iter().any(|a| matches!(a, Arg::Value(v) if self.truth[v].poisoned));
         self.truth.insert(value, Truth { number: truth, poisoned: faults || inherited });
         let node = Node { value, op, args: args.iter().copied().collect(), meta, at: Location::caller() };
-        self.programs[number].tape.push(Record::Op(node));
+        self.programs[number].tape.push(Record::Op(node, Drops::NONE));
         self.programs[number].held.push(value);
         self.recorded += 1;
         value

@@ -12,6 +12,7 @@ use crate::device::handle::DeviceHandle;
 use crate::device::info::DeviceInfo;
 use crate::device::message::{DeviceEvent, DeviceInstruction};
 use crate::error::{Error, ErrorKind, Result};
+use crate::mail::{Mail, Post, mail};
 use crate::scheduler::message::SchedulerEvent;
 use crate::stats::Counters;
 use crate::timeline::Timeline;
@@ -31,14 +32,14 @@ const DEVICE_END_MAX: Duration = Duration::from_secs(5);
 /// A running ring: what a runtime holds. Dropping it ends the ring; what is pending resolves to an error.
 pub struct Ring {
     /// The scheduler's mailbox.
-    pub events: flume::Sender<SchedulerEvent>,
+    pub events: Post<SchedulerEvent>,
     /// Open gathers.
     pub gathers: Arc<GatherTable>,
     /// The sessions' gates: credits come back through them.
     pub gates: Arc<Gates>,
     /// The devices that were opened; the first is the host.
     pub devices: Vec<DeviceInfo>,
-    control: flume::Sender<Control>,
+    control: Post<Control>,
     thread: Mutex<Option<JoinHandle<()>>>,
     ended: Shared<oneshot::Receiver<()>>,
 }
@@ -83,15 +84,15 @@ impl Drop for Ring {
 /// `ErrorKind::Device` if the ring's thread cannot be started.
 pub fn start_with(
     devices: Vec<DeviceHandle>,
-    device_events: flume::Receiver<DeviceEvent>,
+    device_events: Mail<DeviceEvent>,
     config: Arc<Config>,
     timeline: Timeline,
     counters: Arc<Counters>,
 ) -> Result<Ring> {
     let infos: Vec<DeviceInfo> = devices.iter().map(|d| d.info.clone()).collect();
-    let (events, users) = flume::unbounded();
-    let (control_sender, control) = flume::unbounded();
-    let (results, workers) = flume::unbounded();
+    let (events, users) = mail();
+    let (control_sender, control) = mail();
+    let (results, workers) = mail();
     let (ended_sender, ended) = oneshot::channel();
     let gathers = Arc::new(GatherTable::default());
     let gates = Arc::new(Gates::default());
@@ -147,14 +148,8 @@ struct End {
 
 fn ring_thread(mut ring: Loop, mut end: End) {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-        match runtime {
-            Ok(runtime) => {
-                runtime.block_on(ring.run());
-                Error::new(ErrorKind::Shutdown, "the runtime has shut down")
-            }
-            Err(error) => Error::new(ErrorKind::Device, format!("the ring's executor could not be started: {error}")),
-        }
+        ring.run();
+        Error::new(ErrorKind::Shutdown, "the runtime has shut down")
     }));
     let why = outcome.unwrap_or_else(|panic| {
         let words = super::panic_words(&*panic);

@@ -10,8 +10,9 @@ use crate::fusion::plan::Plan;
 use crate::graph::{DType, Dist, Meta, Node, Op, RandomKey, Shape};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, DeviceId, SessionId, ValueId};
+use crate::mail::{Post, mail};
 use crate::ring::Promise;
-use crate::scheduler::message::{Delivered, Record, SchedulerEvent, Want};
+use crate::scheduler::message::{Delivered, Drops, Record, SchedulerEvent, Want};
 use crate::scheduler::region::CutReason;
 use crate::scheduler::tests::device;
 use crate::stats::Counters;
@@ -46,7 +47,7 @@ enum Behaviour {
 }
 
 fn start(behaviour: Behaviour) -> (Ring, Arc<Counters>) {
-    let (sender, device_events) = flume::unbounded();
+    let (sender, device_events) = mail();
     let (instructions, mailbox) = crossbeam_channel::bounded(64);
     let thread = std::thread::spawn(move || {
         for instruction in mailbox {
@@ -82,7 +83,7 @@ fn start(behaviour: Behaviour) -> (Ring, Arc<Counters>) {
     (ring, counters)
 }
 
-fn finish(sender: &flume::Sender<DeviceEvent>, batch: BatchId, commands: &[Command]) {
+fn finish(sender: &Post<DeviceEvent>, batch: BatchId, commands: &[Command]) {
     for command in commands {
         if let Command::Readback { transfer, dtype, elements, .. } = command {
             let data = Ok(HostBuffer::zeroed(*dtype, *elements as usize).shared());
@@ -105,7 +106,7 @@ fn gather(ring: &Ring, index: u32) -> Promise {
         meta: Meta { dtype: DType::F32, shape: Shape::new(&[8]).unwrap() },
         at: Location::caller(),
     };
-    let records = vec![Record::Op(node), Record::Demanded { gather, value, want: Want::Host }];
+    let records = vec![Record::Op(node, Drops::NONE), Record::Demanded { gather, value, want: Want::Host }];
     let _ = ring.events.send(SchedulerEvent::SegmentCut {
         session: SessionId(0),
         records,
@@ -231,7 +232,7 @@ fn the_real_host_device_computes_what_was_recorded() {
     let meta = Meta { dtype: DType::F32, shape: Shape::new(&[3]).unwrap() };
     let node = |index, op, args: &[crate::graph::Arg]| {
         let args = SmallVec::from_slice(args);
-        Record::Op(Node { value: value(index), op, args, meta: meta.clone(), at: Location::caller() })
+        Record::Op(Node { value: value(index), op, args, meta: meta.clone(), at: Location::caller() }, Drops::NONE)
     };
     let data = HostBuffer::from_slice(&[1.0f32, 2.0, 3.0]).shared();
     let half = crate::graph::Arg::Scalar(crate::graph::Scalar::F32(0.5));

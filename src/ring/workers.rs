@@ -7,6 +7,7 @@ use crate::device::handle::Compiler;
 use crate::error::{Error, ErrorKind};
 use crate::fusion::plan::Plan;
 use crate::ids::RegionId;
+use crate::mail::Post;
 use crate::timeline::{Detail, Lane, Timeline};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ const THREADS_MAX: usize = 4;
 pub(super) struct Workers {
     pool: Option<rayon::ThreadPool>,
     compilers: Vec<Arc<dyn Compiler>>,
-    results: flume::Sender<(RegionId, Result<(), Error>)>,
+    results: Post<(RegionId, Result<(), Error>)>,
     timeline: Timeline,
 }
 
@@ -28,7 +29,7 @@ impl Workers {
     pub(super) fn new(
         threads: usize,
         compilers: Vec<Arc<dyn Compiler>>,
-        results: flume::Sender<(RegionId, Result<(), Error>)>,
+        results: Post<(RegionId, Result<(), Error>)>,
         timeline: Timeline,
     ) -> Workers {
         let pool = rayon::ThreadPoolBuilder::new()

@@ -85,17 +85,14 @@ impl State {
         let mut noted = Noted::default();
         for record in records {
             match record {
-                TapeRecord::Op(node) => {
+                TapeRecord::Op(node, drops) => {
                     noted.recorded.push(node.value);
                     self.record(session, node, segment);
-                }
-                TapeRecord::Dropped(value) => {
-                    if let Some(live) = self.graph.get_mut(value) {
-                        live.held = false;
-                        noted.dropped.push(value);
-                        self.log.note(value, What::Released);
+                    for value in drops.values(session) {
+                        self.note_drop(value, &mut noted);
                     }
                 }
+                TapeRecord::Dropped(value) => self.note_drop(value, &mut noted),
                 TapeRecord::Demanded { gather, value, want } => {
                     let Some(live) = self.graph.get_mut(value) else {
                         let error = released(value);
@@ -117,6 +114,14 @@ impl State {
             }
         }
         noted
+    }
+
+    fn note_drop(&mut self, value: ValueId, noted: &mut Noted) {
+        if let Some(live) = self.graph.get_mut(value) {
+            live.held = false;
+            noted.dropped.push(value);
+            self.log.note(value, What::Released);
+        }
     }
 
     fn record(&mut self, session: SessionId, node: Node, segment: u64) {
@@ -348,6 +353,13 @@ impl State {
         self.open_region(region, 0, occasion.at_ns);
     }
 
+    /// Notes that a value's last handle is gone; its entry, if it is live.
+    fn unhold(&mut self, value: ValueId) -> Option<NodeIndex> {
+        let at = self.graph.find(value)?;
+        self.graph[at].held = false;
+        Some(at)
+    }
+
     /// Takes nothing in: the runtime shuts down, or the session has ended.
     pub(super) fn refuse(&mut self, session: SessionId, records: Vec<TapeRecord>, out: &mut Vec<SchedulerInstruction>) {
         let mut nodes = 0;
@@ -355,18 +367,16 @@ impl State {
         let mut released_values = Vec::new();
         for record in records {
             match record {
-                TapeRecord::Op(_) => nodes += 1,
+                TapeRecord::Op(_, drops) => {
+                    nodes += 1;
+                    released_values.extend(drops.values(session).filter_map(|v| self.unhold(v)));
+                }
                 TapeRecord::Demanded { gather, .. } => {
                     let error = if closed && self.phase == Phase::Running { session_closed() } else { shutting_down() };
                     out.push(SchedulerInstruction::Resolve { gather, result: Err(error) });
                 }
                 TapeRecord::Cancelled(gather) => self.cancel(gather, out),
-                TapeRecord::Dropped(value) => {
-                    if let Some(at) = self.graph.find(value) {
-                        self.graph[at].held = false;
-                        released_values.push(at);
-                    }
-                }
+                TapeRecord::Dropped(value) => released_values.extend(self.unhold(value)),
             }
         }
         self.release(released_values, out);

@@ -16,13 +16,41 @@ pub enum Want {
     Device,
 }
 
+/// The last handles of up to two values of a session that were dropped right after an op was recorded: nearly every
+/// op drops a temporary, and an entry of its own for each would double the tape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drops([u32; 2]);
+
+impl Drops {
+    /// Stands for no value: no value has this number.
+    const NOBODY: u32 = u32::MAX;
+    /// No drops.
+    pub const NONE: Drops = Drops([Drops::NOBODY; 2]);
+
+    /// Adds a value by its number. False if there is no room.
+    pub fn add(&mut self, index: u32) -> bool {
+        match self.0.iter_mut().find(|slot| **slot == Drops::NOBODY) {
+            Some(slot) => {
+                *slot = index;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The values, in the order of their drops.
+    pub fn values(self, session: SessionId) -> impl Iterator<Item = ValueId> {
+        self.0.into_iter().filter(|i| *i != Drops::NOBODY).map(move |index| ValueId { session, index })
+    }
+}
+
 /// One entry of a session's tape, in program order.
 // A tape is mostly ops: boxing them would cost an allocation an op.
 #[allow(clippy::large_enum_variant)]
 #[derive(Debug)]
 pub enum Record {
-    /// An op was recorded.
-    Op(Node),
+    /// An op was recorded, and then these handles were dropped.
+    Op(Node, Drops),
     /// The last handle of a value was dropped.
     Dropped(ValueId),
     /// A gather or eval was called.

@@ -88,23 +88,24 @@ impl Completion {
 
     /// Waits for a submission and hands out what it brought; `None` where no batch ends.
     fn land(&mut self, flight: Flight) -> Result<Option<Brought>> {
-        let Flight { station, submission, chunks, end } = flight;
+        let Flight { station, submission, chunks, mut end } = flight;
         let gpu = &station.gpu;
+        if submission.is_some() && gpu.is_lost() {
+            return Err(gpu.loss_error());
+        }
+        // Asked for before the wait: the poll that sees the submission end maps what it wrote, and no second is due.
+        chunks.into_iter().for_each(|chunk| chunk.reopen());
+        let landings = match &mut end {
+            Some(end) => end.shared.take().into_iter().chain(std::mem::take(&mut end.alone)).collect(),
+            None => Vec::new(),
+        };
+        let mapping = Mapping::ask(landings);
         if let Some(submission) = submission {
             wait(gpu, &submission)?;
         }
         let seen_ns = self.context.timeline.now_ns();
-        let reopened = !chunks.is_empty();
-        chunks.into_iter().for_each(|chunk| chunk.reopen());
-        let Some(mut end) = end else {
-            if reopened {
-                poll(gpu)?;
-            }
-            return Ok(None);
-        };
-        let shared = end.shared.take();
-        let alone = std::mem::take(&mut end.alone);
-        let mut views = map(gpu, shared.into_iter().chain(alone).collect(), reopened)?.into_iter();
+        let Some(end) = end else { return Ok(None) };
+        let mut views = mapping.views(gpu)?.into_iter();
         let shared = if end.shared_used { views.next() } else { None };
         let drained_ns = self.context.timeline.now_ns();
         let bytes = self.deliver(&end, shared.as_ref(), views.collect());
@@ -142,7 +143,9 @@ impl Completion {
             let missing = || Error::new(ErrorKind::Internal, "a readback's bytes did not arrive");
             bytes += arrival.gpu_bytes();
             let data = data.map(Arc::new).ok_or_else(|| missing().with_device(self.name.clone()));
-            self.event(DeviceEvent::ReadbackDone { device: self.id, transfer: arrival.transfer, data });
+            let event = DeviceEvent::ReadbackDone { device: self.id, transfer: arrival.transfer, data };
+            // The batch's end follows at once, and one wake-up does for both.
+            let _ = self.context.events.put(event);
         }
         Counters::add(&self.context.counters.bytes_read_back, bytes);
         bytes
@@ -241,32 +244,45 @@ fn poll(gpu: &Gpu) -> Result<()> {
     if gpu.is_lost() { Err(gpu.loss_error()) } else { Ok(()) }
 }
 
-/// Maps landings whose submission has finished.
-fn map(gpu: &Gpu, landings: Vec<(Landing, u64)>, poll_anyway: bool) -> Result<Vec<MappedView>> {
-    let open = Arc::new(AtomicUsize::new(landings.len()));
-    let failed = Arc::new(AtomicBool::new(false));
-    for (landing, bytes) in &landings {
-        let (open, failed) = (open.clone(), failed.clone());
-        landing.map(*bytes, move |mapped| {
-            if !mapped {
-                failed.store(true, Ordering::Relaxed);
+/// Landings that are being mapped.
+struct Mapping {
+    landings: Vec<(Landing, u64)>,
+    open: Arc<AtomicUsize>,
+    failed: Arc<AtomicBool>,
+}
+
+impl Mapping {
+    /// Asks for landings to be mapped when their submission has finished.
+    fn ask(landings: Vec<(Landing, u64)>) -> Mapping {
+        let open = Arc::new(AtomicUsize::new(landings.len()));
+        let failed = Arc::new(AtomicBool::new(false));
+        for (landing, bytes) in &landings {
+            let (open, failed) = (open.clone(), failed.clone());
+            landing.map(*bytes, move |mapped| {
+                if !mapped {
+                    failed.store(true, Ordering::Relaxed);
+                }
+                open.fetch_sub(1, Ordering::Release);
+            });
+        }
+        Mapping { landings, open, failed }
+    }
+
+    /// What was mapped, after the submission has finished.
+    fn views(self, gpu: &Gpu) -> Result<Vec<MappedView>> {
+        // Another thread's poll may be about to run the callbacks: then ours found nothing to do.
+        while self.open.load(Ordering::Acquire) > 0 {
+            poll(gpu)?;
+            if self.open.load(Ordering::Acquire) > 0 {
+                std::thread::sleep(MAP_REST);
             }
-            open.fetch_sub(1, Ordering::Release);
-        });
+        }
+        if self.failed.load(Ordering::Relaxed) {
+            let error = Error::new(ErrorKind::Internal, "a readback could not be mapped");
+            return Err(if gpu.is_lost() { gpu.loss_error() } else { error });
+        }
+        self.landings.into_iter().map(|(landing, bytes)| landing.view(bytes)).collect()
     }
-    if poll_anyway || !landings.is_empty() {
-        poll(gpu)?;
-    }
-    // Another thread's poll may be about to run the callbacks: then ours found nothing to do.
-    while open.load(Ordering::Acquire) > 0 {
-        std::thread::sleep(MAP_REST);
-        poll(gpu)?;
-    }
-    if failed.load(Ordering::Relaxed) {
-        let error = Error::new(ErrorKind::Internal, "a readback could not be mapped");
-        return Err(if gpu.is_lost() { gpu.loss_error() } else { error });
-    }
-    landings.into_iter().map(|(landing, bytes)| landing.view(bytes)).collect()
 }
 
 /// Which fault words are set.

@@ -165,7 +165,7 @@ impl Chunk {
 }
 
 impl ClosedChunk {
-    /// Maps it again and gives it back, once the device is polled. Only after its submission has finished.
+    /// Maps it again and gives it back, at the first poll of the device after its submission has finished.
     pub(super) fn reopen(self) {
         let memory = self.memory;
         let buffer = memory.buffer.clone();

@@ -29,8 +29,12 @@ impl Bench {
     fn new(config: Config) -> Bench {
         let (sender, events) = flume::unbounded();
         let counters = Arc::new(Counters::default());
-        let context =
-            Context { config: Arc::new(config), counters: counters.clone(), timeline: Timeline::off(), events: sender };
+        let context = Context {
+            config: Arc::new(config),
+            counters: counters.clone(),
+            timeline: Timeline::off(),
+            events: sender.into(),
+        };
         Bench { handle: open(context).unwrap(), events, counters, next: 0 }
     }
 

@@ -8,7 +8,7 @@ mod laziness;
 mod placement;
 mod scale;
 
-use super::message::{Delivered, Record, SchedulerEvent, SchedulerInstruction, Want};
+use super::message::{Delivered, Drops, Record, SchedulerEvent, SchedulerInstruction, Want};
 use super::region::{CutReason, Region};
 use super::state::State;
 use crate::config::{Config, DeviceChoice};
@@ -114,7 +114,7 @@ impl Bench {
         self.next_index += 1;
         let meta = Meta { dtype, shape: Shape::new(dims).unwrap() };
         let args = SmallVec::from_slice(args);
-        self.tape.push(Record::Op(Node { value, op, args, meta, at: Location::caller() }));
+        self.tape.push(Record::Op(Node { value, op, args, meta, at: Location::caller() }, Drops::NONE));
         value
     }
 

@@ -181,7 +181,7 @@ fn the_first_batch_is_held_until_it_is_released() {
 }
 
 fn context(config: Config) -> Context {
-    let (events, _) = flume::unbounded();
+    let (events, _) = crate::mail::mail();
     let counters = Arc::new(Counters::default());
     Context { config: Arc::new(config), counters, timeline: Timeline::off(), events }
 }

@@ -93,7 +93,7 @@ pub(super) fn rig_of(
 ) -> Option<Rig> {
     let (sender, events) = flume::unbounded();
     let counters = Arc::new(Counters::default());
-    let context = Context { config: Arc::new(config), counters: counters.clone(), timeline, events: sender };
+    let context = Context { config: Arc::new(config), counters: counters.clone(), timeline, events: sender.into() };
     match open_with(None, DeviceId(1), context, true, shaders) {
         Ok(handle) => Some(Rig { handle, events, counters, batches: 0 }),
         Err(error) if std::env::var_os("TIDEMILL_REQUIRE_GPU").is_some_and(|v| v == "1") => {
