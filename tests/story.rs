@@ -115,7 +115,8 @@ fn the_op_of_the_tour_has_this_story_on_the_host() {
         residency: value retired
         queue: batch, region 0
         compute: mul+sum, bytes read 24, bytes written 4, ops 2
-    "#]].assert_eq(&story(Runtime::builder().device("host")).unwrap());
+    "#]]
+    .assert_eq(&story(Runtime::builder().device("host")).unwrap());
 }
 
 #[test]
@@ -140,7 +141,8 @@ fn the_op_of_the_tour_is_explained_as_one_kernel() {
           kernel 1: reduce 1 x 6: 2 op(s): mul+sum; reads 24 B, writes 4 B
             reads input v0.0: 6 x f32
             writes output v0.2: 1 x f32
-    "#]].assert_eq(&wait(y.explain()).unwrap());
+    "#]]
+    .assert_eq(&wait(y.explain()).unwrap());
 }
 
 #[test]
