@@ -192,7 +192,7 @@ async fn round_trip(runtime: &Runtime, options: &Options) -> Result<()> {
     let mut times = Vec::new();
     for i in 0..rounds {
         let begin = Instant::now();
-        x = x + 1.0;
+        x += 1.0;
         let value = x.slice((0..1, ..)).gather::<f32>().await?[0];
         times.push(begin.elapsed().as_secs_f64() * 1e6);
         assert_eq!(value, (i + 1) as f32);

@@ -20,7 +20,7 @@ async fn the_sketch_of_the_readme_runs_on_a_current_thread_executor() {
     let mut price = s.full(100.0f32, [10_000, 1]);
     for _ in 0..16 {
         let z = s.randn::<f32>(price.shape());
-        price = price * (0.0001 + 0.0126 * z).exp();
+        price *= (0.0001 + 0.0126 * z).exp();
     }
     let payoff = (&price - 100).max(0.0);
     let head = payoff.slice((0..10, 0)).gather::<f32>();
@@ -245,4 +245,13 @@ fn a_million_ops_before_the_first_gather_end() {
         y = y * 0.5 + &x;
     }
     assert_eq!(wait(y.gather::<f32>()).unwrap()[0], 2.0);
+}
+
+#[test]
+fn many_live_lazy_values_do_not_hold_their_program() {
+    let rt = Runtime::builder().device("host").fold_elements_max(0).tape_nodes_max(100).start_blocking().unwrap();
+    let s = session(&rt);
+    let kept: Vec<_> = (0..20_000).map(|i| s.full(i as f32, [4, 1]) + 1.0).collect();
+    assert_eq!(wait(kept[19_999].gather::<f32>()).unwrap()[3], 20_000.0);
+    assert_eq!(wait(kept[0].gather::<f32>()).unwrap()[3], 1.0);
 }

@@ -115,44 +115,33 @@ fn memory_that_the_device_refuses_fails_one_batch() {
 }
 
 #[test]
-fn a_lost_device_fails_what_it_held_and_the_runtime_goes_on() {
+fn a_lost_device_takes_what_it_alone_held_and_the_runtime_goes_on() {
     for (device, rt) in runtimes(injected(|i| i.lose_device_at_batch = Some(2))) {
         let sessions: Vec<Session> = (0..4).map(|_| rt.session("one of four").open()).collect();
-        assert_works(device, &sessions[0]);
-        assert_works(device, &sessions[1]);
-        let (arrays, line): (Vec<Array>, u32) = (sessions.iter().map(|s| ramp(s).sqrt()).collect(), line!());
-        let mut lost = 0;
-        for result in done(device, futures::future::join_all(arrays.iter().map(|a| a.gather::<f32>()))) {
+        let uploaded = sessions[0].from_vec((0..N).map(|i| i as f32).collect(), [N, 1]).unwrap();
+        // Batches 0 and 1: values that lie on the device and nowhere else.
+        let (held, line) = (uploaded.sqrt(), line!());
+        let other = ramp(&sessions[1]).sqrt();
+        for array in [&held, &other] {
+            done(device, array.eval()).unwrap_or_else(|e| panic!("{device}: {e}"));
+        }
+        // Batch 2 is lost. What can be made again from the host's data is made again, or fails by name.
+        let pending = sessions.iter().map(|s| (ramp(s) + 1.0).gather::<f32>());
+        for result in done(device, futures::future::join_all(pending)) {
             match result {
-                Ok(values) => assert_eq!(values[4], 2.0),
-                Err(error) => {
-                    assert_blame(device, &error, ErrorKind::DeviceLost, "sqrt", line, true);
-                    lost += 1;
-                }
+                Ok(values) => assert_eq!(values[4], 5.0),
+                Err(error) => assert_blame(device, &error, ErrorKind::DeviceLost, "add", line + 7, true),
             }
         }
-        assert!(lost > 0, "{device}: nobody noticed");
-        for s in &sessions {
-            assert_works(device, s);
-        }
-    }
-}
-
-#[test]
-fn a_value_that_only_the_lost_device_held_says_so_and_one_from_the_host_survives() {
-    for (device, rt) in runtimes(injected(|i| i.lose_device_at_batch = Some(1))) {
-        let s = rt.session("holder").open();
-        let uploaded = s.from_vec((0..N).map(|i| i as f32).collect(), [N, 1]).unwrap();
-        let (held, line) = (&uploaded + 1.0, line!());
-        done(device, held.eval()).unwrap_or_else(|e| panic!("{device}: {e}"));
-        assert!(done(device, (&uploaded * 2.0).gather::<f32>()).is_err(), "{device}: the injected loss");
-        if device == "gpu" {
-            let error = done(device, held.gather::<f32>()).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::DeviceLost, "{error}");
-            assert_eq!(error.location().map(|l| l.line()), Some(line), "{error}");
+        for dependent in [&held, &(&held * 2.0)] {
+            let error = done(device, dependent.gather::<f32>()).unwrap_err();
+            assert_blame(device, &error, ErrorKind::DeviceLost, "sqrt", line, true);
         }
         let again = done(device, (&uploaded * 2.0).gather::<f32>()).unwrap_or_else(|e| panic!("{device}: {e}"));
         assert_eq!(again[N - 1], 2.0 * (N - 1) as f32, "{device}");
+        for s in &sessions {
+            assert_works(device, s);
+        }
     }
 }
 
@@ -183,22 +172,25 @@ fn a_gather_outlives_its_array_its_session_and_its_clones() {
 }
 
 #[test]
-fn closing_a_session_fails_its_gathers_and_nobody_elses() {
-    let hold = Arc::new(Hold::default());
-    for (device, rt) in runtimes(injected(|i| i.hold_first_batch = Some(hold.clone()))) {
-        let (s, other) = (rt.session("closed").open(), rt.session("open").open());
-        let (x, line) = (ramp(&s).exp(), line!());
-        let (pending, kept) = (x.gather::<f32>(), ramp(&other).gather::<f32>());
+fn closing_a_session_fails_what_waits_and_nobody_elses() {
+    for device in ["host", "gpu"] {
+        let Some((rt, hold, others, _)) = in_flight(device, 20, Duration::from_secs(60)) else { continue };
+        // All that a device takes at a time is taken: this session's work waits for its turn.
+        let s = rt.session("closed").open();
+        let (x, line) = (ramp(&s).cos(), line!());
+        let pending = x.gather::<f32>();
         s.flush();
         s.close();
         let error = done(device, pending).unwrap_err();
-        assert_blame(device, &error, ErrorKind::Cancelled, "exp", line, error.device().is_some());
+        assert_blame(device, &error, ErrorKind::Cancelled, "cos", line, false);
         hold.release();
-        assert_eq!(done(device, kept).unwrap_or_else(|e| panic!("{device}: {e}"))[7], 7.0);
+        for result in done(device, futures::future::join_all(others)) {
+            assert_eq!(result.unwrap_or_else(|e| panic!("{device}: {e}"))[0], 1.0);
+        }
         let (late, line) = (&x + 1.0, line!());
         let error = done(device, late.gather::<f32>()).unwrap_err();
         assert_blame(device, &error, ErrorKind::Cancelled, "add", line, false);
-        assert_works(device, &other);
+        assert_works(device, &rt.session("other").open());
     }
 }
 
@@ -226,7 +218,11 @@ fn a_cancelled_gather_takes_nothing_from_others_that_want_the_same_value() {
 }
 
 /// A runtime whose device holds its first batch, and gathers that are in flight on it.
-fn in_flight(device: &str, drain: Duration) -> Option<(Runtime, Arc<Hold>, Vec<tidemill::Gather<f32>>, u32)> {
+fn in_flight(
+    device: &str,
+    count: usize,
+    drain: Duration,
+) -> Option<(Runtime, Arc<Hold>, Vec<tidemill::Gather<f32>>, u32)> {
     let hold = Arc::new(Hold::default());
     let injection = Injection { hold_first_batch: Some(hold.clone()), ..Default::default() };
     let set = |b: RuntimeBuilder| b.injection(injection).drain(drain);
@@ -236,7 +232,7 @@ fn in_flight(device: &str, drain: Duration) -> Option<(Runtime, Arc<Hold>, Vec<t
     };
     let mut gathers = Vec::new();
     let mut line = 0;
-    for _ in 0..5 {
+    for _ in 0..count {
         let s = rt.session("in flight").open();
         (line, gathers) = (line!(), gathers.into_iter().chain([ramp(&s).exp().gather::<f32>()]).collect());
         s.flush();
@@ -247,7 +243,7 @@ fn in_flight(device: &str, drain: Duration) -> Option<(Runtime, Arc<Hold>, Vec<t
 #[test]
 fn a_shutdown_lets_work_in_flight_finish() {
     for device in ["host", "gpu"] {
-        let Some((rt, hold, gathers, _)) = in_flight(device, Duration::from_secs(60)) else { continue };
+        let Some((rt, hold, gathers, _)) = in_flight(device, 5, Duration::from_secs(60)) else { continue };
         let all = done(device, async {
             let (ended, all, ()) =
                 futures::join!(rt.shutdown(), futures::future::join_all(gathers), async { hold.release() });
@@ -263,7 +259,7 @@ fn a_shutdown_lets_work_in_flight_finish() {
 #[test]
 fn a_shutdown_past_its_deadline_fails_what_is_left() {
     for device in ["host", "gpu"] {
-        let Some((rt, hold, gathers, line)) = in_flight(device, Duration::ZERO) else { continue };
+        let Some((rt, hold, gathers, line)) = in_flight(device, 5, Duration::ZERO) else { continue };
         done(device, async {
             let failing = async {
                 let all = futures::future::join_all(gathers).await;
@@ -283,7 +279,7 @@ fn a_shutdown_past_its_deadline_fails_what_is_left() {
 #[test]
 fn dropping_the_runtime_fails_what_is_pending_and_what_comes_later() {
     for device in ["host", "gpu"] {
-        let Some((rt, hold, gathers, line)) = in_flight(device, Duration::from_secs(60)) else { continue };
+        let Some((rt, hold, gathers, line)) = in_flight(device, 5, Duration::from_secs(60)) else { continue };
         let s = rt.session("survivor").open();
         let dropping = std::thread::spawn(move || drop(rt));
         for result in done(device, futures::future::join_all(gathers)) {
@@ -332,14 +328,15 @@ fn indices_that_are_out_of_range_on_the_device_are_found_when_they_are_gathered(
 
 #[test]
 fn two_runtimes_of_one_process_do_not_touch_each_other() {
-    let losing = injected(|i| i.lose_device_at_batch = Some(0));
-    for ((device, broken), (_, sound)) in runtimes(losing).into_iter().zip(runtimes(|b| b)) {
+    let failing = injected(|i| i.out_of_memory_at_batch = Some(0));
+    for ((device, broken), (_, sound)) in runtimes(failing).into_iter().zip(runtimes(|b| b)) {
         let (b, s) = (broken.session("broken").open(), sound.session("sound").open());
-        let (x, y) = (ramp(&b), ramp(&s));
+        let (x, y, made) = (ramp(&b).exp(), ramp(&s), line!());
         let (mixed, line) = (&x + &y, line!());
         let error = done(device, mixed.gather::<f32>()).unwrap_err();
         assert_blame(device, &error, ErrorKind::Ownership, "add", line, false);
-        assert!(done(device, x.gather::<f32>()).is_err(), "{device}: the injected loss");
+        let error = done(device, x.gather::<f32>()).unwrap_err();
+        assert_blame(device, &error, ErrorKind::OutOfMemory, "exp", made, true);
         assert_works(device, &s);
         let stats = sound.stats();
         assert_eq!((stats.gathers, stats.gathers_failed), (1, 0), "{device}");
@@ -378,53 +375,45 @@ fn wrong_lengths_and_overflowing_shapes_are_typed_errors() {
     let s = rt.session("bad").open();
     let error = |result: tidemill::Result<Array>| result.err().expect("it must fail");
     let huge = [usize::MAX, 2];
-    for (what, error, kind, line) in [
-        ("too few", error(s.from_slice(&[1.0f32; 5], [2, 3])), ErrorKind::Shape, line!()),
-        ("too many", error(s.from_vec(vec![1.0f32; 7], [2, 3])), ErrorKind::Shape, line!()),
-        ("row-major", error(s.from_row_major(&[1.0f32; 7], [2, 3])), ErrorKind::Shape, line!()),
-        ("nothing", error(s.from_slice::<f32>(&[], [1, 1])), ErrorKind::Shape, line!()),
-        ("overflow", error(s.from_slice(&[1.0f32], huge)), ErrorKind::Shape, line!()),
-        ("zeros", error(s.zeros::<f32>(huge).checked()), ErrorKind::Shape, line!()),
-        ("rand", error(s.rand::<f32>([1 << 20, 1 << 20, 1 << 20]).checked()), ErrorKind::Shape, line!()),
-        ("eye", error(s.eye::<f32>(usize::MAX).checked()), ErrorKind::Shape, line!()),
-        (
-            "expansion",
-            error((s.zeros::<f32>([1 << 20, 1]) + s.zeros::<f32>([1, 1 << 20])).checked()),
-            ErrorKind::Shape,
-            line!(),
-        ),
+    let first = line!();
+    let cases = [
+        ("too few", error(s.from_slice(&[1.0f32; 5], [2, 3])), ErrorKind::Shape),
+        ("too many", error(s.from_vec(vec![1.0f32; 7], [2, 3])), ErrorKind::Shape),
+        ("row-major", error(s.from_row_major(&[1.0f32; 7], [2, 3])), ErrorKind::Shape),
+        ("nothing", error(s.from_slice::<f32>(&[], [1, 1])), ErrorKind::Shape),
+        ("overflow", error(s.from_slice(&[1.0f32], huge)), ErrorKind::Shape),
+        ("zeros", error(s.zeros::<f32>(huge).checked()), ErrorKind::Shape),
+        ("rand", error(s.rand::<f32>([1 << 20, 1 << 20, 1 << 20]).checked()), ErrorKind::Shape),
+        ("eye", error(s.eye::<f32>(usize::MAX).checked()), ErrorKind::Shape),
+        ("expansion", error((s.zeros::<f32>([1 << 20, 1]) + s.zeros::<f32>([1, 1 << 20])).checked()), ErrorKind::Shape),
         (
             "outer product",
             error(s.zeros::<f32>([1 << 20, 1]).matmul(&s.zeros::<f32>([1, 1 << 20])).checked()),
             ErrorKind::Shape,
-            line!(),
         ),
-        ("repmat", error(ramp(&s).repmat(&[usize::MAX, 1]).checked()), ErrorKind::Shape, line!()),
-        ("broadcast_to", error(ramp(&s).broadcast_to([N, usize::MAX]).checked()), ErrorKind::Shape, line!()),
-        ("reshape", error(ramp(&s).reshape([N, 2]).checked()), ErrorKind::Shape, line!()),
-        ("matmul", error(ramp(&s).matmul(&ramp(&s)).checked()), ErrorKind::Shape, line!()),
-        ("cat", error(cat(1, &[&ramp(&s), &s.zeros::<f32>([3, 1])])), ErrorKind::Shape, line!()),
-        ("slice", error(ramp(&s).slice((0..N as i64 + 1, 0)).checked()), ErrorKind::Index, line!()),
-        ("integer in a slice", error(ramp(&s).slice((N as i64, 0)).checked()), ErrorKind::Index, line!()),
-        ("step of zero", error(ramp(&s).slice((step(.., 0), 0)).checked()), ErrorKind::Argument, line!()),
-        ("permutation", error(ramp(&s).permute(&[0, 0]).checked()), ErrorKind::Argument, line!()),
-        ("integers as float", error(s.randn::<i32>([N, 1]).checked()), ErrorKind::DType, line!()),
-        ("range of nothing", error(s.randi::<i32>(5..5, [N, 1]).checked()), ErrorKind::Argument, line!()),
-        ("infinite range", error(s.arange(0.0f32, 1.0, 0.0).checked()), ErrorKind::Argument, line!()),
-        ("fractions as index", error(ramp(&s).take(&(ramp(&s) * 0.5)).checked()), ErrorKind::DType, line!()),
-        ("bools as index", error(ramp(&s).take_dim(0, &ramp(&s).gt(1.0)).checked()), ErrorKind::DType, line!()),
-        (
-            "mixed integers",
-            error((s.zeros::<i32>([N, 1]) + s.zeros::<u8>([N, 1])).checked()),
-            ErrorKind::DType,
-            line!(),
-        ),
-        ("assignment", error(ramp(&s).assign((0..3, 0), &s.zeros::<f32>([4, 1])).checked()), ErrorKind::Shape, line!()),
-    ] {
+        ("repmat", error(ramp(&s).repmat(&[usize::MAX, 1]).checked()), ErrorKind::Shape),
+        ("broadcast_to", error(ramp(&s).broadcast_to([N, usize::MAX]).checked()), ErrorKind::Shape),
+        ("reshape", error(ramp(&s).reshape([N, 2]).checked()), ErrorKind::Shape),
+        ("matmul", error(ramp(&s).matmul(&ramp(&s)).checked()), ErrorKind::Shape),
+        ("cat", error(cat(1, &[&ramp(&s), &s.zeros::<f32>([3, 1])]).and_then(Array::checked)), ErrorKind::Shape),
+        ("slice", error(ramp(&s).slice((0..N as i64 + 1, 0)).checked()), ErrorKind::Index),
+        ("integer in a slice", error(ramp(&s).slice((N as i64, 0)).checked()), ErrorKind::Index),
+        ("step of zero", error(ramp(&s).slice((step(.., 0), 0)).checked()), ErrorKind::Argument),
+        ("permutation", error(ramp(&s).permute(&[0, 0]).checked()), ErrorKind::Argument),
+        ("integers as float", error(s.randn::<i32>([N, 1]).checked()), ErrorKind::DType),
+        ("range of nothing", error(s.randi::<i32>(5..5, [N, 1]).checked()), ErrorKind::Argument),
+        ("infinite range", error(s.arange(0.0f32, 1.0, 0.0).checked()), ErrorKind::Argument),
+        ("fractions as index", error(ramp(&s).take(&(ramp(&s) * 0.5)).checked()), ErrorKind::DType),
+        ("bools as index", error(ramp(&s).take_dim(0, &ramp(&s).gt(1.0)).checked()), ErrorKind::DType),
+        ("mixed integers", error((s.zeros::<i32>([N, 1]) + s.zeros::<u8>([N, 1])).checked()), ErrorKind::DType),
+        ("assignment", error(ramp(&s).assign((0..3, 0), &s.zeros::<f32>([4, 1])).checked()), ErrorKind::Shape),
+    ];
+    let last = line!();
+    for (what, error, kind) in cases {
         assert_eq!(error.kind(), kind, "{what}: {error}");
         assert!(error.op().is_some(), "{what}: {error}");
         let at = error.location().unwrap_or_else(|| panic!("{what}: {error}"));
-        assert!(at.file().ends_with("faults.rs") && at.line() == line, "{what}: {error}");
+        assert!(at.file().ends_with("faults.rs") && (first..last).contains(&at.line()), "{what}: {error}");
     }
     let mut writer = s.upload::<f32>([2, 2]).unwrap();
     writer.write(&[1.0, 2.0, 3.0]).unwrap();
@@ -461,4 +450,174 @@ fn a_runtime_that_does_not_start_leaves_no_timeline() {
     let path = dir.path().join("t.json");
     assert!(Runtime::builder().device("gpu:4711").timeline(&path).start_blocking().is_err());
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing partial is left");
+}
+
+/// A program of three sessions whose values live on the device and, under the budget, off it again. Each gather
+/// must resolve, and to the right elements if it does not fail.
+fn under_fire(what: &str, rt: &Runtime) -> usize {
+    let sessions: Vec<Session> = (0..3).map(|_| rt.session("under fire").open()).collect();
+    let mut expected = Vec::new();
+    let mut arrays = Vec::new();
+    for (i, s) in sessions.iter().enumerate() {
+        let base = s.from_vec(vec![1.0f32; 50_000], [50_000, 1]).unwrap();
+        for j in 0..8 {
+            let array = (&base + (10 * i + j) as f64).sqrt().square().round();
+            drop(done(what, array.eval()));
+            arrays.push(array);
+            expected.push((10 * i + j + 1) as f32);
+        }
+    }
+    let (mut failed, mut gathers) = (0, tidemill::gather_all::<f32>(&arrays));
+    while let Some((i, result)) = done(what, futures::StreamExt::next(&mut gathers)) {
+        match result {
+            Ok(values) => assert!(values.iter().all(|&v| v == expected[i]), "{what}: {} is wrong", i),
+            Err(error) => {
+                assert!(error.op().is_some() && error.device().is_some(), "{what}: {error:?}");
+                assert!(error.location().is_some_and(|at| at.file().ends_with("faults.rs")), "{what}: {error:?}");
+                failed += 1;
+            }
+        }
+    }
+    for s in &sessions {
+        assert_works(what, s);
+    }
+    failed
+}
+
+#[test]
+fn a_fault_in_any_batch_resolves_every_gather_and_leaves_a_runtime_that_works() {
+    type Fault = (&'static str, fn(&mut Injection, u64));
+    let faults: [Fault; 3] = [
+        ("lost", |i, n| i.lose_device_at_batch = Some(n)),
+        ("panic", |i, n| i.panic_at_batch = Some(n)),
+        ("out of memory", |i, n| i.out_of_memory_at_batch = Some(n)),
+    ];
+    for (fault, set) in faults {
+        let mut all = 0;
+        for batch in [0, 1, 2, 5, 9, 14, 20, 23, 24, 25, 26, 30] {
+            let tight = |b: RuntimeBuilder| injected(|i| set(i, batch))(b).device_budget(2 << 20);
+            for (device, rt) in runtimes(tight) {
+                let failed = under_fire(&format!("{fault} in batch {batch} on {device}"), &rt);
+                // A batch carries one region, and at most evicted values of others, which are rescued.
+                let most = if fault == "lost" { 24 } else { 1 };
+                assert!(failed <= most, "{failed} gathers failed by {fault} in batch {batch} on {device}");
+                all += failed;
+            }
+        }
+        assert!(all > 0, "{fault}: nothing failed");
+    }
+}
+
+#[test]
+fn recording_that_is_held_by_a_full_ring_goes_on_when_the_runtime_ends() {
+    for device in ["host", "gpu"] {
+        let Some((rt, hold, gathers, _)) = in_flight(device, 5, Duration::ZERO) else { continue };
+        let s = rt.session("endless").open();
+        let recording = std::thread::spawn(move || {
+            let mut state = ramp(&s);
+            while state.error().is_none() {
+                state = state * 0.5 + 1.0;
+                // A closed runtime refuses what is gathered, not what is recorded.
+                if let Some(Err(error)) = futures::FutureExt::now_or_never(state.gather::<f32>()) {
+                    return error;
+                }
+            }
+            state.error().cloned().expect("it was refused")
+        });
+        let shutdown = done(device, async {
+            let release = async {
+                let all = futures::future::join_all(gathers).await;
+                hold.release();
+                all
+            };
+            futures::join!(rt.shutdown(), release).0
+        });
+        shutdown.unwrap();
+        let error = recording.join().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Shutdown, "{device}: {error}");
+    }
+}
+
+#[test]
+fn many_cancelled_gathers_leave_nothing_behind() {
+    for (device, rt) in runtimes(|b| b) {
+        let s = rt.session("fickle").open();
+        for i in 0..2000 {
+            let x = ramp(&s) * i as f64;
+            let mut gather = x.gather::<f32>();
+            if i % 3 > 0 {
+                let mut context = futures::task::Context::from_waker(futures::task::noop_waker_ref());
+                let _ = std::pin::Pin::new(&mut gather).poll(&mut context);
+            }
+            if i % 3 == 2 {
+                assert_eq!(done(device, gather).unwrap_or_else(|e| panic!("{device}: {e}"))[1], i as f32);
+            }
+        }
+        assert_works(device, &s);
+        done(device, rt.shutdown()).unwrap();
+    }
+}
+
+#[test]
+fn arrays_without_elements_go_through_every_op() {
+    for (device, rt) in runtimes(|b| b.fold_elements_max(0)) {
+        let s = rt.session("empty").open();
+        for dims in [[0usize, 3], [3, 0], [0, 0]] {
+            let x = s.zeros::<f32>(dims);
+            let index = s.zeros::<u32>([0, 1]);
+            let [rows, columns] = dims;
+            let cases: Vec<(&str, Array, Vec<usize>)> = vec![
+                ("exp", x.exp(), vec![rows, columns]),
+                ("add", &x + &x, vec![rows, columns]),
+                ("compare", x.gt(1.0), vec![rows, columns]),
+                ("cast", x.cast::<i64>(), vec![rows, columns]),
+                ("cumsum", x.cumsum(0), vec![rows, columns]),
+                ("cummax", x.cummax(1), vec![rows, columns]),
+                ("diff", x.diff(0), vec![rows.saturating_sub(1), columns]),
+                ("sort", x.sort(0).0, vec![rows, columns]),
+                ("argsort", x.argsort(1), vec![rows, columns]),
+                ("transpose", x.t(), vec![columns, rows]),
+                ("reshape", x.reshape([0, 7]), vec![0, 7]),
+                ("flatten", x.flatten(), vec![0, 1]),
+                ("permute", x.permute(&[1, 0]), vec![columns, rows]),
+                ("slice", x.slice((.., ..)), vec![rows, columns]),
+                ("flip", x.flip(0), vec![rows, columns]),
+                ("repmat", x.repmat(&[2, 2]), vec![rows * 2, columns * 2]),
+                ("repmat by nothing", s.ones::<f32>([2, 2]).repmat(&[0, 1]), vec![0, 2]),
+                ("circshift", x.circshift(&[1, 1]), vec![rows, columns]),
+                ("tril", x.tril(0), vec![rows, columns]),
+                ("cat", cat(0, &[&x, &x]).unwrap(), vec![rows * 2, columns]),
+                ("matmul", x.matmul(&x.t()), vec![rows, rows]),
+                ("take", x.take(&index), vec![0, 1]),
+                ("take from many", ramp(&s).take(&index), vec![0, 1]),
+                ("take no rows", ramp(&s).take_dim(0, &index), vec![0, 1]),
+                ("assign nothing", ramp(&s).assign_at(&index, 5.0), vec![N, 1]),
+                ("assign to no rows", ramp(&s).assign((0..0, ..), 5.0), vec![N, 1]),
+                ("sum", x.sum(..), vec![1, 1]),
+                ("mean", x.mean(0), vec![1, columns]),
+                ("std", x.std(1), vec![rows, 1]),
+                ("norm", x.norm(..), vec![1, 1]),
+                ("prod", x.prod(..), vec![1, 1]),
+                ("all", x.all(..), vec![1, 1]),
+                ("rand", s.rand::<f32>(dims), vec![rows, columns]),
+                ("randi", s.randi::<i32>(0..5, dims), vec![rows, columns]),
+                ("eye", s.eye::<f32>(0), vec![0, 0]),
+                ("linspace", s.linspace(0.0f32, 1.0, 0), vec![1, 0]),
+                ("arange", s.arange(5.0f32, 1.0, 1.0), vec![1, 0]),
+                ("from nothing", s.from_vec(Vec::<f32>::new(), dims).unwrap(), vec![rows, columns]),
+            ];
+            for (op, array, shape) in cases {
+                let what = format!("{op} of {dims:?} on {device}");
+                let values = done(&what, array.gather_any()).unwrap_or_else(|e| panic!("{what}: {e}"));
+                assert_eq!(values.shape().dims(), shape, "{what}");
+                assert_eq!(values.to_f64().len(), shape.iter().product::<usize>(), "{what}");
+            }
+            let what = format!("argmax of {dims:?} on {device}");
+            let error = done(&what, x.flatten().argmax(0).gather_any()).unwrap_err();
+            assert_eq!((error.kind(), error.op()), (ErrorKind::Argument, Some("argmax")), "{what}: {error}");
+            assert!(done(device, x.nonzero()).unwrap().elements().unwrap() == 0);
+            let error = done(device, x.take(&s.zeros::<u32>([2, 1])).gather::<f32>()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Index, "{error}");
+        }
+    }
 }

@@ -98,7 +98,7 @@ pub async fn run(options: &Options) -> Result<Report> {
     let mut price = session.full(options.spot as f32, [options.paths, 1]);
     for _ in 0..options.steps {
         let shock = session.randn::<f32>([options.paths, 1]);
-        price = price * (shock * spread + drift).exp();
+        price *= (shock * spread + drift).exp();
     }
     let payoff = (price - options.strike).max(0.0);
 

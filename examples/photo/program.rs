@@ -103,10 +103,11 @@ pub async fn run(options: &Options) -> Result<Report> {
     }
     let names = output_names(&options.files);
     refuse_overwriting(&options.files, &options.output, &names)?;
-    let runtime = options.runtime.start().await?;
+    // Before the runtime starts: its timeline may lie in there.
     std::fs::create_dir_all(&options.output).map_err(|error| {
         Error::new(ErrorKind::Io, format!("cannot make the folder {}: {error}", options.output.display()))
     })?;
+    let runtime = options.runtime.start().await?;
     let progress = progress_bar(options.files.len());
     let jobs = options.files.iter().cloned().zip(names);
     let results: Vec<(PathBuf, Result<Developed>)> = futures::stream::iter(jobs)
@@ -206,7 +207,7 @@ fn unsharp_mask(padded: &Array, (width, height): (usize, usize), amount: f64) ->
     for (y, row) in TAPS.iter().enumerate() {
         for (x, column) in TAPS.iter().enumerate() {
             if (x, y) != (MARGIN, MARGIN) {
-                blurred = blurred + view(x, y) * (row * column);
+                blurred += view(x, y) * (row * column);
             }
         }
     }

@@ -106,8 +106,8 @@ pub struct SliceArg {
     single: bool,
 }
 
-/// Every `step`-th element of a range; a negative step runs from the range's start downwards:
-/// `step(.., -1)` is all of them backwards, `step(8..2, -2)` is 8, 6, 4.
+/// Every `step`-th element of a range; a negative step walks the range from its last element down, as
+/// `(2..8).rev().step_by(2)` does: `step(.., -1)` is all of them backwards, `step(2..8, -2)` is 7, 5, 3.
 pub fn step(range: impl Into<SliceArg>, step: i64) -> SliceArg {
     SliceArg { step, single: false, ..range.into() }
 }
@@ -152,43 +152,33 @@ impl SliceArg {
         if self.step == 0 {
             return Err(Error::new(ErrorKind::Argument, "a slice with a step of 0"));
         }
-        let up = self.step > 0;
-        let first = match self.start {
-            Bound::Included(s) => s,
-            Bound::Excluded(s) => s.saturating_add(if up { 1 } else { -1 }),
-            Bound::Unbounded => {
-                if up {
-                    0
-                } else {
-                    n - 1
-                }
-            }
+        let low = match self.start {
+            Bound::Included(at) => at,
+            Bound::Excluded(at) => at.saturating_add(1),
+            Bound::Unbounded => 0,
         };
-        // The bound that is not reached any more, in the direction of the step.
-        let stop = match self.end {
-            Bound::Included(e) => e.saturating_add(if up { 1 } else { -1 }),
-            Bound::Excluded(e) => e,
-            Bound::Unbounded => {
-                if up {
-                    n
-                } else {
-                    -1
-                }
-            }
+        let high = match self.end {
+            Bound::Included(at) => at.saturating_add(1),
+            Bound::Excluded(at) => at,
+            Bound::Unbounded => n,
         };
-        let span = if up { stop as i128 - first as i128 } else { first as i128 - stop as i128 };
-        let stride = self.step.unsigned_abs() as i128;
-        let len = if span <= 0 { 0 } else { (span + stride - 1) / stride };
-        if len == 0 {
-            // Empty, but of places that exist: `4..4` of 4 elements is fine, `9..9` is a mistake.
-            let fine = first >= -1 && first <= n && stop >= -1 && stop <= n;
-            return if fine { Ok(SliceDim { start: 0, step: 1, len: 0 }) } else { Err(outside(first.max(stop))) };
+        // Also an empty range must be of places that exist: `4..4` of 4 elements is fine, `9..9` is a mistake.
+        if low < 0 || low > n {
+            return Err(outside(low));
         }
-        let (low, high) = if up { (first, stop - 1) } else { (stop + 1, first) };
-        if low < 0 || high >= n {
-            return Err(outside(if low < 0 { low } else { high }));
+        if high < 0 || high > n {
+            return Err(outside(if high > n { high - 1 } else { high }));
         }
-        Ok(SliceDim { start: first as usize, step: self.step as isize, len: len as usize })
+        let stride = self.step.unsigned_abs();
+        let len = high.saturating_sub(low).max(0) as u64;
+        let len = len.div_ceil(stride) as usize;
+        let start = match (len, self.step > 0) {
+            (0, _) => return Ok(SliceDim { start: 0, step: 1, len: 0 }),
+            (_, true) => low,
+            (_, false) => high - 1,
+        };
+        // One element has no next: a plain step keeps the slice comparable.
+        Ok(SliceDim { start: start as usize, step: if len == 1 { 1 } else { self.step as isize }, len })
     }
 }
 
@@ -294,17 +284,26 @@ mod tests {
     }
 
     #[test]
-    fn negative_steps_run_downwards() {
+    fn negative_steps_walk_the_range_from_its_end() {
         assert_eq!(at(step(.., -1), 5), (4, -1, 5));
-        assert_eq!(at(step(4..0, -2), 5), (4, -2, 2));
-        assert_eq!(at(step(4..=0, -2), 5), (4, -2, 3));
-        assert_eq!(at(step(2.., -1), 5), (2, -1, 3));
-        assert_eq!(at(step(..1, -1), 5), (4, -1, 3));
+        assert_eq!(at(step(0..5, -2), 5), (4, -2, 3));
+        assert_eq!(at(step(2..8, -2), 9), (7, -2, 3));
+        assert_eq!(at(step(2.., -1), 5), (4, -1, 3));
+        assert_eq!(at(step(..=1, -1), 5), (1, -1, 2));
+        assert_eq!(at(step(.., i64::MIN), 5), (4, 1, 1));
     }
 
     #[test]
     fn places_outside_are_index_errors() {
-        for arg in [SliceArg::from(5), (-1).into(), (0..6).into(), (7..9).into(), (9..9).into(), step(5..0, -1)] {
+        for arg in [
+            SliceArg::from(5),
+            (-1).into(),
+            (0..6).into(),
+            (7..9).into(),
+            (9..9).into(),
+            step(0..6, -1),
+            step(-1.., -1),
+        ] {
             assert_eq!(arg.resolve(0, 5).unwrap_err().kind(), ErrorKind::Index, "{arg:?}");
         }
         assert_eq!(step(0..3, 0).resolve(0, 5).unwrap_err().kind(), ErrorKind::Argument);

@@ -376,4 +376,25 @@ mod tests {
         let error = HostArray::from_vec(vec![1.0f32], Shape::new(&[2, 2]).unwrap()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Shape);
     }
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn serde_keeps_shape_and_elements_and_checks_them() {
+        let a = host(vec![1i32, 2, 3, 4], &[2, 2]);
+        let text = serde_json::to_string(&a).unwrap();
+        assert_eq!(text, r#"{"shape":[2,2],"data":[1,2,3,4]}"#);
+        assert_eq!(serde_json::from_str::<HostArray<i32>>(&text).unwrap(), a);
+        assert!(serde_json::from_str::<HostArray<i32>>(r#"{"shape":[2,2],"data":[1]}"#).is_err());
+    }
+
+    #[cfg(feature = "ndarray")]
+    #[test]
+    fn ndarray_sees_the_same_elements_at_the_same_places() {
+        let there = host(vec![1, 2, 3, 4, 5, 6], &[2, 3]).to_ndarray();
+        assert_eq!((there[[0, 1]], there[[1, 2]]), (3, 6));
+        let ring = crate::array::fake::FakeRing::new(crate::config::Config::default());
+        let row_major = ndarray::arr2(&[[1, 2, 3], [4, 5, 6]]);
+        let back = ring.session("ndarray").from_ndarray(&row_major).unwrap().gather::<i32>();
+        assert_eq!(futures::executor::block_on(back).unwrap()[[1, 0]], 4);
+    }
 }

@@ -4,10 +4,10 @@
 //! cancels to the scheduler. Must never touch a device.
 //!
 //! Invariants: TAPE-1 to TAPE-4 (`tape`), RECORD-1 to RECORD-3 (`record`), HANDLE-1 and HANDLE-2 (`handle`),
-//! GATHER-1 to GATHER-3 (`gather`), FOLD-1 (`fold`).
+//! GATHER-1 to GATHER-3 (`pending`), FOLD-1 (`fold`).
 //!
 //! How to read: `runtime` and `session` are the door; `record` is what every op goes through; `tape` is what it
-//! is written on; `gather` is how values come back.
+//! is written on; `gather` and `pending` are how values come back.
 
 mod create;
 mod dims;
@@ -22,6 +22,7 @@ mod layout;
 mod link;
 mod operand;
 mod operators;
+mod pending;
 mod record;
 mod reduce;
 mod runtime;

@@ -185,7 +185,7 @@ impl RuntimeBuilder {
     /// # Errors
     /// As `start`, and `ErrorKind::WouldBlock` inside of an async context.
     pub fn start_blocking(self) -> Result<Runtime> {
-        super::gather::may_block("starting a runtime")?;
+        super::pending::may_block("starting a runtime")?;
         Runtime::open(self.resolve()?)
     }
 
@@ -211,12 +211,19 @@ impl Runtime {
     }
 
     fn open(config: Config) -> Result<Runtime> {
+        let existed = config.timeline.as_ref().is_some_and(|path| path.exists());
         let timeline = match &config.timeline {
             Some(path) => Timeline::to_file(path)?,
             None => Timeline::off(),
         };
         let (config, counters) = (Arc::new(config), Arc::new(Counters::default()));
-        let ring = ring::start(config.clone(), timeline.clone(), counters.clone())?;
+        let ring = ring::start(config.clone(), timeline.clone(), counters.clone()).inspect_err(|_| {
+            // A run that never began leaves no file behind, unless there was one.
+            let _ = timeline.finish();
+            if let Some(path) = config.timeline.as_ref().filter(|_| !existed) {
+                let _ = std::fs::remove_file(path);
+            }
+        })?;
         let gates = ring.gates.clone();
         let link = Link {
             events: ring.events.clone(),
@@ -277,7 +284,7 @@ impl Runtime {
     /// # Errors
     /// As `shutdown`, and `ErrorKind::WouldBlock` inside of an async context (the runtime is dropped then).
     pub fn shutdown_blocking(self) -> Result<()> {
-        super::gather::may_block("shutting down")?;
+        super::pending::may_block("shutting down")?;
         futures::executor::block_on(self.shutdown())
     }
 

@@ -100,8 +100,8 @@ impl Session {
         home.gate.below(home.link.ring_nodes_max()).await;
     }
 
-    /// Ends the session now: gathers that are pending fail with `ErrorKind::Cancelled`, and so does what is
-    /// recorded later. Without this call it ends by itself with its last handle, array and gather.
+    /// Ends the session now: gathers that are pending fail with `ErrorKind::Cancelled` (but for those whose work is
+    /// with a device already: they are delivered), and so does what is recorded later. Without this call it ends by itself with its last handle, array and gather.
     pub fn close(&self) {
         self.home().close();
     }

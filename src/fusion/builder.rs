@@ -1,6 +1,6 @@
 //! The kernel builder: instructions with common ones shared, parameters collected by where they come from.
 //!
-//! In: calls of the lowering. Out: a [`Kernel`] and its parameter words.
+//! In: calls of the lowering. Out: a [`Kernel`](crate::kernels::ir::Kernel) and its parameter words.
 //! Must hold: parameters are shared by origin, never by value, so that the kernel of other sizes and numbers
 //! is the same kernel; levels are computed here and nowhere else (IR-2).
 

@@ -10,6 +10,8 @@ use super::cut::{Bits, Budget, Cones, Cuts, OPS_MERGED_MAX, cut, weight};
 use super::form::{Class, Work};
 use crate::graph::{DimSet, Op, Shape, View};
 use crate::scheduler::region::RegionArg;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// What is folded in a space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -120,22 +122,26 @@ fn initial(work: &Work<'_>, cuts: &Cuts) -> Vec<Cluster> {
 }
 
 fn merge(work: &Work<'_>, cuts: &Cuts, budget: Budget, clusters: &mut Vec<Cluster>) {
-    let mut a = 0;
-    while a < clusters.len() {
-        let mut b = 0;
-        let mut merged = false;
-        while b < clusters.len() {
-            if a != b
-                && let Some((shape, fold, roots)) = fit(work, cuts, budget, &clusters[a], &clusters[b])
-                && !path_around(clusters, a, b)
-            {
-                join(clusters, a, b, shape, fold, roots);
-                merged = true;
-                break;
+    let mut current = 0;
+    while current < clusters.len() {
+        let mut other = 0;
+        while other < clusters.len() {
+            // Either may be the one that the other joins.
+            let pair = [(current, other), (other, current)].into_iter().find_map(|(a, b)| {
+                let union = (a != b).then(|| fit(work, cuts, budget, &clusters[a], &clusters[b])).flatten()?;
+                (!path_around(clusters, a, b)).then_some((a, b, union))
+            });
+            match pair {
+                Some((a, b, (shape, fold, roots))) => {
+                    join(clusters, a, b, shape, fold, roots);
+                    current = current.min(other);
+                    // What was enlarged may now meet what it did not meet before.
+                    other = 0;
+                }
+                None => other += 1,
             }
-            b += 1;
         }
-        a = if merged { 0 } else { a + 1 };
+        current += 1;
     }
 }
 
@@ -162,19 +168,12 @@ fn without(reads: &Bits, roots: &[(u32, Phase)]) -> Bits {
     kept
 }
 
-/// Whether `b` may join `a`: the space, the fold and the roots of the union.
-fn fit(
-    work: &Work<'_>,
-    cuts: &Cuts,
-    budget: Budget,
-    a: &Cluster,
-    b: &Cluster,
-) -> Option<(Shape, Fold, Vec<(u32, Phase)>)> {
-    let mut reads = a.reads.clone();
-    reads.union(&b.reads);
-    let mut members = a.members.clone();
-    members.union(&b.members);
-    if members.count() > OPS_MERGED_MAX {
+/// The space, the fold and the roots of two clusters' union.
+type Union = (Shape, Fold, Vec<(u32, Phase)>);
+
+/// Whether `b` may join `a`: what the union would be.
+fn fit(work: &Work<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: &Cluster) -> Option<Union> {
+    if a.fold == Fold::Alone || b.fold == Fold::Alone {
         return None;
     }
     let b_reads_a = a.roots.iter().any(|&(n, _)| b.reads.contains(n));
@@ -194,6 +193,13 @@ fn fit(
     };
     let shares = b_reads_a || a.members.meets(&b.members) || shares_large_read(work, a, b);
     if !shares {
+        return None;
+    }
+    let mut reads = a.reads.clone();
+    reads.union(&b.reads);
+    let mut members = a.members.clone();
+    members.union(&b.members);
+    if members.count() > OPS_MERGED_MAX {
         return None;
     }
     let tail = matches!((a.fold, b.fold), (Fold::Reduce(_), Fold::None));
@@ -342,23 +348,39 @@ fn shared(work: &Work<'_>, clusters: &[Cluster], budget: Budget) -> Vec<u32> {
 }
 
 /// Clusters in an order of their dependencies; ties by their first root.
-fn order(clusters: Vec<Cluster>, _nodes: usize) -> Vec<Cluster> {
-    let mut left: Vec<Option<Cluster>> = {
-        let mut sorted = clusters;
-        sorted.sort_by_key(|c| c.roots[0].0);
-        sorted.into_iter().map(Some).collect()
-    };
-    let mut done = Vec::with_capacity(left.len());
-    while done.len() < left.len() {
-        let ready = (0..left.len()).find(|&c| {
-            left[c].as_ref().is_some_and(|cluster| {
-                left.iter().enumerate().all(|(d, other)| {
-                    d == c || other.as_ref().is_none_or(|o| !o.roots.iter().any(|&(n, _)| cluster.reads.contains(n)))
-                })
-            })
-        });
-        let ready = ready.expect("FUSE-2: clusters form a DAG");
-        done.push(left[ready].take().expect("it was found"));
+fn order(mut clusters: Vec<Cluster>, nodes: usize) -> Vec<Cluster> {
+    clusters.sort_by_key(|c| c.roots[0].0);
+    let mut maker: Vec<Option<u32>> = vec![None; nodes];
+    for (c, cluster) in clusters.iter().enumerate() {
+        for &(root, _) in &cluster.roots {
+            maker[root as usize] = Some(c as u32);
+        }
     }
+    let mut waits_for: Vec<u32> = vec![0; clusters.len()];
+    let mut feeds: Vec<Vec<u32>> = vec![Vec::new(); clusters.len()];
+    for (c, cluster) in clusters.iter().enumerate() {
+        let mut producers: Vec<u32> =
+            cluster.reads.iter().filter_map(|read| maker.get(read as usize).copied().flatten()).collect();
+        producers.sort_unstable();
+        producers.dedup();
+        for producer in producers {
+            feeds[producer as usize].push(c as u32);
+            waits_for[c] += 1;
+        }
+    }
+    let mut ready: BinaryHeap<Reverse<u32>> =
+        (0..clusters.len() as u32).filter(|&c| waits_for[c as usize] == 0).map(Reverse).collect();
+    let mut left: Vec<Option<Cluster>> = clusters.into_iter().map(Some).collect();
+    let mut done = Vec::with_capacity(left.len());
+    while let Some(Reverse(c)) = ready.pop() {
+        done.extend(left[c as usize].take());
+        for &next in &feeds[c as usize] {
+            waits_for[next as usize] -= 1;
+            if waits_for[next as usize] == 0 {
+                ready.push(Reverse(next));
+            }
+        }
+    }
+    assert_eq!(done.len(), left.len(), "FUSE-2: clusters form a DAG");
     done
 }

@@ -164,7 +164,7 @@ impl State {
                 for region in &regions {
                     let device = self.devices[region.device.0 as usize].clone();
                     // Planned with caches of its own: an explanation is neither a hit nor a miss.
-                    let planned = guarded(|| plan(region, &device, &mut Caches::default()));
+                    let planned = guarded(|| plan(region, &device, &mut Caches::default())).flatten();
                     match planned {
                         Ok(plan) => text.push_str(&explain(region, &plan, &device)),
                         Err(error) => text.push_str(&format!("region {}: {error}\n", region.id)),
@@ -181,7 +181,7 @@ impl State {
 
     fn region_cut(&mut self, region: &Region, out: &mut Vec<FusionInstruction>) {
         let device = &self.devices[region.device.0 as usize];
-        let planned = guarded(|| plan(region, device, &mut self.caches));
+        let planned = guarded(|| plan(region, device, &mut self.caches)).flatten();
         let new = self.caches.kernels.take_new();
         let plan = match planned {
             Ok(plan) => plan,

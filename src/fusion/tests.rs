@@ -416,3 +416,16 @@ fn plans_of_one_session_leave_in_order_whatever_is_compiling() {
         out.iter().filter_map(|i| if let FusionInstruction::Place(p) = i { Some(p.region.0) } else { None }).collect();
     assert_eq!(placed, [2, 0, 1]);
 }
+
+#[test]
+fn a_thousand_outputs_of_one_input_are_planned_without_delay_in_kernels_within_budget() {
+    let mut b = Build::new();
+    let x = b.input(&[1000, 1], false);
+    for k in 0..1000 {
+        let y = b.apply(ElementOp::Mul, &[x, s(k as f32)]);
+        b.output(y);
+    }
+    let launches = kernels(&b.plan(DeviceKind::Gpu));
+    assert!(launches.len() <= 1000 / 16, "{} kernels", launches.len());
+    assert!(launches.iter().all(|l| l.uses.len() <= 22));
+}

@@ -1,6 +1,6 @@
 //! The op table: every elementwise op, declared once.
 //!
-//! A row of [`op_table!`] says an op's name, arity, meaning in words, dtype rule, semantic functions, gradient and
+//! A row of `op_table!` says an op's name, arity, meaning in words, dtype rule, semantic functions, gradient and
 //! examples. Everything else is derived: the enum and its information here, the host's loops in
 //! `kernels::element::host`, the WGSL in `kernels::element::wgsl`, and the tests of all of them. `docs/add-an-op.md`
 //! is the checklist for a new row.
@@ -10,6 +10,9 @@
 //! - `number1 f, i`, `number2 f, i`, `number3 f, i`: floats by `f`, integers by `i` (`f | test, g, i` as above);
 //! - `test1 f, i`: floats and integers to bool; `compare f`: two numbers or bools to bool;
 //! - `logic1 f`, `logic2 f`: bools; `select` and `cast`: their own.
+
+// The examples' values are written out, as a test's expectations are.
+#![allow(clippy::approx_constant)]
 
 mod gradient;
 mod info;

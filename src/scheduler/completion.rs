@@ -27,7 +27,12 @@ impl State {
         out: &mut Vec<SchedulerInstruction>,
     ) {
         let Some(record) = self.regions.get_mut(&id).filter(|r| r.sent && r.early.is_none()) else { return };
-        record.early = Some(faults);
+        let device = self.devices.get(record.region.device.0 as usize);
+        let named = |error: Error| match device {
+            Some(device) => error.with_device(device.name.clone()),
+            None => error,
+        };
+        record.early = Some(faults.into_iter().map(|(value, error)| (value, named(error))).collect());
         self.in_flight -= 1;
         self.settle(vec![id], out);
     }

@@ -1,7 +1,7 @@
 //! What integration tests share: runtimes over every device that is there, and comparison by value.
 #![allow(dead_code)]
 
-use tidemill::{Array, Runtime, Session};
+use tidemill::{Array, Runtime, Session, Stats};
 
 /// Runtimes to run a case on: the host and, where there is an adapter, the GPU; tiny values go through the ring
 /// (`folding` false) or are computed when they are recorded.
@@ -28,6 +28,21 @@ pub fn gpu(set: impl FnOnce(tidemill::RuntimeBuilder) -> tidemill::RuntimeBuilde
             None
         }
     }
+}
+
+/// One runtime a device, on which nothing folds, so that small programs go round the ring.
+pub fn unfolded(set: impl Fn(tidemill::RuntimeBuilder) -> tidemill::RuntimeBuilder) -> Vec<(&'static str, Runtime)> {
+    let host = set(Runtime::builder().device("host").fold_elements_max(0)).start_blocking();
+    let mut all = vec![("host", host.expect("the host device always opens"))];
+    all.extend(gpu(|b| set(b.fold_elements_max(0))).map(|rt| ("gpu", rt)));
+    all
+}
+
+/// What was done from before `run` until all that it awaits was there.
+pub fn counted<T>(runtime: &Runtime, run: impl FnOnce() -> T) -> (T, Stats) {
+    let before = runtime.stats();
+    let out = run();
+    (out, runtime.stats().since(&before))
 }
 
 /// A runtime on the host.

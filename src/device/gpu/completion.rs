@@ -65,7 +65,7 @@ impl Completion {
 
     fn flight(&mut self, flight: Flight) {
         let station = flight.station.clone();
-        let batch = flight.end.as_ref().map(|end| (end.batch, end.blame));
+        let batch = flight.end.as_ref().filter(|end| !end.rescue).map(|end| (end.batch, end.blame));
         let landed = catch_unwind(AssertUnwindSafe(|| self.land(flight)));
         let result = landed.unwrap_or_else(|panic| {
             let message = format!("completing a batch panicked: {}", panic_words(&*panic));

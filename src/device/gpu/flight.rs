@@ -46,6 +46,8 @@ pub(super) struct BatchEnd {
     pub(super) label: String,
     /// Whom to blame if it fails.
     pub(super) blame: Option<Blame>,
+    /// Only readbacks of a batch that is reported as failed next: nothing else is reported of it.
+    pub(super) rescue: bool,
 }
 
 /// Time-stamps of a batch in its shared buffer: the begin, the end, then one after each labelled dispatch.

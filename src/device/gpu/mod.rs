@@ -37,6 +37,7 @@ mod probe;
 mod queue;
 mod raw_device;
 mod readback;
+mod rescue;
 mod shaders;
 mod staging;
 #[cfg(test)]

@@ -15,6 +15,7 @@ use super::pipelines::{Current, GpuCompiler, Maker, Station};
 use super::prepare::{Prepared, Preparer, Step, blame_from, blamed};
 use super::raw_device::{Gpu, panic_words};
 use super::readback::Readbacks;
+use super::rescue::older_readbacks;
 use super::shaders::Shaders;
 use super::staging::Staging;
 use super::{MAILBOX, thread_error};
@@ -58,6 +59,8 @@ struct Queue {
     work: Sender<Work>,
     batches: u64,
     stamp_dispatches: bool,
+    /// Something of the current batch may have been submitted.
+    encoding: bool,
     stopping: bool,
 }
 
@@ -103,6 +106,7 @@ pub(super) fn start(
         work,
         batches: 0,
         stamp_dispatches,
+        encoding: false,
         stopping: false,
     };
     queue.stand(opened.gpu, opened.features)?;
@@ -164,6 +168,7 @@ impl Queue {
         if let Some(hold) = config.injection.hold_first_batch.as_ref().filter(|_| number == 0) {
             hold.wait();
         }
+        self.encoding = false;
         let outcome = catch_unwind(AssertUnwindSafe(|| self.run_batch(number, batch)));
         let error = match outcome {
             Ok(Ok(())) => None,
@@ -171,6 +176,7 @@ impl Queue {
             Err(panic) => Some(self.panicked(&panic_words(&*panic))),
         };
         if let Some(error) = error {
+            self.rescue(batch);
             // What follows may not name these again, whether or not this batch got as far.
             for command in &batch.commands {
                 if let Command::Free { buffer } = command {
@@ -188,9 +194,7 @@ impl Queue {
 
     fn run_batch(&mut self, number: u64, batch: &Batch) -> Result<()> {
         let began_ns = self.context.timeline.now_ns();
-        let Some((station, tools)) = &mut self.standing else {
-            return Err(Error::new(ErrorKind::DeviceLost, "the device was lost and could not be opened again"));
-        };
+        let Some((station, _)) = &self.standing else { return Err(gone()) };
         let injection = &self.context.config.injection;
         if injection.lose_device_at_batch == Some(number) {
             station.gpu.mark_lost("a loss was injected");
@@ -201,6 +205,24 @@ impl Queue {
         if injection.panic_at_batch == Some(number) {
             panic!("a panic was injected");
         }
+        self.execute(batch, began_ns, false)
+    }
+
+    /// A batch that failed before any of it ran may carry other values on their way to host memory, whose slots it
+    /// gives away: those are read back all the same. What cannot be rescued fails with the batch.
+    fn rescue(&mut self, batch: &Batch) {
+        let commands = if self.encoding { Vec::new() } else { older_readbacks(&batch.commands) };
+        if commands.is_empty() {
+            return;
+        }
+        let (id, region, session) = (batch.id, batch.region, batch.session);
+        let began_ns = self.context.timeline.now_ns();
+        let rescue = Batch { id, region, session, commands };
+        drop(catch_unwind(AssertUnwindSafe(|| self.execute(&rescue, began_ns, true))));
+    }
+
+    fn execute(&mut self, batch: &Batch, began_ns: u64, rescue: bool) -> Result<()> {
+        let Some((station, tools)) = &mut self.standing else { return Err(gone()) };
         if station.gpu.is_lost() {
             return Err(station.gpu.loss_error());
         }
@@ -221,8 +243,10 @@ impl Queue {
             submitted_ns: began_ns,
             label,
             blame: blame_from(batch, 0),
+            rescue,
         };
         let mut flight = Flight { station: station.clone(), submission: None, chunks: Vec::new(), end: None };
+        self.encoding = true;
         if !prepared.steps.is_empty() {
             let stamping = match (self.context.timeline.is_on(), self.stamp_dispatches) {
                 (false, _) => Stamping::Off,
@@ -376,4 +400,7 @@ fn label(prepared: &Prepared) -> String {
         true => "copies".to_owned(),
         false => labels.join(", ") + if more { ", …" } else { "" },
     }
+}
+fn gone() -> Error {
+    Error::new(ErrorKind::DeviceLost, "the device was lost and could not be opened again")
 }

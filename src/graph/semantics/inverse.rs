@@ -4,6 +4,8 @@ use super::coefficients::{ASIN, ATAN};
 use super::lanes::{Float, horner};
 
 /// pi/2 in two parts.
+// Each part is rounded on its own: the f32 one is no named constant.
+#[allow(clippy::approx_constant)]
 #[inline(always)]
 fn half_pi<F: Float>() -> (F, F) {
     (F::lit2(1.5707963705062866, 1.5707963267948966), F::lit2(-4.371138828673793e-8, 6.123233995736766e-17))

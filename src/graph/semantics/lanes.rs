@@ -122,6 +122,10 @@ pub trait Float:
     /// `self` with the sign of `sign`.
     fn with_sign_of(self, sign: Self) -> Self;
 
+    /// The number itself, which has the sign of `sign`. A shader's compiler does not know that, and so can't take
+    /// `(a + b) - a` for `b` (SEM-2).
+    fn pinned(self, sign: impl FnOnce() -> Self) -> Self;
+
     /// One of two constants by the type's width.
     #[inline(always)]
     fn lit2(narrow: f64, wide: f64) -> Self {

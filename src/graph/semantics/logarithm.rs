@@ -53,6 +53,13 @@ fn joined<F: Float>(k: F, f: F, c: F) -> F {
     k * ln2_high - ((half_square - (rest + (k * ln2_low + c))) - f)
 }
 
+/// The natural logarithm of a positive, normal number.
+#[inline(always)]
+pub(super) fn log_of_normal<F: Float>(x: F) -> F {
+    let (k, f) = reduced_normal(x);
+    joined(k, f, F::lit(0.0))
+}
+
 /// The natural logarithm.
 #[inline(always)]
 pub fn log<F: Float>(x: F) -> F {
@@ -64,13 +71,15 @@ pub fn log<F: Float>(x: F) -> F {
 #[inline(always)]
 pub fn log1p<F: Float>(x: F) -> F {
     let one = F::lit(1.0);
-    let u = one + x;
+    let sum = one + x;
+    // The magnitude is the number itself down to -1, and keeps compilers from taking `(1 + x) - 1` for x (SEM-2).
+    let u = sum.magnitude();
     let (k, f) = reduced_normal(u);
     // What rounding took from the sum.
     let lost = F::select(x.more(one), one - (u - x), x - (u - one));
     let result = joined(k, f, lost / u);
     let tiny = x.magnitude().less(F::lit2(2.9802322387695312e-8, 5.551115123125783e-17));
-    F::select(tiny, x, completed(u, result))
+    F::select(tiny, x, completed(sum, result))
 }
 
 /// `log_b(x)`, where `scale` is `1 / ln(b)` and `unit` is `log_b(2)`, both in two parts of which the first multiplies
@@ -83,7 +92,7 @@ fn to_base<F: Float>(x: F, scale: (F, F), unit: (F, F)) -> F {
     let low = ((f - high) - half_square) + rest;
     let whole = k * unit.0;
     let part = high * scale.0;
-    let sum = whole + part;
+    let sum = (whole + part).pinned(|| (whole + whole) + (part + part));
     let lost = (whole - sum) + part;
     let small = ((low + high) * scale.1 + low * scale.0) + k * unit.1;
     completed(x, sum + (small + lost))

@@ -8,7 +8,8 @@
 //! - SEM-1: no branch depends on a lane's value: choices are `select`s, so loops vectorise and shaders don't
 //!   diverge. What is rare and long is a function of its own, named in the op's row with the test that asks for it.
 //! - SEM-2: error-free products use operands cut to half a mantissa, so that they are exact whether or not a
-//!   driver contracts `a * b + c`.
+//!   driver contracts `a * b + c`; sums whose rounding is looked at are `pinned`, since Mesa's compiler takes
+//!   `(a + b) - a` for `b`.
 //! - SEM-3: nothing is written as a literal subnormal, infinity or NaN, and no literal zero takes part in an
 //!   addition whose sign of zero matters.
 //! - SEM-4: the result does not depend on the width of the loop: native lanes use no operation whose rounding
@@ -24,6 +25,7 @@ mod lanes;
 pub mod logarithm;
 mod native;
 pub mod power;
+pub(crate) mod random;
 pub mod special;
 pub mod trigonometric;
 

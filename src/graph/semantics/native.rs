@@ -159,6 +159,11 @@ macro_rules! float {
                 self % divisor
             }
             #[inline(always)]
+            fn pinned(self, _: impl FnOnce() -> $ty) -> $ty {
+                // Rust's compiler never rearranges floats.
+                self
+            }
+            #[inline(always)]
             fn with_sign_of(self, sign: $ty) -> $ty {
                 self.copysign(sign)
             }

@@ -8,7 +8,7 @@ use super::logarithm;
 /// `a + b` and what rounding lost, where `|a| >= |b|` or `a` is zero.
 #[inline(always)]
 pub(super) fn sum_of_ordered<F: Float>(a: F, b: F) -> (F, F) {
-    let sum = a + b;
+    let sum = (a + b).pinned(|| (a + a) + (b + b));
     (sum, b - (sum - a))
 }
 

@@ -32,25 +32,18 @@ fn sin_pi<F: Float>(x: F) -> F {
     F::from_bits(value.with_sign_of(r).to_bits() ^ odd)
 }
 
-/// `a + b` and what rounding lost.
-#[inline(always)]
-fn sum_pair<F: Float>(a: F, b: F) -> (F, F) {
-    let sum = a + b;
-    let back = sum - a;
-    (sum, (a - (sum - back)) + (b - back))
-}
-
 /// `log(gamma(z))` in two parts for `z` from 2.5: `z (log(z) - 1) - log(z) / 2 + log(2 pi) / 2` and Stirling's series.
 #[inline(always)]
 fn log_gamma_pair<F: Float>(z: F) -> (F, F) {
     let (high, low) = log_pair(z);
-    let (less_one, lost) = sum_pair(high, F::lit(-1.0));
+    // The greater part comes first in all of these sums but below z = 6, where what is lost is small enough.
+    let (less_one, lost) = sum_of_ordered(high, F::lit(-1.0));
     let (p, p_low) = product_pair(z, less_one, low + lost);
     let half = F::lit(0.5);
-    let (sum, lost) = sum_pair(p, -half * high);
+    let (sum, lost) = sum_of_ordered(p, -half * high);
     let constant = F::lit2(0.9189385175704956, 0.9189385332046728);
     let constant_low = F::lit2(1.563417661998301e-8, -3.8782941580672414e-17);
-    let (total, total_lost) = sum_pair(sum, constant);
+    let (total, total_lost) = sum_of_ordered(sum, constant);
     let u = F::lit(1.0) / z;
     let series = u * horner(u * u, &STIRLING);
     sum_of_ordered(total, ((total_lost + lost) + ((p_low - half * low) + constant_low)) + series)

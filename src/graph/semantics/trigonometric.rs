@@ -123,7 +123,7 @@ pub(crate) fn cosine<F: Float>(r: F) -> F {
     let one = F::lit(1.0);
     let z = r * r;
     let half = F::lit(0.5) * z;
-    let first = one - half;
+    let first = (one - half).magnitude();
     first + (((one - first) - half) + z * z * horner(z, &COS))
 }
 

@@ -5,7 +5,10 @@ use super::rules::DTypeRule;
 use super::{ElementOp, op_table};
 use crate::graph::DType;
 use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LOG2_E, LOG10_E};
-use std::f64::{INFINITY, NAN};
+
+// Short names for the table's examples.
+const INFINITY: f64 = f64::INFINITY;
+const NAN: f64 = f64::NAN;
 
 /// What is known of an op beside its code.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Elementwise ops over blocks of host memory.
 //!
-//! In: typed blocks or scalars of one dtype. Out: a block. Blocks are cut into pieces of [`PIECE`] elements: a scalar
+//! In: typed blocks or scalars of one dtype. Out: a block. Blocks are cut into pieces of `PIECE` elements: a scalar
 //! is spread over a piece once, so that one loop serves blocks and scalars alike.
 //!
 //! Must hold: ELEM-1: arguments are as many as the op's arity and of a dtype that its rule yields; blocks are

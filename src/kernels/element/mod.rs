@@ -6,11 +6,13 @@
 pub mod host;
 mod host_cast;
 mod loops;
-mod trace;
+pub(crate) mod trace;
 mod trace_number;
 pub mod wgsl;
 mod wgsl_cast;
 
+#[cfg(all(test, feature = "gpu"))]
+pub(crate) mod gpu_harness;
 #[cfg(test)]
 mod tests;
 #[cfg(all(test, feature = "gpu"))]

@@ -204,6 +204,9 @@ impl Float for Traced<F32> {
         need(Helper::Remainder);
         self.call2("tm_fmod", divisor)
     }
+    fn pinned(self, sign: impl FnOnce() -> Traced<F32>) -> Traced<F32> {
+        self.with_sign_of(sign())
+    }
     fn with_sign_of(self, sign: Traced<F32>) -> Traced<F32> {
         let magnitude = self.to_bits() & Bits::word(0x7fff_ffff);
         Self::from_bits(magnitude | (sign.to_bits() & Bits::word(0x8000_0000)))
@@ -249,9 +252,14 @@ impl Float for Traced<F64> {
     fn exact_remainder(self, _: Traced<F64>) -> Traced<F64> {
         unreachable!("ELEM-6: `supports` keeps remainders of f64 from WGSL")
     }
+    fn pinned(self, _: impl FnOnce() -> Traced<F64>) -> Traced<F64> {
+        unreachable!("ELEM-6: `supports` keeps functions of f64 from WGSL")
+    }
     fn with_sign_of(self, sign: Traced<F64>) -> Traced<F64> {
         // The sign of zero is not seen, and nothing that f64 has in WGSL asks for it.
-        let magnitude = self.magnitude();
+        // naga folds no function of f64 constants, and those that are given a sign are positive.
+        let constant = self.text().starts_with(|c: char| c.is_ascii_digit()) || self.text().starts_with("vec");
+        let magnitude = if constant { self } else { self.magnitude() };
         Self::select(sign.less(Self::lit(0.0)), -magnitude, magnitude)
     }
 }

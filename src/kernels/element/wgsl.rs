@@ -164,13 +164,19 @@ fn with_rare(common: &str, test: &str, rare: &str, letters: &[String], result: &
             letters.join(", ")
         );
     }
-    let lanes = ["x", "y", "z", "w"].map(|lane| {
-        let args: Vec<String> = letters.iter().map(|letter| format!("{letter}.{lane}")).collect();
-        format!("{rare}({})", args.join(", "))
-    });
+    // One lane a turn, in a loop whose length is data: the rare function stands in the kernel once, not four times,
+    // and takes its registers once.
+    let picked: Vec<String> = letters
+        .iter()
+        .map(|a| format!("select(select(select({a}.w, {a}.z, left.z), {a}.y, left.y), {a}.x, left.x)"))
+        .collect();
     format!(
-        "    if (any({test})) {{\n        return select({common}, {result}({}), {test});\n    }}\n    return {common};\n",
-        lanes.join(", ")
+        "    var left = {test};\n    var value = {common};\n    while (any(left)) {{\n        \
+         let y = left.y && !left.x;\n        let z = left.z && !left.x && !left.y;\n        \
+         let here = vec4<bool>(left.x, y, z, !(left.x || y || z));\n        \
+         value = select(value, {result}({rare}({})), here);\n        left = left & !here;\n    }}\n    \
+         return value;\n",
+        picked.join(", ")
     )
 }
 

@@ -1,6 +1,6 @@
 //! Casts between any two dtypes in WGSL.
 
-use super::trace::{F32, F64, I32, I64, Traced, Truth, U8, U32};
+use super::trace::{F32, F64, I32, I64, Traced, Truth, U8, U32, U64};
 use crate::graph::DType;
 use crate::graph::semantics::arithmetic::round;
 use crate::graph::semantics::{Float, Lane, Whole};
@@ -83,7 +83,8 @@ pub(super) fn record(input: DType, output: DType, text: &str) -> u32 {
                 DType::U8 => whole_to_whole::<U32, U8>(x, None, Some(255)),
                 DType::U32 => x.id(),
                 DType::I32 => whole_to_whole::<U32, I32>(x, None, Some(I32_MAX)),
-                DType::I64 => whole_to_whole::<U32, I64>(x, None, None),
+                // Straight to i64, Mesa's compiler extends the sign.
+                DType::I64 => x.convert::<U64>().bitcast::<I64>().id(),
             }
         }
         DType::I32 => {

@@ -1,6 +1,6 @@
 //! The matrix product on a GPU: tiles of the result a workgroup, blocks of it an invocation.
 //!
-//! In: sizes and segment counts. Out: passes of one module; k beyond [`TERMS_MAX`] takes several, each of which
+//! In: sizes and segment counts. Out: passes of one module; k beyond `TERMS_MAX` takes several, each of which
 //! adds to the result of the one before. Parameters from `OWN_WORDS` on: m, n, k, stride_a, stride_b, first term,
 //! one past the last term, tiles along m, tiles along n, batch.
 //!

@@ -3,7 +3,7 @@
 //! In: sizes. Out: two passes. Parameters from `OWN_WORDS` on: before, extent, after, count, elements to write.
 //!
 //! Must hold: an index outside of `0..extent` writes nothing and sets the fault word whose number is in
-//! parameter word [`FAULT_WORD`](crate::kernels::wgsl::pieces::FAULT_WORD); the result doesn't depend on the
+//! parameter word [`FAULT_WORD`]; the result doesn't depend on the
 //! order of invocations.
 
 use crate::error::{Error, ErrorKind};

@@ -1,7 +1,7 @@
 //! The WGSL writer: Kernel to text, and a launch over a tile to dispatches of that text.
 //!
 //! In: a verified [`Kernel`] and what the device can do. Out: one module with the entry point `main`
-//! ([`write`]), and the header words and grids of its dispatches ([`dispatches`]).
+//! ([`write()`]), and the header words and grids of its dispatches ([`dispatches`]).
 //!
 //! The ABI: bind group 0; binding 0 is `params: array<u32>` (read), then each segment of each operand in order
 //! (all read_write), then `faults: array<atomic<u32>>` if the kernel has any. Workgroups have 256 invocations;
@@ -18,6 +18,7 @@ mod forms;
 pub(crate) mod harness;
 mod memory;
 mod monoid;
+#[cfg(feature = "gpu")]
 pub mod pieces;
 #[cfg(all(test, feature = "gpu"))]
 mod tests;

@@ -1,0 +1,174 @@
+//! A demand on its way through the ring: what every gather, eval and explanation waits with.
+//!
+//! In: an array. Out: what the ring delivers, or an error that names the op and its source line.
+//! Invariants:
+//! - GATHER-1: every gather resolves, under any executor: its future waits for a one-shot only.
+//! - GATHER-2: dropping an unresolved gather cancels it: on the tape if that is not cut yet, else by an event.
+//! - GATHER-3: a gather holds its session, not its array, so that the array's memory can be reused.
+
+use super::handle::{Array, Value};
+use super::tape::Home;
+use crate::error::{Error, ErrorKind, Result};
+use crate::ids::GatherId;
+use crate::ring::Promise;
+use crate::scheduler::message::{Delivered, SchedulerEvent, Want};
+use crate::scheduler::region::CutReason;
+use crate::timeline::Lane;
+use futures::FutureExt;
+use std::panic::Location;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+
+/// A demand on its way.
+pub(crate) enum Pending {
+    /// Known from the start.
+    Ready(Result<Delivered>),
+    /// In the ring.
+    Waiting(Box<Waiting>),
+    /// Yielded.
+    Done,
+}
+
+pub(crate) struct Waiting {
+    home: Arc<Home>,
+    value: Weak<Value>,
+    gather: GatherId,
+    promise: Promise,
+    /// The tape's segment that holds the demand, until it is known to be cut.
+    uncut: Option<u32>,
+    blame: (&'static str, &'static Location<'static>),
+    started_ns: u64,
+    yielded: bool,
+}
+
+impl Pending {
+    /// A demand that has failed from the start.
+    pub fn failed(error: Error) -> Pending {
+        Pending::Ready(Err(error))
+    }
+
+    /// Marks demand for an array's value.
+    pub fn demand(array: &Array, want: Want) -> Pending {
+        let v = &array.0;
+        if let Err(error) = &v.meta {
+            return Pending::failed(error.clone());
+        }
+        if let Some(data) = &v.host {
+            return Pending::Ready(Ok(match want {
+                Want::Host => Delivered::Host(data.clone()),
+                Want::Device => Delivered::Device,
+            }));
+        }
+        let Some(id) = array.id() else {
+            return Pending::failed(Error::new(ErrorKind::Internal, "RECORD-1: a value without data or number"));
+        };
+        v.demanded.store(true, Ordering::Relaxed);
+        match v.home.demand(id, want) {
+            Err(error) => Pending::failed(error.with_op(v.op).with_location(v.at)),
+            Ok(demand) => Pending::Waiting(Box::new(Waiting {
+                home: v.home.clone(),
+                value: Arc::downgrade(v),
+                gather: demand.gather,
+                promise: demand.promise,
+                uncut: Some(demand.segment),
+                blame: (v.op, v.at),
+                started_ns: v.home.link.timeline.now_ns(),
+                yielded: false,
+            })),
+        }
+    }
+
+    /// Asks for an explanation. The tape is cut, since the scheduler must know the value.
+    pub fn explain(array: &Array) -> Pending {
+        let v = &array.0;
+        if let Err(error) = &v.meta {
+            return Pending::failed(error.clone());
+        }
+        let Some(value) = array.id().filter(|_| v.host.is_none()) else {
+            let text = format!("{array:?}: computed on the host when it was recorded; nothing runs\n");
+            return Pending::Ready(Ok(Delivered::Text(text)));
+        };
+        v.home.flush();
+        let link = &v.home.link;
+        let (gather, promise) = link.gathers.open();
+        link.send(SchedulerEvent::ExplainAsked { gather, value });
+        Pending::Waiting(Box::new(Waiting {
+            home: v.home.clone(),
+            value: Weak::new(),
+            gather,
+            promise,
+            uncut: None,
+            blame: (v.op, v.at),
+            started_ns: link.timeline.now_ns(),
+            yielded: false,
+        }))
+    }
+
+    /// As a future's `poll`; what it yields, it yields once.
+    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Delivered>> {
+        let result = match self {
+            Pending::Done => {
+                return Poll::Ready(Err(Error::new(ErrorKind::Argument, "this gather has yielded its result already")));
+            }
+            Pending::Ready(_) => match std::mem::replace(self, Pending::Done) {
+                Pending::Ready(result) => return Poll::Ready(result),
+                _ => unreachable!("GATHER-1: matched above"),
+            },
+            Pending::Waiting(waiting) => match waiting.poll(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(result) => result,
+            },
+        };
+        *self = Pending::Done;
+        Poll::Ready(result)
+    }
+}
+
+impl Waiting {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Delivered>> {
+        if let Some(segment) = self.uncut.take() {
+            self.home.cut_segment(segment, CutReason::Demand);
+        }
+        let result = match self.promise.poll_unpin(cx) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Ok(result)) => result,
+            Poll::Ready(Err(_)) => Err(Error::new(ErrorKind::Shutdown, "the runtime is gone")),
+        };
+        self.yielded = true;
+        let timeline = &self.home.link.timeline;
+        if timeline.is_on() {
+            timeline.span(Lane::Session(self.home.id), "gather", self.started_ns, timeline.now_ns(), &[]);
+        }
+        if result.is_ok()
+            && let Some(value) = self.value.upgrade()
+        {
+            value.exported.store(true, Ordering::Release);
+        }
+        Poll::Ready(result.map_err(|e| e.with_op(self.blame.0).with_location(self.blame.1)))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        // Resolved, whether or not anybody has looked: nothing to cancel.
+        if !self.yielded && matches!(self.promise.try_recv(), Ok(None)) {
+            self.home.cancel(self.gather, self.uncut);
+        }
+    }
+}
+
+/// Why a thread must not block here, if so.
+///
+/// # Errors
+/// `ErrorKind::WouldBlock` inside of an async context (a tokio runtime, or a `futures` executor).
+pub(crate) fn may_block(what: &str) -> Result<()> {
+    let inside = tokio::runtime::Handle::try_current().is_ok() || futures::executor::enter().is_err();
+    match inside {
+        false => Ok(()),
+        true => Err(Error::new(
+            ErrorKind::WouldBlock,
+            format!("{what} would block an async context: await it, or call it from a thread of its own"),
+        )),
+    }
+}

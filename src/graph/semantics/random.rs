@@ -1,0 +1,41 @@
+//! From random words to distributions.
+
+use super::lanes::{Bits, Float};
+use super::logarithm::log_of_normal;
+use super::trigonometric::sine_at;
+
+/// Uniform in [0, 1): the upper 24 (f32) or 53 (f64) bits, exactly, on any device.
+#[inline(always)]
+pub(crate) fn uniform<F: Float>(bits: F::Bits) -> F {
+    // In two pieces that convert exactly.
+    let (high, low, unit_high, unit_low) = if F::WIDE {
+        let low = bits.right(11) & F::Bits::word(0x7ff_ffff);
+        (bits.right(38), low, F::lit(1.4901161193847656e-8), F::lit(1.1102230246251565e-16))
+    } else {
+        let low = bits.right(8) & F::Bits::word(0xfff);
+        (bits.right(20), low, F::lit(0.000244140625), F::lit(5.960464477539063e-8))
+    };
+    F::small_from_bits(high) * unit_high + F::small_from_bits(low) * unit_low
+}
+
+/// Two independent standard normal numbers by Box and Muller's method: the radius from the bits of `a`, the angle
+/// from those of `b`.
+#[inline(always)]
+pub(crate) fn normal_pair<F: Float>(a: F::Bits, b: F::Bits) -> (F, F) {
+    let word = F::Bits::word;
+    let width = F::MANTISSA + if F::WIDE { 12 } else { 9 };
+    let half = width / 2;
+    // Above 0, since its logarithm is taken: the last bit is always set.
+    let high = F::small_from_bits(a.right(half)) * F::lit2(0.0000152587890625, 2.3283064365386963e-10);
+    let low = (a & word((1 << half) - 1)) | word(1);
+    let u = high + F::small_from_bits(low) * F::lit2(2.3283064365386963e-10, 5.421010862427522e-20);
+    let radius = (F::lit(-2.0) * log_of_normal(u)).root();
+    // The angle's nearest quadrant, and the rest as a signed fraction of one.
+    let quadrant = b.plus(word(1 << (width - 3))).right(width - 2);
+    let rest = b.left(2);
+    let drop = width - F::MANTISSA + 2;
+    let r = F::small_from_bits(rest.right_signed(drop))
+        * F::lit2(4.76837158203125e-7, 8.881784197001252e-16)
+        * F::lit(std::f64::consts::FRAC_PI_2);
+    (radius * sine_at(quadrant.plus(word(1)), r), radius * sine_at(quadrant, r))
+}

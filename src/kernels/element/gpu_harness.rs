@@ -1,0 +1,129 @@
+//! Runs one compute module over buffers, for tests: `main` with the buffers as bindings 0, 1, .. of group 0.
+//!
+//! Without an adapter [`gpu`] is `None` and a test says that it is skipped; with `TIDEMILL_REQUIRE_GPU=1` it fails.
+
+use crate::graph::DType;
+use crate::host_buffer::HostBuffer;
+use std::sync::OnceLock;
+
+/// A device to test on.
+pub(crate) struct Gpu {
+    device: wgpu::Device,
+    queue: wgpu::Queue,
+    /// Whether it has f64.
+    pub(crate) f64: bool,
+    /// Whether it has 64-bit integers.
+    pub(crate) i64: bool,
+}
+
+/// The adapter that tests run on.
+pub(crate) fn gpu() -> Option<&'static Gpu> {
+    static GPU: OnceLock<Option<Gpu>> = OnceLock::new();
+    let gpu = GPU.get_or_init(open).as_ref();
+    if gpu.is_none() {
+        assert!(std::env::var_os("TIDEMILL_REQUIRE_GPU").is_none_or(|v| v != "1"), "no GPU adapter");
+        eprintln!("no GPU adapter: this test is skipped");
+    }
+    gpu
+}
+
+fn open() -> Option<Gpu> {
+    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+    let adapter = pollster::block_on(instance.request_adapter(&wgpu::RequestAdapterOptions::default())).ok()?;
+    let features = adapter.features() & (wgpu::Features::SHADER_F64 | wgpu::Features::SHADER_INT64);
+    let descriptor =
+        wgpu::DeviceDescriptor { required_features: features, required_limits: adapter.limits(), ..Default::default() };
+    let (device, queue) = pollster::block_on(adapter.request_device(&descriptor)).ok()?;
+    let (f64, i64) = (features.contains(wgpu::Features::SHADER_F64), features.contains(wgpu::Features::SHADER_INT64));
+    Some(Gpu { device, queue, f64, i64 })
+}
+
+/// The WGSL type of `width` elements in a buffer.
+pub(crate) fn storage_type(dtype: DType, width: u32) -> String {
+    let stored = if dtype == DType::Bool { DType::U32 } else { dtype };
+    super::wgsl::register_type(stored, width)
+}
+
+/// A host buffer's elements as the words of a device's buffer.
+pub(crate) fn words(buffer: &HostBuffer) -> Vec<u32> {
+    let wide = buffer.dtype().gpu_bytes() == 8;
+    (0..buffer.len())
+        .flat_map(|i| {
+            let bits = buffer.scalar(i).bits();
+            [bits as u32, (bits >> 32) as u32].into_iter().take(if wide { 2 } else { 1 })
+        })
+        .collect()
+}
+
+/// Checks a module as a device would.
+pub(crate) fn validate(text: &str) {
+    use wgpu::naga::valid::{Capabilities, ValidationFlags, Validator};
+    let module = wgpu::naga::front::wgsl::parse_str(text)
+        .unwrap_or_else(|error| panic!("{}\n{text}", error.emit_to_string(text)));
+    let capabilities = Capabilities::FLOAT64 | Capabilities::SHADER_INT64;
+    if let Err(error) = Validator::new(ValidationFlags::all(), capabilities).validate(&module) {
+        panic!("{}\n{text}", error.emit_to_string(text));
+    }
+}
+
+impl Gpu {
+    fn buffer(&self, words: &[u32]) -> wgpu::Buffer {
+        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC;
+        let size = words.len() as u64 * 4;
+        let buffer =
+            self.device.create_buffer(&wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation: false });
+        self.queue.write_buffer(&buffer, 0, bytemuck::cast_slice(words));
+        buffer
+    }
+
+    /// Runs `groups` workgroups of the module; returns the words of the last buffer.
+    pub(crate) fn run(&self, text: &str, words: &[Vec<u32>], groups: u32) -> Vec<u32> {
+        let scope = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
+        let module = self.device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label: None,
+            source: wgpu::ShaderSource::Wgsl(text.into()),
+        });
+        let pipeline = self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: None,
+            layout: None,
+            module: &module,
+            entry_point: Some("main"),
+            compilation_options: Default::default(),
+            cache: None,
+        });
+        let buffers: Vec<wgpu::Buffer> = words.iter().map(|w| self.buffer(w)).collect();
+        let entries: Vec<_> = buffers
+            .iter()
+            .enumerate()
+            .map(|(n, buffer)| wgpu::BindGroupEntry { binding: n as u32, resource: buffer.as_entire_binding() })
+            .collect();
+        let group = self.device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: None,
+            layout: &pipeline.get_bind_group_layout(0),
+            entries: &entries,
+        });
+        let result = &buffers[buffers.len() - 1];
+        let staged = self.device.create_buffer(&wgpu::BufferDescriptor {
+            label: None,
+            size: result.size(),
+            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        let mut encoder = self.device.create_command_encoder(&Default::default());
+        {
+            let mut pass = encoder.begin_compute_pass(&Default::default());
+            pass.set_pipeline(&pipeline);
+            pass.set_bind_group(0, &group, &[]);
+            pass.dispatch_workgroups(groups, 1, 1);
+        }
+        encoder.copy_buffer_to_buffer(result, 0, &staged, 0, result.size());
+        self.queue.submit([encoder.finish()]);
+        if let Some(error) = pollster::block_on(scope.pop()) {
+            panic!("{error}\n{text}");
+        }
+        staged.map_async(wgpu::MapMode::Read, .., |result| result.expect("a test's buffer maps"));
+        self.device.poll(wgpu::PollType::wait_indefinitely()).expect("a test's device answers");
+        let view = staged.get_mapped_range(..).expect("a mapped buffer");
+        bytemuck::cast_slice::<u8, u32>(&view).to_vec()
+    }
+}

@@ -1,0 +1,78 @@
+//! Random numbers on a device against the host's.
+
+use super::{fill, supports, wgsl};
+use crate::device::info::{FloatProfile, Precision};
+use crate::graph::{DType, Dist, Scalar};
+use crate::host_buffer::HostBuffer;
+use crate::kernels::element::gpu_harness::{gpu, storage_type, validate};
+use crate::kernels::element::wgsl::Functions;
+
+const KEY: [u32; 5] = [0x1234_5678, 9, 0xffff_fff0, 3, 11];
+
+/// A kernel that draws elements from 40 on; without `flat_run` in reverse order, so that lanes go their own ways.
+fn module(dist: Dist, dtype: DType, width: u32, flat_run: bool, has_i64: bool, n: u32) -> String {
+    let profile = FloatProfile {
+        fma_fused: false,
+        keeps_subnormals: false,
+        exact_division: false,
+        exact_sqrt: false,
+        keeps_negative_zero: false,
+    };
+    let mut functions = Functions::new(profile, Precision::Accurate, has_i64);
+    let low = if dtype == DType::I32 {
+        "i32(-5)"
+    } else if dtype == DType::F32 {
+        "5.0f"
+    } else {
+        "5u"
+    };
+    let range = (dist == Dist::Integer).then(|| (low.to_string(), "11u".to_string()));
+    let key = KEY.map(|word| format!("{word}u"));
+    let value = wgsl(&mut functions, dist, dtype, width, key, "e".into(), flat_run, range);
+    let lanes = if width == 1 { "at".to_string() } else { "vec4<u32>(at, at + 1u, at + 2u, at + 3u)".to_string() };
+    let element = if flat_run { format!("{lanes} + 40u") } else { format!("{}u - {lanes}", 40 + n - 1) };
+    format!(
+        "{}@group(0) @binding(0) var<storage, read_write> out: array<{}>;\n\
+         @compute @workgroup_size(64)\nfn main(@builtin(global_invocation_id) id: vec3<u32>) {{\n    \
+         if (id.x >= arrayLength(&out)) {{ return; }}\n    let at = id.x * {width}u;\n    let e = {element};\n    \
+         out[id.x] = {value};\n}}\n",
+        functions.text(),
+        storage_type(dtype, width)
+    )
+}
+
+#[test]
+fn devices_draw_the_hosts_numbers() {
+    let n = 1024u32;
+    for dist in [Dist::Uniform, Dist::Normal, Dist::Integer] {
+        for dtype in DType::ALL.into_iter().filter(|&dtype| supports(dist, dtype)) {
+            let low = if dtype == DType::I32 { Scalar::I32(-5) } else { Scalar::F64(5.0).cast(dtype) };
+            let range = (dist == Dist::Integer).then_some((low, 11));
+            let mut expected = HostBuffer::zeroed(dtype, n as usize);
+            fill(dist, dtype, KEY, 40, range, expected.bytes_mut().expect("it is owned"), n as usize);
+            for (width, flat_run) in [(1, true), (1, false), (4, true), (4, false)] {
+                for has_i64 in [false, true] {
+                    let text = module(dist, dtype, width, flat_run, has_i64, n);
+                    validate(&text);
+                    let Some(gpu) = gpu() else { continue };
+                    if (dtype == DType::F64 && (!gpu.f64 || width == 4)) || (has_i64 && !gpu.i64) {
+                        continue;
+                    }
+                    let words = n as usize * dtype.gpu_bytes() / 4;
+                    let out = gpu.run(&text, &[vec![0; words]], (n / width).div_ceil(64));
+                    for i in 0..n as usize {
+                        let here = expected.scalar(if flat_run { i } else { n as usize - 1 - i });
+                        let bits = match dtype.gpu_bytes() {
+                            8 => out[2 * i] as u64 | (out[2 * i + 1] as u64) << 32,
+                            _ => out[i] as u64,
+                        };
+                        let there = Scalar::from_bits(dtype, bits);
+                        let apart = (here.as_f64() - there.as_f64()).abs();
+                        let allowed = if dist == Dist::Normal { 3e-6 } else { 0.0 };
+                        assert!(apart <= allowed, "{dist:?} {dtype} x{width} {i}: {here} here, {there} there");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! How many kernels run, how many bytes they move and what is compiled for them, by the counters; and that
+//! `explain()` says the same. On the host and, where there is one, on the GPU.
+
+mod common;
+use common::{counted, gpu, session, unfolded, wait};
+use tidemill::{Array, DType, Runtime, Session, Stats, cat};
+
+/// A source that does not fold.
+fn source(s: &Session, shape: [usize; 2]) -> Array {
+    let data: Vec<f32> = (0..shape[0] * shape[1]).map(|i| (i % 97) as f32 / 97.0).collect();
+    s.from_vec(data, shape).unwrap()
+}
+
+/// Forty elementwise ops over `x`, a row, a column and random numbers, with `scalar` as a parameter throughout.
+fn forty_ops(s: &Session, x: &Array, row: &Array, column: &Array, scalar: f64) -> Array {
+    let shape = x.shape().unwrap().clone();
+    let mut y = x + row;
+    for step in 0..6 {
+        let k = scalar + step as f64;
+        y = ((&y * k - column).max(row).sin() * x + 0.25).abs();
+    }
+    // 1 + 6 * 6 ops so far.
+    (y + s.rand::<f32>(shape)) * scalar
+}
+
+#[test]
+fn forty_ops_with_broadcasts_random_numbers_and_a_reduction_are_one_kernel() {
+    let (n, m) = (600u64, 70u64);
+    type Case = (&'static str, fn(Array) -> Array, u64);
+    let reductions: [Case; 6] = [
+        ("none", |y| y, n * m),
+        ("full sum", |y| y.sum(..), 1),
+        ("over rows", |y| y.sum(0), m),
+        ("over columns", |y| y.mean(1), n),
+        ("greatest", |y| y.max_over(..), 1),
+        ("variance and a tail", |y| (y.var(1) + 1.0).sqrt() * 2.0, n),
+    ];
+    for (device, rt) in unfolded(|b| b) {
+        for (name, reduce, outputs) in &reductions {
+            let what = format!("{name} on {device}");
+            let s = session(&rt);
+            let (x, row, column) = (source(&s, [600, 70]), source(&s, [1, 70]), source(&s, [600, 1]));
+            let (_, did) = counted(&rt, || {
+                let y = reduce(forty_ops(&s, &x, &row, &column, 1.5));
+                wait(y.eval()).unwrap_or_else(|e| panic!("{what}: {e}"))
+            });
+            assert_eq!((did.regions, did.kernels), (1, 1), "{what}");
+            let distinct = n * m + m + n;
+            assert_eq!(did.bytes_kernel_read, 4 * distinct, "{what}: each distinct input once");
+            assert_eq!(did.bytes_kernel_written, 4 * outputs, "{what}: each output once, random numbers never");
+            assert_eq!(did.bytes_read_back, 0, "{what}: an eval reads nothing back");
+            match device {
+                "host" => assert_eq!((did.host_kernels, did.dispatches, did.submissions), (1, 0, 0), "{what}"),
+                // A large full reduction takes a second, tiny dispatch of the same kernel.
+                _ => assert!(did.host_kernels == 0 && (1..=2).contains(&did.dispatches), "{what}: {did}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_kernel_reads_as_many_operands_as_the_device_binds_and_says_so_where_it_ends() {
+    for (device, rt) in unfolded(|b| b) {
+        let s = session(&rt);
+        // With what a device of eight bindings has: its result, parameters and four operands.
+        let x: Vec<Array> = (0..40).map(|_| source(&s, [100, 5])).collect();
+        let few = x[..4].iter().fold(s.zeros::<f32>([100, 5]), |sum, x| sum + x * 2.0);
+        let (_, did) = counted(&rt, || wait(few.eval()).unwrap());
+        assert_eq!((did.kernels, did.bytes_kernel_read), (1, 4 * 500 * 4), "{device}");
+        let many = x.iter().fold(s.zeros::<f32>([100, 5]), |sum, x| sum + x * 2.0);
+        let text = wait(many.explain()).unwrap();
+        assert!(text.contains("ends here because a kernel binds at most so many buffers"), "{device}: {text}");
+        let (out, did) = counted(&rt, || wait(many.gather::<f32>()).unwrap());
+        assert!((out[96] - 80.0 * 96.0 / 97.0).abs() < 1e-3, "{device}: {}", out[96]);
+        assert!((2..=13).contains(&did.kernels), "{device}: {did}");
+    }
+}
+
+#[test]
+fn a_large_full_reduction_of_random_numbers_reads_nothing_and_stores_one_number() {
+    for (device, rt) in unfolded(|b| b) {
+        let s = session(&rt);
+        let n = 1 << 21;
+        let (mean, did) = counted(&rt, || {
+            let z = s.randn::<f32>([n, 1]);
+            wait((&z * &z).mean(..).item::<f32>()).unwrap()
+        });
+        assert!((mean - 1.0).abs() < 0.01, "{device}: {mean}");
+        assert_eq!((did.kernels, did.bytes_kernel_read, did.bytes_kernel_written), (1, 0, 4), "{device}");
+        let peak = did.bytes_resident_peak;
+        assert!(peak < 4 * n as u64, "{device}: {peak} bytes were resident, of which the numbers would take {}", 4 * n);
+        assert!(did.dispatches <= 2, "{device}: {} dispatches", did.dispatches);
+    }
+}
+
+#[test]
+fn other_scalars_seeds_and_sizes_compile_nothing() {
+    let program = |s: &Session, n: usize, m: usize, scalar: f64| {
+        let (x, row, column) = (source(s, [n, m]), source(s, [1, m]), source(s, [n, 1]));
+        let y = forty_ops(s, &x, &row, &column, scalar);
+        let z = (&y * scalar).slice((1..n - 1, ..)).sum(0);
+        let (sums, total, z) =
+            wait(async { futures::try_join!(y.sum(1).gather::<f32>(), y.sum(..).item::<f32>(), z.gather::<f32>()) })
+                .unwrap();
+        (sums.len(), total.is_finite(), z.len())
+    };
+    for (device, rt) in unfolded(|b| b) {
+        let (_, first) = counted(&rt, || program(&session(&rt), 300, 40, 1.5));
+        assert!(first.plan_cache_misses > 0, "{device}");
+        assert_eq!(first.pipelines_compiled > 0, device == "gpu", "{device}");
+        // Smaller and larger, odd and a multiple of four, one chunk and many.
+        for (n, m, scalar, seed) in [(301, 41, -2.25, 1), (64, 4, 7.0, 2), (5, 3, 0.0, 3), (9001, 33, 1e-3, 4)] {
+            let s = rt.session("other").seed(seed).open();
+            let (out, again) = counted(&rt, || program(&s, n, m, scalar));
+            assert_eq!(out, (n, true, m), "{device}");
+            let what = format!("{device}, {n} x {m}");
+            assert_eq!((again.plan_cache_misses, again.plan_cache_hits), (0, first.plan_cache_misses), "{what}");
+            assert_eq!(again.pipelines_compiled, 0, "{what}");
+            assert_eq!((again.regions, again.kernels), (first.regions, first.kernels), "{what}");
+        }
+    }
+}
+
+#[test]
+fn library_kernels_and_views_of_other_sizes_compile_nothing() {
+    let program = |s: &Session, n: usize, at: usize| {
+        let (x, y) = (source(s, [n, 6]), source(s, [6, n]));
+        let k = s.randi::<i32>(0..n as i64, [n, 1]);
+        let all = [
+            x.sort(0).0,
+            x.cumsum(0),
+            y.matmul(&x),
+            x.slice((.., 0)).take(&k),
+            x.slice((at..n - at, ..)) * 2.0,
+            x.flip(0).circshift(&[at as i64, 1]) + 1.0,
+            x.assign((at..n - at, 0), 3.0),
+            cat(0, &[&x, &x.slice((0..at, ..))]).unwrap().exp(),
+            x.argmax(0),
+            s.arange(0.0f32, n as f32, 1.0) + 0.5,
+        ];
+        let gathers: Vec<_> = all.iter().map(Array::gather_any).collect();
+        for gather in wait(futures::future::join_all(gathers)) {
+            gather.unwrap();
+        }
+    };
+    for (device, rt) in unfolded(|b| b) {
+        let (_, first) = counted(&rt, || program(&session(&rt), 3000, 7));
+        assert!(first.plan_cache_misses > 0, "{device}");
+        for (n, at) in [(3001, 8), (40, 2), (9000, 100)] {
+            let (_, again) = counted(&rt, || program(&session(&rt), n, at));
+            assert_eq!((again.plan_cache_misses, again.pipelines_compiled), (0, 0), "{device}, {n} rows");
+            assert_eq!(again.kernels, first.kernels, "{device}, {n} rows");
+        }
+    }
+}
+
+#[test]
+fn memory_of_values_that_ended_is_used_again() {
+    for (device, rt) in unfolded(|b| b) {
+        let run = || {
+            let s = session(&rt);
+            let x = source(&s, [500, 500]) * 2.0;
+            wait(x.eval()).unwrap();
+            wait((&x + x.sum(0)).gather::<f32>()).unwrap();
+        };
+        for _ in 0..3 {
+            run();
+        }
+        let peak = rt.stats().bytes_resident_peak;
+        let (_, did) = counted(&rt, run);
+        assert!(did.pool_hits > 0, "{device}: {did}");
+        assert_eq!((did.pool_misses, did.evictions), (0, 0), "{device}: {did}");
+        assert_eq!(did.bytes_resident_peak, peak, "{device}");
+    }
+}
+
+#[test]
+fn reductions_of_the_same_data_share_one_kernel_that_reads_it_once() {
+    for (device, rt) in unfolded(|b| b) {
+        let s = session(&rt);
+        let x = source(&s, [1000, 30]);
+        let ((low, high, mean), did) = counted(&rt, || {
+            let y = x.exp();
+            let (low, high, mean) = (y.min_over(0), y.max_over(0), y.mean(0) * 2.0);
+            drop(y);
+            wait(async { futures::try_join!(low.gather::<f32>(), high.gather::<f32>(), mean.gather::<f32>()) }).unwrap()
+        });
+        for j in 0..30 {
+            assert!(low[j] <= mean[j] / 2.0 && mean[j] / 2.0 <= high[j], "{device}");
+        }
+        assert_eq!((did.regions, did.kernels), (1, 1), "{device}");
+        assert_eq!((did.bytes_kernel_read, did.bytes_kernel_written), (4 * 30_000, 4 * 3 * 30), "{device}");
+    }
+}
+
+#[test]
+fn views_are_index_arithmetic_and_never_copies() {
+    for (device, rt) in unfolded(|b| b) {
+        let s = session(&rt);
+        let x = source(&s, [200, 300]);
+        let (out, did) = counted(&rt, || {
+            let y = x.t().flip(0).slice((0..100, tidemill::step(.., -2))) * 2.0;
+            wait(y.reshape([50, 200]).gather::<f32>()).unwrap()
+        });
+        assert_eq!(out.shape().dims(), [50, 200], "{device}");
+        // Element (0, 0) is x(199, 299).
+        assert_eq!(out[0], 2.0 * ((199 + 200 * 299) % 97) as f32 / 97.0, "{device}");
+        assert_eq!((did.kernels, did.bytes_kernel_written), (1, 4 * 10_000), "{device}");
+        assert_eq!(did.bytes_kernel_read, 4 * 10_000, "{device}: what the slice leaves out is not read");
+    }
+}
+
+/// What `explain()` says: kernels, ops in them, bytes read and written, outputs in place, and copies.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Told {
+    regions: u64,
+    kernels: u64,
+    ops: u64,
+    read: u64,
+    written: u64,
+}
+
+fn told(text: &str) -> Told {
+    let number = |line: &str, before: &str, after: &str| -> u64 {
+        let from = line.find(before).unwrap_or_else(|| panic!("'{before}' in {line}")) + before.len();
+        let rest = &line[from..];
+        let digits = &rest[..rest.find(after).unwrap_or_else(|| panic!("'{after}' in {line}"))];
+        digits.rsplit(' ').next().unwrap().parse().unwrap_or_else(|e| panic!("{e}: '{digits}' in {line}"))
+    };
+    let mut told = Told::default();
+    for line in text.lines() {
+        told.regions += line.starts_with("region: ") as u64;
+        if line.starts_with("  kernel ") {
+            told.kernels += 1;
+            told.ops += number(line, ": ", " op(s): ");
+            told.read += number(line, "; reads ", " B");
+            told.written += number(line, ", writes ", " B");
+        }
+    }
+    told
+}
+
+#[test]
+fn explain_tells_the_plan_that_then_runs() {
+    type Program = (&'static str, fn(&Session) -> Array, u64);
+    let programs: [Program; 12] = [
+        ("a chain", |s| (source(s, [500, 40]) * 2.0 + 1.0).exp(), 3),
+        ("a fold with a tail", |s| source(s, [500, 40]).square().sum(1).sqrt(), 3),
+        (
+            "normalising",
+            |s| {
+                let x = source(s, [500, 40]);
+                (&x - x.mean(0)) / x.std(0)
+            },
+            4,
+        ),
+        ("a matmul", |s| (source(s, [60, 50]) + 1.0).matmul(&source(s, [50, 70]).sqrt()).sum(..), 4),
+        ("a sort", |s| (source(s, [700, 3]) * -1.0).sort(0).0.slice((0..10, ..)), 3),
+        ("a scan", |s| (source(s, [700, 3]) * 0.5).cumsum(0) + 1.0, 3),
+        ("pieces", |s| cat(0, &[&(source(s, [30, 9]) + 1.0), &source(s, [20, 9])]).unwrap() * 2.0, 3),
+        ("random numbers", |s| (s.randn::<f32>([500, 4]) * 2.0).var(0), 3),
+        ("an assignment", |s| (source(s, [100, 9]) * 2.0).assign((10..20, ..), 5.0) + 1.0, 3),
+        ("more than a region holds", |s| (0..1500).fold(source(s, [100, 9]), |y, _| y * 0.5 + 1.0), 3000),
+        ("work for two devices", |s| s.rand::<f64>([100, 9]).sin().sum(0) * 2.0, 4),
+        (
+            "what was passed before",
+            |s| {
+                let y = source(s, [100, 9]).exp() * 2.0;
+                wait((&y + 1.0).eval()).unwrap();
+                y.sum(0).cumsum(1) + y
+            },
+            5,
+        ),
+    ];
+    for (device, rt) in unfolded(|b| b) {
+        for (name, program, ops_least) in &programs {
+            let what = format!("{name} on {device}");
+            let s = session(&rt);
+            let y = program(&s);
+            let (text, explaining) = counted(&rt, || wait(y.explain()).unwrap());
+            let ran = (explaining.regions, explaining.kernels, explaining.plan_cache_misses);
+            assert_eq!(ran, (0, 0, 0), "{what}: explaining runs nothing");
+            let told = told(&text);
+            assert!(told.ops >= *ops_least, "{what}: {text}");
+            let (_, did) = counted(&rt, || wait(y.gather_any()).unwrap());
+            let done = Told {
+                regions: did.regions,
+                kernels: did.kernels,
+                ops: told.ops,
+                read: did.bytes_kernel_read,
+                written: did.bytes_kernel_written,
+            };
+            assert_eq!(told, done, "{what}: {text}");
+            if device == "host" {
+                assert_eq!((told.kernels, 0), (did.host_kernels, did.dispatches), "{what}");
+            } else {
+                assert!(did.host_kernels + did.dispatches >= told.kernels, "{what}");
+                assert_eq!(did.host_kernels > 0, !did.elsewhere.is_empty(), "{what}");
+            }
+            let after = wait(y.explain()).unwrap();
+            assert!(after.contains("nothing to run"), "{what}: {after}");
+        }
+    }
+}
+
+#[test]
+fn explain_names_the_ops_where_they_run_and_what_is_reused_in_place() {
+    for (device, rt) in unfolded(|b| b) {
+        let s = session(&rt);
+        let x = source(&s, [100, 100]) + 0.0;
+        wait(x.eval()).unwrap();
+        let y = x.exp() * 2.0 + 1.0;
+        let kept = wait(y.explain()).unwrap();
+        assert!(!kept.contains("in place"), "{device}: somebody else holds the input: {kept}");
+        drop(x);
+        let text = wait(y.explain()).unwrap();
+        assert!(text.contains("3 op(s): exp+mul+add"), "{device}: {text}");
+        assert!(text.contains("in place"), "{device}: {text}");
+        assert!(text.contains(&rt.devices().last().unwrap().name), "{device}: {text}");
+        let (_, did) = counted(&rt, || wait(y.eval()).unwrap());
+        assert_eq!(did.reused_in_place, 1, "{device}");
+    }
+}
+
+#[test]
+fn counters_increase_only_where_things_happen() {
+    for (device, rt) in unfolded(|b| b) {
+        let host = device == "host";
+        let s = session(&rt);
+        let ((x, y), recorded) = counted(&rt, || {
+            let x = source(&s, [1000, 10]);
+            drop(x.sin());
+            let y = &x + 1.0;
+            (x, y)
+        });
+        assert_eq!(recorded, nothing(&rt), "{device}: recording touches nothing");
+
+        let (_, evaluated) = counted(&rt, || wait(y.eval()).unwrap());
+        // Source, sine and sum; a source is no work.
+        assert_eq!((evaluated.ops_recorded, evaluated.ops_dead, evaluated.ops_folded), (3, 1, 0), "{device}");
+        assert_eq!((evaluated.regions, evaluated.kernels), (1, 1), "{device}");
+        assert_eq!((evaluated.plan_cache_hits, evaluated.plan_cache_misses), (0, 1), "{device}");
+        assert_eq!(evaluated.host_kernels, host as u64, "{device}");
+        assert_eq!(evaluated.dispatches, !host as u64, "{device}");
+        assert_eq!(evaluated.submissions, !host as u64, "{device}: one submission a batch");
+        assert_eq!(evaluated.pipelines_compiled, !host as u64, "{device}");
+        assert_eq!(evaluated.host_blocks > 0, host, "{device}");
+        assert_eq!(evaluated.bytes_uploaded, if host { 0 } else { 40_000 }, "{device}: the host adopts data");
+        assert_eq!((evaluated.bytes_read_back, evaluated.gathers), (0, 1), "{device}");
+
+        let (_, gathered) = counted(&rt, || wait(y.gather::<f32>()).unwrap());
+        assert_eq!((gathered.kernels, gathered.host_kernels, gathered.dispatches), (0, 0, 0), "{device}");
+        assert_eq!((gathered.bytes_uploaded, gathered.pipelines_compiled), (0, 0), "{device}");
+        assert_eq!((gathered.plan_cache_hits, gathered.plan_cache_misses), (0, 0), "{device}");
+        assert_eq!(gathered.bytes_read_back, if host { 0 } else { 40_000 }, "{device}");
+        assert_eq!((gathered.gathers, gathered.gathers_failed), (1, 0), "{device}");
+
+        let (_, again) = counted(&rt, || wait((&x + 2.0).eval()).unwrap());
+        assert_eq!((again.plan_cache_hits, again.plan_cache_misses, again.pipelines_compiled), (1, 0, 0), "{device}");
+        assert_eq!(again.bytes_uploaded, 0, "{device}: the source is there already");
+
+        let (_, failed) = counted(&rt, || {
+            let index = s.from_slice(&[20_000i32, 1], [2, 1]).unwrap();
+            wait(x.take(&index).gather::<f32>()).unwrap_err()
+        });
+        assert_eq!((failed.gathers, failed.gathers_failed), (0, 1), "{device}");
+    }
+}
+
+#[test]
+fn what_the_gpu_cannot_do_is_counted_with_its_reason() {
+    let Some(rt) = gpu(|b| b.fold_elements_max(0)) else { return };
+    let s = session(&rt);
+    let x = s.linspace(0.0f64, 1.0, 1000);
+    let (out, did) = counted(&rt, || wait(x.sin().gather::<f64>()).unwrap());
+    assert_eq!(out[999], 1f64.sin());
+    assert!(did.elsewhere.values().sum::<u64>() >= 1, "{did}");
+    assert!(did.elsewhere.keys().any(|reason| reason.contains("f64")), "{:?}", did.elsewhere);
+    assert!(did.host_kernels >= 1, "{did}");
+    let y = (s.linspace(0.0f32, 1.0, 1000)).sin();
+    let (_, did) = counted(&rt, || wait(y.gather::<f32>()).unwrap());
+    assert_eq!((did.elsewhere.len(), did.host_kernels), (0, 0), "f32 stays on the GPU");
+    assert_eq!(y.dtype().unwrap(), DType::F32);
+}
+
+/// A reading in which nothing has happened.
+fn nothing(rt: &Runtime) -> Stats {
+    let now = rt.stats();
+    now.since(&now)
+}

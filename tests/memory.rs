@@ -1,0 +1,350 @@
+//! Memory: budgets that are smaller than the program, and arrays that are larger than a binding.
+
+mod common;
+use common::{gpu, wait};
+use tidemill::config::Injection;
+use tidemill::{Array, ErrorKind, HostAny, Runtime, RuntimeBuilder, Session, select, step};
+
+const MIB: u64 = 1 << 20;
+/// Elements of an f32 array of 16 MiB.
+const N: usize = 4 << 20;
+
+/// A mix of all bits.
+fn mixed(seed: u64, values: &[f32]) -> u64 {
+    values.iter().fold(seed, |hash, v| (hash ^ v.to_bits() as u64).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23))
+}
+
+/// 64 arrays of 16 MiB that are all made, kept, combined pairwise and read back in part; a mix of all bits seen.
+fn one_gibibyte(rt: &Runtime) -> u64 {
+    let s = rt.session("large").seed(3).open();
+    let ramp = s.arange(0.0f32, N as f32, 1.0).reshape([N, 1]);
+    let arrays: Vec<Array> = (0..64)
+        .map(|i| {
+            let array = &ramp * (0.25 + i as f64) + 1.0;
+            wait(array.eval()).unwrap_or_else(|e| panic!("array {i}: {e}"));
+            array
+        })
+        .collect();
+    let mut hash = 0;
+    for (i, array) in arrays.iter().enumerate() {
+        let partner = &arrays[(i * 37 + 5) % 64];
+        let sum = wait((array - partner).sum(..).gather::<f32>()).unwrap_or_else(|e| panic!("sum {i}: {e}"));
+        hash = mixed(hash, sum.as_slice());
+    }
+    for i in [0, 31, 63] {
+        let all = wait(arrays[i].gather::<f32>()).unwrap_or_else(|e| panic!("gather {i}: {e}"));
+        assert_eq!(all[1], 0.25 + i as f32 + 1.0);
+        hash = mixed(hash, all.as_slice());
+    }
+    hash
+}
+
+#[test]
+fn a_gibibyte_of_arrays_lives_in_64_mebibytes_by_eviction_with_the_same_bits() {
+    let Some(tight) = gpu(|b| b.device_budget(64 * MIB)) else { return };
+    let narrow = one_gibibyte(&tight);
+    let stats = tight.stats();
+    assert!(stats.evictions >= 60, "{stats}");
+    assert!(stats.bytes_evicted >= 60 * 16 * MIB, "{stats}");
+    assert!(stats.bytes_resident_peak <= 64 * MIB, "{stats}");
+    assert!(stats.elsewhere.is_empty(), "everything ran where it was asked to: {stats}");
+    drop(tight);
+    let wide = gpu(|b| b.device_budget(4096 * MIB)).expect("it was there before");
+    assert_eq!(one_gibibyte(&wide), narrow);
+    assert_eq!(wide.stats().evictions, 0, "the large budget evicts nothing");
+}
+
+/// log2 of elements in a segment of the tests below.
+const SHIFT: u32 = 10;
+const ROWS: usize = 60;
+const COLUMNS: usize = 70;
+
+fn segmented(b: RuntimeBuilder) -> RuntimeBuilder {
+    b.injection(Injection { segment_shift: Some(SHIFT), ..Default::default() })
+}
+
+/// A matrix of 5 segments with all sorts of elements, uploaded.
+fn matrix(s: &Session) -> Array {
+    let data: Vec<f32> = (0..ROWS * COLUMNS).map(|i| ((i * 7919) % 1009) as f32 - 500.0).collect();
+    s.from_vec(data, [ROWS, COLUMNS]).unwrap()
+}
+
+type Case = (&'static str, fn(&Session) -> Array);
+
+fn gathered(rt: &Runtime, case: fn(&Session) -> Array) -> tidemill::Result<HostAny> {
+    let s = rt.session("segments").seed(5).open();
+    wait(case(&s).gather_any())
+}
+
+/// Every case has the same elements on a GPU with tiny segments as on the host, within `tolerance`; it ran on the GPU.
+fn same_as_on_the_host(cases: &[Case], tolerance: f64) {
+    let Some(rt) = gpu(segmented) else { return };
+    let host = common::host();
+    let mut wrong = Vec::new();
+    for (what, case) in cases {
+        let expected = gathered(&host, *case).unwrap_or_else(|e| panic!("{what} on the host: {e}"));
+        let before = rt.stats();
+        let got = match gathered(&rt, *case) {
+            Ok(got) => got,
+            Err(error) => {
+                wrong.push(format!("{what}: {error}"));
+                continue;
+            }
+        };
+        assert_eq!((got.dtype(), got.shape()), (expected.dtype(), expected.shape()), "{what}");
+        let off = got.to_f64().iter().zip(expected.to_f64()).position(|(g, e)| {
+            !(*g == e || (g.is_nan() && e.is_nan()) || (g - e).abs() <= tolerance * e.abs().max(1.0))
+        });
+        if let Some(i) = off {
+            wrong.push(format!("{what}: element {i} is {} and not {}", got.to_f64()[i], expected.to_f64()[i]));
+        }
+        let now = rt.stats().since(&before);
+        if !now.elsewhere.is_empty() || now.dispatches == 0 {
+            wrong.push(format!("{what}: did not run on the GPU: {:?}", now.elsewhere));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+#[test]
+fn segmented_arrays_work_elementwise_and_as_views() {
+    same_as_on_the_host(
+        &[
+            ("a chain", |s| (matrix(s) * 2.0 + 1.0).max(0.0)),
+            ("two arrays", |s| &matrix(s) * &(matrix(s) - 3.0)),
+            ("a broadcast row", |s| matrix(s) + s.arange(0.0f32, COLUMNS as f32, 1.0)),
+            ("a broadcast column", |s| matrix(s) - s.arange(0.0f32, ROWS as f32, 1.0).t()),
+            ("bools", |s| matrix(s).gt(0.0)),
+            ("integers", |s| matrix(s).cast::<i32>() * 3i64),
+            ("select", |s| select(&matrix(s).gt(0.0), &matrix(s), 7.0)),
+            ("an outer product", |s| s.arange(0.0f32, 90.0, 1.0).t() * s.arange(0.0f32, 80.0, 1.0)),
+            ("transpose", |s| matrix(s).t() + 0.5),
+            ("transpose against itself", |s| matrix(s).slice((.., 0..60)) + matrix(s).slice((.., 0..60)).t()),
+            ("slice", |s| matrix(s).slice((3..50, 7..61)) * 2.0),
+            ("slice alone", |s| matrix(s).slice((3..50, 7..61))),
+            ("strided backwards", |s| matrix(s).slice((step(.., -1), step(.., 3))) + 0.0),
+            ("flip", |s| matrix(s).flip(0) + matrix(s).flip(1)),
+            ("reshape", |s| (matrix(s) + 1.0).reshape([COLUMNS, ROWS]) * 2.0),
+            ("reshape of a transpose", |s| matrix(s).t().reshape([ROWS, COLUMNS]) + 0.0),
+            ("repmat", |s| matrix(s).repmat(&[2, 2]) + 0.0),
+            ("repmat of little", |s| s.arange(0.0f32, 100.0, 1.0).repmat(&[30, 2]) + 0.0),
+            ("circshift", |s| matrix(s).circshift(&[5, -9]) + 0.0),
+            ("tril", |s| matrix(s).tril(0)),
+            ("cat", |s| tidemill::cat(0, &[&matrix(s), &(matrix(s) * 2.0)]).unwrap()),
+            ("permute", |s| matrix(s).reshape([6, 10, COLUMNS]).permute(&[2, 0, 1]) + 0.0),
+            ("assign a slice", |s| matrix(s).assign((5..20, 5..40), 9.0)),
+            ("fill", |s| s.full(2.5f32, [ROWS, COLUMNS])),
+            ("linspace", |s| s.arange(0.0f32, 4000.0, 1.0)),
+            ("eye", |s| s.eye::<f32>(70)),
+        ],
+        0.0,
+    );
+}
+
+#[test]
+fn segmented_arrays_are_reduced_fully_and_along_each_dimension() {
+    same_as_on_the_host(
+        &[
+            ("sum of all", |s| matrix(s).sum(..)),
+            ("sum of a chain", |s| (matrix(s) * 0.5 + 1.0).sum(..)),
+            ("sum over rows", |s| matrix(s).sum(0)),
+            ("sum over columns", |s| matrix(s).sum(1)),
+            ("sum of a transpose", |s| matrix(s).t().sum(0)),
+            ("max of all", |s| matrix(s).max_over(..)),
+            ("min over columns", |s| matrix(s).min_over(1)),
+            ("argmax of all", |s| matrix(s).flatten().argmax(0)),
+            ("argmin over rows", |s| matrix(s).argmin(0)),
+            ("mean over the middle", |s| matrix(s).reshape([6, 10, COLUMNS]).mean(1)),
+            ("normalised", |s| (matrix(s) - matrix(s).mean(0)) / matrix(s).std(0)),
+            ("var of all", |s| matrix(s).var(..)),
+            ("any", |s| matrix(s).gt(1000.0).any(..)),
+            ("count over rows", |s| matrix(s).gt(0.0).count_nonzero(0)),
+            ("many outputs", |s| s.arange(0.0f32, 6000.0, 1.0).reshape([3, 2000]).sum(0)),
+            ("many outputs along columns", |s| s.arange(0.0f32, 6000.0, 1.0).reshape([2000, 3]).sum(1)),
+            ("a sum and its tail", |s| (&matrix(s) / &matrix(s).abs().sum(..)) * 100.0),
+        ],
+        1e-5,
+    );
+}
+
+#[test]
+fn segmented_arrays_are_multiplied_drawn_and_looked_up() {
+    same_as_on_the_host(
+        &[
+            ("matmul", |s| matrix(s).matmul(&matrix(s).t())),
+            ("matmul of a chain", |s| (matrix(s) + 1.0).t().matmul(&matrix(s))),
+            ("matmul to a vector", |s| matrix(s).matmul(&s.ones::<f32>([COLUMNS, 1]))),
+            ("uniform", |s| s.rand::<f32>([ROWS, COLUMNS])),
+            ("integers", |s| s.randi::<i32>(-5..1000, [ROWS, COLUMNS])),
+            ("normal", |s| s.randn::<f32>([ROWS, COLUMNS])),
+            ("sum of uniform", |s| s.rand::<f32>([ROWS, COLUMNS]).sum(..)),
+            ("take", |s| matrix(s).flatten().take(&s.randi::<u32>(0..4000, [50, 60]))),
+            ("take from little", |s| s.arange(0.0f32, 100.0, 1.0).take(&s.randi::<u32>(0..100, [50, 60]))),
+            ("take rows", |s| matrix(s).take_dim(0, &s.randi::<u32>(0..60, [1, 90]))),
+        ],
+        2e-4,
+    );
+}
+
+#[test]
+fn scans_sorts_and_scatters_of_segmented_arrays_are_right_or_refused_in_words() {
+    let cases: [Case; 6] = [
+        ("cumsum", |s| matrix(s).cumsum(0)),
+        ("cumsum over columns", |s| matrix(s).cumsum(1)),
+        ("cummax of all", |s| matrix(s).flatten().cummax(0)),
+        ("sort", |s| matrix(s).sort(0).0),
+        ("sort of all", |s| matrix(s).flatten().sort(0).0),
+        ("scatter", |s| matrix(s).flatten().assign_at(&s.arange(0u32, 300, 1).t(), 5.0)),
+    ];
+    let Some(rt) = gpu(segmented) else { return };
+    let host = common::host();
+    for (what, case) in cases {
+        let expected = gathered(&host, case).unwrap_or_else(|e| panic!("{what} on the host: {e}")).to_f64();
+        match gathered(&rt, case) {
+            Ok(got) => {
+                let close = |(g, e): (&f64, &f64)| (g - e).abs() <= 1e-5 * e.abs().max(1.0);
+                assert!(got.to_f64().iter().zip(&expected).all(close), "{what}");
+            }
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Unsupported, "{what}: {error:?}");
+                assert!(error.op().is_some() && error.location().is_some(), "{what}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_kernel_that_would_bind_too_many_segments_is_split_or_refused_in_words() {
+    // 17 segments an array: two arrays that are read at other places than their own are more than 32 bindings.
+    let tiny = |b: RuntimeBuilder| b.injection(Injection { segment_shift: Some(8), ..Default::default() });
+    let Some(rt) = gpu(tiny) else { return };
+    let host = common::host();
+    let split: [Case; 3] = [
+        ("flips", |s| matrix(s).flip(0) + matrix(s).flip(1)),
+        ("transposes", |s| matrix(s).slice((.., 0..60)) + matrix(s).slice((.., 0..60)).t()),
+        ("sum of all", |s| matrix(s).sum(..)),
+    ];
+    for (what, case) in split {
+        let got = gathered(&rt, case).unwrap_or_else(|e| panic!("{what}: {e}"));
+        assert_eq!(got.to_f64(), gathered(&host, case).unwrap().to_f64(), "{what}");
+    }
+    let error = gathered(&rt, |s| matrix(s).matmul(&matrix(s).t())).unwrap_err();
+    assert_eq!((error.kind(), error.op()), (ErrorKind::Unsupported, Some("matmul")), "{error}");
+    assert!(error.location().is_some() && error.device().is_some(), "{error}");
+}
+
+#[test]
+fn segments_change_no_bits() {
+    let (Some(small), Some(one)) = (gpu(segmented), gpu(|b| b)) else { return };
+    let cases: [Case; 4] = [
+        ("elementwise", |s| (matrix(s) * 0.37).exp() / 3.0),
+        ("random", |s| s.randn::<f32>([ROWS, COLUMNS])),
+        ("sum", |s| (matrix(s) * 0.37).sum(..)),
+        ("sum over rows", |s| (matrix(s) * 0.37).sum(0)),
+    ];
+    for (what, case) in cases {
+        let bits = |rt: &Runtime| match gathered(rt, case).unwrap_or_else(|e| panic!("{what}: {e}")) {
+            HostAny::F32(values) => values.iter().map(|v| v.to_bits()).collect::<Vec<u32>>(),
+            other => panic!("{what}: {other:?}"),
+        };
+        assert_eq!(bits(&small), bits(&one), "{what}");
+    }
+}
+
+#[test]
+fn segmented_arrays_survive_eviction() {
+    let host = common::host();
+    let set = |b: RuntimeBuilder| {
+        let injection = Injection { segment_shift: Some(16), ..Default::default() };
+        b.injection(injection).device_budget(8 * MIB)
+    };
+    let Some(rt) = gpu(set) else { return };
+    let run = |rt: &Runtime| {
+        let s = rt.session("both").seed(1).open();
+        let arrays: Vec<Array> = (0..12)
+            .map(|i| {
+                let array = s.arange(0.0f32, 400_000.0, 1.0).reshape([1000, 400]) * (i as f64 + 1.0);
+                wait(array.eval()).unwrap_or_else(|e| panic!("array {i}: {e}"));
+                array
+            })
+            .collect();
+        let mut all = Vec::new();
+        for (a, b) in arrays.iter().zip(arrays.iter().rev()) {
+            all.extend(wait((a + b).max_over(0).gather::<f32>()).unwrap_or_else(|e| panic!("{e}")).into_vec());
+        }
+        all
+    };
+    assert_eq!(run(&rt), run(&host));
+    assert!(rt.stats().evictions > 0, "{}", rt.stats());
+    assert!(rt.stats().bytes_resident_peak <= 8 * MIB, "{}", rt.stats());
+}
+
+#[test]
+fn an_array_larger_than_a_binding_works() {
+    let Some(rt) = gpu(|b| b) else { return };
+    let s = rt.session("binding").seed(2).open();
+    // 160 MiB: more than one binding of 128 MiB.
+    let (rows, columns) = (40_960, 1024);
+    let mut writer = s.upload::<f32>([rows, columns]).unwrap();
+    for (i, v) in writer.as_mut_slice().iter_mut().enumerate() {
+        *v = (i % 1000) as f32;
+    }
+    let x = writer.finish();
+    let y = &x * 2.0 + 1.0;
+    let (last, corner, high, all) = wait(async {
+        futures::try_join!(
+            y.slice((rows as i64 - 3.., columns as i64 - 1)).gather::<f32>(),
+            y.t().slice((1000..1003, 40_000)).gather::<f32>(),
+            y.max_over(..).item::<f32>(),
+            y.gather_view::<f32>(),
+        )
+    })
+    .unwrap_or_else(|e| panic!("{e}"));
+    let at = |row: usize, column: usize| ((row + rows * column) % 1000) as f32 * 2.0 + 1.0;
+    let n = columns - 1;
+    assert_eq!(last.as_slice(), [at(rows - 3, n), at(rows - 2, n), at(rows - 1, n)]);
+    assert_eq!(corner.as_slice(), [at(40_000, 1000), at(40_000, 1001), at(40_000, 1002)]);
+    assert_eq!(high, 1999.0);
+    assert!((0..rows * columns).step_by(99_991).all(|i| all[i] == at(i % rows, i / rows)));
+    assert_eq!(all.len(), rows * columns);
+}
+
+#[test]
+fn an_array_larger_than_the_whole_budget_streams_through_it() {
+    let Some(rt) = gpu(|b| b.device_budget(8 * MIB)) else { return };
+    let s = rt.session("stream").seed(4).open();
+    // 32 MiB uploaded, 32 MiB made.
+    let n = 8 << 20;
+    let x = s.from_vec((0..n).map(|i| (i % 1000) as f32).collect(), [n, 1]).unwrap();
+    let y = &x * 2.0 + 1.0;
+    let (all, sum) = wait(async { futures::try_join!(y.gather::<f32>(), x.max_over(..).item::<f32>()) })
+        .unwrap_or_else(|e| panic!("{e}"));
+    assert!(all.iter().enumerate().all(|(i, &v)| v == (i % 1000) as f32 * 2.0 + 1.0));
+    assert_eq!(sum, 999.0);
+    assert!(rt.stats().bytes_resident_peak <= 8 * MIB, "{}", rt.stats());
+}
+
+#[test]
+fn when_neither_the_device_nor_the_host_can_hold_a_value_it_is_refused_by_name() {
+    let Some(rt) = gpu(|b| b.device_budget(8 * MIB).host_budget(8 * MIB)) else { return };
+    let s = rt.session("full").open();
+    let mut kept: Vec<Array> = Vec::new();
+    let mut refused = 0;
+    for i in 0..24 {
+        let array = s.arange(0.0f32, 262_144.0, 1.0) * (i as f64 + 1.0);
+        match wait(array.eval()) {
+            Ok(()) => kept.push(array),
+            Err(error) => {
+                assert_eq!((error.kind(), error.op()), (ErrorKind::OutOfMemory, Some("mul")), "{error}");
+                assert!(error.location().is_some() && error.device().is_some(), "{error}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 0 && kept.len() >= 8, "{} kept, {refused} refused", kept.len());
+    // What was kept is still right, and giving the rest of it up makes room.
+    kept.truncate(1);
+    assert_eq!(wait(kept[0].slice((0, 10..12)).gather::<f32>()).unwrap().as_slice(), [10.0, 11.0]);
+    let again = s.arange(0.0f32, 262_144.0, 1.0) * 3.0;
+    wait(again.eval()).unwrap_or_else(|e| panic!("there is room again: {e}"));
+}

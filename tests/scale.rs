@@ -1,0 +1,118 @@
+//! Scale: a million ops before the first gather, ten thousand sessions at once; within 4 GB, and in linear work.
+
+mod common;
+use common::{gpu, host, wait};
+use futures::StreamExt;
+use tidemill::{Array, Runtime, Stats};
+
+/// The most that this process has held in memory, in bytes, where the system tells.
+fn peak_memory() -> u64 {
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return 0 };
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or("VmHWM: 0 kB");
+    line.split_whitespace().nth(1).and_then(|kb| kb.parse::<u64>().ok()).unwrap_or(0) << 10
+}
+
+fn assert_memory() {
+    assert!(peak_memory() < 4 << 30, "{} MiB", peak_memory() >> 20);
+}
+
+/// `ops` ops of which each needs the one before, and only the last is gathered.
+async fn chain(rt: &Runtime, ops: usize) -> Stats {
+    let s = rt.session("chain").open();
+    let x = s.full(1.0f32, [100, 1]);
+    let mut state = s.zeros::<f32>([100, 1]);
+    for _ in 0..ops / 2 {
+        state = (&state + &x) * 0.5;
+    }
+    let last = state.gather::<f32>().await.unwrap_or_else(|e| panic!("{ops} ops: {e}"));
+    assert!(last.iter().all(|&v| v == 1.0), "{:?}", last[0]);
+    assert_memory();
+    rt.stats()
+}
+
+#[test]
+fn a_million_ops_before_the_first_gather_on_a_current_thread_runtime() {
+    let rt = host();
+    let executor = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let small = executor.block_on(chain(&rt, 100_000));
+    let large = executor.block_on(chain(&rt, 1_000_000)).since(&small);
+    assert!(large.ops_recorded >= 1_000_000, "{large}");
+    // Ten times the ops are ten times the work, and no more.
+    for (what, few, many) in [
+        ("regions", small.regions, large.regions),
+        ("kernels", small.host_kernels, large.host_kernels),
+        ("bytes", small.bytes_kernel_read, large.bytes_kernel_read),
+    ] {
+        assert!(many <= few * 11, "{what}: {few} for 100,000 ops, {many} for 1,000,000");
+    }
+}
+
+#[test]
+fn a_million_ops_before_the_first_gather_on_the_gpu() {
+    let Some(rt) = gpu(|b| b) else { return };
+    wait(chain(&rt, 1_000_000));
+}
+
+#[test]
+fn a_million_values_that_are_all_held_and_of_which_one_is_gathered() {
+    let rt = Runtime::builder().device("host").fold_elements_max(0).start_blocking().unwrap();
+    let s = rt.session("held").open();
+    let x = s.from_vec(vec![1.0f32; 16], [16, 1]).unwrap();
+    let mut held: Vec<Array> = vec![x];
+    for _ in 0..1_000_000 {
+        held.push(&held[held.len() - 1] + 1.0);
+    }
+    let values = |i: usize| wait(held[i].gather::<f32>()).unwrap_or_else(|e| panic!("{i}: {e}"));
+    assert_eq!(values(1_000_000)[3], 1_000_001.0);
+    assert_eq!(values(500_000)[3], 500_001.0);
+    assert_memory();
+}
+
+#[test]
+fn a_million_ops_that_nobody_wants_are_not_computed() {
+    let rt = host();
+    let s = rt.session("dead").open();
+    let x = s.full(1.0f32, [100, 1]);
+    for _ in 0..1_000_000 {
+        let _ = &x + 1.0;
+    }
+    assert_eq!(wait((&x * 3.0).gather::<f32>()).unwrap()[0], 3.0);
+    let stats = rt.stats();
+    // The one that is still held while a full tape is cut may be computed.
+    assert!(stats.ops_dead >= 999_000, "{stats}");
+    assert!(stats.host_kernels <= 1_000_000 / 4096 + 3, "{stats}");
+    assert_memory();
+}
+
+/// Opens sessions, all at once, each with a small program and a gather.
+fn sessions(rt: &Runtime, count: usize) {
+    let sessions: Vec<_> = (0..count).map(|i| rt.session("one of many").seed(i as u64).open()).collect();
+    let mut arrays = Vec::new();
+    for (i, s) in sessions.iter().enumerate() {
+        arrays.push((s.arange(0.0f32, 100.0, 1.0) + i as f64).sum(..));
+    }
+    let mut seen = 0;
+    let mut gathers = tidemill::gather_all::<f32>(&arrays);
+    while let Some((i, sum)) = wait(gathers.next()) {
+        assert_eq!(sum.unwrap_or_else(|e| panic!("session {i}: {e}"))[0], 4950.0 + 100.0 * i as f32, "session {i}");
+        seen += 1;
+    }
+    assert_eq!(seen, count);
+    assert_memory();
+}
+
+#[test]
+fn ten_thousand_sessions_at_once_on_the_host() {
+    let rt = host();
+    sessions(&rt, 10_000);
+    assert_eq!(rt.stats().gathers, 10_000);
+    assert!(rt.stats().plan_cache_misses <= 4, "they are all alike: {}", rt.stats());
+}
+
+#[test]
+fn ten_thousand_sessions_at_once_on_the_gpu() {
+    let Some(rt) = gpu(|b| b) else { return };
+    sessions(&rt, 10_000);
+    assert_eq!(rt.stats().gathers, 10_000);
+    assert!(rt.stats().pipelines_compiled <= 8, "they are all alike: {}", rt.stats());
+}
