@@ -130,7 +130,7 @@ impl Build {
     }
 
     fn plan(&self, kind: DeviceKind) -> Plan {
-        let plan = passes::plan(&self.region, &device(kind), &mut Caches::default());
+        let plan = passes::plan(&self.region, &device(kind), &mut Caches::default()).expect("the region can be planned");
         passes::verify(&plan);
         plan
     }
