@@ -130,7 +130,8 @@ impl Build {
     }
 
     fn plan(&self, kind: DeviceKind) -> Plan {
-        let plan = passes::plan(&self.region, &device(kind), &mut Caches::default()).expect("the region can be planned");
+        let plan =
+            passes::plan(&self.region, &device(kind), &mut Caches::default()).expect("the region can be planned");
         passes::verify(&plan);
         plan
     }
