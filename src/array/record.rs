@@ -51,6 +51,14 @@ impl Input<'_> {
 /// # Errors
 /// RECORD-1; `ErrorKind::Ownership` for arrays of two runtimes, or of two sessions where neither was shared.
 pub(crate) fn common_home<'a>(arrays: impl Iterator<Item = &'a Array> + Clone) -> Result<&'a Arc<Home>> {
+    // Nearly always all are of one session and without a fault.
+    let mut rest = arrays.clone();
+    if let Some(first) = rest.next()
+        && first.error().is_none()
+        && rest.all(|array| array.error().is_none() && Arc::ptr_eq(&first.0.home, &array.0.home))
+    {
+        return Ok(&first.0.home);
+    }
     let mut home: Option<(&'a Arc<Home>, bool)> = None;
     for array in arrays.clone() {
         if let Some(fault) = array.error() {
@@ -150,7 +158,9 @@ fn push(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, at: At) -> A
     let segment = tape.segment;
     let after = home.check_limits(&mut tape);
     drop(tape);
-    home.run_after(after);
+    if let Some(after) = after {
+        home.run_after(after);
+    }
     match pushed {
         Ok(index) => Array::new(home.clone(), Ok(meta), None, (index, segment), is_source, name, at),
         Err(error) => Array::faulty(home, error, name, at),
@@ -227,8 +237,13 @@ fn try_apply(home: &Arc<Home>, op: ElementOp, operands: &[Operand<'_>], at: At) 
         });
     }
     let shape = shape.unwrap_or_else(Shape::scalar);
-    let mut types: SmallVec<[ArgType; 3]> = operands.iter().filter_map(Operand::arg_type).collect();
-    let signature = signature_of(op, operands, &mut types)?;
+    let mut types = [ArgType { dtype: DType::Bool, weak: false, scalar: false }; OPERANDS_MAX];
+    let mut count = 0;
+    for ty in operands.iter().filter_map(Operand::arg_type) {
+        types[count] = ty;
+        count += 1;
+    }
+    let signature = signature_of(op, operands, &mut types[..count])?;
 
     // Casts first; `casts` keeps them until the op is on the tape.
     let to = |i: usize| if op == ElementOp::Select && i == 0 { DType::Bool } else { signature.compute };
@@ -240,22 +255,23 @@ fn try_apply(home: &Arc<Home>, op: ElementOp, operands: &[Operand<'_>], at: At) 
             casts[i] = Some(cast_in(home, array, to(i), at));
         }
     }
-    let mut inputs = SmallVec::<[Input<'_>; OPERANDS_MAX]>::new();
+    let mut inputs = [Input::Number(Scalar::Bool(false)); OPERANDS_MAX];
     for (i, operand) in operands.iter().enumerate() {
-        inputs.push(match (&operand.0, &casts[i]) {
+        inputs[i] = match (&operand.0, &casts[i]) {
             (Kind::Number(number), _) => Input::Number(number.cast(to(i))),
             (_, Some(cast)) => Input::Array(cast),
             (Kind::Borrowed(array), None) => Input::Array(array),
             (Kind::Owned(array), None) => Input::Array(array),
-        });
+        };
     }
-    let result = node(home, Op::Apply(op), &inputs, Meta { dtype: signature.output, shape }, at);
+    let inputs = &inputs[..operands.len()];
+    let result = node(home, Op::Apply(op), inputs, Meta { dtype: signature.output, shape }, at);
     Ok(if signature.result == signature.output { result } else { cast_in(home, &result, signature.result, at) })
 }
 
 /// The op's signature. A number beside integers counts as an integer where it is one exactly, so that i64 stays
 /// exact above 2^53, and as f64 where it does not fit the integer.
-fn signature_of(op: ElementOp, operands: &[Operand<'_>], types: &mut SmallVec<[ArgType; 3]>) -> Result<Signature> {
+fn signature_of(op: ElementOp, operands: &[Operand<'_>], types: &mut [ArgType]) -> Result<Signature> {
     // Select's mask is no value.
     let first = (op == ElementOp::Select) as usize;
     let integers = types[first..].iter().any(|t| !t.weak && t.dtype.is_integer());

@@ -142,18 +142,15 @@ impl Home {
     }
 
     /// Cuts where a limit is reached; after every push.
-    pub fn check_limits(&self, tape: &mut Tape) -> After {
-        if tape.nodes >= self.link.config.tape_nodes_max.max(1) {
-            let mut after = self.cut(tape, CutReason::NodeLimit);
-            after.hold = true;
-            after
+    pub fn check_limits(&self, tape: &mut Tape) -> Option<After> {
+        let why = if tape.nodes >= self.link.config.tape_nodes_max.max(1) {
+            CutReason::NodeLimit
         } else if tape.pinned_bytes > self.bytes_max {
-            let mut after = self.cut(tape, CutReason::ByteLimit);
-            after.hold = true;
-            after
+            CutReason::ByteLimit
         } else {
-            After::default()
-        }
+            return None;
+        };
+        Some(After { hold: true, ..self.cut(tape, why) })
     }
 
     /// Does what must not be done under the lock. Holds the caller only after a limit's cut.
@@ -177,14 +174,12 @@ impl Home {
         }
         let idle =
             tape.nodes == 0 && (tape.pinned_bytes >= IDLE_DROP_BYTES_MAX || tape.records.len() >= IDLE_RECORDS_MAX);
-        let after = if idle || tape.pinned_bytes > self.bytes_max {
-            self.cut(&mut tape, CutReason::ByteLimit)
-        } else {
-            After::default()
-        };
-        drop(tape);
-        // A drop never waits: it may run anywhere, also while unwinding.
-        drop(after.foreign);
+        if idle || tape.pinned_bytes > self.bytes_max {
+            let after = self.cut(&mut tape, CutReason::ByteLimit);
+            drop(tape);
+            // A drop never waits: it may run anywhere, also while unwinding.
+            drop(after.foreign);
+        }
     }
 
     /// Records a demand and opens its gather.

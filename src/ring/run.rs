@@ -112,6 +112,8 @@ impl Loop {
             let Some(event) = self.made_up.pop_front().or_else(|| self.device_event()) else { break };
             self.machines.device(event);
             busy = true;
+            // One by one: whoever awaits a readback is not held while the batch's end is worked through.
+            self.settle();
         }
         for _ in 0..DRAIN_MAX {
             let Ok((region, result)) = self.inbox.workers.try_recv() else { break };
