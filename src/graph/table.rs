@@ -66,7 +66,7 @@ macro_rules! op_table {
                 examples { &[example(DType::F64, &[4.0], 0.25), example(DType::F64, &[-0.0], -INFINITY), example(DType::I32, &[-2.0], -1.0), example(DType::I32, &[3.0], 0.0)] }]
             [Exp, "exp", 1, "e to the power x."
                 rule Real;
-                body { real1 exponential::exp };
+                body { real1 exponential::exp_near | exponential::exp_is_far, exponential::exp };
                 fast { Some("exp(#0)") };
                 gradient { Gradient::Rule(&[OUT]) };
                 examples { &[example(DType::F64, &[0.0], 1.0), example(DType::F64, &[1.0], 2.718281828459045), example(DType::F64, &[-1000.0], 0.0), example(DType::F64, &[1000.0], INFINITY), example(DType::F64, &[NAN], NAN)] }]

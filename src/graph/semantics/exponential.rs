@@ -47,7 +47,7 @@ pub(super) fn exp_limits<F: Float>() -> (F, F) {
 
 /// Whether `exp(x)` may leave the normal numbers, or x is no number.
 #[inline(always)]
-pub fn exp_is_far<F: Float>(x: F) -> F::Truth {
+pub fn exp_is_far<F: Float>(x: F) -> F::Mask {
     x.magnitude().more(F::lit2(87.0, 708.0)) | x.is_nan()
 }
 

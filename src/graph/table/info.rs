@@ -6,10 +6,6 @@ use super::{ElementOp, op_table};
 use crate::graph::DType;
 use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LOG2_E, LOG10_E};
 
-// Short names for the table's examples.
-const INFINITY: f64 = f64::INFINITY;
-const NAN: f64 = f64::NAN;
-
 /// What is known of an op beside its code.
 #[derive(Debug)]
 pub struct OpInfo {
