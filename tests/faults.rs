@@ -217,12 +217,11 @@ fn a_cancelled_gather_takes_nothing_from_others_that_want_the_same_value() {
     }
 }
 
+/// A runtime, what holds its device's first batch, gathers in flight, and the line that asked for them.
+type InFlight = (Runtime, Arc<Hold>, Vec<tidemill::Gather<f32>>, u32);
+
 /// A runtime whose device holds its first batch, and gathers that are in flight on it.
-fn in_flight(
-    device: &str,
-    count: usize,
-    drain: Duration,
-) -> Option<(Runtime, Arc<Hold>, Vec<tidemill::Gather<f32>>, u32)> {
+fn in_flight(device: &str, count: usize, drain: Duration) -> Option<InFlight> {
     let hold = Arc::new(Hold::default());
     let injection = Injection { hold_first_batch: Some(hold.clone()), ..Default::default() };
     let set = |b: RuntimeBuilder| b.injection(injection).drain(drain);

@@ -4,9 +4,6 @@
 //! comment names, and then rounded to the type. Errors are of the polynomial before rounding, relative to the
 //! function in which it is used.
 
-// Some fitted coefficients come close to named constants, and none is one.
-#![allow(clippy::approx_constant)]
-
 use super::lanes::Poly;
 
 /// `(exp(r) - 1 - r) / r^2` for |r| up to ln(2)/2.
