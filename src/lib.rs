@@ -1,4 +1,34 @@
 //! Tidemill: an asynchronous GPU array runtime.
+//!
+//! A program opens a [`Runtime`] and a [`Session`] on it, and writes array code. Operations on an [`Array`] return at
+//! once: they record. A [`Gather`] is a future of host data; when it is first polled, what it needs is cut from the tape,
+//! placed on a device, fused into a few generated kernels and run.
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+//! let rt = tidemill::Runtime::builder().start().await?;
+//! let s = rt.session("sums").open();
+//! let x = s.linspace(0.0f64, 1.0, 1001);
+//! let y = (&x * 2.0 - 1.0).square();
+//! let (mean, ends) = tokio::try_join!(y.mean(..).item::<f64>(), y.slice((.., 0..2)).gather::<f64>())?;
+//! assert!((mean - 0.334).abs() < 1e-3);
+//! assert_eq!(ends.as_slice()[0], 1.0);
+//! rt.shutdown().await?;
+//! # Ok::<(), tidemill::Error>(())
+//! # }).unwrap();
+//! ```
+//!
+//! Arrays are column-major and broadcast as in MATLAB; indices count from 0; reduced dimensions are kept. Shapes, dtypes
+//! and faults are known when an op is recorded: an op on operands that don't fit yields an array that carries its
+//! [`Error`]. Arrays, sessions and gathers are `Send`, and gathers work under any executor.
+//!
+//! # Reading order
+//!
+//! For users: [`Runtime::builder`], [`Session`], [`Array`], [`Gather`], [`Error`], then [`Stats`] and [`timeline`].
+//!
+//! For contributors, after `ARCHITECTURE.md`: [`graph`] (what an op is), [`array`](mod@array) (how one is recorded),
+//! [`scheduler`] (what runs, and where), [`kernels::ir`] and [`fusion`] (as which kernels), [`residency`] (on which
+//! bytes), [`device`] (for real), [`ring`] (what carries the messages between them).
 
 pub mod array;
 pub mod config;
@@ -26,3 +56,8 @@ pub use device::info::Precision;
 pub use error::{Error, ErrorKind, Result};
 pub use graph::{DType, Element, Nan, ReduceOp, Scalar, ScanOp, Shape};
 pub use stats::Stats;
+
+// The README's example is compiled and run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

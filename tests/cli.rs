@@ -106,6 +106,17 @@ fn a_timeline_is_summarised_and_what_is_none_is_refused() {
 }
 
 #[test]
+fn the_recorded_timeline_of_concurrent_can_be_summarised() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces/concurrent.json");
+    assert!(std::fs::metadata(&path).unwrap().len() < 300_000);
+    let summary = run(&["trace", "summary", path.to_str().unwrap()]);
+    assert_eq!(code(&summary), 0, "{}", err(&summary));
+    for words in ["session 7: program 7", "scheduler", "worker 0", "readback", "of compute", "sin+mul", "region"] {
+        assert!(out(&summary).contains(words), "{words} is missing in {}", out(&summary));
+    }
+}
+
+#[test]
 fn info_shows_the_host_device() {
     let output = run(&["info", "--device", "host"]);
     assert_eq!(code(&output), 0, "{}", err(&output));

@@ -373,7 +373,7 @@ fn blocking_calls_in_an_async_context_are_typed_errors() {
 fn wrong_lengths_and_overflowing_shapes_are_typed_errors() {
     let rt = common::host();
     let s = rt.session("bad").open();
-    let error = |result: tidemill::Result<Array>| result.err().expect("it must fail");
+    let error = |result: tidemill::Result<Array>| result.expect_err("it must fail");
     let huge = [usize::MAX, 2];
     let first = line!();
     let cases = [
@@ -406,7 +406,7 @@ fn wrong_lengths_and_overflowing_shapes_are_typed_errors() {
         ("fractions as index", error(ramp(&s).take(&(ramp(&s) * 0.5)).checked()), ErrorKind::DType),
         ("bools as index", error(ramp(&s).take_dim(0, &ramp(&s).gt(1.0)).checked()), ErrorKind::DType),
         ("mixed integers", error((s.zeros::<i32>([N, 1]) + s.zeros::<u8>([N, 1])).checked()), ErrorKind::DType),
-        ("assignment", error(ramp(&s).assign((0..3, 0), &s.zeros::<f32>([4, 1])).checked()), ErrorKind::Shape),
+        ("assignment", error(ramp(&s).assign((0..3, 0), s.zeros::<f32>([4, 1])).checked()), ErrorKind::Shape),
     ];
     let last = line!();
     for (what, error, kind) in cases {

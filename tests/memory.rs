@@ -116,7 +116,7 @@ fn segmented_arrays_work_elementwise_and_as_views() {
             ("a broadcast column", |s| matrix(s) - s.arange(0.0f32, ROWS as f32, 1.0).t()),
             ("bools", |s| matrix(s).gt(0.0)),
             ("integers", |s| matrix(s).cast::<i32>() * 3i64),
-            ("select", |s| select(&matrix(s).gt(0.0), &matrix(s), 7.0)),
+            ("select", |s| select(&matrix(s).gt(0.0), matrix(s), 7.0)),
             ("an outer product", |s| s.arange(0.0f32, 90.0, 1.0).t() * s.arange(0.0f32, 80.0, 1.0)),
             ("transpose", |s| matrix(s).t() + 0.5),
             ("transpose against itself", |s| matrix(s).slice((.., 0..60)) + matrix(s).slice((.., 0..60)).t()),

@@ -15,6 +15,8 @@
 #![allow(clippy::approx_constant)]
 
 mod gradient;
+// Examples are full of logarithms and angles, written out.
+#[allow(clippy::approx_constant)]
 mod info;
 mod rules;
 

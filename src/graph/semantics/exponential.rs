@@ -45,6 +45,19 @@ pub(super) fn exp_limits<F: Float>() -> (F, F) {
     (F::lit2(-104.0, -746.0), F::lit2(89.0, 710.0))
 }
 
+/// Whether `exp(x)` may leave the normal numbers, or x is no number.
+#[inline(always)]
+pub fn exp_is_far<F: Float>(x: F) -> F::Truth {
+    x.magnitude().more(F::lit2(87.0, 708.0)) | x.is_nan()
+}
+
+/// `e^x` where [`exp_is_far`] does not hold.
+#[inline(always)]
+pub fn exp_near<F: Float>(x: F) -> F {
+    let (y, n) = exp_split(x, F::lit(0.0));
+    y * power_of_two(n)
+}
+
 /// `e^x`.
 #[inline(always)]
 pub fn exp<F: Float>(x: F) -> F {

@@ -1,6 +1,7 @@
 //! Hyperbolic functions, their inverses and the sigmoid: small arguments by polynomials or `log1p`, others by
 //! exponentials.
 
+use super::arithmetic::power_of_two;
 use super::coefficients::{SINH, TANH};
 use super::exponential::{clamped, exp, exp_split, scaled};
 use super::lanes::{Bits, Float, horner};
@@ -39,9 +40,11 @@ pub fn tanh<F: Float>(x: F) -> F {
     let one = F::lit(1.0);
     let z = a * a;
     let near = a + a * z * horner(z, &TANH);
-    let twice = clamped(a + a, F::lit(0.0), F::lit2(20.0, 44.0));
-    let (y, n) = exp_split(twice, F::lit(0.0));
-    let far = one - F::lit(2.0) / (scaled(y, n) + one);
+    // Beyond the limit the result is 1; below it the power of two is a normal number.
+    let limit = F::lit2(20.0, 44.0);
+    let twice = a + a;
+    let (y, n) = exp_split(F::select(twice.more(limit), limit, twice), F::lit(0.0));
+    let far = one - F::lit(2.0) / (y * power_of_two(n) + one);
     let result = F::select(a.less(F::lit(0.625)), near, far).with_sign_of(x);
     F::select(x.is_nan(), x, result)
 }

@@ -8,7 +8,7 @@ use super::lanes::{Float, horner};
 #[allow(clippy::approx_constant)]
 #[inline(always)]
 fn half_pi<F: Float>() -> (F, F) {
-    (F::lit2(1.5707963705062866, 1.5707963267948966), F::lit2(-4.371138828673793e-8, 6.123233995736766e-17))
+    (F::lit(std::f64::consts::FRAC_PI_2), F::lit2(-4.371138828673793e-8, 6.123233995736766e-17))
 }
 
 /// For `a = |x|`: whether it is above 1/2, and the arc sine of `a`, or above 1/2 of `sqrt((1 - a) / 2)`.

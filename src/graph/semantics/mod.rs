@@ -16,6 +16,8 @@
 //!   differs between instruction sets.
 
 pub mod arithmetic;
+// Some coefficients begin like constants that have names; they are no such constants.
+#[allow(clippy::approx_constant)]
 mod coefficients;
 pub mod exponential;
 pub mod hyperbolic;

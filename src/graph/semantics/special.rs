@@ -32,9 +32,10 @@ fn sin_pi<F: Float>(x: F) -> F {
     F::from_bits(value.with_sign_of(r).to_bits() ^ odd)
 }
 
-/// `log(gamma(z))` in two parts for `z` from 2.5: `z (log(z) - 1) - log(z) / 2 + log(2 pi) / 2` and Stirling's series.
+/// `log(gamma(z + delta))` in two parts for `z` from 2.5 and a tiny `delta`: `z (log(z) - 1) - log(z) / 2 +
+/// log(2 pi) / 2`, Stirling's series, and the derivative times `delta`.
 #[inline(always)]
-fn log_gamma_pair<F: Float>(z: F) -> (F, F) {
+fn log_gamma_pair<F: Float>(z: F, delta: F) -> (F, F) {
     let (high, low) = log_pair(z);
     // The greater part comes first in all of these sums but below z = 6, where what is lost is small enough.
     let (less_one, lost) = sum_of_ordered(high, F::lit(-1.0));
@@ -45,7 +46,7 @@ fn log_gamma_pair<F: Float>(z: F) -> (F, F) {
     let constant_low = F::lit2(1.563417661998301e-8, -3.8782941580672414e-17);
     let (total, total_lost) = sum_of_ordered(sum, constant);
     let u = F::lit(1.0) / z;
-    let series = u * horner(u * u, &STIRLING);
+    let series = u * horner(u * u, &STIRLING) + delta * (high - half * u);
     sum_of_ordered(total, ((total_lost + lost) + ((p_low - half * low) + constant_low)) + series)
 }
 
@@ -57,7 +58,10 @@ pub fn gamma<F: Float>(x: F) -> F {
     // Of |x|, from which the reflection takes it to negative numbers; beyond the limits it over- and underflows.
     let a = clamped(x.magnitude(), zero, F::lit2(47.5, 189.5));
     let small = a.less(three);
-    let (high, low) = log_gamma_pair(F::select(small, a + three, a));
+    // A sum of magnitudes, so that no compiler takes `(a + 3) - 3` for a (SEM-2).
+    let shifted = (a + three).magnitude();
+    let delta = F::select(small, a - (shifted - three), zero);
+    let (high, low) = log_gamma_pair(F::select(small, shifted, a), delta);
     let (y, n) = exp_split(high, low);
     let falling = F::select(small, a * (a + one) * (a + two), one);
     let positive = scaled(y / falling, n);
@@ -86,14 +90,19 @@ pub fn lgamma<F: Float>(x: F) -> F {
     let factor = F::select(lowest, a * (a + one), F::select(lower, a, one));
     let near = t * horner(clamped(t, -half, half), &LGAMMA) - log(factor);
     let greatest = F::lit2(4.085003440206543e36, 2.556348163871691e305);
-    let (high, low) = log_gamma_pair(clamped(a, F::lit(2.5), greatest));
+    let (high, low) = log_gamma_pair(clamped(a, F::lit(2.5), greatest), zero);
+    let close = a.less(F::lit(2.5));
     let far = F::select(a.more(greatest), F::infinity(), high + low);
-    let positive = F::select(a.less(F::lit(2.5)), near, far);
-    // |gamma(-a) gamma(a)| = pi / (a |sin(pi a)|).
+    let positive = F::select(close, near, far);
+    // |gamma(-a) gamma(a)| = pi / (a |sin(pi a)|). The logarithms nearly cancel at times: subtracted in two parts.
     let whole = a.round_down();
     let wave = sin_pi(clamped(a - whole, zero, one)).magnitude();
-    let reflected = (F::lit(1.1447298858494002) - log(wave) - log(a)) - positive;
-    let result = F::select(negative, reflected, positive);
+    let tiny = a.less(F::lit2(1e-9, 1e-18));
+    let product = F::select(tiny | wave.same(zero) | a.more(greatest), one, a * wave);
+    let (log_high, log_low) = log_pair(F::lit(PI) / product);
+    let (high, low) = (F::select(close, near, high), F::select(close, zero, low));
+    let reflected = (log_high - high) + (log_low - low);
+    let result = F::select(negative & !tiny, reflected, positive);
     let pole = (negative & whole.same(a)) | x.same(zero) | x.is_infinite();
     F::select(x.is_nan(), x, F::select(pole, F::infinity(), result))
 }

@@ -6,6 +6,7 @@
 
 use super::coefficients::{COS, SIN, TAN};
 use super::lanes::{Bits, Float, Lane, horner};
+use super::power::sum_of_ordered;
 
 /// Whether `x` needs the long reduction; also of infinities.
 #[inline(always)]
@@ -80,34 +81,36 @@ fn reduced_large<F: Float>(x: F) -> (F::Bits, F) {
     // What is left of it is signed, once the quadrant is the nearest one.
     let high = top.left(2) | middle.right(width - 2);
     let low = middle.left(2);
-    let r = fraction::<F>(high, low) * F::lit(std::f64::consts::FRAC_PI_2);
+    let r = fraction_of_quadrant::<F>(high, low);
     let negative = x.less(F::lit(0.0));
     let quadrant = F::Bits::select(negative, word(0).minus(quadrant), quadrant);
     (quadrant, F::select(negative, -r, r))
 }
 
-/// The signed number `high 2^-width + low 2^-(2 width)`, in three pieces that convert exactly.
+/// The signed number `high 2^-width + low 2^-(2 width)` times pi/2, rounded about once.
 #[inline(always)]
-fn fraction<F: Float>(high: F::Bits, low: F::Bits) -> F {
+fn fraction_of_quadrant<F: Float>(high: F::Bits, low: F::Bits) -> F {
     let word = F::Bits::word;
-    let (a, b, c);
-    if F::WIDE {
-        a = high.right_signed(14);
-        b = (high & word(0x3fff)).left(36) | low.right(28);
-        c = low & word(0xfff_ffff);
+    // Three pieces that convert exactly, in units of 2^-50, 2^-100 and 2^-128, or of 2^-21, 2^-42 and 2^-63.
+    let (a, b, c) = if F::WIDE {
+        (high.right_signed(14), (high & word(0x3fff)).left(36) | low.right(28), low & word(0xfff_ffff))
     } else {
-        a = high.right_signed(11);
-        b = (high & word(0x7ff)).left(10) | low.right(22);
-        c = low.right(1) & word(0x1f_ffff);
-    }
-    let float = F::small_from_bits;
-    // 2^-50, 2^-100 and 2^-128, or 2^-21, 2^-42 and 2^-63.
-    let (ua, ub, uc) = (
+        (high.right_signed(11), (high & word(0x7ff)).left(10) | low.right(22), low.right(1) & word(0x1f_ffff))
+    };
+    let (unit_a, unit_b, unit_c) = (
         F::lit2(4.76837158203125e-7, 8.881784197001252e-16),
         F::lit2(2.2737367544323206e-13, 7.888609052210118e-31),
         F::lit2(1.0842021724855044e-19, 2.938735877055719e-39),
     );
-    (float(c) * uc + float(b) * ub) + float(a) * ua
+    let float = F::small_from_bits;
+    let (first, second) = (float(a) * unit_a, float(b) * unit_b + float(c) * unit_c);
+    let (sum, lost) = sum_of_ordered(first, second);
+    // The leading product is exact.
+    let sum_high = sum.high_half();
+    let (pi_high, pi_low) =
+        (F::lit2(1.5703125, 1.5707963109016418), F::lit2(0.0004838267923332751, 1.5893254773528196e-8));
+    let half_pi = F::lit(std::f64::consts::FRAC_PI_2);
+    sum_high * pi_high + ((sum_high * pi_low + (sum - sum_high) * half_pi) + lost * half_pi)
 }
 
 /// `sin(r)` for `|r|` up to pi/4.

@@ -46,6 +46,8 @@ const fn example(dtype: DType, args: &'static [f64], expected: f64) -> Example {
     Example { dtype, args, expected }
 }
 
+const INFINITY: f64 = f64::INFINITY;
+const NAN: f64 = f64::NAN;
 const X: Expr = Expr::Arg(0);
 const Y: Expr = Expr::Arg(1);
 const Z: Expr = Expr::Arg(2);

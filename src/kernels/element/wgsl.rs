@@ -18,7 +18,6 @@ use std::collections::BTreeSet;
 /// The helper functions that a module needs, gathered while its expressions are written.
 #[derive(Clone, Debug)]
 pub struct Functions {
-    #[allow(dead_code)]
     profile: FloatProfile,
     precision: Precision,
     has_i64: bool,
@@ -79,6 +78,13 @@ impl Functions {
         if let (Precision::Fast, DType::F32, Some(template)) = (self.precision, input, op.info().fast) {
             return fast(template, width, &args[0]);
         }
+        if self.precision == Precision::Accurate && input == DType::F32 && !self.profile.exact_division {
+            match op {
+                ElementOp::Div => return self.scaled_division(width, &args[0], &args[1]),
+                ElementOp::Reciprocal => return self.scaled_division(width, &splat("1.0f", width), &args[0]),
+                _ => {}
+            }
+        }
         let direct = record(width, self.has_i64, || record_op(op, input, output, Part::Common, args));
         if direct.results.len() == 1 && direct.helpers.is_empty() {
             match &direct.lines[..] {
@@ -119,6 +125,26 @@ impl Functions {
         if self.names.insert(name.to_string()) {
             self.texts.push(text.to_string());
         }
+    }
+
+    /// A quotient with divisors brought within 2^±125: beyond 2^±126 Vulkan bounds no error of a division.
+    fn scaled_division(&mut self, width: u32, a: &str, b: &str) -> String {
+        let (ty, name) = (type_text("f32", width), if width == 1 { "tm_div_f32" } else { "tm_div_f32_4" });
+        let c = |text: &str| splat(text, width);
+        // 2^125, 2^-125, 2^-24 and 2^24.
+        let text = format!(
+            "fn {name}(a: {ty}, b: {ty}) -> {ty} {{\n    \
+             let up = select({}, {}, abs(b) < {});\n    \
+             let s = select(up, {}, abs(b) > {});\n    \
+             return (a * s) / (b * s);\n}}\n",
+            c("1.0f"),
+            c("16777216.0f"),
+            c("2.3509887e-38f"),
+            c("5.9604645e-8f"),
+            c("4.2535296e37f"),
+        );
+        self.add_text(name, &text);
+        format!("{name}({a}, {b})")
     }
 
     fn add_helper(&mut self, helper: Helper) {
@@ -178,6 +204,11 @@ fn with_rare(common: &str, test: &str, rare: &str, letters: &[String], result: &
          return value;\n",
         picked.join(", ")
     )
+}
+
+/// A constant in all lanes.
+fn splat(text: &str, width: u32) -> String {
+    if width == 1 { text.to_string() } else { format!("{}({text})", type_text("f32", width)) }
 }
 
 /// A built-in's call: `#0` is the argument, `#f32(..)` a constant of its width.

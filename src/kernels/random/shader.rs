@@ -20,9 +20,9 @@ pub fn supports(dist: Dist, dtype: DType) -> bool {
 }
 
 /// An expression for `width` random numbers. `key` is seed low, seed high, stream low, stream high, op (`u32`);
-/// `element` is a variable, `u32` or `vec4<u32>`. With `flat_run` the four elements are `e..e + 4` and `e` is a
-/// multiple of 4: one call of the generator serves them. `range` is `low` (of the dtype, scalar) and `span` (`u32`,
-/// scalar) of integers.
+/// `element` is `u32` or `vec4<u32>`. With `flat_run` the four elements are `e..e + 4` and `e` is a multiple of 4: one
+/// call of the generator serves them. `range` is `low` (of the dtype) and `span` (`u32`) of integers, of `width`
+/// elements each.
 ///
 /// # Panics
 /// IR-7, where [`supports`] says no, or for integers without their range.
@@ -40,25 +40,49 @@ pub fn wgsl(
     assert!(supports(dist, dtype), "IR-7: {dist:?} of {dtype} has no WGSL");
     let group = register(functions, dist, dtype);
     let [seed_low, seed_high, stream_low, stream_high, op] = key;
-    let mut rest = format!("vec2<u32>({seed_low}, {seed_high}), vec3<u32>({op}, {stream_low}, {stream_high})");
-    match (dist, range) {
-        (Dist::Integer, Some((low, span))) => rest += &format!(", {low}, {span}"),
-        (Dist::Integer, None) => panic!("IR-7: random integers without their range"),
-        _ => {}
-    }
+    let rest = format!("vec2<u32>({seed_low}, {seed_high}), vec3<u32>({op}, {stream_low}, {stream_high})");
     let per_call = elements_per_call(dist, dtype);
-    let one = |element: &str| format!("{group}({element} / {per_call}u, {rest})[{element} % {per_call}u]");
-    match (width, flat_run && per_call == 4) {
+    let one = |element: &str| format!("{group}(({element}) / {per_call}u, {rest})[({element}) % {per_call}u]");
+    let drawn = match (width, flat_run && per_call == 4) {
         (1, _) => one(&element),
-        (_, true) => format!("{group}({element}.x / 4u, {rest})"),
+        (_, true) => format!("{group}(({element}).x / 4u, {rest})"),
         _ => {
-            let lanes = ["x", "y", "z", "w"].map(|lane| one(&format!("{element}.{lane}")));
-            format!("{}({})", register_type(dtype, 4), lanes.join(", "))
+            let lanes = ["x", "y", "z", "w"].map(|lane| one(&format!("({element}).{lane}")));
+            let drawn = if dist == Dist::Integer { DType::U32 } else { dtype };
+            format!("{}({})", register_type(drawn, 4), lanes.join(", "))
         }
+    };
+    if dist != Dist::Integer {
+        return drawn;
     }
+    let Some((low, span)) = range else { panic!("IR-7: random integers without their range") };
+    let name = if width == 1 { format!("tm_randi_{dtype}") } else { format!("tm_randi_{dtype}_4") };
+    functions.add_text(&name, &integer(&name, dtype, width));
+    format!("{name}({drawn}, {low}, {span})")
 }
 
-/// Registers the function that turns a call's number into its elements, and names it.
+/// A function from words to integers of a range.
+fn integer(name: &str, dtype: DType, width: u32) -> String {
+    let (ty, words) = (register_type(dtype, width), register_type(DType::U32, width));
+    let step = match width {
+        1 => "tm_philox_product(w, span).x".to_string(),
+        _ => {
+            let lanes = ["x", "y", "z", "w"].map(|lane| format!("tm_philox_product(w.{lane}, span.{lane}).x"));
+            format!("{words}({})", lanes.join(", "))
+        }
+    };
+    // In `low..low + span`, so that sums may wrap.
+    let sum = match dtype {
+        DType::F32 => format!("low + {ty}(step)"),
+        DType::I32 => format!("bitcast<{ty}>(bitcast<{words}>(low) + step)"),
+        _ => "low + step".to_string(),
+    };
+    format!(
+        "fn {name}(w: {words}, low: {ty}, span: {words}) -> {ty} {{\n    let step = {step};\n    return {sum};\n}}\n"
+    )
+}
+
+/// Registers the function that turns a call's number into its elements (or, of integers, into words), and names it.
 fn register(functions: &mut Functions, dist: Dist, dtype: DType) -> String {
     functions.add_text("tm_philox_product", if functions.has_i64() { PRODUCT_WIDE } else { PRODUCT });
     functions.add_text("tm_philox", &philox());
@@ -86,30 +110,9 @@ fn register(functions: &mut Functions, dist: Dist, dtype: DType) -> String {
             let body = "let w = tm_philox(call, key, rest);\n    return tm_normal(w.xz, w.yw);";
             functions.add_text("tm_randn_f32", &format!("fn tm_randn_f32({head}) -> vec4<f32> {{\n    {body}\n}}\n"));
         }
-        (Dist::Integer, _) => {
-            let (scalar, vector) = (register_type(dtype, 1), register_type(dtype, 4));
-            // In `low..low + span`, so that sums may wrap.
-            let sum = match dtype {
-                DType::F32 => "vec4<f32>(low) + vec4<f32>(steps)",
-                DType::I32 => "bitcast<vec4<i32>>(bitcast<u32>(low) + steps)",
-                _ => "low + steps",
-            };
-            let steps = ["x", "y", "z", "w"].map(|lane| format!("tm_philox_product(w.{lane}, span).x")).join(", ");
-            functions.add_text(
-                &format!("tm_randi_{dtype}"),
-                &format!(
-                    "fn tm_randi_{dtype}({head}, low: {scalar}, span: u32) -> {vector} {{\n    \
-                     let w = tm_philox(call, key, rest);\n    let steps = vec4<u32>({steps});\n    return {sum};\n}}\n"
-                ),
-            );
-        }
+        (Dist::Integer, _) => return "tm_philox".to_string(),
     }
-    let kind = match dist {
-        Dist::Uniform => "rand",
-        Dist::Normal => "randn",
-        Dist::Integer => "randi",
-    };
-    format!("tm_{kind}_{dtype}")
+    format!("tm_{}_{dtype}", if dist == Dist::Uniform { "rand" } else { "randn" })
 }
 
 /// High and low word of a product, where 64-bit integers may be used.

@@ -26,7 +26,8 @@ fn module(dist: Dist, dtype: DType, width: u32, flat_run: bool, has_i64: bool, n
     } else {
         "5u"
     };
-    let range = (dist == Dist::Integer).then(|| (low.to_string(), "11u".to_string()));
+    let wide = |dtype: DType, text: &str| format!("{}({text})", storage_type(dtype, width));
+    let range = (dist == Dist::Integer).then(|| (wide(dtype, low), wide(DType::U32, "11u")));
     let key = KEY.map(|word| format!("{word}u"));
     let value = wgsl(&mut functions, dist, dtype, width, key, "e".into(), flat_run, range);
     let lanes = if width == 1 { "at".to_string() } else { "vec4<u32>(at, at + 1u, at + 2u, at + 3u)".to_string() };
