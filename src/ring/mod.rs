@@ -2,7 +2,7 @@
 //!
 //! Scheduler, fusion and residency are state machines on one thread, `tidemill-ring`. One loop moves messages
 //! between them in order until they are quiet: a hop is a push on a queue, and there is no channel between them
-//! that could fill up. Mailboxes stand only at the edges.
+//! that could fill up. Mailboxes stand only at the edges (`crate::mail`): the loop polls them, parks, and is unparked.
 //!
 //! | mailbox | from | bound |
 //! |---|---|---|
