@@ -13,7 +13,7 @@ use crate::ids::GatherId;
 use crate::ring::Promise;
 use crate::scheduler::message::{Delivered, SchedulerEvent, Want};
 use crate::scheduler::region::CutReason;
-use crate::timeline::Lane;
+use crate::timeline::{Lane, flow};
 use futures::FutureExt;
 use std::panic::Location;
 use std::sync::atomic::Ordering;
@@ -138,7 +138,9 @@ impl Waiting {
         self.yielded = true;
         let timeline = &self.home.link.timeline;
         if timeline.is_on() {
-            timeline.span(Lane::Session(self.home.id), "gather", self.started_ns, timeline.now_ns(), &[]);
+            let now_ns = timeline.now_ns().max(self.started_ns + 1);
+            timeline.span(Lane::Session(self.home.id), "gather", self.started_ns, now_ns, &[]);
+            timeline.flow_end(Lane::Session(self.home.id), flow::to_gather(self.gather), now_ns - 1);
         }
         if result.is_ok()
             && let Some(value) = self.value.upgrade()

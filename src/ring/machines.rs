@@ -151,7 +151,7 @@ impl Machines {
         };
         let start_ns = self.start_ns();
         let mut said = std::mem::take(&mut self.from_fusion);
-        self.fusion.handle(event, &mut said);
+        tracing::debug_span!("fusion").in_scope(|| self.fusion.handle(event, &mut said));
         self.span(Lane::Fusion, name, start_ns);
         for instruction in said.drain(..) {
             match instruction {
@@ -191,7 +191,7 @@ impl Machines {
         };
         let start_ns = self.start_ns();
         let mut said = std::mem::take(&mut self.from_residency);
-        self.residency.handle(event, &mut said);
+        tracing::debug_span!("residency").in_scope(|| self.residency.handle(event, &mut said));
         self.span(Lane::Residency, name, start_ns);
         for instruction in said.drain(..) {
             let event = match instruction {

@@ -97,6 +97,7 @@ pub fn start_with(
     let gathers = Arc::new(GatherTable::default());
     let gates = Arc::new(Gates::default());
     let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
+    let lane = timeline.clone();
     let edges = Edges {
         gathers: gathers.clone(),
         gates: gates.clone(),
@@ -125,7 +126,10 @@ pub fn start_with(
     let end = End { gathers: gathers.clone(), gates: gates.clone(), devices, ended: Some(ended_sender) };
     let thread = std::thread::Builder::new()
         .name("tidemill-ring".to_owned())
-        .spawn(move || ring_thread(Loop::new(machines, inbox, edges), end))
+        .spawn(move || {
+            let _guard = lane.enter_thread("ring");
+            ring_thread(Loop::new(machines, inbox, edges), end)
+        })
         .map_err(|error| Error::new(ErrorKind::Device, format!("the ring's thread could not be started: {error}")))?;
     Ok(Ring {
         events,

@@ -6,7 +6,7 @@ use super::message::{SchedulerEvent, SchedulerInstruction};
 use super::state::{State, Totals};
 use crate::ids::SessionId;
 use crate::stats::Counters;
-use crate::timeline::{Detail, Lane, Timeline};
+use crate::timeline::{Detail, Lane, Timeline, flow};
 use std::sync::Arc;
 
 /// A scheduler with what it reports to.
@@ -42,7 +42,7 @@ impl Runner {
         }
         let start_ns = self.timeline.now_ns();
         let first = out.len();
-        self.state.handle(event, out);
+        tracing::debug_span!("scheduler", event = name).in_scope(|| self.state.handle(event, out));
         let end_ns = self.timeline.now_ns().max(start_ns + 1);
         self.timeline.span(Lane::Scheduler, name, start_ns, end_ns, &[]);
         for instruction in &out[first..] {
@@ -57,9 +57,13 @@ impl Runner {
         self.publish();
     }
 
-    /// Why a region was cut and placed, and the arrow from its segment.
+    /// Why a region was cut and placed, the arrows from its segment and to its device, and those to gathers.
     fn record(&self, instruction: &SchedulerInstruction, at_ns: u64) {
+        if let SchedulerInstruction::Resolve { gather, .. } = instruction {
+            self.timeline.flow_start(Lane::Scheduler, flow::to_gather(*gather), at_ns);
+        }
         let SchedulerInstruction::PlanRegion(region) = instruction else { return };
+        self.timeline.flow_start(Lane::Scheduler, flow::to_device(region.id), at_ns);
         if let Some(cut_at_ns) = self.state.cut_at_ns(region.id) {
             self.timeline.flow_start(Lane::Session(region.session), region.id.0, cut_at_ns);
             self.timeline.flow_end(Lane::Scheduler, region.id.0, at_ns);

@@ -59,6 +59,22 @@ pub enum Lane {
     DeviceReadback(DeviceId),
 }
 
+/// Numbers of the arrows that cross folders. A region's own number is the arrow from its segment to the scheduler;
+/// devices number the arrows between their own lanes with the two highest bits set.
+pub mod flow {
+    use crate::ids::{GatherId, RegionId};
+
+    /// From the scheduler to the first batch of a region.
+    pub fn to_device(region: RegionId) -> u64 {
+        region.0 | 1 << 60
+    }
+
+    /// From the scheduler to the gather that it resolved.
+    pub fn to_gather(gather: GatherId) -> u64 {
+        gather.0 | 1 << 61
+    }
+}
+
 /// An argument of an event.
 #[derive(Clone, Debug)]
 pub enum Detail {

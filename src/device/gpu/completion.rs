@@ -54,9 +54,10 @@ struct Brought {
 impl Completion {
     /// Runs until the queue thread ends.
     pub(super) fn run(mut self, work: &Receiver<Work>) {
+        let _guard = self.context.timeline.clone().enter_thread("gpu done");
         for item in work {
             match item {
-                Work::Flight(flight) => self.flight(*flight),
+                Work::Flight(flight) => tracing::debug_span!("complete").in_scope(|| self.flight(*flight)),
                 Work::Failed(batch, error) => self.fail(batch, error),
                 Work::Barrier(done) => drop(done.send(())),
             }

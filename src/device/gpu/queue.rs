@@ -25,7 +25,7 @@ use crate::device::message::{Batch, Command, DeviceEvent, DeviceInstruction};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::{BufferId, DeviceId};
 use crate::stats::Counters;
-use crate::timeline::{Detail, Lane};
+use crate::timeline::{Detail, Lane, flow};
 use crossbeam_channel::{Receiver, Sender, bounded, select_biased, unbounded};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -121,6 +121,7 @@ pub(super) fn start(
 impl Queue {
     fn run(mut self, losses: &Receiver<u32>) {
         let mailbox = self.mailbox.clone();
+        let _guard = self.context.timeline.clone().enter_thread("gpu queue");
         while !self.stopping {
             // A loss comes first: what is submitted after it is known would only fail.
             select_biased! {
@@ -169,7 +170,8 @@ impl Queue {
             hold.wait();
         }
         self.encoding = false;
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.run_batch(number, batch)));
+        let span = tracing::debug_span!("batch", region = batch.region.0);
+        let outcome = catch_unwind(AssertUnwindSafe(|| span.in_scope(|| self.run_batch(number, batch))));
         let error = match outcome {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(error),
@@ -294,6 +296,7 @@ impl Queue {
         }
         let details = [("batch", Detail::Int(batch.id.0 as i64)), ("region", Detail::Int(batch.region.0 as i64))];
         timeline.span(Lane::DeviceQueue(self.id), "encode and submit", began_ns, ended_ns, &details);
+        timeline.flow_end(Lane::DeviceQueue(self.id), flow::to_device(batch.region), began_ns);
         timeline.flow_start(Lane::DeviceQueue(self.id), arrow(Arrow::ToCompute, self.id, batch.id), began_ns);
         for &(start, end, bytes) in &submitted.fills {
             let details = [("bytes", Detail::Int(bytes as i64)), ("region", Detail::Int(batch.region.0 as i64))];

@@ -9,7 +9,7 @@ use crate::device::message::{Batch, DeviceEvent, DeviceInstruction};
 use crate::error::{Error, ErrorKind};
 use crate::ids::{BatchId, DeviceId};
 use crate::kernels::eval::Pool;
-use crate::timeline::{Detail, Lane};
+use crate::timeline::{Detail, Lane, flow};
 use crossbeam_channel::Receiver;
 use std::sync::Arc;
 
@@ -34,6 +34,7 @@ impl Actor {
 
     /// Runs until told to stop, or until nobody can tell it anything.
     pub fn run(mut self, mailbox: &Receiver<DeviceInstruction>) {
+        let _guard = self.context.timeline.clone().enter_thread("host");
         while let Ok(instruction) = mailbox.recv() {
             match instruction {
                 DeviceInstruction::Submit(batch) => self.submit(batch, mailbox),
@@ -83,12 +84,14 @@ impl Actor {
             panics,
             done: Done::default(),
         };
-        let result = executor.run(commands);
+        let span = tracing::debug_span!("batch", region = region.0);
+        let result = span.in_scope(|| executor.run(commands));
         let done = executor.done;
         let timeline = &self.context.timeline;
         if timeline.is_on() {
             let details = [("region", Detail::Int(region.0 as i64))];
             let lane = Lane::DeviceQueue(DeviceId::HOST);
+            timeline.flow_end(lane.clone(), flow::to_device(region), start);
             timeline.span(lane, &format!("batch {id}"), start, timeline.now_ns(), &details);
         }
         match result {
