@@ -225,8 +225,7 @@ impl<'k> Body<'k> {
         let width = self.lanes_of(val);
         let words: [String; 5] = std::array::from_fn(|word| parameter(key + word as u32));
         let element = self.value(element, width);
-        // Parameters, the same for all lanes.
-        let range = range.map(|(low, span)| (self.value(low, 1), self.value(span, 1)));
+        let range = range.map(|(low, span)| (self.value(low, width), self.value(span, width)));
         let flat = width == 4 && run == Run::Flat;
         let functions = &mut self.functions;
         let mut draw =
