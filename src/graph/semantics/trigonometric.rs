@@ -103,8 +103,9 @@ fn fraction_of_quadrant<F: Float>(high: F::Bits, low: F::Bits) -> F {
         F::lit2(1.0842021724855044e-19, 2.938735877055719e-39),
     );
     let float = F::small_from_bits;
-    let (first, second) = (float(a) * unit_a, float(b) * unit_b + float(c) * unit_c);
-    let (sum, lost) = sum_of_ordered(first, second);
+    // From the top, since a first piece of -1 cancels nearly all of the second where the fraction is tiny.
+    let (upper, upper_lost) = sum_of_ordered(float(a) * unit_a, float(b) * unit_b);
+    let (sum, lost) = sum_of_ordered(upper, upper_lost + float(c) * unit_c);
     // The leading product is exact.
     let sum_high = sum.high_half();
     let (pi_high, pi_low) =

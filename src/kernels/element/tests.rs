@@ -191,6 +191,18 @@ fn casts_round_half_away_saturate_and_take_nan_to_zero() {
 }
 
 #[test]
+fn large_angles_keep_their_precision_where_the_result_nearly_vanishes() {
+    // Found among all singles: the fraction of the quadrant is -2.9e-8.
+    let x = Scalar::F32(2.522_917_6e38);
+    let sine = apply_scalar(ElementOp::Sin, DType::F32, DType::F32, &[x]).as_f64();
+    assert!((sine / 4.624_949_951_738_393e-8 - 1.0).abs() < 1.5e-7, "{sine:e}");
+    // The double nearest to a multiple of pi/2.
+    let x = Scalar::F64(6381956970095103.0 * 2f64.powi(797));
+    let cosine = apply_scalar(ElementOp::Cos, DType::F64, DType::F64, &[x]).as_f64();
+    assert!((cosine / -4.687_165_924_254_628e-19 - 1.0).abs() < 4e-16, "{cosine:e}");
+}
+
+#[test]
 fn integers_follow_exact_arithmetic() {
     use ElementOp::{Add, Div, Mod, Mul, Rem, Sub};
     let wide = |dtype: DType, v: i128| match dtype {
