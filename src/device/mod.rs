@@ -1,4 +1,7 @@
-//! One actor a device: a wgpu queue, or the host's worker threads. Decides nothing about what or where.
+//! One actor a device: a wgpu queue, or the host's worker threads.
+//!
+//! In: batches from residency, as [`message::DeviceInstruction`]s. Out: completions, readbacks and faults, as
+//! [`message::DeviceEvent`]s. Must never decide what to compute or where.
 
 #[cfg(feature = "gpu")]
 pub mod gpu;

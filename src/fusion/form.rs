@@ -60,15 +60,6 @@ pub struct Work<'r> {
 }
 
 impl Work<'_> {
-    /// Dtype and shape of an argument (a scalar is 1x1).
-    pub fn arg_meta(&self, arg: RegionArg) -> Meta {
-        match arg {
-            RegionArg::Node(n) => self.nodes[n as usize].meta.clone(),
-            RegionArg::Input(i) => self.region.inputs[i as usize].meta.clone(),
-            RegionArg::Scalar(s) => Meta { dtype: s.dtype(), shape: Shape::scalar() },
-        }
-    }
-
     /// The shape of an argument.
     pub fn arg_shape(&self, arg: RegionArg) -> Shape {
         match arg {

@@ -2,6 +2,8 @@
 //!
 //! A library's GPU side is a list of [`Pass`]es (WGSL text keyed by structure, parameters, bindings, grid);
 //! its host side is a function over host buffers. Both live in the library's own folder.
+//!
+//! Must hold: LIB-1: a family is handed its own variants only, with operands of dtypes that it computes.
 
 #[cfg(feature = "gpu")]
 use crate::error::Error;

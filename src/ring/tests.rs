@@ -33,7 +33,7 @@ impl Compiler for NothingToCompile {
     }
 }
 
-/// What the stand-in does with a batch.
+/// What the test's device does with a batch.
 #[derive(Clone)]
 enum Behaviour {
     /// Reports it as done; readbacks bring zeros.

@@ -29,6 +29,7 @@
 
 pub mod message;
 pub mod region;
+pub mod run;
 pub mod state;
 
 mod build;
@@ -41,9 +42,6 @@ mod ingest;
 mod placement;
 mod taint;
 mod validate;
-
-pub mod handle;
-pub mod run;
 
 pub use placement::capability;
 

@@ -147,11 +147,6 @@ impl Timeline {
         self.epoch.elapsed().as_nanos() as u64
     }
 
-    /// The time of an [`Instant`] on this clock, in nanoseconds; 0 for one before the timeline's creation.
-    pub fn ns_of(&self, instant: Instant) -> u64 {
-        instant.saturating_duration_since(self.epoch).as_nanos() as u64
-    }
-
     /// Names a session's lane.
     pub fn name_session(&self, session: SessionId, name: &str) {
         self.record(|| Record::SessionName(session, name.to_owned()));

@@ -1,3 +1,5 @@
+//! The file that a recorder writes: its JSON, lanes, arrows, limits and ends.
+
 use super::*;
 use serde_json::Value;
 use std::path::PathBuf;

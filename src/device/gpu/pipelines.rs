@@ -176,7 +176,7 @@ fn compile(gpu: &Gpu, layout: &Layout, wgsl: &str) -> Result<wgpu::ComputePipeli
     let made = gpu.checked(|| {
         let descriptor = wgpu::ShaderModuleDescriptor { label: None, source: wgpu::ShaderSource::Wgsl(wgsl.into()) };
         // SAFETY: the text is written by `kernels/`, whose accesses are clamped to their operands and whose
-        // loops end (IR verifier, DESIGN 8); the checks that it relies on are on.
+        // loops end (`kernels::verify`); the checks that it relies on are on.
         let module = unsafe { gpu.device.create_shader_module_trusted(descriptor, runtime_checks()) };
         gpu.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label: None,

@@ -16,7 +16,7 @@ pub fn run(library: &Library, operands: &[HostOperand<'_>], pool: &Pool) {
     match library {
         Library::MatMul { dtype: DType::F32, .. } => multiply::<f32>(library, operands, pool),
         Library::MatMul { dtype: DType::F64, .. } => multiply::<f64>(library, operands, pool),
-        other => panic!("PLAN-3: {other:?} is no matrix product of floats"),
+        other => panic!("LIB-1: {other:?} is no matrix product of floats"),
     }
 }
 
@@ -54,7 +54,7 @@ impl Matrix {
 
 fn multiply<T: Real>(library: &Library, operands: &[HostOperand<'_>], pool: &Pool) {
     let &Library::MatMul { m, n, k, batch, transpose_a, transpose_b, stride_a, stride_b, .. } = library else {
-        panic!("PLAN-3: {library:?} is no matrix product");
+        panic!("LIB-1: {library:?} is no matrix product");
     };
     let (m, n, k, batch) = (m as usize, n as usize, k as usize, batch as usize);
     let (stride_a, stride_b) = (stride_a as usize, stride_b as usize);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// of the extent sets fault word `site`.
 pub fn run(library: &Library, operands: &[HostOperand<'_>], faults: Option<&[AtomicU32]>, site: usize) {
     let &Library::AssignIndex { dtype, index_dtype, .. } = library else {
-        panic!("PLAN-3: {library:?} is no assignment");
+        panic!("LIB-1: {library:?} is no assignment");
     };
     let fault = match dtype.bytes() {
         1 => with_index::<u8>(library, index_dtype, operands),
@@ -35,7 +35,7 @@ fn with_index<W: Copy>(library: &Library, index: DType, operands: &[HostOperand<
 /// Assigns; true where an index was outside.
 fn assign<W: Copy, I: Copy>(library: &Library, operands: &[HostOperand<'_>], wide: impl Fn(I) -> i64) -> bool {
     let &Library::AssignIndex { before, extent, after, count, scalar_value, .. } = library else {
-        panic!("PLAN-3: {library:?} is no assignment");
+        panic!("LIB-1: {library:?} is no assignment");
     };
     let (before, extent, after, count) = (before as usize, extent as usize, after as usize, count as usize);
     // SAFETY: the one place that writes `out`, which is no other operand.

@@ -15,7 +15,7 @@ const LONG: usize = 1 << 16;
 /// # Errors
 /// `ErrorKind::OutOfMemory` where a line's keys find no memory.
 pub fn run(library: &Library, operands: &[HostOperand<'_>], pool: &Pool) -> Result<()> {
-    let &Library::ArgSort { dtype, .. } = library else { panic!("PLAN-3: {library:?} is no sort") };
+    let &Library::ArgSort { dtype, .. } = library else { panic!("LIB-1: {library:?} is no sort") };
     match dtype {
         DType::F32 => sort_all::<f32>(library, operands, pool),
         DType::F64 => sort_all::<f64>(library, operands, pool),
@@ -102,7 +102,7 @@ unsafe impl Sync for Shared {}
 
 fn sort_all<K: Key>(library: &Library, operands: &[HostOperand<'_>], pool: &Pool) -> Result<()> {
     let &Library::ArgSort { before, len, after, descending, .. } = library else {
-        panic!("PLAN-3: {library:?} is no sort");
+        panic!("LIB-1: {library:?} is no sort");
     };
     let (before, len, lines) = (before as usize, len as usize, before as usize * after as usize);
     let keys = operands[0].slice::<K>();

@@ -1,3 +1,5 @@
+//! Numbers of timelines that are written out by hand.
+
 use super::*;
 use crate::error::ErrorKind;
 
