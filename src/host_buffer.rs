@@ -2,8 +2,9 @@
 //!
 //! Must hold: data is aligned to 64 bytes when it is ours; a shared buffer is never written.
 
+use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{DType, Element};
-use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -44,12 +45,18 @@ impl Aligned {
         Layout::from_size_align(bytes.max(ALIGNMENT), ALIGNMENT).expect("sizes were checked when the shape was")
     }
 
-    fn new(bytes: usize, zeroed: bool) -> Aligned {
+    /// `None` where the machine has no such memory.
+    fn try_new(bytes: usize, zeroed: bool) -> Option<Aligned> {
         let layout = Aligned::layout(bytes);
         // SAFETY: the layout has a size of at least 64.
         let at = unsafe { if zeroed { alloc_zeroed(layout) } else { alloc(layout) } };
-        let Some(at) = NonNull::new(at) else { handle_alloc_error(layout) };
-        Aligned { at, bytes }
+        NonNull::new(at).map(|at| Aligned { at, bytes })
+    }
+
+    /// As `try_new`; a panic, which fails the work at hand, where there is no such memory: it must not end the
+    /// user's process.
+    fn new(bytes: usize, zeroed: bool) -> Aligned {
+        Aligned::try_new(bytes, zeroed).unwrap_or_else(|| panic!("out of host memory: {bytes} bytes were asked for"))
     }
 
     fn slice(&self) -> &[u8] {
@@ -88,6 +95,18 @@ impl HostBuffer {
     /// All zero.
     pub fn zeroed(dtype: DType, elements: usize) -> HostBuffer {
         HostBuffer { dtype, elements, storage: Storage::Owned(Aligned::new(elements * dtype.bytes(), true)) }
+    }
+
+    /// All zero, or why not.
+    ///
+    /// # Errors
+    /// `ErrorKind::OutOfMemory` where the machine has no such memory.
+    pub fn try_zeroed(dtype: DType, elements: usize) -> Result<HostBuffer> {
+        let bytes = elements * dtype.bytes();
+        let storage = Aligned::try_new(bytes, true).ok_or_else(|| {
+            Error::new(ErrorKind::OutOfMemory, format!("the machine has no {bytes} bytes of memory left"))
+        })?;
+        Ok(HostBuffer { dtype, elements, storage: Storage::Owned(storage) })
     }
 
     /// Bytes that the caller fills completely before anybody reads them.

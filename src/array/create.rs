@@ -75,12 +75,13 @@ impl Session {
     /// Memory to fill in place, that then becomes an array without another copy.
     ///
     /// # Errors
-    /// `ErrorKind::Shape` for more elements or dimensions than an array may have.
+    /// `ErrorKind::Shape` for more elements or dimensions than an array may have, `ErrorKind::OutOfMemory` where the
+    /// machine has no memory for them.
     #[track_caller]
     pub fn upload<T: Element>(&self, shape: impl IntoShape) -> Result<UploadWriter<T>> {
         let at = Location::caller();
         let shape = shape.into_shape().map_err(|e| e.with_op("upload").with_location(at))?;
-        Ok(UploadWriter::new(self.home().clone(), shape))
+        UploadWriter::new(self.home().clone(), shape).map_err(|e| e.with_op("upload").with_location(at))
     }
 
     /// One value everywhere.

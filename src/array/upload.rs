@@ -21,9 +21,9 @@ pub struct UploadWriter<T: Element> {
 }
 
 impl<T: Element> UploadWriter<T> {
-    pub(crate) fn new(home: Arc<Home>, shape: Shape) -> UploadWriter<T> {
-        let data = HostBuffer::zeroed(T::DTYPE, shape.elements());
-        UploadWriter { home, shape, data, written: 0, element: PhantomData }
+    pub(crate) fn new(home: Arc<Home>, shape: Shape) -> Result<UploadWriter<T>> {
+        let data = HostBuffer::try_zeroed(T::DTYPE, shape.elements())?;
+        Ok(UploadWriter { home, shape, data, written: 0, element: PhantomData })
     }
 
     /// The extents.
