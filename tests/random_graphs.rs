@@ -30,6 +30,11 @@ fn programs_agree(what: &str, rt: &Runtime, seed: u8, cases: u32) {
     }
 }
 
+/// As many cases as `TIDEMILL_CASES` says, for long runs; else a fixed number.
+fn cases(usual: u32) -> u32 {
+    std::env::var("TIDEMILL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
+}
+
 fn host(fold: usize) -> Runtime {
     let host = Runtime::builder().device("host").fold_elements_max(fold).start_blocking();
     host.expect("the host device always opens")
@@ -37,16 +42,16 @@ fn host(fold: usize) -> Runtime {
 
 #[test]
 fn random_programs_agree_with_plain_loops_on_the_host() {
-    programs_agree("host", &host(0), 1, 300);
+    programs_agree("host", &host(0), 1, cases(300));
 }
 
 #[test]
 fn random_programs_agree_with_plain_loops_where_tiny_values_fold() {
-    programs_agree("host, folding", &host(64), 2, 400);
+    programs_agree("host, folding", &host(64), 2, cases(400));
 }
 
 #[test]
 fn random_programs_agree_with_plain_loops_on_the_gpu() {
     let Some(rt) = gpu(|b| b.fold_elements_max(0)) else { return };
-    programs_agree("gpu", &rt, 3, 24);
+    programs_agree("gpu", &rt, 3, cases(24));
 }
