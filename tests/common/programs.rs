@@ -94,18 +94,19 @@ impl Dice {
     }
 }
 
-const ELEMENTS_MAX: usize = 4000;
+const ELEMENTS_MAX: usize = 8000;
 const VALUE_MAX: f64 = 1e4;
 
 /// The program of some numbers: the first is for its data and handles, every other one an op.
 pub fn decode(seed: u64, steps: &[u64]) -> Program {
     let mut dice = Dice::new(seed);
     let (mut ops, mut plain) = (Vec::new(), Vec::new());
-    let large = dice.one_in(6);
+    let large = dice.one_in(3);
     let extent = |dice: &mut Dice| match dice.below(16) {
         0 => 0,
-        1 if large => 300,
-        2 if large => 70,
+        1 | 2 if large => 1030,
+        3 | 4 if large => 300,
+        5 | 6 if large => 33,
         n => n % 6 + 1,
     };
     let rank = 2 + dice.below(2);
