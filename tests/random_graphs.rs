@@ -1,0 +1,57 @@
+//! Random programs through the public API, against plain loops over doubles.
+
+mod common;
+#[path = "common/plain.rs"]
+mod plain;
+#[path = "common/programs.rs"]
+mod programs;
+
+use common::{gpu, wait};
+use programs::{Twist, decode, run};
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+use proptest::{arbitrary::any, collection::vec, strategy::Strategy};
+use tidemill::Runtime;
+
+/// Runs as many random programs; a failing one is shrunk and printed.
+fn programs_agree(what: &str, rt: &Runtime, seed: u8, cases: u32) {
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 300, ..Config::default() };
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
+    let numbers = (any::<u64>().no_shrink(), vec(any::<u64>().no_shrink(), 5..40));
+    let result = TestRunner::new_with_rng(config, rng).run(&numbers, |(first, steps)| {
+        let s = rt.session("random").seed(1).open();
+        wait(run(&s, &decode(first, &steps), Twist::None)).map_err(TestCaseError::fail)
+    });
+    match result {
+        Ok(()) => {}
+        Err(TestError::Fail(reason, (first, steps))) => {
+            panic!("{what}, seed {seed}, numbers ({first}, {steps:?}): {reason}\n{:?}", decode(first, &steps))
+        }
+        Err(error) => panic!("{what}, seed {seed}: {error}"),
+    }
+}
+
+/// As many cases as `TIDEMILL_CASES` says, for long runs; else a fixed number.
+fn cases(usual: u32) -> u32 {
+    std::env::var("TIDEMILL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
+}
+
+fn host(fold: usize) -> Runtime {
+    let host = Runtime::builder().device("host").fold_elements_max(fold).start_blocking();
+    host.expect("the host device always opens")
+}
+
+#[test]
+fn random_programs_agree_with_plain_loops_on_the_host() {
+    programs_agree("host", &host(0), 1, cases(300));
+}
+
+#[test]
+fn random_programs_agree_with_plain_loops_where_tiny_values_fold() {
+    programs_agree("host, folding", &host(64), 2, cases(400));
+}
+
+#[test]
+fn random_programs_agree_with_plain_loops_on_the_gpu() {
+    let Some(rt) = gpu(|b| b.fold_elements_max(0)) else { return };
+    programs_agree("gpu", &rt, 3, cases(24));
+}
