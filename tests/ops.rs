@@ -1,8 +1,8 @@
 //! One set of op cases, with expected values written out, over every device, folded and not.
 
 mod common;
-use common::{assert_array, runtimes, session, values};
-use tidemill::{Array, DType, Element, Session, select};
+use common::{assert_array, runtimes, session, values, wait};
+use tidemill::{Array, DType, Element, Session, select, step};
 
 const NAN: f64 = f64::NAN;
 const INF: f64 = f64::INFINITY;
@@ -452,5 +452,47 @@ fn uniform_numbers_have_the_same_bits_on_every_device() {
     }
     for other in &all[1..] {
         assert_eq!(&all[0], other);
+    }
+}
+
+#[test]
+fn a_slice_that_is_assigned_from_the_array_itself_reads_what_was_there_before() {
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        let own = s.from_vec(vec![1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], [3, 2]).unwrap();
+        let reversed = {
+            let x = &own + 1.0;
+            x.assign((step(.., -1), ..), &x)
+        };
+        assert_array(&format!("reversed on {device}"), &reversed, &[3, 2], &[4.0, 3.0, 2.0, 7.0, 6.0, 5.0], 0.0);
+        let kept = &own + 1.0;
+        wait(kept.eval()).unwrap();
+        let reversed = kept.assign((step(.., -1), ..), &kept);
+        drop(kept);
+        assert_array(
+            &format!("reversed, evaluated, on {device}"),
+            &reversed,
+            &[3, 2],
+            &[4.0, 3.0, 2.0, 7.0, 6.0, 5.0],
+            0.0,
+        );
+        let kept = &own + 1.0;
+        wait(kept.eval()).unwrap();
+        let back = s.from_vec(vec![5i32, 4, 3, 2, 1, 0], [6, 1]).unwrap();
+        let scattered = kept.assign_at(&back, &kept);
+        drop(kept);
+        assert_array(&format!("scattered on {device}"), &scattered, &[3, 2], &[7.0, 6.0, 5.0, 4.0, 3.0, 2.0], 0.0);
+        let kept = &own + 1.0;
+        wait(kept.eval()).unwrap();
+        let row = kept.slice((0, ..)) * 2.0;
+        let spread = kept.assign((.., ..), &row);
+        drop((row, kept));
+        assert_array(
+            &format!("a row of itself on {device}"),
+            &spread,
+            &[3, 2],
+            &[4.0, 4.0, 4.0, 10.0, 10.0, 10.0],
+            0.0,
+        );
     }
 }

@@ -72,11 +72,6 @@ impl Assembly<'_, '_> {
         let root = cluster.roots[0].0;
         match self.work.nodes[root as usize].class {
             Class::Library => self.library(index, root),
-            Class::Patch => {
-                let base = library::source_of(self.work.nodes[root as usize].args[0]);
-                self.take_over_or_copy(index, root, base);
-                self.generated(index);
-            }
             _ => self.generated(index),
         }
     }
@@ -97,6 +92,12 @@ impl Assembly<'_, '_> {
         };
         for &(node, source) in &lowered.in_place {
             self.take_over(node, source);
+        }
+        let root = cluster.roots[0].0;
+        if self.work.nodes[root as usize].class == Class::Patch {
+            let base = library::source_of(self.work.nodes[root as usize].args[0]);
+            // What is assigned may be made of the base itself, at other elements than those it is stored to.
+            self.take_over_or_copy(index, root, base, lowered.sources.contains(&base));
         }
         let mut uses: SmallVec<[Use; 6]> = SmallVec::new();
         let (mut bytes_read, mut bytes_written) = (0, 0);
@@ -136,7 +137,7 @@ impl Assembly<'_, '_> {
         let node = &self.work.nodes[root as usize];
         let call = library::call(self.work, root);
         if let Some(base) = call.base {
-            self.take_over_or_copy(index, root, base);
+            self.take_over_or_copy(index, root, base, call.operands.contains(&base));
         }
         let mut uses: SmallVec<[Use; 6]> = SmallVec::new();
         let (mut bytes_read, mut bytes_written) = (0, 0);
@@ -197,8 +198,10 @@ impl Assembly<'_, '_> {
         }
     }
 
-    fn take_over_or_copy(&mut self, cluster: usize, node: u32, base: Source) {
-        if dies(self.work, &self.last_reader, cluster, base) {
+    /// The node's buffer starts as the base: its memory where nobody reads it any more, `read` tells whether the
+    /// node's own kernel does; else a copy.
+    fn take_over_or_copy(&mut self, cluster: usize, node: u32, base: Source, read: bool) {
+        if !read && dies(self.work, &self.last_reader, cluster, base) {
             self.take_over(node, base);
         } else {
             let (from, to) = (self.buffer(base), self.buffer(Source::Node(node)));

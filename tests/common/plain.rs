@@ -278,7 +278,9 @@ impl Plain {
             }
         }
         let n = self.dims[dim] as f64;
-        out.rounded(n * self.error, self.exact(), n * self.largest())
+        // One rounding of the running sum an element, all perhaps to the same side.
+        let roundings = n * f64::from(f32::EPSILON) / 2.0 * n * self.largest();
+        out.rounded(n * self.error + roundings, self.exact(), n * self.largest())
     }
 
     /// Values and positions, sorted along a dimension; equal elements keep their order.
