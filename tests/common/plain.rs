@@ -273,7 +273,7 @@ impl Plain {
         let mut out = self.clone();
         let stride: usize = self.dims[..dim].iter().product();
         for i in 0..self.len() {
-            if i / stride % self.dims[dim] > 0 {
+            if !(i / stride).is_multiple_of(self.dims[dim]) {
                 out.data[i] += out.data[i - stride];
             }
         }

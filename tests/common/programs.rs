@@ -335,9 +335,9 @@ fn views_and_moves(dice: &mut Dice, plain: &[Plain], a: usize) -> (Op, Plain) {
         }
         4 | 5 => {
             let of = x.len().max(1);
-            let divisors: Vec<usize> = (1..=of).filter(|d| of % d == 0).collect();
+            let divisors: Vec<usize> = (1..=of).filter(|d| of.is_multiple_of(*d)).collect();
             let first = dice.of(&divisors);
-            let second = dice.of(&divisors.into_iter().filter(|d| of / first % d == 0).collect::<Vec<_>>());
+            let second = dice.of(&divisors.into_iter().filter(|d| (of / first).is_multiple_of(*d)).collect::<Vec<_>>());
             let dims = if x.len() == 0 { vec![0, 1 + dice.below(4)] } else { vec![first, second, of / first / second] };
             (Op::Reshape(a, dims.clone()), x.reshape(&dims))
         }
@@ -399,7 +399,7 @@ fn arguments(parts: &Parts) -> Vec<SliceArg> {
         match by {
             _ if len == 0 => (start..start).into(),
             1 => (start..start + len).into(),
-            1.. => step(start..start + far + 1, by as i64),
+            2.. => step(start..start + far + 1, by as i64),
             _ => step(start - far..start + 1, by as i64),
         }
     };
