@@ -432,6 +432,26 @@ fn nonzero_awaits_its_count() {
 }
 
 #[test]
+fn integer_ranges_are_exact_and_sums_of_nothing_are_positive_zero() {
+    for (device, runtime) in runtimes() {
+        let s = session(&runtime);
+        let begin = (1i64 << 53) + 1;
+        let range = s.arange(begin - 1, begin + 2, 1i64);
+        assert_eq!(
+            common::wait(range.gather::<i64>()).unwrap().as_slice(),
+            [begin - 1, begin, begin + 1],
+            "on {device}"
+        );
+        assert_eq!(s.arange(5i32, 0, -2).elements().unwrap(), 3, "on {device}");
+        assert!(s.arange(i64::MIN, i64::MAX, 1i64 << 62).error().is_some());
+        assert!(s.arange(0i32, 5, 0).error().is_some());
+        for sum in [s.zeros::<f32>([0, 3]).sum(0), s.full(f32::NAN, [3, 1]).nan_sum(0)] {
+            assert!(values(&sum).iter().all(|v| v.to_bits() == 0), "on {device}");
+        }
+    }
+}
+
+#[test]
 fn sums_of_many_are_accurate_in_f32() {
     for (device, runtime) in runtimes() {
         let s = session(&runtime);

@@ -124,14 +124,13 @@ impl Session {
     pub fn arange<T: Element>(&self, first: T, stop: T, step: T) -> Array {
         let at = Location::caller();
         let (first, stop, step) = (first.to_scalar(), stop.to_scalar(), step.to_scalar());
-        let count = ((stop.as_f64() - first.as_f64()) / step.as_f64()).ceil();
-        if T::DTYPE == DType::Bool || !count.is_finite() {
-            let message = format!("there is no range from {first} to {stop} by {step}");
-            return Array::faulty(self.home(), Error::new(ErrorKind::Argument, message), "arange", at);
+        match points(first, stop, step) {
+            Some(count) => self.made(Op::Iota, [1, count], T::DTYPE, &[first, step], at),
+            None => {
+                let message = format!("there is no range of {} from {first} to {stop} by {step}", T::DTYPE);
+                Array::faulty(self.home(), Error::new(ErrorKind::Argument, message), "arange", at)
+            }
         }
-        // Beyond the greatest shape, the shape's own error says so.
-        let count = count.max(0.0).min(u64::MAX as f64 / 2.0) as usize;
-        self.made(Op::Iota, [1, count], T::DTYPE, &[first, step], at)
     }
 
     /// Uniform random numbers in [0, 1), f32 or f64; the same on every device.
@@ -207,4 +206,30 @@ fn checked(len: usize, shape: impl IntoShape, at: At) -> Result<Shape> {
         return Err(named(Error::new(ErrorKind::Shape, message)));
     }
     Ok(shape)
+}
+/// How many points `first, first + step, …` has before `stop`; exact for integers. `None` where there is no such
+/// range, or where its points lie further apart than the integer type reaches.
+fn points(first: Scalar, stop: Scalar, step: Scalar) -> Option<usize> {
+    let whole = |s: Scalar| match s {
+        Scalar::U8(v) => Some(i128::from(v)),
+        Scalar::I32(v) => Some(i128::from(v)),
+        Scalar::U32(v) => Some(i128::from(v)),
+        Scalar::I64(v) => Some(i128::from(v)),
+        Scalar::F32(_) | Scalar::F64(_) | Scalar::Bool(_) => None,
+    };
+    if let (Some(from), Some(to), Some(by)) = (whole(first), whole(stop), whole(step)) {
+        if by == 0 {
+            return None;
+        }
+        let span = to - from;
+        let count = (span / by + i128::from(span % by != 0 && (span > 0) == (by > 0))).max(0);
+        let reach = Scalar::F64(f64::INFINITY).cast(first.dtype());
+        // Kernels compute a point as `first + step * i`, and the product must not saturate.
+        let within = by.abs() * (count - 1).max(0) <= whole(reach)?;
+        // Beyond the greatest shape, the shape's own error says so.
+        return within.then(|| usize::try_from(count).unwrap_or(usize::MAX));
+    }
+    let count = ((stop.as_f64() - first.as_f64()) / step.as_f64()).ceil();
+    let known = first.dtype() != DType::Bool && count.is_finite();
+    known.then_some(count.max(0.0).min(u64::MAX as f64 / 2.0) as usize)
 }

@@ -50,17 +50,22 @@ pub(crate) fn identity(op: ReduceOp, nan: Nan, dtype: DType) -> Option<Scalar> {
     }
 }
 
+/// A sum that begins at zero: the sum of nothing is 0, where the standard library's is -0.
+fn total(values: impl Iterator<Item = f64>) -> f64 {
+    values.fold(0.0, |sum, value| sum + value)
+}
+
 fn reduce_values(op: ReduceOp, nan: Nan, values: &[Scalar], dtype: DType) -> Scalar {
     let kept = || values.iter().copied().filter(|v| nan == Nan::Include || !v.as_f64().is_nan());
     let floats = || kept().map(Scalar::as_f64);
     let n = kept().count() as f64;
     let true_of = |v: Scalar| v.as_f64() != 0.0;
     match op {
-        ReduceOp::Sum | ReduceOp::Dot if !dtype.is_integer() => number(dtype, floats().sum()),
+        ReduceOp::Sum | ReduceOp::Dot if !dtype.is_integer() => number(dtype, total(floats())),
         ReduceOp::Prod if !dtype.is_integer() => number(dtype, floats().product()),
         ReduceOp::Sum | ReduceOp::Dot => kept().fold(number(dtype, 0.0), |a, b| whole(a, b, dtype, |x, y| x + y)),
         ReduceOp::Prod => kept().fold(number(dtype, 1.0), |a, b| whole(a, b, dtype, |x, y| x * y)),
-        ReduceOp::Mean => number(dtype, floats().sum::<f64>() / n),
+        ReduceOp::Mean => number(dtype, total(floats()) / n),
         ReduceOp::Var { ddof } => number(dtype, variance(floats(), n, ddof)),
         ReduceOp::Std { ddof } => number(dtype, variance(floats(), n, ddof).sqrt()),
         ReduceOp::Min => extreme(values, nan, Ordering::Less, dtype).0,
