@@ -2,6 +2,8 @@
 //!
 //! Without an adapter `gpu()` is `None` and a test says that it is skipped; with `TIDEMILL_REQUIRE_GPU=1` it fails.
 
+pub(crate) use crate::kernels::element::gpu_harness::validate;
+
 use super::Target;
 use super::dispatch::{KernelDispatch, dispatches};
 use crate::device::info::{FloatProfile, Precision};
@@ -68,17 +70,6 @@ fn open() -> Option<Gpu> {
         wgpu::DeviceDescriptor { required_features: features, required_limits: limits, ..Default::default() };
     let (device, queue) = pollster::block_on(adapter.request_device(&descriptor)).ok()?;
     Some(Gpu { device, queue, target, pipelines: Mutex::default() })
-}
-
-/// Checks a module as the device would.
-pub(crate) fn validate(text: &str) {
-    use wgpu::naga::valid::{Capabilities, ValidationFlags, Validator};
-    let module = wgpu::naga::front::wgsl::parse_str(text)
-        .unwrap_or_else(|error| panic!("{}\n{text}", error.emit_to_string(text)));
-    let capabilities = Capabilities::FLOAT64 | Capabilities::SHADER_INT64;
-    if let Err(error) = Validator::new(ValidationFlags::all(), capabilities).validate(&module) {
-        panic!("{}\n{text}", error.emit_to_string(text));
-    }
 }
 
 impl Gpu {
