@@ -5,6 +5,7 @@ mod common;
 use common::gpu;
 use std::path::Path;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tidemill::config::{Hold, Injection};
 use tidemill::{Array, Error, ErrorKind, Runtime, RuntimeBuilder, Session, cat, step};
