@@ -43,6 +43,8 @@ pub mod mail;
 pub mod residency;
 pub mod ring;
 pub mod scheduler;
+#[cfg(feature = "script")]
+pub mod script;
 pub mod stats;
 pub mod timeline;
 

@@ -1,0 +1,110 @@
+//! The functions of the language: one table a family, each row with its name, its arguments, its help and its code.
+//!
+//! `help`, `docs/matlab.md`, argument counts and suggestions for unknown names all read the same rows.
+
+use super::error::{Flow, ScriptError};
+use super::index::Values;
+use super::value::{Function, Value};
+use super::vm::Interp;
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, OnceLock};
+
+/// A function of the language.
+pub struct Builtin {
+    /// Its name.
+    pub name: &'static str,
+    /// The fewest arguments it takes.
+    pub args_min: u8,
+    /// The most; [`ANY`] for no limit.
+    pub args_max: u8,
+    /// The most outputs.
+    pub outputs_max: u8,
+    /// How it is called: `[m, i] = max (x, [], dim)`.
+    pub usage: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// Its code. Arguments are counted already.
+    pub run: Run,
+}
+
+/// No limit on arguments or outputs.
+pub const ANY: u8 = u8::MAX;
+
+/// The code of a builtin: the machine, the arguments, how many outputs are asked for (0: as a statement).
+/// SCRIPT-2: it reads the host values of all its arguments before it changes or prints anything.
+pub type Run = fn(&mut Interp, &[Value], usize) -> Flow<Outcome>;
+
+/// What a builtin gives.
+pub enum Outcome {
+    /// Its outputs; may be none.
+    Values(Values),
+    /// Work that calls functions of the script, carried on by the machine.
+    Task(Box<dyn Task>),
+}
+
+impl From<Value> for Outcome {
+    fn from(value: Value) -> Outcome {
+        Outcome::Values(smallvec::smallvec![value])
+    }
+}
+impl From<Values> for Outcome {
+    fn from(values: Values) -> Outcome {
+        Outcome::Values(values)
+    }
+}
+impl From<Vec<Value>> for Outcome {
+    fn from(values: Vec<Value>) -> Outcome {
+        Outcome::Values(values.into())
+    }
+}
+
+/// No output.
+pub fn nothing() -> Outcome {
+    Outcome::Values(Values::new())
+}
+
+/// A builtin that calls functions of the script (`cellfun`, `arrayfun`, `feval`): a small state machine, so that a
+/// call may wait and the machine's own stack stays flat.
+pub trait Task: Send {
+    /// The next step. `last` is what the last call gave; `None` at the first step. An error arrives here only if
+    /// [`Task::catches`] says so.
+    ///
+    /// # Errors
+    /// What ends the task.
+    fn step(&mut self, interp: &mut Interp, last: Option<Result<Values, ScriptError>>) -> Flow<TaskStep>;
+
+    /// Whether errors of its calls come to [`Task::step`].
+    fn catches(&self) -> bool {
+        false
+    }
+}
+
+/// What a task does next.
+pub enum TaskStep {
+    /// Call a function.
+    Call {
+        /// Which.
+        function: Arc<Function>,
+        /// With these.
+        args: Vec<Value>,
+        /// For so many outputs.
+        nargout: usize,
+    },
+    /// Give these outputs and end.
+    Done(Values),
+}
+
+/// All families, in the order of the documentation: a title and its rows.
+pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
+    const FAMILIES: &[(&str, &[Builtin])] = &[];
+    FAMILIES
+}
+
+/// The builtin of this name.
+pub fn find(name: &str) -> Option<&'static Builtin> {
+    static BY_NAME: OnceLock<FxHashMap<&'static str, &'static Builtin>> = OnceLock::new();
+    BY_NAME
+        .get_or_init(|| families().iter().flat_map(|(_, rows)| rows.iter()).map(|b| (b.name, b)).collect())
+        .get(name)
+        .copied()
+}

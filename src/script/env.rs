@@ -1,0 +1,180 @@
+//! What a running script has around it: its session, its output, its formats, clocks and files.
+//!
+//! Must hold: nothing here waits; what must be awaited is a [`Need`].
+
+use super::display::Format;
+use super::error::{Flow, Need, ScriptError, Stop};
+use super::output::Output;
+use super::value::{Data, Tensor, Value};
+use crate::Session;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// How a script is run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What `argv()` gives.
+    pub arguments: Vec<String>,
+    /// Arrays of at most this many elements are computed in the script's own memory, at once; larger ones, of classes
+    /// that the runtime has, are recorded on the runtime.
+    pub host_elements_max: usize,
+    /// Folders in which function files are looked for, the script's own first.
+    pub path: Vec<PathBuf>,
+    /// How deep functions may call each other.
+    pub recursion_max: usize,
+    /// The most elements that an array in host memory may have.
+    pub elements_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            arguments: Vec::new(),
+            host_elements_max: 4096,
+            path: Vec::new(),
+            recursion_max: 256,
+            elements_max: 1 << 32,
+        }
+    }
+}
+
+/// What a running script has around it.
+pub struct Env {
+    /// Where arrays are recorded.
+    pub session: Session,
+    /// Where it prints.
+    pub output: Box<dyn Output>,
+    /// How it is run.
+    pub options: Options,
+    /// How numbers are shown.
+    pub format: Format,
+    /// When the script started.
+    pub started: Instant,
+    /// When `tic` was last called without an output.
+    pub tic: Option<Instant>,
+    /// What `lasterr` gives.
+    pub last_error: Option<ScriptError>,
+    /// What `lastwarn` gives: message and identifier.
+    pub last_warning: (String, String),
+    /// Warnings that were switched off, by identifier; `all` for all.
+    pub warnings_off: Vec<String>,
+    /// State of builtins that keep some, by the builtin's own type.
+    pub keep: Keep,
+    /// What a [`Need::Future`] gave, for the second run of its instruction.
+    pub awaited: Option<Value>,
+}
+
+/// A drawer for a type's one value: state that a family of builtins keeps between calls (open files, the generator's
+/// position) without the environment knowing it.
+#[derive(Default)]
+pub struct Keep(rustc_hash::FxHashMap<std::any::TypeId, Box<dyn std::any::Any + Send>>);
+
+impl Keep {
+    /// The one value of this type, made when it is first asked for.
+    pub fn of<T: Default + Send + 'static>(&mut self) -> &mut T {
+        let entry = self.0.entry(std::any::TypeId::of::<T>()).or_insert_with(|| Box::new(T::default()));
+        entry.downcast_mut().expect("KEEP-1: a drawer holds its own type")
+    }
+}
+
+impl Env {
+    /// An environment on a session.
+    pub fn new(session: Session, output: Box<dyn Output>, options: Options) -> Env {
+        Env {
+            session,
+            output,
+            options,
+            format: Format::default(),
+            started: Instant::now(),
+            tic: None,
+            last_error: None,
+            last_warning: Default::default(),
+            warnings_off: Vec::new(),
+            keep: Keep::default(),
+            awaited: None,
+        }
+    }
+
+    /// What was awaited for this instruction, if this is its second run.
+    pub fn take_awaited(&mut self) -> Option<Value> {
+        self.awaited.take()
+    }
+
+    /// The host array behind a numeric, char or logical value.
+    ///
+    /// # Errors
+    /// [`Need::Host`] for an array of the runtime that has not been awaited; an error for cells, structs and handles.
+    pub fn host(&self, value: &Value) -> Flow<Arc<Tensor>> {
+        match value {
+            Value::Tensor(t) => Ok(t.clone()),
+            Value::Num(x) => Ok(Arc::new(Tensor::scalar(Data::F64(vec![*x])))),
+            Value::Bool(x) => Ok(Arc::new(Tensor::scalar(Data::Bool(vec![*x])))),
+            Value::Lazy(l) => match l.host.get() {
+                Some(host) => Ok(host.clone()),
+                None => Err(Stop::Need(Need::Host(vec![l.clone()]))),
+            },
+            Value::Colon => Ok(Arc::new(Tensor::string(b":"))),
+            Value::Cell(_) | Value::Struct(_) | Value::Function(_) => Err(ScriptError::new(format!(
+                "wrong type argument '{}'",
+                match value {
+                    Value::Cell(_) => "cell array",
+                    Value::Struct(_) => "struct",
+                    _ => "function handle",
+                }
+            ))
+            .into()),
+        }
+    }
+
+    /// Asks for the host values of all that lie on the runtime, containers included, in one go: what is asked for
+    /// together is computed together. After this, [`Env::host`] answers for each of them.
+    ///
+    /// # Errors
+    /// [`Need::Host`] for those that have not been awaited.
+    pub fn host_all<'v>(&self, values: impl IntoIterator<Item = &'v Value>) -> Flow<()> {
+        fn collect(value: &Value, missing: &mut Vec<Arc<super::value::Lazy>>) {
+            match value {
+                Value::Lazy(l) if l.host.get().is_none() => missing.push(l.clone()),
+                Value::Cell(c) => c.items.iter().for_each(|v| collect(v, missing)),
+                Value::Struct(s) => s.fields.values().flatten().for_each(|v| collect(v, missing)),
+                _ => {}
+            }
+        }
+        let mut missing = Vec::new();
+        values.into_iter().for_each(|v| collect(v, &mut missing));
+        if missing.is_empty() { Ok(()) } else { Err(Stop::Need(Need::Host(missing))) }
+    }
+
+    /// Prints.
+    pub fn print(&mut self, bytes: impl AsRef<[u8]>) {
+        self.output.out(bytes.as_ref());
+    }
+
+    /// Prints a warning, unless it is switched off: `warning: …` on standard error.
+    pub fn warn(&mut self, identifier: &str, message: &str) {
+        self.last_warning = (message.to_string(), identifier.to_string());
+        if self.warnings_off.iter().any(|w| w == "all" || w == identifier && !identifier.is_empty()) {
+            return;
+        }
+        self.output.err(format!("warning: {message}\n").as_bytes());
+    }
+
+    /// Refuses dimensions whose elements no memory holds.
+    ///
+    /// # Errors
+    /// The language's out-of-memory error.
+    pub fn check_elements(&self, dims: &[usize]) -> Flow<()> {
+        let mut n: usize = 1;
+        for &d in dims {
+            n = n.saturating_mul(d);
+        }
+        if n > self.options.elements_max && !dims.contains(&0) {
+            return super::error::fail_id!(
+                "Octave:out-of-memory",
+                "out of memory or dimension too large for Octave's index type"
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,49 @@
+//! Where a script's output goes.
+
+/// A sink of a script's standard output and of its warnings. Errors that end a script are returned, not written here.
+pub trait Output: Send {
+    /// Bytes of standard output, as the script printed them; not necessarily whole lines.
+    fn out(&mut self, bytes: &[u8]);
+    /// Bytes of standard error: warnings, `fprintf(2, …)`.
+    fn err(&mut self, bytes: &[u8]);
+    /// Passes on what is buffered.
+    fn flush(&mut self) {}
+    /// A sink has lost its reader (a closed pipe): the script should end quietly.
+    fn closed(&self) -> bool {
+        false
+    }
+}
+
+/// Keeps what is printed, for embedding and tests.
+#[derive(Clone, Debug, Default)]
+pub struct Captured {
+    /// Standard output.
+    pub out: Vec<u8>,
+    /// Standard error.
+    pub err: Vec<u8>,
+}
+
+impl Output for Captured {
+    fn out(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+    }
+    fn err(&mut self, bytes: &[u8]) {
+        self.err.extend_from_slice(bytes);
+    }
+}
+
+/// A sink that several hold, so that what is written can be read afterwards.
+impl<T: Output> Output for std::sync::Arc<parking_lot::Mutex<T>> {
+    fn out(&mut self, bytes: &[u8]) {
+        self.lock().out(bytes);
+    }
+    fn err(&mut self, bytes: &[u8]) {
+        self.lock().err(bytes);
+    }
+    fn flush(&mut self) {
+        self.lock().flush();
+    }
+    fn closed(&self) -> bool {
+        self.lock().closed()
+    }
+}

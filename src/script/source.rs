@@ -1,0 +1,81 @@
+//! Where a piece of a script stands: files, byte ranges, lines and columns.
+//!
+//! Must hold: a [`Span`] is a byte range of one source's text; positions are computed only when they are shown.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A text and its name.
+#[derive(Debug)]
+pub struct Source {
+    /// How messages name it: a path as it was given, `-` for standard input, `eval` for evaluated text.
+    pub name: String,
+    /// The text, as UTF-8; bytes that were not are replaced.
+    pub text: String,
+}
+
+impl Source {
+    /// A source of this name and text.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
+        Arc::new(Source { name: name.into(), text: text.into() })
+    }
+
+    /// Line and column of a byte offset, both from 1; columns count characters.
+    pub fn position(&self, offset: u32) -> Position {
+        let before = &self.text[..self.text.floor_char_boundary(offset as usize)];
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = before.bytes().filter(|&b| b == b'\n').count() as u32 + 1;
+        Position { line, column: before[line_start..].chars().count() as u32 + 1 }
+    }
+}
+
+/// A byte range of a source.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Span {
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The range `start..end`.
+    pub fn new(start: usize, end: usize) -> Span {
+        Span { start: start as u32, end: end as u32 }
+    }
+
+    /// The smallest span that holds both.
+    pub fn to(self, other: Span) -> Span {
+        Span { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+
+    /// As a range of bytes.
+    pub fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{}", self.start, self.end)
+    }
+}
+
+/// A line and a column, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The line.
+    pub line: u32,
+    /// The column, in characters.
+    pub column: u32,
+}
+
+/// A place in a source.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The source.
+    pub source: Arc<Source>,
+    /// The range.
+    pub span: Span,
+}

@@ -1,0 +1,34 @@
+//! Cell arrays.
+
+use super::{Dims, Value};
+
+/// An array of values.
+#[derive(Clone, Debug)]
+pub struct CellArray {
+    /// The dimensions.
+    pub dims: Dims,
+    /// The values, column-major.
+    pub items: Vec<Value>,
+}
+
+impl CellArray {
+    /// A cell array of these dimensions and values.
+    ///
+    /// # Panics
+    /// VALUE-2: if the number of values is not what the dimensions say.
+    pub fn new(dims: Dims, items: Vec<Value>) -> CellArray {
+        assert_eq!(dims.elements(), items.len(), "VALUE-2: dimensions {dims} for {} values", items.len());
+        CellArray { dims, items }
+    }
+
+    /// A row.
+    pub fn row(items: Vec<Value>) -> CellArray {
+        CellArray::new(Dims::new(&[1, items.len()]), items)
+    }
+
+    /// Empty matrices in these dimensions, as `cell(n, m)` makes.
+    pub fn empties(dims: Dims) -> CellArray {
+        let n = dims.elements();
+        CellArray::new(dims, vec![Value::empty(); n])
+    }
+}

@@ -1,0 +1,33 @@
+//! Function handles.
+
+use super::Value;
+use crate::script::compile::Code;
+use std::sync::Arc;
+
+/// What a handle calls.
+#[derive(Clone, Debug)]
+pub enum Function {
+    /// `@name`: looked up when it is called.
+    Named(Arc<str>),
+    /// `@(x) …`, with the values that it captured when it was made.
+    Anonymous(Arc<Closure>),
+}
+
+/// An anonymous function and what it captured.
+#[derive(Clone, Debug)]
+pub struct Closure {
+    /// The body.
+    pub code: Arc<Code>,
+    /// Values of the captured variables, beside their slots in the code.
+    pub captured: Vec<(u32, Value)>,
+}
+
+impl Function {
+    /// As `func2str` gives it, and as it prints.
+    pub fn text(&self) -> String {
+        match self {
+            Function::Named(name) => name.to_string(),
+            Function::Anonymous(closure) => closure.code.text.to_string(),
+        }
+    }
+}

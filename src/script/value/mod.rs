@@ -1,0 +1,217 @@
+//! What a script computes with: scalars in the value itself, small arrays in host memory, big ones on the runtime,
+//! containers, function handles.
+//!
+//! Invariants:
+//! - VALUE-1: a real double scalar is always [`Value::Num`], a logical scalar always [`Value::Bool`]; a
+//!   [`Value::Tensor`] is anything else that lies in host memory. Constructors ([`Value::tensor`]) keep it.
+//! - VALUE-2: dimensions are at least two, trailing singletons dropped, and their product is the number of elements.
+//! - VALUE-3: complex data with no imaginary part is made real by [`Value::tensor`]; `Value::tensor_as_is` keeps it
+//!   (what `complex()` gives).
+//! - VALUE-4: values are shared by reference count and copied on write: whoever holds the only reference may change it
+//!   in place.
+
+pub mod cell;
+pub mod class;
+pub mod function;
+pub mod lazy;
+pub mod structure;
+pub mod tensor;
+
+pub use cell::CellArray;
+pub use class::Class;
+pub use function::Function;
+pub use lazy::Lazy;
+pub use structure::StructArray;
+pub use tensor::{Data, Dims, Tensor};
+
+use std::sync::Arc;
+
+/// A value of a script.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// A real double scalar.
+    Num(f64),
+    /// A logical scalar.
+    Bool(bool),
+    /// Any other numeric, char or logical array in host memory.
+    Tensor(Arc<Tensor>),
+    /// An array on the runtime.
+    Lazy(Arc<Lazy>),
+    /// A cell array.
+    Cell(Arc<CellArray>),
+    /// A struct or struct array; also error objects and `gpuDevice` ([`StructArray::class`]).
+    Struct(Arc<StructArray>),
+    /// A function handle.
+    Function(Arc<Function>),
+    /// The colon that stands alone as an index. Never in a variable.
+    Colon,
+}
+
+impl Value {
+    /// A host array as a value, narrowed: double and logical scalars lose their box, complex without imaginary part
+    /// becomes real.
+    pub fn tensor(tensor: Tensor) -> Value {
+        if let Data::C64(_) | Data::C32(_) = tensor.data {
+            return Value::tensor_as_is(tensor.narrowed());
+        }
+        Value::tensor_as_is(tensor)
+    }
+
+    /// As [`Value::tensor`], but complex stays complex.
+    pub fn tensor_as_is(tensor: Tensor) -> Value {
+        if tensor.len() == 1 && tensor.dims.len() == 2 {
+            match &tensor.data {
+                Data::F64(x) => return Value::Num(x[0]),
+                Data::Bool(x) => return Value::Bool(x[0]),
+                _ => {}
+            }
+        }
+        Value::Tensor(Arc::new(tensor))
+    }
+
+    /// A char row of these bytes, in single quotes as it were.
+    pub fn string(text: impl AsRef<[u8]>) -> Value {
+        Value::Tensor(Arc::new(Tensor::string(text.as_ref())))
+    }
+
+    /// The 0×0 double.
+    pub fn empty() -> Value {
+        Value::Tensor(Arc::new(Tensor::new(Dims::zero(), Data::F64(Vec::new()))))
+    }
+
+    /// A real double row.
+    pub fn row(data: Vec<f64>) -> Value {
+        let n = data.len();
+        Value::tensor(Tensor::new(Dims::new(&[1, n]), Data::F64(data)))
+    }
+
+    /// A real double column.
+    pub fn column(data: Vec<f64>) -> Value {
+        let n = data.len();
+        Value::tensor(Tensor::new(Dims::new(&[n, 1]), Data::F64(data)))
+    }
+
+    /// A cell array.
+    pub fn cell(dims: Dims, items: Vec<Value>) -> Value {
+        Value::Cell(Arc::new(CellArray::new(dims, items)))
+    }
+
+    /// Its class, as `class(x)` says it.
+    pub fn class(&self) -> Class {
+        match self {
+            Value::Num(_) => Class::Double,
+            Value::Bool(_) => Class::Logical,
+            Value::Tensor(t) => t.data.class(),
+            Value::Lazy(l) => l.class,
+            Value::Cell(_) => Class::Cell,
+            Value::Struct(_) => Class::Struct,
+            Value::Function(_) => Class::Function,
+            Value::Colon => Class::Char,
+        }
+    }
+
+    /// The class's name, also of objects.
+    pub fn class_name(&self) -> &str {
+        match self {
+            Value::Struct(s) => s.class.unwrap_or("struct"),
+            other => other.class().name(),
+        }
+    }
+
+    /// Its dimensions; known without computing anything.
+    pub fn dims(&self) -> Dims {
+        match self {
+            Value::Num(_) | Value::Bool(_) | Value::Function(_) | Value::Colon => Dims::scalar(),
+            Value::Tensor(t) => t.dims.clone(),
+            Value::Lazy(l) => l.dims.clone(),
+            Value::Cell(c) => c.dims.clone(),
+            Value::Struct(s) => s.dims.clone(),
+        }
+    }
+
+    /// The number of its elements.
+    pub fn len(&self) -> usize {
+        match self {
+            Value::Num(_) | Value::Bool(_) | Value::Function(_) | Value::Colon => 1,
+            Value::Tensor(t) => t.len(),
+            Value::Lazy(l) => l.dims.elements(),
+            Value::Cell(c) => c.items.len(),
+            Value::Struct(s) => s.dims.elements(),
+        }
+    }
+
+    /// Whether it has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether it has one element.
+    pub fn is_scalar(&self) -> bool {
+        self.len() == 1
+    }
+
+    /// Whether its class is char.
+    pub fn is_char(&self) -> bool {
+        matches!(self, Value::Tensor(t) if matches!(t.data, Data::Char(_)))
+    }
+
+    /// Whether it is a char row (or an empty char array): what takes the place of a string.
+    pub fn is_string(&self) -> bool {
+        matches!(self, Value::Tensor(t) if t.is_string())
+    }
+
+    /// Whether it is numeric (not char, not logical).
+    pub fn is_numeric(&self) -> bool {
+        self.class().is_numeric()
+    }
+
+    /// Whether it has an imaginary part.
+    pub fn is_complex(&self) -> bool {
+        matches!(self, Value::Tensor(t) if t.data.is_complex())
+    }
+
+    /// The bytes of a char row; `None` for anything else. A char matrix is read row by row only by
+    /// [`Tensor::row_strings`].
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        match self {
+            Value::Tensor(t) if t.is_string() => t.data.chars(),
+            _ => None,
+        }
+    }
+
+    /// A char row as text; bytes that are not UTF-8 are replaced.
+    pub fn as_text(&self) -> Option<String> {
+        self.as_bytes().map(|b| String::from_utf8_lossy(b).into_owned())
+    }
+}
+
+impl From<f64> for Value {
+    fn from(x: f64) -> Value {
+        Value::Num(x)
+    }
+}
+impl From<bool> for Value {
+    fn from(x: bool) -> Value {
+        Value::Bool(x)
+    }
+}
+impl From<usize> for Value {
+    fn from(x: usize) -> Value {
+        Value::Num(x as f64)
+    }
+}
+impl From<&str> for Value {
+    fn from(text: &str) -> Value {
+        Value::string(text)
+    }
+}
+impl From<String> for Value {
+    fn from(text: String) -> Value {
+        Value::string(text)
+    }
+}
+impl From<Tensor> for Value {
+    fn from(tensor: Tensor) -> Value {
+        Value::tensor(tensor)
+    }
+}

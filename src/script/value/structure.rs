@@ -1,0 +1,60 @@
+//! Structs and struct arrays.
+//!
+//! Must hold: every field has as many values as the array has elements.
+
+use super::{Dims, Value};
+use indexmap::IndexMap;
+use std::sync::Arc;
+
+/// A struct array; a struct is one of one element.
+#[derive(Clone, Debug)]
+pub struct StructArray {
+    /// The dimensions.
+    pub dims: Dims,
+    /// Fields in the order in which they were made, each with a value an element, column-major.
+    pub fields: IndexMap<Arc<str>, Vec<Value>>,
+    /// The class of an object that behaves as a struct (`MException`, `gpuDevice`'s); `None` for a struct.
+    pub class: Option<&'static str>,
+}
+
+impl StructArray {
+    /// A struct without fields.
+    pub fn scalar() -> StructArray {
+        StructArray::empty(Dims::scalar())
+    }
+
+    /// An array without fields.
+    pub fn empty(dims: Dims) -> StructArray {
+        StructArray { dims, fields: IndexMap::new(), class: None }
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        self.dims.elements()
+    }
+
+    /// Whether it has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A field of a struct of one element.
+    pub fn get(&self, field: &str) -> Option<&Value> {
+        self.fields.get(field)?.first()
+    }
+
+    /// Sets a field of a struct of one element.
+    pub fn set(&mut self, field: impl Into<Arc<str>>, value: impl Into<Value>) {
+        debug_assert_eq!(self.len(), 1);
+        self.fields.insert(field.into(), vec![value.into()]);
+    }
+
+    /// Element `i` as a struct.
+    pub fn element(&self, i: usize) -> StructArray {
+        StructArray {
+            dims: Dims::scalar(),
+            fields: self.fields.iter().map(|(k, v)| (k.clone(), vec![v[i].clone()])).collect(),
+            class: self.class,
+        }
+    }
+}
