@@ -9,8 +9,9 @@ use super::record::{At, Input, cast_in, node, source};
 use super::session::Session;
 use super::upload::UploadWriter;
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{DType, Dist, Element, Meta, Op, RandomKey, Scalar, Shape};
+use crate::graph::{DType, Dist, Element, Meta, Op, Scalar, Shape};
 use crate::host_buffer::HostBuffer;
+use crate::kernels::random;
 use std::ops::Range;
 use std::panic::Location;
 
@@ -145,6 +146,27 @@ impl Session {
         self.random(Dist::Normal, T::DTYPE, shape, &[], Location::caller())
     }
 
+    /// `n` random numbers in memory, computed at once: those that [`Session::rand`] (or [`Session::randn`], where
+    /// `normal`) would have given here, counted as one op of the session's.
+    ///
+    /// # Errors
+    /// `ErrorKind::DType` where `T` is not f32 or f64, `ErrorKind::Shape` for more elements than an array may have.
+    #[track_caller]
+    pub fn draw<T: Element>(&self, normal: bool, n: usize) -> Result<Vec<T>> {
+        let named = |error: Error| error.with_op("rand").with_location(Location::caller());
+        if !T::DTYPE.is_float() {
+            let message = format!("these random numbers are f32 or f64, not {}", T::DTYPE);
+            return Err(named(Error::new(ErrorKind::DType, message)));
+        }
+        Shape::new(&[n]).map_err(named)?;
+        let key = self.home().next_random_key();
+        let words = [key.seed as u32, (key.seed >> 32) as u32, key.stream as u32, (key.stream >> 32) as u32, key.op];
+        let dist = if normal { Dist::Normal } else { Dist::Uniform };
+        let mut out = HostBuffer::zeroed(T::DTYPE, n);
+        random::fill(dist, T::DTYPE, words, 0, None, out.bytes_mut().expect("a fresh buffer is owned"), n);
+        Ok(out.as_slice::<T>().unwrap_or_default().to_vec())
+    }
+
     /// Random integers in a range, as `T`; the same on every device.
     ///
     /// The range must fit `i32`, or `u32` where `T` is that.
@@ -170,15 +192,7 @@ impl Session {
 
     fn random(&self, dist: Dist, dtype: DType, shape: impl IntoShape, args: &[Scalar], at: At) -> Array {
         let home = self.home();
-        let key = {
-            let mut tape = home.tape.lock();
-            let op = tape.random_ops;
-            // After 2^32 random ops the numbers begin anew, in another stream.
-            tape.random_ops = op.wrapping_add(1);
-            tape.random_wraps += (op == u32::MAX) as u64;
-            RandomKey { seed: home.seed, stream: home.stream ^ (tape.random_wraps << 32), op }
-        };
-        let op = Op::Random { dist, key };
+        let op = Op::Random { dist, key: home.next_random_key() };
         if dist != Dist::Integer && !dtype.is_float() {
             let message = format!("these random numbers are f32 or f64, not {dtype}");
             return Array::faulty(home, Error::new(ErrorKind::DType, message), op.name(), at);

@@ -80,7 +80,20 @@ impl Session {
 
     /// The seed of its random numbers.
     pub fn seed(&self) -> u64 {
-        self.home().seed
+        self.home().tape.lock().seed
+    }
+
+    /// Where its random numbers stand: the seed, and how many random ops were recorded under it.
+    pub fn random_state(&self) -> (u64, u64) {
+        let tape = self.home().tape.lock();
+        (tape.seed, tape.random_ops)
+    }
+
+    /// Puts its random numbers where [`Session::random_state`] said they stood, or to a new seed: `(seed, 0)`. What
+    /// was recorded before keeps its numbers.
+    pub fn set_random_state(&self, (seed, ops): (u64, u64)) {
+        let mut tape = self.home().tape.lock();
+        (tape.seed, tape.random_ops) = (seed, ops);
     }
 
     /// Its share of the devices relative to other sessions.

@@ -13,7 +13,7 @@
 use super::handle::Array;
 use super::link::Link;
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{Arg, Meta, Node, Op};
+use crate::graph::{Arg, Meta, Node, Op, RandomKey};
 use crate::ids::{GatherId, SessionId, ValueId};
 use crate::ring::{Gate, Promise};
 use crate::scheduler::message::{Drops, Record, SchedulerEvent, Want};
@@ -38,8 +38,6 @@ pub(crate) struct Home {
     pub name: Arc<str>,
     /// Its share of the devices.
     pub weight: u32,
-    /// Philox's key.
-    pub seed: u64,
     /// Philox's stream.
     pub stream: u64,
     /// The runtime.
@@ -62,10 +60,10 @@ pub(crate) struct Tape {
     next_index: u32,
     /// How many cuts were made.
     pub segment: u32,
-    /// The next random op's number.
-    pub random_ops: u32,
-    /// How often `random_ops` has begun anew.
-    pub random_wraps: u64,
+    /// Philox's key.
+    pub seed: u64,
+    /// How many random ops were recorded under this seed: the next one's number.
+    pub random_ops: u64,
     /// TAPE-3.
     foreign: Vec<Array>,
     closed: bool,
@@ -106,14 +104,13 @@ impl Home {
             pinned_bytes: 0,
             next_index: 0,
             segment: 0,
+            seed: seed.unwrap_or_else(|| default_seed(id)),
             random_ops: 0,
-            random_wraps: 0,
             foreign: Vec::new(),
             closed: false,
             started_ns: 0,
         };
-        let seed = seed.unwrap_or_else(|| default_seed(id));
-        Arc::new(Home { id, name, weight, seed, stream, link, gate, tape: Mutex::new(tape), bytes_max })
+        Arc::new(Home { id, name, weight, stream, link, gate, tape: Mutex::new(tape), bytes_max })
     }
 
     /// Puts an op on the tape; the value's number. The caller runs the returned [`After`] without the lock.
@@ -268,6 +265,16 @@ impl Home {
             self.link.timeline.span(Lane::Session(self.id), "record", tape.started_ns, end_ns, &[]);
         }
         After { foreign: std::mem::take(&mut tape.foreign), hold: false }
+    }
+}
+
+impl Home {
+    /// The key of the next random op. After 2^32 of them the numbers begin anew, in another stream.
+    pub fn next_random_key(&self) -> RandomKey {
+        let mut tape = self.tape.lock();
+        let count = tape.random_ops;
+        tape.random_ops = count.wrapping_add(1);
+        RandomKey { seed: tape.seed, stream: self.stream ^ (count >> 32 << 32), op: count as u32 }
     }
 }
 
