@@ -78,7 +78,8 @@ pub enum Stop {
 pub enum Need {
     /// The host values of these arrays; kept in them ([`Lazy::host`]), so that the second run finds them.
     Host(Vec<Arc<Lazy>>),
-    /// These arrays materialised on their device, their faults known.
+    /// These arrays materialised on their device, their faults known; the second run finds `true` by
+    /// `Env::take_awaited`.
     Materialised(Vec<Arc<Lazy>>),
     /// A value; the second run finds it by `Env::take_awaited`.
     Future(BoxFuture<'static, Result<Value, ScriptError>>),

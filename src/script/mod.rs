@@ -22,3 +22,142 @@ pub mod source;
 pub mod syntax;
 pub mod value;
 pub mod vm;
+
+use compile::Unit;
+use env::{Env, Options};
+use error::ScriptError;
+use output::{Captured, Output};
+use parking_lot::Mutex;
+use source::Source;
+use std::sync::Arc;
+use value::Value;
+use vm::{End, Interp};
+
+/// A script, parsed and compiled: run it as often as you like, also at the same time.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// use tidemill::script::Script;
+/// let rt = tidemill::Runtime::builder().device("host").start().await?;
+/// let session = rt.session("squares").open();
+/// let script = Script::parse("x = (1:10) .^ 2; total = sum (x)").unwrap();
+/// let workspace = script.run(&session).await.unwrap();
+/// assert_eq!(workspace.number("total"), Some(385.0));
+/// assert_eq!(workspace.printed(), "total = 385\n");
+/// rt.shutdown().await?;
+/// # Ok::<(), tidemill::Error>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone, Debug)]
+pub struct Script {
+    file: Arc<syntax::ast::File>,
+    /// With variables that end at their last use.
+    released: Arc<Unit>,
+    /// With all variables kept to the end.
+    kept: Arc<Unit>,
+}
+
+/// What a script left behind.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    /// Its variables, in the order in which the text mentions them.
+    pub variables: Vec<(String, Value)>,
+    /// The status of its `exit`, if it ended by one.
+    pub exit: Option<i32>,
+    /// What it printed, where nobody else took it.
+    out: Vec<u8>,
+}
+
+impl Script {
+    /// Parses and compiles a text.
+    ///
+    /// # Errors
+    /// The first syntax error, with its place.
+    pub fn parse(text: &str) -> Result<Script, ScriptError> {
+        Script::from_source(&Source::new("script", text))
+    }
+
+    /// Parses and compiles a named text.
+    ///
+    /// # Errors
+    /// The first syntax error, with its place.
+    pub fn from_source(source: &Arc<Source>) -> Result<Script, ScriptError> {
+        let file = syntax::parse(source)?;
+        let released = Arc::new(compile::compile(&file, true)?);
+        let kept = Arc::new(compile::compile(&file, false)?);
+        Ok(Script { file: Arc::new(file), released, kept })
+    }
+
+    /// The tree.
+    pub fn file(&self) -> &syntax::ast::File {
+        &self.file
+    }
+
+    /// Runs it on a session, keeping its output, to its end. Dropping the future cancels it.
+    ///
+    /// # Errors
+    /// The error that the script did not catch.
+    pub async fn run(&self, session: &crate::Session) -> Result<Workspace, ScriptError> {
+        let captured = Arc::new(Mutex::new(Captured::default()));
+        let mut interp = Interp::new(Env::new(session.clone(), Box::new(captured.clone()), Options::default()));
+        let mut workspace = self.run_on(&mut interp, true).await?;
+        workspace.out = std::mem::take(&mut captured.lock().out);
+        Ok(workspace)
+    }
+
+    /// Runs it with an output and options of the caller's. Its variables end at their last use; none are returned.
+    ///
+    /// # Errors
+    /// The error that the script did not catch.
+    pub async fn run_with(
+        &self,
+        session: &crate::Session,
+        output: Box<dyn Output>,
+        options: Options,
+    ) -> Result<Workspace, ScriptError> {
+        let mut interp = Interp::new(Env::new(session.clone(), output, options));
+        self.run_on(&mut interp, false).await
+    }
+
+    /// Runs it on a machine. `keep`: its variables are returned.
+    ///
+    /// # Errors
+    /// The error that the script did not catch.
+    pub async fn run_on(&self, interp: &mut Interp, keep: bool) -> Result<Workspace, ScriptError> {
+        let unit = if keep { &self.kept } else { &self.released };
+        interp.begin(unit);
+        let end = vm::drive(interp).await;
+        interp.env.output.flush();
+        let exit = match end {
+            End::Done => None,
+            End::Exit(status) => Some(status),
+            End::Failed(error) => return Err(*error),
+        };
+        let variables = if keep { interp.take_workspace() } else { Vec::new() };
+        let variables = variables.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+        Ok(Workspace { variables, exit, out: Vec::new() })
+    }
+}
+
+impl Workspace {
+    /// The value of a variable.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.variables.iter().find(|(n, _)| n == name).map(|(_, v)| v)
+    }
+
+    /// A variable that is a real double scalar.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        match self.get(name)? {
+            Value::Num(x) => Some(*x),
+            Value::Bool(b) => Some(*b as u8 as f64),
+            Value::Tensor(t) if t.len() == 1 && !t.data.is_complex() => Some(t.data.f64_at(0)),
+            Value::Lazy(l) if l.dims.is_scalar() => l.host.get().map(|t| t.data.f64_at(0)),
+            _ => None,
+        }
+    }
+
+    /// What the script printed, as text.
+    pub fn printed(&self) -> String {
+        String::from_utf8_lossy(&self.out).into_owned()
+    }
+}

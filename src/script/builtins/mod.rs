@@ -40,6 +40,20 @@ pub enum Outcome {
     Values(Values),
     /// Work that calls functions of the script, carried on by the machine.
     Task(Box<dyn Task>),
+    /// The outputs of this call, in the builtin's place (`feval`).
+    Call {
+        /// What is called.
+        function: Arc<Function>,
+        /// With these.
+        args: Vec<Value>,
+    },
+    /// The text, run in the caller's variables; what it prints becomes the output if `capture`.
+    Eval {
+        /// The text.
+        text: String,
+        /// Whether its output is kept (`evalc`).
+        capture: bool,
+    },
 }
 
 impl From<Value> for Outcome {

@@ -1,5 +1,79 @@
 //! From the tree to code: slots for names, instructions for statements, and the last use of every variable.
+//!
+//! In: an [`ast::File`]. Out: a [`Unit`] of [`Code`]. Must hold: CODE-1; every name that a function mentions has a
+//! slot, since any of them may turn out to be a variable (after `eval`, `load`).
 
+mod assign;
+mod builder;
 pub mod code;
+mod expression;
+mod liveness;
+mod statement;
 
 pub use code::Code;
+
+use super::error::ScriptError;
+use super::syntax::ast::{self, Name};
+use builder::Builder;
+use code::Kind;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// A compiled file.
+#[derive(Clone, Debug)]
+pub struct Unit {
+    /// The file's statements.
+    pub main: Arc<Code>,
+    /// Its functions by name.
+    pub functions: FxHashMap<Name, Arc<Code>>,
+    /// Whether it is a function file: then `main` does nothing, and the first function is what the file stands for.
+    pub first_function: Option<Name>,
+}
+
+/// Compiles a file. `release`: variables of the script itself end at their last use, since nobody asks for them later.
+///
+/// # Errors
+/// What is wrong beyond syntax: `break` outside of a loop, a parameter twice.
+pub fn compile(file: &ast::File, release: bool) -> Result<Unit, ScriptError> {
+    let mut functions = FxHashMap::default();
+    for function in &file.functions {
+        functions.insert(function.name.name.clone(), Arc::new(compile_function(file, function)?));
+    }
+    let mut builder = Builder::new(file.source.clone(), Kind::Script, "".into());
+    builder.block(&file.body)?;
+    let main = Arc::new(builder.finish(release));
+    let first_function = if file.is_function_file { file.functions.first().map(|f| f.name.name.clone()) } else { None };
+    Ok(Unit { main, functions, first_function })
+}
+
+fn compile_function(file: &ast::File, function: &ast::FunctionDef) -> Result<Code, ScriptError> {
+    let mut builder = Builder::new(file.source.clone(), Kind::Function, function.name.name.clone());
+    builder.doc = function.doc.clone();
+    builder.head(&function.params, &function.outputs)?;
+    builder.block(&function.body)?;
+    Ok(builder.finish(true))
+}
+
+/// Compiles a text for `eval` in a frame whose variables have these names; new names follow them. Asked for outputs,
+/// it is an expression, whose values it gives.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_eval(file: &ast::File, names: &[Name], nargout: usize) -> Result<Unit, ScriptError> {
+    let mut functions = FxHashMap::default();
+    for function in &file.functions {
+        functions.insert(function.name.name.clone(), Arc::new(compile_function(file, function)?));
+    }
+    let mut builder = Builder::new(file.source.clone(), Kind::Eval, "".into());
+    for name in names {
+        builder.slot(name);
+    }
+    match &file.body[..] {
+        [ast::Stmt { kind: ast::StmtKind::Expr(expr), .. }] if nargout > 0 => {
+            builder.emit(code::Inst::Mark, expr.span);
+            builder.several(expr, nargout as u16)?;
+        }
+        body => builder.block(&body.to_vec())?,
+    }
+    Ok(Unit { main: Arc::new(builder.finish(false)), functions, first_function: None })
+}

@@ -6,7 +6,7 @@
 
 use super::{Class, Dims, Tensor};
 use crate::Array;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// An array on the runtime.
@@ -26,6 +26,8 @@ pub struct Lazy {
     pub host: OnceLock<Arc<Tensor>>,
     /// How often single elements of it were read or written; after a few, the whole comes to the host.
     pub touches: AtomicU32,
+    /// Whether it has been materialised without a fault.
+    checked: AtomicBool,
 }
 
 impl Lazy {
@@ -35,6 +37,25 @@ impl Lazy {
     /// The fault that the array carries.
     pub fn new(array: Array, class: Class, pinned: bool, may_fault: bool) -> crate::Result<Lazy> {
         let dims = Dims::new(array.shape()?.dims());
-        Ok(Lazy { array, class, dims, pinned, may_fault, host: OnceLock::new(), touches: AtomicU32::new(0) })
+        Ok(Lazy {
+            array,
+            class,
+            dims,
+            pinned,
+            may_fault,
+            host: OnceLock::new(),
+            touches: AtomicU32::new(0),
+            checked: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether it has been materialised without a fault.
+    pub fn is_checked(&self) -> bool {
+        self.checked.load(Ordering::Relaxed)
+    }
+
+    /// It has been materialised without a fault.
+    pub fn set_checked(&self) {
+        self.checked.store(true, Ordering::Relaxed);
     }
 }

@@ -1,9 +1,116 @@
 //! The machine that runs compiled code: frames, an operand stack, calls, and what it waits for.
+//!
+//! In: a [`Unit`]. Out: output, an end, and the variables of the script. Invariants:
+//! - VM-1: the machine's own stack is flat: calls of functions, handles and callbacks are frames in a vector.
+//! - VM-2: an instruction that ends in a [`Need`](super::error::Need) leaves frames and operands as they were.
+//! - VM-3: when a frame ends, by return or by error, operands, loops, marks and handlers above its base are gone.
 
+mod access;
+mod call;
+mod control;
+mod drive;
+mod frame;
+mod run;
+mod suggest;
+mod variables;
+
+pub use call::Callee;
+pub use control::error_value;
+pub use drive::{End, drive};
+pub use frame::Variable;
+
+use super::compile::{Code, Unit};
 use super::env::Env;
+use super::syntax::ast::Name;
+use super::value::Value;
+use frame::{Activation, Handler, Iteration};
+use rustc_hash::FxHashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// A running script.
 pub struct Interp {
     /// What it has around it.
     pub env: Env,
+    /// Set from outside to end what runs with an interrupt.
+    pub interrupt: Arc<AtomicBool>,
+    /// Functions that the script's files and evaluated texts have defined.
+    pub(crate) functions: FxHashMap<Name, Arc<Code>>,
+    /// Function files found beside the script and in added folders; the first that has a name wins.
+    pub(crate) files: FxHashMap<Name, PathBuf>,
+    /// Functions that belong to one function file, by the address of its source.
+    pub(crate) locals: FxHashMap<usize, FxHashMap<Name, Arc<Code>>>,
+    /// The frames, innermost last.
+    frames: Vec<Activation>,
+    /// Operands.
+    stack: Vec<Value>,
+    /// Variables of all frames.
+    variables: Vec<Variable>,
+    /// Loops.
+    iterations: Vec<Iteration>,
+    /// Heights of the stack where lists began.
+    marks: Vec<usize>,
+    /// What `end` means, innermost last; `None` inside a function's arguments.
+    bases: Vec<Option<Value>>,
+    /// Open tries, innermost last.
+    handlers: Vec<Handler>,
+    /// Values of globals and persistents.
+    statics: Vec<Option<Value>>,
+    /// Globals by name.
+    globals: FxHashMap<Name, u32>,
+    /// Persistents by their code's address and slot.
+    persistents: FxHashMap<(usize, u32), u32>,
+    /// Outputs of evaluated text that is captured (`evalc`), outermost first.
+    captures: Vec<(usize, Arc<parking_lot::Mutex<super::output::Captured>>, Box<dyn super::output::Output>)>,
+    /// The variables of the outermost frame after it ended.
+    workspace: Vec<(Name, Value)>,
+}
+
+impl Interp {
+    /// A machine without a script.
+    pub fn new(env: Env) -> Interp {
+        let mut interp = Interp {
+            env,
+            interrupt: Arc::default(),
+            functions: FxHashMap::default(),
+            files: FxHashMap::default(),
+            locals: FxHashMap::default(),
+            frames: Vec::new(),
+            stack: Vec::new(),
+            variables: Vec::new(),
+            iterations: Vec::new(),
+            marks: Vec::new(),
+            bases: Vec::new(),
+            handlers: Vec::new(),
+            statics: Vec::new(),
+            globals: FxHashMap::default(),
+            persistents: FxHashMap::default(),
+            captures: Vec::new(),
+            workspace: Vec::new(),
+        };
+        for folder in interp.env.options.path.clone() {
+            interp.add_folder(&folder);
+        }
+        interp
+    }
+
+    /// Makes a unit's functions known and its statements the next to run.
+    pub fn begin(&mut self, unit: &Unit) {
+        self.define(unit);
+        self.workspace.clear();
+        self.push_script(unit.main.clone());
+    }
+
+    /// Makes a unit's functions known.
+    pub fn define(&mut self, unit: &Unit) {
+        for (name, code) in &unit.functions {
+            self.functions.insert(name.clone(), code.clone());
+        }
+    }
+
+    /// The variables that the script left, in the order in which they were first mentioned.
+    pub fn take_workspace(&mut self) -> Vec<(Name, Value)> {
+        std::mem::take(&mut self.workspace)
+    }
 }

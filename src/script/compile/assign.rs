@@ -1,0 +1,135 @@
+//! Assignments: plain, into parts, to several targets, deletions.
+
+use super::builder::Builder;
+use super::code::{Count, Inst, PathStep};
+use super::expression::mentions_end;
+use crate::script::error::ScriptError;
+use crate::script::source::Span;
+use crate::script::syntax::ast::{BinaryOp, Expr, ExprKind, Step, StepKind, Target};
+
+type Done = Result<(), ScriptError>;
+
+impl Builder {
+    /// `target = value`.
+    pub fn assign(&mut self, target: &Target, value: &Expr, print: bool) -> Done {
+        let deletes =
+            matches!(target.steps.last().map(|s| &s.kind), Some(StepKind::Paren(_))) && is_empty_literal(value);
+        if deletes {
+            let slot = self.slot(&target.name.name);
+            let path = self.way(target)?;
+            self.emit(Inst::DeleteAt { slot, path }, target.span.to(value.span));
+        } else {
+            self.expr(value)?;
+            self.store(target)?;
+        }
+        self.show(target, print);
+        Ok(())
+    }
+
+    fn show(&mut self, target: &Target, print: bool) {
+        if print {
+            let slot = self.slot(&target.name.name);
+            self.emit(Inst::Show(slot), target.span);
+        }
+    }
+
+    /// The value on the stack goes into a target.
+    pub fn store(&mut self, target: &Target) -> Done {
+        let slot = self.slot(&target.name.name);
+        if target.steps.is_empty() {
+            self.emit(Inst::Store(slot), target.span);
+        } else {
+            let path = self.way(target)?;
+            self.emit(Inst::StoreAt { slot, path }, target.span);
+        }
+        Ok(())
+    }
+
+    /// The way into a target: its subscripts on the stack, its steps in a path.
+    fn way(&mut self, target: &Target) -> Result<u32, ScriptError> {
+        let steps = self.way_steps(target, &target.steps)?;
+        Ok(self.path(steps))
+    }
+
+    fn way_steps(&mut self, target: &Target, steps: &[Step]) -> Result<Vec<PathStep>, ScriptError> {
+        let mut path = Vec::with_capacity(steps.len());
+        for (i, step) in steps.iter().enumerate() {
+            path.push(match &step.kind {
+                StepKind::Field(name) => PathStep::Field(name.name.clone()),
+                StepKind::DynamicField(expr) => {
+                    self.expr(expr)?;
+                    PathStep::DynamicField
+                }
+                StepKind::Paren(args) => PathStep::Paren(self.way_subscripts(target, &steps[..i], args, step.span)?),
+                StepKind::Brace(args) => PathStep::Brace(self.way_subscripts(target, &steps[..i], args, step.span)?),
+            });
+        }
+        Ok(path)
+    }
+
+    fn way_subscripts(
+        &mut self,
+        target: &Target,
+        before: &[Step],
+        args: &[Expr],
+        span: Span,
+    ) -> Result<Count, ScriptError> {
+        let base_needed = mentions_end(args);
+        if base_needed {
+            let slot = self.slot(&target.name.name);
+            // The subscripts before this one are evaluated again to find what `end` means.
+            let path = self.way_steps(target, before)?;
+            let path = self.path(path);
+            self.emit(Inst::BasePath { slot, path }, span);
+        }
+        let count = self.subscripts(args)?;
+        if base_needed {
+            self.emit(Inst::BaseEnd, span);
+        }
+        Ok(count)
+    }
+
+    /// `[a, b(2), ~] = value`.
+    pub fn multi_assign(&mut self, targets: &[Option<Target>], value: &Expr, print: bool) -> Done {
+        let n = targets.len() as u16;
+        self.emit(Inst::Mark, value.span);
+        self.several(value, n)?;
+        self.emit(Inst::Spread(n), value.span);
+        for (i, target) in targets.iter().enumerate() {
+            match target {
+                None => self.emit(Inst::Pop, value.span),
+                Some(target) => {
+                    self.emit(Inst::Defined(i as u16 + 1), target.span);
+                    self.store(target)?;
+                    self.show(target, print);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `target op= value`.
+    pub fn op_assign(&mut self, target: &Target, op: BinaryOp, value: &Expr, print: bool) -> Done {
+        let name = Expr { kind: ExprKind::Name(target.name.name.clone()), span: target.name.span };
+        let read = if target.steps.is_empty() {
+            name
+        } else {
+            Expr { kind: ExprKind::Index(Box::new(name), target.steps.clone()), span: target.span }
+        };
+        self.expr(&read)?;
+        self.expr(value)?;
+        self.emit(Inst::Binary(op), target.span.to(value.span));
+        self.store(target)?;
+        self.show(target, print);
+        Ok(())
+    }
+}
+
+/// `[]`, `''` or `""`, written out.
+fn is_empty_literal(value: &Expr) -> bool {
+    match &value.kind {
+        ExprKind::Matrix(rows) => rows.iter().all(|r| r.is_empty()),
+        ExprKind::Str { bytes, .. } => bytes.is_empty(),
+        _ => false,
+    }
+}

@@ -1,0 +1,234 @@
+//! The code of one function while it is written: its tables, its labels, and the loops and tries around a statement.
+
+use super::code::{ClosureCode, Code, Inst, Kind, PathStep, Slot};
+use super::liveness;
+use crate::script::error::ScriptError;
+use crate::script::source::{Place, Source, Span};
+use crate::script::syntax::ast::{Block, Ident, Name, Param};
+use crate::script::value::Value;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// A function's code, being written.
+pub(super) struct Builder {
+    pub source: Arc<Source>,
+    pub kind: Kind,
+    pub name: Name,
+    pub text: Arc<str>,
+    pub doc: Option<String>,
+    insts: Vec<Inst>,
+    spans: Vec<Span>,
+    consts: Vec<Value>,
+    names: Vec<Name>,
+    slot_of: FxHashMap<Name, Slot>,
+    params: Vec<Option<Slot>>,
+    varargin: Option<Slot>,
+    outputs: Vec<Slot>,
+    varargout: Option<Slot>,
+    paths: Vec<Vec<PathStep>>,
+    pub closures: Vec<ClosureCode>,
+    pub ends: Vec<SmallVec<[(u16, u16); 1]>>,
+    /// Targets of labels; patched into jumps at the end.
+    labels: Vec<u32>,
+    /// Position and count of the index lists around the expression being written, outermost first.
+    pub lists: Vec<(u16, u16)>,
+    /// Loops, tries and cleanups around the statement being written, outermost first.
+    pub around: Vec<Around>,
+    /// Where the statement being written stands.
+    pub at: Span,
+}
+
+/// A place that jumps go to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Label(u32);
+
+/// What stands around a statement, and must be left in order by a jump out of it.
+#[derive(Clone)]
+pub(super) enum Around {
+    /// A loop: where `continue` and `break` go, and whether it keeps a state.
+    Loop { again: Label, out: Label, is_for: bool },
+    /// A try's body.
+    Try,
+    /// The body of an `unwind_protect`, with what cleans up.
+    Cleanup(Block),
+}
+
+impl Builder {
+    pub fn new(source: Arc<Source>, kind: Kind, name: Name) -> Builder {
+        Builder {
+            source,
+            kind,
+            name,
+            text: "".into(),
+            doc: None,
+            insts: Vec::new(),
+            spans: Vec::new(),
+            consts: Vec::new(),
+            names: Vec::new(),
+            slot_of: FxHashMap::default(),
+            params: Vec::new(),
+            varargin: None,
+            outputs: Vec::new(),
+            varargout: None,
+            paths: Vec::new(),
+            closures: Vec::new(),
+            ends: Vec::new(),
+            labels: Vec::new(),
+            lists: Vec::new(),
+            around: Vec::new(),
+            at: Span::default(),
+        }
+    }
+
+    /// Parameters and outputs; defaults are written as code.
+    pub fn head(&mut self, params: &[Param], outputs: &[Ident]) -> Result<(), ScriptError> {
+        for (i, param) in params.iter().enumerate() {
+            match param {
+                Param::Named(ident, _) if &*ident.name == "varargin" && i + 1 == params.len() => {
+                    self.varargin = Some(self.slot(&ident.name));
+                }
+                Param::Named(ident, _) => {
+                    if self.slot_of.contains_key(&ident.name) {
+                        return Err(self.error(ident.span, format!("parameter '{}' appears twice", ident.name)));
+                    }
+                    let slot = self.slot(&ident.name);
+                    self.params.push(Some(slot));
+                }
+                Param::Ignored(_) => self.params.push(None),
+            }
+        }
+        for (i, output) in outputs.iter().enumerate() {
+            let slot = self.slot(&output.name);
+            if &*output.name == "varargout" && i + 1 == outputs.len() {
+                self.varargout = Some(slot);
+            } else {
+                self.outputs.push(slot);
+            }
+        }
+        for param in params {
+            if let Param::Named(ident, Some(default)) = param {
+                let slot = self.slot(&ident.name);
+                let there = self.label();
+                self.jump_if_defined(slot, there);
+                self.expr(default)?;
+                self.emit(Inst::Store(slot), default.span);
+                self.bind(there);
+            }
+        }
+        Ok(())
+    }
+
+    /// The slot of a name.
+    pub fn slot(&mut self, name: &Name) -> Slot {
+        if let Some(&slot) = self.slot_of.get(name) {
+            return slot;
+        }
+        let slot = self.names.len() as Slot;
+        self.names.push(name.clone());
+        self.slot_of.insert(name.clone(), slot);
+        slot
+    }
+
+    /// The slot of a name that has one.
+    pub fn known_slot(&self, name: &str) -> Option<Slot> {
+        self.slot_of.get(name).copied()
+    }
+
+    pub fn constant(&mut self, value: Value) -> u32 {
+        self.consts.push(value);
+        self.consts.len() as u32 - 1
+    }
+
+    pub fn path(&mut self, path: Vec<PathStep>) -> u32 {
+        self.paths.push(path);
+        self.paths.len() as u32 - 1
+    }
+
+    pub fn emit(&mut self, inst: Inst, span: Span) {
+        self.insts.push(inst);
+        self.spans.push(span);
+    }
+
+    pub fn label(&mut self) -> Label {
+        self.labels.push(u32::MAX);
+        Label(self.labels.len() as u32 - 1)
+    }
+
+    /// The label is here.
+    pub fn bind(&mut self, label: Label) {
+        self.labels[label.0 as usize] = self.insts.len() as u32;
+    }
+
+    pub fn jump(&mut self, to: Label) {
+        self.emit(Inst::Jump(to.0), self.at);
+    }
+    pub fn jump_if(&mut self, to: Label, when: bool, strict: bool, span: Span) {
+        self.emit(Inst::JumpIf { to: to.0, when, strict }, span);
+    }
+    pub fn jump_if_defined(&mut self, slot: Slot, to: Label) {
+        self.emit(Inst::JumpIfDefined { slot, to: to.0 }, self.at);
+    }
+    pub fn try_begin(&mut self, handler: Label) {
+        self.emit(Inst::TryBegin { handler: handler.0 }, self.at);
+    }
+    pub fn for_next(&mut self, slot: Option<Slot>, exit: Label, span: Span) {
+        match slot {
+            Some(slot) => self.emit(Inst::ForNext { slot, exit: exit.0 }, span),
+            None => self.emit(Inst::ForNextTop { exit: exit.0 }, span),
+        }
+    }
+
+    /// An error at a place.
+    pub fn error(&self, span: Span, message: String) -> ScriptError {
+        let mut error = ScriptError::with_id("Octave:parse-error", message);
+        error.place = Some(Place { source: self.source.clone(), span });
+        error
+    }
+
+    /// The finished code. `release`: variables end at their last use.
+    pub fn finish(mut self, release: bool) -> Code {
+        self.emit(Inst::Return, Span::default());
+        let labels = &self.labels;
+        for inst in &mut self.insts {
+            match inst {
+                Inst::Jump(to)
+                | Inst::JumpIf { to, .. }
+                | Inst::JumpIfDefined { to, .. }
+                | Inst::ForNext { exit: to, .. }
+                | Inst::ForNextTop { exit: to }
+                | Inst::TryBegin { handler: to } => *to = labels[*to as usize],
+                _ => {}
+            }
+        }
+        let mut code = Code {
+            name: self.name,
+            kind: self.kind,
+            source: self.source,
+            text: self.text,
+            doc: self.doc,
+            insts: self.insts,
+            spans: self.spans,
+            consts: self.consts,
+            names: self.names,
+            params: self.params,
+            varargin: self.varargin,
+            outputs: self.outputs,
+            varargout: self.varargout,
+            paths: self.paths,
+            closures: self.closures,
+            ends: self.ends,
+        };
+        if release {
+            liveness::mark_last_uses(&mut code);
+        }
+        code
+    }
+}
+
+impl Builder {
+    /// The names that have slots, in their order.
+    pub fn names(&self) -> &[Name] {
+        &self.names
+    }
+}

@@ -1,0 +1,343 @@
+//! Expressions.
+//!
+//! Must hold: [`Builder::expr`] leaves exactly one value on the stack; [`Builder::list`] says how many it leaves.
+
+use super::builder::{Builder, Label};
+use super::code::{ClosureCode, Count, Inst, Kind, Want};
+use crate::script::error::ScriptError;
+use crate::script::source::Span;
+use crate::script::syntax::ast::{AnonymousDef, Expr, ExprKind, Name, Step, StepKind, UnaryOp};
+use crate::script::value::{Function, Tensor, Value};
+use std::sync::Arc;
+
+type Done = Result<(), ScriptError>;
+
+impl Builder {
+    /// An expression that leaves one value.
+    pub fn expr(&mut self, expr: &Expr) -> Done {
+        match &expr.kind {
+            ExprKind::Number(x) => self.emit(Inst::Num(*x), expr.span),
+            ExprKind::Imaginary(x) => {
+                let z = num_complex::Complex64::new(0.0, *x);
+                let value = Value::tensor_as_is(Tensor::scalar(crate::script::value::Data::C64(vec![z])));
+                self.push_constant(value, expr.span);
+            }
+            ExprKind::Str { bytes, double_quoted } => {
+                let mut tensor = Tensor::string(bytes);
+                tensor.double_quoted = *double_quoted;
+                self.push_constant(Value::Tensor(Arc::new(tensor)), expr.span);
+            }
+            ExprKind::Name(name) => {
+                let slot = self.slot(name);
+                self.emit(Inst::Load { slot, last: false, want: Want::One }, expr.span);
+            }
+            ExprKind::Colon => self.emit(Inst::Colon, expr.span),
+            ExprKind::End => self.end(expr.span)?,
+            ExprKind::Unary(UnaryOp::Minus, operand) if matches!(operand.kind, ExprKind::Number(_)) => {
+                let ExprKind::Number(x) = operand.kind else { return Ok(()) };
+                self.emit(Inst::Num(-x), expr.span);
+            }
+            ExprKind::Unary(op, operand) => {
+                self.expr(operand)?;
+                self.emit(Inst::Unary(*op), expr.span);
+            }
+            ExprKind::Transpose { operand, conjugate } => {
+                self.expr(operand)?;
+                self.emit(Inst::Transpose { conjugate: *conjugate }, expr.span);
+            }
+            ExprKind::Binary(op, a, b, _) => {
+                self.expr(a)?;
+                self.expr(b)?;
+                self.emit(Inst::Binary(*op), expr.span);
+            }
+            ExprKind::AndAnd(..) | ExprKind::OrOr(..) => self.logical(expr)?,
+            ExprKind::Range { start, step, stop } => {
+                self.range_parts(start, step.as_deref(), stop)?;
+                self.emit(Inst::Range { step: step.is_some() }, expr.span);
+            }
+            ExprKind::Index(base, steps) => self.access(base, steps, Want::One, expr.span)?,
+            ExprKind::Matrix(rows) => self.matrix(rows, expr.span)?,
+            ExprKind::Cell(rows) => self.cell(rows, expr.span)?,
+            ExprKind::Anonymous(def) => self.anonymous(def, expr.span)?,
+            ExprKind::Handle(name) => {
+                self.push_constant(Value::Function(Arc::new(Function::Named(name.clone()))), expr.span);
+            }
+        }
+        Ok(())
+    }
+
+    fn push_constant(&mut self, value: Value, span: Span) {
+        let index = self.constant(value);
+        self.emit(Inst::Const(index), span);
+    }
+
+    /// Start, (step,) stop, in order.
+    pub fn range_parts(&mut self, start: &Expr, step: Option<&Expr>, stop: &Expr) -> Done {
+        self.expr(start)?;
+        if let Some(step) = step {
+            self.expr(step)?;
+        }
+        self.expr(stop)
+    }
+
+    /// `&&` and `||` as a value.
+    fn logical(&mut self, expr: &Expr) -> Done {
+        let (yes, no, out) = (self.label(), self.label(), self.label());
+        self.condition(expr, no, false)?;
+        self.bind(yes);
+        self.push_constant(Value::Bool(true), expr.span);
+        self.jump(out);
+        self.bind(no);
+        self.push_constant(Value::Bool(false), expr.span);
+        self.bind(out);
+        Ok(())
+    }
+
+    /// Jumps to the label if the expression's truth is `when`; goes on otherwise.
+    pub fn condition(&mut self, expr: &Expr, to: Label, when: bool) -> Done {
+        self.condition_part(expr, to, when, false)
+    }
+
+    fn condition_part(&mut self, expr: &Expr, to: Label, when: bool, strict: bool) -> Done {
+        match &expr.kind {
+            // `a && b` is false as soon as `a` is; `a || b` true as soon as `a` is.
+            ExprKind::AndAnd(a, b) | ExprKind::OrOr(a, b) => {
+                let decisive = matches!(expr.kind, ExprKind::OrOr(..));
+                if when == decisive {
+                    self.condition_part(a, to, when, true)?;
+                    self.condition_part(b, to, when, true)
+                } else {
+                    let skip = self.label();
+                    self.condition_part(a, skip, decisive, true)?;
+                    self.condition_part(b, to, when, true)?;
+                    self.bind(skip);
+                    Ok(())
+                }
+            }
+            ExprKind::Unary(UnaryOp::Not, inner) if matches!(inner.kind, ExprKind::AndAnd(..) | ExprKind::OrOr(..)) => {
+                self.condition_part(inner, to, !when, strict)
+            }
+            _ => {
+                self.expr(expr)?;
+                self.jump_if(to, when, strict, expr.span);
+                Ok(())
+            }
+        }
+    }
+
+    fn end(&mut self, span: Span) -> Done {
+        if self.lists.is_empty() {
+            return Err(self.error(span, "'end': nonconformant arguments: it stands outside of an index".into()));
+        }
+        self.ends.push(self.lists.iter().rev().copied().collect());
+        let index = self.ends.len() as u32 - 1;
+        self.emit(Inst::End(index), span);
+        Ok(())
+    }
+
+    /// The elements of a list; a list that may hold comma lists is counted when it runs.
+    pub fn list(&mut self, items: &[Expr]) -> Result<Count, ScriptError> {
+        self.list_with(items, false)
+    }
+
+    /// `indices`: the items are subscripts, so that `end` means something in them.
+    fn list_with(&mut self, items: &[Expr], indices: bool) -> Result<Count, ScriptError> {
+        let dynamic = items.len() > 1000 || items.iter().any(may_be_list);
+        if dynamic {
+            self.emit(Inst::Mark, self.at);
+        }
+        for (i, item) in items.iter().enumerate() {
+            if indices {
+                self.lists.push((i as u16, items.len() as u16));
+            }
+            let result = if dynamic { self.several(item, 1) } else { self.expr(item) };
+            if indices {
+                self.lists.pop();
+            }
+            result?;
+        }
+        Ok(if dynamic { Count::Marked } else { Count::Fixed(items.len() as u16) })
+    }
+
+    /// An expression that leaves as many values as it gives; functions are asked for `nargout`.
+    pub fn several(&mut self, expr: &Expr, nargout: u16) -> Done {
+        match &expr.kind {
+            ExprKind::Index(base, steps) => self.access(base, steps, Want::Many(nargout), expr.span),
+            ExprKind::Name(name) => {
+                let slot = self.slot(name);
+                self.emit(Inst::Load { slot, last: false, want: Want::Many(nargout) }, expr.span);
+                Ok(())
+            }
+            _ => self.expr(expr),
+        }
+    }
+
+    /// A base and the steps into it.
+    fn access(&mut self, base: &Expr, steps: &[Step], want: Want, span: Span) -> Done {
+        let mut rest = steps;
+        let mut so_far = base.span;
+        let wants = |rest: &[Step]| if rest.is_empty() { want } else { Want::One };
+        match &base.kind {
+            // `gpuArray.zeros (…)`: a function with a dotted name, unless `gpuArray` is a variable here.
+            ExprKind::Name(name) if self.dotted(name, steps).is_some() => {
+                let dotted = self.dotted(name, steps).unwrap_or_default();
+                rest = &steps[1..];
+                let count = match rest.first().map(|s| &s.kind) {
+                    Some(StepKind::Paren(args)) => {
+                        rest = &rest[1..];
+                        self.list(args)?
+                    }
+                    _ => Count::Fixed(0),
+                };
+                let name = self.constant(Value::string(dotted));
+                self.emit(Inst::Call { name, count, want: wants(rest) }, span);
+            }
+            ExprKind::Name(name) => match steps.first().map(|s| &s.kind) {
+                Some(StepKind::Paren(args)) => {
+                    let slot = self.slot(name);
+                    let base_needed = mentions_end(args);
+                    if base_needed {
+                        self.emit(Inst::BaseSlot(slot), span);
+                    }
+                    let count = self.list_with(args, true)?;
+                    if base_needed {
+                        self.emit(Inst::BaseEnd, span);
+                    }
+                    rest = &steps[1..];
+                    so_far = so_far.to(steps[0].span);
+                    self.emit(Inst::Apply { slot, count, want: wants(rest), last: false }, so_far);
+                }
+                _ => self.expr(base)?,
+            },
+            _ => self.expr(base)?,
+        }
+        while let Some((step, after)) = rest.split_first() {
+            so_far = so_far.to(step.span);
+            self.step(step, wants(after), so_far)?;
+            rest = after;
+        }
+        Ok(())
+    }
+
+    fn dotted(&self, name: &Name, steps: &[Step]) -> Option<String> {
+        match steps.first().map(|s| &s.kind) {
+            Some(StepKind::Field(field)) if &**name == "gpuArray" && self.known_slot(name).is_none() => {
+                Some(format!("{name}.{}", field.name))
+            }
+            _ => None,
+        }
+    }
+
+    /// A step into the value on the stack.
+    fn step(&mut self, step: &Step, want: Want, span: Span) -> Done {
+        match &step.kind {
+            StepKind::Paren(args) | StepKind::Brace(args) => {
+                let base_needed = mentions_end(args);
+                if base_needed {
+                    self.emit(Inst::BaseTop, span);
+                }
+                let count = self.list_with(args, true)?;
+                if base_needed {
+                    self.emit(Inst::BaseEnd, span);
+                }
+                let inst = match &step.kind {
+                    StepKind::Paren(_) => Inst::Paren { count, want },
+                    _ => Inst::Brace { count, want },
+                };
+                self.emit(inst, span);
+            }
+            StepKind::Field(name) => {
+                let name = self.constant(Value::string(name.name.as_bytes()));
+                self.emit(Inst::Field { name, want }, span);
+            }
+            StepKind::DynamicField(expr) => {
+                self.expr(expr)?;
+                self.emit(Inst::DynamicField { want }, span);
+            }
+        }
+        Ok(())
+    }
+
+    /// The subscripts of an assignment's step; `end` is of what lies there already.
+    pub fn subscripts(&mut self, args: &[Expr]) -> Result<Count, ScriptError> {
+        self.list_with(args, true)
+    }
+
+    fn matrix(&mut self, rows: &[Vec<Expr>], span: Span) -> Done {
+        if rows.iter().all(|r| r.is_empty()) {
+            self.push_constant(Value::empty(), span);
+            return Ok(());
+        }
+        for row in rows {
+            let count = self.list(row)?;
+            self.emit(Inst::Row(count), span);
+        }
+        if rows.len() > 1 {
+            self.emit(Inst::Rows(rows.len() as u16), span);
+        }
+        Ok(())
+    }
+
+    fn cell(&mut self, rows: &[Vec<Expr>], span: Span) -> Done {
+        for row in rows {
+            let count = self.list(row)?;
+            self.emit(Inst::CellRow(count), span);
+        }
+        if rows.len() != 1 {
+            self.emit(Inst::CellRows(rows.len() as u16), span);
+        }
+        Ok(())
+    }
+
+    fn anonymous(&mut self, def: &AnonymousDef, span: Span) -> Done {
+        let mut inner = Builder::new(self.source.clone(), Kind::Anonymous, "".into());
+        inner.text = def.text.as_str().into();
+        inner.head(&def.params, &[])?;
+        let params = inner.names().len();
+        inner.emit(Inst::Mark, def.body.span);
+        inner.several(&def.body, u16::MAX)?;
+        let mut captures = Vec::new();
+        let names: Vec<Name> = inner.names()[params..].to_vec();
+        for (i, name) in names.iter().enumerate() {
+            captures.push((self.slot(name), (params + i) as u32));
+        }
+        self.closures.push(ClosureCode { code: Arc::new(inner.finish(true)), captures });
+        let index = self.closures.len() as u32 - 1;
+        self.emit(Inst::Closure(index), span);
+        Ok(())
+    }
+}
+
+/// Whether an expression may give other than one value: it ends in `{}` or in a field.
+fn may_be_list(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Index(_, steps) => steps.iter().any(|s| !matches!(s.kind, StepKind::Paren(_))),
+        _ => false,
+    }
+}
+
+/// Whether `end` stands in one of these, not counting anonymous functions.
+pub(super) fn mentions_end(items: &[Expr]) -> bool {
+    items.iter().any(|e| match &e.kind {
+        ExprKind::End => true,
+        ExprKind::Unary(_, a) => mentions_end(std::slice::from_ref(a)),
+        ExprKind::Transpose { operand, .. } => mentions_end(std::slice::from_ref(operand)),
+        ExprKind::Binary(_, a, b, _) | ExprKind::AndAnd(a, b) | ExprKind::OrOr(a, b) => {
+            mentions_end(std::slice::from_ref(a)) || mentions_end(std::slice::from_ref(b))
+        }
+        ExprKind::Range { start, step, stop } => [Some(start), step.as_ref(), Some(stop)]
+            .into_iter()
+            .flatten()
+            .any(|e| mentions_end(std::slice::from_ref(e))),
+        ExprKind::Index(base, steps) => {
+            mentions_end(std::slice::from_ref(base))
+                || steps.iter().any(|s| match &s.kind {
+                    StepKind::Paren(args) | StepKind::Brace(args) => mentions_end(args),
+                    StepKind::DynamicField(e) => mentions_end(std::slice::from_ref(e)),
+                    StepKind::Field(_) => false,
+                })
+        }
+        ExprKind::Matrix(rows) | ExprKind::Cell(rows) => rows.iter().any(|r| mentions_end(r)),
+        _ => false,
+    })
+}

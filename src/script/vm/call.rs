@@ -1,0 +1,432 @@
+//! Calls: finding what a name stands for, entering and leaving functions, evaluated text.
+
+use super::Interp;
+use super::frame::{Activation, Frame, Return, TaskFrame, Variable};
+use super::run::Slice;
+use crate::script::builtins::{self, Builtin, Outcome};
+use crate::script::compile::code::{Count, Kind, Want};
+use crate::script::compile::{self, Code};
+use crate::script::error::{Flow, ScriptError, fail, fail_id};
+use crate::script::index::Values;
+use crate::script::output::Captured;
+use crate::script::source::Source;
+use crate::script::syntax::{self, ast::Name};
+use crate::script::value::{CellArray, Function, Value};
+use parking_lot::Mutex;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a name stands for.
+#[derive(Clone)]
+pub enum Callee {
+    /// A function of the script or of a function file.
+    User(Arc<Code>),
+    /// A script file, which runs in its caller's variables.
+    Script(Arc<syntax::ast::File>),
+    /// A function of the language.
+    Builtin(&'static Builtin),
+}
+
+impl Interp {
+    /// What a name stands for, if it is a function: first the file's own, then files in the path, then builtins.
+    ///
+    /// # Errors
+    /// A function file that cannot be read or parsed.
+    pub fn lookup(&mut self, name: &str) -> Flow<Option<Callee>> {
+        if let Some(locals) = self.frame().map(|f| Arc::as_ptr(&f.code.source) as usize)
+            && let Some(code) = self.locals.get(&locals).and_then(|l| l.get(name))
+        {
+            return Ok(Some(Callee::User(code.clone())));
+        }
+        if let Some(code) = self.functions.get(name) {
+            return Ok(Some(Callee::User(code.clone())));
+        }
+        if let Some(path) = self.files.get(name).cloned() {
+            return self.load_file(name, &path).map(Some);
+        }
+        Ok(builtins::find(name).map(Callee::Builtin))
+    }
+
+    /// Reads a function file, or a script file.
+    fn load_file(&mut self, name: &str, path: &Path) -> Flow<Callee> {
+        let text = match std::fs::read(path) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) => return fail!("could not read {}: {error}", path.display()),
+        };
+        let source = Source::new(path.display().to_string(), text);
+        let file = syntax::parse(&source)?;
+        if !file.is_function_file {
+            return Ok(Callee::Script(Arc::new(file)));
+        }
+        let unit = compile::compile(&file, true)?;
+        let first = unit.first_function.as_ref().and_then(|f| unit.functions.get(f)).cloned();
+        self.locals.insert(Arc::as_ptr(&source) as usize, unit.functions);
+        match first {
+            Some(code) => {
+                self.functions.insert(name.into(), code.clone());
+                Ok(Callee::User(code))
+            }
+            None => fail!("{} defines no function", path.display()),
+        }
+    }
+
+    /// Looks for function files in a folder, too.
+    pub fn add_folder(&mut self, folder: &Path) {
+        let Ok(entries) = std::fs::read_dir(folder) else { return };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            if path.extension().is_some_and(|e| e == "m")
+                && let Some(stem) = path.file_stem().and_then(|s| s.to_str())
+            {
+                self.files.entry(stem.into()).or_insert(path);
+            }
+        }
+    }
+
+    /// How many outputs an instruction asks a function for.
+    pub(super) fn outputs_wanted(&self, want: Want) -> usize {
+        match want {
+            Want::One => 1,
+            // The body of an anonymous function gives what its caller asks for.
+            Want::Many(u16::MAX) => self.frame().map_or(1, |f| f.nargout),
+            Want::Many(n) => n as usize,
+        }
+    }
+
+    /// Pops arguments and calls the function of a constant's name.
+    pub(super) fn call_named(&mut self, name: u32, count: Count, want: Want) -> Flow<()> {
+        let name = self.code().consts[name as usize].as_text().unwrap_or_default();
+        let at = self.stack.len() - self.count(count);
+        let args: Values = self.stack[at..].iter().cloned().collect();
+        // The call's outputs belong where the arguments are now; they come back if it has to wait.
+        let kept: Values = self.stack.drain(at..).collect();
+        let result = self.call_by_name(&name, args, want);
+        if let Err(crate::script::error::Stop::Need(_)) = &result {
+            self.stack.extend(kept);
+        } else {
+            self.drop_mark(count);
+        }
+        result
+    }
+
+    /// Calls the function of this name.
+    pub(super) fn call_by_name(&mut self, name: &str, args: Values, want: Want) -> Flow<()> {
+        let nargout = self.outputs_wanted(want);
+        match self.lookup(name)? {
+            Some(callee) => self.invoke(callee, args, Return::Push(want), nargout),
+            None => Err(self.undefined(name).into()),
+        }
+    }
+
+    /// The error for a name that nothing has, with names that are close to it.
+    pub fn undefined(&self, name: &str) -> ScriptError {
+        let error = ScriptError::with_id("Octave:undefined-function", format!("'{name}' undefined"));
+        let variables = self.variables();
+        let known = (variables.iter().map(|(n, _)| &**n))
+            .chain(self.functions.keys().map(|n| &**n))
+            .chain(builtins::families().iter().flat_map(|(_, rows)| rows.iter().map(|b| b.name)));
+        let close = super::suggest::closest(name, known);
+        match close.as_slice() {
+            [] => error,
+            names => error.helped(format!("names that are close: {}", names.join(", "))),
+        }
+    }
+
+    /// Calls a handle.
+    pub(super) fn call_function(
+        &mut self,
+        function: &Arc<Function>,
+        args: Values,
+        returns: Return,
+        nargout: usize,
+    ) -> Flow<()> {
+        match &**function {
+            Function::Named(name) => match self.lookup(name)? {
+                Some(callee) => self.invoke(callee, args, returns, nargout),
+                None => Err(self.undefined(name).into()),
+            },
+            Function::Anonymous(closure) => {
+                self.enter(closure.code.clone(), args, returns, nargout)?;
+                let base = self.frame().map_or(0, |f| f.variables);
+                for (slot, value) in &closure.captured {
+                    self.variables[base + *slot as usize] = Variable::Value(value.clone());
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn invoke(&mut self, callee: Callee, args: Values, returns: Return, nargout: usize) -> Flow<()> {
+        match callee {
+            Callee::User(code) => self.enter(code, args, returns, nargout),
+            Callee::Script(file) => {
+                let unit = compile::compile_eval(&file, &self.slot_names(), 0)?;
+                self.enter_eval(unit, returns, 0)
+            }
+            Callee::Builtin(builtin) => {
+                let n = args.len();
+                if n < builtin.args_min as usize || builtin.args_max != builtins::ANY && n > builtin.args_max as usize {
+                    return fail_id!("Octave:invalid-fun-call", "Invalid call to {}", builtin.name);
+                }
+                if nargout > builtin.outputs_max as usize && builtin.outputs_max != builtins::ANY && nargout > 1 {
+                    return fail_id!(
+                        "Octave:invalid-fun-call",
+                        "{}: function called with too many outputs",
+                        builtin.name
+                    );
+                }
+                let outcome = (builtin.run)(self, &args, nargout)?;
+                self.take_outcome(outcome, builtin.name, returns, nargout)
+            }
+        }
+    }
+
+    fn take_outcome(&mut self, outcome: Outcome, name: &'static str, returns: Return, nargout: usize) -> Flow<()> {
+        match outcome {
+            Outcome::Values(mut values) => {
+                values.truncate(nargout.max(1));
+                match returns {
+                    Return::Push(want) => {
+                        if want == Want::One && values.is_empty() {
+                            return fail_id!(
+                                "Octave:undefined-function",
+                                "value on the right hand side of the assignment not defined"
+                            );
+                        }
+                        self.push_wanted(values, want)
+                    }
+                    Return::Task => {
+                        self.give_task(values);
+                        Ok(())
+                    }
+                    Return::Nobody => Ok(()),
+                }
+            }
+            Outcome::Task(task) => {
+                let heights = self.heights();
+                self.check_depth()?;
+                self.frames.push(Activation::Task(TaskFrame { task, last: None, heights, returns, nargout, name }));
+                Ok(())
+            }
+            Outcome::Call { function, args } => self.call_function(&function, args.into(), returns, nargout),
+            Outcome::Eval { text, capture } => {
+                let source = Source::new("eval", text);
+                let file = syntax::parse(&source)?;
+                let unit = compile::compile_eval(&file, &self.slot_names(), if capture { 0 } else { nargout })?;
+                self.define(&unit);
+                self.enter_eval(unit, returns, nargout)?;
+                if capture {
+                    let captured = Arc::new(Mutex::new(Captured::default()));
+                    let output = std::mem::replace(&mut self.env.output, Box::new(captured.clone()));
+                    self.captures.push((self.frames.len(), captured, output));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn give_task(&mut self, values: Values) {
+        if let Some(Activation::Task(task)) = self.frames.last_mut() {
+            task.last = Some(Ok(values));
+        }
+    }
+
+    fn check_depth(&self) -> Flow<()> {
+        if self.frames.len() > self.env.options.recursion_max {
+            return fail_id!("Octave:undefined-function", "max_recursion_depth exceeded");
+        }
+        Ok(())
+    }
+
+    /// A script's statements as the outermost frame.
+    pub(super) fn push_script(&mut self, code: Arc<Code>) {
+        let variables = self.variables.len();
+        self.variables.resize(variables + code.names.len(), Variable::Undefined);
+        let frame = self.new_frame(code, variables, 0, 0, Return::Nobody);
+        self.frames.push(Activation::Code(frame));
+    }
+
+    fn new_frame(&self, code: Arc<Code>, variables: usize, nargin: usize, nargout: usize, returns: Return) -> Frame {
+        Frame {
+            code,
+            pc: 0,
+            variables,
+            heights: self.heights(),
+            nargin,
+            nargout,
+            returns,
+            extra: Vec::new(),
+            caught: None,
+            held: Vec::new(),
+            shares: false,
+        }
+    }
+
+    /// Enters a function.
+    fn enter(&mut self, code: Arc<Code>, args: Values, returns: Return, nargout: usize) -> Flow<()> {
+        self.check_depth()?;
+        let nargin = args.len();
+        let name = if code.text.is_empty() { &*code.name } else { "@<anonymous>" };
+        if nargin > code.params.len() && code.varargin.is_none() {
+            return fail_id!("Octave:invalid-fun-call", "{name}: function called with too many inputs");
+        }
+        if nargout > code.outputs.len() && code.varargout.is_none() && code.kind == Kind::Function {
+            return fail_id!("Octave:invalid-fun-call", "{name}: function called with too many outputs");
+        }
+        let variables = self.variables.len();
+        self.variables.resize(variables + code.names.len(), Variable::Undefined);
+        let mut args = args.into_iter();
+        for (param, arg) in code.params.iter().zip(args.by_ref()) {
+            if let Some(slot) = param
+                && !matches!(arg, Value::Colon)
+            {
+                self.variables[variables + *slot as usize] = Variable::Value(arg);
+            } else if let Some(slot) = param {
+                self.variables[variables + *slot as usize] = Variable::Value(Value::string(":"));
+            }
+        }
+        if let Some(slot) = code.varargin {
+            let rest: Vec<Value> = args.collect();
+            let cell = if rest.is_empty() {
+                CellArray::new(crate::script::value::Dims::zero(), rest)
+            } else {
+                CellArray::row(rest)
+            };
+            self.variables[variables + slot as usize] = Variable::Value(Value::Cell(Arc::new(cell)));
+        }
+        let frame = self.new_frame(code, variables, nargin, nargout, returns);
+        self.frames.push(Activation::Code(frame));
+        Ok(())
+    }
+
+    /// Enters evaluated text, in the variables of the innermost frame.
+    fn enter_eval(&mut self, unit: compile::Unit, returns: Return, nargout: usize) -> Flow<()> {
+        self.check_depth()?;
+        let known = self.slot_names().len();
+        for name in &unit.main.names[known.min(unit.main.names.len())..] {
+            self.add_variable(name.clone());
+        }
+        let variables = self.frame().map_or(0, |f| f.variables);
+        let mut frame = self.new_frame(unit.main, variables, 0, nargout, returns);
+        frame.shares = true;
+        self.frames.push(Activation::Code(frame));
+        Ok(())
+    }
+
+    /// The innermost frame's code has ended: its outputs go to whom they belong.
+    pub(super) fn return_from_frame(&mut self) -> Flow<()> {
+        let Some(Activation::Code(frame)) = self.frames.last() else { return Ok(()) };
+        let (code, returns, nargout) = (frame.code.clone(), frame.returns, frame.nargout);
+        let (variables, heights) = (frame.variables, frame.heights);
+        let captured = self.captures.last().is_some_and(|c| c.0 == self.frames.len());
+        let values: Values = match code.kind {
+            Kind::Function => self.outputs(&code, variables, nargout)?,
+            Kind::Anonymous => self.above_mark(heights.marks),
+            Kind::Eval if self.marks.len() > heights.marks => self.above_mark(heights.marks),
+            Kind::Eval | Kind::Script => Values::new(),
+        };
+        if returns == Return::Nobody {
+            self.workspace = self.variables();
+        }
+        let text = captured.then(|| self.end_capture());
+        self.drop_frame();
+        match text {
+            Some(text) => self.deliver(smallvec::smallvec![Value::string(text)], returns, nargout),
+            None => self.deliver(values, returns, nargout),
+        }
+    }
+
+    fn above_mark(&mut self, mark: usize) -> Values {
+        let at = self.marks.get(mark).copied().unwrap_or(0).min(self.stack.len());
+        self.stack.drain(at..).collect()
+    }
+
+    fn end_capture(&mut self) -> Vec<u8> {
+        let Some((_, captured, output)) = self.captures.pop() else { return Vec::new() };
+        self.env.output = output;
+        let text = std::mem::take(&mut captured.lock().out);
+        text
+    }
+
+    /// The values of a function's outputs: as many as are asked for, at least one if it is set.
+    fn outputs(&mut self, code: &Arc<Code>, variables: usize, nargout: usize) -> Flow<Values> {
+        let mut values = Values::new();
+        for (i, &slot) in code.outputs.iter().enumerate().take(nargout.max(1)) {
+            match self.slot_value(slot) {
+                Some(value) => {
+                    if let Variable::Value(_) = self.variables[variables + slot as usize] {
+                        self.variables[variables + slot as usize] = Variable::Undefined;
+                    }
+                    values.push(value);
+                }
+                None if i < nargout.max(1) && nargout > 0 && i == 0 => {
+                    return fail_id!("Octave:undefined-function", "'{}' undefined", code.names[slot as usize]);
+                }
+                None => break,
+            }
+        }
+        if let Some(slot) = code.varargout
+            && values.len() == code.outputs.len()
+            && let Some(Value::Cell(cell)) = self.slot_value(slot)
+        {
+            let more = nargout.max(1).saturating_sub(values.len());
+            values.extend(cell.items.iter().take(more).cloned());
+        }
+        Ok(values)
+    }
+
+    /// The innermost frame goes, with all that is its own.
+    pub(super) fn drop_frame(&mut self) {
+        while self.captures.last().is_some_and(|c| c.0 >= self.frames.len()) {
+            self.end_capture();
+        }
+        match self.frames.pop() {
+            Some(Activation::Code(frame)) => {
+                self.cut(frame.heights);
+                if !frame.shares {
+                    self.variables.truncate(frame.variables);
+                }
+            }
+            Some(Activation::Task(task)) => self.cut(task.heights),
+            None => {}
+        }
+    }
+
+    /// A call's outputs reach the frame that is now innermost.
+    pub(super) fn deliver(&mut self, mut values: Values, returns: Return, nargout: usize) -> Flow<()> {
+        values.truncate(nargout.max(1));
+        match returns {
+            Return::Push(want) => {
+                self.push_wanted(values, want)?;
+                if let Some(Activation::Code(frame)) = self.frames.last_mut() {
+                    frame.pc += 1;
+                }
+            }
+            Return::Task => self.give_task(values),
+            Return::Nobody => {}
+        }
+        Ok(())
+    }
+
+    /// Runs a slice; for the driver.
+    pub(super) fn run_slice(&mut self) -> Slice {
+        self.slice()
+    }
+
+    /// The name of the builtin whose task is innermost, for messages.
+    pub fn task_name(&self) -> &'static str {
+        self.frames
+            .iter()
+            .rev()
+            .find_map(|a| match a {
+                Activation::Task(task) => Some(task.name),
+                Activation::Code(_) => None,
+            })
+            .unwrap_or("")
+    }
+
+    /// The name of the innermost function.
+    pub fn function_name(&self) -> Name {
+        self.frame().map_or_else(|| "".into(), |f| f.code.name.clone())
+    }
+}

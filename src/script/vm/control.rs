@@ -1,0 +1,323 @@
+//! Loops, `switch`, and errors that are caught.
+
+use super::Interp;
+use super::frame::{Activation, Handler, Heights, Iteration, Variable};
+use crate::script::compile::code::Slot;
+use crate::script::error::{Call, Flow, Need, ScriptError, Stop};
+use crate::script::index;
+use crate::script::ops;
+use crate::script::value::{CellArray, Data, Dims, StructArray, Value};
+use std::sync::Arc;
+
+impl Interp {
+    /// A loop over a row that is not made, if its parts are doubles.
+    pub(super) fn for_range(&mut self, step: bool) -> Flow<()> {
+        let n = self.stack.len();
+        let parts = if step { 3 } else { 2 };
+        let numbers: Option<Vec<f64>> = self.stack[n - parts..]
+            .iter()
+            .map(|v| match v {
+                Value::Num(x) => Some(*x),
+                _ => None,
+            })
+            .collect();
+        let iteration = match numbers.as_deref() {
+            Some([start, stop]) => Self::range_iteration(*start, 1.0, *stop),
+            Some([start, by, stop]) => Self::range_iteration(*start, *by, *stop),
+            _ => {
+                let [start, middle, stop] = match &self.stack[n - parts..] {
+                    [a, b, c] => [a.clone(), b.clone(), c.clone()],
+                    [a, c] => [a.clone(), Value::Num(1.0), c.clone()],
+                    _ => return Ok(()),
+                };
+                let row = ops::range(&mut self.env, &start, step.then_some(&middle), &stop)?;
+                self.env.host_all([&row])?;
+                self.columns_of(row)?
+            }
+        };
+        self.stack.truncate(n - parts);
+        self.iterations.push(iteration);
+        Ok(())
+    }
+
+    fn range_iteration(start: f64, step: f64, stop: f64) -> Iteration {
+        Iteration::Range { start, step, next: 0, count: range_count(start, step, stop) }
+    }
+
+    /// A loop over the columns of a value.
+    pub(super) fn for_begin(&mut self) -> Flow<()> {
+        let Some(value) = self.stack.last().cloned() else { return Ok(()) };
+        self.env.host_all([&value])?;
+        let iteration = self.columns_of(value)?;
+        self.stack.pop();
+        self.iterations.push(iteration);
+        Ok(())
+    }
+
+    fn columns_of(&mut self, value: Value) -> Flow<Iteration> {
+        let dims = value.dims();
+        let count = if dims.rows() == 0 { 0 } else { dims.elements() / dims.rows() };
+        Ok(match value {
+            Value::Num(_) | Value::Bool(_) | Value::Function(_) | Value::Colon => Iteration::Once(Some(value)),
+            Value::Struct(s) if s.len() == 1 => Iteration::Once(Some(Value::Struct(s))),
+            Value::Cell(data) => Iteration::Cells { data, next: 0, count },
+            Value::Lazy(_) => {
+                let data = Value::Tensor(self.env.host(&value)?);
+                self.columns_of(data)?
+            }
+            Value::Tensor(ref t) if t.dims.rows() == 1 && matches!(t.data, Data::F64(_)) => {
+                Iteration::Row { data: value, next: 0, count }
+            }
+            data => Iteration::Columns { data, next: 0, count },
+        })
+    }
+
+    /// The next number of a loop over doubles, into its variable; false for any other loop, and at the end.
+    #[inline(always)]
+    pub(super) fn next_number(&mut self, variable: usize) -> bool {
+        let x = match self.iterations.last_mut() {
+            Some(Iteration::Range { start, step, next, count }) if *next < *count => {
+                let x = *start + *next as f64 * *step;
+                *next += 1;
+                x
+            }
+            Some(Iteration::Row { data: Value::Tensor(t), next, count }) if *next < *count => match &t.data {
+                Data::F64(data) => {
+                    *next += 1;
+                    data[*next - 1]
+                }
+                _ => return false,
+            },
+            _ => return false,
+        };
+        match &mut self.variables[variable] {
+            Variable::Static(n) => self.statics[*n as usize] = Some(Value::Num(x)),
+            other => *other = Variable::Value(Value::Num(x)),
+        }
+        true
+    }
+
+    /// The next column of the innermost loop; `None` at its end.
+    pub(super) fn next_column(&mut self) -> Flow<Option<Value>> {
+        let Some(iteration) = self.iterations.last_mut() else { return Ok(None) };
+        Ok(match iteration {
+            Iteration::Range { start, step, next, count } => (*next < *count).then(|| {
+                let x = *start + *next as f64 * *step;
+                *next += 1;
+                Value::Num(x)
+            }),
+            Iteration::Once(value) => value.take(),
+            Iteration::Cells { data, next, count } => (*next < *count).then(|| {
+                let rows = data.dims.rows();
+                let items = data.items[*next * rows..(*next + 1) * rows].to_vec();
+                *next += 1;
+                Value::Cell(Arc::new(CellArray::new(Dims::new(&[rows, 1]), items)))
+            }),
+            Iteration::Row { data, next, count } | Iteration::Columns { data, next, count } => {
+                if *next >= *count {
+                    return Ok(None);
+                }
+                *next += 1;
+                let (data, column) = (data.clone(), Value::Num(*next as f64));
+                let flat = match data.dims().len() {
+                    2 => data,
+                    _ => flat_columns(&data),
+                };
+                Some(index::paren(&mut self.env, &flat, &[Value::Colon, column])?)
+            }
+        })
+    }
+
+    /// A case's value on the stack becomes whether it fits the subject below it.
+    pub(super) fn case_matches(&mut self) -> Flow<()> {
+        let n = self.stack.len();
+        let (subject, case) = (self.stack[n - 2].clone(), self.stack[n - 1].clone());
+        self.env.host_all([&subject, &case])?;
+        let fits = match &case {
+            Value::Cell(cell) => {
+                let mut any = false;
+                for item in &cell.items {
+                    any = any || self.fits(&subject, item)?;
+                }
+                any
+            }
+            case => self.fits(&subject, case)?,
+        };
+        self.stack[n - 1] = Value::Bool(fits);
+        Ok(())
+    }
+
+    fn fits(&mut self, subject: &Value, case: &Value) -> Flow<bool> {
+        match (subject.as_bytes(), case.as_bytes()) {
+            (Some(a), Some(b)) => return Ok(a == b),
+            (Some(_), None) | (None, Some(_)) => return Ok(false),
+            _ => {}
+        }
+        if subject.is_empty() || case.is_empty() {
+            return Ok(subject.is_empty() && case.is_empty());
+        }
+        match (subject, case) {
+            (Value::Num(a), Value::Num(b)) => Ok(a == b),
+            _ => {
+                let equal = ops::binary(&mut self.env, crate::script::syntax::ast::BinaryOp::Eq, subject, case)?;
+                self.env.host_all([&equal])?;
+                ops::truth(&mut self.env, &equal)
+            }
+        }
+    }
+
+    pub(super) fn heights(&self) -> Heights {
+        Heights {
+            stack: self.stack.len(),
+            iterations: self.iterations.len(),
+            marks: self.marks.len(),
+            bases: self.bases.len(),
+            handlers: self.handlers.len(),
+        }
+    }
+
+    /// VM-3: what lies above goes.
+    pub(super) fn cut(&mut self, heights: Heights) {
+        self.stack.truncate(heights.stack);
+        self.iterations.truncate(heights.iterations);
+        self.marks.truncate(heights.marks);
+        self.bases.truncate(heights.bases);
+        self.handlers.truncate(heights.handlers);
+    }
+
+    pub(super) fn try_begin(&mut self, pc: u32) {
+        let heights = self.heights();
+        self.handlers.push(Handler { frame: self.frames.len() - 1, pc: pc as usize, heights });
+    }
+
+    /// The end of what is tried: faults of what was recorded in it are its own.
+    pub(super) fn try_end(&mut self, check: bool) -> Flow<()> {
+        if check && self.env.take_awaited().is_none() {
+            let unchecked: Vec<_> = (self.live_values().into_iter())
+                .filter(|l| l.may_fault && l.host.get().is_none() && !l.is_checked())
+                .collect();
+            if !unchecked.is_empty() {
+                return Err(Stop::Need(Need::Materialised(unchecked)));
+            }
+        }
+        self.handlers.pop();
+        Ok(())
+    }
+
+    /// An error leaves its instruction: to the innermost try or task that takes it, or out of the script.
+    pub(super) fn unwind(&mut self, mut error: ScriptError) -> Result<(), Box<ScriptError>> {
+        self.env.awaited = None;
+        if error.place.is_none() {
+            error.place = self.here();
+        }
+        if error.stack.is_empty() {
+            error.stack = self.calls();
+        }
+        self.env.last_error = Some(error.clone());
+        loop {
+            let depth = self.frames.len();
+            if let Some(Activation::Task(task)) = self.frames.last_mut() {
+                if task.task.catches() && task.last.is_none() {
+                    task.last = Some(Err(error));
+                    let heights = task.heights;
+                    self.cut(heights);
+                    return Ok(());
+                }
+            } else if let Some(handler) = self.handlers.last()
+                && handler.frame + 1 == depth
+            {
+                let (pc, heights) = (handler.pc, handler.heights);
+                self.cut(heights);
+                if let Some(Activation::Code(frame)) = self.frames.last_mut() {
+                    frame.pc = pc;
+                    frame.caught = Some(error);
+                }
+                return Ok(());
+            }
+            if depth == 0 {
+                return Err(Box::new(error));
+            }
+            self.drop_frame();
+        }
+    }
+
+    /// The open calls, innermost first.
+    fn calls(&self) -> Vec<Call> {
+        let frames = self.frames.iter().rev().filter_map(|a| match a {
+            Activation::Code(frame) => Some(frame),
+            Activation::Task(_) => None,
+        });
+        frames
+            .map(|f| Call {
+                function: if f.code.text.is_empty() { f.code.name.to_string() } else { "@<anonymous>".into() },
+                place: self.place_of(f),
+            })
+            .take(64)
+            .collect()
+    }
+
+    /// The error that was caught, as `err`.
+    pub(super) fn caught(&mut self, slot: Option<Slot>) {
+        let Some(error) = self.frame_mut().and_then(|f| f.caught.take()) else { return };
+        if let Some(slot) = slot {
+            self.put_slot(slot, Some(error_value(&error)));
+        }
+    }
+
+    pub(super) fn hold_error(&mut self) {
+        if let Some(frame) = self.frame_mut()
+            && let Some(error) = frame.caught.take()
+        {
+            frame.held.push(error);
+        }
+    }
+
+    pub(super) fn rethrow(&mut self) -> Flow<()> {
+        match self.frame_mut().and_then(|f| f.held.pop()) {
+            Some(error) => Err(error.into()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// An error as an object that behaves as a struct: `message`, `identifier`, `stack`.
+pub fn error_value(error: &ScriptError) -> Value {
+    let mut object = StructArray::scalar();
+    object.class = Some("MException");
+    object.set("message", error.message.as_str());
+    object.set("identifier", error.identifier.as_str());
+    let mut stack = StructArray::empty(Dims::new(&[error.stack.len(), 1]));
+    let mut columns: [Vec<Value>; 4] = Default::default();
+    for call in &error.stack {
+        let at = call.place.source.position(call.place.span.start);
+        columns[0].push(call.place.source.name.as_str().into());
+        columns[1].push(call.function.as_str().into());
+        columns[2].push(Value::Num(at.line as f64));
+        columns[3].push(Value::Num(at.column as f64));
+    }
+    for (name, values) in ["file", "name", "line", "column"].into_iter().zip(columns) {
+        stack.fields.insert(name.into(), values);
+    }
+    object.set("stack", Value::Struct(Arc::new(stack)));
+    Value::Struct(Arc::new(object))
+}
+
+/// How many numbers `start:step:stop` has; a limit that is missed by rounding alone is reached.
+fn range_count(start: f64, step: f64, stop: f64) -> usize {
+    if step == 0.0 || start.is_nan() || step.is_nan() || stop.is_nan() || (stop - start) * step.signum() < 0.0 {
+        return 0;
+    }
+    let steps = ((stop - start) / step * (1.0 + f64::EPSILON) + 1e-10 * f64::EPSILON).floor();
+    if steps.is_finite() { steps as usize + 1 } else { usize::MAX }
+}
+
+/// An array of more than two dimensions as a matrix with the same columns.
+fn flat_columns(value: &Value) -> Value {
+    let dims = value.dims();
+    let flat = Dims::new(&[dims.rows(), dims.elements().checked_div(dims.rows()).unwrap_or(0)]);
+    match value {
+        Value::Tensor(t) => Value::Tensor(Arc::new((**t).clone().reshaped(flat))),
+        Value::Struct(s) => Value::Struct(Arc::new(StructArray { dims: flat, ..(**s).clone() })),
+        other => other.clone(),
+    }
+}

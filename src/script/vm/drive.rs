@@ -1,0 +1,102 @@
+//! The future of a run: it lets the machine run, awaits what it needs, and lets it run again.
+
+use super::Interp;
+use super::run::Slice;
+use crate::array::HostAny;
+use crate::script::error::{Need, ScriptError};
+use crate::script::value::{Data, Lazy, Tensor, Value};
+use futures::future::join_all;
+use std::sync::Arc;
+use std::task::Poll;
+
+/// How a script ended.
+#[derive(Debug)]
+pub enum End {
+    /// By its last statement.
+    Done,
+    /// By `exit(status)`, or an interrupt (130).
+    Exit(i32),
+    /// By an error that it did not catch.
+    Failed(Box<ScriptError>),
+}
+
+/// Runs what [`Interp::begin`] set up to its end.
+pub async fn drive(interp: &mut Interp) -> End {
+    loop {
+        let need = match interp.run_slice() {
+            Slice::Done => return End::Done,
+            Slice::Exit(status) => return End::Exit(status),
+            Slice::Failed(error) => return End::Failed(error),
+            Slice::Need(need) => need,
+        };
+        let result = match need {
+            Need::Yield => {
+                yield_once().await;
+                Ok(None)
+            }
+            Need::Host(arrays) => to_host(&arrays).await.map(|()| None),
+            Need::Materialised(arrays) => materialise(&arrays).await.map(|()| Some(Value::Bool(true))),
+            Need::Future(future) => future.await.map(Some),
+        };
+        match result {
+            Ok(awaited) => interp.env.awaited = awaited,
+            Err(error) => {
+                if let Err(error) = interp.raise(error) {
+                    return End::Failed(error);
+                }
+            }
+        }
+    }
+}
+
+/// Lets other tasks of the executor run, whichever it is.
+async fn yield_once() {
+    let mut yielded = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Brings arrays to the host, all at once: what is asked for together is computed together.
+async fn to_host(arrays: &[Arc<Lazy>]) -> Result<(), ScriptError> {
+    let gathers: Vec<_> = arrays.iter().map(|l| l.array.gather_any()).collect();
+    for (lazy, result) in arrays.iter().zip(join_all(gathers).await) {
+        let host = result.map_err(runtime_error)?;
+        let tensor = Tensor::new(lazy.dims.clone(), data_of(host));
+        // Another reader may have brought the same values already.
+        let _ = lazy.host.set(Arc::new(tensor));
+    }
+    Ok(())
+}
+
+async fn materialise(arrays: &[Arc<Lazy>]) -> Result<(), ScriptError> {
+    let evals: Vec<_> = arrays.iter().map(|l| l.array.eval()).collect();
+    for (lazy, result) in arrays.iter().zip(join_all(evals).await) {
+        result.map_err(runtime_error)?;
+        lazy.set_checked();
+    }
+    Ok(())
+}
+
+fn runtime_error(error: crate::Error) -> ScriptError {
+    error.into()
+}
+
+fn data_of(host: HostAny) -> Data {
+    match host {
+        HostAny::F32(a) => Data::F32(a.into_vec()),
+        HostAny::F64(a) => Data::F64(a.into_vec()),
+        HostAny::Bool(a) => Data::Bool(a.into_vec()),
+        HostAny::U8(a) => Data::U8(a.into_vec()),
+        HostAny::I32(a) => Data::I32(a.into_vec()),
+        HostAny::U32(a) => Data::U32(a.into_vec()),
+        HostAny::I64(a) => Data::I64(a.into_vec()),
+        #[allow(unreachable_patterns)] // Other crates see the enum as open.
+        other => Data::F64(other.to_f64()),
+    }
+}

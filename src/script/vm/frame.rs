@@ -1,0 +1,106 @@
+//! What the machine keeps for a call, a loop and a try.
+
+use crate::script::builtins::Task;
+use crate::script::compile::Code;
+use crate::script::compile::code::Want;
+use crate::script::error::ScriptError;
+use crate::script::syntax::ast::Name;
+use crate::script::value::{CellArray, Value};
+use std::sync::Arc;
+
+/// A variable of a frame.
+#[derive(Clone, Debug, Default)]
+pub enum Variable {
+    /// Without a value.
+    #[default]
+    Undefined,
+    /// With its value.
+    Value(Value),
+    /// A global or persistent, by its number.
+    Static(u32),
+}
+
+/// A call in progress.
+pub(super) enum Activation {
+    /// Of compiled code.
+    Code(Frame),
+    /// Of a builtin that calls functions.
+    Task(TaskFrame),
+}
+
+/// What becomes of a call's outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Return {
+    /// They are pushed for the caller's instruction.
+    Push(Want),
+    /// They go to the task below.
+    Task,
+    /// Nobody takes them: the outermost frame.
+    Nobody,
+}
+
+/// Heights of the machine's stacks where a frame begins.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Heights {
+    pub stack: usize,
+    pub iterations: usize,
+    pub marks: usize,
+    pub bases: usize,
+    pub handlers: usize,
+}
+
+/// A call of compiled code.
+pub(super) struct Frame {
+    pub code: Arc<Code>,
+    /// The next instruction.
+    pub pc: usize,
+    /// Where its variables begin.
+    pub variables: usize,
+    pub heights: Heights,
+    pub nargin: usize,
+    pub nargout: usize,
+    pub returns: Return,
+    /// Names of variables that evaluated text added, after the code's own.
+    pub extra: Vec<Name>,
+    /// The error that a handler is about to take.
+    pub caught: Option<ScriptError>,
+    /// Errors that wait for their cleanup to end.
+    pub held: Vec<ScriptError>,
+    /// Whether it runs in the variables of the frame below (`eval`).
+    pub shares: bool,
+}
+
+/// A call of a task.
+pub(super) struct TaskFrame {
+    pub task: Box<dyn Task>,
+    /// What its last call gave; `None` at the first step, or while a call runs.
+    pub last: Option<Result<crate::script::index::Values, ScriptError>>,
+    pub heights: Heights,
+    pub returns: Return,
+    pub nargout: usize,
+    /// The builtin's name.
+    pub name: &'static str,
+}
+
+/// An open try.
+pub(super) struct Handler {
+    /// Its frame's number.
+    pub frame: usize,
+    /// Where it goes on.
+    pub pc: usize,
+    pub heights: Heights,
+}
+
+/// A loop in progress.
+pub(super) enum Iteration {
+    /// Over a row of doubles that was never made.
+    Range { start: f64, step: f64, next: usize, count: usize },
+    /// Over the elements of a row of doubles.
+    Row { data: Value, next: usize, count: usize },
+    /// Over the columns of any array.
+    Columns { data: Value, next: usize, count: usize },
+    /// Over the columns of a cell array.
+    Cells { data: Arc<CellArray>, next: usize, count: usize },
+    /// Over one value.
+    Once(Option<Value>),
+}

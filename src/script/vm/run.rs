@@ -1,0 +1,502 @@
+//! The loop over instructions.
+
+use super::Interp;
+use super::frame::{Activation, Frame, Return, Variable};
+use crate::script::builtins::TaskStep;
+use crate::script::compile::code::{Count, Inst, Want};
+use crate::script::error::{Flow, Need, ScriptError, Stop, fail, fail_id};
+use crate::script::index::{self, Values};
+use crate::script::source::Place;
+use crate::script::syntax::ast::BinaryOp;
+use crate::script::value::function::Closure;
+use crate::script::value::{CellArray, Dims, Function, Value};
+use crate::script::{display, ops};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Why the machine stopped running.
+pub(super) enum Slice {
+    /// Everything has run.
+    Done,
+    /// Something must be awaited, then it goes on.
+    Need(Need),
+    /// An error that nothing caught.
+    Failed(Box<ScriptError>),
+    /// `exit`.
+    Exit(i32),
+}
+
+/// Backward jumps and calls between two looks at the clock, the interrupt and other tasks.
+const STEPS_BETWEEN_LOOKS: u32 = 20_000;
+
+impl Interp {
+    /// Runs until something must be awaited, or the end.
+    pub(super) fn slice(&mut self) -> Slice {
+        let mut budget = STEPS_BETWEEN_LOOKS;
+        loop {
+            let result = match self.frames.last_mut() {
+                None => return Slice::Done,
+                Some(Activation::Code(_)) => self.run_frame(&mut budget),
+                Some(Activation::Task(_)) => self.run_task(),
+            };
+            match result {
+                Ok(()) => {}
+                Err(Stop::Need(need)) => return Slice::Need(need),
+                Err(Stop::Exit(status)) => return Slice::Exit(status),
+                Err(Stop::Error(error)) => {
+                    if let Err(error) = self.unwind(*error) {
+                        return Slice::Failed(error);
+                    }
+                }
+            }
+        }
+    }
+
+    /// An error raised by what was awaited, at the instruction that asked.
+    pub(super) fn raise(&mut self, error: ScriptError) -> Result<(), Box<ScriptError>> {
+        self.unwind(error)
+    }
+
+    /// Where the innermost code stands.
+    pub(super) fn here(&self) -> Option<Place> {
+        self.frames.iter().rev().find_map(|a| match a {
+            Activation::Code(f) => Some(self.place_of(f)),
+            Activation::Task(_) => None,
+        })
+    }
+
+    pub(super) fn place_of(&self, frame: &Frame) -> Place {
+        let span = frame.code.spans.get(frame.pc).copied().unwrap_or_default();
+        Place { source: frame.code.source.clone(), span }
+    }
+
+    fn run_task(&mut self) -> Flow<()> {
+        // The task stands outside of the machine while it steps, since it may look at the machine.
+        let n = self.frames.len() - 1;
+        let Some(Activation::Task(mut frame)) = self.frames.pop() else { return Ok(()) };
+        let last = frame.last.take();
+        let result = frame.task.step(self, last);
+        let (returns, nargout) = (frame.returns, frame.nargout);
+        self.frames.insert(n, Activation::Task(frame));
+        match result? {
+            TaskStep::Done(values) => {
+                self.frames.pop();
+                self.deliver(values, returns, nargout)
+            }
+            TaskStep::Call { function, args, nargout } => {
+                self.call_function(&function, args.into_iter().collect(), Return::Task, nargout)
+            }
+        }
+    }
+
+    /// Runs the innermost frame's code until it calls, ends or stops.
+    fn run_frame(&mut self, budget: &mut u32) -> Flow<()> {
+        let depth = self.frames.len();
+        let Some(Activation::Code(frame)) = self.frames.last() else { return Ok(()) };
+        let code = frame.code.clone();
+        let base = frame.variables;
+        let mut pc = frame.pc;
+        loop {
+            let inst = code.insts[pc];
+            match inst {
+                Inst::Num(x) => self.stack.push(Value::Num(x)),
+                Inst::Load { slot, last, .. } => {
+                    let variable = &mut self.variables[base + slot as usize];
+                    match variable {
+                        Variable::Value(Value::Num(x)) => self.stack.push(Value::Num(*x)),
+                        Variable::Value(_) if last => {
+                            let Variable::Value(value) = std::mem::take(variable) else { continue };
+                            self.stack.push(value);
+                        }
+                        Variable::Value(value) => self.stack.push(value.clone()),
+                        _ => {
+                            self.set_pc(pc);
+                            self.load_slow(inst)?;
+                            if self.frames.len() != depth {
+                                return Ok(());
+                            }
+                        }
+                    }
+                }
+                Inst::Store(slot) if self.store_fast(base + slot as usize) => {}
+                Inst::Binary(op) if self.binary_fast(op) => {}
+                Inst::Jump(to) => {
+                    if to as usize <= pc {
+                        *budget = budget.saturating_sub(1);
+                        if *budget == 0 {
+                            self.set_pc(to as usize);
+                            return self.look();
+                        }
+                    }
+                    pc = to as usize;
+                    continue;
+                }
+                Inst::JumpIf { to, when, strict } => {
+                    let truth = match self.stack.last() {
+                        Some(Value::Bool(b)) => *b,
+                        Some(Value::Num(x)) if !x.is_nan() => *x != 0.0,
+                        _ => {
+                            self.set_pc(pc);
+                            self.truth_of_top(strict)?
+                        }
+                    };
+                    self.stack.pop();
+                    if truth == when {
+                        if to as usize <= pc {
+                            *budget = budget.saturating_sub(1);
+                            if *budget == 0 {
+                                self.set_pc(to as usize);
+                                return self.look();
+                            }
+                        }
+                        pc = to as usize;
+                        continue;
+                    }
+                }
+                Inst::ForNext { slot, exit } => {
+                    if !self.next_number(base + slot as usize) {
+                        self.set_pc(pc);
+                        match self.next_column()? {
+                            Some(value) => self.set_slot(base + slot as usize, value),
+                            None => {
+                                self.iterations.pop();
+                                pc = exit as usize;
+                                continue;
+                            }
+                        }
+                    }
+                }
+                Inst::Apply { slot, count: Count::Fixed(1), last: false, .. }
+                    if self.apply_fast(base + slot as usize) => {}
+                Inst::StoreAt { slot, path } if self.store_at_fast(&code, base + slot as usize, path) => {}
+                Inst::Return => {
+                    self.set_pc(pc);
+                    return self.return_from_frame();
+                }
+                _ => {
+                    self.set_pc(pc);
+                    match self.step(inst)? {
+                        Next::Through => {}
+                        Next::To(to) => {
+                            pc = to as usize;
+                            continue;
+                        }
+                        Next::Entered => {
+                            *budget = budget.saturating_sub(1);
+                            if *budget == 0 {
+                                return self.look();
+                            }
+                            return Ok(());
+                        }
+                    }
+                }
+            }
+            pc += 1;
+        }
+    }
+
+    /// Between slices: other tasks, an interrupt, a reader that has gone.
+    fn look(&mut self) -> Flow<()> {
+        if self.interrupt.load(Ordering::Relaxed) {
+            return Err(Stop::Exit(130));
+        }
+        if self.env.output.closed() {
+            return Err(Stop::Exit(0));
+        }
+        Err(Stop::Need(Need::Yield))
+    }
+
+    /// The place to go on at, and to blame.
+    fn set_pc(&mut self, pc: usize) {
+        if let Some(Activation::Code(frame)) = self.frames.last_mut() {
+            frame.pc = pc;
+        }
+    }
+
+    fn store_fast(&mut self, variable: usize) -> bool {
+        match (&mut self.variables[variable], self.stack.last()) {
+            (_, None | Some(Value::Colon)) | (Variable::Static(_), _) => false,
+            (target, Some(_)) => {
+                if let Some(value) = self.stack.pop() {
+                    *target = Variable::Value(value);
+                }
+                true
+            }
+        }
+    }
+
+    /// Operators on two doubles, without leaving the loop.
+    #[inline(always)]
+    fn binary_fast(&mut self, op: BinaryOp) -> bool {
+        let n = self.stack.len();
+        if n < 2 {
+            return false;
+        }
+        let [Value::Num(a), Value::Num(b)] = &self.stack[n - 2..] else { return false };
+        let (a, b) = (*a, *b);
+        let result = match op {
+            BinaryOp::Add => Value::Num(a + b),
+            BinaryOp::Sub => Value::Num(a - b),
+            BinaryOp::Mul | BinaryOp::MatMul => Value::Num(a * b),
+            BinaryOp::Div | BinaryOp::MatDiv => Value::Num(a / b),
+            BinaryOp::Lt => Value::Bool(a < b),
+            BinaryOp::Le => Value::Bool(a <= b),
+            BinaryOp::Gt => Value::Bool(a > b),
+            BinaryOp::Ge => Value::Bool(a >= b),
+            BinaryOp::Eq => Value::Bool(a == b),
+            BinaryOp::Ne => Value::Bool(a != b),
+            _ => return false,
+        };
+        self.stack.truncate(n - 1);
+        self.stack[n - 2] = result;
+        true
+    }
+
+    /// Every instruction that the loop does not do itself.
+    fn step(&mut self, inst: Inst) -> Flow<Next> {
+        let depth = self.frames.len();
+        match inst {
+            Inst::Const(index) => {
+                let value = self.code().consts[index as usize].clone();
+                self.stack.push(value);
+            }
+            Inst::Colon => self.stack.push(Value::Colon),
+            Inst::Store(slot) => self.store_slow(slot)?,
+            Inst::Pop => {
+                self.stack.pop();
+            }
+            Inst::Duplicate => self.stack.extend_from_within(self.stack.len().saturating_sub(1)..),
+            Inst::Unary(op) => self.replace(1, |env, s| ops::unary(env, op, &s[0]))?,
+            Inst::Transpose { conjugate } => self.replace(1, |env, s| ops::transpose(env, &s[0], conjugate))?,
+            Inst::Binary(op) => self.replace(2, |env, s| ops::binary(env, op, &s[0], &s[1]))?,
+            Inst::Range { step: true } => self.replace(3, |env, s| ops::range(env, &s[0], Some(&s[1]), &s[2]))?,
+            Inst::Range { step: false } => self.replace(2, |env, s| ops::range(env, &s[0], None, &s[1]))?,
+            Inst::Truth { strict } => {
+                let truth = self.truth_of_top(strict)?;
+                self.stack.pop();
+                self.stack.push(Value::Bool(truth));
+            }
+            Inst::JumpIfDefined { slot, to } => {
+                if self.is_defined(slot) {
+                    return Ok(Next::To(to));
+                }
+            }
+            Inst::Mark => self.marks.push(self.stack.len()),
+            Inst::BaseSlot(slot) => {
+                let value = self.slot_value(slot);
+                self.bases.push(value);
+            }
+            Inst::BaseTop => self.bases.push(self.stack.last().cloned()),
+            Inst::BasePath { slot, path } => self.base_path(slot, path)?,
+            Inst::BaseEnd => {
+                self.bases.pop();
+            }
+            Inst::End(index) => self.end(index)?,
+            Inst::Apply { slot, count, want, last } => self.apply(slot, count, want, last)?,
+            Inst::Paren { count, want } => self.paren(count, want)?,
+            Inst::Brace { count, want } => self.brace(count, want)?,
+            Inst::Field { name, want } => {
+                let name = self.code().consts[name as usize].as_text().unwrap_or_default();
+                self.field(&name, 0, want)?;
+            }
+            Inst::DynamicField { want } => {
+                let Some(name) = self.stack.last().and_then(Value::as_text) else {
+                    return fail!("dynamic structure field names must be strings");
+                };
+                self.field(&name, 1, want)?;
+            }
+            Inst::Call { name, count, want } => self.call_named(name, count, want)?,
+            Inst::StoreAt { slot, path } => self.store_at(slot, path)?,
+            Inst::DeleteAt { slot, path } => self.delete_at(slot, path)?,
+            Inst::Spread(n) => self.spread(n as usize),
+            Inst::Defined(n) => {
+                if matches!(self.stack.last(), Some(Value::Colon)) {
+                    return fail!("element number {n} undefined in return list");
+                }
+            }
+            Inst::Row(count) => self.replace_count(count, |env, s| index::concatenate(env, 1, s))?,
+            Inst::Rows(n) => self.replace(n as usize, |env, s| index::concatenate(env, 0, s))?,
+            Inst::CellRow(count) => self.replace_count(count, |_, s| Ok(cell_row(s)))?,
+            Inst::CellRows(n) => self.replace(n as usize, |env, s| cell_rows(env, s))?,
+            Inst::Closure(index) => self.closure(index),
+            Inst::Show(slot) => self.show(slot)?,
+            Inst::Answer { print, name } => self.answer(print, name)?,
+            Inst::ForBegin => self.for_begin()?,
+            Inst::ForRange { step } => self.for_range(step)?,
+            Inst::ForNextTop { exit } => match self.next_column()? {
+                Some(value) => self.stack.push(value),
+                None => {
+                    self.iterations.pop();
+                    return Ok(Next::To(exit));
+                }
+            },
+            Inst::ForEnd => {
+                self.iterations.pop();
+            }
+            Inst::CaseMatches => self.case_matches()?,
+            Inst::TryBegin { handler } => self.try_begin(handler),
+            Inst::TryEnd { check } => self.try_end(check)?,
+            Inst::Caught(slot) => self.caught(slot),
+            Inst::HoldError => self.hold_error(),
+            Inst::Rethrow => return self.rethrow().map(|()| Next::Through),
+            Inst::Global(slot) => self.make_global(slot),
+            Inst::Persistent(slot) => self.make_persistent(slot),
+            Inst::Num(_)
+            | Inst::Load { .. }
+            | Inst::Jump(_)
+            | Inst::JumpIf { .. }
+            | Inst::ForNext { .. }
+            | Inst::Return => {}
+        }
+        Ok(if self.frames.len() == depth { Next::Through } else { Next::Entered })
+    }
+
+    /// Pops `n`, pushes what the function makes of them.
+    fn replace(&mut self, n: usize, f: impl FnOnce(&mut crate::script::env::Env, &[Value]) -> Flow<Value>) -> Flow<()> {
+        let at = self.stack.len().saturating_sub(n);
+        let value = f(&mut self.env, &self.stack[at..])?;
+        self.stack.truncate(at);
+        self.stack.push(value);
+        Ok(())
+    }
+
+    fn replace_count(
+        &mut self,
+        count: Count,
+        f: impl FnOnce(&mut crate::script::env::Env, &[Value]) -> Flow<Value>,
+    ) -> Flow<()> {
+        let n = self.count(count);
+        self.replace(n, f)?;
+        self.drop_mark(count);
+        Ok(())
+    }
+
+    /// How many values an instruction takes.
+    pub(super) fn count(&self, count: Count) -> usize {
+        match count {
+            Count::Fixed(n) => n as usize,
+            Count::Marked => self.stack.len() - self.marks.last().copied().unwrap_or(0).min(self.stack.len()),
+        }
+    }
+
+    /// The mark of a counted list has served.
+    pub(super) fn drop_mark(&mut self, count: Count) {
+        if count == Count::Marked {
+            self.marks.pop();
+        }
+    }
+
+    fn truth_of_top(&mut self, strict: bool) -> Flow<bool> {
+        let Some(value) = self.stack.last() else { return Ok(false) };
+        if strict && value.is_empty() {
+            return fail!("invalid conversion from empty value to real scalar");
+        }
+        let value = value.clone();
+        ops::truth(&mut self.env, &value)
+    }
+
+    fn spread(&mut self, n: usize) {
+        let at = self.marks.pop().unwrap_or(0).min(self.stack.len());
+        self.stack.truncate((at + n).min(self.stack.len()));
+        while self.stack.len() < at + n {
+            self.stack.push(Value::Colon);
+        }
+        self.stack[at..].reverse();
+    }
+
+    fn closure(&mut self, index: u32) {
+        let code = self.code().clone();
+        let made = &code.closures[index as usize];
+        let captured =
+            (made.captures.iter()).filter_map(|&(outer, inner)| Some((inner, self.slot_value(outer)?))).collect();
+        let function = Function::Anonymous(Arc::new(Closure { code: made.code.clone(), captured }));
+        self.stack.push(Value::Function(Arc::new(function)));
+    }
+
+    fn show(&mut self, slot: u32) -> Flow<()> {
+        let Some(value) = self.slot_value(slot) else { return Ok(()) };
+        let name = self.name_of(slot);
+        display::show(&mut self.env, &name, &value)
+    }
+
+    /// The values of a statement that is an expression.
+    fn answer(&mut self, print: bool, name: Option<u32>) -> Flow<()> {
+        let at = self.marks.last().copied().unwrap_or(0).min(self.stack.len());
+        let values: Values = self.stack[at..].iter().cloned().collect();
+        // What will be shown is awaited first, so that nothing is printed twice.
+        if print {
+            self.env.host_all(&values)?;
+        }
+        let variable = name.filter(|&slot| self.is_defined(slot));
+        for value in &values {
+            match variable {
+                Some(slot) if print => {
+                    let name = self.name_of(slot);
+                    display::show(&mut self.env, &name, value)?;
+                }
+                Some(_) => {}
+                None => {
+                    self.set_variable("ans", value.clone());
+                    if print {
+                        display::show(&mut self.env, "ans", value)?;
+                    }
+                }
+            }
+        }
+        self.marks.pop();
+        self.stack.truncate(at);
+        Ok(())
+    }
+
+    /// The code of the innermost frame.
+    ///
+    /// # Panics
+    /// VM-1: only called while code runs.
+    pub(super) fn code(&self) -> &Arc<crate::script::compile::Code> {
+        match self.frames.last() {
+            Some(Activation::Code(frame)) => &frame.code,
+            _ => unreachable!("VM-1: an instruction belongs to a frame of code"),
+        }
+    }
+
+    /// One value where one is wanted, all where many are.
+    pub(super) fn push_wanted(&mut self, values: Values, want: Want) -> Flow<()> {
+        match want {
+            Want::One => match values.into_iter().next() {
+                Some(value) => self.stack.push(value),
+                None => {
+                    return fail_id!(
+                        "Octave:undefined-function",
+                        "value on the right hand side of the assignment not defined"
+                    );
+                }
+            },
+            Want::Many(_) => self.stack.extend(values),
+        }
+        Ok(())
+    }
+}
+
+/// Where to go on.
+enum Next {
+    Through,
+    To(u32),
+    /// A frame was entered or left.
+    Entered,
+}
+
+fn cell_row(parts: &[Value]) -> Value {
+    // A cell among the parts is nested, not joined: `{c}` holds c.
+    Value::Cell(Arc::new(if parts.is_empty() {
+        CellArray::new(Dims::zero(), Vec::new())
+    } else {
+        CellArray::row(parts.to_vec())
+    }))
+}
+
+fn cell_rows(env: &mut crate::script::env::Env, rows: &[Value]) -> Flow<Value> {
+    match rows {
+        [] => Ok(Value::cell(Dims::zero(), Vec::new())),
+        _ => index::concatenate(env, 0, rows),
+    }
+}
