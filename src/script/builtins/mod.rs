@@ -2,6 +2,12 @@
 //!
 //! `help`, `docs/matlab.md`, argument counts and suggestions for unknown names all read the same rows.
 
+pub mod args;
+pub mod creation;
+pub mod lanes;
+pub mod random;
+pub mod record;
+
 use super::error::{Flow, ScriptError};
 use super::index::Values;
 use super::value::{Function, Value};
@@ -110,7 +116,7 @@ pub enum TaskStep {
 
 /// All families, in the order of the documentation: a title and its rows.
 pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
-    const FAMILIES: &[(&str, &[Builtin])] = &[];
+    static FAMILIES: &[(&str, &[Builtin])] = &[("Creation", creation::ROWS), ("Random numbers", random::ROWS)];
     FAMILIES
 }
 

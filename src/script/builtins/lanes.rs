@@ -1,0 +1,166 @@
+//! Walking host arrays along dimensions: lanes for reductions and scans, positions for what moves elements.
+//!
+//! Must hold: positions are in range of the array they were made for.
+
+use crate::script::value::tensor::map_data;
+use crate::script::value::{CellArray, Data, Dims, StructArray, Tensor, Value};
+use std::sync::Arc;
+
+/// The lanes of an array along one dimension: `count` of them, `len` elements each, `stride` apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Lanes {
+    /// Elements of a lane.
+    pub len: usize,
+    /// The distance between neighbours in a lane.
+    pub stride: usize,
+    /// How many lanes there are. Lane `n` is element `n` of the result of a reduction.
+    pub count: usize,
+}
+
+impl Lanes {
+    /// Lanes along dimension `d` (from 0); beyond the rank each element is a lane.
+    pub fn new(dims: &Dims, d: usize) -> Lanes {
+        let stride: usize = (0..d.min(dims.len())).map(|i| dims[i]).product();
+        let after: usize = (d + 1..dims.len()).map(|i| dims[i]).product();
+        Lanes { len: dims.extent(d), stride, count: stride * after }
+    }
+
+    /// Where a lane begins.
+    pub fn start(&self, lane: usize) -> usize {
+        lane % self.stride + lane / self.stride * self.stride * self.len
+    }
+
+    /// The positions of a lane's elements.
+    pub fn positions(&self, lane: usize) -> impl ExactSizeIterator<Item = usize> + DoubleEndedIterator + Clone + use<> {
+        let (start, stride) = (self.start(lane), self.stride);
+        (0..self.len).map(move |k| start + k * stride)
+    }
+}
+
+/// The array with all of `over` as one dimension, so that one lane runs through all of them: the array, the dimension
+/// to walk, and the dimensions of the result of a reduction.
+pub fn joined<'a>(t: &'a Tensor, over: &[usize]) -> (std::borrow::Cow<'a, Tensor>, usize, Dims) {
+    let mut out: Vec<usize> = t.dims.to_vec();
+    let inside: Vec<usize> = over.iter().copied().filter(|&d| d < t.dims.len()).collect();
+    inside.iter().for_each(|&d| out[d] = 1);
+    let out = Dims::new(&out);
+    let walked: Vec<usize> = inside.iter().copied().filter(|&d| t.dims[d] != 1).collect();
+    match walked[..] {
+        [] => (std::borrow::Cow::Borrowed(t), inside.first().or(over.first()).copied().unwrap_or(0), out),
+        [d] => (std::borrow::Cow::Borrowed(t), d, out),
+        _ => {
+            let mut front = walked.clone();
+            front.sort_unstable();
+            let rest: Vec<usize> = (0..t.dims.len()).filter(|d| !walked.contains(d)).collect();
+            let len: usize = front.iter().map(|&d| t.dims[d]).product();
+            let in_front = front.iter().enumerate().all(|(i, &d)| i == d);
+            let mut dims = vec![len];
+            dims.extend(rest.iter().map(|&d| t.dims[d]));
+            let moved = match in_front {
+                true => t.clone(),
+                false => {
+                    front.extend(&rest);
+                    let positions = permuted(&t.dims, &front);
+                    Tensor::new(Dims::new(&[positions.len(), 1]), t.data.pick(positions.into_iter()))
+                }
+            };
+            (std::borrow::Cow::Owned(moved.reshaped(Dims::new(&dims))), 0, out)
+        }
+    }
+}
+
+/// Where each element of the permuted array lies in the array of these dimensions: dimension `d` of the result is
+/// dimension `perm[d]` of the array. `perm` names each dimension once, and may go beyond the rank.
+pub fn permuted(dims: &Dims, perm: &[usize]) -> Vec<usize> {
+    let mut strides = vec![1usize; perm.len().max(dims.len())];
+    for d in 1..strides.len() {
+        strides[d] = strides[d - 1] * dims.extent(d - 1);
+    }
+    let extents: Vec<usize> = perm.iter().map(|&p| dims.extent(p)).collect();
+    let strides: Vec<usize> = perm.iter().map(|&p| strides[p]).collect();
+    strided(&extents, &strides, 0)
+}
+
+/// Positions `first + Σ index[d] · strides[d]` over all indices within `extents`, column-major.
+pub fn strided(extents: &[usize], strides: &[usize], first: usize) -> Vec<usize> {
+    let n: usize = extents.iter().product();
+    let mut out = Vec::with_capacity(n);
+    let mut index = vec![0usize; extents.len()];
+    let mut at = first;
+    for _ in 0..n {
+        out.push(at);
+        for d in 0..extents.len() {
+            index[d] += 1;
+            at += strides[d];
+            if index[d] < extents[d] {
+                break;
+            }
+            at -= strides[d] * extents[d];
+            index[d] = 0;
+        }
+    }
+    out
+}
+
+/// Positions for a result whose index along each dimension maps to these indices of the array.
+pub fn mapped(dims: &Dims, maps: &[Vec<usize>]) -> Vec<usize> {
+    let mut out = vec![0usize];
+    let mut stride = 1;
+    for (d, map) in maps.iter().enumerate() {
+        let mut next = Vec::with_capacity(out.len() * map.len());
+        for &i in map {
+            next.extend(out.iter().map(|o| o + i * stride));
+        }
+        out = next;
+        stride *= dims.extent(d);
+    }
+    out
+}
+
+/// The elements of a host array, cell array or struct array at these positions, under new dimensions.
+/// `None` for what has no elements in host memory.
+pub fn pick(value: &Value, dims: Dims, positions: &[usize]) -> Option<Value> {
+    let positions = positions.iter().copied();
+    Some(match value {
+        Value::Tensor(t) => {
+            let mut picked = Tensor::new(dims, map_data!(&t.data, v => positions.map(|i| v[i]).collect()));
+            picked.double_quoted = t.double_quoted;
+            Value::tensor_as_is(picked)
+        }
+        Value::Num(x) => Value::tensor_as_is(Tensor::new(dims, Data::F64(vec![*x; positions.len()]))),
+        Value::Bool(x) => Value::tensor_as_is(Tensor::new(dims, Data::Bool(vec![*x; positions.len()]))),
+        Value::Cell(c) => Value::Cell(Arc::new(CellArray::new(dims, positions.map(|i| c.items[i].clone()).collect()))),
+        Value::Struct(s) => Value::Struct(Arc::new(StructArray {
+            dims,
+            fields: s
+                .fields
+                .iter()
+                .map(|(k, v)| (k.clone(), positions.clone().map(|i| v[i].clone()).collect()))
+                .collect(),
+            class: s.class,
+        })),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_number_the_elements_of_the_result() {
+        let lanes = Lanes::new(&Dims::new(&[2, 3, 2]), 1);
+        assert_eq!((lanes.len, lanes.stride, lanes.count), (3, 2, 4));
+        assert_eq!(lanes.positions(3).collect::<Vec<_>>(), [7, 9, 11]);
+        let beyond = Lanes::new(&Dims::new(&[2, 3]), 4);
+        assert_eq!((beyond.len, beyond.count, beyond.start(5)), (1, 6, 5));
+    }
+
+    #[test]
+    fn several_dimensions_become_one_lane_in_column_major_order() {
+        let t = Tensor::new(Dims::new(&[2, 2, 2]), Data::F64((0..8).map(f64::from).collect()));
+        let (joined, d, out) = joined(&t, &[2, 1]);
+        assert_eq!((d, &out[..]), (0, &[2, 1][..]));
+        assert_eq!(joined.data.to_f64(), [0.0, 2.0, 4.0, 6.0, 1.0, 3.0, 5.0, 7.0]);
+    }
+}

@@ -1,0 +1,128 @@
+//! How builtins put arrays on the runtime and take results from it.
+//!
+//! Must hold: a result is pinned to the device if a source is, and may fault if a source may.
+
+use crate::script::env::Env;
+use crate::script::error::{Flow, Stop, fail};
+use crate::script::value::{Class, Data, Dims, Lazy, Tensor, Value};
+use crate::{Array, Scalar, Session, Shape};
+use std::sync::Arc;
+
+/// Whether a result of this class and size is recorded on the runtime rather than computed at once.
+pub fn is_big(env: &Env, class: Class, elements: usize) -> bool {
+    elements > env.options.host_elements_max && class.dtype().is_some()
+}
+
+/// The array of the runtime for a value: its own, or a copy of its host elements. `None` for classes that the runtime
+/// does not have.
+///
+/// # Errors
+/// Arrays beyond the runtime's limits.
+pub fn lift(env: &Env, value: &Value) -> Flow<Option<Array>> {
+    Ok(Some(match value {
+        Value::Lazy(l) => l.array.clone(),
+        Value::Num(x) => env.session.scalar(*x),
+        Value::Bool(x) => env.session.scalar(*x),
+        Value::Tensor(t) => match upload(&env.session, t) {
+            Some(array) => array?,
+            None => return Ok(None),
+        },
+        _ => return Ok(None),
+    }))
+}
+
+fn upload(session: &Session, t: &Tensor) -> Option<crate::Result<Array>> {
+    let dims = &t.dims[..];
+    Some(match &t.data {
+        Data::F64(v) => session.from_slice(v, dims),
+        Data::F32(v) => session.from_slice(v, dims),
+        Data::I32(v) => session.from_slice(v, dims),
+        Data::I64(v) => session.from_slice(v, dims),
+        Data::U8(v) => session.from_slice(v, dims),
+        Data::U32(v) => session.from_slice(v, dims),
+        Data::Bool(v) => session.from_slice(v, dims),
+        _ => return None,
+    })
+}
+
+/// A recorded array as a value; `sources` are what it was made from.
+///
+/// # Errors
+/// The fault that the array carries.
+pub fn record(array: Array, class: Class, sources: &[&Value]) -> Flow<Value> {
+    let of = |f: fn(&Lazy) -> bool| sources.iter().any(|v| matches!(v, Value::Lazy(l) if f(l)));
+    let (pinned, may_fault) = (of(|l| l.pinned), of(|l| l.may_fault));
+    debug_assert_eq!(array.dtype().ok(), class.dtype().filter(|_| array.error().is_none()));
+    Ok(Value::Lazy(Arc::new(Lazy::new(array, class, pinned, may_fault)?)))
+}
+
+/// A value pinned to the device.
+pub fn pin(value: Value) -> Flow<Value> {
+    match value {
+        Value::Lazy(l) if l.pinned => Ok(Value::Lazy(l)),
+        Value::Lazy(l) => Ok(Value::Lazy(Arc::new(Lazy::new(l.array.clone(), l.class, true, l.may_fault)?))),
+        other => Ok(other),
+    }
+}
+
+/// Refuses shapes that the runtime cannot hold, in the language's words.
+///
+/// # Errors
+/// Out of memory.
+pub fn check_shape(env: &Env, dims: &Dims) -> Flow<()> {
+    env.check_elements(dims)?;
+    match Shape::new(dims) {
+        Ok(_) => Ok(()),
+        Err(_) => crate::script::error::fail_id!(
+            "Octave:bad-alloc",
+            "out of memory or dimension too large for Octave's index type"
+        ),
+    }
+}
+
+/// An array of one number, of a class that the runtime has.
+///
+/// # Errors
+/// Other classes.
+pub fn filled(env: &Env, class: Class, dims: &Dims, value: f64) -> Flow<Array> {
+    check_shape(env, dims)?;
+    let (s, dims) = (&env.session, &dims[..]);
+    Ok(match class {
+        Class::Double => s.full(value, dims),
+        Class::Single => s.full(value as f32, dims),
+        Class::Int32 => s.full(value as i32, dims),
+        Class::Int64 => s.full(value as i64, dims),
+        Class::Uint8 => s.full(value as u8, dims),
+        Class::Uint32 => s.full(value as u32, dims),
+        Class::Logical => s.full(value != 0.0, dims),
+        other => return fail!("arrays of class {} are not yet on the device", other.name()),
+    })
+}
+
+/// A scalar of the runtime from a host tensor's element; for fills.
+pub fn scalar_of(data: &Data, i: usize) -> Option<Scalar> {
+    Some(match data {
+        Data::F64(v) => Scalar::F64(*v.get(i)?),
+        Data::F32(v) => Scalar::F32(*v.get(i)?),
+        Data::I32(v) => Scalar::I32(*v.get(i)?),
+        Data::I64(v) => Scalar::I64(*v.get(i)?),
+        Data::U8(v) => Scalar::U8(*v.get(i)?),
+        Data::U32(v) => Scalar::U32(*v.get(i)?),
+        Data::Bool(v) => Scalar::Bool(*v.get(i)?),
+        _ => return None,
+    })
+}
+
+/// Awaits a future of arrays and finds what it gave in the second run: `Err(Need)` first, then the arrays.
+///
+/// # Errors
+/// The need itself; what the future raised.
+pub fn awaited(
+    env: &mut Env,
+    future: impl FnOnce() -> Flow<futures::future::BoxFuture<'static, Result<Value, crate::script::error::ScriptError>>>,
+) -> Flow<Value> {
+    match env.take_awaited() {
+        Some(value) => Ok(value),
+        None => Err(Stop::Need(crate::script::error::Need::Future(future()?))),
+    }
+}
