@@ -3,7 +3,10 @@
 //! `help`, `docs/matlab.md`, argument counts and suggestions for unknown names all read the same rows.
 
 pub mod args;
+pub mod calls;
 pub mod creation;
+pub mod environment;
+pub mod errors;
 pub mod lanes;
 pub mod random;
 pub mod record;
@@ -116,7 +119,14 @@ pub enum TaskStep {
 
 /// All families, in the order of the documentation: a title and its rows.
 pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
-    static FAMILIES: &[(&str, &[Builtin])] = &[("Creation", creation::ROWS), ("Random numbers", random::ROWS)];
+    static FAMILIES: &[(&str, &[Builtin])] = &[
+        ("Creation", creation::ROWS),
+        ("Random numbers", random::ROWS),
+        ("Calls and handles", calls::ROWS),
+        ("Errors", errors::ROWS),
+        ("The script and its surroundings", environment::ROWS),
+        ("Accepted without an effect", environment::IGNORED),
+    ];
     FAMILIES
 }
 

@@ -77,3 +77,22 @@ pub fn compile_eval(file: &ast::File, names: &[Name], nargout: usize) -> Result<
     }
     Ok(Unit { main: Arc::new(builder.finish(false)), functions, first_function: None })
 }
+
+/// The handle that a text of one expression makes (`str2func`); `None` if it is anything else.
+///
+/// # Errors
+/// As [`compile`].
+pub fn handle(file: &ast::File) -> Result<Option<crate::script::value::Function>, ScriptError> {
+    use crate::script::value::{Function, function::Closure};
+    let [ast::Stmt { kind: ast::StmtKind::Expr(expr), .. }] = &file.body[..] else { return Ok(None) };
+    match &expr.kind {
+        ast::ExprKind::Handle(name) => Ok(Some(Function::Named(name.clone()))),
+        ast::ExprKind::Anonymous(_) => {
+            let mut builder = Builder::new(file.source.clone(), Kind::Eval, "".into());
+            builder.expr(expr)?;
+            let code = builder.closures.pop().map(|c| c.code);
+            Ok(code.map(|code| Function::Anonymous(Arc::new(Closure { code, captured: Vec::new() }))))
+        }
+        _ => Ok(None),
+    }
+}

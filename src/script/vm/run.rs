@@ -58,7 +58,7 @@ impl Interp {
     }
 
     /// Where the innermost code stands.
-    pub(super) fn here(&self) -> Option<Place> {
+    pub fn here(&self) -> Option<Place> {
         self.frames.iter().rev().find_map(|a| match a {
             Activation::Code(f) => Some(self.place_of(f)),
             Activation::Task(_) => None,
@@ -78,6 +78,7 @@ impl Interp {
         let result = frame.task.step(self, last);
         let (returns, nargout) = (frame.returns, frame.nargout);
         self.frames.insert(n, Activation::Task(frame));
+        // A step that has to wait runs again, without what the last call gave: it has taken that in.
         match result? {
             TaskStep::Done(values) => {
                 self.frames.pop();

@@ -265,4 +265,31 @@ impl Interp {
         let at = self.position(slot);
         self.variables[at] = Variable::Static(n);
     }
+
+    /// Sets a variable of the calling function, or of the script.
+    ///
+    /// # Errors
+    /// A name that the code there never mentions: it has no place for it.
+    pub fn assign_outside(&mut self, name: &str, value: Value, base: bool) -> Flow<()> {
+        let frames: Vec<&Frame> = (self.frames.iter())
+            .filter_map(|a| match a {
+                Activation::Code(frame) if frame.code.kind != Kind::Eval => Some(frame),
+                _ => None,
+            })
+            .collect();
+        let frame = if base { frames.first() } else { frames.iter().rev().nth(1).or(frames.first()) };
+        let Some(frame) = frame else { return Ok(()) };
+        if frames.len() == 1 {
+            self.set_variable(name, value);
+            return Ok(());
+        }
+        match Self::slot_of(frame, name) {
+            Some(slot) => {
+                let at = frame.variables + slot;
+                self.put_at(at, Some(value));
+                Ok(())
+            }
+            None => fail_id!("Tidemill:not-yet", "assignin: the code there does not mention '{name}'"),
+        }
+    }
 }

@@ -1,0 +1,548 @@
+//! Functions that call functions: `feval`, `cellfun`, `arrayfun`, `structfun`, handles and their names.
+
+use super::{ANY, Builtin, Outcome, Task, TaskStep};
+use crate::script::error::{Flow, ScriptError, fail};
+use crate::script::index::{self, Values};
+use crate::script::source::Source;
+use crate::script::syntax;
+use crate::script::value::{CellArray, Class, Data, Dims, Function, StructArray, Tensor, Value};
+use crate::script::vm::{Callee, Interp};
+use std::sync::Arc;
+
+/// The family.
+pub static ROWS: &[Builtin] = &[
+    Builtin {
+        name: "feval",
+        args_min: 1,
+        args_max: ANY,
+        outputs_max: ANY,
+        usage: "[…] = feval (f, args, …)",
+        summary: "Call a function by its handle or name.",
+        run: feval,
+    },
+    Builtin {
+        name: "cellfun",
+        args_min: 2,
+        args_max: ANY,
+        outputs_max: ANY,
+        usage: "[…] = cellfun (f, c, …, \"UniformOutput\", tf, \"ErrorHandler\", h)",
+        summary: "Call a function on every cell.",
+        run: cellfun,
+    },
+    Builtin {
+        name: "arrayfun",
+        args_min: 2,
+        args_max: ANY,
+        outputs_max: ANY,
+        usage: "[…] = arrayfun (f, a, …, \"UniformOutput\", tf, \"ErrorHandler\", h)",
+        summary: "Call a function on every element.",
+        run: arrayfun,
+    },
+    Builtin {
+        name: "structfun",
+        args_min: 2,
+        args_max: ANY,
+        outputs_max: ANY,
+        usage: "[…] = structfun (f, s, \"UniformOutput\", tf, \"ErrorHandler\", h)",
+        summary: "Call a function on every field of a struct.",
+        run: structfun,
+    },
+    Builtin {
+        name: "bsxfun",
+        args_min: 3,
+        args_max: 3,
+        outputs_max: 1,
+        usage: "c = bsxfun (f, a, b)",
+        summary: "Call a function of two arrays, which it expands against each other.",
+        run: bsxfun,
+    },
+    Builtin {
+        name: "func2str",
+        args_min: 1,
+        args_max: 1,
+        outputs_max: 1,
+        usage: "text = func2str (f)",
+        summary: "The text of a handle.",
+        run: func2str,
+    },
+    Builtin {
+        name: "str2func",
+        args_min: 1,
+        args_max: 2,
+        outputs_max: 1,
+        usage: "f = str2func (text)",
+        summary: "A handle from its text.",
+        run: str2func,
+    },
+    Builtin {
+        name: "functions",
+        args_min: 1,
+        args_max: 1,
+        outputs_max: 1,
+        usage: "s = functions (f)",
+        summary: "What a handle is made of.",
+        run: functions,
+    },
+    Builtin {
+        name: "deal",
+        args_min: 1,
+        args_max: ANY,
+        outputs_max: ANY,
+        usage: "[a, b, …] = deal (x, y, …)",
+        summary: "Its arguments, or one argument for every output.",
+        run: deal,
+    },
+    Builtin {
+        name: "nthargout",
+        args_min: 2,
+        args_max: ANY,
+        outputs_max: 1,
+        usage: "x = nthargout (n, f, args, …)",
+        summary: "One of a function's outputs.",
+        run: nthargout,
+    },
+    Builtin {
+        name: "merge",
+        args_min: 3,
+        args_max: 3,
+        outputs_max: 1,
+        usage: "c = merge (mask, a, b)",
+        summary: "Elements of a where the mask is true, of b elsewhere.",
+        run: merge,
+    },
+    Builtin {
+        name: "ifelse",
+        args_min: 3,
+        args_max: 3,
+        outputs_max: 1,
+        usage: "c = ifelse (mask, a, b)",
+        summary: "Elements of a where the mask is true, of b elsewhere.",
+        run: merge,
+    },
+];
+
+/// The function that a handle or a name stands for.
+///
+/// # Errors
+/// Any other value.
+pub fn function_of(value: &Value, who: &str) -> Flow<Arc<Function>> {
+    match value {
+        Value::Function(function) => Ok(function.clone()),
+        value => match value.as_text() {
+            Some(text) if text.trim_start().starts_with('@') => parse_handle(&text),
+            Some(name) => Ok(Arc::new(Function::Named(name.as_str().into()))),
+            None => fail!("{who}: FCN must be a string or function handle"),
+        },
+    }
+}
+
+fn feval(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let function = function_of(&args[0], "feval")?;
+    Ok(Outcome::Call { function, args: args[1..].to_vec() })
+}
+
+fn bsxfun(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let function = function_of(&args[0], "bsxfun")?;
+    Ok(Outcome::Call { function, args: args[1..].to_vec() })
+}
+
+fn func2str(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    match &args[0] {
+        Value::Function(function) => Ok(Value::string(function.text()).into()),
+        _ => fail!("func2str: FCN_HANDLE argument must be a valid function handle"),
+    }
+}
+
+fn str2func(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    if !args[0].is_string() {
+        return fail!("str2func: FCN_NAME must be a string");
+    }
+    Ok(Value::Function(function_of(&args[0], "str2func")?).into())
+}
+
+fn parse_handle(text: &str) -> Flow<Arc<Function>> {
+    let source = Source::new("str2func", text);
+    let file = syntax::parse(&source)?;
+    match crate::script::compile::handle(&file)? {
+        Some(function) => Ok(Arc::new(function)),
+        None => fail!("str2func: invalid function string"),
+    }
+}
+
+fn functions(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let Value::Function(function) = &args[0] else {
+        return fail!("functions: FCN_HANDLE argument must be a valid function handle");
+    };
+    let mut s = StructArray::scalar();
+    s.set("function", function.text());
+    match &**function {
+        Function::Named(_) => s.set("type", "simple"),
+        Function::Anonymous(closure) => {
+            s.set("type", "anonymous");
+            let mut workspace = StructArray::scalar();
+            for (slot, value) in &closure.captured {
+                workspace.set(closure.code.names[*slot as usize].clone(), value.clone());
+            }
+            let cell = CellArray::row(vec![Value::Struct(Arc::new(workspace))]);
+            s.set("workspace", Value::Cell(Arc::new(cell)));
+        }
+    }
+    s.set("file", "");
+    Ok(Value::Struct(Arc::new(s)).into())
+}
+
+fn deal(_: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let n = nargout.max(1);
+    match args {
+        [one] => Ok(vec![one.clone(); n].into()),
+        all if all.len() == n => Ok(all.to_vec().into()),
+        _ => fail!("deal: nargin > 1 and nargin != nargout"),
+    }
+}
+
+fn merge(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let env = &mut interp.env;
+    env.host_all(args)?;
+    let mask = env.host(&args[0])?;
+    if !matches!(mask.data, Data::Bool(_)) {
+        return fail!("merge: first argument MASK must be logical");
+    }
+    if let Value::Bool(b) = args[0] {
+        return Ok(args[if b { 1 } else { 2 }].clone().into());
+    }
+    let mut parts = Vec::with_capacity(mask.len());
+    for i in 0..mask.len() {
+        let from = &args[if mask.data.f64_at(i) != 0.0 { 1 } else { 2 }];
+        parts.push(index_of(env, from, if from.is_scalar() { 0 } else { i })?);
+    }
+    let row = index::concatenate(env, 1, &parts)?;
+    Ok(reshape_host(env, row, mask.dims.clone())?.into())
+}
+
+fn index_of(env: &mut crate::script::env::Env, value: &Value, i: usize) -> Flow<Value> {
+    index::paren(env, value, &[Value::Num(i as f64 + 1.0)])
+}
+
+fn reshape_host(env: &mut crate::script::env::Env, value: Value, dims: Dims) -> Flow<Value> {
+    match value {
+        Value::Cell(c) if c.items.len() == dims.elements() => Ok(Value::cell(dims, c.items.clone())),
+        value => {
+            let tensor = env.host(&value)?;
+            Ok(Value::tensor((*tensor).clone().reshaped(dims)))
+        }
+    }
+}
+
+/// `nthargout`.
+struct NthOutput {
+    function: Arc<Function>,
+    args: Vec<Value>,
+    wanted: Vec<usize>,
+    as_cell: bool,
+}
+
+fn nthargout(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let n = interp.env.host(&args[0])?;
+    let wanted: Vec<usize> = n.data.to_f64().iter().map(|&x| x as usize).collect();
+    if wanted.contains(&0) || wanted.is_empty() {
+        return fail!("nthargout: N must be a positive integer or vector of them");
+    }
+    // A count of outputs may stand before the function.
+    let (at, _) = if matches!(args[1], Value::Num(_)) && args.len() > 2 { (2, true) } else { (1, false) };
+    let function = function_of(&args[at], "nthargout")?;
+    Ok(Outcome::Task(Box::new(NthOutput {
+        function,
+        args: args[at + 1..].to_vec(),
+        as_cell: wanted.len() > 1,
+        wanted,
+    })))
+}
+
+impl Task for NthOutput {
+    fn step(&mut self, _: &mut Interp, last: Option<Result<Values, ScriptError>>) -> Flow<TaskStep> {
+        match last {
+            None => Ok(TaskStep::Call {
+                function: self.function.clone(),
+                args: self.args.clone(),
+                nargout: self.wanted.iter().copied().max().unwrap_or(1),
+            }),
+            Some(result) => {
+                let values = result?;
+                let mut out = Vec::new();
+                for &n in &self.wanted {
+                    match values.get(n - 1) {
+                        Some(value) => out.push(value.clone()),
+                        None => return fail!("nthargout: the function has no output {n}"),
+                    }
+                }
+                let value = if self.as_cell { Value::Cell(Arc::new(CellArray::row(out))) } else { out.swap_remove(0) };
+                Ok(TaskStep::Done(smallvec::smallvec![value]))
+            }
+        }
+    }
+}
+
+/// `cellfun`, `arrayfun` and `structfun`: a call for every element, the outputs collected.
+struct Each {
+    who: &'static str,
+    function: Arc<Function>,
+    /// Per argument, its elements.
+    elements: Vec<Vec<Value>>,
+    count: usize,
+    dims: Dims,
+    nargout: usize,
+    uniform: bool,
+    /// Of `structfun`: the fields' names, for a struct of results.
+    fields: Vec<Arc<str>>,
+    handler: Option<Arc<Function>>,
+    /// The element whose call runs.
+    next: usize,
+    handling: bool,
+    /// Per output, what the calls gave.
+    results: Vec<Vec<Value>>,
+}
+
+/// What stands after the arrays: `"UniformOutput", tf, "ErrorHandler", h`.
+struct EachOptions {
+    uniform: bool,
+    handler: Option<Arc<Function>>,
+}
+
+fn each_options<'a>(interp: &mut Interp, who: &str, mut args: &'a [Value]) -> Flow<(&'a [Value], EachOptions)> {
+    let mut options = EachOptions { uniform: true, handler: None };
+    while let [rest @ .., name, value] = args {
+        let Some(name) = name.as_text() else { break };
+        if rest.is_empty() {
+            break;
+        }
+        match name.to_lowercase().as_str() {
+            "uniformoutput" => {
+                interp.env.host_all([value])?;
+                options.uniform = crate::script::ops::truth(&mut interp.env, value)?;
+            }
+            "errorhandler" => options.handler = Some(function_of(value, who)?),
+            _ if who == "cellfun" => return fail!("cellfun: unrecognized parameter {name}"),
+            _ => break,
+        }
+        args = rest;
+    }
+    Ok((args, options))
+}
+
+impl Each {
+    fn begin(
+        who: &'static str,
+        function: Arc<Function>,
+        arrays: Vec<(Dims, Vec<Value>)>,
+        options: EachOptions,
+        nargout: usize,
+    ) -> Flow<Outcome> {
+        let dims = arrays.first().map_or_else(Dims::zero, |a| a.0.clone());
+        for (i, array) in arrays.iter().enumerate() {
+            if array.0 != dims {
+                return fail!(
+                    "{who}: all the input arguments must have the same size and shape (arg 1 and arg {})",
+                    i + 1
+                );
+            }
+        }
+        let count = dims.elements();
+        Ok(Outcome::Task(Box::new(Each {
+            who,
+            function,
+            elements: arrays.into_iter().map(|a| a.1).collect(),
+            count,
+            dims,
+            nargout,
+            uniform: options.uniform,
+            fields: Vec::new(),
+            handler: options.handler,
+            next: 0,
+            handling: false,
+            results: vec![Vec::with_capacity(count); nargout.max(1)],
+        })))
+    }
+
+    fn arguments(&self) -> Vec<Value> {
+        self.elements.iter().map(|e| e[self.next].clone()).collect()
+    }
+
+    /// What a call gave.
+    fn absorb(&mut self, values: Values) -> Flow<()> {
+        if values.len() < self.nargout {
+            return fail!("{}: function returned fewer than nargout values", self.who);
+        }
+        for (i, value) in values.into_iter().take(self.results.len()).enumerate() {
+            if self.uniform
+                && (value.len() != 1 || matches!(value, Value::Cell(_) | Value::Struct(_) | Value::Function(_)))
+            {
+                return fail!(
+                    "{0}: all values must be scalars when UniformOutput = true; use the 'UniformOutput', false option",
+                    self.who
+                );
+            }
+            self.results[i].push(value);
+        }
+        self.next += 1;
+        Ok(())
+    }
+
+    fn finish(&mut self, interp: &mut Interp) -> Flow<TaskStep> {
+        let mut out = Values::new();
+        for results in &self.results {
+            if results.is_empty() && self.nargout == 0 && self.count > 0 {
+                break;
+            }
+            out.push(self.collect(interp, results)?);
+        }
+        Ok(TaskStep::Done(out))
+    }
+
+    fn collect(&self, interp: &mut Interp, results: &[Value]) -> Flow<Value> {
+        if !self.uniform {
+            if self.who == "structfun" {
+                let mut s = StructArray::scalar();
+                for (field, value) in self.fields.iter().zip(results) {
+                    s.set(field.clone(), value.clone());
+                }
+                return Ok(Value::Struct(Arc::new(s)));
+            }
+            return Ok(Value::cell(self.dims.clone(), results.to_vec()));
+        }
+        if results.is_empty() {
+            return Ok(Value::tensor(Tensor::zeros(Class::Double, self.dims.clone())));
+        }
+        if let Some(numbers) = all_numbers(results) {
+            return Ok(Value::tensor(Tensor::new(self.dims.clone(), numbers)));
+        }
+        let env = &mut interp.env;
+        env.host_all(results)?;
+        let class = results[0].class();
+        if let Some(other) = results.iter().find(|v| v.class() != class) {
+            return fail!(
+                "{0}: return values must be of the same type (class); found '{1}' and '{2}'",
+                self.who,
+                class.name(),
+                other.class().name()
+            );
+        }
+        let row = index::concatenate(env, 1, results)?;
+        reshape_host(env, row, self.dims.clone())
+    }
+}
+
+/// Doubles or logicals alone, without going through concatenation.
+fn all_numbers(values: &[Value]) -> Option<Data> {
+    match values[0] {
+        Value::Num(_) => values
+            .iter()
+            .map(|v| if let Value::Num(x) = v { Some(*x) } else { None })
+            .collect::<Option<_>>()
+            .map(Data::F64),
+        Value::Bool(_) => values
+            .iter()
+            .map(|v| if let Value::Bool(x) = v { Some(*x) } else { None })
+            .collect::<Option<_>>()
+            .map(Data::Bool),
+        _ => None,
+    }
+}
+
+impl Task for Each {
+    fn step(&mut self, interp: &mut Interp, last: Option<Result<Values, ScriptError>>) -> Flow<TaskStep> {
+        match last {
+            Some(Ok(values)) => {
+                self.handling = false;
+                self.absorb(values)?;
+            }
+            Some(Err(error)) => {
+                let Some(handler) = self.handler.clone().filter(|_| !self.handling) else { return Err(error.into()) };
+                self.handling = true;
+                let mut s = StructArray::scalar();
+                s.set("message", error.message);
+                s.set("identifier", error.identifier);
+                s.set("index", self.next + 1);
+                let mut args = vec![Value::Struct(Arc::new(s))];
+                args.extend(self.arguments());
+                return Ok(TaskStep::Call { function: handler, args, nargout: self.nargout });
+            }
+            None => {}
+        }
+        if self.next >= self.count {
+            return self.finish(interp);
+        }
+        Ok(TaskStep::Call { function: self.function.clone(), args: self.arguments(), nargout: self.nargout })
+    }
+
+    fn catches(&self) -> bool {
+        self.handler.is_some()
+    }
+}
+
+fn cellfun(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let function = function_of(&args[0], "cellfun")?;
+    let (arrays, options) = each_options(interp, "cellfun", &args[1..])?;
+    let mut cells = Vec::with_capacity(arrays.len());
+    for array in arrays {
+        match array {
+            Value::Cell(cell) => cells.push((cell.dims.clone(), cell.items.clone())),
+            _ => return fail!("cellfun: C must be a cell array"),
+        }
+    }
+    Each::begin("cellfun", function, cells, options, nargout)
+}
+
+fn arrayfun(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let function = function_of(&args[0], "arrayfun")?;
+    let (arrays, options) = each_options(interp, "arrayfun", &args[1..])?;
+    interp.env.host_all(arrays)?;
+    let mut all = Vec::with_capacity(arrays.len());
+    for array in arrays {
+        let array = match array {
+            Value::Lazy(_) => Value::Tensor(interp.env.host(array)?),
+            other => other.clone(),
+        };
+        let n = array.len();
+        let mut elements = Vec::with_capacity(n);
+        for i in 0..n {
+            elements.push(match &array {
+                Value::Function(_) => array.clone(),
+                array => index_of(&mut interp.env, array, i)?,
+            });
+        }
+        all.push((array.dims(), elements));
+    }
+    Each::begin("arrayfun", function, all, options, nargout)
+}
+
+fn structfun(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let function = function_of(&args[0], "structfun")?;
+    let (arrays, options) = each_options(interp, "structfun", &args[1..])?;
+    let [Value::Struct(s)] = arrays else { return fail!("structfun: S must be a scalar structure") };
+    if s.len() != 1 {
+        return fail!("structfun: S must be a scalar structure");
+    }
+    let fields: Vec<Arc<str>> = s.fields.keys().cloned().collect();
+    let items: Vec<Value> = s.fields.values().map(|v| v[0].clone()).collect();
+    let dims = Dims::new(&[items.len(), 1]);
+    let count = items.len();
+    Ok(Outcome::Task(Box::new(Each {
+        who: "structfun",
+        function,
+        elements: vec![items],
+        count,
+        dims,
+        nargout,
+        uniform: options.uniform,
+        fields,
+        handler: options.handler,
+        next: 0,
+        handling: false,
+        results: vec![Vec::with_capacity(count); nargout.max(1)],
+    })))
+}
+
+/// Whether a name stands for a function now.
+pub fn is_function(interp: &mut Interp, name: &str) -> Flow<Option<Callee>> {
+    interp.lookup(name)
+}
