@@ -20,6 +20,8 @@ pub mod ops;
 pub mod output;
 pub mod source;
 pub mod syntax;
+#[cfg(test)]
+pub mod testing;
 pub mod value;
 pub mod vm;
 

@@ -1,11 +1,15 @@
-//! Arrays on the runtime, as scripts hold them.
+//! Arrays on the runtime, as scripts hold them; how host values get there, and how they come back.
 //!
-//! Must hold: nothing here waits. Host values are there once the machine has awaited them ([`Need::Host`]).
+//! Must hold: nothing here waits but [`fetch`], which the machine awaits. Host values are there once it has
+//! ([`Need::Host`]).
 //!
 //! [`Need::Host`]: crate::script::error::Need::Host
 
-use super::{Class, Dims, Tensor};
-use crate::Array;
+use super::{Class, Data, Dims, Tensor, Value};
+use crate::script::env::Env;
+use crate::script::error::{Flow, ScriptError, fail};
+use crate::{Array, DType, HostAny};
+use futures::future::join_all;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -26,6 +30,9 @@ pub struct Lazy {
     pub host: OnceLock<Arc<Tensor>>,
     /// How often single elements of it were read or written; after a few, the whole comes to the host.
     pub touches: AtomicU32,
+    /// `(first, step)` where its elements are known to be `first + i * step`: a range that was recorded. As an index
+    /// it is a slice then, and nothing has to be read.
+    pub steps: Option<(f64, f64)>,
     /// Whether it has been materialised without a fault.
     checked: AtomicBool,
 }
@@ -45,6 +52,7 @@ impl Lazy {
             may_fault,
             host: OnceLock::new(),
             touches: AtomicU32::new(0),
+            steps: None,
             checked: AtomicBool::new(false),
         })
     }
@@ -57,5 +65,124 @@ impl Lazy {
     /// It has been materialised without a fault.
     pub fn set_checked(&self) {
         self.checked.store(true, Ordering::Relaxed);
+    }
+
+    /// The same, known to be the range `first + i * step`.
+    pub fn with_steps(self, first: f64, step: f64) -> Lazy {
+        Lazy { steps: Some((first, step)), ..self }
+    }
+
+    /// As a value.
+    pub fn value(self) -> Value {
+        Value::Lazy(Arc::new(self))
+    }
+}
+
+impl Class {
+    /// The class of a dtype's elements.
+    pub fn of_dtype(dtype: DType) -> Class {
+        match dtype {
+            DType::F32 => Class::Single,
+            DType::F64 => Class::Double,
+            DType::Bool => Class::Logical,
+            DType::U8 => Class::Uint8,
+            DType::I32 => Class::Int32,
+            DType::U32 => Class::Uint32,
+            DType::I64 => Class::Int64,
+            #[allow(unreachable_patterns)] // The enum may grow; every dtype there is has its class above.
+            _ => Class::Double,
+        }
+    }
+}
+
+impl Tensor {
+    /// What a gather delivered.
+    pub fn gathered(host: HostAny) -> Tensor {
+        let dims = Dims::new(host.shape().dims());
+        let data = match host {
+            HostAny::F32(a) => Data::F32(a.into_vec()),
+            HostAny::F64(a) => Data::F64(a.into_vec()),
+            HostAny::Bool(a) => Data::Bool(a.into_vec()),
+            HostAny::U8(a) => Data::U8(a.into_vec()),
+            HostAny::I32(a) => Data::I32(a.into_vec()),
+            HostAny::U32(a) => Data::U32(a.into_vec()),
+            HostAny::I64(a) => Data::I64(a.into_vec()),
+            #[allow(unreachable_patterns)] // As in `of_dtype`.
+            other => Data::F64(other.to_f64()),
+        };
+        Tensor::new(dims, data)
+    }
+}
+
+/// Awaits the host values of arrays and keeps them there. All are demanded before one is awaited, so that they are
+/// computed together.
+///
+/// # Errors
+/// The first array's fault.
+pub async fn fetch(arrays: &[Arc<Lazy>]) -> Result<(), ScriptError> {
+    let missing: Vec<_> = arrays.iter().filter(|l| l.host.get().is_none()).collect();
+    let gathers: Vec<_> = missing.iter().map(|l| l.array.gather_any()).collect();
+    for (lazy, result) in missing.into_iter().zip(join_all(gathers).await) {
+        // Another reader may have brought the same values meanwhile.
+        let _ = lazy.host.set(Arc::new(Tensor::gathered(result?)));
+    }
+    Ok(())
+}
+
+/// A value as an array of the runtime, converted to `class`. Complex values lose their imaginary part: ask before.
+///
+/// # Errors
+/// Values that are no arrays, and classes that the runtime has no dtype for.
+pub fn lift(env: &Env, value: &Value, class: Class) -> Flow<Array> {
+    let Some(dtype) = class.dtype() else {
+        return fail!("arrays of class {} are kept in host memory", class.name());
+    };
+    let session = &env.session;
+    Ok(match value {
+        Value::Lazy(lazy) if lazy.class == class => lazy.array.clone(),
+        Value::Lazy(lazy) => lazy.array.cast_to(dtype).checked()?,
+        Value::Num(x) if class == Class::Double => session.scalar(*x),
+        Value::Bool(x) if class == Class::Logical => session.scalar(*x),
+        _ => {
+            let tensor = env.host(value)?;
+            let dims: &[usize] = &tensor.dims;
+            if tensor.data.class() == class && !tensor.data.is_complex() {
+                upload(env, tensor.data.clone(), dims)?
+            } else {
+                upload(env, tensor.data.converted(class), dims)?
+            }
+        }
+    })
+}
+
+fn upload(env: &Env, data: Data, dims: &[usize]) -> Flow<Array> {
+    let session = &env.session;
+    Ok(match data {
+        Data::F64(v) => session.from_vec(v, dims)?,
+        Data::F32(v) => session.from_vec(v, dims)?,
+        Data::I32(v) => session.from_vec(v, dims)?,
+        Data::I64(v) => session.from_vec(v, dims)?,
+        Data::U8(v) => session.from_vec(v, dims)?,
+        Data::U32(v) => session.from_vec(v, dims)?,
+        Data::Bool(v) => session.from_vec(v, dims)?,
+        Data::C64(v) => session.from_vec(v.into_iter().map(|z| z.re).collect::<Vec<f64>>(), dims)?,
+        Data::C32(v) => session.from_vec(v.into_iter().map(|z| z.re).collect::<Vec<f32>>(), dims)?,
+        other => return fail!("arrays of class {} are kept in host memory", other.class().name()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::testing;
+
+    #[test]
+    fn what_is_lifted_comes_back_converted() {
+        let mut env = testing::env();
+        let value = Value::row(vec![1.5, -2.5, 300.0]);
+        let array = lift(&env, &value, Class::Uint8).ok().unwrap();
+        let lazy = Lazy::new(array, Class::Uint8, false, false).unwrap().value();
+        let tensor = testing::settle(&mut env, |env| env.host(&lazy)).unwrap();
+        assert_eq!((&tensor.dims[..], &tensor.data), (&[1, 3][..], &Data::U8(vec![2, 0, 255])));
     }
 }

@@ -12,6 +12,7 @@
 
 pub mod cell;
 pub mod class;
+pub mod convert;
 pub mod function;
 pub mod lazy;
 pub mod structure;
@@ -115,6 +116,38 @@ impl Value {
         match self {
             Value::Struct(s) => s.class.unwrap_or("struct"),
             other => other.class().name(),
+        }
+    }
+
+    /// The name of its type in messages (`matrix`, `scalar`, `bool`, `scalar struct`), which tells scalars from arrays.
+    pub fn type_name(&self) -> &'static str {
+        let scalar = self.dims().is_scalar();
+        let pick = |one: &'static str, many: &'static str| if scalar { one } else { many };
+        match self {
+            Value::Tensor(t) if t.data.is_complex() => match t.data.class() {
+                Class::Single => pick("float complex scalar", "float complex matrix"),
+                _ => pick("complex scalar", "complex matrix"),
+            },
+            Value::Tensor(t) if t.is_range => "double_range",
+            Value::Tensor(t) if t.double_quoted => "string",
+            Value::Colon => "magic-colon",
+            other => match other.class() {
+                Class::Double => pick("scalar", "matrix"),
+                Class::Single => pick("float scalar", "float matrix"),
+                Class::Int8 => pick("int8 scalar", "int8 matrix"),
+                Class::Int16 => pick("int16 scalar", "int16 matrix"),
+                Class::Int32 => pick("int32 scalar", "int32 matrix"),
+                Class::Int64 => pick("int64 scalar", "int64 matrix"),
+                Class::Uint8 => pick("uint8 scalar", "uint8 matrix"),
+                Class::Uint16 => pick("uint16 scalar", "uint16 matrix"),
+                Class::Uint32 => pick("uint32 scalar", "uint32 matrix"),
+                Class::Uint64 => pick("uint64 scalar", "uint64 matrix"),
+                Class::Char => "sq_string",
+                Class::Logical => pick("bool", "bool matrix"),
+                Class::Cell => "cell",
+                Class::Struct => pick("scalar struct", "struct"),
+                Class::Function => "function handle",
+            },
         }
     }
 

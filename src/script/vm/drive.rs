@@ -2,9 +2,8 @@
 
 use super::Interp;
 use super::run::Slice;
-use crate::array::HostAny;
 use crate::script::error::{Need, ScriptError};
-use crate::script::value::{Data, Lazy, Tensor, Value};
+use crate::script::value::{Lazy, Value, lazy};
 use futures::future::join_all;
 use std::sync::Arc;
 use std::task::Poll;
@@ -34,7 +33,7 @@ pub async fn drive(interp: &mut Interp) -> End {
                 yield_once().await;
                 Ok(None)
             }
-            Need::Host(arrays) => to_host(&arrays).await.map(|()| None),
+            Need::Host(arrays) => lazy::fetch(&arrays).await.map(|()| None),
             Need::Materialised(arrays) => materialise(&arrays).await.map(|()| Some(Value::Bool(true))),
             Need::Future(future) => future.await.map(Some),
         };
@@ -62,18 +61,6 @@ async fn yield_once() {
     .await;
 }
 
-/// Brings arrays to the host, all at once: what is asked for together is computed together.
-async fn to_host(arrays: &[Arc<Lazy>]) -> Result<(), ScriptError> {
-    let gathers: Vec<_> = arrays.iter().map(|l| l.array.gather_any()).collect();
-    for (lazy, result) in arrays.iter().zip(join_all(gathers).await) {
-        let host = result.map_err(runtime_error)?;
-        let tensor = Tensor::new(lazy.dims.clone(), data_of(host));
-        // Another reader may have brought the same values already.
-        let _ = lazy.host.set(Arc::new(tensor));
-    }
-    Ok(())
-}
-
 async fn materialise(arrays: &[Arc<Lazy>]) -> Result<(), ScriptError> {
     let evals: Vec<_> = arrays.iter().map(|l| l.array.eval()).collect();
     for (lazy, result) in arrays.iter().zip(join_all(evals).await) {
@@ -85,18 +72,4 @@ async fn materialise(arrays: &[Arc<Lazy>]) -> Result<(), ScriptError> {
 
 fn runtime_error(error: crate::Error) -> ScriptError {
     error.into()
-}
-
-fn data_of(host: HostAny) -> Data {
-    match host {
-        HostAny::F32(a) => Data::F32(a.into_vec()),
-        HostAny::F64(a) => Data::F64(a.into_vec()),
-        HostAny::Bool(a) => Data::Bool(a.into_vec()),
-        HostAny::U8(a) => Data::U8(a.into_vec()),
-        HostAny::I32(a) => Data::I32(a.into_vec()),
-        HostAny::U32(a) => Data::U32(a.into_vec()),
-        HostAny::I64(a) => Data::I64(a.into_vec()),
-        #[allow(unreachable_patterns)] // Other crates see the enum as open.
-        other => Data::F64(other.to_f64()),
-    }
 }
