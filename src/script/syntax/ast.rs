@@ -4,6 +4,7 @@
 //! or indexes is known only when it runs).
 
 use crate::script::source::{Source, Span};
+use crate::script::value::Class;
 use std::sync::Arc;
 
 /// A name as it stands in a text.
@@ -218,10 +219,17 @@ pub struct Expr {
 /// Kinds of expressions.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
-    /// A double: `3`, `1e-3`, `0x1F`, `0b101`.
+    /// A double: `3`, `1e-3`.
     Number(f64),
     /// An imaginary double: `3i`.
     Imaginary(f64),
+    /// An integer written in hexadecimal or binary: `0xFF` is a uint8, `0xFFs16` an int16.
+    Integer {
+        /// Its class.
+        class: Class,
+        /// Its bits; of a signed class, those of its two's complement.
+        bits: u64,
+    },
     /// A char row.
     Str {
         /// Its bytes, escapes already processed.

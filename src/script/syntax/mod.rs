@@ -1,25 +1,66 @@
 //! From text to a tree: lexer, parser, and back to text (`func2str`).
 //!
 //! In: a source. Out: an [`ast::File`], or the first syntax error with its place. Must hold: any bytes give a tree or
-//! an error, in time and stack bounded by the text's length (nesting has a stated limit).
+//! an error, in time and stack bounded by the text's length; nesting has stated limits ([`NESTING_MAX`],
+//! [`HEIGHT_MAX`]).
 
 pub mod ast;
+mod command;
+pub mod dump;
+mod expressions;
+mod functions;
+mod lexer;
+mod literal;
+mod parser;
+mod statements;
+#[cfg(test)]
+mod tests;
+mod token;
+mod unparse;
+
+pub use parser::{HEIGHT_MAX, NESTING_MAX};
 
 use super::error::ScriptError;
-use super::source::Source;
+use super::source::{Source, Span};
+use parser::Parser;
 use std::sync::Arc;
+use token::{Parse, SyntaxError};
 
-/// Parses a file, or a text for `eval`.
+/// Parses a file.
 ///
 /// # Errors
 /// The first syntax error, with its place.
 pub fn parse(source: &Arc<Source>) -> Result<ast::File, ScriptError> {
-    let _ = source;
-    Err(ScriptError::new("parse: not built yet"))
+    parse_with(source, &|_| false)
 }
 
-/// Whether a text that does not parse might, with more lines after it: an open block, bracket or continuation.
+/// Parses a text that runs where variables exist already (`eval`, the REPL): with `x` among them, `x -1` subtracts,
+/// and is no command.
+///
+/// # Errors
+/// The first syntax error, with its place.
+pub fn parse_with(source: &Arc<Source>, is_variable: &dyn Fn(&str) -> bool) -> Result<ast::File, ScriptError> {
+    run(source, is_variable).0.map_err(|error| error.into_script_error(source))
+}
+
+/// Whether a text waits for more lines: an open block, bracket, continuation, block comment, or a function without its
+/// `end`. To be asked before the text is parsed, since such a function parses.
 pub fn is_incomplete(text: &str) -> bool {
-    let _ = text;
-    false
+    // A text is entered line by line, so its last line has ended.
+    let source = Source::new("", format!("{text}\n"));
+    match run(&source, &|_| false) {
+        (Ok(_), is_open) => is_open,
+        (Err(error), _) => error.at_end,
+    }
+}
+
+/// Parses a text; also says whether something was left open at its end that is no error.
+fn run(source: &Arc<Source>, is_variable: &dyn Fn(&str) -> bool) -> (Parse<ast::File>, bool) {
+    if u32::try_from(source.text.len()).is_err() {
+        return (Err(SyntaxError::new("the text is longer than 4 GiB", Span::default())), false);
+    }
+    let mut parser = Parser::new(source, is_variable);
+    let file = parser.file();
+    let is_open = parser.open_function || parser.lexer.open_at_end;
+    (file, is_open)
 }

@@ -1,0 +1,119 @@
+//! Definitions of functions, and the comments that document them.
+
+use super::ast::{FunctionDef, Ident, Param};
+use super::lexer::Comment;
+use super::parser::Parser;
+use super::token::{Keyword, Parse, TokenKind};
+use std::sync::Arc;
+
+impl Parser<'_> {
+    /// A function's definition, at the top level of a file. Without an `end`, it reaches to the next one or to the
+    /// text's end.
+    pub(super) fn function(&mut self) -> Parse<()> {
+        let start = self.start();
+        self.advance()?;
+        let (name, params, outputs) = self.function_head()?;
+        let head_end = self.previous_end;
+        let named = params.iter().filter_map(|param| match param {
+            Param::Named(ident, _) => Some(ident.name.clone()),
+            Param::Ignored(_) => None,
+        });
+        let outer_variables = std::mem::take(&mut self.variables);
+        self.begin_scope(named.chain(outputs.iter().map(|ident| ident.name.clone())));
+        let mut body = Vec::new();
+        self.nested(|parser| parser.block(&mut body, false))?;
+        self.variables = outer_variables;
+        let is_closed = self.at_keyword(Keyword::End) || self.at_keyword(Keyword::EndFunction);
+        if is_closed {
+            self.advance()?;
+        } else if matches!(self.token.kind, TokenKind::EndOfText | TokenKind::Keyword(Keyword::Function)) {
+            self.open_function = true;
+        } else {
+            self.close(Keyword::EndFunction)?;
+        }
+        let doc = self.documentation(start, head_end);
+        let span = self.span_from(start);
+        self.functions.push(Arc::new(FunctionDef { name, params, outputs, body, doc, span }));
+        Ok(())
+    }
+
+    /// `name`, `name(…)`, `output = name(…)` or `[outputs] = name(…)`.
+    fn function_head(&mut self) -> Parse<(Ident, Vec<Param>, Vec<Ident>)> {
+        let mut outputs = Vec::new();
+        let name = if self.at(&TokenKind::BracketOpen) {
+            self.advance()?;
+            while !self.at(&TokenKind::BracketClose) {
+                outputs.push(self.ident("an output's name or ']'")?);
+                self.accept(&TokenKind::Comma)?;
+            }
+            self.advance()?;
+            self.expect(&TokenKind::Assign, "'=' after the function's outputs")?;
+            self.ident("the function's name")?
+        } else {
+            let first = self.ident("the function's name or outputs")?;
+            if self.accept(&TokenKind::Assign)? {
+                outputs.push(first);
+                self.ident("the function's name")?
+            } else {
+                first
+            }
+        };
+        let params = if self.at(&TokenKind::ParenOpen) { self.parameters()? } else { Vec::new() };
+        Ok((name, params, outputs))
+    }
+
+    /// The comment right after a function's head, or else right before the function.
+    fn documentation(&self, start: usize, head_end: usize) -> Option<String> {
+        let text = &self.source.text;
+        let comments = &self.lexer.comments;
+        let after = comments.partition_point(|comment| comment.start < head_end);
+        let mut count = 0;
+        let mut end = head_end;
+        for comment in &comments[after..] {
+            // White space may stand between the head and its comment, a blank line not within the comment.
+            let gap = &text[end..comment.start];
+            let is_near = gap.trim_matches([' ', '\t', '\r', '\n', ';', ',']).is_empty();
+            if !is_near || count > 0 && line_ends(gap) > 1 {
+                break;
+            }
+            count += 1;
+            end = comment.end;
+        }
+        if count > 0 {
+            return Some(self.comment_text(&comments[after..after + count]));
+        }
+        let before = comments.partition_point(|comment| comment.start < start);
+        let mut first = before;
+        let mut begin = start;
+        while let Some(comment) = first.checked_sub(1).map(|at| comments[at]) {
+            let gap = text.get(comment.end..begin)?;
+            let line = &text[..comment.start];
+            let line = &line[line.rfind(['\n', '\r']).map_or(0, |at| at + 1)..];
+            if !gap.trim().is_empty() || line_ends(gap) > 1 || !line.trim().is_empty() {
+                break;
+            }
+            first -= 1;
+            begin = comment.start;
+        }
+        (first < before).then(|| self.comment_text(&comments[first..before]))
+    }
+
+    /// The text of comments without their signs, a line each.
+    fn comment_text(&self, comments: &[Comment]) -> String {
+        let mut doc = String::new();
+        for comment in comments {
+            for line in self.source.text[comment.start..comment.end].lines() {
+                let line = line.trim_start().trim_start_matches(['%', '#']);
+                if !matches!(line.trim(), "{" | "}") {
+                    doc.push_str(line);
+                    doc.push('\n');
+                }
+            }
+        }
+        doc
+    }
+}
+
+fn line_ends(gap: &str) -> usize {
+    gap.replace("\r\n", "\n").matches(['\n', '\r']).count()
+}

@@ -1,0 +1,432 @@
+//! Statements: assignments, blocks, declarations, commands.
+
+use super::ast::{BinaryOp, Block, Expr, ExprKind, Ident, Name, Stmt, StmtKind, Target};
+use super::command;
+use super::literal::byte;
+use super::parser::Parser;
+use super::token::{Keyword, Parse, SyntaxError, TokenKind};
+use crate::script::source::Span;
+
+impl Parser<'_> {
+    /// Statements up to the text's end or a keyword that closes a block. Whether the first may be a command: not
+    /// where it follows a condition without a separator.
+    pub(super) fn block(&mut self, into: &mut Block, may_be_command: bool) -> Parse<()> {
+        let mut may_be_command = may_be_command | self.skip_separators()?;
+        loop {
+            match self.token.kind {
+                TokenKind::EndOfText => return Ok(()),
+                TokenKind::Keyword(keyword) if keyword.closes_block() => return Ok(()),
+                _ => self.statement(into, may_be_command)?,
+            }
+            may_be_command = true;
+            self.skip_separators()?;
+        }
+    }
+
+    /// A block of its own, one level deeper.
+    fn nested_block(&mut self, may_be_command: bool) -> Parse<Block> {
+        let mut block = Vec::new();
+        self.nested(|parser| parser.block(&mut block, may_be_command))?;
+        Ok(block)
+    }
+
+    /// The body of a loop, and the keyword after it.
+    fn loop_body(&mut self, closing: Keyword) -> Parse<Block> {
+        self.loop_depth += 1;
+        let body = self.nested_block(false)?;
+        self.loop_depth -= 1;
+        self.close(closing)?;
+        Ok(body)
+    }
+
+    /// Goes over line ends, commas and semicolons; says whether there were any.
+    fn skip_separators(&mut self) -> Parse<bool> {
+        let mut any = false;
+        while matches!(self.token.kind, TokenKind::Newline | TokenKind::Semicolon | TokenKind::Comma) {
+            self.advance()?;
+            any = true;
+        }
+        Ok(any)
+    }
+
+    /// Goes over a statement's end; says whether its result is shown.
+    fn statement_end(&mut self) -> Parse<bool> {
+        match self.token.kind {
+            TokenKind::Semicolon => {
+                self.advance()?;
+                Ok(false)
+            }
+            TokenKind::Comma | TokenKind::Newline => {
+                self.advance()?;
+                Ok(true)
+            }
+            TokenKind::EndOfText => Ok(true),
+            TokenKind::Keyword(keyword) if keyword.closes_block() => Ok(true),
+            _ => Err(self.expected("the statement's end")),
+        }
+    }
+
+    fn statement(&mut self, into: &mut Block, may_be_command: bool) -> Parse<()> {
+        let start = self.start();
+        let mut kind = match self.token.kind {
+            TokenKind::Keyword(Keyword::Spmd) => return self.spmd(into),
+            TokenKind::Keyword(Keyword::FileName | Keyword::LineNumber) => self.expression_statement(into)?,
+            TokenKind::Keyword(keyword) => self.keyword_statement(keyword)?,
+            TokenKind::BracketOpen if self.targets_follow() => self.multi_assignment()?,
+            TokenKind::Plus | TokenKind::Minus => match self.prefix_increment()? {
+                Some(kind) => kind,
+                None => self.expression_statement(into)?,
+            },
+            TokenKind::Name if may_be_command && self.command_follows() => self.command()?,
+            _ => self.expression_statement(into)?,
+        };
+        if let StmtKind::Assign { target, .. } | StmtKind::OpAssign { target, .. } = &mut kind {
+            self.variables.insert(target.name.name.clone());
+        }
+        let span = self.span_from(start);
+        let print = self.statement_end()?;
+        into.push(Stmt { kind, print, span });
+        Ok(())
+    }
+
+    /// An expression, or an assignment that begins like one. Chained assignments (`a = b = 3`) put all but their
+    /// first target into the block before.
+    fn expression_statement(&mut self, into: &mut Block) -> Parse<StmtKind> {
+        let expr = self.expression()?;
+        match self.token.kind {
+            TokenKind::Assign => {
+                let mut targets = vec![self.to_target(expr)?];
+                let value = loop {
+                    self.advance()?;
+                    let value = self.expression()?;
+                    if !self.at(&TokenKind::Assign) {
+                        break value;
+                    }
+                    targets.push(self.to_target(value)?);
+                };
+                self.assignments(targets, value, into)
+            }
+            TokenKind::OpAssign(op) => {
+                let target = self.to_target(expr)?;
+                self.advance()?;
+                let value = self.expression()?;
+                Ok(StmtKind::OpAssign { target, op, value })
+            }
+            TokenKind::Increment => self.increment(expr, BinaryOp::Add),
+            TokenKind::Decrement => self.increment(expr, BinaryOp::Sub),
+            _ => Ok(StmtKind::Expr(expr)),
+        }
+    }
+
+    /// `a = b = value`: the last target takes the value, each before it takes the variable after it.
+    fn assignments(&mut self, mut targets: Vec<Target>, value: Expr, into: &mut Block) -> Parse<StmtKind> {
+        let mut value = value;
+        while let Some(target) = targets.pop() {
+            if targets.is_empty() {
+                return Ok(StmtKind::Assign { target, value });
+            }
+            let span = target.span.to(value.span);
+            let passed_on = match value.kind {
+                ExprKind::Number(_) | ExprKind::Str { .. } => value.clone(),
+                _ if target.steps.is_empty() => {
+                    Expr { kind: ExprKind::Name(target.name.name.clone()), span: target.name.span }
+                }
+                _ => {
+                    let message = "an assignment to a part of a variable has no value that could be assigned further";
+                    return Err(SyntaxError::new(message, span).helped("make two statements of it"));
+                }
+            };
+            self.variables.insert(target.name.name.clone());
+            into.push(Stmt { kind: StmtKind::Assign { target, value }, print: false, span });
+            value = passed_on;
+        }
+        Err(self.expected("an assignment"))
+    }
+
+    fn increment(&mut self, expr: Expr, op: BinaryOp) -> Parse<StmtKind> {
+        let target = self.to_target(expr)?;
+        let value = Expr { kind: ExprKind::Number(1.0), span: self.token.span };
+        self.advance()?;
+        Ok(StmtKind::OpAssign { target, op, value })
+    }
+
+    /// `++x` or `--x` as a statement. What is none is left for an expression.
+    fn prefix_increment(&mut self) -> Parse<Option<StmtKind>> {
+        let sign = self.token.clone();
+        let op = if sign.kind == TokenKind::Plus { BinaryOp::Add } else { BinaryOp::Sub };
+        let after = sign.span.end as usize;
+        if byte(&self.source.text, after) != byte(&self.source.text, after - 1) {
+            return Ok(None);
+        }
+        let (lexer, previous_end) = (self.lexer.look_ahead(), self.previous_end);
+        self.advance()?;
+        self.advance()?;
+        if self.at(&TokenKind::Name) {
+            let expr = self.indexed()?;
+            if self.statement_ends() {
+                let target = self.to_target(expr)?;
+                let value = Expr { kind: ExprKind::Number(1.0), span: Span::new(after - 1, after + 1) };
+                return Ok(Some(StmtKind::OpAssign { target, op, value }));
+            }
+        }
+        self.lexer.rewind(lexer);
+        self.token = sign;
+        self.previous_end = previous_end;
+        Ok(None)
+    }
+
+    fn statement_ends(&self) -> bool {
+        use TokenKind::*;
+        matches!(self.token.kind, Semicolon | Comma | Newline | EndOfText)
+            || matches!(self.token.kind, Keyword(keyword) if keyword.closes_block())
+    }
+
+    /// Whether the bracket that comes next holds the targets of an assignment: `=` follows its closing bracket.
+    fn targets_follow(&self) -> bool {
+        let mut lexer = self.lexer.look_ahead();
+        let mut depth = 1;
+        while depth > 0 {
+            match lexer.next().map(|token| token.kind) {
+                Ok(TokenKind::BracketOpen | TokenKind::BraceOpen | TokenKind::ParenOpen) => depth += 1,
+                Ok(TokenKind::BracketClose | TokenKind::BraceClose | TokenKind::ParenClose) => depth -= 1,
+                Ok(TokenKind::EndOfText) | Err(_) => return false,
+                Ok(_) => {}
+            }
+        }
+        matches!(lexer.next().map(|token| token.kind), Ok(TokenKind::Assign | TokenKind::OpAssign(_)))
+    }
+
+    fn multi_assignment(&mut self) -> Parse<StmtKind> {
+        let start = self.start();
+        self.advance()?;
+        let mut targets = Vec::new();
+        let mut may_follow = true;
+        while !self.at(&TokenKind::BracketClose) {
+            match self.token.kind {
+                TokenKind::Comma if !may_follow => {
+                    may_follow = true;
+                    self.advance()?;
+                }
+                TokenKind::Not if may_follow || self.token.separated => {
+                    may_follow = false;
+                    self.advance()?;
+                    targets.push(None);
+                }
+                TokenKind::Name if may_follow || self.token.separated => {
+                    may_follow = false;
+                    let expr = self.indexed()?;
+                    targets.push(Some(self.to_target(expr)?));
+                }
+                _ => return Err(self.error("invalid left hand side of assignment")),
+            }
+        }
+        self.advance()?;
+        if targets.is_empty() {
+            return Err(SyntaxError::new("invalid empty left hand side of assignment", self.span_from(start)));
+        }
+        if matches!(self.token.kind, TokenKind::OpAssign(_)) {
+            return Err(self.error("computed multiple assignment not allowed"));
+        }
+        self.expect(&TokenKind::Assign, "'='")?;
+        let value = self.expression()?;
+        for target in targets.iter().flatten() {
+            self.variables.insert(target.name.name.clone());
+        }
+        Ok(StmtKind::MultiAssign { targets, value })
+    }
+
+    /// Whether the name that comes next begins a command.
+    fn command_follows(&self) -> bool {
+        let name = self.text_of(self.token.span);
+        // Octave takes these for numbers: `pi -1` subtracts.
+        let is_number = matches!(name, "e" | "pi" | "i" | "I" | "j" | "J" | "Inf" | "inf" | "NaN" | "nan");
+        !is_number
+            && command::words_follow(&self.source.text, self.lexer.offset())
+            && !self.variables.contains(name)
+            && !(self.is_variable)(name)
+    }
+
+    fn command(&mut self) -> Parse<StmtKind> {
+        let span = self.token.span;
+        let name = Ident { name: self.intern(self.text_of(span)), span };
+        let (words, end) = command::words(&self.source.text, self.lexer.offset())?;
+        self.lexer.resume_at(end);
+        self.advance()?;
+        self.previous_end = end;
+        Ok(StmtKind::Command { name, words })
+    }
+
+    fn keyword_statement(&mut self, keyword: Keyword) -> Parse<StmtKind> {
+        match keyword {
+            Keyword::If => self.if_statement(),
+            Keyword::While => self.while_statement(),
+            Keyword::Do => self.do_statement(),
+            Keyword::For => self.for_statement(false),
+            Keyword::ParFor => self.for_statement(true),
+            Keyword::Switch => self.switch_statement(),
+            Keyword::Try => self.try_statement(),
+            Keyword::UnwindProtect => self.unwind_protect_statement(),
+            Keyword::Global => self.declaration().map(StmtKind::Global),
+            Keyword::Persistent => self.declaration().map(StmtKind::Persistent),
+            Keyword::Return => self.jump(StmtKind::Return),
+            Keyword::Break | Keyword::Continue if self.loop_depth == 0 => {
+                Err(self.error(format!("{} must appear within a loop", keyword.text())))
+            }
+            Keyword::Break => self.jump(StmtKind::Break),
+            Keyword::Continue => self.jump(StmtKind::Continue),
+            Keyword::ClassDef => Err(self.error("classdef is not supported")),
+            _ => Err(self.expected("a statement")),
+        }
+    }
+
+    fn jump(&mut self, kind: StmtKind) -> Parse<StmtKind> {
+        self.advance()?;
+        Ok(kind)
+    }
+
+    /// Goes over the keyword that closes a block: `end`, or its own form.
+    pub(super) fn close(&mut self, own: Keyword) -> Parse<()> {
+        match self.token.kind {
+            TokenKind::Keyword(keyword) if keyword == Keyword::End || keyword == own => self.advance(),
+            TokenKind::Keyword(keyword) if keyword.text().starts_with("end") => {
+                Err(self.error(format!("'{}' command matched by '{}'", own.text(), keyword.text())))
+            }
+            _ => Err(self.expected(&format!("'end' or '{}'", own.text()))),
+        }
+    }
+
+    fn if_statement(&mut self) -> Parse<StmtKind> {
+        let mut arms = Vec::new();
+        let mut otherwise = None;
+        loop {
+            self.advance()?;
+            let condition = self.expression()?;
+            arms.push((condition, self.nested_block(false)?));
+            if self.at_keyword(Keyword::Else) {
+                self.advance()?;
+                otherwise = Some(self.nested_block(true)?);
+            }
+            if otherwise.is_some() || !self.at_keyword(Keyword::ElseIf) {
+                self.close(Keyword::EndIf)?;
+                return Ok(StmtKind::If { arms, otherwise });
+            }
+        }
+    }
+
+    fn while_statement(&mut self) -> Parse<StmtKind> {
+        self.advance()?;
+        let condition = self.expression()?;
+        let body = self.loop_body(Keyword::EndWhile)?;
+        Ok(StmtKind::While { condition, body })
+    }
+
+    fn do_statement(&mut self) -> Parse<StmtKind> {
+        self.advance()?;
+        self.loop_depth += 1;
+        let body = self.nested_block(true)?;
+        self.loop_depth -= 1;
+        self.expect(&TokenKind::Keyword(Keyword::Until), "'until'")?;
+        let condition = self.expression()?;
+        Ok(StmtKind::DoUntil { body, condition })
+    }
+
+    /// `for k = range`, with or without parentheses around all of it; `parfor` may name a number of workers.
+    fn for_statement(&mut self, is_parallel: bool) -> Parse<StmtKind> {
+        self.advance()?;
+        if self.at(&TokenKind::BracketOpen) {
+            return Err(self.error("loops over the fields of a struct are not supported"));
+        }
+        let has_parens = self.accept(&TokenKind::ParenOpen)?;
+        if !self.at(&TokenKind::Name) {
+            return Err(self.expected("the loop's variable"));
+        }
+        let target = self.indexed()?;
+        let target = self.to_target(target)?;
+        self.expect(&TokenKind::Assign, "'='")?;
+        let range = self.expression()?;
+        if has_parens {
+            if is_parallel && self.accept(&TokenKind::Comma)? {
+                self.expression()?;
+            }
+            self.expect(&TokenKind::ParenClose, "')'")?;
+        }
+        self.variables.insert(target.name.name.clone());
+        let body = self.loop_body(if is_parallel { Keyword::EndParFor } else { Keyword::EndFor })?;
+        Ok(StmtKind::For { target, range, body })
+    }
+
+    fn switch_statement(&mut self) -> Parse<StmtKind> {
+        self.advance()?;
+        let subject = self.expression()?;
+        self.skip_separators()?;
+        let mut cases = Vec::new();
+        while self.at_keyword(Keyword::Case) {
+            self.advance()?;
+            let value = self.expression()?;
+            cases.push((value, self.nested_block(false)?));
+        }
+        let mut otherwise = None;
+        if self.at_keyword(Keyword::Otherwise) {
+            self.advance()?;
+            otherwise = Some(self.nested_block(true)?);
+        } else if !matches!(self.token.kind, TokenKind::Keyword(keyword) if keyword.closes_block()) {
+            return Err(self.expected("'case', 'otherwise' or 'end'"));
+        }
+        self.close(Keyword::EndSwitch)?;
+        Ok(StmtKind::Switch { subject, cases, otherwise })
+    }
+
+    /// `try … catch name … end`: a name alone on the line of `catch` is the error's variable.
+    fn try_statement(&mut self) -> Parse<StmtKind> {
+        self.advance()?;
+        let body = self.nested_block(true)?;
+        let mut name = None;
+        let mut handler = Vec::new();
+        if self.at_keyword(Keyword::Catch) {
+            self.advance()?;
+            if self.at(&TokenKind::Name) && command::ends_statement(&self.source.text, self.lexer.offset()) {
+                let ident = self.ident("the error's variable")?;
+                self.variables.insert(ident.name.clone());
+                name = Some(ident);
+            }
+            handler = self.nested_block(true)?;
+        }
+        self.close(Keyword::EndTryCatch)?;
+        Ok(StmtKind::Try { body, name, handler })
+    }
+
+    fn unwind_protect_statement(&mut self) -> Parse<StmtKind> {
+        self.advance()?;
+        let body = self.nested_block(true)?;
+        self.expect(&TokenKind::Keyword(Keyword::UnwindProtectCleanup), "'unwind_protect_cleanup'")?;
+        let cleanup = self.nested_block(true)?;
+        self.close(Keyword::EndUnwindProtect)?;
+        Ok(StmtKind::UnwindProtect { body, cleanup })
+    }
+
+    /// `spmd … end` on the one worker that there is: the statements themselves.
+    fn spmd(&mut self, into: &mut Block) -> Parse<()> {
+        self.advance()?;
+        self.nested(|parser| parser.block(into, true))?;
+        self.close(Keyword::EndSpmd)?;
+        self.statement_end().map(|_| ())
+    }
+
+    /// `global a b = 1`.
+    fn declaration(&mut self) -> Parse<Vec<(Ident, Option<Expr>)>> {
+        self.advance()?;
+        let mut declared: Vec<(Ident, Option<Expr>)> = Vec::new();
+        while declared.is_empty() || self.at(&TokenKind::Name) {
+            let ident = self.ident("a variable's name")?;
+            self.variables.insert(ident.name.clone());
+            let value = if self.accept(&TokenKind::Assign)? { Some(self.expression()?) } else { None };
+            declared.push((ident, value));
+        }
+        Ok(declared)
+    }
+
+    /// Names that are variables where a function begins: its parameters and outputs.
+    pub(super) fn begin_scope(&mut self, names: impl Iterator<Item = Name>) {
+        self.variables = names.collect();
+    }
+}
