@@ -7,10 +7,24 @@ use super::code::{ClosureCode, Count, Inst, Kind, Want};
 use crate::script::error::ScriptError;
 use crate::script::source::Span;
 use crate::script::syntax::ast::{AnonymousDef, Expr, ExprKind, Name, Step, StepKind, UnaryOp};
-use crate::script::value::{Function, Tensor, Value};
+use crate::script::value::{Class, Data, Function, Tensor, Value};
 use std::sync::Arc;
 
 type Done = Result<(), ScriptError>;
+
+/// The integer of these bits.
+fn integer(class: Class, bits: u64) -> Data {
+    match class {
+        Class::Int8 => Data::I8(vec![bits as i8]),
+        Class::Int16 => Data::I16(vec![bits as i16]),
+        Class::Int32 => Data::I32(vec![bits as i32]),
+        Class::Int64 => Data::I64(vec![bits as i64]),
+        Class::Uint8 => Data::U8(vec![bits as u8]),
+        Class::Uint16 => Data::U16(vec![bits as u16]),
+        Class::Uint32 => Data::U32(vec![bits as u32]),
+        _ => Data::U64(vec![bits]),
+    }
+}
 
 impl Builder {
     /// An expression that leaves one value.
@@ -19,7 +33,11 @@ impl Builder {
             ExprKind::Number(x) => self.emit(Inst::Num(*x), expr.span),
             ExprKind::Imaginary(x) => {
                 let z = num_complex::Complex64::new(0.0, *x);
-                let value = Value::tensor_as_is(Tensor::scalar(crate::script::value::Data::C64(vec![z])));
+                let value = Value::tensor_as_is(Tensor::scalar(Data::C64(vec![z])));
+                self.push_constant(value, expr.span);
+            }
+            ExprKind::Integer { class, bits } => {
+                let value = Value::tensor_as_is(Tensor::scalar(integer(*class, *bits)));
                 self.push_constant(value, expr.span);
             }
             ExprKind::Str { bytes, double_quoted } => {
