@@ -5,11 +5,21 @@
 pub mod args;
 pub mod calls;
 pub mod creation;
+pub mod device;
 pub mod environment;
 pub mod errors;
+pub mod extrema;
+pub mod field;
 pub mod lanes;
+pub mod matrices;
+pub mod queries;
 pub mod random;
 pub mod record;
+pub mod reductions;
+pub mod scans;
+pub mod shape;
+pub mod sorting;
+pub mod statistics;
 
 use super::error::{Flow, ScriptError};
 use super::index::Values;
@@ -122,6 +132,15 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
     static FAMILIES: &[(&str, &[Builtin])] = &[
         ("Creation", creation::ROWS),
         ("Random numbers", random::ROWS),
+        ("Special matrices", matrices::ROWS),
+        ("Shapes", shape::ROWS),
+        ("Reductions", reductions::ROWS),
+        ("Least and greatest", extrema::ROWS),
+        ("Statistics", statistics::ROWS),
+        ("Scans", scans::ROWS),
+        ("Sorting and finding", sorting::ROWS),
+        ("Questions", queries::ROWS),
+        ("The device", device::ROWS),
         ("Calls and handles", calls::ROWS),
         ("Errors", errors::ROWS),
         ("The script and its surroundings", environment::ROWS),

@@ -1,0 +1,6 @@
+//! The device: `gpuArray`, `gather`, `wait`.
+
+use super::Builtin;
+
+/// The functions.
+pub static ROWS: &[Builtin] = &[];

@@ -1,0 +1,6 @@
+//! Special matrices and their parts.
+
+use super::Builtin;
+
+/// The functions.
+pub static ROWS: &[Builtin] = &[];
