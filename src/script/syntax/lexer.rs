@@ -47,6 +47,8 @@ pub(super) struct Lexer<'t> {
     after_operand: bool,
     after_dot: bool,
     after_at: bool,
+    /// Whether the parameters of an anonymous function were closed just now: its body begins, with an operand.
+    after_params: bool,
     /// The comments so far, in order; empty in a copy.
     pub comments: Vec<Comment>,
     /// Whether the text ended inside of a block comment or after `...`.
@@ -64,6 +66,7 @@ impl<'t> Lexer<'t> {
             after_operand: false,
             after_dot: false,
             after_at: false,
+            after_params: false,
             comments: Vec::new(),
             open_at_end: false,
         }
@@ -108,7 +111,8 @@ impl<'t> Lexer<'t> {
     }
 
     fn finish(&mut self, kind: TokenKind, start: usize, separated: bool) -> Token {
-        self.after_operand = kind.ends_operand(!self.contexts.is_empty());
+        let body_begins = std::mem::take(&mut self.after_params);
+        self.after_operand = !body_begins && kind.ends_operand(!self.contexts.is_empty());
         self.after_dot = kind == TokenKind::Dot;
         self.after_at = kind == TokenKind::At;
         let space_after = matches!(byte(self.text, self.at), b' ' | b'\t' | b'\n' | b'\r');
@@ -284,6 +288,7 @@ impl<'t> Lexer<'t> {
             self.contexts.pop();
             if open == Context::Params {
                 self.contexts.push(Context::Body);
+                self.after_params = true;
             }
         }
     }
