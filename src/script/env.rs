@@ -25,6 +25,8 @@ pub struct Options {
     pub recursion_max: usize,
     /// The most elements that an array in host memory may have.
     pub elements_max: usize,
+    /// Whether the plan of what is awaited is printed on the standard error before it runs.
+    pub explain: bool,
 }
 
 impl Default for Options {
@@ -35,6 +37,7 @@ impl Default for Options {
             path: Vec::new(),
             recursion_max: 256,
             elements_max: 1 << 32,
+            explain: false,
         }
     }
 }

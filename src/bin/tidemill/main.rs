@@ -12,8 +12,14 @@ mod monte_carlo;
 #[cfg(feature = "image")]
 #[path = "../../../examples/photo/program.rs"]
 mod photo;
+#[cfg(feature = "script")]
+mod repl;
+#[cfg(feature = "script")]
+mod script;
 #[path = "../../../examples/shared/mod.rs"]
 mod shared;
+#[cfg(feature = "script")]
+mod sink;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
@@ -37,6 +43,15 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Run MATLAB-syntax scripts, one or many at once
+    #[cfg(feature = "script")]
+    Run(script::RunOptions),
+    /// Run statements of MATLAB syntax
+    #[cfg(feature = "script")]
+    Eval(script::EvalOptions),
+    /// Type statements of MATLAB syntax and see what they give
+    #[cfg(feature = "script")]
+    Repl(script::PlaceOptions),
     /// Show devices, features, limits, float profiles and measured constants
     Info(info::Options),
     /// Work with recorded timelines
@@ -71,22 +86,29 @@ fn main() -> ExitCode {
     if let Err(error) = on_interrupt(interrupted.clone()) {
         return failure(&error);
     }
-    let executor = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let mut executor = match command.threads() {
+        1 => tokio::runtime::Builder::new_current_thread(),
+        threads => {
+            let mut builder = tokio::runtime::Builder::new_multi_thread();
+            builder.worker_threads(threads);
+            builder
+        }
+    };
+    let executor = match executor.enable_all().build() {
         Ok(executor) => executor,
         Err(error) => return failure(&error.into()),
     };
     // A program that is interrupted is dropped here, and its runtime with it, which completes its timeline.
     let result = executor.block_on(async {
         tokio::select! {
-            result = run(command) => Some(result),
+            result = run(command, &interrupted) => Some(result),
             () = interrupted.notified() => None,
         }
     });
     // Tasks that were spawned hold the runtime, too.
     drop(executor);
     match result {
-        Some(Ok(true)) => ExitCode::SUCCESS,
-        Some(Ok(false)) => ExitCode::FAILURE,
+        Some(Ok(status)) => ExitCode::from(status),
         Some(Err(error)) => failure(&error),
         None => {
             eprintln!("interrupted");
@@ -95,13 +117,32 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs a command; whether all that it was asked for was done.
-async fn run(command: Command) -> Result<bool> {
+impl Command {
+    /// How many threads its own tasks want.
+    fn threads(&self) -> usize {
+        match self {
+            #[cfg(feature = "script")]
+            Command::Run(options) if options.is_many() => std::thread::available_parallelism().map_or(1, |n| n.get()),
+            _ => 1,
+        }
+    }
+}
+
+/// Runs a command; its exit status: 0 if all that it was asked for was done.
+async fn run(command: Command, interrupted: &Arc<Notify>) -> Result<u8> {
+    #[cfg(not(feature = "script"))]
+    let _ = interrupted;
     match command {
+        #[cfg(feature = "script")]
+        Command::Run(options) => script::run(options).await,
+        #[cfg(feature = "script")]
+        Command::Eval(options) => script::eval(options).await,
+        #[cfg(feature = "script")]
+        Command::Repl(options) => repl::run(options, interrupted.clone()).await,
         Command::Info(options) => tell(info::run(&options).await?),
         Command::Trace(Trace::Summary { file }) => {
             print(&tidemill::timeline::summary::summarise(file)?)?;
-            Ok(true)
+            Ok(0)
         }
         #[cfg(feature = "image")]
         Command::Photo(options) => tell(photo::run(&options).await?),
@@ -111,14 +152,14 @@ async fn run(command: Command) -> Result<bool> {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "tidemill", &mut text);
             print(&String::from_utf8_lossy(&text))?;
-            Ok(true)
+            Ok(0)
         }
     }
 }
 
-fn tell(report: impl Outcome) -> Result<bool> {
+fn tell(report: impl Outcome) -> Result<u8> {
     print(&report)?;
-    Ok(report.succeeded())
+    Ok(u8::from(!report.succeeded()))
 }
 
 /// The first interrupt asks, the second one does not wait for an answer.

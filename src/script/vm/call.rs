@@ -199,7 +199,7 @@ impl Interp {
                         self.give_task(values);
                         Ok(())
                     }
-                    Return::Nobody => Ok(()),
+                    Return::Nobody | Return::Session => Ok(()),
                 }
             }
             Outcome::Task(task) => {
@@ -259,6 +259,7 @@ impl Interp {
             caught: None,
             held: Vec::new(),
             shares: false,
+            is_session: false,
         }
     }
 
@@ -311,6 +312,12 @@ impl Interp {
         frame.shares = true;
         self.frames.push(Activation::Code(frame));
         Ok(())
+    }
+
+    /// Enters a text of a session.
+    pub(super) fn enter_text(&mut self, unit: compile::Unit) {
+        // Depth cannot be exceeded: the session's frame is the only one.
+        let _ = self.enter_eval(unit, Return::Session, 0);
     }
 
     /// The innermost frame's code has ended: its outputs go to whom they belong.
@@ -403,7 +410,7 @@ impl Interp {
                 }
             }
             Return::Task => self.give_task(values),
-            Return::Nobody => {}
+            Return::Nobody | Return::Session => {}
         }
         Ok(())
     }

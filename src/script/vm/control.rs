@@ -234,7 +234,12 @@ impl Interp {
                 }
                 return Ok(());
             }
-            if depth == 0 {
+            let is_last = match self.frames.last() {
+                None => true,
+                Some(Activation::Code(frame)) => frame.is_session,
+                Some(Activation::Task(_)) => false,
+            };
+            if is_last {
                 return Err(Box::new(error));
             }
             self.drop_frame();

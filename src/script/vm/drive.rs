@@ -28,6 +28,11 @@ pub async fn drive(interp: &mut Interp) -> End {
             Slice::Failed(error) => return End::Failed(error),
             Slice::Need(need) => need,
         };
+        if interp.env.options.explain
+            && let Need::Host(arrays) | Need::Materialised(arrays) = &need
+        {
+            explain(interp, arrays).await;
+        }
         let result = match need {
             Need::Yield => {
                 yield_once().await;
@@ -44,6 +49,15 @@ pub async fn drive(interp: &mut Interp) -> End {
                     return End::Failed(error);
                 }
             }
+        }
+    }
+}
+
+/// Prints the plans of what is about to be awaited.
+async fn explain(interp: &mut Interp, arrays: &[Arc<Lazy>]) {
+    for lazy in arrays {
+        if let Ok(text) = lazy.array.explain().await {
+            interp.env.output.err(text.as_bytes());
         }
     }
 }

@@ -37,6 +37,8 @@ pub(super) enum Return {
     Task,
     /// Nobody takes them: the outermost frame.
     Nobody,
+    /// Nobody takes them, and the machine stops: a text of a session.
+    Session,
 }
 
 /// Heights of the machine's stacks where a frame begins.
@@ -68,6 +70,8 @@ pub(super) struct Frame {
     pub held: Vec<ScriptError>,
     /// Whether it runs in the variables of the frame below (`eval`).
     pub shares: bool,
+    /// Whether it only holds the variables of a session's texts.
+    pub is_session: bool,
 }
 
 /// A call of a task.

@@ -114,3 +114,46 @@ impl Interp {
         std::mem::take(&mut self.workspace)
     }
 }
+
+impl Interp {
+    /// Begins a session of texts that share their variables: an outermost frame without statements.
+    pub fn begin_session(&mut self) {
+        if let Ok(file) = super::syntax::parse(&super::source::Source::new("session", ""))
+            && let Ok(unit) = super::compile::compile(&file, false)
+        {
+            self.push_script(unit.main);
+            if let Some(Activation::Code(frame)) = self.frames.last_mut() {
+                frame.is_session = true;
+            }
+        }
+    }
+
+    /// Makes a text the next to run, in the session's variables.
+    ///
+    /// # Errors
+    /// The first syntax error, with its place.
+    pub fn begin_text(&mut self, source: &Arc<super::source::Source>) -> Result<(), super::error::ScriptError> {
+        let file = super::syntax::parse(source)?;
+        let unit = super::compile::compile_eval(&file, &self.slot_names(), 0)?;
+        self.define(&unit);
+        self.enter_text(unit);
+        Ok(())
+    }
+
+    /// Drops what is left of a text that failed or was interrupted; the session's variables stay.
+    pub fn abandon(&mut self) {
+        while self.frames.len() > 1 {
+            self.drop_frame();
+        }
+        self.env.awaited = None;
+        self.interrupt.store(false, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// The comment at the head of a function of the script.
+    pub fn documentation(&mut self, name: &str) -> Option<String> {
+        match self.lookup(name).ok()?? {
+            Callee::User(code) => code.doc.clone(),
+            _ => None,
+        }
+    }
+}

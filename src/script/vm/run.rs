@@ -36,6 +36,8 @@ impl Interp {
         loop {
             let result = match self.frames.last_mut() {
                 None => return Slice::Done,
+                // A session's own frame has no statements left; its texts run above it.
+                Some(Activation::Code(frame)) if frame.is_session => return Slice::Done,
                 Some(Activation::Code(_)) => self.run_frame(&mut budget),
                 Some(Activation::Task(_)) => self.run_task(),
             };

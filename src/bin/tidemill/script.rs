@@ -1,0 +1,254 @@
+//! `tidemill run`, `tidemill eval`: scripts on one runtime, alone or many at once.
+//!
+//! In: files, `-`, or a text. Out: what the scripts print, on the standard output; errors with their place and their
+//! call stack, on the standard error; an exit status. Must hold: lines of different scripts never mix.
+
+use super::sink::{Console, Shared};
+use ariadne::{Config, IndexType, Label, Report, ReportKind};
+use clap::Args;
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tidemill::script::Script;
+use tidemill::script::env::Options as ScriptOptions;
+use tidemill::script::error::ScriptError;
+use tidemill::script::output::Output;
+use tidemill::script::source::Source;
+use tidemill::{Error, ErrorKind, Result, Runtime};
+
+/// Options of `tidemill run`.
+#[derive(Args)]
+pub struct RunOptions {
+    /// Script files; `-` is the standard input
+    #[arg(required = true, value_name = "FILE.m")]
+    files: Vec<PathBuf>,
+    /// Run every file so many times at once
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    copies: u32,
+    /// Begin every line with the name of its script
+    #[arg(long)]
+    prefix: bool,
+    /// Print the plan of whatever is computed on the runtime, before it runs
+    #[arg(long)]
+    explain: bool,
+    #[command(flatten)]
+    place: PlaceOptions,
+    /// What `argv()` gives
+    #[arg(last = true, value_name = "ARGS")]
+    arguments: Vec<String>,
+}
+
+/// Options of `tidemill eval`.
+#[derive(Args)]
+pub struct EvalOptions {
+    /// Statements
+    #[arg(value_name = "EXPR", allow_hyphen_values = true)]
+    text: String,
+    #[command(flatten)]
+    place: PlaceOptions,
+}
+
+/// Where scripts run, and what is recorded of it.
+#[derive(Args)]
+pub struct PlaceOptions {
+    /// auto, host, gpu or gpu:N
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// The seed of the random numbers
+    #[arg(long, default_value_t = 0, value_name = "SEED")]
+    pub seed: u64,
+    /// Write a timeline
+    #[arg(long, value_name = "OUT.json")]
+    pub trace: Option<PathBuf>,
+    /// Print counters at the end
+    #[arg(long)]
+    pub stats: bool,
+}
+
+impl RunOptions {
+    /// Whether more than one script runs at the same time.
+    pub fn is_many(&self) -> bool {
+        self.copies > 1 || self.files.len() > 1
+    }
+}
+
+impl PlaceOptions {
+    /// Starts the runtime.
+    ///
+    /// # Errors
+    /// A device that is not there, a timeline that cannot be written.
+    pub async fn start(&self) -> Result<Runtime> {
+        let mut builder = Runtime::builder();
+        if let Some(device) = &self.device {
+            builder = builder.device(device.as_str());
+        }
+        if let Some(path) = &self.trace {
+            builder = builder.timeline(path);
+        }
+        builder.start().await
+    }
+}
+
+/// One run of a script.
+struct Job {
+    script: Script,
+    name: String,
+    path: Vec<PathBuf>,
+    number: u64,
+}
+
+/// Runs files; the exit status.
+///
+/// # Errors
+/// What keeps the runtime from starting or ending.
+pub async fn run(options: RunOptions) -> Result<u8> {
+    let mut status = 0;
+    let mut jobs = Vec::new();
+    for file in &options.files {
+        match read(file) {
+            Ok((source, path)) => match Script::from_source(&source) {
+                Ok(script) => {
+                    for copy in 0..options.copies {
+                        let name = file.file_stem().map_or("-".into(), |s| s.to_string_lossy().into_owned());
+                        let name = if options.copies > 1 { format!("{name}#{}", copy + 1) } else { name };
+                        jobs.push(Job { script: script.clone(), name, path: path.clone(), number: jobs.len() as u64 });
+                    }
+                }
+                Err(error) => {
+                    report(&error);
+                    status = 1;
+                }
+            },
+            Err(error) => {
+                eprintln!("error: {}: {}", file.display(), error.message());
+                status = 1;
+            }
+        }
+    }
+    if jobs.is_empty() {
+        return Ok(status);
+    }
+    let script_options =
+        ScriptOptions { arguments: options.arguments.clone(), explain: options.explain, ..ScriptOptions::default() };
+    Ok(run_jobs(jobs, &options.place, script_options, options.prefix).await?.max(status))
+}
+
+/// Runs a text.
+///
+/// # Errors
+/// As [`run`].
+pub async fn eval(options: EvalOptions) -> Result<u8> {
+    match Script::from_source(&Source::new("eval", options.text)) {
+        Ok(script) => {
+            let job = Job { script, name: "eval".into(), path: vec![PathBuf::from(".")], number: 0 };
+            run_jobs(vec![job], &options.place, ScriptOptions::default(), false).await
+        }
+        Err(error) => {
+            report(&error);
+            Ok(1)
+        }
+    }
+}
+
+/// A file's text, and the folders in which its functions are looked for.
+fn read(file: &Path) -> Result<(Arc<Source>, Vec<PathBuf>)> {
+    let mut bytes = Vec::new();
+    if file == Path::new("-") {
+        std::io::stdin().lock().read_to_end(&mut bytes)?;
+        return Ok((Source::new("-", String::from_utf8_lossy(&bytes)), vec![PathBuf::from(".")]));
+    }
+    let mut opened = std::fs::File::open(file)?;
+    if opened.metadata()?.is_dir() {
+        return Err(Error::new(ErrorKind::Io, "is a folder"));
+    }
+    opened.read_to_end(&mut bytes)?;
+    let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut path = vec![folder.to_path_buf()];
+    if folder != Path::new(".") {
+        path.push(PathBuf::from("."));
+    }
+    Ok((Source::new(file.display().to_string(), String::from_utf8_lossy(&bytes)), path))
+}
+
+async fn run_jobs(jobs: Vec<Job>, place: &PlaceOptions, options: ScriptOptions, prefix: bool) -> Result<u8> {
+    let runtime = place.start().await?;
+    let console = Arc::new(Console::new());
+    let together = jobs.len() > 1;
+    let mut running = tokio::task::JoinSet::new();
+    for job in jobs {
+        let session = runtime.session(&job.name).seed(place.seed).stream(job.number).open();
+        let label = prefix.then(|| format!("{}: ", job.name));
+        let output: Box<dyn Output> = Box::new(Shared::new(console.clone(), together || prefix, label));
+        let options = ScriptOptions { path: job.path, ..options.clone() };
+        let console = console.clone();
+        running.spawn(async move {
+            let result = job.script.run_with(&session, output, options).await;
+            match result {
+                Ok(workspace) => workspace.exit.unwrap_or(0),
+                Err(error) => {
+                    console.flush();
+                    report(&error);
+                    1
+                }
+            }
+        });
+    }
+    let mut status = 0;
+    while let Some(ended) = running.join_next().await {
+        match ended {
+            Ok(code) => status = status.max(code.clamp(0, 255) as u8),
+            Err(panic) => {
+                eprintln!("error: a script stopped on a broken invariant, a bug in Tidemill: {panic}");
+                status = status.max(1);
+            }
+        }
+    }
+    console.flush();
+    if console.is_closed() {
+        eprintln!("error: the standard output was closed");
+        status = status.max(1);
+    }
+    if place.stats {
+        eprint!("{}", runtime.stats());
+    }
+    runtime.shutdown().await?;
+    Ok(status)
+}
+
+/// Shows an error with its place, a caret under it, and the calls that were open.
+pub fn report(error: &ScriptError) {
+    let mut text = Vec::new();
+    match &error.place {
+        Some(place) => {
+            let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            let name = place.source.name.clone();
+            let range = place.span.range();
+            // A place at the very end has no character to point at.
+            let end = range.end.min(place.source.text.len()).max(range.start.min(place.source.text.len()));
+            let span = (name.clone(), range.start.min(end)..end);
+            let mut report = Report::build(ReportKind::Custom("error", ariadne::Color::Red), span.clone())
+                .with_config(Config::default().with_color(colour).with_index_type(IndexType::Byte).with_compact(true))
+                .with_message(&error.message)
+                .with_label(Label::new(span).with_message(error.identifier.as_str()));
+            if let Some(help) = &error.help {
+                report = report.with_help(help);
+            }
+            let source = (name, ariadne::Source::from(place.source.text.as_str()));
+            let _ = report.finish().write(source, &mut text);
+        }
+        None => text = format!("error: {}\n", error.message).into_bytes(),
+    }
+    let calls: Vec<_> = error.stack.iter().filter(|c| !c.function.is_empty()).collect();
+    if !calls.is_empty() {
+        text.extend_from_slice(b"error: called from\n");
+        for call in calls {
+            let at = call.place.source.position(call.place.span.start);
+            text.extend_from_slice(
+                format!("    {} at line {} column {} of {}\n", call.function, at.line, at.column, call.place.source.name)
+                    .as_bytes(),
+            );
+        }
+    }
+    use std::io::Write;
+    let _ = std::io::stderr().lock().write_all(&text);
+}
