@@ -104,7 +104,8 @@ pub enum Want {
     Many(u16),
 }
 
-/// An instruction. "Pops" and "pushes" are of the operand stack.
+/// An instruction. "Pops" and "pushes" are of the operand stack. Fields are what the variants' sentences name.
+#[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Inst {
     /// Pushes a double.
