@@ -95,6 +95,9 @@ impl Builder {
             InstOp::Check { index, extent, guard, .. } => {
                 join_levels(join(&[*index, *extent]), guard.map_or(Level::Uniform, |g| join(&[g])))
             }
+            InstOp::Require { condition, guard, .. } => {
+                join_levels(join(&[*condition]), guard.map_or(Level::Uniform, |g| join(&[g])))
+            }
             InstOp::Random { element, range, .. } => {
                 join_levels(join(&[*element]), range.map_or(Level::Uniform, |(a, b)| join(&[a, b])))
             }

@@ -6,7 +6,8 @@
 //! (32-bit words, wide ones take two, low first), so its hash is the key of the pipeline cache.
 //!
 //! Invariants (checked by `verify`):
-//! - IR-1: instructions are in SSA order; an operand of an instruction stands before it.
+//! - IR-1: instructions are in SSA order; an operand of an instruction stands before it. Nothing names a `Require`,
+//!   which has no value.
 //! - IR-2: an instruction's level is what its arguments imply (`Level::join`); only `Reduce` lowers
 //!   Element to Reduced; a store's values and indices have a level that its form can write.
 //! - IR-3: `Param` slots lie in `HEADER_WORDS..params`, wide ones with their second word.
@@ -224,6 +225,16 @@ pub enum InstOp {
         index: Val,
         /// The extent (u32, at least 1).
         extent: Val,
+        /// Parameter slot that holds the fault word's number.
+        site: u32,
+        /// Only counts where true.
+        guard: Option<Val>,
+    },
+    /// No value (its dtype is bool): where the condition is false (and the guard, if any, holds), the fault word whose
+    /// number is in parameter word `site` is set to 1. What is checked is another value, which stays as it is.
+    Require {
+        /// What must hold (bool).
+        condition: Val,
         /// Parameter slot that holds the fault word's number.
         site: u32,
         /// Only counts where true.

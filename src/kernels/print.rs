@@ -96,6 +96,10 @@ impl fmt::Display for InstOp {
                 write!(f, "check {index} below {extent} site param {site}")?;
                 guard(f, *condition)
             }
+            InstOp::Require { condition, site, guard: asked } => {
+                write!(f, "require {condition} site param {site}")?;
+                guard(f, *asked)
+            }
             InstOp::Random { dist, key, element, run, range } => {
                 let name = match dist {
                     Dist::Uniform => "uniform",

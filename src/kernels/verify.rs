@@ -59,6 +59,7 @@ pub fn arguments(op: &InstOp) -> Vec<Val> {
         InstOp::Load { index, guard, .. } => [*index].into_iter().chain(*guard).collect(),
         InstOp::Apply(_, args) => args.to_vec(),
         InstOp::Check { index, extent, guard, .. } => [*index, *extent].into_iter().chain(*guard).collect(),
+        InstOp::Require { condition, guard, .. } => [*condition].into_iter().chain(*guard).collect(),
         InstOp::Random { element, range, .. } => {
             [*element].into_iter().chain(range.iter().flat_map(|(low, span)| [*low, *span])).collect()
         }
@@ -73,11 +74,18 @@ fn instruction(kernel: &Kernel, number: usize) -> Result<(), String> {
     let args = arguments(&inst.op);
     for arg in &args {
         need((arg.0 as usize) < number, || format!("IR-1: argument {arg} does not stand before"))?;
+        has_value(kernel, *arg)?;
     }
     level(kernel, inst, &args)?;
     slots(kernel, inst)?;
     form(kernel, inst)?;
     dtype(kernel, inst)
+}
+
+/// IR-1.
+fn has_value(kernel: &Kernel, val: Val) -> Result<(), String> {
+    let has = !matches!(kernel.inst(val).op, InstOp::Require { .. });
+    need(has, || format!("IR-1: {val} is a requirement, which has no value"))
 }
 
 /// IR-2.
@@ -108,7 +116,7 @@ fn slots(kernel: &Kernel, inst: &Inst) -> Result<(), String> {
     };
     match inst.op {
         InstOp::Param(slot) => lies(slot, if inst.dtype.is_wide() { 2 } else { 1 }),
-        InstOp::Check { site, .. } => {
+        InstOp::Check { site, .. } | InstOp::Require { site, .. } => {
             need(kernel.faults, || "IR-4: a check without fault words".to_string())?;
             lies(site, 1)
         }
@@ -151,6 +159,9 @@ fn dtype(kernel: &Kernel, inst: &Inst) -> Result<(), String> {
         InstOp::Check { index, extent, guard, .. } => {
             need(of(*index).is_integer(), || format!("IR-7: {} is no index type", of(*index)))?;
             is(*extent, DType::U32).and(yields(DType::U32)).and(guarded(*guard))
+        }
+        InstOp::Require { condition, guard, .. } => {
+            is(*condition, DType::Bool).and(yields(DType::Bool)).and(guarded(*guard))
         }
         InstOp::Random { dist, element, range, .. } => {
             is(*element, DType::U32)?;
@@ -232,6 +243,7 @@ fn fold(monoid: Monoid, args: &[DType]) -> Result<(), String> {
 fn store(kernel: &Kernel, store: &Store) -> Result<(), String> {
     for val in [Some(store.value), store.index, store.guard].into_iter().flatten() {
         need((val.0 as usize) < kernel.insts.len(), || format!("IR-1: {val} does not exist"))?;
+        has_value(kernel, val)?;
     }
     let to = kernel.operands.get(store.operand as usize).ok_or("IR-4: a store to no operand")?;
     need(to.access != Access::Read, || format!("IR-4: a store to @{}, which is read only", store.operand))?;
@@ -393,6 +405,27 @@ mod tests {
             "IR-1: argument %0 does not stand before at %0"
         );
         assert_eq!(c(|k| k.operands[1].dtype = DType::F64), "IR-7: f32 stored as f64 at store 0");
+    }
+
+    #[test]
+    fn a_requirement_is_a_bool_with_a_fault_word_and_has_no_value() {
+        let mut checked = reduction();
+        checked.faults = true;
+        let require = InstOp::Require { condition: Val(2), site: 17, guard: Some(Val(2)) };
+        checked.insts.push(inst(require, DType::Bool, Level::Element));
+        let c = |change: fn(&mut Kernel)| breaks(checked.clone(), change);
+        assert_eq!(checked.to_string().lines().nth(11), Some("  %7 bool element = require %2 site param 17 if %2"));
+        assert_eq!(c(|k| k.faults = false), "IR-4: a check without fault words at %7");
+        assert_eq!(c(|k| k.params = 17), "IR-3: parameter words 17..18 are not in 16..17 at %7");
+        assert_eq!(c(|k| k.insts[7].dtype = DType::F32), "IR-7: yields bool, says f32 at %7");
+        let condition = |k: &mut Kernel, val| {
+            k.insts[7].op = InstOp::Require { condition: val, site: 17, guard: None };
+        };
+        assert_eq!(breaks(checked.clone(), |k| condition(k, Val(4))), "IR-7: %4 is f32 where bool is needed at %7");
+        let error = c(|k| {
+            k.stores[0].guard = Some(Val(7));
+        });
+        assert_eq!(error, "IR-1: %7 is a requirement, which has no value at store 0");
     }
 
     #[test]

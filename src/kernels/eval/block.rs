@@ -28,6 +28,7 @@ impl Frame<'_> {
             InstOp::Load { operand, index, guard, .. } => self.load(at, *operand, *index, *guard, place),
             InstOp::Apply(op, args) => self.apply(at, *op, args, place),
             InstOp::Check { index, extent, site, guard } => self.check(at, *index, *extent, *site, *guard, place.lanes),
+            InstOp::Require { condition, site, guard } => self.require(*condition, *site, *guard, place.lanes),
             InstOp::Random { dist, key, element, range, .. } => self.random(at, *dist, *key, *element, *range, place),
             InstOp::Reduce { monoid, args } => self.reduce(at, *monoid, args, place.lanes),
             InstOp::Project(of, component) => self.project(*of, *component),

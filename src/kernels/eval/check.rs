@@ -1,4 +1,5 @@
 //! `InstOp::Check`: indices from data are clamped into their extent, and set a fault word where they had to be.
+//! `InstOp::Require`: a condition sets a fault word where it does not hold.
 
 use super::frame::{Frame, Value};
 use super::{monoid, operand};
@@ -100,6 +101,24 @@ impl Frame<'_> {
             self.fault(site);
         }
         Value::Block(register)
+    }
+
+    /// `InstOp::Require`.
+    pub(super) fn require(&mut self, condition: Val, site: u32, guard: Option<Val>, lanes: usize) -> Value {
+        let guard = self.guard(guard, lanes);
+        let holds = match (self.guard(Some(condition), lanes), guard) {
+            (Ok(true), _) | (_, Ok(false)) => true,
+            (Ok(false), Ok(true)) => false,
+            (Ok(false), Err(guard)) => !guard.iter().fold(false, |any, &on| any | (on != 0)),
+            (Err(condition), Ok(true)) => condition.iter().fold(true, |all, &ok| all & (ok != 0)),
+            (Err(condition), Err(guard)) => {
+                condition.iter().zip(guard).fold(true, |all, (&ok, &on)| all & ((ok != 0) | (on == 0)))
+            }
+        };
+        if !holds {
+            self.fault(site);
+        }
+        Value::Absent
     }
 
     fn fault(&self, site: u32) {

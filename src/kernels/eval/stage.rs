@@ -59,6 +59,10 @@ pub(super) fn arguments(inst: &Inst, mut f: impl FnMut(Val)) {
             f(*extent);
             guard.iter().copied().for_each(f);
         }
+        InstOp::Require { condition, guard, .. } => {
+            f(*condition);
+            guard.iter().copied().for_each(f);
+        }
         InstOp::Random { element, range, .. } => {
             f(*element);
             if let Some((low, span)) = range {
@@ -104,14 +108,14 @@ impl Stage {
                 *slot |= matches!(inst.op, InstOp::Reduce { .. });
             }
         }
-        // A check counts for its fault word, whoever reads its index.
+        // Checks count for their fault words, whoever reads what they check.
         for (slot, inst) in needed.iter_mut().zip(&kernel.insts) {
             let here = match part {
                 Part::Uniform | Part::Whole => true,
                 Part::Fold => inst.level == Level::Element,
                 Part::Finish => inst.level != Level::Element,
             };
-            *slot |= here && matches!(inst.op, InstOp::Check { .. });
+            *slot |= here && matches!(inst.op, InstOp::Check { .. } | InstOp::Require { .. });
         }
         let mut order = Vec::new();
         for (at, inst) in kernel.insts.iter().enumerate().rev() {

@@ -130,6 +130,7 @@ impl<'k> Body<'k> {
                 self.functions.apply(*op, input, inst.dtype, width, &args)
             }
             InstOp::Check { index, extent, site, guard } => self.check(width, *index, *extent, *site, *guard),
+            InstOp::Require { condition, site, guard } => return self.require(val, *condition, *site, *guard),
             InstOp::Random { dist, key, element, run, range } => {
                 return self.random(&name, val, *dist, *key, *element, *run, *range);
             }
@@ -195,6 +196,23 @@ impl<'k> Body<'k> {
             })
             .collect();
         if width == 1 { each[0].clone() } else { format!("{}({})", typed(DType::U32, width), each.join(", ")) }
+    }
+
+    /// Sets a fault word where a condition is false, for all lanes at once.
+    fn require(&mut self, val: Val, condition: Val, site: u32, guard: Option<Val>) {
+        let kernel = self.kernel;
+        let width = self.lanes_of(val);
+        let mut fails = format!("!{}", self.value(condition, width));
+        // A map of one lane has left where it lies outside, a reduction of one lane takes no such step.
+        let is_scan = matches!(kernel.form, Form::Scan { .. });
+        if kernel.inst(val).level == Level::Element && (width > 1 || is_scan) {
+            fails.push_str(" & inside");
+        }
+        if let Some(guard) = guard {
+            fails = format!("{fails} & {}", self.value(guard, width));
+        }
+        let fails = if width == 1 { fails } else { format!("any({fails})") };
+        self.line(format!("if ({fails}) {{ atomicStore(&faults[params[{site}]], 1u); }}"));
     }
 
     /// For each lane, whether it lies inside the space and its guard, if any, holds; `None`: certainly.

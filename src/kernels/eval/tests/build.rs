@@ -162,6 +162,14 @@ impl Build {
         self.push(InstOp::Check { index, extent, site, guard }, DType::U32, level)
     }
 
+    pub fn require(&mut self, condition: Val, fault: u32, guard: Option<Val>) {
+        let site = self.word(Scalar::U32(fault));
+        self.kernel.faults = true;
+        self.faults = self.faults.max(fault as usize + 1);
+        let level = self.join(&[condition, guard.unwrap_or(condition)]);
+        self.push(InstOp::Require { condition, site, guard }, DType::Bool, level);
+    }
+
     pub fn reduce(&mut self, monoid: Monoid, args: &[Val]) -> Val {
         let dtype = monoid.components(self.kernel.inst(args[0]).dtype)[0];
         self.push(InstOp::Reduce { monoid, args: SmallVec::from_slice(args) }, dtype, Level::Reduced)

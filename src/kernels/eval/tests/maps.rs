@@ -190,6 +190,33 @@ fn a_guarded_check_counts_only_where_the_guard_holds() {
 }
 
 #[test]
+fn what_is_required_sets_its_own_fault_word_where_it_does_not_hold_and_is_asked() {
+    // Element `bad` is negative; it is asked for below `limit`, and always.
+    for (bad, limit, faults) in [(None, 1500, [0, 0, 0]), (Some(1499), 1499, [0, 1, 1]), (Some(7), 8, [1, 1, 1])] {
+        let n = 1500;
+        let mut b = Build::map(n);
+        let mut data: Vec<f32> = (0..n).map(|i| i as f32).collect();
+        let first = b.input(&[bad.map_or(1.0f32, |_| -1.0)]);
+        bad.into_iter().for_each(|bad: usize| data[bad] = -1.0);
+        let x = b.input(&data);
+        let out = b.output(DType::F32, n as usize);
+        let flat = b.flat();
+        let (limit, at, zero) = (b.number(limit), b.number(0), b.param(Scalar::F32(0.0)));
+        let asked = b.compare(IndexCompare::Less, flat, limit);
+        let x = b.load(x, flat, None);
+        let holds = b.apply(ElementOp::Ge, DType::Bool, &[x, zero]);
+        b.require(holds, 0, Some(asked));
+        b.require(holds, 1, None);
+        // The same for all: asked for somewhere.
+        let first = b.load(first, at, None);
+        let holds = b.apply(ElementOp::Ge, DType::Bool, &[first, zero]);
+        b.require(holds, 2, Some(asked));
+        b.store(out, None, x, None);
+        assert_eq!(b.check_against_loops().faults, faults);
+    }
+}
+
+#[test]
 fn every_dtype_is_loaded_cast_and_stored() {
     let n = 1300u32;
     let data: Vec<i64> = (0..n as i64).map(|i| i * 3 - 600).collect();

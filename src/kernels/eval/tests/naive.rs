@@ -60,6 +60,11 @@ impl Naive<'_> {
         self.values.fill(None);
         let build = self.build;
         let stores = || build.kernel.stores.iter().filter(|s| which(build.kernel.inst(s.value).level));
+        for (at, inst) in build.kernel.insts.iter().enumerate() {
+            if matches!(inst.op, InstOp::Require { .. }) && which(inst.level) {
+                self.value(Val(at as u32));
+            }
+        }
         // All values exist before the first is stored.
         for store in stores() {
             self.value(store.value);
@@ -162,6 +167,12 @@ impl Naive<'_> {
                     self.faults[self.build.params[*site as usize] as usize] = 1;
                 }
                 Scalar::U32(index.clamp(0, last) as u32)
+            }
+            InstOp::Require { condition, site, guard } => {
+                if self.value(*condition).bits() == 0 && guard.is_none_or(|g| self.value(g).bits() != 0) {
+                    self.faults[self.build.params[*site as usize] as usize] = 1;
+                }
+                Scalar::Bool(false)
             }
             InstOp::Random { .. } => panic!("random numbers have their own tests"),
             InstOp::Reduce { .. } => self.folded[val.0 as usize][0],

@@ -239,3 +239,38 @@ fn a_producer_siblings_outer_values_and_a_tail_are_one_kernel() {
         }
     }
 }
+
+#[test]
+fn requirements_of_elements_of_lines_and_of_folds_count_wherever_they_stand() {
+    // The sums of whole numbers below 8: all elements are below 8, not all below 7; sums are below the limit.
+    for (outer, inner) in [(1, 1), (1, 1025), (3, 40_000), (70, 300), (1030, 7), (5, 0)] {
+        for inner_fast in [true, false] {
+            let mut b = Build::new(Geometry::Reduce { outer, inner }, inner_fast);
+            let x = b.input(&data((outer * inner) as usize, |i| (i % 8) as i32));
+            let out = b.output(DType::I32, outer as usize);
+            let place = b.place();
+            let x = b.load(x, place, None);
+            let outer_index = b.outer();
+            let lines = b.number(outer);
+            let fewer = b.number(outer - 1);
+            for (limit, fault) in [(8, 0), (7, 1)] {
+                let limit = b.param(Scalar::I32(limit));
+                let below = b.apply(ElementOp::Lt, DType::Bool, &[x, limit]);
+                b.require(below, fault, None);
+            }
+            for (limit, fault) in [(lines, 2), (fewer, 3)] {
+                let below = b.compare(IndexCompare::Less, outer_index, limit);
+                b.require(below, fault, None);
+            }
+            let sum = b.reduce(Monoid::Sum, &[x]);
+            for (limit, fault) in [(i32::MAX, 4), (0, 5)] {
+                let limit = b.param(Scalar::I32(limit));
+                let below = b.apply(ElementOp::Lt, DType::Bool, &[sum, limit]);
+                b.require(below, fault, None);
+            }
+            b.store(out, None, sum, None);
+            let faults = b.check_against_loops().faults;
+            assert_eq!(faults, [0, (outer * inner >= 8) as u32, 0, 1, 0, 1], "{outer} {inner} {inner_fast}");
+        }
+    }
+}

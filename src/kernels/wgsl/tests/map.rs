@@ -204,6 +204,47 @@ fn indices_outside_are_clamped_and_set_their_fault_word() {
 }
 
 #[test]
+fn what_is_required_of_elements_that_are_there_sets_its_fault_word() {
+    let Some(gpu) = gpu() else { return };
+    for dtype in [DType::F32, DType::F64] {
+        if dtype == DType::F64 && !gpu.target.f64 {
+            continue;
+        }
+        // All sizes of the last group, whose further lanes would not do; element `bad` is negative, and asked for
+        // below `limit`.
+        for count in [1, 2, 3, 4, 5, 257] {
+            for (bad, limit) in [(None, count), (Some(count - 1), count), (Some(count - 1), count - 1)] {
+                let mut build = Build::new(Form::Map);
+                build.kernel.faults = true;
+                let a = build.operand(dtype, Access::Read);
+                let out = build.operand(dtype, Access::Write);
+                let one = build.param(dtype, &if dtype.is_wide() { words64(&[1.0]) } else { words(&[1.0]) });
+                let below = build.param(DType::U32, &[limit]);
+                let sites = [build.words(&[0]), build.words(&[1])];
+                let flat = build.inst(InstOp::Flat, DType::U32);
+                let x = build.load(a, flat, Run::Flat);
+                let holds = build.apply(ElementOp::Ge, &[x, one], DType::Bool);
+                let asked = build.compare(IndexCompare::Less, flat, below);
+                for (site, guard) in sites.into_iter().zip([None, Some(asked)]) {
+                    build.inst(InstOp::Require { condition: holds, site, guard }, DType::Bool);
+                }
+                build.store(out, None, x, None);
+                let value = |i: u32| if Some(i) == bad { -1.0 } else { i as f64 + 1.0 };
+                let data = match dtype {
+                    DType::F64 => words64(&(0..count).map(value).collect::<Vec<_>>()),
+                    _ => words(&(0..count).map(|i| value(i) as f32).collect::<Vec<_>>()),
+                };
+                let empty = vec![9; data.len()];
+                let after = build.run(gpu, Geometry::Map { elements: count }, &[data.clone(), empty, vec![0, 0]]);
+                assert_eq!(after[1], data, "what is checked stays as it is");
+                let expected = [bad.is_some() as u32, bad.is_some_and(|bad| bad < limit) as u32];
+                assert_eq!(after[2], expected, "{dtype}, {count} elements, {bad:?} below {limit}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_grid_of_more_than_a_row_reaches_the_end() {
     let Some(gpu) = gpu() else { return };
     // 65,535 groups of 256 elements (wide kernels take one an invocation) and one more: a second row.

@@ -3,7 +3,7 @@
 use super::super::harness::{Build, Gpu, floats, floats64, gpu, sample, words, words64};
 use crate::device::message::Tile;
 use crate::graph::{DType, Dist, ElementOp};
-use crate::kernels::ir::{Access, Form, Geometry, IndexOp, InstOp, Monoid, Run, Val, reduce_plan};
+use crate::kernels::ir::{Access, Form, Geometry, IndexCompare, IndexOp, InstOp, Monoid, Run, Val, reduce_plan};
 
 /// A kernel that loads `[inner, outer]` (inner_fast) or `[outer, inner]` and the value loaded.
 fn source(inner_fast: bool, dtype: DType, outer: u32, inner: u32) -> (Build, Val, Val) {
@@ -347,4 +347,49 @@ fn random_rows_that_begin_anywhere_hold_the_numbers_of_a_flat_map() {
     let expected: Vec<f32> =
         floats(&all).chunks(inner as usize).map(|row| row.iter().fold(f32::MIN, |a, b| a.max(*b))).collect();
     assert_eq!(floats(&after[2]), expected);
+}
+
+#[test]
+fn requirements_of_elements_of_lines_and_of_folds_set_their_fault_words() {
+    let Some(gpu) = gpu() else { return };
+    for (outer, inner) in [(1u32, 1u32), (1, 5), (1, 20_001), (3, 17), (33, 300), (300, 3)] {
+        for inner_fast in [true, false] {
+            let (mut build, x, _) = source(inner_fast, DType::F32, outer, inner);
+            build.kernel.faults = true;
+            let out = build.operand(DType::F32, Access::Write);
+            let line = build.inst(InstOp::Outer, DType::U32);
+            let mut faults = 0;
+            let mut require = |build: &mut Build, condition| {
+                let site = build.words(&[faults]);
+                faults += 1;
+                build.inst(InstOp::Require { condition, site, guard: None }, DType::Bool);
+            };
+            for least in [0.0, 1.0] {
+                let least = build.param(DType::F32, &words(&[least]));
+                let holds = build.apply(ElementOp::Ge, &[x, least], DType::Bool);
+                require(&mut build, holds);
+            }
+            for limit in [outer, outer - 1] {
+                let limit = build.param(DType::U32, &[limit]);
+                let holds = build.compare(IndexCompare::Less, line, limit);
+                require(&mut build, holds);
+            }
+            let sum = build.reduce(Monoid::Sum, &[x]);
+            for limit in [1e9, 0.0] {
+                let limit = build.param(DType::F32, &words(&[limit]));
+                let holds = build.apply(ElementOp::Lt, &[sum, limit], DType::Bool);
+                require(&mut build, holds);
+            }
+            build.store(out, None, sum, None);
+            build.scratch();
+            // The last element alone is 0, the others are 1.
+            let count = (outer * inner) as usize;
+            let data: Vec<f32> = (0..count).map(|i| (i + 1 < count) as u8 as f32).collect();
+            let scratch = scratch_words(&build, outer, inner, inner_fast);
+            let buffers = [words(&data), vec![9; outer as usize], scratch, vec![0; 6]];
+            let after = build.run(gpu, Geometry::Reduce { outer, inner }, &buffers);
+            assert_eq!(after[3], [0, 1, 0, 1, 0, 1], "{outer} {inner} {inner_fast}");
+            assert_eq!(floats(&after[1]).iter().sum::<f32>(), (count - 1) as f32, "{outer} {inner} {inner_fast}");
+        }
+    }
 }
