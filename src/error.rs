@@ -27,6 +27,8 @@ pub enum ErrorKind {
     Index,
     /// An argument that has no meaning for the op (a step of zero, a negative size).
     Argument,
+    /// Data outside of what an op accepts, as a check of the program says (`Array::ensure`).
+    Domain,
     /// Arrays of different runtimes, or of a session that has not shared them.
     Ownership,
     /// A device that does not exist or cannot be opened.

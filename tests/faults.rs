@@ -627,3 +627,163 @@ fn arrays_without_elements_go_through_every_op() {
         }
     }
 }
+
+/// What an unfaulty array has.
+#[track_caller]
+fn first(what: &str, array: &Array) -> f32 {
+    done(what, array.gather::<f32>()).unwrap_or_else(|e| panic!("{what}: {e}"))[0]
+}
+
+#[test]
+fn checks_of_data_fail_what_they_check_and_its_dependents_only() {
+    for (device, rt) in runtimes(|b| b) {
+        let (s, other) = (rt.session("checks").open(), rt.session("other").open());
+        let x = ramp(&s);
+        // The last element alone is out of it.
+        let last = (N - 1) as f64;
+        let (checked, line) = (x.sqrt().ensure_for("sqrt", &x.lt(last), "a number that is too large"), line!());
+        let dependents = [
+            checked.clone(),
+            (&checked * 2.0).sum(..),
+            checked.reshape([10, N / 10]).t().max_over(1),
+            checked.slice((0..10, ..)) + 1.0,
+            checked.take(&s.arange(0i32, 5, 1)),
+            (&x + &checked).cumsum(0),
+            checked.sort(0).0,
+            cat(0, &[&x, &checked]).unwrap(),
+            x.assign((0..5, ..), checked.slice((7..12, ..))),
+            s.ones::<f32>([1, N]).matmul(&checked),
+            checked.ensure(&x.lt(0.0), "the operand's fault wins"),
+        ];
+        let fine = x.ensure(&x.ge(0.0), "a negative number");
+        let neighbour = ramp(&other).ensure(&s.full(true, [1, 1]), "no").exp();
+        let (bad, a, b, c) = done(device, async {
+            futures::join!(
+                futures::future::join_all(dependents.iter().map(Array::gather_any)),
+                fine.gather::<f32>(),
+                (&x + 1.0).gather::<f32>(),
+                neighbour.gather::<f32>()
+            )
+        });
+        for (number, result) in bad.into_iter().enumerate() {
+            let what = format!("dependent {number} on {device}");
+            let error = result.err().unwrap_or_else(|| panic!("{what}: no fault"));
+            assert_blame(&what, &error, ErrorKind::Domain, "sqrt", line, true);
+            assert_eq!(error.message(), "a number that is too large", "{what}");
+        }
+        for (result, first) in [(a, 0.0), (b, 1.0), (c, 1.0)] {
+            assert_eq!(result.unwrap_or_else(|e| panic!("{device}: {e}"))[0], first, "{device}");
+        }
+        // The fault stays with the value, in later regions too.
+        let later = done(device, (&checked + 1.0).gather::<f32>()).unwrap_err();
+        assert_blame(device, &later, ErrorKind::Domain, "sqrt", line, true);
+        assert_works(device, &s);
+        assert_works(device, &other);
+    }
+}
+
+#[test]
+fn a_part_of_a_checked_array_carries_the_fault_of_elements_that_it_leaves_out() {
+    for (device, rt) in runtimes(|b| b) {
+        let s = rt.session("parts").open();
+        let x = ramp(&s);
+        type Part = fn(&Array, &Session) -> Array;
+        let parts: [(&str, Part); 5] = [
+            ("slice", |y, _| y.slice((0..10, ..))),
+            ("doubled and sliced", |y, _| (y * 2.0).slice((3, 0))),
+            ("diagonal", |y, _| y.reshape([10, 100]).diag(1)),
+            ("taken", |y, s| y.take(&s.arange(0u32, 40, 1).reshape([4, 10]))),
+            ("taken along", |y, s| y.reshape([10, 100]).take_along(1, &s.zeros::<u32>([10, 1]))),
+        ];
+        for (name, part) in parts {
+            let what = format!("{name} on {device}");
+            let last = (N - 1) as f64;
+            let (y, line) = (x.ensure(&x.lt(last), "not the last one"), line!());
+            let error = done(&what, part(&y, &s).gather_any()).err().unwrap_or_else(|| panic!("{what}: no fault"));
+            assert_blame(&what, &error, ErrorKind::Domain, "ensure", line, true);
+            // What was sliced before the check is all that the check sees.
+            let z = part(&x, &s);
+            let z = z.ensure(&z.lt(last), "not the last one");
+            done(&what, z.gather_any()).unwrap_or_else(|e| panic!("{what}: {e}"));
+        }
+    }
+}
+
+#[test]
+fn a_check_that_several_regions_make_again_reports_alike_and_one_that_nobody_reads_not_at_all() {
+    for (device, rt) in runtimes(|b| b) {
+        let s = rt.session("again").open();
+        let x = ramp(&s);
+        let line = line!() + 1;
+        let checked = x.sqrt().ensure_for("log", &x.gt(0.0), String::from("zero has no logarithm"));
+        let mut told = Vec::new();
+        for _ in 0..3 {
+            told.push(done(device, (&checked + 1.0).sum(..).item::<f32>()).unwrap_err());
+        }
+        told.push(done(device, checked.gather::<f32>()).unwrap_err());
+        for error in &told {
+            assert_blame(device, error, ErrorKind::Domain, "log", line, true);
+            assert_eq!(error.to_string(), told[0].to_string(), "{device}");
+        }
+        // Nobody gathers these, though one is alive and one has a sibling that is gathered.
+        let unread = x.ensure(&x.gt(0.0), "unread");
+        let _dropped = (&unread * 2.0).exp();
+        assert_eq!(first(device, &(&x + 1.0)), 1.0);
+        let everything = async { futures::join!(x.nonzero(), unread.nonzero()) };
+        let (fine, error) = done(device, everything);
+        assert_eq!(fine.unwrap().elements().unwrap(), N - 1, "{device}");
+        assert_eq!(error.unwrap_err().message(), "unread", "{device}");
+        assert_works(device, &s);
+    }
+}
+
+#[test]
+fn conditions_expand_to_what_they_check_and_those_that_do_not_fit_fault_at_once() {
+    for (device, rt) in runtimes(|b| b) {
+        let s = rt.session("conditions").open();
+        let x = ramp(&s).reshape([10, N / 10]);
+        for (bad, condition) in [
+            (false, x.lt(1e6).all(0)),
+            (true, x.max_over(0).lt(500.0)),
+            (false, x.max_over(1).lt(1e6)),
+            (true, x.min_over(1).lt(9.0)),
+            (false, x.lt(1e6).all(..)),
+            (true, x.lt(500.0).all(..)),
+            (true, s.full(f32::NAN, [10, 100]).ge(0.0)),
+        ] {
+            let checked = x.ensure(&condition, "out of its domain");
+            let result = done(device, checked.sum(1).gather::<f32>());
+            assert_eq!(result.err().map(|e| e.kind()), bad.then_some(ErrorKind::Domain), "{device}");
+        }
+        // Of a number, of nothing, and a number of a fold.
+        let (total, line) = (x.sum(..).ensure(&x.sum(..).lt(0.0), "a sum that is not negative"), line!());
+        let error = done(device, (&total + 1.0).gather::<f32>()).unwrap_err();
+        assert_blame(device, &error, ErrorKind::Domain, "ensure", line, true);
+        let nothing = s.zeros::<f32>([0, 3]);
+        let nothing = nothing.ensure(&nothing.gt(0.0), "nothing").sum(0);
+        assert_eq!(first(device, &nothing), 0.0);
+        let kind = |array: Array| array.error().map(Error::kind);
+        assert_eq!(kind(x.ensure(&x, "no bool")), Some(ErrorKind::DType));
+        assert_eq!(kind(x.ensure(&x.t().lt(0.0), "another shape")), Some(ErrorKind::Shape));
+        assert_eq!(kind(x.sum(0).ensure(&x.lt(0.0), "larger than what it is for")), Some(ErrorKind::Shape));
+        assert_works(device, &s);
+    }
+}
+
+#[test]
+fn a_check_of_known_values_is_made_when_it_is_recorded() {
+    let rt = common::host();
+    let s = rt.session("known").open();
+    let x = s.from_slice(&[4.0f32, -1.0], [1, 2]).unwrap();
+    let before = rt.stats().ops_recorded;
+    let (bad, line) = (x.sqrt().ensure_for("sqrt", &x.ge(0.0), "a negative number"), line!());
+    assert_blame("known", bad.error().unwrap(), ErrorKind::Domain, "sqrt", line, false);
+    let good = x.abs().sqrt().ensure_for("sqrt", &x.abs().ge(0.0), "a negative number");
+    assert_eq!(done("known", good.gather::<f32>()).unwrap().as_slice(), [2.0, 1.0]);
+    // A known condition of what is not known.
+    let large = ramp(&s);
+    assert_eq!(large.ensure(&x.ge(0.0).all(..), "no").error().map(Error::kind), Some(ErrorKind::Domain));
+    let sum = large.ensure(&s.full(true, [1, 1]), "yes").sum(..);
+    assert_eq!(done("known", sum.item::<f32>()).unwrap(), (N * (N - 1) / 2) as f32);
+    assert_eq!(rt.stats().ops_recorded - before, 3, "a ramp, its shape and its sum");
+}

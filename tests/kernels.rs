@@ -59,6 +59,41 @@ fn forty_ops_with_broadcasts_random_numbers_and_a_reduction_are_one_kernel() {
 }
 
 #[test]
+fn checks_in_a_chain_add_no_kernel_no_store_and_no_structure() {
+    fn checked(s: &Session, x: &Array, message: Option<&str>, reduce: fn(&Array) -> Array) -> Array {
+        let ensure = |y: Array, holds: Array| message.map_or(y.clone(), |message| y.ensure(&holds, message));
+        let y = ensure((x * 2.0).sqrt(), x.ge(0.0));
+        // A view of all of it, and a second check, of a sum of the first.
+        let y = ensure(&y.t() + 1.0 + s.rand::<f32>([70, 600]), x.t().lt(2.0));
+        reduce(&y.log())
+    }
+    type Case = (fn(&Array) -> Array, u64);
+    let reductions: [Case; 4] =
+        [(Array::exp, 42_000), (|y| y.sum(..), 1), (|y| y.mean(0), 600), (|y| y.var(1).sqrt(), 70)];
+    for (device, rt) in unfolded(|b| b) {
+        for (case, (reduce, outputs)) in reductions.into_iter().enumerate() {
+            let what = format!("case {case} on {device}");
+            let run = |message: Option<&str>| {
+                let s = session(&rt);
+                let x = source(&s, [600, 70]);
+                counted(&rt, || {
+                    let y = checked(&s, &x, message, reduce);
+                    wait(y.gather::<f32>()).unwrap_or_else(|e| panic!("{what}: {e}")).as_slice().to_vec()
+                })
+            };
+            let (plain, _) = run(None);
+            let (values, did) = run(Some("a number that has no root"));
+            let close = |(a, b): (&f32, &f32)| (a - b).abs() <= 1e-4 * b.abs().max(1.0);
+            assert!(values.iter().zip(&plain).all(close), "{what}: a check changes no value");
+            assert_eq!((did.regions, did.kernels), (1, 1), "{what}");
+            assert_eq!((did.bytes_kernel_read, did.bytes_kernel_written), (4 * 42_000, 4 * outputs), "{what}");
+            let (_, again) = run(Some("another message"));
+            assert_eq!((again.plan_cache_misses, again.pipelines_compiled), (0, 0), "{what}");
+        }
+    }
+}
+
+#[test]
 fn a_kernel_reads_as_many_operands_as_the_device_binds_and_says_so_where_it_ends() {
     for (device, rt) in unfolded(|b| b) {
         let s = session(&rt);

@@ -348,3 +348,27 @@ fn when_neither_the_device_nor_the_host_can_hold_a_value_it_is_refused_by_name()
     let again = s.arange(0.0f32, 262_144.0, 1.0) * 3.0;
     wait(again.eval()).unwrap_or_else(|e| panic!("there is room again: {e}"));
 }
+
+#[test]
+fn segmented_arrays_are_checked_in_every_segment() {
+    let Some(rt) = gpu(segmented) else { return };
+    let s = rt.session("segments").open();
+    let x = matrix(&s);
+    let last = (ROWS * COLUMNS - 1) as f64;
+    let place = s.arange(0.0f32, (ROWS * COLUMNS) as f32, 1.0).reshape([ROWS, COLUMNS]);
+    let sum = wait(place.sum(..).item::<f32>()).unwrap();
+    for bad in [None, Some(0.0), Some(1500.0), Some(last)] {
+        let holds = bad.map_or(place.ge(0.0), |bad| place.ne_to(bad));
+        let y = (&x * 2.0).ensure(&holds, "no");
+        let columns = (&x * 2.0).ensure(&holds.all(0), "no");
+        let part = y.slice((3..20, 2..30)).t();
+        for (what, array) in
+            [("map", &y), ("sum", &y.sum(..)), ("sums", &y.sum(1)), ("columns", &columns), ("part", &part)]
+        {
+            let error = wait(array.gather_any()).err().map(|e| e.kind());
+            assert_eq!(error, bad.map(|_| ErrorKind::Domain), "{what}, {bad:?}");
+        }
+    }
+    assert_eq!(wait(place.sum(..).item::<f32>()).unwrap(), sum);
+    assert!(rt.stats().elsewhere.is_empty(), "{}", rt.stats());
+}

@@ -175,6 +175,83 @@ fn elementwise_functions_have_matlabs_values() {
 }
 
 #[test]
+fn a_check_that_holds_passes_values_of_every_kind_on() {
+    use DType::*;
+    run(vec![
+        (
+            "of roots",
+            |s| {
+                let x = row(s, &[4.0f32, 9.0]);
+                x.sqrt().ensure(&x.ge(0.0), "no")
+            },
+            F32,
+            &[1, 2],
+            vec![2.0, 3.0],
+        ),
+        (
+            "of f64",
+            |s| {
+                let x = row(s, &[4.0f64, -9.0]);
+                x.ensure(&x.isnan().any(..).eq_to(0.0), "no") * 2.0
+            },
+            F64,
+            &[1, 2],
+            vec![8.0, -18.0],
+        ),
+        (
+            "of bools",
+            |s| {
+                let x = row(s, &[true, false]);
+                !x.ensure(&x.any(..), "no")
+            },
+            Bool,
+            &[1, 2],
+            vec![0.0, 1.0],
+        ),
+        (
+            "of i64",
+            |s| {
+                let x = row(s, &[1i64 << 53, 7]);
+                x.ensure(&x.gt(0i64), "no") + 1i64
+            },
+            I64,
+            &[1, 2],
+            vec![9007199254740992.0, 8.0],
+        ),
+        (
+            "of a row, of each column",
+            |s| {
+                let x = matrix(s);
+                x.ensure(&x.min_over(0).gt(0.0), "no").sum(1)
+            },
+            F32,
+            &[2, 1],
+            vec![6.0, 15.0],
+        ),
+        (
+            "of a number",
+            |s| {
+                let x = matrix(s).sum(..);
+                x.ensure(&x.eq_to(21.0), "no")
+            },
+            F32,
+            &[1, 1],
+            vec![21.0],
+        ),
+        (
+            "of nothing",
+            |s| {
+                let x = s.zeros::<f32>([0, 2]);
+                x.ensure(&x.gt(0.0), "no")
+            },
+            F32,
+            &[0, 2],
+            vec![],
+        ),
+    ]);
+}
+
+#[test]
 fn reductions_keep_their_axes_and_their_classes() {
     use DType::*;
     run(vec![

@@ -12,6 +12,7 @@
 mod create;
 mod dims;
 mod elementwise;
+mod ensure;
 mod fold;
 mod fold_reduce;
 mod gather;

@@ -358,16 +358,16 @@ fn site(work: &Work<'_>, sites: &mut Vec<FaultSite>, site_of: &mut FxHashMap<u32
     *site_of.entry(n).or_insert_with(|| {
         let node = &work.nodes[n as usize];
         let extent = work.arg_shape(node.args[0]);
-        let message = match &node.op {
-            Op::Take { dim: Some(d) } | Op::AssignIndex { dim: Some(d) } => {
-                format!("an index is outside of 0..{} in dimension {d} of {extent}", extent.dim(*d as usize))
+        let outside = |message| Error::new(ErrorKind::Index, message);
+        let error = match &node.op {
+            Op::Ensure { message, .. } => Error::new(ErrorKind::Domain, &**message),
+            Op::Take { dim: Some(d) } | Op::AssignIndex { dim: Some(d) } | Op::TakeAlong { dim: d } => {
+                let within = extent.dim(*d as usize);
+                outside(format!("an index is outside of 0..{within} in dimension {d} of {extent}"))
             }
-            Op::TakeAlong { dim } => {
-                format!("an index is outside of 0..{} in dimension {dim} of {extent}", extent.dim(*dim as usize))
-            }
-            _ => format!("an index is outside of 0..{} of {extent}", extent.elements()),
+            _ => outside(format!("an index is outside of 0..{} of {extent}", extent.elements())),
         };
-        let error = Error::new(ErrorKind::Index, message).with_op(node.op.name()).with_location(node.at);
+        let error = error.with_op(node.op.name()).with_location(node.at);
         let value = node.value.expect("a node that faults was recorded");
         sites.push(FaultSite { value, error });
         sites.len() as u32 - 1

@@ -265,7 +265,7 @@ fn reads_in_step(work: &Work<'_>, cuts: &Cuts, cluster: &Cluster, target: u32) -
 fn in_step(work: &Work<'_>, n: u32, slot: usize, m: u32) -> bool {
     let (node, arg) = (&work.nodes[n as usize], &work.nodes[m as usize]);
     match &node.op {
-        Op::Apply(_) => arg.meta.shape == node.meta.shape,
+        Op::Apply(_) | Op::Ensure { .. } => arg.meta.shape == node.meta.shape,
         Op::Reduce { .. } | Op::Scan { .. } => arg.meta.shape == work.arg_shape(node.args[0]),
         Op::View(View::Reshape) | Op::Triangle { .. } => true,
         Op::AssignSlice(_) => slot == 0,

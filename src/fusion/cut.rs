@@ -157,6 +157,10 @@ pub fn cut(work: &Work<'_>, budget: Budget, extra: &[u32]) -> Cuts {
             }
         }
     }
+    for n in partly_checked(work, &cuts.written) {
+        cuts.written[n as usize] = true;
+        cuts.reason[n as usize] = Some("it is checked as a whole and read in part");
+    }
     for &n in extra {
         cuts.written[n as usize] = true;
         cuts.reason[n as usize] = Some("several kernels need it and computing it again costs more");
@@ -182,6 +186,45 @@ pub fn cut(work: &Work<'_>, budget: Budget, extra: &[u32]) -> Cuts {
         }
     }
     cuts
+}
+
+/// Checks that are computed for a part of their elements only, since all that is read of them is slices and elements
+/// at indices. What an array's check finds must not depend on what is read of it, nor on what is fused.
+fn partly_checked(work: &Work<'_>, written: &[bool]) -> Vec<u32> {
+    let is_check = |op: &Op| matches!(op, Op::Ensure { .. });
+    let mut found = Vec::new();
+    if !work.nodes.iter().any(|node| is_check(&node.op)) {
+        return found;
+    }
+    // Whether every element of a node is computed.
+    let mut whole = written.to_vec();
+    for index in (0..work.nodes.len()).rev() {
+        let node = &work.nodes[index];
+        let read = |c: &u32| {
+            let consumer = &work.nodes[*c as usize];
+            let here = |arg: &RegionArg| matches!(arg, RegionArg::Node(n) if *n as usize == index);
+            let mut slots = (0..consumer.args.len()).filter(|&slot| here(&consumer.args[slot]));
+            whole[*c as usize] && slots.any(|slot| reads_all(work, *c, slot))
+        };
+        whole[index] = written[index] || node.consumers.iter().any(read);
+        let is_read = node.consumers.iter().any(|&c| work.nodes[c as usize].class != Class::Empty);
+        if is_check(&node.op) && node.class == Class::Inline && is_read && !whole[index] {
+            whole[index] = true;
+            found.push(index as u32);
+        }
+    }
+    found
+}
+
+/// Whether computing all of a node reads all of an argument.
+fn reads_all(work: &Work<'_>, n: u32, slot: usize) -> bool {
+    let node = &work.nodes[n as usize];
+    let from = work.arg_shape(node.args[slot]);
+    match &node.op {
+        Op::View(View::Slice(_) | View::Diagonal(_)) => from == node.meta.shape || from.is_scalar(),
+        Op::Take { .. } | Op::TakeAlong { .. } => slot == 1 || from.is_scalar(),
+        _ => true,
+    }
 }
 
 /// For every node, the inline nodes and the buffers below it.

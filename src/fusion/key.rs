@@ -70,6 +70,7 @@ fn structure(op: &Op, hasher: &mut FxHasher) {
         Op::TakeAlong { dim } => dim.hash(hasher),
         Op::AssignSlice(dims) => dims.iter().any(|d| d.len == 0).hash(hasher),
         Op::ArgSort { dim, descending } => (dim, descending).hash(hasher),
-        Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::MatMul | Op::Compact => {}
+        Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye => {}
+        Op::MatMul | Op::Ensure { .. } | Op::Compact => {}
     }
 }

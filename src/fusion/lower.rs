@@ -279,6 +279,12 @@ impl Lowering<'_, '_> {
                 self.arg(n, 0, &At::Coordinates(list), guard)
             }
             Op::AssignSlice(dims) => self.assign_slice(n, dims, at, guard),
+            Op::Ensure { .. } => {
+                let condition = self.expanded(n, 1, at, guard);
+                let site = self.fault_site(n);
+                self.builder.inst(InstOp::Require { condition, site, guard }, DType::Bool);
+                self.arg(n, 0, at, guard)
+            }
             // Nothing is assigned, or a product over no terms: what is left is the base, or zero.
             Op::AssignIndex { .. } => self.arg(n, 0, at, guard),
             Op::MatMul => self.builder.constant(Scalar::I32(0).cast(dtype)),
@@ -501,14 +507,19 @@ impl Lowering<'_, '_> {
         self.builder.apply(ElementOp::Select, &[on, value, zero], dtype)
     }
 
-    /// An index from data, clamped into its extent, with the node's fault word set where it lay outside.
-    fn check(&mut self, n: u32, index: Val, extent: usize, guard: Option<Val>) -> Val {
+    /// The parameter slot of a node's fault word.
+    fn fault_site(&mut self, n: u32) -> u32 {
         let words = &mut *self.fault_words;
         let faulting = &mut self.faulting;
-        let site = self.builder.fault_slot(n, || {
+        self.builder.fault_slot(n, || {
             faulting.push(n);
             words(n)
-        });
+        })
+    }
+
+    /// An index from data, clamped into its extent, with the node's fault word set where it lay outside.
+    fn check(&mut self, n: u32, index: Val, extent: usize, guard: Option<Val>) -> Val {
+        let site = self.fault_site(n);
         let extent = self.builder.number(Origin::Attribute(n, 254), extent as u32);
         self.builder.inst(InstOp::Check { index, extent, site, guard }, DType::U32)
     }

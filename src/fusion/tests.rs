@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::device::info::*;
 use crate::graph::*;
 use crate::ids::*;
-use crate::kernels::ir::{Access, Form};
+use crate::kernels::ir::{Access, Form, Geometry};
 use crate::scheduler::region::*;
 use smallvec::{SmallVec, smallvec};
 use std::panic::Location;
@@ -202,6 +202,67 @@ fn other_sizes_and_scalars_give_the_same_kernel() {
         }
     };
     assert_eq!(hash(1000), hash(123_457));
+}
+
+/// A check of `x` that all of `condition` is true.
+fn ensure(b: &mut Build, x: X, condition: X, message: &str) -> X {
+    let dims = b.shape(x);
+    b.node(Op::Ensure { op: "ensure", message: message.into() }, &[x, condition], dims.dims(), DType::F32)
+}
+
+#[test]
+fn a_check_adds_no_kernel_and_no_store_and_its_message_is_no_structure() {
+    let plan = |message: Option<&str>| {
+        let mut b = Build::new();
+        let x = b.input(&[1000, 100], false);
+        let row = b.node(Op::Apply(ElementOp::IsNan), &[x], &[1000, 100], DType::Bool);
+        let mut y = b.apply(ElementOp::Sqrt, &[x]);
+        if let Some(message) = message {
+            y = ensure(&mut b, y, row, message);
+        }
+        let t = b.node(Op::View(View::Permute([1, 0].into())), &[y], &[100, 1000], DType::F32);
+        let r = b.reduce(ReduceOp::Sum, t, 0b11);
+        b.output(r);
+        b.plan(DeviceKind::Gpu)
+    };
+    let (plain, one, other) = (plan(None), plan(Some("one")), plan(Some("other")));
+    let told = |plan: &Plan| kernels(plan).iter().map(|l| (l.bytes_read, l.bytes_written)).collect::<Vec<_>>();
+    assert_eq!(told(&one), told(&plain));
+    let hash = |plan: &Plan| match &kernels(plan)[0].program {
+        Program::Kernel(_, hash) => *hash,
+        _ => panic!("generated"),
+    };
+    assert_eq!(hash(&one), hash(&other));
+    assert_ne!(hash(&one), hash(&plain));
+    assert_eq!(one.fault_sites[0].error.message(), "one");
+    assert_eq!(other.fault_sites[0].error.message(), "other");
+}
+
+#[test]
+fn a_check_that_is_read_in_part_is_made_for_the_whole() {
+    let first = SliceDim { start: 0, step: 1, len: 10 };
+    for (whole, launches) in [(false, 2), (true, 1)] {
+        let mut b = Build::new();
+        let x = b.input(&[1000, 1], false);
+        let holds = b.node(Op::Apply(ElementOp::IsFinite), &[x], &[1000, 1], DType::Bool);
+        let y = ensure(&mut b, x, holds, "finite");
+        let doubled = b.apply(ElementOp::Add, &[y, y]);
+        let dims: std::sync::Arc<[SliceDim]> = [first, SliceDim { len: 1, ..first }].into();
+        let part = b.node(Op::View(View::Slice(dims)), &[doubled], &[10, 1], DType::F32);
+        b.output(part);
+        if whole {
+            // Something else computes every element, and reads the part's data.
+            b.output(doubled);
+        }
+        let plan = b.plan(DeviceKind::Gpu);
+        let found = kernels(&plan);
+        assert_eq!(found.len(), launches + usize::from(whole), "{found:?}");
+        let checked = found.iter().any(|launch| match (&launch.program, launch.geometry) {
+            (Program::Kernel(kernel, _), Geometry::Map { elements: 1000 }) => kernel.faults,
+            _ => false,
+        });
+        assert!(checked, "{found:?}");
+    }
 }
 
 #[test]

@@ -216,6 +216,14 @@ pub enum Op {
     },
     /// Matrix product per page: `[m, k, ..] x [k, n, ..]`.
     MatMul,
+    /// The first argument, as it is. Where any element of the second (bool, expands to it) is false, the node has a
+    /// fault, which whatever depends on it carries.
+    Ensure {
+        /// The op that the fault names.
+        op: &'static str,
+        /// What the fault says. No part of a region's structure.
+        message: Arc<str>,
+    },
     /// The linear indices (u32) at which a mask is true: arguments mask (bool) and its inclusive running
     /// count (u32, same shape); the node's length is the count.
     Compact,
@@ -271,6 +279,7 @@ impl Op {
             Op::AssignIndex { .. } => "assign_index",
             Op::ArgSort { .. } => "sort",
             Op::MatMul => "matmul",
+            Op::Ensure { op, .. } => op,
             Op::Compact => "nonzero",
         }
     }
