@@ -14,12 +14,17 @@ use tidemill::Runtime;
 
 /// Runs as many random programs; a failing one is shrunk and printed.
 fn programs_agree(what: &str, rt: &Runtime, seed: u8, cases: u32) {
+    programs_agree_with(what, rt, seed, cases, |_| Twist::None);
+}
+
+/// As `programs_agree`, with what else happens as a function of a program's number.
+fn programs_agree_with(what: &str, rt: &Runtime, seed: u8, cases: u32, twist: fn(u64) -> Twist) {
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 300, ..Config::default() };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
     let numbers = (any::<u64>().no_shrink(), vec(any::<u64>().no_shrink(), 5..40));
     let result = TestRunner::new_with_rng(config, rng).run(&numbers, |(first, steps)| {
         let s = rt.session("random").seed(1).open();
-        wait(run(&s, &decode(first, &steps), Twist::None)).map_err(TestCaseError::fail)
+        wait(run(&s, &decode(first, &steps), twist(first))).map_err(TestCaseError::fail)
     });
     match result {
         Ok(()) => {}
@@ -54,4 +59,17 @@ fn random_programs_agree_with_plain_loops_where_tiny_values_fold() {
 fn random_programs_agree_with_plain_loops_on_the_gpu() {
     let Some(rt) = gpu(|b| b.fold_elements_max(0)) else { return };
     programs_agree("gpu", &rt, 3, cases(24));
+}
+
+/// One check of a program fails, a third of the others hold.
+fn poison(first: u64) -> Twist {
+    Twist::Poison((first >> 32) as usize)
+}
+
+#[test]
+fn what_depends_on_a_check_that_fails_and_nothing_else_fails_with_it() {
+    programs_agree_with("host, poisoned", &host(0), 4, cases(200), poison);
+    programs_agree_with("host, folding, poisoned", &host(64), 5, cases(100), poison);
+    let Some(rt) = gpu(|b| b.fold_elements_max(0)) else { return };
+    programs_agree_with("gpu, poisoned", &rt, 6, cases(16), poison);
 }
