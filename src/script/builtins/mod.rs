@@ -5,6 +5,7 @@
 pub mod args;
 pub mod calls;
 pub mod creation;
+pub mod documentation;
 pub mod device;
 pub mod environment;
 pub mod errors;

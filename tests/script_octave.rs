@@ -1,0 +1,128 @@
+//! Thousands of small scripts print what GNU Octave 7.3 printed for them (`tests/script/record.m` recorded it), on the
+//! host, on the host's runtime and on a GPU. Known deviations of Octave from MATLAB stand in `deviations.txt` with
+//! MATLAB's value; what Tidemill does not do yet stands in `not_yet.txt`, and has to leave that list once it does.
+
+#![cfg(feature = "script")]
+
+mod common;
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tidemill::Runtime;
+use tidemill::script::Script;
+use tidemill::script::env::Options;
+use tidemill::script::output::Captured;
+
+/// A line of code and what it prints.
+#[derive(Clone)]
+struct Case {
+    code: String,
+    printed: String,
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/script/octave")
+}
+
+/// `>>> code` lines and what follows each.
+fn read(name: &str) -> Vec<Case> {
+    let text = std::fs::read(folder().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let mut cases: Vec<Case> = Vec::new();
+    for line in text.split_inclusive('\n') {
+        match line.strip_prefix(">>> ") {
+            Some(code) => cases.push(Case { code: code.trim_end_matches('\n').to_string(), printed: String::new() }),
+            None => {
+                if let Some(case) = cases.last_mut() {
+                    case.printed.push_str(line);
+                }
+            }
+        }
+    }
+    cases
+}
+
+const FILES: [&str; 8] = [
+    "display.txt", "elementwise.txt", "operators.txt", "reductions.txt", "indexing.txt", "concatenation.txt", "printf.txt",
+    "extra.txt",
+];
+
+/// What a case prints here; `error: …` if it fails.
+fn print_of(rt: &Runtime, code: &str, host_elements_max: usize) -> String {
+    let session = rt.session("case").seed(1).open();
+    let captured = Arc::new(Mutex::new(Captured::default()));
+    let script = match Script::parse(code) {
+        Ok(script) => script,
+        Err(error) => return format!("error: {}\n", error.message),
+    };
+    let options = Options { host_elements_max, ..Options::default() };
+    let result = futures::executor::block_on(script.run_with(&session, Box::new(captured.clone()), options));
+    match result {
+        Ok(_) => {
+            let mut out = String::from_utf8_lossy(&captured.lock().out).into_owned();
+            if !out.is_empty() && !out.ends_with('\n') {
+                out.push('\n');
+            }
+            out
+        }
+        Err(error) => format!("error: {}\n", error.message),
+    }
+}
+
+/// Errors are equal as errors; their words may differ.
+fn agrees(expected: &str, actual: &str) -> bool {
+    expected == actual || expected.starts_with("error: ") && actual.starts_with("error: ")
+}
+
+/// Runs every `stride`-th case; a report of those that do not print what they should.
+fn compare(rt: &Runtime, host_elements_max: usize, stride: usize) -> String {
+    let deviations: FxHashMap<String, String> =
+        read("deviations.txt").into_iter().map(|c| (c.code, c.printed)).collect();
+    let not_yet: rustc_hash::FxHashSet<String> = read("not_yet.txt").into_iter().map(|c| c.code).collect();
+    let mut report = String::new();
+    let (mut ran, mut late) = (0, 0);
+    for file in FILES {
+        for case in read(file).into_iter().step_by(stride) {
+            let expected = deviations.get(&case.code).unwrap_or(&case.printed);
+            let actual = print_of(rt, &case.code, host_elements_max);
+            ran += 1;
+            match (agrees(expected, &actual), not_yet.contains(&case.code)) {
+                (true, false) => {}
+                (false, true) => late += 1,
+                (false, false) => report.push_str(&format!("{file}: {}\nOctave:\n{expected}here:\n{actual}\n", case.code)),
+                // A list of what is missing is only true if it shrinks.
+                (true, true) if stride == 1 && host_elements_max > 0 => {
+                    report.push_str(&format!("{file}: {}: is right now: take it off not_yet.txt\n", case.code));
+                }
+                (true, true) => {}
+            }
+        }
+    }
+    println!("{ran} cases ran, {late} of them known not to agree yet");
+    report
+}
+
+fn check(report: String) {
+    let wrong = report.matches("\nhere:\n").count();
+    assert!(report.is_empty(), "{wrong} cases differ:\n{}", report.chars().take(6000).collect::<String>());
+}
+
+#[test]
+fn scripts_print_what_octave_prints_on_the_host() {
+    let rt = Runtime::builder().device("host").start_blocking().unwrap();
+    check(compare(&rt, Options::default().host_elements_max, 1));
+}
+
+#[test]
+fn scripts_print_the_same_where_every_array_is_recorded_on_the_runtime() {
+    let rt = Runtime::builder().device("host").start_blocking().unwrap();
+    check(compare(&rt, 0, 3));
+}
+
+#[test]
+fn scripts_print_the_same_on_a_gpu() {
+    let Some(rt) = common::gpu(|b| b) else { return };
+    check(compare(&rt, 0, 23));
+}
