@@ -1,0 +1,251 @@
+//! Scripts on the runtime: what fuses, what fails, and many at once.
+
+#![cfg(feature = "script")]
+
+mod common;
+
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::Duration;
+use tidemill::script::Script;
+use tidemill::script::env::Options;
+use tidemill::script::error::ScriptError;
+use tidemill::script::output::Captured;
+use tidemill::script::value::Value;
+use tidemill::{Runtime, Stats};
+
+fn host() -> Runtime {
+    Runtime::builder().device("host").start_blocking().unwrap()
+}
+
+fn devices() -> Vec<(&'static str, Runtime)> {
+    let mut all = vec![("host", host())];
+    all.extend(common::gpu(|b| b).map(|rt| ("gpu", rt)));
+    all
+}
+
+/// Runs a text on a new session; what it printed, or its error.
+fn run(rt: &Runtime, text: &str) -> Result<String, ScriptError> {
+    run_with(rt, text, Options::default())
+}
+
+fn run_with(rt: &Runtime, text: &str, options: Options) -> Result<String, ScriptError> {
+    let session = rt.session("script").seed(3).open();
+    let captured = Arc::new(Mutex::new(Captured::default()));
+    let script = Script::parse(text)?;
+    futures::executor::block_on(script.run_with(&session, Box::new(captured.clone()), options))?;
+    let out = String::from_utf8_lossy(&captured.lock().out).into_owned();
+    Ok(out)
+}
+
+fn error_of(rt: &Runtime, text: &str) -> ScriptError {
+    match run(rt, text) {
+        Err(error) => error,
+        Ok(out) => panic!("no error from {text:?}, which printed {out:?}"),
+    }
+}
+
+fn program(name: &str, variables: &[(&str, &str)]) -> String {
+    let path = format!("{}/tests/script/programs/{name}.m", env!("CARGO_MANIFEST_DIR"));
+    let mut text = String::new();
+    for (variable, value) in variables {
+        text.push_str(&format!("setenv('{variable}', '{value}');\n"));
+    }
+    text.push_str(&std::fs::read_to_string(path).unwrap());
+    text
+}
+
+/// The numbers after `key=` in what was printed.
+fn numbers(printed: &str, key: &str) -> Vec<f64> {
+    let values = printed.split_whitespace().filter_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+    values.map(|v| v.parse().unwrap_or_else(|_| panic!("{key}={v} in {printed}"))).collect()
+}
+
+fn near(printed: &str, key: &str, expected: f64, tolerance: f64) {
+    let found = numbers(printed, key);
+    assert!(!found.is_empty(), "no {key} in {printed}");
+    for value in found {
+        assert!((value - expected).abs() <= tolerance, "{key}={value}, not {expected} in:\n{printed}");
+    }
+}
+
+fn during(rt: &Runtime, text: &str) -> (String, Stats) {
+    let (out, stats) = common::counted(rt, || run(rt, text).unwrap_or_else(|e| panic!("{e}")));
+    (out, stats)
+}
+
+#[test]
+fn the_shared_programs_print_their_checks_on_every_device() {
+    for (device, rt) in devices() {
+        let small = [("N", "20000"), ("M", "20000"), ("T", "16"), ("B", "1")];
+        near(&during(&rt, &program("chain", &small)).0, "check", 0.1435, 0.02);
+        let gbm = during(&rt, &program("gbm", &[("M", "200000"), ("T", "256")])).0;
+        near(&gbm, "price", 10.55, 0.2);
+        let variant = during(&rt, &program("gbm_variant", &[("M", "20000"), ("T", "256")])).0;
+        near(&variant, "mean", 1.047, 0.02);
+        near(&during(&rt, &program("tiny", &small)).0, "check", 1_000_000.0, 200.0);
+        near(&during(&rt, &program("matmul", &[("N", "128")])).0, "check", 0.25, 0.01);
+        near(&during(&rt, &program("ops", &[("N", "128")])).0, "error", 0.0, 1e-3);
+        println!("{device} prints its checks");
+    }
+}
+
+#[test]
+fn the_image_program_prints_its_check() {
+    near(&during(&host(), &program("image", &[("B", "1")]).replace("1:6", "1:1")).0, "mse", 0.2850, 0.002);
+}
+
+#[test]
+fn the_steps_of_a_path_simulation_fuse_and_store_no_random_number() {
+    for (device, rt) in devices() {
+        let text = program("gbm", &[("M", "100000"), ("T", "256")]).replace("1:4", "1:1");
+        let (_, stats) = during(&rt, &text);
+        assert!(stats.kernels <= 40, "{device}: {} kernels", stats.kernels);
+        // Each kernel reads and writes the state; a stored random number would be another 256 writes of it.
+        let state = 100_000 * 4;
+        assert!(stats.bytes_moved <= (2 * stats.kernels + 4) * state, "{device}: {} bytes", stats.bytes_moved);
+    }
+}
+
+#[test]
+fn a_chain_with_named_intermediates_is_one_kernel_and_its_reduction() {
+    for (device, rt) in devices() {
+        let text = program("chain", &[("N", "100000")]);
+        let (_, once) = during(&rt, &text.replace("1:6", "1:1"));
+        let (_, twice) = during(&rt, &text.replace("1:6", "1:2"));
+        // A turn of the loop: the scaled input with its sum, and the chain with its sum, two kernels each at most.
+        assert!(twice.kernels - once.kernels <= 4, "{device}: {} kernels a turn", twice.kernels - once.kernels);
+    }
+}
+
+#[test]
+fn a_root_of_a_negative_element_is_an_error_that_names_the_function_and_is_seen_by_try() {
+    for (device, rt) in devices() {
+        let error = error_of(&rt, "x = linspace (-1, 1, 10000);\ny = sqrt (x);\nz = sum (y);\ndisp (z)\n");
+        assert!(error.message.contains("sqrt"), "{device}: {}", error.message);
+        assert!(error.message.contains("complex"), "{device}: {}", error.message);
+        let out = run(&rt, "x = linspace (-1, 1, 10000); ok = 0;\ntry, y = log (x); catch, ok = 1; end, disp (ok)");
+        assert_eq!(out.unwrap(), "1\n", "{device}");
+    }
+}
+
+#[test]
+fn errors_say_what_and_where() {
+    let rt = host();
+    let cases = [
+        ("x = [1 2 3];\ny = x(5);", "out of bound", 2),
+        ("a = 1;\n\nb = undefined_name + 1;", "undefined", 3),
+        ("ones (2, 3) * ones (2, 3)", "nonconformant", 1),
+        ("[1 2] + [1 2 3]", "nonconformant", 1),
+        ("x = zeros (1e6, 1e6);", "memory", 1),
+        ("sin ()", "Invalid call", 1),
+        ("f = @(x) x;\nf (1, 2)", "too many inputs", 2),
+        ("x = {1} + 1;", "binary operator", 1),
+        ("error ('my:id', 'value %d', 5)", "value 5", 1),
+    ];
+    for (text, words, line) in cases {
+        let error = error_of(&rt, text);
+        assert!(error.message.contains(words), "{text:?}: {}", error.message);
+        let place = error.place.unwrap_or_else(|| panic!("{text:?}: no place"));
+        assert_eq!(place.source.position(place.span.start).line, line, "{text:?}");
+    }
+    for text in ["x = (1", "if true", "x = [1 2", "end", "x = 'abc", "\u{0}\u{1}garbage", "function", "@", "1 +* 2"] {
+        assert!(Script::parse(text).is_err(), "{text:?} parses");
+    }
+}
+
+#[test]
+fn recursion_without_end_is_an_error() {
+    let error = error_of(&host(), "function f (n)\n  f (n + 1);\nend\nf (1)");
+    assert!(error.message.contains("max_recursion_depth"), "{}", error.message);
+}
+
+#[test]
+fn close_names_are_suggested() {
+    let help = error_of(&host(), "linspce (0, 1, 3)").help.unwrap_or_default();
+    assert!(help.contains("linspace"), "{help:?}");
+}
+
+#[test]
+fn the_workspace_comes_back_as_values() {
+    let rt = host();
+    let session = rt.session("workspace").open();
+    let script = Script::parse("a = 2; b = [1 2; 3 4]; c = 'text'; d = zeros (100, 100); function y = g (x), y = x; end").unwrap();
+    let workspace = futures::executor::block_on(script.run(&session)).unwrap();
+    assert_eq!(workspace.number("a"), Some(2.0));
+    assert!(matches!(workspace.get("b"), Some(Value::Tensor(t)) if t.len() == 4));
+    assert_eq!(workspace.get("c").and_then(Value::as_text).as_deref(), Some("text"));
+    assert!(matches!(workspace.get("d"), Some(Value::Lazy(l)) if l.dims[..] == [100, 100]));
+}
+
+/// Fifty statements on small and big arrays; `bad` makes the copy fail half-way.
+fn copy_text(bad: bool) -> String {
+    let mut text = String::from("x = (1:10) * 2; s = 0; big = ones (100, 100);\n");
+    for k in 0..23 {
+        text.push_str(&format!("s = s + sum (x) * {k};\n"));
+        if bad && k == 11 {
+            text.push_str("y = x(100);\n");
+        }
+        text.push_str("big = big .* 0.5 + 0.5;\n");
+    }
+    text.push_str("disp (s), disp (sum (big(:)))\n");
+    text
+}
+
+#[test]
+fn a_thousand_copies_at_once_are_right_and_only_the_faulty_fail() {
+    let rt = host();
+    let good = Script::parse(&copy_text(false)).unwrap();
+    let bad = Script::parse(&copy_text(true)).unwrap();
+    let executor = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    executor.block_on(async {
+        let mut set = tokio::task::JoinSet::new();
+        for i in 0..1000 {
+            let script = if i % 10 == 3 { bad.clone() } else { good.clone() };
+            let session = rt.session("copy").stream(i).open();
+            set.spawn(async move { (i, script.run(&session).await.map(|w| w.printed())) });
+        }
+        while let Some(ended) = set.join_next().await {
+            let (i, result) = ended.unwrap();
+            match result {
+                Ok(out) => {
+                    assert!(i % 10 != 3, "copy {i} did not fail");
+                    assert_eq!(out, format!("{}\n10000\n", 110 * (0..23).sum::<i32>()), "copy {i}");
+                }
+                Err(error) => {
+                    assert!(i % 10 == 3, "copy {i}: {error}");
+                    assert!(error.message.contains("out of bound"), "copy {i}: {error}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_run_that_is_dropped_ends_and_others_go_on() {
+    let rt = host();
+    let session = rt.session("endless").open();
+    let script = Script::parse("k = 0; while true, k = k + 1; end").unwrap();
+    let executor = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    executor.block_on(async {
+        let run = tokio::time::timeout(Duration::from_millis(50), script.run(&session));
+        assert!(run.await.is_err(), "an endless loop ended");
+    });
+    assert_eq!(run(&rt, "disp (1 + 1)").unwrap(), "2\n");
+}
+
+#[test]
+fn a_run_can_be_sent_to_another_thread() {
+    fn is_send<T: Send>(_: &T) {}
+    let rt = host();
+    let session = rt.session("send").open();
+    let script = Script::parse("x = 1;").unwrap();
+    is_send(&script.run(&session));
+}
+
+#[test]
+fn assignment_to_an_element_in_a_loop_does_not_copy_the_array() {
+    // Copying 800 kB a hundred thousand times would move 80 GB and take minutes.
+    let text = "n = 100000; x = zeros (1, n); x(1) = 1; for k = 2:n, x(k) = x(k-1) * 0.5 + 1; end, disp (x(n))";
+    assert_eq!(run(&host(), text).unwrap(), "2\n");
+}
