@@ -5,6 +5,7 @@
 
 use super::link::Link;
 use super::tape::Home;
+use crate::device::info::DeviceInfo;
 use std::fmt;
 use std::sync::Arc;
 
@@ -94,6 +95,11 @@ impl Session {
     pub fn set_random_state(&self, (seed, ops): (u64, u64)) {
         let mut tape = self.home().tape.lock();
         (tape.seed, tape.random_ops) = (seed, ops);
+    }
+
+    /// The devices of its runtime; the host is always the first.
+    pub fn devices(&self) -> &[DeviceInfo] {
+        &self.home().link.devices
     }
 
     /// Its share of the devices relative to other sessions.

@@ -511,41 +511,6 @@ fn cat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(index::concatenate(&mut interp.env, d, &args[1..])?.into())
 }
 
-/// The same elements in another class, without rounding: for results that are exact in both. Complex stays.
-pub fn data_as(data: &Data, class: Class) -> Data {
-    if data.class() == class {
-        return data.clone();
-    }
-    match (data, class) {
-        (Data::C64(v), Class::Single) => {
-            Data::C32(v.iter().map(|z| Complex32::new(z.re as f32, z.im as f32)).collect())
-        }
-        (Data::C32(v), Class::Double) => {
-            Data::C64(v.iter().map(|z| Complex64::new(z.re as f64, z.im as f64)).collect())
-        }
-        (other, class) => {
-            let n = other.len();
-            let value = |i: usize| other.f64_at(i);
-            match full(class, 0.0, 0) {
-                Data::F64(_) => Data::F64((0..n).map(value).collect()),
-                Data::F32(_) => Data::F32((0..n).map(|i| value(i) as f32).collect()),
-                Data::Bool(_) => Data::Bool((0..n).map(|i| value(i) != 0.0).collect()),
-                // Rounds half away from zero and saturates; NaN is 0.
-                Data::I8(_) => Data::I8((0..n).map(|i| value(i).round() as i8).collect()),
-                Data::I16(_) => Data::I16((0..n).map(|i| value(i).round() as i16).collect()),
-                Data::I32(_) => Data::I32((0..n).map(|i| value(i).round() as i32).collect()),
-                Data::I64(_) => Data::I64((0..n).map(|i| value(i).round() as i64).collect()),
-                Data::U8(_) => Data::U8((0..n).map(|i| value(i).round() as u8).collect()),
-                Data::U16(_) => Data::U16((0..n).map(|i| value(i).round() as u16).collect()),
-                Data::U32(_) => Data::U32((0..n).map(|i| value(i).round() as u32).collect()),
-                Data::U64(_) => Data::U64((0..n).map(|i| value(i).round() as u64).collect()),
-                Data::Char(_) => Data::Char((0..n).map(|i| value(i) as u8).collect()),
-                other => other,
-            }
-        }
-    }
-}
-
 /// A host array or recorded array of a value, whichever it is, in another class of the runtime.
 pub fn in_class(env: &Env, value: &Value, class: Class) -> Flow<Value> {
     if value.class() == class {
@@ -557,5 +522,5 @@ pub fn in_class(env: &Env, value: &Value, class: Class) -> Flow<Value> {
         return record(array.cast_to(dtype), class, &[value]);
     }
     let host = env.host(value)?;
-    Ok(Value::tensor(Tensor::new(host.dims.clone(), data_as(&host.data, class))))
+    Ok(Value::tensor(Tensor::new(host.dims.clone(), host.data.converted(class))))
 }

@@ -4,7 +4,7 @@
 //! becomes double), and where they are.
 
 use super::args::{self, Over, is_word};
-use super::creation::{data_as, row};
+use super::creation::row;
 use super::field::Ordered;
 use super::lanes::{Lanes, joined};
 use super::record::{is_big, lift, record};
@@ -115,7 +115,7 @@ fn of_one(
     let lanes = Lanes::new(&t.dims, d);
     let places = each_data!(&t.data, v => extremes(v, lanes, greatest, omit_nan));
     let picked = t.data.pick(places.iter().enumerate().map(|(lane, &k)| lanes.start(lane) + k * lanes.stride));
-    let picked = if picked.class() == Class::Char { data_as(&picked, Class::Double) } else { picked };
+    let picked = if picked.class() == Class::Char { picked.converted(Class::Double) } else { picked };
     let m = Value::tensor(Tensor::new(out.clone(), picked));
     if nargout < 2 {
         return Ok(m.into());
@@ -244,7 +244,7 @@ fn of_two(env: &mut Env, greatest: bool, x: &Value, y: &Value, omit_nan: bool) -
                 (0..data.len()).map(|i| data.c64_at(i)).map(|z| Complex32::new(z.re as f32, z.im as f32)).collect(),
             ),
             (true, _) => Data::C64((0..data.len()).map(|i| data.c64_at(i)).collect::<Vec<Complex64>>()),
-            _ => data_as(data, class),
+            _ => data.converted(class),
         }
     };
     let (da, db) = (convert(&a.data), convert(&b.data));

@@ -1,6 +1,392 @@
 //! Questions about values: classes, shapes, equality.
+//!
+//! In: values. Out: truth values. Only equality and the forms of matrices read elements.
 
-use super::Builtin;
+use super::args::{self, is_word};
+use super::creation::row;
+use super::record::awaited;
+use super::{ANY, Builtin, Outcome};
+use crate::script::env::Env;
+use crate::script::error::{Flow, fail, fail_id};
+use crate::script::value::{Class, Data, Dims, Function, StructArray, Tensor, Value};
+use crate::script::vm::Interp;
+use futures::FutureExt;
+use num_complex::Complex64;
+use std::sync::Arc;
+
+macro_rules! question {
+    ($name:literal, $summary:literal, $test:expr) => {
+        row!($name, 1, 1, 1, $name, $summary, |_, args, _| {
+            let test: fn(&Value) -> bool = $test;
+            Ok(Value::Bool(test(&args[0])).into())
+        })
+    };
+}
 
 /// The functions.
-pub static ROWS: &[Builtin] = &[];
+pub static ROWS: &[Builtin] = &[
+    row!("class", 1, 1, 1, "class (x)", "The name of a value's class.", |_, a, _| Ok(Value::from(shown_class(&a[0])).into())),
+    row!("underlyingType", 1, 1, 1, "underlyingType (x)", "The class of an array's elements.", |_, a, _| {
+        Ok(Value::from(a[0].class_name()).into())
+    }),
+    row!("classUnderlying", 1, 1, 1, "classUnderlying (x)", "The class of an array's elements.", |_, a, _| {
+        Ok(Value::from(a[0].class_name()).into())
+    }),
+    row!("isa", 2, 2, 1, "isa (x, classname)", "Whether a value is of a class or category.", isa),
+    question!("isscalar", "Whether a value has one element.", |x| x.len() == 1),
+    question!("isvector", "Whether a value is a row or a column.", |x| {
+        let d = x.dims();
+        d.len() == 2 && (d.rows() == 1 || d.columns() == 1)
+    }),
+    question!("ismatrix", "Whether a value has two dimensions.", |x| x.dims().len() == 2),
+    question!("isrow", "Whether a value is a row.", |x| x.dims().len() == 2 && x.dims().rows() == 1),
+    question!("iscolumn", "Whether a value is a column.", |x| x.dims().len() == 2 && x.dims().columns() == 1),
+    question!("issquare", "Whether a value has as many rows as columns.", |x| {
+        x.dims().len() == 2 && x.dims().rows() == x.dims().columns()
+    }),
+    question!("isnumeric", "Whether a value is a float or integer array.", Value::is_numeric),
+    question!("isreal", "Whether a value is an array without imaginary parts.", |x| is_array(x) && !x.is_complex()),
+    question!("iscomplex", "Whether a value has imaginary parts.", Value::is_complex),
+    question!("isfloat", "Whether a value is double or single.", |x| x.class().is_float()),
+    question!("isinteger", "Whether a value is of an integer class.", |x| x.class().is_integer()),
+    question!("islogical", "Whether a value is logical.", |x| x.class() == Class::Logical),
+    question!("isbool", "Whether a value is logical.", |x| x.class() == Class::Logical),
+    question!("ischar", "Whether a value is a char array.", |x| x.is_char()),
+    question!("iscell", "Whether a value is a cell array.", |x| matches!(x, Value::Cell(_))),
+    question!("isstruct", "Whether a value is a struct.", |x| matches!(x, Value::Struct(s) if s.class.is_none())),
+    question!("isobject", "Whether a value is an object.", |x| matches!(x, Value::Struct(s) if s.class.is_some())),
+    question!("iscellstr", "Whether a value is a cell array of strings.", |x| {
+        matches!(x, Value::Cell(c) if c.items.iter().all(Value::is_string))
+    }),
+    question!("is_function_handle", "Whether a value is a function handle.", |x| matches!(x, Value::Function(_))),
+    row!("isfield", 2, 2, 1, "isfield (s, name)", "Whether a struct has fields.", isfield),
+    row!("isequal", 2, ANY, 1, "isequal (a, b, ...)", "Whether values are equal.", |i, a, _| equal(i, a, false)),
+    row!("isequaln", 2, ANY, 1, "isequaln (a, b, ...)", "Whether values are equal, NaN to NaN.", |i, a, _| {
+        equal(i, a, true)
+    }),
+    row!("size_equal", 0, ANY, 1, "size_equal (a, b, ...)", "Whether the dimensions of values agree.", |_, a, _| {
+        Ok(Value::Bool(a.windows(2).all(|p| p[0].dims() == p[1].dims())).into())
+    }),
+    row!("sizeof", 1, 1, 1, "sizeof (x)", "The bytes that a value's elements take.", |_, a, _| {
+        Ok(Value::from(bytes_of(&a[0])).into())
+    }),
+    row!("isindex", 1, 2, 1, "isindex (x, n)", "Whether a value is a valid index.", isindex),
+    row!("validatestring", 2, 5, 1, "validatestring (str, options)", "The option that a text abbreviates.", validatestring),
+    row!("isdiag", 1, 1, 1, "isdiag (a)", "Whether a matrix is diagonal.", |i, a, _| banded(i, a, Some(0), Some(0))),
+    row!("istril", 1, 1, 1, "istril (a)", "Whether a matrix is lower triangular.", |i, a, _| banded(i, a, None, Some(0))),
+    row!("istriu", 1, 1, 1, "istriu (a)", "Whether a matrix is upper triangular.", |i, a, _| banded(i, a, Some(0), None)),
+    row!("isbanded", 3, 3, 1, "isbanded (a, lower, upper)", "Whether a matrix has only these diagonals.", isbanded),
+    row!("issymmetric", 1, 2, 1, "issymmetric (a, tol)", "Whether a matrix is symmetric.", |i, a, _| {
+        symmetric(i, "issymmetric", a)
+    }),
+    row!("ishermitian", 1, 2, 1, "ishermitian (a, tol)", "Whether a matrix is Hermitian.", |i, a, _| {
+        symmetric(i, "ishermitian", a)
+    }),
+];
+
+fn is_array(x: &Value) -> bool {
+    matches!(x, Value::Num(_) | Value::Bool(_) | Value::Tensor(_) | Value::Lazy(_))
+}
+
+/// The class as `class` gives it: arrays that a script has put on the device are `gpuArray`s.
+fn shown_class(x: &Value) -> &str {
+    match x {
+        Value::Lazy(l) if l.pinned => "gpuArray",
+        other => other.class_name(),
+    }
+}
+
+fn isa(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let x = &args[0];
+    let is = |name: &[u8]| {
+        let class = x.class();
+        match name {
+            b"float" => class.is_float(),
+            b"integer" => class.is_integer(),
+            b"numeric" => class.is_numeric(),
+            name => name == shown_class(x).as_bytes() || name == x.class_name().as_bytes(),
+        }
+    };
+    Ok(match &args[1] {
+        Value::Cell(names) => {
+            let Some(found) = names.items.iter().map(|n| n.as_bytes().map(is)).collect::<Option<Vec<bool>>>() else {
+                return fail!("isa: CLASSNAME must be a string or cell array of strings");
+            };
+            Value::tensor(Tensor::new(names.dims.clone(), Data::Bool(found)))
+        }
+        name => match name.as_bytes() {
+            Some(name) => Value::Bool(is(name)),
+            None => return fail!("isa: CLASSNAME must be a string or cell array of strings"),
+        },
+    }
+    .into())
+}
+
+fn isfield(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let Value::Struct(s) = &args[0] else { return Ok(Value::Bool(false).into()) };
+    let has = |name: &Value| name.as_text().is_some_and(|n| s.fields.contains_key(n.as_str()));
+    Ok(match &args[1] {
+        Value::Cell(names) => {
+            let found = names.items.iter().map(has).collect();
+            Value::tensor(Tensor::new(names.dims.clone(), Data::Bool(found)))
+        }
+        name => Value::Bool(has(name)),
+    }
+    .into())
+}
+
+fn bytes_of(x: &Value) -> usize {
+    let width = |class: Class| match class {
+        Class::Double | Class::Int64 | Class::Uint64 => 8,
+        Class::Single | Class::Int32 | Class::Uint32 => 4,
+        Class::Int16 | Class::Uint16 => 2,
+        Class::Function => 0,
+        _ => 1,
+    };
+    match x {
+        Value::Cell(c) => c.items.iter().map(bytes_of).sum(),
+        Value::Struct(s) => s.fields.values().flatten().map(bytes_of).sum(),
+        Value::Function(_) | Value::Colon => 0,
+        other => other.len() * width(other.class()) * if other.is_complex() { 2 } else { 1 },
+    }
+}
+
+fn equal(interp: &mut Interp, args: &[Value], nan_equal: bool) -> Flow<Outcome> {
+    let env = &mut interp.env;
+    // Two big arrays are compared where they are, and only the answer travels.
+    if let [Value::Lazy(a), Value::Lazy(b)] = args
+        && a.dims == b.dims
+        && a.host.get().is_none()
+        && b.host.get().is_none()
+        && !a.dims.contains(&0)
+    {
+        let same = a.array.eq_to(&b.array);
+        let same = match nan_equal {
+            true => same.select(true, &(a.array.isnan() & b.array.isnan())),
+            false => same,
+        };
+        let answer = awaited(env, || {
+            let item = same.all(..).item::<bool>();
+            Ok(async move { Ok(Value::Bool(item.await?)) }.boxed())
+        })?;
+        return Ok(answer.into());
+    }
+    // Shapes that differ settle it without values.
+    if args.windows(2).any(|p| p[0].dims() != p[1].dims()) {
+        return Ok(Value::Bool(false).into());
+    }
+    env.host_all(args)?;
+    for pair in args.windows(2) {
+        if !same(env, &pair[0], &pair[1], nan_equal)? {
+            return Ok(Value::Bool(false).into());
+        }
+    }
+    Ok(Value::Bool(true).into())
+}
+
+/// Whether two values are equal, whatever their classes; all host values are there.
+fn same(env: &Env, a: &Value, b: &Value, nan_equal: bool) -> Flow<bool> {
+    if a.dims() != b.dims() {
+        return Ok(false);
+    }
+    let all = |a: &[Value], b: &[Value]| -> Flow<bool> {
+        for (x, y) in a.iter().zip(b) {
+            if !same(env, x, y, nan_equal)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    };
+    Ok(match (a, b) {
+        (Value::Cell(a), Value::Cell(b)) => all(&a.items, &b.items)?,
+        (Value::Struct(a), Value::Struct(b)) => {
+            let fields = |s: &StructArray| s.fields.len();
+            if fields(a) != fields(b) {
+                return Ok(false);
+            }
+            for (name, values) in &a.fields {
+                match b.fields.get(name) {
+                    Some(others) if all(values, others)? => {}
+                    _ => return Ok(false),
+                }
+            }
+            true
+        }
+        (Value::Function(a), Value::Function(b)) => match (&**a, &**b) {
+            (Function::Named(a), Function::Named(b)) => a == b,
+            (Function::Anonymous(a), Function::Anonymous(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        },
+        (a, b) if is_array(a) && is_array(b) => {
+            let (a, b) = (env.host(a)?, env.host(b)?);
+            same_data(&a.data, &b.data, nan_equal)
+        }
+        _ => false,
+    })
+}
+
+fn same_data(a: &Data, b: &Data, nan_equal: bool) -> bool {
+    if a == b {
+        return true;
+    }
+    let single = a.class() == Class::Single || b.class() == Class::Single;
+    let whole = |d: &Data| d.class().is_integer();
+    (0..a.len().min(b.len())).all(|i| {
+        if whole(a) && whole(b) {
+            // Exact, also where doubles are not.
+            return integer_at(a, i) == integer_at(b, i);
+        }
+        let (x, y) = (a.c64_at(i), b.c64_at(i));
+        let near = |z: Complex64| match single && !whole(a) && !whole(b) {
+            true => Complex64::new(z.re as f32 as f64, z.im as f32 as f64),
+            false => z,
+        };
+        near(x) == near(y) || nan_equal && x.is_nan() && y.is_nan()
+    })
+}
+
+fn integer_at(data: &Data, i: usize) -> i128 {
+    match data {
+        Data::I64(v) => v[i] as i128,
+        Data::U64(v) => v[i] as i128,
+        other => other.f64_at(i) as i128,
+    }
+}
+
+fn isindex(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let env = &interp.env;
+    env.host_all(args)?;
+    let most = match args.get(1) {
+        Some(n) => args::number(env, "isindex", n)?,
+        None => f64::INFINITY,
+    };
+    let valid = match &args[0] {
+        x if !is_array(x) || x.is_complex() => false,
+        x if x.class() == Class::Logical => x.len() as f64 <= most,
+        x => {
+            let host = env.host(x)?;
+            (0..host.len()).map(|i| host.data.f64_at(i)).all(|v| v >= 1.0 && v == v.trunc() && v <= most)
+        }
+    };
+    Ok(Value::Bool(valid).into())
+}
+
+fn validatestring(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let Some(text) = args[0].as_text() else {
+        return fail!("validatestring: STR must be a single character string");
+    };
+    let options = match &args[1] {
+        Value::Cell(c) => c.items.iter().map(Value::as_text).collect::<Option<Vec<String>>>(),
+        _ => None,
+    };
+    let Some(options) = options else {
+        return fail!("validatestring: STRARRAY must be a cellstr");
+    };
+    let (mut names, mut position) = (Vec::new(), None);
+    for arg in &args[2..] {
+        match arg.as_text() {
+            Some(name) => names.push(name),
+            None => position = Some(arg),
+        }
+    }
+    let function = names.first().filter(|n| !n.is_empty()).map_or("validatestring", String::as_str);
+    let mut about = Vec::new();
+    if let Some(variable) = names.get(1).filter(|n| !n.is_empty()) {
+        about.push(format!("variable {variable}"));
+    }
+    if let Some(Value::Num(n)) = position {
+        about.push(format!("argument #{n}"));
+    }
+    let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
+    let quoted = |list: &[&String]| list.iter().map(|o| format!("'{o}'")).collect::<Vec<_>>().join(", ");
+    let starts = |option: &str| {
+        option.as_bytes().get(..text.len()).is_some_and(|head| head.eq_ignore_ascii_case(text.as_bytes()))
+    };
+    let found: Vec<&String> = options.iter().filter(|o| starts(o)).collect();
+    if let Some(exact) = found.iter().find(|o| o.eq_ignore_ascii_case(&text)) {
+        return Ok(Value::from(exact.as_str()).into());
+    }
+    match found[..] {
+        [] => fail!("{function}: '{text}'{about} does not match any of\n{}", quoted(&options.iter().collect::<Vec<_>>())),
+        [one] => Ok(Value::from(one.as_str()).into()),
+        _ => {
+            // Several may be meant only where each begins the next longer one.
+            let shortest = found.iter().min_by_key(|o| o.len()).expect("several were found");
+            let begins = |o: &String| o.to_ascii_lowercase().starts_with(&shortest.to_ascii_lowercase());
+            match found.iter().all(|o| begins(o)) {
+                true => Ok(Value::from(shortest.as_str()).into()),
+                false => fail!("{function}: '{text}'{about} matches multiple possible values:\n{}", quoted(&found)),
+            }
+        }
+    }
+}
+
+/// Whether all elements outside of these diagonals are zero; `None` for no limit.
+fn banded(interp: &mut Interp, args: &[Value], lower: Option<usize>, upper: Option<usize>) -> Flow<Outcome> {
+    let x = &args[0];
+    let fits = is_array(x) && !x.is_char() && x.dims().len() == 2;
+    if !fits {
+        return Ok(Value::Bool(false).into());
+    }
+    let host = interp.env.host(x)?;
+    let rows = host.dims.rows().max(1);
+    let zero = |i: usize| host.data.c64_at(i) == Complex64::ZERO;
+    let inside = |i: usize| {
+        let (r, c) = (i % rows, i / rows);
+        lower.is_none_or(|l| r <= c.saturating_add(l)) && upper.is_none_or(|u| c <= r.saturating_add(u))
+    };
+    Ok(Value::Bool((0..host.len()).all(|i| inside(i) || zero(i))).into())
+}
+
+fn isbanded(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let env = &interp.env;
+    env.host_all(args)?;
+    let mut limits = [0usize; 2];
+    for (limit, arg) in limits.iter_mut().zip(&args[1..]) {
+        let n = if arg.len() == 1 { args::number(env, "isbanded", arg)? } else { f64::NAN };
+        if !(n >= 0.0 && n == n.trunc()) {
+            return fail!("isbanded: LOWER and UPPER must be non-negative integers");
+        }
+        *limit = n as usize;
+    }
+    banded(interp, args, Some(limits[0]), Some(limits[1]))
+}
+
+fn symmetric(interp: &mut Interp, name: &str, args: &[Value]) -> Flow<Outcome> {
+    let env = &interp.env;
+    let x = &args[0];
+    if !is_array(x) {
+        return fail!("{name}: A must be a numeric, logical, or character matrix");
+    }
+    env.host_all(args)?;
+    let (mut tolerance, mut skew) = (0.0, false);
+    match args.get(1) {
+        Some(word) if is_word(word, "skew") => skew = true,
+        Some(word) if is_word(word, "nonskew") => {}
+        Some(t) if t.len() == 1 && !t.is_char() => tolerance = args::number(env, name, t)?,
+        Some(_) => return fail_id!("Octave:invalid-fun-call", "{name}: TOL must be a scalar >= 0"),
+        None => {}
+    }
+    let host = env.host(x)?;
+    let dims: &Dims = &host.dims;
+    if dims.len() != 2 || dims.rows() != dims.columns() {
+        return Ok(Value::Bool(false).into());
+    }
+    let n = dims.rows();
+    let hermitian = name == "ishermitian";
+    let at = |r: usize, c: usize| host.data.c64_at(c * n + r);
+    let mirrored = |r: usize, c: usize| {
+        let z = if hermitian { at(c, r).conj() } else { at(c, r) };
+        if skew { -z } else { z }
+    };
+    let answer = if tolerance == 0.0 {
+        (0..n).all(|c| (0..=c).all(|r| at(r, c) == mirrored(r, c)))
+    } else {
+        // The greatest sum of differences in a row, relative to that of the elements.
+        let norm = |f: &dyn Fn(usize, usize) -> f64| {
+            (0..n).map(|r| (0..n).map(|c| f(r, c)).sum::<f64>()).fold(0.0, f64::max)
+        };
+        norm(&|r, c| (at(r, c) - mirrored(r, c)).norm()) / norm(&|r, c| at(r, c).norm()) <= tolerance
+    };
+    Ok(Value::Bool(answer).into())
+}

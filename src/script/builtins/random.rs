@@ -353,7 +353,7 @@ fn randi(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     check_host(env, &dims, Class::Double)?;
     let n = dims.elements();
     let drawn: Vec<f64> = doubles(env, Kind::Uniform, n)?.into_iter().map(|u| low + (u * span).floor()).collect();
-    let data = super::creation::data_as(&Data::F64(drawn), class);
+    let data = Data::F64(drawn).converted(class);
     Ok(Value::tensor(Tensor::new(dims, data)).into())
 }
 

@@ -4,8 +4,8 @@
 
 use crate::script::env::Env;
 use crate::script::error::{Flow, Stop, fail};
-use crate::script::value::{Class, Data, Dims, Lazy, Tensor, Value};
-use crate::{Array, Scalar, Session, Shape};
+use crate::script::value::{Class, Dims, Lazy, Value};
+use crate::{Array, Shape};
 use std::sync::Arc;
 
 /// Whether a result of this class and size is recorded on the runtime rather than computed at once.
@@ -19,30 +19,11 @@ pub fn is_big(env: &Env, class: Class, elements: usize) -> bool {
 /// # Errors
 /// Arrays beyond the runtime's limits.
 pub fn lift(env: &Env, value: &Value) -> Flow<Option<Array>> {
-    Ok(Some(match value {
-        Value::Lazy(l) => l.array.clone(),
-        Value::Num(x) => env.session.scalar(*x),
-        Value::Bool(x) => env.session.scalar(*x),
-        Value::Tensor(t) => match upload(&env.session, t) {
-            Some(array) => array?,
-            None => return Ok(None),
-        },
-        _ => return Ok(None),
-    }))
-}
-
-fn upload(session: &Session, t: &Tensor) -> Option<crate::Result<Array>> {
-    let dims = &t.dims[..];
-    Some(match &t.data {
-        Data::F64(v) => session.from_slice(v, dims),
-        Data::F32(v) => session.from_slice(v, dims),
-        Data::I32(v) => session.from_slice(v, dims),
-        Data::I64(v) => session.from_slice(v, dims),
-        Data::U8(v) => session.from_slice(v, dims),
-        Data::U32(v) => session.from_slice(v, dims),
-        Data::Bool(v) => session.from_slice(v, dims),
-        _ => return None,
-    })
+    let class = value.class();
+    if class.dtype().is_none() || value.is_complex() {
+        return Ok(None);
+    }
+    crate::script::value::lazy::lift(env, value, class).map(Some)
 }
 
 /// A recorded array as a value; `sources` are what it was made from.
@@ -96,20 +77,6 @@ pub fn filled(env: &Env, class: Class, dims: &Dims, value: f64) -> Flow<Array> {
         Class::Uint32 => s.full(value as u32, dims),
         Class::Logical => s.full(value != 0.0, dims),
         other => return fail!("arrays of class {} are not yet on the device", other.name()),
-    })
-}
-
-/// A scalar of the runtime from a host tensor's element; for fills.
-pub fn scalar_of(data: &Data, i: usize) -> Option<Scalar> {
-    Some(match data {
-        Data::F64(v) => Scalar::F64(*v.get(i)?),
-        Data::F32(v) => Scalar::F32(*v.get(i)?),
-        Data::I32(v) => Scalar::I32(*v.get(i)?),
-        Data::I64(v) => Scalar::I64(*v.get(i)?),
-        Data::U8(v) => Scalar::U8(*v.get(i)?),
-        Data::U32(v) => Scalar::U32(*v.get(i)?),
-        Data::Bool(v) => Scalar::Bool(*v.get(i)?),
-        _ => return None,
     })
 }
 

@@ -4,7 +4,7 @@
 //! runtime is reduced there.
 
 use super::args::{self, Over, is_word};
-use super::creation::{data_as, row};
+use super::creation::row;
 use super::field::{Field, Ordered, as_float, float_data, widened};
 use super::lanes::{Lanes, joined};
 use super::record::record;
@@ -190,7 +190,7 @@ fn sums(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Value> 
         let wide = if flags.double { widened(&t.data) } else { t.data.clone() };
         let sum = float_data!(&*as_float(&wide), v => float_sums(v, lanes, name, flags.omit_nan));
         match (flags.native, class) {
-            (true, Class::Logical) => data_as(&sum, Class::Logical),
+            (true, Class::Logical) => sum.converted(Class::Logical),
             _ => sum,
         }
     };
@@ -562,7 +562,7 @@ fn along_dimension(env: &Env, x: &Value, p: f64, d: usize) -> Flow<Outcome> {
         })
         .collect();
     let data =
-        data_as(&Data::F64(norms), if host.data.class() == Class::Single { Class::Single } else { Class::Double });
+        Data::F64(norms).converted(if host.data.class() == Class::Single { Class::Single } else { Class::Double });
     Ok(Value::tensor(Tensor::new(host.dims.with(d, 1), data)).into())
 }
 

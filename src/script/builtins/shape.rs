@@ -511,7 +511,7 @@ fn placed(x: &Value, out: &Dims, first: &[i64], padding: &Value) -> Flow<Value> 
                 _ => Data::F64(Vec::new()),
             };
             let mut all = data(x);
-            let pad = super::creation::data_as(&data(pad), all.class());
+            let pad = data(pad).converted(all.class());
             append(&mut all, pad);
             let n = all.len();
             Value::Tensor(Arc::new(Tensor::new(Dims::new(&[n, 1]), all)))

@@ -1,6 +1,502 @@
-//! Sorting, finding, and sets of elements.
+//! Sorting, finding, and distinct elements.
+//!
+//! In: arrays of any class, cell arrays of strings. Out: elements in order, and where they were.
+//! Must hold: sorting is stable in both directions; NaN comes last upwards and first downwards.
 
-use super::Builtin;
+use super::args::{self, is_word};
+use super::creation::row;
+use super::field::Ordered;
+use super::lanes::{Lanes, pick};
+use super::record::{awaited, is_big, lift, record};
+use super::reductions::{check_array, hosted, on_runtime, type_name};
+use super::statistics::order;
+use super::{Builtin, Outcome};
+use crate::Array;
+use crate::script::env::Env;
+use crate::script::error::{Flow, ScriptError, fail};
+use crate::script::value::tensor::each_data;
+use crate::script::value::{Class, Data, Dims, Lazy, Tensor, Value};
+use crate::script::vm::Interp;
+use futures::FutureExt;
+use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// The functions.
-pub static ROWS: &[Builtin] = &[];
+pub static ROWS: &[Builtin] = &[
+    row!("sort", 1, 3, 2, "[s, i] = sort (x, dim, mode)", "Sorts along a dimension.", sort),
+    row!("sortrows", 1, 2, 2, "[s, i] = sortrows (a, c)", "Sorts rows by columns.", sortrows),
+    row!("issorted", 1, 3, 1, "issorted (a, mode)", "Whether elements are sorted.", issorted),
+    row!("find", 1, 3, 3, "[r, c, v] = find (x, n, direction)", "Where elements are not zero.", find),
+    row!("nonzeros", 1, 1, 1, "nonzeros (x)", "The elements that are not zero, as a column.", nonzeros),
+    row!("unique", 1, 5, 3, "[u, i, j] = unique (x, \"rows\", \"stable\")", "The distinct elements.", unique),
+    row!("lookup", 2, 3, 1, "lookup (table, y)", "Where in a sorted table values belong.", lookup),
+];
+
+/// Which of two elements comes first upwards or downwards: NaN last or first.
+fn ranked<T: Ordered>(a: T, b: T, descending: bool) -> Ordering {
+    let upwards = match (a.no_number(), b.no_number()) {
+        (false, false) => order(&a, &b),
+        (a_none, b_none) => a_none.cmp(&b_none),
+    };
+    if descending { upwards.reverse() } else { upwards }
+}
+
+/// Positions of elements in ascending or descending order; stable, NaN last or first.
+pub fn sorted_places<T: Ordered>(v: &[T], places: &mut [usize], descending: bool) {
+    places.sort_by(|&a, &b| ranked(v[a], v[b], descending));
+}
+
+fn sort_mode(name: &str, value: &Value) -> Flow<bool> {
+    if is_word(value, "ascend") {
+        Ok(false)
+    } else if is_word(value, "descend") {
+        Ok(true)
+    } else {
+        fail!("{name}: MODE must be either \"ascend\" or \"descend\"")
+    }
+}
+
+fn sort(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let env = &interp.env;
+    let x = &args[0];
+    let (mut dim, mut descending) = (None, false);
+    match &args[1..] {
+        [] => {}
+        [mode] if mode.is_char() => descending = sort_mode("sort", mode)?,
+        [d, rest @ ..] => {
+            if d.is_char() {
+                return fail!("sort: DIM must be a valid dimension");
+            }
+            if !d.is_empty() {
+                dim = Some(args::dim(env, d, |_| "sort: DIM must be a valid dimension".to_string())?);
+            }
+            if let [mode] = rest {
+                descending = sort_mode("sort", mode)?;
+            }
+        }
+    }
+    let d = dim.unwrap_or_else(|| x.dims().first_non_singleton());
+    if let Value::Struct(_) | Value::Function(_) = x {
+        return fail!("octave_base_value::sort (): wrong type argument '{}'", type_name(x));
+    }
+    let big = on_runtime(x).is_some() || is_big(env, x.class(), x.len()) && !x.is_complex();
+    if big
+        && d < 16
+        && x.class() != Class::Logical
+        && let Some(array) = lift(env, x)?
+    {
+        let (sorted, places) = if descending { array.sort_descending(d) } else { array.sort(d) };
+        let sorted = record(sorted, x.class(), &[x])?;
+        if nargout < 2 {
+            return Ok(sorted.into());
+        }
+        return Ok(vec![sorted, record(places.cast::<f64>() + 1.0, Class::Double, &[x])?].into());
+    }
+    let host;
+    let x = match x {
+        Value::Lazy(_) => {
+            host = Value::tensor((*hosted(env, x)?).clone());
+            &host
+        }
+        other => other,
+    };
+    let dims = x.dims();
+    let lanes = Lanes::new(&dims, d);
+    let mut places = vec![0; x.len()];
+    let strings = match x {
+        Value::Cell(_) => Some(cell_strings("sort: only cell arrays of character strings may be sorted", x)?),
+        _ => None,
+    };
+    let mut index = vec![0.0; x.len()];
+    let tensor = if strings.is_none() { Some(env.host(x)?) } else { None };
+    for lane in 0..lanes.count {
+        let mut order: Vec<usize> = lanes.positions(lane).collect();
+        match (&strings, &tensor) {
+            (Some(s), _) if descending => order.sort_by(|&a, &b| s[b].cmp(&s[a])),
+            (Some(s), _) => order.sort_by(|&a, &b| s[a].cmp(&s[b])),
+            (_, Some(t)) => each_data!(&t.data, v => sorted_places(v, &mut order, descending)),
+            _ => {}
+        }
+        for (to, from) in lanes.positions(lane).zip(order) {
+            places[to] = from;
+            index[to] = ((from - lanes.start(lane)) / lanes.stride) as f64 + 1.0;
+        }
+    }
+    let Some(sorted) = pick(x, dims.clone(), &places) else {
+        return fail!("octave_base_value::sort (): wrong type argument '{}'", type_name(x));
+    };
+    if nargout < 2 {
+        return Ok(sorted.into());
+    }
+    Ok(vec![sorted, Value::tensor(Tensor::new(dims, Data::F64(index)))].into())
+}
+
+/// The char rows of a cell array.
+fn cell_strings(message: &str, value: &Value) -> Flow<Vec<Vec<u8>>> {
+    let Value::Cell(c) = value else { return fail!("{message}") };
+    match c.items.iter().map(|v| v.as_bytes().map(<[u8]>::to_vec)).collect::<Option<Vec<_>>>() {
+        Some(strings) => Ok(strings),
+        None => fail!("{message}"),
+    }
+}
+
+/// Compares two rows by these columns (from 0), each upwards or downwards.
+fn compare_rows<T: Ordered>(v: &[T], rows: usize, columns: &[(usize, bool)], a: usize, b: usize) -> Ordering {
+    let by = |&(column, descending): &(usize, bool)| ranked(v[a + column * rows], v[b + column * rows], descending);
+    columns.iter().map(by).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+}
+
+fn sortrows(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let env = &interp.env;
+    env.host_all(args)?;
+    let a = super::shape::host_value(env, &args[0])?;
+    let (rows, columns) = (a.dims().rows(), a.dims().columns());
+    if a.dims().len() > 2 {
+        return fail!("sortrows: A must be a 2-D matrix");
+    }
+    let mut by: Vec<(usize, bool)> = (0..columns).map(|c| (c, false)).collect();
+    if let Some(c) = args.get(1) {
+        if is_word(c, "descend") || is_word(c, "ascend") {
+            by.iter_mut().for_each(|b| b.1 = is_word(c, "descend"));
+        } else {
+            if !c.is_numeric() {
+                return fail!("sortrows: C must be a numeric vector");
+            }
+            by.clear();
+            for c in env.host(c)?.data.to_f64() {
+                if c != c.trunc() || c == 0.0 || c.abs() > columns as f64 {
+                    return fail!("sortrows: all elements of C must be in the range [1, columns (A)]");
+                }
+                by.push((c.abs() as usize - 1, c < 0.0));
+            }
+        }
+    }
+    let mut order: Vec<usize> = (0..rows).collect();
+    if let Value::Cell(_) = &a {
+        let strings = cell_strings("sortrows: only cell arrays of character strings may be sorted", &a)?;
+        if columns != 1 {
+            return fail!("sortrows: only cell arrays of character strings may be sorted");
+        }
+        let descending = by.first().is_some_and(|b| b.1);
+        order.sort_by(|&x, &y| if descending { strings[y].cmp(&strings[x]) } else { strings[x].cmp(&strings[y]) });
+    } else {
+        check_array("sortrows", &a)?;
+        let t = env.host(&a)?;
+        each_data!(&t.data, v => order.sort_by(|&x, &y| compare_rows(v, rows, &by, x, y)));
+    }
+    let places: Vec<usize> = (0..columns).flat_map(|c| order.iter().map(move |&r| r + c * rows)).collect();
+    let Some(sorted) = pick(&a, a.dims(), &places) else { return fail!("sortrows: wrong type argument") };
+    if nargout < 2 {
+        return Ok(sorted.into());
+    }
+    Ok(vec![sorted, Value::column(order.iter().map(|&r| r as f64 + 1.0).collect())].into())
+}
+
+fn issorted(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let env = &interp.env;
+    env.host_all(args)?;
+    let a = super::shape::host_value(env, &args[0])?;
+    let (mut rows, mut modes) = (false, vec![false]);
+    for word in &args[1..] {
+        match word.as_text().unwrap_or_default().to_ascii_lowercase().as_str() {
+            "rows" => rows = true,
+            "ascend" | "ascending" => modes = vec![false],
+            "descend" | "descending" => modes = vec![true],
+            "either" => modes = vec![false, true],
+            _ => return fail!("issorted: MODE must be \"ascend\", \"descend\", or \"either\""),
+        }
+    }
+    if let Value::Cell(_) = &a {
+        let strings = cell_strings("issorted: A is not a cell array of strings", &a)?;
+        let sorted = modes.iter().any(|&down| strings.windows(2).all(|p| if down { p[0] >= p[1] } else { p[0] <= p[1] }));
+        return Ok(Value::Bool(sorted).into());
+    }
+    check_array("issorted", &a)?;
+    let t = env.host(&a)?;
+    if !rows && !t.is_empty() && !t.dims.is_vector() {
+        return fail!("issorted: needs a vector");
+    }
+    let n = if rows { t.dims.rows() } else { t.len() };
+    let columns = if rows { t.dims.columns() } else { 1 };
+    let sorted = modes.iter().any(|&down| {
+        let by: Vec<(usize, bool)> = (0..columns).map(|c| (c, down)).collect();
+        each_data!(&t.data, v => (1..n).all(|r| compare_rows(v, n, &by, r - 1, r) != Ordering::Greater))
+    });
+    Ok(Value::Bool(sorted).into())
+}
+
+/// The dimensions of `n` found elements of an array: a row only of a row.
+fn found_dims(x: &Dims, n: usize) -> Dims {
+    if n == 0 && (x.is_scalar() || x[..] == [0, 0]) {
+        Dims::zero()
+    } else if x.len() == 2 && x.rows() == 1 && x.columns() != 1 {
+        Dims::new(&[1, n])
+    } else {
+        Dims::new(&[n, 1])
+    }
+}
+
+/// The positions (from 0, a column) of the elements of a runtime array that are not zero, as an awaited value.
+fn nonzero_of(env: &mut Env, l: &Lazy) -> Flow<Arc<Lazy>> {
+    let array = l.array.clone();
+    let (pinned, may_fault) = (l.pinned, l.may_fault);
+    let found = awaited(env, || {
+        Ok(async move {
+            let found: Array = array.nonzero().await?;
+            Ok(Value::Lazy(Arc::new(Lazy::new(found, Class::Uint32, pinned, may_fault).map_err(ScriptError::from)?)))
+        }
+        .boxed())
+    })?;
+    match found {
+        Value::Lazy(found) => Ok(found),
+        _ => fail!("find: the positions did not arrive"),
+    }
+}
+
+fn find(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let env = &mut interp.env;
+    let x = &args[0];
+    check_array("find", x)?;
+    let mut limit = usize::MAX;
+    if let Some(n) = args.get(1) {
+        let n = if n.len() == 1 && !n.is_char() { args::number(env, "find", n)? } else { f64::NAN };
+        if !(n >= 0.0 && n == n.trunc()) {
+            return fail!("find: N must be a non-negative integer");
+        }
+        limit = n as usize;
+    }
+    let from_end = match args.get(2) {
+        None => false,
+        Some(word) if is_word(word, "first") => false,
+        Some(word) if is_word(word, "last") => true,
+        Some(_) => return fail!("find: DIRECTION must be \"first\" or \"last\""),
+    };
+    if let Some(l) = on_runtime(x) {
+        let found = nonzero_of(env, l)?;
+        return found_on_runtime(x, l, &found, limit, from_end, nargout);
+    }
+    let host = hosted(env, x)?;
+    let mut places: Vec<usize> = each_data!(&host.data, v => {
+        v.iter().enumerate().filter(|(_, x)| x.is_true() || x.no_number()).map(|(i, _)| i).collect()
+    });
+    if places.len() > limit {
+        if from_end {
+            places.drain(..places.len() - limit);
+        } else {
+            places.truncate(limit);
+        }
+    }
+    let dims = found_dims(&host.dims, places.len());
+    let values = |f: &dyn Fn(usize) -> f64| {
+        Value::tensor(Tensor::new(dims.clone(), Data::F64(places.iter().map(|&p| f(p)).collect())))
+    };
+    if nargout < 2 {
+        return Ok(values(&|p| p as f64 + 1.0).into());
+    }
+    let rows = host.dims.rows().max(1);
+    let found = host.data.pick(places.iter().copied());
+    let outs = vec![
+        values(&|p| (p % rows) as f64 + 1.0),
+        values(&|p| (p / rows) as f64 + 1.0),
+        Value::tensor(Tensor::new(dims.clone(), found)),
+    ];
+    Ok(outs.into())
+}
+
+fn found_on_runtime(
+    x: &Value,
+    l: &Lazy,
+    found: &Lazy,
+    limit: usize,
+    from_end: bool,
+    nargout: usize,
+) -> Flow<Outcome> {
+    let total = found.dims.elements();
+    let kept = total.min(limit);
+    let places = match (kept < total, from_end) {
+        (false, _) => found.array.clone(),
+        (_, false) => found.array.slice((0..kept, ..)),
+        (_, true) => found.array.slice((total - kept..total, ..)),
+    };
+    let dims = found_dims(&l.dims, kept);
+    if kept == 0 {
+        let none = |class: Class| Value::tensor(Tensor::zeros(class, dims.clone()));
+        return Ok(vec![none(Class::Double), none(Class::Double), none(l.class)].into());
+    }
+    let shaped = |a: Array, class: Class| record(a.reshape(&dims[..]), class, &[x]);
+    let numbers = places.cast::<f64>();
+    if nargout < 2 {
+        return Ok(shaped(numbers + 1.0, Class::Double)?.into());
+    }
+    let rows = l.dims.rows() as f64;
+    let outs = vec![
+        shaped(numbers.modulo(rows) + 1.0, Class::Double)?,
+        shaped((&numbers / rows).floor() + 1.0, Class::Double)?,
+        shaped(l.array.take(&places), l.class)?,
+    ];
+    Ok(outs.into())
+}
+
+fn nonzeros(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let env = &mut interp.env;
+    let x = &args[0];
+    check_array("find", x)?;
+    if let Some(l) = on_runtime(x) {
+        let found = nonzero_of(env, l)?;
+        return Ok(record(l.array.take(&found.array), l.class, &[x])?.into());
+    }
+    let host = hosted(env, x)?;
+    let places: Vec<usize> = each_data!(&host.data, v => {
+        v.iter().enumerate().filter(|(_, x)| x.is_true() || x.no_number()).map(|(i, _)| i).collect()
+    });
+    let dims = Dims::new(&[places.len(), 1]);
+    Ok(Value::tensor(Tensor::new(dims, host.data.pick(places.into_iter()))).into())
+}
+
+/// What `unique` is asked for.
+struct Asked {
+    rows: bool,
+    stable: bool,
+    last: bool,
+    legacy: bool,
+}
+
+/// The distinct items among `n`: for each, where it is first (or last), in order; and for each item, which it is.
+fn distinct(
+    n: usize,
+    asked: &Asked,
+    compare: impl Fn(usize, usize) -> Ordering,
+    same: impl Fn(usize, usize) -> bool,
+) -> (Vec<usize>, Vec<usize>) {
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|&a, &b| compare(a, b));
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for i in order {
+        match groups.last_mut() {
+            Some(group) if same(group[0], i) => group.push(i),
+            _ => groups.push(vec![i]),
+        }
+    }
+    if asked.stable {
+        groups.sort_by_key(|g| g[0]);
+    }
+    let mut which = vec![0; n];
+    for (k, group) in groups.iter().enumerate() {
+        group.iter().for_each(|&i| which[i] = k);
+    }
+    let last = asked.last || asked.legacy;
+    (groups.iter().map(|g| if last { g[g.len() - 1] } else { g[0] }).collect(), which)
+}
+
+fn unique(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let env = &interp.env;
+    env.host_all(args)?;
+    let mut asked = Asked { rows: false, stable: false, last: false, legacy: false };
+    for word in &args[1..] {
+        match word.as_text().unwrap_or_default().as_str() {
+            "rows" => asked.rows = true,
+            "stable" => asked.stable = true,
+            "last" => asked.last = true,
+            "legacy" => asked.legacy = true,
+            "first" | "sorted" => {}
+            _ => return fail!("unique: invalid option"),
+        }
+    }
+    let x = super::shape::host_value(env, &args[0])?;
+    let dims = x.dims();
+    let (first, which, picked) = match &x {
+        Value::Cell(_) => {
+            let strings = cell_strings("unique: X must be an array or cell array of strings", &x)?;
+            let found = distinct(strings.len(), &asked, |a, b| strings[a].cmp(&strings[b]), |a, b| strings[a] == strings[b]);
+            let n = found.0.len();
+            // Cell arrays keep a row a row; all else is a column.
+            let shape = if dims.rows() == 1 && dims.columns() > 1 { Dims::new(&[1, n]) } else { Dims::new(&[n, 1]) };
+            let shape = if n == 0 { dims.clone() } else { shape };
+            let picked = pick(&x, shape, &found.0);
+            (found.0, found.1, picked)
+        }
+        Value::Struct(_) | Value::Function(_) => {
+            return fail!("unique: X must be an array or cell array of strings");
+        }
+        _ if asked.rows => {
+            let t = env.host(&x)?;
+            if dims.len() > 2 {
+                return fail!("unique: X must be a 2-D matrix with \"rows\"");
+            }
+            let (rows, columns) = (dims.rows(), dims.columns());
+            let by: Vec<(usize, bool)> = (0..columns).map(|c| (c, false)).collect();
+            let found = each_data!(&t.data, v => distinct(
+                rows,
+                &asked,
+                |a, b| compare_rows(v, rows, &by, a, b),
+                |a, b| (0..columns).all(|c| v[a + c * rows] == v[b + c * rows]),
+            ));
+            let places: Vec<usize> = (0..columns).flat_map(|c| found.0.iter().map(move |&r| r + c * rows)).collect();
+            let picked = pick(&x, Dims::new(&[found.0.len(), columns]), &places);
+            (found.0, found.1, picked)
+        }
+        _ => {
+            let t = env.host(&x)?;
+            let found = each_data!(&t.data, v => distinct(
+                v.len(),
+                &asked,
+                |a, b| ranked(v[a], v[b], false),
+                |a, b| v[a] == v[b],
+            ));
+            let n = found.0.len();
+            let shape = if dims.rows() == 1 && dims.len() == 2 && dims.columns() > 0 {
+                Dims::new(&[1, n])
+            } else if dims[..] == [0, 0] {
+                dims.clone()
+            } else {
+                Dims::new(&[n, 1])
+            };
+            let picked = pick(&x, shape, &found.0);
+            (found.0, found.1, picked)
+        }
+    };
+    let Some(picked) = picked else { return fail!("unique: X must be an array or cell array of strings") };
+    if nargout < 2 {
+        return Ok(picked.into());
+    }
+    let places = |v: Vec<usize>| {
+        let v: Vec<f64> = v.into_iter().map(|i| i as f64 + 1.0).collect();
+        match () {
+            _ if x.is_empty() && dims[..] == [0, 0] => Value::empty(),
+            _ if asked.legacy && dims.rows() == 1 => Value::row(v),
+            _ => Value::column(v),
+        }
+    };
+    Ok(vec![picked, places(first), places(which)].into())
+}
+
+fn lookup(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let env = &interp.env;
+    env.host_all(args)?;
+    if let Value::Cell(_) = &args[0] {
+        let table = cell_strings("lookup: TABLE must be a cell array of strings", &args[0])?;
+        let place = |s: &[u8]| table.partition_point(|t| t.as_slice() <= s) as f64;
+        return Ok(match &args[1] {
+            Value::Cell(_) => {
+                let wanted = cell_strings("lookup: Y must be a cell array of strings", &args[1])?;
+                let found: Vec<f64> = wanted.iter().map(|s| place(s)).collect();
+                Value::tensor(Tensor::new(args[1].dims(), Data::F64(found)))
+            }
+            other => match other.as_bytes() {
+                Some(s) => Value::Num(place(s)),
+                None => return fail!("lookup: Y must be a string"),
+            },
+        }
+        .into());
+    }
+    let (table, y) = (env.host(&args[0])?, env.host(&args[1])?);
+    let table = table.data.to_f64();
+    let down = table.len() > 1 && table[0] > table[table.len() - 1];
+    let place = |y: f64| match down {
+        _ if y.is_nan() => table.len() as f64,
+        true => table.partition_point(|t| *t >= y) as f64,
+        false => table.partition_point(|t| *t <= y) as f64,
+    };
+    let found: Vec<f64> = y.data.to_f64().into_iter().map(place).collect();
+    Ok(Value::tensor(Tensor::new(y.dims.clone(), Data::F64(found))).into())
+}

@@ -4,7 +4,7 @@
 //! about the mean. What lies on the runtime stays there, but for modes, weights and quantiles.
 
 use super::args::{self, Over};
-use super::creation::{data_as, row};
+use super::creation::row;
 use super::field::{Field, Ordered, as_float, float_data, widened};
 use super::lanes::{Lanes, joined};
 use super::record::record;
@@ -77,7 +77,7 @@ fn mean(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let lanes = Lanes::new(&t.dims, d);
     let wide = if flags.double { widened(&t.data) } else { t.data.clone() };
     let data = float_data!(&*as_float(&wide), v => means(v, lanes, flags.omit_nan));
-    let data = if flags.native && class.is_integer() { data_as(&data, class) } else { data };
+    let data = if flags.native && class.is_integer() { data.converted(class) } else { data };
     Ok(Value::tensor(Tensor::new(out, data)).into())
 }
 
@@ -175,7 +175,7 @@ fn median(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         Data::U64(v) => Data::U64(medians(v, lanes, false, 0, |a, b| rounded_half(a as i128 + b as i128) as u64)),
         other => {
             let middle = medians(&other.to_f64(), lanes, false, f64::NAN, half);
-            data_as(&Data::F64(middle), class)
+            Data::F64(middle).converted(class)
         }
     };
     // Integers have no NaN: of nothing, the answer is a double.
@@ -442,7 +442,7 @@ fn quantiles(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Ou
             data[place] = quantile_of(&sorted, p, method);
         }
     }
-    Ok(Value::tensor(Tensor::new(out, data_as(&Data::F64(data), class))).into())
+    Ok(Value::tensor(Tensor::new(out, Data::F64(data).converted(class))).into())
 }
 
 fn iqr(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -470,5 +470,5 @@ fn iqr(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         quantile_of(&sorted, 0.75, 8) - quantile_of(&sorted, 0.25, 8)
     });
     let class = if host.data.class() == Class::Single { Class::Single } else { Class::Double };
-    Ok(Value::tensor(Tensor::new(out, data_as(&Data::F64(spreads), class))).into())
+    Ok(Value::tensor(Tensor::new(out, Data::F64(spreads).converted(class))).into())
 }
