@@ -17,7 +17,9 @@ use std::sync::Arc;
 
 macro_rules! on_device {
     ($name:literal, $of:literal) => {
-        row!($name, 0, ANY, 1, $name, "As the function without the prefix, on the device.", |i, a, n| made(i, $of, a, n))
+        row!($name, 0, ANY, 1, $name, "As the function without the prefix, on the device.", |i, a, n| made(
+            i, $of, a, n
+        ))
     };
 }
 

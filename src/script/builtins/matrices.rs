@@ -89,8 +89,7 @@ fn diag(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (rows, columns) = (dims.rows() as i64, dims.columns() as i64);
     let (first_row, first_column) = ((-k).max(0), k.max(0));
     let count = (rows - first_row).min(columns - first_column).max(0);
-    let places: Vec<usize> =
-        (0..count).map(|i| (first_row + i + (first_column + i) * rows) as usize).collect();
+    let places: Vec<usize> = (0..count).map(|i| (first_row + i + (first_column + i) * rows) as usize).collect();
     match pick(&host, Dims::new(&[places.len(), 1]), &places) {
         Some(value) => Ok(value.into()),
         None => fail!("diag: requires vector of proper dimension"),
@@ -133,9 +132,7 @@ fn triangle(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Out
         return fail!("{name}: need a 2-D matrix");
     }
     let upper = name == "triu";
-    if !pack
-        && let Some(l) = on_runtime(x)
-    {
+    if !pack && let Some(l) = on_runtime(x) {
         let array = if upper { l.array.triu(k) } else { l.array.tril(k) };
         return Ok(record(array, l.class, &[x])?.into());
     }
@@ -198,9 +195,7 @@ fn along(env: &Env, x: &Value, d: usize, grid: &[usize]) -> Flow<Value> {
     let dims = Dims::new(grid);
     env.check_elements(&dims)?;
     let on_device = on_runtime(x).is_some() || is_big(env, x.class(), dims.elements());
-    if on_device
-        && let Some(array) = lift(env, x)?
-    {
+    if on_device && let Some(array) = lift(env, x)? {
         check_shape(env, &dims)?;
         let mut shape = vec![1; grid.len()];
         shape[d] = x.len();
@@ -366,9 +361,10 @@ fn from_vectors(
     let dims = Dims::new(&[rows, columns]);
     check_host(env, &dims, Class::Double)?;
     let complex = parts.iter().any(|p| p.data.is_complex());
-    let class = parts.iter().map(|p| p.data.class()).find(|c| c.is_integer()).unwrap_or(
-        if parts.iter().any(|p| p.data.class() == Class::Single) { Class::Single } else { Class::Double },
-    );
+    let class =
+        parts.iter().map(|p| p.data.class()).find(|c| c.is_integer()).unwrap_or(
+            if parts.iter().any(|p| p.data.class() == Class::Single) { Class::Single } else { Class::Double },
+        );
     let fit = |data: &Data| {
         let data = data.converted(class);
         if complex { data.complexified() } else { data }
@@ -412,7 +408,9 @@ fn hankel(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let c = vector(&interp.env, "hankel: C must be a vector", &args[0])?;
     let n = c.len();
     match args.get(1) {
-        None => from_vectors(&interp.env, n, n, [&c, &c], |row, column| (row + column < n).then_some((0, row + column, false))),
+        None => from_vectors(&interp.env, n, n, [&c, &c], |row, column| {
+            (row + column < n).then_some((0, row + column, false))
+        }),
         Some(r) => {
             let r = vector(&interp.env, "hankel: C and R must be vectors", r)?;
             if n > 0 && !r.is_empty() && c.data.c64_at(n - 1) != r.data.c64_at(0) {
@@ -439,10 +437,18 @@ fn vander(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     check_host(env, &dims, Class::Double)?;
     let data = match c.data.is_complex() {
         true => Data::C64(
-            (0..n).rev().flat_map(|k| (0..c.len()).map(move |i| (i, k))).map(|(i, k)| c.data.c64_at(i).powu(k as u32)).collect(),
+            (0..n)
+                .rev()
+                .flat_map(|k| (0..c.len()).map(move |i| (i, k)))
+                .map(|(i, k)| c.data.c64_at(i).powu(k as u32))
+                .collect(),
         ),
         false => Data::F64(
-            (0..n).rev().flat_map(|k| (0..c.len()).map(move |i| (i, k))).map(|(i, k)| libm::pow(c.data.f64_at(i), k as f64)).collect(),
+            (0..n)
+                .rev()
+                .flat_map(|k| (0..c.len()).map(move |i| (i, k)))
+                .map(|(i, k)| libm::pow(c.data.f64_at(i), k as f64))
+                .collect(),
         ),
     };
     let data = if c.data.class() == Class::Single { data.converted(Class::Single) } else { data };

@@ -5,8 +5,8 @@
 pub mod args;
 pub mod calls;
 pub mod creation;
-pub mod documentation;
 pub mod device;
+pub mod documentation;
 pub mod environment;
 pub mod errors;
 pub mod extrema;

@@ -25,7 +25,9 @@ macro_rules! question {
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("class", 1, 1, 1, "class (x)", "The name of a value's class.", |_, a, _| Ok(Value::from(shown_class(&a[0])).into())),
+    row!("class", 1, 1, 1, "class (x)", "The name of a value's class.", |_, a, _| Ok(
+        Value::from(shown_class(&a[0])).into()
+    )),
     row!("underlyingType", 1, 1, 1, "underlyingType (x)", "The class of an array's elements.", |_, a, _| {
         Ok(Value::from(a[0].class_name()).into())
     }),
@@ -71,10 +73,28 @@ pub static ROWS: &[Builtin] = &[
         Ok(Value::from(bytes_of(&a[0])).into())
     }),
     row!("isindex", 1, 2, 1, "isindex (x, n)", "Whether a value is a valid index.", isindex),
-    row!("validatestring", 2, 5, 1, "validatestring (str, options)", "The option that a text abbreviates.", validatestring),
+    row!(
+        "validatestring",
+        2,
+        5,
+        1,
+        "validatestring (str, options)",
+        "The option that a text abbreviates.",
+        validatestring
+    ),
     row!("isdiag", 1, 1, 1, "isdiag (a)", "Whether a matrix is diagonal.", |i, a, _| banded(i, a, Some(0), Some(0))),
-    row!("istril", 1, 1, 1, "istril (a)", "Whether a matrix is lower triangular.", |i, a, _| banded(i, a, None, Some(0))),
-    row!("istriu", 1, 1, 1, "istriu (a)", "Whether a matrix is upper triangular.", |i, a, _| banded(i, a, Some(0), None)),
+    row!("istril", 1, 1, 1, "istril (a)", "Whether a matrix is lower triangular.", |i, a, _| banded(
+        i,
+        a,
+        None,
+        Some(0)
+    )),
+    row!("istriu", 1, 1, 1, "istriu (a)", "Whether a matrix is upper triangular.", |i, a, _| banded(
+        i,
+        a,
+        Some(0),
+        None
+    )),
     row!("isbanded", 3, 3, 1, "isbanded (a, lower, upper)", "Whether a matrix has only these diagonals.", isbanded),
     row!("issymmetric", 1, 2, 1, "issymmetric (a, tol)", "Whether a matrix is symmetric.", |i, a, _| {
         symmetric(i, "issymmetric", a)
@@ -307,7 +327,9 @@ fn validatestring(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return Ok(Value::from(exact.as_str()).into());
     }
     match found[..] {
-        [] => fail!("{function}: '{text}'{about} does not match any of\n{}", quoted(&options.iter().collect::<Vec<_>>())),
+        [] => {
+            fail!("{function}: '{text}'{about} does not match any of\n{}", quoted(&options.iter().collect::<Vec<_>>()))
+        }
         [one] => Ok(Value::from(one.as_str()).into()),
         _ => {
             // Several may be meant only where each begins the next longer one.
@@ -383,9 +405,8 @@ fn symmetric(interp: &mut Interp, name: &str, args: &[Value]) -> Flow<Outcome> {
         (0..n).all(|c| (0..=c).all(|r| at(r, c) == mirrored(r, c)))
     } else {
         // The greatest sum of differences in a row, relative to that of the elements.
-        let norm = |f: &dyn Fn(usize, usize) -> f64| {
-            (0..n).map(|r| (0..n).map(|c| f(r, c)).sum::<f64>()).fold(0.0, f64::max)
-        };
+        let norm =
+            |f: &dyn Fn(usize, usize) -> f64| (0..n).map(|r| (0..n).map(|c| f(r, c)).sum::<f64>()).fold(0.0, f64::max);
         norm(&|r, c| (at(r, c) - mirrored(r, c)).norm()) / norm(&|r, c| at(r, c).norm()) <= tolerance
     };
     Ok(Value::Bool(answer).into())

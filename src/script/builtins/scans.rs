@@ -200,7 +200,8 @@ fn diff(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             Some(d)
         }
     };
-    let mut value = if x.class() == Class::Logical { super::creation::in_class(env, x, Class::Double)? } else { x.clone() };
+    let mut value =
+        if x.class() == Class::Logical { super::creation::in_class(env, x, Class::Double)? } else { x.clone() };
     for _ in 0..order {
         let dims = value.dims();
         if dims.elements() == 0 {

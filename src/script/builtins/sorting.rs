@@ -208,7 +208,8 @@ fn issorted(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
     if let Value::Cell(_) = &a {
         let strings = cell_strings("issorted: A is not a cell array of strings", &a)?;
-        let sorted = modes.iter().any(|&down| strings.windows(2).all(|p| if down { p[0] >= p[1] } else { p[0] <= p[1] }));
+        let sorted =
+            modes.iter().any(|&down| strings.windows(2).all(|p| if down { p[0] >= p[1] } else { p[0] <= p[1] }));
         return Ok(Value::Bool(sorted).into());
     }
     check_array("issorted", &a)?;
@@ -303,14 +304,7 @@ fn find(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     Ok(outs.into())
 }
 
-fn found_on_runtime(
-    x: &Value,
-    l: &Lazy,
-    found: &Lazy,
-    limit: usize,
-    from_end: bool,
-    nargout: usize,
-) -> Flow<Outcome> {
+fn found_on_runtime(x: &Value, l: &Lazy, found: &Lazy, limit: usize, from_end: bool, nargout: usize) -> Flow<Outcome> {
     let total = found.dims.elements();
     let kept = total.min(limit);
     let places = match (kept < total, from_end) {
@@ -407,7 +401,8 @@ fn unique(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
     let (first, which, picked) = match &x {
         Value::Cell(_) => {
             let strings = cell_strings("unique: X must be an array or cell array of strings", &x)?;
-            let found = distinct(strings.len(), &asked, |a, b| strings[a].cmp(&strings[b]), |a, b| strings[a] == strings[b]);
+            let found =
+                distinct(strings.len(), &asked, |a, b| strings[a].cmp(&strings[b]), |a, b| strings[a] == strings[b]);
             let n = found.0.len();
             // Cell arrays keep a row a row; all else is a column.
             let shape = if dims.rows() == 1 && dims.columns() > 1 { Dims::new(&[1, n]) } else { Dims::new(&[n, 1]) };
