@@ -6,8 +6,7 @@
 
 use super::lexer::find_line_end;
 use super::literal::{self, byte, is_name_byte};
-use super::token::{Parse, SyntaxError};
-use crate::script::source::Span;
+use super::token::Parse;
 
 /// Operators, longest first.
 const OPERATORS: &[&str] = &[
@@ -98,9 +97,6 @@ fn word(text: &str, start: usize) -> Parse<(Vec<u8>, usize)> {
         }
         word.push(byte(text, at));
         at += 1;
-    }
-    if depth > 0 {
-        return Err(SyntaxError::new("unbalanced brackets in a command's word", Span::new(start, at)));
     }
     Ok((word, at))
 }
