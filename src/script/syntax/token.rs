@@ -145,12 +145,8 @@ impl Keyword {
     /// Whether a block ends before it.
     pub(super) fn closes_block(self) -> bool {
         use Keyword::*;
-        match self {
-            Case | Catch | Else | ElseIf | Otherwise | Until | UnwindProtectCleanup | Function => true,
-            End | EndFor | EndFunction | EndIf | EndParFor | EndSpmd | EndSwitch | EndTryCatch | EndUnwindProtect
-            | EndWhile => true,
-            _ => false,
-        }
+        let begins_next = matches!(self, Case | Catch | Else | ElseIf | Otherwise | Until | UnwindProtectCleanup);
+        begins_next || self.text().starts_with("end") || self == Function
     }
 }
 
