@@ -2,29 +2,219 @@
 //!
 //! Which side computes: if an operand is an array of the runtime, or the result has more elements than
 //! `Options::host_elements_max` and its class is one of the runtime's, the op is recorded there; else it is computed
-//! here at once.
+//! here at once. Operators on two numbers never leave the top of [`binary`].
+//!
+//! How to read: `operand` is what is computed on, `expand` how two operands meet, `host` the operators in host
+//! memory (`wide` for 64-bit integers, `complex`, `power`), `lazy` the same recorded on the runtime; `linear` is
+//! matrices, `range` the colon.
+
+pub mod complex;
+mod expand;
+mod host;
+pub mod lazy;
+pub mod linear;
+mod operand;
+mod power;
+mod range;
+mod wide;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use expand::{Side, expanded, zip};
+pub(crate) use operand::{
+    Elements, Host, arithmetic_class, complex_in_class, in_class, in_wide_class, is_wide, type_name,
+};
 
 use super::env::Env;
-use super::error::{Flow, fail};
+use super::error::{Flow, fail, fail_id};
 use super::syntax::ast::{BinaryOp, UnaryOp};
-use super::value::{Class, Value};
+use super::value::tensor::map_data;
+use super::value::{CellArray, Class, Data, Dims, Function, StructArray, Tensor, Value};
+use std::sync::Arc;
 
 /// An operator on two values.
 ///
 /// # Errors
 /// Classes that do not combine, shapes that do not fit, `NaN` as a truth value.
+#[inline]
 pub fn binary(env: &mut Env, op: BinaryOp, a: &Value, b: &Value) -> Flow<Value> {
-    let _ = (env, a, b);
-    fail!("binary operator '{}' is not built yet", op.symbol())
+    if let (Value::Num(x), Value::Num(y)) = (a, b)
+        && let Some(value) = numbers(op, *x, *y)
+    {
+        return Ok(value);
+    }
+    general(env, op, a, b)
+}
+
+/// An operator on two numbers; `None` where the result is complex or an error.
+#[inline(always)]
+fn numbers(op: BinaryOp, x: f64, y: f64) -> Option<Value> {
+    Some(match op {
+        BinaryOp::Add => Value::Num(x + y),
+        BinaryOp::Sub => Value::Num(x - y),
+        BinaryOp::Mul | BinaryOp::MatMul => Value::Num(x * y),
+        BinaryOp::Div | BinaryOp::MatDiv => Value::Num(x / y),
+        BinaryOp::LeftDiv | BinaryOp::MatLeftDiv => Value::Num(y / x),
+        BinaryOp::Eq => Value::Bool(x == y),
+        BinaryOp::Ne => Value::Bool(x != y),
+        BinaryOp::Lt => Value::Bool(x < y),
+        BinaryOp::Le => Value::Bool(x <= y),
+        BinaryOp::Gt => Value::Bool(x > y),
+        BinaryOp::Ge => Value::Bool(x >= y),
+        BinaryOp::Pow | BinaryOp::MatPow => return power::scalars(x, y).map(Value::Num),
+        BinaryOp::And | BinaryOp::Or if x.is_nan() || y.is_nan() => return None,
+        BinaryOp::And => Value::Bool(x != 0.0 && y != 0.0),
+        BinaryOp::Or => Value::Bool(x != 0.0 || y != 0.0),
+    })
+}
+
+fn general(env: &mut Env, op: BinaryOp, a: &Value, b: &Value) -> Flow<Value> {
+    let scalar = |v: &Value| match v {
+        Value::Num(x) => Some(*x),
+        Value::Bool(x) => Some(*x as u8 as f64),
+        _ => None,
+    };
+    if let (Some(x), Some(y)) = (scalar(a), scalar(b))
+        && let Some(value) = numbers(op, x, y)
+    {
+        return Ok(value);
+    }
+    match op {
+        BinaryOp::MatMul if !a.is_scalar() && !b.is_scalar() => return product(env, a, b),
+        BinaryOp::MatDiv if !b.is_scalar() => {
+            let class = linear::matrix_class(op, a, b)?;
+            env.host_all([a, b])?;
+            return linear::right_divide(env, a, b, class);
+        }
+        BinaryOp::MatLeftDiv if !a.is_scalar() => {
+            let class = linear::matrix_class(op, a, b)?;
+            let (x, y) = Host::pair(env, a, b)?;
+            return linear::left_divide(env, &x, &y, class);
+        }
+        BinaryOp::MatPow if !a.is_scalar() || !b.is_scalar() => {
+            if let (Value::Cell(_) | Value::Struct(_) | Value::Function(_), _)
+            | (_, Value::Cell(_) | Value::Struct(_) | Value::Function(_)) = (a, b)
+            {
+                return host::undefined(op, a, b);
+            }
+            return linear::power(env, a, b);
+        }
+        BinaryOp::Eq | BinaryOp::Ne => {
+            if let (Value::Function(f), Value::Function(g)) = (a, b) {
+                return Ok(Value::Bool(same_function(f, g) == (op == BinaryOp::Eq)));
+            }
+        }
+        _ => {}
+    }
+    elementwise(env, op, a, b)
+}
+
+fn same_function(f: &Arc<Function>, g: &Arc<Function>) -> bool {
+    match (&**f, &**g) {
+        (Function::Named(f), Function::Named(g)) => f == g,
+        (Function::Anonymous(f), Function::Anonymous(g)) => Arc::ptr_eq(f, g),
+        _ => false,
+    }
+}
+
+/// An operator element by element; a matrix operator with a scalar operand is one.
+fn elementwise(env: &mut Env, op: BinaryOp, a: &Value, b: &Value) -> Flow<Value> {
+    let class = host::result_class(op, a, b)?;
+    let op = match op {
+        BinaryOp::MatMul => BinaryOp::Mul,
+        BinaryOp::MatDiv => BinaryOp::Div,
+        BinaryOp::MatLeftDiv => BinaryOp::LeftDiv,
+        BinaryOp::MatPow => BinaryOp::Pow,
+        other => other,
+    };
+    if let (Value::Tensor(x), Value::Tensor(y)) = (a, b)
+        && x.dims == y.dims
+        && x.len() <= env.options.host_elements_max
+    {
+        return host::elementwise(op, &Host::Tensor(x), &Host::Tensor(y), class, x.dims.clone());
+    }
+    let dims = host::result_dims(op, &a.dims(), &b.dims())?;
+    if lazy::is_recorded(env, a, b, class, dims.elements())
+        && let Some(value) = lazy::elementwise(env, op, a, b, class)?
+    {
+        return Ok(value);
+    }
+    env.check_elements(&dims)?;
+    let (x, y) = Host::pair(env, a, b)?;
+    host::elementwise(op, &x, &y, class, dims)
+}
+
+/// The product of two matrices.
+fn product(env: &mut Env, a: &Value, b: &Value) -> Flow<Value> {
+    let class = linear::matrix_class(BinaryOp::MatMul, a, b)?;
+    let (left, right) = (a.dims(), b.dims());
+    let fits = left.len() == 2 && right.len() == 2 && left.columns() == right.rows();
+    let there = matches!(a, Value::Lazy(_)) || matches!(b, Value::Lazy(_));
+    let elements = left.rows().saturating_mul(right.columns());
+    let big = elements > env.options.host_elements_max;
+    if fits && (there || big) && elements > 0 && !a.is_complex() && !b.is_complex() {
+        env.check_elements(&[left.rows(), right.columns()])?;
+        return lazy::multiply(env, a, b, class);
+    }
+    let (x, y) = Host::pair(env, a, b)?;
+    linear::multiply(env, &x, &y, class)
 }
 
 /// A prefix operator.
 ///
 /// # Errors
 /// Classes that it does not take.
+#[inline]
 pub fn unary(env: &mut Env, op: UnaryOp, a: &Value) -> Flow<Value> {
-    let _ = (env, op, a);
-    fail!("unary operators are not built yet")
+    match (op, a) {
+        (UnaryOp::Minus, Value::Num(x)) => Ok(Value::Num(-x)),
+        (UnaryOp::Not, Value::Bool(x)) => Ok(Value::Bool(!x)),
+        (UnaryOp::Not, Value::Num(x)) if !x.is_nan() => Ok(Value::Bool(*x == 0.0)),
+        (UnaryOp::Plus, Value::Num(_)) => Ok(a.clone()),
+        _ => prefix(env, op, a),
+    }
+}
+
+fn prefix(env: &mut Env, op: UnaryOp, a: &Value) -> Flow<Value> {
+    if let Value::Cell(_) | Value::Struct(_) | Value::Function(_) = a {
+        return fail_id!(
+            "Octave:undefined-function",
+            "unary operator '{}' not implemented for '{}' operands",
+            match op {
+                UnaryOp::Minus => '-',
+                UnaryOp::Plus => '+',
+                UnaryOp::Not => '!',
+            },
+            type_name(a, false)
+        );
+    }
+    if let Value::Lazy(l) = a {
+        return lazy::unary(env, op, l);
+    }
+    let host = Host::of(env, a)?;
+    let dims = Dims::new(host.dims());
+    let data = match op {
+        UnaryOp::Not => match host.elements().truths() {
+            Some(truths) => Data::Bool(truths.iter().map(|x| !x).collect()),
+            None => return Err(operand::nan_is_no_truth()),
+        },
+        UnaryOp::Plus => match (a, host.class()) {
+            (_, Class::Logical | Class::Char) => Data::F64(host.elements().reals().into_owned()),
+            _ => return Ok(a.clone()),
+        },
+        UnaryOp::Minus => match host.elements() {
+            Elements::Data(Data::C64(v)) => Data::C64(v.iter().map(|z| -z).collect()),
+            Elements::Data(Data::C32(v)) => Data::C32(v.iter().map(|z| -z).collect()),
+            Elements::Data(Data::I64(v)) => Data::I64(v.iter().map(|x| 0i64.saturating_sub(*x)).collect()),
+            Elements::Data(Data::U64(v)) => Data::U64(vec![0; v.len()]),
+            other => {
+                let class = if host.class().is_numeric() { host.class() } else { Class::Double };
+                in_class(class, other.reals().iter().map(|x| -x).collect())
+            }
+        },
+    };
+    Ok(Value::tensor(Tensor::new(dims, data)))
 }
 
 /// A matrix's transpose, of any class.
@@ -32,8 +222,48 @@ pub fn unary(env: &mut Env, op: UnaryOp, a: &Value) -> Flow<Value> {
 /// # Errors
 /// More than two dimensions.
 pub fn transpose(env: &mut Env, a: &Value, conjugate: bool) -> Flow<Value> {
-    let _ = (env, a, conjugate);
-    fail!("transpose is not built yet")
+    let dims = a.dims();
+    if dims.len() > 2 {
+        return fail!("transpose not defined for N-D objects");
+    }
+    let (rows, columns) = (dims.rows(), dims.columns());
+    let flipped = Dims::new(&[columns, rows]);
+    Ok(match a {
+        Value::Num(_) | Value::Bool(_) => a.clone(),
+        Value::Function(_) | Value::Colon => {
+            let symbol = if conjugate { "'" } else { ".'" };
+            return fail_id!(
+                "Octave:undefined-function",
+                "unary operator '{symbol}' not implemented for '{}' operands",
+                type_name(a, false)
+            );
+        }
+        Value::Tensor(t) => {
+            let data = map_data!(&t.data, v => transposed(v, rows, columns));
+            let data = match data {
+                Data::C64(v) if conjugate => Data::C64(v.into_iter().map(|z| z.conj()).collect()),
+                Data::C32(v) if conjugate => Data::C32(v.into_iter().map(|z| z.conj()).collect()),
+                data => data,
+            };
+            let mut out = Tensor::new(flipped, data);
+            out.double_quoted = t.double_quoted;
+            Value::tensor_as_is(out)
+        }
+        Value::Lazy(l) => lazy::record_from(env, l.array.t(), l.class, &[a])?,
+        Value::Cell(c) => Value::Cell(Arc::new(CellArray::new(flipped, transposed(&c.items, rows, columns)))),
+        Value::Struct(s) => Value::Struct(Arc::new(StructArray {
+            dims: flipped,
+            fields: s.fields.iter().map(|(k, v)| (k.clone(), transposed(v, rows, columns))).collect(),
+            class: s.class,
+        })),
+    })
+}
+
+fn transposed<T: Clone>(v: &[T], rows: usize, columns: usize) -> Vec<T> {
+    if rows == 1 || columns == 1 {
+        return v.to_vec();
+    }
+    (0..rows).flat_map(|r| (0..columns).map(move |c| v[c * rows + r].clone())).collect()
 }
 
 /// `start:step:stop`, a row; long ones are recorded on the runtime.
@@ -41,21 +271,26 @@ pub fn transpose(env: &mut Env, a: &Value, conjugate: bool) -> Flow<Value> {
 /// # Errors
 /// Operands that are not real numbers.
 pub fn range(env: &mut Env, start: &Value, step: Option<&Value>, stop: &Value) -> Flow<Value> {
-    let _ = (env, start, step, stop);
-    fail!("ranges are not built yet")
+    range::range(env, start, step, stop)
 }
 
 /// Whether a value counts as true in a condition: not empty, and no element zero.
 ///
 /// # Errors
 /// `NaN`, and classes that have no truth.
+#[inline]
 pub fn truth(env: &mut Env, value: &Value) -> Flow<bool> {
     match value {
         Value::Bool(b) => Ok(*b),
         Value::Num(x) if !x.is_nan() => Ok(*x != 0.0),
+        Value::Cell(_) => fail!("invalid conversion from cell array to logical value"),
+        Value::Struct(_) | Value::Function(_) => Ok(false),
         _ => {
-            let _ = env;
-            fail!("truth is not built yet")
+            let host = Host::of(env, value)?;
+            match host.elements().truths() {
+                Some(truths) => Ok(!truths.is_empty() && truths.iter().all(|&x| x)),
+                None => Err(operand::nan_is_no_truth()),
+            }
         }
     }
 }
@@ -65,6 +300,33 @@ pub fn truth(env: &mut Env, value: &Value) -> Flow<bool> {
 /// # Errors
 /// Classes that do not convert; `logical(NaN)`; complex to integer.
 pub fn cast(env: &mut Env, value: &Value, class: Class) -> Flow<Value> {
-    let _ = (env, value, class);
-    fail!("conversions are not built yet")
+    if value.class() == class && !(class == Class::Double && value.is_char()) {
+        return Ok(value.clone());
+    }
+    match value {
+        Value::Cell(_) | Value::Struct(_) | Value::Function(_) if class == Class::Logical => {
+            return fail!("logical: wrong type argument '{}'", type_name(value, false));
+        }
+        Value::Cell(_) | Value::Struct(_) | Value::Function(_) => {
+            return fail!("invalid conversion from {} to {}", type_name(value, false), class.name());
+        }
+        Value::Tensor(t) if t.data.is_complex() && class.is_integer() => {
+            return fail!("invalid conversion from {} to {}", type_name(value, false), class.name());
+        }
+        Value::Tensor(t) if matches!(t.data, Data::Char(_)) && class == Class::Logical => {
+            return fail!("logical: wrong type argument '{}'", type_name(value, false));
+        }
+        Value::Lazy(l) if class.dtype().is_some() => return lazy::cast(env, l, class),
+        Value::Num(x) if class == Class::Logical && !x.is_nan() => return Ok(Value::Bool(*x != 0.0)),
+        Value::Bool(x) if class == Class::Double => return Ok(Value::Num(*x as u8 as f64)),
+        _ => {}
+    }
+    let host = env.host(value)?;
+    if class == Class::Logical {
+        let Some(truths) = Elements::Data(&host.data).truths() else {
+            return Err(operand::nan_is_no_truth());
+        };
+        return Ok(Value::tensor(Tensor::new(host.dims.clone(), Data::Bool(truths.into_owned()))));
+    }
+    Ok(Value::tensor_as_is(Tensor::new(host.dims.clone(), host.data.converted(class))))
 }
