@@ -4,6 +4,8 @@
 
 pub mod args;
 pub mod calls;
+pub mod comparisons;
+pub mod convert_text;
 pub mod creation;
 pub mod device;
 pub mod documentation;
@@ -14,13 +16,17 @@ pub mod field;
 pub mod lanes;
 pub mod matrices;
 pub mod queries;
+pub mod pattern;
 pub mod random;
 pub mod record;
 pub mod reductions;
+pub mod regexp;
 pub mod scans;
 pub mod shape;
 pub mod sorting;
 pub mod statistics;
+pub mod strings;
+pub mod text;
 
 use super::error::{Flow, ScriptError};
 use super::index::Values;
@@ -143,6 +149,10 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("Questions", queries::ROWS),
         ("The device", device::ROWS),
         ("Calls and handles", calls::ROWS),
+        ("Strings", strings::ROWS),
+        ("Questions about text", comparisons::ROWS),
+        ("Regular expressions", regexp::ROWS),
+        ("Numbers as text", convert_text::ROWS),
         ("Errors", errors::ROWS),
         ("The script and its surroundings", environment::ROWS),
         ("Accepted without an effect", environment::IGNORED),

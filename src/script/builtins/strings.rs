@@ -1,0 +1,563 @@
+//! Making and changing strings: char matrices, joining, splitting, trimming, replacing.
+//!
+//! In: char arrays and cell arrays of strings. Out: the same. Empty strings come out 0×0, as in Octave.
+
+use super::creation::row;
+use super::text::{self, cell_column, cell_row, char_matrix, each, is_blank, unescaped};
+use super::{ANY, Builtin, Outcome};
+use crate::script::env::Env;
+use crate::script::error::{Flow, fail, fail_id};
+use crate::script::value::{CellArray, Class, Data, Dims, Tensor, Value};
+use crate::script::vm::Interp;
+use std::sync::Arc;
+
+/// The functions.
+pub static ROWS: &[Builtin] = &[
+    row!("char", 1, ANY, 1, "char (x, ...)", "A char matrix of texts, or the characters of these codes.", char_),
+    row!("cellstr", 0, 1, 1, "cellstr (s)", "The rows of a char matrix as a cell array.", cellstr),
+    row!("strvcat", 1, ANY, 1, "strvcat (x, ...)", "A char matrix of texts, without the empty ones.", strvcat),
+    row!("strcat", 0, ANY, 1, "strcat (s, ...)", "Joins strings, element by element of cells.", strcat),
+    row!("cstrcat", 0, ANY, 1, "cstrcat (s, ...)", "Joins char arrays as they are.", cstrcat),
+    row!("strsplit", 1, ANY, 2, "[parts, found] = strsplit (s, sep, ...)", "Splits a string at separators.", strsplit),
+    row!("ostrsplit", 2, 3, 1, "ostrsplit (s, seps, strip)", "Splits a string at any of some characters.", ostrsplit),
+    row!("strjoin", 1, 2, 1, "strjoin (parts, sep)", "Joins the strings of a cell array.", strjoin),
+    row!("strtok", 1, 2, 2, "[token, rest] = strtok (s, seps)", "The text before the first separator.", strtok),
+    row!("strrep", 3, 5, 1, "strrep (s, old, new)", "Replaces a text within strings.", strrep),
+    row!("strtrim", 1, 1, 1, "strtrim (s)", "Strings without white space at both ends.", strtrim),
+    row!("deblank", 1, 1, 1, "deblank (s)", "Strings without white space at their ends.", deblank),
+    row!("blanks", 1, 1, 1, "blanks (n)", "A string of blanks.", blanks),
+    row!("upper", 1, 1, 1, "upper (s)", "Strings in upper case.", |i, a, _| cased(i, "toupper", a, true)),
+    row!("toupper", 1, 1, 1, "toupper (s)", "Strings in upper case.", |i, a, _| cased(i, "toupper", a, true)),
+    row!("lower", 1, 1, 1, "lower (s)", "Strings in lower case.", |i, a, _| cased(i, "tolower", a, false)),
+    row!("tolower", 1, 1, 1, "tolower (s)", "Strings in lower case.", |i, a, _| cased(i, "tolower", a, false)),
+    row!("strjust", 1, 2, 1, "strjust (s, side)", "Moves the texts of a char matrix to a side.", strjust),
+    row!("substr", 2, 3, 1, "substr (s, offset, len)", "A part of a string.", substr),
+    row!("untabify", 1, 3, 1, "untabify (s, width)", "Strings with blanks in the place of tabs.", untabify),
+    row!("do_string_escapes", 1, 1, 1, "do_string_escapes (s)", "Reads the escapes of a string.", |_, a, _| {
+        let s = text::string(&a[0], "do_string_escapes: STRING argument must be of type string")?;
+        Ok(Value::string(unescaped(s)).into())
+    }),
+    row!("undo_string_escapes", 1, 1, 1, "undo_string_escapes (s)", "Writes special characters as escapes.", |_, a, _| {
+        let s = text::string(&a[0], "undo_string_escapes: S argument must be a string")?;
+        Ok(Value::string(escaped(s)).into())
+    }),
+];
+
+/// The rows that an argument of `char` or `strvcat` stands for.
+fn rows_of(env: &Env, value: &Value, out: &mut Vec<Vec<u8>>) -> Flow<()> {
+    match value {
+        Value::Cell(c) => c.items.iter().try_for_each(|v| rows_of(env, v, out))?,
+        Value::Struct(_) | Value::Function(_) => {
+            return fail!("octave_base_value::convert_to_str_internal (): wrong type argument '{}'", value.type_name());
+        }
+        value => {
+            let host = env.host(value)?;
+            let chars = Tensor::new(host.dims.clone(), host.data.converted(Class::Char));
+            match chars.is_empty() && chars.dims.rows() == 0 {
+                true => out.push(Vec::new()),
+                false => out.extend(chars.row_strings().unwrap_or_default()),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn char_(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let env = &interp.env;
+    env.host_all(args)?;
+    if let [one @ (Value::Num(_) | Value::Bool(_) | Value::Tensor(_) | Value::Lazy(_))] = args {
+        let host = env.host(one)?;
+        if host.data.class() == Class::Char {
+            return Ok(one.clone().into());
+        }
+        return Ok(Value::tensor(Tensor::new(host.dims.clone(), host.data.converted(Class::Char))).into());
+    }
+    let mut rows = Vec::new();
+    for arg in args {
+        rows_of(env, arg, &mut rows)?;
+    }
+    env.check_elements(&[rows.len(), rows.iter().map(Vec::len).max().unwrap_or(0)])?;
+    // What has one empty row is `''`, but from a cell.
+    if let [Value::Cell(_)] = args
+        && let [row] = &rows[..]
+        && row.is_empty()
+    {
+        return Ok(Value::tensor(Tensor::string(b"")).into());
+    }
+    Ok(char_matrix(&rows).into())
+}
+
+fn strvcat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let env = &interp.env;
+    env.host_all(args)?;
+    let mut rows = Vec::new();
+    for arg in args {
+        rows_of(env, arg, &mut rows)?;
+    }
+    rows.retain(|r| !r.is_empty());
+    Ok(char_matrix(&rows).into())
+}
+
+/// The rows of a char matrix as strings, without the blanks that padded them.
+fn trimmed_rows(value: &Value) -> Option<Vec<Vec<u8>>> {
+    let mut rows = text::rows(value)?;
+    for row in &mut rows {
+        let len = row.iter().rposition(|&b| b != b' ' && b != 0).map_or(0, |at| at + 1);
+        row.truncate(len);
+    }
+    if rows.is_empty() {
+        rows.push(Vec::new());
+    }
+    Some(rows)
+}
+
+fn cellstr(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let refused = "cellstr: argument STRING must be a 2-D character array";
+    let Some(value) = args.first() else { return fail_id!("Octave:invalid-fun-call", "Invalid call to cellstr") };
+    match value {
+        value if text::is_cellstr(value) => Ok(value.clone().into()),
+        value if value.is_char() => match trimmed_rows(value) {
+            Some(rows) => Ok(cell_column(rows).into()),
+            None => fail!("{refused}"),
+        },
+        value @ (Value::Tensor(_) | Value::Lazy(_)) if value.is_empty() => {
+            let _ = &interp.env;
+            Ok(cell_column(vec![Vec::new(); value.dims().rows().max(1)]).into())
+        }
+        _ => fail!("{refused}"),
+    }
+}
+
+fn strcat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let env = &interp.env;
+    env.host_all(args)?;
+    match args {
+        [] => return fail_id!("Octave:invalid-fun-call", "Invalid call to strcat"),
+        [one] if one.is_char() || matches!(one, Value::Cell(_)) => return Ok(one.clone().into()),
+        _ => {}
+    }
+    let mut all_char = true;
+    let mut parts: Vec<Arc<CellArray>> = Vec::with_capacity(args.len());
+    for arg in args {
+        parts.push(match arg {
+            Value::Cell(c) => {
+                all_char = false;
+                c.clone()
+            }
+            Value::Num(_) | Value::Bool(_) | Value::Tensor(_) | Value::Lazy(_) => {
+                let host = env.host(arg)?;
+                let chars = Value::tensor(Tensor::new(host.dims.clone(), host.data.converted(Class::Char)));
+                let rows = trimmed_rows(&chars).unwrap_or_default();
+                let dims = Dims::new(&[rows.len(), 1]);
+                Arc::new(CellArray::new(dims, rows.into_iter().map(Value::string).collect()))
+            }
+            _ => return fail!("strcat: inputs must be strings or cells of strings"),
+        });
+    }
+    let dims = match parts.iter().find(|c| c.items.len() != 1) {
+        Some(c) => c.dims.clone(),
+        None => parts[0].dims.clone(),
+    };
+    if parts.iter().any(|c| c.items.len() != 1 && c.dims != dims) {
+        return fail!("strcat: nonconformant arguments");
+    }
+    let mut out = Vec::with_capacity(dims.elements());
+    for i in 0..dims.elements() {
+        let mut joined = Vec::new();
+        for part in &parts {
+            let item = &part.items[if part.items.len() == 1 { 0 } else { i }];
+            match item {
+                Value::Cell(_) | Value::Struct(_) | Value::Function(_) => {
+                    return fail!("strcat: inputs must be strings or cells of strings");
+                }
+                item => {
+                    let host = env.host(item)?;
+                    match host.data.converted(Class::Char) {
+                        Data::Char(bytes) => joined.extend(bytes),
+                        _ => return fail!("strcat: inputs must be strings or cells of strings"),
+                    }
+                }
+            }
+        }
+        out.push(joined);
+    }
+    if all_char {
+        return Ok(char_matrix(&out).into());
+    }
+    Ok(Value::cell(dims, out.into_iter().map(Value::string).collect()).into())
+}
+
+fn cstrcat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    if !args.iter().all(Value::is_char) {
+        return fail!("cstrcat: arguments must be character strings");
+    }
+    match args {
+        [] => Ok(Value::string("").into()),
+        many => Ok(crate::script::index::concatenate(&mut interp.env, 1, many)?.into()),
+    }
+}
+
+/// The options of `strsplit` after its separators.
+struct Splitting {
+    collapse: bool,
+    regular: bool,
+}
+
+fn splitting(env: &mut Env, mut rest: &[Value]) -> Flow<Splitting> {
+    let mut options = Splitting { collapse: true, regular: false };
+    if let [value] = rest
+        && !value.is_char()
+    {
+        options.collapse = crate::script::ops::truth(env, value)?;
+        return Ok(options);
+    }
+    while let Some((name, more)) = rest.split_first() {
+        let text = name.as_text().unwrap_or_default();
+        let value = more.first();
+        match (text.to_lowercase().as_str(), value) {
+            ("collapsedelimiters", Some(value)) => options.collapse = crate::script::ops::truth(env, value)?,
+            ("delimitertype", Some(value)) => {
+                let kind = value.as_text().unwrap_or_default().to_lowercase();
+                options.regular = "regularexpression".starts_with(&kind) && !kind.is_empty();
+            }
+            _ => {
+                return fail_id!(
+                    "Octave:strsplit:invalid_parameter_name",
+                    "strsplit: invalid parameter name, '{text}'"
+                );
+            }
+        }
+        rest = more.get(1..).unwrap_or_default();
+    }
+    Ok(options)
+}
+
+fn strsplit(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let refused = "strsplit: S and DEL must be string values";
+    // The separators may be left out before the options.
+    let first = args.get(1).and_then(Value::as_text).map(|t| t.to_lowercase()).unwrap_or_default();
+    let no_separator = args.len() % 2 == 1 && matches!(first.as_str(), "collapsedelimiters" | "delimitertype");
+    let (separators, rest) = match args.get(1) {
+        Some(value) if !no_separator => (text::list(value, refused)?, &args[2..]),
+        _ => (vec![&b" "[..]], &args[1..]),
+    };
+    let options = splitting(&mut interp.env, rest)?;
+    let s = text::string(&args[0], refused)?;
+    let (parts, found) = if options.regular {
+        let pattern = separators.iter().map(|p| String::from_utf8_lossy(p)).collect::<Vec<_>>().join("|");
+        let pattern = if options.collapse { format!("({pattern})+") } else { pattern };
+        super::regexp::split(&mut interp.env, s, pattern.as_bytes())?
+    } else {
+        let mut separators: Vec<Vec<u8>> = separators.iter().map(|p| unescaped(p)).collect();
+        // The longest that fits is taken.
+        separators.sort_by_key(|p| std::cmp::Reverse(p.len()));
+        split_at(s, &separators, options.collapse)
+    };
+    Ok(vec![cell_row(parts), cell_row(found)].into())
+}
+
+/// Splits a text at separators: the parts, and what stood between them.
+fn split_at(s: &[u8], separators: &[Vec<u8>], collapse: bool) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+    let (mut parts, mut found) = (Vec::new(), Vec::new());
+    let (mut from, mut at) = (0, 0);
+    let fits = |at: usize| separators.iter().find(|p| !p.is_empty() && s[at..].starts_with(p)).map(Vec::len);
+    while at < s.len() {
+        let Some(len) = fits(at) else {
+            at += 1;
+            continue;
+        };
+        let start = at;
+        at += len;
+        while collapse && let Some(len) = fits(at) {
+            at += len;
+        }
+        parts.push(s[from..start].to_vec());
+        found.push(s[start..at].to_vec());
+        from = at;
+    }
+    parts.push(s[from..].to_vec());
+    (parts, found)
+}
+
+fn ostrsplit(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let refused = "ostrsplit: S and SEP must be string values";
+    let strip = match args.get(2) {
+        Some(value) => crate::script::ops::truth(&mut interp.env, value)?,
+        None => false,
+    };
+    let separators = text::string(&args[1], refused)?;
+    let (Some(rows), true) = (text::rows(&args[0]), args[0].is_char()) else { return fail!("{refused}") };
+    let mut parts: Vec<Vec<u8>> = Vec::new();
+    for row in rows {
+        parts.extend(row.split(|b| separators.contains(b)).map(<[u8]>::to_vec));
+    }
+    parts.retain(|p| !strip || !p.is_empty());
+    let items = parts.into_iter().map(|p| wide(&p)).collect();
+    Ok(Value::Cell(Arc::new(CellArray::row(items))).into())
+}
+
+/// A char row that is 1×0 if it is empty.
+fn wide(bytes: &[u8]) -> Value {
+    Value::tensor(Tensor::new(Dims::new(&[1, bytes.len()]), Data::Char(bytes.to_vec())))
+}
+
+fn strjoin(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let Value::Cell(cell) = &args[0] else { return fail_id!("Octave:invalid-fun-call", "Invalid call to strjoin") };
+    let Some(parts) = text::strings(cell) else {
+        return fail_id!("Octave:invalid-fun-call", "Invalid call to strjoin");
+    };
+    let separators: Vec<Vec<u8>> = match args.get(1) {
+        None => vec![b" ".to_vec()],
+        Some(Value::Cell(c)) => match text::strings(c) {
+            Some(list) if list.len() + 1 == parts.len() => list.into_iter().map(<[u8]>::to_vec).collect(),
+            _ => return fail!("strjoin: the number of delimiters does not match the number of strings"),
+        },
+        Some(value) => match value.as_bytes() {
+            Some(bytes) => vec![unescaped(bytes)],
+            None => return fail_id!("Octave:invalid-fun-call", "Invalid call to strjoin"),
+        },
+    };
+    let mut out = Vec::new();
+    for (i, part) in parts.iter().enumerate() {
+        if i > 0 {
+            out.extend(&separators[if separators.len() == 1 { 0 } else { i - 1 }]);
+        }
+        out.extend(*part);
+    }
+    Ok(Value::string(out).into())
+}
+
+fn strtok(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let refused = "strtok: STR must be a string or cell array of strings";
+    let separators: Vec<u8> = match args.get(1) {
+        None => vec![b'\t', b'\n', 0x0b, 0x0c, b'\r', b' ', 0],
+        Some(value) => match value.as_bytes() {
+            Some(bytes) => bytes.to_vec(),
+            None => return fail!("strtok: DELIM must be a string"),
+        },
+    };
+    let split = |s: &[u8]| {
+        let start = s.iter().position(|b| !separators.contains(b)).unwrap_or(s.len());
+        let len = s[start..].iter().position(|b| separators.contains(b)).unwrap_or(s.len() - start);
+        let token = if len == 0 && !s.is_empty() { wide(b"") } else { Value::string(&s[start..start + len]) };
+        (token, Value::string(&s[start + len..]))
+    };
+    match &args[0] {
+        Value::Cell(cell) => {
+            let Some(list) = text::strings(cell) else { return fail!("{refused}") };
+            let (tokens, rests) = list.into_iter().map(split).unzip();
+            Ok(vec![Value::cell(cell.dims.clone(), tokens), Value::cell(cell.dims.clone(), rests)].into())
+        }
+        value => match value.as_bytes() {
+            Some(bytes) => {
+                let (token, rest) = split(bytes);
+                Ok(vec![token, rest].into())
+            }
+            None => fail!("{refused}"),
+        },
+    }
+}
+
+fn strrep(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let refused = "strrep: PTN and REP arguments must be strings or cell arrays of strings";
+    if !args[1].is_char() || !args[2].is_char() {
+        return fail!("{refused}");
+    }
+    let (Value::Tensor(pattern), Value::Tensor(new)) = (&args[1], &args[2]) else { return fail!("{refused}") };
+    let (pattern, new) = (pattern.data.chars().unwrap_or_default(), new.data.chars().unwrap_or_default());
+    let replace = |value: &Value| -> Value {
+        let bytes = value.as_bytes().unwrap_or_default();
+        let places = text::find_all(bytes, pattern, true);
+        if places.is_empty() {
+            return value.clone();
+        }
+        Value::string(replaced(bytes, pattern.len(), new, &places))
+    };
+    match &args[0] {
+        Value::Cell(cell) => {
+            if text::strings(cell).is_none() {
+                return fail!("strrep: each element of S must be a string");
+            }
+            Ok(each(cell, |v| Ok(replace(v)))?.into())
+        }
+        value if value.is_string() => Ok(replace(value).into()),
+        _ => fail!("strrep: STR, PTN, and REP arguments must be strings or cell arrays of strings"),
+    }
+}
+
+/// Octave replaces at every place, also where places overlap.
+fn replaced(text: &[u8], len: usize, new: &[u8], places: &[usize]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut from = 0;
+    for &place in places {
+        if place > from {
+            out.extend(&text[from..place]);
+        }
+        out.extend(new);
+        from = from.max(place + len);
+    }
+    out.extend(&text[from..]);
+    out
+}
+
+/// The text without blanks at its ends, or at its end.
+fn trimmed(s: &[u8], both: bool) -> &[u8] {
+    let end = s.iter().rposition(|&b| !is_blank(b)).map_or(0, |at| at + 1);
+    let start = if both { s[..end].iter().position(|&b| !is_blank(b)).unwrap_or(end) } else { 0 };
+    &s[start..end]
+}
+
+fn trim_value(value: &Value, both: bool, refused: &str) -> Flow<Value> {
+    match value {
+        Value::Cell(cell) => each(cell, |v| match v {
+            Value::Cell(_) => trim_value(v, both, refused),
+            v if v.is_char() => trim_value(v, both, refused),
+            _ => fail!("{refused}"),
+        }),
+        value if value.is_string() => Ok(Value::string(trimmed(value.as_bytes().unwrap_or_default(), both))),
+        value if value.is_char() => {
+            let rows = text::rows(value).unwrap_or_default();
+            let end = rows.iter().map(|r| trimmed(r, false).len()).max().unwrap_or(0);
+            let lead = |r: &Vec<u8>| r.iter().position(|&b| !is_blank(b)).unwrap_or(end);
+            let start = if both { rows.iter().map(lead).min().unwrap_or(0).min(end) } else { 0 };
+            if start == end {
+                return Ok(Value::string(""));
+            }
+            Ok(char_matrix(&rows.iter().map(|r| r[start..end].to_vec()).collect::<Vec<_>>()))
+        }
+        value if !both && value.is_empty() => Ok(value.clone()),
+        _ => fail!("{refused}"),
+    }
+}
+
+fn strtrim(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    Ok(trim_value(&args[0], true, "strtrim: S argument must be a string or cellstring")?.into())
+}
+
+fn deblank(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    Ok(trim_value(&args[0], false, "deblank: S argument must be a string or cellstring")?.into())
+}
+
+fn blanks(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let refused = "blanks: N must be a non-negative integer";
+    if args[0].len() != 1 || matches!(args[0], Value::Cell(_) | Value::Struct(_) | Value::Function(_)) {
+        return fail!("{refused}");
+    }
+    let n = super::args::number(&interp.env, "blanks", &args[0])?;
+    if !(n >= 0.0 && n == n.trunc()) {
+        return fail!("{refused}");
+    }
+    interp.env.check_elements(&[n as usize])?;
+    Ok(Value::string(vec![b' '; n as usize]).into())
+}
+
+fn cased(interp: &mut Interp, name: &str, args: &[Value], up: bool) -> Flow<Outcome> {
+    fn change(value: &Value, name: &str, up: bool) -> Flow<Value> {
+        Ok(match value {
+            Value::Cell(cell) => each(cell, |v| change(v, name, up))?,
+            Value::Tensor(t) => match &t.data {
+                Data::Char(bytes) => {
+                    let change = |b: &u8| if up { b.to_ascii_uppercase() } else { b.to_ascii_lowercase() };
+                    let mut out = Tensor::new(t.dims.clone(), Data::Char(bytes.iter().map(change).collect()));
+                    out.double_quoted = t.double_quoted;
+                    Value::tensor(out)
+                }
+                _ => value.clone(),
+            },
+            Value::Struct(_) | Value::Function(_) => {
+                return fail!("{name}: not defined for {}", value.type_name());
+            }
+            other => other.clone(),
+        })
+    }
+    let _ = interp;
+    Ok(change(&args[0], name, up)?.into())
+}
+
+fn strjust(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let refused = "strjust: S must be a string or 2-D character matrix";
+    let (Some(mut rows), true) = (text::rows(&args[0]), args[0].is_char() && args[0].dims().len() == 2) else {
+        return fail!("{refused}");
+    };
+    let side = args.get(1).and_then(Value::as_text).map_or_else(|| "right".to_string(), |s| s.to_lowercase());
+    for row in &mut rows {
+        let lead = row.iter().position(|&b| b != b' ' && b != 0).unwrap_or(0);
+        let trail = row.iter().rev().position(|&b| b != b' ' && b != 0).unwrap_or(0);
+        match side.as_bytes().first() {
+            Some(b'l') => row.rotate_left(lead),
+            Some(b'c') => {
+                // The middle of what is left over, rounded down to the left.
+                let shift = (trail as i64 - lead as i64).div_euclid(2);
+                if shift >= 0 { row.rotate_right(shift as usize) } else { row.rotate_left(-shift as usize) }
+            }
+            _ => row.rotate_right(trail),
+        }
+    }
+    Ok(char_matrix(&rows).into())
+}
+
+fn substr(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    interp.env.host_all(args)?;
+    let s = text::string(&args[0], "substr: S must be a string")?;
+    let offset = super::args::number(&interp.env, "substr", &args[1])?;
+    let rest = s.len() as f64 - offset + 1.0;
+    let len = match args.get(2) {
+        Some(value) => super::args::number(&interp.env, "substr", value)?,
+        None => rest,
+    };
+    if !(offset >= 1.0 && offset <= s.len() as f64) {
+        return fail!("substr: OFFSET must be in the range 1 to {}", s.len());
+    }
+    let len = if len <= 0.0 { rest + len } else { len };
+    if !(len >= 0.0 && len <= rest) {
+        return fail!("substr: length LEN must be in the range 1 to {}", rest as i64);
+    }
+    let start = offset as usize - 1;
+    Ok(Value::string(&s[start..start + len as usize]).into())
+}
+
+fn untabify(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let width = match args.get(1) {
+        Some(value) => super::args::extent(super::args::number(&interp.env, "untabify", value)?)?.max(1),
+        None => 8,
+    };
+    interp.env.check_elements(&[width])?;
+    let change = |value: &Value| -> Flow<Value> {
+        let s = text::string(value, "untabify: TXT must be a string or cellstring")?;
+        let mut out = Vec::new();
+        for &b in s {
+            match b {
+                b'\t' => out.resize((out.len() / width + 1) * width, b' '),
+                b => out.push(b),
+            }
+        }
+        Ok(Value::string(out))
+    };
+    match &args[0] {
+        Value::Cell(cell) => Ok(each(cell, change)?.into()),
+        value => Ok(change(value)?.into()),
+    }
+}
+
+/// A text with special characters written as escapes.
+fn escaped(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    for &b in text {
+        match b {
+            0 => out.extend(b"\\0"),
+            7 => out.extend(b"\\a"),
+            8 => out.extend(b"\\b"),
+            12 => out.extend(b"\\f"),
+            b'\n' => out.extend(b"\\n"),
+            b'\r' => out.extend(b"\\r"),
+            b'\t' => out.extend(b"\\t"),
+            11 => out.extend(b"\\v"),
+            b'\\' => out.extend(b"\\\\"),
+            b'"' => out.extend(b"\\\""),
+            b'\'' => out.extend(b"\\'"),
+            b => out.push(b),
+        }
+    }
+    out
+}
+
