@@ -36,7 +36,15 @@ pub static ROWS: &[Builtin] = &[
     row!("endsWith", 2, 4, 1, "endsWith (s, pattern)", "Whether strings end with a text.", |i, a, _| {
         begins(i, "endsWith", a, |s, p| s.ends_with(p))
     }),
-    row!("validatestring", 2, 5, 1, "validatestring (s, options, ...)", "The option that a text begins.", validatestring),
+    row!(
+        "validatestring",
+        2,
+        5,
+        1,
+        "validatestring (s, options, ...)",
+        "The option that a text begins.",
+        validatestring
+    ),
     row!("isspace", 1, 1, 1, "isspace (s)", "Which characters are white space.", |i, a, _| kind(i, a, is_space)),
     row!("isalpha", 1, 1, 1, "isalpha (s)", "Which characters are letters.", |i, a, _| kind(i, a, is_alpha)),
     row!("isletter", 1, 1, 1, "isletter (s)", "Which characters are letters.", |i, a, _| kind(i, a, is_alpha)),
@@ -277,8 +285,9 @@ fn validatestring(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome
     let quoted = |list: &[&[u8]]| {
         list.iter().map(|o| format!("'{}'", String::from_utf8_lossy(o))).collect::<Vec<_>>().join(", ")
     };
-    let begun =
-        |o: &&[u8]| o.get(..s.len()).is_some_and(|start| start.eq_ignore_ascii_case(s)) && !(s.is_empty() && !o.is_empty());
+    let begun = |o: &&[u8]| {
+        o.get(..s.len()).is_some_and(|start| start.eq_ignore_ascii_case(s)) && !(s.is_empty() && !o.is_empty())
+    };
     let fitting: Vec<&[u8]> = options.iter().copied().filter(begun).collect();
     let text = String::from_utf8_lossy(s);
     if let Some(exact) = fitting.iter().find(|o| o.eq_ignore_ascii_case(s)) {

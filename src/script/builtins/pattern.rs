@@ -105,7 +105,13 @@ pub fn compile(env: &mut Env, who: &str, pattern: &[u8], flags: Flags, ends_line
 ///
 /// # Errors
 /// Patterns that do not compile; searches that give up.
-pub fn matches(env: &mut Env, who: &str, pattern: &[u8], text: &[u8], flags: Flags) -> Flow<(Arc<Compiled>, Vec<Found>)> {
+pub fn matches(
+    env: &mut Env,
+    who: &str,
+    pattern: &[u8],
+    text: &[u8],
+    flags: Flags,
+) -> Flow<(Arc<Compiled>, Vec<Found>)> {
     // Bytes that are not UTF-8 stand for a character each; their positions are then those of the characters.
     let (subject, bytes): (std::borrow::Cow<'_, str>, Option<Vec<usize>>) = match std::str::from_utf8(text) {
         Ok(text) => (text.into(), None),

@@ -202,12 +202,9 @@ fn all(text: &[u8], compiled: &Compiled, found: &[Found], part: Part) -> Value {
         Part::End => Value::row(found.iter().map(|f| f.at.end as f64).collect()),
         Part::Extents => cell(found.iter().map(extents).collect()),
         Part::Match => cell(found.iter().map(|f| Value::string(&text[f.at.clone()])).collect()),
-        Part::Tokens => cell(
-            found
-                .iter()
-                .map(|f| cell(tokens(f).into_iter().map(|t| Value::string(&text[t])).collect()))
-                .collect(),
-        ),
+        Part::Tokens => {
+            cell(found.iter().map(|f| cell(tokens(f).into_iter().map(|t| Value::string(&text[t])).collect())).collect())
+        }
         Part::Names => names(text, compiled, found),
         Part::Split => text::cell_row(pieces(text, found)),
     }

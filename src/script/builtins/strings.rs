@@ -37,10 +37,18 @@ pub static ROWS: &[Builtin] = &[
         let s = text::string(&a[0], "do_string_escapes: STRING argument must be of type string")?;
         Ok(Value::string(unescaped(s)).into())
     }),
-    row!("undo_string_escapes", 1, 1, 1, "undo_string_escapes (s)", "Writes special characters as escapes.", |_, a, _| {
-        let s = text::string(&a[0], "undo_string_escapes: S argument must be a string")?;
-        Ok(Value::string(escaped(s)).into())
-    }),
+    row!(
+        "undo_string_escapes",
+        1,
+        1,
+        1,
+        "undo_string_escapes (s)",
+        "Writes special characters as escapes.",
+        |_, a, _| {
+            let s = text::string(&a[0], "undo_string_escapes: S argument must be a string")?;
+            Ok(Value::string(escaped(s)).into())
+        }
+    ),
 ];
 
 /// The rows that an argument of `char` or `strvcat` stands for.
@@ -560,4 +568,3 @@ fn escaped(text: &[u8]) -> Vec<u8> {
     }
     out
 }
-
