@@ -1,8 +1,20 @@
 //! How values are shown, byte for byte as GNU Octave 7.3 shows them.
+//!
+//! In: a name and a value, or a value. Out: bytes, printed to the environment's output or returned. [`layout`] says
+//! how numbers are written, [`page`] how arrays become lines, [`nested`] how names, cells and structs are put around
+//! them; [`number`] writes a number as C does.
+//!
+//! Must hold: what lies on the runtime is asked for before anything is printed (SCRIPT-2).
+
+pub mod layout;
+mod nested;
+pub mod number;
+mod page;
 
 use super::env::Env;
-use super::error::{Flow, fail};
+use super::error::Flow;
 use super::value::Value;
+use nested::Printer;
 
 /// What `format` sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +51,11 @@ impl Default for Format {
 /// # Errors
 /// What reading the value raises.
 pub fn show(env: &mut Env, name: &str, value: &Value) -> Flow<()> {
-    let _ = (env, name, value);
-    fail!("display is not built yet")
+    env.host_all([value])?;
+    let mut printer = Printer::new(env.format);
+    printer.named(name, value);
+    env.print(&printer.out);
+    Ok(())
 }
 
 /// What `disp(value)` prints.
@@ -48,6 +63,11 @@ pub fn show(env: &mut Env, name: &str, value: &Value) -> Flow<()> {
 /// # Errors
 /// What reading the value raises.
 pub fn disp(env: &mut Env, value: &Value) -> Flow<Vec<u8>> {
-    let _ = (env, value);
-    fail!("disp is not built yet")
+    env.host_all([value])?;
+    let mut printer = Printer::new(env.format);
+    printer.bare(value);
+    Ok(printer.out)
 }
+
+#[cfg(test)]
+mod cases;

@@ -330,6 +330,8 @@ pub struct Tensor {
     pub double_quoted: bool,
     /// A row that a range made and nothing changed since: Octave lays ranges out by their limits.
     pub is_range: bool,
+    /// Where a range was to stop, which may lie beyond its last element; `None` for that element.
+    pub range_limit: Option<f64>,
 }
 
 impl Tensor {
@@ -339,7 +341,7 @@ impl Tensor {
     /// VALUE-2: if the number of elements is not what the dimensions say.
     pub fn new(dims: Dims, data: Data) -> Tensor {
         assert_eq!(dims.elements(), data.len(), "VALUE-2: dimensions {dims} for {} elements", data.len());
-        Tensor { dims, data, double_quoted: false, is_range: false }
+        Tensor { dims, data, double_quoted: false, is_range: false, range_limit: None }
     }
 
     /// One element.

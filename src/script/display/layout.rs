@@ -1,0 +1,286 @@
+//! Which notation and width a scalar, a matrix or a range of floating-point numbers gets.
+//!
+//! In: the elements and the format. Out: one notation for all of them, and the width of an element without the blanks
+//! between columns. The rules, found by asking Octave 7.3 about some thousand arrays:
+//!
+//! - P is the number of significant digits: what `format` or `output_precision` set, at most 16 (8 for single). The
+//!   *digits* of a number are those before its point: ⌊log₁₀|x|⌋ + 1, which is 0 or negative below 1; 0 for zero.
+//! - Of a number with d digits, d > 0, d stand before the point and P − d behind it (P, if that leaves none); else
+//!   one stands before it and P − d behind it (P − 1 if d = 0). An array takes what its largest and its smallest
+//!   finite magnitude want, the larger of both on either side of the point. The width is the digits and the point,
+//!   and one for a sign except for a scalar.
+//! - If more than W = min(⌊1.5 P⌋, 16) digits would be written (8 for single), all are written as `%.{P−1}e`, in
+//!   P + 6 places, one more if an exponent may have three digits.
+//! - Integers are written plain, as wide as the largest (3 at least with NaN or Inf) and a sign; more than W places
+//!   are too wide, again.
+//! - Whether an *array* has only integers is judged after rounding to single precision, by ⌊x + ½⌋ = x in that
+//!   precision, NaN and Inf apart. So `[1+1e-10 1]` is integers, and `[8388609 0]` is not. They are then written as
+//!   `%g` with as many digits as the width, which shows in `[1e7+.5 1]`. A scalar is judged exactly.
+//! - A range is judged exactly, measured by its start and its limit (not its last element), and gets one place
+//!   more unless its integers are written plain.
+//! - Complex arrays take the larger of their real and their imaginary parts' largest digits, and the larger of their
+//!   smallest, too; a scalar its larger and its smaller part. The imaginary part has no place for a sign. A complex
+//!   scalar with a NaN, or with an Inf beside a fraction, is written as integers are, but in one significant digit.
+
+use super::number::Notation;
+use super::{Format, Style};
+use num_complex::Complex64;
+
+/// How real numbers are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The notation.
+    pub notation: Notation,
+    /// The least width of a number, blanks between columns not counted.
+    pub width: usize,
+}
+
+/// How complex numbers are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ComplexLayout {
+    /// The notation of both parts.
+    pub notation: Notation,
+    /// The least width of the real part.
+    pub real: usize,
+    /// The least width of the imaginary part.
+    pub imaginary: usize,
+}
+
+/// The precision of a class under a format.
+#[derive(Clone, Copy, Debug)]
+pub struct Precision {
+    /// Significant digits.
+    digits: i32,
+    /// The most digits that are written without an exponent.
+    digits_max: i32,
+    single: bool,
+    style: Style,
+}
+
+impl Precision {
+    /// Of double or single numbers under a format.
+    pub fn new(format: &Format, single: bool) -> Precision {
+        let most = if single { 8 } else { 16 };
+        let digits = (format.precision as i32).clamp(1, most);
+        Precision { digits, digits_max: (digits * 3 / 2).min(most), single, style: format.style }
+    }
+
+    fn exponent(&self) -> Notation {
+        Notation::Exponent(self.digits as usize - 1)
+    }
+
+    fn general(&self) -> Notation {
+        Notation::General(self.digits as usize)
+    }
+
+    /// The digits before and behind the point of a number with `digits` before it.
+    fn split(&self, digits: i32) -> (i32, i32) {
+        let behind = if self.digits > digits { self.digits - digits } else { self.digits };
+        match digits {
+            d if d > 0 => (d, behind),
+            0 => (1, if self.digits > 1 { self.digits - 1 } else { self.digits }),
+            _ => (1, behind),
+        }
+    }
+
+    /// Columns in exponent notation: a sign, the digits, the point, the exponent.
+    fn exponent_layout(&self, long_exponent: bool) -> Layout {
+        Layout { notation: self.exponent(), width: self.digits as usize + 6 + long_exponent as usize }
+    }
+
+    fn general_layout(&self) -> Layout {
+        Layout { notation: self.general(), width: self.digits as usize + 6 }
+    }
+}
+
+/// The digits of a number before its point; 0 for zero.
+fn digits_of(x: f64) -> i32 {
+    if x == 0.0 { 0 } else { x.abs().log10().floor() as i32 + 1 }
+}
+
+/// What an array is measured by.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    largest: i32,
+    smallest: i32,
+    integers: bool,
+    non_finite: bool,
+}
+
+impl Extent {
+    /// Of these numbers, judged as arrays are.
+    pub fn of(numbers: impl Iterator<Item = f64>) -> Extent {
+        let (mut largest, mut smallest) = (0f64, f64::INFINITY);
+        let (mut integers, mut non_finite) = (true, false);
+        for x in numbers {
+            if !x.is_finite() {
+                non_finite = true;
+                continue;
+            }
+            largest = largest.max(x.abs());
+            smallest = smallest.min(x.abs());
+            integers &= is_nearly_integer(x);
+        }
+        if smallest.is_infinite() {
+            smallest = 0.0;
+        }
+        Extent { largest: digits_of(largest), smallest: digits_of(smallest), integers, non_finite }
+    }
+}
+
+impl Extent {
+    /// Of complex numbers from their parts.
+    fn joined(self, imaginary: Extent) -> Extent {
+        Extent {
+            largest: self.largest.max(imaginary.largest),
+            smallest: self.smallest.max(imaginary.smallest),
+            integers: self.integers && imaginary.integers,
+            non_finite: self.non_finite || imaginary.non_finite,
+        }
+    }
+}
+
+/// Whether a number is an integer after rounding to single precision, as arrays and single scalars are judged.
+fn is_nearly_integer(x: f64) -> bool {
+    let rounded = x as f32;
+    (rounded + 0.5).floor() == rounded
+}
+
+fn is_integer(x: f64) -> bool {
+    x == x.round()
+}
+
+/// Of one real number.
+pub fn scalar(x: f64, precision: Precision) -> Layout {
+    let p = precision;
+    if p.style == Style::General {
+        return Layout { notation: p.general(), width: p.digits as usize };
+    }
+    if !x.is_finite() {
+        return Layout { notation: p.general(), width: 3 };
+    }
+    let digits = digits_of(x);
+    let exponent = Layout { notation: p.exponent(), width: p.digits as usize + 5 };
+    if p.style == Style::Exponent {
+        return exponent;
+    }
+    if is_integer(x) && (!p.single || is_nearly_integer(x)) {
+        let width = digits.max(1);
+        return if width > p.digits_max {
+            exponent
+        } else {
+            Layout { notation: Notation::Fixed(0), width: width as usize }
+        };
+    }
+    let (before, behind) = match digits {
+        0 => (1, p.digits - 1),
+        d => p.split(d),
+    };
+    if before + behind > p.digits_max {
+        return exponent;
+    }
+    Layout { notation: Notation::Fixed(behind as usize), width: (before + 1 + behind) as usize }
+}
+
+/// Of a real array.
+pub fn matrix(extent: Extent, precision: Precision) -> Layout {
+    let p = precision;
+    if p.style == Style::General {
+        return p.general_layout();
+    }
+    if extent.integers {
+        let digits = extent.largest.max(extent.smallest);
+        let width = if digits <= 0 { 2 } else { digits + 1 };
+        let width = if extent.non_finite { width.max(4) } else { width };
+        if width > p.digits_max || p.style == Style::Exponent {
+            return p.exponent_layout(digits > 100);
+        }
+        return Layout { notation: Notation::General(width as usize), width: width as usize };
+    }
+    fractions(extent, p)
+}
+
+fn fractions(extent: Extent, p: Precision) -> Layout {
+    let (a, b) = (p.split(extent.largest), p.split(extent.smallest));
+    let (before, behind) = (a.0.max(b.0), a.1.max(b.1));
+    if before + behind > p.digits_max || p.style == Style::Exponent {
+        return p.exponent_layout(extent.largest.abs() >= 100 || extent.smallest.abs() >= 100);
+    }
+    let width = (before + behind + 2) as usize;
+    Layout { notation: Notation::Fixed(behind as usize), width: if extent.non_finite { width.max(4) } else { width } }
+}
+
+/// Of a range with these elements and this limit.
+pub fn range(elements: &[f64], limit: f64, precision: Precision) -> Layout {
+    let p = precision;
+    let start = elements.first().copied().unwrap_or(0.0);
+    let (a, b) = (digits_of(start.abs().max(limit.abs())), digits_of(start.abs().min(limit.abs())));
+    let integers = elements.iter().all(|&x| is_integer(x));
+    let extent = Extent { largest: a, smallest: b, integers, non_finite: false };
+    let mut layout = matrix(extent, p);
+    if matches!(layout.notation, Notation::Fixed(_) | Notation::Exponent(_)) {
+        layout.width += 1;
+    }
+    layout
+}
+
+/// Of one complex number.
+pub fn complex_scalar(z: Complex64, precision: Precision) -> ComplexLayout {
+    let p = precision;
+    let finite = |x: f64| if x.is_finite() { x.abs() } else { 0.0 };
+    let (a, b) = (finite(z.re), finite(z.im));
+    let non_finite = !z.re.is_finite() || !z.im.is_finite();
+    let integer = |x: f64| x.is_infinite() || is_integer(x) && (!p.single || is_nearly_integer(x));
+    let extent = Extent {
+        largest: digits_of(a.max(b)),
+        smallest: digits_of(a.min(b)),
+        integers: integer(z.re) && integer(z.im),
+        non_finite,
+    };
+    if non_finite && !extent.integers && p.style == Style::Fixed {
+        let imaginary = extent.largest.max(extent.smallest).max(3) as usize;
+        if imaginary <= 16 {
+            return ComplexLayout { notation: Notation::General(1), real: imaginary + 1, imaginary };
+        }
+    }
+    let extent = Extent { non_finite: false, ..extent };
+    let layout = complex(extent, p, p.digits_max);
+    match non_finite && p.style != Style::General {
+        true => ComplexLayout { real: layout.real.max(4), imaginary: layout.imaginary.max(3), ..layout },
+        false => layout,
+    }
+}
+
+/// Of a complex array.
+pub fn complex_matrix(numbers: impl Iterator<Item = Complex64> + Clone, precision: Precision) -> ComplexLayout {
+    let extent = Extent::of(numbers.clone().map(|z| z.re)).joined(Extent::of(numbers.map(|z| z.im)));
+    complex(extent, precision, precision.digits_max - 1)
+}
+
+fn complex(extent: Extent, p: Precision, digits_max: i32) -> ComplexLayout {
+    let (notation, imaginary) = match p.style {
+        Style::General => {
+            let Layout { notation, width } = p.general_layout();
+            return ComplexLayout { notation, real: width, imaginary: width };
+        }
+        Style::Fixed if extent.integers => {
+            let digits = extent.largest.max(extent.smallest);
+            let width = digits.max(if extent.non_finite { 3 } else { 1 });
+            if width > digits_max {
+                let layout = p.exponent_layout(digits > 100);
+                (layout.notation, layout.width - 1)
+            } else {
+                (Notation::General(width as usize + 1), width as usize)
+            }
+        }
+        _ if extent.integers => {
+            let layout = p.exponent_layout(extent.largest.max(extent.smallest) > 100);
+            (layout.notation, layout.width - 1)
+        }
+        _ => {
+            let layout = fractions(Extent { non_finite: false, ..extent }, p);
+            (layout.notation, if extent.non_finite { (layout.width - 1).max(3) } else { layout.width - 1 })
+        }
+    };
+    ComplexLayout { notation, real: imaginary + 1, imaginary }
+}

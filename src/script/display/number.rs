@@ -1,0 +1,183 @@
+//! Numbers as text with the meaning of C's `%e`, `%f` and `%g`: exact digits, rounded half to even on the exact value.
+//!
+//! In: a finite or non-finite double, flags, a width, a precision. Out: bytes. `Inf`, `NaN` and `NA` are spelled as the
+//! language spells them.
+
+/// How a number is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notation {
+    /// `%.*f`: so many digits after the point.
+    Fixed(usize),
+    /// `%.*e`: so many digits after the point.
+    Exponent(usize),
+    /// `%.*g`: so many significant digits, without trailing zeros.
+    General(usize),
+}
+
+/// The flags of a conversion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// `-`: flush left.
+    pub left: bool,
+    /// `+`: a sign always.
+    pub plus: bool,
+    /// A blank where a sign would stand.
+    pub blank: bool,
+    /// `0`: padded with zeros after the sign.
+    pub zero: bool,
+    /// `#`: a point always, trailing zeros kept, `0x` before hexadecimal digits.
+    pub alternate: bool,
+}
+
+/// The most digits after a point that are written; more would be zeros (a double has at most 1074).
+const PRECISION_MAX: usize = 1100;
+
+/// The text of a number without padding; the sign stands only before negative ones (also before `-0`).
+pub fn text(x: f64, notation: Notation) -> String {
+    text_with(x, notation, false)
+}
+
+fn text_with(x: f64, notation: Notation, keep_zeros: bool) -> String {
+    if !x.is_finite() {
+        return non_finite(x).to_string();
+    }
+    match notation {
+        Notation::Fixed(digits) => {
+            let mut text = format!("{:.*}", digits.min(PRECISION_MAX), x);
+            text.extend(std::iter::repeat_n('0', digits.saturating_sub(PRECISION_MAX)));
+            if digits == 0 && keep_zeros {
+                text.push('.');
+            }
+            text
+        }
+        Notation::Exponent(digits) => exponent(x, digits, keep_zeros),
+        Notation::General(digits) => general(x, digits.max(1), keep_zeros),
+    }
+}
+
+/// `Inf`, `-Inf`, `NaN`.
+pub fn non_finite(x: f64) -> &'static str {
+    match (x.is_nan(), x < 0.0) {
+        (true, _) if is_missing(x) => "NA",
+        (true, _) => "NaN",
+        (false, true) => "-Inf",
+        (false, false) => "Inf",
+    }
+}
+
+/// Whether a NaN is the one that stands for a missing value.
+pub fn is_missing(x: f64) -> bool {
+    x.to_bits() & !(1 << 63) == 0x7FF8_40F4_4000_0000
+}
+
+fn exponent(x: f64, digits: usize, keep_point: bool) -> String {
+    let raw = format!("{:.*e}", digits.min(PRECISION_MAX), x);
+    let (mantissa, power) = raw.split_once('e').unwrap_or((&raw, "0"));
+    let (sign, power) = match power.strip_prefix('-') {
+        Some(p) => ('-', p),
+        None => ('+', power),
+    };
+    let zeros = "0".repeat(digits.saturating_sub(PRECISION_MAX));
+    let point = if digits == 0 && keep_point { "." } else { "" };
+    format!("{mantissa}{point}{zeros}e{sign}{power:0>2}")
+}
+
+fn general(x: f64, digits: usize, keep_zeros: bool) -> String {
+    let wanted = digits.min(PRECISION_MAX);
+    let raw = format!("{:.*e}", wanted - 1, x);
+    let power: i32 = raw.split_once('e').and_then(|(_, p)| p.parse().ok()).unwrap_or(0);
+    if power < -4 || power >= wanted as i32 {
+        let text = exponent(x, wanted - 1, keep_zeros);
+        return if keep_zeros { text } else { strip_exponent(&text) };
+    }
+    let text = format!("{:.*}", (wanted as i32 - 1 - power).max(0) as usize, x);
+    match (keep_zeros, text.contains('.')) {
+        (true, true) => text,
+        (true, false) => text + ".",
+        (false, true) => text.trim_end_matches('0').trim_end_matches('.').to_string(),
+        (false, false) => text,
+    }
+}
+
+fn strip_exponent(text: &str) -> String {
+    match text.split_once('e') {
+        Some((mantissa, power)) if mantissa.contains('.') => {
+            format!("{}e{power}", mantissa.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => text.to_string(),
+    }
+}
+
+/// The whole conversion: sign, digits, padding.
+pub fn padded(x: f64, notation: Notation, flags: Flags, width: usize, upper: bool) -> Vec<u8> {
+    let mut body = text_with(x, notation, flags.alternate);
+    if upper && x.is_finite() {
+        body = body.to_uppercase();
+    }
+    let (negative, digits) = match body.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, body.as_str()),
+    };
+    let zero = flags.zero && x.is_finite();
+    pad(sign(negative, flags), digits.as_bytes(), Flags { zero, ..flags }, width)
+}
+
+/// The sign that stands before a number.
+pub fn sign(negative: bool, flags: Flags) -> &'static str {
+    match (negative, flags.plus, flags.blank) {
+        (true, ..) => "-",
+        (false, true, _) => "+",
+        (false, false, true) => " ",
+        _ => "",
+    }
+}
+
+/// A prefix (sign, `0x`) and digits, brought to a width.
+pub fn pad(prefix: &str, digits: &[u8], flags: Flags, width: usize) -> Vec<u8> {
+    let missing = width.saturating_sub(prefix.len() + digits.len());
+    let mut out = Vec::with_capacity(prefix.len() + digits.len() + missing);
+    let fill = |out: &mut Vec<u8>, byte: u8| out.extend(std::iter::repeat_n(byte, missing));
+    if !flags.left && !flags.zero {
+        fill(&mut out, b' ');
+    }
+    out.extend_from_slice(prefix.as_bytes());
+    if !flags.left && flags.zero {
+        fill(&mut out, b'0');
+    }
+    out.extend_from_slice(digits);
+    if flags.left {
+        fill(&mut out, b' ');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn general_notation_chooses_as_c_does() {
+        for (x, digits, expected) in [
+            (0.0001, 6, "0.0001"),
+            (0.00001, 6, "1e-05"),
+            (123456.0, 6, "123456"),
+            (1234567.0, 6, "1.23457e+06"),
+            (100.0, 1, "1e+02"),
+            (0.25, 1, "0.2"),
+            (-0.0, 3, "-0"),
+            (999999.5, 6, "1e+06"),
+            (1e300, 17, "1.0000000000000001e+300"),
+        ] {
+            assert_eq!(text(x, Notation::General(digits)), expected);
+        }
+    }
+
+    #[test]
+    fn padding_puts_zeros_after_the_sign_and_never_before_inf() {
+        let flags = Flags { zero: true, ..Flags::default() };
+        assert_eq!(padded(-1.5, Notation::Fixed(2), flags, 8, false), b"-0001.50");
+        assert_eq!(padded(f64::INFINITY, Notation::Fixed(2), flags, 8, false), b"     Inf");
+        let flags = Flags { left: true, plus: true, ..Flags::default() };
+        assert_eq!(padded(1.5, Notation::Exponent(1), flags, 10, true), b"+1.5E+00  ");
+    }
+}
