@@ -160,7 +160,7 @@ fn lines(printer: &mut Printer, rows: usize, count: usize, columns: &Columns, sp
     while first < count {
         let last = (first + most).min(count);
         if most < count {
-            heading(printer, first, last, count);
+            heading(printer, first, last);
         }
         for r in 0..rows {
             printer.indent_line();
@@ -179,7 +179,7 @@ fn lines(printer: &mut Printer, rows: usize, count: usize, columns: &Columns, sp
     }
 }
 
-fn heading(printer: &mut Printer, first: usize, last: usize, count: usize) {
+fn heading(printer: &mut Printer, first: usize, last: usize) {
     printer.indent_line();
     let text = match last - first {
         1 => format!(" Column {last}:\n"),
