@@ -13,8 +13,11 @@ pub mod environment;
 pub mod errors;
 pub mod extrema;
 pub mod field;
+pub mod integers;
 pub mod lanes;
+pub mod linear;
 pub mod matrices;
+pub mod polynomials;
 pub mod queries;
 pub mod pattern;
 pub mod random;
@@ -22,6 +25,7 @@ pub mod record;
 pub mod reductions;
 pub mod regexp;
 pub mod scans;
+pub mod sets;
 pub mod shape;
 pub mod sorting;
 pub mod statistics;
@@ -148,6 +152,10 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("Sorting and finding", sorting::ROWS),
         ("Questions", queries::ROWS),
         ("The device", device::ROWS),
+        ("Linear algebra", linear::ROWS),
+        ("Polynomials, interpolation, filters", polynomials::ROWS),
+        ("Whole numbers and counting", integers::ROWS),
+        ("Sets", sets::ROWS),
         ("Calls and handles", calls::ROWS),
         ("Strings", strings::ROWS),
         ("Questions about text", comparisons::ROWS),

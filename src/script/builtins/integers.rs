@@ -1,0 +1,396 @@
+//! Whole numbers: primes, divisors, combinations, counting into bins.
+
+use super::args::number;
+use super::{ANY, Builtin, Outcome};
+use crate::script::env::Env;
+use crate::script::error::{Flow, fail};
+use crate::script::value::{Class, Data, Dims, Function, Tensor, Value};
+use crate::script::vm::Interp;
+use crate::script::{index, ops};
+
+const fn row(
+    name: &'static str,
+    least: u8,
+    most: u8,
+    outputs: u8,
+    usage: &'static str,
+    summary: &'static str,
+    run: super::Run,
+) -> Builtin {
+    Builtin { name, args_min: least, args_max: most, outputs_max: outputs, usage, summary, run }
+}
+
+/// The family.
+pub static ROWS: &[Builtin] = &[
+    row("primes", 1, 1, 1, "primes (n)", "All primes up to n.", primes),
+    row("isprime", 1, 1, 1, "isprime (x)", "Which elements are prime.", isprime),
+    row(
+        "factor",
+        1,
+        1,
+        2,
+        "[p, n] = factor (q)",
+        "Prime factors, or distinct ones with how often each divides.",
+        factor,
+    ),
+    row("gcd", 2, ANY, 1, "gcd (a, b, …)", "The greatest common divisor, element by element.", gcd),
+    row("lcm", 2, ANY, 1, "lcm (a, b, …)", "The least common multiple, element by element.", lcm),
+    row("factorial", 1, 1, 1, "factorial (n)", "The product of 1 to n.", factorial),
+    row("nchoosek", 2, 2, 1, "nchoosek (n, k)", "How many, or which, sets of k of n there are.", nchoosek),
+    row("perms", 1, 1, 1, "perms (v)", "All orders of the elements, a row each.", perms),
+    row(
+        "accumarray",
+        2,
+        5,
+        1,
+        "accumarray (subscripts, values, size, f, fill)",
+        "Sums (or f) of the values that have the same subscripts.",
+        accumarray,
+    ),
+    row("histc", 2, 2, 1, "histc (x, edges)", "How many elements lie between edges.", histc),
+];
+
+/// The elements of a real argument, its dimensions and its class.
+fn reals(env: &Env, who: &str, value: &Value) -> Flow<(Dims, Vec<f64>, Class)> {
+    let host = env.host(value)?;
+    if host.data.is_complex() {
+        return fail!("{who}: argument must be real");
+    }
+    Ok((host.dims.clone(), host.data.to_f64(), host.data.class()))
+}
+
+/// Doubles in a class; char and logical become double.
+fn in_class(env: &mut Env, dims: Dims, data: Vec<f64>, class: Class) -> Flow<Value> {
+    let value = Value::tensor(Tensor::new(dims, Data::F64(data)));
+    if class.is_numeric() { ops::cast(env, &value, class) } else { Ok(value) }
+}
+
+fn primes(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let class = args[0].class();
+    let n = number(&interp.env, "primes", &args[0])?;
+    if n.is_nan() || n < 2.0 {
+        return Ok(in_class(&mut interp.env, Dims::new(&[1, 0]), Vec::new(), class)?.into());
+    }
+    if n > 1e9 {
+        return fail!("primes: N must be at most 1e9");
+    }
+    let n = n as usize;
+    // The sieve of Eratosthenes over odd numbers.
+    let mut composite = vec![false; n / 2 + 1];
+    let mut out = vec![2.0];
+    for i in 1..=(n - 1) / 2 {
+        if composite[i] {
+            continue;
+        }
+        let p = 2 * i + 1;
+        out.push(p as f64);
+        let mut k = p * p;
+        while k <= n {
+            composite[k / 2] = true;
+            k += 2 * p;
+        }
+    }
+    let dims = Dims::new(&[1, out.len()]);
+    Ok(in_class(&mut interp.env, dims, out, class)?.into())
+}
+
+fn product_mod(a: u64, b: u64, m: u64) -> u64 {
+    ((a as u128 * b as u128) % m as u128) as u64
+}
+
+/// Miller–Rabin with the bases that decide every 64-bit number (Sorenson and Webster, 2015).
+fn is_prime(n: u64) -> bool {
+    const BASES: [u64; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
+    if n < 2 {
+        return false;
+    }
+    for p in BASES {
+        if n % p == 0 {
+            return n == p;
+        }
+    }
+    let twos = (n - 1).trailing_zeros();
+    let odd = (n - 1) >> twos;
+    BASES.iter().all(|&base| {
+        let (mut x, mut b, mut e) = (1u64, base % n, odd);
+        while e > 0 {
+            if e & 1 == 1 {
+                x = product_mod(x, b, n);
+            }
+            b = product_mod(b, b, n);
+            e >>= 1;
+        }
+        if x == 1 || x == n - 1 {
+            return true;
+        }
+        (1..twos).any(|_| {
+            x = product_mod(x, x, n);
+            x == n - 1
+        })
+    })
+}
+
+fn isprime(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let (dims, x, _) = reals(&interp.env, "isprime", &args[0])?;
+    if x.iter().any(|v| v.fract() != 0.0 || !v.is_finite()) {
+        return fail!("isprime: X contains non-integer entries");
+    }
+    if x.iter().any(|&v| v < 0.0) {
+        return fail!("isprime: X must be a non-negative integer");
+    }
+    let prime = x.iter().map(|&v| is_prime(v as u64)).collect();
+    Ok(Value::tensor(Tensor::new(dims, Data::Bool(prime))).into())
+}
+
+fn factor(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let class = args[0].class();
+    let q = number(&interp.env, "factor", &args[0])?;
+    if args[0].len() != 1 || q.fract() != 0.0 || !(q >= 1.0 && q < 2f64.powi(53)) {
+        return fail!("factor: Q must be a real non-negative integer");
+    }
+    let mut rest = q as u64;
+    let mut found: Vec<u64> = Vec::new();
+    let mut p = 2u64;
+    while p * p <= rest {
+        while rest % p == 0 {
+            found.push(p);
+            rest /= p;
+        }
+        if p > 1 << 16 && is_prime(rest) {
+            break;
+        }
+        p += if p == 2 { 1 } else { 2 };
+    }
+    if rest > 1 || found.is_empty() {
+        found.push(rest);
+    }
+    let env = &mut interp.env;
+    let row = |env: &mut Env, v: Vec<f64>, class| in_class(env, Dims::new(&[1, v.len()]), v, class);
+    if nargout < 2 {
+        return Ok(row(env, found.iter().map(|&p| p as f64).collect(), class)?.into());
+    }
+    let mut distinct = found.clone();
+    distinct.dedup();
+    let counts = distinct.iter().map(|p| found.iter().filter(|f| *f == p).count() as f64).collect();
+    let distinct = distinct.iter().map(|&p| p as f64).collect();
+    Ok(vec![row(env, distinct, class)?, row(env, counts, Class::Double)?].into())
+}
+
+fn fold(interp: &mut Interp, args: &[Value], who: &str, f: fn(f64, f64) -> f64) -> Flow<Outcome> {
+    interp.env.host_all(args)?;
+    let (mut dims, mut data, mut class) = reals(&interp.env, who, &args[0])?;
+    for arg in &args[1..] {
+        let (other_dims, other, other_class) = reals(&interp.env, who, arg)?;
+        if data.iter().chain(&other).any(|v| v.fract() != 0.0) {
+            return fail!("{who}: all values must be integers");
+        }
+        if other_class.is_integer() {
+            class = other_class;
+        }
+        if dims != other_dims && !dims.is_scalar() && !other_dims.is_scalar() {
+            return fail!("{who}: all values must be the same size");
+        }
+        let out_dims = if dims.is_scalar() { other_dims } else { dims };
+        let n = out_dims.elements();
+        let at = |v: &[f64], i: usize| v[if v.len() == 1 { 0 } else { i }];
+        data = (0..n).map(|i| f(at(&data, i), at(&other, i))).collect();
+        dims = out_dims;
+    }
+    Ok(in_class(&mut interp.env, dims, data, class)?.into())
+}
+
+fn divisor(a: f64, b: f64) -> f64 {
+    let (mut a, mut b) = (a.abs(), b.abs());
+    while b != 0.0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+fn gcd(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    fold(interp, args, "gcd", divisor)
+}
+
+fn lcm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    fold(interp, args, "lcm", |a, b| if a == 0.0 || b == 0.0 { 0.0 } else { (a / divisor(a, b) * b).abs() })
+}
+
+fn factorial(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let (dims, n, class) = reals(&interp.env, "factorial", &args[0])?;
+    if n.iter().any(|&v| v < 0.0 || v.fract() != 0.0) {
+        return fail!("factorial: all N must be real non-negative integers");
+    }
+    let out =
+        n.iter().map(|&v| if v > 170.0 { f64::INFINITY } else { (2..=v as u64).map(|k| k as f64).product() }).collect();
+    Ok(in_class(&mut interp.env, dims, out, class)?.into())
+}
+
+fn nchoosek(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    interp.env.host_all(args)?;
+    let k = number(&interp.env, "nchoosek", &args[1])?;
+    if k < 0.0 || k.fract() != 0.0 || k.is_nan() {
+        return fail!("nchoosek: K must be an integer between 0 and N");
+    }
+    let set = interp.env.host(&args[0])?;
+    if set.len() == 1 {
+        let n = set.data.f64_at(0);
+        if n < 0.0 || n.fract() != 0.0 {
+            return fail!("nchoosek: N must be a non-negative integer >= K");
+        }
+        let k = k.min(n - k);
+        let mut c = 1.0;
+        let mut i = 1.0;
+        while i <= k {
+            c = (c * (n - k + i) / i).round();
+            i += 1.0;
+        }
+        let c = if k < 0.0 { 0.0 } else { c };
+        return Ok(in_class(&mut interp.env, Dims::scalar(), vec![c], set.data.class())?.into());
+    }
+    let (n, k) = (set.len(), k as usize);
+    let mut rows: Vec<Vec<usize>> = Vec::new();
+    let mut pick: Vec<usize> = (0..k).collect();
+    while k <= n {
+        rows.push(pick.clone());
+        if rows.len() > 10_000_000 {
+            return fail!("out of memory or dimension too large for Octave's index type");
+        }
+        let Some(at) = (0..k).rev().find(|&i| pick[i] < n - k + i) else { break };
+        pick[at] += 1;
+        for j in at + 1..k {
+            pick[j] = pick[j - 1] + 1;
+        }
+    }
+    let m = rows.len();
+    let order: Vec<usize> = (0..m * k).map(|at| rows[at % m][at / m]).collect();
+    Ok(Value::tensor(Tensor::new(Dims::new(&[m, k]), set.data.pick(order.into_iter()))).into())
+}
+
+fn perms(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let v = interp.env.host(&args[0])?;
+    let n = v.len();
+    if n > 10 {
+        return fail!("out of memory or dimension too large for Octave's index type");
+    }
+    // Reverse lexicographic order of positions.
+    let mut rows: Vec<Vec<usize>> = vec![Vec::new()];
+    for _ in 0..n {
+        rows = rows
+            .into_iter()
+            .flat_map(|row| {
+                (0..n).rev().filter(|i| !row.contains(i)).map(|i| [row.clone(), vec![i]].concat()).collect::<Vec<_>>()
+            })
+            .collect();
+    }
+    let m = rows.len();
+    let order: Vec<usize> = (0..m * n).map(|at| rows[at % m][at / m]).collect();
+    Ok(Value::tensor(Tensor::new(Dims::new(&[m, n]), v.data.pick(order.into_iter()))).into())
+}
+
+/// What `accumarray` does with the values of a place.
+fn reducer(value: Option<&Value>) -> Flow<fn(&[f64]) -> f64> {
+    let name = match value {
+        None => return Ok(|v| v.iter().sum()),
+        Some(v) if v.is_empty() => return Ok(|v| v.iter().sum()),
+        Some(Value::Function(f)) => match &**f {
+            Function::Named(name) => name.to_string(),
+            Function::Anonymous(_) => f.text(),
+        },
+        Some(other) => other.as_text().unwrap_or_default(),
+    };
+    Ok(match name.as_str() {
+        "sum" | "plus" => |v| v.iter().sum(),
+        "max" => |v| v.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        "min" => |v| v.iter().copied().fold(f64::INFINITY, f64::min),
+        "prod" => |v| v.iter().product(),
+        "mean" => |v| v.iter().sum::<f64>() / v.len() as f64,
+        "numel" | "length" | "@(x) numel (x)" | "@(x) length (x)" => |v| v.len() as f64,
+        "any" => |v| f64::from(v.iter().any(|&x| x != 0.0)),
+        _ => {
+            return fail!("accumarray: the function {name} is not supported yet; sum, max, min, prod, mean, numel are");
+        }
+    })
+}
+
+fn accumarray(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    interp.env.host_all(args)?;
+    let env = &mut interp.env;
+    let subscripts = match &args[0] {
+        Value::Cell(_) => return fail!("accumarray: subscripts in cells are not supported yet"),
+        value => env.host(value)?,
+    };
+    let values = env.host(&args[1])?;
+    let reduce = reducer(args.get(3))?;
+    let fill = args.get(4).map_or(Ok(0.0), |v| number(env, "accumarray", v))?;
+    let (n, rank) = match subscripts.dims.rows() {
+        1 if subscripts.dims.columns() > 1 && values.len() == subscripts.len() => (subscripts.len(), 1),
+        rows => (rows, subscripts.len().checked_div(rows).unwrap_or(1)),
+    };
+    if values.len() != 1 && values.len() != n {
+        return fail!("accumarray: dimension mismatch");
+    }
+    let subscript = |i: usize, d: usize| subscripts.data.f64_at(d * n + i);
+    let mut extents = vec![0usize; rank.max(1)];
+    for i in 0..n {
+        for (d, extent) in extents.iter_mut().enumerate() {
+            let s = subscript(i, d);
+            if s < 1.0 || s.fract() != 0.0 || !s.is_finite() {
+                return fail!(
+                    "index ({}): out of bound; value {} out of bound {}",
+                    super::args::short(s),
+                    super::args::short(s),
+                    n
+                );
+            }
+            *extent = (*extent).max(s as usize);
+        }
+    }
+    if let Some(size) = args.get(2).filter(|s| !s.is_empty()) {
+        let size = env.host(size)?.data.to_f64();
+        for (d, extent) in extents.iter_mut().enumerate() {
+            let wanted = size.get(d).copied().unwrap_or(1.0) as usize;
+            if wanted < *extent {
+                return fail!("accumarray: dimensions mismatch");
+            }
+            *extent = wanted;
+        }
+    }
+    let dims = if extents.len() == 1 { Dims::new(&[extents[0], 1]) } else { Dims::new(&extents) };
+    env.check_elements(&dims)?;
+    let mut places: Vec<Vec<f64>> = vec![Vec::new(); dims.elements()];
+    for i in 0..n {
+        let mut at = 0;
+        for d in (0..extents.len()).rev() {
+            at = at * extents[d] + subscript(i, d) as usize - 1;
+        }
+        places[at].push(values.data.f64_at(if values.len() == 1 { 0 } else { i }));
+    }
+    let data = places.iter().map(|p| if p.is_empty() { fill } else { reduce(p) }).collect();
+    Ok(in_class(env, dims, data, values.data.class())?.into())
+}
+
+fn histc(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    interp.env.host_all(args)?;
+    let (dims, x, _) = reals(&interp.env, "histc", &args[0])?;
+    let (_, edges, _) = reals(&interp.env, "histc", &args[1])?;
+    if edges.is_empty() {
+        return fail!("histc: EDGES must not be empty");
+    }
+    let d = dims.first_non_singleton();
+    let (length, stride) = (dims.extent(d), dims[..d].iter().product::<usize>());
+    let out_dims = dims.with(d, edges.len());
+    let mut out = vec![0.0; out_dims.elements()];
+    for (k, v) in x.iter().enumerate() {
+        let lane = k % stride + k / (stride * length) * stride * edges.len();
+        let bin = edges.partition_point(|e| e <= v);
+        if bin > 0 && (bin < edges.len() || *v == edges[edges.len() - 1]) {
+            out[lane + (bin - 1) * stride] += 1.0;
+        }
+    }
+    Ok(Value::tensor(Tensor::new(out_dims, Data::F64(out))).into())
+}
+
+/// A column of an array's elements, for callers that need one.
+pub fn as_column(env: &mut Env, value: &Value) -> Flow<Value> {
+    index::paren(env, value, &[Value::Colon])
+}

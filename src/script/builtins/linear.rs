@@ -1,0 +1,477 @@
+//! Linear algebra on the host, by the `faer` library: determinants, inverses, factorisations, eigenvalues.
+
+use super::{Builtin, Outcome};
+use crate::script::env::Env;
+use crate::script::error::{Flow, fail, fail_id};
+use crate::script::value::{Data, Dims, Tensor, Value};
+use crate::script::vm::Interp;
+use faer::linalg::solvers::Solve;
+use faer::{Mat, Side};
+use num_complex::Complex64;
+
+/// A row of the table.
+const fn row(
+    name: &'static str,
+    least: u8,
+    most: u8,
+    outputs: u8,
+    usage: &'static str,
+    summary: &'static str,
+    run: super::Run,
+) -> Builtin {
+    Builtin { name, args_min: least, args_max: most, outputs_max: outputs, usage, summary, run }
+}
+
+/// The family.
+pub static ROWS: &[Builtin] = &[
+    row("det", 1, 1, 1, "det (a)", "The determinant of a square matrix.", det),
+    row("inv", 1, 1, 2, "[x, rcond] = inv (a)", "The inverse of a square matrix.", inv),
+    row("inverse", 1, 1, 2, "[x, rcond] = inverse (a)", "The inverse of a square matrix.", inv),
+    row("pinv", 1, 2, 1, "pinv (a, tolerance)", "The Moore-Penrose inverse.", pinv),
+    row("rank", 1, 2, 1, "rank (a, tolerance)", "The number of singular values above the tolerance.", rank),
+    row("trace", 1, 1, 1, "trace (a)", "The sum of the diagonal of a square matrix.", trace),
+    row("cond", 1, 2, 1, "cond (a)", "The ratio of the largest to the smallest singular value.", cond),
+    row("lu", 1, 1, 3, "[l, u, p] = lu (a)", "Factors with partial pivoting.", lu),
+    row("qr", 1, 2, 2, "[q, r] = qr (a, 0)", "An orthogonal and an upper triangular factor.", qr),
+    row("chol", 1, 2, 2, "r = chol (a)", "The upper triangular factor of a positive definite matrix.", chol),
+    row("svd", 1, 2, 3, "[u, s, v] = svd (a, 0)", "Singular values and vectors.", svd),
+    row("eig", 1, 1, 2, "[v, d] = eig (a)", "Eigenvalues and eigenvectors.", eig),
+    row("null", 1, 2, 1, "null (a)", "An orthonormal basis of the null space.", null),
+    row("orth", 1, 2, 1, "orth (a)", "An orthonormal basis of the range.", orth),
+    row(
+        "expm",
+        1,
+        1,
+        1,
+        "expm (a)",
+        "The exponential of a square matrix, by scaling, Padé's approximant and squaring.",
+        expm,
+    ),
+    row("kron", 2, super::ANY, 1, "kron (a, b, …)", "The Kronecker product.", kron),
+    row("cross", 2, 3, 1, "cross (x, y, dim)", "The cross product of vectors of three elements.", cross),
+];
+
+/// A real matrix, and whether it is single.
+pub(super) struct Real {
+    pub matrix: Mat<f64>,
+    pub single: bool,
+}
+
+/// A matrix of real numbers.
+pub(super) fn real(env: &Env, who: &str, value: &Value) -> Flow<Real> {
+    let host = env.host(value)?;
+    if host.data.is_complex() {
+        return fail_id!("Tidemill:not-yet", "{who}: complex matrices are not supported yet");
+    }
+    if host.dims.len() != 2 {
+        return fail!("{who}: argument must be a 2-D matrix");
+    }
+    let (rows, columns) = (host.dims.rows(), host.dims.columns());
+    let matrix = Mat::from_fn(rows, columns, |i, j| host.data.f64_at(j * rows + i));
+    Ok(Real { matrix, single: matches!(host.data, Data::F32(_)) })
+}
+
+fn square(env: &Env, who: &str, value: &Value) -> Flow<Real> {
+    let a = real(env, who, value)?;
+    if a.matrix.nrows() != a.matrix.ncols() {
+        return fail!("{who}: A must be a square matrix");
+    }
+    Ok(a)
+}
+
+/// A matrix as a value, double or single.
+pub(super) fn value_of(matrix: &Mat<f64>, single: bool) -> Value {
+    let (rows, columns) = (matrix.nrows(), matrix.ncols());
+    let at = |k: usize| matrix[(k % rows.max(1), k / rows.max(1))];
+    let n = rows * columns;
+    let data =
+        if single { Data::F32((0..n).map(|k| at(k) as f32).collect()) } else { Data::F64((0..n).map(at).collect()) };
+    Value::tensor(Tensor::new(Dims::new(&[rows, columns]), data))
+}
+
+fn number(x: f64, single: bool) -> Value {
+    if single { Value::tensor(Tensor::scalar(Data::F32(vec![x as f32]))) } else { Value::Num(x) }
+}
+
+fn det(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let a = square(&interp.env, "det", &args[0])?;
+    let det = if a.matrix.nrows() == 0 { 1.0 } else { a.matrix.determinant() };
+    Ok(number(det, a.single).into())
+}
+
+/// The sum of absolute values of the largest column.
+fn norm_1(a: &Mat<f64>) -> f64 {
+    (0..a.ncols()).map(|j| (0..a.nrows()).map(|i| a[(i, j)].abs()).sum()).fold(0.0, f64::max)
+}
+
+fn inv(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let env = &mut interp.env;
+    let host = env.host(&args[0])?;
+    if host.dims.rows() != host.dims.columns() {
+        return fail!("inverse: argument must be a square matrix");
+    }
+    let a = real(env, "inverse", &args[0])?;
+    let n = a.matrix.nrows();
+    if n == 0 {
+        return Ok(vec![value_of(&a.matrix, a.single), Value::Num(f64::INFINITY)].into());
+    }
+    let inverse = a.matrix.partial_piv_lu().solve(Mat::<f64>::identity(n, n));
+    let rcond = 1.0 / (norm_1(&a.matrix) * norm_1(&inverse));
+    let epsilon = if a.single { f32::EPSILON as f64 } else { f64::EPSILON };
+    let finite = (0..n * n).all(|k| inverse[(k % n, k / n)].is_finite());
+    let (inverse, rcond) =
+        if !finite || rcond.is_nan() { (Mat::from_fn(n, n, |_, _| f64::INFINITY), 0.0) } else { (inverse, rcond) };
+    if nargout < 2 && (rcond == 0.0 || rcond < epsilon) {
+        let message = if rcond == 0.0 {
+            "matrix singular to machine precision".to_string()
+        } else {
+            format!("matrix singular to machine precision, rcond = {rcond:e}")
+        };
+        env.warn("Octave:singular-matrix", &message);
+    }
+    Ok(vec![value_of(&inverse, a.single), number(rcond, a.single)].into())
+}
+
+/// Singular values and vectors of a matrix.
+struct Parts {
+    u: Mat<f64>,
+    s: Vec<f64>,
+    v: Mat<f64>,
+}
+
+fn parts(who: &str, a: &Mat<f64>, thin: bool) -> Flow<Parts> {
+    let (m, n) = (a.nrows(), a.ncols());
+    if m == 0 || n == 0 {
+        return Ok(Parts { u: Mat::identity(m, m), s: Vec::new(), v: Mat::identity(n, n) });
+    }
+    if (0..m * n).any(|k| !a[(k % m, k / m)].is_finite()) {
+        return fail!("{who}: cannot take SVD of matrix containing Inf or NaN values");
+    }
+    let svd = if thin { a.thin_svd() } else { a.svd() };
+    match svd {
+        Ok(svd) => {
+            let k = m.min(n);
+            let s = svd.S();
+            let s: Vec<f64> = (0..k).map(|i| s.column_vector()[i]).collect();
+            Ok(Parts { u: svd.U().to_owned(), s, v: svd.V().to_owned() })
+        }
+        Err(_) => fail!("{who}: the singular values did not converge"),
+    }
+}
+
+fn tolerance(env: &Env, args: &[Value], s: &[f64], m: usize, n: usize, single: bool) -> Flow<f64> {
+    let epsilon = if single { f32::EPSILON as f64 } else { f64::EPSILON };
+    match args.get(1) {
+        Some(value) => super::args::number(env, "tolerance", value),
+        None => Ok(m.max(n) as f64 * s.first().copied().unwrap_or(0.0) * epsilon),
+    }
+}
+
+fn rank(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let a = real(&interp.env, "rank", &args[0])?;
+    let p = parts("rank", &a.matrix, true)?;
+    let least = tolerance(&interp.env, args, &p.s, a.matrix.nrows(), a.matrix.ncols(), a.single)?;
+    Ok(Value::Num(p.s.iter().filter(|&&s| s > least).count() as f64).into())
+}
+
+fn pinv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let a = real(&interp.env, "pinv", &args[0])?;
+    let (m, n) = (a.matrix.nrows(), a.matrix.ncols());
+    let p = parts("pinv", &a.matrix, true)?;
+    let least = tolerance(&interp.env, args, &p.s, m, n, a.single)?;
+    let inverse = Mat::from_fn(n, m, |i, j| {
+        p.s.iter().enumerate().filter(|(_, s)| **s > least).map(|(k, s)| p.v[(i, k)] * p.u[(j, k)] / s).sum()
+    });
+    Ok(value_of(&inverse, a.single).into())
+}
+
+fn cond(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let a = real(&interp.env, "cond", &args[0])?;
+    let p = parts("cond", &a.matrix, true)?;
+    let ratio = match (p.s.first(), p.s.last()) {
+        (Some(_), Some(&0.0)) => f64::INFINITY,
+        (Some(most), Some(least)) => most / least,
+        _ => 0.0,
+    };
+    Ok(number(ratio, a.single).into())
+}
+
+fn trace(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let host = interp.env.host(&args[0])?;
+    if host.dims.len() != 2 {
+        return fail!("trace: only valid on 2-D objects");
+    }
+    if host.is_empty() {
+        return Ok(Value::Num(0.0).into());
+    }
+    if host.dims.rows() != host.dims.columns() && !host.dims.is_vector() {
+        return fail!("trace: only valid on square matrix");
+    }
+    if host.dims.is_vector() {
+        return Ok(Value::tensor(Tensor::scalar(host.data.pick(std::iter::once(0)))).into());
+    }
+    let n = host.dims.rows();
+    let sum: Complex64 = (0..n).map(|i| host.data.c64_at(i * n + i)).sum();
+    if host.data.is_complex() {
+        return Ok(Value::tensor(Tensor::scalar(Data::C64(vec![sum]))).into());
+    }
+    Ok(number(sum.re, matches!(host.data, Data::F32(_))).into())
+}
+
+fn lu(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let a = real(&interp.env, "lu", &args[0])?;
+    let (m, n) = (a.matrix.nrows(), a.matrix.ncols());
+    let k = m.min(n);
+    // Gaussian elimination with partial pivoting (Golub and Van Loan, Matrix Computations, algorithm 3.4.1).
+    let mut w = a.matrix.clone();
+    let mut order: Vec<usize> = (0..m).collect();
+    for c in 0..k {
+        let pivot = (c..m).fold(c, |best, i| if w[(i, c)].abs() > w[(best, c)].abs() { i } else { best });
+        if pivot != c {
+            order.swap(pivot, c);
+            for j in 0..n {
+                let held = w[(c, j)];
+                w[(c, j)] = w[(pivot, j)];
+                w[(pivot, j)] = held;
+            }
+        }
+        if w[(c, c)] == 0.0 {
+            continue;
+        }
+        for i in c + 1..m {
+            w[(i, c)] /= w[(c, c)];
+            let factor = w[(i, c)];
+            for j in c + 1..n {
+                w[(i, j)] -= factor * w[(c, j)];
+            }
+        }
+    }
+    let upper = Mat::from_fn(k, n, |i, j| if i <= j { w[(i, j)] } else { 0.0 });
+    let lower = Mat::from_fn(m, k, |i, j| {
+        if i == j {
+            1.0
+        } else if i > j {
+            w[(i, j)]
+        } else {
+            0.0
+        }
+    });
+    let permutation = Mat::from_fn(m, m, |i, j| if order[i] == j { 1.0 } else { 0.0 });
+    Ok(match nargout {
+        0 | 1 => vec![value_of(&w, a.single)],
+        2 => vec![value_of(&(permutation.transpose() * &lower), a.single), value_of(&upper, a.single)],
+        _ => vec![value_of(&lower, a.single), value_of(&upper, a.single), value_of(&permutation, a.single)],
+    }
+    .into())
+}
+
+fn qr(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let a = real(&interp.env, "qr", &args[0])?;
+    let (m, n) = (a.matrix.nrows(), a.matrix.ncols());
+    let factors = a.matrix.qr();
+    let thin = args.len() > 1;
+    let k = if thin { m.min(n) } else { m };
+    let (q, r) = if thin {
+        (factors.compute_thin_Q(), factors.thin_R().to_owned())
+    } else {
+        (factors.compute_Q(), factors.R().to_owned())
+    };
+    let r = Mat::from_fn(k, n, |i, j| if i <= j && i < r.nrows() { r[(i, j)] } else { 0.0 });
+    Ok(if nargout < 2 { vec![value_of(&r, a.single)] } else { vec![value_of(&q, a.single), value_of(&r, a.single)] }
+        .into())
+}
+
+fn chol(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let a = square(&interp.env, "chol", &args[0])?;
+    let n = a.matrix.nrows();
+    let lower = super::args::has_word(&args[1..], "lower");
+    // Only one triangle is read.
+    let full = Mat::from_fn(n, n, |i, j| if (i >= j) == lower { a.matrix[(i, j)] } else { a.matrix[(j, i)] });
+    match full.llt(Side::Lower) {
+        Ok(factor) => {
+            let l = factor.L();
+            let out = Mat::from_fn(n, n, |i, j| {
+                let (i, j) = if lower { (i, j) } else { (j, i) };
+                if i >= j { l[(i, j)] } else { 0.0 }
+            });
+            Ok(vec![value_of(&out, a.single), Value::Num(0.0)].into())
+        }
+        Err(_) if nargout > 1 => Ok(vec![Value::empty(), Value::Num(1.0)].into()),
+        Err(_) => fail!("chol: input matrix must be positive definite"),
+    }
+}
+
+fn svd(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let a = real(&interp.env, "svd", &args[0])?;
+    let (m, n) = (a.matrix.nrows(), a.matrix.ncols());
+    let thin = args.len() > 1 || nargout < 2;
+    let p = parts("svd", &a.matrix, thin)?;
+    if nargout < 2 {
+        let s = Mat::from_fn(p.s.len(), if p.s.is_empty() { 0 } else { 1 }, |i, _| p.s[i]);
+        return Ok(value_of(&s, a.single).into());
+    }
+    let (rows, columns) = if thin { (p.s.len(), p.s.len()) } else { (m, n) };
+    let s = Mat::from_fn(rows, columns, |i, j| if i == j { p.s[i] } else { 0.0 });
+    Ok(vec![value_of(&p.u, a.single), value_of(&s, a.single), value_of(&p.v, a.single)].into())
+}
+
+fn eig(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let a = real(&interp.env, "eig", &args[0])?;
+    let n = a.matrix.nrows();
+    if n != a.matrix.ncols() {
+        return fail!("eig: argument must be a square matrix");
+    }
+    if n == 0 {
+        return Ok(vec![Value::empty(), Value::empty()].into());
+    }
+    if (0..n * n).any(|k| !a.matrix[(k % n, k / n)].is_finite()) {
+        return fail!("eig: matrix contains Inf or NaN values");
+    }
+    let symmetric = (0..n).all(|i| (0..i).all(|j| a.matrix[(i, j)] == a.matrix[(j, i)]));
+    if symmetric {
+        let Ok(eigen) = a.matrix.self_adjoint_eigen(Side::Lower) else { return fail!("eig: no convergence") };
+        let values = Mat::from_fn(n, 1, |i, _| eigen.S().column_vector()[i]);
+        if nargout < 2 {
+            return Ok(value_of(&values, a.single).into());
+        }
+        let vectors = normal_signs(&eigen.U().to_owned());
+        let diagonal = Mat::from_fn(n, n, |i, j| if i == j { values[(i, 0)] } else { 0.0 });
+        return Ok(vec![value_of(&vectors, a.single), value_of(&diagonal, a.single)].into());
+    }
+    let Ok(eigen) = a.matrix.eigen() else { return fail!("eig: no convergence") };
+    let values: Vec<Complex64> =
+        (0..n).map(|i| eigen.S().column_vector()[i]).map(|z| Complex64::new(z.re, z.im)).collect();
+    let mut order: Vec<usize> = (0..n).collect();
+    if values.iter().all(|z| z.im == 0.0) {
+        order.sort_by(|&i, &j| values[i].re.total_cmp(&values[j].re));
+    }
+    let complex =
+        |dims: [usize; 2], data: Vec<Complex64>| Value::tensor(Tensor::new(Dims::new(&dims), Data::C64(data)));
+    if nargout < 2 {
+        return Ok(complex([n, 1], order.iter().map(|&i| values[i]).collect()).into());
+    }
+    let u = eigen.U();
+    let mut vectors = Vec::with_capacity(n * n);
+    let mut diagonal = vec![Complex64::new(0.0, 0.0); n * n];
+    for (j, &from) in order.iter().enumerate() {
+        let column: Vec<Complex64> = (0..n).map(|i| Complex64::new(u[(i, from)].re, u[(i, from)].im)).collect();
+        let length = column.iter().map(|z| z.norm_sqr()).sum::<f64>().sqrt();
+        vectors.extend(column.iter().map(|z| z / length));
+        diagonal[j * n + j] = values[from];
+    }
+    Ok(vec![complex([n, n], vectors), complex([n, n], diagonal)].into())
+}
+
+/// Eigenvectors are fixed up to their sign: each column's last element is made positive.
+fn normal_signs(vectors: &Mat<f64>) -> Mat<f64> {
+    let n = vectors.nrows();
+    Mat::from_fn(n, vectors.ncols(), |i, j| if vectors[(n - 1, j)] < 0.0 { -vectors[(i, j)] } else { vectors[(i, j)] })
+}
+
+fn null(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let a = real(&interp.env, "null", &args[0])?;
+    let (m, n) = (a.matrix.nrows(), a.matrix.ncols());
+    let p = parts("null", &a.matrix, false)?;
+    let least = tolerance(&interp.env, args, &p.s, m, n, a.single)?;
+    let r = p.s.iter().filter(|&&s| s > least).count();
+    Ok(value_of(&Mat::from_fn(n, n - r, |i, j| p.v[(i, r + j)]), a.single).into())
+}
+
+fn orth(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let a = real(&interp.env, "orth", &args[0])?;
+    let (m, n) = (a.matrix.nrows(), a.matrix.ncols());
+    let p = parts("orth", &a.matrix, false)?;
+    let least = tolerance(&interp.env, args, &p.s, m, n, a.single)?;
+    let r = p.s.iter().filter(|&&s| s > least).count();
+    Ok(value_of(&Mat::from_fn(m, r, |i, j| p.u[(i, j)]), a.single).into())
+}
+
+/// Higham, "The scaling and squaring method for the matrix exponential revisited" (2005), with the approximant of
+/// degree 13 throughout.
+fn expm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    const B: [f64; 14] = [
+        64764752532480000.0,
+        32382376266240000.0,
+        7771770303897600.0,
+        1187353796428800.0,
+        129060195264000.0,
+        10559470521600.0,
+        670442572800.0,
+        33522128640.0,
+        1323241920.0,
+        40840800.0,
+        960960.0,
+        16380.0,
+        182.0,
+        1.0,
+    ];
+    let a = square(&interp.env, "expm", &args[0])?;
+    let n = a.matrix.nrows();
+    let norm = norm_1(&a.matrix);
+    if !norm.is_finite() {
+        return Ok(value_of(&Mat::from_fn(n, n, |_, _| f64::NAN), a.single).into());
+    }
+    let squarings = (norm / 5.371920351148152).log2().ceil().clamp(0.0, 1000.0) as i32;
+    let scale = 2.0f64.powi(-squarings);
+    let x = Mat::from_fn(n, n, |i, j| a.matrix[(i, j)] * scale);
+    let identity = Mat::<f64>::identity(n, n);
+    let (x2, sum) = (&x * &x, |parts: &[(f64, &Mat<f64>)]| {
+        Mat::from_fn(n, n, |i, j| parts.iter().map(|(c, m)| c * m[(i, j)]).sum::<f64>())
+    });
+    let x4 = &x2 * &x2;
+    let x6 = &x2 * &x4;
+    let odd = &x6 * sum(&[(B[13], &x6), (B[11], &x4), (B[9], &x2)]);
+    let u = &x * (odd + sum(&[(B[7], &x6), (B[5], &x4), (B[3], &x2), (B[1], &identity)]));
+    let even = &x6 * sum(&[(B[12], &x6), (B[10], &x4), (B[8], &x2)]);
+    let v = even + sum(&[(B[6], &x6), (B[4], &x4), (B[2], &x2), (B[0], &identity)]);
+    let mut e = (&v - &u).partial_piv_lu().solve(&v + &u);
+    for _ in 0..squarings {
+        e = &e * &e;
+    }
+    Ok(value_of(&e, a.single).into())
+}
+
+fn kron(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    interp.env.host_all(args)?;
+    let mut product = real(&interp.env, "kron", &args[0])?;
+    for arg in &args[1..] {
+        let b = real(&interp.env, "kron", arg)?;
+        let (p, q) = (b.matrix.nrows(), b.matrix.ncols());
+        let (rows, columns) = (product.matrix.nrows().saturating_mul(p), product.matrix.ncols().saturating_mul(q));
+        interp.env.check_elements(&[rows, columns])?;
+        let matrix = Mat::from_fn(rows, columns, |i, j| product.matrix[(i / p, j / q)] * b.matrix[(i % p, j % q)]);
+        product = Real { matrix, single: product.single || b.single };
+    }
+    Ok(value_of(&product.matrix, product.single).into())
+}
+
+fn cross(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    interp.env.host_all(args)?;
+    let (x, y) = (interp.env.host(&args[0])?, interp.env.host(&args[1])?);
+    let dims = x.dims.clone();
+    let vectors = x.len() == 3 && y.len() == 3 && x.dims.is_vector() && y.dims.is_vector();
+    if x.dims != y.dims && !vectors {
+        return fail!("cross: X and Y must have the same dimensions");
+    }
+    let d = match args.get(2) {
+        Some(dim) => super::args::number(&interp.env, "cross", dim)? as usize,
+        None => dims.iter().position(|&e| e == 3).map_or(0, |d| d + 1),
+    };
+    if d == 0 {
+        return fail!("cross: both X and Y must have 3 elements");
+    }
+    if dims.extent(d - 1) != 3 {
+        return fail!("cross: dimension DIM must have 3 elements");
+    }
+    let dims = if vectors && x.dims != y.dims { Dims::new(&[3, 1]) } else { dims };
+    let stride: usize = dims[..(d - 1).min(dims.len())].iter().product();
+    let mut out = vec![0.0; x.len()];
+    for (k, slot) in out.iter_mut().enumerate() {
+        let (lane, i) = (k % stride + k / (stride * 3) * stride * 3, k / stride % 3);
+        let at = |t: &Tensor, i: usize| t.data.f64_at(lane + (i % 3) * stride);
+        *slot = at(&x, i + 1) * at(&y, i + 2) - at(&x, i + 2) * at(&y, i + 1);
+    }
+    let single = matches!(x.data, Data::F32(_)) || matches!(y.data, Data::F32(_));
+    let data = if single { Data::F32(out.iter().map(|&v| v as f32).collect()) } else { Data::F64(out) };
+    Ok(Value::tensor(Tensor::new(dims, data)).into())
+}

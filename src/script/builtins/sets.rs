@@ -1,0 +1,282 @@
+//! Sets: members, unions, intersections, differences; of numbers, of rows, of cells of texts.
+
+use super::args::{has_word, texts};
+use super::{Builtin, Outcome};
+use crate::script::env::Env;
+use crate::script::error::{Flow, fail};
+use crate::script::value::{Class, Data, Dims, Tensor, Value};
+use crate::script::vm::Interp;
+use std::cmp::Ordering;
+
+const fn row(
+    name: &'static str,
+    least: u8,
+    most: u8,
+    outputs: u8,
+    usage: &'static str,
+    summary: &'static str,
+    run: super::Run,
+) -> Builtin {
+    Builtin { name, args_min: least, args_max: most, outputs_max: outputs, usage, summary, run }
+}
+
+/// The family.
+pub static ROWS: &[Builtin] = &[
+    row(
+        "ismember",
+        2,
+        3,
+        2,
+        "[tf, at] = ismember (a, s, \"rows\")",
+        "Which elements of a are in s, and where.",
+        ismember,
+    ),
+    row("union", 2, 4, 3, "[c, ia, ib] = union (a, b, \"rows\")", "What is in a or in b, sorted.", union),
+    row("intersect", 2, 4, 3, "[c, ia, ib] = intersect (a, b, \"rows\")", "What is in a and in b, sorted.", intersect),
+    row("setdiff", 2, 4, 2, "[c, ia] = setdiff (a, b, \"rows\")", "What is in a and not in b, sorted.", setdiff),
+    row("setxor", 2, 4, 3, "[c, ia, ib] = setxor (a, b, \"rows\")", "What is in one of a and b alone, sorted.", setxor),
+];
+
+/// An element of a set.
+#[derive(Clone, Debug)]
+enum Key {
+    Number(f64),
+    Text(Vec<u8>),
+    Row(Vec<f64>),
+}
+
+impl Key {
+    fn order(&self, other: &Key) -> Ordering {
+        let numbers = |a: &f64, b: &f64| a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()));
+        match (self, other) {
+            (Key::Number(a), Key::Number(b)) => numbers(a, b),
+            (Key::Text(a), Key::Text(b)) => a.cmp(b),
+            (Key::Row(a), Key::Row(b)) => {
+                a.iter().zip(b).map(|(x, y)| numbers(x, y)).find(|o| o.is_ne()).unwrap_or(a.len().cmp(&b.len()))
+            }
+            _ => Ordering::Equal,
+        }
+    }
+
+    /// NaN is no member of anything.
+    fn same(&self, other: &Key) -> bool {
+        let nan = match self {
+            Key::Number(x) => x.is_nan(),
+            Key::Text(_) => false,
+            Key::Row(x) => x.iter().any(|v| v.is_nan()),
+        };
+        !nan && self.order(other).is_eq()
+    }
+}
+
+/// A set as it was given.
+struct Given {
+    keys: Vec<Key>,
+    dims: Dims,
+    class: Class,
+    is_cell: bool,
+    columns: usize,
+}
+
+fn given(env: &Env, who: &str, value: &Value, rows: bool) -> Flow<Given> {
+    if let Value::Cell(_) = value {
+        let Some(keys) = texts(value) else { return fail!("{who}: A and B must be arrays or cell arrays of strings") };
+        let keys = keys.into_iter().map(Key::Text).collect();
+        return Ok(Given { keys, dims: value.dims(), class: Class::Cell, is_cell: true, columns: 1 });
+    }
+    let host = env.host(value)?;
+    if host.data.is_complex() {
+        return fail!("{who}: complex sets are not supported yet");
+    }
+    let x = host.data.to_f64();
+    let (m, n) = (host.dims.rows(), host.dims.elements().checked_div(host.dims.rows()).unwrap_or(0));
+    let keys = if rows {
+        (0..m).map(|i| Key::Row((0..n).map(|j| x[j * m + i]).collect())).collect()
+    } else {
+        x.into_iter().map(Key::Number).collect()
+    };
+    Ok(Given {
+        keys,
+        dims: host.dims.clone(),
+        class: host.data.class(),
+        is_cell: false,
+        columns: if rows { n } else { 1 },
+    })
+}
+
+/// Both sets; a text beside a cell of texts is one of them.
+fn both(env: &Env, who: &str, args: &[Value]) -> Flow<(Given, Given, bool)> {
+    env.host_all(args)?;
+    let rows = has_word(&args[2..], "rows");
+    let wrap = |value: &Value, other: &Value| match (value, other) {
+        (v, Value::Cell(_)) if v.is_char() => Value::cell(Dims::scalar(), vec![v.clone()]),
+        (v, Value::Cell(_)) if v.is_empty() && !matches!(v, Value::Cell(_)) => Value::cell(Dims::zero(), Vec::new()),
+        (v, _) => v.clone(),
+    };
+    let (a, b) = (wrap(&args[0], &args[1]), wrap(&args[1], &args[0]));
+    Ok((given(env, who, &a, rows)?, given(env, who, &b, rows)?, rows))
+}
+
+/// Distinct keys in order, each with the place of its last occurrence.
+fn distinct(keys: &[Key]) -> Vec<(Key, usize)> {
+    let mut order: Vec<usize> = (0..keys.len()).collect();
+    order.sort_by(|&i, &j| keys[i].order(&keys[j]).then(i.cmp(&j)));
+    let mut out: Vec<(Key, usize)> = Vec::new();
+    for i in order {
+        match out.last_mut() {
+            Some(last) if last.0.same(&keys[i]) => last.1 = i,
+            _ => out.push((keys[i].clone(), i)),
+        }
+    }
+    out
+}
+
+/// Keys as a value of the kind that the sets had.
+fn value_of(keys: &[Key], a: &Given, b: &Given, rows: bool) -> Value {
+    let n = keys.len();
+    let is_row = |g: &Given| g.dims.rows() == 1 && g.dims.len() == 2;
+    let is_column = |g: &Given| g.dims.columns() == 1 && g.dims.rows() != 1;
+    // A row where both are rows (a scalar or an empty set is either); else a column.
+    let neutral = |g: &Given| g.dims.is_scalar() || g.keys.is_empty();
+    let flat = (is_row(a) || neutral(a))
+        && (is_row(b) || neutral(b))
+        && !(is_column(a) && !neutral(a) || is_column(b) && !neutral(b));
+    let dims = match n {
+        0 if a.keys.is_empty() && b.keys.is_empty() => Dims::zero(),
+        _ if flat => Dims::new(&[1, n]),
+        _ => Dims::new(&[n, 1]),
+    };
+    if a.is_cell || b.is_cell {
+        let items = keys.iter().map(|k| if let Key::Text(t) = k { Value::string(t) } else { Value::empty() }).collect();
+        return Value::cell(if n == 0 { Dims::new(&[usize::from(flat), 0]) } else { dims }, items);
+    }
+    let class = if a.class == b.class || b.keys.is_empty() || !a.class.is_float() && a.class != Class::Logical {
+        a.class
+    } else {
+        b.class
+    };
+    let (dims, numbers): (Dims, Vec<f64>) = if rows {
+        let columns = a.columns.max(b.columns);
+        let at = |k: usize| if let Key::Row(r) = &keys[k % n] { r.get(k / n).copied().unwrap_or(0.0) } else { 0.0 };
+        (Dims::new(&[n, columns]), (0..n * columns).map(at).collect())
+    } else {
+        (dims, keys.iter().map(|k| if let Key::Number(x) = k { *x } else { 0.0 }).collect())
+    };
+    let tensor = Tensor::new(dims, Data::F64(numbers));
+    let data = match class {
+        Class::Char => Data::Char(tensor.data.to_f64().iter().map(|&x| x as u8).collect()),
+        Class::Double => tensor.data,
+        class => return Value::tensor(tensor_in(tensor, class)),
+    };
+    Value::tensor(Tensor::new(tensor.dims, data))
+}
+
+/// Numbers that came from a class, in that class again.
+fn tensor_in(tensor: Tensor, class: Class) -> Tensor {
+    let mut out = Data::zeros(class, tensor.len());
+    for (i, x) in tensor.data.to_f64().into_iter().enumerate() {
+        match &mut out {
+            Data::F32(v) => v[i] = x as f32,
+            Data::I8(v) => v[i] = x as i8,
+            Data::I16(v) => v[i] = x as i16,
+            Data::I32(v) => v[i] = x as i32,
+            Data::I64(v) => v[i] = x as i64,
+            Data::U8(v) => v[i] = x as u8,
+            Data::U16(v) => v[i] = x as u16,
+            Data::U32(v) => v[i] = x as u32,
+            Data::U64(v) => v[i] = x as u64,
+            Data::Bool(v) => v[i] = x != 0.0,
+            Data::F64(v) => v[i] = x,
+            Data::Char(v) => v[i] = x as u8,
+            Data::C64(_) | Data::C32(_) => {}
+        }
+    }
+    Tensor::new(tensor.dims, out)
+}
+
+fn places(items: impl Iterator<Item = usize>) -> Value {
+    Value::column(items.map(|i| i as f64 + 1.0).collect())
+}
+
+fn find(sorted: &[(Key, usize)], key: &Key) -> Option<usize> {
+    let at = sorted.partition_point(|(k, _)| k.order(key).is_lt());
+    sorted.get(at).filter(|(k, _)| k.same(key)).map(|(_, i)| *i)
+}
+
+fn ismember(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let env = &interp.env;
+    env.host_all(args)?;
+    let rows = has_word(&args[2..], "rows");
+    // One text is looked for among texts; a text's letters are looked for among letters.
+    let one_text = args[0].is_char() && matches!(args[1], Value::Cell(_));
+    let a = match one_text {
+        true => given(env, "ismember", &Value::cell(Dims::scalar(), vec![args[0].clone()]), rows)?,
+        false => given(env, "ismember", &args[0], rows)?,
+    };
+    let s = match &args[1] {
+        v if a.is_cell && v.is_char() => given(env, "ismember", &Value::cell(Dims::scalar(), vec![v.clone()]), rows)?,
+        v => given(env, "ismember", v, rows)?,
+    };
+    // The first place counts.
+    let mut first: Vec<(Key, usize)> = Vec::new();
+    let mut order: Vec<usize> = (0..s.keys.len()).collect();
+    order.sort_by(|&i, &j| s.keys[i].order(&s.keys[j]).then(i.cmp(&j)));
+    for i in order {
+        if first.last().is_none_or(|(k, _)| !k.same(&s.keys[i])) {
+            first.push((s.keys[i].clone(), i));
+        }
+    }
+    let kind = |k: &Key| std::mem::discriminant(k);
+    let found: Vec<Option<usize>> = (a.keys.iter())
+        .map(|k| if first.first().is_some_and(|(f, _)| kind(f) == kind(k)) { find(&first, k) } else { None })
+        .collect();
+    let dims = if rows { Dims::new(&[found.len(), 1]) } else { a.dims.clone() };
+    let tf = Data::Bool(found.iter().map(Option::is_some).collect());
+    let at = Data::F64(found.iter().map(|f| f.map_or(0.0, |i| i as f64 + 1.0)).collect());
+    Ok(vec![Value::tensor(Tensor::new(dims.clone(), tf)), Value::tensor(Tensor::new(dims, at))].into())
+}
+
+fn union(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let (a, b, rows) = both(&interp.env, "union", args)?;
+    let split = a.keys.len();
+    let all: Vec<Key> = a.keys.iter().chain(&b.keys).cloned().collect();
+    let found = distinct(&all);
+    let keys: Vec<Key> = found.iter().map(|f| f.0.clone()).collect();
+    let from_a = places(found.iter().filter(|f| f.1 < split).map(|f| f.1));
+    let from_b = places(found.iter().filter(|f| f.1 >= split).map(|f| f.1 - split));
+    Ok(vec![value_of(&keys, &a, &b, rows), from_a, from_b].into())
+}
+
+fn intersect(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let (a, b, rows) = both(&interp.env, "intersect", args)?;
+    let (x, y) = (distinct(&a.keys), distinct(&b.keys));
+    let found: Vec<(&Key, usize, usize)> = x.iter().filter_map(|(k, i)| Some((k, *i, find(&y, k)?))).collect();
+    let keys: Vec<Key> = found.iter().map(|f| f.0.clone()).collect();
+    let value = if keys.is_empty() && (a.keys.is_empty() || b.keys.is_empty()) && !a.is_cell && !b.is_cell {
+        Value::empty()
+    } else {
+        value_of(&keys, &a, &b, rows)
+    };
+    Ok(vec![value, places(found.iter().map(|f| f.1)), places(found.iter().map(|f| f.2))].into())
+}
+
+fn setdiff(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let (a, b, rows) = both(&interp.env, "setdiff", args)?;
+    let (x, y) = (distinct(&a.keys), distinct(&b.keys));
+    let found: Vec<&(Key, usize)> = x.iter().filter(|(k, _)| find(&y, k).is_none()).collect();
+    let keys: Vec<Key> = found.iter().map(|f| f.0.clone()).collect();
+    let like_a = Given { keys: Vec::new(), dims: Dims::zero(), class: a.class, is_cell: a.is_cell, columns: a.columns };
+    Ok(vec![value_of(&keys, &a, &like_a, rows), places(found.iter().map(|f| f.1))].into())
+}
+
+fn setxor(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let (a, b, rows) = both(&interp.env, "setxor", args)?;
+    let (x, y) = (distinct(&a.keys), distinct(&b.keys));
+    let only_a: Vec<&(Key, usize)> = x.iter().filter(|(k, _)| find(&y, k).is_none()).collect();
+    let only_b: Vec<&(Key, usize)> = y.iter().filter(|(k, _)| find(&x, k).is_none()).collect();
+    let mut keys: Vec<Key> = only_a.iter().chain(&only_b).map(|f| f.0.clone()).collect();
+    keys.sort_by(Key::order);
+    let out =
+        vec![value_of(&keys, &a, &b, rows), places(only_a.iter().map(|f| f.1)), places(only_b.iter().map(|f| f.1))];
+    Ok(out.into())
+}
