@@ -1,9 +1,29 @@
 //! Reading and writing parts of values: `a(i, j)`, `c{i}`, `s.f`, deletion, growth, and building bigger ones from
 //! parts (`[a, b; c]`).
+//!
+//! In the order in which data flows: [`subscript`] makes positions of values, [`grid`] walks the places that several
+//! subscripts name together and says how shapes fit, [`read`], [`write`], [`delete`], [`structs`] and [`concat`] do it
+//! to host values, [`path`] goes the way into nested ones, [`lazy`] records all of it where arrays of the runtime
+//! take part.
+//!
+//! Messages say `index (5,_)` where Octave names the variable; the machine, which knows it, puts it in.
+
+mod concat;
+mod delete;
+mod grid;
+mod lazy;
+mod path;
+mod read;
+mod structs;
+mod subscript;
+#[cfg(test)]
+mod tests;
+mod write;
 
 use super::env::Env;
-use super::error::{Flow, fail};
+use super::error::Flow;
 use super::value::Value;
+use path::Leaf;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -26,8 +46,7 @@ pub enum Access {
 /// # Errors
 /// Subscripts out of range or not positive integers.
 pub fn paren(env: &mut Env, base: &Value, subscripts: &[Value]) -> Flow<Value> {
-    let _ = (env, base, subscripts);
-    fail!("indexing is not built yet")
+    read::paren(env, base, subscripts)
 }
 
 /// `base{subscripts}`: as many values as the subscripts name.
@@ -35,8 +54,7 @@ pub fn paren(env: &mut Env, base: &Value, subscripts: &[Value]) -> Flow<Value> {
 /// # Errors
 /// As [`paren`], and a base that is no cell array.
 pub fn brace(env: &mut Env, base: &Value, subscripts: &[Value]) -> Flow<Values> {
-    let _ = (env, base, subscripts);
-    fail!("cell indexing is not built yet")
+    read::brace(env, base, subscripts)
 }
 
 /// `base.name`: as many values as the struct array has elements.
@@ -44,8 +62,8 @@ pub fn brace(env: &mut Env, base: &Value, subscripts: &[Value]) -> Flow<Values> 
 /// # Errors
 /// A base that is no struct, or lacks the field.
 pub fn field(env: &mut Env, base: &Value, name: &str) -> Flow<Values> {
-    let _ = (env, base, name);
-    fail!("fields are not built yet")
+    let _ = env;
+    structs::field(base, name)
 }
 
 /// What `end` is as subscript `position` (from 0) of `count`.
@@ -53,7 +71,9 @@ pub fn end(base: &Value, position: usize, count: usize) -> usize {
     let dims = base.dims();
     match (position, count) {
         (0, 1) => dims.elements(),
-        (p, n) if p + 1 == n => (p..dims.len().max(p + 1)).map(|d| dims.extent(d)).product(),
+        (p, n) if p + 1 == n => {
+            (p..dims.len().max(p + 1)).map(|d| dims.extent(d)).fold(1, |n: usize, extent| n.saturating_mul(extent))
+        }
         (p, _) => dims.extent(p),
     }
 }
@@ -64,8 +84,7 @@ pub fn end(base: &Value, position: usize, count: usize) -> usize {
 /// # Errors
 /// Subscripts or shapes that do not fit; the target is then as it was.
 pub fn assign(env: &mut Env, target: &mut Option<Value>, steps: &[Access], value: Value) -> Flow<()> {
-    let _ = (env, target, steps, value);
-    fail!("indexed assignment is not built yet")
+    path::walk(env, target, steps, Leaf::Assign(value))
 }
 
 /// `target<steps> = []`: the last step's elements go.
@@ -73,8 +92,10 @@ pub fn assign(env: &mut Env, target: &mut Option<Value>, steps: &[Access], value
 /// # Errors
 /// More than one subscript that is not all of its dimension; the target is then as it was.
 pub fn delete(env: &mut Env, target: &mut Value, steps: &[Access]) -> Flow<()> {
-    let _ = (env, target, steps);
-    fail!("deletion is not built yet")
+    let mut inner = Some(std::mem::replace(target, Value::Num(0.0)));
+    let result = path::walk(env, &mut inner, steps, Leaf::Delete);
+    *target = inner.unwrap_or_else(Value::empty);
+    result
 }
 
 /// `[a, b]` (`dim` 1), `[a; b]` (`dim` 0) or `cat(dim + 1, …)`.
@@ -82,6 +103,5 @@ pub fn delete(env: &mut Env, target: &mut Value, steps: &[Access]) -> Flow<()> {
 /// # Errors
 /// Shapes or classes that do not fit.
 pub fn concatenate(env: &mut Env, dim: usize, parts: &[Value]) -> Flow<Value> {
-    let _ = (env, dim, parts);
-    fail!("concatenation is not built yet")
+    concat::join(env, dim, parts)
 }

@@ -1,0 +1,105 @@
+//! Reading: `a(i, j)`, `c{i}`, of host arrays, cells and structs.
+
+use super::grid::{Reading, reading};
+use super::lazy::{self, LazySubscripts, Read};
+use super::subscript::{Position, Resolved, Subscripts, place, resolve};
+use super::{Values, structs};
+use crate::script::env::Env;
+use crate::script::error::{Flow, fail};
+use crate::script::value::tensor::map_data;
+use crate::script::value::{Data, Tensor, Value};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// `base(subscripts)`.
+pub fn paren(env: &mut Env, base: &Value, subscripts: &[Value]) -> Flow<Value> {
+    if let Some(value) = scalar(base, subscripts) {
+        return Ok(value);
+    }
+    if subscripts.is_empty() {
+        return Ok(base.clone());
+    }
+    match lazy::subscripts(subscripts)? {
+        LazySubscripts::Host(known) if !matches!(base, Value::Lazy(_)) => host(env, base, known),
+        known => match lazy::read(env, base, known, subscripts)? {
+            Read::Done(value) => Ok(value),
+            Read::Host(base, known) => host(env, &base, known),
+        },
+    }
+}
+
+/// One element by one or two plain numbers, without more ado.
+#[inline]
+fn scalar(base: &Value, subscripts: &[Value]) -> Option<Value> {
+    let (dims, data) = match base {
+        Value::Tensor(tensor) => (&tensor.dims, &tensor.data),
+        _ => return None,
+    };
+    let at = match subscripts {
+        [Value::Num(k)] => place(*k)?,
+        [Value::Num(i), Value::Num(j)] => {
+            let (i, j) = (place(*i)?, place(*j)?);
+            if i >= dims.rows() || dims.len() != 2 || j >= dims.columns() {
+                return None;
+            }
+            i + j * dims.rows()
+        }
+        _ => return None,
+    };
+    match data {
+        Data::F64(v) => v.get(at).map(|&x| Value::Num(x)),
+        Data::Bool(v) => v.get(at).map(|&x| Value::Bool(x)),
+        _ => None,
+    }
+}
+
+/// The same of a value that is in host memory, its subscripts known.
+pub fn host(env: &Env, base: &Value, subscripts: Subscripts) -> Flow<Value> {
+    let Reading { grid, dims } = reading(&base.dims(), subscripts)?;
+    env.check_elements(&dims)?;
+    Ok(match base {
+        Value::Tensor(tensor) => {
+            let data = map_data!(&tensor.data, v => grid.gather(v));
+            Value::tensor(Tensor { double_quoted: tensor.double_quoted, ..Tensor::new(dims, data) })
+        }
+        Value::Num(x) => Value::tensor(Tensor::new(dims, Data::F64(vec![*x; grid.len()]))),
+        Value::Bool(x) => Value::tensor(Tensor::new(dims, Data::Bool(vec![*x; grid.len()]))),
+        Value::Cell(cell) => Value::cell(dims, grid.gather(&cell.items)),
+        Value::Struct(array) => Value::Struct(Arc::new(structs::gather(array, &grid, dims))),
+        Value::Function(_) => return fail!("function handle cannot be indexed with ()"),
+        Value::Lazy(_) | Value::Colon => return fail!("an array in host memory was to be indexed"),
+    })
+}
+
+/// `base{subscripts}`.
+pub fn brace(env: &mut Env, base: &Value, subscripts: &[Value]) -> Flow<Values> {
+    let Value::Cell(cell) = base else {
+        return fail!("{} cannot be indexed with {{", structs::indexed_name(base));
+    };
+    if let [Value::Num(k)] = subscripts
+        && let Some(item) = place(*k).and_then(|k| cell.items.get(k))
+    {
+        return Ok(smallvec::smallvec![item.clone()]);
+    }
+    if subscripts.is_empty() {
+        return Ok(cell.items.iter().cloned().collect());
+    }
+    let subscripts = on_host(env, subscripts)?;
+    let Reading { grid, dims } = reading(&cell.dims, subscripts)?;
+    env.check_elements(&dims)?;
+    Ok(SmallVec::from_vec(grid.gather(&cell.items)))
+}
+
+/// Subscripts as the host knows them; those of the runtime are awaited.
+pub fn on_host(env: &mut Env, subscripts: &[Value]) -> Flow<Subscripts> {
+    let count = subscripts.len();
+    env.host_all(subscripts.iter().filter(|v| matches!(v, Value::Lazy(l) if l.steps.is_none())))?;
+    let mut out = Subscripts::new();
+    for (index, value) in subscripts.iter().enumerate() {
+        match resolve(value, Position { index, count })? {
+            Resolved::Host(subscript) => out.push(subscript),
+            Resolved::Lazy(_) => return fail!("SCRIPT-2: a subscript was to be awaited"),
+        }
+    }
+    Ok(out)
+}

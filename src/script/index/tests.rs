@@ -1,0 +1,1 @@
+//! Reading, writing, deleting and joining against what Octave gives.
