@@ -102,7 +102,12 @@ impl From<crate::Error> for ScriptError {
             Some(op) => format!("{op}: {}", error.message()),
             None => error.message().to_string(),
         };
-        ScriptError::with_id("Tidemill:runtime", message)
+        let identifier = match error.kind() {
+            crate::ErrorKind::Index => "Octave:index-out-of-bounds",
+            crate::ErrorKind::Shape => "Octave:nonconformant-args",
+            _ => "Tidemill:runtime",
+        };
+        ScriptError::with_id(identifier, message)
     }
 }
 

@@ -131,16 +131,18 @@ fn places_array(env: &Env, list: &[usize], dims: &Dims) -> Flow<Array> {
     Ok(env.session.from_vec(list, &dims[..])?)
 }
 
-/// Indices that count from 1, on the runtime, as positions: what is no positive integer becomes a position outside of
-/// every array, so that using it faults.
+/// Indices that count from 1, on the runtime, as positions. Using what is no integer faults; what lies outside of an
+/// array faults where it is used.
 fn places_of(index: &Lazy) -> Array {
+    let x = &index.array;
+    let places = x.cast_to(DType::I32) - 1i64;
     match index.class {
-        Class::Double | Class::Single => {
-            let x = &index.array;
-            let broken = x.floor().ne_to(x);
-            broken.select(0.0, x).cast_to(DType::I32) - 1i64
-        }
-        _ => index.array.cast_to(DType::I32) - 1i64,
+        Class::Double | Class::Single => places.ensure_for(
+            "index",
+            &x.floor().eq_to(x),
+            "subscripts must be either integers 1 to (2^63)-1 or logicals",
+        ),
+        _ => places,
     }
 }
 
@@ -271,7 +273,9 @@ pub enum Write {
 pub fn write(env: &mut Env, target: &mut Option<Value>, values: &[Value], value: &Value) -> Flow<Write> {
     let class = target.as_ref().unwrap_or(value).class();
     let is_array = |v: &Value| class_is_array(v.class()) && !v.is_complex();
-    let plain = target.as_ref().is_none_or(is_array) && is_array(value);
+    // Only the host can tell whether text or NaN is to become a truth value.
+    let refused = class == Class::Logical && !matches!(value, Value::Lazy(_)) && value.class() != Class::Logical;
+    let plain = target.as_ref().is_none_or(is_array) && is_array(value) && !refused;
     let dims = target.as_ref().map_or_else(Dims::zero, Value::dims);
     if !plain || !fits(class, &dims) || values.len() > Shape::RANK_MAX || values.is_empty() {
         return write_at_home(env, target, values, value);

@@ -13,6 +13,8 @@ mod delete;
 mod grid;
 mod lazy;
 mod path;
+#[cfg(test)]
+mod random;
 mod read;
 mod structs;
 mod subscript;

@@ -11,7 +11,7 @@ use super::write::{owned_cell, owned_struct};
 use super::{Access, delete, grid, write};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
-use crate::script::value::{Dims, Value};
+use crate::script::value::{Dims, Tensor, Value};
 use std::sync::Arc;
 
 /// What is done at the end of the way.
@@ -27,6 +27,13 @@ pub enum Leaf {
 /// # Errors
 /// Steps that do not fit what lies there; the target is then as it was.
 pub fn walk(env: &mut Env, target: &mut Option<Value>, steps: &[Access], leaf: Leaf) -> Flow<()> {
+    if let Some(Value::Lazy(lazy)) = target
+        && lazy.dims.elements() == 0
+        && !steps.is_empty()
+    {
+        // Nothing lies on the runtime, and containers may be made of it.
+        *target = Some(Value::tensor(Tensor::zeros(lazy.class, lazy.dims.clone())));
+    }
     match (steps, leaf) {
         ([], Leaf::Assign(value)) => *target = Some(value),
         ([], Leaf::Delete) => *target = Some(Value::empty()),

@@ -137,7 +137,12 @@ fn host(env: &Env, target: &mut Option<Value>, subscripts: Subscripts, value: Va
         (_, Value::Struct(given)) if fresh => into_struct(env, target, subscripts, given),
         (Some(Value::Struct(_)), _) => fail!("invalid structure assignment"),
         (Some(left), Value::Cell(_) | Value::Struct(_) | Value::Function(_)) => {
-            let (left, right) = (left.type_name(), value.type_name());
+            let right = value.type_name();
+            let left = match (left.class(), left.dims().is_scalar()) {
+                // Octave has made numbers of them when it finds that this doesn't help.
+                (Class::Char | Class::Logical, false) => "matrix",
+                _ => left.type_name(),
+            };
             fail!("operator =: no conversion for assignment of '{right}' to indexed '{left}'")
         }
         _ => {
