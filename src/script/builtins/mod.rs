@@ -4,6 +4,7 @@
 
 pub mod args;
 pub mod calls;
+pub mod cells;
 pub mod comparisons;
 pub mod convert_text;
 pub mod creation;
@@ -30,6 +31,7 @@ pub mod shape;
 pub mod sorting;
 pub mod statistics;
 pub mod strings;
+pub mod structs;
 pub mod text;
 
 use super::error::{Flow, ScriptError};
@@ -161,6 +163,8 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("Questions about text", comparisons::ROWS),
         ("Regular expressions", regexp::ROWS),
         ("Numbers as text", convert_text::ROWS),
+        ("Cells", cells::ROWS),
+        ("Structs", structs::ROWS),
         ("Errors", errors::ROWS),
         ("The script and its surroundings", environment::ROWS),
         ("Accepted without an effect", environment::IGNORED),

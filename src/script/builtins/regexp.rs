@@ -274,7 +274,7 @@ fn regexprep(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
                 text = replaced(&text, &found, new);
             }
         }
-        Ok(if changed { Value::string(text) } else { value.clone() })
+        Ok(if changed || !value.is_char() { Value::string(text) } else { value.clone() })
     };
     match &args[0] {
         Value::Cell(cell) => Ok(text::each(cell, replace)?.into()),

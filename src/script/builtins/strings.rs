@@ -3,7 +3,7 @@
 //! In: char arrays and cell arrays of strings. Out: the same. Empty strings come out 0×0, as in Octave.
 
 use super::creation::row;
-use super::text::{self, cell_column, cell_row, char_matrix, each, is_blank, unescaped};
+use super::text::{self, cell_column, cell_row, char_matrix, each, is_blank, is_space, unescaped};
 use super::{ANY, Builtin, Outcome};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub static ROWS: &[Builtin] = &[
     row!("char", 1, ANY, 1, "char (x, ...)", "A char matrix of texts, or the characters of these codes.", char_),
     row!("cellstr", 0, 1, 1, "cellstr (s)", "The rows of a char matrix as a cell array.", cellstr),
-    row!("strvcat", 1, ANY, 1, "strvcat (x, ...)", "A char matrix of texts, without the empty ones.", strvcat),
+    row!("strvcat", 0, ANY, 1, "strvcat (x, ...)", "A char matrix of texts, without the empty ones.", strvcat),
     row!("strcat", 0, ANY, 1, "strcat (s, ...)", "Joins strings, element by element of cells.", strcat),
     row!("cstrcat", 0, ANY, 1, "cstrcat (s, ...)", "Joins char arrays as they are.", cstrcat),
     row!("strsplit", 1, ANY, 2, "[parts, found] = strsplit (s, sep, ...)", "Splits a string at separators.", strsplit),
@@ -60,7 +60,7 @@ fn rows_of(env: &Env, value: &Value, out: &mut Vec<Vec<u8>>) -> Flow<()> {
         }
         value => {
             let host = env.host(value)?;
-            let chars = Tensor::new(host.dims.clone(), host.data.converted(Class::Char));
+            let chars = Tensor::new(host.dims.clone(), characters(&host.data));
             match chars.is_empty() && chars.dims.rows() == 0 {
                 true => out.push(Vec::new()),
                 false => out.extend(chars.row_strings().unwrap_or_default()),
@@ -68,6 +68,15 @@ fn rows_of(env: &Env, value: &Value, out: &mut Vec<Vec<u8>>) -> Flow<()> {
         }
     }
     Ok(())
+}
+
+/// Codes as characters: rounded; what is no byte is NUL.
+fn characters(data: &Data) -> Data {
+    let code = |x: f64| if (0.0..255.5).contains(&x) { x.round() as u8 } else { 0 };
+    match data {
+        Data::Char(_) => data.clone(),
+        other => Data::Char((0..other.len()).map(|i| code(other.f64_at(i))).collect()),
+    }
 }
 
 fn char_(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -78,20 +87,13 @@ fn char_(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         if host.data.class() == Class::Char {
             return Ok(one.clone().into());
         }
-        return Ok(Value::tensor(Tensor::new(host.dims.clone(), host.data.converted(Class::Char))).into());
+        return Ok(Value::tensor(Tensor::new(host.dims.clone(), characters(&host.data))).into());
     }
     let mut rows = Vec::new();
     for arg in args {
         rows_of(env, arg, &mut rows)?;
     }
     env.check_elements(&[rows.len(), rows.iter().map(Vec::len).max().unwrap_or(0)])?;
-    // What has one empty row is `''`, but from a cell.
-    if let [Value::Cell(_)] = args
-        && let [row] = &rows[..]
-        && row.is_empty()
-    {
-        return Ok(Value::tensor(Tensor::string(b"")).into());
-    }
     Ok(char_matrix(&rows).into())
 }
 
@@ -140,8 +142,8 @@ fn strcat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     env.host_all(args)?;
     match args {
-        [] => return fail_id!("Octave:invalid-fun-call", "Invalid call to strcat"),
-        [one] if one.is_char() || matches!(one, Value::Cell(_)) => return Ok(one.clone().into()),
+        [] => return Ok(Value::string("").into()),
+        [one @ Value::Cell(_)] => return Ok(one.clone().into()),
         _ => {}
     }
     let mut all_char = true;
@@ -167,7 +169,7 @@ fn strcat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         None => parts[0].dims.clone(),
     };
     if parts.iter().any(|c| c.items.len() != 1 && c.dims != dims) {
-        return fail!("strcat: nonconformant arguments");
+        return fail!("strcat: arguments must be the same size, or be scalars");
     }
     let mut out = Vec::with_capacity(dims.elements());
     for i in 0..dims.elements() {
@@ -408,10 +410,11 @@ fn replaced(text: &[u8], len: usize, new: &[u8], places: &[usize]) -> Vec<u8> {
     out
 }
 
-/// The text without blanks at its ends, or at its end.
+/// The text without white space at both ends, or without white space and NUL at its end.
 fn trimmed(s: &[u8], both: bool) -> &[u8] {
-    let end = s.iter().rposition(|&b| !is_blank(b)).map_or(0, |at| at + 1);
-    let start = if both { s[..end].iter().position(|&b| !is_blank(b)).unwrap_or(end) } else { 0 };
+    let goes = |b: u8| is_space(b) || !both && b == 0;
+    let end = s.iter().rposition(|&b| !goes(b)).map_or(0, |at| at + 1);
+    let start = if both { s[..end].iter().position(|&b| !goes(b)).unwrap_or(end) } else { 0 };
     &s[start..end]
 }
 
@@ -562,7 +565,6 @@ fn escaped(text: &[u8]) -> Vec<u8> {
             11 => out.extend(b"\\v"),
             b'\\' => out.extend(b"\\\\"),
             b'"' => out.extend(b"\\\""),
-            b'\'' => out.extend(b"\\'"),
             b => out.push(b),
         }
     }
