@@ -16,9 +16,25 @@ use std::sync::Arc;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("num2cell", 1, 2, 1, "num2cell (x, dims)", "The elements of an array, or its parts, as a cell array.", num2cell),
+    row!(
+        "num2cell",
+        1,
+        2,
+        1,
+        "num2cell (x, dims)",
+        "The elements of an array, or its parts, as a cell array.",
+        num2cell
+    ),
     row!("cell2mat", 1, 1, 1, "cell2mat (c)", "The items of a cell array joined as one array.", cell2mat),
-    row!("mat2cell", 2, ANY, 1, "mat2cell (x, rows, columns, ...)", "An array cut into parts of these extents.", mat2cell),
+    row!(
+        "mat2cell",
+        2,
+        ANY,
+        1,
+        "mat2cell (x, rows, columns, ...)",
+        "An array cut into parts of these extents.",
+        mat2cell
+    ),
     row!("cellslices", 3, 4, 1, "cellslices (x, from, to, dim)", "Parts of an array along a dimension.", cellslices),
     row!("struct2cell", 1, 1, 1, "struct2cell (s)", "The values of the fields of a struct.", struct2cell),
     row!("cell2struct", 2, 3, 1, "cell2struct (c, fields, dim)", "A struct of the items of a cell array.", cell2struct),
@@ -213,9 +229,7 @@ fn cell2struct(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         _ => return fail!("{refused}"),
     };
     let d = match args.get(2) {
-        Some(value) => {
-            args::dim(&interp.env, value, |_| "cell2struct: DIM must be a valid dimension".to_string())?
-        }
+        Some(value) => args::dim(&interp.env, value, |_| "cell2struct: DIM must be a valid dimension".to_string())?,
         None => 0,
     };
     if d >= cell.dims.len() {

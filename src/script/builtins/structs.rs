@@ -20,7 +20,15 @@ pub static ROWS: &[Builtin] = &[
     row!("rmfield", 2, 2, 1, "rmfield (s, names)", "A struct without some fields.", rmfield),
     row!("setfield", 3, ANY, 1, "setfield (s, path..., value)", "A struct with another value in a field.", setfield),
     row!("getfield", 2, ANY, 1, "getfield (s, path...)", "The value of a field.", getfield),
-    row!("orderfields", 1, 2, 2, "[s, order] = orderfields (s, like)", "A struct with its fields in order.", orderfields),
+    row!(
+        "orderfields",
+        1,
+        2,
+        2,
+        "[s, order] = orderfields (s, like)",
+        "A struct with its fields in order.",
+        orderfields
+    ),
     row!("numfields", 1, 1, 1, "numfields (s)", "The number of fields.", |_, a, _| match &a[0] {
         Value::Struct(s) => Ok(Value::from(s.fields.len()).into()),
         _ => fail!("numfields: argument must be a struct"),
@@ -162,7 +170,7 @@ fn read(env: &mut Env, base: &Value, steps: &[Access], who: &str) -> Flow<index:
                     && !s.fields.contains_key(name)
                     && who == "getfield"
                 {
-                    return fail_id!("Octave:invalid-indexing", "invalid use of undefined value");
+                    return fail_id!("Octave:invalid-indexing", "structure has no member '{name}'");
                 }
                 index::field(env, &base, name)?
             }
