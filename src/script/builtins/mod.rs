@@ -15,6 +15,8 @@ pub mod errors;
 pub mod extrema;
 pub mod field;
 pub mod integers;
+pub mod files;
+pub mod folders;
 pub mod lanes;
 pub mod linear;
 pub mod matrices;
@@ -165,6 +167,8 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("Numbers as text", convert_text::ROWS),
         ("Cells", cells::ROWS),
         ("Structs", structs::ROWS),
+        ("Files", files::ROWS),
+        ("Names of files and folders", folders::ROWS),
         ("Errors", errors::ROWS),
         ("The script and its surroundings", environment::ROWS),
         ("Accepted without an effect", environment::IGNORED),

@@ -478,6 +478,7 @@ fn cased(interp: &mut Interp, name: &str, args: &[Value], up: bool) -> Flow<Outc
             Value::Struct(_) | Value::Function(_) => {
                 return fail!("{name}: not defined for {}", value.type_name());
             }
+            Value::Bool(b) => Value::Num(*b as u8 as f64),
             other => other.clone(),
         })
     }

@@ -1,0 +1,526 @@
+//! Files: streams by number, whole files, names and folders.
+//!
+//! In: paths relative to the process's folder. Out: numbers of streams, text, messages. Must hold: 0, 1 and 2 are the
+//! standard streams, and what is written to 1 and 2 goes where the script prints; what waits to be written is written
+//! when a stream is closed, moved, read or dropped.
+
+use super::creation::row;
+use super::{Builtin, Outcome, args, nothing, text};
+use crate::script::env::Env;
+use crate::script::error::{Flow, ScriptError, fail, fail_id};
+use crate::script::value::{CellArray, Class, Data, Dims, Tensor, Value};
+use crate::script::vm::Interp;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::sync::Arc;
+
+/// The functions.
+pub static ROWS: &[Builtin] = &[
+    row!("fopen", 1, 4, 2, "[fid, message] = fopen (name, mode)", "Opens a file; -1 if it cannot.", fopen),
+    row!("fclose", 1, 1, 1, "fclose (fid)", "Closes a file, or \"all\" of them.", fclose),
+    row!("fgetl", 1, 2, 2, "fgetl (fid)", "The next line without its end; -1 at the end of the file.", |i, a, _| {
+        line(i, "fgetl", a, false)
+    }),
+    row!("fgets", 1, 2, 2, "fgets (fid)", "The next line with its end; -1 at the end of the file.", |i, a, _| {
+        line(i, "fgets", a, true)
+    }),
+    row!("fskipl", 1, 2, 1, "fskipl (fid, n)", "Skips lines.", fskipl),
+    row!("fputs", 2, 2, 1, "fputs (fid, s)", "Writes a string to a file.", fputs),
+    row!("feof", 1, 1, 1, "feof (fid)", "Whether reading has met the end of a file.", feof),
+    row!("ftell", 1, 1, 1, "ftell (fid)", "The position in a file.", |i, a, _| {
+        let (_, stream) = i.env.keep.of::<Files>().stream("ftell", &a[0])?;
+        Ok(Value::Num(stream.position() as f64).into())
+    }),
+    row!("fseek", 2, 3, 1, "fseek (fid, offset, origin)", "Moves the position in a file.", fseek),
+    row!("frewind", 1, 1, 1, "frewind (fid)", "Moves to the beginning of a file.", |i, a, n| {
+        let (_, stream) = i.env.keep.of::<Files>().stream("frewind", &a[0])?;
+        let moved = stream.seek(SeekFrom::Start(0)).is_ok();
+        Ok(if n == 0 { nothing() } else { Value::Num(if moved { 0.0 } else { -1.0 }).into() })
+    }),
+    row!("fread", 1, 5, 2, "[x, count] = fread (fid, size, precision)", "Reads numbers as bytes hold them.", fread),
+    row!("fwrite", 2, 5, 1, "fwrite (fid, x, precision)", "Writes numbers as bytes.", fwrite),
+    row!("SEEK_SET", 0, 0, 1, "SEEK_SET", "Offsets from the beginning.", |_, _, _| Ok(Value::Num(0.0).into())),
+    row!("SEEK_CUR", 0, 0, 1, "SEEK_CUR", "Offsets from the position.", |_, _, _| Ok(Value::Num(1.0).into())),
+    row!("SEEK_END", 0, 0, 1, "SEEK_END", "Offsets from the end.", |_, _, _| Ok(Value::Num(2.0).into())),
+    row!("stdin", 0, 0, 1, "stdin", "The number of standard input: 0.", |_, _, _| Ok(Value::Num(0.0).into())),
+    row!("fileread", 1, 3, 1, "fileread (name)", "The text of a file.", fileread),
+];
+
+/// How many bytes wait at most to be written.
+const PENDING_MAX: usize = 1 << 16;
+/// How many files one script may have open.
+const OPEN_MAX: usize = 1 << 10;
+
+/// The open files of a script.
+#[derive(Default)]
+pub struct Files {
+    /// By number, from 3.
+    streams: Vec<Option<Stream>>,
+}
+
+/// An open file.
+struct Stream {
+    file: File,
+    name: String,
+    mode: String,
+    /// What was read ahead, and how much of it is used.
+    ahead: Vec<u8>,
+    used: usize,
+    /// What waits to be written.
+    pending: Vec<u8>,
+    /// The position of what `ahead` ends with, or `pending` begins with.
+    at: u64,
+    met_end: bool,
+}
+
+impl Stream {
+    fn position(&self) -> u64 {
+        self.at - (self.ahead.len() - self.used) as u64 + self.pending.len() as u64
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.pending.is_empty() {
+            self.file.write_all(&self.pending)?;
+            self.at += self.pending.len() as u64;
+            self.pending.clear();
+        }
+        Ok(())
+    }
+
+    fn seek(&mut self, to: SeekFrom) -> io::Result<()> {
+        self.flush()?;
+        let to = match to {
+            SeekFrom::Current(by) => match self.position().checked_add_signed(by) {
+                Some(at) => SeekFrom::Start(at),
+                None => return Err(io::ErrorKind::InvalidInput.into()),
+            },
+            other => other,
+        };
+        self.at = self.file.seek(to)?;
+        self.ahead.clear();
+        self.used = 0;
+        self.met_end = false;
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.used < self.ahead.len() || !self.ahead.is_empty() {
+            let at = self.position();
+            self.seek(SeekFrom::Start(at))?;
+        }
+        self.pending.extend(bytes);
+        if self.pending.len() > PENDING_MAX { self.flush() } else { Ok(()) }
+    }
+
+    /// Reads ahead; false at the end of the file.
+    fn fill(&mut self) -> io::Result<bool> {
+        self.flush()?;
+        if self.used == self.ahead.len() {
+            self.ahead.clear();
+            self.used = 0;
+        }
+        let mut block = [0; 1 << 14];
+        let n = self.file.read(&mut block)?;
+        self.ahead.extend(&block[..n]);
+        self.at += n as u64;
+        self.met_end |= n == 0;
+        Ok(n > 0)
+    }
+
+    /// The next line with its end, at most `len` bytes; empty at the end of the file.
+    fn line(&mut self, len: usize) -> io::Result<Vec<u8>> {
+        let mut searched = 0;
+        loop {
+            let rest = &self.ahead[self.used..];
+            let end = rest[searched.min(rest.len())..].iter().position(|&b| b == b'\n').map(|at| searched + at + 1);
+            searched = rest.len();
+            let take = match end {
+                Some(end) => end,
+                None if searched >= len => len,
+                None if self.fill()? => continue,
+                None => searched,
+            };
+            let take = take.min(len);
+            let line = self.ahead[self.used..self.used + take].to_vec();
+            self.used += take;
+            return Ok(line);
+        }
+    }
+
+    /// At most `n` bytes.
+    fn bytes(&mut self, n: usize) -> io::Result<Vec<u8>> {
+        while self.ahead.len() - self.used < n && self.fill()? {}
+        let take = n.min(self.ahead.len() - self.used);
+        let out = self.ahead[self.used..self.used + take].to_vec();
+        self.used += take;
+        Ok(out)
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // Nobody is left to hear of a disk that is full.
+        let _ = self.flush();
+    }
+}
+
+impl Files {
+    /// The stream of a number.
+    fn stream(&mut self, who: &str, value: &Value) -> Flow<(usize, &mut Stream)> {
+        let x = match value {
+            Value::Num(x) => *x,
+            Value::Bool(b) => *b as u8 as f64,
+            Value::Tensor(t) if t.len() == 1 => t.data.f64_at(0),
+            _ => return fail!("{who}: invalid stream specified"),
+        };
+        let at = x as usize;
+        match self.streams.get_mut(at.wrapping_sub(3)) {
+            Some(Some(stream)) if x == at as f64 => Ok((at, stream)),
+            _ => fail!("{who}: invalid stream number = {}", args::short(x)),
+        }
+    }
+}
+
+/// Writes to a stream: 1 is the script's output, 2 its errors.
+///
+/// # Errors
+/// A number that no open file has; what the system says.
+pub fn write(env: &mut Env, who: &str, fid: &Value, bytes: &[u8]) -> Flow<()> {
+    match fid {
+        Value::Num(1.0) => env.print(bytes),
+        Value::Num(2.0) => env.output.err(bytes),
+        fid => {
+            let (_, stream) = env.keep.of::<Files>().stream(who, fid)?;
+            stream.write(bytes).map_err(|e| ScriptError::new(format!("{who}: {}", system(&e))))?;
+        }
+    }
+    Ok(())
+}
+
+/// What the system says, without Rust's number behind it.
+pub fn system(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_string()
+}
+
+fn fopen(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    interp.env.host_all(args)?;
+    let files = interp.env.keep.of::<Files>();
+    let Some(name) = args[0].as_text() else {
+        let fid = args[0].clone();
+        let standard = match fid {
+            Value::Num(0.0) => Some(("stdin", "r")),
+            Value::Num(1.0) => Some(("stdout", "w")),
+            Value::Num(2.0) => Some(("stderr", "w")),
+            _ => None,
+        };
+        let (name, mode) = match standard {
+            Some((name, mode)) => (name.to_string(), mode.to_string()),
+            None => files.stream("fopen", &fid).map(|(_, s)| (s.name.clone(), s.mode.clone()))?,
+        };
+        return Ok(vec![name.into(), mode.into()].into());
+    };
+    if name == "all" && args.len() == 1 {
+        let open = files.streams.iter().enumerate().filter(|s| s.1.is_some()).map(|s| s.0 as f64 + 3.0).collect();
+        return Ok(Value::column(open).into());
+    }
+    let mode = match args.get(1) {
+        Some(value) => text::string(value, "fopen: file mode must be a string")?.to_vec(),
+        None => b"r".to_vec(),
+    };
+    let plain: Vec<u8> = mode.iter().copied().filter(|b| !b"bt".contains(b)).collect();
+    let mut options = File::options();
+    match &plain[..] {
+        b"r" => options.read(true),
+        b"r+" => options.read(true).write(true),
+        b"w" => options.write(true).create(true).truncate(true),
+        b"w+" => options.read(true).write(true).create(true).truncate(true),
+        b"a" => options.append(true).create(true),
+        b"a+" => options.read(true).append(true).create(true),
+        _ => return fail!("invalid mode specified"),
+    };
+    let opened = options.open(&name).and_then(|file| match file.metadata()?.is_dir() {
+        true => Err(io::Error::from_raw_os_error(21)),
+        false => Ok(file),
+    });
+    let free = files.streams.iter().position(Option::is_none).unwrap_or(files.streams.len());
+    match opened {
+        Ok(mut file) if free < OPEN_MAX => {
+            let at = if plain[0] == b'a' { file.seek(SeekFrom::End(0)).unwrap_or(0) } else { 0 };
+            let stream = Stream {
+                file,
+                name,
+                mode: String::from_utf8_lossy(&mode).into_owned(),
+                ahead: Vec::new(),
+                used: 0,
+                pending: Vec::new(),
+                at,
+                met_end: false,
+            };
+            if free == files.streams.len() {
+                files.streams.push(None);
+            }
+            files.streams[free] = Some(stream);
+            let _ = nargout;
+            Ok(vec![Value::Num(free as f64 + 3.0), Value::string("")].into())
+        }
+        Ok(_) => Ok(vec![Value::Num(-1.0), Value::string("Too many open files")].into()),
+        Err(error) => Ok(vec![Value::Num(-1.0), Value::string(system(&error))].into()),
+    }
+}
+
+fn fclose(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let files = interp.env.keep.of::<Files>();
+    if args::is_word(&args[0], "all") {
+        files.streams.clear();
+    } else if let Value::Num(0.0 | 1.0 | 2.0) = args[0] {
+    } else {
+        let (at, stream) = files.stream("fclose", &args[0])?;
+        let flushed = stream.flush();
+        files.streams[at - 3] = None;
+        if let Err(error) = flushed {
+            return fail!("fclose: {}", system(&error));
+        }
+    }
+    Ok(if nargout == 0 { nothing() } else { Value::Num(0.0).into() })
+}
+
+fn line(interp: &mut Interp, who: &str, args: &[Value], keep_end: bool) -> Flow<Outcome> {
+    let len = match args.get(1) {
+        Some(value) => {
+            let n = args::number(&interp.env, who, value)?;
+            if n.is_infinite() { usize::MAX } else { args::extent(n)? }
+        }
+        None => usize::MAX,
+    };
+    let read = match &args[0] {
+        Value::Num(0.0) => {
+            let mut text = Vec::new();
+            io::BufRead::read_until(&mut io::stdin().lock(), b'\n', &mut text).map(|_| text)
+        }
+        fid => interp.env.keep.of::<Files>().stream(who, fid)?.1.line(len),
+    };
+    let mut line = match read {
+        Ok(line) => line,
+        Err(error) => return fail!("{who}: {}", system(&error)),
+    };
+    if line.is_empty() {
+        return Ok(vec![Value::Num(-1.0), Value::Num(0.0)].into());
+    }
+    let len = line.len();
+    if !keep_end && line.ends_with(b"\n") {
+        line.pop();
+    }
+    // The end of the file is met with a last line that has no end of its own, or one byte ahead.
+    if let Ok((_, stream)) = interp.env.keep.of::<Files>().stream(who, &args[0])
+        && stream.used == stream.ahead.len()
+    {
+        let _ = stream.fill();
+    }
+    Ok(vec![Value::string(line), Value::Num(len as f64)].into())
+}
+
+fn fskipl(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let n = match args.get(1) {
+        Some(value) => args::number(&interp.env, "fskipl", value)?,
+        None => 1.0,
+    };
+    let (_, stream) = interp.env.keep.of::<Files>().stream("fskipl", &args[0])?;
+    let mut count = 0.0;
+    while count < n {
+        match stream.line(usize::MAX) {
+            Ok(line) if line.ends_with(b"\n") => count += 1.0,
+            _ => break,
+        }
+    }
+    Ok(Value::Num(count).into())
+}
+
+fn fputs(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let Value::Tensor(t) = &args[1] else { return fail!("fputs: argument STRING must be a string") };
+    let Some(bytes) = t.data.chars() else { return fail!("fputs: argument STRING must be a string") };
+    write(&mut interp.env, "fputs", &args[0], bytes)?;
+    Ok(if nargout == 0 { nothing() } else { Value::Num(0.0).into() })
+}
+
+fn feof(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    if let Value::Num(0.0 | 1.0 | 2.0) = args[0] {
+        return Ok(Value::Bool(false).into());
+    }
+    let (_, stream) = interp.env.keep.of::<Files>().stream("feof", &args[0])?;
+    Ok(Value::Bool(stream.met_end && stream.used == stream.ahead.len()).into())
+}
+
+fn fseek(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let offset = args::integer(args::number(&interp.env, "fseek", &args[1])?)?;
+    let origin = match args.get(2) {
+        None => 0.0,
+        Some(value) => match value.as_bytes() {
+            Some(b"bof") => 0.0,
+            Some(b"cof") => 1.0,
+            Some(b"eof") => 2.0,
+            Some(_) => return fail!("fseek: invalid value for origin"),
+            None => args::number(&interp.env, "fseek", value)?,
+        },
+    };
+    let (_, stream) = interp.env.keep.of::<Files>().stream("fseek", &args[0])?;
+    let to = match origin {
+        1.0 => SeekFrom::Current(offset),
+        2.0 => SeekFrom::End(offset),
+        _ if offset < 0 => return Ok(Value::Num(-1.0).into()),
+        _ => SeekFrom::Start(offset as u64),
+    };
+    let moved = stream.seek(to).is_ok();
+    Ok(if nargout == 0 { nothing() } else { Value::Num(if moved { 0.0 } else { -1.0 }).into() })
+}
+
+/// The class that a precision's name means, and the bytes of an element.
+fn precision(name: &str) -> Option<(Class, usize)> {
+    Some(match name.trim() {
+        "uchar" | "unsigned char" | "uint8" => (Class::Uint8, 1),
+        "schar" | "signed char" | "integer*1" | "int8" => (Class::Int8, 1),
+        "char" | "char*1" => (Class::Char, 1),
+        "int16" | "integer*2" | "short" => (Class::Int16, 2),
+        "uint16" | "ushort" | "unsigned short" => (Class::Uint16, 2),
+        "int32" | "integer*4" | "int" => (Class::Int32, 4),
+        "uint32" | "uint" | "unsigned int" => (Class::Uint32, 4),
+        "int64" | "integer*8" | "long" => (Class::Int64, 8),
+        "uint64" | "ulong" | "unsigned long" => (Class::Uint64, 8),
+        "single" | "float" | "float32" | "real*4" => (Class::Single, 4),
+        "double" | "float64" | "real*8" => (Class::Double, 8),
+        _ => return None,
+    })
+}
+
+/// Elements from their bytes, least byte first.
+fn decoded(bytes: &[u8], class: Class) -> Data {
+    macro_rules! of {
+        ($variant:ident, $ty:ty) => {
+            Data::$variant(
+                bytes
+                    .chunks_exact(size_of::<$ty>())
+                    .map(|c| c.try_into().map(<$ty>::from_le_bytes).unwrap_or_default())
+                    .collect(),
+            )
+        };
+    }
+    match class {
+        Class::Int8 => of!(I8, i8),
+        Class::Char => Data::Char(bytes.to_vec()),
+        Class::Int16 => of!(I16, i16),
+        Class::Uint16 => of!(U16, u16),
+        Class::Int32 => of!(I32, i32),
+        Class::Uint32 => of!(U32, u32),
+        Class::Int64 => of!(I64, i64),
+        Class::Uint64 => of!(U64, u64),
+        Class::Single => of!(F32, f32),
+        Class::Double => of!(F64, f64),
+        _ => Data::U8(bytes.to_vec()),
+    }
+}
+
+/// Elements as bytes, least byte first; complex ones by their real parts.
+fn encoded(data: &Data) -> Vec<u8> {
+    match data {
+        Data::F64(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Data::F32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Data::I8(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Data::I16(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Data::I32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Data::I64(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Data::U8(v) | Data::Char(v) => v.clone(),
+        Data::U16(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Data::U32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Data::U64(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Data::Bool(v) => v.iter().map(|&b| b as u8).collect(),
+        other => other.to_f64().iter().flat_map(|x| x.to_le_bytes()).collect(),
+    }
+}
+
+fn fread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    interp.env.host_all(args)?;
+    let name = args.get(2).and_then(Value::as_text).unwrap_or_else(|| "uchar".into());
+    // `*int16` keeps the class, `int16=>single` converts; double else.
+    let (from, to) = match name.split_once("=>") {
+        Some((from, to)) => (from.to_string(), Some(to.to_string())),
+        None => match name.strip_prefix('*') {
+            Some(from) => (from.to_string(), Some(from.to_string())),
+            None => (name.clone(), None),
+        },
+    };
+    let into = match &to {
+        Some(to) => precision(to).map(|p| p.0),
+        None => Some(Class::Double),
+    };
+    let (Some((class, width)), Some(into)) = (precision(&from), into) else {
+        return fail!("fread: invalid PRECISION specified");
+    };
+    let size = match args.get(1) {
+        Some(value) => interp.env.host(value)?.data.to_f64(),
+        None => vec![f64::INFINITY],
+    };
+    let count = size.iter().product::<f64>();
+    let elements = if count.is_finite() { args::extent(count)? } else { usize::MAX / 16 };
+    interp.env.check_elements(&[if count.is_finite() { elements } else { 0 }])?;
+    let (_, stream) = interp.env.keep.of::<Files>().stream("fread", &args[0])?;
+    let bytes = match stream.bytes(elements.saturating_mul(width)) {
+        Ok(bytes) => bytes,
+        Err(error) => return fail!("fread: {}", system(&error)),
+    };
+    let mut data = decoded(&bytes, class).converted(into);
+    let n = data.len();
+    let dims = match &size[..] {
+        [rows, _] if *rows >= 1.0 && rows.is_finite() => {
+            let rows = *rows as usize;
+            let columns = n.div_ceil(rows);
+            // A last column that is not full is filled with zeros.
+            let mut padded = Data::zeros(into, rows * columns - n);
+            std::mem::swap(&mut data, &mut padded);
+            data = joined(padded, data);
+            Dims::new(&[rows, columns])
+        }
+        _ if n == 0 => Dims::zero(),
+        _ => Dims::new(&[n, 1]),
+    };
+    Ok(vec![Value::tensor(Tensor::new(dims, data)), Value::Num(n as f64)].into())
+}
+
+fn joined(first: Data, second: Data) -> Data {
+    let bytes: Vec<u8> = encoded(&first).into_iter().chain(encoded(&second)).collect();
+    decoded(&bytes, first.class())
+}
+
+fn fwrite(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    interp.env.host_all(args)?;
+    let name = args.get(2).and_then(Value::as_text).unwrap_or_else(|| "uchar".into());
+    let Some((class, _)) = precision(&name) else { return fail!("fwrite: invalid PRECISION specified") };
+    let data = interp.env.host(&args[1])?;
+    let bytes = encoded(&data.data.converted(class));
+    write(&mut interp.env, "fwrite", &args[0], &bytes)?;
+    Ok(if nargout == 0 { nothing() } else { Value::Num(data.len() as f64).into() })
+}
+
+fn fileread(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let Some(name) = args[0].as_text() else { return fail!("fileread: FILENAME argument must be a string") };
+    match std::fs::read(&name) {
+        Ok(bytes) => Ok(Value::string(bytes).into()),
+        Err(_) => fail!("fileread: cannot open file {name}"),
+    }
+}
+
+/// A name of a file from an argument.
+///
+/// # Errors
+/// What is no string.
+pub fn path(who: &str, value: &Value) -> Flow<String> {
+    match value.as_text() {
+        Some(name) => Ok(name),
+        None => fail_id!("Octave:invalid-fun-call", "{who}: argument must be a string"),
+    }
+}
+
+/// Names as a column of cells.
+pub fn names(list: Vec<String>) -> Value {
+    let dims = Dims::new(&[list.len(), 1]);
+    Value::Cell(Arc::new(CellArray::new(dims, list.into_iter().map(Value::from).collect())))
+}

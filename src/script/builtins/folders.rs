@@ -1,0 +1,246 @@
+//! Names of files, and folders: parts of names, temporary names, making and removing.
+
+use super::creation::row;
+use super::files::{names, path, system};
+use super::{ANY, Builtin, Outcome, nothing, text};
+use crate::script::error::{Flow, fail};
+use crate::script::value::{Data, StructArray, Tensor, Value};
+use crate::script::vm::Interp;
+use indexmap::IndexMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The functions.
+pub static ROWS: &[Builtin] = &[
+    row!("fullfile", 0, ANY, 1, "fullfile (folder, ..., name)", "Joins parts of a path.", fullfile),
+    row!("fileparts", 1, 1, 3, "[folder, name, ext] = fileparts (path)", "The parts of a path.", fileparts),
+    row!(
+        "filesep",
+        0,
+        1,
+        1,
+        "filesep ()",
+        "What separates folders in a path.",
+        |_, _, _| Ok(Value::string("/").into())
+    ),
+    row!("pathsep", 0, 1, 1, "pathsep ()", "What separates paths in a list.", |_, _, _| Ok(Value::string(":").into())),
+    row!("tempdir", 0, 0, 1, "tempdir ()", "The folder for temporary files.", |_, _, _| {
+        Ok(Value::string(format!("{}/", std::env::temp_dir().to_string_lossy().trim_end_matches('/'))).into())
+    }),
+    row!("tempname", 0, 2, 1, "tempname (folder, prefix)", "A name that no file has.", tempname),
+    row!("isfile", 1, 1, 1, "isfile (name)", "Whether files of these names are there.", |_, a, _| are(
+        a,
+        Path::is_file
+    )),
+    row!("isfolder", 1, 1, 1, "isfolder (name)", "Whether folders of these names are there.", |_, a, _| {
+        are(a, Path::is_dir)
+    }),
+    row!("isdir", 1, 1, 1, "isdir (name)", "Whether folders of these names are there.", |_, a, _| are(a, Path::is_dir)),
+    row!("mkdir", 1, 2, 3, "[ok, message] = mkdir (parent, name)", "Makes a folder.", mkdir),
+    row!("rmdir", 1, 2, 3, "[ok, message] = rmdir (name, \"s\")", "Removes a folder.", rmdir),
+    row!("unlink", 1, 1, 2, "[error, message] = unlink (name)", "Removes a file.", |_, a, n| {
+        let removed = std::fs::remove_file(path("unlink", &a[0])?);
+        Ok(if n == 0 && removed.is_ok() { nothing() } else { status(removed) })
+    }),
+    row!("delete", 1, 1, 0, "delete (name)", "Removes a file.", delete),
+    row!("rename", 2, 2, 2, "[error, message] = rename (old, new)", "Gives a file another name.", |_, a, n| {
+        let renamed = std::fs::rename(path("rename", &a[0])?, path("rename", &a[1])?);
+        Ok(if n == 0 && renamed.is_ok() { nothing() } else { status(renamed) })
+    }),
+    row!("copyfile", 2, 3, 3, "[ok, message] = copyfile (from, to)", "Copies a file.", |_, a, n| {
+        moved("copyfile", a, n, |from, to| std::fs::copy(from, to).map(|_| ()))
+    }),
+    row!("movefile", 2, 3, 3, "[ok, message] = movefile (from, to)", "Moves a file.", |_, a, n| {
+        moved("movefile", a, n, |from, to| std::fs::rename(from, to))
+    }),
+    row!("readdir", 1, 1, 1, "readdir (folder)", "The names in a folder.", readdir),
+    row!("dir", 0, 1, 1, "dir (folder)", "What is in a folder.", dir),
+];
+
+/// 0 and no message, or -1 and what the system says.
+fn status(result: io::Result<()>) -> Outcome {
+    match result {
+        Ok(()) => vec![Value::Num(0.0), Value::string("")].into(),
+        Err(error) => vec![Value::Num(-1.0), Value::string(system(&error))].into(),
+    }
+}
+
+fn fullfile(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let refused = "fullfile: input is not a string or cell array of strings";
+    let join = |parts: &[&[u8]]| {
+        let mut out: Vec<u8> = Vec::new();
+        for part in parts.iter().filter(|p| !p.is_empty()) {
+            match (out.is_empty(), out.ends_with(b"/"), part.starts_with(b"/")) {
+                (true, ..) => out.extend(*part),
+                (_, true, true) => out.extend(&part[1..]),
+                (_, false, false) => {
+                    out.push(b'/');
+                    out.extend(*part);
+                }
+                _ => out.extend(*part),
+            }
+        }
+        Value::string(out)
+    };
+    let mut lists = Vec::with_capacity(args.len());
+    let mut dims = None;
+    for arg in args {
+        let list = text::list(arg, refused)?;
+        if let Value::Cell(c) = arg
+            && (dims.is_none() || list.len() != 1)
+        {
+            dims = Some(c.dims.clone());
+        }
+        lists.push(list);
+    }
+    let Some(dims) = dims else {
+        return Ok(join(&lists.iter().filter_map(|l| l.first().copied()).collect::<Vec<_>>()).into());
+    };
+    let n = dims.elements();
+    if lists.iter().any(|l| l.len() != 1 && l.len() != n) {
+        return fail!("fullfile: cell arrays must have the same dimensions");
+    }
+    let items =
+        (0..n).map(|i| join(&lists.iter().map(|l| l[if l.len() == 1 { 0 } else { i }]).collect::<Vec<_>>())).collect();
+    Ok(Value::cell(dims, items).into())
+}
+
+fn fileparts(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let name = text::string(&args[0], "fileparts: FILENAME must be a single string")?;
+    let slash = name.iter().rposition(|&b| b == b'/');
+    let (folder, rest) = match slash {
+        Some(0) => (&name[..1], &name[1..]),
+        Some(at) => (&name[..at], &name[at + 1..]),
+        None => (&name[..0], name),
+    };
+    let dot = rest.iter().rposition(|&b| b == b'.').unwrap_or(rest.len());
+    Ok(vec![Value::string(folder), Value::string(&rest[..dot]), Value::string(&rest[dot..])].into())
+}
+
+fn tempname(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let folder = match args.first().and_then(Value::as_text) {
+        Some(folder) if !folder.is_empty() => folder,
+        _ => std::env::temp_dir().to_string_lossy().trim_end_matches('/').to_string(),
+    };
+    let prefix = args.get(1).and_then(Value::as_text).unwrap_or_else(|| "oct-".into());
+    loop {
+        let n = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{folder}/{prefix}{:x}{n:03x}", std::process::id());
+        if !Path::new(&name).exists() {
+            return Ok(Value::string(name).into());
+        }
+    }
+}
+
+fn are(args: &[Value], is: fn(&Path) -> bool) -> Flow<Outcome> {
+    let there = |v: &Value| v.as_text().is_some_and(|name| is(Path::new(&name)));
+    Ok(match &args[0] {
+        Value::Cell(c) => {
+            let answers = Data::Bool(c.items.iter().map(there).collect());
+            Value::tensor(Tensor::new(c.dims.clone(), answers)).into()
+        }
+        value => Value::Bool(there(value)).into(),
+    })
+}
+
+/// True and no message, or false, what the system says and who says it.
+fn told(who: &str, result: io::Result<()>, nargout: usize) -> Flow<Outcome> {
+    match result {
+        Ok(()) if nargout == 0 => Ok(nothing()),
+        Ok(()) => Ok(vec![Value::Bool(true), Value::string(""), Value::string("")].into()),
+        Err(error) if nargout == 0 => fail!("{who}: operation failed: {}", system(&error)),
+        Err(error) => Ok(vec![Value::Bool(false), Value::string(system(&error)), Value::string(who)].into()),
+    }
+}
+
+fn mkdir(_: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let mut name = path("mkdir", &args[0])?;
+    if let Some(below) = args.get(1) {
+        name = format!("{name}/{}", path("mkdir", below)?);
+    }
+    if Path::new(&name).is_dir() {
+        return Ok(match nargout {
+            0 => nothing(),
+            _ => vec![Value::Bool(true), Value::string("directory exists"), Value::string("mkdir")].into(),
+        });
+    }
+    told("mkdir", std::fs::create_dir_all(&name), nargout)
+}
+
+fn rmdir(_: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let name = path("rmdir", &args[0])?;
+    let all = args.get(1).is_some_and(|v| super::args::is_word(v, "s"));
+    told("rmdir", if all { std::fs::remove_dir_all(&name) } else { std::fs::remove_dir(&name) }, nargout)
+}
+
+fn delete(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let name = path("delete", &args[0])?;
+    if std::fs::remove_file(&name).is_err() {
+        let what = if Path::new(&name).exists() { "could not delete file" } else { "no such file" };
+        interp.env.warn("Octave:delete:no-such-file", &format!("delete: {what}: {name}"));
+    }
+    Ok(nothing())
+}
+
+fn moved(who: &str, args: &[Value], nargout: usize, run: fn(&str, &str) -> io::Result<()>) -> Flow<Outcome> {
+    let from = path(who, &args[0])?;
+    let mut to = path(who, &args[1])?;
+    if Path::new(&to).is_dir()
+        && let Some(name) = Path::new(&from).file_name()
+    {
+        to = format!("{to}/{}", name.to_string_lossy());
+    }
+    told(who, run(&from, &to), nargout)
+}
+
+fn listed(who: &str, folder: &str) -> Flow<Vec<String>> {
+    match std::fs::read_dir(folder) {
+        Ok(entries) => {
+            let mut list: Vec<String> =
+                entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+            list.extend([".".to_string(), "..".to_string()]);
+            list.sort();
+            Ok(list)
+        }
+        Err(error) => fail!("{who}: {}: {}", folder, system(&error)),
+    }
+}
+
+fn readdir(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    Ok(names(listed("readdir", &path("readdir", &args[0])?)?).into())
+}
+
+fn dir(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let folder = match args.first() {
+        Some(value) => path("dir", value)?,
+        None => ".".to_string(),
+    };
+    let list = match Path::new(&folder).is_file() {
+        true => vec![folder.clone()],
+        false => listed("dir", &folder)?,
+    };
+    if nargout == 0 {
+        interp.env.print(format!("{}\n", list.join("  ")));
+        return Ok(nothing());
+    }
+    let n = list.len();
+    let (mut folders, mut bytes, mut is_dir) = (Vec::new(), Vec::new(), Vec::new());
+    for name in &list {
+        let full = Path::new(&folder).join(name);
+        let meta = std::fs::metadata(&full).or_else(|_| std::fs::metadata(&folder));
+        folders.push(Value::string(&folder));
+        bytes.push(Value::Num(meta.as_ref().map_or(0.0, |m| if m.is_dir() { 0.0 } else { m.len() as f64 })));
+        is_dir.push(Value::Bool(meta.is_ok_and(|m| m.is_dir())));
+    }
+    let fields = IndexMap::from([
+        ("name".into(), list.into_iter().map(Value::from).collect::<Vec<_>>()),
+        ("folder".into(), folders),
+        ("bytes".into(), bytes),
+        ("isdir".into(), is_dir),
+    ]);
+    let dims = crate::script::value::Dims::new(&[n, 1]);
+    Ok(Value::Struct(Arc::new(StructArray { dims, fields, class: None })).into())
+}
