@@ -255,3 +255,32 @@ fn many_live_lazy_values_do_not_hold_their_program() {
     assert_eq!(wait(kept[19_999].gather::<f32>()).unwrap()[3], 20_000.0);
     assert_eq!(wait(kept[0].gather::<f32>()).unwrap()[3], 1.0);
 }
+
+#[test]
+fn a_pinned_array_is_worked_on_where_it_was_pinned_however_small() {
+    let host_only = host();
+    let error = host_only.device("gpu").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Device);
+    assert!(error.message().contains("this runtime has no GPU, only: host"), "{error}");
+    assert_eq!(host_only.device("host").unwrap().name, "host");
+    assert_eq!(host_only.device("auto").unwrap_err().kind(), ErrorKind::Device);
+    let refused = session(&host_only).scalar(1.0f32).pin("gpu");
+    assert_eq!(wait(refused.gather::<f32>()).unwrap_err().kind(), ErrorKind::Device);
+
+    let Some(rt) = common::gpu(|b| b) else { return };
+    let s = session(&rt);
+    let x = s.from_slice(&[1.0f32, 2.0, 3.0], [3, 1]).unwrap();
+    let (sum, stats) = common::counted(&rt, || wait((&x.pin("gpu") + 1.0).sum(..).item::<f32>()).unwrap());
+    assert_eq!((sum, stats.ops_folded, stats.host_kernels), (9.0, 0, 0));
+    assert!(stats.dispatches > 0);
+    // Scalars alone, and an array that the CPU is to work on although the runtime is the GPU's.
+    let two = s.scalar(1.0f32).pin("gpu") + s.scalar(1.0f32);
+    assert_eq!(wait(two.item::<f32>()).unwrap(), 2.0);
+    let large = s.rand::<f32>([1000, 1]);
+    let there = wait((&large * 2.0).gather::<f32>()).unwrap();
+    let (here, stats) = common::counted(&rt, || wait((&large.pin("host") * 2.0).gather::<f32>()).unwrap());
+    assert_eq!(here.as_slice(), there.as_slice());
+    assert!(stats.host_kernels > 0 && stats.dispatches == 0 && stats.elsewhere.is_empty(), "{stats}");
+    let plan = wait((large.pin("host") + 1.0).explain()).unwrap();
+    assert!(plan.contains("pinned to it by the program"), "{plan}");
+}

@@ -3,7 +3,7 @@
 //! In: calls of the user's program, from any thread and under any executor. Out: segments of tapes, demands and
 //! cancels to the scheduler. Must never touch a device.
 //!
-//! Invariants: TAPE-1 to TAPE-4 (`tape`), RECORD-1 to RECORD-3 (`record`), HANDLE-1 and HANDLE-2 (`handle`),
+//! Invariants: TAPE-1 to TAPE-4 (`tape`), RECORD-1 to RECORD-4 (`record`), HANDLE-1 and HANDLE-2 (`handle`),
 //! GATHER-1 to GATHER-3 (`pending`), FOLD-1 (`fold`).
 //!
 //! How to read: `runtime` and `session` are the door; `record` is what every op goes through; `tape` is what it
@@ -24,6 +24,7 @@ mod link;
 mod operand;
 mod operators;
 mod pending;
+mod pin;
 mod record;
 mod reduce;
 mod runtime;

@@ -34,7 +34,7 @@ pub const DEVICE_VARIABLE: &str = "TIDEMILL_DEVICE";
 /// # Ok::<(), tidemill::Error>(())
 /// ```
 pub struct Runtime {
-    link: Arc<Link>,
+    pub(super) link: Arc<Link>,
     /// `None` once it was shut down.
     ring: Mutex<Option<Ring>>,
 }

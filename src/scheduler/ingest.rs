@@ -93,6 +93,11 @@ impl State {
                     }
                 }
                 TapeRecord::Dropped(value) => self.note_drop(value, &mut noted),
+                TapeRecord::Pinned(value, device) => {
+                    if let Some(live) = self.graph.get_mut(value).filter(|live| live.is_lazy()) {
+                        live.node.pin = Some(device);
+                    }
+                }
                 TapeRecord::Demanded { gather, value, want } => {
                     let Some(live) = self.graph.get_mut(value) else {
                         let error = released(value);
@@ -377,6 +382,7 @@ impl State {
                 }
                 TapeRecord::Cancelled(gather) => self.cancel(gather, out),
                 TapeRecord::Dropped(value) => released_values.extend(self.unhold(value)),
+                TapeRecord::Pinned(..) => {}
             }
         }
         self.release(released_values, out);

@@ -98,3 +98,74 @@ fn auto_places_unconnected_work_separately() {
     let places: Vec<DeviceId> = regions.iter().map(|r| r.device).collect();
     assert_eq!(places, [DeviceId::HOST, DeviceId(1)]);
 }
+
+#[test]
+fn auto_obeys_a_pin_and_sends_what_only_pinned_work_needs_with_it() {
+    let mut b = Bench::new(DeviceChoice::Auto);
+    let x = b.rand(10);
+    let scaled = b.scale(x, 10);
+    let pinned = b.scale(scaled, 10);
+    b.pin(pinned, DeviceId(1));
+    let free = b.rand(10);
+    b.gather(pinned);
+    b.gather(free);
+    let regions = b.cut();
+    let places: Vec<(DeviceId, Vec<ValueId>)> = regions.iter().map(|r| (r.device, values(r))).collect();
+    assert_eq!(places, [(DeviceId::HOST, vec![free]), (DeviceId(1), vec![x, scaled, pinned])]);
+    assert_eq!(regions[1].placement.reason, "pinned to it by the program");
+    assert!(b.state.totals().elsewhere.is_empty());
+}
+
+#[test]
+fn what_is_computed_from_pinned_work_without_a_pin_is_placed_by_its_costs() {
+    let mut b = Bench::new(DeviceChoice::Auto);
+    let big = b.rand(1 << 24);
+    b.pin(big, DeviceId::HOST);
+    let total = b.sum(big);
+    b.gather(total);
+    let small = b.rand(8);
+    b.pin(small, DeviceId(1));
+    let scaled = b.scale(small, 8);
+    b.gather(scaled);
+    let regions = b.cut();
+    let places: Vec<(DeviceId, Vec<ValueId>)> = regions.iter().map(|r| (r.device, values(r))).collect();
+    // The sum of host data stays: moving 64 MB costs more than summing it. The scaled value goes on where it began.
+    assert_eq!(places, [(DeviceId::HOST, vec![big, total]), (DeviceId(1), vec![small, scaled])]);
+}
+
+#[test]
+fn a_pin_goes_before_the_device_of_the_runtime() {
+    let mut b = Bench::new(DeviceChoice::Gpu(None));
+    let x = b.rand(1 << 20);
+    b.pin(x, DeviceId::HOST);
+    let y = b.scale(x, 1 << 20);
+    b.gather(y);
+    let regions = b.cut();
+    let places: Vec<DeviceId> = regions.iter().map(|r| r.device).collect();
+    assert_eq!(places, [DeviceId::HOST, DeviceId(1)]);
+}
+
+#[test]
+fn pinned_work_that_the_device_cannot_do_runs_on_the_host_and_is_counted() {
+    let mut b = Bench::new(DeviceChoice::Auto);
+    let x = b.rand(8);
+    let wide = b.node(Op::Apply(ElementOp::Cast), &[Arg::Value(x)], DType::F64, &[8]);
+    b.pin(wide, DeviceId(1));
+    b.gather(wide);
+    let regions = b.cut();
+    let places: Vec<(DeviceId, Vec<ValueId>)> = regions.iter().map(|r| (r.device, values(r))).collect();
+    assert_eq!(places, [(DeviceId(1), vec![x]), (DeviceId::HOST, vec![wide])]);
+    assert_eq!(b.state.totals().elsewhere["this device lacks f64"], 1);
+}
+
+#[test]
+fn pinned_work_of_a_device_that_is_gone_runs_on_the_host_and_is_counted() {
+    let mut b = Bench::new(DeviceChoice::Auto);
+    let error = Error::new(ErrorKind::DeviceLost, "pulled out");
+    b.event(SchedulerEvent::DeviceLost { device: DeviceId(1), error, replaced: false });
+    let x = b.rand(8);
+    b.pin(x, DeviceId(1));
+    b.gather(x);
+    assert_eq!(b.cut()[0].device, DeviceId::HOST);
+    assert_eq!(b.state.totals().elsewhere["the device that it is pinned to is gone"], 1);
+}
