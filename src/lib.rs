@@ -54,6 +54,7 @@ pub use array::{
     SessionBuilder, SliceArg, Slices, UploadWriter, cat, gather_all, select, step,
 };
 pub use config::DeviceChoice;
+pub use device::CACHE_VARIABLE;
 pub use device::info::Precision;
 pub use error::{Error, ErrorKind, Result};
 pub use graph::{DType, Element, Nan, ReduceOp, Scalar, ScanOp, Shape};

@@ -2,7 +2,7 @@
 
 use super::{Worst, away_from_zeros, reference, ulps_f32};
 use tidemill::graph::{DType, ElementOp};
-use tidemill::host_buffer::{HostBuffer, as_bytes};
+use tidemill::host_buffer::HostBuffer;
 use tidemill::kernels::element::host::{HostArg, apply};
 use tidemill::{Array, Error, ErrorKind, Result, Runtime};
 
@@ -89,7 +89,9 @@ fn off(op: ElementOp, args: &[f64], got: f32) -> (f64, f64) {
 fn on_host(op: ElementOp, columns: &[Vec<f32>]) -> Vec<f32> {
     let n = columns[0].len();
     let mut out = HostBuffer::zeroed(DType::F32, n);
-    let blocks: Vec<HostArg<'_>> = columns.iter().map(|c| HostArg::Block(as_bytes(c))).collect();
+    // The loops want their blocks aligned.
+    let columns: Vec<HostBuffer> = columns.iter().map(|c| HostBuffer::from_slice(c)).collect();
+    let blocks: Vec<HostArg<'_>> = columns.iter().map(|c| HostArg::Block(c.bytes())).collect();
     apply(op, DType::F32, DType::F32, &blocks, out.bytes_mut().expect("a fresh buffer is owned"), n);
     out.as_slice::<f32>().expect("it holds singles").to_vec()
 }

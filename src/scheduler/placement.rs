@@ -258,7 +258,7 @@ impl State {
             {
                 terms = 2.0 * self.meta_of(cut, *dep).shape.dim(1).max(1) as f64;
             }
-            operations_total += elements as f64 * operations(&live.node.op) * wide * terms;
+            let work = elements as f64 * operations(&live.node.op) * wide * terms;
             let bytes = live.node.meta.elements() as f64 * info.element_bytes(live.node.meta.dtype) as f64;
             if node.root || is_library(&live.node.op) {
                 moved_bytes += bytes;
@@ -271,6 +271,9 @@ impl State {
             if gpu && self.able(cut, position as usize, info).is_err() {
                 // To the host and back, with the host's own work.
                 transfer_us += 2.0 * (costs.launch_us + bytes / (costs.readback_gb_per_s * 1e3));
+                transfer_us += work / (self.devices[0].costs.f32_gop_per_s * 1e3);
+            } else {
+                operations_total += work;
             }
         }
         let memory_us = moved_bytes / (costs.memory_gb_per_s * 1e3);

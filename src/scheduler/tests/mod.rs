@@ -80,7 +80,10 @@ impl Bench {
     }
 
     pub fn with(config: Config) -> Bench {
-        let devices = vec![device(0, DeviceKind::Host), device(1, DeviceKind::Gpu)];
+        Bench::on(vec![device(0, DeviceKind::Host), device(1, DeviceKind::Gpu)], config)
+    }
+
+    pub fn on(devices: Vec<DeviceInfo>, config: Config) -> Bench {
         let mut bench = Bench {
             state: State::new(devices, &config),
             out: vec![],

@@ -169,3 +169,137 @@ fn pinned_work_of_a_device_that_is_gone_runs_on_the_host_and_is_counted() {
     assert_eq!(b.cut()[0].device, DeviceId::HOST);
     assert_eq!(b.state.totals().elsewhere["the device that it is pinned to is gone"], 1);
 }
+
+/// An H200, as `tidemill info` measured it, beside two threads of a small server.
+fn h200_and_two_cores() -> Bench {
+    let mut host = device(0, DeviceKind::Host);
+    host.costs = Costs {
+        launch_us: 12.0,
+        dispatch_us: 3.0,
+        memory_gb_per_s: 20.0,
+        f32_gop_per_s: 6.0,
+        upload_gb_per_s: 1e6,
+        readback_gb_per_s: 1e6,
+    };
+    let mut gpu = device(1, DeviceKind::Gpu);
+    gpu.features = Features { f64: true, i64: true, ..gpu.features };
+    gpu.costs = Costs {
+        launch_us: 95.0,
+        dispatch_us: 4.0,
+        memory_gb_per_s: 3600.0,
+        f32_gop_per_s: 30_000.0,
+        upload_gb_per_s: 20.0,
+        readback_gb_per_s: 12.0,
+    };
+    Bench::on(vec![host, gpu], Config { device: DeviceChoice::Auto, ..Config::default() })
+}
+
+/// Where `program` runs, in regions.
+fn placed(program: impl FnOnce(&mut Bench)) -> Vec<u8> {
+    let mut b = h200_and_two_cores();
+    program(&mut b);
+    b.cut().iter().map(|region| region.device.0).collect()
+}
+
+#[test]
+fn auto_between_an_h200_and_a_small_cpu_sends_what_gains_by_it() {
+    let chain = |b: &mut Bench, first: ValueId, n: usize, ops: usize| {
+        (0..ops).fold(first, |x, _| {
+            let next = b.scale(x, n);
+            b.release(x);
+            next
+        })
+    };
+    const HOST: u8 = 0;
+    const GPU: u8 = 1;
+    // What a few microseconds do on the CPU waits for no GPU.
+    assert_eq!(
+        placed(|b| {
+            let x = b.rand(100);
+            let y = chain(b, x, 100, 10);
+            b.gather(y);
+        }),
+        [HOST]
+    );
+    // One op on host data, all of it wanted back: the link costs more than the CPU takes.
+    let n = 10_000_000;
+    assert_eq!(
+        placed(|b| {
+            let x = b.source(n);
+            let y = b.scale(x, n);
+            b.gather(y);
+        }),
+        [HOST]
+    );
+    assert_eq!(
+        placed(|b| {
+            let x = b.source(n);
+            let y = b.sum(x);
+            b.gather(y);
+        }),
+        [HOST]
+    );
+    // Forty ops on it, and it pays.
+    assert_eq!(
+        placed(|b| {
+            let x = b.source(n);
+            let y = chain(b, x, n, 40);
+            b.gather(y);
+        }),
+        [GPU]
+    );
+    // Made on the device, one number back.
+    assert_eq!(
+        placed(|b| {
+            let x = b.rand(1_000_000);
+            let y = b.sum(x);
+            b.gather(y);
+        }),
+        [GPU]
+    );
+    // Products: little to move, much to do.
+    let product = |b: &mut Bench, n: usize| {
+        let data = HostBuffer::from_vec(vec![1.0f32; n * n]).shared();
+        let x = b.node(Op::Source(data), &[], DType::F32, &[n, n]);
+        let z = b.node(Op::MatMul, &[Arg::Value(x), Arg::Value(x)], DType::F32, &[n, n]);
+        b.gather(z);
+    };
+    assert_eq!(placed(|b| product(b, 1024)), [GPU]);
+    assert_eq!(placed(|b| product(b, 16)), [HOST]);
+    // What WGSL has no f64 function for is not sent away to come back.
+    let sines = |b: &mut Bench| {
+        let n = 1_000_000;
+        let x = b.node(Op::Source(HostBuffer::from_vec(vec![1.0f64; n]).shared()), &[], DType::F64, &[n]);
+        let y = b.node(Op::Apply(ElementOp::Sin), &[Arg::Value(x)], DType::F64, &[n]);
+        let z = b.node(Op::Apply(ElementOp::Mul), &[Arg::Value(y), Arg::Scalar(Scalar::F64(0.5))], DType::F64, &[n]);
+        b.release(y);
+        b.demand(z, Want::Device);
+    };
+    assert_eq!(placed(sines), [HOST]);
+}
+
+#[test]
+fn auto_stays_on_an_h200_until_little_is_left_to_do() {
+    let mut b = h200_and_two_cores();
+    let n = 4_000_000;
+    let mut price = b.rand(n);
+    b.demand(price, Want::Device);
+    for step in 0..3 {
+        let regions = b.cut();
+        assert_eq!(regions.iter().map(|r| r.device.0).collect::<Vec<_>>(), [1], "step {step}");
+        b.finish(&regions[0]);
+        price = b.scale(price, n);
+        b.demand(price, Want::Device);
+    }
+    let regions = b.cut();
+    b.finish(&regions[0]);
+    // A vector that came back lies on both sides, and small work on it does not go to the GPU again.
+    let small = b.rand(1000);
+    b.gather(small);
+    let regions = b.cut();
+    b.finish(&regions[0]);
+    assert_eq!(regions[0].device, DeviceId::HOST);
+    let twice = b.scale(small, 1000);
+    b.gather(twice);
+    assert_eq!(b.cut()[0].device, DeviceId::HOST);
+}
