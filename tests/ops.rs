@@ -593,3 +593,120 @@ fn a_slice_that_is_assigned_from_the_array_itself_reads_what_was_there_before() 
         );
     }
 }
+
+/// `i64` with f64, by exact arithmetic: rounded half away from zero, saturated.
+fn exact(op: &str, x: i64, c: f64) -> i64 {
+    if c.is_nan() {
+        return 0;
+    }
+    // Quarters, so that fractions of a half are seen; far out, a bound that saturates as everything beyond does.
+    let quarters = |c: f64| (c.clamp(-1e20, 1e20) * 4.0) as i128;
+    let total = match op {
+        "x+c" => x as i128 * 4 + quarters(c),
+        "x-c" => x as i128 * 4 - quarters(c),
+        "c-x" => quarters(c) - x as i128 * 4,
+        "max" => (x as i128 * 4).max(quarters(c)),
+        _ => (x as i128 * 4).min(quarters(c)),
+    };
+    let rounded = (total.abs() + 2) / 4 * total.signum();
+    rounded.clamp(i64::MIN as i128, i64::MAX as i128) as i64
+}
+
+#[test]
+fn i64_beside_numbers_of_f64_is_exact_and_compares_as_the_numbers_do() {
+    let xs = [0, 1, -1, 2, -3, 1 << 53, (1 << 53) + 1, -(1 << 53) - 1, i64::MAX, i64::MAX - 1, i64::MIN, i64::MIN + 1];
+    let numbers = [
+        0.5,
+        -0.5,
+        0.25,
+        -0.75,
+        2.5,
+        -2.5,
+        3.75,
+        1e15 + 0.5,
+        -(1e15) - 0.5,
+        9007199254740993.0,
+        1e18,
+        -1e18,
+        9.223372036854775e18,
+        9.223372036854776e18,
+        -9.223372036854776e18,
+        1.2e19,
+        -1.2e19,
+        4e19,
+        -4e19,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+    ];
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        let x = s.from_slice(&xs, [xs.len(), 1]).unwrap();
+        for c in numbers {
+            // As a number, and as an array of one that is known when the op is recorded.
+            for array in [false, true].into_iter().filter(|array| !array || device.ends_with("fold 64")) {
+                let one = s.scalar(c);
+                let o = || if array { tidemill::Operand::from(&one) } else { tidemill::Operand::from(c) };
+                let left = |o: tidemill::Operand<'_>| match array {
+                    true => &one - &x,
+                    false => {
+                        let _ = o;
+                        c - &x
+                    }
+                };
+                let mut results = vec![("x+c", &x + o()), ("x-c", &x - o()), ("c-x", left(o()))];
+                if !c.is_nan() {
+                    results.extend([("max", x.max(o())), ("min", x.min(o()))]);
+                }
+                for (op, y) in results {
+                    let got = wait(y.gather::<i64>()).unwrap();
+                    let wanted: Vec<i64> = xs.iter().map(|x| exact(op, *x, c)).collect();
+                    assert_eq!(got.as_slice(), wanted, "{op} with {c} on {device}, an array: {array}");
+                }
+                let order = |x: i64| match c {
+                    c if c.is_nan() => None,
+                    c if c >= 9.3e18 => Some(std::cmp::Ordering::Less),
+                    c if c <= -9.3e18 => Some(std::cmp::Ordering::Greater),
+                    c => (x as i128 * 4).partial_cmp(&((c * 4.0) as i128)),
+                };
+                type Is = fn(std::cmp::Ordering) -> bool;
+                let tests: [(&str, tidemill::Array, Is); 6] = [
+                    ("lt", x.lt(o()), |o| o.is_lt()),
+                    ("le", x.le(o()), |o| o.is_le()),
+                    ("gt", x.gt(o()), |o| o.is_gt()),
+                    ("ge", x.ge(o()), |o| o.is_ge()),
+                    ("eq", x.eq_to(o()), |o| o.is_eq()),
+                    ("ne", x.ne_to(o()), |o| o.is_ne()),
+                ];
+                for (op, y, is) in tests {
+                    let got = wait(y.gather::<bool>()).unwrap();
+                    let wanted: Vec<bool> = xs.iter().map(|x| order(*x).map_or(op == "ne", is)).collect();
+                    assert_eq!(got.as_slice(), wanted, "{op} with {c} on {device}, an array: {array}");
+                }
+            }
+        }
+        let clamped = x.clamp(-2.5, 2.4);
+        let wanted: Vec<i64> = xs.iter().map(|x| (*x).clamp(-3, 2)).collect();
+        assert_eq!(wait(clamped.gather::<i64>()).unwrap().as_slice(), wanted);
+    }
+}
+
+#[test]
+fn native_sums_of_i64_are_exact_in_any_order_and_saturate_at_the_end() {
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        let sum = |data: &[i64]| {
+            let x = s.from_slice(data, [data.len(), 1]).unwrap();
+            wait(x.sum_native(0).item::<i64>()).unwrap()
+        };
+        assert_eq!(sum(&[i64::MAX, 5, -7]), i64::MAX - 2, "{device}");
+        assert_eq!(sum(&[i64::MIN, -5, 7]), i64::MIN + 2, "{device}");
+        assert_eq!(sum(&[i64::MIN, i64::MIN, i64::MAX]), i64::MIN, "{device}");
+        assert_eq!(sum(&[i64::MAX, i64::MAX, i64::MIN]), i64::MAX - 1, "{device}");
+        assert_eq!(sum(&[i64::MIN, i64::MAX]), -1, "{device}");
+        assert_eq!(sum(&[i64::MIN]), i64::MIN, "{device}");
+        let many: Vec<i64> = (0..10_000).map(|i| (i64::MAX - i) * if i % 2 == 0 { 1 } else { -1 }).collect();
+        assert_eq!(sum(&many), 5000, "{device}");
+        assert_eq!(sum(&vec![(1 << 53) + 1; 1001]), 1001 * ((1 << 53) + 1), "{device}");
+    }
+}

@@ -32,6 +32,7 @@ mod session;
 mod structure;
 mod tape;
 mod upload;
+mod wide;
 
 #[cfg(test)]
 mod fake;

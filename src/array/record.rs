@@ -12,6 +12,7 @@ use super::fold;
 use super::handle::{Array, UNRECORDED};
 use super::operand::{Kind, Operand};
 use super::tape::{Home, Tape};
+use super::wide::{self, LIMIT};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Arg, ArgType, DType, ElementOp, Meta, Op, Scalar, Shape, Signature};
 use crate::host_buffer::HostBuffer;
@@ -237,7 +238,10 @@ fn resolve(
 /// Records an elementwise op with implicit expansion and MATLAB's dtype rules.
 pub(crate) fn apply(op: ElementOp, operands: &[Operand<'_>], at: At) -> Array {
     let arrays = operands.iter().filter_map(Operand::array);
-    let result = common_home(arrays).and_then(|home| try_apply(home, op, operands, at));
+    let result = common_home(arrays).and_then(|home| match wide::exactly(op, operands, at) {
+        Some(exact) => Ok(exact),
+        None => try_apply(home, op, operands, at),
+    });
     result.unwrap_or_else(|error| {
         let first = operands.iter().find_map(Operand::array).expect("RECORD-1: an op has an array among its operands");
         Array::faulty(&first.0.home, error, op.name(), at)
@@ -296,7 +300,7 @@ fn signature_of(op: ElementOp, operands: &[Operand<'_>], types: &mut [ArgType]) 
         for (operand, ty) in operands.iter().zip(types.iter_mut()) {
             if let Kind::Number(Scalar::F64(v)) = operand.0
                 && v.trunc() == v
-                && v.abs() < 9.0e15
+                && (-LIMIT..LIMIT).contains(&v)
                 && v.to_bits() != (-0.0f64).to_bits()
             {
                 ty.dtype = DType::I64;

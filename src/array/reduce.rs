@@ -10,6 +10,7 @@ use super::handle::Array;
 use super::operand::Operand;
 use super::record::{At, Input, apply, cast_in, derive, node};
 use super::tape::Home;
+use super::wide::summed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::rules::{effective_dims, has_dim, reduced};
 use crate::graph::{DType, DimSet, ElementOp, Meta, Nan, Op, ReduceOp, Scalar, ScanOp};
@@ -116,13 +117,20 @@ impl Array {
         scan(self, op, dim, nan, reverse, Location::caller())
     }
 
-    /// The sum in the array's own dtype: integers saturate, of bools it is [`Array::any`].
+    /// The sum in the array's own dtype: integers saturate, of bools it is [`Array::any`]. Of `i64` it is exact and
+    /// saturates once, at the end; narrower integers saturate on the way.
     #[track_caller]
     pub fn sum_native(&self, dims: impl Dims) -> Array {
         let at = Location::caller();
         derive(&[self], "sum", at, |home, metas| {
             let op = if metas[0].dtype == DType::Bool { ReduceOp::Any } else { ReduceOp::Sum };
-            lower(home, &[self], op, dims.set(&metas[0].shape), Nan::Include, metas[0].dtype, at)
+            let dims = dims.set(&metas[0].shape);
+            let sum = |x: &Array| lower(home, &[x], op, dims, Nan::Include, metas[0].dtype, at);
+            if metas[0].dtype != DType::I64 || metas[0].elements() == 0 || effective_dims(&metas[0].shape, dims) == 0 {
+                return sum(self);
+            }
+            let carried = |x: &Array| sum(x).unwrap_or_else(|error| Array::faulty(home, error, "sum", at));
+            summed(self, at, carried).checked()
         })
     }
 
