@@ -42,10 +42,10 @@ pub(crate) fn reduce(op: ReduceOp, dims: DimSet, nan: Nan, args: &[Known<'_>], m
     }))
 }
 
-/// The value of a reduction over no element; `None` for positions, which do not exist then.
+/// The value of a reduction over no element; `None` for extremes and their positions, which do not exist then.
 pub(crate) fn identity(op: ReduceOp, nan: Nan, dtype: DType) -> Option<Scalar> {
     match op {
-        ReduceOp::ArgMin | ReduceOp::ArgMax => None,
+        ReduceOp::Min | ReduceOp::Max | ReduceOp::ArgMin | ReduceOp::ArgMax => None,
         _ => Some(reduce_values(op, nan, &[], dtype)),
     }
 }

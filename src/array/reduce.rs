@@ -50,12 +50,13 @@ reductions! {
     var_population, nan_var_population => ReduceOp::Var { ddof: 0 }, Include;
     /// The population standard deviation.
     std_population, nan_std_population => ReduceOp::Std { ddof: 0 }, Include;
-    /// The least element, NaN aside (as in MATLAB); see [`Array::reduce`] for the form in which NaN wins.
+    /// The least element, NaN aside (as in MATLAB); of nothing there is none, a fault (`ErrorKind::Argument`), unless
+    /// the result is empty, too; see [`Array::reduce`] for the form in which NaN wins.
     min_over, nan_min_over => ReduceOp::Min, Omit;
-    /// The greatest element, NaN aside (as in MATLAB); see [`Array::reduce`] for the form in which NaN wins.
+    /// The greatest element, as [`Array::min_over`]; see [`Array::reduce`] for the form in which NaN wins.
     max_over, nan_max_over => ReduceOp::Max, Omit;
     /// The 0-based position (u32) of the least element, NaN aside; the first of equals. Over several dimensions,
-    /// the position in column-major order over these.
+    /// the position in column-major order over these. Of nothing, as [`Array::min_over`].
     argmin, nan_argmin => ReduceOp::ArgMin, Omit;
     /// The 0-based position (u32) of the greatest element, as [`Array::argmin`].
     argmax, nan_argmax => ReduceOp::ArgMax, Omit;
