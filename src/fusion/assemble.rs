@@ -318,7 +318,7 @@ impl Assembly<'_, '_> {
         Plan {
             region: region.id,
             session: region.session,
-            device: region.device,
+            device: self.device.id,
             inputs: region
                 .inputs
                 .iter()
