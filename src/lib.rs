@@ -46,6 +46,7 @@ pub mod scheduler;
 #[cfg(feature = "script")]
 pub mod script;
 pub mod stats;
+pub mod threads;
 pub mod timeline;
 
 pub use array::{

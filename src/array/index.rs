@@ -41,16 +41,14 @@ impl Array {
         })
     }
 
-    /// Each element at its own index along a dimension: `result[.., i, ..] = self[.., index[.., i, ..], ..]`.
+    /// Each element at its own index along a dimension: `result[.., i, ..] = self[.., index[.., i, ..], ..]`. Beyond the
+    /// array's rank an extent is 1 and the only index is 0.
     #[track_caller]
     pub fn take_along(&self, dim: usize, index: &Array) -> Array {
         let at = Location::caller();
         derive(&[self, index], "take_along", at, |home, metas| {
             rules::taken_along(&metas[0].shape, &metas[1].shape, dim)?;
             check_index(index, metas[1], metas[0].shape.dim(dim))?;
-            if dim >= Shape::RANK_MAX {
-                return Ok(self.clone());
-            }
             let meta = Meta { dtype: metas[0].dtype, shape: metas[1].shape.clone() };
             Ok(node(home, Op::TakeAlong { dim: dim as u8 }, &[Input::Array(self), Input::Array(index)], meta, at))
         })
