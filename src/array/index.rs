@@ -222,7 +222,7 @@ fn with_value(
         let dtype = base.dtype()?;
         let value = match &value.0 {
             Kind::Number(number) => scalar_array(home, number.cast(dtype), at),
-            _ => cast_in(home, value.array().expect("an operand is a number or an array"), dtype, at),
+            _ => cast_in(home, value.array().expect("RECORD-5: an operand is a number or an array"), dtype, at),
         };
         build(home, &value)
     });

@@ -7,6 +7,7 @@
 //! - RECORD-3: only elementwise ops and fills take numbers as arguments; elsewhere a number is a `Fill` node.
 //! - RECORD-4: what is computed from a pinned array is pinned; where operands are pinned to several devices, a GPU
 //!   goes before the host. What is pinned to a GPU does not fold.
+//! - RECORD-5: an operand is a number or an array, and an op has an array among its operands.
 
 use super::fold;
 use super::handle::{Array, UNRECORDED};
@@ -243,7 +244,7 @@ pub(crate) fn apply(op: ElementOp, operands: &[Operand<'_>], at: At) -> Array {
         None => try_apply(home, op, operands, at),
     });
     result.unwrap_or_else(|error| {
-        let first = operands.iter().find_map(Operand::array).expect("RECORD-1: an op has an array among its operands");
+        let first = operands.iter().find_map(Operand::array).expect("RECORD-5: an op has an array among its operands");
         Array::faulty(&first.0.home, error, op.name(), at)
     })
 }

@@ -241,7 +241,7 @@ impl State {
                 index += 1;
                 continue;
             }
-            let waiting = self.waiting.remove(index).expect("the index is in range");
+            let waiting = self.waiting.remove(index).expect("FUSE-4: the index is in range");
             self.totals.kernels += waiting.plan.steps.iter().filter(|s| matches!(s, Step::Launch(_))).count() as u64;
             out.push(FusionInstruction::Place(waiting.plan));
         }

@@ -36,7 +36,7 @@ pub fn effective_dims(shape: &Shape, set: DimSet) -> DimSet {
 pub fn reduced(shape: &Shape, set: DimSet) -> Shape {
     let dims: SmallVec<[usize; 4]> =
         shape.dims().iter().enumerate().map(|(d, &n)| if has_dim(set, d) { 1 } else { n }).collect();
-    Shape::new(&dims).expect("reducing makes a shape smaller, or one element of an empty one")
+    Shape::new(&dims).expect("SHAPE-2: reducing makes a shape smaller, or one element of an empty one")
 }
 
 /// The shape of `from`'s elements under other extents.

@@ -101,7 +101,7 @@ fn f32_gop_per_s(pool: &Pool) -> f64 {
                 for _ in 0..BLOCK_OPS {
                     let [from, to] = &mut blocks;
                     let args = [HostArg::Block(from.bytes()), HostArg::Scalar(Scalar::F32(0.999))];
-                    let to = to.bytes_mut().expect("a fresh buffer is owned");
+                    let to = to.bytes_mut().expect("BUF-2: a fresh buffer is owned");
                     apply(ElementOp::Mul, DType::F32, DType::F32, &args, to, BLOCK);
                     blocks.swap(0, 1);
                 }
