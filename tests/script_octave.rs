@@ -45,13 +45,7 @@ fn read(name: &str) -> Vec<Case> {
 }
 
 const FILES: [&str; 8] = [
-    "display.txt",
-    "elementwise.txt",
-    "operators.txt",
-    "reductions.txt",
-    "indexing.txt",
-    "concatenation.txt",
-    "printf.txt",
+    "display.txt", "elementwise.txt", "operators.txt", "reductions.txt", "indexing.txt", "concatenation.txt", "printf.txt",
     "extra.txt",
 ];
 
@@ -97,9 +91,7 @@ fn compare(rt: &Runtime, host_elements_max: usize, stride: usize) -> String {
             match (agrees(expected, &actual), not_yet.contains(&case.code)) {
                 (true, false) => {}
                 (false, true) => late += 1,
-                (false, false) => {
-                    report.push_str(&format!("{file}: {}\nOctave:\n{expected}here:\n{actual}\n", case.code))
-                }
+                (false, false) => report.push_str(&format!("{file}: {}\nOctave:\n{expected}here:\n{actual}\n", case.code)),
                 // A list of what is missing is only true if it shrinks.
                 (true, true) if stride == 1 && host_elements_max > 0 => {
                     report.push_str(&format!("{file}: {}: is right now: take it off not_yet.txt\n", case.code));

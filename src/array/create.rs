@@ -185,7 +185,7 @@ impl Session {
         let words = [key.seed as u32, (key.seed >> 32) as u32, key.stream as u32, (key.stream >> 32) as u32, key.op];
         let dist = if normal { Dist::Normal } else { Dist::Uniform };
         let mut out = HostBuffer::zeroed(T::DTYPE, n);
-        random::fill(dist, T::DTYPE, words, 0, None, out.bytes_mut().expect("a fresh buffer is owned"), n);
+        random::fill(dist, T::DTYPE, words, 0, None, out.bytes_mut().expect("BUF-2: a fresh buffer is owned"), n);
         Ok(out.as_slice::<T>().unwrap_or_default().to_vec())
     }
 
