@@ -127,7 +127,7 @@ impl Wide<'_> {
             return if op == ElementOp::Ne { always() } else { never() };
         }
         let below = matches!(op, ElementOp::Lt | ElementOp::Le);
-        if number >= LIMIT || number < -LIMIT {
+        if !(-LIMIT..LIMIT).contains(&number) {
             return if below == (number > 0.0) { always() } else { never() };
         }
         // Between two whole numbers: less is at most the one, greater is at least the other.
