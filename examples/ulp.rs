@@ -1,25 +1,27 @@
 //! Measures how far the elementwise functions are from the truth, in units in the last place.
 //!
-//! `cargo run --release --example ulp -- [--function NAME] [--step N] [--f64]`
+//! `cargo run --release --example ulp -- [--device DEVICE] [--function NAME] [--step N] [--f64]`
+//!
+//! Without `--device`, or with `host`, the host's loops are measured. With `gpu` or `gpu:N`, what a runtime on that
+//! adapter computes, in f32: its f64 functions run on the host.
 //!
 //! f32 functions of one argument are measured at every N-th of all 2^32 inputs (1, all of them, by default) against
 //! doubles; functions of two at random pairs of every magnitude. With `--f64`, at points of every binade and at known
 //! hard cases, against 256-bit arithmetic (erf, gamma and lgamma against the `libm` crate's). An error is measured
 //! from the unrounded truth, so a correctly rounded function is at 0.5. Exit status 1 if a function is out of bounds.
 
+#[path = "ulp/device.rs"]
+mod device;
 #[path = "ulp/reference.rs"]
 mod reference;
 
+use device::Device;
 use rayon::prelude::*;
 use reference::Reference;
 use std::process::ExitCode;
 use tidemill::graph::table::DTypeRule;
 use tidemill::graph::{DType, ElementOp, Scalar};
-use tidemill::host_buffer::{HostBuffer, as_bytes};
-use tidemill::kernels::element::host::{HostArg, apply, apply_scalar};
-
-/// Elements that are evaluated at a time.
-const BLOCK: usize = 4096;
+use tidemill::kernels::element::host::apply_scalar;
 
 /// The worst that was seen of a function.
 #[derive(Clone, Default)]
@@ -88,42 +90,25 @@ fn away_from_zeros(op: ElementOp, wanted: f64, ulps: f64, mantissa: i32) -> f64 
     ulps * 2f64.powi(exponent - mantissa) / 2f64.powi(-2 - mantissa)
 }
 
-/// Measures a function of one single over every `step`-th input. `evaluate` computes a block: the host's loops here,
-/// a device's kernel elsewhere.
-fn measure_f32(op: ElementOp, step: u64, begin: u64, end: u64, evaluate: &mut dyn FnMut(&[f32], &mut [f32])) -> Worst {
+/// Measures a function of one single over every `step`-th input.
+fn measure_f32(op: ElementOp, step: u64, begin: u64, end: u64, device: &Device) -> Worst {
     let mut worst = Worst::default();
-    let (mut inputs, mut outputs) = (HostBuffer::zeroed(DType::F32, BLOCK), HostBuffer::zeroed(DType::F32, BLOCK));
     let mut next = begin.next_multiple_of(step);
     while next < end {
-        let count = ((end - next).div_ceil(step)).min(BLOCK as u64) as usize;
-        let block = inputs.as_mut_slice::<f32>().expect("it is owned");
-        for (i, x) in block[..count].iter_mut().enumerate() {
-            *x = f32::from_bits((next + i as u64 * step) as u32);
-        }
-        let out = outputs.as_mut_slice::<f32>().expect("it is owned");
-        evaluate(&block[..count], &mut out[..count]);
-        for (&x, &got) in block[..count].iter().zip(&out[..count]) {
-            let wanted = reference::in_doubles(op, &[x as f64]);
-            let ulps = away_from_zeros(op, wanted, ulps_f32(got, wanted), 23);
-            worst.see(ulps, &[x as f64], got as f64, wanted);
-        }
+        let count = ((end - next).div_ceil(step)).min(device.block() as u64) as usize;
+        let inputs = (0..count).map(|i| f32::from_bits((next + i as u64 * step) as u32)).collect();
+        device.compare(op, &[inputs], &mut worst);
         next += count as u64 * step;
     }
     worst
 }
 
-fn on_host(op: ElementOp, inputs: &[f32], out: &mut [f32]) {
-    // SAFETY: floats are plain bytes.
-    let bytes = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast(), size_of_val(out)) };
-    apply(op, DType::F32, DType::F32, &[HostArg::Block(as_bytes(inputs))], bytes, inputs.len());
-}
-
-fn all_f32(op: ElementOp, step: u64) -> Worst {
+fn all_f32(op: ElementOp, step: u64, device: &Device) -> Worst {
     const PARTS: u64 = 64;
     let part = (1u64 << 32) / PARTS;
     (0..PARTS)
         .into_par_iter()
-        .map(|n| measure_f32(op, step, n * part, (n + 1) * part, &mut |x, out| on_host(op, x, out)))
+        .map(|n| measure_f32(op, step, n * part, (n + 1) * part, device))
         .reduce(Worst::default, Worst::merge)
 }
 
@@ -160,17 +145,18 @@ fn pair(op: ElementOp, words: &mut Words, wide: bool) -> [f64; 2] {
     }
 }
 
-fn pairs_f32(op: ElementOp, points: u64) -> Worst {
+fn pairs_f32(op: ElementOp, points: u64, device: &Device) -> Worst {
     (0..64u64)
         .into_par_iter()
         .map(|seed| {
             let (mut words, mut worst) = (Words(seed * 77 + 1), Worst::default());
-            for _ in 0..points / 64 {
-                let args = pair(op, &mut words, false);
-                let scalars = args.map(|x| Scalar::F32(x as f32));
-                let got = apply_scalar(op, DType::F32, DType::F32, &scalars).as_f64();
-                let wanted = reference::in_doubles(op, &args);
-                worst.see(ulps_f32(got as f32, wanted), &args, got, wanted);
+            let mut left = points / 64;
+            while left > 0 {
+                let count = left.min(device.block() as u64);
+                let pairs: Vec<[f64; 2]> = (0..count).map(|_| pair(op, &mut words, false)).collect();
+                let column = |n: usize| pairs.iter().map(|p| p[n] as f32).collect::<Vec<f32>>();
+                device.compare(op, &[column(0), column(1)], &mut worst);
+                left -= count;
             }
             worst
         })
@@ -221,17 +207,19 @@ fn measure_f64(op: ElementOp, per_binade: u64) -> Worst {
 }
 
 struct Options {
+    device: String,
     function: Option<ElementOp>,
     step: u64,
     wide: bool,
 }
 
 fn options() -> Result<Options, String> {
-    let mut options = Options { function: None, step: 1, wide: false };
+    let mut options = Options { device: "host".into(), function: None, step: 1, wide: false };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--f64" => options.wide = true,
+            "--device" => options.device = args.next().ok_or("--device wants host, gpu or gpu:N")?,
             "--step" => {
                 let text = args.next().unwrap_or_default();
                 options.step =
@@ -244,6 +232,9 @@ fn options() -> Result<Options, String> {
             other => return Err(format!("'{other}' is no option")),
         }
     }
+    if options.wide && options.device != "host" {
+        return Err("f64 functions run on the host, whatever the device: leave out --device or --f64".into());
+    }
     Ok(options)
 }
 
@@ -251,20 +242,28 @@ fn main() -> ExitCode {
     let options = match options() {
         Ok(options) => options,
         Err(message) => {
-            eprintln!("ulp: {message}\nusage: ulp [--function NAME] [--step N] [--f64]");
+            eprintln!("ulp: {message}\nusage: ulp [--device DEVICE] [--function NAME] [--step N] [--f64]");
             return ExitCode::from(2);
+        }
+    };
+    let device = match Device::open(&options.device) {
+        Ok(device) => device,
+        Err(error) => {
+            eprintln!("ulp: {error}");
+            return ExitCode::FAILURE;
         }
     };
     let measured = |op: ElementOp| {
         op.info().rule == DTypeRule::Real || matches!(op, ElementOp::Pow | ElementOp::Mod | ElementOp::Rem)
     };
     let mut failed = false;
+    println!("{}", device.describe());
     println!("{:<8} {:>10} {:>11} {:>6}  worst at", "function", "max ulp", "points", "-0/+0");
     for &op in ElementOp::ALL.iter().filter(|&&op| options.function.map_or(measured(op), |f| f == op)) {
         let worst = match (options.wide, op.arity()) {
             (true, _) => measure_f64(op, (8 / options.step).max(1)),
-            (false, 1) => all_f32(op, options.step),
-            (false, _) => pairs_f32(op, (1 << 27) / options.step),
+            (false, 1) => all_f32(op, options.step, &device),
+            (false, _) => pairs_f32(op, (1 << 27) / options.step, &device),
         };
         let at: Vec<String> = worst.at.iter().map(|x| format!("{x:e}")).collect();
         let Worst { ulps, points, signs, got, wanted, .. } = worst;

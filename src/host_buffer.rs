@@ -1,6 +1,7 @@
 //! Bytes in host memory: what users hand in, what gathers hand out, and what the host device computes on.
 //!
-//! Must hold: data is aligned to 64 bytes when it is ours; a shared buffer is never written.
+//! Must hold: BUF-1: data is aligned to 64 bytes when it is ours, and its size was checked when its shape was made.
+//! BUF-2: a buffer is written only while it has one owner, as a fresh one has; a shared buffer never.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{DType, Element};
@@ -42,7 +43,7 @@ const ALIGNMENT: usize = 64;
 
 impl Aligned {
     fn layout(bytes: usize) -> Layout {
-        Layout::from_size_align(bytes.max(ALIGNMENT), ALIGNMENT).expect("sizes were checked when the shape was")
+        Layout::from_size_align(bytes.max(ALIGNMENT), ALIGNMENT).expect("BUF-1: sizes were checked when the shape was")
     }
 
     /// `None` where the machine has no such memory.
@@ -121,7 +122,7 @@ impl HostBuffer {
     pub fn from_slice<T: Element>(data: &[T]) -> HostBuffer {
         // SAFETY: filled on the next line.
         let mut buffer = unsafe { HostBuffer::uninit(T::DTYPE, data.len()) };
-        buffer.bytes_mut().expect("a fresh buffer is owned").copy_from_slice(as_bytes(data));
+        buffer.bytes_mut().expect("BUF-2: a fresh buffer is owned").copy_from_slice(as_bytes(data));
         buffer
     }
 

@@ -26,26 +26,43 @@
 //!
 //! For users: [`Runtime::builder`], [`Session`], [`Array`], [`Gather`], [`Error`], then [`Stats`] and [`timeline`].
 //!
-//! For contributors, after `ARCHITECTURE.md`: [`graph`] (what an op is), [`array`](mod@array) (how one is recorded),
-//! [`scheduler`] (what runs, and where), [`kernels::ir`] and [`fusion`] (as which kernels), [`residency`] (on which
-//! bytes), [`device`] (for real), [`ring`] (what carries the messages between them).
+//! For contributors, after `ARCHITECTURE.md`, in `src/`: `graph` (what an op is), `array` (how one is recorded),
+//! `scheduler` (what runs, and where), `kernels::ir` and `fusion` (as which kernels), `residency` (on which bytes),
+//! `device` (for real), `ring` (what carries the messages between them). These modules are public for the crate's own
+//! tests, benchmarks and examples only, hidden here, and **no part of the stable API**: what is listed below is.
 
+#[doc(hidden)]
 pub mod array;
+#[doc(hidden)]
 pub mod config;
+#[doc(hidden)]
 pub mod device;
+#[doc(hidden)]
 pub mod error;
+#[doc(hidden)]
 pub mod fusion;
+#[doc(hidden)]
 pub mod graph;
+#[doc(hidden)]
 pub mod host_buffer;
+#[doc(hidden)]
 pub mod ids;
+#[doc(hidden)]
 pub mod kernels;
+#[doc(hidden)]
 pub mod mail;
+#[doc(hidden)]
 pub mod residency;
+#[doc(hidden)]
 pub mod ring;
+#[doc(hidden)]
 pub mod scheduler;
 #[cfg(feature = "script")]
 pub mod script;
+#[doc(hidden)]
 pub mod stats;
+#[doc(hidden)]
+pub mod threads;
 pub mod timeline;
 
 pub use array::{
@@ -54,9 +71,11 @@ pub use array::{
     SessionBuilder, SliceArg, Slices, UploadWriter, cat, gather_all, select, step,
 };
 pub use config::DeviceChoice;
-pub use device::info::Precision;
+pub use device::CACHE_VARIABLE;
+pub use device::info::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile, Precision};
 pub use error::{Error, ErrorKind, Result};
-pub use graph::{DType, Element, Nan, ReduceOp, Scalar, ScanOp, Shape};
+pub use graph::{DType, Element, Meta, Nan, ReduceOp, Scalar, ScanOp, Shape};
+pub use ids::DeviceId;
 pub use stats::Stats;
 
 // The README's example is compiled and run with the documentation's.

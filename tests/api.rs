@@ -192,6 +192,64 @@ fn dropping_or_ending_a_runtime_resolves_everything() {
     }
 }
 
+#[test]
+fn what_is_known_on_the_host_outlives_its_runtime_and_nothing_else_does() {
+    let rt = host();
+    let s = session(&rt);
+    let x = s.from_slice(&[1.0f32, 2.0], [2, 1]).unwrap();
+    drop(rt);
+    assert_eq!(wait((&x * 2.0).sum(..).item::<f32>()).unwrap(), 6.0, "tiny, and computed when it was recorded");
+    let large = wait(s.zeros::<f32>([1000, 1]).gather::<f32>()).unwrap_err();
+    assert_eq!(large.kind(), ErrorKind::Shutdown);
+    assert_eq!(wait(s.rand::<f32>([2, 1]).gather::<f32>()).unwrap_err().kind(), ErrorKind::Shutdown);
+}
+
+#[test]
+fn ops_that_may_not_fit_have_forms_that_say_so_at_once() {
+    let rt = host();
+    let s = session(&rt);
+    let x = s.from_row_major(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], [2, 3]).unwrap();
+    let values = |array: tidemill::Array| common::values(&array);
+    assert_eq!(values(x.try_pow(2).unwrap()), [1.0, 16.0, 4.0, 25.0, 9.0, 36.0]);
+    assert_eq!(values(x.try_matmul(&x.t()).unwrap()), [14.0, 32.0, 32.0, 77.0]);
+    assert_eq!(x.try_reshape([3, 2]).unwrap().shape().unwrap().dims(), [3, 2]);
+    assert_eq!(values(x.try_slice((1, 0..2)).unwrap()), [4.0, 5.0]);
+    let fails = [
+        ("pow", x.try_pow(&x.t()), ErrorKind::Shape),
+        ("matmul", x.try_matmul(&x), ErrorKind::Shape),
+        ("reshape", x.try_reshape([4, 2]), ErrorKind::Shape),
+        ("slice", x.try_slice((0..3, ..)), ErrorKind::Index),
+    ];
+    for (op, result, kind) in fails {
+        let error = result.unwrap_err();
+        assert_eq!((error.kind(), error.op()), (kind, Some(op)), "{error}");
+        assert!(error.location().unwrap().file().ends_with("api.rs"), "{error}");
+    }
+    // An array that carries a fault fails with it, whatever is asked of it.
+    let bad = &x + &x.t();
+    assert_eq!(bad.try_reshape([3, 2]).unwrap_err().op(), Some("add"));
+}
+
+#[test]
+fn a_permutation_names_every_dimension_and_taking_along_reads_extents_of_one_beyond_the_rank() {
+    let rt = host();
+    let s = session(&rt);
+    let x = s.from_row_major(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], [2, 3]).unwrap();
+    for perm in [&[0][..], &[], &[1], &[0, 0], &[0, 2], &[1, 0, 3], &[0, 1, 1]] {
+        assert_eq!(x.permute(perm).error().unwrap().kind(), ErrorKind::Argument, "{perm:?}");
+    }
+    assert_eq!(x.permute(&[1, 0]).shape().unwrap().dims(), [3, 2]);
+    assert_eq!(x.permute(&[2, 0, 1]).shape().unwrap().dims(), [1, 2, 3]);
+    // Beyond the rank there is index 0 alone.
+    let zeros = s.zeros::<i32>([2, 3, 2]);
+    let along = x.take_along(2, &zeros);
+    assert_eq!(along.shape().unwrap().dims(), [2, 3, 2]);
+    assert_eq!(common::values(&along), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0, 1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+    let fault = wait(x.take_along(2, &(s.zeros::<i32>([2, 3, 20]) + 1)).gather::<f32>()).unwrap_err();
+    assert_eq!(fault.kind(), ErrorKind::Index);
+    assert_eq!(x.take_along(99, &s.zeros::<i32>([2, 3])).error().unwrap().kind(), ErrorKind::Argument);
+}
+
 #[tokio::test]
 async fn a_shutdown_drains_what_is_in_flight() {
     let rt =
@@ -254,4 +312,33 @@ fn many_live_lazy_values_do_not_hold_their_program() {
     let kept: Vec<_> = (0..20_000).map(|i| s.full(i as f32, [4, 1]) + 1.0).collect();
     assert_eq!(wait(kept[19_999].gather::<f32>()).unwrap()[3], 20_000.0);
     assert_eq!(wait(kept[0].gather::<f32>()).unwrap()[3], 1.0);
+}
+
+#[test]
+fn a_pinned_array_is_worked_on_where_it_was_pinned_however_small() {
+    let host_only = host();
+    let error = host_only.device("gpu").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Device);
+    assert!(error.message().contains("this runtime has no GPU, only: host"), "{error}");
+    assert_eq!(host_only.device("host").unwrap().name, "host");
+    assert_eq!(host_only.device("auto").unwrap_err().kind(), ErrorKind::Device);
+    let refused = session(&host_only).scalar(1.0f32).pin("gpu");
+    assert_eq!(wait(refused.gather::<f32>()).unwrap_err().kind(), ErrorKind::Device);
+
+    let Some(rt) = common::gpu(|b| b) else { return };
+    let s = session(&rt);
+    let x = s.from_slice(&[1.0f32, 2.0, 3.0], [3, 1]).unwrap();
+    let (sum, stats) = common::counted(&rt, || wait((&x.pin("gpu") + 1.0).sum(..).item::<f32>()).unwrap());
+    assert_eq!((sum, stats.ops_folded, stats.host_kernels), (9.0, 0, 0));
+    assert!(stats.dispatches > 0);
+    // Scalars alone, and an array that the CPU is to work on although the runtime is the GPU's.
+    let two = s.scalar(1.0f32).pin("gpu") + s.scalar(1.0f32);
+    assert_eq!(wait(two.item::<f32>()).unwrap(), 2.0);
+    let large = s.rand::<f32>([1000, 1]);
+    let there = wait((&large * 2.0).gather::<f32>()).unwrap();
+    let (here, stats) = common::counted(&rt, || wait((&large.pin("host") * 2.0).gather::<f32>()).unwrap());
+    assert_eq!(here.as_slice(), there.as_slice());
+    assert!(stats.host_kernels > 0 && stats.dispatches == 0 && stats.elsewhere.is_empty(), "{stats}");
+    let plan = wait((large.pin("host") + 1.0).explain()).unwrap();
+    assert!(plan.contains("pinned to it by the program"), "{plan}");
 }

@@ -117,6 +117,28 @@ fn the_recorded_timeline_of_concurrent_can_be_summarised() {
 }
 
 #[test]
+fn constants_are_measured_once_and_kept_where_the_environment_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let info = || {
+        let output = tidemill(&["info", "--device", "host"]).env("TIDEMILL_CACHE", dir.path()).output().unwrap();
+        assert_eq!(code(&output), 0, "{}", err(&output));
+        let text = out(&output);
+        let constants = text.lines().skip_while(|line| !line.contains("launch"));
+        constants.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let first = info();
+    assert_eq!(first, info());
+    let files = names(dir.path());
+    assert!(files.len() == 1 && files[0].starts_with("costs-host-") && files[0].ends_with(".json"), "{files:?}");
+    // What is kept is what is used.
+    let path = dir.path().join(&files[0]);
+    let mut kept: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    kept["memory_gb_per_s"] = 123.5.into();
+    std::fs::write(&path, kept.to_string()).unwrap();
+    assert!(info().iter().any(|line| line.contains("memory") && line.contains("123.5 GB/s")), "{:?}", info());
+}
+
+#[test]
 fn info_shows_the_host_device() {
     let output = run(&["info", "--device", "host"]);
     assert_eq!(code(&output), 0, "{}", err(&output));

@@ -253,6 +253,7 @@ struct Told {
     ops: u64,
     read: u64,
     written: u64,
+    in_place: u64,
 }
 
 fn told(text: &str) -> Told {
@@ -265,6 +266,7 @@ fn told(text: &str) -> Told {
     let mut told = Told::default();
     for line in text.lines() {
         told.regions += line.starts_with("region: ") as u64;
+        told.in_place += line.contains(", in the memory of ") as u64;
         if line.starts_with("  kernel ") {
             told.kernels += 1;
             told.ops += number(line, ": ", " op(s): ");
@@ -308,6 +310,7 @@ fn explain_tells_the_plan_that_then_runs() {
         ),
     ];
     for (device, rt) in unfolded(|b| b) {
+        let mut reused = 0;
         for (name, program, ops_least) in &programs {
             let what = format!("{name} on {device}");
             let s = session(&rt);
@@ -324,6 +327,7 @@ fn explain_tells_the_plan_that_then_runs() {
                 ops: told.ops,
                 read: did.bytes_kernel_read,
                 written: did.bytes_kernel_written,
+                in_place: did.reused_in_place,
             };
             assert_eq!(told, done, "{what}: {text}");
             if device == "host" {
@@ -334,7 +338,9 @@ fn explain_tells_the_plan_that_then_runs() {
             }
             let after = wait(y.explain()).unwrap();
             assert!(after.contains("nothing to run"), "{what}: {after}");
+            reused += (did.reused_in_place > 0) as u32;
         }
+        assert!(reused >= 3, "{device}: memory is reused in place in {reused} programs");
     }
 }
 

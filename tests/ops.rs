@@ -350,6 +350,70 @@ fn reductions_of_nothing_give_identities() {
 }
 
 #[test]
+fn nothing_has_no_least_or_greatest_element_and_nothing_of_nothing_is_asked_for() {
+    use tidemill::{ErrorKind, Nan, ReduceOp};
+    let (_, rt) = runtimes().remove(0);
+    let s = session(&rt);
+    for op in [ReduceOp::Min, ReduceOp::Max, ReduceOp::ArgMin, ReduceOp::ArgMax] {
+        for nan in [Nan::Include, Nan::Omit] {
+            let of = |shape: [usize; 2], dim: usize| s.zeros::<f64>(shape).reduce(op, dim, nan);
+            let error = of([0, 3], 0).checked().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Argument, "{op:?}");
+            assert!(error.message().contains("nothing has a least or greatest element"), "{error}");
+            assert_eq!(of([0, 3], 1).shape().unwrap().dims(), [0, 1], "{op:?}");
+            assert_eq!(of([0, 0], 0).shape().unwrap().dims(), [1, 0], "{op:?}");
+        }
+    }
+}
+
+#[test]
+fn integer_ranges_reach_from_end_to_end_of_their_type() {
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        let wide = s.arange(i64::MIN, i64::MAX, 1 << 62);
+        let points = wait(wide.gather::<i64>()).unwrap();
+        assert_eq!(points.as_slice(), [i64::MIN, -(1 << 62), 0, 1 << 62], "{device}");
+        let down = s.arange(i32::MAX, i32::MIN, -1_500_000_000);
+        let points = wait(down.gather::<i32>()).unwrap();
+        assert_eq!(points.as_slice(), [i32::MAX, 647_483_647, -852_516_353], "{device}");
+        let steep = s.arange(i32::MAX, i32::MIN, i32::MIN);
+        assert_eq!(wait(steep.gather::<i32>()).unwrap().as_slice(), [i32::MAX, -1], "{device}");
+        let fine = s.arange(i32::MIN, i32::MAX, 1 << 20);
+        let points = wait(fine.gather::<i32>()).unwrap();
+        let wanted: Vec<i32> = (0..4096).map(|i| (i64::from(i32::MIN) + (i << 20)) as i32).collect();
+        assert_eq!(points.as_slice(), wanted, "{device}");
+        let bytes = wait(s.arange(0u8, 255, 100).gather::<u8>()).unwrap();
+        assert_eq!(bytes.as_slice(), [0, 100, 200], "{device}");
+    }
+}
+
+#[test]
+fn random_integers_fill_ranges_that_32_bits_do_not_span_alike_on_every_device() {
+    let mut first: Option<Vec<i64>> = None;
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        for (low, high) in [(-5_000_000_000, 5_000_000_000), (i64::MIN, i64::MAX), (1 << 40, (1 << 40) + (1 << 33))] {
+            let drawn = wait(s.randi::<i64>(low..high, [4000, 1]).gather::<i64>()).unwrap();
+            assert!(drawn.iter().all(|x| (low..high).contains(x)), "{device}");
+            // Each eighth of the range has its share, within five standard errors.
+            let width = (high as i128 - low as i128) / 8;
+            let mut shares = [0; 8];
+            drawn.iter().for_each(|x| shares[(((*x as i128 - low as i128) / width) as usize).min(7)] += 1);
+            assert!(shares.iter().all(|n| (395..605).contains(n)), "{device}: {shares:?}");
+            // Low bits are random, too.
+            let odd = drawn.iter().filter(|x| *x & 1 == 1).count();
+            assert!((1840..2160).contains(&odd), "{device}: {odd} of 4000 are odd");
+        }
+        let wide = wait(s.randi::<f64>(0..1 << 60, [1000, 1]).mean(..).item::<f64>()).unwrap() / 2f64.powi(60);
+        assert!((0.45..0.55).contains(&wide), "{device}: {wide}");
+        let again = session(&rt);
+        let drawn = wait(again.randi::<i64>(i64::MIN..i64::MAX, [100, 1]).gather::<i64>()).unwrap().into_vec();
+        assert_eq!(first.get_or_insert_with(|| drawn.clone()), &drawn, "{device}");
+        assert!(s.randi::<i32>(0..1 << 40, [2, 1]).error().is_some());
+    }
+}
+
+#[test]
 fn scans_and_differences_run_along_a_dimension() {
     use DType::*;
     run(vec![
@@ -520,7 +584,6 @@ fn integer_ranges_are_exact_and_sums_of_nothing_are_positive_zero() {
             "on {device}"
         );
         assert_eq!(s.arange(5i32, 0, -2).elements().unwrap(), 3, "on {device}");
-        assert!(s.arange(i64::MIN, i64::MAX, 1i64 << 62).error().is_some());
         assert!(s.arange(0i32, 5, 0).error().is_some());
         for sum in [s.zeros::<f32>([0, 3]).sum(0), s.full(f32::NAN, [3, 1]).nan_sum(0)] {
             assert!(values(&sum).iter().all(|v| v.to_bits() == 0), "on {device}");
@@ -591,5 +654,122 @@ fn a_slice_that_is_assigned_from_the_array_itself_reads_what_was_there_before() 
             &[4.0, 4.0, 4.0, 10.0, 10.0, 10.0],
             0.0,
         );
+    }
+}
+
+/// `i64` with f64, by exact arithmetic: rounded half away from zero, saturated.
+fn exact(op: &str, x: i64, c: f64) -> i64 {
+    if c.is_nan() {
+        return 0;
+    }
+    // Quarters, so that fractions of a half are seen; far out, a bound that saturates as everything beyond does.
+    let quarters = |c: f64| (c.clamp(-1e20, 1e20) * 4.0) as i128;
+    let total = match op {
+        "x+c" => x as i128 * 4 + quarters(c),
+        "x-c" => x as i128 * 4 - quarters(c),
+        "c-x" => quarters(c) - x as i128 * 4,
+        "max" => (x as i128 * 4).max(quarters(c)),
+        _ => (x as i128 * 4).min(quarters(c)),
+    };
+    let rounded = (total.abs() + 2) / 4 * total.signum();
+    rounded.clamp(i64::MIN as i128, i64::MAX as i128) as i64
+}
+
+#[test]
+fn i64_beside_numbers_of_f64_is_exact_and_compares_as_the_numbers_do() {
+    let xs = [0, 1, -1, 2, -3, 1 << 53, (1 << 53) + 1, -(1 << 53) - 1, i64::MAX, i64::MAX - 1, i64::MIN, i64::MIN + 1];
+    let numbers = [
+        0.5,
+        -0.5,
+        0.25,
+        -0.75,
+        2.5,
+        -2.5,
+        3.75,
+        1e15 + 0.5,
+        -(1e15) - 0.5,
+        9007199254740993.0,
+        1e18,
+        -1e18,
+        9.223372036854775e18,
+        9.223372036854776e18,
+        -9.223372036854776e18,
+        1.2e19,
+        -1.2e19,
+        4e19,
+        -4e19,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+    ];
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        let x = s.from_slice(&xs, [xs.len(), 1]).unwrap();
+        for c in numbers {
+            // As a number, and as an array of one that is known when the op is recorded.
+            for array in [false, true].into_iter().filter(|array| !array || device.ends_with("fold 64")) {
+                let one = s.scalar(c);
+                let o = || if array { tidemill::Operand::from(&one) } else { tidemill::Operand::from(c) };
+                let left = |o: tidemill::Operand<'_>| match array {
+                    true => &one - &x,
+                    false => {
+                        let _ = o;
+                        c - &x
+                    }
+                };
+                let mut results = vec![("x+c", &x + o()), ("x-c", &x - o()), ("c-x", left(o()))];
+                if !c.is_nan() {
+                    results.extend([("max", x.max(o())), ("min", x.min(o()))]);
+                }
+                for (op, y) in results {
+                    let got = wait(y.gather::<i64>()).unwrap();
+                    let wanted: Vec<i64> = xs.iter().map(|x| exact(op, *x, c)).collect();
+                    assert_eq!(got.as_slice(), wanted, "{op} with {c} on {device}, an array: {array}");
+                }
+                let order = |x: i64| match c {
+                    c if c.is_nan() => None,
+                    c if c >= 9.3e18 => Some(std::cmp::Ordering::Less),
+                    c if c <= -9.3e18 => Some(std::cmp::Ordering::Greater),
+                    c => (x as i128 * 4).partial_cmp(&((c * 4.0) as i128)),
+                };
+                type Is = fn(std::cmp::Ordering) -> bool;
+                let tests: [(&str, tidemill::Array, Is); 6] = [
+                    ("lt", x.lt(o()), |o| o.is_lt()),
+                    ("le", x.le(o()), |o| o.is_le()),
+                    ("gt", x.gt(o()), |o| o.is_gt()),
+                    ("ge", x.ge(o()), |o| o.is_ge()),
+                    ("eq", x.eq_to(o()), |o| o.is_eq()),
+                    ("ne", x.ne_to(o()), |o| o.is_ne()),
+                ];
+                for (op, y, is) in tests {
+                    let got = wait(y.gather::<bool>()).unwrap();
+                    let wanted: Vec<bool> = xs.iter().map(|x| order(*x).map_or(op == "ne", is)).collect();
+                    assert_eq!(got.as_slice(), wanted, "{op} with {c} on {device}, an array: {array}");
+                }
+            }
+        }
+        let clamped = x.clamp(-2.5, 2.4);
+        let wanted: Vec<i64> = xs.iter().map(|x| (*x).clamp(-3, 2)).collect();
+        assert_eq!(wait(clamped.gather::<i64>()).unwrap().as_slice(), wanted);
+    }
+}
+
+#[test]
+fn native_sums_of_i64_are_exact_in_any_order_and_saturate_at_the_end() {
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        let sum = |data: &[i64]| {
+            let x = s.from_slice(data, [data.len(), 1]).unwrap();
+            wait(x.sum_native(0).item::<i64>()).unwrap()
+        };
+        assert_eq!(sum(&[i64::MAX, 5, -7]), i64::MAX - 2, "{device}");
+        assert_eq!(sum(&[i64::MIN, -5, 7]), i64::MIN + 2, "{device}");
+        assert_eq!(sum(&[i64::MIN, i64::MIN, i64::MAX]), i64::MIN, "{device}");
+        assert_eq!(sum(&[i64::MAX, i64::MAX, i64::MIN]), i64::MAX - 1, "{device}");
+        assert_eq!(sum(&[i64::MIN, i64::MAX]), -1, "{device}");
+        assert_eq!(sum(&[i64::MIN]), i64::MIN, "{device}");
+        let many: Vec<i64> = (0..10_000).map(|i| (i64::MAX - i) * if i % 2 == 0 { 1 } else { -1 }).collect();
+        assert_eq!(sum(&many), 5000, "{device}");
+        assert_eq!(sum(&vec![(1 << 53) + 1; 1001]), 1001 * ((1 << 53) + 1), "{device}");
     }
 }

@@ -5,11 +5,12 @@
 use super::dims::IntoShape;
 use super::handle::Array;
 use super::layout;
-use super::record::{At, Input, cast_in, node, source};
+use super::operand::Operand;
+use super::record::{At, Input, apply, cast_in, node, source};
 use super::session::Session;
 use super::upload::UploadWriter;
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{DType, Dist, Element, Meta, Op, Scalar, Shape};
+use crate::graph::{DType, Dist, Element, ElementOp, Meta, Op, Scalar, Shape};
 use crate::host_buffer::HostBuffer;
 use crate::kernels::random;
 use std::ops::Range;
@@ -126,12 +127,33 @@ impl Session {
         let at = Location::caller();
         let (first, stop, step) = (first.to_scalar(), stop.to_scalar(), step.to_scalar());
         match points(first, stop, step) {
-            Some(count) => self.made(Op::Iota, [1, count], T::DTYPE, &[first, step], at),
+            Some(count) => self.ranged(first, step, count, at),
             None => {
                 let message = format!("there is no range of {} from {first} to {stop} by {step}", T::DTYPE);
                 Array::faulty(self.home(), Error::new(ErrorKind::Argument, message), "arange", at)
             }
         }
+    }
+
+    /// `count` points of a range that is there. A kernel computes a point as `first + step * i`, and of integers the
+    /// product must not saturate: a range that spans more than the type's greatest number is made of parts.
+    fn ranged(&self, first: Scalar, step: Scalar, count: usize, at: At) -> Array {
+        let dtype = first.dtype();
+        let (Some(from), Some(by), Some(reach)) = (whole(first), whole(step), whole(greatest(dtype))) else {
+            return self.made(Op::Iota, [1, count], dtype, &[first, step], at);
+        };
+        let part = usize::try_from(reach / by.abs() + 1).unwrap_or(usize::MAX);
+        if count <= part {
+            return self.made(Op::Iota, [1, count], dtype, &[first, step], at);
+        }
+        let made = |begin: usize| {
+            let start = Scalar::I64((from + by * begin as i128) as i64).cast(dtype);
+            self.made(Op::Iota, [1, part.min(count - begin)], dtype, &[start, step], at)
+        };
+        // Three at most: a type spans twice its greatest number, and one.
+        let parts: Vec<Array> = (0..count).step_by(part).map(made).collect();
+        let parts: Vec<&Array> = parts.iter().collect();
+        super::cat(1, &parts).unwrap_or_else(|error| Array::faulty(self.home(), error, "arange", at))
     }
 
     /// Uniform random numbers in [0, 1), f32 or f64; the same on every device.
@@ -163,13 +185,14 @@ impl Session {
         let words = [key.seed as u32, (key.seed >> 32) as u32, key.stream as u32, (key.stream >> 32) as u32, key.op];
         let dist = if normal { Dist::Normal } else { Dist::Uniform };
         let mut out = HostBuffer::zeroed(T::DTYPE, n);
-        random::fill(dist, T::DTYPE, words, 0, None, out.bytes_mut().expect("a fresh buffer is owned"), n);
+        random::fill(dist, T::DTYPE, words, 0, None, out.bytes_mut().expect("BUF-2: a fresh buffer is owned"), n);
         Ok(out.as_slice::<T>().unwrap_or_default().to_vec())
     }
 
     /// Random integers in a range, as `T`; the same on every device.
     ///
-    /// The range must fit `i32`, or `u32` where `T` is that.
+    /// The range must fit `i32`, `u32` where `T` is that, and `i64` where `T` is that or a float. Beyond `i32` a number
+    /// is made of two draws, with 62 random bits.
     #[track_caller]
     pub fn randi<T: Element>(&self, range: Range<i64>, shape: impl IntoShape) -> Array {
         let at = Location::caller();
@@ -177,6 +200,10 @@ impl Session {
         let (least, greatest) =
             if drawn == DType::U32 { (0, u32::MAX as i64) } else { (i32::MIN as i64, i32::MAX as i64) };
         let span = range.end.saturating_sub(range.start);
+        let is_wide = range.start < least || range.end - 1 > greatest || span > u32::MAX as i64;
+        if range.start < range.end && is_wide && (T::DTYPE == DType::I64 || T::DTYPE.is_float()) {
+            return self.wide_integers(&range, shape, at).cast_to(T::DTYPE);
+        }
         if span <= 0 || span > u32::MAX as i64 || range.start < least || range.end - 1 > greatest {
             let message = format!("{} to {} is no range of {drawn} to draw from", range.start, range.end);
             return Array::faulty(self.home(), Error::new(ErrorKind::Argument, message), "randi", at);
@@ -184,6 +211,40 @@ impl Session {
         let args = [Scalar::I64(range.start).cast(drawn), Scalar::U32(span as u32)];
         let drawn = self.random(Dist::Integer, drawn, shape, &args, at);
         cast_in(self.home(), &drawn, T::DTYPE, at)
+    }
+
+    /// Integers of a range that 32 bits do not span: `low + floor(r * span / 2^62)` of 62 random bits, in `i64`.
+    fn wide_integers(&self, range: &Range<i64>, shape: impl IntoShape, at: At) -> Array {
+        const LIMB: i64 = 1 << 31;
+        let shape = match shape.into_shape() {
+            Ok(shape) => shape,
+            Err(error) => return Array::faulty(self.home(), error, "randi", at),
+        };
+        let draw = || {
+            let args = [Scalar::I32(0), Scalar::U32(1 << 31)];
+            let drawn = self.random(Dist::Integer, DType::I32, &shape, &args, at);
+            cast_in(self.home(), &drawn, DType::I64, at)
+        };
+        let (high, low) = (draw(), draw());
+        let op = |op: ElementOp, a: &Array, b: Operand<'_>| apply(op, &[a.into(), b], at);
+        let carried = |x: &Array| {
+            let rest = op(ElementOp::Mod, x, LIMB.into());
+            op(ElementOp::Div, &op(ElementOp::Sub, x, rest.into()), LIMB.into())
+        };
+        // The span in limbs of 31 bits; all partial sums stay below 2^63.
+        let span = range.end.wrapping_sub(range.start) as u64;
+        let [s0, s1, s2] = [0, 31, 62].map(|shift| (span >> shift) as i64 % LIMB);
+        let times = |x: &Array, by: i64| op(ElementOp::Mul, x, by.into());
+        let least = carried(&times(&low, s0));
+        let middle = op(ElementOp::Add, &times(&high, s0), times(&low, s1).into());
+        let middle = carried(&op(ElementOp::Add, &middle, least.into()));
+        let mut sum = op(ElementOp::Add, &times(&high, s1), range.start.into());
+        sum = op(ElementOp::Add, &sum, middle.into());
+        let bits = op(ElementOp::Add, &times(&high, LIMB), (&low).into());
+        for _ in 0..s2 {
+            sum = op(ElementOp::Add, &sum, (&bits).into());
+        }
+        sum
     }
 
     fn filled(&self, value: Scalar, shape: impl IntoShape, at: At) -> Array {
@@ -221,27 +282,34 @@ fn checked(len: usize, shape: impl IntoShape, at: At) -> Result<Shape> {
     }
     Ok(shape)
 }
-/// How many points `first, first + step, …` has before `stop`; exact for integers. `None` where there is no such
-/// range, or where its points lie further apart than the integer type reaches.
-fn points(first: Scalar, stop: Scalar, step: Scalar) -> Option<usize> {
-    let whole = |s: Scalar| match s {
+
+/// An integer's value.
+fn whole(s: Scalar) -> Option<i128> {
+    match s {
         Scalar::U8(v) => Some(i128::from(v)),
         Scalar::I32(v) => Some(i128::from(v)),
         Scalar::U32(v) => Some(i128::from(v)),
         Scalar::I64(v) => Some(i128::from(v)),
         Scalar::F32(_) | Scalar::F64(_) | Scalar::Bool(_) => None,
-    };
+    }
+}
+
+/// The greatest number of an integer type.
+fn greatest(dtype: DType) -> Scalar {
+    Scalar::F64(f64::INFINITY).cast(dtype)
+}
+
+/// How many points `first, first + step, …` has before `stop`; exact for integers. `None` where there is no such
+/// range.
+fn points(first: Scalar, stop: Scalar, step: Scalar) -> Option<usize> {
     if let (Some(from), Some(to), Some(by)) = (whole(first), whole(stop), whole(step)) {
         if by == 0 {
             return None;
         }
         let span = to - from;
         let count = (span / by + i128::from(span % by != 0 && (span > 0) == (by > 0))).max(0);
-        let reach = Scalar::F64(f64::INFINITY).cast(first.dtype());
-        // Kernels compute a point as `first + step * i`, and the product must not saturate.
-        let within = by.abs() * (count - 1).max(0) <= whole(reach)?;
         // Beyond the greatest shape, the shape's own error says so.
-        return within.then(|| usize::try_from(count).unwrap_or(usize::MAX));
+        return Some(usize::try_from(count).unwrap_or(usize::MAX));
     }
     let count = ((stop.as_f64() - first.as_f64()) / step.as_f64()).ceil();
     let known = first.dtype() != DType::Bool && count.is_finite();

@@ -3,6 +3,7 @@
 use super::link::Link;
 use super::session::{Session, SessionBuilder};
 use crate::config::Config;
+use crate::device::info::DeviceKind;
 use crate::error::Error;
 use crate::graph::Node;
 use crate::host_buffer::HostBuffer;
@@ -10,6 +11,7 @@ use crate::ids::GatherId;
 use crate::ring::{Gate, GatherTable};
 use crate::scheduler::message::{Delivered, Record, SchedulerEvent, Want};
 use crate::scheduler::region::CutReason;
+use crate::scheduler::tests::device;
 use crate::stats::Counters;
 use crate::timeline::Timeline;
 use parking_lot::Mutex;
@@ -34,7 +36,7 @@ impl FakeRing {
             counters: Arc::new(Counters::default()),
             timeline: Timeline::off(),
             config: Arc::new(config),
-            devices: Vec::new(),
+            devices: vec![device(0, DeviceKind::Host), device(1, DeviceKind::Gpu)],
             register_gate: Box::new(move |_, gate| registered.lock().push(gate)),
             sessions: AtomicU32::new(0),
         };
@@ -126,7 +128,7 @@ impl FakeRing {
                             gathers.resolve(gather, Ok(Delivered::Host(data.shared())));
                         }
                         Record::Dropped(value) => drop(metas.remove(&value)),
-                        Record::Cancelled(_) => {}
+                        Record::Cancelled(_) | Record::Pinned(..) => {}
                     }
                 }
                 let gate = gates.lock()[session.0 as usize].clone();
@@ -153,6 +155,7 @@ fn lines(record: &Record) -> Vec<String> {
             std::iter::once(op).chain(drops).collect()
         }
         Record::Dropped(value) => vec![format!("drop {value}")],
+        Record::Pinned(value, device) => vec![format!("pin {value} {device}")],
         Record::Demanded { gather, value, want } => vec![format!("demand {gather} {value} {want:?}")],
         Record::Cancelled(gather) => vec![format!("cancel {gather}")],
     }

@@ -71,7 +71,7 @@ pub(crate) fn build(meta: &Meta, mut element: impl FnMut(usize, &[usize]) -> Sca
     let mut out = HostBuffer::zeroed(meta.dtype, meta.elements());
     let width = meta.dtype.bytes();
     let mut coords: Coords = SmallVec::from_elem(0, meta.shape.rank());
-    let bytes = out.bytes_mut().expect("a fresh buffer is owned");
+    let bytes = out.bytes_mut().expect("BUF-2: a fresh buffer is owned");
     for (i, slot) in bytes.chunks_exact_mut(width).enumerate() {
         let value = element(i, &coords);
         debug_assert_eq!(value.dtype(), meta.dtype);
@@ -165,7 +165,7 @@ fn fold_apply(op: ElementOp, args: &[Known<'_>], meta: &Meta) -> HostBuffer {
     let blocks: SmallVec<[HostArg<'_>; 3]> = spread.iter().map(|b| HostArg::Block(b.bytes())).collect();
     // The last argument tells the dtype: `Select`'s mask, which stands outside of it, is the first.
     let input = spread.last().map_or(meta.dtype, HostBuffer::dtype);
-    host::apply(op, input, meta.dtype, &blocks, out.bytes_mut().expect("a fresh buffer is owned"), n);
+    host::apply(op, input, meta.dtype, &blocks, out.bytes_mut().expect("BUF-2: a fresh buffer is owned"), n);
     out
 }
 

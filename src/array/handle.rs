@@ -8,7 +8,7 @@ use super::tape::Home;
 use crate::error::{Error, Result};
 use crate::graph::{DType, Meta, Shape};
 use crate::host_buffer::HostBuffer;
-use crate::ids::ValueId;
+use crate::ids::{DeviceId, ValueId};
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -25,8 +25,11 @@ pub(crate) const UNRECORDED: u32 = u32::MAX;
 /// gather returns it.
 ///
 /// There is no `PartialEq`: compare elements with [`Array::eq_to`], which records an op.
+///
+/// A handle may be pinned to a device ([`Array::pin`]): a property of the handle, that what is computed through it
+/// inherits.
 #[derive(Clone)]
-pub struct Array(pub(crate) Arc<Value>);
+pub struct Array(pub(crate) Arc<Value>, pub(super) Option<DeviceId>);
 
 /// One value, shared by its handles.
 pub(crate) struct Value {
@@ -77,7 +80,7 @@ impl Array {
         op: &'static str,
         at: &'static Location<'static>,
     ) -> Array {
-        Array(Arc::new(Value {
+        let value = Value {
             home,
             meta,
             host,
@@ -88,7 +91,8 @@ impl Array {
             source,
             exported: AtomicBool::new(false),
             demanded: AtomicBool::new(false),
-        }))
+        };
+        Array(Arc::new(value), None)
     }
 
     /// An array that carries a fault.
@@ -201,7 +205,13 @@ impl Drop for Value {
 impl fmt::Debug for Array {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0.meta {
-            Ok(meta) => write!(f, "Array({} {}, {}, {})", meta.shape, meta.dtype, self.state().word(), self.0.op),
+            Ok(meta) => {
+                write!(f, "Array({} {}, {}, {}", meta.shape, meta.dtype, self.state().word(), self.0.op)?;
+                if let Some(device) = self.pinned_to() {
+                    write!(f, ", pinned to {}", device.name)?;
+                }
+                f.write_str(")")
+            }
             Err(error) => write!(f, "Array(faulty: {error})"),
         }
     }

@@ -1,5 +1,7 @@
 //! [`HostArray`]: what a gather yields. The elements stay where the device delivered them until they are asked
 //! for as a `Vec`.
+//!
+//! Must hold: HOSTARRAY-1: the data are of the type's dtype, and as many as the shape says; checked when it is made.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{DType, Element, Shape};
@@ -67,7 +69,7 @@ impl<T: Element> HostArray<T> {
 
     /// The elements in column-major order.
     pub fn as_slice(&self) -> &[T] {
-        self.data.as_slice().expect("HostArray::new checked the dtype")
+        self.data.as_slice().expect("HOSTARRAY-1: the dtype was checked")
     }
 
     /// The elements in column-major order.
@@ -341,7 +343,7 @@ impl<T: Element> HostArray<T> {
     pub fn to_ndarray(&self) -> ndarray::ArrayD<T> {
         use ndarray::ShapeBuilder;
         ndarray::ArrayD::from_shape_vec(ndarray::IxDyn(self.shape.dims()).f(), self.as_slice().to_vec())
-            .expect("the shape and the length agree")
+            .expect("HOSTARRAY-1: the shape and the length agree")
     }
 }
 

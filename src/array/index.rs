@@ -41,16 +41,14 @@ impl Array {
         })
     }
 
-    /// Each element at its own index along a dimension: `result[.., i, ..] = self[.., index[.., i, ..], ..]`.
+    /// Each element at its own index along a dimension: `result[.., i, ..] = self[.., index[.., i, ..], ..]`. Beyond the
+    /// array's rank an extent is 1 and the only index is 0.
     #[track_caller]
     pub fn take_along(&self, dim: usize, index: &Array) -> Array {
         let at = Location::caller();
         derive(&[self, index], "take_along", at, |home, metas| {
             rules::taken_along(&metas[0].shape, &metas[1].shape, dim)?;
             check_index(index, metas[1], metas[0].shape.dim(dim))?;
-            if dim >= Shape::RANK_MAX {
-                return Ok(self.clone());
-            }
             let meta = Meta { dtype: metas[0].dtype, shape: metas[1].shape.clone() };
             Ok(node(home, Op::TakeAlong { dim: dim as u8 }, &[Input::Array(self), Input::Array(index)], meta, at))
         })
@@ -224,7 +222,7 @@ fn with_value(
         let dtype = base.dtype()?;
         let value = match &value.0 {
             Kind::Number(number) => scalar_array(home, number.cast(dtype), at),
-            _ => cast_in(home, value.array().expect("an operand is a number or an array"), dtype, at),
+            _ => cast_in(home, value.array().expect("RECORD-5: an operand is a number or an array"), dtype, at),
         };
         build(home, &value)
     });

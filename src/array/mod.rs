@@ -3,8 +3,9 @@
 //! In: calls of the user's program, from any thread and under any executor. Out: segments of tapes, demands and
 //! cancels to the scheduler. Must never touch a device.
 //!
-//! Invariants: TAPE-1 to TAPE-4 (`tape`), RECORD-1 to RECORD-3 (`record`), HANDLE-1 and HANDLE-2 (`handle`),
-//! GATHER-1 to GATHER-3 (`pending`), FOLD-1 (`fold`).
+//! Invariants: TAPE-1 to TAPE-4 (`tape`), RECORD-1 to RECORD-5 (`record`), HANDLE-1 and HANDLE-2 (`handle`),
+//! GATHER-1 to GATHER-3 (`pending`), FOLD-1 (`fold`), WIDE-1 (`wide`),
+//! HOSTARRAY-1 (`host_array`).
 //!
 //! How to read: `runtime` and `session` are the door; `record` is what every op goes through; `tape` is what it
 //! is written on; `gather` and `pending` are how values come back.
@@ -24,6 +25,7 @@ mod link;
 mod operand;
 mod operators;
 mod pending;
+mod pin;
 mod record;
 mod reduce;
 mod runtime;
@@ -31,6 +33,7 @@ mod session;
 mod structure;
 mod tape;
 mod upload;
+mod wide;
 
 #[cfg(test)]
 mod fake;

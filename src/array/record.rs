@@ -5,15 +5,19 @@
 //! - RECORD-1: the first operand's fault wins, and nothing is recorded for it.
 //! - RECORD-2: no node without elements reaches a tape: an empty result is known at once.
 //! - RECORD-3: only elementwise ops and fills take numbers as arguments; elsewhere a number is a `Fill` node.
+//! - RECORD-4: what is computed from a pinned array is pinned; where operands are pinned to several devices, a GPU
+//!   goes before the host. What is pinned to a GPU does not fold.
+//! - RECORD-5: an operand is a number or an array, and an op has an array among its operands.
 
 use super::fold;
 use super::handle::{Array, UNRECORDED};
 use super::operand::{Kind, Operand};
 use super::tape::{Home, Tape};
+use super::wide::{self, LIMIT};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Arg, ArgType, DType, ElementOp, Meta, Op, Scalar, Shape, Signature};
 use crate::host_buffer::HostBuffer;
-use crate::ids::ValueId;
+use crate::ids::{DeviceId, ValueId};
 use crate::stats::Counters;
 use smallvec::SmallVec;
 use std::panic::Location;
@@ -41,6 +45,14 @@ impl Input<'_> {
         match self {
             Input::Number(n) => Some(fold::Known::Number(*n)),
             Input::Array(a) => Some(fold::Known::Buffer(a.0.host.as_deref()?, &a.0.meta.as_ref().ok()?.shape)),
+        }
+    }
+
+    /// The device that it is pinned to.
+    fn pin(&self) -> Option<DeviceId> {
+        match self {
+            Input::Number(_) => None,
+            Input::Array(a) => a.1,
         }
     }
 }
@@ -104,24 +116,31 @@ pub(crate) fn derive(
         let metas = arrays.iter().map(|a| a.meta()).collect::<Result<SmallVec<[&Meta; 3]>>>()?;
         build(home, &metas)
     });
-    result.unwrap_or_else(|error| Array::faulty(&arrays[0].0.home, error, name, at))
+    let pin = arrays.iter().fold(None, |pin, a| pin.max(a.1));
+    match result {
+        // Also what was made without recording a node of them (RECORD-4).
+        Ok(array) => array.pinned(pin),
+        Err(error) => Array::faulty(&arrays[0].0.home, error, name, at),
+    }
 }
 
 /// The result of an op: folded where all is known and small, else a node on the tape.
 pub(crate) fn node(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, at: At) -> Array {
     let elements = meta.elements();
+    // `DeviceId`s are in order: the host, then GPUs.
+    let pin = inputs.iter().fold(None, |pin, input| input.pin().max(pin));
     if elements == 0 {
         let data = HostBuffer::zeroed(meta.dtype, 0);
-        return Array::host(home, meta, data, op.name(), at);
+        return Array::host(home, meta, data, op.name(), at).pinned(pin);
     }
-    if elements <= home.link.config.fold_elements_max {
+    if elements <= home.link.config.fold_elements_max && pin.unwrap_or(DeviceId::HOST) == DeviceId::HOST {
         let known: Option<SmallVec<[fold::Known<'_>; 3]>> = inputs.iter().map(|i| i.known()).collect();
         if let Some(data) = known.and_then(|known| fold::evaluate(&op, &known, &meta)) {
             Counters::add(&home.link.counters.ops_folded, 1);
-            return Array::host(home, meta, data, op.name(), at);
+            return Array::host(home, meta, data, op.name(), at).pinned(pin);
         }
     }
-    push(home, op, inputs, meta, at)
+    push(home, op, inputs, meta, pin, at)
 }
 
 /// Host data as an array: known at once where it is tiny, else a source on the tape.
@@ -130,11 +149,11 @@ pub(crate) fn source(home: &Arc<Home>, data: HostBuffer, shape: Shape, name: &'s
     if data.len() <= home.link.config.fold_elements_max || data.is_empty() {
         return Array::host(home, meta, data, name, at);
     }
-    push(home, Op::Source(data.shared()), &[], meta, at)
+    push(home, Op::Source(data.shared()), &[], meta, None, at)
 }
 
 /// Puts a node on the tape.
-fn push(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, at: At) -> Array {
+fn push(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, pin: Option<DeviceId>, at: At) -> Array {
     let name = op.name();
     let is_source = matches!(op, Op::Source(_));
     let numbers = matches!(op, Op::Apply(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Random { .. });
@@ -149,7 +168,7 @@ fn push(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, at: At) -> A
         }
     }
     let pushed = match fault {
-        None => home.push_op(&mut tape, op, args, meta.clone(), at),
+        None => home.push_op(&mut tape, op, args, meta.clone(), pin, at),
         Some(error) => Err(error),
     };
     for value in temporaries {
@@ -162,7 +181,7 @@ fn push(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, at: At) -> A
         home.run_after(after);
     }
     match pushed {
-        Ok(index) => Array::new(home.clone(), Ok(meta), None, (index, segment), is_source, name, at),
+        Ok(index) => Array::new(home.clone(), Ok(meta), None, (index, segment), is_source, name, at).pinned(pin),
         Err(error) => Array::faulty(home, error, name, at),
     }
 }
@@ -180,7 +199,7 @@ fn resolve(
         Input::Number(number) if numbers => return Ok(Arg::Scalar(*number)),
         Input::Number(number) => {
             let meta = Meta { dtype: number.dtype(), shape: Shape::scalar() };
-            let index = home.push_op(tape, Op::Fill, SmallVec::from_slice(&[Arg::Scalar(*number)]), meta, at)?;
+            let index = home.push_op(tape, Op::Fill, SmallVec::from_slice(&[Arg::Scalar(*number)]), meta, None, at)?;
             let value = ValueId { session: home.id, index };
             temporaries.push(value);
             return Ok(Arg::Value(value));
@@ -205,7 +224,7 @@ fn resolve(
         1 => (Op::Fill, SmallVec::from_slice(&[Arg::Scalar(data.scalar(0))])),
         _ => (Op::Source(data.clone()), SmallVec::new()),
     };
-    let index = home.push_op(tape, op, args, meta, at)?;
+    let index = home.push_op(tape, op, args, meta, None, at)?;
     let value = ValueId { session: home.id, index };
     if own {
         debug_assert_eq!(array.0.index.load(Ordering::Relaxed), UNRECORDED);
@@ -220,9 +239,12 @@ fn resolve(
 /// Records an elementwise op with implicit expansion and MATLAB's dtype rules.
 pub(crate) fn apply(op: ElementOp, operands: &[Operand<'_>], at: At) -> Array {
     let arrays = operands.iter().filter_map(Operand::array);
-    let result = common_home(arrays).and_then(|home| try_apply(home, op, operands, at));
+    let result = common_home(arrays).and_then(|home| match wide::exactly(op, operands, at) {
+        Some(exact) => Ok(exact),
+        None => try_apply(home, op, operands, at),
+    });
     result.unwrap_or_else(|error| {
-        let first = operands.iter().find_map(Operand::array).expect("RECORD-1: an op has an array among its operands");
+        let first = operands.iter().find_map(Operand::array).expect("RECORD-5: an op has an array among its operands");
         Array::faulty(&first.0.home, error, op.name(), at)
     })
 }
@@ -279,7 +301,7 @@ fn signature_of(op: ElementOp, operands: &[Operand<'_>], types: &mut [ArgType]) 
         for (operand, ty) in operands.iter().zip(types.iter_mut()) {
             if let Kind::Number(Scalar::F64(v)) = operand.0
                 && v.trunc() == v
-                && v.abs() < 9.0e15
+                && (-LIMIT..LIMIT).contains(&v)
                 && v.to_bits() != (-0.0f64).to_bits()
             {
                 ty.dtype = DType::I64;

@@ -10,6 +10,7 @@ use super::handle::Array;
 use super::operand::Operand;
 use super::record::{At, Input, apply, cast_in, derive, node};
 use super::tape::Home;
+use super::wide::summed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::rules::{effective_dims, has_dim, reduced};
 use crate::graph::{DType, DimSet, ElementOp, Meta, Nan, Op, ReduceOp, Scalar, ScanOp};
@@ -49,12 +50,13 @@ reductions! {
     var_population, nan_var_population => ReduceOp::Var { ddof: 0 }, Include;
     /// The population standard deviation.
     std_population, nan_std_population => ReduceOp::Std { ddof: 0 }, Include;
-    /// The least element, NaN aside (as in MATLAB); see [`Array::reduce`] for the form in which NaN wins.
+    /// The least element, NaN aside (as in MATLAB); of nothing there is none, a fault (`ErrorKind::Argument`), unless
+    /// the result is empty, too; see [`Array::reduce`] for the form in which NaN wins.
     min_over, nan_min_over => ReduceOp::Min, Omit;
-    /// The greatest element, NaN aside (as in MATLAB); see [`Array::reduce`] for the form in which NaN wins.
+    /// The greatest element, as [`Array::min_over`]; see [`Array::reduce`] for the form in which NaN wins.
     max_over, nan_max_over => ReduceOp::Max, Omit;
     /// The 0-based position (u32) of the least element, NaN aside; the first of equals. Over several dimensions,
-    /// the position in column-major order over these.
+    /// the position in column-major order over these. Of nothing, as [`Array::min_over`].
     argmin, nan_argmin => ReduceOp::ArgMin, Omit;
     /// The 0-based position (u32) of the greatest element, as [`Array::argmin`].
     argmax, nan_argmax => ReduceOp::ArgMax, Omit;
@@ -116,13 +118,20 @@ impl Array {
         scan(self, op, dim, nan, reverse, Location::caller())
     }
 
-    /// The sum in the array's own dtype: integers saturate, of bools it is [`Array::any`].
+    /// The sum in the array's own dtype: integers saturate, of bools it is [`Array::any`]. Of `i64` it is exact and
+    /// saturates once, at the end; narrower integers saturate on the way.
     #[track_caller]
     pub fn sum_native(&self, dims: impl Dims) -> Array {
         let at = Location::caller();
         derive(&[self], "sum", at, |home, metas| {
             let op = if metas[0].dtype == DType::Bool { ReduceOp::Any } else { ReduceOp::Sum };
-            lower(home, &[self], op, dims.set(&metas[0].shape), Nan::Include, metas[0].dtype, at)
+            let dims = dims.set(&metas[0].shape);
+            let sum = |x: &Array| lower(home, &[x], op, dims, Nan::Include, metas[0].dtype, at);
+            if metas[0].dtype != DType::I64 || metas[0].elements() == 0 || effective_dims(&metas[0].shape, dims) == 0 {
+                return sum(self);
+            }
+            let carried = |x: &Array| sum(x).unwrap_or_else(|error| Array::faulty(home, error, "sum", at));
+            summed(self, at, carried).checked()
         })
     }
 

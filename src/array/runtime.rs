@@ -34,7 +34,7 @@ pub const DEVICE_VARIABLE: &str = "TIDEMILL_DEVICE";
 /// # Ok::<(), tidemill::Error>(())
 /// ```
 pub struct Runtime {
-    link: Arc<Link>,
+    pub(super) link: Arc<Link>,
     /// `None` once it was shut down.
     ring: Mutex<Option<Ring>>,
 }
@@ -259,7 +259,8 @@ impl Runtime {
     }
 
     /// Lets the work in flight end, up to the deadline, fails what is left, and closes the timeline. What is
-    /// recorded afterwards fails with `ErrorKind::Shutdown`.
+    /// recorded afterwards fails with `ErrorKind::Shutdown` when it is gathered; what is known on the host already, tiny
+    /// values and what is computed of them at once, stays with the program.
     ///
     /// # Errors
     /// `ErrorKind::Io` where the timeline could not be written.
@@ -294,7 +295,8 @@ impl Runtime {
 }
 
 impl Drop for Runtime {
-    /// Ends the ring; gathers that are pending resolve to errors.
+    /// Ends the ring, as [`Runtime::shutdown`] with a deadline that has passed: gathers that are pending resolve to
+    /// errors.
     fn drop(&mut self) {
         drop(self.ring.lock().take());
         self.link.gathers.close(Error::new(ErrorKind::Shutdown, "the runtime was dropped"));

@@ -14,7 +14,7 @@ use super::handle::Array;
 use super::link::Link;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Arg, Meta, Node, Op, RandomKey};
-use crate::ids::{GatherId, SessionId, ValueId};
+use crate::ids::{DeviceId, GatherId, SessionId, ValueId};
 use crate::ring::{Gate, Promise};
 use crate::scheduler::message::{Drops, Record, SchedulerEvent, Want};
 use crate::scheduler::region::CutReason;
@@ -120,6 +120,7 @@ impl Home {
         op: Op,
         args: SmallVec<[Arg; 2]>,
         meta: Meta,
+        pin: Option<DeviceId>,
         at: &'static Location<'static>,
     ) -> Result<u32> {
         if tape.closed {
@@ -133,9 +134,18 @@ impl Home {
         tape.next_index += 1;
         tape.begin(&self.link);
         let value = ValueId { session: self.id, index };
-        tape.records.push(Record::Op(Node { value, op, args, meta, at }, Drops::NONE));
+        tape.records.push(Record::Op(Node { value, op, args, meta, pin, at }, Drops::NONE));
         tape.nodes += 1;
         Ok(index)
+    }
+
+    /// A lazy value is pinned to a device: the work that makes it, unless that is cut already.
+    pub fn pin(&self, value: ValueId, device: DeviceId) {
+        let mut tape = self.tape.lock();
+        if !tape.closed {
+            tape.begin(&self.link);
+            tape.records.push(Record::Pinned(value, device));
+        }
     }
 
     /// Cuts where a limit is reached; after every push.

@@ -33,7 +33,7 @@ impl<T: Element> UploadWriter<T> {
 
     /// All elements, for writing in any order, also from several threads at a time (split the slice).
     pub fn as_mut_slice(&mut self) -> &mut [T] {
-        self.data.as_mut_slice().expect("the buffer was made here, of this type")
+        self.data.as_mut_slice().expect("BUF-2: the buffer was made here, of this type")
     }
 
     /// Appends elements after those that `write` wrote before.

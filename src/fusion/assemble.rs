@@ -248,7 +248,7 @@ impl Assembly<'_, '_> {
             self.buffers[buffer as usize].zeroed = true;
             self.faults = Some(buffer);
         }
-        self.faults.expect("it was just made")
+        self.faults.expect("FUSE-5: it was just made")
     }
 
     /// The names of the ops that a cluster holds, runs counted, and how many ops they are.
@@ -318,7 +318,7 @@ impl Assembly<'_, '_> {
         Plan {
             region: region.id,
             session: region.session,
-            device: region.device,
+            device: self.device.id,
             inputs: region
                 .inputs
                 .iter()
@@ -368,7 +368,7 @@ fn site(work: &Work<'_>, sites: &mut Vec<FaultSite>, site_of: &mut FxHashMap<u32
             _ => outside(format!("an index is outside of 0..{} of {extent}", extent.elements())),
         };
         let error = error.with_op(node.op.name()).with_location(node.at);
-        let value = node.value.expect("a node that faults was recorded");
+        let value = node.value.expect("FUSE-5: a node that faults was recorded");
         sites.push(FaultSite { value, error });
         sites.len() as u32 - 1
     })

@@ -70,7 +70,7 @@ pub struct Grouping {
 pub fn reduced_shape(shape: &Shape, dims: DimSet) -> Shape {
     let kept: Vec<usize> =
         shape.dims().iter().enumerate().map(|(d, &n)| if dims >> d & 1 == 1 { 1 } else { n }).collect();
-    Shape::new(&kept).expect("a reduced shape is no larger")
+    Shape::new(&kept).expect("SHAPE-2: a reduced shape is no larger")
 }
 
 /// Cuts, clusters and merges.

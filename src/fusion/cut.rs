@@ -176,7 +176,7 @@ pub fn cut(work: &Work<'_>, budget: Budget, extra: &[u32]) -> Cuts {
         match over_budget(work, &cones, &cuts, budget, index) {
             None => index += 1,
             Some((victims, reason)) => {
-                let first = *victims.iter().min().expect("a cut has a victim");
+                let first = *victims.iter().min().expect("FUSE-5: a cut has a victim");
                 for n in victims {
                     cuts.written[n as usize] = true;
                     cuts.reason[n as usize] = Some(reason);

@@ -23,6 +23,8 @@ pub fn explain(region: &Region, plan: &Plan, device: &DeviceInfo) -> String {
         let _ = writeln!(text, "  estimated on device {candidate}: {us:.1} us");
     }
     let mut number = 0;
+    // Buffers whose takeover was told.
+    let mut taken = std::collections::BTreeSet::new();
     for step in &plan.steps {
         match step {
             Step::Copy { from, to } => {
@@ -50,12 +52,6 @@ pub fn explain(region: &Region, plan: &Plan, device: &DeviceInfo) -> String {
                 );
                 for (index, used) in launch.uses.iter().enumerate() {
                     let buffer = &plan.buffers[used.buffer as usize];
-                    let role = match &buffer.role {
-                        Role::Input(value) => format!("input {value}"),
-                        Role::Output(value) => format!("output {value}"),
-                        Role::Scratch => "scratch".to_owned(),
-                        Role::Faults => "fault words".to_owned(),
-                    };
                     let in_place = match &launch.program {
                         Program::Kernel(kernel, _) => kernel.operands[index].access == Access::ReadWrite,
                         Program::Library(_) => used.reads && used.writes && !matches!(buffer.role, Role::Scratch),
@@ -66,7 +62,12 @@ pub fn explain(region: &Region, plan: &Plan, device: &DeviceInfo) -> String {
                         (true, false) => "reads",
                         _ => "writes",
                     };
-                    let _ = writeln!(text, "    {how} {role}: {} x {}", buffer.elements, buffer.dtype);
+                    let taken = match buffer.in_place_of.filter(|_| taken.insert(used.buffer)) {
+                        Some(from) => format!(", in the memory of {}", role(&plan.buffers[from as usize].role)),
+                        None => String::new(),
+                    };
+                    let role = role(&buffer.role);
+                    let _ = writeln!(text, "    {how} {role}: {} x {}{taken}", buffer.elements, buffer.dtype);
                 }
                 if let Some(reason) = launch.split {
                     let _ = writeln!(text, "    ends here because {reason}");
@@ -75,4 +76,13 @@ pub fn explain(region: &Region, plan: &Plan, device: &DeviceInfo) -> String {
         }
     }
     text
+}
+
+fn role(role: &Role) -> String {
+    match role {
+        Role::Input(value) => format!("input {value}"),
+        Role::Output(value) => format!("output {value}"),
+        Role::Scratch => "scratch".to_owned(),
+        Role::Faults => "fault words".to_owned(),
+    }
 }

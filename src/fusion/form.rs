@@ -163,7 +163,7 @@ fn narrow_cat(
             let mut dims: Vec<usize> = node.meta.shape.dims().to_vec();
             dims.resize(dims.len().max(dim + 1), 1);
             dims[dim] = extent;
-            let shape = Shape::new(&dims).expect("a part is no larger than the whole");
+            let shape = Shape::new(&dims).expect("SHAPE-2: a part is no larger than the whole");
             let class = if shape.elements() == 0 { Class::Empty } else { Class::Inline };
             nodes.push(WorkNode {
                 value: None,

@@ -163,7 +163,7 @@ pub fn coordinates(
                     val = builder.index(IndexOp::Div, val, before);
                 }
                 if Some(d) != last {
-                    let extent = stride(builder, shape, owner, d, d + 1).expect("the extent is not 1");
+                    let extent = stride(builder, shape, owner, d, d + 1).expect("FUSE-5: the extent is not 1");
                     val = builder.index(IndexOp::Rem, val, extent);
                 }
                 list.push(Coordinate::Val(val));
@@ -217,7 +217,7 @@ fn sum(builder: &mut Builder, space: &Space, list: &[Coordinate], shape: &Shape,
                 to = joined(space, list, shape, d);
                 let (from, end) = match (list[d], list[to - 1]) {
                     (Coordinate::Space(a), Coordinate::Space(b)) => (a as usize, b as usize + 1),
-                    _ => unreachable!("FUSE: a joined run is of space coordinates"),
+                    _ => unreachable!("FUSE-5: a joined run is of space coordinates"),
                 };
                 Some(space.run(builder, from, end))
             }

@@ -30,7 +30,7 @@ pub fn source_of(arg: RegionArg) -> Source {
     match arg {
         RegionArg::Node(n) => Source::Node(n),
         RegionArg::Input(i) => Source::Input(i),
-        RegionArg::Scalar(_) => unreachable!("pass 1 made a node of it"),
+        RegionArg::Scalar(_) => unreachable!("FUSE-5: pass 1 made a node of it"),
     }
 }
 

@@ -23,6 +23,9 @@
 //! - FUSE-3: what is fused depends on the region alone: not on load, timing or the cache.
 //! - FUSE-4: plans of one session leave in the order in which its regions came, and so do plans that share
 //!   an input, whatever is compiling.
+//! - FUSE-5: what one pass finds out about a node (class, numbers among its arguments, which runs are joined, who may
+//!   fault) holds for all later ones.
+//! - FUSE-6: a kernel holds no more ops than its budget, and lowering recurses no deeper.
 
 pub mod assemble;
 pub mod builder;

@@ -11,7 +11,7 @@ use super::plan::{Plan, Program, Step};
 use crate::config::Config;
 use crate::device::info::{DeviceInfo, DeviceKind};
 use crate::error::{Error, ErrorKind};
-use crate::ids::RegionId;
+use crate::ids::{DeviceId, RegionId};
 use crate::kernels::ir::Kernel;
 use crate::scheduler::region::Region;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -126,7 +126,12 @@ pub struct Totals {
     pub plan_cache_misses: u64,
     /// Kernels in plans that left.
     pub kernels: u64,
+    /// Ops whose region was planned for the host, since an op alone binds more than its device can ([`NO_PLAN`]).
+    pub ops_moved: u64,
 }
+
+/// Why a region that no plan of its device serves runs on the host.
+pub const NO_PLAN: &str = "its arrays lie in more pieces of memory than a kernel of this device binds";
 
 #[derive(Debug)]
 struct Waiting {
@@ -162,11 +167,14 @@ impl State {
             FusionEvent::ExplainAsked { gather, regions } => {
                 let mut text = String::new();
                 for region in &regions {
-                    let device = self.devices[region.device.0 as usize].clone();
                     // Planned with caches of its own: an explanation is neither a hit nor a miss.
-                    let planned = guarded(|| plan(region, &device, &mut Caches::default())).flatten();
-                    match planned {
-                        Ok(plan) => text.push_str(&explain(region, &plan, &device)),
+                    match planned(region, &self.devices, &mut Caches::default()) {
+                        Ok((plan, refused)) => {
+                            if let Some(error) = refused {
+                                text.push_str(&format!("on the host instead of the device that was chosen: {error}\n"));
+                            }
+                            text.push_str(&explain(region, &plan, &self.devices[plan.device.0 as usize]));
+                        }
                         Err(error) => text.push_str(&format!("region {}: {error}\n", region.id)),
                     }
                 }
@@ -180,11 +188,13 @@ impl State {
     }
 
     fn region_cut(&mut self, region: &Region, out: &mut Vec<FusionInstruction>) {
-        let device = &self.devices[region.device.0 as usize];
-        let planned = guarded(|| plan(region, device, &mut self.caches)).flatten();
+        let planned = planned(region, &self.devices, &mut self.caches);
         let new = self.caches.kernels.take_new();
         let plan = match planned {
-            Ok(plan) => plan,
+            Ok((plan, refused)) => {
+                self.totals.ops_moved += if refused.is_some() { region.nodes.len() as u64 } else { 0 };
+                plan
+            }
             Err(error) => {
                 out.push(FusionInstruction::Fail { region: region.id, error });
                 return;
@@ -199,6 +209,7 @@ impl State {
         }
         let library =
             plan.steps.iter().any(|s| matches!(s, Step::Launch(l) if matches!(l.program, Program::Library(_))));
+        let device = &self.devices[plan.device.0 as usize];
         let compiles = device.kind == DeviceKind::Gpu && (new > 0 || (library && !plan.cached));
         let plan = Arc::new(plan);
         if compiles {
@@ -230,7 +241,7 @@ impl State {
                 index += 1;
                 continue;
             }
-            let waiting = self.waiting.remove(index).expect("the index is in range");
+            let waiting = self.waiting.remove(index).expect("FUSE-4: the index is in range");
             self.totals.kernels += waiting.plan.steps.iter().filter(|s| matches!(s, Step::Launch(_))).count() as u64;
             out.push(FusionInstruction::Place(waiting.plan));
         }
@@ -243,6 +254,19 @@ fn conflicts(earlier: &Plan, later: &Plan) -> bool {
             earlier.inputs.iter().any(|other| other.value == input.value)
                 || earlier.outputs.iter().any(|(value, ..)| *value == input.value)
         })
+}
+
+/// The plan of a region for its device, or for the host with what the device refused: the host binds whatever there is.
+fn planned(region: &Region, devices: &[DeviceInfo], caches: &mut Caches) -> Result<(Plan, Option<Error>), Error> {
+    let device = &devices[region.device.0 as usize];
+    match guarded(|| plan(region, device, caches)).flatten() {
+        Ok(plan) => Ok((plan, None)),
+        Err(error) if error.kind() == ErrorKind::Unsupported && device.kind == DeviceKind::Gpu => {
+            let plan = guarded(|| plan(region, &devices[DeviceId::HOST.0 as usize], caches)).flatten()?;
+            Ok((plan, Some(error)))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Runs a pass so that a broken invariant fails its region, with the invariant's name, and nothing else.

@@ -1,6 +1,7 @@
 //! Element types and typed scalars.
 //!
 //! In: Rust values. Out: tags and bits that every later stage switches on, exhaustively.
+//! Must hold: DTYPE-1: a cast yields a scalar of its target.
 
 use std::fmt;
 
@@ -218,7 +219,7 @@ macro_rules! element {
             const DTYPE: DType = DType::$variant;
             fn to_scalar(self) -> Scalar { Scalar::$variant(self) }
             fn from_scalar(scalar: Scalar) -> Self {
-                match scalar.cast(DType::$variant) { Scalar::$variant(v) => v, _ => unreachable!() }
+                match scalar.cast(DType::$variant) { Scalar::$variant(v) => v, _ => unreachable!("DTYPE-1") }
             }
         }
     )*};

@@ -8,7 +8,7 @@ use super::dtype::{DType, Scalar};
 use super::shape::Shape;
 use super::table::ElementOp;
 use crate::host_buffer::HostBuffer;
-use crate::ids::ValueId;
+use crate::ids::{DeviceId, ValueId};
 use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::Arc;
@@ -327,6 +327,8 @@ pub struct Node {
     pub args: SmallVec<[Arg; 2]>,
     /// Its dtype and shape.
     pub meta: Meta,
+    /// The device that the program asked for, if it did.
+    pub pin: Option<DeviceId>,
     /// Where the program recorded it.
     pub at: &'static Location<'static>,
 }

@@ -36,7 +36,7 @@ pub fn effective_dims(shape: &Shape, set: DimSet) -> DimSet {
 pub fn reduced(shape: &Shape, set: DimSet) -> Shape {
     let dims: SmallVec<[usize; 4]> =
         shape.dims().iter().enumerate().map(|(d, &n)| if has_dim(set, d) { 1 } else { n }).collect();
-    Shape::new(&dims).expect("reducing makes a shape smaller, or one element of an empty one")
+    Shape::new(&dims).expect("SHAPE-2: reducing makes a shape smaller, or one element of an empty one")
 }
 
 /// The shape of `from`'s elements under other extents.
@@ -65,7 +65,7 @@ pub fn permuted(shape: &Shape, perm: &[usize]) -> Result<(Shape, SmallVec<[u8; 4
         full.push(perm.get(d).copied().unwrap_or(d).min(u8::MAX as usize) as u8);
     }
     let valid = rank <= Shape::RANK_MAX
-        && rank >= shape.rank()
+        && perm.len() >= shape.rank()
         && (0..rank).all(|d| full.iter().filter(|&&p| p as usize == d).count() == 1);
     if !valid {
         return Err(Error::new(
@@ -226,8 +226,11 @@ pub fn with_extent(operand: &Shape, dim: usize, count: usize) -> Result<Shape> {
 /// Checks that `index` may pick along `dim` of `operand`: all other extents agree.
 ///
 /// # Errors
-/// `ErrorKind::Shape` where one differs.
+/// `ErrorKind::Shape` where one differs; `ErrorKind::Argument` for a dimension that no array has.
 pub fn taken_along(operand: &Shape, index: &Shape, dim: usize) -> Result<()> {
+    if dim >= Shape::RANK_MAX {
+        return Err(Error::new(ErrorKind::Argument, format!("dimension {dim} is beyond the greatest rank")));
+    }
     let rank = operand.rank().max(index.rank());
     match (0..rank).find(|&d| d != dim && operand.dim(d) != index.dim(d)) {
         None => Ok(()),

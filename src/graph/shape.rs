@@ -1,7 +1,7 @@
 //! Shapes: column-major, rank at least 2, trailing singletons dropped (MATLAB's rules).
 //!
-//! Must hold: a `Shape` is normalised and its number of elements fits in `u32`, since kernels index
-//! with 32 bits.
+//! Must hold: SHAPE-1: a `Shape` is normalised and its number of elements fits in `u32`, since kernels index
+//! with 32 bits. SHAPE-2: what is no larger than a `Shape` in any dimension, or has one element, is one.
 
 use crate::error::{Error, ErrorKind, Result};
 use smallvec::SmallVec;

@@ -52,7 +52,7 @@ impl State {
         if work.phase != Phase::Placed || work.batches > 0 {
             return;
         }
-        let work = self.regions.remove(&region).expect("looked up above");
+        let work = self.regions.remove(&region).expect("RES-10: looked up above");
         let sites = &work.plan.fault_sites;
         let mut faults = Vec::new();
         for site in work.faults.iter().filter_map(|&n| sites.get(n as usize)) {

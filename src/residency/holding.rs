@@ -224,7 +224,7 @@ impl State {
         }
         let counted = self.counted(from, &whole);
         self.host_copy_bytes += counted;
-        let value = self.values.get_mut(&key).expect("looked up above");
+        let value = self.values.get_mut(&key).expect("RES-10: looked up above");
         value.whole = Some(whole);
         value.whole_counted = counted;
         value.collect = false;
@@ -260,7 +260,7 @@ impl State {
 
 fn joined(value: &Value, parts: &[&Arc<HostBuffer>]) -> Arc<HostBuffer> {
     let mut whole = HostBuffer::zeroed(value.dtype, value.elements as usize);
-    let bytes = whole.bytes_mut().expect("a fresh buffer is owned");
+    let bytes = whole.bytes_mut().expect("BUF-2: a fresh buffer is owned");
     let mut at = 0;
     for part in parts {
         bytes[at..at + part.bytes().len()].copy_from_slice(part.bytes());

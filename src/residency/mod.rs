@@ -25,6 +25,7 @@
 //! - RES-7: a device's LRU index holds exactly the segments that have slots there.
 //! - RES-8: a waiting plan knows how many of its inputs are not made, and each input knows the plan.
 //! - RES-9: bytes counted against the host budget are those of readbacks kept or on their way.
+//! - RES-10: within one step, what was found is there until the step removes it.
 
 pub mod message;
 pub mod state;

@@ -237,6 +237,9 @@ impl Machines {
             Counters::add(&self.counters.plan_cache_hits, now.plan_cache_hits - self.planned.plan_cache_hits);
             Counters::add(&self.counters.plan_cache_misses, now.plan_cache_misses - self.planned.plan_cache_misses);
             Counters::add(&self.counters.kernels, now.kernels - self.planned.kernels);
+            if now.ops_moved > self.planned.ops_moved {
+                self.counters.ran_elsewhere(fusion::state::NO_PLAN, now.ops_moved - self.planned.ops_moved);
+            }
             self.planned = now;
         }
         let now = self.residency.totals();

@@ -224,7 +224,7 @@ impl Simulator {
         }
         let inherited = args.iter().any(|a| matches!(a, Arg::Value(v) if self.truth[v].poisoned));
         self.truth.insert(value, Truth { number: truth, poisoned: faults || inherited });
-        let node = Node { value, op, args: args.iter().copied().collect(), meta, at: Location::caller() };
+        let node = Node { value, op, args: args.iter().copied().collect(), meta, pin: None, at: Location::caller() };
         self.programs[number].tape.push(Record::Op(node, Drops::NONE));
         self.programs[number].held.push(value);
         self.recorded += 1;

@@ -15,6 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::mail::{Mail, Post, mail};
 use crate::scheduler::message::SchedulerEvent;
 use crate::stats::Counters;
+use crate::threads;
 use crate::timeline::Timeline;
 use crate::{fusion, residency, scheduler};
 use futures::FutureExt;
@@ -53,13 +54,12 @@ impl Ring {
         self.ended.clone().map(|_| ())
     }
 
-    /// Fails everything that is pending and waits for the ring's thread, unless called from the ring itself.
+    /// Fails everything that is pending and waits for the ring's thread, unless called from a thread of a runtime's own.
     pub fn stop(&self) {
         let _ = self.control.send(Control::StopNow);
         let Some(thread) = self.thread.lock().take() else { return };
-        let own = std::thread::current();
         // A future resolved on a thread of ours may hold the last handle of the runtime.
-        if own.id() == thread.thread().id() || own.name().is_some_and(|name| name.starts_with("tidemill")) {
+        if threads::is_own() {
             return;
         }
         let _ = thread.join();
@@ -127,6 +127,7 @@ pub fn start_with(
     let thread = std::thread::Builder::new()
         .name("tidemill-ring".to_owned())
         .spawn(move || {
+            threads::mark_own();
             let _guard = lane.enter_thread("ring");
             ring_thread(Loop::new(machines, inbox, edges), end)
         })

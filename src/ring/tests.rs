@@ -104,6 +104,7 @@ fn gather(ring: &Ring, index: u32) -> Promise {
         op: Op::Random { dist: Dist::Uniform, key: RandomKey { seed: 1, stream: 0, op: index } },
         args: SmallVec::new(),
         meta: Meta { dtype: DType::F32, shape: Shape::new(&[8]).unwrap() },
+        pin: None,
         at: Location::caller(),
     };
     let records = vec![Record::Op(node, Drops::NONE), Record::Demanded { gather, value, want: Want::Host }];
@@ -232,7 +233,10 @@ fn the_real_host_device_computes_what_was_recorded() {
     let meta = Meta { dtype: DType::F32, shape: Shape::new(&[3]).unwrap() };
     let node = |index, op, args: &[crate::graph::Arg]| {
         let args = SmallVec::from_slice(args);
-        Record::Op(Node { value: value(index), op, args, meta: meta.clone(), at: Location::caller() }, Drops::NONE)
+        Record::Op(
+            Node { value: value(index), op, args, meta: meta.clone(), pin: None, at: Location::caller() },
+            Drops::NONE,
+        )
     };
     let data = HostBuffer::from_slice(&[1.0f32, 2.0, 3.0]).shared();
     let half = crate::graph::Arg::Scalar(crate::graph::Scalar::F32(0.5));

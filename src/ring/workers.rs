@@ -35,6 +35,7 @@ impl Workers {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.clamp(1, THREADS_MAX))
             .thread_name(|number| format!("tidemill-compile-{number}"))
+            .start_handler(|_| crate::threads::mark_own())
             .build()
             .ok();
         Workers { pool, compilers, results, timeline }

@@ -137,7 +137,7 @@ impl GroupBuilder<'_> {
     fn placement(&self) -> Placement {
         let places = || self.group.nodes.iter().map(|&p| &self.cut.nodes[p as usize].place);
         let elsewhere = places().find_map(|p| p.elsewhere);
-        let first = places().next().expect("a group has a node");
+        let first = places().next().expect("SCHED-10: a group has a node");
         Placement {
             reason: elsewhere.unwrap_or(first.reason).to_owned(),
             estimates_us: self.cut.estimates.get(first.component as usize).cloned().unwrap_or_default(),

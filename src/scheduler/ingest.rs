@@ -93,6 +93,11 @@ impl State {
                     }
                 }
                 TapeRecord::Dropped(value) => self.note_drop(value, &mut noted),
+                TapeRecord::Pinned(value, device) => {
+                    if let Some(live) = self.graph.get_mut(value).filter(|live| live.is_lazy()) {
+                        live.node.pin = Some(device);
+                    }
+                }
                 TapeRecord::Demanded { gather, value, want } => {
                     let Some(live) = self.graph.get_mut(value) else {
                         let error = released(value);
@@ -104,7 +109,11 @@ impl State {
                     self.log.note(value, What::Demanded(gather));
                     noted.demanded.push(gather);
                     noted.dropped.push(value);
-                    self.sessions.get_mut(&session).expect("the segment's session is known").gathers.insert(gather);
+                    self.sessions
+                        .get_mut(&session)
+                        .expect("SCHED-9: the segment's session is known")
+                        .gathers
+                        .insert(gather);
                 }
                 TapeRecord::Cancelled(gather) => {
                     if let Some(value) = self.withdraw(gather) {
@@ -127,7 +136,7 @@ impl State {
     fn record(&mut self, session: SessionId, node: Node, segment: u64) {
         let value = node.value;
         {
-            let entry = self.sessions.get_mut(&session).expect("the segment's session is known");
+            let entry = self.sessions.get_mut(&session).expect("SCHED-9: the segment's session is known");
             let start = if entry.values.is_empty() { value.index } else { entry.values.start.min(value.index) };
             entry.values = start..entry.values.end.max(value.index + 1);
         }
@@ -180,7 +189,7 @@ impl State {
         if matches!(why, CutReason::NodeLimit | CutReason::ByteLimit) {
             roots.extend(recorded.iter().filter_map(|v| held(self, v)));
         }
-        let entry = self.sessions.get_mut(&session).expect("the segment's session is known");
+        let entry = self.sessions.get_mut(&session).expect("SCHED-9: the segment's session is known");
         if entry.lazy.len() <= self.lazy_max {
             return;
         }
@@ -189,7 +198,7 @@ impl State {
         if left.len() > self.lazy_max / 2 {
             roots.extend(left.iter().filter_map(|v| held(self, v)));
         }
-        self.sessions.get_mut(&session).expect("the segment's session is known").lazy = left;
+        self.sessions.get_mut(&session).expect("SCHED-9: the segment's session is known").lazy = left;
     }
 
     /// Cuts `roots` into regions and queues them. Returns how many nodes of the segment went into regions, which
@@ -377,6 +386,7 @@ impl State {
                 }
                 TapeRecord::Cancelled(gather) => self.cancel(gather, out),
                 TapeRecord::Dropped(value) => released_values.extend(self.unhold(value)),
+                TapeRecord::Pinned(..) => {}
             }
         }
         self.release(released_values, out);

@@ -53,6 +53,8 @@ pub enum Record {
     Op(Node, Drops),
     /// The last handle of a value was dropped.
     Dropped(ValueId),
+    /// The program asked for a device to make this value, which was recorded before.
+    Pinned(ValueId, DeviceId),
     /// A gather or eval was called.
     Demanded {
         /// Whose future it resolves.

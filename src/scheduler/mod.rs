@@ -26,6 +26,8 @@
 //!   unfinished regions add up to the nodes recorded.
 //! - SCHED-8: a value's list of regions is exactly the unfinished regions that read it; a `Coming` value's
 //!   region is unfinished and has it as an output.
+//! - SCHED-9: a session is known while a segment of it is taken in.
+//! - SCHED-10: a cut's groups are not empty, and each node that runs is in one.
 
 pub mod message;
 pub mod region;

@@ -1,7 +1,8 @@
 //! Where a node runs: what a device can do, and what it is estimated to cost.
 //!
 //! In: a cut, the devices' numbers. Out: a device and a reason for each node. Must hold: the choice depends on
-//! shapes, on where operands were made in program order, and on constants; never on a queue.
+//! shapes, on where operands were made in program order, on pins and on constants; never on a queue. A pinned node
+//! is on its device or counted as elsewhere; what only pinned nodes need goes with them.
 
 use super::cut::{Cut, Dep};
 use super::state::State;
@@ -21,9 +22,13 @@ pub(super) struct Where {
     pub reason: &'static str,
     /// Why not the device that was asked for.
     pub elsewhere: Option<&'static str>,
-    /// Its component of the cut: nodes that are connected by edges within the cut.
+    /// Its component of the cut: nodes that are connected by edges within the cut. [`PINNED`] for a node whose device
+    /// the program chose.
     pub component: u32,
 }
+
+/// The component of nodes that nobody has to find a device for.
+const PINNED: u32 = u32::MAX;
 
 impl Default for Where {
     fn default() -> Where {
@@ -102,12 +107,13 @@ fn is_library(op: &Op) -> bool {
 impl State {
     /// Chooses a device for every node of the cut.
     pub(super) fn place(&self, cut: &mut Cut) {
+        self.place_pinned(cut);
         match self.choice {
             DeviceChoice::Host => {}
             DeviceChoice::Gpu(_) => match self.devices.iter().find(|d| d.kind == DeviceKind::Gpu) {
                 Some(gpu) if self.is_open(gpu.id) => self.prefer(cut, gpu.id, "asked for", |_| true, true),
                 _ => {
-                    for node in &mut cut.nodes {
+                    for node in cut.nodes.iter_mut().filter(|n| n.place.component != PINNED) {
                         node.place.elsewhere = Some("the GPU that was asked for is gone");
                     }
                 }
@@ -116,21 +122,51 @@ impl State {
         }
     }
 
+    /// Puts pinned nodes, and what only they need, where the program wants them.
+    fn place_pinned(&self, cut: &mut Cut) {
+        if cut.nodes.iter().all(|n| self.graph[n.at].node.pin.is_none()) {
+            return;
+        }
+        // Users stand behind their arguments: one pass from the last decides. A value that several users want on
+        // several devices goes to a GPU.
+        let mut pins: Vec<Option<DeviceId>> = cut.nodes.iter().map(|n| self.graph[n.at].node.pin).collect();
+        for position in (0..cut.nodes.len()).rev() {
+            let Some(device) = pins[position] else { continue };
+            for dep in &cut.nodes[position].deps {
+                if let Dep::Node(p) = *dep
+                    && self.graph[cut.nodes[p as usize].at].node.pin.is_none()
+                {
+                    pins[p as usize] = pins[p as usize].max(Some(device));
+                }
+            }
+            cut.nodes[position].place.component = PINNED;
+            if self.is_open(device) {
+                self.put(cut, position, device, "pinned to it by the program", true);
+            } else {
+                cut.nodes[position].place.elsewhere = Some("the device that it is pinned to is gone");
+            }
+        }
+    }
+
     /// Puts the nodes of the chosen components on `device` where it can run them, on the host otherwise.
     fn prefer(&self, cut: &mut Cut, device: DeviceId, reason: &'static str, chosen: impl Fn(u32) -> bool, asked: bool) {
-        let info = &self.devices[device.0 as usize];
         for position in 0..cut.nodes.len() {
-            if !chosen(cut.nodes[position].place.component) {
-                continue;
+            let component = cut.nodes[position].place.component;
+            if component != PINNED && chosen(component) {
+                self.put(cut, position, device, reason, asked);
             }
-            let able = self.able(cut, position, info);
-            let place = &mut cut.nodes[position].place;
-            place.reason = reason;
-            match able {
-                Ok(()) => place.device = device,
-                Err(why) if asked => place.elsewhere = Some(why),
-                Err(why) => place.reason = why,
-            }
+        }
+    }
+
+    /// Puts a node on `device` if that can run it, on the host otherwise.
+    fn put(&self, cut: &mut Cut, position: usize, device: DeviceId, reason: &'static str, asked: bool) {
+        let able = self.able(cut, position, &self.devices[device.0 as usize]);
+        let place = &mut cut.nodes[position].place;
+        place.reason = reason;
+        match able {
+            Ok(()) => place.device = device,
+            Err(why) if asked => place.elsewhere = Some(why),
+            Err(why) => place.reason = why,
         }
     }
 
@@ -163,14 +199,14 @@ impl State {
         let candidates: SmallVec<[DeviceId; 4]> =
             self.devices.iter().filter(|d| !d.software && self.is_open(d.id)).map(|d| d.id).collect();
         if candidates.len() < 2 {
-            for node in &mut cut.nodes {
+            for node in cut.nodes.iter_mut().filter(|n| n.place.component != PINNED) {
                 node.place.reason = "the only device";
             }
             return;
         }
         let components = find_components(cut);
         let mut members: Vec<Vec<u32>> = vec![Vec::new(); components];
-        for (position, node) in cut.nodes.iter().enumerate() {
+        for (position, node) in cut.nodes.iter().enumerate().filter(|(_, n)| n.place.component != PINNED) {
             members[node.place.component as usize].push(position as u32);
         }
         let mut choices: Vec<(DeviceId, &'static str)> = Vec::with_capacity(components);
@@ -193,7 +229,7 @@ impl State {
         let info = &self.devices[device.0 as usize];
         let costs = &info.costs;
         let gpu = info.kind == DeviceKind::Gpu;
-        let mut seen: rustc_hash::FxHashSet<u32> = rustc_hash::FxHashSet::default();
+        let mut seen: rustc_hash::FxHashSet<_> = rustc_hash::FxHashSet::default();
         let (mut moved_bytes, mut operations_total, mut transfer_us, mut kernels) = (0.0, 0.0, 0.0, 1.0);
         let mut started_here = false;
         let mut to_host = false;
@@ -204,10 +240,13 @@ impl State {
             let mut elements = live.node.meta.elements();
             for &dep in &node.deps {
                 elements = elements.max(self.meta_of(cut, dep).elements());
-                if let Dep::Input(i) = dep
-                    && seen.insert(i)
-                {
-                    let (bytes, us, here) = self.fetch_us(cut, i, device);
+                let at = match dep {
+                    Dep::Input(i) => cut.inputs[i as usize].at,
+                    Dep::Node(p) if cut.nodes[p as usize].place.component == PINNED => cut.nodes[p as usize].at,
+                    Dep::Node(_) => continue,
+                };
+                if seen.insert(at) {
+                    let (bytes, us, here) = self.fetch_us(cut, dep, device);
                     moved_bytes += bytes;
                     transfer_us += us;
                     started_here |= here;
@@ -219,7 +258,7 @@ impl State {
             {
                 terms = 2.0 * self.meta_of(cut, *dep).shape.dim(1).max(1) as f64;
             }
-            operations_total += elements as f64 * operations(&live.node.op) * wide * terms;
+            let work = elements as f64 * operations(&live.node.op) * wide * terms;
             let bytes = live.node.meta.elements() as f64 * info.element_bytes(live.node.meta.dtype) as f64;
             if node.root || is_library(&live.node.op) {
                 moved_bytes += bytes;
@@ -232,6 +271,9 @@ impl State {
             if gpu && self.able(cut, position as usize, info).is_err() {
                 // To the host and back, with the host's own work.
                 transfer_us += 2.0 * (costs.launch_us + bytes / (costs.readback_gb_per_s * 1e3));
+                transfer_us += work / (self.devices[0].costs.f32_gop_per_s * 1e3);
+            } else {
+                operations_total += work;
             }
         }
         let memory_us = moved_bytes / (costs.memory_gb_per_s * 1e3);
@@ -241,17 +283,26 @@ impl State {
         launch_us + kernels * costs.dispatch_us + transfer_us + memory_us.max(arithmetic_us)
     }
 
-    /// Bytes of an input, the microseconds until it is on `device`, and whether it was made there.
-    fn fetch_us(&self, cut: &Cut, input: u32, device: DeviceId) -> (f64, f64, bool) {
-        let live = &self.graph[cut.inputs[input as usize].at];
+    /// Bytes of an operand, the microseconds until it is on `device`, and whether it was made there.
+    fn fetch_us(&self, cut: &Cut, operand: Dep, device: DeviceId) -> (f64, f64, bool) {
+        let (live, made, homes) = match operand {
+            Dep::Input(i) => {
+                let live = &self.graph[cut.inputs[i as usize].at];
+                // What other sessions did with a shared value must not matter.
+                let own = live.node.value.session == cut.session;
+                (live, live.made, if own { live.homes } else { 1 << live.made.0 })
+            }
+            Dep::Node(p) => {
+                let node = &cut.nodes[p as usize];
+                (&self.graph[node.at], node.place.device, 1 << node.place.device.0)
+            }
+        };
         let info = &self.devices[device.0 as usize];
         let bytes = live.node.meta.elements() as f64 * info.element_bytes(live.node.meta.dtype) as f64;
-        // What other sessions did with a shared value must not matter.
-        let homes = if live.node.value.session == cut.session { live.homes } else { 1 << live.made.0 };
         if homes & (1 << device.0) != 0 {
-            return (bytes, 0.0, live.made == device && device != DeviceId::HOST);
+            return (bytes, 0.0, made == device && device != DeviceId::HOST);
         }
-        let made = &self.devices[live.made.0 as usize];
+        let made = &self.devices[made.0 as usize];
         let mut us = 0.0;
         if homes & 1 == 0 {
             us += made.costs.launch_us + bytes / (made.costs.readback_gb_per_s * 1e3);
@@ -263,18 +314,22 @@ impl State {
     }
 }
 
-/// Numbers the connected components of a cut's own edges, in order of their first nodes.
+/// Numbers the connected components of a cut's own edges between nodes that are not pinned, in order of their first
+/// nodes.
 fn find_components(cut: &mut Cut) -> usize {
     let mut sets = petgraph::unionfind::UnionFind::<u32>::new(cut.nodes.len());
-    for (position, node) in cut.nodes.iter().enumerate() {
+    let pinned = |cut: &Cut, position: usize| cut.nodes[position].place.component == PINNED;
+    for (position, node) in cut.nodes.iter().enumerate().filter(|(position, _)| !pinned(cut, *position)) {
         for dep in &node.deps {
-            if let Dep::Node(p) = *dep {
+            if let Dep::Node(p) = *dep
+                && !pinned(cut, p as usize)
+            {
                 sets.union(position as u32, p);
             }
         }
     }
     let mut numbers: rustc_hash::FxHashMap<u32, u32> = rustc_hash::FxHashMap::default();
-    for (position, node) in cut.nodes.iter_mut().enumerate() {
+    for (position, node) in cut.nodes.iter_mut().enumerate().filter(|(_, n)| n.place.component != PINNED) {
         let fresh = numbers.len() as u32;
         node.place.component = *numbers.entry(sets.find_mut(position as u32)).or_insert(fresh);
     }

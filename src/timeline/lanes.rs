@@ -145,7 +145,7 @@ impl Lanes {
         let serial = self.next_serial;
         // Even a span of no length takes its nanosecond.
         let end_ns = end_ns.max(start_ns + 1);
-        let state = self.states.get_mut(row).expect("made by `first`");
+        let state = self.states.get_mut(row).expect("TIME-4: made by `first`");
         if let Some(found) = state.rows.iter_mut().find(|r| r.has_room(start_ns, end_ns)) {
             found.take(start_ns, end_ns, serial);
             return Placement::Row(found.place);
@@ -154,8 +154,8 @@ impl Lanes {
             return Placement::Apart(first);
         }
         let place = self.add_row(row);
-        let state = self.states.get_mut(row).expect("made by `first`");
-        state.rows.last_mut().expect("just added").take(start_ns, end_ns, serial);
+        let state = self.states.get_mut(row).expect("TIME-4: made by `first`");
+        state.rows.last_mut().expect("TIME-4: just added").take(start_ns, end_ns, serial);
         Placement::Row(place)
     }
 

@@ -198,6 +198,13 @@ impl Plain {
     }
 
     pub fn cat(&self, other: &Plain, dim: usize) -> Plain {
+        // MATLAB's [] is skipped, whatever is joined with it.
+        if other.dims == [0, 0] {
+            return self.clone();
+        }
+        if self.dims == [0, 0] {
+            return other.clone();
+        }
         let rank = self.dims.len().max(other.dims.len()).max(dim + 1);
         let mut dims: Vec<usize> = (0..rank).map(|d| self.dim(d)).collect();
         dims[dim] += other.dim(dim);

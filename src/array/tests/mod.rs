@@ -2,6 +2,7 @@
 //! never does.
 
 mod gathers;
+mod pins;
 mod recording;
 mod sessions;
 mod tape;

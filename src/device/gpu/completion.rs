@@ -54,6 +54,7 @@ struct Brought {
 impl Completion {
     /// Runs until the queue thread ends.
     pub(super) fn run(mut self, work: &Receiver<Work>) {
+        crate::threads::mark_own();
         let _guard = self.context.timeline.clone().enter_thread("gpu done");
         for item in work {
             match item {

@@ -43,7 +43,8 @@ impl CopyPool {
     pub(super) fn new(threads: usize, name: &str) -> CopyPool {
         let threads = threads.min(THREADS_MAX);
         let name = name.to_owned();
-        let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        let builder =
+            rayon::ThreadPoolBuilder::new().num_threads(threads).start_handler(|_| crate::threads::mark_own());
         // Without threads the caller copies: slower, never wrong.
         let pool = (threads > 1).then(|| builder.thread_name(move |i| format!("{name}-copy-{i}")).build().ok());
         CopyPool { pool: pool.flatten() }

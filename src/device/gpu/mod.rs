@@ -28,7 +28,6 @@ mod buffers;
 mod clock;
 mod completion;
 mod copy;
-mod costs;
 mod encode;
 mod flight;
 mod pipelines;

@@ -4,8 +4,8 @@
 //! (measured once a driver, then kept in a file; a file that can't be read or written is no error).
 
 use super::adapter::Opened;
-use super::costs;
 use super::raw_device::Gpu;
+use crate::device::costs;
 use crate::device::info::{Costs, FloatProfile};
 use crate::error::{Error, ErrorKind, Result};
 use std::time::{Duration, Instant};
@@ -71,14 +71,9 @@ const ARITHMETIC_OPERATIONS: u64 = 512;
 pub(super) fn probe(opened: &Opened) -> Result<(FloatProfile, Costs)> {
     let unusable = |error: Error| Error::new(ErrorKind::Device, format!("its probe failed: {error}"));
     let profile = float_profile(&opened.gpu).map_err(unusable)?;
-    let file = costs::file(&opened.about);
-    if let Some(costs) = file.as_deref().and_then(costs::read) {
-        return Ok((profile, costs));
-    }
-    let costs = measure(opened).map_err(unusable)?;
-    if let Some(file) = file {
-        costs::keep(&file, &costs);
-    }
+    let about = &opened.about;
+    let name = format!("{}-{}-{}-{:?}", about.name, about.driver, about.driver_info, about.backend);
+    let costs = costs::of(&name, || measure(opened).map_err(unusable))?;
     Ok((profile, costs))
 }
 

@@ -121,6 +121,7 @@ pub(super) fn start(
 impl Queue {
     fn run(mut self, losses: &Receiver<u32>) {
         let mailbox = self.mailbox.clone();
+        crate::threads::mark_own();
         let _guard = self.context.timeline.clone().enter_thread("gpu queue");
         while !self.stopping {
             // A loss comes first: what is submitted after it is known would only fail.

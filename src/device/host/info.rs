@@ -1,7 +1,6 @@
 //! The host in numbers.
 //!
-//! The constants are conservative and fixed, not measured at start: placement must not depend on what else
-//! the machine does at that moment.
+//! In: settings, threads, measured costs. Out: the host's [`DeviceInfo`].
 
 use crate::config::Config;
 use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile};
@@ -9,13 +8,11 @@ use crate::ids::DeviceId;
 
 /// Assumed where the system does not say.
 const MEMORY_BYTES_ASSUMED: u64 = 4 << 30;
-/// Threads beyond which memory bandwidth grows no more.
-const BANDWIDTH_THREADS_MAX: usize = 4;
 /// No single allocation is larger.
 const BUFFER_BYTES_MAX: u64 = 1 << 40;
 
 /// Describes the host device.
-pub(super) fn describe(config: &Config, threads: usize) -> DeviceInfo {
+pub(super) fn describe(config: &Config, threads: usize, costs: Costs) -> DeviceInfo {
     let budget_bytes = config
         .host_budget
         .unwrap_or_else(|| memory_available(&std::fs::read_to_string("/proc/meminfo").unwrap_or_default()) / 10 * 8);
@@ -41,15 +38,7 @@ pub(super) fn describe(config: &Config, threads: usize) -> DeviceInfo {
             keeps_negative_zero: true,
         },
         precision: config.precision,
-        costs: Costs {
-            launch_us: 10.0,
-            dispatch_us: 2.0,
-            memory_gb_per_s: 6.0 * threads.min(BANDWIDTH_THREADS_MAX) as f64,
-            f32_gop_per_s: 2.0 * threads as f64,
-            // Shared, not copied.
-            upload_gb_per_s: 1e6,
-            readback_gb_per_s: 1e6,
-        },
+        costs,
         binding_bytes_max: BUFFER_BYTES_MAX,
         buffer_bytes_max: BUFFER_BYTES_MAX,
         bindings_max: 256,
@@ -58,6 +47,12 @@ pub(super) fn describe(config: &Config, threads: usize) -> DeviceInfo {
         slab_slot_bytes_max: 0,
         batches_in_flight_max: config.batches_in_flight.max(1),
     }
+}
+
+/// What its measured costs are kept under: other numbers of threads reach other rates, and so do unoptimised builds.
+pub(super) fn costs_name(threads: usize) -> String {
+    let build = if cfg!(debug_assertions) { "-debug" } else { "" };
+    format!("host-{}-{threads}-threads{build}", processor())
 }
 
 /// Bytes of blocks that are kept for reuse.
@@ -91,7 +86,8 @@ mod tests {
     #[test]
     fn the_budget_and_the_batches_are_what_was_asked_for() {
         let config = Config { host_budget: Some(1000), batches_in_flight: 0, ..Config::default() };
-        let info = describe(&config, 3);
+        let costs = crate::scheduler::tests::device(0, DeviceKind::Host).costs;
+        let info = describe(&config, 3, costs);
         assert_eq!((info.budget_bytes, info.batches_in_flight_max, info.segment_shift), (1000, 1, 32));
         assert!(info.has(crate::graph::DType::F64) && info.has(crate::graph::DType::I64));
     }

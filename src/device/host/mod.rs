@@ -12,11 +12,13 @@
 mod blocks;
 mod execute;
 mod info;
+mod measure;
 mod run;
 mod table;
 #[cfg(test)]
 mod tests;
 
+use super::costs;
 use super::handle::{Compiler, Context, DeviceHandle};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fusion::plan::Plan;
@@ -43,7 +45,8 @@ impl Compiler for NoCompiler {
 /// `ErrorKind::Device` where the system gives no threads.
 pub fn open(context: Context) -> Result<DeviceHandle> {
     let pool = Pool::new(context.config.worker_threads)?;
-    let info = info::describe(&context.config, pool.threads());
+    let costs = costs::of(&info::costs_name(pool.threads()), || Ok(measure::measure(&pool)))?;
+    let info = info::describe(&context.config, pool.threads(), costs);
     let blocks = blocks::Blocks::new(info::kept_bytes_max(&info), context.counters.clone());
     let (instructions, mailbox) = crossbeam_channel::unbounded();
     let actor = run::Actor::new(context, pool, blocks);

@@ -34,6 +34,7 @@ impl Actor {
 
     /// Runs until told to stop, or until nobody can tell it anything.
     pub fn run(mut self, mailbox: &Receiver<DeviceInstruction>) {
+        crate::threads::mark_own();
         let _guard = self.context.timeline.clone().enter_thread("host");
         while let Ok(instruction) = mailbox.recv() {
             match instruction {

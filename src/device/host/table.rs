@@ -103,7 +103,7 @@ impl Table {
         let (at, bytes) = match &allocation.storage {
             Storage::Block(block) => (block.at().cast_const(), allocation.bytes),
             Storage::Adopted { from, skip } => (from.bytes()[*skip..].as_ptr(), from.bytes().len() - skip),
-            Storage::Unwritten => unreachable!("it was written above"),
+            Storage::Unwritten => unreachable!("HOST-3: it was written above"),
         };
         let offset = offset.min(bytes);
         // SAFETY: at most at the end.
@@ -137,7 +137,7 @@ impl Table {
             }
             allocation.storage = Storage::Block(Arc::new(fresh));
         }
-        let Storage::Block(block) = &allocation.storage else { unreachable!("it is a block of ours now") };
+        let Storage::Block(block) = &allocation.storage else { unreachable!("HOST-3: it is a block of ours now") };
         let offset = offset.min(bytes);
         // SAFETY: at most at the end of the block.
         Ok((unsafe { block.at().add(offset) }, bytes - offset))
@@ -162,7 +162,7 @@ impl Table {
                 let part = SharedBlock { block: block.clone(), offset, bytes: wanted };
                 HostBuffer::from_mapped(dtype, elements, Box::new(part)).shared()
             }
-            Storage::Unwritten => unreachable!("reading it gave it memory"),
+            Storage::Unwritten => unreachable!("HOST-3: reading it gave it memory"),
         })
     }
 }

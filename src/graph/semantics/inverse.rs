@@ -75,11 +75,14 @@ pub fn atan2<F: Float>(y: F, x: F) -> F {
     let b = F::select(both_infinite | (a.same(zero) & b.same(zero)), one, b);
     // Their sum must not overflow, and their quotient should not be of subnormals.
     let greater = F::select(a.less(b), b, a);
-    let shrink =
-        F::select(greater.more(F::lit2(1e30, 1e300)), F::lit2(9.313225746154785e-10, 9.313225746154785e-10), one);
-    let factor =
-        F::select(greater.less(F::lit2(1e-20, 1e-270)), F::lit2(1.152921504606847e18, 1.152921504606847e18), shrink);
-    let angle = first_quadrant(a * factor, b * factor);
+    let large = greater.more(F::lit2(1e30, 1e300));
+    let small = greater.less(F::lit2(1e-20, 1e-270));
+    // Each branch has its own product: of `a * f + b * f` a driver makes `(a + b) * f`, which overflows.
+    let scaled = |v: F| {
+        let grown = F::select(small, v * F::lit2(1.152921504606847e18, 1.152921504606847e18), v);
+        F::select(large, v * F::lit2(9.313225746154785e-10, 9.313225746154785e-10), grown)
+    };
+    let angle = first_quadrant(scaled(a), scaled(b));
     let (high, low) = half_pi::<F>();
     let behind = one.with_sign_of(x).less(zero);
     let two = F::lit(2.0);

@@ -1,41 +1,18 @@
 //! Runs one compute module over buffers, for tests: `main` with the buffers as bindings 0, 1, .. of group 0.
 //!
-//! Without an adapter [`gpu`] is `None` and a test says that it is skipped; with `TIDEMILL_REQUIRE_GPU=1` it fails.
+//! Where the device comes from, and what happens without one, is `kernels::test_device`'s.
 
 use crate::graph::DType;
 use crate::host_buffer::HostBuffer;
-use std::sync::OnceLock;
+pub(crate) use crate::kernels::test_device::validate;
+use crate::kernels::test_device::{self, TestDevice};
 
 /// A device to test on.
-pub(crate) struct Gpu {
-    device: wgpu::Device,
-    queue: wgpu::Queue,
-    /// Whether it has f64.
-    pub(crate) f64: bool,
-    /// Whether it has 64-bit integers.
-    pub(crate) i64: bool,
-}
+pub(crate) type Gpu = TestDevice;
 
 /// The adapter that tests run on.
 pub(crate) fn gpu() -> Option<&'static Gpu> {
-    static GPU: OnceLock<Option<Gpu>> = OnceLock::new();
-    let gpu = GPU.get_or_init(open).as_ref();
-    if gpu.is_none() {
-        assert!(std::env::var_os("TIDEMILL_REQUIRE_GPU").is_none_or(|v| v != "1"), "no GPU adapter");
-        eprintln!("no GPU adapter: this test is skipped");
-    }
-    gpu
-}
-
-fn open() -> Option<Gpu> {
-    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-    let adapter = pollster::block_on(instance.request_adapter(&wgpu::RequestAdapterOptions::default())).ok()?;
-    let features = adapter.features() & (wgpu::Features::SHADER_F64 | wgpu::Features::SHADER_INT64);
-    let descriptor =
-        wgpu::DeviceDescriptor { required_features: features, required_limits: adapter.limits(), ..Default::default() };
-    let (device, queue) = pollster::block_on(adapter.request_device(&descriptor)).ok()?;
-    let (f64, i64) = (features.contains(wgpu::Features::SHADER_F64), features.contains(wgpu::Features::SHADER_INT64));
-    Some(Gpu { device, queue, f64, i64 })
+    test_device::open()
 }
 
 /// The WGSL type of `width` elements in a buffer.
@@ -53,17 +30,6 @@ pub(crate) fn words(buffer: &HostBuffer) -> Vec<u32> {
             [bits as u32, (bits >> 32) as u32].into_iter().take(if wide { 2 } else { 1 })
         })
         .collect()
-}
-
-/// Checks a module as a device would.
-pub(crate) fn validate(text: &str) {
-    use wgpu::naga::valid::{Capabilities, ValidationFlags, Validator};
-    let module = wgpu::naga::front::wgsl::parse_str(text)
-        .unwrap_or_else(|error| panic!("{}\n{text}", error.emit_to_string(text)));
-    let capabilities = Capabilities::FLOAT64 | Capabilities::SHADER_INT64;
-    if let Err(error) = Validator::new(ValidationFlags::all(), capabilities).validate(&module) {
-        panic!("{}\n{text}", error.emit_to_string(text));
-    }
 }
 
 impl Gpu {

@@ -42,6 +42,7 @@ impl Pool {
             let built = rayon::ThreadPoolBuilder::new()
                 .num_threads(threads)
                 .thread_name(|n| format!("tidemill-host-{n}"))
+                .start_handler(|_| crate::threads::mark_own())
                 .build()
                 .map_err(|e| Error::new(ErrorKind::Device, format!("the host's worker threads did not start: {e}")))?;
             Some(built)

@@ -1,8 +1,8 @@
 //! Runs generated modules on whatever adapter there is, for tests: no pools, no batching, one buffer a binding.
 //!
-//! Without an adapter `gpu()` is `None` and a test says that it is skipped; with `TIDEMILL_REQUIRE_GPU=1` it fails.
+//! Where the device comes from, and what happens without one, is `kernels::test_device`'s.
 
-pub(crate) use crate::kernels::element::gpu_harness::validate;
+pub(crate) use crate::kernels::test_device::validate;
 
 use super::Target;
 use super::dispatch::{KernelDispatch, dispatches};
@@ -14,6 +14,7 @@ use crate::kernels::ir::{
     Store, Val,
 };
 use crate::kernels::library::Pass;
+use crate::kernels::test_device::TestDevice;
 use crate::kernels::verify::{arguments, join, verify};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -22,8 +23,8 @@ use std::sync::OnceLock;
 
 /// A device and the pipelines made on it.
 pub(crate) struct Gpu {
-    device: wgpu::Device,
-    queue: wgpu::Queue,
+    device: &'static wgpu::Device,
+    queue: &'static wgpu::Queue,
     pub(crate) target: Target,
     pipelines: Mutex<HashMap<String, (wgpu::ComputePipeline, wgpu::BindGroupLayout)>>,
 }
@@ -39,40 +40,27 @@ struct Step {
 /// The adapter that tests run on.
 pub(crate) fn gpu() -> Option<&'static Gpu> {
     static GPU: OnceLock<Option<Gpu>> = OnceLock::new();
-    let gpu = GPU.get_or_init(open).as_ref();
-    if gpu.is_none() {
-        assert!(std::env::var_os("TIDEMILL_REQUIRE_GPU").is_none_or(|v| v != "1"), "no GPU adapter");
-        eprintln!("no GPU adapter: this test is skipped");
-    }
-    gpu
-}
-
-fn open() -> Option<Gpu> {
-    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-    let adapter = pollster::block_on(instance.request_adapter(&wgpu::RequestAdapterOptions::default())).ok()?;
-    let wanted = wgpu::Features::SHADER_F64 | wgpu::Features::SHADER_INT64;
-    let features = adapter.features() & wanted;
-    let limits = adapter.limits();
-    let target = Target {
-        f64: features.contains(wgpu::Features::SHADER_F64),
-        i64: features.contains(wgpu::Features::SHADER_INT64),
-        precision: Precision::Accurate,
-        profile: FloatProfile {
-            fma_fused: false,
-            keeps_subnormals: true,
-            exact_division: true,
-            exact_sqrt: true,
-            keeps_negative_zero: true,
-        },
-        bindings_max: limits.max_storage_buffers_per_shader_stage,
-    };
-    let descriptor =
-        wgpu::DeviceDescriptor { required_features: features, required_limits: limits, ..Default::default() };
-    let (device, queue) = pollster::block_on(adapter.request_device(&descriptor)).ok()?;
-    Some(Gpu { device, queue, target, pipelines: Mutex::default() })
+    GPU.get_or_init(|| crate::kernels::test_device::open().map(Gpu::on)).as_ref()
 }
 
 impl Gpu {
+    fn on(opened: &'static TestDevice) -> Gpu {
+        let target = Target {
+            f64: opened.f64,
+            i64: opened.i64,
+            precision: Precision::Accurate,
+            profile: FloatProfile {
+                fma_fused: false,
+                keeps_subnormals: true,
+                exact_division: true,
+                exact_sqrt: true,
+                keeps_negative_zero: true,
+            },
+            bindings_max: opened.bindings_max,
+        };
+        Gpu { device: &opened.device, queue: &opened.queue, target, pipelines: Mutex::default() }
+    }
+
     fn pipeline(&self, text: &str, bindings: usize) -> (wgpu::ComputePipeline, wgpu::BindGroupLayout) {
         if let Some(made) = self.pipelines.lock().get(text) {
             return made.clone();

@@ -131,7 +131,7 @@ pub(crate) fn nan(dtype: DType) -> &'static str {
     match dtype {
         DType::F32 => "bitcast<f32>(0x7fc00000u)",
         DType::F64 => "bitcast<f64>(0x7ff8000000000000lu)",
-        _ => unreachable!("only floats have a NaN"),
+        _ => unreachable!("IR-7: only floats have a NaN"),
     }
 }
 

@@ -80,7 +80,10 @@ impl Bench {
     }
 
     pub fn with(config: Config) -> Bench {
-        let devices = vec![device(0, DeviceKind::Host), device(1, DeviceKind::Gpu)];
+        Bench::on(vec![device(0, DeviceKind::Host), device(1, DeviceKind::Gpu)], config)
+    }
+
+    pub fn on(devices: Vec<DeviceInfo>, config: Config) -> Bench {
         let mut bench = Bench {
             state: State::new(devices, &config),
             out: vec![],
@@ -114,7 +117,7 @@ impl Bench {
         self.next_index += 1;
         let meta = Meta { dtype, shape: Shape::new(dims).unwrap() };
         let args = SmallVec::from_slice(args);
-        self.tape.push(Record::Op(Node { value, op, args, meta, at: Location::caller() }, Drops::NONE));
+        self.tape.push(Record::Op(Node { value, op, args, meta, pin: None, at: Location::caller() }, Drops::NONE));
         value
     }
 
@@ -139,6 +142,10 @@ impl Bench {
     pub fn sum(&mut self, a: ValueId) -> ValueId {
         let op = Op::Reduce { op: ReduceOp::Sum, dims: 1, nan: Nan::Include };
         self.node(op, &[Arg::Value(a)], DType::F32, &[1])
+    }
+
+    pub fn pin(&mut self, value: ValueId, device: DeviceId) {
+        self.tape.push(Record::Pinned(value, device));
     }
 
     pub fn release(&mut self, value: ValueId) {

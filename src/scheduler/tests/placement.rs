@@ -98,3 +98,208 @@ fn auto_places_unconnected_work_separately() {
     let places: Vec<DeviceId> = regions.iter().map(|r| r.device).collect();
     assert_eq!(places, [DeviceId::HOST, DeviceId(1)]);
 }
+
+#[test]
+fn auto_obeys_a_pin_and_sends_what_only_pinned_work_needs_with_it() {
+    let mut b = Bench::new(DeviceChoice::Auto);
+    let x = b.rand(10);
+    let scaled = b.scale(x, 10);
+    let pinned = b.scale(scaled, 10);
+    b.pin(pinned, DeviceId(1));
+    let free = b.rand(10);
+    b.gather(pinned);
+    b.gather(free);
+    let regions = b.cut();
+    let places: Vec<(DeviceId, Vec<ValueId>)> = regions.iter().map(|r| (r.device, values(r))).collect();
+    assert_eq!(places, [(DeviceId::HOST, vec![free]), (DeviceId(1), vec![x, scaled, pinned])]);
+    assert_eq!(regions[1].placement.reason, "pinned to it by the program");
+    assert!(b.state.totals().elsewhere.is_empty());
+}
+
+#[test]
+fn what_is_computed_from_pinned_work_without_a_pin_is_placed_by_its_costs() {
+    let mut b = Bench::new(DeviceChoice::Auto);
+    let big = b.rand(1 << 24);
+    b.pin(big, DeviceId::HOST);
+    let total = b.sum(big);
+    b.gather(total);
+    let small = b.rand(8);
+    b.pin(small, DeviceId(1));
+    let scaled = b.scale(small, 8);
+    b.gather(scaled);
+    let regions = b.cut();
+    let places: Vec<(DeviceId, Vec<ValueId>)> = regions.iter().map(|r| (r.device, values(r))).collect();
+    // The sum of host data stays: moving 64 MB costs more than summing it. The scaled value goes on where it began.
+    assert_eq!(places, [(DeviceId::HOST, vec![big, total]), (DeviceId(1), vec![small, scaled])]);
+}
+
+#[test]
+fn a_pin_goes_before_the_device_of_the_runtime() {
+    let mut b = Bench::new(DeviceChoice::Gpu(None));
+    let x = b.rand(1 << 20);
+    b.pin(x, DeviceId::HOST);
+    let y = b.scale(x, 1 << 20);
+    b.gather(y);
+    let regions = b.cut();
+    let places: Vec<DeviceId> = regions.iter().map(|r| r.device).collect();
+    assert_eq!(places, [DeviceId::HOST, DeviceId(1)]);
+}
+
+#[test]
+fn pinned_work_that_the_device_cannot_do_runs_on_the_host_and_is_counted() {
+    let mut b = Bench::new(DeviceChoice::Auto);
+    let x = b.rand(8);
+    let wide = b.node(Op::Apply(ElementOp::Cast), &[Arg::Value(x)], DType::F64, &[8]);
+    b.pin(wide, DeviceId(1));
+    b.gather(wide);
+    let regions = b.cut();
+    let places: Vec<(DeviceId, Vec<ValueId>)> = regions.iter().map(|r| (r.device, values(r))).collect();
+    assert_eq!(places, [(DeviceId(1), vec![x]), (DeviceId::HOST, vec![wide])]);
+    assert_eq!(b.state.totals().elsewhere["this device lacks f64"], 1);
+}
+
+#[test]
+fn pinned_work_of_a_device_that_is_gone_runs_on_the_host_and_is_counted() {
+    let mut b = Bench::new(DeviceChoice::Auto);
+    let error = Error::new(ErrorKind::DeviceLost, "pulled out");
+    b.event(SchedulerEvent::DeviceLost { device: DeviceId(1), error, replaced: false });
+    let x = b.rand(8);
+    b.pin(x, DeviceId(1));
+    b.gather(x);
+    assert_eq!(b.cut()[0].device, DeviceId::HOST);
+    assert_eq!(b.state.totals().elsewhere["the device that it is pinned to is gone"], 1);
+}
+
+/// An H200, as `tidemill info` measured it, beside two threads of a small server.
+fn h200_and_two_cores() -> Bench {
+    let mut host = device(0, DeviceKind::Host);
+    host.costs = Costs {
+        launch_us: 12.0,
+        dispatch_us: 3.0,
+        memory_gb_per_s: 20.0,
+        f32_gop_per_s: 6.0,
+        upload_gb_per_s: 1e6,
+        readback_gb_per_s: 1e6,
+    };
+    let mut gpu = device(1, DeviceKind::Gpu);
+    gpu.features = Features { f64: true, i64: true, ..gpu.features };
+    gpu.costs = Costs {
+        launch_us: 95.0,
+        dispatch_us: 4.0,
+        memory_gb_per_s: 3600.0,
+        f32_gop_per_s: 30_000.0,
+        upload_gb_per_s: 20.0,
+        readback_gb_per_s: 12.0,
+    };
+    Bench::on(vec![host, gpu], Config { device: DeviceChoice::Auto, ..Config::default() })
+}
+
+/// Where `program` runs, in regions.
+fn placed(program: impl FnOnce(&mut Bench)) -> Vec<u8> {
+    let mut b = h200_and_two_cores();
+    program(&mut b);
+    b.cut().iter().map(|region| region.device.0).collect()
+}
+
+#[test]
+fn auto_between_an_h200_and_a_small_cpu_sends_what_gains_by_it() {
+    let chain = |b: &mut Bench, first: ValueId, n: usize, ops: usize| {
+        (0..ops).fold(first, |x, _| {
+            let next = b.scale(x, n);
+            b.release(x);
+            next
+        })
+    };
+    const HOST: u8 = 0;
+    const GPU: u8 = 1;
+    // What a few microseconds do on the CPU waits for no GPU.
+    assert_eq!(
+        placed(|b| {
+            let x = b.rand(100);
+            let y = chain(b, x, 100, 10);
+            b.gather(y);
+        }),
+        [HOST]
+    );
+    // One op on host data, all of it wanted back: the link costs more than the CPU takes.
+    let n = 10_000_000;
+    assert_eq!(
+        placed(|b| {
+            let x = b.source(n);
+            let y = b.scale(x, n);
+            b.gather(y);
+        }),
+        [HOST]
+    );
+    assert_eq!(
+        placed(|b| {
+            let x = b.source(n);
+            let y = b.sum(x);
+            b.gather(y);
+        }),
+        [HOST]
+    );
+    // Forty ops on it, and it pays.
+    assert_eq!(
+        placed(|b| {
+            let x = b.source(n);
+            let y = chain(b, x, n, 40);
+            b.gather(y);
+        }),
+        [GPU]
+    );
+    // Made on the device, one number back.
+    assert_eq!(
+        placed(|b| {
+            let x = b.rand(1_000_000);
+            let y = b.sum(x);
+            b.gather(y);
+        }),
+        [GPU]
+    );
+    // Products: little to move, much to do.
+    let product = |b: &mut Bench, n: usize| {
+        let data = HostBuffer::from_vec(vec![1.0f32; n * n]).shared();
+        let x = b.node(Op::Source(data), &[], DType::F32, &[n, n]);
+        let z = b.node(Op::MatMul, &[Arg::Value(x), Arg::Value(x)], DType::F32, &[n, n]);
+        b.gather(z);
+    };
+    assert_eq!(placed(|b| product(b, 1024)), [GPU]);
+    assert_eq!(placed(|b| product(b, 16)), [HOST]);
+    // What WGSL has no f64 function for is not sent away to come back.
+    let sines = |b: &mut Bench| {
+        let n = 1_000_000;
+        let x = b.node(Op::Source(HostBuffer::from_vec(vec![1.0f64; n]).shared()), &[], DType::F64, &[n]);
+        let y = b.node(Op::Apply(ElementOp::Sin), &[Arg::Value(x)], DType::F64, &[n]);
+        let z = b.node(Op::Apply(ElementOp::Mul), &[Arg::Value(y), Arg::Scalar(Scalar::F64(0.5))], DType::F64, &[n]);
+        b.release(y);
+        b.demand(z, Want::Device);
+    };
+    assert_eq!(placed(sines), [HOST]);
+}
+
+#[test]
+fn auto_stays_on_an_h200_until_little_is_left_to_do() {
+    let mut b = h200_and_two_cores();
+    let n = 4_000_000;
+    let mut price = b.rand(n);
+    b.demand(price, Want::Device);
+    for step in 0..3 {
+        let regions = b.cut();
+        assert_eq!(regions.iter().map(|r| r.device.0).collect::<Vec<_>>(), [1], "step {step}");
+        b.finish(&regions[0]);
+        price = b.scale(price, n);
+        b.demand(price, Want::Device);
+    }
+    let regions = b.cut();
+    b.finish(&regions[0]);
+    // A vector that came back lies on both sides, and small work on it does not go to the GPU again.
+    let small = b.rand(1000);
+    b.gather(small);
+    let regions = b.cut();
+    b.finish(&regions[0]);
+    assert_eq!(regions[0].device, DeviceId::HOST);
+    let twice = b.scale(small, 1000);
+    b.gather(twice);
+    assert_eq!(b.cut()[0].device, DeviceId::HOST);
+}

@@ -1,0 +1,143 @@
+//! What is measured: the host's loops, or what a runtime computes on a GPU.
+
+use super::{Worst, away_from_zeros, reference, ulps_f32};
+use tidemill::graph::{DType, ElementOp};
+use tidemill::host_buffer::HostBuffer;
+use tidemill::kernels::element::host::{HostArg, apply};
+use tidemill::{Array, Error, ErrorKind, Result, Runtime};
+
+/// Evaluates functions of singles.
+pub enum Device {
+    /// The loops of the host device, called one block at a time.
+    Host,
+    /// A runtime whose device is a GPU; every block is a session of its own.
+    Gpu {
+        /// The runtime.
+        runtime: Runtime,
+        /// Subnormal numbers may be zero on it: its profile, as it was probed, says so.
+        flushes: bool,
+    },
+}
+
+impl Device {
+    /// The device of a name: `host`, `gpu` or `gpu:N`.
+    pub fn open(name: &str) -> Result<Device> {
+        if name == "host" {
+            return Ok(Device::Host);
+        }
+        let runtime = Runtime::builder().device(name).fold_elements_max(0).start_blocking()?;
+        let flushes = !runtime.device("gpu")?.profile.keeps_subnormals;
+        Ok(Device::Gpu { runtime, flushes })
+    }
+
+    /// Its name and what its profile excuses.
+    pub fn describe(&self) -> String {
+        match self {
+            Device::Host => "host".to_owned(),
+            Device::Gpu { runtime, flushes } => {
+                let info = runtime.devices().last().expect("a runtime has a device");
+                let subnormals = if *flushes { ", subnormal numbers count as zero" } else { "" };
+                format!("{} ({}){subnormals}", info.name, info.driver)
+            }
+        }
+    }
+
+    /// Elements that it evaluates at a time.
+    pub fn block(&self) -> usize {
+        match self {
+            Device::Host => 4096,
+            Device::Gpu { .. } => 1 << 18,
+        }
+    }
+
+    /// Evaluates a function at points, a column an argument, and looks at how far it is off.
+    pub fn compare(&self, op: ElementOp, columns: &[Vec<f32>], worst: &mut Worst) {
+        let got = match self {
+            Device::Host => on_host(op, columns),
+            Device::Gpu { runtime, .. } => match on_gpu(runtime, op, columns) {
+                Ok(got) => got,
+                Err(error) => panic!("{}: {error}", op.name()),
+            },
+        };
+        let flushes = matches!(self, Device::Gpu { flushes: true, .. });
+        for (i, &got) in got.iter().enumerate() {
+            let mut all = [0.0; 2];
+            columns.iter().zip(&mut all).for_each(|(column, x)| *x = column[i] as f64);
+            let args = &all[..columns.len()];
+            let (mut ulps, mut wanted) = off(op, args, got);
+            if flushes && ulps > 0.5 {
+                let zero = |x: f64| if x.abs() < f64::from(f32::MIN_POSITIVE) { 0.0f64.copysign(x) } else { x };
+                let (of_flushed, value) = off(op, &all.map(zero)[..columns.len()], got);
+                if of_flushed < ulps {
+                    (ulps, wanted) = (of_flushed, value);
+                }
+                if got == 0.0 && wanted.abs() <= f64::from(f32::MIN_POSITIVE) {
+                    ulps = 0.0;
+                }
+            }
+            worst.see(ulps, args, got as f64, wanted);
+        }
+    }
+}
+
+/// How far a result is from the truth, and the truth.
+fn off(op: ElementOp, args: &[f64], got: f32) -> (f64, f64) {
+    let wanted = reference::in_doubles(op, args);
+    (away_from_zeros(op, wanted, ulps_f32(got, wanted), 23), wanted)
+}
+
+fn on_host(op: ElementOp, columns: &[Vec<f32>]) -> Vec<f32> {
+    let n = columns[0].len();
+    let mut out = HostBuffer::zeroed(DType::F32, n);
+    // The loops want their blocks aligned.
+    let columns: Vec<HostBuffer> = columns.iter().map(|c| HostBuffer::from_slice(c)).collect();
+    let blocks: Vec<HostArg<'_>> = columns.iter().map(|c| HostArg::Block(c.bytes())).collect();
+    apply(op, DType::F32, DType::F32, &blocks, out.bytes_mut().expect("a fresh buffer is owned"), n);
+    out.as_slice::<f32>().expect("it holds singles").to_vec()
+}
+
+fn on_gpu(runtime: &Runtime, op: ElementOp, columns: &[Vec<f32>]) -> Result<Vec<f32>> {
+    let session = runtime.session("ulp").open();
+    let args = columns.iter().map(|c| session.from_slice(c, [c.len(), 1])).collect::<Result<Vec<Array>>>()?;
+    let out = recorded(op, &args).gather_blocking::<f32>()?;
+    match runtime.stats().elsewhere.keys().next() {
+        None => Ok(out.into_vec()),
+        Some(reason) => Err(Error::new(ErrorKind::Unsupported, format!("it ran on the host: {reason}"))),
+    }
+}
+
+fn recorded(op: ElementOp, x: &[Array]) -> Array {
+    let a = &x[0];
+    match op {
+        ElementOp::Sqrt => a.sqrt(),
+        ElementOp::Exp => a.exp(),
+        ElementOp::Expm1 => a.expm1(),
+        ElementOp::Exp2 => a.exp2(),
+        ElementOp::Log => a.log(),
+        ElementOp::Log1p => a.log1p(),
+        ElementOp::Log2 => a.log2(),
+        ElementOp::Log10 => a.log10(),
+        ElementOp::Sin => a.sin(),
+        ElementOp::Cos => a.cos(),
+        ElementOp::Tan => a.tan(),
+        ElementOp::Asin => a.asin(),
+        ElementOp::Acos => a.acos(),
+        ElementOp::Atan => a.atan(),
+        ElementOp::Sinh => a.sinh(),
+        ElementOp::Cosh => a.cosh(),
+        ElementOp::Tanh => a.tanh(),
+        ElementOp::Asinh => a.asinh(),
+        ElementOp::Acosh => a.acosh(),
+        ElementOp::Atanh => a.atanh(),
+        ElementOp::Erf => a.erf(),
+        ElementOp::Gamma => a.gamma(),
+        ElementOp::Lgamma => a.lgamma(),
+        ElementOp::Sigmoid => a.sigmoid(),
+        ElementOp::Pow => a.pow(&x[1]),
+        ElementOp::Atan2 => a.atan2(&x[1]),
+        ElementOp::Hypot => a.hypot(&x[1]),
+        ElementOp::Rem => a.remainder(&x[1]),
+        ElementOp::Mod => a.modulo(&x[1]),
+        other => panic!("{} is not measured", other.name()),
+    }
+}

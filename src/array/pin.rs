@@ -1,0 +1,140 @@
+//! Pins: a program that asks for a device array by array, as MATLAB's `gpuArray` does.
+//!
+//! In: an array, a device's name. Out: a handle of the same value, whose work runs on that device.
+//! Must hold: RECORD-4; a pin moves nothing by itself, and never decides what is computed.
+
+use super::handle::{Array, UNRECORDED};
+use super::runtime::IntoDevice;
+use crate::config::DeviceChoice;
+use crate::device::info::{DeviceInfo, DeviceKind};
+use crate::error::{Error, ErrorKind, Result};
+use crate::ids::DeviceId;
+use std::panic::Location;
+use std::sync::atomic::Ordering;
+
+impl Array {
+    /// The same value, pinned to a device: what is still to be computed of it, and all that is computed from the
+    /// returned array, runs there, whatever `auto` would choose. `"gpu"` is the runtime's GPU, `"host"` the CPU's
+    /// threads, `"auto"` takes a pin away. What is pinned to a GPU is not folded when it is recorded, however small it is.
+    ///
+    /// Of operands that are pinned to several devices, a GPU goes before the host. An op that the device cannot run
+    /// runs on the host, which [`Stats::elsewhere`](crate::Stats::elsewhere) counts.
+    ///
+    /// A runtime without that device yields an array that carries `ErrorKind::Device`; ask
+    /// [`Runtime::device`](super::Runtime::device) beforehand.
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// let s = rt.session("pins").open();
+    /// let x = s.linspace(0.0f32, 1.0, 1000);
+    /// // A GPU where there is one.
+    /// let x = if rt.device("gpu").is_ok() { x.pin("gpu") } else { x };
+    /// let y = (&x * 2.0).sum(..);
+    /// assert_eq!(y.is_on_gpu(), x.is_on_gpu());
+    /// assert!(x.pin("gpu").error().is_some() || x.is_on_gpu());
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn pin(&self, device: impl IntoDevice) -> Array {
+        let at = Location::caller();
+        if self.error().is_some() {
+            return self.clone();
+        }
+        let home = &self.0.home;
+        match device.into_device().and_then(|choice| home.link.device(choice)) {
+            Err(error) => Array::faulty(home, error, "pin", at),
+            Ok(device) => {
+                let pin = device.map(|d| d.id);
+                self.announce(pin);
+                Array(self.0.clone(), pin)
+            }
+        }
+    }
+
+    /// As [`Array::pin`], or why the array cannot be pinned there.
+    ///
+    /// # Errors
+    /// The array's fault; `ErrorKind::Device` for an unknown device, and for one that the runtime does not have.
+    #[track_caller]
+    pub fn try_pin(&self, device: impl IntoDevice) -> Result<Array> {
+        self.pin(device).checked()
+    }
+
+    /// The device that it is pinned to, by [`Array::pin`] or because an operand was.
+    pub fn pinned_to(&self) -> Option<&DeviceInfo> {
+        self.0.home.link.devices.iter().find(|d| Some(d.id) == self.1)
+    }
+
+    /// Whether it is pinned to a GPU.
+    pub fn is_on_gpu(&self) -> bool {
+        self.pinned_to().is_some_and(|d| d.kind == DeviceKind::Gpu)
+    }
+
+    /// The same handle with the pin of its operands.
+    pub(super) fn pinned(self, pin: Option<DeviceId>) -> Array {
+        let pin = pin.max(self.1);
+        Array(self.0, pin)
+    }
+
+    /// Tells the tape of a pin, where the value is lazy and only its own session can say so.
+    fn announce(&self, pin: Option<DeviceId>) {
+        let v = &self.0;
+        let index = v.index.load(Ordering::Acquire);
+        let lazy = v.host.is_none() && !v.source && index != UNRECORDED && !v.exported.load(Ordering::Acquire);
+        if let (Some(device), true, Some(id)) = (pin.filter(|_| pin != self.1), lazy, self.id()) {
+            v.home.pin(id, device);
+        }
+    }
+}
+
+impl super::Runtime {
+    /// The device that a name means on this runtime: `"host"`, `"gpu"` or `"gpu:N"`.
+    ///
+    /// # Errors
+    /// `ErrorKind::Device` for a device that this runtime did not open, with how to get it, and for `"auto"`, which is
+    /// none.
+    pub fn device(&self, device: impl IntoDevice) -> Result<&DeviceInfo> {
+        let choice = device.into_device()?;
+        self.link.device(choice)?.ok_or_else(|| {
+            let message = format!("{choice:?} names no device: choose host, gpu or gpu:N").to_lowercase();
+            Error::new(ErrorKind::Device, message)
+        })
+    }
+}
+
+impl super::link::Link {
+    /// The opened device that a choice means; `None` for `Auto`.
+    ///
+    /// # Errors
+    /// `ErrorKind::Device` where this runtime has no such device.
+    pub(super) fn device(&self, choice: DeviceChoice) -> Result<Option<&DeviceInfo>> {
+        let gpu = || self.devices.iter().find(|d| d.kind == DeviceKind::Gpu);
+        // Without a number, the best adapter was opened: number 0.
+        let opened = match self.config.device {
+            DeviceChoice::Gpu(Some(number)) => number,
+            _ => 0,
+        };
+        let found = match choice {
+            DeviceChoice::Auto => return Ok(None),
+            DeviceChoice::Host => self.devices.iter().find(|d| d.id == DeviceId::HOST),
+            DeviceChoice::Gpu(None) => gpu(),
+            DeviceChoice::Gpu(Some(number)) => gpu().filter(|_| number == opened),
+        };
+        match found {
+            Some(device) => Ok(Some(device)),
+            None => {
+                let names: Vec<&str> = self.devices.iter().map(|d| d.name.as_str()).collect();
+                let asked = match choice {
+                    DeviceChoice::Gpu(Some(number)) => format!("gpu:{number}"),
+                    _ => "GPU".to_owned(),
+                };
+                let message = format!(
+                    "this runtime has no {asked}, only: {}. `auto` opens a hardware GPU where there is one, the device \
+                     `gpu` also a software one",
+                    names.join(", ")
+                );
+                Err(Error::new(ErrorKind::Device, message))
+            }
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! `i64` beside a number of f64: exact, although neither type holds the other.
+//!
+//! In: an elementwise op on an `i64` array and a number that is known when the op is recorded. Out: ops on `i64` alone
+//! whose result is that of exact arithmetic, rounded half away from zero and saturated; comparisons are those of the
+//! numbers themselves. Must hold: WIDE-1: no value passes through f64, whose 53 bits would round it.
+//!
+//! Products, quotients, remainders and powers with a fraction are not here: they are computed in f64.
+
+use super::handle::Array;
+use super::operand::{Kind, Operand};
+use super::record::{At, apply, cast_in};
+use crate::graph::table::DTypeRule;
+use crate::graph::{DType, ElementOp, Scalar};
+
+/// One past the greatest `i64`.
+pub(super) const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+
+/// The result of `op`, where exactness needs more than casting the number to `i64`.
+pub(super) fn exactly(op: ElementOp, operands: &[Operand<'_>], at: At) -> Option<Array> {
+    if op == ElementOp::Clamp {
+        return clamped(operands, at);
+    }
+    let [a, b] = operands else { return None };
+    let (x, number, reversed) = match (wide(a), wide(b)) {
+        (Some(x), None) => (x, known(b)?, false),
+        (None, Some(x)) => (x, known(a)?, true),
+        _ => return None,
+    };
+    let is_plain = matches!(op.info().rule, DTypeRule::Arithmetic | DTypeRule::Comparison);
+    let x = Wide { x, at };
+    let result = match op {
+        _ if number.trunc() == number && (-LIMIT..LIMIT).contains(&number) => {
+            let is_array = operands.iter().all(|operand| operand.array().is_some());
+            // As a number, the op takes it as it is. The sign of a zero matters to a quotient.
+            if !is_plain || !is_array || number.to_bits() == (-0.0f64).to_bits() {
+                return None;
+            }
+            let whole = Operand::from(number as i64);
+            let sides = if reversed { [whole, x.x.into()] } else { [x.x.into(), whole] };
+            apply(op, &sides, at)
+        }
+        ElementOp::Eq | ElementOp::Ne | ElementOp::Lt | ElementOp::Le | ElementOp::Gt | ElementOp::Ge => {
+            x.compared(if reversed { mirrored(op) } else { op }, number)
+        }
+        ElementOp::Add => x.plus(number),
+        ElementOp::Sub if reversed => x.taken_from(number),
+        ElementOp::Sub => x.plus(-number),
+        ElementOp::Min | ElementOp::Max if !number.is_nan() => x.with(op, rounded(number)),
+        _ => return None,
+    };
+    // A number that came as an array may be pinned, and so is what is computed with it.
+    let pin = operands.iter().filter_map(Operand::array).fold(None, |pin, a| pin.max(a.1));
+    Some(result.pinned(pin))
+}
+
+/// Whether the operand is an array of `i64`.
+fn wide<'a>(operand: &'a Operand<'_>) -> Option<&'a Array> {
+    operand.array().filter(|a| a.dtype().is_ok_and(|dtype| dtype == DType::I64))
+}
+
+/// The f64 that an operand is known to be: a number, or an array of one element that was never sent anywhere.
+fn known(operand: &Operand<'_>) -> Option<f64> {
+    let scalar = match &operand.0 {
+        Kind::Number(scalar) => *scalar,
+        _ => {
+            let array = operand.array()?;
+            array
+                .0
+                .host
+                .as_ref()
+                .filter(|data| data.len() == 1 && array.shape().is_ok_and(|s| s.is_scalar()))?
+                .scalar(0)
+        }
+    };
+    match scalar {
+        Scalar::F64(number) => Some(number),
+        _ => None,
+    }
+}
+
+/// The comparison with its sides exchanged.
+fn mirrored(op: ElementOp) -> ElementOp {
+    match op {
+        ElementOp::Lt => ElementOp::Gt,
+        ElementOp::Le => ElementOp::Ge,
+        ElementOp::Gt => ElementOp::Lt,
+        ElementOp::Ge => ElementOp::Le,
+        other => other,
+    }
+}
+
+/// Half away from zero, saturated.
+fn rounded(number: f64) -> i64 {
+    number.round() as i64
+}
+
+fn clamped(operands: &[Operand<'_>], at: At) -> Option<Array> {
+    let [x, low, high] = operands else { return None };
+    let x = wide(x)?;
+    let whole = |operand: &Operand<'_>| known(operand).filter(|n| !n.is_nan()).map(rounded);
+    // Rounding keeps the order, so it may come first.
+    let bounds = (whole(low), whole(high));
+    if bounds == (None, None) {
+        return None;
+    }
+    let low = bounds.0.map_or_else(|| low.into(), Operand::from);
+    let high = bounds.1.map_or_else(|| high.into(), Operand::from);
+    Some(apply(ElementOp::Clamp, &[x.into(), low, high], at))
+}
+
+/// An `i64` array on its way through ops on `i64`.
+struct Wide<'a> {
+    x: &'a Array,
+    at: At,
+}
+
+impl Wide<'_> {
+    fn with(&self, op: ElementOp, number: i64) -> Array {
+        apply(op, &[self.x.into(), number.into()], self.at)
+    }
+
+    /// `x op number`, for a number that is no `i64`.
+    fn compared(&self, op: ElementOp, number: f64) -> Array {
+        let always = || self.with(ElementOp::Ge, i64::MIN);
+        let never = || self.with(ElementOp::Lt, i64::MIN);
+        if number.is_nan() || op == ElementOp::Eq || op == ElementOp::Ne {
+            return if op == ElementOp::Ne { always() } else { never() };
+        }
+        let below = matches!(op, ElementOp::Lt | ElementOp::Le);
+        if !(-LIMIT..LIMIT).contains(&number) {
+            return if below == (number > 0.0) { always() } else { never() };
+        }
+        // Between two whole numbers: less is at most the one, greater is at least the other.
+        match below {
+            true => self.with(ElementOp::Le, number.floor() as i64),
+            false => self.with(ElementOp::Ge, number.ceil() as i64),
+        }
+    }
+
+    /// `x + number`.
+    fn plus(&self, number: f64) -> Array {
+        if number.is_nan() {
+            return self.everywhere(0);
+        }
+        if number.abs() >= 2.0 * LIMIT {
+            return self.everywhere(if number > 0.0 { i64::MAX } else { i64::MIN });
+        }
+        if number.abs() >= LIMIT {
+            // Whole and even. A sum that saturates at the first half would at the second.
+            let half = (number / 2.0) as i64;
+            let sum = self.with(ElementOp::Add, half);
+            return apply(ElementOp::Add, &[sum.into(), half.into()], self.at);
+        }
+        let whole = number.trunc();
+        let sum = if whole == 0.0 { self.x.clone() } else { self.with(ElementOp::Add, whole as i64) };
+        self.stepped(&sum, number - whole)
+    }
+
+    /// `number - x`.
+    fn taken_from(&self, number: f64) -> Array {
+        if number.is_nan() || number.abs() >= 2.0 * LIMIT {
+            return self.plus(number);
+        }
+        if number.abs() >= LIMIT {
+            let half = (number / 2.0) as i64;
+            let rest = apply(ElementOp::Sub, &[half.into(), self.x.into()], self.at);
+            return apply(ElementOp::Add, &[rest.into(), half.into()], self.at);
+        }
+        let whole = number.trunc();
+        let rest = apply(ElementOp::Sub, &[(whole as i64).into(), self.x.into()], self.at);
+        let result = self.stepped(&rest, number - whole);
+        if whole != 0.0 || number > 0.0 {
+            return result;
+        }
+        // Less than one below 2^63, which the rest could not hold.
+        let least = self.with(ElementOp::Eq, i64::MIN);
+        apply(ElementOp::Select, &[least.into(), i64::MAX.into(), result.into()], self.at)
+    }
+
+    /// `sum + fraction`, rounded half away from zero.
+    fn stepped(&self, sum: &Array, fraction: f64) -> Array {
+        let step = fraction.signum() as i64;
+        let moved = || apply(ElementOp::Add, &[sum.into(), step.into()], self.at);
+        match fraction.abs().partial_cmp(&0.5) {
+            Some(std::cmp::Ordering::Greater) => moved(),
+            // A tie goes away from zero: up from 0 on, or down from 0 on.
+            Some(std::cmp::Ordering::Equal) => {
+                let op = if step > 0 { ElementOp::Ge } else { ElementOp::Le };
+                let away = apply(op, &[sum.into(), 0i64.into()], self.at);
+                apply(ElementOp::Select, &[away.into(), moved().into(), sum.into()], self.at)
+            }
+            _ => sum.clone(),
+        }
+    }
+
+    /// One number in the array's shape.
+    fn everywhere(&self, number: i64) -> Array {
+        let zero = self.with(ElementOp::Mul, 0);
+        apply(ElementOp::Add, &[zero.into(), number.into()], self.at)
+    }
+}
+
+/// The exact sum of `i64` over dimensions, saturated once, at the end: the halves of all elements are summed apart, so
+/// that neither the order nor what saturates on the way matters. `sum` adds up `i64` of which none is lost: 2^31
+/// elements at most.
+pub(super) fn summed(x: &Array, at: At, sum: impl Fn(&Array) -> Array) -> Array {
+    const HALF: i64 = 1 << 32;
+    let op = |op: ElementOp, a: Operand<'_>, b: Operand<'_>| apply(op, &[a, b], at);
+    let low = op(ElementOp::Mod, x.into(), HALF.into());
+    let high = op(ElementOp::Div, op(ElementOp::Sub, x.into(), (&low).into()).into(), HALF.into());
+    let (low, high) = (sum(&low), sum(&high));
+    // The low halves' sum is not negative: what it carries is added to the high one.
+    let rest = op(ElementOp::Mod, (&low).into(), HALF.into());
+    let carried = op(ElementOp::Div, op(ElementOp::Sub, (&low).into(), (&rest).into()).into(), HALF.into());
+    let high = op(ElementOp::Add, high.into(), carried.into());
+    let total = op(ElementOp::Add, op(ElementOp::Mul, (&high).into(), HALF.into()).into(), rest.into());
+    let below = op(ElementOp::Lt, (&high).into(), (-(1i64 << 31)).into());
+    let result = apply(ElementOp::Select, &[below.into(), i64::MIN.into(), total.into()], at);
+    cast_in(&x.0.home, &result, DType::I64, at)
+}

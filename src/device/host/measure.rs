@@ -1,0 +1,132 @@
+//! What the host's threads achieve, for the placement model.
+//!
+//! In: the pool. Out: costs. Must hold: it takes some 15 milliseconds, and the figures are those of the better rounds,
+//! since whatever else the machine does can only make rounds longer. It runs once a machine: `device::costs` keeps the result.
+
+use crate::device::info::Costs;
+use crate::graph::{DType, ElementOp, Scalar};
+use crate::host_buffer::HostBuffer;
+use crate::kernels::element::host::{HostArg, apply};
+use crate::kernels::eval::Pool;
+use std::time::{Duration, Instant};
+
+/// Bytes that are copied: more than the caches next to the cores hold.
+const COPY_BYTES: usize = 16 << 20;
+/// Bytes a task copies.
+const COPY_TASK_BYTES: usize = 128 << 10;
+/// Elements of the block that the arithmetic goes over, as the evaluator's.
+const BLOCK: usize = 2048;
+/// Ops over the block, a task.
+const BLOCK_OPS: usize = 64;
+/// No round is begun after this.
+const ROUNDS_TIME: Duration = Duration::from_millis(3);
+/// Rounds of one kind at most.
+const ROUNDS_MAX: usize = 32;
+
+/// Measures.
+pub(super) fn measure(pool: &Pool) -> Costs {
+    Costs {
+        launch_us: launch_us(),
+        dispatch_us: dispatch_us(pool),
+        memory_gb_per_s: memory_gb_per_s(pool),
+        f32_gop_per_s: f32_gop_per_s(pool),
+        // Shared, not copied.
+        upload_gb_per_s: 1e6,
+        readback_gb_per_s: 1e6,
+    }
+}
+
+/// Seconds of a round, at the end of the best quarter.
+fn seconds(mut round: impl FnMut()) -> f64 {
+    let begin = Instant::now();
+    let mut seconds = Vec::with_capacity(ROUNDS_MAX);
+    while seconds.len() < 3 || (seconds.len() < ROUNDS_MAX && begin.elapsed() < ROUNDS_TIME) {
+        let start = Instant::now();
+        round();
+        seconds.push(start.elapsed().as_secs_f64());
+    }
+    seconds.sort_unstable_by(f64::total_cmp);
+    seconds[seconds.len() / 4]
+}
+
+/// The way of a batch to the device's thread and of its completion back: both wake a thread up.
+fn launch_us() -> f64 {
+    let (there, inbox) = crossbeam_channel::unbounded::<()>();
+    let (outbox, back) = crossbeam_channel::unbounded::<()>();
+    let echo = std::thread::Builder::new().spawn(move || {
+        for () in inbox {
+            let _ = outbox.send(());
+        }
+    });
+    let Ok(echo) = echo else { return 10.0 };
+    let seconds = seconds(|| {
+        let _ = there.send(());
+        let _ = back.recv();
+    });
+    drop(there);
+    let _ = echo.join();
+    (seconds * 1e6).clamp(2.0, 50.0)
+}
+
+/// A kernel that does nothing, on all threads.
+fn dispatch_us(pool: &Pool) -> f64 {
+    let seconds = seconds(|| pool.run(pool.threads() * 2, true, |tasks| tasks.for_each(drop)));
+    (seconds * 1e6).clamp(0.2, 100.0)
+}
+
+fn memory_gb_per_s(pool: &Pool) -> f64 {
+    let from = vec![1u8; COPY_BYTES];
+    let mut to = vec![2u8; COPY_BYTES];
+    let parts: Vec<parking_lot::Mutex<&mut [u8]>> =
+        to.chunks_mut(COPY_TASK_BYTES).map(parking_lot::Mutex::new).collect();
+    let seconds = seconds(|| {
+        pool.run(parts.len(), true, |tasks| {
+            for task in tasks {
+                let mut to = parts[task].lock();
+                let first = task * COPY_TASK_BYTES;
+                to.copy_from_slice(&from[first..first + COPY_TASK_BYTES]);
+            }
+        });
+    });
+    (2.0 * COPY_BYTES as f64 / seconds / 1e9).clamp(0.5, 10_000.0)
+}
+
+/// Multiplications of blocks that lie in a cache, by the evaluator's own loop.
+fn f32_gop_per_s(pool: &Pool) -> f64 {
+    let tasks = pool.threads() * 4;
+    let seconds = seconds(|| {
+        pool.run(tasks, true, |tasks| {
+            let mut blocks = [HostBuffer::zeroed(DType::F32, BLOCK), HostBuffer::zeroed(DType::F32, BLOCK)];
+            for _ in tasks {
+                for _ in 0..BLOCK_OPS {
+                    let [from, to] = &mut blocks;
+                    let args = [HostArg::Block(from.bytes()), HostArg::Scalar(Scalar::F32(0.999))];
+                    let to = to.bytes_mut().expect("BUF-2: a fresh buffer is owned");
+                    apply(ElementOp::Mul, DType::F32, DType::F32, &args, to, BLOCK);
+                    blocks.swap(0, 1);
+                }
+            }
+        });
+    });
+    ((tasks * BLOCK_OPS * BLOCK) as f64 / seconds / 1e9).clamp(0.05, 100_000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_measured_is_finite_and_of_a_machine() {
+        for threads in [1, 2] {
+            let pool = Pool::new(Some(threads)).unwrap();
+            let start = Instant::now();
+            let costs = measure(&pool);
+            let took = start.elapsed();
+            let Costs { launch_us, dispatch_us, memory_gb_per_s, f32_gop_per_s, .. } = costs;
+            for value in [launch_us, dispatch_us, memory_gb_per_s, f32_gop_per_s] {
+                assert!(value.is_finite() && value > 0.0, "{costs:?}");
+            }
+            println!("{threads} threads: {costs:?} in {took:?}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The end of lowering: which operands are tiled, which outputs take over an operand's memory, and the kernel.
+//!
+//! In: what was lowered. Out: [`Lowered`]. Must hold: PLAN-2: an output takes over only what is read at the flat index,
+//! by this kernel last.
+
+use super::{Lowered, Lowering, Source};
+use crate::device::info::{DeviceInfo, DeviceKind};
+use crate::fusion::cluster::Fold;
+use crate::graph::DType;
+use crate::kernels::ir::{Access, Form, Geometry, InstOp, Kernel, Operand, reduce_plan};
+
+impl Lowering<'_, '_> {
+    pub(super) fn finish(mut self, device: &DeviceInfo, dies: &dyn Fn(Source) -> bool) -> Lowered {
+        let in_place = self.reuse(dies);
+        let (outer, inner) = self.space.sizes();
+        let (form, geometry) = match self.space.fold {
+            Fold::None | Fold::Alone => (Form::Map, Geometry::Map { elements: self.space.shape.elements() as u32 }),
+            Fold::Reduce(_) => {
+                (Form::Reduce { inner_fast: self.space.inner_fast() }, Geometry::Reduce { outer, inner })
+            }
+            Fold::Scan { reverse, .. } => {
+                (Form::Scan { inner_fast: self.space.inner_fast() }, Geometry::Scan { outer, inner, reverse })
+            }
+        };
+        let tiles = match self.space.fold {
+            Fold::None | Fold::Alone => true,
+            // Whole chunks lie in one segment, or the fold reads all segments at once.
+            Fold::Reduce(_) => {
+                self.space.folds_all()
+                    && reduce_plan(outer, inner, self.space.inner_fast()).chunk as u64
+                        <= 1u64 << device.segment_shift.min(63)
+            }
+            Fold::Scan { .. } => false,
+        };
+        for (operand, source) in self.operands.iter_mut().zip(&self.sources) {
+            let elements = match *source {
+                Source::Node(n) => self.work.nodes[n as usize].meta.elements(),
+                Source::Input(i) => self.work.region.inputs[i as usize].meta.elements(),
+                Source::Scratch(_) => unreachable!("FUSE-5: scratch is bound below"),
+            } as u64;
+            let index = self.operand_of[source] as usize;
+            operand.tiled = tiles && self.flat_only[index];
+            let segments = if device.segment_shift >= 32 { 1 } else { elements.div_ceil(1 << device.segment_shift) };
+            operand.segments = if operand.tiled { 1 } else { segments.clamp(1, 255) as u8 };
+        }
+        let mut kernel = Kernel {
+            form,
+            operands: self.operands,
+            scratch: None,
+            faults: !self.faulting.is_empty(),
+            params: self.builder.params.len() as u32,
+            insts: self.builder.insts,
+            stores: self.stores,
+        };
+        if let (Form::Reduce { inner_fast }, DeviceKind::Gpu) = (form, device.kind) {
+            let cut = reduce_plan(outer, inner, inner_fast);
+            let words =
+                if cut.chunks > 1 { kernel.partial_words() as u64 * outer as u64 * cut.chunks as u64 } else { 4 };
+            kernel.scratch = Some(kernel.operands.len() as u16);
+            kernel.operands.push(Operand { dtype: DType::U32, access: Access::Write, tiled: false, segments: 1 });
+            self.sources.push(Source::Scratch(words));
+            self.elements_read.push(0);
+            self.elements_written.push(0);
+        }
+        Lowered {
+            kernel,
+            params: self.builder.params,
+            geometry,
+            sources: self.sources,
+            in_place,
+            faulting: self.faulting,
+            elements_read: self.elements_read,
+            elements_written: self.elements_written,
+        }
+    }
+
+    /// Lets flat outputs take over the memory of dying operands that are read at the flat index only.
+    fn reuse(&mut self, dies: &dyn Fn(Source) -> bool) -> Vec<(u32, Source)> {
+        let mut in_place = Vec::new();
+        let mut removed: Vec<u16> = Vec::new();
+        for s in 0..self.stores.len() {
+            let out = self.stores[s].operand as usize;
+            let Source::Node(root) = self.sources[out] else { continue };
+            if !self.flat_only[out] || matches!(self.space.fold, Fold::Alone) {
+                continue;
+            }
+            let meta = &self.work.nodes[root as usize].meta;
+            let victim = (0..self.operands.len()).find(|&i| {
+                self.operands[i].access == Access::Read
+                    && self.flat_only[i]
+                    && self.operands[i].dtype == meta.dtype
+                    && !removed.contains(&(i as u16))
+                    && self.elements_of(self.sources[i]) == meta.elements()
+                    && dies(self.sources[i])
+            });
+            if let Some(victim) = victim {
+                in_place.push((root, self.sources[victim]));
+                self.operands[out].access = Access::ReadWrite;
+                removed.push(victim as u16);
+                self.redirect(victim as u16, out as u16);
+            }
+        }
+        self.remove_operands(&removed);
+        in_place
+    }
+
+    fn elements_of(&self, source: Source) -> usize {
+        match source {
+            Source::Node(n) => self.work.nodes[n as usize].meta.elements(),
+            Source::Input(i) => self.work.region.inputs[i as usize].meta.elements(),
+            Source::Scratch(words) => words as usize,
+        }
+    }
+
+    fn redirect(&mut self, from: u16, to: u16) {
+        for inst in &mut self.builder.insts {
+            if let InstOp::Load { operand, .. } = &mut inst.op
+                && *operand == from
+            {
+                *operand = to;
+            }
+        }
+        self.elements_read[to as usize] = self.elements_read[from as usize];
+    }
+
+    fn remove_operands(&mut self, removed: &[u16]) {
+        if removed.is_empty() {
+            return;
+        }
+        let mut renamed = vec![0u16; self.operands.len()];
+        let mut next = 0;
+        for (old, new) in renamed.iter_mut().enumerate() {
+            *new = next;
+            next += u16::from(!removed.contains(&(old as u16)));
+        }
+        let keep = |i: usize| !removed.contains(&(i as u16));
+        for inst in &mut self.builder.insts {
+            if let InstOp::Load { operand, .. } = &mut inst.op {
+                *operand = renamed[*operand as usize];
+            }
+        }
+        for store in &mut self.stores {
+            store.operand = renamed[store.operand as usize];
+        }
+        fn filter<T: Clone>(list: &mut Vec<T>, keep: impl Fn(usize) -> bool) {
+            let mut index = 0;
+            list.retain(|_| {
+                index += 1;
+                keep(index - 1)
+            });
+        }
+        filter(&mut self.operands, keep);
+        filter(&mut self.sources, keep);
+        filter(&mut self.flat_only, keep);
+        filter(&mut self.elements_read, keep);
+        filter(&mut self.elements_written, keep);
+        self.operand_of = self.sources.iter().enumerate().map(|(i, &s)| (s, i as u16)).collect();
+    }
+}
