@@ -31,6 +31,7 @@ impl FakeRing {
         let link = Link {
             events: sender.into(),
             gathers: Arc::new(GatherTable::default()),
+            spare: Default::default(),
             counters: Arc::new(Counters::default()),
             timeline: Timeline::off(),
             config: Arc::new(config),
@@ -55,7 +56,7 @@ impl FakeRing {
         self.events
             .try_iter()
             .filter_map(|event| match event {
-                SchedulerEvent::SegmentCut { records, why, .. } => Some((why, records)),
+                SchedulerEvent::SegmentCut { mut records, why, .. } => Some((why, records.drain(..).collect())),
                 _ => None,
             })
             .collect()
@@ -106,9 +107,9 @@ impl FakeRing {
         std::thread::spawn(move || {
             let mut metas = std::collections::HashMap::new();
             while let Ok(event) = events.recv() {
-                let SchedulerEvent::SegmentCut { records, session, .. } = event else { continue };
+                let SchedulerEvent::SegmentCut { mut records, session, .. } = event else { continue };
                 let mut nodes = 0;
-                for record in records {
+                for record in records.drain(..) {
                     match record {
                         Record::Op(node, drops) => {
                             nodes += 1;

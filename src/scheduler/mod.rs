@@ -28,6 +28,7 @@
 //!   region is unfinished and has it as an output.
 
 pub mod message;
+pub mod records;
 pub mod region;
 pub mod run;
 pub mod state;
