@@ -29,6 +29,7 @@ mod clock;
 mod completion;
 mod copy;
 mod costs;
+mod eager;
 mod encode;
 mod flight;
 mod pipelines;
