@@ -65,6 +65,7 @@ fn open() -> Option<Gpu> {
             keeps_negative_zero: true,
         },
         bindings_max: limits.max_storage_buffers_per_shader_stage,
+        immediate_words_max: 0,
     };
     let descriptor =
         wgpu::DeviceDescriptor { required_features: features, required_limits: limits, ..Default::default() };

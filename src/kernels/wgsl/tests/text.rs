@@ -21,6 +21,7 @@ fn target() -> Target {
             keeps_negative_zero: true,
         },
         bindings_max: 8,
+        immediate_words_max: 0,
     }
 }
 
@@ -69,6 +70,17 @@ fn a_scaled_copy_is_this_text() {
             store1x4(position, v3);
         }
     "#]].assert_eq(&text);
+}
+
+#[test]
+fn parameters_that_fit_are_immediates() {
+    let kernel = chain(DType::F32, 2).kernel;
+    let text = write(&kernel, &Target { immediate_words_max: kernel.params, ..target() }).unwrap();
+    validate(&text);
+    assert!(text.contains("w16: u32 }\nvar<immediate> params: Params;"), "{text}");
+    assert!(!text.contains("params["), "{text}");
+    let text = write(&kernel, &Target { immediate_words_max: kernel.params - 1, ..target() }).unwrap();
+    assert!(text.contains("@binding(0) var<storage, read> params"), "{text}");
 }
 
 #[test]
