@@ -230,13 +230,14 @@ impl<'k> Body<'k> {
         // A map of one lane has left where it lies outside, a reduction of one lane takes no such step.
         let is_scan = matches!(kernel.form, Form::Scan { .. });
         if kernel.inst(val).level == Level::Element && (width > 1 || is_scan) {
-            fails.push_str(" & inside");
+            fails.push_str(&format!(" & {}", self.local("inside")));
         }
         if let Some(guard) = guard {
             fails = format!("{fails} & {}", self.value(guard, width));
         }
         let fails = if width == 1 { fails } else { format!("any({fails})") };
-        self.line(format!("if ({fails}) {{ atomicStore(&faults[params[{site}]], 1u); }}"));
+        let site = self.parameter(site);
+        self.line(format!("if ({fails}) {{ atomicStore(&faults[{site}], 1u); }}"));
     }
 
     /// For each lane, whether it lies inside the space and its guard, if any, holds; `None`: certainly.
