@@ -31,7 +31,6 @@ impl FakeRing {
         let link = Link {
             events: sender.into(),
             gathers: Arc::new(GatherTable::default()),
-            spare: Default::default(),
             counters: Arc::new(Counters::default()),
             timeline: Timeline::off(),
             config: Arc::new(config),
@@ -56,7 +55,7 @@ impl FakeRing {
         self.events
             .try_iter()
             .filter_map(|event| match event {
-                SchedulerEvent::SegmentCut { mut records, why, .. } => Some((why, records.drain(..).collect())),
+                SchedulerEvent::SegmentCut { records, why, .. } => Some((why, records)),
                 _ => None,
             })
             .collect()
@@ -107,9 +106,9 @@ impl FakeRing {
         std::thread::spawn(move || {
             let mut metas = std::collections::HashMap::new();
             while let Ok(event) = events.recv() {
-                let SchedulerEvent::SegmentCut { mut records, session, .. } = event else { continue };
+                let SchedulerEvent::SegmentCut { records, session, .. } = event else { continue };
                 let mut nodes = 0;
-                for record in records.drain(..) {
+                for record in records {
                     match record {
                         Record::Op(node, drops) => {
                             nodes += 1;

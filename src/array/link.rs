@@ -10,7 +10,6 @@ use crate::ids::SessionId;
 use crate::mail::Post;
 use crate::ring::{Gate, GatherTable};
 use crate::scheduler::message::SchedulerEvent;
-use crate::scheduler::records::Spare;
 use crate::stats::Counters;
 use crate::timeline::Timeline;
 use std::sync::Arc;
@@ -25,8 +24,6 @@ pub(crate) struct Link {
     pub events: Post<SchedulerEvent>,
     /// Open gathers.
     pub gathers: Arc<GatherTable>,
-    /// Memory of tapes that were taken in.
-    pub spare: Arc<Spare>,
     /// Counters.
     pub counters: Arc<Counters>,
     /// The timeline.

@@ -17,7 +17,6 @@ use crate::graph::{Arg, Meta, Node, Op, RandomKey};
 use crate::ids::{GatherId, SessionId, ValueId};
 use crate::ring::{Gate, Promise};
 use crate::scheduler::message::{Drops, Record, SchedulerEvent, Want};
-use crate::scheduler::records::Records;
 use crate::scheduler::region::CutReason;
 use crate::stats::Counters;
 use crate::timeline::Lane;
@@ -52,7 +51,7 @@ pub(crate) struct Home {
 
 /// What was recorded since the last cut.
 pub(crate) struct Tape {
-    records: Records,
+    records: Vec<Record>,
     /// `Op` records among them.
     nodes: usize,
     /// Bytes of values that are kept only because their `Dropped` record is still here.
@@ -100,7 +99,7 @@ impl Home {
         link.send(SchedulerEvent::SessionOpened { session: id, name: name.clone(), weight });
         let bytes_max = link.tape_bytes_max();
         let tape = Tape {
-            records: Records::with_room(&link.spare, 0),
+            records: Vec::new(),
             nodes: 0,
             pinned_bytes: 0,
             next_index: 0,
@@ -134,7 +133,7 @@ impl Home {
         tape.next_index += 1;
         tape.begin(&self.link);
         let value = ValueId { session: self.id, index };
-        tape.records.add(Record::Op(Node { value, op, args, meta, at }, Drops::NONE));
+        tape.records.push(Record::Op(Node { value, op, args, meta, at }, Drops::NONE));
         tape.nodes += 1;
         Ok(index)
     }
@@ -188,7 +187,7 @@ impl Home {
         }
         let (gather, promise) = self.link.gathers.open();
         tape.begin(&self.link);
-        tape.records.add(Record::Demanded { gather, value, want });
+        tape.records.push(Record::Demanded { gather, value, want });
         Ok(Demand { gather, promise, segment: tape.segment })
     }
 
@@ -225,7 +224,7 @@ impl Home {
     pub fn cancel(&self, gather: GatherId, uncut: Option<u32>) {
         let mut tape = self.tape.lock();
         if uncut == Some(tape.segment) && !tape.closed {
-            tape.records.add(Record::Cancelled(gather));
+            tape.records.push(Record::Cancelled(gather));
         } else {
             self.link.send(SchedulerEvent::GatherCancelled(gather));
         }
@@ -251,7 +250,7 @@ impl Home {
             return After::default();
         }
         let room = tape.records.len().min(self.link.config.tape_nodes_max.saturating_mul(2));
-        let records = std::mem::replace(&mut tape.records, Records::with_room(&self.link.spare, room));
+        let records = std::mem::replace(&mut tape.records, Vec::with_capacity(room));
         let nodes = std::mem::take(&mut tape.nodes) as u64;
         tape.pinned_bytes = 0;
         tape.segment = tape.segment.wrapping_add(1);
@@ -287,7 +286,7 @@ impl Tape {
         {
             return;
         }
-        self.records.add(Record::Dropped(ValueId { session, index }));
+        self.records.push(Record::Dropped(ValueId { session, index }));
     }
 
     /// TAPE-3.

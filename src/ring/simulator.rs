@@ -335,7 +335,7 @@ impl Simulator {
         if self.programs[number].closed {
             return;
         }
-        let records = std::mem::take(&mut self.programs[number].tape).into();
+        let records = std::mem::take(&mut self.programs[number].tape);
         let session = SessionId(self.programs[number].id);
         self.event(SchedulerEvent::SegmentCut { session, records, why, at_ns: 0 });
     }

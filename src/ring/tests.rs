@@ -109,7 +109,7 @@ fn gather(ring: &Ring, index: u32) -> Promise {
     let records = vec![Record::Op(node, Drops::NONE), Record::Demanded { gather, value, want: Want::Host }];
     let _ = ring.events.send(SchedulerEvent::SegmentCut {
         session: SessionId(0),
-        records: records.into(),
+        records,
         why: CutReason::Demand,
         at_ns: 0,
     });
@@ -242,8 +242,7 @@ fn the_real_host_device_computes_what_was_recorded() {
         node(1, Op::Apply(crate::graph::ElementOp::Mul), &[crate::graph::Arg::Value(value(0)), half]),
         Record::Demanded { gather, value: value(1), want: Want::Host },
     ];
-    let cut =
-        SchedulerEvent::SegmentCut { session: SessionId(0), records: records.into(), why: CutReason::Demand, at_ns: 0 };
+    let cut = SchedulerEvent::SegmentCut { session: SessionId(0), records, why: CutReason::Demand, at_ns: 0 };
     ring.events.send(cut).unwrap();
     let Ok(Delivered::Host(result)) = wait(promise) else { panic!("it is delivered") };
     assert_eq!(result.as_slice::<f32>(), Some(&[0.5, 1.0, 1.5][..]));

@@ -6,7 +6,6 @@
 use super::cut::{Cut, Fate};
 use super::graph::Home;
 use super::message::{Record as TapeRecord, SchedulerInstruction, Want};
-use super::records::Records;
 use super::region::{CutReason, Placement, Region, RegionInput};
 use super::state::{Gather, Phase, Record, Session, State, What, shutting_down};
 use crate::error::{Error, ErrorKind};
@@ -41,7 +40,7 @@ impl State {
     pub(super) fn ingest(
         &mut self,
         session: SessionId,
-        records: Records,
+        records: Vec<TapeRecord>,
         why: CutReason,
         at_ns: u64,
         out: &mut Vec<SchedulerInstruction>,
@@ -79,12 +78,12 @@ impl State {
     fn note_records(
         &mut self,
         session: SessionId,
-        mut records: Records,
+        records: Vec<TapeRecord>,
         segment: u64,
         out: &mut Vec<SchedulerInstruction>,
     ) -> Noted {
         let mut noted = Noted::default();
-        for record in records.drain(..) {
+        for record in records {
             match record {
                 TapeRecord::Op(node, drops) => {
                     noted.recorded.push(node.value);
@@ -362,11 +361,11 @@ impl State {
     }
 
     /// Takes nothing in: the runtime shuts down, or the session has ended.
-    pub(super) fn refuse(&mut self, session: SessionId, mut records: Records, out: &mut Vec<SchedulerInstruction>) {
+    pub(super) fn refuse(&mut self, session: SessionId, records: Vec<TapeRecord>, out: &mut Vec<SchedulerInstruction>) {
         let mut nodes = 0;
         let closed = self.sessions.get(&session).is_some_and(|s| s.closed);
         let mut released_values = Vec::new();
-        for record in records.drain(..) {
+        for record in records {
             match record {
                 TapeRecord::Op(_, drops) => {
                     nodes += 1;

@@ -1,6 +1,5 @@
 //! What the scheduler hears and says.
 
-use super::records::Records;
 use super::region::{CutReason, Region};
 use crate::error::Error;
 use crate::graph::Node;
@@ -84,7 +83,7 @@ pub enum SchedulerEvent {
         /// Whose.
         session: SessionId,
         /// What was recorded.
-        records: Records,
+        records: Vec<Record>,
         /// Why it was cut here.
         why: CutReason,
         /// Nanoseconds of the runtime's clock at which it was cut.

@@ -28,7 +28,6 @@
 //!   region is unfinished and has it as an output.
 
 pub mod message;
-pub mod records;
 pub mod region;
 pub mod run;
 pub mod state;

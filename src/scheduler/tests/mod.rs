@@ -57,7 +57,6 @@ pub(crate) fn device(id: u8, kind: DeviceKind) -> DeviceInfo {
         binding_bytes_max: 1 << 30,
         buffer_bytes_max: 1 << 32,
         bindings_max: 8,
-        immediate_words_max: 0,
         budget_bytes: 1 << 40,
         segment_shift: 20,
         slab_slot_bytes_max: 0,
@@ -77,7 +76,7 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub fn new(choice: DeviceChoice) -> Bench {
-        Bench::with(Config { device: choice, batches_in_flight: 2, ..Config::default() })
+        Bench::with(Config { device: choice, ..Config::default() })
     }
 
     pub fn with(config: Config) -> Bench {
@@ -167,7 +166,7 @@ impl Bench {
 
     /// Cuts the tape and returns the regions that were sent.
     pub fn cut_for(&mut self, why: CutReason) -> Vec<Region> {
-        let records = std::mem::take(&mut self.tape).into();
+        let records = std::mem::take(&mut self.tape);
         self.event(SchedulerEvent::SegmentCut { session: self.session, records, why, at_ns: 0 });
         self.sent()
     }
