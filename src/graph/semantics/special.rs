@@ -89,7 +89,7 @@ pub fn lgamma<F: Float>(x: F) -> F {
     let t = F::select(lowest, a, a - F::select(lower, one, F::lit(2.0)));
     let factor = F::select(lowest, a * (a + one), F::select(lower, a, one));
     let near = t * horner(clamped(t, -half, half), &LGAMMA) - log(factor);
-    let greatest = F::lit2(4.085003440206543e36, 2.556348163871691e305);
+    let greatest = F::lit2(4.0850031e36, 2.556348163871691e305);
     let (high, low) = log_gamma_pair(clamped(a, F::lit(2.5), greatest), zero);
     let close = a.less(F::lit(2.5));
     let far = F::select(a.more(greatest), F::infinity(), high + low);
