@@ -94,7 +94,7 @@ impl Default for Config {
             host_budget: None,
             timeline: None,
             worker_threads: None,
-            batches_in_flight: 2,
+            batches_in_flight: 3,
             precision: Precision::Accurate,
             fold_elements_max: 64,
             tape_nodes_max: 4096,

@@ -31,7 +31,7 @@ pub struct RuntimeOptions {
 
 impl Default for RuntimeOptions {
     fn default() -> RuntimeOptions {
-        RuntimeOptions { device: None, trace: None, stats: false, batches_in_flight: 2 }
+        RuntimeOptions { device: None, trace: None, stats: false, batches_in_flight: 3 }
     }
 }
 

@@ -124,7 +124,7 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Batches that a device may hold at a time; 2 by default, at least 1.
+    /// Batches that a device may hold at a time; 3 by default, at least 1.
     pub fn batches_in_flight(mut self, batches: u32) -> RuntimeBuilder {
         self.config.batches_in_flight = batches.max(1);
         self

@@ -98,6 +98,8 @@ pub struct DeviceInfo {
     pub buffer_bytes_max: u64,
     /// Storage buffers one kernel may bind, parameters and fault words included.
     pub bindings_max: u32,
+    /// Parameter words that a dispatch may carry as immediates; 0 for none.
+    pub immediate_words_max: u32,
     /// Bytes that values may take on it.
     pub budget_bytes: u64,
     /// log2 of the elements in a segment: arrays longer than that are kept in several allocations.

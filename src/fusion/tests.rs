@@ -46,6 +46,7 @@ fn device(kind: DeviceKind) -> DeviceInfo {
         binding_bytes_max: 1 << 31,
         buffer_bytes_max: 1 << 32,
         bindings_max: 24,
+        immediate_words_max: 0,
         budget_bytes: 1 << 34,
         segment_shift: 28,
         slab_slot_bytes_max: 65536,

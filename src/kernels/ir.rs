@@ -375,7 +375,23 @@ impl Kernel {
             _ => 4,
         }
     }
+
+    /// How many groups of `width` elements an invocation of a `Map` takes, side by side: its loads are in flight
+    /// together, and what it does once is shared. Long bodies and random numbers take the registers of two groups, and
+    /// twice the time to compile, for nothing.
+    pub fn rounds(&self) -> u32 {
+        let element = |inst: &&Inst| inst.level == Level::Element;
+        let random = |inst: &Inst| matches!(inst.op, InstOp::Random { .. });
+        let two = self.form == Form::Map
+            && self.width() > 1
+            && self.insts.iter().filter(element).count() <= TWO_ROUNDS_INSTS_MAX
+            && !self.insts.iter().any(random);
+        1 + two as u32
+    }
 }
+
+/// A body with more instructions an element than this takes one group of elements at a time.
+const TWO_ROUNDS_INSTS_MAX: usize = 32;
 
 /// The sizes of one launch of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

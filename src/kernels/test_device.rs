@@ -45,7 +45,7 @@ pub(crate) fn validate(text: &str) {
     use wgpu::naga::valid::{Capabilities, ValidationFlags, Validator};
     let module = wgpu::naga::front::wgsl::parse_str(text)
         .unwrap_or_else(|error| panic!("{}\n{text}", error.emit_to_string(text)));
-    let capabilities = Capabilities::FLOAT64 | Capabilities::SHADER_INT64;
+    let capabilities = Capabilities::FLOAT64 | Capabilities::SHADER_INT64 | Capabilities::IMMEDIATES;
     if let Err(error) = Validator::new(ValidationFlags::all(), capabilities).validate(&module) {
         panic!("{}\n{text}", error.emit_to_string(text));
     }

@@ -52,6 +52,7 @@ pub(super) fn device(id: u8, kind: DeviceKind, budget_bytes: u64, segment_shift:
         binding_bytes_max: 1 << 30,
         buffer_bytes_max: 1 << 30,
         bindings_max: 16,
+        immediate_words_max: 0,
         budget_bytes,
         segment_shift,
         slab_slot_bytes_max: 0,

@@ -149,6 +149,7 @@ pub(super) fn device_info(
         binding_bytes_max,
         buffer_bytes_max: limits.max_buffer_size,
         bindings_max: bindings(limits).min(BINDINGS_CAP),
+        immediate_words_max: immediate_words(opened),
         budget_bytes,
         segment_shift,
         slab_slot_bytes_max: SLAB_SLOT_BYTES_MAX,
@@ -231,6 +232,12 @@ fn bindings(limits: &wgpu::Limits) -> u32 {
     limits.max_storage_buffers_per_shader_stage.min(limits.max_bindings_per_bind_group)
 }
 
+/// Words of immediates that a pipeline may have.
+fn immediate_words(opened: &Opened) -> u32 {
+    let has = opened.features.contains(wgpu::Features::IMMEDIATES);
+    if has { opened.limits.max_immediate_size / 4 } else { 0 }
+}
+
 fn missing(index: Option<usize>, all: &[wgpu::Adapter]) -> Error {
     let message = match index {
         Some(n) if !all.is_empty() => {
@@ -246,7 +253,7 @@ fn missing(index: Option<usize>, all: &[wgpu::Adapter]) -> Error {
 }
 
 /// Feature names as `Injection::without_features` spells them.
-const FEATURES: [(&str, wgpu::Features); 6] = [
+const FEATURES: [(&str, wgpu::Features); 7] = [
     ("f64", wgpu::Features::SHADER_F64),
     ("i64", wgpu::Features::SHADER_INT64),
     ("subgroups", wgpu::Features::SUBGROUP),
@@ -258,6 +265,7 @@ const FEATURES: [(&str, wgpu::Features); 6] = [
     ),
     ("mappable", wgpu::Features::MAPPABLE_PRIMARY_BUFFERS),
     ("pipeline_cache", wgpu::Features::PIPELINE_CACHE),
+    ("immediates", wgpu::Features::IMMEDIATES),
 ];
 
 fn wanted_features(has: wgpu::Features, config: &Config) -> wgpu::Features {

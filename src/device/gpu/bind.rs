@@ -19,6 +19,7 @@ const NOTES_MAX: usize = 8 * GROUPS_MAX;
 /// What a group binds.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
+    /// Bytes of parameters; 0 where they are immediates.
     window: u64,
     slots: SmallVec<[Slot; 6]>,
 }
@@ -40,20 +41,20 @@ pub(super) struct Bound {
 }
 
 impl BindGroups {
-    /// The group that binds `window` bytes of `params` (at a dynamic offset) and these slots.
+    /// The group that binds these slots, and parameters unless they are immediates: so many bytes of the buffer, at a
+    /// dynamic offset.
     pub(super) fn get(
         &mut self,
         gpu: &Gpu,
         layout: &Layout,
-        params: &wgpu::Buffer,
-        window: u64,
+        params: Option<(&wgpu::Buffer, u64)>,
         bound: &[Bound],
     ) -> Result<wgpu::BindGroup> {
-        let key = Key { window, slots: bound.iter().map(|b| b.slot).collect() };
+        let key = Key { window: params.map_or(0, |(_, window)| window), slots: bound.iter().map(|b| b.slot).collect() };
         if let Some(group) = self.groups.get(&key) {
             return Ok(group.clone());
         }
-        let group = make(gpu, layout, params, window, bound)?;
+        let group = make(gpu, layout, params, bound)?;
         if self.groups.len() >= GROUPS_MAX || self.notes >= NOTES_MAX {
             self.clear();
         }
@@ -84,7 +85,7 @@ impl BindGroups {
     }
 }
 
-fn make(gpu: &Gpu, layout: &Layout, params: &wgpu::Buffer, window: u64, bound: &[Bound]) -> Result<wgpu::BindGroup> {
+fn make(gpu: &Gpu, layout: &Layout, params: Option<(&wgpu::Buffer, u64)>, bound: &[Bound]) -> Result<wgpu::BindGroup> {
     let entry = |binding: usize, buffer, offset, bytes: u64| wgpu::BindGroupEntry {
         binding: binding as u32,
         resource: wgpu::BindingResource::Buffer(wgpu::BufferBinding {
@@ -94,7 +95,7 @@ fn make(gpu: &Gpu, layout: &Layout, params: &wgpu::Buffer, window: u64, bound: &
         }),
     };
     let mut entries: SmallVec<[wgpu::BindGroupEntry; 8]> = SmallVec::new();
-    entries.push(entry(0, params, 0, window));
+    entries.extend(params.map(|(buffer, window)| entry(0, buffer, 0, window)));
     for (i, b) in bound.iter().enumerate() {
         entries.push(entry(i + 1, &b.buffer, b.slot.offset, b.slot.bytes));
     }

@@ -5,6 +5,7 @@
 
 use super::clock::Alignment;
 use super::copy::CopyPool;
+use super::eager::Eager;
 use super::flight::{Arrow, BatchEnd, Flight, Stamps, Work, arrow};
 use super::prepare::{Arrival, Place, blamed};
 use super::raw_device::{Gpu, panic_words};
@@ -22,6 +23,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+/// How long to look whether a submission has finished before sleeping until it has.
+pub(super) const LOOK_FOR_DEVICE: Duration = Duration::from_micros(250);
 /// How long one poll waits before it looks whether the device was lost.
 const POLL_WAIT: Duration = Duration::from_millis(100);
 /// How long to rest between polls for mappings, which nearly always succeed at the first.
@@ -43,6 +46,10 @@ pub(super) struct Completion {
     pub(super) alignment: Alignment,
     /// When the previous batch ended, so that spans don't overlap.
     pub(super) previous_end_ns: u64,
+    /// How it waits for the device,
+    pub(super) eager: Eager,
+    /// and for the queue thread.
+    pub(super) eager_for_work: Eager,
 }
 
 /// What a batch brought.
@@ -56,7 +63,11 @@ impl Completion {
     pub(super) fn run(mut self, work: &Receiver<Work>) {
         crate::threads::mark_own();
         let _guard = self.context.timeline.clone().enter_thread("gpu done");
-        for item in work {
+        loop {
+            let look = self.eager_for_work.begin();
+            while work.is_empty() && look.again() {}
+            let Ok(item) = work.recv() else { return };
+            self.eager_for_work.end(&look);
             match item {
                 Work::Flight(flight) => tracing::debug_span!("complete").in_scope(|| self.flight(*flight)),
                 Work::Failed(batch, error) => self.fail(batch, error),
@@ -103,7 +114,7 @@ impl Completion {
         };
         let mapping = Mapping::ask(landings);
         if let Some(submission) = submission {
-            wait(gpu, &submission)?;
+            wait(gpu, &submission, &mut self.eager)?;
         }
         let seen_ns = self.context.timeline.now_ns();
         let Some(end) = end else { return Ok(None) };
@@ -217,15 +228,20 @@ impl Completion {
 }
 
 /// Waits until a submission has finished.
-fn wait(gpu: &Gpu, submission: &wgpu::SubmissionIndex) -> Result<()> {
+fn wait(gpu: &Gpu, submission: &wgpu::SubmissionIndex, eager: &mut Eager) -> Result<()> {
+    let look = eager.begin();
     loop {
         if gpu.is_lost() {
             return Err(gpu.loss_error());
         }
-        let poll = wgpu::PollType::Wait { submission_index: Some(submission.clone()), timeout: Some(POLL_WAIT) };
+        let timeout = if look.again() { Duration::ZERO } else { POLL_WAIT };
+        let poll = wgpu::PollType::Wait { submission_index: Some(submission.clone()), timeout: Some(timeout) };
         match catch_unwind(AssertUnwindSafe(|| gpu.device.poll(poll))) {
             Ok(Ok(_)) if gpu.is_lost() => return Err(gpu.loss_error()),
-            Ok(Ok(_)) => return Ok(()),
+            Ok(Ok(_)) => {
+                eager.end(&look);
+                return Ok(());
+            }
             Ok(Err(wgpu::PollError::Timeout)) => {}
             Ok(Err(error)) => {
                 let message = format!("the submission never reached the device: {error}");

@@ -6,7 +6,7 @@ use super::bind::BindGroups;
 use super::copy::CopyPool;
 use super::flight::{Flight, Stamps, Work};
 use super::pipelines::Station;
-use super::prepare::{Dispatch, Prepared, Range, Step, blamed};
+use super::prepare::{Dispatch, Params, Prepared, Range, Step, blamed};
 use super::readback::{Landing, Readbacks};
 use super::staging::{Chunk, ClosedChunk, Staging};
 use crate::error::{Error, ErrorKind, Result};
@@ -154,8 +154,7 @@ impl Encoding<'_> {
                 Step::LandShared(from, at) => copy(growing.encoder(), from, landing(None).buffer(), *at),
                 Step::LandAlone(from, i) => copy(growing.encoder(), from, landing(Some(*i)).buffer(), 0),
                 Step::Dispatch(dispatch) => {
-                    let params = params.as_ref().expect("GPU-8: a batch with dispatches has parameters");
-                    self.dispatch(dispatch, params, &mut growing)
+                    self.dispatch(dispatch, &prepared.immediates, params.as_ref(), &mut growing)
                         .map_err(|error| blamed(error, Some(dispatch.blame)))?;
                 }
             }
@@ -312,16 +311,34 @@ impl Encoding<'_> {
         Ok(())
     }
 
-    fn dispatch(&mut self, dispatch: &Dispatch, params: &wgpu::Buffer, growing: &mut Growing) -> Result<()> {
+    fn dispatch(
+        &mut self,
+        dispatch: &Dispatch,
+        immediates: &[u32],
+        block: Option<&wgpu::Buffer>,
+        growing: &mut Growing,
+    ) -> Result<()> {
         let layout = &dispatch.pipeline.layout;
-        let group = self.tools.groups.get(&self.station.gpu, layout, params, dispatch.window, &dispatch.bound)?;
+        let params = match dispatch.params {
+            Params::Block { window, .. } => {
+                Some((block.expect("GPU-8: a batch whose dispatches bind parameters has a block of them"), window))
+            }
+            Params::Immediate(_) => None,
+        };
+        let group = self.tools.groups.get(&self.station.gpu, layout, params, &dispatch.bound)?;
         if growing.pass.is_none() {
             let pass = growing.encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
             growing.pass = Some(pass.forget_lifetime());
         }
         let Some(pass) = &mut growing.pass else { return Ok(()) };
         pass.set_pipeline(&dispatch.pipeline.pipeline);
-        pass.set_bind_group(0, &group, &[dispatch.params_at]);
+        match &dispatch.params {
+            Params::Block { at, .. } => pass.set_bind_group(0, &group, &[*at]),
+            Params::Immediate(words) => {
+                pass.set_bind_group(0, &group, &[]);
+                pass.set_immediates(0, crate::host_buffer::as_bytes(&immediates[words.clone()]));
+            }
+        }
         let [x, y, z] = dispatch.grid;
         pass.dispatch_workgroups(x, y, z);
         if let (Stamping::Dispatches, Some((set, _))) = (self.stamping, &self.tools.queries)

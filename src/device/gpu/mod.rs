@@ -5,7 +5,8 @@
 //!
 //! Threads: the *queue* thread (`queue.rs`) owns all tables, encodes and submits; the *completion* thread
 //! (`completion.rs`) waits for submissions and hands out what they brought; a pool of *copy* threads
-//! (`copy.rs`) fills and drains mapped memory; compiling (`pipelines.rs`) happens on any thread.
+//! (`copy.rs`) fills and drains mapped memory; compiling (`pipelines.rs`) happens on any thread. Queue and completion
+//! thread look for a moment before they sleep (`eager.rs`).
 //!
 //! Invariants:
 //! - GPU-1: the queue thread waits for the completion thread only where that needs nothing from it
@@ -28,6 +29,7 @@ mod buffers;
 mod clock;
 mod completion;
 mod copy;
+mod eager;
 mod encode;
 mod flight;
 mod pipelines;

@@ -46,7 +46,16 @@ impl Hash for Key {
     }
 }
 
-/// A layout: parameters at a dynamic offset, then so many read-write storage buffers.
+/// What a pipeline is given beside its grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Given {
+    /// Storage buffers after the parameters.
+    pub(super) bindings: u32,
+    /// Parameter words that are immediates; with 0 the parameters are binding 0, at a dynamic offset.
+    pub(super) immediate_words: u32,
+}
+
+/// A layout: parameters, then so many read-write storage buffers.
 pub(super) struct Layout {
     /// Of bind group 0.
     pub(super) group: wgpu::BindGroupLayout,
@@ -59,8 +68,8 @@ pub(super) struct Pipeline {
     pub(super) pipeline: wgpu::ComputePipeline,
     /// Its layout.
     pub(super) layout: Arc<Layout>,
-    /// Storage buffers after the parameters.
-    pub(super) bindings: u32,
+    /// What it is given.
+    pub(super) given: Given,
 }
 
 /// One key's place: locked while somebody compiles it, so that nobody compiles it twice.
@@ -69,22 +78,23 @@ type Place = Arc<Mutex<Option<Arc<Pipeline>>>>;
 /// The pipelines of one device.
 #[derive(Default)]
 pub(super) struct Pipelines {
-    layouts: Mutex<FxHashMap<u32, Arc<Layout>>>,
+    layouts: Mutex<FxHashMap<Given, Arc<Layout>>>,
     places: Mutex<FxHashMap<Key, Place>>,
 }
 
 impl Pipelines {
     /// The pipeline of a generated kernel.
     pub(super) fn kernel(&self, maker: &Maker, gpu: &Gpu, kernel: &Arc<Kernel>, hash: u64) -> Result<Arc<Pipeline>> {
-        self.get(maker, gpu, Key::Kernel(hash, kernel.clone()), kernel_bindings(kernel), || {
-            maker.shaders.kernel(kernel)
-        })
+        let immediate_words = maker.shaders.immediate_words(kernel);
+        let given = Given { bindings: kernel_bindings(kernel), immediate_words };
+        self.get(maker, gpu, Key::Kernel(hash, kernel.clone()), given, || maker.shaders.kernel(kernel))
     }
 
     /// The pipeline of a library pass.
     pub(super) fn pass(&self, maker: &Maker, gpu: &Gpu, pass: &Pass, segments: &[u8]) -> Result<Arc<Pipeline>> {
         let bindings = pass_bindings(pass, segments);
-        self.get(maker, gpu, Key::Pass(pass.key.clone(), bindings), bindings, || Ok(pass.wgsl.clone()))
+        let given = Given { bindings, immediate_words: 0 };
+        self.get(maker, gpu, Key::Pass(pass.key.clone(), bindings), given, || Ok(pass.wgsl.clone()))
     }
 
     fn has(&self, key: &Key) -> bool {
@@ -98,7 +108,7 @@ impl Pipelines {
         maker: &Maker,
         gpu: &Gpu,
         key: Key,
-        bindings: u32,
+        given: Given,
         text: impl FnOnce() -> Result<String>,
     ) -> Result<Arc<Pipeline>> {
         let place = self.places.lock().entry(key).or_default().clone();
@@ -106,22 +116,22 @@ impl Pipelines {
         if let Some(pipeline) = &*place {
             return Ok(pipeline.clone());
         }
-        let layout = self.layout(gpu, bindings)?;
+        let layout = self.layout(gpu, given)?;
         let wgsl = text()?;
         let pipeline = compile(gpu, &layout, &wgsl)?;
         Counters::add(&maker.counters.pipelines_compiled, 1);
-        let pipeline = Arc::new(Pipeline { pipeline, layout, bindings });
+        let pipeline = Arc::new(Pipeline { pipeline, layout, given });
         *place = Some(pipeline.clone());
         Ok(pipeline)
     }
 
-    fn layout(&self, gpu: &Gpu, bindings: u32) -> Result<Arc<Layout>> {
+    fn layout(&self, gpu: &Gpu, given: Given) -> Result<Arc<Layout>> {
         let mut layouts = self.layouts.lock();
-        if let Some(layout) = layouts.get(&bindings) {
+        if let Some(layout) = layouts.get(&given) {
             return Ok(layout.clone());
         }
-        let layout = Arc::new(make_layout(gpu, bindings)?);
-        layouts.insert(bindings, layout.clone());
+        let layout = Arc::new(make_layout(gpu, given)?);
+        layouts.insert(given, layout.clone());
         Ok(layout)
     }
 }
@@ -137,7 +147,7 @@ fn pass_bindings(pass: &Pass, segments: &[u8]) -> u32 {
     pass.operands.iter().map(operand).sum::<u32>() + u32::from(pass.faults)
 }
 
-fn make_layout(gpu: &Gpu, bindings: u32) -> Result<Layout> {
+fn make_layout(gpu: &Gpu, given: Given) -> Result<Layout> {
     let entry = |binding: u32| wgpu::BindGroupLayoutEntry {
         binding,
         visibility: wgpu::ShaderStages::COMPUTE,
@@ -148,14 +158,15 @@ fn make_layout(gpu: &Gpu, bindings: u32) -> Result<Layout> {
         },
         count: None,
     };
-    let entries: Vec<_> = (0..=bindings).map(entry).collect();
+    let first = u32::from(given.immediate_words > 0);
+    let entries: Vec<_> = (first..=given.bindings).map(entry).collect();
     gpu.checked(|| {
         let group =
             gpu.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: None, entries: &entries });
         let pipeline = gpu.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
             label: None,
             bind_group_layouts: &[Some(&group)],
-            immediate_size: 0,
+            immediate_size: given.immediate_words * 4,
         });
         Layout { group, pipeline }
     })

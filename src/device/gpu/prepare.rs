@@ -61,16 +61,27 @@ pub(super) struct Dispatch {
     pub(super) pipeline: Arc<Pipeline>,
     /// What is bound after the parameters.
     pub(super) bound: Arc<[Bound]>,
-    /// Where its parameters begin in the batch's block, in bytes.
-    pub(super) params_at: u32,
-    /// Bytes of parameters that are bound.
-    pub(super) window: u64,
+    /// Where its parameters are.
+    pub(super) params: Params,
     /// Workgroups.
     pub(super) grid: [u32; 3],
     /// Its ops, for the timeline.
     pub(super) label: Arc<str>,
     /// Whom to blame.
     pub(super) blame: Blame,
+}
+
+/// Where a dispatch's parameters are.
+pub(super) enum Params {
+    /// In the batch's block.
+    Block {
+        /// Where they begin, in bytes.
+        at: u32,
+        /// Bytes that are bound.
+        window: u64,
+    },
+    /// Among the batch's immediates, these words.
+    Immediate(std::ops::Range<usize>),
 }
 
 /// An op and its source line.
@@ -110,8 +121,10 @@ impl Arrival {
 pub(super) struct Prepared {
     /// What to encode.
     pub(super) steps: Vec<Step>,
-    /// Parameter words of all dispatches, each block padded to `PARAMS_ALIGN`.
+    /// Parameter words of the dispatches that bind them, each block padded to `PARAMS_ALIGN`.
     pub(super) params: Vec<u32>,
+    /// Parameter words of the dispatches that carry them.
+    pub(super) immediates: Vec<u32>,
     /// Bytes that the parameter buffer must have, so that every window fits.
     pub(super) params_bytes: u64,
     /// Bytes to stage: parameters and uploads.
@@ -279,8 +292,8 @@ impl Preparer<'_> {
     fn bind<'s>(&self, slots: impl Iterator<Item = &'s Slot>, pipeline: &Pipeline) -> Result<Arc<[Bound]>> {
         let bind = |slot: &Slot| Ok(Bound { slot: *slot, buffer: self.buffers.get(slot)?.clone() });
         let bound: Arc<[Bound]> = slots.map(bind).collect::<Result<Vec<Bound>>>()?.into();
-        if bound.len() != pipeline.bindings as usize {
-            let message = format!("a kernel of {} bindings was given {}", pipeline.bindings, bound.len());
+        if bound.len() != pipeline.given.bindings as usize {
+            let message = format!("a kernel of {} bindings was given {}", pipeline.given.bindings, bound.len());
             return Err(Error::new(ErrorKind::Internal, message));
         }
         Ok(bound)
@@ -299,6 +312,23 @@ impl Prepared {
         if grid.contains(&0) {
             return;
         }
+        let params = match pipeline.given.immediate_words {
+            0 => self.block(params),
+            words => self.immediate(params, words as usize),
+        };
+        self.dispatches += 1;
+        self.steps.push(Step::Dispatch(Dispatch {
+            pipeline: pipeline.clone(),
+            bound: bound.clone(),
+            params,
+            grid,
+            label: launch.label.clone(),
+            blame: launch.blame,
+        }));
+    }
+
+    /// Puts parameters into the block.
+    fn block(&mut self, params: &[&[u32]]) -> Params {
         let at = self.params.len() as u64 * 4;
         for words in params {
             self.params.extend_from_slice(words);
@@ -308,16 +338,17 @@ impl Prepared {
         let window = bytes.next_power_of_two().max(PARAMS_ALIGN);
         self.params.resize(((at + bytes.max(4)).next_multiple_of(PARAMS_ALIGN) / 4) as usize, 0);
         self.params_bytes = self.params_bytes.max(at + window);
-        self.dispatches += 1;
-        self.steps.push(Step::Dispatch(Dispatch {
-            pipeline: pipeline.clone(),
-            bound: bound.clone(),
-            params_at: at as u32,
-            window,
-            grid,
-            label: launch.label.clone(),
-            blame: launch.blame,
-        }));
+        Params::Block { at: at as u32, window }
+    }
+
+    /// Puts parameters among the immediates, exactly as many words as the pipeline takes.
+    fn immediate(&mut self, params: &[&[u32]], words: usize) -> Params {
+        let at = self.immediates.len();
+        for some in params {
+            self.immediates.extend_from_slice(some);
+        }
+        self.immediates.resize(at + words, 0);
+        Params::Immediate(at..at + words)
     }
 
     fn readback(&mut self, transfer: Transfer, from: Range, dtype: DType, elements: u64) {

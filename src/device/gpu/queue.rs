@@ -7,8 +7,9 @@ use super::adapter::{self, Opened};
 use super::bind::BindGroups;
 use super::buffers::Buffers;
 use super::clock::Alignment;
-use super::completion::Completion;
+use super::completion::{Completion, LOOK_FOR_DEVICE};
 use super::copy::CopyPool;
+use super::eager::Eager;
 use super::encode::{Encoding, QUERIES, Stamping, Submitted, Tools};
 use super::flight::{Arrow, BatchEnd, Flight, Work, arrow};
 use super::pipelines::{Current, GpuCompiler, Maker, Station};
@@ -37,6 +38,9 @@ const STAGING_BYTES: (u64, u64) = (256 << 20, 64 << 20);
 const READBACK_BYTES: (u64, u64) = (512 << 20, 64 << 20);
 /// How long the device may take to answer after a panic.
 const HEALTH_WAIT: Duration = Duration::from_secs(10);
+/// How long to look for the next instruction, and on the completion thread for the next flight, before sleeping: a
+/// little more than a tiny batch takes from one to the next.
+pub(super) const LOOK_FOR_WORK: Duration = Duration::from_micros(150);
 /// Labels that a batch's name joins.
 const LABELS_MAX: usize = 4;
 
@@ -88,6 +92,8 @@ pub(super) fn start(
         lost,
         alignment: Alignment::default(),
         previous_end_ns: 0,
+        eager: Eager::new(LOOK_FOR_DEVICE, info.software),
+        eager_for_work: Eager::new(LOOK_FOR_WORK, info.software),
     };
     let mut queue = Queue {
         id: info.id,
@@ -122,8 +128,14 @@ impl Queue {
     fn run(mut self, losses: &Receiver<u32>) {
         let mailbox = self.mailbox.clone();
         crate::threads::mark_own();
+        let mut eager = Eager::new(LOOK_FOR_WORK, self.software);
         let _guard = self.context.timeline.clone().enter_thread("gpu queue");
         while !self.stopping {
+            let look = eager.begin();
+            while mailbox.is_empty() && losses.is_empty() && look.again() {}
+            if !mailbox.is_empty() {
+                eager.end(&look);
+            }
             // A loss comes first: what is submitted after it is known would only fail.
             select_biased! {
                 recv(losses) -> generation => match generation {

@@ -28,6 +28,9 @@ pub(super) trait Shaders: Send + Sync {
     /// The module of a generated kernel.
     fn kernel(&self, kernel: &Kernel) -> Result<String>;
 
+    /// Parameter words that a generated kernel takes as immediates; 0 where they are in binding 0.
+    fn immediate_words(&self, kernel: &Kernel) -> u32;
+
     /// The dispatches that cover a tile of a launch.
     fn calls(&self, kernel: &Kernel, geometry: &Geometry, tile: Tile, segment_shift: u32) -> Vec<Call>;
 
@@ -51,13 +54,7 @@ struct Remembered {
 impl Generated {
     /// Writers for a device.
     pub(super) fn new(precision: Precision, info: &DeviceInfo) -> Generated {
-        let target = wgsl::Target {
-            f64: info.features.f64,
-            i64: info.features.i64,
-            precision,
-            profile: info.profile,
-            bindings_max: info.bindings_max,
-        };
+        let target = wgsl::Target { precision, ..wgsl::Target::of(info) };
         Generated { target, passes: Mutex::default() }
     }
 }
@@ -65,6 +62,10 @@ impl Generated {
 impl Shaders for Generated {
     fn kernel(&self, kernel: &Kernel) -> Result<String> {
         wgsl::write(kernel, &self.target)
+    }
+
+    fn immediate_words(&self, kernel: &Kernel) -> u32 {
+        if self.target.takes_immediates(kernel) { kernel.params } else { 0 }
     }
 
     fn calls(&self, kernel: &Kernel, geometry: &Geometry, tile: Tile, segment_shift: u32) -> Vec<Call> {

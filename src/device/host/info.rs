@@ -42,6 +42,7 @@ pub(super) fn describe(config: &Config, threads: usize, costs: Costs) -> DeviceI
         binding_bytes_max: BUFFER_BYTES_MAX,
         buffer_bytes_max: BUFFER_BYTES_MAX,
         bindings_max: 256,
+        immediate_words_max: 0,
         budget_bytes,
         segment_shift: 32,
         slab_slot_bytes_max: 0,

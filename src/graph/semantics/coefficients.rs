@@ -26,6 +26,21 @@ pub(super) const EXP: Poly = Poly {
     ],
 };
 
+/// `(exp(2 r) - 1 - 2 r) / (2 r^2)` for |r| up to ln(2)/4: the coefficients of [`EXP`] times powers of two.
+pub(super) const EXP_OF_TWICE: Poly =
+    Poly { narrow: &of_twice::<{ EXP.narrow.len() }>(EXP.narrow), wide: &of_twice::<{ EXP.wide.len() }>(EXP.wide) };
+
+const fn of_twice<const N: usize>(coefficients: &[f64]) -> [f64; N] {
+    let mut scaled = [0.0; N];
+    let (mut at, mut power) = (0, 2.0);
+    while at < N {
+        scaled[at] = coefficients[at] * power;
+        power *= 2.0;
+        at += 1;
+    }
+    scaled
+}
+
 /// `(2^r - 1) / r` for |r| up to 1/2.
 pub(super) const EXP2: Poly = Poly {
     // log2 of the greatest error: -28.96
@@ -236,35 +251,6 @@ pub(super) const SINH: Poly = Poly {
         1.6059050685059802e-10,
         7.646477587443444e-13,
         2.8483687423866498e-15,
-    ],
-};
-
-/// `(tanh(x) - x) / x^3` in x^2 for |x| up to 5/8.
-pub(super) const TANH: Poly = Poly {
-    // log2 of the greatest error: -32.61
-    narrow: &[
-        -0.3333333134651184,
-        0.13333211839199066,
-        -0.053947459906339645,
-        0.021704163402318954,
-        -0.008185280486941338,
-        0.0021496834233403206,
-    ],
-    // log2 of the greatest error: -66.02
-    wide: &[
-        -0.3333333333333333,
-        0.13333333333333183,
-        -0.05396825396814192,
-        0.021869488532027817,
-        -0.008863235440681896,
-        0.0035921267994504886,
-        -0.0014558227928355592,
-        0.0005899517286733268,
-        -0.00023877943864561083,
-        9.577113758060473e-05,
-        -3.66557128349902e-05,
-        1.1821089634971804e-05,
-        -2.282077259921835e-06,
     ],
 };
 

@@ -1,7 +1,7 @@
 //! Exponentials: the argument is cut into a multiple of ln(2) and a rest, whose exponential is a polynomial.
 
 use super::arithmetic::power_of_two;
-use super::coefficients::{EXP, EXP2};
+use super::coefficients::{EXP, EXP_OF_TWICE, EXP2};
 use super::lanes::{Bits, Float, horner};
 
 /// The part of ln(2) whose products with exponents are exact, and the rest.
@@ -26,9 +26,26 @@ pub(super) fn scaled<F: Float>(y: F, n: F::Bits) -> F {
 /// `x = n ln(2) + r` with `|r|` at most `ln(2) / 2`: n as a float and r, to which `low` is added.
 #[inline(always)]
 fn reduced<F: Float>(x: F, low: F) -> (F, F) {
+    let (n, r) = split(x);
+    (n, r + low)
+}
+
+/// `x = n ln(2) + r` with `|r|` at most `ln(2) / 2`.
+#[inline(always)]
+fn split<F: Float>(x: F) -> (F, F) {
     let (ln2_high, ln2_low) = ln2::<F>();
     let n = (x * F::lit(std::f64::consts::LOG2_E)).nearest_small();
-    (n, ((x - n * ln2_high) - n * ln2_low) + low)
+    (n, (x - n * ln2_high) - n * ln2_low)
+}
+
+/// `x = n ln(2) / 2 + r` with `|r|` at most `ln(2) / 4`: 2^n, and half of `exp(2 r) - 1`.
+#[inline(always)]
+pub(super) fn expm1_of_twice<F: Float>(x: F) -> (F, F) {
+    let n = (x * F::lit(2.0 * std::f64::consts::LOG2_E)).nearest_small();
+    let r = x - n * F::lit2(0.3465728759765625, 0.3465735902796041);
+    let r = r - n * F::lit2(7.143033826650935e-7, 3.6855012835838995e-13);
+    let power = F::from_bits(n.low_bits_plus(F::BIAS as f64).left(F::MANTISSA));
+    (power, r + r * r * horner(r, &EXP_OF_TWICE))
 }
 
 /// `exp(high + low)` as `(y, n)`, which is `y * 2^n`; `low` is small beside 1, `high` within clamps.
@@ -48,14 +65,17 @@ pub(super) fn exp_limits<F: Float>() -> (F, F) {
 /// Whether `exp(x)` may leave the normal numbers, or x is no number.
 #[inline(always)]
 pub fn exp_is_far<F: Float>(x: F) -> F::Mask {
-    x.magnitude().more(F::lit2(87.0, 708.0)) | x.is_nan()
+    x.is_beyond(if F::WIDE { 708.0 } else { 87.0 })
 }
 
 /// `e^x` where [`exp_is_far`] does not hold.
 #[inline(always)]
 pub fn exp_near<F: Float>(x: F) -> F {
-    let (y, n) = exp_split(x, F::lit(0.0));
-    y * power_of_two(n)
+    let (n, r) = split(x);
+    let one = F::lit(1.0);
+    let y = one + r * (one + r * horner(r, &EXP));
+    // The exponent is added where it stands: y is about 1, and the result a normal number.
+    F::from_bits(y.to_bits().plus(n.low_bits_plus(0.0).left(F::MANTISSA)))
 }
 
 /// `e^x`.

@@ -1,9 +1,8 @@
 //! Hyperbolic functions, their inverses and the sigmoid: small arguments by polynomials or `log1p`, others by
 //! exponentials.
 
-use super::arithmetic::power_of_two;
-use super::coefficients::{SINH, TANH};
-use super::exponential::{clamped, exp, exp_split, scaled};
+use super::coefficients::SINH;
+use super::exponential::{clamped, exp, exp_split, expm1_of_twice, scaled};
 use super::lanes::{Bits, Float, horner};
 use super::logarithm::log1p;
 
@@ -33,19 +32,16 @@ pub fn cosh<F: Float>(x: F) -> F {
     F::select(x.is_nan(), x, half + F::lit(0.25) / half)
 }
 
-/// The hyperbolic tangent.
+/// The hyperbolic tangent: `e / (e + 1)` of half of `exp(2 |x|) - 1`.
 #[inline(always)]
 pub fn tanh<F: Float>(x: F) -> F {
-    let a = x.magnitude();
     let one = F::lit(1.0);
-    let z = a * a;
-    let near = a + a * z * horner(z, &TANH);
-    // Beyond the limit the result is 1; below it the power of two is a normal number.
-    let limit = F::lit2(20.0, 44.0);
-    let twice = a + a;
-    let (y, n) = exp_split(F::select(twice.more(limit), limit, twice), F::lit(0.0));
-    let far = one - F::lit(2.0) / (y * power_of_two(n) + one);
-    let result = F::select(a.less(F::lit(0.625)), near, far).with_sign_of(x);
+    // Beyond the limit the result is 1.
+    let (power, y) = expm1_of_twice(x.magnitude().lesser(F::lit2(10.0, 22.0)));
+    let half = F::lit(0.5);
+    let e = power * y + (power * half - half);
+    // A loose division could yield more than 1.
+    let result = (e / (e + one)).lesser(one).with_sign_of(x);
     F::select(x.is_nan(), x, result)
 }
 

@@ -108,6 +108,14 @@ pub trait Float:
     fn small_to_bits(self) -> Self::Bits;
     /// The float of a two's complement integer below 2^22 or 2^51.
     fn small_from_bits(bits: Self::Bits) -> Self;
+    /// The low bits, in two's complement, of an integral number below 2^21 or 2^50 plus an integral constant as
+    /// small; the bits above the mantissa's lowest 22 or 51 are anything. To be shifted to where they count: it costs
+    /// one addition, and no conversion, which is slow on GPUs.
+    fn low_bits_plus(self, more: f64) -> Self::Bits;
+    /// The lesser of two numbers; anything where one is NaN.
+    fn lesser(self, other: Self) -> Self;
+    /// Whether its magnitude exceeds a positive constant, or it is NaN.
+    fn is_beyond(self, limit: f64) -> Self::Mask;
     /// Whether it is NaN.
     fn is_nan(self) -> Self::Mask;
     /// Whether it is an infinity.

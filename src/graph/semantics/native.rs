@@ -139,6 +139,18 @@ macro_rules! float {
                 <$ty>::from_bits(bits.wrapping_add(<$ty>::to_bits($magic))) - $magic
             }
             #[inline(always)]
+            fn low_bits_plus(self, more: f64) -> $bits {
+                (self + ($magic + more as $ty)).to_bits()
+            }
+            #[inline(always)]
+            fn lesser(self, other: $ty) -> $ty {
+                select_unpredictable(other < self, other, self)
+            }
+            #[inline(always)]
+            fn is_beyond(self, limit: f64) -> bool {
+                !(self.abs() <= limit as $ty)
+            }
+            #[inline(always)]
             fn is_nan(self) -> bool {
                 self != self
             }

@@ -14,18 +14,15 @@ pub fn is_large<F: Float>(x: F) -> F::Mask {
     x.magnitude().more(F::lit2(8192.0, 1048576.0))
 }
 
-/// The quadrant's number and the rest.
+/// `x = n pi/2 + r`: n, which is integral, and r.
 #[inline(always)]
-fn reduced<F: Float>(x: F) -> (F::Bits, F) {
+fn reduced<F: Float>(x: F) -> (F, F) {
     let n = (x * F::lit(std::f64::consts::FRAC_2_PI)).nearest_small();
+    // Products with the first three parts are exact; the last part has all the bits that are left to it.
     let mut r = x - n * F::lit2(1.5703125, 1.5707963267341256);
     r = r - n * F::lit2(0.0004837512969970703, 6.077100506303966e-11);
     r = r - n * F::lit2(7.549533620476723e-8, 2.0222662487111665e-21);
-    if !F::WIDE {
-        r = r - n * F::lit(2.5632829192545614e-12);
-    }
-    r = r - n * F::lit2(6.123234262925839e-17, 8.4784276603689e-32);
-    (n.small_to_bits(), r)
+    (n, r - n * F::lit2(2.5633440682570896e-12, 8.4784276603689e-32))
 }
 
 /// The bits of 2/pi, after a word of zeros for arguments that are barely large.
@@ -121,24 +118,28 @@ pub(crate) fn sine<F: Float>(r: F) -> F {
     r + r * z * horner(z, &SIN)
 }
 
-/// `cos(r)` for `|r|` up to pi/4.
+/// `cos(r)` for `|r|` up to pi/4; never above 1.
 #[inline(always)]
 pub(crate) fn cosine<F: Float>(r: F) -> F {
-    let one = F::lit(1.0);
     let z = r * r;
-    let half = F::lit(0.5) * z;
-    let first = (one - half).magnitude();
-    first + (((one - first) - half) + z * z * horner(z, &COS))
+    F::lit(1.0) + z * (F::lit(-0.5) + z * horner(z, &COS))
+}
+
+/// The sine at the `q`-th quadrant plus `r`, with the signs turned where `sign` has its sign bit; of `q` the lowest two
+/// bits count.
+#[inline(always)]
+fn sine_with_sign<F: Float>(q: F::Bits, r: F, sign: F::Bits) -> F {
+    let word = F::Bits::word;
+    let odd = (q & word(1)).same(word(1));
+    let value = F::select(odd, cosine(r), sine(r));
+    let top = F::MANTISSA + if F::WIDE { 11 } else { 8 };
+    F::from_bits(value.to_bits() ^ ((q.left(top - 1) ^ sign) & word(1 << top)))
 }
 
 /// The sine at the `q`-th quadrant plus `r`.
 #[inline(always)]
 pub(crate) fn sine_at<F: Float>(q: F::Bits, r: F) -> F {
-    let word = F::Bits::word;
-    let odd = (q & word(1)).same(word(1));
-    let value = F::select(odd, cosine(r), sine(r));
-    let sign = (q & word(2)).left(F::MANTISSA + if F::WIDE { 10 } else { 7 });
-    F::from_bits(value.to_bits() ^ sign)
+    sine_with_sign(q, r, F::Bits::word(0))
 }
 
 #[inline(always)]
@@ -157,9 +158,9 @@ fn unless_infinite<F: Float>(x: F, value: F) -> F {
 /// The sine of `x` that is not [`is_large`].
 #[inline(always)]
 pub fn sin<F: Float>(x: F) -> F {
-    let (q, r) = reduced(x);
-    // The quadrant's zero is lost at -0 where the driver rounds it away; tiny arguments are their own sine.
-    F::select(x.magnitude().less(F::lit2(0.000244140625, 7.450580596923828e-9)), x, sine_at(q, r))
+    // Of the magnitude, so that the sign of zero is the argument's whatever a driver makes of zeros.
+    let (n, r) = reduced(x.magnitude());
+    sine_with_sign(n.low_bits_plus(0.0), r, x.to_bits())
 }
 
 /// The sine of any `x`.
@@ -172,8 +173,8 @@ pub fn sin_large<F: Float>(x: F) -> F {
 /// The cosine of `x` that is not [`is_large`].
 #[inline(always)]
 pub fn cos<F: Float>(x: F) -> F {
-    let (q, r) = reduced(x);
-    sine_at(q.plus(F::Bits::word(1)), r)
+    let (n, r) = reduced(x);
+    sine_at(n.low_bits_plus(1.0), r)
 }
 
 /// The cosine of any `x`.
@@ -186,8 +187,10 @@ pub fn cos_large<F: Float>(x: F) -> F {
 /// The tangent of `x` that is not [`is_large`].
 #[inline(always)]
 pub fn tan<F: Float>(x: F) -> F {
-    let (q, r) = reduced(x);
-    F::select(x.magnitude().less(F::lit2(0.000244140625, 7.450580596923828e-9)), x, tangent_at(q, r))
+    let (n, r) = reduced(x);
+    let value = tangent_at(n.low_bits_plus(0.0), r);
+    // The quadrant's zero is lost at -0 where the driver rounds it away; tiny arguments are their own tangent.
+    F::select(x.magnitude().less(F::lit2(0.000244140625, 7.450580596923828e-9)), x, value)
 }
 
 /// The tangent of any `x`.

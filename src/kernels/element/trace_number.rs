@@ -169,6 +169,10 @@ macro_rules! float_methods {
     };
 }
 
+/// 1.5 * 2^23, and its bits: a sum with it has an ulp of 1, so that small integers stand in its low bits.
+const MAGIC: f64 = 12_582_912.0;
+const MAGIC_BITS: u64 = 0x4b40_0000;
+
 impl Float for Traced<F32> {
     type Bits = Traced<U32>;
     const WIDE: bool = false;
@@ -183,7 +187,17 @@ impl Float for Traced<F32> {
     }
     float_methods!();
     fn small_to_bits(self) -> Traced<U32> {
-        self.convert::<I32>().bitcast()
+        // The sum's ulp is 1. A conversion would be slow on GPUs, and naga clamps its operand besides.
+        Bits::minus(self.low_bits_plus(0.0), Bits::word(MAGIC_BITS))
+    }
+    fn low_bits_plus(self, more: f64) -> Traced<U32> {
+        (self + Self::lit(MAGIC + more)).to_bits()
+    }
+    fn lesser(self, other: Traced<F32>) -> Traced<F32> {
+        self.call2("min", other)
+    }
+    fn is_beyond(self, limit: f64) -> Traced<Truth> {
+        (self.to_bits() & Bits::word(0x7fff_ffff)).more(Bits::word(u64::from((limit as f32).to_bits())))
     }
     fn small_from_bits(bits: Traced<U32>) -> Traced<F32> {
         bits.bitcast::<I32>().convert()
@@ -228,6 +242,15 @@ impl Float for Traced<F64> {
     float_methods!();
     fn small_to_bits(self) -> Traced<U64> {
         self.convert::<I64>().bitcast()
+    }
+    fn low_bits_plus(self, more: f64) -> Traced<U64> {
+        (self + Self::lit(more)).small_to_bits()
+    }
+    fn lesser(self, other: Traced<F64>) -> Traced<F64> {
+        Self::select(other.less(self), other, self)
+    }
+    fn is_beyond(self, limit: f64) -> Traced<Truth> {
+        self.magnitude().more(Self::lit(limit)) | self.is_nan()
     }
     fn small_from_bits(bits: Traced<U64>) -> Traced<F64> {
         bits.bitcast::<I64>().convert()

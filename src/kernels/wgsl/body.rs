@@ -19,6 +19,8 @@ use std::collections::BTreeSet;
 pub(super) struct Body<'k> {
     pub(super) kernel: &'k Kernel,
     pub(super) width: u32,
+    /// Which of a `Map`'s groups of elements is being written.
+    pub(super) round: u32,
     pub(super) functions: Functions,
     pub(super) memory: Memory<'k>,
     checks: BTreeSet<DType>,
@@ -31,8 +33,9 @@ impl<'k> Body<'k> {
         Body {
             kernel,
             width: kernel.width(),
+            round: 0,
             functions: Functions::new(target.profile, target.precision, target.i64),
-            memory: Memory::new(kernel),
+            memory: Memory::new(kernel, target.takes_immediates(kernel)),
             checks: BTreeSet::new(),
             text: String::new(),
             indent: 1,
@@ -81,8 +84,14 @@ impl<'k> Body<'k> {
         match self.kernel.inst(val).op {
             InstOp::Reduce { .. } => component(val, 0),
             InstOp::Project(of, number) => component(of, number as usize),
+            _ if self.kernel.inst(val).level == Level::Element => self.local(&format!("v{}", val.0)),
             _ => format!("v{}", val.0),
         }
+    }
+
+    /// The name of a variable that each group of elements has its own of.
+    pub(super) fn local(&self, name: &str) -> String {
+        if self.round == 0 { name.to_string() } else { format!("{name}_{}", self.round) }
     }
 
     /// A value with at least `width` lanes: repeated where it has one.
@@ -103,20 +112,30 @@ impl<'k> Body<'k> {
             } else if self.kernel.inst(val).level == level {
                 match self.kernel.inst(val).op {
                     InstOp::Scan { .. } => fold(self, val),
+                    _ if level == Level::Element => self.each_round(|body| body.instruction(val)),
                     _ => self.instruction(val),
                 }
             }
         }
     }
 
+    /// Writes the same for each of the groups of elements that an invocation takes.
+    pub(super) fn each_round(&mut self, mut write: impl FnMut(&mut Self)) {
+        for round in 0..self.kernel.rounds() {
+            self.round = round;
+            write(self);
+        }
+        self.round = 0;
+    }
+
     fn instruction(&mut self, val: Val) {
         let kernel = self.kernel;
         let inst = kernel.inst(val);
         let width = self.lanes_of(val);
-        let name = format!("v{}", val.0);
+        let name = self.name(val);
         let expression = match &inst.op {
-            InstOp::Param(slot) => from_words(inst.dtype, &[parameter(*slot), parameter(slot + 1)]),
-            InstOp::Flat => "flat".to_string(),
+            InstOp::Param(slot) => from_words(inst.dtype, &[self.parameter(*slot), self.parameter(slot + 1)]),
+            InstOp::Flat => self.local("flat"),
             InstOp::Outer => "outer".to_string(),
             InstOp::Inner => "inner".to_string(),
             InstOp::Index(op, a, b) => index(*op, &self.value(*a, width), &self.value(*b, width)),
@@ -151,7 +170,7 @@ impl<'k> Body<'k> {
             let one = self.memory.load(operand, Accessor::Load, &first);
             splat(register(dtype), width, &one)
         } else if run == Run::Flat && self.kernel.form == Form::Map {
-            self.memory.load(operand, Accessor::LoadGroup, "position")
+            self.memory.load(operand, Accessor::LoadGroup, &self.local("position"))
         } else if matches!(run, Run::Flat | Run::Unit) {
             self.memory.load(operand, Accessor::LoadLanes, &self.name(index))
         } else {
@@ -183,16 +202,21 @@ impl<'k> Body<'k> {
         self.line("}");
     }
 
+    fn parameter(&self, slot: u32) -> String {
+        self.memory.parameter(slot as usize)
+    }
+
     fn check(&mut self, width: u32, index: Val, extent: Val, site: u32, guard: Option<Val>) -> String {
         let dtype = self.kernel.inst(index).dtype;
         self.checks.insert(dtype);
         let indices = lanes(&self.value(index, width), width);
         let extents = lanes(&self.value(extent, width), width);
         let guards = self.inside(width, guard);
+        let site = self.parameter(site);
         let each: Vec<String> = (0..width as usize)
             .map(|lane| {
                 let guard = guards.as_ref().map_or("true", |guards| &guards[lane]);
-                format!("check_{}({}, {}, {guard}, params[{site}])", dtype.name(), indices[lane], extents[lane])
+                format!("check_{}({}, {}, {guard}, {site})", dtype.name(), indices[lane], extents[lane])
             })
             .collect();
         if width == 1 { each[0].clone() } else { format!("{}({})", typed(DType::U32, width), each.join(", ")) }
@@ -206,13 +230,14 @@ impl<'k> Body<'k> {
         // A map of one lane has left where it lies outside, a reduction of one lane takes no such step.
         let is_scan = matches!(kernel.form, Form::Scan { .. });
         if kernel.inst(val).level == Level::Element && (width > 1 || is_scan) {
-            fails.push_str(" & inside");
+            fails.push_str(&format!(" & {}", self.local("inside")));
         }
         if let Some(guard) = guard {
             fails = format!("{fails} & {}", self.value(guard, width));
         }
         let fails = if width == 1 { fails } else { format!("any({fails})") };
-        self.line(format!("if ({fails}) {{ atomicStore(&faults[params[{site}]], 1u); }}"));
+        let site = self.parameter(site);
+        self.line(format!("if ({fails}) {{ atomicStore(&faults[{site}], 1u); }}"));
     }
 
     /// For each lane, whether it lies inside the space and its guard, if any, holds; `None`: certainly.
@@ -221,7 +246,7 @@ impl<'k> Body<'k> {
         if width == 1 {
             return guard;
         }
-        let inside = lanes("inside", width);
+        let inside = lanes(&self.local("inside"), width);
         Some(match guard {
             Some(guard) => inside.iter().zip(guard).map(|(inside, guard)| format!("{inside} && {guard}")).collect(),
             None => inside,
@@ -241,7 +266,7 @@ impl<'k> Body<'k> {
     ) {
         let dtype = self.kernel.inst(val).dtype;
         let width = self.lanes_of(val);
-        let words: [String; 5] = std::array::from_fn(|word| parameter(key + word as u32));
+        let words: [String; 5] = std::array::from_fn(|word| self.parameter(key + word as u32));
         let element = self.value(element, width);
         let range = range.map(|(low, span)| (self.value(low, width), self.value(span, width)));
         let flat = width == 4 && run == Run::Flat;
@@ -278,7 +303,7 @@ impl<'k> Body<'k> {
     pub(super) fn element_stores(&mut self) {
         for (number, store) in self.kernel.stores.iter().enumerate() {
             if self.is_element_store(store) {
-                self.element_store(number, store);
+                self.each_round(|body| body.element_store(number, store));
             }
         }
     }
@@ -287,14 +312,18 @@ impl<'k> Body<'k> {
         let width = self.width;
         let mut value = self.value(store.value, width);
         if self.memory.grouped(store.operand) && is_group_store(self.kernel, store) {
-            let statement = self.memory.store(store.operand, Accessor::StoreGroup, "position", &value);
-            return self.line(statement);
+            let position = self.local("position");
+            let statement = self.memory.store(store.operand, Accessor::StoreGroup, &position, &value);
+            // The first group has elements, or the invocation had ended.
+            let live = self.local("live");
+            return self.line(if self.round == 0 { statement } else { format!("if ({live}) {{ {statement} }}") });
         }
         if self.lanes_of(store.value) < width {
-            self.line(format!("let stored{number} = {value};"));
-            value = format!("stored{number}");
+            let name = self.local(&format!("stored{number}"));
+            self.line(format!("let {name} = {value};"));
+            value = name;
         }
-        let index = store.index.map_or("flat".to_string(), |index| self.value(index, width));
+        let index = store.index.map_or_else(|| self.local("flat"), |index| self.value(index, width));
         let guard = self.inside(width, store.guard);
         for (lane, (index, value)) in lanes(&index, width).iter().zip(lanes(&value, width)).enumerate() {
             let statement = self.memory.store(store.operand, Accessor::Store, index, &value);
@@ -325,10 +354,6 @@ impl<'k> Body<'k> {
 /// The variable of a component of a fold.
 pub(super) fn component(val: Val, number: usize) -> String {
     format!("r{}_{number}", val.0)
-}
-
-fn parameter(slot: u32) -> String {
-    format!("params[{slot}]")
 }
 
 fn index(op: IndexOp, a: &str, b: &str) -> String {

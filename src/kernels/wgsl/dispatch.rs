@@ -82,7 +82,7 @@ pub fn header_words(
 pub fn grid(kernel: &Kernel, words: &[u32; HEADER_WORDS as usize]) -> [u32; 3] {
     let items = words[header::END] - words[header::BEGIN];
     let groups = match kernel.form {
-        Form::Map => items.div_ceil(kernel.width()).div_ceil(WORKGROUP),
+        Form::Map => items.div_ceil(kernel.width()).div_ceil(WORKGROUP * kernel.rounds()),
         Form::Scan { .. } => items,
         Form::Reduce { .. } => {
             let chunks =
@@ -188,7 +188,8 @@ mod tests {
         assert_eq!(all.len(), 1);
         let header = all[0].header;
         assert_eq!([header[BEGIN], header[END], header[BASE], header[SEGMENT_SHIFT]], [4096, 9000, 4096, 12]);
-        assert_eq!(all[0].grid, [5, 1, 1]);
+        // 1,226 groups of four elements, two an invocation.
+        assert_eq!(all[0].grid, [3, 1, 1]);
         assert!(dispatches(&kernel(Form::Map), &Geometry::Map { elements: 0 }, tile(0, 0, true), 12).is_empty());
     }
 

@@ -41,31 +41,45 @@ pub(super) fn entry(body: &mut Body) -> Entry {
     Entry { shared, statements: body.take_text() }
 }
 
-fn head(slot: usize) -> String {
-    format!("params[{slot}]")
-}
-
 fn no_fold(_: &mut Body, val: Val) {
     panic!("IR-5: value {} folds in a form without folds", val.0);
 }
 
 fn map(body: &mut Body) {
-    let width = body.width;
-    let (begin, end) = (head(header::BEGIN), head(header::END));
-    body.line("let unit = (group.y * groups.x + group.x) * 256u + lid;");
-    if width == 1 {
+    let (begin, end) = (body.memory.parameter(header::BEGIN), body.memory.parameter(header::END));
+    if body.width == 1 {
+        body.line("let unit = (group.y * groups.x + group.x) * 256u + lid;");
         body.line(format!("if (unit >= {end} - {begin}) {{ return; }}"));
         body.line(format!("let flat = {begin} + unit;"));
     } else {
-        body.line(format!("if (unit >= ({end} - {begin} - 1u) / 4u + 1u) {{ return; }}"));
-        body.line(format!("let position = {begin} + unit * 4u;"));
-        body.line("let places = vec4<u32>(position) + vec4<u32>(0u, 1u, 2u, 3u);");
-        body.line(format!("let inside = places < vec4<u32>({end});"));
-        body.line(format!("let flat = min(places, vec4<u32>({end} - 1u));"));
+        body.line(format!("let units = ({end} - {begin} - 1u) / 4u + 1u;"));
+        let stride = 256 * body.kernel.rounds();
+        body.line(format!("let unit = (group.y * groups.x + group.x) * {stride}u + lid;"));
+        body.line("if (unit >= units) { return; }");
+        body.each_round(|body| places(body, &begin, &end));
     }
     body.instructions(Level::Uniform, no_fold);
     body.instructions(Level::Element, no_fold);
     body.element_stores();
+}
+
+/// Where the four elements of a group lie. A group past the end stands at the last one, and none of it is inside.
+fn places(body: &mut Body, begin: &str, end: &str) {
+    let [position, places, inside, flat] = ["position", "places", "inside", "flat"].map(|name| body.local(name));
+    let offsets = "vec4<u32>(0u, 1u, 2u, 3u)";
+    if body.round == 0 {
+        body.line(format!("let {position} = {begin} + unit * 4u;"));
+        body.line(format!("let {places} = vec4<u32>({position}) + {offsets};"));
+        body.line(format!("let {inside} = {places} < vec4<u32>({end});"));
+    } else {
+        let (unit, live) = (body.local("unit"), body.local("live"));
+        body.line(format!("let {unit} = unit + {}u;", 256 * body.round));
+        body.line(format!("let {live} = {unit} < units;"));
+        body.line(format!("let {position} = {begin} + min({unit}, units - 1u) * 4u;"));
+        body.line(format!("let {places} = vec4<u32>({position}) + {offsets};"));
+        body.line(format!("let {inside} = ({places} < vec4<u32>({end})) & vec4<bool>({live});"));
+    }
+    body.line(format!("let {flat} = min({places}, vec4<u32>({end} - 1u));"));
 }
 
 /// The folds of a kernel, in order.
@@ -127,9 +141,9 @@ fn reduce(body: &mut Body, inner_fast: bool, shared: &mut Shared) {
 
 /// Which output and chunk this invocation works on, and as which of its lanes.
 fn reduce_item(body: &mut Body, inner_fast: bool) {
-    let (begin, end) = (head(header::BEGIN), head(header::END));
-    body.line(format!("let phase = {};", head(header::PHASE)));
-    body.line(format!("let lanes_log2 = {};", head(header::LANES_LOG2)));
+    let (begin, end) = (body.memory.parameter(header::BEGIN), body.memory.parameter(header::END));
+    body.line(format!("let phase = {};", body.memory.parameter(header::PHASE)));
+    body.line(format!("let lanes_log2 = {};", body.memory.parameter(header::LANES_LOG2)));
     body.line("let lanes = 1u << lanes_log2;");
     body.line("let slots = 256u >> lanes_log2;");
     if inner_fast {
@@ -142,7 +156,8 @@ fn reduce_item(body: &mut Body, inner_fast: bool) {
         body.line("let slot = lid & (slots - 1u);");
         body.line("let stride = slots;");
     }
-    let (chunk_begin, chunk_end) = (head(header::CHUNK_BEGIN), head(header::CHUNK_END));
+    let (chunk_begin, chunk_end) =
+        (body.memory.parameter(header::CHUNK_BEGIN), body.memory.parameter(header::CHUNK_END));
     body.line(format!("let outputs = {end} - {begin};"));
     body.line(format!("let chunks_here = select(1u, {chunk_end} - {chunk_begin}, phase == 1u);"));
     body.line("let items = outputs * chunks_here;");
@@ -164,9 +179,9 @@ fn reduce_chunk(body: &mut Body, folds: &[(Val, Fold)]) {
             body.line(format!("var {name}: {} = {identity};", typed(*dtype, width)));
         }
     }
-    let inner = head(header::INNER);
-    body.line(format!("let first = min(chunk * {}, {inner});", head(header::CHUNK)));
-    body.line(format!("let last = first + min({}, {inner} - first);", head(header::CHUNK)));
+    let inner = body.memory.parameter(header::INNER);
+    body.line(format!("let first = min(chunk * {}, {inner});", body.memory.parameter(header::CHUNK)));
+    body.line(format!("let last = first + min({}, {inner} - first);", body.memory.parameter(header::CHUNK)));
     body.line(format!("let begin = first + min(lane * {width}u, last - first);"));
     let step = format!("(lanes * {width}u)");
     body.line(format!("let steps = select(0u, (last - begin - 1u) / {step} + 1u, live && begin < last);"));
@@ -199,24 +214,27 @@ fn reduce_chunk(body: &mut Body, folds: &[(Val, Fold)]) {
 }
 
 /// The word of scratch that holds word `word` of the partial result of `chunk` of `outer`.
-fn scratch_index(word: usize) -> String {
+fn scratch_index(body: &Body, word: usize) -> String {
     format!(
         "({word}u * {chunks} + chunk_of) * {outputs} + outer",
-        chunks = head(header::CHUNKS),
-        outputs = head(header::OUTER)
+        chunks = body.memory.parameter(header::CHUNKS),
+        outputs = body.memory.parameter(header::OUTER)
     )
 }
 
 fn reduce_partials(body: &mut Body, folds: &[(Val, Fold)]) {
     let Some(scratch) = body.kernel.scratch else { return };
-    body.line(format!("let partials = select(0u, {}, live);", head(header::CHUNKS)));
+    body.line(format!("let partials = select(0u, {}, live);", body.memory.parameter(header::CHUNKS)));
     body.line("for (var chunk_of = lane; chunk_of < partials; chunk_of += lanes) {");
     let mut word = 0;
     for (val, fold) in folds {
         let mut partial = Vec::new();
         for (number, dtype) in fold.components.iter().enumerate() {
             let words: Vec<String> = (0..dtype.gpu_bytes() / 4)
-                .map(|offset| body.memory.load(scratch, Accessor::Load, &scratch_index(word + offset)))
+                .map(|offset| {
+                    let index = scratch_index(body, word + offset);
+                    body.memory.load(scratch, Accessor::Load, &index)
+                })
                 .collect();
             word += words.len();
             let name = format!("partial{}_{number}", val.0);
@@ -236,7 +254,8 @@ fn store_partials(body: &mut Body, folds: &[(Val, Fold)]) {
     for (val, fold) in folds {
         for (number, dtype) in fold.components.iter().enumerate() {
             for value in to_words(*dtype, &component(*val, number)) {
-                let statement = body.memory.store(scratch, Accessor::Store, &scratch_index(word), &value);
+                let index = scratch_index(body, word);
+                let statement = body.memory.store(scratch, Accessor::Store, &index, &value);
                 body.line(statement);
                 word += 1;
             }
@@ -281,10 +300,14 @@ fn combine_lanes(body: &mut Body, val: Val, fold: &Fold, shared: &mut Shared) {
 }
 
 fn scan(body: &mut Body, shared: &mut Shared) {
-    let inner = head(header::INNER);
+    let inner = body.memory.parameter(header::INNER);
     body.line("let line = group.y * groups.x + group.x;");
-    body.line(format!("if (line >= {} - {}) {{ return; }}", head(header::END), head(header::BEGIN)));
-    body.line(format!("let outer = {} + line;", head(header::BEGIN)));
+    body.line(format!(
+        "if (line >= {} - {}) {{ return; }}",
+        body.memory.parameter(header::END),
+        body.memory.parameter(header::BEGIN)
+    ));
+    body.line(format!("let outer = {} + line;", body.memory.parameter(header::BEGIN)));
     body.instructions(Level::Uniform, |_, _| {});
     body.instructions(Level::Outer, |_, _| {});
     let kernel = body.kernel;
@@ -294,7 +317,7 @@ fn scan(body: &mut Body, shared: &mut Shared) {
             body.line(format!("var carry{number}: {} = {};", typed(inst.dtype, 1), fold.identity(0)));
         }
     }
-    body.line(format!("let reverse = {} == 1u;", head(header::REVERSE)));
+    body.line(format!("let reverse = {} == 1u;", body.memory.parameter(header::REVERSE)));
     body.line(format!("let tiles = ({inner} + 255u) / 256u;"));
     body.line("for (var tile = 0u; tile < tiles; tile++) {");
     body.line("let place = tile * 256u + lid;");

@@ -57,6 +57,7 @@ impl Gpu {
                 keeps_negative_zero: true,
             },
             bindings_max: opened.bindings_max,
+            immediate_words_max: 0,
         };
         Gpu { device: &opened.device, queue: &opened.queue, target, pipelines: Mutex::default() }
     }

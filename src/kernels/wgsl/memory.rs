@@ -30,14 +30,21 @@ pub(super) enum Accessor {
 /// The operands of a module and which accessors its body uses.
 pub(super) struct Memory<'k> {
     kernel: &'k Kernel,
+    /// Parameters are immediates and not a binding.
+    immediate: bool,
     grouped: Vec<bool>,
     used: BTreeSet<(u16, Accessor)>,
 }
 
 impl<'k> Memory<'k> {
-    pub(super) fn new(kernel: &'k Kernel) -> Memory<'k> {
+    pub(super) fn new(kernel: &'k Kernel, immediate: bool) -> Memory<'k> {
         let grouped = (0..kernel.operands.len()).map(|operand| is_grouped(kernel, operand as u16)).collect();
-        Memory { kernel, grouped, used: BTreeSet::new() }
+        Memory { kernel, immediate, grouped, used: BTreeSet::new() }
+    }
+
+    /// A parameter word.
+    pub(super) fn parameter(&self, slot: usize) -> String {
+        if self.immediate { format!("params.w{slot}") } else { format!("params[{slot}]") }
     }
 
     /// Whether the operand is declared as an array of `vec4`.
@@ -76,7 +83,13 @@ impl<'k> Memory<'k> {
 
     /// Declarations of the parameters, the operands' bindings and the fault words.
     pub(super) fn declarations(&self) -> String {
-        let mut text = String::from("@group(0) @binding(0) var<storage, read> params: array<u32>;\n");
+        let mut text = if self.immediate {
+            // A struct of words: HLSL takes nothing else, and pads the elements of arrays.
+            let words: Vec<String> = (0..self.kernel.params).map(|slot| format!("w{slot}: u32")).collect();
+            format!("struct Params {{ {} }}\nvar<immediate> params: Params;\n", words.join(", "))
+        } else {
+            String::from("@group(0) @binding(0) var<storage, read> params: array<u32>;\n")
+        };
         let mut binding = 1;
         for (number, operand) in self.kernel.operands.iter().enumerate() {
             let element = vector(storage(operand.dtype), if self.grouped[number] { 4 } else { 1 });
@@ -111,10 +124,10 @@ impl<'k> Memory<'k> {
         let four = typed(dtype, 4);
         let grouped = self.grouped(number);
         let element = if operand.segments > 1 {
-            let shift = header::SEGMENT_SHIFT;
-            format!("    let segment = i >> params[{shift}];\n    let e = i & ((1u << params[{shift}]) - 1u);\n")
+            let shift = self.parameter(header::SEGMENT_SHIFT);
+            format!("    let segment = i >> {shift};\n    let e = i & ((1u << {shift}) - 1u);\n")
         } else if operand.tiled {
-            format!("    let e = i - params[{}];\n", header::BASE)
+            format!("    let e = i - {};\n", self.parameter(header::BASE))
         } else {
             "    let e = i;\n".to_string()
         };

@@ -3,8 +3,8 @@
 //! In: a verified [`Kernel`] and what the device can do. Out: one module with the entry point `main`
 //! ([`write()`]), and the header words and grids of its dispatches ([`dispatches`]).
 //!
-//! The ABI: bind group 0; binding 0 is `params: array<u32>` (read), then each segment of each operand in order
-//! (all read_write), then `faults: array<atomic<u32>>` if the kernel has any. Workgroups have 256 invocations;
+//! The ABI: bind group 0; binding 0 is `params: array<u32>` (read), or unused where the parameters are immediates, then
+//! each segment of each operand in order (all read_write), then `faults: array<atomic<u32>>` if the kernel has any. Workgroups have 256 invocations;
 //! a grid of more than 65,535 of them has rows of 65,535 in y.
 //!
 //! Must hold: text depends on the kernel and the target alone, never on a size or a number.
@@ -48,6 +48,8 @@ pub struct Target {
     pub profile: FloatProfile,
     /// Storage buffers one kernel may bind, parameters and fault words included.
     pub bindings_max: u32,
+    /// Parameter words that a dispatch may carry as immediates (push constants); 0 for none.
+    pub immediate_words_max: u32,
 }
 
 impl Target {
@@ -59,7 +61,13 @@ impl Target {
             precision: device.precision,
             profile: device.profile,
             bindings_max: device.bindings_max,
+            immediate_words_max: device.immediate_words_max,
         }
+    }
+
+    /// Whether a kernel's parameters are immediates, which need no copy and no load, and not the words of binding 0.
+    pub fn takes_immediates(&self, kernel: &Kernel) -> bool {
+        kernel.params <= self.immediate_words_max
     }
 
     /// Whether kernels may hold values of this type.

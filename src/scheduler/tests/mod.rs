@@ -57,6 +57,7 @@ pub(crate) fn device(id: u8, kind: DeviceKind) -> DeviceInfo {
         binding_bytes_max: 1 << 30,
         buffer_bytes_max: 1 << 32,
         bindings_max: 8,
+        immediate_words_max: 0,
         budget_bytes: 1 << 40,
         segment_shift: 20,
         slab_slot_bytes_max: 0,
@@ -76,7 +77,7 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub fn new(choice: DeviceChoice) -> Bench {
-        Bench::with(Config { device: choice, ..Config::default() })
+        Bench::with(Config { device: choice, batches_in_flight: 2, ..Config::default() })
     }
 
     pub fn with(config: Config) -> Bench {

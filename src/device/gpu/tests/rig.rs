@@ -45,6 +45,10 @@ impl Shaders for Written {
         Ok(self.0.to_owned())
     }
 
+    fn immediate_words(&self, _kernel: &Kernel) -> u32 {
+        0
+    }
+
     fn calls(&self, _kernel: &Kernel, _geometry: &Geometry, tile: Tile, _segment_shift: u32) -> Vec<Call> {
         vec![Call { header: [0; 16], grid: [(tile.end - tile.begin).div_ceil(256), 1, 1] }]
     }

@@ -21,6 +21,7 @@ fn target() -> Target {
             keeps_negative_zero: true,
         },
         bindings_max: 8,
+        immediate_words_max: 0,
     }
 }
 
@@ -56,19 +57,41 @@ fn a_scaled_copy_is_this_text() {
 
         @compute @workgroup_size(256)
         fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) lid: u32) {
-            let unit = (group.y * groups.x + group.x) * 256u + lid;
-            if (unit >= (params[1] - params[0] - 1u) / 4u + 1u) { return; }
+            let units = (params[1] - params[0] - 1u) / 4u + 1u;
+            let unit = (group.y * groups.x + group.x) * 512u + lid;
+            if (unit >= units) { return; }
             let position = params[0] + unit * 4u;
             let places = vec4<u32>(position) + vec4<u32>(0u, 1u, 2u, 3u);
             let inside = places < vec4<u32>(params[1]);
             let flat = min(places, vec4<u32>(params[1] - 1u));
+            let unit_1 = unit + 256u;
+            let live_1 = unit_1 < units;
+            let position_1 = params[0] + min(unit_1, units - 1u) * 4u;
+            let places_1 = vec4<u32>(position_1) + vec4<u32>(0u, 1u, 2u, 3u);
+            let inside_1 = (places_1 < vec4<u32>(params[1])) & vec4<bool>(live_1);
+            let flat_1 = min(places_1, vec4<u32>(params[1] - 1u));
             let v0 = bitcast<f32>(params[16]);
             let v1 = flat;
+            let v1_1 = flat_1;
             let v2 = load0x4(position);
+            let v2_1 = load0x4(position_1);
             let v3 = (v2 * vec4<f32>(v0));
+            let v3_1 = (v2_1 * vec4<f32>(v0));
             store1x4(position, v3);
+            if (live_1) { store1x4(position_1, v3_1); }
         }
     "#]].assert_eq(&text);
+}
+
+#[test]
+fn parameters_that_fit_are_immediates() {
+    let kernel = chain(DType::F32, 2).kernel;
+    let text = write(&kernel, &Target { immediate_words_max: kernel.params, ..target() }).unwrap();
+    validate(&text);
+    assert!(text.contains("w16: u32 }\nvar<immediate> params: Params;"), "{text}");
+    assert!(!text.contains("params["), "{text}");
+    let text = write(&kernel, &Target { immediate_words_max: kernel.params - 1, ..target() }).unwrap();
+    assert!(text.contains("@binding(0) var<storage, read> params"), "{text}");
 }
 
 #[test]
