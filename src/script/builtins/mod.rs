@@ -3,13 +3,16 @@
 //! `help`, `docs/matlab.md`, argument counts and suggestions for unknown names all read the same rows.
 
 pub mod args;
+pub mod bits;
 pub mod calls;
 pub mod cells;
 pub mod comparisons;
+pub mod conversions;
 pub mod convert_text;
 pub mod creation;
 pub mod device;
 pub mod documentation;
+pub mod elementwise;
 pub mod environment;
 pub mod errors;
 pub mod extrema;
@@ -20,17 +23,20 @@ pub mod folders;
 pub mod lanes;
 pub mod linear;
 pub mod matrices;
+pub mod operators;
+pub mod pattern;
 pub mod polynomials;
 pub mod queries;
-pub mod pattern;
 pub mod random;
 pub mod record;
 pub mod reductions;
 pub mod regexp;
+pub mod remainders;
 pub mod scans;
 pub mod sets;
 pub mod shape;
 pub mod sorting;
+pub mod special;
 pub mod statistics;
 pub mod strings;
 pub mod structs;
@@ -149,6 +155,11 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("Random numbers", random::ROWS),
         ("Special matrices", matrices::ROWS),
         ("Shapes", shape::ROWS),
+        ("Functions of elements", elementwise::ROWS),
+        ("Functions of two arrays", remainders::ROWS),
+        ("Bits", bits::ROWS),
+        ("Operators as functions", operators::ROWS),
+        ("Conversions", conversions::ROWS),
         ("Reductions", reductions::ROWS),
         ("Least and greatest", extrema::ROWS),
         ("Statistics", statistics::ROWS),

@@ -31,8 +31,14 @@ pub fn record(env: &Env, array: Array, class: Class, pinned: bool, may_fault: bo
 /// # Errors
 /// As [`record`].
 pub fn record_from(env: &Env, array: Array, class: Class, sources: &[&Value]) -> Flow<Value> {
+    let (pinned, may_fault) = marks(sources);
+    record(env, array, class, pinned, may_fault)
+}
+
+/// Whether any of the sources is pinned, and whether reading any may fail.
+pub fn marks(sources: &[&Value]) -> (bool, bool) {
     let any = |f: fn(&Lazy) -> bool| sources.iter().any(|v| matches!(v, Value::Lazy(l) if f(l)));
-    record(env, array, class, any(|l| l.pinned), any(|l| l.may_fault))
+    (any(|l| l.pinned), any(|l| l.may_fault))
 }
 
 /// An operand of a recorded op: a number that adapts to its partner, or an array.
@@ -85,7 +91,7 @@ impl Pair {
             (Operand::Array(x), Operand::Number(y)) => Pair::Left(x, y),
             (Operand::Number(x), Operand::Array(y)) => Pair::Right(x, y),
             (Operand::Number(x), Operand::Number(_)) => {
-                Pair::Left(lift(env, &Value::Num(x), Class::Double)?, { number(b).unwrap_or_default() })
+                Pair::Left(lift(env, &Value::Num(x), Class::Double)?, number(b).unwrap_or_default())
             }
         })
     }
@@ -232,9 +238,8 @@ fn logical(env: &Env, op: BinaryOp, a: &Value, b: &Value) -> Flow<Value> {
         }
         (Truth::Known(x), Truth::Known(y)) => env.session.scalar(if op == BinaryOp::And { x & y } else { x | y }),
     };
-    let any = |f: fn(&Lazy) -> bool| [a, b].iter().any(|v| matches!(v, Value::Lazy(l) if f(l)));
-    let may_fault = x_faults || y_faults || any(|l| l.may_fault);
-    record(env, array, Class::Logical, any(|l| l.pinned), may_fault)
+    let (pinned, may_fault) = marks(&[a, b]);
+    record(env, array, Class::Logical, pinned, may_fault || x_faults || y_faults)
 }
 
 enum Truth {
@@ -289,17 +294,12 @@ fn power(env: &Env, a: &Value, b: &Value, class: Class) -> Flow<Value> {
         Pair::Right(x, y) => (guard(lift_number(env, *x).pow(y), &(y.eq_to(y.fix()) | y.isnan())), true),
         Pair::Arrays(x, y) => (guard(x.pow(y), &(!x.lt(0.0) | y.eq_to(y.fix()) | y.isnan())), true),
     };
-    let any = |f: fn(&Lazy) -> bool| [a, b].iter().any(|v| matches!(v, Value::Lazy(l) if f(l)));
-    let may_fault = may_fault && !is_known_sound(a, b) || any(|l| l.may_fault);
-    record(env, array, class, any(|l| l.pinned), may_fault)
+    let (pinned, inherited) = marks(&[a, b]);
+    record(env, array, class, pinned, may_fault || inherited)
 }
 
 const BEYOND_POWER: &str =
     "a negative number to a fractional power is complex, which the device does not have: use complex (x) instead";
-
-fn is_known_sound(_a: &Value, _b: &Value) -> bool {
-    false
-}
 
 fn lift_number(env: &Env, x: f64) -> Array {
     env.session.scalar(x)

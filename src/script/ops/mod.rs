@@ -19,7 +19,7 @@ mod range;
 mod wide;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use expand::{Side, expanded, zip};
 pub(crate) use operand::{

@@ -5,7 +5,7 @@ use crate::script::testing;
 use num_complex::{Complex32, Complex64};
 
 /// A value as the recordings write it: class, dimensions, elements.
-fn parsed(text: &str) -> Tensor {
+pub(crate) fn parsed(text: &str) -> Tensor {
     let mut parts = text.splitn(3, ' ');
     let (class, dims, elements) = (parts.next().unwrap(), parts.next().unwrap(), parts.next().unwrap_or(""));
     let dims: Vec<usize> = dims.split('x').map(|d| d.parse().unwrap()).collect();
@@ -39,7 +39,8 @@ fn close(x: f64, y: f64, tolerance: f64, strict: bool) -> bool {
         || (x - y).abs() <= tolerance * x.abs().max(y.abs())
 }
 
-fn same(a: &Tensor, b: &Tensor, tolerance: f64, strict: bool) -> bool {
+/// Whether two arrays have the same class, size and, but for rounding, elements.
+pub(crate) fn same(a: &Tensor, b: &Tensor, tolerance: f64, strict: bool) -> bool {
     let tolerance = if a.data.class() == Class::Single { tolerance.max(2e-7) } else { tolerance };
     a.dims == b.dims
         && std::mem::discriminant(&a.data) == std::mem::discriminant(&b.data)
@@ -125,7 +126,7 @@ impl Case {
 }
 
 /// Reports what went wrong, some of it in full.
-fn report(wrong: &[String]) {
+pub(crate) fn report(wrong: &[String]) {
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(60)].join("\n"));
 }
 

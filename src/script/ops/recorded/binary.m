@@ -1,20 +1,5 @@
-% Records what GNU Octave 7.3 makes of every operator on every pair of classes: octave-cli -q record.m > binary.txt
+% Records what GNU Octave 7.3 makes of every operator on every pair of classes: octave-cli -q binary.m > binary.txt, in this folder
 % A value is `class size elements`; a result names its operands by their lines.
-1;
-function text = show (x)
-  if iscomplex (x)
-    numbers = sprintf ("%.17g:%.17g,", [real(double (x)(:)).'; imag(double (x)(:)).']);
-    kind = ["c" class(x)];
-  else
-    kind = class (x);
-    if any (strcmp (kind, {"int64", "uint64"}))
-      numbers = [strjoin(arrayfun (@(e) strtrim (disp (e)), x(:).', "UniformOutput", false), ","), ","];
-    else
-      numbers = sprintf ("%.17g,", double (x));
-    end
-  end
-  text = sprintf ("%s %s %s", kind, sprintf ("%dx", size (x))(1:end-1), numbers(1:end-1));
-end
 warning ("off", "all");
 values = {[-2.5 0 2 3.5], single([-2.5 0 2 3.5]), int8([-128 0 2 127]), int16([-32768 0 2 32767]), ...
   int32([-2147483648 0 2 2147483647]), int64([-9223372036854775807 0 2 9007199254740993]), uint8([0 1 2 255]), ...

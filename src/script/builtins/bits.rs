@@ -1,0 +1,131 @@
+//! Bitwise functions of integers, and of doubles that hold some.
+
+use super::creation::row;
+use super::{Builtin, Outcome};
+use crate::script::env::Env;
+use crate::script::error::{Flow, fail};
+use crate::script::ops::{self, Host, Side, in_class, in_wide_class, zip};
+use crate::script::value::{Class, Data, Dims, Tensor, Value};
+use crate::script::vm::Interp;
+
+/// The functions.
+pub static ROWS: &[Builtin] = &[
+    row!("bitand", 2, 2, 1, "bitand (x, y)", "The bits that both have.", |i, a, _| both(i, "bitand", a, |x, y| x & y)),
+    row!("bitor", 2, 2, 1, "bitor (x, y)", "The bits that either has.", |i, a, _| both(i, "bitor", a, |x, y| x | y)),
+    row!("bitxor", 2, 2, 1, "bitxor (x, y)", "The bits that exactly one has.", |i, a, _| {
+        both(i, "bitxor", a, |x, y| x ^ y)
+    }),
+    row!("bitshift", 2, 3, 1, "bitshift (x, n, mask)", "The bits moved left by n, or right by -n.", bitshift),
+    row!("bitcmp", 1, 1, 1, "bitcmp (x)", "The bits that x lacks.", bitcmp),
+];
+
+/// Bits of whole numbers that a double holds exactly.
+const DOUBLE_BITS: u32 = 53;
+
+fn both(interp: &mut Interp, name: &str, args: &[Value], f: fn(i128, i128) -> i128) -> Flow<Outcome> {
+    let (a, b) = (&args[0], &args[1]);
+    let (p, q) = (a.class(), b.class());
+    if [p, q].iter().any(|c| !c.is_numeric() && *c != Class::Logical) {
+        return fail!("{name}: invalid operand type");
+    }
+    let class = match ops::arithmetic_class(p, q) {
+        _ if p == Class::Logical && q == Class::Logical => Class::Logical,
+        Some(class) => class,
+        None => return fail!("{name}: must have matching operand types"),
+    };
+    let (x, y) = Host::pair(&interp.env, a, b)?;
+    if x.dims() != y.dims() && x.len() != 1 && y.len() != 1 {
+        return fail!("{name}: size of X and Y must match, or one operand must be a scalar");
+    }
+    let dims = Dims::new(if x.len() == 1 { y.dims() } else { x.dims() });
+    // Floats are taken for unsigned integers, beside an integer class for its own.
+    let (least, greatest) = class.integer_range().unwrap_or((0, u64::MAX as i128));
+    let whole =
+        |h: &Host<'_>| h.elements().integers().into_iter().map(|x| x.clamp(least, greatest)).collect::<Vec<i128>>();
+    let (m, n) = (whole(&x), whole(&y));
+    let (m, n) = (Side { data: &m[..], dims: x.dims() }, Side { data: &n[..], dims: y.dims() });
+    Ok(Value::tensor(Tensor::new(dims.clone(), data(class, zip(m, n, &dims, f)))).into())
+}
+
+fn data(class: Class, x: Vec<i128>) -> Data {
+    if ops::is_wide(class) {
+        return in_wide_class(class, x.into_iter());
+    }
+    in_class(class, x.into_iter().map(|x| x as f64).collect())
+}
+
+fn width(class: Class) -> u32 {
+    match class {
+        Class::Int8 | Class::Uint8 => 8,
+        Class::Int16 | Class::Uint16 => 16,
+        Class::Int32 | Class::Uint32 => 32,
+        Class::Int64 | Class::Uint64 => 64,
+        Class::Single => 24,
+        _ => DOUBLE_BITS,
+    }
+}
+
+fn bitshift(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let env: &mut Env = &mut interp.env;
+    let (a, by) = (&args[0], &args[1]);
+    if !a.is_numeric() {
+        return fail!("bitshift: not defined for {} objects", a.class_name());
+    }
+    if matches!(by, Value::Cell(_) | Value::Struct(_) | Value::Function(_)) {
+        return fail!("bitshift: K must be a scalar or array of integers");
+    }
+    let class = a.class();
+    let kept = match args.get(2) {
+        None => None,
+        Some(n) => Some(super::args::number(env, "bitshift", n)?),
+    };
+    if kept.is_some_and(|n| n < 0.0) {
+        return fail!("bitshift: N must be a positive integer");
+    }
+    let (x, n) = Host::pair(env, a, by)?;
+    if x.dims() != n.dims() && x.len() != 1 && n.len() != 1 {
+        return fail!("bitshift: size of A and N must match, or one operand must be a scalar");
+    }
+    let dims = Dims::new(if x.len() == 1 { n.dims() } else { x.dims() });
+    let bits = width(class);
+    let mask = u64::MAX >> (64 - bits);
+    let mask = kept.map_or(mask, |n| if n < bits as f64 { mask & ((1 << n as u32) - 1) } else { mask });
+    let values: Vec<i128> = match class.is_integer() {
+        true => x.elements().integers(),
+        false => x.elements().reals().iter().map(|x| x.trunc() as i128).collect(),
+    };
+    let shifts = n.elements().reals();
+    if shifts.iter().any(|n| n.trunc() != *n) {
+        return fail!("bitshift: K must be a scalar or array of integers");
+    }
+    let (m, n) = (Side { data: &values[..], dims: x.dims() }, Side { data: &shifts[..], dims: n.dims() });
+    let out = zip(m, n, &dims, |x, n| shifted(class, x, n as i64, mask));
+    Ok(Value::tensor(Tensor::new(dims, data(class, out))).into())
+}
+
+fn shifted(class: Class, x: i128, n: i64, mask: u64) -> i128 {
+    let bits = width(class) as i64;
+    if class.is_float() && x < 0 {
+        return -shifted(class, -x, n, mask);
+    }
+    if n >= bits || n <= -bits {
+        return 0;
+    }
+    let moved = if n >= 0 { x << n } else { x >> -n };
+    let kept = moved & mask as i128;
+    // In a signed class, the highest bit counts as the sign.
+    let signed = class.integer_range().is_some_and(|(least, _)| least < 0);
+    if signed && kept >> (bits - 1) & 1 == 1 { kept - (1 << bits) } else { kept }
+}
+
+fn bitcmp(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let class = args[0].class();
+    if !class.is_numeric() {
+        return fail!("bitcmp: invalid class {}", args[0].class_name());
+    }
+    let host = Host::of(&interp.env, &args[0])?;
+    let greatest = (1i128 << width(class)) - 1;
+    let signed = class.integer_range().is_some_and(|(least, _)| least < 0);
+    let out = host.elements().integers().into_iter().map(|x| if signed { !x } else { greatest & !x }).collect();
+    Ok(Value::tensor(Tensor::new(Dims::new(host.dims()), data(class, out))).into())
+}
