@@ -418,7 +418,8 @@ fn linspace(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         if [&first, &last].iter().any(|t| t.data.class() == Class::Single) { Class::Single } else { Class::Double };
     let complex = first.data.is_complex() || last.data.is_complex();
     let dims = Dims::new(&[rows, n]);
-    if rows == 1 && !complex && is_big(&interp.env, class, n) {
+    let finite = [&first, &last].iter().all(|t| t.data.f64_at(0).is_finite());
+    if rows == 1 && !complex && finite && is_big(&interp.env, class, n) {
         check_shape(&interp.env, &dims)?;
         let (a, b) = (first.data.f64_at(0), last.data.f64_at(0));
         let array = match class {

@@ -33,6 +33,7 @@ pub static ROWS: &[Builtin] = &[
     row!("isempty", 1, 1, 1, "isempty (x)", "Whether an array has no elements.", |_, a, _| {
         Ok(Value::Bool(a[0].is_empty()).into())
     }),
+    row!("full", 1, 1, 1, "full (x)", "The array itself: there are no sparse ones.", |_, a, _| Ok(a[0].clone().into())),
     row!("isnull", 1, 1, 1, "isnull (x)", "Whether a value is an empty literal.", |_, a, _| {
         Ok(Value::Bool(matches!(&a[0], Value::Tensor(t) if t.is_empty() && t.dims == Dims::zero())).into())
     }),
@@ -304,10 +305,10 @@ fn circshift(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             return fail!("circshift: N must be a vector, no longer than the number of dimensions in X");
         }
         let shift = whole(list.data.f64_at(0))?;
-        if !(d >= 1.0 && d == d.trunc()) {
+        if !(d >= 0.0 && d == d.trunc()) {
             return fail!("circshift: DIM must be a valid dimension");
         }
-        if let Some(slot) = shifts.get_mut(d as usize - 1) {
+        if let Some(slot) = (d as usize).checked_sub(1).and_then(|d| shifts.get_mut(d)) {
             *slot = shift;
         }
     } else if list.len() == 1 {
@@ -438,8 +439,9 @@ fn repmat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         }
     }
     match (times.len(), args.len()) {
-        // One number is for both.
-        (1, _) => times.push(times[0]),
+        // One number is for both, but for a missing one beside it.
+        (1, 2) => times.push(times[0]),
+        (1, _) => times.push(1),
         (0, _) => return fail!("repmat: invalid dimensions"),
         _ => {}
     }

@@ -431,7 +431,7 @@ fn quantiles(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Ou
     let host = env.host(x)?;
     let class = if host.data.class() == Class::Single { Class::Single } else { Class::Double };
     let lanes = Lanes::new(&host.dims, d);
-    let out = host.dims.with(d.min(1 << 8), p.len());
+    let mut out = host.dims.with(d.min(1 << 8), p.len());
     super::creation::check_host(env, &out, class)?;
     let result = Lanes::new(&out, d.min(1 << 8));
     let mut data = vec![0.0; out.elements()];
@@ -441,6 +441,11 @@ fn quantiles(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Ou
         for (place, &p) in result.positions(lane).zip(&p) {
             data[place] = quantile_of(&sorted, p, method);
         }
+    }
+    // The quantiles of a column lie as P does.
+    if host.dims.columns() == 1 && host.dims.len() == 2 && args.get(2).is_none_or(Value::is_empty) {
+        let row = args.get(1).is_none_or(|p| p.is_empty() || p.dims().rows() == 1);
+        out = if row { Dims::new(&[1, p.len()]) } else { out };
     }
     Ok(Value::tensor(Tensor::new(out, Data::F64(data).converted(class))).into())
 }
@@ -466,8 +471,7 @@ fn iqr(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             return f64::NAN;
         }
         sorted.sort_by(f64::total_cmp);
-        // The method that Octave's own uses.
-        quantile_of(&sorted, 0.75, 8) - quantile_of(&sorted, 0.25, 8)
+        quantile_of(&sorted, 0.75, 5) - quantile_of(&sorted, 0.25, 5)
     });
     let class = if host.data.class() == Class::Single { Class::Single } else { Class::Double };
     Ok(Value::tensor(Tensor::new(out, Data::F64(spreads).converted(class))).into())
