@@ -106,7 +106,7 @@ pub fn extent(x: f64) -> Flow<usize> {
 /// What is no positive integer.
 pub fn dim(env: &Env, value: &Value, wording: impl Fn(f64) -> String) -> Flow<usize> {
     let numeric = matches!(value, Value::Num(_) | Value::Bool(_) | Value::Tensor(_) | Value::Lazy(_));
-    if !numeric || value.is_char() || value.len() != 1 {
+    if !numeric || value.is_char() || value.is_complex() || value.len() != 1 {
         return fail!("{}", wording(f64::NAN));
     }
     let x = number(env, "", value)?;

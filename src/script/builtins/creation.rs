@@ -380,6 +380,7 @@ pub fn set(to: &mut Data, at: usize, from: &Data, i: usize) {
 fn cell(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let dims = match args {
         [] => Dims::zero(),
+        [one] if one.is_empty() && !one.is_char() => Dims::zero(),
         [one] if one.is_string() => return fail!("invalid conversion from string to real N-D array"),
         many if many.iter().any(Value::is_string) => return fail!("cell: dimension must be a scalar integer"),
         _ => sizes(&interp.env, "cell", args)?,
@@ -432,13 +433,16 @@ fn linspace(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let mut out = vec![Complex64::ZERO; rows * n];
     for row in 0..rows {
         let (a, b) = (first.data.c64_at(row.min(first.len() - 1)), last.data.c64_at(row.min(last.len() - 1)));
+        let mirrored = rows == 1;
         let points: Vec<Complex64> = match (complex, class) {
-            (true, _) => points(a, b, n, |x, k| x * k, |x, k| x / k),
-            (_, Class::Single) => points(a.re as f32, b.re as f32, n, |x, k| x * k as f32, |x, k| x / k as f32)
-                .into_iter()
-                .map(|x| Complex64::from(x as f64))
-                .collect(),
-            _ => points(a.re, b.re, n, |x, k| x * k, |x, k| x / k).into_iter().map(Complex64::from).collect(),
+            (true, _) => points(a, b, n, mirrored, |x, k| x * k, |x, k| x / k),
+            (_, Class::Single) => {
+                points(a.re as f32, b.re as f32, n, mirrored, |x, k| x * k as f32, |x, k| x / k as f32)
+                    .into_iter()
+                    .map(|x| Complex64::from(x as f64))
+                    .collect()
+            }
+            _ => points(a.re, b.re, n, mirrored, |x, k| x * k, |x, k| x / k).into_iter().map(Complex64::from).collect(),
         };
         points.into_iter().enumerate().for_each(|(k, z)| out[k * rows + row] = z);
     }
@@ -451,8 +455,8 @@ fn linspace(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::tensor(Tensor::new(dims, data)).into())
 }
 
-/// `n` points from `a` to `b`, built from both ends so that they mirror each other.
-fn points<T>(a: T, b: T, n: usize, times: impl Fn(T, f64) -> T, over: impl Fn(T, f64) -> T) -> Vec<T>
+/// `n` points from `a` to `b`; `mirrored`: built from both ends, so that they mirror each other.
+fn points<T>(a: T, b: T, n: usize, mirrored: bool, times: impl Fn(T, f64) -> T, over: impl Fn(T, f64) -> T) -> Vec<T>
 where
     T: Copy + PartialEq + std::ops::Add<Output = T> + std::ops::Sub<Output = T> + std::ops::Neg<Output = T>,
 {
@@ -461,6 +465,11 @@ where
     }
     let step = if a == b { a - b } else { over(b - a, (n - 1) as f64) };
     let mut out = vec![b; n];
+    if !mirrored {
+        (1..n - 1).for_each(|k| out[k] = a + times(step, k as f64));
+        out[0] = a;
+        return out;
+    }
     for k in 0..n.div_ceil(2) {
         out[k] = a + times(step, k as f64);
         out[n - 1 - k] = b - times(step, k as f64);
@@ -490,7 +499,7 @@ fn logspace(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         b = std::f64::consts::PI.log10();
     }
     let values: Vec<f64> =
-        points(a, b, n, |x, k| x * k, |x, k| x / k).into_iter().map(|x| libm::pow(10.0, x)).collect();
+        points(a, b, n, true, |x, k| x * k, |x, k| x / k).into_iter().map(|x| libm::pow(10.0, x)).collect();
     Ok(Value::row(values).into())
 }
 

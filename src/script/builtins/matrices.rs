@@ -243,7 +243,7 @@ fn ndgrid(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
     if nargout > count {
         return fail!("ndgrid: wrong number of input arguments");
     }
-    if args.iter().any(|v| !v.dims().is_vector() || v.is_empty()) {
+    if args.iter().any(|v| !v.dims().is_vector() && !v.is_empty()) {
         return fail!("ndgrid: arguments must be vectors");
     }
     let axis = |k: usize| args.get(k).unwrap_or(&args[0]);
@@ -361,10 +361,15 @@ fn from_vectors(
     let dims = Dims::new(&[rows, columns]);
     check_host(env, &dims, Class::Double)?;
     let complex = parts.iter().any(|p| p.data.is_complex());
-    let class =
-        parts.iter().map(|p| p.data.class()).find(|c| c.is_integer()).unwrap_or(
-            if parts.iter().any(|p| p.data.class() == Class::Single) { Class::Single } else { Class::Double },
-        );
+    let of = |class: Class| parts.iter().any(|p| p.data.class() == class);
+    let whole = parts.iter().map(|p| p.data.class()).find(|c| c.is_integer());
+    let class = match whole {
+        _ if of(Class::Char) => Class::Char,
+        Some(class) => class,
+        None if of(Class::Single) => Class::Single,
+        None if of(Class::Double) => Class::Double,
+        None => Class::Logical,
+    };
     let fit = |data: &Data| {
         let data = data.converted(class);
         if complex { data.complexified() } else { data }
@@ -451,6 +456,6 @@ fn vander(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
                 .collect(),
         ),
     };
-    let data = if c.data.class() == Class::Single { data.converted(Class::Single) } else { data };
+    let data = if c.data.class() == Class::Char { data } else { data.converted(c.data.class()) };
     Ok(Value::tensor(Tensor::new(dims, data)).into())
 }

@@ -285,7 +285,7 @@ fn isindex(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         x if x.class() == Class::Logical => x.len() as f64 <= most,
         x => {
             let host = env.host(x)?;
-            (0..host.len()).map(|i| host.data.f64_at(i)).all(|v| v >= 1.0 && v == v.trunc() && v <= most)
+            (0..host.len()).map(|i| host.data.f64_at(i)).all(|v| v >= 1.0 && v == v.trunc() && v <= most && v < 9.3e18)
         }
     };
     Ok(Value::Bool(valid).into())

@@ -166,7 +166,12 @@ fn sums(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Value> 
     if let Value::Num(v) = x
         && args.len() == 1
     {
-        return Ok(Value::Num(if name == "sumsq" { v * v } else { *v }));
+        // A sum begins with 0, so that of -0 is 0.
+        return Ok(Value::Num(match name {
+            "sumsq" => v * v,
+            "sum" => v + 0.0,
+            _ => *v,
+        }));
     }
     let flags = flags(
         env,
@@ -322,6 +327,15 @@ fn dot(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return Ok(record(fit(a).dot(&fit(b), &dims[..]), class, &[x, y])?.into());
     }
     env.host_all(args)?;
+    if x.class().is_integer() || y.class().is_integer() {
+        // Products of integers saturate in their class, and are summed as any integers.
+        let fit = |v: &Value| if vectors { super::shape::reshaped(v, shape.clone()) } else { Ok(v.clone()) };
+        let (a, b) = (fit(x)?, fit(y)?);
+        let product = crate::script::ops::binary(&mut interp.env, crate::script::syntax::ast::BinaryOp::Mul, &a, &b)?;
+        let mut rest = vec![product];
+        rest.extend(dim.map(|d| Value::from(d + 1)));
+        return Ok(sums(interp, "sum", &rest)?.into());
+    }
     let (a, b) = (hosted(env, x)?, hosted(env, y)?);
     let (a, b) = ((*a).clone().reshaped(shape.clone()), (*b).clone().reshaped(shape));
     let (a, b) = in_common(&a.data, &b.data, a.dims.clone());
@@ -433,7 +447,9 @@ fn norm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let host = hosted(env, x)?;
     let result = if host.is_empty() {
         0.0
-    } else if vector || kind == Norm::Frobenius {
+    } else if (vector || kind == Norm::Frobenius) && p == 2.0 {
+        euclidean(&host.data)
+    } else if vector {
         let sizes: Vec<f64> = (0..host.len()).map(|i| magnitude(&host.data, i)).collect();
         vector_norm(&sizes, p)
     } else {
@@ -467,34 +483,42 @@ pub fn vector_norm(sizes: &[f64], p: f64) -> f64 {
         return sizes.iter().filter(|x| **x != 0.0).count() as f64;
     }
     if p == 1.0 {
-        return sizes.iter().sum();
+        return sizes.iter().fold(0.0, |a, b| a + b);
     }
-    if p == 2.0 {
-        // Scaled by the greatest so far, so that squares neither overflow nor vanish.
-        let (mut scale, mut sum) = (0.0f64, 1.0f64);
-        for &x in sizes {
-            if scale == x {
-                if x != 0.0 {
-                    sum += 1.0;
-                }
-            } else if x > scale {
-                sum = sum * (scale / x) * (scale / x) + 1.0;
-                scale = x;
-            } else if x != 0.0 {
-                sum += (x / scale) * (x / scale);
-            }
+    if has_nan { f64::NAN } else { scaled_norm(sizes, p) }
+}
+
+/// The p-norm of numbers, scaled by the greatest so far, so that powers neither overflow nor vanish.
+fn scaled_norm<T: Field + PartialOrd>(numbers: &[T], p: f64) -> T {
+    let (mut scale, mut sum) = (T::ZERO, T::ONE);
+    let power = |x: T| if p == 2.0 { x * x } else { T::of(libm::pow(x.magnitude(), p)) };
+    for &x in numbers {
+        let x = T::of(x.magnitude());
+        if scale == x {
+            sum = sum + T::ONE;
+        } else if scale < x {
+            sum = sum * power(scale / x) + T::ONE;
+            scale = x;
+        } else if x != T::ZERO {
+            sum = sum + power(x / scale);
         }
-        return if has_nan { f64::NAN } else { scale * sum.sqrt() };
     }
-    let greatest = sizes.iter().copied().fold(0.0, f64::max);
-    if has_nan {
-        return f64::NAN;
+    if scale == T::ZERO || scale.magnitude().is_infinite() {
+        return scale;
     }
-    if greatest == 0.0 || greatest.is_infinite() {
-        return greatest;
+    scale * if p == 2.0 { sum.root() } else { T::of(libm::pow(sum.magnitude(), 1.0 / p)) }
+}
+
+/// The Euclidean norm of all elements, in their own precision.
+fn euclidean(data: &Data) -> f64 {
+    let nan = (0..data.len()).any(|i| magnitude(data, i).is_nan());
+    match data {
+        _ if nan => f64::NAN,
+        Data::F32(v) => scaled_norm(v, 2.0) as f64,
+        Data::C32(v) => scaled_norm(&v.iter().flat_map(|z| [z.re, z.im]).collect::<Vec<f32>>(), 2.0) as f64,
+        Data::C64(v) => scaled_norm(&v.iter().flat_map(|z| [z.re, z.im]).collect::<Vec<f64>>(), 2.0),
+        other => scaled_norm(&other.to_f64(), 2.0),
     }
-    let sum: f64 = sizes.iter().map(|x| libm::pow(x / greatest, p)).sum();
-    greatest * libm::pow(sum, 1.0 / p)
 }
 
 fn recorded_norm(array: &Array, p: f64, dims: &[usize]) -> Option<Array> {

@@ -101,8 +101,8 @@ fn running_sums(data: &Data, class: Class, lanes: Lanes, sum: bool, omit_nan: bo
         ($($variant:ident: $t:ty),*) => {
             match data {
                 $(Data::$variant(v) if class.is_integer() => Data::$variant(match sum {
-                    true => running(v, lanes, 0, reverse, |a: $t, b| a.saturating_add(b)),
-                    false => running(v, lanes, 1, reverse, |a: $t, b| a.saturating_mul(b)),
+                    true => running(v, lanes, 0, reverse, |_| false, |a: $t, b| a.saturating_add(b)),
+                    false => running(v, lanes, 1, reverse, |_| false, |a: $t, b| a.saturating_mul(b)),
                 }),)*
                 other => float_data!(&*as_float(other), v => floats(v, lanes, sum, omit_nan, reverse)),
             }
@@ -111,20 +111,31 @@ fn running_sums(data: &Data, class: Class, lanes: Lanes, sum: bool, omit_nan: bo
     fn floats<T: Field>(v: &[T], lanes: Lanes, sum: bool, omit_nan: bool, reverse: bool) -> Vec<T> {
         let skip = |x: T| omit_nan && x.is_nan();
         match sum {
-            true => running(v, lanes, T::ZERO, reverse, |a, b| if skip(b) { a } else { a + b }),
-            false => running(v, lanes, T::ONE, reverse, |a, b| if skip(b) { a } else { a * b }),
+            true => running(v, lanes, T::ZERO, reverse, skip, |a, b| a + b),
+            false => running(v, lanes, T::ONE, reverse, skip, |a, b| a * b),
         }
     }
     integers!(I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64)
 }
 
-fn running<T: Copy>(v: &[T], lanes: Lanes, start: T, reverse: bool, add: impl Fn(T, T) -> T) -> Vec<T> {
+/// Running sums; before the first element that counts they are `nothing`.
+fn running<T: Copy>(
+    v: &[T],
+    lanes: Lanes,
+    nothing: T,
+    reverse: bool,
+    skip: impl Fn(T) -> bool,
+    add: impl Fn(T, T) -> T,
+) -> Vec<T> {
     let mut out = v.to_vec();
     for lane in 0..lanes.count {
-        let mut sum = start;
+        let mut sum = None;
         let mut step = |p: usize| {
-            sum = add(sum, v[p]);
-            out[p] = sum;
+            if !skip(v[p]) {
+                // The first stands alone, so that -0 stays what it is.
+                sum = Some(sum.map_or(v[p], |sum| add(sum, v[p])));
+            }
+            out[p] = sum.unwrap_or(nothing);
         };
         match reverse {
             false => lanes.positions(lane).for_each(&mut step),
@@ -204,9 +215,6 @@ fn diff(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         if x.class() == Class::Logical { super::creation::in_class(env, x, Class::Double)? } else { x.clone() };
     for _ in 0..order {
         let dims = value.dims();
-        if dims.elements() == 0 {
-            break;
-        }
         let d = match dim {
             Some(d) => d,
             // Of one element there are no differences at all.

@@ -11,7 +11,7 @@ use super::{ANY, Builtin, Outcome};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::index::Values;
-use crate::script::value::{Data, Dims, Tensor, Value};
+use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
 use std::sync::Arc;
 
@@ -364,7 +364,7 @@ fn rot90(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 }
 
 fn quarter_turns(env: &Env, message: &str, k: Option<&Value>) -> Flow<u8> {
-    let Some(k) = k.filter(|k| !k.is_empty()) else { return Ok(1) };
+    let Some(k) = k else { return Ok(1) };
     let k = if k.len() == 1 && !k.is_complex() { number(env, "rot90", k)? } else { f64::NAN };
     if k == k.trunc() && k.is_finite() { Ok(k.rem_euclid(4.0) as u8) } else { fail!("{message}") }
 }
@@ -442,7 +442,7 @@ fn repmat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         // One number is for both, but for a missing one beside it.
         (1, 2) => times.push(times[0]),
         (1, _) => times.push(1),
-        (0, _) => return fail!("repmat: invalid dimensions"),
+        (0, _) => return Ok(x.clone().into()),
         _ => {}
     }
     let dims = x.dims();
@@ -551,7 +551,8 @@ fn pad(interp: &mut Interp, name: &'static str, args: &[Value], front: bool) -> 
     env.host_all(args)?;
     let x = host_value(env, &args[0])?;
     let d = match args.get(3) {
-        None => x.dims().first_non_singleton(),
+        // The first that has more than one element.
+        None => x.dims().iter().position(|&d| d > 1).unwrap_or(0),
         Some(d) => args::dim(env, d, |_| format!("{name}: DIM must be an integer and a valid dimension"))?,
     };
     let length = if args[1].len() == 1 { number(env, name, &args[1])? } else { f64::NAN };
@@ -567,6 +568,11 @@ fn pad(interp: &mut Interp, name: &'static str, args: &[Value], front: bool) -> 
     let length = integer(length)? as usize;
     let out = x.dims().with(d.min(1 << 8), length);
     super::creation::check_host(env, &out, x.class())?;
+    // Joined with numbers, truth values are numbers.
+    let x = match x.class() {
+        Class::Logical if length > x.dims().extent(d) => super::creation::in_class(env, &x, Class::Double)?,
+        _ => x,
+    };
     let mut first = vec![0i64; out.len().max(d + 1)];
     if front {
         first[d] = length as i64 - x.dims().extent(d) as i64;
@@ -668,6 +674,15 @@ fn ind2sub(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
         .collect();
     let total = named.iter().fold(1.0, |n, &d| n * d as f64);
     let index = env.host(&args[1])?;
+    let index = match &index.data {
+        Data::Bool(mask) => {
+            let places: Vec<f64> = mask.iter().enumerate().filter(|(_, m)| **m).map(|(i, _)| i as f64 + 1.0).collect();
+            let n = places.len();
+            let dims = if index.dims.rows() == 1 { Dims::new(&[1, n]) } else { Dims::new(&[n, 1]) };
+            Arc::new(Tensor::new(dims, Data::F64(places)))
+        }
+        _ => index,
+    };
     let mut outs = vec![Vec::with_capacity(index.len()); count];
     for i in 0..index.len() {
         let v = index.data.f64_at(i);

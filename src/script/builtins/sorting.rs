@@ -457,7 +457,7 @@ fn unique(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
     let places = |v: Vec<usize>| {
         let v: Vec<f64> = v.into_iter().map(|i| i as f64 + 1.0).collect();
         match () {
-            _ if x.is_empty() && dims[..] == [0, 0] => Value::empty(),
+            _ if x.is_empty() => Value::empty(),
             _ if asked.legacy && dims.rows() == 1 => Value::row(v),
             _ => Value::column(v),
         }

@@ -376,10 +376,13 @@ fn variances<T: Field>(
 
 /// The quantile `p` of sorted numbers, by one of the nine methods of Hyndman and Fan ("Sample quantiles in
 /// statistical packages", 1996).
-fn quantile_of(sorted: &[f64], p: f64, method: u8) -> f64 {
+fn quantile_of(sorted: &[f64], p: f64, method: u8, single: bool) -> f64 {
     let n = sorted.len() as f64;
     if sorted.is_empty() || p.is_nan() {
         return f64::NAN;
+    }
+    if !(0.0..=1.0).contains(&p) {
+        return if p < 0.0 { f64::NEG_INFINITY } else { f64::INFINITY };
     }
     let at = |k: f64| sorted[(k.max(1.0).min(n) as usize) - 1];
     let t = match method {
@@ -399,7 +402,13 @@ fn quantile_of(sorted: &[f64], p: f64, method: u8) -> f64 {
     };
     let t = t.max(1.0).min(n);
     let (low, part) = (t.floor(), t - t.floor());
-    if part == 0.0 { at(low) } else { (1.0 - part) * at(low) + part * at(low + 1.0) }
+    if part == 0.0 {
+        at(low)
+    } else if single {
+        ((1.0 - part) as f32 * at(low) as f32 + part as f32 * at(low + 1.0) as f32) as f64
+    } else {
+        (1.0 - part) * at(low) + part * at(low + 1.0)
+    }
 }
 
 fn quantiles(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Outcome> {
@@ -439,7 +448,7 @@ fn quantiles(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Ou
         let mut sorted: Vec<f64> = lanes.positions(lane).map(|i| host.data.f64_at(i)).filter(|x| !x.is_nan()).collect();
         sorted.sort_by(f64::total_cmp);
         for (place, &p) in result.positions(lane).zip(&p) {
-            data[place] = quantile_of(&sorted, p, method);
+            data[place] = quantile_of(&sorted, p, method, class == Class::Single);
         }
     }
     // The quantiles of a column lie as P does.
@@ -466,12 +475,9 @@ fn iqr(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (t, d, out) = joined(&host, &dims);
     let lanes = Lanes::new(&t.dims, d);
     let spreads: Vec<f64> = each_lane(&t.data.to_f64(), lanes, |lane| {
-        let mut sorted: Vec<f64> = lane.collect();
-        if sorted.iter().any(|x| x.is_nan()) {
-            return f64::NAN;
-        }
+        let mut sorted: Vec<f64> = lane.filter(|x| !x.is_nan()).collect();
         sorted.sort_by(f64::total_cmp);
-        quantile_of(&sorted, 0.75, 5) - quantile_of(&sorted, 0.25, 5)
+        quantile_of(&sorted, 0.75, 5, false) - quantile_of(&sorted, 0.25, 5, false)
     });
     let class = if host.data.class() == Class::Single { Class::Single } else { Class::Double };
     Ok(Value::tensor(Tensor::new(out, Data::F64(spreads).converted(class))).into())
