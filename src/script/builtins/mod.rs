@@ -195,3 +195,21 @@ pub fn find(name: &str) -> Option<&'static Builtin> {
         .get(name)
         .copied()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_has_one_row() {
+        let mut seen = FxHashMap::default();
+        for (family, rows) in families() {
+            for row in *rows {
+                if let Some(other) = seen.insert(row.name, family) {
+                    panic!("'{}' stands in '{other}' and in '{family}'", row.name);
+                }
+                assert!(row.args_min <= row.args_max, "'{}' takes fewer arguments than it needs", row.name);
+            }
+        }
+    }
+}

@@ -61,7 +61,6 @@ pub static ROWS: &[Builtin] = &[
         matches!(x, Value::Cell(c) if c.items.iter().all(Value::is_string))
     }),
     question!("is_function_handle", "Whether a value is a function handle.", |x| matches!(x, Value::Function(_))),
-    row!("isfield", 2, 2, 1, "isfield (s, name)", "Whether a struct has fields.", isfield),
     row!("isequal", 2, ANY, 1, "isequal (a, b, ...)", "Whether values are equal.", |i, a, _| equal(i, a, false)),
     row!("isequaln", 2, ANY, 1, "isequaln (a, b, ...)", "Whether values are equal, NaN to NaN.", |i, a, _| {
         equal(i, a, true)
@@ -73,15 +72,6 @@ pub static ROWS: &[Builtin] = &[
         Ok(Value::from(bytes_of(&a[0])).into())
     }),
     row!("isindex", 1, 2, 1, "isindex (x, n)", "Whether a value is a valid index.", isindex),
-    row!(
-        "validatestring",
-        2,
-        5,
-        1,
-        "validatestring (str, options)",
-        "The option that a text abbreviates.",
-        validatestring
-    ),
     row!("isdiag", 1, 1, 1, "isdiag (a)", "Whether a matrix is diagonal.", |i, a, _| banded(i, a, Some(0), Some(0))),
     row!("istril", 1, 1, 1, "istril (a)", "Whether a matrix is lower triangular.", |i, a, _| banded(
         i,
@@ -138,19 +128,6 @@ fn isa(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             Some(name) => Value::Bool(is(name)),
             None => return fail!("isa: CLASSNAME must be a string or cell array of strings"),
         },
-    }
-    .into())
-}
-
-fn isfield(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let Value::Struct(s) = &args[0] else { return Ok(Value::Bool(false).into()) };
-    let has = |name: &Value| name.as_text().is_some_and(|n| s.fields.contains_key(n.as_str()));
-    Ok(match &args[1] {
-        Value::Cell(names) => {
-            let found = names.items.iter().map(has).collect();
-            Value::tensor(Tensor::new(names.dims.clone(), Data::Bool(found)))
-        }
-        name => Value::Bool(has(name)),
     }
     .into())
 }
@@ -289,58 +266,6 @@ fn isindex(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         }
     };
     Ok(Value::Bool(valid).into())
-}
-
-fn validatestring(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let Some(text) = args[0].as_text() else {
-        return fail!("validatestring: STR must be a single character string");
-    };
-    let options = match &args[1] {
-        Value::Cell(c) => c.items.iter().map(Value::as_text).collect::<Option<Vec<String>>>(),
-        _ => None,
-    };
-    let Some(options) = options else {
-        return fail!("validatestring: STRARRAY must be a cellstr");
-    };
-    let (mut names, mut position) = (Vec::new(), None);
-    for arg in &args[2..] {
-        match arg.as_text() {
-            Some(name) => names.push(name),
-            None => position = Some(arg),
-        }
-    }
-    let function = names.first().filter(|n| !n.is_empty()).map_or("validatestring", String::as_str);
-    let mut about = Vec::new();
-    if let Some(variable) = names.get(1).filter(|n| !n.is_empty()) {
-        about.push(format!("variable {variable}"));
-    }
-    if let Some(Value::Num(n)) = position {
-        about.push(format!("argument #{n}"));
-    }
-    let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
-    let quoted = |list: &[&String]| list.iter().map(|o| format!("'{o}'")).collect::<Vec<_>>().join(", ");
-    let starts = |option: &str| {
-        option.as_bytes().get(..text.len()).is_some_and(|head| head.eq_ignore_ascii_case(text.as_bytes()))
-    };
-    let found: Vec<&String> = options.iter().filter(|o| starts(o)).collect();
-    if let Some(exact) = found.iter().find(|o| o.eq_ignore_ascii_case(&text)) {
-        return Ok(Value::from(exact.as_str()).into());
-    }
-    match found[..] {
-        [] => {
-            fail!("{function}: '{text}'{about} does not match any of\n{}", quoted(&options.iter().collect::<Vec<_>>()))
-        }
-        [one] => Ok(Value::from(one.as_str()).into()),
-        _ => {
-            // Several may be meant only where each begins the next longer one.
-            let shortest = found.iter().min_by_key(|o| o.len()).expect("several were found");
-            let begins = |o: &String| o.to_ascii_lowercase().starts_with(&shortest.to_ascii_lowercase());
-            match found.iter().all(|o| begins(o)) {
-                true => Ok(Value::from(shortest.as_str()).into()),
-                false => fail!("{function}: '{text}'{about} matches multiple possible values:\n{}", quoted(&found)),
-            }
-        }
-    }
 }
 
 /// Whether all elements outside of these diagonals are zero; `None` for no limit.
