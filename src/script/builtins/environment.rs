@@ -848,7 +848,13 @@ fn toc(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     if nargout > 0 {
         return Ok(Value::Num(seconds).into());
     }
-    interp.env.print(format!("Elapsed time is {} seconds\n", seconds));
+    let text = crate::script::display::template::format(
+        &mut interp.env,
+        "toc",
+        &Value::string("Elapsed time is %g seconds\n"),
+        &[Value::Num(seconds)],
+    )?;
+    interp.env.print(text);
     Ok(nothing())
 }
 

@@ -468,6 +468,6 @@ fn elements_differ(x: &Tensor, y: &Tensor, tolerance: f64) -> Difference {
     None
 }
 
-fn format_template(_: &mut Env, args: &[Value]) -> Flow<Vec<u8>> {
-    Ok(args[0].as_bytes().unwrap_or_default().to_vec())
+fn format_template(env: &mut Env, args: &[Value]) -> Flow<Vec<u8>> {
+    crate::script::display::template::format(env, "error", &args[0], &args[1..])
 }

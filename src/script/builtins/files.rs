@@ -25,7 +25,6 @@ pub static ROWS: &[Builtin] = &[
         line(i, "fgets", a, true)
     }),
     row!("fskipl", 1, 2, 1, "fskipl (fid, n)", "Skips lines.", fskipl),
-    row!("fputs", 2, 2, 1, "fputs (fid, s)", "Writes a string to a file.", fputs),
     row!("feof", 1, 1, 1, "feof (fid)", "Whether reading has met the end of a file.", feof),
     row!("ftell", 1, 1, 1, "ftell (fid)", "The position in a file.", |i, a, _| {
         let (_, stream) = i.env.keep.of::<Files>().stream("ftell", &a[0])?;

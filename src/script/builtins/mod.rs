@@ -23,7 +23,9 @@ pub mod folders;
 pub mod lanes;
 pub mod linear;
 pub mod matrices;
+pub mod number_text;
 pub mod operators;
+pub mod output;
 pub mod pattern;
 pub mod polynomials;
 pub mod queries;
@@ -176,6 +178,8 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("Questions about text", comparisons::ROWS),
         ("Regular expressions", regexp::ROWS),
         ("Numbers as text", convert_text::ROWS),
+        ("Numbers as readers want them", number_text::ROWS),
+        ("Printing", output::ROWS),
         ("Cells", cells::ROWS),
         ("Structs", structs::ROWS),
         ("Files", files::ROWS),
