@@ -81,6 +81,9 @@ fn compare(rt: &Runtime, host_elements_max: usize, stride: usize) -> String {
     let deviations: FxHashMap<String, String> =
         read("deviations.txt").into_iter().map(|c| (c.code, c.printed)).collect();
     let not_yet: rustc_hash::FxHashSet<String> = read("not_yet.txt").into_iter().map(|c| c.code).collect();
+    // `TIDEMILL_UPDATE=1` writes what differs to a file, to be sorted into the two lists by hand.
+    let update = std::env::var_os("TIDEMILL_UPDATE").is_some() && stride == 1;
+    let mut differing = String::new();
     let mut report = String::new();
     let (mut ran, mut late) = (0, 0);
     for file in FILES {
@@ -91,6 +94,9 @@ fn compare(rt: &Runtime, host_elements_max: usize, stride: usize) -> String {
             match (agrees(expected, &actual), not_yet.contains(&case.code)) {
                 (true, false) => {}
                 (false, true) => late += 1,
+                (false, false) if update => {
+                    differing.push_str(&format!(">>> {}\n{actual}", case.code));
+                }
                 (false, false) => report.push_str(&format!("{file}: {}\nOctave:\n{expected}here:\n{actual}\n", case.code)),
                 // A list of what is missing is only true if it shrinks.
                 (true, true) if stride == 1 && host_elements_max > 0 => {
@@ -99,6 +105,9 @@ fn compare(rt: &Runtime, host_elements_max: usize, stride: usize) -> String {
                 (true, true) => {}
             }
         }
+    }
+    if update {
+        std::fs::write(folder().join("differing.txt"), differing).unwrap();
     }
     println!("{ran} cases ran, {late} of them known not to agree yet");
     report

@@ -335,13 +335,6 @@ fn fskipl(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::Num(count).into())
 }
 
-fn fputs(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
-    let Value::Tensor(t) = &args[1] else { return fail!("fputs: argument STRING must be a string") };
-    let Some(bytes) = t.data.chars() else { return fail!("fputs: argument STRING must be a string") };
-    write(&mut interp.env, "fputs", &args[0], bytes)?;
-    Ok(if nargout == 0 { nothing() } else { Value::Num(0.0).into() })
-}
-
 fn feof(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if let Value::Num(0.0 | 1.0 | 2.0) = args[0] {
         return Ok(Value::Bool(false).into());

@@ -193,7 +193,7 @@ impl Interp {
     /// The end of what is tried: faults of what was recorded in it are its own.
     pub(super) fn try_end(&mut self, check: bool) -> Flow<()> {
         if check && self.env.take_awaited().is_none() {
-            let unchecked: Vec<_> = (self.live_values().into_iter())
+            let unchecked: Vec<_> = (self.live_values().into_iter().chain(std::mem::take(&mut self.suspects)))
                 .filter(|l| l.may_fault && l.host.get().is_none() && !l.is_checked())
                 .collect();
             if !unchecked.is_empty() {
@@ -201,6 +201,9 @@ impl Interp {
             }
         }
         self.handlers.pop();
+        if self.handlers.is_empty() {
+            self.suspects.clear();
+        }
         Ok(())
     }
 

@@ -55,6 +55,8 @@ pub struct Interp {
     bases: Vec<Option<Value>>,
     /// Open tries, innermost last.
     handlers: Vec<Handler>,
+    /// Arrays that were made inside of an open try and may carry a fault, also those that nobody can name any more.
+    suspects: Vec<Arc<super::value::Lazy>>,
     /// Values of globals and persistents.
     statics: Vec<Option<Value>>,
     /// Globals by name.
@@ -83,6 +85,7 @@ impl Interp {
             marks: Vec::new(),
             bases: Vec::new(),
             handlers: Vec::new(),
+            suspects: Vec::new(),
             statics: Vec::new(),
             globals: FxHashMap::default(),
             persistents: FxHashMap::default(),

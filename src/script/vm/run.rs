@@ -221,6 +221,12 @@ impl Interp {
             (_, None | Some(Value::Colon)) | (Variable::Static(_), _) => false,
             (target, Some(_)) => {
                 if let Some(value) = self.stack.pop() {
+                    if let Value::Lazy(lazy) = &value
+                        && lazy.may_fault
+                        && !self.handlers.is_empty()
+                    {
+                        self.suspects.push(lazy.clone());
+                    }
                     *target = Variable::Value(value);
                 }
                 true
@@ -266,7 +272,12 @@ impl Interp {
             Inst::Colon => self.stack.push(Value::Colon),
             Inst::Store(slot) => self.store_slow(slot)?,
             Inst::Pop => {
-                self.stack.pop();
+                if let Some(Value::Lazy(lazy)) = self.stack.pop()
+                    && lazy.may_fault
+                    && !self.handlers.is_empty()
+                {
+                    self.suspects.push(lazy);
+                }
             }
             Inst::Duplicate => self.stack.extend_from_within(self.stack.len().saturating_sub(1)..),
             Inst::Unary(op) => self.replace(1, |env, s| ops::unary(env, op, &s[0]))?,
