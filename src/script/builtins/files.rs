@@ -25,7 +25,6 @@ pub static ROWS: &[Builtin] = &[
         line(i, "fgets", a, true)
     }),
     row!("fskipl", 1, 2, 1, "fskipl (fid, n)", "Skips lines.", fskipl),
-    row!("fputs", 2, 2, 1, "fputs (fid, s)", "Writes a string to a file.", fputs),
     row!("feof", 1, 1, 1, "feof (fid)", "Whether reading has met the end of a file.", feof),
     row!("ftell", 1, 1, 1, "ftell (fid)", "The position in a file.", |i, a, _| {
         let (_, stream) = i.env.keep.of::<Files>().stream("ftell", &a[0])?;
@@ -165,6 +164,12 @@ impl Drop for Stream {
 }
 
 impl Files {
+    /// Writes to an open file; `None` if no file has this number. 1 and 2 are the caller's.
+    pub fn write(&mut self, number: i64, bytes: &[u8]) -> Option<io::Result<()>> {
+        let at = usize::try_from(number).ok()?.checked_sub(3)?;
+        Some(self.streams.get_mut(at)?.as_mut()?.write(bytes))
+    }
+
     /// The stream of a number.
     fn stream(&mut self, who: &str, value: &Value) -> Flow<(usize, &mut Stream)> {
         let x = match value {
@@ -182,10 +187,7 @@ impl Files {
 }
 
 /// Writes to a stream: 1 is the script's output, 2 its errors.
-///
-/// # Errors
-/// A number that no open file has; what the system says.
-pub fn write(env: &mut Env, who: &str, fid: &Value, bytes: &[u8]) -> Flow<()> {
+fn write(env: &mut Env, who: &str, fid: &Value, bytes: &[u8]) -> Flow<()> {
     match fid {
         Value::Num(1.0) => env.print(bytes),
         Value::Num(2.0) => env.output.err(bytes),
@@ -334,13 +336,6 @@ fn fskipl(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         }
     }
     Ok(Value::Num(count).into())
-}
-
-fn fputs(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
-    let Value::Tensor(t) = &args[1] else { return fail!("fputs: argument STRING must be a string") };
-    let Some(bytes) = t.data.chars() else { return fail!("fputs: argument STRING must be a string") };
-    write(&mut interp.env, "fputs", &args[0], bytes)?;
-    Ok(if nargout == 0 { nothing() } else { Value::Num(0.0).into() })
 }
 
 fn feof(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
