@@ -22,9 +22,13 @@ pub mod files;
 pub mod folders;
 pub mod lanes;
 pub mod linear;
+pub mod matfile;
+pub mod matformat;
 pub mod matrices;
 pub mod operators;
 pub mod pattern;
+#[cfg(feature = "image")]
+pub mod pictures;
 pub mod polynomials;
 pub mod queries;
 pub mod random;
@@ -40,6 +44,7 @@ pub mod special;
 pub mod statistics;
 pub mod strings;
 pub mod structs;
+pub mod tables;
 pub mod text;
 
 use super::error::{Flow, ScriptError};
@@ -180,6 +185,10 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("Structs", structs::ROWS),
         ("Files", files::ROWS),
         ("Names of files and folders", folders::ROWS),
+        ("Variables in files", matfile::ROWS),
+        ("Tables in files", tables::ROWS),
+        #[cfg(feature = "image")]
+        ("Pictures", pictures::ROWS),
         ("Errors", errors::ROWS),
         ("The script and its surroundings", environment::ROWS),
         ("Accepted without an effect", environment::IGNORED),
