@@ -15,7 +15,6 @@ const DEVIATIONS: &[(&str, &str)] = &[
     // Octave forgets the brackets.
     ("x(0)=[]", "error: index (0): subscripts must be either integers 1 to (2^63)-1 or logicals"),
     ("x(1.5)=[]", "error: index (1.5): subscripts must be either integers 1 to (2^63)-1 or logicals"),
-    ("x(1.5:3)", "error: index (1.5): subscripts must be either integers 1 to (2^63)-1 or logicals"),
     // MATLAB: `[]` becomes what is put into it.
     ("z(2)={1};y=z", "cell 1x2 {double 0x0 ,|double 1x1 1,}"),
     ("z(2)=struct(\"a\",1);y=z", "struct 1x2 <a> {a=double 0x0 ,|a=double 1x1 1,}"),
