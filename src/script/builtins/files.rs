@@ -340,10 +340,10 @@ fn fskipl(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 
 fn feof(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if let Value::Num(0.0 | 1.0 | 2.0) = args[0] {
-        return Ok(Value::Bool(false).into());
+        return Ok(Value::Num(0.0).into());
     }
     let (_, stream) = interp.env.keep.of::<Files>().stream("feof", &args[0])?;
-    Ok(Value::Bool(stream.met_end && stream.used == stream.ahead.len()).into())
+    Ok(Value::Num((stream.met_end && stream.used == stream.ahead.len()) as u8 as f64).into())
 }
 
 fn fseek(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
@@ -474,7 +474,6 @@ fn fread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             data = joined(padded, data);
             Dims::new(&[rows, columns])
         }
-        _ if n == 0 => Dims::zero(),
         _ => Dims::new(&[n, 1]),
     };
     Ok(vec![Value::tensor(Tensor::new(dims, data)), Value::Num(n as f64)].into())

@@ -82,13 +82,15 @@ pub fn read(bytes: &[u8]) -> Read5<Vec<(String, Value)>> {
                 let mut decoder = ZlibDecoder::new(body).take(UNFOLDED_MAX);
                 decoder.read_to_end(&mut bytes).map_err(|e| format!("a compressed element is damaged: {e}"))?;
                 unfolded = bytes;
-                let (kind, body) = Reader { bytes: &unfolded, at: 0, big }.element()?;
+                let mut inner = Reader { bytes: &unfolded, at: 0, big };
+                let (kind, len) = (inner.u32()?, inner.u32()? as usize);
                 if kind != element::MATRIX {
                     continue;
                 }
-                body
+                // Octave counts padding that it does not write.
+                inner.take(len.min(unfolded.len() - inner.at))?
             }
-            _ => continue,
+            other => return Err(format!("invalid element type = {other}")),
         };
         let (name, value) = Reader { bytes: body, at: 0, big }.array(0)?;
         // What has no name is MATLAB's own.

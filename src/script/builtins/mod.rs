@@ -46,6 +46,8 @@ pub mod strings;
 pub mod structs;
 pub mod tables;
 pub mod text;
+#[cfg(test)]
+mod text_tests;
 
 use super::error::{Flow, ScriptError};
 use super::index::Values;

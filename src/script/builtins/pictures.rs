@@ -54,7 +54,7 @@ fn planes<T: Copy>(
 
 fn imread(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let file = path("imread", &args[0])?;
-    let Ok(bytes) = std::fs::read(&file) else { return fail!("imread: unable to find file {file}") };
+    let Ok(bytes) = std::fs::read(&file) else { return fail!("imread: unable to find file '{file}'") };
     let picture = match image::load_from_memory(&bytes) {
         Ok(picture) => picture,
         Err(error) => return fail!("imread: {file}: {error}"),
