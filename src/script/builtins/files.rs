@@ -164,6 +164,12 @@ impl Drop for Stream {
 }
 
 impl Files {
+    /// Writes to an open file; `None` if no file has this number. 1 and 2 are the caller's.
+    pub fn write(&mut self, number: i64, bytes: &[u8]) -> Option<io::Result<()>> {
+        let at = usize::try_from(number).ok()?.checked_sub(3)?;
+        Some(self.streams.get_mut(at)?.as_mut()?.write(bytes))
+    }
+
     /// The stream of a number.
     fn stream(&mut self, who: &str, value: &Value) -> Flow<(usize, &mut Stream)> {
         let x = match value {
@@ -181,10 +187,7 @@ impl Files {
 }
 
 /// Writes to a stream: 1 is the script's output, 2 its errors.
-///
-/// # Errors
-/// A number that no open file has; what the system says.
-pub fn write(env: &mut Env, who: &str, fid: &Value, bytes: &[u8]) -> Flow<()> {
+fn write(env: &mut Env, who: &str, fid: &Value, bytes: &[u8]) -> Flow<()> {
     match fid {
         Value::Num(1.0) => env.print(bytes),
         Value::Num(2.0) => env.output.err(bytes),
@@ -337,10 +340,10 @@ fn fskipl(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 
 fn feof(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if let Value::Num(0.0 | 1.0 | 2.0) = args[0] {
-        return Ok(Value::Bool(false).into());
+        return Ok(Value::Num(0.0).into());
     }
     let (_, stream) = interp.env.keep.of::<Files>().stream("feof", &args[0])?;
-    Ok(Value::Bool(stream.met_end && stream.used == stream.ahead.len()).into())
+    Ok(Value::Num((stream.met_end && stream.used == stream.ahead.len()) as u8 as f64).into())
 }
 
 fn fseek(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
@@ -471,7 +474,6 @@ fn fread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             data = joined(padded, data);
             Dims::new(&[rows, columns])
         }
-        _ if n == 0 => Dims::zero(),
         _ => Dims::new(&[n, 1]),
     };
     Ok(vec![Value::tensor(Tensor::new(dims, data)), Value::Num(n as f64)].into())

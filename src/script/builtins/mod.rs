@@ -17,16 +17,20 @@ pub mod environment;
 pub mod errors;
 pub mod extrema;
 pub mod field;
-pub mod integers;
 pub mod files;
 pub mod folders;
+pub mod integers;
 pub mod lanes;
 pub mod linear;
+pub mod matfile;
+pub mod matformat;
 pub mod matrices;
 pub mod number_text;
 pub mod operators;
 pub mod output;
 pub mod pattern;
+#[cfg(feature = "image")]
+pub mod pictures;
 pub mod polynomials;
 pub mod queries;
 pub mod random;
@@ -42,7 +46,10 @@ pub mod special;
 pub mod statistics;
 pub mod strings;
 pub mod structs;
+pub mod tables;
 pub mod text;
+#[cfg(test)]
+mod text_tests;
 
 use super::error::{Flow, ScriptError};
 use super::index::Values;
@@ -184,6 +191,10 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("Structs", structs::ROWS),
         ("Files", files::ROWS),
         ("Names of files and folders", folders::ROWS),
+        ("Variables in files", matfile::ROWS),
+        ("Tables in files", tables::ROWS),
+        #[cfg(feature = "image")]
+        ("Pictures", pictures::ROWS),
         ("Errors", errors::ROWS),
         ("The script and its surroundings", environment::ROWS),
         ("Accepted without an effect", environment::IGNORED),

@@ -110,18 +110,28 @@ impl Builder {
 
     /// `target op= value`.
     pub fn op_assign(&mut self, target: &Target, op: BinaryOp, value: &Expr, print: bool) -> Done {
-        let name = Expr { kind: ExprKind::Name(target.name.name.clone()), span: target.name.span };
-        let read = if target.steps.is_empty() {
-            name
-        } else {
-            Expr { kind: ExprKind::Index(Box::new(name), target.steps.clone()), span: target.span }
-        };
-        self.expr(&read)?;
-        self.expr(value)?;
-        self.emit(Inst::Binary(op), target.span.to(value.span));
+        self.updated(target, op, value)?;
         self.store(target)?;
         self.show(target, print);
         Ok(())
+    }
+
+    /// What `target op= value` assigns, on the stack.
+    pub fn updated(&mut self, target: &Target, op: BinaryOp, value: &Expr) -> Done {
+        self.read(target)?;
+        self.expr(value)?;
+        self.emit(Inst::Binary(op), target.span.to(value.span));
+        Ok(())
+    }
+
+    /// What a target holds, on the stack.
+    pub fn read(&mut self, target: &Target) -> Done {
+        let name = Expr { kind: ExprKind::Name(target.name.name.clone()), span: target.name.span };
+        if target.steps.is_empty() {
+            return self.expr(&name);
+        }
+        let steps = target.steps.clone();
+        self.expr(&Expr { kind: ExprKind::Index(Box::new(name), steps), span: target.span })
     }
 }
 

@@ -77,6 +77,23 @@ impl Builder {
             ExprKind::Matrix(rows) => self.matrix(rows, expr.span)?,
             ExprKind::Cell(rows) => self.cell(rows, expr.span)?,
             ExprKind::Anonymous(def) => self.anonymous(def, expr.span)?,
+            ExprKind::Assign { target, op: None, value } => {
+                self.expr(value)?;
+                self.emit(Inst::Duplicate, expr.span);
+                self.store(target)?;
+            }
+            ExprKind::Assign { target, op: Some(op), value } => {
+                self.updated(target, *op, value)?;
+                self.emit(Inst::Duplicate, expr.span);
+                self.store(target)?;
+            }
+            ExprKind::PostIncrement { target, op } => {
+                self.read(target)?;
+                self.emit(Inst::Duplicate, expr.span);
+                self.emit(Inst::Num(1.0), expr.span);
+                self.emit(Inst::Binary(*op), expr.span);
+                self.store(target)?;
+            }
             ExprKind::Handle(name) => {
                 self.push_constant(Value::Function(Arc::new(Function::Named(name.clone()))), expr.span);
             }
@@ -356,6 +373,7 @@ pub(super) fn mentions_end(items: &[Expr]) -> bool {
                 })
         }
         ExprKind::Matrix(rows) | ExprKind::Cell(rows) => rows.iter().any(|r| mentions_end(r)),
+        ExprKind::Assign { value, .. } => mentions_end(std::slice::from_ref(value)),
         _ => false,
     })
 }

@@ -343,7 +343,7 @@ fn write_known(
         Some(Value::Lazy(l)) => (l.pinned, l.touches.load(Ordering::Relaxed), l.may_fault),
         _ => (false, 0, false),
     };
-    if !given && (grows || one && !pinned && touches >= TOUCHES_MAX) || !fits(class, &writing.dims) {
+    if !given && !pinned && (grows || one && touches >= TOUCHES_MAX) || !fits(class, &writing.dims) {
         return write_at_home(env, target, values, value);
     }
     env.check_elements(&writing.dims)?;

@@ -12,6 +12,7 @@ mod concat;
 mod delete;
 mod grid;
 mod lazy;
+mod list;
 mod path;
 #[cfg(test)]
 mod random;
@@ -28,6 +29,8 @@ use super::value::Value;
 use path::Leaf;
 use smallvec::SmallVec;
 use std::sync::Arc;
+
+pub use list::{assign_list, places};
 
 /// What an expression that may yield several values gives.
 pub type Values = SmallVec<[Value; 1]>;

@@ -15,7 +15,6 @@ const DEVIATIONS: &[(&str, &str)] = &[
     // Octave forgets the brackets.
     ("x(0)=[]", "error: index (0): subscripts must be either integers 1 to (2^63)-1 or logicals"),
     ("x(1.5)=[]", "error: index (1.5): subscripts must be either integers 1 to (2^63)-1 or logicals"),
-    ("x(1.5:3)", "error: index (1.5): subscripts must be either integers 1 to (2^63)-1 or logicals"),
     // MATLAB: `[]` becomes what is put into it.
     ("z(2)={1};y=z", "cell 1x2 {double 0x0 ,|double 1x1 1,}"),
     ("z(2)=struct(\"a\",1);y=z", "struct 1x2 <a> {a=double 0x0 ,|a=double 1x1 1,}"),
@@ -64,7 +63,8 @@ const OTHER_WORDS: &[&str] = &[
 ];
 
 /// What only the machine can do, or the functions that a statement calls.
-const NOT_OURS: &[&str] = &["y=cat(1.5,1,2)", "[st.a]=deal(7,8,9);y=st", "[c{1:2}]=deal(7,8);y=c", "y(2)=[]", "a"];
+const NOT_OURS: &[&str] =
+    &["y=cat(1.5,1,2)", "x(1.5:3)", "[st.a]=deal(7,8,9);y=st", "[c{1:2}]=deal(7,8);y=c", "y(2)=[]", "a"];
 
 fn row(class: fn(Vec<f64>) -> Data, elements: &[f64]) -> Value {
     Value::tensor(Tensor::new(Dims::new(&[1, elements.len()]), class(elements.to_vec())))
@@ -197,4 +197,42 @@ fn statements_do_what_octave_does() {
 #[test]
 fn statements_on_the_runtime_do_what_octave_does() {
     check_recorded(true);
+}
+
+#[test]
+fn a_target_takes_as_many_values_as_it_has_places() {
+    let mut env = testing::env();
+    let numbers = |v: &[f64]| v.iter().map(|&x| Value::Num(x)).collect::<Vec<_>>();
+    let brace = |v: &[f64]| Access::Brace(smallvec::smallvec![Value::row(v.to_vec())]);
+    let round = |v: &[f64]| Access::Paren(smallvec::smallvec![Value::row(v.to_vec())]);
+    let cases: [(&str, Vec<Access>, usize, &str); 5] = [
+        ("c", vec![brace(&[1.0, 2.0])], 2, "cell 1x3 {double 1x1 7,|double 1x1 8,|double 1x1 3,}"),
+        (
+            "c",
+            vec![Access::Brace(smallvec::smallvec![Value::Colon])],
+            3,
+            "cell 1x3 {double 1x1 7,|double 1x1 8,|double 1x1 9,}",
+        ),
+        ("st", vec![Access::Field("a".into())], 3, "struct 1x3 <a> {a=double 1x1 7,|a=double 1x1 8,|a=double 1x1 9,}"),
+        (
+            "st",
+            vec![round(&[3.0, 1.0]), Access::Field("a".into())],
+            2,
+            "struct 1x3 <a> {a=double 1x1 8,|a=double 1x1 2,|a=double 1x1 7,}",
+        ),
+        (
+            "new",
+            vec![Access::Field("f".into()), brace(&[1.0, 2.0])],
+            2,
+            "struct 1x1 <f> {f=cell 1x2 {double 1x1 7,|double 1x1 8,}}",
+        ),
+    ];
+    for (name, steps, count, expected) in cases {
+        let mut target = variables().into_iter().find(|(n, _)| *n == name).map(|(_, v)| v);
+        let places = testing::settle(&mut env, |env| places(env, target.as_ref(), &steps)).unwrap();
+        assert_eq!(places, count, "{name}");
+        let values = numbers(&[7.0, 8.0, 9.0][..count]);
+        testing::settle(&mut env, |env| assign_list(env, &mut target, &steps, values.clone())).unwrap();
+        assert_eq!(describe(&mut env, &target.unwrap()), expected);
+    }
 }

@@ -6,7 +6,7 @@
 use super::lazy;
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
-use crate::script::value::{Class, Data, Dims, Tensor, Value};
+use crate::script::value::{Class, Data, Dims, Lazy, Tensor, Value};
 
 /// A range of doubles: its first element, its step, its last element and the number of steps between.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -165,10 +165,13 @@ fn empty(class: Class) -> Value {
 /// A long range, on the runtime: the same elements by the same formulas.
 fn recorded(env: &mut Env, span: Span, class: Class) -> Flow<Value> {
     let n = span.steps;
+    if span.is_whole() && class == Class::Double {
+        let array = env.session.arange(span.first, span.first + (n as f64 + 0.5) * span.step, span.step);
+        // As an index it is a slice.
+        return Ok(Lazy::new(array, class, false, false)?.with_steps(span.first, span.step).value());
+    }
     let index = env.session.arange(0.0f64, n as f64 + 0.5, 1.0);
-    let array = if span.is_whole() && class == Class::Double {
-        env.session.arange(span.first, span.first + (n as f64 + 0.5) * span.step, span.step)
-    } else {
+    let array = {
         let front = &index * span.step + span.first;
         let back = -((n as f64 - &index) * span.step) + span.last;
         let halves = index.le(n as f64 / 2.0 - 0.25).select(&front, &back);

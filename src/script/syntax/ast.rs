@@ -91,7 +91,7 @@ pub enum StmtKind {
         /// The value: a call or a comma list.
         value: Expr,
     },
-    /// `target op= value`; also `x++` and `x--` (value 1).
+    /// `target op= value`; also `x++;` and `x--;` (value 1), where nothing is shown.
     OpAssign {
         /// What is read and assigned.
         target: Target,
@@ -277,6 +277,22 @@ pub enum ExprKind {
     Anonymous(Arc<AnonymousDef>),
     /// `@name`, dots included.
     Handle(Name),
+    /// `(x = 3)`, `(x += 3)`: assigns, and is what was assigned.
+    Assign {
+        /// What is assigned.
+        target: Box<Target>,
+        /// The operator, of `+=` and its like.
+        op: Option<BinaryOp>,
+        /// The value, or the operator's right operand.
+        value: Box<Expr>,
+    },
+    /// `x++`, `x--`: adds one to it or takes one away, and is what it was before.
+    PostIncrement {
+        /// What is read and assigned.
+        target: Box<Target>,
+        /// `Add` or `Sub`.
+        op: BinaryOp,
+    },
 }
 
 /// An anonymous function.

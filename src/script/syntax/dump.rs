@@ -275,6 +275,16 @@ fn write_compound(out: &mut String, kind: &ExprKind) {
             rows(out, elements);
             out.push('}');
         }
+        ExprKind::Assign { target: to, op, value } => {
+            let _ = write!(out, "({}= ", op.map_or("", BinaryOp::symbol));
+            target(out, to);
+            let _ = write!(out, " {})", expr(value));
+        }
+        ExprKind::PostIncrement { target: to, op } => {
+            out.push('(');
+            target(out, to);
+            let _ = write!(out, " {0}{0})", op.symbol());
+        }
         ExprKind::Anonymous(definition) => {
             out.push_str("(@");
             params(out, &definition.params);

@@ -3,7 +3,7 @@
 //! From loosest to tightest: `||`, `&&`, `|`, `&`, comparisons, `:`, `+ -`, `* / \` and their elementwise forms,
 //! prefix `- + !`, then powers, transposes and indices, which bind alike and from the left.
 
-use super::ast::{AnonymousDef, BinaryOp, Expr, ExprKind, Param, Step, StepKind, UnaryOp};
+use super::ast::{AnonymousDef, BinaryOp, Expr, ExprKind, Ident, Param, Step, StepKind, Target, UnaryOp};
 use super::parser::Parser;
 use super::token::{Keyword, Parse, SyntaxError, TokenKind};
 use super::unparse;
@@ -39,6 +39,34 @@ impl Parser<'_> {
     /// An expression.
     pub(super) fn expression(&mut self) -> Parse<Expr> {
         self.nested(|parser| parser.binary(0))
+    }
+
+    /// An expression, or an assignment that stands as one: in parentheses, as an argument, on the right of another.
+    pub(super) fn assignment_or_expression(&mut self) -> Parse<Expr> {
+        let start = self.start();
+        let expr = self.expression()?;
+        let op = match self.token.kind {
+            TokenKind::Assign => None,
+            TokenKind::OpAssign(op) => Some(op),
+            _ => return Ok(expr),
+        };
+        self.check_may_assign()?;
+        let below = self.height;
+        let target = Box::new(self.to_target(expr)?);
+        self.advance()?;
+        let value = Box::new(self.nested(Parser::assignment_or_expression)?);
+        self.grow(below.max(self.height))?;
+        self.variables.insert(target.name.name.clone());
+        Ok(Expr { kind: ExprKind::Assign { target, op, value }, span: self.span_from(start) })
+    }
+
+    /// Anonymous functions assign nothing.
+    fn check_may_assign(&self) -> Parse<()> {
+        if self.anonymous_depth == 0 {
+            return Ok(());
+        }
+        let op = self.text_of(self.token.span);
+        Err(self.error(format!("invalid use of operator {op} in anonymous function")))
     }
 
     /// Operands joined by operators that bind at least as tight as `level_min`.
@@ -136,6 +164,13 @@ impl Parser<'_> {
                     let right = Box::new(self.exponent()?);
                     ExprKind::Binary(op, Box::new(left), right, op_span)
                 }
+                TokenKind::Increment | TokenKind::Decrement => {
+                    self.check_may_assign()?;
+                    let op = if self.at(&TokenKind::Increment) { BinaryOp::Add } else { BinaryOp::Sub };
+                    let target = Box::new(self.to_target(left)?);
+                    self.advance()?;
+                    ExprKind::PostIncrement { target, op }
+                }
                 _ if self.at_step() => {
                     left = self.steps(left, start)?;
                     continue;
@@ -231,7 +266,7 @@ impl Parser<'_> {
 
     fn argument(&mut self, close: &TokenKind) -> Parse<Expr> {
         if !self.at(&TokenKind::Colon) {
-            return self.expression();
+            return self.assignment_or_expression();
         }
         let span = self.token.span;
         self.advance()?;
@@ -276,7 +311,7 @@ impl Parser<'_> {
 
     fn parenthesized(&mut self) -> Parse<Expr> {
         self.advance()?;
-        let inner = self.expression()?;
+        let inner = self.assignment_or_expression()?;
         self.expect(&TokenKind::ParenClose, "')'")?;
         *self.parens.entry((inner.span.start, inner.span.end)).or_default() += 1;
         Ok(inner)
@@ -340,16 +375,14 @@ impl Parser<'_> {
 
     fn anonymous(&mut self, start: usize) -> Parse<Expr> {
         let outer_index_depth = std::mem::take(&mut self.index_depth);
+        self.anonymous_depth += 1;
         let params = self.parameters()?;
         let body = self.expression()?;
-        self.index_depth = outer_index_depth;
-        if matches!(
-            self.token.kind,
-            TokenKind::Assign | TokenKind::OpAssign(_) | TokenKind::Increment | TokenKind::Decrement
-        ) {
-            let op = self.text_of(self.token.span);
-            return Err(self.error(format!("invalid use of operator {op} in anonymous function")));
+        if matches!(self.token.kind, TokenKind::Assign | TokenKind::OpAssign(_)) {
+            self.check_may_assign()?;
         }
+        self.anonymous_depth -= 1;
+        self.index_depth = outer_index_depth;
         self.grow(self.height)?;
         let text = unparse::anonymous(&params, &body, self.source, &self.parens);
         let definition = AnonymousDef { params, body, text };
@@ -385,7 +418,7 @@ impl Parser<'_> {
     }
 
     /// What an expression names as the target of an assignment.
-    pub(super) fn to_target(&self, expr: Expr) -> Parse<super::ast::Target> {
+    pub(super) fn to_target(&self, expr: Expr) -> Parse<Target> {
         let is_constant = matches!(
             expr.kind,
             ExprKind::Number(_) | ExprKind::Imaginary(_) | ExprKind::Integer { .. } | ExprKind::Str { .. }
@@ -394,14 +427,11 @@ impl Parser<'_> {
         let span = expr.span;
         match expr.kind {
             ExprKind::Name(ref name) if !has_parens(&expr) => {
-                let name = super::ast::Ident { name: name.clone(), span };
-                Ok(super::ast::Target { name, steps: Vec::new(), span })
+                Ok(Target { name: Ident { name: name.clone(), span }, steps: Vec::new(), span })
             }
             ExprKind::Index(ref base, _) if has_parens(&expr) || has_parens(base) => Err(invalid_target("", span)),
             ExprKind::Index(base, steps) => match base.kind {
-                ExprKind::Name(name) => {
-                    Ok(super::ast::Target { name: super::ast::Ident { name, span: base.span }, steps, span })
-                }
+                ExprKind::Name(name) => Ok(Target { name: Ident { name, span: base.span }, steps, span }),
                 _ => Err(invalid_target("", span)),
             },
             _ => Err(invalid_target(if is_constant { "constant " } else { "" }, span)),

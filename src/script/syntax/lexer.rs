@@ -220,7 +220,7 @@ impl<'t> Lexer<'t> {
             self.at = end;
             return Ok(TokenKind::Str { bytes, double_quoted: first == b'"' });
         }
-        if let Some(kind) = self.increment() {
+        if let Some(kind) = self.increment(separated) {
             return Ok(kind);
         }
         let (kind, length) = operator(&text.as_bytes()[start..]).ok_or_else(|| self.invalid_character())?;
@@ -241,8 +241,9 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// `++` or `--` where a statement ends after it.
-    fn increment(&mut self) -> Option<TokenKind> {
+    /// `++` or `--` after an operand where none follows: the line or the brackets end there, or an operator follows that
+    /// stands between two.
+    fn increment(&mut self, separated: bool) -> Option<TokenKind> {
         let rest = &self.text[self.at..];
         let kind = match rest.get(..2)? {
             "++" => TokenKind::Increment,
@@ -250,8 +251,12 @@ impl<'t> Lexer<'t> {
             _ => return None,
         };
         let follows = rest[2..].trim_start_matches([' ', '\t']);
-        let ends = follows.is_empty() || follows.starts_with(['\n', '\r', ';', ',', '%', '#']);
-        if !(ends && self.after_operand && self.contexts.is_empty()) {
+        let ends = follows.is_empty()
+            || follows.starts_with(['\n', '\r', ';', ',', '%', '#', ')', ']', '}'])
+            || follows.starts_with(['=', '<', '>', '*', '/', '^', '&', '|', ':'])
+            || follows.starts_with("!=")
+            || follows.starts_with("~=");
+        if !ends || !self.after_operand || separated {
             return None;
         }
         self.at += 2;

@@ -31,6 +31,8 @@ pub(super) struct Parser<'t> {
     pub(super) height: usize,
     /// Index brackets that are open: whether `end` is a number.
     pub(super) index_depth: usize,
+    /// Bodies of anonymous functions that are open: nothing may be assigned in them.
+    pub(super) anonymous_depth: usize,
     /// Loops that are open: whether `break` may stand.
     pub(super) loop_depth: usize,
     /// Names that were assigned in the text before, in this function: they begin no commands.
@@ -58,6 +60,7 @@ impl<'t> Parser<'t> {
             nesting: 0,
             height: 0,
             index_depth: 0,
+            anonymous_depth: 0,
             loop_depth: 0,
             variables: FxHashSet::default(),
             is_variable,

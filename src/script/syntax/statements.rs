@@ -1,6 +1,6 @@
 //! Statements: assignments, blocks, declarations, commands.
 
-use super::ast::{BinaryOp, Block, Expr, ExprKind, Ident, Name, Stmt, StmtKind, Target};
+use super::ast::{BinaryOp, Block, Expr, ExprKind, Ident, Name, Stmt, StmtKind};
 use super::command;
 use super::literal::byte;
 use super::parser::Parser;
@@ -68,86 +68,36 @@ impl Parser<'_> {
 
     fn statement(&mut self, into: &mut Block, may_be_command: bool) -> Parse<()> {
         let start = self.start();
-        let mut kind = match self.token.kind {
+        let kind = match self.token.kind {
             TokenKind::Keyword(Keyword::Spmd) => return self.spmd(into),
-            TokenKind::Keyword(Keyword::FileName | Keyword::LineNumber) => self.expression_statement(into)?,
+            TokenKind::Keyword(Keyword::FileName | Keyword::LineNumber) => self.expression_statement()?,
             TokenKind::Keyword(keyword) => self.keyword_statement(keyword)?,
             TokenKind::BracketOpen if self.targets_follow() => self.multi_assignment()?,
             TokenKind::Plus | TokenKind::Minus => match self.prefix_increment()? {
                 Some(kind) => kind,
-                None => self.expression_statement(into)?,
+                None => self.expression_statement()?,
             },
             TokenKind::Name if may_be_command && self.command_follows() => self.command()?,
-            _ => self.expression_statement(into)?,
+            _ => self.expression_statement()?,
         };
-        if let StmtKind::Assign { target, .. } | StmtKind::OpAssign { target, .. } = &mut kind {
-            self.variables.insert(target.name.name.clone());
-        }
         let span = self.span_from(start);
         let print = self.statement_end()?;
+        let kind = match kind {
+            // What it was before, or is now, becomes `ans` only where it is shown.
+            StmtKind::Expr(expr) if !print => assignment(expr),
+            kind => kind,
+        };
         into.push(Stmt { kind, print, span });
         Ok(())
     }
 
-    /// An expression, or an assignment that begins like one. Chained assignments (`a = b = 3`) put all but their
-    /// first target into the block before.
-    fn expression_statement(&mut self, into: &mut Block) -> Parse<StmtKind> {
-        let expr = self.expression()?;
-        match self.token.kind {
-            TokenKind::Assign => {
-                let mut targets = vec![self.to_target(expr)?];
-                let value = loop {
-                    self.advance()?;
-                    let value = self.expression()?;
-                    if !self.at(&TokenKind::Assign) {
-                        break value;
-                    }
-                    targets.push(self.to_target(value)?);
-                };
-                self.assignments(targets, value, into)
-            }
-            TokenKind::OpAssign(op) => {
-                let target = self.to_target(expr)?;
-                self.advance()?;
-                let value = self.expression()?;
-                Ok(StmtKind::OpAssign { target, op, value })
-            }
-            TokenKind::Increment => self.increment(expr, BinaryOp::Add),
-            TokenKind::Decrement => self.increment(expr, BinaryOp::Sub),
-            _ => Ok(StmtKind::Expr(expr)),
-        }
-    }
-
-    /// `a = b = value`: the last target takes the value, each before it takes the variable after it.
-    fn assignments(&mut self, mut targets: Vec<Target>, value: Expr, into: &mut Block) -> Parse<StmtKind> {
-        let mut value = value;
-        while let Some(target) = targets.pop() {
-            if targets.is_empty() {
-                return Ok(StmtKind::Assign { target, value });
-            }
-            let span = target.span.to(value.span);
-            let passed_on = match value.kind {
-                ExprKind::Number(_) | ExprKind::Str { .. } => value.clone(),
-                _ if target.steps.is_empty() => {
-                    Expr { kind: ExprKind::Name(target.name.name.clone()), span: target.name.span }
-                }
-                _ => {
-                    let message = "an assignment to a part of a variable has no value that could be assigned further";
-                    return Err(SyntaxError::new(message, span).helped("make two statements of it"));
-                }
-            };
-            self.variables.insert(target.name.name.clone());
-            into.push(Stmt { kind: StmtKind::Assign { target, value }, print: false, span });
-            value = passed_on;
-        }
-        Err(self.expected("an assignment"))
-    }
-
-    fn increment(&mut self, expr: Expr, op: BinaryOp) -> Parse<StmtKind> {
-        let target = self.to_target(expr)?;
-        let value = Expr { kind: ExprKind::Number(1.0), span: self.token.span };
-        self.advance()?;
-        Ok(StmtKind::OpAssign { target, op, value })
+    /// An expression, or an assignment that begins like one.
+    fn expression_statement(&mut self) -> Parse<StmtKind> {
+        let expr = self.assignment_or_expression()?;
+        Ok(match expr.kind {
+            ExprKind::Assign { .. } => assignment(expr),
+            _ => StmtKind::Expr(expr),
+        })
     }
 
     /// `++x` or `--x` as a statement. What is none is left for an expression.
@@ -164,9 +114,10 @@ impl Parser<'_> {
         if self.at(&TokenKind::Name) {
             let expr = self.indexed()?;
             if self.statement_ends() {
-                let target = self.to_target(expr)?;
-                let value = Expr { kind: ExprKind::Number(1.0), span: Span::new(after - 1, after + 1) };
-                return Ok(Some(StmtKind::OpAssign { target, op, value }));
+                let target = Box::new(self.to_target(expr)?);
+                let value = Box::new(Expr { kind: ExprKind::Number(1.0), span: Span::new(after - 1, after + 1) });
+                let span = self.span_from(after - 1);
+                return Ok(Some(StmtKind::Expr(Expr { kind: ExprKind::Assign { target, op: Some(op), value }, span })));
             }
         }
         self.lexer.rewind(lexer);
@@ -428,5 +379,18 @@ impl Parser<'_> {
     /// Names that are variables where a function begins: its parameters and outputs.
     pub(super) fn begin_scope(&mut self, names: impl Iterator<Item = Name>) {
         self.variables = names.collect();
+    }
+}
+
+/// An expression that assigns, as a statement that does; others as they are.
+fn assignment(expr: Expr) -> StmtKind {
+    match expr.kind {
+        ExprKind::Assign { target, op: None, value } => StmtKind::Assign { target: *target, value: *value },
+        ExprKind::Assign { target, op: Some(op), value } => StmtKind::OpAssign { target: *target, op, value: *value },
+        ExprKind::PostIncrement { target, op } => {
+            let value = Expr { kind: ExprKind::Number(1.0), span: expr.span };
+            StmtKind::OpAssign { target: *target, op, value }
+        }
+        _ => StmtKind::Expr(expr),
     }
 }

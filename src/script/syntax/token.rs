@@ -45,9 +45,9 @@ pub(super) enum TokenKind {
     Colon,
     Assign,
     OpAssign(BinaryOp),
-    /// `++` at the end of a statement; elsewhere it is two plus signs.
+    /// `++` after an operand where none follows; elsewhere it is two plus signs.
     Increment,
-    /// `--` at the end of a statement.
+    /// `--`, likewise.
     Decrement,
     Transpose {
         conjugate: bool,
@@ -72,7 +72,7 @@ impl TokenKind {
         use TokenKind::*;
         match self {
             Number(_) | Imaginary(_) | Integer { .. } | Str { .. } | Name => true,
-            Transpose { .. } | ParenClose | BracketClose | BraceClose => true,
+            Transpose { .. } | Increment | Decrement | ParenClose | BracketClose | BraceClose => true,
             Keyword(keyword) => match keyword {
                 self::Keyword::End => in_brackets,
                 self::Keyword::FileName | self::Keyword::LineNumber => true,

@@ -122,6 +122,8 @@ impl Writer<'_> {
                 self.push("@");
                 self.push(name);
             }
+            // Anonymous functions assign nothing.
+            ExprKind::Assign { .. } | ExprKind::PostIncrement { .. } => {}
         }
     }
 

@@ -211,7 +211,7 @@ impl Interp {
             Outcome::Call { function, args } => self.call_function(&function, args.into(), returns, nargout),
             Outcome::Eval { text, capture } => {
                 let source = Source::new("eval", text);
-                let file = syntax::parse(&source)?;
+                let file = syntax::parse_with(&source, &|name| self.variable(name).is_some())?;
                 let unit = compile::compile_eval(&file, &self.slot_names(), if capture { 0 } else { nargout })?;
                 self.define(&unit);
                 self.enter_eval(unit, returns, nargout)?;

@@ -1,0 +1,221 @@
+//! `load` and `save`: variables to files and back, as MAT files of version 5 (and 7: the same, compressed) or as text.
+//!
+//! In: names of variables. Out: files; variables. Must hold: nothing is written before all values lie in host memory
+//! (SCRIPT-2).
+
+use super::creation::row;
+use super::files::system;
+use super::{ANY, Builtin, Outcome, matformat, nothing, tables};
+use crate::script::env::Env;
+use crate::script::error::{Flow, ScriptError, fail};
+use crate::script::value::{CellArray, StructArray, Value};
+use crate::script::vm::Interp;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The functions.
+pub static ROWS: &[Builtin] = &[
+    row!("load", 1, ANY, 1, "s = load (file, names...)", "Variables from a MAT file, or a table from a text.", load),
+    row!("save", 1, ANY, 0, "save (file, names..., \"-v7\")", "Variables to a MAT file, or a matrix to a text.", save),
+];
+
+/// Whether a name fits a pattern with `*` and `?`.
+fn fits(pattern: &[u8], name: &[u8]) -> bool {
+    match (pattern.split_first(), name.split_first()) {
+        (None, None) => true,
+        (Some((b'*', rest)), _) => fits(rest, name) || name.split_first().is_some_and(|(_, n)| fits(pattern, n)),
+        (Some((b'?', p)), Some((_, n))) => fits(p, n),
+        (Some((a, p)), Some((b, n))) => a == b && fits(p, n),
+        _ => false,
+    }
+}
+
+/// The arguments as words: options, which begin with a hyphen, and the others.
+fn words(who: &str, args: &[Value]) -> Flow<(Vec<String>, Vec<String>)> {
+    let mut all = Vec::with_capacity(args.len());
+    for arg in args {
+        match arg.as_text() {
+            Some(word) => all.push(word),
+            None => return fail!("{who}: arguments must be strings"),
+        }
+    }
+    Ok(all.into_iter().partition(|w| w.starts_with('-') && w.len() > 1))
+}
+
+/// The value with all its parts in host memory.
+fn home(env: &Env, value: &Value) -> Flow<Value> {
+    Ok(match value {
+        Value::Lazy(_) => Value::tensor_as_is((*env.host(value)?).clone()),
+        Value::Cell(c) => {
+            let items = c.items.iter().map(|v| home(env, v)).collect::<Flow<Vec<_>>>()?;
+            Value::Cell(Arc::new(CellArray::new(c.dims.clone(), items)))
+        }
+        Value::Struct(s) => {
+            let mut out = StructArray::empty(s.dims.clone());
+            for (name, values) in &s.fields {
+                let values = values.iter().map(|v| home(env, v)).collect::<Flow<Vec<_>>>()?;
+                out.fields.insert(name.clone(), values);
+            }
+            Value::Struct(Arc::new(out))
+        }
+        other => other.clone(),
+    })
+}
+
+fn save(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let (options, names) = words("save", args)?;
+    let has = |name: &str| options.iter().any(|o| o == name);
+    let Some((file, names)) = names.split_first() else { return fail!("save: no file name given") };
+    if has("-text") {
+        return fail!("save: Octave's text format is not written yet; use -v7 or -ascii");
+    }
+    if has("-v7.3") || has("-hdf5") {
+        return fail!("save: HDF5 files are not written yet; use -v7");
+    }
+    let chosen = match has("-struct") {
+        true => fields_chosen(interp, names)?,
+        false => variables_chosen(interp, names),
+    };
+    let (variables, missing) = chosen;
+    interp.env.host_all(variables.iter().map(|v| &v.1))?;
+    let mut saved = Vec::with_capacity(variables.len());
+    for (name, value) in &variables {
+        saved.push((name.clone(), home(&interp.env, value)?));
+    }
+    for name in missing {
+        interp.env.warn("", &format!("save: no such variable '{name}'"));
+    }
+    let bytes = if has("-ascii") {
+        ascii(&interp.env, &saved, has("-double"))?
+    } else {
+        if has("-append")
+            && let Ok(bytes) = std::fs::read(file)
+        {
+            let mut old = matformat::read(&bytes).map_err(|e| ScriptError::new(format!("save: {e}")))?;
+            old.retain(|(name, _)| !saved.iter().any(|(n, _)| n == name));
+            old.extend(saved);
+            saved = old;
+        }
+        let compress = !has("-v6") && !has("-6");
+        matformat::write(&saved, compress).map_err(|e| ScriptError::new(format!("save: {e}")))?
+    };
+    match std::fs::write(file, bytes) {
+        Ok(()) => Ok(nothing()),
+        Err(error) => fail!("save: unable to open output file '{file}': {}", system(&error)),
+    }
+}
+
+type Chosen = (Vec<(String, Value)>, Vec<String>);
+
+/// The variables that the names, which may be patterns, choose; all of them without names. And names of none.
+fn variables_chosen(interp: &Interp, names: &[String]) -> Chosen {
+    let mut all: Vec<(String, Value)> =
+        interp.variables().into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    if names.is_empty() {
+        return (all, Vec::new());
+    }
+    let mut chosen: Vec<(String, Value)> = Vec::new();
+    let mut missing = Vec::new();
+    for name in names {
+        let before = chosen.len();
+        let found = all.iter().filter(|(n, _)| fits(name.as_bytes(), n.as_bytes()));
+        let mut any = false;
+        for variable in found {
+            any = true;
+            if !chosen.iter().any(|(n, _)| *n == variable.0) {
+                chosen.push(variable.clone());
+            }
+        }
+        if !any && before == chosen.len() {
+            missing.push(name.clone());
+        }
+    }
+    (chosen, missing)
+}
+
+/// The fields of a struct as variables.
+fn fields_chosen(interp: &Interp, names: &[String]) -> Flow<Chosen> {
+    let Some((name, fields)) = names.split_first() else { return fail!("save: missing struct name") };
+    match interp.variable(name) {
+        Some(Value::Struct(s)) if s.len() == 1 => {
+            let all = s.fields.iter().filter_map(|(k, v)| Some((k.to_string(), v.first()?.clone())));
+            let chosen = all
+                .filter(|(k, _)| fields.is_empty() || fields.iter().any(|f| fits(f.as_bytes(), k.as_bytes())))
+                .collect();
+            Ok((chosen, Vec::new()))
+        }
+        _ => fail!("save: '{name}' is not a scalar structure"),
+    }
+}
+
+/// Matrices as rows of numbers.
+fn ascii(env: &Env, variables: &[(String, Value)], double: bool) -> Flow<Vec<u8>> {
+    let mut out = Vec::new();
+    let digits = if double { 16 } else { 8 };
+    for (name, value) in variables {
+        if matches!(value, Value::Cell(_) | Value::Struct(_) | Value::Function(_)) || value.dims().len() > 2 {
+            return fail!("save: {name}: only matrices are saved as text");
+        }
+        let host = env.host(value)?;
+        for r in 0..host.dims.rows() {
+            for c in 0..host.dims.columns() {
+                out.push(b' ');
+                out.extend(tables::exponential(host.data.f64_at(c * host.dims.rows() + r), digits).as_bytes());
+            }
+            out.push(b'\n');
+        }
+    }
+    Ok(out)
+}
+
+fn load(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let (options, names) = words("load", args)?;
+    let has = |name: &str| options.iter().any(|o| o == name);
+    let Some((file, names)) = names.split_first() else { return fail!("load: no file name given") };
+    let path = match Path::new(file).is_file() {
+        true => file.clone(),
+        false => format!("{file}.mat"),
+    };
+    let Ok(bytes) = std::fs::read(&path) else { return fail!("load: unable to find file {file}") };
+    if has("-ascii") || !matformat::is_mat(&bytes) && !has("-mat") {
+        return load_text(interp, file, &bytes, nargout);
+    }
+    if !matformat::is_mat(&bytes) {
+        return fail!("load: unable to determine file format of '{file}'");
+    }
+    let mut variables = match matformat::read(&bytes) {
+        Ok(variables) => variables,
+        Err(message) => return fail!("load: {file}: {message}"),
+    };
+    variables.retain(|(n, _)| names.is_empty() || names.iter().any(|p| fits(p.as_bytes(), n.as_bytes())));
+    if nargout > 0 {
+        let mut s = StructArray::scalar();
+        variables.into_iter().for_each(|(name, value)| s.set(name.as_str(), value));
+        return Ok(Value::Struct(Arc::new(s)).into());
+    }
+    for (name, value) in variables {
+        interp.set_variable(&name, value);
+    }
+    Ok(nothing())
+}
+
+/// A table of numbers; as a statement it becomes a variable with the file's name.
+fn load_text(interp: &mut Interp, file: &str, bytes: &[u8], nargout: usize) -> Flow<Outcome> {
+    if bytes.starts_with(b"# Created by Octave") || bytes.starts_with(b"Octave-1") {
+        return fail!("load: {file}: Octave's own formats are not read yet; save with -v7");
+    }
+    let Some(value) = tables::numbers(bytes) else {
+        return fail!("load: unable to determine file format of '{file}'");
+    };
+    if nargout > 0 {
+        return Ok(value.into());
+    }
+    let stem = Path::new(file).file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut name: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        name.insert(0, 'X');
+    }
+    interp.set_variable(&name, value);
+    Ok(nothing())
+}

@@ -1,0 +1,429 @@
+//! Tables of numbers as text: `dlmread`, `csvread`, `readmatrix` and what writes them.
+//!
+//! In: files of separated numbers. Out: matrices, with something else where a field has no number. Fields are split by
+//! the `csv` library where one character separates them.
+
+use super::convert_text::spelled;
+use super::creation::row;
+use super::files::{path, system};
+use super::{ANY, Builtin, Outcome, args, nothing, text};
+use crate::script::env::Env;
+use crate::script::error::{Flow, fail};
+use crate::script::value::{Data, Dims, Tensor, Value};
+use crate::script::vm::Interp;
+use num_complex::Complex64;
+
+/// The functions.
+pub static ROWS: &[Builtin] = &[
+    row!("dlmwrite", 2, ANY, 0, "dlmwrite (file, m, sep, ...)", "Writes a matrix as separated numbers.", |i, a, _| {
+        write(i, "dlmwrite", a)
+    }),
+    row!("csvwrite", 2, ANY, 0, "csvwrite (file, m)", "Writes a matrix separated by commas.", |i, a, _| {
+        write(i, "csvwrite", a)
+    }),
+    row!("writematrix", 2, ANY, 0, "writematrix (m, file)", "Writes a matrix separated by commas.", |i, a, _| {
+        let mut a = a.to_vec();
+        a.swap(0, 1);
+        write(i, "writematrix", &a)
+    }),
+    row!(
+        "dlmread",
+        1,
+        ANY,
+        1,
+        "dlmread (file, sep, r0, c0)",
+        "Reads separated numbers; 0 where there is none.",
+        |i, a, _| { read(i, "dlmread", a, 0.0) }
+    ),
+    row!("csvread", 1, ANY, 1, "csvread (file, r0, c0)", "Reads numbers separated by commas.", |i, a, _| {
+        let mut a = a.to_vec();
+        a.insert(1, Value::string(","));
+        read(i, "csvread", &a, 0.0)
+    }),
+    row!("readmatrix", 1, ANY, 1, "readmatrix (file)", "Reads separated numbers below their headings.", readmatrix),
+];
+
+/// `%.*e`: a digit, a point, `digits` more, an exponent of at least two digits.
+pub fn exponential(x: f64, digits: usize) -> String {
+    if !x.is_finite() {
+        return not_finite(x);
+    }
+    let text = format!("{x:.digits$e}");
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (sign, exponent) = match exponent.strip_prefix('-') {
+        Some(rest) => ('-', rest),
+        None => ('+', exponent),
+    };
+    format!("{mantissa}e{sign}{exponent:0>2}")
+}
+
+fn not_finite(x: f64) -> String {
+    if x.is_nan() {
+        "NaN".into()
+    } else if x > 0.0 {
+        "Inf".into()
+    } else {
+        "-Inf".into()
+    }
+}
+
+/// `%.*g`: so many digits, without zeros at the end.
+fn general(x: f64, digits: usize) -> String {
+    if !x.is_finite() {
+        return not_finite(x);
+    }
+    let digits = digits.max(1);
+    let e = exponential(x, digits - 1);
+    let exponent: i64 = e.split_once('e').and_then(|(_, n)| n.parse().ok()).unwrap_or(0);
+    let plain = |s: &str| match s.contains('.') {
+        true => s.trim_end_matches('0').trim_end_matches('.').to_string(),
+        false => s.to_string(),
+    };
+    if exponent < -4 || exponent >= digits as i64 {
+        let (mantissa, rest) = e.split_once('e').unwrap_or((&e, "+00"));
+        return format!("{}e{rest}", plain(mantissa));
+    }
+    plain(&format!("{x:.*}", (digits as i64 - 1 - exponent).max(0) as usize))
+}
+
+/// How numbers are written.
+enum Precision {
+    Digits(usize),
+    /// A template of one number: what stands around, its digits and its letter.
+    Template {
+        before: String,
+        digits: usize,
+        letter: u8,
+        after: String,
+    },
+}
+
+fn precision(env: &Env, value: &Value) -> Flow<Precision> {
+    let Some(text) = value.as_text() else {
+        return Ok(Precision::Digits(args::extent(args::number(env, "dlmwrite", value)?)?.clamp(1, 40)));
+    };
+    let refused = "dlmwrite: PRECISION must be a number of digits or a template of one number";
+    let Some((before, rest)) = text.split_once('%') else { return fail!("{refused}") };
+    let Some(at) = rest.find(|c: char| c.is_ascii_alphabetic()) else { return fail!("{refused}") };
+    let letter = rest.as_bytes()[at];
+    if !b"fFeEgGdiu".contains(&letter) {
+        return fail!("{refused}");
+    }
+    let digits = rest[..at].split_once('.').map_or(Some(6), |(_, d)| d.parse().ok());
+    match digits {
+        Some(digits) if digits <= 300 => Ok(Precision::Template {
+            before: before.into(),
+            digits,
+            letter: letter.to_ascii_lowercase(),
+            after: rest[at + 1..].into(),
+        }),
+        _ => fail!("{refused}"),
+    }
+}
+
+fn formatted(x: f64, precision: &Precision) -> String {
+    match precision {
+        Precision::Digits(digits) => general(x, *digits),
+        Precision::Template { before, digits, letter, after } => {
+            let number = match letter {
+                _ if !x.is_finite() => not_finite(x),
+                b'e' => exponential(x, *digits),
+                b'g' => general(x, *digits),
+                b'f' => format!("{x:.digits$}"),
+                _ => general(x, 17),
+            };
+            format!("{before}{number}{after}")
+        }
+    }
+}
+
+/// The shortest text that reads back as the same number.
+fn shortest(x: f64) -> String {
+    (15..=17).map(|d| general(x, d)).find(|t| t.parse() == Ok(x)).unwrap_or_else(|| general(x, 17))
+}
+
+fn write(interp: &mut Interp, who: &str, args: &[Value]) -> Flow<Outcome> {
+    let env = &interp.env;
+    env.host_all(args)?;
+    let file = path(who, &args[0])?;
+    let (mut separator, mut end, mut append) = (",".to_string(), "\n".to_string(), false);
+    let (mut numbers, mut rows, mut columns) = (None, 0, 0);
+    let mut rest = &args[2..];
+    let mut place = 0;
+    while let Some((first, more)) = rest.split_first() {
+        let word = first.as_text().map(|w| w.to_lowercase());
+        let value = more.first();
+        let count = |v: &Value| args::extent(args::number(env, who, v)?);
+        let mut used = 2;
+        match (word.as_deref(), value) {
+            (Some("-append"), _) => {
+                append = true;
+                used = 1;
+            }
+            (Some("append" | "writemode"), Some(v)) => {
+                append = v.as_text().is_some_and(|t| matches!(t.to_lowercase().as_str(), "on" | "append"));
+            }
+            (Some("delimiter"), Some(v)) => separator = delimiter(&path(who, v)?),
+            (Some("newline"), Some(v)) => {
+                end = match path(who, v)?.to_lowercase().as_str() {
+                    "unix" => "\n".into(),
+                    "pc" => "\r\n".into(),
+                    "mac" => "\r".into(),
+                    other => String::from_utf8_lossy(&text::unescaped(other.as_bytes())).into_owned(),
+                };
+            }
+            (Some("roffset"), Some(v)) => rows = count(v)?,
+            (Some("coffset"), Some(v)) => columns = count(v)?,
+            (Some("precision"), Some(v)) => numbers = Some(precision(env, v)?),
+            (Some(word), _) if place == 0 => {
+                separator = delimiter(word);
+                (place, used) = (1, 1);
+            }
+            (None, _) if place <= 2 => {
+                if place <= 1 {
+                    rows = count(first)?
+                } else {
+                    columns = count(first)?
+                }
+                (place, used) = (place.max(1) + 1, 1);
+            }
+            _ => return fail!("{who}: invalid argument"),
+        }
+        rest = rest.get(used..).unwrap_or_default();
+    }
+    let host = match &args[1] {
+        Value::Cell(_) | Value::Struct(_) | Value::Function(_) => {
+            return fail!("{who}: wrong type argument '{}'", args[1].class_name());
+        }
+        value => env.host(value)?,
+    };
+    let write = |x: f64| match &numbers {
+        Some(precision) => formatted(x, precision),
+        None => shortest(x),
+    };
+    let height = host.dims.rows();
+    let width = host.len().checked_div(height).unwrap_or(0);
+    env.check_elements(&[rows.saturating_add(height), columns.saturating_add(width)])?;
+    let mut out = String::new();
+    for _ in 0..rows {
+        out.push_str(&separator.repeat((columns + width).saturating_sub(1)));
+        out.push_str(&end);
+    }
+    for r in 0..height {
+        out.push_str(&separator.repeat(columns));
+        for c in 0..width {
+            if c > 0 {
+                out.push_str(&separator);
+            }
+            let z = host.data.c64_at(c * height + r);
+            out.push_str(&write(z.re));
+            if host.data.is_complex() {
+                let sign = if z.im.is_sign_negative() { "" } else { "+" };
+                out.push_str(&format!("{sign}{}i", write(z.im)));
+            }
+        }
+        out.push_str(&end);
+    }
+    let mut options = std::fs::File::options();
+    options.create(true).write(true).append(append).truncate(!append);
+    let written = options.open(&file).and_then(|mut f| std::io::Write::write_all(&mut f, out.as_bytes()));
+    match written {
+        Ok(()) => Ok(nothing()),
+        Err(error) => fail!("{who}: {file}: {}", system(&error)),
+    }
+}
+
+fn delimiter(word: &str) -> String {
+    match word {
+        "comma" => ",".into(),
+        "space" => " ".into(),
+        "tab" => "\t".into(),
+        "semi" => ";".into(),
+        other => String::from_utf8_lossy(&text::unescaped(other.as_bytes())).into_owned(),
+    }
+}
+
+/// The fields of each line. Without a separator, the first line tells: a comma, a tab, a semicolon, a colon, or blanks.
+fn fields(bytes: &[u8], separator: &str) -> Vec<Vec<String>> {
+    let first = bytes.split(|&b| b == b'\n').find(|l| !l.is_empty()).unwrap_or_default();
+    let one = match separator.as_bytes() {
+        [] => [b',', b'\t', b';', b':'].into_iter().find(|s| first.contains(s)),
+        [b' '] => None,
+        [one] => Some(*one),
+        _ => {
+            return String::from_utf8_lossy(bytes)
+                .lines()
+                .filter(|l| !l.is_empty())
+                .map(|l| l.split(separator).map(|f| f.trim().to_string()).collect())
+                .collect();
+        }
+    };
+    let Some(one) = one else {
+        return String::from_utf8_lossy(bytes)
+            .lines()
+            .filter(|l| !l.trim().is_empty())
+            .map(|l| l.split_whitespace().map(str::to_string).collect())
+            .collect();
+    };
+    let mut reader = csv::ReaderBuilder::new().delimiter(one).has_headers(false).flexible(true).from_reader(bytes);
+    reader
+        .byte_records()
+        .map_while(Result::ok)
+        .map(|record| record.iter().map(|f| String::from_utf8_lossy(f).trim().to_string()).collect())
+        .collect()
+}
+
+/// Fields as a matrix, with `missing` where a field has no number.
+fn matrix(lines: &[Vec<String>], missing: f64) -> Value {
+    let (rows, columns) = (lines.len(), lines.iter().map(Vec::len).max().unwrap_or(0));
+    if columns == 0 {
+        return Value::empty();
+    }
+    let mut data = vec![Complex64::new(missing, 0.0); rows * columns];
+    for (r, line) in lines.iter().enumerate() {
+        for (c, field) in line.iter().enumerate() {
+            let z = spelled(field.as_bytes());
+            if !z.re.is_nan() || field.trim_start_matches(['+', '-']).eq_ignore_ascii_case("nan") {
+                data[c * rows + r] = z;
+            }
+        }
+    }
+    Value::tensor(Tensor::new(Dims::new(&[rows, columns]), Data::C64(data)))
+}
+
+/// A file of nothing but numbers, as `load` takes it; `%` and `#` begin comments.
+pub fn numbers(bytes: &[u8]) -> Option<Value> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let mut lines: Vec<Vec<f64>> = Vec::new();
+    for line in text.lines() {
+        let line = line.split(['%', '#']).next().unwrap_or_default();
+        let mut row = Vec::new();
+        for field in line.split([' ', '\t', ',', ';']).filter(|f| !f.is_empty()) {
+            let z = spelled(field.as_bytes());
+            if z.re.is_nan() && !field.eq_ignore_ascii_case("nan") {
+                return None;
+            }
+            row.push(z.re);
+        }
+        if !row.is_empty() {
+            lines.push(row);
+        }
+    }
+    let columns = lines.first()?.len();
+    if lines.iter().any(|l| l.len() != columns) {
+        return None;
+    }
+    let data = (0..columns).flat_map(|c| lines.iter().map(move |l| l[c])).collect();
+    Some(Value::tensor(Tensor::new(Dims::new(&[lines.len(), columns]), Data::F64(data))))
+}
+
+/// A part of a table: first row and column, last row and column, from 0.
+type Window = (usize, usize, usize, usize);
+
+/// `A2:B3` as a window.
+fn cells(range: &str) -> Option<Window> {
+    let place = |s: &str| {
+        let letters = s.chars().take_while(char::is_ascii_alphabetic).count();
+        let column = s[..letters]
+            .bytes()
+            .try_fold(0usize, |n, b| n.checked_mul(26)?.checked_add((b.to_ascii_uppercase() - b'A') as usize + 1))?;
+        let row: usize = s[letters..].parse().ok()?;
+        Some((row.checked_sub(1)?, column.checked_sub(1)?))
+    };
+    let (from, to) = range.split_once([':', '.']).unwrap_or((range, range));
+    let (from, to) = (place(from)?, place(to.trim_start_matches('.'))?);
+    Some((from.0, from.1, to.0, to.1))
+}
+
+fn read(interp: &mut Interp, who: &str, args: &[Value], missing: f64) -> Flow<Outcome> {
+    let env = &interp.env;
+    env.host_all(args)?;
+    let file = path(who, &args[0])?;
+    let mut missing = missing;
+    let mut rest = args[1..].to_vec();
+    if let Some(at) = rest.iter().position(|v| args::is_word(v, "emptyvalue")) {
+        missing = match rest.get(at + 1) {
+            Some(value) => args::number(env, who, value)?,
+            None => return fail!("{who}: EMPTYVAL is missing"),
+        };
+        rest.drain(at..at + 2);
+    }
+    let mut separator = String::new();
+    if let Some(first) = rest.first().and_then(Value::as_text) {
+        separator = delimiter(&first);
+        rest.remove(0);
+    }
+    let mut window: Window = (0, 0, usize::MAX, usize::MAX);
+    match &rest[..] {
+        [] => {}
+        [range] => match range.as_text() {
+            Some(text) => match cells(&text) {
+                Some(found) => window = found,
+                None => return fail!("{who}: error parsing RANGE"),
+            },
+            None => {
+                let list = env.host(range)?;
+                if list.len() != 4 {
+                    return fail!("{who}: error parsing RANGE");
+                }
+                let at = |i: usize| args::extent(list.data.f64_at(i));
+                window = (at(0)?, at(1)?, at(2)?, at(3)?);
+            }
+        },
+        [r, c, ..] => {
+            window.0 = args::extent(args::number(env, who, r)?)?;
+            window.1 = args::extent(args::number(env, who, c)?)?;
+        }
+    }
+    let Ok(bytes) = std::fs::read(&file) else { return fail!("{who}: unable to open file '{file}'") };
+    let lines: Vec<Vec<String>> = fields(&bytes, &separator)
+        .into_iter()
+        .enumerate()
+        .filter(|(r, _)| (window.0..=window.2).contains(r))
+        .map(|(_, line)| {
+            line.into_iter().enumerate().filter(|(c, _)| (window.1..=window.3).contains(c)).map(|f| f.1).collect()
+        })
+        .collect();
+    Ok(matrix(&lines, missing).into())
+}
+
+fn readmatrix(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    interp.env.host_all(args)?;
+    let file = path("readmatrix", &args[0])?;
+    let mut separator = String::new();
+    for pair in args[1..].chunks(2) {
+        if let [name, value] = pair
+            && args::is_word(name, "delimiter")
+        {
+            separator = delimiter(&path("readmatrix", value)?);
+        }
+    }
+    let Ok(bytes) = std::fs::read(&file) else { return fail!("readmatrix: unable to open file '{file}'") };
+    let mut lines = fields(&bytes, &separator);
+    // Headings are lines without a number before the first one that has some.
+    let headings = lines.iter().take_while(|l| l.iter().all(|f| spelled(f.as_bytes()).re.is_nan())).count();
+    if headings < lines.len() {
+        lines.drain(..headings);
+    }
+    Ok(matrix(&lines, f64::NAN).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_c_writes_them() {
+        assert_eq!(general(1e5, 5), "1e+05");
+        assert_eq!(general(0.0001, 16), "0.0001");
+        assert_eq!(general(100000.0, 16), "100000");
+        assert_eq!(shortest(std::f64::consts::PI), "3.141592653589793");
+        assert_eq!(exponential(1.0, 8), "1.00000000e+00");
+    }
+
+    #[test]
+    fn ranges_name_cells() {
+        assert_eq!(cells("A2:B3"), Some((1, 0, 2, 1)));
+        assert_eq!(cells("x"), None);
+    }
+}
