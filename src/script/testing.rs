@@ -4,7 +4,7 @@
 use super::env::{Env, Options};
 use super::error::{Flow, Need, ScriptError, Stop};
 use super::output::Captured;
-use super::value::{Class, Lazy, Tensor, Value, lazy};
+use super::value::{Lazy, Tensor, Value, lazy};
 use crate::Runtime;
 use futures::executor::block_on;
 use parking_lot::Mutex;

@@ -1,7 +1,7 @@
 //! Printing: `disp`, `printf` and their kin, and what `format` sets.
 
 use super::creation::row;
-use super::files;
+use super::files::Files;
 use super::{ANY, Builtin, Outcome, args, nothing};
 use crate::script::display::{self, Format, Style, template};
 use crate::script::error::{Flow, fail};
@@ -71,7 +71,16 @@ fn stream(interp: &mut Interp, name: &str, value: &Value) -> Flow<i64> {
 
 /// Writes bytes to a stream: 1 and 2 are standard output and standard error.
 fn write(interp: &mut Interp, name: &str, stream: i64, bytes: &[u8]) -> Flow<()> {
-    files::write(&mut interp.env, name, &Value::Num(stream as f64), bytes)
+    match stream {
+        1 => interp.env.print(bytes),
+        2 => interp.env.output.err(bytes),
+        number => match interp.env.keep.of::<Files>().write(number, bytes) {
+            Some(Ok(())) => {}
+            Some(Err(error)) => return fail!("{name}: {error}"),
+            None => return fail!("{name}: invalid stream number = {number}"),
+        },
+    }
+    Ok(())
 }
 
 fn fdisp(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

@@ -140,7 +140,7 @@ impl Exact {
             (Finite { mantissa: m, exponent: e, .. }, Finite { mantissa: n, exponent: f, .. }) => {
                 let n = n >> 63;
                 let (first, rest) = (m / n, m % n);
-                Exact::finite(negative, first << 60 | (rest << 60) / n, e - f - 63 - 60)
+                Exact::finite(negative, (first << 60) | ((rest << 60) / n), e - f - 63 - 60)
             }
         }
     }

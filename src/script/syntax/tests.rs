@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::script::compile;
-use expect_test::{expect, expect_file};
+use expect_test::expect_file;
 use proptest::prelude::*;
 use std::fmt::Write;
 
