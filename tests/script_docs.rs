@@ -15,5 +15,8 @@ fn the_page_lists_the_functions_of_the_tables() {
         std::fs::write(path, format!("{head}{MARK}{}", markdown())).unwrap();
         return;
     }
-    assert!(tables == markdown(), "docs/matlab.md is older than the tables: TIDEMILL_UPDATE=1 cargo test --test script_docs");
+    assert!(
+        tables == markdown(),
+        "docs/matlab.md is older than the tables: TIDEMILL_UPDATE=1 cargo test --test script_docs"
+    );
 }

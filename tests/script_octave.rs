@@ -45,7 +45,13 @@ fn read(name: &str) -> Vec<Case> {
 }
 
 const FILES: [&str; 8] = [
-    "display.txt", "elementwise.txt", "operators.txt", "reductions.txt", "indexing.txt", "concatenation.txt", "printf.txt",
+    "display.txt",
+    "elementwise.txt",
+    "operators.txt",
+    "reductions.txt",
+    "indexing.txt",
+    "concatenation.txt",
+    "printf.txt",
     "extra.txt",
 ];
 
@@ -97,7 +103,9 @@ fn compare(rt: &Runtime, host_elements_max: usize, stride: usize) -> String {
                 (false, false) if update => {
                     differing.push_str(&format!(">>> {}\n{actual}", case.code));
                 }
-                (false, false) => report.push_str(&format!("{file}: {}\nOctave:\n{expected}here:\n{actual}\n", case.code)),
+                (false, false) => {
+                    report.push_str(&format!("{file}: {}\nOctave:\n{expected}here:\n{actual}\n", case.code))
+                }
                 // A list of what is missing is only true if it shrinks.
                 (true, true) if stride == 1 && host_elements_max > 0 => {
                     report.push_str(&format!("{file}: {}: is right now: take it off not_yet.txt\n", case.code));

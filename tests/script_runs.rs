@@ -103,7 +103,11 @@ fn the_steps_of_a_path_simulation_fuse_and_store_no_random_number() {
         assert!(stats.kernels <= 40, "{device}: {} kernels", stats.kernels);
         // Each kernel writes the state once; a stored random number would be another 256 writes of it.
         let state = 100_000 * 4;
-        assert!(stats.bytes_kernel_written <= (stats.kernels + 2) * state, "{device}: {} bytes", stats.bytes_kernel_written);
+        assert!(
+            stats.bytes_kernel_written <= (stats.kernels + 2) * state,
+            "{device}: {} bytes",
+            stats.bytes_kernel_written
+        );
     }
 }
 
@@ -170,7 +174,9 @@ fn close_names_are_suggested() {
 fn the_workspace_comes_back_as_values() {
     let rt = host();
     let session = rt.session("workspace").open();
-    let script = Script::parse("a = 2; b = [1 2; 3 4]; c = 'text'; d = zeros (100, 100); function y = g (x), y = x; end").unwrap();
+    let script =
+        Script::parse("a = 2; b = [1 2; 3 4]; c = 'text'; d = zeros (100, 100); function y = g (x), y = x; end")
+            .unwrap();
     let workspace = futures::executor::block_on(script.run(&session)).unwrap();
     assert_eq!(workspace.number("a"), Some(2.0));
     assert!(matches!(workspace.get("b"), Some(Value::Tensor(t)) if t.len() == 4));

@@ -10,6 +10,18 @@
 //! - SCRIPT-2: an instruction or builtin changes and prints nothing before its last possible `Need`.
 //! - SCRIPT-3: one script's fault is its own [`ScriptError`](error::ScriptError); nothing here panics on any text.
 
+// Loops over several arrays at once by one index read better than zips of four, comparisons are written so that NaN
+// takes the wanted branch, and a read of an array is larger than a request to wait.
+#![allow(
+    clippy::large_enum_variant,
+    clippy::needless_range_loop,
+    clippy::neg_cmp_op_on_partial_ord,
+    clippy::nonminimal_bool,
+    clippy::type_complexity
+)]
+// Tests write recorded values down as they were recorded.
+#![cfg_attr(test, allow(clippy::approx_constant, clippy::excessive_precision, clippy::let_and_return))]
+
 pub mod builtins;
 pub mod compile;
 pub mod display;

@@ -244,8 +244,11 @@ pub fn report(error: &ScriptError) {
         for call in calls {
             let at = call.place.source.position(call.place.span.start);
             text.extend_from_slice(
-                format!("    {} at line {} column {} of {}\n", call.function, at.line, at.column, call.place.source.name)
-                    .as_bytes(),
+                format!(
+                    "    {} at line {} column {} of {}\n",
+                    call.function, at.line, at.column, call.place.source.name
+                )
+                .as_bytes(),
             );
         }
     }

@@ -21,7 +21,11 @@ pub struct Console {
 impl Console {
     /// The console of this process.
     pub fn new() -> Console {
-        Console { buffer: Mutex::default(), closed: AtomicBool::new(false), is_terminal: std::io::stdout().is_terminal() }
+        Console {
+            buffer: Mutex::default(),
+            closed: AtomicBool::new(false),
+            is_terminal: std::io::stdout().is_terminal(),
+        }
     }
 
     fn buffer(&self) -> MutexGuard<'_, Vec<u8>> {

@@ -147,6 +147,7 @@ macro_rules! float {
                 select_unpredictable(other < self, other, self)
             }
             #[inline(always)]
+            #[allow(clippy::neg_cmp_op_on_partial_ord)] // NaN lies beyond every limit.
             fn is_beyond(self, limit: f64) -> bool {
                 !(self.abs() <= limit as $ty)
             }

@@ -131,7 +131,7 @@ fn symbols(interp: &mut Interp, name: &str, value: &Value) -> Flow<Vec<u8>> {
         };
     }
     let base = args::number(&interp.env, name, value)?;
-    if !(base >= 2.0 && base <= 36.0 && base == base.trunc()) {
+    if !((2.0..=36.0).contains(&base) && base == base.trunc()) {
         let an = if name == "dec2base" { "an integer between" } else { "between" };
         return fail!("{name}: BASE must be {an} 2 and 36, or a string of symbols");
     }

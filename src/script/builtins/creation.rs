@@ -458,7 +458,7 @@ fn linspace(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 /// `n` points from `a` to `b`; `mirrored`: built from both ends, so that they mirror each other.
 fn points<T>(a: T, b: T, n: usize, mirrored: bool, times: impl Fn(T, f64) -> T, over: impl Fn(T, f64) -> T) -> Vec<T>
 where
-    T: Copy + PartialEq + std::ops::Add<Output = T> + std::ops::Sub<Output = T> + std::ops::Neg<Output = T>,
+    T: Copy + Default + PartialEq + std::ops::Add<Output = T> + std::ops::Sub<Output = T> + std::ops::Neg<Output = T>,
 {
     if n < 2 {
         return vec![b; n];
@@ -476,7 +476,7 @@ where
     }
     (out[0], out[n - 1]) = (a, b);
     if n % 2 == 1 && n > 2 {
-        out[n / 2] = if a == -b { a - a } else { over(a + b, 2.0) };
+        out[n / 2] = if a == -b { T::default() } else { over(a + b, 2.0) };
     }
     out
 }

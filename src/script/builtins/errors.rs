@@ -219,7 +219,7 @@ fn warning(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
         _ if args.is_empty() => return Ok(nothing()),
         "on" | "off" | "error" | "query" => {
             let id = args.get(1).and_then(Value::as_text).unwrap_or_else(|| "all".into());
-            let was = if env.warnings_off.iter().any(|w| *w == id) { "off" } else { "on" };
+            let was = if env.warnings_off.contains(&id) { "off" } else { "on" };
             match first.as_str() {
                 "on" => env.warnings_off.retain(|w| *w != id && id != "all"),
                 "off" => env.warnings_off.push(id.clone()),

@@ -105,7 +105,7 @@ fn is_prime(n: u64) -> bool {
         return false;
     }
     for p in BASES {
-        if n % p == 0 {
+        if n.is_multiple_of(p) {
             return n == p;
         }
     }
@@ -152,7 +152,7 @@ fn factor(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
     let mut found: Vec<u64> = Vec::new();
     let mut p = 2u64;
     while p * p <= rest {
-        while rest % p == 0 {
+        while rest.is_multiple_of(p) {
             found.push(p);
             rest /= p;
         }
@@ -250,7 +250,7 @@ fn nchoosek(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (n, k) = (set.len(), k as usize);
     let mut rows: Vec<Vec<usize>> = Vec::new();
     let mut pick: Vec<usize> = (0..k).collect();
-    while k <= n {
+    while pick.len() <= n {
         rows.push(pick.clone());
         if rows.len() > 10_000_000 {
             return fail!("out of memory or dimension too large for Octave's index type");

@@ -82,7 +82,9 @@ fn largest_power(parts: impl Iterator<Item = f64>) -> (i32, bool) {
 }
 
 fn parts(x: &Tensor) -> impl Iterator<Item = f64> + Clone + '_ {
-    (0..x.len()).map(|i| x.data.c64_at(i)).flat_map(move |z| [z.re, z.im].into_iter().take(1 + x.data.is_complex() as usize))
+    (0..x.len())
+        .map(|i| x.data.c64_at(i))
+        .flat_map(move |z| [z.re, z.im].into_iter().take(1 + x.data.is_complex() as usize))
 }
 
 fn columns_of(x: &Tensor) -> Columns {

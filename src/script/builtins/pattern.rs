@@ -346,14 +346,15 @@ impl Translator {
             _ => {
                 let known = "aftnrvxAzbBGKkgpPuN123456789";
                 // Any other letter stands for itself.
-                if !c.is_ascii_alphanumeric() && !(c.is_ascii_punctuation() && c != '<' && c != '>') || c == '_' {
-                    self.out.push(c);
-                } else if c.is_ascii_alphanumeric() && !known.contains(c) {
-                    self.out.push(c);
-                } else {
+                let is_escape = match c {
+                    '_' | '<' | '>' => false,
+                    c if c.is_ascii_alphanumeric() => known.contains(c),
+                    c => c.is_ascii_punctuation(),
+                };
+                if is_escape {
                     self.out.push('\\');
-                    self.out.push(c);
                 }
+                self.out.push(c);
                 return Ok(());
             }
         };

@@ -181,7 +181,7 @@ fn reshape(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         let known = Dims::new(&extents).elements();
         if known == 0 {
             extents[k] = 0;
-        } else if n % known != 0 {
+        } else if !n.is_multiple_of(known) {
             return fail!("reshape: SIZE is not divisible by the product of known dimensions (= {known})");
         } else {
             extents[k] = n / known;

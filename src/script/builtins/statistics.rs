@@ -157,7 +157,7 @@ fn median(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             }
         };
         let middle = match l.class.is_float() {
-            true => at(n - 1).isnan().select(&at(n - 1), &middle),
+            true => at(n - 1).isnan().select(at(n - 1), &middle),
             false => middle,
         };
         return Ok(record(middle.reshape(out), l.class, &[x])?.into());

@@ -193,7 +193,7 @@ fn heading(printer: &mut Printer, first: usize, last: usize) {
 /// The positions of each page: its name's subscripts and its first element.
 fn page_names(dims: &Dims) -> impl Iterator<Item = (String, usize)> + '_ {
     let size = dims.rows() * dims.columns();
-    let count = if size == 0 { 0 } else { dims.elements() / size };
+    let count = dims.elements().checked_div(size).unwrap_or(0);
     (0..count).map(move |k| {
         let mut rest = k;
         let mut name = String::from("ans(:,:");

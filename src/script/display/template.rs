@@ -1,8 +1,8 @@
 //! `printf`: a template, and arguments whose elements it takes one after another.
 //!
 //! Rules, as Octave 7.3 has them:
-//! - Numeric arguments are taken element by element, texts too, but `%s` takes all that is left of a text. An empty
-//!   argument counts as one that prints nothing.
+//! - Numeric arguments are taken element by element, texts too, but `%s` takes all that is left of a text, and of
+//!   numbers as many as are codes of bytes. An empty argument counts as one that prints nothing.
 //! - The template begins anew while there are elements left. Output ends before the first conversion that finds none
 //!   left; a template without arguments ends there, too.
 //! - `%d`, `%i`, `%u`, `%o`, `%x` of a number that is no integer, is too large, or is negative where there is no sign,
@@ -160,17 +160,15 @@ impl Arguments {
         self.argument >= self.list.len()
     }
 
-    /// The next element; a text's rest if `whole` and it is a text.
-    fn next(&mut self, whole: bool) -> Option<(Element, Option<Vec<u8>>)> {
+    /// The next element; for `%s` what can be read as a text from there on, if anything can.
+    fn next(&mut self, as_text: bool) -> Option<(Element, Option<Vec<u8>>)> {
         let tensor = self.list.get(self.argument)?.clone();
         let at = self.element;
-        let last = at + 1 >= tensor.len();
-        let rest = whole.then(|| tensor.data.chars().map(|chars| chars[at.min(chars.len())..].to_vec())).flatten();
-        if last || rest.is_some() {
+        let text = as_text.then(|| codes(&tensor.data, at)).filter(|text| !text.is_empty());
+        self.element += text.as_ref().map_or(1, Vec::len);
+        if self.element >= tensor.len() {
             self.argument += 1;
             self.element = 0;
-        } else {
-            self.element += 1;
         }
         if tensor.is_empty() {
             return Some((Element::Empty, None));
@@ -182,7 +180,19 @@ impl Arguments {
             data if data.class().is_integer() => Element::Integer(data.f64_at(at) as i128),
             data => Element::Number(data.f64_at(at)),
         };
-        Some((element, rest))
+        Some((element, text))
+    }
+}
+
+/// The elements from a position on, as bytes, up to the first that is no code of a byte.
+fn codes(data: &Data, at: usize) -> Vec<u8> {
+    match data {
+        Data::Char(chars) => chars[at.min(chars.len())..].to_vec(),
+        data => (at..data.len())
+            .map(|i| data.f64_at(i))
+            .take_while(|x| x.trunc() == *x && (0.0..256.0).contains(x))
+            .map(|x| x as u8)
+            .collect(),
     }
 }
 
@@ -223,8 +233,8 @@ fn run(name: &str, pieces: &[Piece], mut args: Arguments) -> Flow<Vec<u8>> {
                 Piece::Text(text) => out.extend_from_slice(text),
                 Piece::Conversion(conversion) => {
                     let Some(field) = sizes(name, conversion, &mut args)? else { return Ok(out) };
-                    let Some((element, rest)) = args.next(field.letter == b's') else { return Ok(out) };
-                    convert(&mut out, &field, element, rest);
+                    let Some((element, text)) = args.next(field.letter == b's') else { return Ok(out) };
+                    convert(&mut out, &field, element, text);
                 }
             }
         }
@@ -265,8 +275,8 @@ fn star(name: &str, element: Element) -> Flow<usize> {
     fail!("{name}: invalid field width, must be integer >= 0 and <= INT_MAX")
 }
 
-fn convert(out: &mut Vec<u8>, field: &Field, element: Element, rest: Option<Vec<u8>>) {
-    if let Some(text) = rest {
+fn convert(out: &mut Vec<u8>, field: &Field, element: Element, text: Option<Vec<u8>>) {
+    if let Some(text) = text {
         return push_text(out, field, &text);
     }
     match (field.letter, element) {
@@ -301,11 +311,25 @@ fn push_code(out: &mut Vec<u8>, field: &Field, x: f64) {
         }
     } else if (0.0..256.0).contains(&x) {
         push_text(out, field, &[x as u8]);
-    } else if field.letter == b'c'
-        && let Some(c) = (x >= 0.0).then(|| char::from_u32(x as u32)).flatten()
-    {
-        push_text(out, field, c.encode_utf8(&mut [0; 4]).as_bytes());
+    } else if field.letter == b'c' && x >= 0.0 {
+        push_text(out, field, &encoded(x as u64 as u32));
     }
+}
+
+/// A code in UTF-8 as it was first defined, with up to six bytes; nothing for codes beyond.
+fn encoded(code: u32) -> Vec<u8> {
+    let bytes = match code {
+        0..0x800 => 2,
+        0x800..0x1_0000 => 3,
+        0x1_0000..0x20_0000 => 4,
+        0x20_0000..0x400_0000 => 5,
+        0x400_0000..0x8000_0000 => 6,
+        _ => return Vec::new(),
+    };
+    let lead = (0xFFu32 << (8 - bytes)) as u8;
+    let first = lead | (code >> (6 * (bytes - 1))) as u8;
+    let rest = (0..bytes - 1).rev().map(|i| 0x80 | (code >> (6 * i) & 0x3F) as u8);
+    std::iter::once(first).chain(rest).collect()
 }
 
 fn push_non_finite(out: &mut Vec<u8>, field: &Field, x: f64) {

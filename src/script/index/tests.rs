@@ -138,7 +138,7 @@ fn describe(env: &mut Env, value: &Value) -> String {
 /// What `y` is after a statement, `away` meaning that every array begins on the runtime.
 fn after(statement: &str, away: bool) -> String {
     let outcome = (|| -> Result<String, ScriptError> {
-        let file = syntax::parse(&Source::new("case", &format!("{statement};\n")))?;
+        let file = syntax::parse(&Source::new("case", format!("{statement};\n")))?;
         let unit = Arc::new(compile::compile(&file, false)?);
         let env = if away { testing::env_lazy() } else { testing::env() };
         let mut interp = Interp::new(env);

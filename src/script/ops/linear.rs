@@ -285,11 +285,11 @@ fn least_squares<T: Number>(a: MatRef<'_, T>, b: MatRef<'_, T>, class: Class) ->
         for (p, &value) in values.iter().enumerate().take_while(|&(_, &value)| value > least) {
             let mut along = T::real(0.0);
             for i in 0..a.nrows() {
-                along = along + u[(i, p)].conjugate() * b[(i, j)];
+                along += u[(i, p)].conjugate() * b[(i, j)];
             }
             let along = along * T::real(1.0 / value);
             for (i, x) in x.iter_mut().enumerate() {
-                *x = *x + v[(i, p)] * along;
+                *x += v[(i, p)] * along;
             }
         }
     }

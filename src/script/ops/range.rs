@@ -25,7 +25,7 @@ enum Length {
 }
 
 impl Span {
-    fn new(start: f64, step: f64, stop: f64, epsilon: f64) -> Flow<Length> {
+    fn of(start: f64, step: f64, stop: f64, epsilon: f64) -> Flow<Length> {
         if start.is_nan() || step.is_nan() || stop.is_nan() {
             return Ok(Length::Nan);
         }
@@ -141,7 +141,7 @@ pub(crate) fn range(env: &mut Env, start: &Value, step: Option<&Value>, stop: &V
     let epsilon = if single { f32::EPSILON as f64 } else { f64::EPSILON };
     let round = |x: f64| if single { x as f32 as f64 } else { x };
     let class = if single { Class::Single } else { Class::Double };
-    let span = match Span::new(round(first.value), round(by.value), round(last.value), epsilon)? {
+    let span = match Span::of(round(first.value), round(by.value), round(last.value), epsilon)? {
         Length::Empty => return Ok(empty(class)),
         Length::Nan => return Ok(Value::tensor(Tensor::scalar(super::operand::in_class(class, vec![f64::NAN])))),
         Length::Steps(span) => span,
@@ -176,7 +176,7 @@ fn recorded(env: &mut Env, span: Span, class: Class) -> Flow<Value> {
         let back = -((n as f64 - &index) * span.step) + span.last;
         let halves = index.le(n as f64 / 2.0 - 0.25).select(&front, &back);
         let middle = index.eq_to(n as f64 / 2.0);
-        if n % 2 == 0 { middle.select((span.first + span.last) / 2.0, &halves) } else { halves }
+        if n.is_multiple_of(2) { middle.select((span.first + span.last) / 2.0, &halves) } else { halves }
     };
     let array = match class {
         Class::Single => array.cast::<f32>(),
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     fn elements(start: f64, step: f64, stop: f64) -> Vec<f64> {
-        match Span::new(start, step, stop, f64::EPSILON) {
+        match Span::of(start, step, stop, f64::EPSILON) {
             Ok(Length::Steps(span)) => (0..=span.steps).map(|i| span.at(i)).collect(),
             _ => Vec::new(),
         }

@@ -351,8 +351,8 @@ impl Interp {
     fn end_capture(&mut self) -> Vec<u8> {
         let Some((_, captured, output)) = self.captures.pop() else { return Vec::new() };
         self.env.output = output;
-        let text = std::mem::take(&mut captured.lock().out);
-        text
+
+        std::mem::take(&mut captured.lock().out)
     }
 
     /// The values of a function's outputs: as many as are asked for, at least one if it is set.

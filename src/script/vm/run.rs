@@ -331,7 +331,7 @@ impl Interp {
             Inst::Row(count) => self.replace_count(count, |env, s| index::concatenate(env, 1, s))?,
             Inst::Rows(n) => self.replace(n as usize, |env, s| index::concatenate(env, 0, s))?,
             Inst::CellRow(count) => self.replace_count(count, |_, s| Ok(cell_row(s)))?,
-            Inst::CellRows(n) => self.replace(n as usize, |env, s| cell_rows(env, s))?,
+            Inst::CellRows(n) => self.replace(n as usize, cell_rows)?,
             Inst::Closure(index) => self.closure(index),
             Inst::Show(slot) => self.show(slot)?,
             Inst::Answer { print, name } => self.answer(print, name)?,
