@@ -12,6 +12,7 @@
 
 // Loops over several arrays at once by one index read better than zips of four, comparisons are written so that NaN
 // takes the wanted branch, and a read of an array is larger than a request to wait.
+#![allow(rustdoc::private_intra_doc_links)] // The modules' headings lead contributors through private rooms, too.
 #![allow(
     clippy::large_enum_variant,
     clippy::needless_range_loop,
