@@ -8,7 +8,7 @@
 //! - SCRIPT-1: the machine never blocks a thread. What it must wait for leaves the instruction as a
 //!   [`Need`](error::Need); the future of the run awaits it, and the instruction runs again.
 //! - SCRIPT-2: an instruction or builtin changes and prints nothing before its last possible `Need`.
-//! - SCRIPT-3: one script's fault is its own [`ScriptError`](error::ScriptError); nothing here panics on any text.
+//! - SCRIPT-3: one script's fault is its own [`ScriptError`]; nothing here panics on any text.
 
 // Loops over several arrays at once by one index read better than zips of four, comparisons are written so that NaN
 // takes the wanted branch, and a read of an array is larger than a request to wait.
