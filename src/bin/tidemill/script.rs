@@ -235,6 +235,9 @@ pub fn report(error: &ScriptError) {
             }
             let source = (name, ariadne::Source::from(place.source.text.as_str()));
             let _ = report.finish().write(source, &mut text);
+            if !colour {
+                text = without_colours(&text);
+            }
         }
         None => text = format!("error: {}\n", error.message).into_bytes(),
     }
@@ -254,4 +257,19 @@ pub fn report(error: &ScriptError) {
     }
     use std::io::Write;
     let _ = std::io::stderr().lock().write_all(&text);
+}
+
+/// A text without its colours: the heading of a report has one, whatever is asked for.
+fn without_colours(text: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(text.len());
+    let mut inside = false;
+    for &byte in text {
+        match (inside, byte) {
+            (false, 0x1b) => inside = true,
+            (true, b'm') => inside = false,
+            (true, _) => {}
+            (false, byte) => plain.push(byte),
+        }
+    }
+    plain
 }
