@@ -22,6 +22,14 @@ pub struct Injection {
     pub lose_device_at_batch: Option<u64>,
     /// A worker panics in the batch of this number.
     pub panic_at_batch: Option<u64>,
+    /// A GPU's completion thread panics over the batch of this number that was submitted.
+    pub panic_in_completion_at_batch: Option<u64>,
+    /// A GPU's completion thread ends over that batch.
+    pub end_completion_at_batch: Option<u64>,
+    /// A poll of the GPU panics while that batch is waited for; the device is healthy.
+    pub panic_in_poll_at_batch: Option<u64>,
+    /// The GPU is found lost while that batch is waited for.
+    pub lose_device_in_completion_at_batch: Option<u64>,
     /// The batch of this number fails with an out-of-memory error.
     pub out_of_memory_at_batch: Option<u64>,
     /// The device holds its first batch until this is set and notified.
@@ -29,6 +37,12 @@ pub struct Injection {
     /// Features the GPU device must not use although the adapter has them: `"f64"`, `"i64"`, `"subgroups"`,
     /// `"timestamps"`, `"mappable"`, `"pipeline_cache"`.
     pub without_features: Vec<&'static str>,
+    /// The GPU cannot be opened, though it is there.
+    pub fail_opening: bool,
+    /// Opening the GPU waits for this.
+    pub hold_opening: Option<std::sync::Arc<Hold>>,
+    /// `auto` takes a software adapter for a GPU.
+    pub software_serves: bool,
     /// log2 of elements in a segment, instead of what the device's limits imply.
     pub segment_shift: Option<u32>,
 }
@@ -61,6 +75,8 @@ impl Hold {
 pub struct Config {
     /// Which device.
     pub device: DeviceChoice,
+    /// Whether the GPU is opened when something is first to be placed on it; `None`: where the device is `auto`.
+    pub open_on_demand: Option<bool>,
     /// Bytes that values may take on the GPU; `None`: most of what the adapter has.
     pub device_budget: Option<u64>,
     /// Bytes that values may take in host memory; `None`: most of what the machine has.
@@ -86,10 +102,19 @@ pub struct Config {
     pub injection: Injection,
 }
 
+impl Config {
+    /// Whether the GPU is opened when something is first to be placed on it, rather than at the start. A program that
+    /// leaves the choice to the runtime may never need one; who names a GPU wants to know at the start whether it works.
+    pub fn opens_on_demand(&self) -> bool {
+        self.open_on_demand.unwrap_or(self.device == DeviceChoice::Auto)
+    }
+}
+
 impl Default for Config {
     fn default() -> Config {
         Config {
             device: DeviceChoice::Auto,
+            open_on_demand: None,
             device_budget: None,
             host_budget: None,
             timeline: None,

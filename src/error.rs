@@ -51,6 +51,21 @@ pub enum ErrorKind {
     Internal,
 }
 
+/// Where a program recorded an op: its source line, and the mark that its session had there (0 for none).
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    /// The line of Rust.
+    pub location: &'static Location<'static>,
+    /// `Session::mark`.
+    pub mark: u64,
+}
+
+impl From<&'static Location<'static>> for Site {
+    fn from(location: &'static Location<'static>) -> Site {
+        Site { location, mark: 0 }
+    }
+}
+
 /// An error that says what failed, where it was recorded and on which device.
 #[derive(Clone)]
 pub struct Error(Arc<Inner>);
@@ -60,14 +75,14 @@ struct Inner {
     kind: ErrorKind,
     message: String,
     op: Option<&'static str>,
-    location: Option<&'static Location<'static>>,
+    site: Option<Site>,
     device: Option<String>,
 }
 
 impl Error {
     /// An error of `kind` that says `message` in plain words.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error(Arc::new(Inner { kind, message: message.into(), op: None, location: None, device: None }))
+        Error(Arc::new(Inner { kind, message: message.into(), op: None, site: None, device: None }))
     }
 
     /// The same error with the op's name, unless it has one.
@@ -79,9 +94,14 @@ impl Error {
     }
 
     /// The same error with the source line that recorded the op, unless it has one.
-    pub fn with_location(mut self, location: &'static Location<'static>) -> Error {
-        if self.0.location.is_none() {
-            Arc::make_mut(&mut self.0).location = Some(location);
+    pub fn with_location(self, location: &'static Location<'static>) -> Error {
+        self.with_site(location.into())
+    }
+
+    /// The same error with the place that recorded the op, unless it has one.
+    pub(crate) fn with_site(mut self, site: Site) -> Error {
+        if self.0.site.is_none() {
+            Arc::make_mut(&mut self.0).site = Some(site);
         }
         self
     }
@@ -111,7 +131,12 @@ impl Error {
 
     /// The source line at which the op was recorded.
     pub fn location(&self) -> Option<&'static Location<'static>> {
-        self.0.location
+        self.0.site.map(|site| site.location)
+    }
+
+    /// What `Session::mark` was told before the op was recorded: a front end's own place.
+    pub fn mark(&self) -> Option<u64> {
+        self.0.site.map(|site| site.mark).filter(|&mark| mark != 0)
     }
 
     /// The device on which it failed, where it had reached one.
@@ -129,7 +154,7 @@ impl fmt::Display for Error {
         if let Some(device) = &self.0.device {
             write!(f, " (on {device})")?;
         }
-        if let Some(at) = self.0.location {
+        if let Some(at) = self.location() {
             write!(f, " (recorded at {}:{}:{})", at.file(), at.line(), at.column())?;
         }
         Ok(())

@@ -6,6 +6,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{DType, Element};
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
+use std::any::Any;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -14,6 +15,16 @@ use std::sync::Arc;
 pub trait MappedBytes: Send + Sync {
     /// The mapped bytes.
     fn bytes(&self) -> &[u8];
+
+    /// The bytes for writing, of memory that is made to be filled and that nobody else has seen yet.
+    fn fill(&mut self) -> Option<&mut [u8]> {
+        None
+    }
+
+    /// Itself, for the device whose memory it is.
+    fn as_any(&self) -> Option<&(dyn Any + Send + Sync)> {
+        None
+    }
 }
 
 /// A typed, immutable run of elements in host memory.
@@ -167,6 +178,24 @@ impl HostBuffer {
         match &mut self.storage {
             Storage::Owned(a) => Some(&mut a.slice_mut()[..bytes]),
             Storage::Vec(_) => None,
+        }
+    }
+
+    /// The bytes for writing, also of a device's memory that was made to be filled: for whoever made the buffer, before
+    /// anybody else has seen it.
+    pub fn fill(&mut self) -> Option<&mut [u8]> {
+        let bytes = self.elements * self.dtype.bytes();
+        match &mut self.storage {
+            Storage::Owned(a) => Some(&mut a.slice_mut()[..bytes]),
+            Storage::Vec(m) => m.fill().map(|all| &mut all[..bytes]),
+        }
+    }
+
+    /// The memory, where it is a user's or a device's.
+    pub fn mapped(&self) -> Option<&dyn MappedBytes> {
+        match &self.storage {
+            Storage::Owned(_) => None,
+            Storage::Vec(m) => Some(&**m),
         }
     }
 

@@ -30,6 +30,8 @@ id!(/// A device of a runtime: 0 is always the host.
 impl DeviceId {
     /// The CPU's threads; every runtime has it.
     pub const HOST: DeviceId = DeviceId(0);
+    /// The GPU of a runtime that has one, or may yet open one.
+    pub const GPU: DeviceId = DeviceId(1);
 }
 
 /// One array value: the session that recorded it, and its number in that session's program order.

@@ -67,12 +67,16 @@ macro_rules! counters {
 }
 
 counters! {
+    /// GPUs opened, at the start or when one was first needed.
+    gpus_opened,
     /// Ops recorded on a tape.
     ops_recorded,
     /// Ops computed at once on tiny host values.
     ops_folded,
     /// Recorded ops that nobody could reach when their tape was cut, and that were never computed.
     ops_dead,
+    /// Values that were lost with their device, and made again.
+    values_made_again,
     /// Regions cut.
     regions,
     /// Kernels in plans that were placed.
@@ -93,6 +97,8 @@ counters! {
     pipelines_compiled,
     /// Bytes copied from host memory to a device.
     bytes_uploaded,
+    /// Of these, bytes that were copied on the host first, to memory that the device reads.
+    bytes_staged,
     /// Bytes that kernels read.
     bytes_kernel_read,
     /// Bytes that kernels wrote.

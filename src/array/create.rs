@@ -7,6 +7,7 @@ use super::handle::Array;
 use super::layout;
 use super::operand::Operand;
 use super::record::{At, Input, apply, cast_in, node, source};
+use super::runtime::IntoDevice;
 use super::session::Session;
 use super::upload::UploadWriter;
 use crate::error::{Error, ErrorKind, Result};
@@ -74,7 +75,8 @@ impl Session {
         self.from_vec(data, array.shape())
     }
 
-    /// Memory to fill in place, that then becomes an array without another copy.
+    /// Memory to fill in place, that then becomes an array without another copy; on a runtime whose device is a GPU,
+    /// memory that the GPU reads, as long as there is some.
     ///
     /// # Errors
     /// `ErrorKind::Shape` for more elements or dimensions than an array may have, `ErrorKind::OutOfMemory` where the
@@ -83,7 +85,21 @@ impl Session {
     pub fn upload<T: Element>(&self, shape: impl IntoShape) -> Result<UploadWriter<T>> {
         let at = Location::caller();
         let shape = shape.into_shape().map_err(|e| e.with_op("upload").with_location(at))?;
-        UploadWriter::new(self.home().clone(), shape).map_err(|e| e.with_op("upload").with_location(at))
+        UploadWriter::new(self.home().clone(), shape, None).map_err(|e| e.with_op("upload").with_location(at))
+    }
+
+    /// As [`Session::upload`], for an array that is pinned to a device, as by [`Array::pin`]: `"gpu"` fills memory that
+    /// the GPU reads, as `upload` does by itself on a runtime whose device is a GPU.
+    ///
+    /// # Errors
+    /// As `upload`; `ErrorKind::Device` for a device that is not there.
+    #[track_caller]
+    pub fn upload_to<T: Element>(&self, device: impl IntoDevice, shape: impl IntoShape) -> Result<UploadWriter<T>> {
+        let at = Location::caller();
+        let named = |e: Error| e.with_op("upload").with_location(at);
+        let shape = shape.into_shape().map_err(named)?;
+        let pin = self.home().link.device(device.into_device().map_err(named)?).map_err(named)?.map(|d| d.id);
+        UploadWriter::new(self.home().clone(), shape, pin).map_err(named)
     }
 
     /// One value everywhere.
@@ -226,7 +242,7 @@ impl Session {
             cast_in(self.home(), &drawn, DType::I64, at)
         };
         let (high, low) = (draw(), draw());
-        let op = |op: ElementOp, a: &Array, b: Operand<'_>| apply(op, &[a.into(), b], at);
+        let op = |op: ElementOp, a: &Array, b: Operand<'_>| apply(op, &mut [a.into(), b], at);
         let carried = |x: &Array| {
             let rest = op(ElementOp::Mod, x, LIMB.into());
             op(ElementOp::Div, &op(ElementOp::Sub, x, rest.into()), LIMB.into())

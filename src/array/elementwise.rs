@@ -13,7 +13,7 @@ macro_rules! unary {
             $(#[$doc])*
             #[track_caller]
             pub fn $name(&self) -> Array {
-                apply(ElementOp::$op, &[self.into()], Location::caller())
+                apply(ElementOp::$op, &mut [self.into()], Location::caller())
             }
         )*}
     };
@@ -98,7 +98,7 @@ macro_rules! binary {
             $(#[$doc])*
             #[track_caller]
             pub fn $name<'a>(&'a self, other: impl Into<Operand<'a>>) -> Array {
-                apply(ElementOp::$op, &[self.into(), other.into()], Location::caller())
+                apply(ElementOp::$op, &mut [self.into(), other.into()], Location::caller())
             }
         )*}
     };
@@ -137,13 +137,13 @@ impl Array {
     /// Each element held between `low` and `high`.
     #[track_caller]
     pub fn clamp<'a>(&'a self, low: impl Into<Operand<'a>>, high: impl Into<Operand<'a>>) -> Array {
-        apply(ElementOp::Clamp, &[self.into(), low.into(), high.into()], Location::caller())
+        apply(ElementOp::Clamp, &mut [self.into(), low.into(), high.into()], Location::caller())
     }
 
     /// `yes` where this mask is not zero, `no` elsewhere.
     #[track_caller]
     pub fn select<'a>(&'a self, yes: impl Into<Operand<'a>>, no: impl Into<Operand<'a>>) -> Array {
-        apply(ElementOp::Select, &[self.into(), yes.into(), no.into()], Location::caller())
+        apply(ElementOp::Select, &mut [self.into(), yes.into(), no.into()], Location::caller())
     }
 
     /// The elements as `T`, converted as MATLAB does: to integers by rounding half away from zero and

@@ -7,8 +7,8 @@ use crate::device::info::DeviceKind;
 use crate::error::Error;
 use crate::graph::Node;
 use crate::host_buffer::HostBuffer;
-use crate::ids::GatherId;
-use crate::ring::{Gate, GatherTable};
+use crate::ids::{GatherId, SessionId};
+use crate::ring::{Devices, Gate, GatherTable};
 use crate::scheduler::message::{Delivered, Record, SchedulerEvent, Want};
 use crate::scheduler::region::CutReason;
 use crate::scheduler::tests::device;
@@ -36,9 +36,10 @@ impl FakeRing {
             counters: Arc::new(Counters::default()),
             timeline: Timeline::off(),
             config: Arc::new(config),
-            devices: vec![device(0, DeviceKind::Host), device(1, DeviceKind::Gpu)],
+            devices: Arc::new(Devices::fixed(vec![device(0, DeviceKind::Host), device(1, DeviceKind::Gpu)])),
             register_gate: Box::new(move |_, gate| registered.lock().push(gate)),
             sessions: AtomicU32::new(0),
+            spares: Arc::default(),
         };
         FakeRing { link: Arc::new(link), events, gates }
     }
@@ -57,7 +58,11 @@ impl FakeRing {
         self.events
             .try_iter()
             .filter_map(|event| match event {
-                SchedulerEvent::SegmentCut { records, why, .. } => Some((why, records)),
+                SchedulerEvent::SegmentCut { records, why, session, .. } => {
+                    let mut all = Vec::new();
+                    records.for_each(|record| all.push(in_full(record, session)));
+                    Some((why, all))
+                }
                 _ => None,
             })
             .collect()
@@ -68,7 +73,7 @@ impl FakeRing {
         let records = self.segments().into_iter().flat_map(|(_, records)| records);
         records
             .filter_map(|record| match record {
-                Record::Op(node, _) => Some(node),
+                Record::Op(node, _) => Some(*node),
                 _ => None,
             })
             .collect()
@@ -81,7 +86,7 @@ impl FakeRing {
             match event {
                 SchedulerEvent::SegmentCut { records, why, session, .. } => {
                     story.push(format!("cut {session} {why:?}"));
-                    story.extend(records.iter().flat_map(lines));
+                    records.for_each(|record| story.extend(lines(&in_full(record, session))));
                 }
                 SchedulerEvent::SessionOpened { session, .. } => story.push(format!("open {session}")),
                 SchedulerEvent::SessionClosed(session) => story.push(format!("close {session}")),
@@ -110,31 +115,37 @@ impl FakeRing {
             while let Ok(event) = events.recv() {
                 let SchedulerEvent::SegmentCut { records, session, .. } = event else { continue };
                 let mut nodes = 0;
-                for record in records {
-                    match record {
-                        Record::Op(node, drops) => {
-                            nodes += 1;
-                            metas.insert(node.value, node.meta);
-                            for value in drops.values(session) {
-                                metas.remove(&value);
-                            }
+                records.for_each(|record| match in_full(record, session) {
+                    Record::Op(node, drops) => {
+                        nodes += 1;
+                        metas.insert(node.value, node.meta);
+                        for value in drops.values(session) {
+                            metas.remove(&value);
                         }
-                        Record::Demanded { gather, want: Want::Device, .. } => {
-                            gathers.resolve(gather, Ok(Delivered::Device));
-                        }
-                        Record::Demanded { gather, value, want: Want::Host } => {
-                            let meta = &metas[&value];
-                            let data = HostBuffer::zeroed(meta.dtype, meta.elements());
-                            gathers.resolve(gather, Ok(Delivered::Host(data.shared())));
-                        }
-                        Record::Dropped(value) => drop(metas.remove(&value)),
-                        Record::Cancelled(_) | Record::Pinned(..) => {}
                     }
-                }
+                    Record::Demanded { gather, want: Want::Device, .. } => {
+                        gathers.resolve(gather, Ok(Delivered::Device));
+                    }
+                    Record::Demanded { gather, value, want: Want::Host } => {
+                        let meta = &metas[&value];
+                        let data = HostBuffer::zeroed(meta.dtype, meta.elements());
+                        gathers.resolve(gather, Ok(Delivered::Host(data.shared())));
+                    }
+                    Record::Dropped(value) => drop(metas.remove(&value)),
+                    Record::Cancelled(_) | Record::Pinned(..) | Record::Brief(..) => {}
+                });
                 let gate = gates.lock()[session.0 as usize].clone();
                 gate.leave(nodes);
             }
         })
+    }
+}
+
+/// The record, with ops in their long form.
+fn in_full(record: Record, session: SessionId) -> Record {
+    match record {
+        Record::Brief(brief, drops) => Record::Op(Box::new(brief.node(session)), drops),
+        other => other,
     }
 }
 
@@ -154,6 +165,7 @@ fn lines(record: &Record) -> Vec<String> {
             let drops = drops.values(node.value.session).map(|value| format!("drop {value}"));
             std::iter::once(op).chain(drops).collect()
         }
+        Record::Brief(..) => unreachable!("it was written in full"),
         Record::Dropped(value) => vec![format!("drop {value}")],
         Record::Pinned(value, device) => vec![format!("pin {value} {device}")],
         Record::Demanded { gather, value, want } => vec![format!("demand {gather} {value} {want:?}")],

@@ -178,7 +178,8 @@ impl Array {
         Eval { pending: Pending::demand(self, Want::Device), output: std::marker::PhantomData }
     }
 
-    /// The plan by which the value would be made now: regions, placement, kernels, bytes. Nothing runs.
+    /// The plan by which the value would be made now: regions, placement, kernels, bytes. Nothing runs. Cuts the
+    /// tape: what is recorded after it does not fuse with what was recorded before it.
     pub fn explain(&self) -> Explain {
         Explain { pending: Pending::explain(self), output: std::marker::PhantomData }
     }
@@ -193,7 +194,8 @@ impl Array {
     }
 
     /// Lets other sessions of the runtime use the array from now on. Cuts this session's tape, so that the
-    /// scheduler knows the value before anybody uses it.
+    /// scheduler knows the value before anybody uses it: what is recorded after it does not fuse with what was recorded
+    /// before it. The array lives as long as its own session; [`Session::close`](crate::Session::close) ends it for all.
     ///
     /// # Errors
     /// The array's fault.

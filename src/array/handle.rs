@@ -5,10 +5,10 @@
 //! (a handle holds no operands). HANDLE-2: no method here waits.
 
 use super::tape::Home;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Site};
 use crate::graph::{DType, Meta, Shape};
 use crate::host_buffer::HostBuffer;
-use crate::ids::{DeviceId, ValueId};
+use crate::ids::{DeviceId, SessionId, ValueId};
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(crate) struct Value {
     /// The op that made it.
     pub op: &'static str,
     /// Where.
-    pub at: &'static Location<'static>,
+    pub at: Site,
     /// Its number on its home's tape; changes once, under the tape's lock.
     pub index: AtomicU32,
     /// The segment of the tape in which it was recorded; as `index`.
@@ -53,6 +53,35 @@ pub(crate) struct Value {
     pub exported: AtomicBool,
     /// A gather or eval was called on it.
     pub demanded: AtomicBool,
+}
+
+/// A node that is on a tape and has no handle yet.
+pub(crate) struct Recorded {
+    /// Whose tape.
+    pub session: SessionId,
+    /// Its number there.
+    pub index: u32,
+    /// The segment.
+    pub segment: u32,
+    /// Dtype and shape.
+    pub meta: Meta,
+    /// It entered with host data.
+    pub source: bool,
+    /// The device that it is pinned to.
+    pub pin: Option<DeviceId>,
+    /// The op that made it.
+    pub op: &'static str,
+    /// Where.
+    pub at: &'static Location<'static>,
+}
+
+impl Recorded {
+    /// Its first handle.
+    pub fn handle(self, home: Arc<Home>) -> Array {
+        let recorded = (self.index, self.segment);
+        let Array(value, _) = Array::new(home, Ok(self.meta), None, recorded, self.source, self.op, self.at);
+        Array(value, self.pin)
+    }
 }
 
 /// Where a value stands, as far as its handle knows.
@@ -80,6 +109,7 @@ impl Array {
         op: &'static str,
         at: &'static Location<'static>,
     ) -> Array {
+        let at = home.site(at);
         let value = Value {
             home,
             meta,
@@ -93,6 +123,25 @@ impl Array {
             demanded: AtomicBool::new(false),
         };
         Array(Arc::new(value), None)
+    }
+
+    /// Becomes the handle of a value that was just recorded by this one's session, if nobody else has this one and its
+    /// own end is recorded or needs no record; else gives the other back.
+    pub(crate) fn take_over(&mut self, made: Recorded) -> Option<Recorded> {
+        let Some(value) = Arc::get_mut(&mut self.0) else { return Some(made) };
+        if *value.index.get_mut() != UNRECORDED || value.home.id != made.session {
+            return Some(made);
+        }
+        let Recorded { session: _, index, segment, meta, source, pin, op, at } = made;
+        value.meta = Ok(meta);
+        value.host = None;
+        (value.op, value.at, value.source) = (op, value.home.site(at), source);
+        *value.index.get_mut() = index;
+        *value.segment.get_mut() = segment;
+        *value.exported.get_mut() = false;
+        *value.demanded.get_mut() = false;
+        self.1 = pin;
+        None
     }
 
     /// An array that carries a fault.
@@ -178,6 +227,7 @@ impl Array {
     }
 
     /// Its id, where it is on a tape.
+    #[inline]
     pub(crate) fn id(&self) -> Option<ValueId> {
         match self.0.index.load(Ordering::Acquire) {
             UNRECORDED => None,
@@ -191,12 +241,18 @@ impl Array {
     }
 }
 
+impl Value {
+    /// The bytes that a recorded value holds, and whether its tape keeps them alive.
+    pub fn keeps(&self) -> (u64, bool) {
+        (self.meta.as_ref().map_or(0, Meta::bytes) as u64, self.source || self.host.is_some())
+    }
+}
+
 impl Drop for Value {
     fn drop(&mut self) {
         let index = *self.index.get_mut();
         if index != UNRECORDED {
-            let bytes = self.meta.as_ref().map_or(0, Meta::bytes) as u64;
-            let source = self.source || self.host.is_some();
+            let (bytes, source) = self.keeps();
             self.home.dropped(index, *self.segment.get_mut(), bytes, source);
         }
     }

@@ -236,12 +236,14 @@ fn scalar_array(home: &Arc<Home>, number: Scalar, at: At) -> Array {
 
 /// The mask and its running count as columns, and a gather of the count's last element.
 fn count(array: &Array, at: At) -> Result<(Array, Array, super::gather::Item<u32>)> {
+    let named = |error: Error| error.with_op("nonzero").with_location(at);
     let meta = array.meta()?;
     let home = &array.0.home;
+    home.is_open().map_err(named)?;
     let n = meta.elements();
     let mask = match meta.dtype {
         DType::Bool => array.clone(),
-        _ => apply(ElementOp::Ne, &[array.into(), 0i64.into()], at),
+        _ => apply(ElementOp::Ne, &mut [array.into(), 0i64.into()], at),
     };
     let mask = mask.view(home, View::Reshape, Shape::new(&[n])?, at);
     let ones = cast_in(home, &mask, DType::U32, at);

@@ -5,11 +5,11 @@
 //! after it are already resolved to the closing error.
 
 use crate::config::Config;
-use crate::device::info::DeviceInfo;
 use crate::ids::SessionId;
 use crate::mail::Post;
-use crate::ring::{Gate, GatherTable};
+use crate::ring::{Devices, Gate, GatherTable};
 use crate::scheduler::message::SchedulerEvent;
+use crate::scheduler::records::Spares;
 use crate::stats::Counters;
 use crate::timeline::Timeline;
 use std::sync::Arc;
@@ -30,12 +30,14 @@ pub(crate) struct Link {
     pub timeline: Timeline,
     /// Settings.
     pub config: Arc<Config>,
-    /// The devices that were opened.
-    pub devices: Vec<DeviceInfo>,
+    /// The devices that are open, and the one that may yet be opened.
+    pub devices: Arc<Devices>,
     /// Tells the ring a session's gate.
     pub register_gate: RegisterGate,
     /// Sessions opened so far.
     pub sessions: AtomicU32,
+    /// Memory of tapes that were sent.
+    pub spares: Arc<Spares>,
 }
 
 impl Link {

@@ -26,6 +26,7 @@ mod operand;
 mod operators;
 mod pending;
 mod pin;
+mod plain;
 mod record;
 mod reduce;
 mod runtime;
@@ -34,6 +35,7 @@ mod structure;
 mod tape;
 mod upload;
 mod wide;
+mod wide_scale;
 
 #[cfg(test)]
 mod fake;

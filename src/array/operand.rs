@@ -14,15 +14,24 @@ pub struct Operand<'a>(pub(crate) Kind<'a>);
 #[derive(Clone, Debug)]
 pub(crate) enum Kind<'a> {
     Borrowed(&'a Array),
+    /// The caller lets go of it right after the op, whatever becomes of that.
+    Last(&'a Array),
     Owned(Array),
     /// F64 or I64, weak; or Bool, which is not.
     Number(Scalar),
 }
 
+impl<'a> Operand<'a> {
+    /// A handle that is overwritten right after the op.
+    pub(super) fn last(array: &'a mut Array) -> Operand<'a> {
+        Operand(Kind::Last(array))
+    }
+}
+
 impl Operand<'_> {
     pub(crate) fn array(&self) -> Option<&Array> {
         match &self.0 {
-            Kind::Borrowed(a) => Some(a),
+            Kind::Borrowed(a) | Kind::Last(a) => Some(a),
             Kind::Owned(a) => Some(a),
             Kind::Number(_) => None,
         }
@@ -55,7 +64,7 @@ impl From<Array> for Operand<'_> {
 impl<'a> From<&'a Operand<'_>> for Operand<'a> {
     fn from(operand: &'a Operand<'_>) -> Operand<'a> {
         match &operand.0 {
-            Kind::Borrowed(a) => Operand(Kind::Borrowed(a)),
+            Kind::Borrowed(a) | Kind::Last(a) => Operand(Kind::Borrowed(a)),
             Kind::Owned(a) => Operand(Kind::Borrowed(a)),
             Kind::Number(n) => Operand(Kind::Number(*n)),
         }

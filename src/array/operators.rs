@@ -25,7 +25,7 @@ macro_rules! binary {
             /// The first operand's fault; `ErrorKind::Shape` and `ErrorKind::DType` where the operands do not fit.
             #[track_caller]
             pub fn $try<'a>(&'a self, other: impl Into<Operand<'a>>) -> Result<Array> {
-                apply(ElementOp::$op, &[self.into(), other.into()], Location::caller()).checked()
+                apply(ElementOp::$op, &mut [self.into(), other.into()], Location::caller()).checked()
             }
         }
     )*};
@@ -36,7 +36,7 @@ macro_rules! binary {
             type Output = Array;
             #[track_caller]
             fn $method(self, other: T) -> Array {
-                apply(ElementOp::$op, &[self.into(), other.into()], Location::caller())
+                apply(ElementOp::$op, &mut [self.into(), other.into()], Location::caller())
             }
         }
     };
@@ -45,14 +45,14 @@ macro_rules! binary {
             type Output = Array;
             #[track_caller]
             fn $method(self, other: Array) -> Array {
-                apply(ElementOp::$op, &[self.into(), other.into()], Location::caller())
+                apply(ElementOp::$op, &mut [self.into(), other.into()], Location::caller())
             }
         }
         impl ops::$trait<&Array> for $number {
             type Output = Array;
             #[track_caller]
             fn $method(self, other: &Array) -> Array {
-                apply(ElementOp::$op, &[self.into(), other.into()], Location::caller())
+                apply(ElementOp::$op, &mut [self.into(), other.into()], Location::caller())
             }
         }
     };
@@ -75,14 +75,14 @@ macro_rules! unary {
             type Output = Array;
             #[track_caller]
             fn $method(self) -> Array {
-                apply(ElementOp::$op, &[self.into()], Location::caller())
+                apply(ElementOp::$op, &mut [self.into()], Location::caller())
             }
         }
         impl ops::$trait for &Array {
             type Output = Array;
             #[track_caller]
             fn $method(self) -> Array {
-                apply(ElementOp::$op, &[self.into()], Location::caller())
+                apply(ElementOp::$op, &mut [self.into()], Location::caller())
             }
         }
     )*};
@@ -99,7 +99,7 @@ macro_rules! assign {
             /// Rebinds to the result; other handles of the old value keep it.
             #[track_caller]
             fn $method(&mut self, other: T) {
-                *self = apply(ElementOp::$op, &[(&*self).into(), other.into()], Location::caller());
+                *self = apply(ElementOp::$op, &mut [Operand::last(self), other.into()], Location::caller());
             }
         }
     )*};

@@ -8,14 +8,13 @@
 
 use super::handle::{Array, Value};
 use super::tape::Home;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, Site};
 use crate::ids::GatherId;
 use crate::ring::Promise;
 use crate::scheduler::message::{Delivered, SchedulerEvent, Want};
 use crate::scheduler::region::CutReason;
 use crate::timeline::{Lane, flow};
 use futures::FutureExt;
-use std::panic::Location;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
@@ -37,7 +36,7 @@ pub(crate) struct Waiting {
     promise: Promise,
     /// The tape's segment that holds the demand, until it is known to be cut.
     uncut: Option<u32>,
-    blame: (&'static str, &'static Location<'static>),
+    blame: (&'static str, Site),
     started_ns: u64,
     yielded: bool,
 }
@@ -65,7 +64,7 @@ impl Pending {
         };
         v.demanded.store(true, Ordering::Relaxed);
         match v.home.demand(id, want) {
-            Err(error) => Pending::failed(error.with_op(v.op).with_location(v.at)),
+            Err(error) => Pending::failed(error.with_op(v.op).with_site(v.at)),
             Ok(demand) => Pending::Waiting(Box::new(Waiting {
                 home: v.home.clone(),
                 value: Arc::downgrade(v),
@@ -147,7 +146,7 @@ impl Waiting {
         {
             value.exported.store(true, Ordering::Release);
         }
-        Poll::Ready(result.map_err(|e| e.with_op(self.blame.0).with_location(self.blame.1)))
+        Poll::Ready(result.map_err(|e| e.with_op(self.blame.0).with_site(self.blame.1)))
     }
 }
 
@@ -163,9 +162,11 @@ impl Drop for Waiting {
 /// Why a thread must not block here, if so.
 ///
 /// # Errors
-/// `ErrorKind::WouldBlock` inside of an async context (a tokio runtime, or a `futures` executor).
+/// `ErrorKind::WouldBlock` inside of an async context: a task of a tokio runtime, but for its `spawn_blocking` and
+/// `block_in_place`, or a `futures` executor.
 pub(crate) fn may_block(what: &str) -> Result<()> {
-    let inside = tokio::runtime::Handle::try_current().is_ok() || futures::executor::enter().is_err();
+    let tokio = tokio::runtime::Handle::try_current().is_ok() && in_a_tokio_task();
+    let inside = tokio || futures::executor::enter().is_err();
     match inside {
         false => Ok(()),
         true => Err(Error::new(
@@ -173,4 +174,14 @@ pub(crate) fn may_block(what: &str) -> Result<()> {
             format!("{what} would block an async context: await it, or call it from a thread of its own"),
         )),
     }
+}
+
+/// Polls of a tokio task between two that it must yield at, at most.
+const TOKIO_BUDGET: usize = 1024;
+
+/// Whether this thread is polling a task of tokio's, rather than being one that tokio lends out for blocking, which
+/// knows its runtime as well. Only a task has a budget of polls: whoever uses it up is told to yield. The task that is
+/// asked for does so at its next await, which does no harm: its caller has an error to handle.
+fn in_a_tokio_task() -> bool {
+    (0..TOKIO_BUDGET).any(|_| tokio::task::coop::consume_budget().now_or_never().is_none())
 }

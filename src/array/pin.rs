@@ -18,7 +18,9 @@ impl Array {
     /// threads, `"auto"` takes a pin away. What is pinned to a GPU is not folded when it is recorded, however small it is.
     ///
     /// Of operands that are pinned to several devices, a GPU goes before the host. An op that the device cannot run
-    /// runs on the host, which [`Stats::elsewhere`](crate::Stats::elsewhere) counts.
+    /// runs on the host, which [`Stats::elsewhere`](crate::Stats::elsewhere) counts. A GPU that was left for later
+    /// ([`RuntimeBuilder::open_on_demand`](super::RuntimeBuilder::open_on_demand)) is opened by the first pin to it, which
+    /// blocks meanwhile.
     ///
     /// A runtime without that device yields an array that carries `ErrorKind::Device`; ask
     /// [`Runtime::device`](super::Runtime::device) beforehand.
@@ -62,7 +64,7 @@ impl Array {
 
     /// The device that it is pinned to, by [`Array::pin`] or because an operand was.
     pub fn pinned_to(&self) -> Option<&DeviceInfo> {
-        self.0.home.link.devices.iter().find(|d| Some(d.id) == self.1)
+        self.0.home.link.devices.open().iter().find(|d| Some(d.id) == self.1)
     }
 
     /// Whether it is pinned to a GPU.
@@ -108,7 +110,9 @@ impl super::link::Link {
     /// # Errors
     /// `ErrorKind::Device` where this runtime has no such device.
     pub(super) fn device(&self, choice: DeviceChoice) -> Result<Option<&DeviceInfo>> {
-        let gpu = || self.devices.iter().find(|d| d.kind == DeviceKind::Gpu);
+        // A GPU that was left for later is opened now; the host is there.
+        let all = || self.devices.all();
+        let gpu = || all().iter().find(|d| d.kind == DeviceKind::Gpu);
         // Without a number, the best adapter was opened: number 0.
         let opened = match self.config.device {
             DeviceChoice::Gpu(Some(number)) => number,
@@ -116,14 +120,17 @@ impl super::link::Link {
         };
         let found = match choice {
             DeviceChoice::Auto => return Ok(None),
-            DeviceChoice::Host => self.devices.iter().find(|d| d.id == DeviceId::HOST),
+            DeviceChoice::Host => self.devices.open().iter().find(|d| d.id == DeviceId::HOST),
             DeviceChoice::Gpu(None) => gpu(),
             DeviceChoice::Gpu(Some(number)) => gpu().filter(|_| number == opened),
         };
         match found {
             Some(device) => Ok(Some(device)),
             None => {
-                let names: Vec<&str> = self.devices.iter().map(|d| d.name.as_str()).collect();
+                if let (DeviceChoice::Gpu(_), Some(error)) = (choice, self.devices.error()) {
+                    return Err(error.clone());
+                }
+                let names: Vec<&str> = all().iter().map(|d| d.name.as_str()).collect();
                 let asked = match choice {
                     DeviceChoice::Gpu(Some(number)) => format!("gpu:{number}"),
                     _ => "GPU".to_owned(),

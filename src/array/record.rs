@@ -10,14 +10,15 @@
 //! - RECORD-5: an operand is a number or an array, and an op has an array among its operands.
 
 use super::fold;
-use super::handle::{Array, UNRECORDED};
+use super::handle::{Array, Recorded, UNRECORDED};
 use super::operand::{Kind, Operand};
+use super::plain;
 use super::tape::{Home, Tape};
 use super::wide::{self, LIMIT};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Arg, ArgType, DType, ElementOp, Meta, Op, Scalar, Shape, Signature};
 use crate::host_buffer::HostBuffer;
-use crate::ids::{DeviceId, ValueId};
+use crate::ids::{DeviceId, SessionId, ValueId};
 use crate::stats::Counters;
 use smallvec::SmallVec;
 use std::panic::Location;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Operands of an elementwise op at most.
-const OPERANDS_MAX: usize = 3;
+pub(super) const OPERANDS_MAX: usize = 3;
 
 /// Where the program called.
 pub(crate) type At = &'static Location<'static>;
@@ -35,6 +36,8 @@ pub(crate) type At = &'static Location<'static>;
 pub(crate) enum Input<'a> {
     /// An array without a fault.
     Array(&'a Array),
+    /// The same; the caller lets go of this handle right after the op.
+    Last(&'a Array),
     /// A number in the dtype in which the op computes.
     Number(Scalar),
 }
@@ -44,7 +47,9 @@ impl Input<'_> {
     pub fn known(&self) -> Option<fold::Known<'_>> {
         match self {
             Input::Number(n) => Some(fold::Known::Number(*n)),
-            Input::Array(a) => Some(fold::Known::Buffer(a.0.host.as_deref()?, &a.0.meta.as_ref().ok()?.shape)),
+            Input::Array(a) | Input::Last(a) => {
+                Some(fold::Known::Buffer(a.0.host.as_deref()?, &a.0.meta.as_ref().ok()?.shape))
+            }
         }
     }
 
@@ -52,7 +57,7 @@ impl Input<'_> {
     fn pin(&self) -> Option<DeviceId> {
         match self {
             Input::Number(_) => None,
-            Input::Array(a) => a.1,
+            Input::Array(a) | Input::Last(a) => a.1,
         }
     }
 }
@@ -124,20 +129,41 @@ pub(crate) fn derive(
     }
 }
 
+/// What recording an op gave.
+enum Made {
+    /// Known, or at fault.
+    Array(Array),
+    /// A node whose handle is still to be made.
+    Node(Recorded),
+}
+
+impl Made {
+    fn handle(self, home: &Arc<Home>) -> Array {
+        match self {
+            Made::Array(array) => array,
+            Made::Node(recorded) => recorded.handle(home.clone()),
+        }
+    }
+}
+
 /// The result of an op: folded where all is known and small, else a node on the tape.
 pub(crate) fn node(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, at: At) -> Array {
+    make(home, op, inputs, meta, at).handle(home)
+}
+
+fn make(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, at: At) -> Made {
     let elements = meta.elements();
     // `DeviceId`s are in order: the host, then GPUs.
     let pin = inputs.iter().fold(None, |pin, input| input.pin().max(pin));
     if elements == 0 {
         let data = HostBuffer::zeroed(meta.dtype, 0);
-        return Array::host(home, meta, data, op.name(), at).pinned(pin);
+        return Made::Array(Array::host(home, meta, data, op.name(), at).pinned(pin));
     }
-    if elements <= home.link.config.fold_elements_max && pin.unwrap_or(DeviceId::HOST) == DeviceId::HOST {
+    if elements <= home.fold_elements_max && pin.unwrap_or(DeviceId::HOST) == DeviceId::HOST {
         let known: Option<SmallVec<[fold::Known<'_>; 3]>> = inputs.iter().map(|i| i.known()).collect();
         if let Some(data) = known.and_then(|known| fold::evaluate(&op, &known, &meta)) {
             Counters::add(&home.link.counters.ops_folded, 1);
-            return Array::host(home, meta, data, op.name(), at).pinned(pin);
+            return Made::Array(Array::host(home, meta, data, op.name(), at).pinned(pin));
         }
     }
     push(home, op, inputs, meta, pin, at)
@@ -146,14 +172,14 @@ pub(crate) fn node(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, a
 /// Host data as an array: known at once where it is tiny, else a source on the tape.
 pub(crate) fn source(home: &Arc<Home>, data: HostBuffer, shape: Shape, name: &'static str, at: At) -> Array {
     let meta = Meta { dtype: data.dtype(), shape };
-    if data.len() <= home.link.config.fold_elements_max || data.is_empty() {
+    if data.len() <= home.fold_elements_max || data.is_empty() {
         return Array::host(home, meta, data, name, at);
     }
-    push(home, Op::Source(data.shared()), &[], meta, None, at)
+    push(home, Op::Source(data.shared()), &[], meta, None, at).handle(home)
 }
 
 /// Puts a node on the tape.
-fn push(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, pin: Option<DeviceId>, at: At) -> Array {
+fn push(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, pin: Option<DeviceId>, at: At) -> Made {
     let name = op.name();
     let is_source = matches!(op, Op::Source(_));
     let numbers = matches!(op, Op::Apply(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Random { .. });
@@ -168,11 +194,18 @@ fn push(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, pin: Option<
         }
     }
     let pushed = match fault {
-        None => home.push_op(&mut tape, op, args, meta.clone(), pin, at),
+        None => home.push_op(&mut tape, op, &args, &meta, pin, at),
         Some(error) => Err(error),
     };
     for value in temporaries {
         tape.push_drop(value.session, value.index);
+    }
+    if pushed.is_ok() {
+        for input in inputs {
+            if let Input::Last(array) = input {
+                home.let_go(&mut tape, array);
+            }
+        }
     }
     let segment = tape.segment;
     let after = home.check_limits(&mut tape);
@@ -181,8 +214,10 @@ fn push(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, pin: Option<
         home.run_after(after);
     }
     match pushed {
-        Ok(index) => Array::new(home.clone(), Ok(meta), None, (index, segment), is_source, name, at).pinned(pin),
-        Err(error) => Array::faulty(home, error, name, at),
+        Ok(index) => {
+            Made::Node(Recorded { session: home.id, index, segment, meta, source: is_source, pin, op: name, at })
+        }
+        Err(error) => Made::Array(Array::faulty(home, error, name, at)),
     }
 }
 
@@ -199,19 +234,24 @@ fn resolve(
         Input::Number(number) if numbers => return Ok(Arg::Scalar(*number)),
         Input::Number(number) => {
             let meta = Meta { dtype: number.dtype(), shape: Shape::scalar() };
-            let index = home.push_op(tape, Op::Fill, SmallVec::from_slice(&[Arg::Scalar(*number)]), meta, None, at)?;
+            let index = home.push_op(tape, Op::Fill, &[Arg::Scalar(*number)], &meta, None, at)?;
             let value = ValueId { session: home.id, index };
             temporaries.push(value);
             return Ok(Arg::Value(value));
         }
-        Input::Array(array) => *array,
+        Input::Array(array) | Input::Last(array) => *array,
     };
     let own = Arc::ptr_eq(&array.0.home, home);
     let Some(data) = &array.0.host else {
         if !own {
             tape.hold_foreign(array.clone());
         }
-        return array.id().map(Arg::Value).ok_or_else(|| Error::new(ErrorKind::Internal, "RECORD-1: a faulty operand"));
+        // An op of several nodes may find that one of its own could not be recorded: the session may be closed.
+        array.meta()?;
+        return array
+            .id()
+            .map(Arg::Value)
+            .ok_or_else(|| Error::new(ErrorKind::Internal, "RECORD-1: a value without number"));
     };
     if numbers && data.len() == 1 {
         return Ok(Arg::Scalar(data.scalar(0)));
@@ -219,12 +259,11 @@ fn resolve(
     if let (true, Some(value)) = (own, array.id()) {
         return Ok(Arg::Value(value));
     }
-    let meta = array.meta()?.clone();
-    let (op, args) = match data.len() {
-        1 => (Op::Fill, SmallVec::from_slice(&[Arg::Scalar(data.scalar(0))])),
-        _ => (Op::Source(data.clone()), SmallVec::new()),
+    let meta = array.meta()?;
+    let index = match data.len() {
+        1 => home.push_op(tape, Op::Fill, &[Arg::Scalar(data.scalar(0))], meta, None, at)?,
+        _ => home.push_op(tape, Op::Source(data.clone()), &[], meta, None, at)?,
     };
-    let index = home.push_op(tape, op, args, meta, None, at)?;
     let value = ValueId { session: home.id, index };
     if own {
         debug_assert_eq!(array.0.index.load(Ordering::Relaxed), UNRECORDED);
@@ -236,29 +275,39 @@ fn resolve(
     Ok(Arg::Value(value))
 }
 
-/// Records an elementwise op with implicit expansion and MATLAB's dtype rules.
-pub(crate) fn apply(op: ElementOp, operands: &[Operand<'_>], at: At) -> Array {
-    let arrays = operands.iter().filter_map(Operand::array);
-    let result = common_home(arrays).and_then(|home| match wide::exactly(op, operands, at) {
-        Some(exact) => Ok(exact),
-        None => try_apply(home, op, operands, at),
-    });
-    result.unwrap_or_else(|error| {
-        let first = operands.iter().find_map(Operand::array).expect("RECORD-5: an op has an array among its operands");
-        Array::faulty(&first.0.home, error, op.name(), at)
-    })
+/// Records an elementwise op with implicit expansion and MATLAB's dtype rules. A handle that is handed over and is the
+/// last of its value becomes the result's.
+pub(crate) fn apply(op: ElementOp, operands: &mut [Operand<'_>], at: At) -> Array {
+    match plain::apply(op, operands, at) {
+        Some(array) => array,
+        None => apply_any(op, operands, at),
+    }
 }
 
-fn try_apply(home: &Arc<Home>, op: ElementOp, operands: &[Operand<'_>], at: At) -> Result<Array> {
-    let mut shape: Option<Shape> = None;
-    for array in operands.iter().filter_map(Operand::array) {
-        let own = &array.meta()?.shape;
-        shape = Some(match shape {
-            None => own.clone(),
-            Some(shape) => Shape::broadcast(&shape, own)?,
-        });
+#[inline(never)]
+fn apply_any(op: ElementOp, operands: &mut [Operand<'_>], at: At) -> Array {
+    let arrays = operands.iter().filter_map(Operand::array);
+    let made = common_home(arrays).and_then(|home| match wide::exactly(op, operands, at) {
+        Some(exact) => Ok(Made::Array(exact)),
+        None => try_apply(home, op, operands, at),
+    });
+    let of = |session: SessionId| move |operand: &Operand<'_>| operand.array().is_some_and(|a| a.0.home.id == session);
+    match made {
+        Ok(Made::Array(array)) => array,
+        Ok(Made::Node(recorded)) => {
+            let home = operands.iter().position(of(recorded.session)).expect("RECORD-5: an operand's session records");
+            plain::handle(recorded, operands, home)
+        }
+        Err(error) => {
+            let mut arrays = operands.iter().filter_map(Operand::array);
+            let first = arrays.next().expect("RECORD-5: an op has an array among its operands");
+            Array::faulty(&first.0.home, error, op.name(), at)
+        }
     }
-    let shape = shape.unwrap_or_else(Shape::scalar);
+}
+
+fn try_apply(home: &Arc<Home>, op: ElementOp, operands: &[Operand<'_>], at: At) -> Result<Made> {
+    let shape = common_shape(operands)?;
     let mut types = [ArgType { dtype: DType::Bool, weak: false, scalar: false }; OPERANDS_MAX];
     let mut count = 0;
     for ty in operands.iter().filter_map(Operand::arg_type) {
@@ -281,14 +330,41 @@ fn try_apply(home: &Arc<Home>, op: ElementOp, operands: &[Operand<'_>], at: At) 
     for (i, operand) in operands.iter().enumerate() {
         inputs[i] = match (&operand.0, &casts[i]) {
             (Kind::Number(number), _) => Input::Number(number.cast(to(i))),
-            (_, Some(cast)) => Input::Array(cast),
+            (_, Some(cast)) => Input::Last(cast),
             (Kind::Borrowed(array), None) => Input::Array(array),
-            (Kind::Owned(array), None) => Input::Array(array),
+            (Kind::Last(array), None) => Input::Last(array),
+            (Kind::Owned(array), None) => Input::Last(array),
         };
     }
     let inputs = &inputs[..operands.len()];
-    let result = node(home, Op::Apply(op), inputs, Meta { dtype: signature.output, shape }, at);
-    Ok(if signature.result == signature.output { result } else { cast_in(home, &result, signature.result, at) })
+    let made = make(home, Op::Apply(op), inputs, Meta { dtype: signature.output, shape }, at);
+    if signature.result == signature.output {
+        return Ok(made);
+    }
+    let result = made.handle(home);
+    match &result.0.meta {
+        Err(_) => Ok(Made::Array(result)),
+        Ok(meta) => {
+            let meta = Meta { dtype: signature.result, shape: meta.shape.clone() };
+            Ok(make(home, Op::Apply(ElementOp::Cast), &[Input::Last(&result)], meta, at))
+        }
+    }
+}
+
+/// The shape that the arrays expand to.
+fn common_shape(operands: &[Operand<'_>]) -> Result<Shape> {
+    let mut arrays = operands.iter().filter_map(Operand::array);
+    let Some(first) = arrays.next() else { return Ok(Shape::scalar()) };
+    let first = &first.meta()?.shape;
+    let mut expanded = None;
+    for array in arrays {
+        let shape = expanded.as_ref().unwrap_or(first);
+        let own = &array.meta()?.shape;
+        if shape != own {
+            expanded = Some(Shape::broadcast(shape, own)?);
+        }
+    }
+    Ok(expanded.unwrap_or_else(|| first.clone()))
 }
 
 /// The op's signature. A number beside integers counts as an integer where it is one exactly, so that i64 stays

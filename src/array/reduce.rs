@@ -160,7 +160,7 @@ impl Array {
             let extent = metas[0].shape.dim(dim);
             let later = self.slice_dim(dim, extent.min(1), extent.saturating_sub(1), at)?;
             let earlier = self.slice_dim(dim, 0, extent.saturating_sub(1), at)?;
-            Ok(apply(ElementOp::Sub, &[later.into(), earlier.into()], at))
+            Ok(apply(ElementOp::Sub, &mut [later.into(), earlier.into()], at))
         })
     }
 }
@@ -240,16 +240,16 @@ fn lower(
 /// A reduction in which each element stands alone, as elementwise ops.
 fn of_one_element(operands: &[&Array], op: ReduceOp, nan: Nan, dtype: DType, at: At) -> Array {
     let x = operands[0];
-    let el = |op: ElementOp, args: &[Operand<'_>]| apply(op, args, at);
-    let is_nan = || el(ElementOp::IsNan, &[x.into()]);
+    let el = |op: ElementOp, args: &mut [Operand<'_>]| apply(op, args, at);
+    let is_nan = || el(ElementOp::IsNan, &mut [x.into()]);
     let replaced = |by: f64| match nan {
         Nan::Include => x.clone(),
-        Nan::Omit => el(ElementOp::Select, &[is_nan().into(), by.into(), x.into()]),
+        Nan::Omit => el(ElementOp::Select, &mut [is_nan().into(), by.into(), x.into()]),
     };
-    let not_zero = || el(ElementOp::Ne, &[x.into(), 0i64.into()]);
+    let not_zero = || el(ElementOp::Ne, &mut [x.into(), 0i64.into()]);
     let counted = || match nan {
         Nan::Include => not_zero(),
-        Nan::Omit => el(ElementOp::And, &[not_zero().into(), el(ElementOp::Not, &[is_nan().into()]).into()]),
+        Nan::Omit => el(ElementOp::And, &mut [not_zero().into(), el(ElementOp::Not, &mut [is_nan().into()]).into()]),
     };
     let result = match op {
         ReduceOp::Sum => replaced(0.0),
@@ -257,14 +257,14 @@ fn of_one_element(operands: &[&Array], op: ReduceOp, nan: Nan, dtype: DType, at:
         ReduceOp::Mean | ReduceOp::Min | ReduceOp::Max => x.clone(),
         // 0, but NaN of NaN and infinity.
         ReduceOp::Var { .. } | ReduceOp::Std { .. } => {
-            let zero = el(ElementOp::Mul, &[x.into(), 0i64.into()]);
-            el(ElementOp::Abs, &[zero.into()])
+            let zero = el(ElementOp::Mul, &mut [x.into(), 0i64.into()]);
+            el(ElementOp::Abs, &mut [zero.into()])
         }
-        ReduceOp::ArgMin | ReduceOp::ArgMax => el(ElementOp::Mul, &[x.cast_to(DType::U32).into(), 0i64.into()]),
+        ReduceOp::ArgMin | ReduceOp::ArgMax => el(ElementOp::Mul, &mut [x.cast_to(DType::U32).into(), 0i64.into()]),
         ReduceOp::Any | ReduceOp::CountNonzero => counted(),
         ReduceOp::All => not_zero(),
-        ReduceOp::Norm => el(ElementOp::Abs, &[replaced(0.0).into()]),
-        ReduceOp::Dot => el(ElementOp::Mul, &[x.into(), operands[1].into()]),
+        ReduceOp::Norm => el(ElementOp::Abs, &mut [replaced(0.0).into()]),
+        ReduceOp::Dot => el(ElementOp::Mul, &mut [x.into(), operands[1].into()]),
     };
     cast_in(&x.0.home, &result, dtype, at)
 }

@@ -100,6 +100,18 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Whether the GPU is opened when it is first needed rather than at the start, which takes long: when something is
+    /// to be placed that could be worth a GPU, when a program pins an array to it, or asks for the devices. By default
+    /// with `auto`, where a program may never need one, and not where a GPU is named: then the start says whether it can
+    /// be opened. What runs where does not depend on it, and neither do the bits.
+    ///
+    /// A GPU that is named and is not there fails the start all the same. One that is there and turns out not to open
+    /// fails what was to run on it with `ErrorKind::Device`; with `auto` the host serves.
+    pub fn open_on_demand(mut self, on_demand: bool) -> RuntimeBuilder {
+        self.config.open_on_demand = Some(on_demand);
+        self
+    }
+
     /// Bytes that values may take on the GPU; most of what it has by default.
     pub fn device_budget(mut self, bytes: u64) -> RuntimeBuilder {
         self.config.device_budget = Some(bytes);
@@ -168,7 +180,7 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Opens the devices and starts the runtime, under any executor: the opening runs on a thread of its own.
+    /// Opens the devices, but for a GPU that is opened on demand, and starts the runtime, under any executor: the opening runs on a thread of its own.
     ///
     /// # Errors
     /// `ErrorKind::Device` for an unknown or missing device, `ErrorKind::Io` for a timeline that cannot be written.
@@ -234,6 +246,7 @@ impl Runtime {
             devices: ring.devices.clone(),
             register_gate: Box::new(move |session, gate| gates.register(session, gate)),
             sessions: AtomicU32::new(0),
+            spares: Arc::default(),
         };
         Ok(Runtime { link: Arc::new(link), ring: Mutex::new(Some(ring)) })
     }
@@ -248,9 +261,10 @@ impl Runtime {
         self.link.counters.read()
     }
 
-    /// The devices that were opened; the host is always the first.
+    /// The devices; the host is always the first. A GPU that was left for later is opened now: the first call may take
+    /// as long as a driver does, and blocks.
     pub fn devices(&self) -> &[DeviceInfo] {
-        &self.link.devices
+        self.link.devices.all()
     }
 
     /// The timeline's recorder, for a program's own spans; it records nothing unless a path was set.
@@ -305,7 +319,7 @@ impl Drop for Runtime {
 
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.link.devices.iter().map(|d| d.name.as_str()).collect();
+        let names: Vec<&str> = self.link.devices.open().iter().map(|d| d.name.as_str()).collect();
         write!(f, "Runtime({})", names.join(", "))
     }
 }

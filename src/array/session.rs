@@ -8,6 +8,7 @@ use super::tape::Home;
 use crate::device::info::DeviceInfo;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// One program on a runtime: `Send + Sync`, cheap to clone and to open (ten thousand at once are fine).
 ///
@@ -74,6 +75,12 @@ impl Session {
         &self.0.home
     }
 
+    /// From now on, every op that this session records carries this mark, and so does the error of one that fails
+    /// ([`Error::mark`](crate::Error::mark)). For front ends, whose users' lines are not lines of Rust; 0 is none.
+    pub fn mark(&self, mark: u64) {
+        self.home().mark.store(mark, Ordering::Relaxed);
+    }
+
     /// Its name, as the timeline shows it.
     pub fn name(&self) -> &str {
         &self.home().name
@@ -97,9 +104,10 @@ impl Session {
         (tape.seed, tape.random_ops) = (seed, ops);
     }
 
-    /// The devices of its runtime; the host is always the first.
+    /// The devices of its runtime, as [`Runtime::devices`](super::Runtime::devices): a GPU that was left for later is
+    /// opened now.
     pub fn devices(&self) -> &[DeviceInfo] {
-        &self.home().link.devices
+        self.home().link.devices.all()
     }
 
     /// Its share of the devices relative to other sessions.
@@ -120,7 +128,9 @@ impl Session {
     }
 
     /// Ends the session now: gathers that are pending fail with `ErrorKind::Cancelled` (but for those whose work is
-    /// with a device already: they are delivered), and so does what is recorded later. Without this call it ends by itself with its last handle, array and gather.
+    /// with a device already: they are delivered), and so does what is recorded later. Its arrays end with it, also
+    /// those that it shared: other sessions that use one later get `ErrorKind::Ownership`. Without this call a session
+    /// ends by itself with its last handle, array and gather.
     pub fn close(&self) {
         self.home().close();
     }

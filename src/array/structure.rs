@@ -229,13 +229,18 @@ impl Array {
     /// `len` elements of one dimension from `start`.
     pub(crate) fn slice_dim(&self, dim: usize, start: usize, len: usize, at: At) -> Result<Array> {
         let shape = &self.meta()?.shape;
+        if (start, len) == (0, shape.dim(dim)) {
+            return Ok(self.clone());
+        }
+        if dim >= Shape::RANK_MAX {
+            let message = format!("an array has at most {} dimensions, and this is dimension {dim}", Shape::RANK_MAX);
+            return Err(Error::new(ErrorKind::Shape, message));
+        }
         let mut dims = whole(shape);
-        while dims.len() <= dim.min(Shape::RANK_MAX - 1) {
+        while dims.len() <= dim {
             dims.push(SliceDim { start: 0, step: 1, len: 1 });
         }
-        if let Some(d) = dims.get_mut(dim) {
-            *d = SliceDim { start: if len == 0 { 0 } else { start }, step: 1, len };
-        }
+        dims[dim] = SliceDim { start: if len == 0 { 0 } else { start }, step: 1, len };
         self.sliced(&self.0.home, dims, at)
     }
 

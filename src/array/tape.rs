@@ -10,13 +10,15 @@
 //!   session's `Dropped` record reaches the scheduler later.
 //! - TAPE-4: nothing of the user's (arrays of other sessions, futures) is dropped under the lock.
 
-use super::handle::Array;
+use super::handle::{Array, UNRECORDED};
 use super::link::Link;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, Site};
 use crate::graph::{Arg, Meta, Node, Op, RandomKey};
 use crate::ids::{DeviceId, GatherId, SessionId, ValueId};
 use crate::ring::{Gate, Promise};
+use crate::scheduler::brief::Brief;
 use crate::scheduler::message::{Drops, Record, SchedulerEvent, Want};
+use crate::scheduler::records::Records;
 use crate::scheduler::region::CutReason;
 use crate::stats::Counters;
 use crate::timeline::Lane;
@@ -24,6 +26,7 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// Bytes that drops alone may hold back when no op is on the tape: sending them costs no fusion.
 const IDLE_DROP_BYTES_MAX: u64 = 256 << 10;
@@ -46,12 +49,17 @@ pub(crate) struct Home {
     pub gate: Arc<Gate>,
     /// The tape.
     pub tape: Mutex<Tape>,
+    /// Settings, where every op reads them.
+    pub fold_elements_max: usize,
+    nodes_max: usize,
+    /// `Session::mark`.
+    pub mark: AtomicU64,
     bytes_max: u64,
 }
 
 /// What was recorded since the last cut.
 pub(crate) struct Tape {
-    records: Vec<Record>,
+    records: Records,
     /// `Op` records among them.
     nodes: usize,
     /// Bytes of values that are kept only because their `Dropped` record is still here.
@@ -70,6 +78,9 @@ pub(crate) struct Tape {
     /// When the first record of this segment was made.
     started_ns: u64,
 }
+
+/// How many sessions may come and go without work before the ring is woken to forget them.
+const QUIET_SESSIONS_MAX: u32 = 64;
 
 /// What is left to do once the lock is released (TAPE-4).
 #[derive(Default)]
@@ -96,10 +107,11 @@ impl Home {
         let gate = Arc::new(Gate::default());
         (link.register_gate)(id, gate.clone());
         link.timeline.name_session(id, &name);
-        link.send(SchedulerEvent::SessionOpened { session: id, name: name.clone(), weight });
+        // Nothing is to be done for it before it sends more, which wakes the ring.
+        let _ = link.events.put(SchedulerEvent::SessionOpened { session: id, name: name.clone(), weight });
         let bytes_max = link.tape_bytes_max();
         let tape = Tape {
-            records: Vec::new(),
+            records: Records::new(link.spares.clone()),
             nodes: 0,
             pinned_bytes: 0,
             next_index: 0,
@@ -110,33 +122,70 @@ impl Home {
             closed: false,
             started_ns: 0,
         };
-        Arc::new(Home { id, name, weight, stream, link, gate, tape: Mutex::new(tape), bytes_max })
+        let (fold_elements_max, nodes_max) = (link.config.fold_elements_max, link.config.tape_nodes_max.max(1));
+        let tape = Mutex::new(tape);
+        Arc::new(Home {
+            id,
+            name,
+            weight,
+            stream,
+            link,
+            gate,
+            tape,
+            mark: AtomicU64::new(0),
+            fold_elements_max,
+            nodes_max,
+            bytes_max,
+        })
     }
 
-    /// Puts an op on the tape; the value's number. The caller runs the returned [`After`] without the lock.
+    /// A line of the program, with the mark that the session has now.
+    pub fn site(&self, location: &'static Location<'static>) -> Site {
+        Site { location, mark: self.mark.load(Ordering::Relaxed) }
+    }
+
+    /// Puts an op on the tape; the value's number.
+    #[inline]
     pub fn push_op(
         &self,
         tape: &mut Tape,
         op: Op,
-        args: SmallVec<[Arg; 2]>,
-        meta: Meta,
+        args: &[Arg],
+        meta: &Meta,
         pin: Option<DeviceId>,
         at: &'static Location<'static>,
     ) -> Result<u32> {
-        if tape.closed {
-            return Err(Error::new(ErrorKind::Cancelled, "the session was closed"));
-        }
         // u32::MAX stands for "not recorded" in array handles.
-        if tape.next_index == u32::MAX {
-            return Err(Error::new(ErrorKind::Unsupported, "a session records at most 4294967295 ops"));
+        if tape.closed || tape.next_index == u32::MAX {
+            return Err(tape.refusal());
         }
         let index = tape.next_index;
         tape.next_index += 1;
         tape.begin(&self.link);
         let value = ValueId { session: self.id, index };
-        tape.records.push(Record::Op(Node { value, op, args, meta, pin, at }, Drops::NONE));
+        let at = self.site(at);
+        let brief = match op {
+            Op::Apply(op) => Brief::of(value, op, args, meta, pin, at),
+            _ => None,
+        };
+        tape.records.push(match brief {
+            Some(brief) => Record::Brief(brief, Drops::NONE),
+            None => {
+                let args = SmallVec::from_slice(args);
+                Record::Op(Box::new(Node { value, op, args, meta: meta.clone(), pin, at }), Drops::NONE)
+            }
+        });
         tape.nodes += 1;
         Ok(index)
+    }
+
+    /// Whether ops can be recorded at all.
+    ///
+    /// # Errors
+    /// `ErrorKind::Cancelled` where the session was closed.
+    pub fn is_open(&self) -> Result<()> {
+        let tape = self.tape.lock();
+        if tape.closed { Err(tape.refusal()) } else { Ok(()) }
     }
 
     /// A lazy value is pinned to a device: the work that makes it, unless that is cut already.
@@ -149,15 +198,13 @@ impl Home {
     }
 
     /// Cuts where a limit is reached; after every push.
+    #[inline]
     pub fn check_limits(&self, tape: &mut Tape) -> Option<After> {
-        let why = if tape.nodes >= self.link.config.tape_nodes_max.max(1) {
-            CutReason::NodeLimit
-        } else if tape.pinned_bytes > self.bytes_max {
-            CutReason::ByteLimit
-        } else {
-            return None;
-        };
-        Some(After { hold: true, ..self.cut(tape, why) })
+        let is_full = tape.nodes >= self.nodes_max;
+        (is_full || tape.pinned_bytes > self.bytes_max).then(|| {
+            let why = if is_full { CutReason::NodeLimit } else { CutReason::ByteLimit };
+            After { hold: true, ..self.cut(tape, why) }
+        })
     }
 
     /// Does what must not be done under the lock. Holds the caller only after a limit's cut.
@@ -175,10 +222,7 @@ impl Home {
             return;
         }
         tape.begin(&self.link);
-        tape.push_drop(self.id, index);
-        if source || recorded_in != tape.segment {
-            tape.pinned_bytes += bytes;
-        }
+        tape.end_value(self.id, index, recorded_in, bytes, source);
         let idle =
             tape.nodes == 0 && (tape.pinned_bytes >= IDLE_DROP_BYTES_MAX || tape.records.len() >= IDLE_RECORDS_MAX);
         if idle || tape.pinned_bytes > self.bytes_max {
@@ -186,6 +230,24 @@ impl Home {
             drop(tape);
             // A drop never waits: it may run anywhere, also while unwinding.
             drop(after.foreign);
+        }
+    }
+
+    /// The handle `array`, which the caller lets go of in a moment, is let go of now, if it is the last of a value of
+    /// this session: what a program writes in one expression takes the lock once an op, not again for each temporary.
+    #[inline]
+    pub fn let_go(&self, tape: &mut Tape, array: &Array) {
+        let value = &array.0;
+        if !std::ptr::eq(&*value.home, self) || Arc::strong_count(value) != 1 || Arc::weak_count(value) != 0 {
+            return;
+        }
+        // Whoever held the others has done with them.
+        fence(Ordering::Acquire);
+        let index = value.index.load(Ordering::Relaxed);
+        if index != UNRECORDED {
+            value.index.store(UNRECORDED, Ordering::Relaxed);
+            let (bytes, source) = value.keeps();
+            tape.end_value(self.id, index, value.segment.load(Ordering::Relaxed), bytes, source);
         }
     }
 
@@ -250,17 +312,23 @@ impl Home {
         }
         let after = self.cut(&mut tape, CutReason::Flush);
         tape.closed = true;
-        self.link.send(SchedulerEvent::SessionClosed(self.id));
+        let closed = SchedulerEvent::SessionClosed(self.id);
+        if tape.segment == 0 && !self.id.0.is_multiple_of(QUIET_SESSIONS_MAX) {
+            // It never sent anything, so nothing of it is to be freed soon.
+            let _ = self.link.events.put(closed);
+        } else {
+            self.link.send(closed);
+        }
         drop(tape);
         drop(after.foreign);
     }
 
+    #[cold]
     fn cut(&self, tape: &mut Tape, why: CutReason) -> After {
         if tape.records.is_empty() || tape.closed {
             return After::default();
         }
-        let room = tape.records.len().min(self.link.config.tape_nodes_max.saturating_mul(2));
-        let records = std::mem::replace(&mut tape.records, Vec::with_capacity(room));
+        let records = tape.records.take();
         let nodes = std::mem::take(&mut tape.nodes) as u64;
         tape.pinned_bytes = 0;
         tape.segment = tape.segment.wrapping_add(1);
@@ -290,8 +358,9 @@ impl Home {
 
 impl Tape {
     /// Appends the drop of a value of this session's, to the op before it where that is the latest record.
+    #[inline]
     pub fn push_drop(&mut self, session: SessionId, index: u32) {
-        if let Some(Record::Op(_, drops)) = self.records.last_mut()
+        if let Some(Record::Brief(_, drops) | Record::Op(_, drops)) = self.records.last_mut()
             && drops.add(index)
         {
             return;
@@ -299,11 +368,28 @@ impl Tape {
         self.records.push(Record::Dropped(ValueId { session, index }));
     }
 
+    /// Appends the end of a value, and counts what it holds apart from the tape.
+    fn end_value(&mut self, session: SessionId, index: u32, recorded_in: u32, bytes: u64, source: bool) {
+        self.push_drop(session, index);
+        if source || recorded_in != self.segment {
+            self.pinned_bytes += bytes;
+        }
+    }
+
     /// TAPE-3.
     pub fn hold_foreign(&mut self, array: Array) {
         self.foreign.push(array);
     }
 
+    #[cold]
+    fn refusal(&self) -> Error {
+        match self.closed {
+            true => Error::new(ErrorKind::Cancelled, "the session was closed"),
+            false => Error::new(ErrorKind::Unsupported, "a session records at most 4294967295 ops"),
+        }
+    }
+
+    #[inline]
     fn begin(&mut self, link: &Link) {
         if self.records.is_empty() && link.timeline.is_on() {
             self.started_ns = link.timeline.now_ns();

@@ -1,29 +1,52 @@
 //! [`UploadWriter`]: memory that a user fills and hands over as an array.
+//!
+//! In: a shape, perhaps a device. Out: an array whose elements nobody copied on the host. Where the array goes to a GPU,
+//! its driver's memory is filled: the GPU copies from there. Where that ring is full, or the device is the host, it is
+//! host memory, which on the host device is where the elements stay.
 
 use super::handle::Array;
 use super::record::source;
 use super::tape::Home;
+use crate::config::DeviceChoice;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Element, Shape};
 use crate::host_buffer::HostBuffer;
+use crate::ids::DeviceId;
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::Arc;
 
+/// Below this, copying costs less than a buffer of its own.
+const DIRECT_BYTES_MIN: usize = 64 << 10;
+
 /// Memory for an array's elements, zero at first, in column-major order. [`UploadWriter::finish`] turns it into
-/// the array without another copy on the host.
+/// the array without another copy on the host; an array that goes to a GPU is filled in memory that the GPU reads.
 pub struct UploadWriter<T: Element> {
     home: Arc<Home>,
     shape: Shape,
     data: HostBuffer,
+    /// Elements that `write` wrote.
     written: usize,
+    /// Elements after those are zero.
+    zeroed: bool,
+    pin: Option<DeviceId>,
     element: PhantomData<T>,
 }
 
 impl<T: Element> UploadWriter<T> {
-    pub(crate) fn new(home: Arc<Home>, shape: Shape) -> Result<UploadWriter<T>> {
-        let data = HostBuffer::try_zeroed(T::DTYPE, shape.elements())?;
-        Ok(UploadWriter { home, shape, data, written: 0, element: PhantomData })
+    /// Memory for an array that goes to a device: the one that it is pinned to, or the runtime's.
+    pub(crate) fn new(home: Arc<Home>, shape: Shape, pin: Option<DeviceId>) -> Result<UploadWriter<T>> {
+        let elements = shape.elements();
+        let named = matches!(home.link.config.device, DeviceChoice::Gpu(_));
+        let to_gpu = pin.map_or(named, |device| device == DeviceId::GPU);
+        // A bool takes a word there, which is nobody's slice of bools.
+        let fits = T::DTYPE.bytes() == T::DTYPE.gpu_bytes() && elements * T::DTYPE.bytes() >= DIRECT_BYTES_MIN;
+        let leased = if to_gpu && fits { leased(&home, elements * T::DTYPE.bytes()) } else { None };
+        let (data, zeroed) = match leased {
+            Some(memory) => (HostBuffer::from_mapped(T::DTYPE, elements, memory), false),
+            None => (HostBuffer::try_zeroed(T::DTYPE, elements)?, true),
+        };
+        Ok(UploadWriter { home, shape, data, written: 0, zeroed, pin, element: PhantomData })
     }
 
     /// The extents.
@@ -33,7 +56,8 @@ impl<T: Element> UploadWriter<T> {
 
     /// All elements, for writing in any order, also from several threads at a time (split the slice).
     pub fn as_mut_slice(&mut self) -> &mut [T] {
-        self.data.as_mut_slice().expect("BUF-2: the buffer was made here, of this type")
+        self.zero();
+        self.all()
     }
 
     /// Appends elements after those that `write` wrote before.
@@ -42,7 +66,7 @@ impl<T: Element> UploadWriter<T> {
     /// `ErrorKind::Shape` where the array would overflow; nothing is written then.
     pub fn write(&mut self, elements: &[T]) -> Result<()> {
         let (from, len) = (self.written, self.data.len());
-        let Some(room) = self.as_mut_slice().get_mut(from..).and_then(|rest| rest.get_mut(..elements.len())) else {
+        let Some(room) = self.all().get_mut(from..).and_then(|rest| rest.get_mut(..elements.len())) else {
             let message = format!("{} elements after {from} overflow an array of {len}", elements.len());
             return Err(Error::new(ErrorKind::Shape, message).with_op("upload"));
         };
@@ -53,7 +77,32 @@ impl<T: Element> UploadWriter<T> {
 
     /// The array. Elements that were not written are zero.
     #[track_caller]
-    pub fn finish(self) -> Array {
-        source(&self.home, self.data, self.shape, "upload", Location::caller())
+    pub fn finish(mut self) -> Array {
+        self.zero();
+        source(&self.home, self.data, self.shape, "upload", Location::caller()).pinned(self.pin)
     }
+
+    /// Makes true that what was not written is zero: memory that was in use before holds anything. Bytes of zero are
+    /// zeros of every type.
+    fn zero(&mut self) {
+        if !std::mem::replace(&mut self.zeroed, true) {
+            let from = self.written * T::DTYPE.bytes();
+            self.data.fill().expect("BUF-2: the buffer was made here").split_at_mut(from).1.fill(0);
+        }
+    }
+
+    fn all(&mut self) -> &mut [T] {
+        let len = self.data.len();
+        let bytes = self.data.fill().expect("BUF-2: the buffer was made here");
+        // SAFETY: there are `len` elements of this type (`new`), aligned for it, as host memory is to 64 bytes and leased
+        // memory to 16; the types that leased memory may have had anything of have no invalid values.
+        unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), len) }
+    }
+}
+
+/// The GPU's own memory, if there is some left. A GPU that was named and left for later is opened: the array goes there.
+fn leased(home: &Arc<Home>, bytes: usize) -> Option<Box<dyn crate::host_buffer::MappedBytes>> {
+    let devices = &home.link.devices;
+    let gpu = devices.all().iter().find(|d| d.id == DeviceId::GPU)?;
+    devices.upload_memory(gpu.id)?.lease(bytes)
 }

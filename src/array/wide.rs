@@ -4,7 +4,9 @@
 //! whose result is that of exact arithmetic, rounded half away from zero and saturated; comparisons are those of the
 //! numbers themselves. Must hold: WIDE-1: no value passes through f64, whose 53 bits would round it.
 //!
-//! Products, quotients, remainders and powers with a fraction are not here: they are computed in f64.
+//! Remainders by numbers with a fraction, powers with one, and quotients of whole numbers beyond `i64` are not here: they
+//! are computed in f64, as is everything with a number that is not known yet. Products and quotients are in
+//! `wide_scale.rs`.
 
 use super::handle::Array;
 use super::operand::{Kind, Operand};
@@ -36,8 +38,8 @@ pub(super) fn exactly(op: ElementOp, operands: &[Operand<'_>], at: At) -> Option
                 return None;
             }
             let whole = Operand::from(number as i64);
-            let sides = if reversed { [whole, x.x.into()] } else { [x.x.into(), whole] };
-            apply(op, &sides, at)
+            let mut sides = if reversed { [whole, x.x.into()] } else { [x.x.into(), whole] };
+            apply(op, &mut sides, at)
         }
         ElementOp::Eq | ElementOp::Ne | ElementOp::Lt | ElementOp::Le | ElementOp::Gt | ElementOp::Ge => {
             x.compared(if reversed { mirrored(op) } else { op }, number)
@@ -45,6 +47,9 @@ pub(super) fn exactly(op: ElementOp, operands: &[Operand<'_>], at: At) -> Option
         ElementOp::Add => x.plus(number),
         ElementOp::Sub if reversed => x.taken_from(number),
         ElementOp::Sub => x.plus(-number),
+        ElementOp::Mul => x.times(number),
+        ElementOp::Div if reversed => x.under(number)?,
+        ElementOp::Div => x.over(number),
         ElementOp::Min | ElementOp::Max if !number.is_nan() => x.with(op, rounded(number)),
         _ => return None,
     };
@@ -105,22 +110,22 @@ fn clamped(operands: &[Operand<'_>], at: At) -> Option<Array> {
     }
     let low = bounds.0.map_or_else(|| low.into(), Operand::from);
     let high = bounds.1.map_or_else(|| high.into(), Operand::from);
-    Some(apply(ElementOp::Clamp, &[x.into(), low, high], at))
+    Some(apply(ElementOp::Clamp, &mut [x.into(), low, high], at))
 }
 
 /// An `i64` array on its way through ops on `i64`.
-struct Wide<'a> {
-    x: &'a Array,
-    at: At,
+pub(super) struct Wide<'a> {
+    pub(super) x: &'a Array,
+    pub(super) at: At,
 }
 
 impl Wide<'_> {
-    fn with(&self, op: ElementOp, number: i64) -> Array {
-        apply(op, &[self.x.into(), number.into()], self.at)
+    pub(super) fn with(&self, op: ElementOp, number: i64) -> Array {
+        apply(op, &mut [self.x.into(), number.into()], self.at)
     }
 
     /// `x op number`, for a number that is no `i64`.
-    fn compared(&self, op: ElementOp, number: f64) -> Array {
+    pub(super) fn compared(&self, op: ElementOp, number: f64) -> Array {
         let always = || self.with(ElementOp::Ge, i64::MIN);
         let never = || self.with(ElementOp::Lt, i64::MIN);
         if number.is_nan() || op == ElementOp::Eq || op == ElementOp::Ne {
@@ -149,7 +154,7 @@ impl Wide<'_> {
             // Whole and even. A sum that saturates at the first half would at the second.
             let half = (number / 2.0) as i64;
             let sum = self.with(ElementOp::Add, half);
-            return apply(ElementOp::Add, &[sum.into(), half.into()], self.at);
+            return apply(ElementOp::Add, &mut [sum.into(), half.into()], self.at);
         }
         let whole = number.trunc();
         let sum = if whole == 0.0 { self.x.clone() } else { self.with(ElementOp::Add, whole as i64) };
@@ -163,40 +168,40 @@ impl Wide<'_> {
         }
         if number.abs() >= LIMIT {
             let half = (number / 2.0) as i64;
-            let rest = apply(ElementOp::Sub, &[half.into(), self.x.into()], self.at);
-            return apply(ElementOp::Add, &[rest.into(), half.into()], self.at);
+            let rest = apply(ElementOp::Sub, &mut [half.into(), self.x.into()], self.at);
+            return apply(ElementOp::Add, &mut [rest.into(), half.into()], self.at);
         }
         let whole = number.trunc();
-        let rest = apply(ElementOp::Sub, &[(whole as i64).into(), self.x.into()], self.at);
+        let rest = apply(ElementOp::Sub, &mut [(whole as i64).into(), self.x.into()], self.at);
         let result = self.stepped(&rest, number - whole);
         if whole != 0.0 || number > 0.0 {
             return result;
         }
         // Less than one below 2^63, which the rest could not hold.
         let least = self.with(ElementOp::Eq, i64::MIN);
-        apply(ElementOp::Select, &[least.into(), i64::MAX.into(), result.into()], self.at)
+        apply(ElementOp::Select, &mut [least.into(), i64::MAX.into(), result.into()], self.at)
     }
 
     /// `sum + fraction`, rounded half away from zero.
     fn stepped(&self, sum: &Array, fraction: f64) -> Array {
         let step = fraction.signum() as i64;
-        let moved = || apply(ElementOp::Add, &[sum.into(), step.into()], self.at);
+        let moved = || apply(ElementOp::Add, &mut [sum.into(), step.into()], self.at);
         match fraction.abs().partial_cmp(&0.5) {
             Some(std::cmp::Ordering::Greater) => moved(),
             // A tie goes away from zero: up from 0 on, or down from 0 on.
             Some(std::cmp::Ordering::Equal) => {
                 let op = if step > 0 { ElementOp::Ge } else { ElementOp::Le };
-                let away = apply(op, &[sum.into(), 0i64.into()], self.at);
-                apply(ElementOp::Select, &[away.into(), moved().into(), sum.into()], self.at)
+                let away = apply(op, &mut [sum.into(), 0i64.into()], self.at);
+                apply(ElementOp::Select, &mut [away.into(), moved().into(), sum.into()], self.at)
             }
             _ => sum.clone(),
         }
     }
 
     /// One number in the array's shape.
-    fn everywhere(&self, number: i64) -> Array {
+    pub(super) fn everywhere(&self, number: i64) -> Array {
         let zero = self.with(ElementOp::Mul, 0);
-        apply(ElementOp::Add, &[zero.into(), number.into()], self.at)
+        apply(ElementOp::Add, &mut [zero.into(), number.into()], self.at)
     }
 }
 
@@ -205,7 +210,7 @@ impl Wide<'_> {
 /// elements at most.
 pub(super) fn summed(x: &Array, at: At, sum: impl Fn(&Array) -> Array) -> Array {
     const HALF: i64 = 1 << 32;
-    let op = |op: ElementOp, a: Operand<'_>, b: Operand<'_>| apply(op, &[a, b], at);
+    let op = |op: ElementOp, a: Operand<'_>, b: Operand<'_>| apply(op, &mut [a, b], at);
     let low = op(ElementOp::Mod, x.into(), HALF.into());
     let high = op(ElementOp::Div, op(ElementOp::Sub, x.into(), (&low).into()).into(), HALF.into());
     let (low, high) = (sum(&low), sum(&high));
@@ -215,6 +220,6 @@ pub(super) fn summed(x: &Array, at: At, sum: impl Fn(&Array) -> Array) -> Array 
     let high = op(ElementOp::Add, high.into(), carried.into());
     let total = op(ElementOp::Add, op(ElementOp::Mul, (&high).into(), HALF.into()).into(), rest.into());
     let below = op(ElementOp::Lt, (&high).into(), (-(1i64 << 31)).into());
-    let result = apply(ElementOp::Select, &[below.into(), i64::MIN.into(), total.into()], at);
+    let result = apply(ElementOp::Select, &mut [below.into(), i64::MIN.into(), total.into()], at);
     cast_in(&x.0.home, &result, DType::I64, at)
 }

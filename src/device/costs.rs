@@ -1,4 +1,4 @@
-//! Measured costs, kept in a file for each device.
+//! Measured costs, kept in a file for each device, and the folder in which they are kept.
 //!
 //! In: what was measured. Out: the same at the next start. A file that can't be read or written is no error: it
 //! costs another measurement.
@@ -11,6 +11,7 @@ use crate::error::Result;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Names the environment variable with the folder in which measured constants are kept.
 pub const CACHE_VARIABLE: &str = "TIDEMILL_CACHE";
@@ -50,8 +51,8 @@ fn kept_in(folder: Option<&Path>, name: &str, measure: impl FnOnce() -> Result<C
     Ok(costs)
 }
 
-/// Where costs are kept: `$TIDEMILL_CACHE`, or the user's cache folder.
-fn folder() -> Option<PathBuf> {
+/// Where costs, and what drivers compiled, are kept: `$TIDEMILL_CACHE`, or the user's cache folder.
+pub(super) fn folder() -> Option<PathBuf> {
     let home = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     home(CACHE_VARIABLE)
         .or_else(|| home("XDG_CACHE_HOME").map(|p| p.join("tidemill")))
@@ -93,17 +94,25 @@ fn from_json(text: &str) -> Option<Costs> {
     })
 }
 
-/// Writes beside the file and renames, so that a reader never sees half of it. Failures cost a measurement at
-/// the next start, no more.
+/// Failures cost a measurement at the next start, no more.
 fn keep(file: &Path, costs: &Costs) {
-    let Some(folder) = file.parent() else { return };
-    let beside = file.with_extension(format!("{}.new", std::process::id()));
-    let written = std::fs::create_dir_all(folder)
-        .and_then(|()| std::fs::write(&beside, to_json(costs)))
-        .and_then(|()| std::fs::rename(&beside, file));
-    if let Err(error) = written {
+    if let Err(error) = write_whole(file, to_json(costs).as_bytes()) {
         tracing::debug!(target: "tidemill::device", "the measured costs were not kept: {error}");
     }
+}
+
+/// Writes beside the file and renames, so that a reader never sees half of it.
+pub(super) fn write_whole(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let beside = file.with_extension(format!("{}-{}.new", std::process::id(), COUNT.fetch_add(1, Relaxed)));
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let written = std::fs::write(&beside, bytes).and_then(|()| std::fs::rename(&beside, file));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&beside);
+    }
+    written
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::message::{DeviceEvent, DeviceInstruction};
 use crate::config::Config;
 use crate::error::Result;
 use crate::fusion::plan::Plan;
+use crate::host_buffer::MappedBytes;
 use crate::mail::Post;
 use crate::stats::Counters;
 use crate::timeline::Timeline;
@@ -20,6 +21,12 @@ pub trait Compiler: Send + Sync {
 
     /// Whether [`Compiler::prepare`] would compile anything.
     fn is_prepared(&self, plan: &Plan) -> bool;
+}
+
+/// Memory that a device reads where it was written.
+pub trait UploadMemory: Send + Sync {
+    /// Memory for so many bytes, with anything in it; `None` where there is no more, and host memory has to do.
+    fn lease(&self, bytes: usize) -> Option<Box<dyn MappedBytes>>;
 }
 
 /// What every device actor is given.
@@ -43,6 +50,8 @@ pub struct DeviceHandle {
     pub instructions: crossbeam_channel::Sender<DeviceInstruction>,
     /// Its compiler.
     pub compiler: Arc<dyn Compiler>,
+    /// Memory that users may fill for it, where that is not host memory.
+    pub uploads: Option<Arc<dyn UploadMemory>>,
     /// Its threads, joined at shutdown.
     pub threads: Vec<std::thread::JoinHandle<()>>,
 }

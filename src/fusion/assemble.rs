@@ -367,7 +367,7 @@ fn site(work: &Work<'_>, sites: &mut Vec<FaultSite>, site_of: &mut FxHashMap<u32
             }
             _ => outside(format!("an index is outside of 0..{} of {extent}", extent.elements())),
         };
-        let error = error.with_op(node.op.name()).with_location(node.at);
+        let error = error.with_op(node.op.name()).with_site(node.at);
         let value = node.value.expect("FUSE-5: a node that faults was recorded");
         sites.push(FaultSite { value, error });
         sites.len() as u32 - 1

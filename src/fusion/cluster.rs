@@ -147,6 +147,9 @@ fn merge(work: &Work<'_>, cuts: &Cuts, budget: Budget, clusters: &mut Vec<Cluste
 
 fn join(clusters: &mut Vec<Cluster>, a: usize, b: usize, shape: Shape, fold: Fold, roots: Vec<(u32, Phase)>) {
     let (keep, drop) = (a.min(b), a.max(b));
+    // What ended `a` ends nothing any more where `b`, which goes on from it, is in the same kernel.
+    let goes_on = clusters[a].roots.iter().any(|&(n, _)| clusters[b].reads.contains(n));
+    let split = if goes_on { clusters[b].split } else { clusters[keep].split.or(clusters[drop].split) };
     let other = clusters.remove(drop);
     let cluster = &mut clusters[keep];
     cluster.shape = shape;
@@ -154,7 +157,7 @@ fn join(clusters: &mut Vec<Cluster>, a: usize, b: usize, shape: Shape, fold: Fol
     cluster.members.union(&other.members);
     cluster.reads.union(&other.reads);
     cluster.roots = roots;
-    cluster.split = cluster.split.or(other.split);
+    cluster.split = split;
     let mut reads = Bits::new(0);
     std::mem::swap(&mut reads, &mut cluster.reads);
     cluster.reads = without(&reads, &cluster.roots);

@@ -87,6 +87,9 @@ pub struct Budget {
     pub reads_max: u32,
     /// Weight above which a chain that several kernels need is written out rather than computed again.
     pub recompute_max: u32,
+    /// Weight above which a chain that is read by something larger than itself is written out rather than computed
+    /// for every element there. Random numbers weigh nothing in it: inside of a kernel they are never stored.
+    pub expand_max: u32,
 }
 
 impl Budget {
@@ -94,9 +97,14 @@ impl Budget {
     pub fn of(device: &DeviceInfo) -> Budget {
         match device.kind {
             // Memory is cheap on the host and arithmetic is not.
-            DeviceKind::Host => Budget { reads_max: 24, recompute_max: 5 },
+            DeviceKind::Host => Budget { reads_max: 24, recompute_max: 5, expand_max: 64 },
             // Parameters, fault words, scratch and at least one output are bound beside the reads.
-            DeviceKind::Gpu => Budget { reads_max: device.bindings_max.saturating_sub(4).max(2), recompute_max: 24 },
+            // Its arithmetic is idle while memory is read: any chain that fits a kernel may be computed in place.
+            DeviceKind::Gpu => Budget {
+                reads_max: device.bindings_max.saturating_sub(4).max(2),
+                recompute_max: 24,
+                expand_max: u32::MAX,
+            },
         }
     }
 }
@@ -169,7 +177,12 @@ pub fn cut(work: &Work<'_>, budget: Budget, extra: &[u32]) -> Cuts {
     let mut index = 0;
     while index < count {
         cones.compute(work, &cuts, index);
-        if !cuts.written[index] && multiplied(work, index) && cone_weight(work, &cones, index) > budget.recompute_max {
+        let limit = match multiplied(work, index) {
+            Times::Once => u32::MAX,
+            Times::Views => budget.recompute_max,
+            Times::Expanded => budget.expand_max,
+        };
+        if !cuts.written[index] && cone_weight(work, &cones, index) > limit {
             cuts.written[index] = true;
             cuts.reason[index] = Some("it is read at several places and computing it again costs more");
         }
@@ -264,36 +277,54 @@ impl Cones {
     }
 }
 
-/// Whether computing the node inside of its consumers computes an element several times: it is read through
-/// several views, or by something larger than itself.
-fn multiplied(work: &Work<'_>, index: usize) -> bool {
+/// How often computing a node inside of its consumers computes an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Times {
+    /// Once.
+    Once,
+    /// It is read through several views, or at indices.
+    Views,
+    /// It is read by something larger than itself.
+    Expanded,
+}
+
+fn multiplied(work: &Work<'_>, index: usize) -> Times {
     let node = &work.nodes[index];
     if node.class != Class::Inline || matches!(node.op, Op::Fill) {
-        return false;
+        return Times::Once;
     }
+    let mut expanded = false;
     let mut bent = 0;
     for &c in &node.consumers {
         let consumer = &work.nodes[c as usize];
         let at_most_once = match &consumer.op {
             Op::View(View::Reshape) | Op::Reduce { .. } | Op::Scan { .. } | Op::Cat { .. } => true,
-            Op::View(View::Broadcast | View::Repmat) | Op::Take { .. } | Op::TakeAlong { .. } => return true,
+            Op::Take { .. } | Op::TakeAlong { .. } => return Times::Views,
+            Op::View(View::Broadcast | View::Repmat) => {
+                expanded = true;
+                true
+            }
             Op::View(_) => false,
             _ => {
                 let (own, theirs) = (&node.meta.shape, &consumer.meta.shape);
-                if (0..theirs.rank()).any(|d| own.dim(d) == 1 && theirs.dim(d) != 1) {
-                    return true;
-                }
+                expanded |= (0..theirs.rank()).any(|d| own.dim(d) == 1 && theirs.dim(d) != 1);
                 true
             }
         };
         bent += u32::from(!at_most_once);
     }
-    bent > 1 || (bent == 1 && node.consumers.len() > 1)
+    match bent > 1 || (bent == 1 && node.consumers.len() > 1) {
+        true => Times::Views,
+        false if expanded => Times::Expanded,
+        false => Times::Once,
+    }
 }
 
-/// Simple operations that computing one element of a node takes.
+/// Simple operations that computing one element of a node takes, beside drawing random numbers, which are drawn as
+/// often as they are read.
 fn cone_weight(work: &Work<'_>, cones: &Cones, index: usize) -> u32 {
-    cones.nodes[index].iter().map(|n| weight(&work.nodes[n as usize].op)).sum()
+    let ops = cones.nodes[index].iter().map(|n| &work.nodes[n as usize].op);
+    ops.filter(|op| !matches!(op, Op::Random { .. })).map(weight).sum()
 }
 
 fn over_budget(

@@ -4,11 +4,11 @@
 //! a library kernel wants a buffer and the program gave a scalar; the class of each node.
 //! Must hold: arguments stand before their node; a node knows its consumers.
 
+use crate::error::Site;
 use crate::graph::{DType, Meta, Op, Shape, View};
 use crate::ids::ValueId;
 use crate::scheduler::region::{Region, RegionArg, RegionNode};
 use smallvec::{SmallVec, smallvec};
-use std::panic::Location;
 
 /// How a node can be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,7 +43,7 @@ pub struct WorkNode {
     /// Others will see it.
     pub output: bool,
     /// Where it was recorded.
-    pub at: &'static Location<'static>,
+    pub at: Site,
     /// How it is computed.
     pub class: Class,
     /// Nodes that use it.

@@ -1,6 +1,7 @@
 //! What fusion hears and says.
 
 use super::plan::Plan;
+use crate::device::info::DeviceInfo;
 use crate::error::Error;
 use crate::ids::{GatherId, RegionId};
 use crate::scheduler::region::Region;
@@ -18,6 +19,8 @@ pub enum FusionEvent {
         /// The regions.
         regions: Vec<Region>,
     },
+    /// A device was opened while the runtime was running already; it has the next number.
+    DeviceOpened(DeviceInfo),
     /// A worker compiled the pipelines of a plan that missed the cache.
     PipelinesReady {
         /// Whose.

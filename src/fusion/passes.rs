@@ -65,7 +65,7 @@ fn overbound(plan: &Plan, device: &DeviceInfo) -> Option<Error> {
                 "its arrays lie in {bindings} pieces of memory, and a kernel of this device binds at most {}",
                 device.bindings_max
             );
-            Error::new(ErrorKind::Unsupported, text).with_op(launch.blame.0).with_location(launch.blame.1)
+            Error::new(ErrorKind::Unsupported, text).with_op(launch.blame.0).with_site(launch.blame.1)
         })
     })
 }

@@ -5,14 +5,13 @@
 //! - PLAN-2: a buffer with `in_place_of` is written only by steps at or after the last read of that input.
 //! - PLAN-3: a launch has as many uses as its program has operands.
 
-use crate::error::Error;
+use crate::error::{Error, Site};
 use crate::graph::{DType, Meta};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, RegionId, SessionId, ValueId};
 use crate::kernels::ir::{Geometry, Kernel};
 use crate::kernels::library::Library;
 use smallvec::SmallVec;
-use std::panic::Location;
 use std::sync::Arc;
 
 /// What a virtual buffer stands for.
@@ -91,7 +90,7 @@ pub struct Launch {
     /// Why the kernel ends where it does, if a budget cut it.
     pub split: Option<&'static str>,
     /// The op to blame if it fails: its name and its source line.
-    pub blame: (&'static str, &'static Location<'static>),
+    pub blame: (&'static str, Site),
 }
 
 /// One step.

@@ -124,8 +124,6 @@ pub struct Totals {
     pub plan_cache_hits: u64,
     /// Regions that had to be grouped.
     pub plan_cache_misses: u64,
-    /// Kernels in plans that left.
-    pub kernels: u64,
     /// Ops whose region was planned for the host, since an op alone binds more than its device can ([`NO_PLAN`]).
     pub ops_moved: u64,
 }
@@ -183,6 +181,7 @@ impl State {
                 }
                 out.push(FusionInstruction::Explained { gather, text });
             }
+            FusionEvent::DeviceOpened(device) => self.devices.push(device),
             FusionEvent::PipelinesReady { region, result } => self.pipelines_ready(region, result, out),
         }
     }
@@ -242,7 +241,6 @@ impl State {
                 continue;
             }
             let waiting = self.waiting.remove(index).expect("FUSE-4: the index is in range");
-            self.totals.kernels += waiting.plan.steps.iter().filter(|s| matches!(s, Step::Launch(_))).count() as u64;
             out.push(FusionInstruction::Place(waiting.plan));
         }
     }

@@ -97,7 +97,7 @@ impl Build {
             args: args.iter().map(|x| x.0).collect(),
             meta: Meta { dtype, shape: Shape::new(dims).unwrap() },
             output: false,
-            at: Location::caller(),
+            at: Location::caller().into(),
         });
         X(RegionArg::Node(self.region.nodes.len() as u32 - 1))
     }

@@ -131,8 +131,11 @@ impl Scalar {
     /// Converts as MATLAB does: to an integer by rounding half away from zero and saturating, NaN to 0;
     /// to bool by "is not zero".
     pub fn cast(self, to: DType) -> Scalar {
-        if self.dtype() == to {
-            return self;
+        match (self, to) {
+            // What numbers beside arrays mostly are.
+            (Scalar::F64(v), DType::F32) => return Scalar::F32(v as f32),
+            _ if self.dtype() == to => return self,
+            _ => {}
         }
         let exact: Option<i128> = match self {
             Scalar::Bool(v) => Some(v as i128),

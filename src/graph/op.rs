@@ -7,10 +7,10 @@
 use super::dtype::{DType, Scalar};
 use super::shape::Shape;
 use super::table::ElementOp;
+use crate::error::Site;
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, ValueId};
 use smallvec::SmallVec;
-use std::panic::Location;
 use std::sync::Arc;
 
 /// A set of dimensions, bit `d` for dimension `d`.
@@ -330,5 +330,5 @@ pub struct Node {
     /// The device that the program asked for, if it did.
     pub pin: Option<DeviceId>,
     /// Where the program recorded it.
-    pub at: &'static Location<'static>,
+    pub at: Site,
 }

@@ -6,18 +6,39 @@
 use crate::error::{Error, ErrorKind, Result};
 use smallvec::SmallVec;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 /// The extents of an array, normalised. Dimension 0 varies fastest in memory.
-#[derive(PartialEq, Eq, Hash)]
-pub struct Shape(SmallVec<[usize; 4]>);
+///
+/// Every op copies a shape to its handle, its record and its node: a matrix's is two words in place, and others are
+/// shared.
+#[derive(Clone)]
+pub struct Shape(Extents);
 
-impl Clone for Shape {
-    fn clone(&self) -> Shape {
-        // Recording clones shapes, and this copies words where the derived form pushes them one by one.
-        match *self.dims() {
-            [a, b] => Shape(SmallVec::from_buf_and_len([a, b, 1, 1], 2)),
-            ref dims => Shape(SmallVec::from_slice(dims)),
+#[derive(Clone)]
+enum Extents {
+    Matrix([usize; 2]),
+    /// Three or more.
+    More(Arc<[usize]>),
+}
+
+impl PartialEq for Shape {
+    #[inline]
+    fn eq(&self, other: &Shape) -> bool {
+        match (&self.0, &other.0) {
+            (Extents::Matrix(a), Extents::Matrix(b)) => a == b,
+            (Extents::More(a), Extents::More(b)) => Arc::ptr_eq(a, b) || a == b,
+            _ => false,
         }
+    }
+}
+
+impl Eq for Shape {}
+
+impl Hash for Shape {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.dims().hash(state);
     }
 }
 
@@ -32,24 +53,25 @@ impl Shape {
     /// # Errors
     /// `ErrorKind::Shape` where the product exceeds [`Shape::ELEMENTS_MAX`] or the rank [`Shape::RANK_MAX`].
     pub fn new(dims: &[usize]) -> Result<Shape> {
-        let mut out: SmallVec<[usize; 4]> = SmallVec::from_slice(dims);
-        while out.len() > 2 && out[out.len() - 1] == 1 {
-            out.pop();
-        }
-        while out.len() < 2 {
-            out.push(1);
-        }
-        if out.len() > Shape::RANK_MAX {
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!("an array has at most {} dimensions, and {} were asked for", Shape::RANK_MAX, out.len()),
-            ));
-        }
+        let rank = dims.iter().rposition(|&extent| extent != 1).map_or(0, |last| last + 1);
+        let extents = match dims[..rank] {
+            [] => Extents::Matrix([1, 1]),
+            [n] => Extents::Matrix([n, 1]),
+            [m, n] => Extents::Matrix([m, n]),
+            ref more => {
+                if rank > Shape::RANK_MAX {
+                    return Err(Error::new(
+                        ErrorKind::Shape,
+                        format!("an array has at most {} dimensions, and {rank} were asked for", Shape::RANK_MAX),
+                    ));
+                }
+                Extents::More(more.into())
+            }
+        };
+        let shape = Shape(extents);
         // An extent of zero makes the array empty whatever the others are, but each must still be sane.
         let mut product: usize = 1;
-        let mut empty = false;
-        for &extent in &out {
-            empty |= extent == 0;
+        for &extent in shape.dims() {
             product = match product.checked_mul(extent.max(1)) {
                 Some(p) if p <= Shape::ELEMENTS_MAX => p,
                 _ => {
@@ -57,45 +79,55 @@ impl Shape {
                         ErrorKind::Shape,
                         format!(
                             "an array of {} has more elements than the {} that one array may hold",
-                            join(&out),
+                            join(shape.dims()),
                             Shape::ELEMENTS_MAX
                         ),
                     ));
                 }
             };
         }
-        let _ = empty;
-        Ok(Shape(out))
+        Ok(shape)
     }
 
     /// The 1×1 shape.
     pub fn scalar() -> Shape {
-        Shape(SmallVec::from_slice(&[1, 1]))
+        Shape(Extents::Matrix([1, 1]))
     }
 
     /// The extents, at least two.
+    #[inline]
     pub fn dims(&self) -> &[usize] {
-        &self.0
+        match &self.0 {
+            Extents::Matrix(extents) => extents,
+            Extents::More(extents) => extents,
+        }
     }
 
     /// The number of dimensions, at least 2.
+    #[inline]
     pub fn rank(&self) -> usize {
-        self.0.len()
+        self.dims().len()
     }
 
     /// The extent of dimension `dim`; 1 beyond the rank.
     pub fn dim(&self, dim: usize) -> usize {
-        self.0.get(dim).copied().unwrap_or(1)
+        self.dims().get(dim).copied().unwrap_or(1)
     }
 
     /// The number of elements.
+    #[inline]
     pub fn elements(&self) -> usize {
-        self.0.iter().product()
+        match &self.0 {
+            Extents::Matrix([rows, columns]) => rows * columns,
+            Extents::More(extents) => extents.iter().product(),
+        }
     }
 
     /// Whether it holds exactly one element.
+    #[inline]
     pub fn is_scalar(&self) -> bool {
-        self.0.iter().all(|&d| d == 1)
+        // More than two extents do not end in 1.
+        matches!(self.0, Extents::Matrix([1, 1]))
     }
 
     /// The shape that two operands expand to (implicit expansion, leading dimensions aligned).
@@ -126,7 +158,7 @@ impl Shape {
 
     /// The dimension that reductions and scans take by default: the first that is not 1, else 0.
     pub fn first_non_singleton(&self) -> usize {
-        self.0.iter().position(|&d| d != 1).unwrap_or(0)
+        self.dims().iter().position(|&d| d != 1).unwrap_or(0)
     }
 }
 
@@ -137,12 +169,12 @@ fn join(dims: &[usize]) -> String {
 
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&join(&self.0))
+        f.write_str(&join(self.dims()))
     }
 }
 
 impl fmt::Debug for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&join(&self.0))
+        f.write_str(&join(self.dims()))
     }
 }

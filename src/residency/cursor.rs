@@ -115,6 +115,7 @@ impl State {
                         self.place_tile(d, cursor, launch, tiles, out).map_err(blame)?;
                         cursor.tile += 1;
                     }
+                    self.totals.kernels += 1;
                 }
                 Step::Copy { from, to } => {
                     let count = segments_of(plan.buffers[*to as usize].elements, self.devices[d].shift);
@@ -285,7 +286,7 @@ impl State {
 
 pub(super) fn blamed(stop: Stop, launch: &Launch) -> Stop {
     match stop {
-        Stop::Fail(error) => Stop::Fail(error.with_op(launch.blame.0).with_location(launch.blame.1)),
+        Stop::Fail(error) => Stop::Fail(error.with_op(launch.blame.0).with_site(launch.blame.1)),
         wait => wait,
     }
 }

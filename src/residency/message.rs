@@ -1,5 +1,6 @@
 //! What residency hears and says.
 
+use crate::device::info::DeviceInfo;
 use crate::device::message::{Batch, Transfer};
 use crate::error::Error;
 use crate::fusion::plan::Plan;
@@ -33,6 +34,8 @@ pub enum ResidencyEvent {
         /// Why.
         error: Error,
     },
+    /// A device was opened while the runtime was running already; it has the next number.
+    DeviceOpened(DeviceInfo),
     /// A device finished a batch.
     BatchFinished {
         /// Where.

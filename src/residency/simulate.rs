@@ -174,7 +174,7 @@ impl Builder {
             bytes_read: 0,
             bytes_written: 0,
             split: None,
-            blame: ("toy", Location::caller()),
+            blame: ("toy", Location::caller().into()),
         })));
     }
 

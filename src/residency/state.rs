@@ -24,6 +24,8 @@ use std::sync::Arc;
 /// Running totals, for the counters that users see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
+    /// Kernels whose launches were placed, each counted once however many tiles it runs in.
+    pub kernels: u64,
     /// Slots served from free memory.
     pub pool_hits: u64,
     /// Slots for which a buffer was allocated.
@@ -126,6 +128,8 @@ pub(super) struct Arrival {
 #[derive(Debug)]
 pub struct State {
     pub(super) devices: Vec<Device>,
+    /// Most batches that a device may be sent at a time, whatever it could hold.
+    pub(super) batches_in_flight: u32,
     pub(super) values: FxHashMap<Key, Value>,
     pub(super) regions: FxHashMap<RegionId, Work>,
     pub(super) transfers: FxHashMap<Transfer, Arrival>,
@@ -150,9 +154,10 @@ pub struct State {
 impl State {
     /// A state over these devices; each one's `id` is its position, and device 0 is the host.
     pub fn new(devices: Vec<DeviceInfo>, config: &Config) -> State {
-        let devices = devices.into_iter().map(|info| Device::new(info, config)).collect();
+        let batches_in_flight = config.batches_in_flight;
         State {
-            devices,
+            devices: devices.into_iter().map(|info| Device::new(info, batches_in_flight)).collect(),
+            batches_in_flight,
             values: FxHashMap::default(),
             regions: FxHashMap::default(),
             transfers: FxHashMap::default(),
@@ -180,6 +185,7 @@ impl State {
                     self.fail_value(Key::Value(value), &error, out);
                 }
             }
+            ResidencyEvent::DeviceOpened(info) => self.devices.push(Device::new(info, self.batches_in_flight)),
             ResidencyEvent::BatchFinished { device, batch, faults, device_ns } => {
                 self.batch_finished(device, batch, faults, device_ns, out);
             }
@@ -266,6 +272,10 @@ impl State {
             let entry = self.values.entry(Key::Value(*output));
             let value = entry.or_insert_with(|| Value::new(meta.dtype, meta.elements() as u64));
             value.maker = Some(region);
+            // What was lost, or failed with an earlier attempt, is made anew: its readers wait for it again.
+            if let Status::Failed(_) = value.status {
+                value.status = Status::Pending;
+            }
         }
         let device = self.index_of(plan.device);
         if failed.is_none() {
@@ -353,7 +363,7 @@ impl State {
 }
 
 impl Device {
-    fn new(info: DeviceInfo, config: &Config) -> Device {
+    fn new(info: DeviceInfo, batches_in_flight: u32) -> Device {
         Device {
             shift: if info.kind == DeviceKind::Host { 32 } else { info.segment_shift.min(32) },
             pool: Pool::new(&info),
@@ -365,7 +375,7 @@ impl Device {
             prepared: VecDeque::new(),
             flights: BTreeMap::new(),
             in_flight: 0,
-            credit: info.batches_in_flight_max.min(config.batches_in_flight).max(1) as usize,
+            credit: info.batches_in_flight_max.min(batches_in_flight).max(1) as usize,
             doubtful: Vec::new(),
             stalled: false,
             lost: None,

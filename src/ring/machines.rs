@@ -4,6 +4,7 @@
 //! In: events from the edges (users, devices, workers). Out: effects for the edges. Must hold: messages between
 //! two machines keep their order; completions are taken in before new work is passed on.
 
+use crate::device::info::DeviceInfo;
 use crate::device::message::{Batch, DeviceEvent};
 use crate::error::Error;
 use crate::fusion::message::{FusionEvent, FusionInstruction};
@@ -31,6 +32,8 @@ pub(super) enum Effect {
     Release { device: DeviceId, buffers: Vec<BufferId> },
     /// Compile a plan's kernels on a worker.
     Compile(Arc<Plan>),
+    /// Open the device that was promised.
+    OpenDevices,
     /// End the ring.
     Stop,
 }
@@ -92,6 +95,15 @@ impl Machines {
         self.to_fusion.push_back(FusionEvent::PipelinesReady { region, result });
     }
 
+    /// Takes in what came of opening a device: those that place work on it know it before anything is placed.
+    pub(super) fn opening_ended(&mut self, result: Result<Option<DeviceInfo>, Error>) {
+        if let Ok(Some(device)) = &result {
+            self.to_fusion.push_back(FusionEvent::DeviceOpened(device.clone()));
+            self.to_residency.push_back(ResidencyEvent::DeviceOpened(device.clone()));
+        }
+        self.to_scheduler.push_back(SchedulerEvent::OpeningEnded(result));
+    }
+
     /// Takes in an event from a device.
     pub(super) fn device(&mut self, event: DeviceEvent) {
         let event = match event {
@@ -137,6 +149,7 @@ impl Machines {
                 }
                 SchedulerInstruction::Resolve { gather, result } => effects.push(Effect::Resolve { gather, result }),
                 SchedulerInstruction::Credit { session, nodes } => effects.push(Effect::Credit { session, nodes }),
+                SchedulerInstruction::OpenDevices => effects.push(Effect::OpenDevices),
                 SchedulerInstruction::Stop => effects.push(Effect::Stop),
             }
         }
@@ -147,6 +160,7 @@ impl Machines {
         let name = match &event {
             FusionEvent::RegionCut(_) => "region cut",
             FusionEvent::ExplainAsked { .. } => "explain asked",
+            FusionEvent::DeviceOpened(_) => "device opened",
             FusionEvent::PipelinesReady { .. } => "pipelines ready",
         };
         let start_ns = self.start_ns();
@@ -180,6 +194,7 @@ impl Machines {
             ResidencyEvent::ValueRetired { .. } => "value retired",
             ResidencyEvent::RegionAbandoned { .. } => "region abandoned",
             ResidencyEvent::ValuesFailed { .. } => "values failed",
+            ResidencyEvent::DeviceOpened(_) => "device opened",
             ResidencyEvent::BatchFinished { .. } => "batch finished",
             ResidencyEvent::BatchFailed { .. } => "batch failed",
             ResidencyEvent::ReadbackDone { .. } => "readback done",
@@ -236,7 +251,6 @@ impl Machines {
         if now != self.planned {
             Counters::add(&self.counters.plan_cache_hits, now.plan_cache_hits - self.planned.plan_cache_hits);
             Counters::add(&self.counters.plan_cache_misses, now.plan_cache_misses - self.planned.plan_cache_misses);
-            Counters::add(&self.counters.kernels, now.kernels - self.planned.kernels);
             if now.ops_moved > self.planned.ops_moved {
                 self.counters.ran_elsewhere(fusion::state::NO_PLAN, now.ops_moved - self.planned.ops_moved);
             }
@@ -244,6 +258,7 @@ impl Machines {
         }
         let now = self.residency.totals();
         if now != self.placed {
+            Counters::add(&self.counters.kernels, now.kernels - self.placed.kernels);
             Counters::add(&self.counters.pool_hits, now.pool_hits - self.placed.pool_hits);
             Counters::add(&self.counters.pool_misses, now.pool_misses - self.placed.pool_misses);
             Counters::add(&self.counters.evictions, now.evictions - self.placed.evictions);

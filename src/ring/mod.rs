@@ -9,6 +9,7 @@
 //! | users' events | sessions | their gates: a recording thread is held while its nodes are in the ring |
 //! | device events | device threads | batches in flight |
 //! | compiled plans | compile workers | regions downstream (the scheduler's credits) |
+//! | an opened device | the thread that opens it | one |
 //! | control | the runtime | a handful |
 //!
 //! Must hold:
@@ -17,6 +18,7 @@
 //! - RING-3: whichever way the ring ends, also by a panic, the table of gathers and the gates are closed, and the
 //!   devices are stopped.
 
+mod devices;
 mod gate;
 mod gates;
 mod gathers;
@@ -31,6 +33,7 @@ mod simulator;
 #[cfg(test)]
 mod tests;
 
+pub use devices::Devices;
 pub use gate::Gate;
 pub use gates::Gates;
 pub use gathers::{GatherTable, Promise};

@@ -5,6 +5,7 @@
 //! for a device only where its mailbox is full, and a device never waits for the ring; RING-3: whichever way the
 //! loop ends, also by a panic, the table of gathers and the gates are closed behind it.
 
+use super::devices::{Devices, Opened};
 use super::machines::{Effect, Machines};
 use super::workers::Workers;
 use super::{Gates, GatherTable};
@@ -37,6 +38,8 @@ pub(super) struct Inbox {
     pub devices: Mail<DeviceEvent>,
     /// From compile workers; bounded by the regions downstream.
     pub workers: Mail<(RegionId, Result<(), Error>)>,
+    /// From the thread that opens a device; one at most.
+    pub opened: Mail<Opened>,
     /// From the runtime.
     pub control: Mail<Control>,
 }
@@ -45,7 +48,8 @@ pub(super) struct Inbox {
 pub(super) struct Edges {
     pub gathers: Arc<GatherTable>,
     pub gates: Arc<Gates>,
-    pub devices: Vec<crossbeam_channel::Sender<DeviceInstruction>>,
+    pub mailboxes: Vec<crossbeam_channel::Sender<DeviceInstruction>>,
+    pub devices: Arc<Devices>,
     pub workers: Workers,
     pub counters: Arc<Counters>,
     pub timeline: Timeline,
@@ -95,6 +99,7 @@ impl Loop {
         let own = std::thread::current();
         self.inbox.devices.wakes(own.clone());
         self.inbox.workers.wakes(own.clone());
+        self.inbox.opened.wakes(own.clone());
         self.inbox.control.wakes(own.clone());
         self.inbox.users.wakes(own);
         while !self.stopped {
@@ -118,6 +123,10 @@ impl Loop {
         for _ in 0..DRAIN_MAX {
             let Ok((region, result)) = self.inbox.workers.try_recv() else { break };
             self.machines.compiled(region, result);
+            busy = true;
+        }
+        while let Ok(opened) = self.inbox.opened.try_recv() {
+            self.opening_ended(opened);
             busy = true;
         }
         if busy {
@@ -160,6 +169,17 @@ impl Loop {
                 None
             }
         }
+    }
+
+    fn opening_ended(&mut self, opened: Opened) {
+        let result = opened.map(|device| {
+            device.map(|device| {
+                self.edges.mailboxes.push(device.instructions);
+                self.edges.workers.add(device.compiler);
+                device.info
+            })
+        });
+        self.machines.opening_ended(result);
     }
 
     fn control(&mut self, control: Control) {
@@ -265,11 +285,12 @@ impl Loop {
                 self.send(device, DeviceInstruction::Release(buffers));
             }
             Effect::Compile(plan) => self.edges.workers.compile(plan),
+            Effect::OpenDevices => self.edges.devices.ask(),
             Effect::Stop => self.stopped = true,
         }
     }
 
     fn send(&self, device: DeviceId, instruction: DeviceInstruction) -> bool {
-        self.edges.devices.get(device.0 as usize).is_some_and(|d| d.send(instruction).is_ok())
+        self.edges.mailboxes.get(device.0 as usize).is_some_and(|d| d.send(instruction).is_ok())
     }
 }

@@ -1,5 +1,5 @@
 //! A seeded simulator: random programs of several sessions, the real scheduler, and a downstream that reorders,
-//! faults, fails, loses and drops completions.
+//! faults, fails, loses and drops completions, and that opens the GPU late where it was left for later.
 //!
 //! Values are numbers that the fake devices really compute, so that a region which misses a node or reads the
 //! wrong input shows. Must hold for every seed: each gather resolves exactly once, and not after it was
@@ -96,7 +96,13 @@ struct Simulator {
     credited: u64,
     recorded: u64,
     stopped: bool,
+    /// There is no GPU: not yet, or no longer.
     gpu_gone: bool,
+    /// The scheduler asked for the GPU and waits for it.
+    opening: bool,
+    /// Gathers that were cancelled meanwhile: they may still resolve.
+    cancelled_late: FxHashSet<GatherId>,
+    choice: DeviceChoice,
     seen: Seen,
 }
 
@@ -112,6 +118,9 @@ struct Seen {
     retired: usize,
     died: usize,
     foreign: usize,
+    opened: usize,
+    refused: usize,
+    again: usize,
 }
 
 impl Simulator {
@@ -125,7 +134,12 @@ impl Simulator {
             tape_nodes_max: 8 + dice.below(40),
             ..Config::default()
         };
-        let state = State::new(vec![device(0, DeviceKind::Host), device(1, DeviceKind::Gpu)], &config);
+        let later = choice != DeviceChoice::Host && dice.one_in(2);
+        let state = if later {
+            State::new(vec![device(0, DeviceKind::Host)], &config).with_promised_gpu()
+        } else {
+            State::new(vec![device(0, DeviceKind::Host), device(1, DeviceKind::Gpu)], &config)
+        };
         let mut simulator = Simulator {
             mode,
             state,
@@ -143,7 +157,10 @@ impl Simulator {
             credited: 0,
             recorded: 0,
             stopped: false,
-            gpu_gone: false,
+            gpu_gone: later,
+            opening: false,
+            cancelled_late: FxHashSet::default(),
+            choice,
             seen: Seen::default(),
             dice,
         };
@@ -190,6 +207,7 @@ impl Simulator {
                 assert!(kept.is_empty(), "nobody can reach {kept:?}, and they were never retired");
             }
         }
+        self.seen.again = self.state.totals().values_made_again as usize;
         assert!(self.open.is_empty(), "unresolved: {:?}", self.open);
         assert_eq!(self.credited, self.recorded, "credits");
     }
@@ -224,8 +242,9 @@ impl Simulator {
         }
         let inherited = args.iter().any(|a| matches!(a, Arg::Value(v) if self.truth[v].poisoned));
         self.truth.insert(value, Truth { number: truth, poisoned: faults || inherited });
-        let node = Node { value, op, args: args.iter().copied().collect(), meta, pin: None, at: Location::caller() };
-        self.programs[number].tape.push(Record::Op(node, Drops::NONE));
+        let node =
+            Node { value, op, args: args.iter().copied().collect(), meta, pin: None, at: Location::caller().into() };
+        self.programs[number].tape.push(Record::Op(Box::new(node), Drops::NONE));
         self.programs[number].held.push(value);
         self.recorded += 1;
         value
@@ -318,6 +337,9 @@ impl Simulator {
         self.seen.cancelled += 1;
         self.open.remove(&gather);
         self.cancelled.insert(gather);
+        if self.opening {
+            self.cancelled_late.insert(gather);
+        }
         if let Some(program) = self.programs.iter_mut().find(|p| p.tape.iter().any(demanded)) {
             program.tape.push(Record::Cancelled(gather));
         } else {
@@ -335,7 +357,7 @@ impl Simulator {
         if self.programs[number].closed {
             return;
         }
-        let records = std::mem::take(&mut self.programs[number].tape);
+        let records = std::mem::take(&mut self.programs[number].tape).into();
         let session = SessionId(self.programs[number].id);
         self.event(SchedulerEvent::SegmentCut { session, records, why, at_ns: 0 });
     }
@@ -352,10 +374,10 @@ impl Simulator {
     /// Lets everything that is downstream come to its end.
     fn drain(&mut self) {
         let mut idle = 0;
-        while !self.flight.is_empty() {
-            let before = self.flight.len();
+        while !self.flight.is_empty() || self.opening {
+            let before = (self.flight.len(), self.opening);
             self.complete();
-            idle = if self.flight.len() == before { idle + 1 } else { 0 };
+            idle = if (self.flight.len(), self.opening) == before { idle + 1 } else { 0 };
             assert!(idle < 10_000, "nothing can finish: {:?}", self.flight.iter().map(|r| r.id).collect::<Vec<_>>());
         }
     }
@@ -364,6 +386,9 @@ impl Simulator {
     fn complete(&mut self) {
         if self.mode == Mode::Losing && self.dice.one_in(20) && !self.gpu_gone {
             return self.lose_gpu();
+        }
+        if self.opening && self.dice.one_in(4) {
+            return self.end_opening();
         }
         if self.flight.is_empty() {
             return;
@@ -435,6 +460,21 @@ impl Simulator {
         }
     }
 
+    /// What the scheduler waits for is there, or will never be.
+    fn end_opening(&mut self) {
+        self.opening = false;
+        let fails = self.mode != Mode::Healthy && self.dice.one_in(3);
+        let result = match self.choice {
+            _ if fails => Err(Error::new(ErrorKind::Device, "injected")),
+            DeviceChoice::Auto if self.dice.one_in(4) => Ok(None),
+            _ => Ok(Some(device(1, DeviceKind::Gpu))),
+        };
+        self.gpu_gone = !matches!(result, Ok(Some(_)));
+        self.seen.opened += !self.gpu_gone as usize;
+        self.seen.refused += self.gpu_gone as usize;
+        self.event(SchedulerEvent::OpeningEnded(result));
+    }
+
     fn lose_gpu(&mut self) {
         let gpu = DeviceId(1);
         let error = Error::new(ErrorKind::DeviceLost, "gone");
@@ -468,6 +508,10 @@ impl Simulator {
                 SchedulerInstruction::Retire { value, after } => self.retire(value, after),
                 SchedulerInstruction::Resolve { gather, result } => self.resolve(gather, result),
                 SchedulerInstruction::Credit { nodes, .. } => self.credited += nodes as u64,
+                SchedulerInstruction::OpenDevices => {
+                    assert!(self.gpu_gone && !self.opening, "SCHED-11: it is asked for once");
+                    self.opening = true;
+                }
                 SchedulerInstruction::Stop => self.stopped = true,
                 SchedulerInstruction::Explain { .. } => {}
             }
@@ -514,6 +558,9 @@ impl Simulator {
     }
 
     fn resolve(&mut self, gather: GatherId, result: Result<Delivered, Error>) {
+        if self.cancelled_late.contains(&gather) {
+            return;
+        }
         let value = self
             .open
             .remove(&gather)
@@ -575,10 +622,19 @@ fn every_gather_resolves_exactly_once_whatever_happens_downstream() {
         all.retired += seen.retired;
         all.died += seen.died;
         all.foreign += seen.foreign;
+        all.opened += seen.opened;
+        all.refused += seen.refused;
+        all.again += seen.again;
     }
     eprintln!("{count} seeds: {all:?}");
     if count > 1000 {
         let rarest = [all.delivered, all.materialised, all.poisoned, all.failed, all.cancelled, all.repeated];
-        assert!(rarest.iter().chain([&all.retired, &all.died, &all.foreign]).all(|n| *n > 200), "{all:?}");
+        assert!(
+            rarest
+                .iter()
+                .chain([&all.retired, &all.died, &all.foreign, &all.opened, &all.refused, &all.again])
+                .all(|n| *n > 200),
+            "{all:?}"
+        );
     }
 }

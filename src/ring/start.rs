@@ -3,6 +3,7 @@
 //! In: settings and devices. Out: a [`Ring`]. Must hold: RING-1, RING-3; no thread waits for itself, and nobody
 //! waits for a device for ever.
 
+use super::devices::{Devices, Opener};
 use super::machines::Machines;
 use super::run::{Control, Edges, Inbox, Loop};
 use super::workers::Workers;
@@ -10,7 +11,7 @@ use super::{Gates, GatherTable};
 use crate::config::Config;
 use crate::device::handle::DeviceHandle;
 use crate::device::info::DeviceInfo;
-use crate::device::message::{DeviceEvent, DeviceInstruction};
+use crate::device::message::DeviceEvent;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mail::{Mail, Post, mail};
 use crate::scheduler::message::SchedulerEvent;
@@ -38,8 +39,8 @@ pub struct Ring {
     pub gathers: Arc<GatherTable>,
     /// The sessions' gates: credits come back through them.
     pub gates: Arc<Gates>,
-    /// The devices that were opened; the first is the host.
-    pub devices: Vec<DeviceInfo>,
+    /// The devices that are open, and the one that may yet be opened; the first is the host.
+    pub devices: Arc<Devices>,
     control: Post<Control>,
     thread: Mutex<Option<JoinHandle<()>>>,
     ended: Shared<oneshot::Receiver<()>>,
@@ -78,12 +79,14 @@ impl Drop for Ring {
 }
 
 /// Starts a ring over devices that are open already; `device_events` is the receiving end of their contexts'
-/// channel. The first device is the host.
+/// channel. The first device is the host. `opener` opens another one, when something is to be placed that could be
+/// worth it.
 ///
 /// # Errors
 /// `ErrorKind::Device` if the ring's thread cannot be started.
 pub fn start_with(
     devices: Vec<DeviceHandle>,
+    opener: Option<Opener>,
     device_events: Mail<DeviceEvent>,
     config: Arc<Config>,
     timeline: Timeline,
@@ -93,37 +96,38 @@ pub fn start_with(
     let (events, users) = mail();
     let (control_sender, control) = mail();
     let (results, workers) = mail();
+    let (opened_sender, opened) = mail();
     let (ended_sender, ended) = oneshot::channel();
     let gathers = Arc::new(GatherTable::default());
     let gates = Arc::new(Gates::default());
     let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
     let lane = timeline.clone();
+    let mut scheduler = scheduler::state::State::new(infos.clone(), &config);
+    if opener.is_some() {
+        scheduler = scheduler.with_promised_gpu();
+    }
+    let mailboxes = devices.iter().map(|d| d.instructions.clone()).collect();
+    let compilers = devices.iter().map(|d| d.compiler.clone()).collect();
+    let devices = Arc::new(Devices::new(devices, opener, opened_sender));
     let edges = Edges {
         gathers: gathers.clone(),
         gates: gates.clone(),
-        devices: devices.iter().map(|d| d.instructions.clone()).collect(),
-        workers: Workers::new(
-            config.worker_threads.unwrap_or_else(cores),
-            devices.iter().map(|d| d.compiler.clone()).collect(),
-            results,
-            timeline.clone(),
-        ),
+        mailboxes,
+        devices: devices.clone(),
+        workers: Workers::new(config.worker_threads.unwrap_or_else(cores), compilers, results, timeline.clone()),
         counters: counters.clone(),
         timeline: timeline.clone(),
     };
     let machines = Machines::new(
-        scheduler::run::Runner::new(
-            scheduler::state::State::new(infos.clone(), &config),
-            counters.clone(),
-            timeline.clone(),
-        ),
+        scheduler::run::Runner::new(scheduler, counters.clone(), timeline.clone()),
         fusion::state::State::new(infos.clone(), &config),
-        residency::state::State::new(infos.clone(), &config),
+        residency::state::State::new(infos, &config),
         counters,
         timeline,
     );
-    let inbox = Inbox { users, devices: device_events, workers, control };
-    let end = End { gathers: gathers.clone(), gates: gates.clone(), devices, ended: Some(ended_sender) };
+    let inbox = Inbox { users, devices: device_events, workers, opened, control };
+    let end =
+        End { gathers: gathers.clone(), gates: gates.clone(), devices: devices.clone(), ended: Some(ended_sender) };
     let thread = std::thread::Builder::new()
         .name("tidemill-ring".to_owned())
         .spawn(move || {
@@ -136,7 +140,7 @@ pub fn start_with(
         events,
         gathers,
         gates,
-        devices: infos,
+        devices,
         control: control_sender,
         thread: Mutex::new(Some(thread)),
         ended: ended.shared(),
@@ -147,7 +151,7 @@ pub fn start_with(
 struct End {
     gathers: Arc<GatherTable>,
     gates: Arc<Gates>,
-    devices: Vec<DeviceHandle>,
+    devices: Arc<Devices>,
     ended: Option<oneshot::Sender<()>>,
 }
 
@@ -172,23 +176,7 @@ impl End {
     fn close(&mut self, why: Error) {
         self.gathers.close(why);
         self.gates.close();
-        let deadline = Instant::now() + DEVICE_END_MAX;
-        for device in &self.devices {
-            // A full mailbox of a device that hangs must not hang this thread.
-            let _ = device.instructions.send_timeout(DeviceInstruction::Stop, Duration::from_millis(200));
-        }
-        for device in self.devices.drain(..) {
-            let DeviceHandle { instructions, threads, .. } = device;
-            drop(instructions);
-            for thread in threads {
-                while !thread.is_finished() && Instant::now() < deadline {
-                    std::thread::sleep(Duration::from_micros(200));
-                }
-                if thread.is_finished() {
-                    let _ = thread.join();
-                }
-            }
-        }
+        self.devices.close(Instant::now() + DEVICE_END_MAX);
         if let Some(ended) = self.ended.take() {
             let _ = ended.send(());
         }

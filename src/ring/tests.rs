@@ -3,7 +3,7 @@
 use super::{Gate, Ring, start_with};
 use crate::config::{Config, DeviceChoice, Hold};
 use crate::device::handle::{Compiler, DeviceHandle};
-use crate::device::info::DeviceKind;
+use crate::device::info::{DeviceInfo, DeviceKind};
 use crate::device::message::{Command, DeviceEvent, DeviceInstruction};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fusion::plan::Plan;
@@ -20,6 +20,7 @@ use crate::timeline::Timeline;
 use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 struct NothingToCompile;
@@ -48,7 +49,19 @@ enum Behaviour {
 
 fn start(behaviour: Behaviour) -> (Ring, Arc<Counters>) {
     let (sender, device_events) = mail();
+    let handle = stand_in(behaviour, device(0, DeviceKind::Host), sender);
+    let counters = Arc::new(Counters::default());
+    let config = Arc::new(Config { device: DeviceChoice::Host, ..Config::default() });
+    let ring = start_with(vec![handle], None, device_events, config, Timeline::off(), counters.clone()).unwrap();
+    let opened = SchedulerEvent::SessionOpened { session: SessionId(0), name: Arc::from("test"), weight: 1 };
+    ring.events.send(opened).unwrap();
+    (ring, counters)
+}
+
+/// A device that is none.
+fn stand_in(behaviour: Behaviour, info: DeviceInfo, sender: Post<DeviceEvent>) -> DeviceHandle {
     let (instructions, mailbox) = crossbeam_channel::bounded(64);
+    let device = info.id;
     let thread = std::thread::spawn(move || {
         for instruction in mailbox {
             let batch = match instruction {
@@ -62,58 +75,68 @@ fn start(behaviour: Behaviour) -> (Ring, Arc<Counters>) {
                 Behaviour::Dies => return,
                 Behaviour::Fails => {
                     let error = Error::new(ErrorKind::OutOfMemory, "injected");
-                    let _ = sender.send(DeviceEvent::BatchFailed { device: DeviceId::HOST, batch: batch.id, error });
+                    let _ = sender.send(DeviceEvent::BatchFailed { device, batch: batch.id, error });
                     continue;
                 }
             }
-            finish(&sender, batch.id, &batch.commands);
+            finish(&sender, device, batch.id, &batch.commands);
         }
     });
-    let handle = DeviceHandle {
-        info: device(0, DeviceKind::Host),
-        instructions,
-        compiler: Arc::new(NothingToCompile),
-        threads: vec![thread],
-    };
-    let counters = Arc::new(Counters::default());
-    let config = Arc::new(Config { device: DeviceChoice::Host, ..Config::default() });
-    let ring = start_with(vec![handle], device_events, config, Timeline::off(), counters.clone()).unwrap();
-    let opened = SchedulerEvent::SessionOpened { session: SessionId(0), name: Arc::from("test"), weight: 1 };
-    ring.events.send(opened).unwrap();
-    (ring, counters)
+    DeviceHandle { info, instructions, compiler: Arc::new(NothingToCompile), uploads: None, threads: vec![thread] }
 }
 
-fn finish(sender: &Post<DeviceEvent>, batch: BatchId, commands: &[Command]) {
+fn finish(sender: &Post<DeviceEvent>, device: DeviceId, batch: BatchId, commands: &[Command]) {
     for command in commands {
         if let Command::Readback { transfer, dtype, elements, .. } = command {
             let data = Ok(HostBuffer::zeroed(*dtype, *elements as usize).shared());
-            let done = DeviceEvent::ReadbackDone { device: DeviceId::HOST, transfer: *transfer, data };
-            let _ = sender.send(done);
+            let _ = sender.send(DeviceEvent::ReadbackDone { device, transfer: *transfer, data });
         }
     }
-    let device = DeviceId::HOST;
     let _ = sender.send(DeviceEvent::BatchFinished { device, batch, faults: vec![], device_ns: 1 });
+}
+
+/// A ring whose GPU is opened by the first that needs it, as soon as the latch allows; how often that was, and which
+/// devices were told to end.
+fn start_with_late_gpu(latch: Arc<Hold>) -> (Ring, Arc<AtomicUsize>) {
+    let (sender, device_events) = mail();
+    let host = stand_in(Behaviour::Works, device(0, DeviceKind::Host), sender.clone());
+    let opened = Arc::new(AtomicUsize::new(0));
+    let count = opened.clone();
+    let opener = Box::new(move || {
+        count.fetch_add(1, Relaxed);
+        latch.wait();
+        Ok(Some(stand_in(Behaviour::Works, device(1, DeviceKind::Gpu), sender)))
+    });
+    let config = Arc::new(Config::default());
+    let counters = Arc::new(Counters::default());
+    let ring = start_with(vec![host], Some(opener), device_events, config, Timeline::off(), counters).unwrap();
+    for session in 0..20 {
+        let name = Arc::from("test");
+        ring.events.send(SchedulerEvent::SessionOpened { session: SessionId(session), name, weight: 1 }).unwrap();
+    }
+    (ring, opened)
 }
 
 /// Records `rand(8)` as value `index` and gathers it.
 fn gather(ring: &Ring, index: u32) -> Promise {
-    let value = ValueId { session: SessionId(0), index };
+    gather_of(ring, SessionId(0), index, 8)
+}
+
+/// Records `rand(n)` as value `index` of a session and gathers it.
+fn gather_of(ring: &Ring, session: SessionId, index: u32, n: usize) -> Promise {
+    let value = ValueId { session, index };
     let (gather, promise) = ring.gathers.open();
     let node = Node {
         value,
         op: Op::Random { dist: Dist::Uniform, key: RandomKey { seed: 1, stream: 0, op: index } },
         args: SmallVec::new(),
-        meta: Meta { dtype: DType::F32, shape: Shape::new(&[8]).unwrap() },
+        meta: Meta { dtype: DType::F32, shape: Shape::new(&[n]).unwrap() },
         pin: None,
-        at: Location::caller(),
+        at: Location::caller().into(),
     };
-    let records = vec![Record::Op(node, Drops::NONE), Record::Demanded { gather, value, want: Want::Host }];
-    let _ = ring.events.send(SchedulerEvent::SegmentCut {
-        session: SessionId(0),
-        records,
-        why: CutReason::Demand,
-        at_ns: 0,
-    });
+    let records =
+        vec![Record::Op(Box::new(node), Drops::NONE), Record::Demanded { gather, value, want: Want::Host }].into();
+    let _ = ring.events.send(SchedulerEvent::SegmentCut { session, records, why: CutReason::Demand, at_ns: 0 });
     promise
 }
 
@@ -234,7 +257,14 @@ fn the_real_host_device_computes_what_was_recorded() {
     let node = |index, op, args: &[crate::graph::Arg]| {
         let args = SmallVec::from_slice(args);
         Record::Op(
-            Node { value: value(index), op, args, meta: meta.clone(), pin: None, at: Location::caller() },
+            Box::new(Node {
+                value: value(index),
+                op,
+                args,
+                meta: meta.clone(),
+                pin: None,
+                at: Location::caller().into(),
+            }),
             Drops::NONE,
         )
     };
@@ -245,11 +275,92 @@ fn the_real_host_device_computes_what_was_recorded() {
         node(0, Op::Source(data), &[]),
         node(1, Op::Apply(crate::graph::ElementOp::Mul), &[crate::graph::Arg::Value(value(0)), half]),
         Record::Demanded { gather, value: value(1), want: Want::Host },
-    ];
+    ]
+    .into();
     let cut = SchedulerEvent::SegmentCut { session: SessionId(0), records, why: CutReason::Demand, at_ns: 0 };
     ring.events.send(cut).unwrap();
     let Ok(Delivered::Host(result)) = wait(promise) else { panic!("it is delivered") };
     assert_eq!(result.as_slice::<f32>(), Some(&[0.5, 1.0, 1.5][..]));
     futures::executor::block_on(ring.shutdown(Duration::from_secs(5)));
     assert_eq!(counters.read().host_kernels, 1);
+}
+
+/// Large enough for any GPU.
+const LARGE: usize = 1 << 24;
+
+#[test]
+fn a_gpu_is_opened_by_the_first_work_that_is_worth_it_and_only_once() {
+    let latch = Arc::new(Hold::default());
+    latch.release();
+    let (ring, opened) = start_with_late_gpu(latch);
+    assert!(wait(gather(&ring, 0)).is_ok());
+    assert_eq!((opened.load(Relaxed), ring.devices.open().len()), (0, 1));
+    assert!(wait(gather_of(&ring, SessionId(1), 0, LARGE)).is_ok());
+    assert!(wait(gather_of(&ring, SessionId(2), 0, LARGE)).is_ok());
+    assert_eq!((opened.load(Relaxed), ring.devices.open().len()), (1, 2));
+    assert_eq!(ring.devices.all().len(), 2);
+    futures::executor::block_on(ring.shutdown(Duration::from_secs(5)));
+}
+
+#[test]
+fn many_sessions_and_threads_at_the_moment_of_opening_get_one_gpu() {
+    let latch = Arc::new(Hold::default());
+    let (ring, opened) = start_with_late_gpu(latch.clone());
+    let promises: Vec<Promise> =
+        (0..20).map(|s| gather_of(&ring, SessionId(s), 0, if s % 3 == 0 { LARGE } else { 8 })).collect();
+    std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..4).map(|_| scope.spawn(|| ring.devices.all().len())).collect();
+        // Whoever comes first asks; nobody gets an answer before it is there.
+        while opened.load(Relaxed) == 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(ring.devices.open().len(), 1);
+        latch.release();
+        assert!(asking.into_iter().all(|a| a.join().unwrap() == 2));
+    });
+    for promise in promises {
+        assert!(wait(promise).is_ok());
+    }
+    assert_eq!(opened.load(Relaxed), 1);
+}
+
+#[test]
+fn a_shutdown_during_the_opening_fails_what_waits_and_stops_what_is_opened() {
+    let latch = Arc::new(Hold::default());
+    let (ring, opened) = start_with_late_gpu(latch.clone());
+    let large = gather_of(&ring, SessionId(0), 0, LARGE);
+    let behind = gather_of(&ring, SessionId(1), 0, 8);
+    while opened.load(Relaxed) == 0 {
+        std::thread::yield_now();
+    }
+    let ended = ring.shutdown(Duration::from_millis(20));
+    for promise in [large, behind] {
+        assert_eq!(wait(promise).unwrap_err().kind(), ErrorKind::Shutdown);
+    }
+    let devices = ring.devices.clone();
+    let asks = std::thread::spawn(move || devices.all().len());
+    latch.release();
+    futures::executor::block_on(ended);
+    // Told of what was opened last, or of none: in any case told.
+    assert!((1..=2).contains(&asks.join().unwrap()));
+    assert_eq!(wait(gather(&ring, 1)).unwrap_err().kind(), ErrorKind::Shutdown);
+}
+
+#[test]
+fn a_shutdown_drains_what_waits_for_a_gpu_that_opens_in_time() {
+    let latch = Arc::new(Hold::default());
+    let (ring, _) = start_with_late_gpu(latch.clone());
+    let large = gather_of(&ring, SessionId(0), 0, LARGE);
+    let ended = ring.shutdown(Duration::from_secs(20));
+    latch.release();
+    assert!(wait(large).is_ok());
+    futures::executor::block_on(ended);
+}
+
+#[test]
+fn a_ring_that_never_needed_its_gpu_ends_without_opening_it() {
+    let (ring, opened) = start_with_late_gpu(Arc::new(Hold::default()));
+    assert!(wait(gather(&ring, 0)).is_ok());
+    futures::executor::block_on(ring.shutdown(Duration::from_secs(5)));
+    assert_eq!((ring.devices.all().len(), opened.load(Relaxed)), (1, 0));
 }

@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Threads that compile at most: shader compilers take locks, and more hardly helps.
-const THREADS_MAX: usize = 4;
+const THREADS_MAX: usize = 8;
 
 /// The pool.
 pub(super) struct Workers {
@@ -39,6 +39,11 @@ impl Workers {
             .build()
             .ok();
         Workers { pool, compilers, results, timeline }
+    }
+
+    /// The compiler of a device that was opened later; it has the next number.
+    pub(super) fn add(&mut self, compiler: Arc<dyn Compiler>) {
+        self.compilers.push(compiler);
     }
 
     /// Compiles what a plan needs; the result comes back as a message, at once if there is nothing to do.

@@ -4,7 +4,7 @@
 //! In: completions. Out: resolved gathers, credits, regions sent again. Must hold: a region ends once; a fault
 //! or failure reaches exactly what depends on it; what does not is still computed.
 
-use super::graph::Home;
+use super::graph::{Home, Lineage, Live};
 use super::message::SchedulerInstruction;
 use super::state::{Phase, State, What, shutting_down};
 use super::taint;
@@ -54,7 +54,10 @@ impl State {
                 .filter(|(node, _)| node.output)
                 .map(|(node, error)| (node.value, error))
                 .collect();
-            let record = self.close_region(id, out);
+            let mut record = self.close_region(id, out);
+            let readbacks = std::mem::take(&mut record.region.readbacks);
+            let (session, credits) = (record.region.session, record.credits);
+            let lineage = Lineage::of(record).filter(|_| !outputs.is_empty());
             let mut touched = Vec::with_capacity(outputs.len());
             for (value, error) in outputs {
                 let at = self.graph.find(value).expect("SCHED-8: an output is live");
@@ -65,10 +68,11 @@ impl State {
                     self.log.note(value, What::Poisoned);
                 }
                 live.fault = error;
+                live.lineage = lineage.clone();
                 work.extend(live.regions.iter().copied());
                 touched.push(at);
             }
-            for value in &record.region.readbacks {
+            for value in &readbacks {
                 let Some(at) = self.graph.find(*value) else { continue };
                 if self.graph[at].readback_error.is_some() && self.graph[at].readback == Some(id) {
                     self.graph[at].readback = None;
@@ -80,7 +84,7 @@ impl State {
                     self.answer(at, out);
                 }
             }
-            self.credit(record.region.session, record.credits, out);
+            self.credit(session, credits, out);
             self.release(touched, out);
         }
     }
@@ -251,6 +255,10 @@ impl State {
             }
             Err(error) => {
                 let Some(region) = live.readback else { return };
+                // Of an earlier attempt: what is to bring it now has not been sent.
+                if self.regions.get(&region).is_some_and(|r| !r.sent) {
+                    return;
+                }
                 live.readback_error = Some(live.blame(error));
                 // An unfinished region may be repeated; it settles this when it ends.
                 if self.regions.contains_key(&region) {
@@ -283,6 +291,9 @@ impl State {
             }
             return;
         }
+        if self.make_again(at, &error) {
+            return;
+        }
         let name = self.device_name(made);
         self.fail_values(vec![(at, error.with_device(name))], out);
     }
@@ -294,6 +305,7 @@ impl State {
             return;
         }
         self.suspect[number] = false;
+        self.again.clear();
         self.losses[number] += 1;
         if replaced || device == DeviceId::HOST {
             return;
@@ -310,19 +322,40 @@ impl State {
         gathers.sort_unstable();
         for gather in gathers {
             let place = self.gathers[&gather].value.and_then(|v| self.graph.get(v));
-            let error = place.map_or_else(shutting_down, |live| live.blame(deadline()));
+            let error = place.map_or_else(shutting_down, |live| {
+                let error = live.blame(deadline());
+                match self.working_on(live) {
+                    Some(device) => error.with_device(self.device_name(device)),
+                    None => error,
+                }
+            });
             self.gathers.remove(&gather);
             out.push(SchedulerInstruction::Resolve { gather, result: Err(error) });
         }
         for record in std::mem::take(&mut self.regions).into_values() {
             self.credit(record.region.session, record.credits, out);
         }
+        self.abandon_opening(out);
         self.in_flight = 0;
         self.graph = Default::default();
         self.sessions.clear();
         self.turns = Default::default();
         self.phase = Phase::Stopped;
+        // What users said while a device was being opened.
+        for event in self.opening.take_held() {
+            self.handle(event, out);
+        }
         out.push(SchedulerInstruction::Stop);
+    }
+
+    /// The device that holds the work that makes or reads back a value, if one does.
+    fn working_on(&self, live: &Live) -> Option<DeviceId> {
+        let made_by = match live.home {
+            Home::Coming(region) => Some(region),
+            _ => None,
+        };
+        let record = self.regions.get(&live.readback.or(made_by)?)?;
+        record.sent.then_some(record.region.device)
     }
 
     fn device_name(&self, device: DeviceId) -> String {

@@ -98,6 +98,8 @@ pub(super) struct Cut {
     pub groups: Vec<Group>,
     /// Estimates of the placement, by component.
     pub estimates: Vec<SmallVec<[(u8, f64); 2]>>,
+    /// It cannot be placed before the device that was promised is open.
+    pub needs_device: bool,
 }
 
 /// Reusable marks: a position for each entry that a cut has met.
@@ -125,6 +127,9 @@ impl State {
         let mut cut = self.collect(scratch, session, roots);
         self.find_failures(&mut cut);
         self.place(&mut cut);
+        if cut.needs_device {
+            return cut;
+        }
         self.group(&mut cut, why);
         self.decide_fates(&mut cut);
         cut
@@ -199,12 +204,18 @@ impl State {
         for input in &inputs {
             marks[input.at.index()] = Mark::None;
         }
-        Cut { session, nodes, inputs, foreign, groups: Vec::new(), estimates: Vec::new() }
+        Cut { session, nodes, inputs, foreign, groups: Vec::new(), estimates: Vec::new(), needs_device: false }
     }
 
     /// Marks what depends on values that will never exist, and what only they need.
     fn find_failures(&self, cut: &mut Cut) {
         let Cut { nodes, inputs, .. } = cut;
+        if let Some(error) = self.opening.refused() {
+            for node in nodes {
+                node.fate = Fate::Failed(self.graph[node.at].blame(error.clone()));
+            }
+            return;
+        }
         if !inputs.iter().any(|i| matches!(self.graph[i.at].home, Home::Failed(_))) {
             return;
         }

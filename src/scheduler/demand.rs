@@ -5,6 +5,7 @@
 use super::graph::Home;
 use super::ingest::session_closed;
 use super::message::{Delivered, SchedulerInstruction, Want};
+use super::opening::Waiting;
 use super::region::CutReason;
 use super::state::{Gather, Phase, State, shutting_down};
 use crate::error::{Error, ErrorKind};
@@ -199,7 +200,7 @@ impl State {
     pub(super) fn explain(&mut self, gather: GatherId, value: ValueId, out: &mut Vec<SchedulerInstruction>) {
         let refused = match self.graph.get(value) {
             _ if self.phase != Phase::Running => Some(shutting_down()),
-            None => Some(Error::new(ErrorKind::Ownership, format!("value {value} is not live"))),
+            None => Some(super::ingest::released()),
             Some(live) => live.error().cloned(),
         };
         if let Some(error) = refused {
@@ -212,6 +213,10 @@ impl State {
             let mut scratch = std::mem::take(&mut self.scratch);
             let cut = self.plan_cut(&mut scratch, value.session, &[at], CutReason::Demand);
             self.scratch = scratch;
+            if cut.needs_device {
+                self.opening.wait_for_device(Waiting::Explanation(gather, value), out);
+                return;
+            }
             if let Some(super::cut::Fate::Failed(error)) = cut.nodes.iter().find(|n| n.at == at).map(|n| &n.fate) {
                 out.push(SchedulerInstruction::Resolve { gather, result: Err(error.clone()) });
                 return;

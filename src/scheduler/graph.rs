@@ -3,6 +3,8 @@
 //! In: nodes as they were recorded. Out: entries with their home and who keeps them alive. Edges lead from an
 //! argument to its lazy users and end when the user is cut. Must hold: SCHED-1, SCHED-2.
 
+use super::region::Region;
+use super::state::Record;
 use crate::error::Error;
 use crate::graph::{Arg, Node, Op};
 use crate::host_buffer::HostBuffer;
@@ -62,6 +64,29 @@ pub(super) struct Live {
     pub gathers: SmallVec<[GatherId; 1]>,
     /// Unfinished regions that read it, in order of cutting.
     pub regions: SmallVec<[RegionId; 2]>,
+    /// How it was made, where it could be made again should its device be lost.
+    pub lineage: Option<Arc<Lineage>>,
+}
+
+/// How values were made: enough to make them again while the inputs exist.
+#[derive(Debug)]
+pub(super) struct Lineage {
+    /// The region, as it was sent.
+    pub region: Region,
+    /// Its place in the order of cutting.
+    pub order: u64,
+    /// How often its device had been lost when it was sent.
+    pub losses: u32,
+}
+
+impl Lineage {
+    /// How a finished region's outputs could be made again: on the host nothing is lost, an input that ended with the
+    /// region is not there any more, and what was made again before is not a third time.
+    pub fn of(record: Record) -> Option<Arc<Lineage>> {
+        let Record { region, order, losses, attempts, .. } = record;
+        let lasting = region.device != DeviceId::HOST && region.inputs.iter().all(|input| !input.dies);
+        (lasting && attempts == 0).then(|| Arc::new(Lineage { region, order, losses }))
+    }
 }
 
 impl Live {
@@ -88,6 +113,7 @@ impl Live {
             readback_error: None,
             gathers: SmallVec::new(),
             regions: SmallVec::new(),
+            lineage: None,
         }
     }
 
@@ -111,7 +137,7 @@ impl Live {
 
     /// An error that names this value's op and source line.
     pub fn blame(&self, error: Error) -> Error {
-        error.with_op(self.node.op.name()).with_location(self.node.at)
+        error.with_op(self.node.op.name()).with_site(self.node.at)
     }
 }
 

@@ -6,6 +6,8 @@
 use super::cut::{Cut, Fate};
 use super::graph::Home;
 use super::message::{Record as TapeRecord, SchedulerInstruction, Want};
+use super::opening::Waiting;
+use super::records::Records;
 use super::region::{CutReason, Placement, Region, RegionInput};
 use super::state::{Gather, Phase, Record, Session, State, What, shutting_down};
 use crate::error::{Error, ErrorKind};
@@ -15,8 +17,8 @@ use petgraph::stable_graph::NodeIndex;
 use std::sync::Arc;
 
 /// What a segment said, beside its nodes.
-#[derive(Default)]
-struct Noted {
+#[derive(Debug, Default)]
+pub(super) struct Noted {
     recorded: Vec<ValueId>,
     /// Values that lost a handle or were demanded: to be looked at when the segment is cut.
     dropped: Vec<ValueId>,
@@ -25,7 +27,7 @@ struct Noted {
 }
 
 /// The segment that a cut belongs to.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Occasion {
     /// Its number; nodes with this number have not had their credit back.
     pub segment: u64,
@@ -35,12 +37,32 @@ pub(super) struct Occasion {
     pub at_ns: u64,
 }
 
+/// A segment that is being cut.
+#[derive(Debug)]
+pub(super) struct Unfinished {
+    /// Whose.
+    pub session: SessionId,
+    noted: Noted,
+    occasion: Occasion,
+    /// Roots that are still to be cut, the next ones last, each under its session.
+    work: Vec<(SessionId, Vec<NodeIndex>)>,
+    /// Nodes of the segment that went into regions, which hold their credit now.
+    assigned: u32,
+}
+
+impl Unfinished {
+    /// Nodes whose credit is not given back yet.
+    pub(super) fn credits(&self) -> u32 {
+        self.noted.recorded.len() as u32 - self.assigned
+    }
+}
+
 impl State {
     /// Takes in a segment.
     pub(super) fn ingest(
         &mut self,
         session: SessionId,
-        records: Vec<TapeRecord>,
+        records: Records,
         why: CutReason,
         at_ns: u64,
         out: &mut Vec<SchedulerInstruction>,
@@ -63,7 +85,13 @@ impl State {
         dead.retain(|at| self.graph[*at].is_lazy());
         self.release(dead, out);
         self.add_limit_roots(session, why, &noted.recorded, &mut roots);
-        let assigned = self.cut(session, roots, occasion, out);
+        let work = vec![(session, roots)];
+        self.cut(Unfinished { session, noted, occasion, work, assigned: 0 }, out);
+    }
+
+    /// What is left to do for a segment when all is cut.
+    fn end_segment(&mut self, segment: Unfinished, out: &mut Vec<SchedulerInstruction>) {
+        let Unfinished { session, noted, assigned, .. } = segment;
         self.sessions.entry(session).and_modify(|s| {
             s.lazy.extend(noted.recorded.iter().filter(|v| self.graph.get(**v).is_some_and(|l| l.is_lazy())));
         });
@@ -78,50 +106,51 @@ impl State {
     fn note_records(
         &mut self,
         session: SessionId,
-        records: Vec<TapeRecord>,
+        records: Records,
         segment: u64,
         out: &mut Vec<SchedulerInstruction>,
     ) -> Noted {
         let mut noted = Noted::default();
-        for record in records {
-            match record {
-                TapeRecord::Op(node, drops) => {
-                    noted.recorded.push(node.value);
-                    self.record(session, node, segment);
-                    for value in drops.values(session) {
-                        self.note_drop(value, &mut noted);
-                    }
-                }
-                TapeRecord::Dropped(value) => self.note_drop(value, &mut noted),
-                TapeRecord::Pinned(value, device) => {
-                    if let Some(live) = self.graph.get_mut(value).filter(|live| live.is_lazy()) {
-                        live.node.pin = Some(device);
-                    }
-                }
-                TapeRecord::Demanded { gather, value, want } => {
-                    let Some(live) = self.graph.get_mut(value) else {
-                        let error = released(value);
-                        out.push(SchedulerInstruction::Resolve { gather, result: Err(error) });
-                        continue;
-                    };
-                    live.gathers.push(gather);
-                    self.gathers.insert(gather, Gather { session, value: Some(value), want });
-                    self.log.note(value, What::Demanded(gather));
-                    noted.demanded.push(gather);
-                    noted.dropped.push(value);
-                    self.sessions
-                        .get_mut(&session)
-                        .expect("SCHED-9: the segment's session is known")
-                        .gathers
-                        .insert(gather);
-                }
-                TapeRecord::Cancelled(gather) => {
-                    if let Some(value) = self.withdraw(gather) {
-                        noted.cancelled.push(value);
-                    }
+        records.for_each(|record| match record {
+            TapeRecord::Brief(brief, drops) => {
+                noted.recorded.push(brief.value(session));
+                self.record(session, brief.node(session), segment);
+                drops.values(session).for_each(|value| self.note_drop(value, &mut noted));
+            }
+            TapeRecord::Op(node, drops) => {
+                noted.recorded.push(node.value);
+                self.record(session, *node, segment);
+                drops.values(session).for_each(|value| self.note_drop(value, &mut noted));
+            }
+            TapeRecord::Dropped(value) => self.note_drop(value, &mut noted),
+            TapeRecord::Pinned(value, device) => {
+                if let Some(live) = self.graph.get_mut(value).filter(|live| live.is_lazy()) {
+                    live.node.pin = Some(device);
                 }
             }
-        }
+            TapeRecord::Demanded { gather, value, want } => {
+                let Some(live) = self.graph.get_mut(value) else {
+                    let error = released();
+                    out.push(SchedulerInstruction::Resolve { gather, result: Err(error) });
+                    return;
+                };
+                live.gathers.push(gather);
+                self.gathers.insert(gather, Gather { session, value: Some(value), want });
+                self.log.note(value, What::Demanded(gather));
+                noted.demanded.push(gather);
+                noted.dropped.push(value);
+                self.sessions
+                    .get_mut(&session)
+                    .expect("SCHED-9: the segment's session is known")
+                    .gathers
+                    .insert(gather);
+            }
+            TapeRecord::Cancelled(gather) => {
+                if let Some(value) = self.withdraw(gather) {
+                    noted.cancelled.push(value);
+                }
+            }
+        });
         noted
     }
 
@@ -142,9 +171,9 @@ impl State {
         }
         self.count().nodes_recorded += 1;
         self.log.note(value, What::Recorded);
-        if let Err((at, argument)) = self.graph.add(node, segment) {
+        if let Err((at, _)) = self.graph.add(node, segment) {
             let live = &mut self.graph[at];
-            live.home = Home::Failed(live.blame(released(argument)));
+            live.home = Home::Failed(live.blame(released()));
         }
     }
 
@@ -201,21 +230,15 @@ impl State {
         self.sessions.get_mut(&session).expect("SCHED-9: the segment's session is known").lazy = left;
     }
 
-    /// Cuts `roots` into regions and queues them. Returns how many nodes of the segment went into regions, which
-    /// hold their credit now.
-    fn cut(
-        &mut self,
-        session: SessionId,
-        roots: Vec<NodeIndex>,
-        occasion: Occasion,
-        out: &mut Vec<SchedulerInstruction>,
-    ) -> u32 {
-        let mut assigned = 0;
-        let mut work = vec![(session, roots)];
+    /// Cuts a segment's roots into regions and queues them, and ends the segment; or leaves the rest for when the
+    /// device that it needs is open.
+    pub(super) fn cut(&mut self, mut segment: Unfinished, out: &mut Vec<SchedulerInstruction>) {
+        let occasion = segment.occasion;
         // Lazy values of other sessions are cut first, each under its own session, so that what fuses never
         // depends on who asks. Values only depend on earlier ones: this ends.
-        while let Some((owner, roots)) = work.pop() {
-            let roots: Vec<NodeIndex> = roots.into_iter().filter(|at| self.graph[*at].is_lazy()).collect();
+        while let Some((owner, roots)) = segment.work.pop() {
+            let roots: Vec<NodeIndex> =
+                roots.into_iter().filter(|at| self.graph.try_get(*at).is_some_and(|l| l.is_lazy())).collect();
             let (own, foreign): (Vec<_>, Vec<_>) =
                 roots.into_iter().partition(|at| self.graph[*at].node.value.session == owner);
             let mut scratch = std::mem::take(&mut self.scratch);
@@ -223,7 +246,7 @@ impl State {
             self.scratch = scratch;
             cut.foreign.extend(foreign);
             if !cut.foreign.is_empty() {
-                work.push((owner, own));
+                segment.work.push((owner, own));
                 cut.foreign.sort_unstable_by_key(|at| self.graph[*at].node.value);
                 cut.foreign.dedup();
                 while let Some(&first) = cut.foreign.first() {
@@ -231,13 +254,18 @@ impl State {
                     let theirs: Vec<NodeIndex> =
                         cut.foreign.extract_if(.., |at| self.graph[*at].node.value.session == home).collect();
                     self.sessions.entry(home).or_insert_with(|| Session::new(Arc::from("unnamed"), 1));
-                    work.push((home, theirs));
+                    segment.work.push((home, theirs));
                 }
                 continue;
             }
-            assigned += self.commit(cut, occasion, out);
+            if cut.needs_device {
+                segment.work.push((owner, own));
+                self.opening.wait_for_device(Waiting::Segment(segment), out);
+                return;
+            }
+            segment.assigned += self.commit(cut, occasion, out);
         }
-        assigned
+        self.end_segment(segment, out);
     }
 
     /// Makes a cut true: its regions are queued, its values are coming, what it used up is let go.
@@ -303,7 +331,7 @@ impl State {
         assigned
     }
 
-    fn wants_host(&self, live: &super::graph::Live) -> bool {
+    pub(super) fn wants_host(&self, live: &super::graph::Live) -> bool {
         live.gathers.iter().any(|g| self.gathers.get(g).is_some_and(|g| g.want == Want::Host))
     }
 
@@ -370,36 +398,34 @@ impl State {
     }
 
     /// Takes nothing in: the runtime shuts down, or the session has ended.
-    pub(super) fn refuse(&mut self, session: SessionId, records: Vec<TapeRecord>, out: &mut Vec<SchedulerInstruction>) {
+    pub(super) fn refuse(&mut self, session: SessionId, records: Records, out: &mut Vec<SchedulerInstruction>) {
         let mut nodes = 0;
         let closed = self.sessions.get(&session).is_some_and(|s| s.closed);
         let mut released_values = Vec::new();
-        for record in records {
-            match record {
-                TapeRecord::Op(_, drops) => {
-                    nodes += 1;
-                    released_values.extend(drops.values(session).filter_map(|v| self.unhold(v)));
-                }
-                TapeRecord::Demanded { gather, .. } => {
-                    let error = if closed && self.phase == Phase::Running { session_closed() } else { shutting_down() };
-                    out.push(SchedulerInstruction::Resolve { gather, result: Err(error) });
-                }
-                TapeRecord::Cancelled(gather) => self.cancel(gather, out),
-                TapeRecord::Dropped(value) => released_values.extend(self.unhold(value)),
-                TapeRecord::Pinned(..) => {}
+        records.for_each(|record| match record {
+            TapeRecord::Brief(_, drops) | TapeRecord::Op(_, drops) => {
+                nodes += 1;
+                released_values.extend(drops.values(session).filter_map(|v| self.unhold(v)));
             }
-        }
+            TapeRecord::Demanded { gather, .. } => {
+                let error = if closed && self.phase == Phase::Running { session_closed() } else { shutting_down() };
+                out.push(SchedulerInstruction::Resolve { gather, result: Err(error) });
+            }
+            TapeRecord::Cancelled(gather) => self.cancel(gather, out),
+            TapeRecord::Dropped(value) => released_values.extend(self.unhold(value)),
+            TapeRecord::Pinned(..) => {}
+        });
         self.release(released_values, out);
         self.count().nodes_recorded += nodes as u64;
         self.credit(session, nodes, out);
     }
 }
 
-fn released(value: ValueId) -> Error {
-    Error::new(
-        ErrorKind::Ownership,
-        format!("value {value} is not live: its session has ended, or has not shared it before it was used elsewhere"),
-    )
+/// The error of who uses a value that is gone, or was not shared.
+pub(super) fn released() -> Error {
+    let words = "the array is gone: its session has ended or was closed, which ends shared arrays too, or it was used \
+                 in another session before share() was called";
+    Error::new(ErrorKind::Ownership, words)
 }
 
 /// The error of gathers whose session has ended.

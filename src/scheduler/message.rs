@@ -1,6 +1,9 @@
 //! What the scheduler hears and says.
 
+use super::brief::Brief;
+use super::records::Records;
 use super::region::{CutReason, Region};
+use crate::device::info::DeviceInfo;
 use crate::error::Error;
 use crate::graph::Node;
 use crate::host_buffer::HostBuffer;
@@ -28,6 +31,7 @@ impl Drops {
     pub const NONE: Drops = Drops([Drops::NOBODY; 2]);
 
     /// Adds a value by its number. False if there is no room.
+    #[inline]
     pub fn add(&mut self, index: u32) -> bool {
         match self.0.iter_mut().find(|slot| **slot == Drops::NOBODY) {
             Some(slot) => {
@@ -45,12 +49,12 @@ impl Drops {
 }
 
 /// One entry of a session's tape, in program order.
-// A tape is mostly ops: boxing them would cost an allocation an op.
-#[allow(clippy::large_enum_variant)]
 #[derive(Debug)]
 pub enum Record {
-    /// An op was recorded, and then these handles were dropped.
-    Op(Node, Drops),
+    /// An elementwise op was recorded, as most are, and then these handles were dropped.
+    Brief(Brief, Drops),
+    /// Another op was recorded, and then these handles were dropped.
+    Op(Box<Node>, Drops),
     /// The last handle of a value was dropped.
     Dropped(ValueId),
     /// The program asked for a device to make this value, which was recorded before.
@@ -85,7 +89,7 @@ pub enum SchedulerEvent {
         /// Whose.
         session: SessionId,
         /// What was recorded.
-        records: Vec<Record>,
+        records: Records,
         /// Why it was cut here.
         why: CutReason,
         /// Nanoseconds of the runtime's clock at which it was cut.
@@ -141,6 +145,8 @@ pub enum SchedulerEvent {
         /// Whether it serves again.
         replaced: bool,
     },
+    /// What came of [`SchedulerInstruction::OpenDevices`]: a device, none that is there, or why it cannot be opened.
+    OpeningEnded(Result<Option<DeviceInfo>, Error>),
     /// Fusion rendered an explanation.
     Explained {
         /// Which.
@@ -198,6 +204,8 @@ pub enum SchedulerInstruction {
         /// How many.
         nodes: u32,
     },
+    /// Open the device that was promised; `OpeningEnded` follows, and what users say waits until then.
+    OpenDevices,
     /// Everything has drained: stop the ring.
     Stop,
 }

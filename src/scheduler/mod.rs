@@ -12,6 +12,7 @@
 //! | `Lazy` | `Coming` | a cut writes it out |
 //! | `Lazy` | (gone) | nobody can reach it: dead, or computed only in passing |
 //! | `Coming` | `Here` | its region finished |
+//! | `Here` | `Coming` | it was lost with its device, and what it was made from exists |
 //! | `Lazy`, `Coming`, `Here` | `Failed` | an operand failed at the cut; its region failed; its device was lost |
 //!
 //! Invariants (checked by `State::validate`):
@@ -28,8 +29,12 @@
 //!   region is unfinished and has it as an output.
 //! - SCHED-9: a session is known while a segment of it is taken in.
 //! - SCHED-10: a cut's groups are not empty, and each node that runs is in one.
+//! - SCHED-11: while a cut waits for a device to be opened, what users say waits behind it, in order; what comes
+//!   from downstream is taken in.
 
+pub mod brief;
 pub mod message;
+pub mod records;
 pub mod region;
 pub mod run;
 pub mod state;
@@ -41,6 +46,8 @@ mod demand;
 mod fairness;
 mod graph;
 mod ingest;
+mod lineage;
+mod opening;
 mod placement;
 mod taint;
 mod validate;

@@ -1,17 +1,44 @@
 //! Where a node runs: what a device can do, and what it is estimated to cost.
 //!
 //! In: a cut, the devices' numbers. Out: a device and a reason for each node. Must hold: the choice depends on
-//! shapes, on where operands were made in program order, on pins and on constants; never on a queue. A pinned node
-//! is on its device or counted as elsewhere; what only pinned nodes need goes with them.
+//! shapes, on where operands were made in program order, on pins and on constants; never on a queue, and not on whether
+//! the GPU was open already. A pinned node is on its device or counted as elsewhere; what only pinned nodes need goes
+//! with them.
+//!
+//! A GPU that is not open has no constants yet. So `auto` asks first whether a component could be worth any GPU: whether
+//! the host would move and compute for longer than the fastest GPU one could imagine would take for all of it, round
+//! trip and transfers included ([`DREAM`]). What fails this stays on the host, also where the GPU is open.
 
 use super::cut::{Cut, Dep};
 use super::state::State;
 use crate::config::DeviceChoice;
-use crate::device::info::{DeviceInfo, DeviceKind};
+use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features};
 use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Op, ReduceOp};
 use crate::ids::DeviceId;
 use crate::kernels::{element::wgsl, random};
 use smallvec::SmallVec;
+
+/// Faster than any GPU: a round trip in a fraction of what submission, execution and mapping take together, caches for
+/// memory, links that no bus has.
+const DREAM: Costs = Costs {
+    launch_us: 20.0,
+    dispatch_us: 0.2,
+    memory_gb_per_s: 10_000.0,
+    f32_gop_per_s: 100_000.0,
+    upload_gb_per_s: 500.0,
+    readback_gb_per_s: 500.0,
+};
+
+/// What a device would take for a component.
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    /// Microseconds until its results are where they are wanted.
+    us: f64,
+    /// Of these, what it moves and computes for, without launches.
+    work_us: f64,
+    /// An operand was made there.
+    started_here: bool,
+}
 
 /// Where a node runs, and why.
 #[derive(Clone, Copy, Debug)]
@@ -104,12 +131,22 @@ fn is_library(op: &Op) -> bool {
     matches!(op, Op::MatMul | Op::ArgSort { .. } | Op::AssignIndex { .. } | Op::Scan { .. })
 }
 
+/// The fastest GPU that could be.
+pub(super) fn dream(host: &DeviceInfo) -> DeviceInfo {
+    let features = Features { f64: true, i64: true, ..host.features };
+    let (id, kind) = (DeviceId::GPU, DeviceKind::Gpu);
+    DeviceInfo { id, kind, features, costs: DREAM, segment_shift: 63, ..host.clone() }
+}
+
 impl State {
-    /// Chooses a device for every node of the cut.
+    /// Chooses a device for every node of the cut, or finds that one has to be opened first.
     pub(super) fn place(&self, cut: &mut Cut) {
         self.place_pinned(cut);
         match self.choice {
             DeviceChoice::Host => {}
+            DeviceChoice::Gpu(_) if self.opening.is_promised() => {
+                cut.needs_device |= cut.nodes.iter().any(|n| n.place.component != PINNED && n.runs());
+            }
             DeviceChoice::Gpu(_) => match self.devices.iter().find(|d| d.kind == DeviceKind::Gpu) {
                 Some(gpu) if self.is_open(gpu.id) => self.prefer(cut, gpu.id, "asked for", |_| true, true),
                 _ => {
@@ -140,7 +177,9 @@ impl State {
                 }
             }
             cut.nodes[position].place.component = PINNED;
-            if self.is_open(device) {
+            if device == DeviceId::GPU && self.opening.is_promised() {
+                cut.needs_device = true;
+            } else if self.is_open(device) {
                 self.put(cut, position, device, "pinned to it by the program", true);
             } else {
                 cut.nodes[position].place.elsewhere = Some("the device that it is pinned to is gone");
@@ -198,9 +237,11 @@ impl State {
     fn place_cheapest(&self, cut: &mut Cut) {
         let candidates: SmallVec<[DeviceId; 4]> =
             self.devices.iter().filter(|d| !d.software && self.is_open(d.id)).map(|d| d.id).collect();
-        if candidates.len() < 2 {
+        if candidates.len() < 2 && !self.opening.is_promised() {
+            let failed = self.opening.has_failed();
+            let reason = if failed { "the GPU could not be opened" } else { "the only device" };
             for node in cut.nodes.iter_mut().filter(|n| n.place.component != PINNED) {
-                node.place.reason = "the only device";
+                node.place.reason = reason;
             }
             return;
         }
@@ -211,10 +252,19 @@ impl State {
         }
         let mut choices: Vec<(DeviceId, &'static str)> = Vec::with_capacity(components);
         for nodes in &members {
-            let estimates: SmallVec<[(u8, f64); 2]> =
-                candidates.iter().map(|&d| (d.0, self.estimate_us(cut, nodes, d))).collect();
+            let host = self.estimate(cut, nodes, &self.devices[0]);
+            let mut estimates: SmallVec<[(u8, f64); 2]> = SmallVec::new();
+            estimates.push((DeviceId::HOST.0, host.us));
+            for &device in candidates.iter().filter(|d| **d != DeviceId::HOST) {
+                estimates.push((device.0, self.estimate(cut, nodes, &self.devices[device.0 as usize]).us));
+            }
             // The first of equals: the host stands first.
-            let best = estimates.iter().fold(estimates[0], |best, e| if e.1 < best.1 { *e } else { best });
+            let mut best = estimates.iter().fold(estimates[0], |best, e| if e.1 < best.1 { *e } else { best });
+            if self.opening.is_promised() {
+                cut.needs_device |= self.could_pay(cut, nodes, host);
+            } else if best.0 != DeviceId::HOST.0 && !self.could_pay(cut, nodes, host) {
+                best = estimates[0];
+            }
             choices.push((DeviceId(best.0), if best.0 == 0 { "cheaper on the host" } else { "cheaper on the GPU" }));
             cut.estimates.push(estimates);
         }
@@ -224,9 +274,15 @@ impl State {
         }
     }
 
-    /// Microseconds until a component's results are where they are wanted, if it runs on `device`.
-    fn estimate_us(&self, cut: &Cut, nodes: &[u32], device: DeviceId) -> f64 {
-        let info = &self.devices[device.0 as usize];
+    /// Whether a component could be worth a GPU, however fast that is. What began on one may go on there. The host's
+    /// launches don't count: they say how busy the machine was when it was measured, not how much there is to do.
+    fn could_pay(&self, cut: &Cut, nodes: &[u32], host: Estimate) -> bool {
+        let gpu = self.estimate(cut, nodes, &self.dream);
+        gpu.started_here || host.work_us > gpu.us
+    }
+
+    /// What a component's results take, if it runs on a device.
+    fn estimate(&self, cut: &Cut, nodes: &[u32], info: &DeviceInfo) -> Estimate {
         let costs = &info.costs;
         let gpu = info.kind == DeviceKind::Gpu;
         let mut seen: rustc_hash::FxHashSet<_> = rustc_hash::FxHashSet::default();
@@ -246,7 +302,7 @@ impl State {
                     Dep::Node(_) => continue,
                 };
                 if seen.insert(at) {
-                    let (bytes, us, here) = self.fetch_us(cut, dep, device);
+                    let (bytes, us, here) = self.fetch_us(cut, dep, info);
                     moved_bytes += bytes;
                     transfer_us += us;
                     started_here |= here;
@@ -280,11 +336,13 @@ impl State {
         let arithmetic_us = operations_total / (costs.f32_gop_per_s * 1e3);
         // A chain that goes on where it is needs no round trip of its own.
         let launch_us = if started_here && !to_host { 0.0 } else { costs.launch_us };
-        launch_us + kernels * costs.dispatch_us + transfer_us + memory_us.max(arithmetic_us)
+        let work_us = transfer_us + memory_us.max(arithmetic_us);
+        Estimate { us: launch_us + kernels * costs.dispatch_us + work_us, work_us, started_here }
     }
 
     /// Bytes of an operand, the microseconds until it is on `device`, and whether it was made there.
-    fn fetch_us(&self, cut: &Cut, operand: Dep, device: DeviceId) -> (f64, f64, bool) {
+    fn fetch_us(&self, cut: &Cut, operand: Dep, info: &DeviceInfo) -> (f64, f64, bool) {
+        let device = info.id;
         let (live, made, homes) = match operand {
             Dep::Input(i) => {
                 let live = &self.graph[cut.inputs[i as usize].at];
@@ -297,7 +355,6 @@ impl State {
                 (&self.graph[node.at], node.place.device, 1 << node.place.device.0)
             }
         };
-        let info = &self.devices[device.0 as usize];
         let bytes = live.node.meta.elements() as f64 * info.element_bytes(live.node.meta.dtype) as f64;
         if homes & (1 << device.0) != 0 {
             return (bytes, 0.0, made == device && device != DeviceId::HOST);

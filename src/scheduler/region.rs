@@ -5,11 +5,11 @@
 //! - REGION-2: every argument is a node before it, an input, or a scalar.
 //! - REGION-3: an input is materialised somewhere, is made by an earlier region, or brings its host data.
 
+use crate::error::Site;
 use crate::graph::{Meta, Op, Scalar};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, RegionId, SessionId, ValueId};
 use smallvec::SmallVec;
-use std::panic::Location;
 use std::sync::Arc;
 
 /// An argument of a region's node.
@@ -37,7 +37,7 @@ pub struct RegionNode {
     /// Whether others will see it: it must be written out.
     pub output: bool,
     /// Where it was recorded.
-    pub at: &'static Location<'static>,
+    pub at: Site,
 }
 
 /// A value that a region reads.

@@ -91,6 +91,8 @@ impl Runner {
             return;
         }
         Counters::add(&self.counters.regions, totals.regions - self.published.regions);
+        let again = totals.values_made_again - self.published.values_made_again;
+        Counters::add(&self.counters.values_made_again, again);
         Counters::add(&self.counters.ops_dead, totals.ops_dead - self.published.ops_dead);
         for (reason, count) in &totals.elsewhere {
             let before = self.published.elsewhere.get(reason).copied().unwrap_or(0);
@@ -115,6 +117,7 @@ fn name_of(event: &SchedulerEvent) -> &'static str {
         SchedulerEvent::ValueArrived { .. } => "value arrived",
         SchedulerEvent::ValueLost { .. } => "value lost",
         SchedulerEvent::DeviceLost { .. } => "device lost",
+        SchedulerEvent::OpeningEnded(_) => "opening ended",
         SchedulerEvent::Explained { .. } => "explained",
         SchedulerEvent::ShutdownAsked => "shutdown asked",
         SchedulerEvent::DeadlinePassed => "deadline passed",

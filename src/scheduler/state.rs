@@ -7,6 +7,7 @@ use super::cut::Scratch;
 use super::fairness::Turns;
 use super::graph::{Home, LiveGraph};
 use super::message::{Delivered, SchedulerEvent, SchedulerInstruction, Want};
+use super::opening::Opening;
 use super::region::Region;
 use crate::config::{Config, DeviceChoice};
 use crate::device::info::DeviceInfo;
@@ -23,6 +24,10 @@ pub struct State {
     pub(super) choice: DeviceChoice,
     pub(super) devices: Vec<DeviceInfo>,
     pub(super) gone: Vec<bool>,
+    /// What a GPU could be at best.
+    pub(super) dream: DeviceInfo,
+    /// The device that is not open yet.
+    pub(super) opening: Opening,
     /// Regions failed because this device was lost, and the device has not said yet whether it serves again.
     pub(super) suspect: Vec<bool>,
     /// How often each device was lost.
@@ -36,6 +41,9 @@ pub struct State {
     pub(super) gathers: FxHashMap<GatherId, Gather>,
     /// Unfinished regions. Ordered, so that what walks over them is the same in every run.
     pub(super) regions: BTreeMap<RegionId, Record>,
+    /// Regions that make lost values again, by their place in the order of cutting, until the device has said whether
+    /// it serves again.
+    pub(super) again: FxHashMap<u64, RegionId>,
     pub(super) turns: Turns,
     pub(super) next_region: u64,
     pub(super) next_segment: u64,
@@ -55,6 +63,8 @@ pub struct Totals {
     pub ops_dead: u64,
     /// Ops that ran elsewhere than asked, by reason.
     pub elsewhere: BTreeMap<&'static str, u64>,
+    /// Values that were lost with their device, and made again.
+    pub values_made_again: u64,
     /// Nodes recorded, and credits given back.
     pub nodes_recorded: u64,
     /// Credits given back.
@@ -185,6 +195,8 @@ impl State {
         State {
             choice: config.device,
             gone: vec![false; devices.len()],
+            dream: super::placement::dream(&devices[0]),
+            opening: Opening::default(),
             suspect: vec![false; devices.len()],
             losses: vec![0; devices.len()],
             devices,
@@ -194,6 +206,7 @@ impl State {
             sessions: FxHashMap::default(),
             gathers: FxHashMap::default(),
             regions: BTreeMap::new(),
+            again: FxHashMap::default(),
             turns: Turns::default(),
             next_region: 0,
             next_segment: 0,
@@ -211,6 +224,8 @@ impl State {
             self.handle_stopped(event, out);
             return;
         }
+        // SCHED-11
+        let Some(event) = self.opening.hold_back(event) else { return };
         match event {
             SchedulerEvent::SessionOpened { session, name, weight } => {
                 let entry = self.sessions.entry(session).or_insert_with(|| Session::new(name.clone(), weight));
@@ -230,6 +245,7 @@ impl State {
             SchedulerEvent::ValueArrived { value, data } => self.value_arrived(value, data, out),
             SchedulerEvent::ValueLost { value, error } => self.value_lost(value, error, out),
             SchedulerEvent::DeviceLost { device, error, replaced } => self.device_lost(device, error, replaced),
+            SchedulerEvent::OpeningEnded(result) => self.opening_ended(result, out),
             SchedulerEvent::Explained { gather, text } => self.resolve(gather, Ok(Delivered::Text(text)), out),
             SchedulerEvent::ShutdownAsked => self.phase = Phase::Draining,
             SchedulerEvent::DeadlinePassed => self.fail_everything(out),

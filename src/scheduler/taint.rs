@@ -25,9 +25,8 @@ pub(super) fn spread(region: &Region, inputs: &[Option<Error>], faults: &[(Value
             RegionArg::Input(position) => inputs[position as usize].clone(),
             RegionArg::Scalar(_) => None,
         });
-        let error = inherited.or_else(|| {
-            own.get(&node.value).map(|error| (*error).clone().with_op(node.op.name()).with_location(node.at))
-        });
+        let error = inherited
+            .or_else(|| own.get(&node.value).map(|error| (*error).clone().with_op(node.op.name()).with_site(node.at)));
         errors.push(error);
     }
     errors

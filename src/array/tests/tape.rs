@@ -224,3 +224,92 @@ fn recording_costs_at_most_200_ns_an_op() {
     }
     println!("{:.0} ns a folded op and its gather", start.elapsed().as_nanos() as f64 / 1e5);
 }
+
+#[test]
+fn what_is_handed_over_ends_with_its_op_unless_somebody_else_has_it() {
+    let ring = FakeRing::unfolded();
+    let s = ring.session("handed over");
+    let x = s.full(2.0f32, [100, 1]);
+    let kept = &x + 1.0;
+    let mut awaited = (&x + 2.0).gather::<f32>();
+    let asked = &x + 3.0;
+    let gather = asked.gather::<f32>();
+    let sum = (kept.clone() * 2.0 + &kept) * asked;
+    s.flush();
+    assert_eq!(
+        ring.story()[2..],
+        [
+            "v0.0 = full(2:f32) 100x1 f32",
+            "v0.1 = add(v0.0, 1:f32) 100x1 f32",
+            "v0.2 = add(v0.0, 2:f32) 100x1 f32",
+            "demand 0 v0.2 Host",
+            "drop v0.2",
+            "v0.3 = add(v0.0, 3:f32) 100x1 f32",
+            "demand 1 v0.3 Host",
+            "v0.4 = mul(v0.1, 2:f32) 100x1 f32",
+            "v0.5 = add(v0.4, v0.1) 100x1 f32",
+            "drop v0.4",
+            "v0.6 = mul(v0.5, v0.3) 100x1 f32",
+            "drop v0.5",
+            "drop v0.3",
+        ]
+    );
+    // The new value stands in an old one's place, with nothing of it.
+    assert_eq!(format!("{sum:?}"), "Array(100x1 f32, lazy, mul)");
+    assert!(!poll_once(&mut awaited));
+    drop(gather);
+    let mut y = sum.clone();
+    y += &kept;
+    let mut z = y;
+    z += 1.0;
+    drop(s);
+    drop((sum, kept, x));
+    z.0.home.flush();
+    assert_eq!(
+        ring.story(),
+        [
+            "cancelled 1",
+            "cut 0 Flush",
+            "v0.7 = add(v0.6, v0.1) 100x1 f32",
+            "v0.8 = add(v0.7, 1:f32) 100x1 f32",
+            "drop v0.7",
+            "drop v0.6",
+            "drop v0.1",
+            "drop v0.0",
+        ]
+    );
+}
+
+#[test]
+fn arrays_of_other_sessions_end_on_their_own_tapes() {
+    let ring = FakeRing::unfolded();
+    let (a, b) = (ring.session("a"), ring.session("b"));
+    let x = a.full(2.0f32, [100, 1]).share().unwrap();
+    let y = b.full(3.0f32, [100, 1]);
+    let sum = y + x;
+    b.flush();
+    a.flush();
+    assert_eq!(
+        ring.story()[4..],
+        [
+            "cut 1 Flush",
+            "v1.0 = full(3:f32) 100x1 f32",
+            "v1.1 = add(v1.0, v0.0) 100x1 f32",
+            "drop v1.0",
+            "cut 0 Flush",
+            "drop v0.0",
+        ]
+    );
+    drop(sum);
+}
+
+#[test]
+fn full_tapes_end_what_their_last_op_was_handed() {
+    let ring = FakeRing::new(Config { fold_elements_max: 0, tape_nodes_max: 3, ..Config::default() });
+    let s = ring.session("full");
+    let x = s.full(2.0f32, [100, 1]);
+    let y = (x + 1.0) * 2.0;
+    let drops: Vec<_> = ring.story().into_iter().filter(|line| line.starts_with("drop")).collect();
+    assert_eq!(drops, ["drop v0.0", "drop v0.1"], "nobody holds them when the tape is cut");
+    drop(y);
+}

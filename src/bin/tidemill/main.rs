@@ -27,6 +27,7 @@ use shared::{Outcome, failure, print};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tidemill::{Error, ErrorKind, Result};
 use tokio::sync::Notify;
 
@@ -80,10 +81,39 @@ enum Trace {
     },
 }
 
+/// Interrupts: the first one asks, a second one before that was heeded does not wait for an answer.
+#[derive(Default)]
+pub struct Interrupts {
+    asked: AtomicBool,
+    notify: Notify,
+}
+
+impl Interrupts {
+    /// Waits for one.
+    pub async fn asked(&self) {
+        self.notify.notified().await;
+    }
+
+    /// Forgets those that came.
+    #[cfg(feature = "script")]
+    pub fn heed(&self) {
+        // A permit may be left of one that nobody waited for.
+        let _ = futures::FutureExt::now_or_never(self.notify.notified());
+        self.asked.store(false, Ordering::Relaxed);
+    }
+
+    fn ask(&self) {
+        if self.asked.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(INTERRUPTED));
+        }
+        self.notify.notify_one();
+    }
+}
+
 fn main() -> ExitCode {
     let Arguments { command } = Arguments::parse();
-    let interrupted = Arc::new(Notify::new());
-    if let Err(error) = on_interrupt(interrupted.clone()) {
+    let interrupts = Arc::new(Interrupts::default());
+    if let Err(error) = on_interrupt(interrupts.clone()) {
         return failure(&error);
     }
     let mut executor = match command.threads() {
@@ -99,10 +129,11 @@ fn main() -> ExitCode {
         Err(error) => return failure(&error.into()),
     };
     // A program that is interrupted is dropped here, and its runtime with it, which completes its timeline.
+    let heeds_itself = command.heeds_interrupts();
     let result = executor.block_on(async {
         tokio::select! {
-            result = run(command, &interrupted) => Some(result),
-            () = interrupted.notified() => None,
+            result = run(command, &interrupts) => Some(result),
+            () = interrupts.asked(), if !heeds_itself => None,
         }
     });
     // Tasks that were spawned hold the runtime, too.
@@ -128,17 +159,28 @@ impl Command {
     }
 }
 
+impl Command {
+    /// Whether an interrupt does not end it.
+    fn heeds_interrupts(&self) -> bool {
+        match self {
+            #[cfg(feature = "script")]
+            Command::Repl(_) => true,
+            _ => false,
+        }
+    }
+}
+
 /// Runs a command; its exit status: 0 if all that it was asked for was done.
-async fn run(command: Command, interrupted: &Arc<Notify>) -> Result<u8> {
+async fn run(command: Command, interrupts: &Arc<Interrupts>) -> Result<u8> {
     #[cfg(not(feature = "script"))]
-    let _ = interrupted;
+    let _ = interrupts;
     match command {
         #[cfg(feature = "script")]
         Command::Run(options) => script::run(options).await,
         #[cfg(feature = "script")]
         Command::Eval(options) => script::eval(options).await,
         #[cfg(feature = "script")]
-        Command::Repl(options) => repl::run(options, interrupted.clone()).await,
+        Command::Repl(options) => repl::run(options, interrupts.clone()).await,
         Command::Info(options) => tell(info::run(&options).await?),
         Command::Trace(Trace::Summary { file }) => {
             print(&tidemill::timeline::summary::summarise(file)?)?;
@@ -162,15 +204,7 @@ fn tell(report: impl Outcome) -> Result<u8> {
     Ok(u8::from(!report.succeeded()))
 }
 
-/// The first interrupt asks, the second one does not wait for an answer.
-fn on_interrupt(interrupted: Arc<Notify>) -> Result<()> {
-    let mut asked = false;
-    let handler = move || {
-        if std::mem::replace(&mut asked, true) {
-            std::process::exit(i32::from(INTERRUPTED));
-        }
-        interrupted.notify_one();
-    };
-    ctrlc::set_handler(handler)
+fn on_interrupt(interrupts: Arc<Interrupts>) -> Result<()> {
+    ctrlc::set_handler(move || interrupts.ask())
         .map_err(|error| Error::new(ErrorKind::Io, format!("interrupts cannot be caught: {error}")))
 }

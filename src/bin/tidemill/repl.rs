@@ -3,6 +3,7 @@
 //! In: lines, edited and remembered by a library. Out: what they print. Must hold: an interrupt ends what runs, or the
 //! line that is typed, and leaves the variables alone; only `exit` or the end of the input ends the session.
 
+use super::Interrupts;
 use super::script::{PlaceOptions, report};
 use super::sink::{Console, Shared};
 use rustyline::DefaultEditor;
@@ -13,15 +14,14 @@ use std::sync::Arc;
 use tidemill::script::env::{Env, Options};
 use tidemill::script::source::Source;
 use tidemill::script::vm::{End, Interp};
-use tidemill::script::{builtins, syntax};
+use tidemill::script::{builtins, library, syntax};
 use tidemill::{Error, ErrorKind, Result};
-use tokio::sync::Notify;
 
 /// Reads and runs until the input ends; the exit status.
 ///
 /// # Errors
 /// What keeps the runtime from starting or ending, and a terminal that cannot be read.
-pub async fn run(options: PlaceOptions, interrupted: Arc<Notify>) -> Result<u8> {
+pub async fn run(options: PlaceOptions, interrupts: Arc<Interrupts>) -> Result<u8> {
     let runtime = options.start().await?;
     let session = runtime.session("repl").seed(options.seed).open();
     let console = Arc::new(Console::new());
@@ -37,7 +37,7 @@ pub async fn run(options: PlaceOptions, interrupted: Arc<Notify>) -> Result<u8> 
             console.flush();
             continue;
         }
-        if let Some(code) = run_text(&mut interp, text, &console, &interrupted).await {
+        if let Some(code) = run_text(&mut interp, text, &console, &interrupts).await {
             status = code.clamp(0, 255) as u8;
             break;
         }
@@ -52,12 +52,14 @@ pub async fn run(options: PlaceOptions, interrupted: Arc<Notify>) -> Result<u8> 
 }
 
 /// Runs a text in the session's variables; a status if it asks to end.
-async fn run_text(interp: &mut Interp, text: String, console: &Console, interrupted: &Notify) -> Option<i32> {
+async fn run_text(interp: &mut Interp, text: String, console: &Console, interrupts: &Interrupts) -> Option<i32> {
+    // What was meant for the line that was typed is not for what runs now.
+    interrupts.heed();
     let source = Source::new("repl", text);
     let end = match interp.begin_text(&source) {
         Ok(()) => tokio::select! {
             end = tidemill::script::vm::drive(interp) => Some(end),
-            () = interrupted.notified() => None,
+            () = interrupts.asked() => None,
         },
         Err(error) => Some(End::Failed(Box::new(error))),
     };
@@ -91,13 +93,18 @@ fn help(interp: &mut Interp, topic: &str) {
             let names: Vec<&str> = rows.iter().map(|b| b.name).collect();
             text.push_str(&format!("\n{title}:\n  {}\n", names.join(" ")));
         }
+        for (title, rows) in library::families() {
+            let names: Vec<&str> = rows.iter().map(|w| w.name).collect();
+            text.push_str(&format!("\n{title}:\n  {}\n", names.join(" ")));
+        }
         text
     } else {
         match builtins::find(topic) {
             Some(builtin) => format!("{}\n\n  {}\n", builtin.usage, builtin.summary),
-            None => match interp.documentation(topic) {
-                Some(doc) => format!("{doc}\n"),
-                None => format!("help: '{topic}' not found\n"),
+            None => match (library::find(topic), interp.documentation(topic)) {
+                (Some(written), _) => format!("{}\n\n  {}\n", written.usage, written.summary),
+                (None, Some(doc)) => format!("{doc}\n"),
+                (None, None) => format!("help: '{topic}' not found\n"),
             },
         }
     };

@@ -78,7 +78,8 @@ impl PlaceOptions {
     /// # Errors
     /// A device that is not there, a timeline that cannot be written.
     pub async fn start(&self) -> Result<Runtime> {
-        let mut builder = Runtime::builder();
+        // A script that computes little never loads a driver.
+        let mut builder = Runtime::builder().open_on_demand(true);
         if let Some(device) = &self.device {
             builder = builder.device(device.as_str());
         }
@@ -229,7 +230,19 @@ pub fn report(error: &ScriptError) {
             let mut report = Report::build(ReportKind::Custom("error", ariadne::Color::Red), span.clone())
                 .with_config(Config::default().with_color(colour).with_index_type(IndexType::Byte).with_compact(true))
                 .with_message(&error.message)
-                .with_label(Label::new(span).with_message(error.identifier.as_str()));
+                .with_label(Label::new(span).with_message(match error.read() {
+                    Some(_) => "recorded here",
+                    None => error.identifier.as_str(),
+                }));
+            if let Some(read) = error.read() {
+                if Arc::ptr_eq(&read.source, &place.source) {
+                    let label = Label::new((name.clone(), read.span.range())).with_order(1);
+                    report = report.with_label(label.with_message("read here"));
+                } else {
+                    let at = read.source.position(read.span.start);
+                    report = report.with_note(format!("read at {}:{}:{}", read.source.name, at.line, at.column));
+                }
+            }
             if let Some(help) = &error.help {
                 report = report.with_help(help);
             }

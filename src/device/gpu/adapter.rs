@@ -77,9 +77,24 @@ pub fn adapters() -> Vec<AdapterSummary> {
     ranked().iter().enumerate().map(summary).collect()
 }
 
+/// What all adapters say of themselves.
+#[cfg(test)]
+pub(super) fn abouts() -> Vec<wgpu::AdapterInfo> {
+    ranked().iter().map(wgpu::Adapter::get_info).collect()
+}
+
 /// Whether there is an adapter that is not a CPU in disguise.
 pub fn has_hardware() -> bool {
     ranked().iter().any(|adapter| !is_software(&adapter.get_info()))
+}
+
+/// Whether there is an adapter of this number, or any.
+///
+/// # Errors
+/// `ErrorKind::Device` if there is none: which there are, or what to install.
+pub fn find(index: Option<usize>) -> Result<()> {
+    let all = ranked();
+    if index.unwrap_or(0) < all.len() { Ok(()) } else { Err(missing(index, &all)) }
 }
 
 /// Opens an adapter by its number, or the best.
@@ -89,6 +104,10 @@ pub(super) fn open(index: Option<usize>, config: &Config) -> Result<Opened> {
     let Some(adapter) = all.get(wanted) else {
         return Err(missing(index, &all));
     };
+    if config.injection.fail_opening {
+        let error = Error::new(ErrorKind::Device, "the adapter could not be opened: injected");
+        return Err(error.with_device(adapter.get_info().name));
+    }
     let features = wanted_features(adapter.features(), config);
     open_adapter(adapter, wanted, features, 0)
 }
@@ -141,7 +160,7 @@ pub(super) fn device_info(
         kind: DeviceKind::Gpu,
         name: opened.about.name.clone(),
         driver: driver_words(&opened.about),
-        software: is_software(&opened.about),
+        software: is_software(&opened.about) && !config.injection.software_serves,
         features: features_of(opened.features),
         profile,
         precision: config.precision,

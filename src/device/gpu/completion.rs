@@ -25,8 +25,6 @@ use std::time::Duration;
 
 /// How long to look whether a submission has finished before sleeping until it has.
 pub(super) const LOOK_FOR_DEVICE: Duration = Duration::from_micros(250);
-/// How long one poll waits before it looks whether the device was lost.
-const POLL_WAIT: Duration = Duration::from_millis(100);
 /// How long to rest between polls for mappings, which nearly always succeed at the first.
 const MAP_REST: Duration = Duration::from_micros(20);
 
@@ -46,6 +44,8 @@ pub(super) struct Completion {
     pub(super) alignment: Alignment,
     /// When the previous batch ended, so that spans don't overlap.
     pub(super) previous_end_ns: u64,
+    /// Batches whose submission was waited for.
+    pub(super) completed: u64,
     /// How it waits for the device,
     pub(super) eager: Eager,
     /// and for the queue thread.
@@ -69,6 +69,7 @@ impl Completion {
             let Ok(item) = work.recv() else { return };
             self.eager_for_work.end(&look);
             match item {
+                Work::Flight(flight) if self.dies_of(&flight) => return,
                 Work::Flight(flight) => tracing::debug_span!("complete").in_scope(|| self.flight(*flight)),
                 Work::Failed(batch, error) => self.fail(batch, error),
                 Work::Barrier(done) => drop(done.send(())),
@@ -101,9 +102,10 @@ impl Completion {
 
     /// Waits for a submission and hands out what it brought; `None` where no batch ends.
     fn land(&mut self, flight: Flight) -> Result<Option<Brought>> {
-        let Flight { station, submission, chunks, mut end } = flight;
+        // `held` until the submission is done (UPLOAD-2).
+        let Flight { station, finish, chunks, held: _held, mut end } = flight;
         let gpu = &station.gpu;
-        if submission.is_some() && gpu.is_lost() {
+        if finish.is_some() && gpu.is_lost() {
             return Err(gpu.loss_error());
         }
         // Asked for before the wait: the poll that sees the submission end maps what it wrote, and no second is due.
@@ -113,8 +115,9 @@ impl Completion {
             None => Vec::new(),
         };
         let mapping = Mapping::ask(landings);
-        if let Some(submission) = submission {
-            wait(gpu, &submission, &mut self.eager)?;
+        if let Some(finish) = finish {
+            self.inject(gpu, end.is_some());
+            gpu.wait(&finish, &mut self.eager)?;
         }
         let seen_ns = self.context.timeline.now_ns();
         let Some(end) = end else { return Ok(None) };
@@ -129,6 +132,28 @@ impl Completion {
             self.draw_readback(&end, bytes, drained_ns);
         }
         Ok(Some(Brought { faults, device_ns }))
+    }
+
+    /// Whether a test ends this thread over a flight, as a panic that nobody foresaw would.
+    fn dies_of(&self, flight: &Flight) -> bool {
+        let at = self.context.config.injection.end_completion_at_batch;
+        flight.end.is_some() && flight.finish.is_some() && at == Some(self.completed)
+    }
+
+    /// What tests make go wrong here, counted in batches that were submitted.
+    fn inject(&mut self, gpu: &Gpu, ends: bool) {
+        let (number, injection) = (self.completed, &self.context.config.injection);
+        self.completed += u64::from(ends);
+        let due = |at: Option<u64>| ends && at == Some(number);
+        if due(injection.panic_in_poll_at_batch) {
+            gpu.inject_poll_panic();
+        }
+        if due(injection.panic_in_completion_at_batch) {
+            panic!("a panic was injected");
+        }
+        if due(injection.lose_device_in_completion_at_batch) {
+            gpu.mark_lost("a loss was injected into its completion");
+        }
     }
 
     fn draw_readback(&self, end: &BatchEnd, bytes: u64, drained_ns: u64) {
@@ -227,41 +252,6 @@ impl Completion {
     }
 }
 
-/// Waits until a submission has finished.
-fn wait(gpu: &Gpu, submission: &wgpu::SubmissionIndex, eager: &mut Eager) -> Result<()> {
-    let look = eager.begin();
-    loop {
-        if gpu.is_lost() {
-            return Err(gpu.loss_error());
-        }
-        let timeout = if look.again() { Duration::ZERO } else { POLL_WAIT };
-        let poll = wgpu::PollType::Wait { submission_index: Some(submission.clone()), timeout: Some(timeout) };
-        match catch_unwind(AssertUnwindSafe(|| gpu.device.poll(poll))) {
-            Ok(Ok(_)) if gpu.is_lost() => return Err(gpu.loss_error()),
-            Ok(Ok(_)) => {
-                eager.end(&look);
-                return Ok(());
-            }
-            Ok(Err(wgpu::PollError::Timeout)) => {}
-            Ok(Err(error)) => {
-                let message = format!("the submission never reached the device: {error}");
-                return Err(Error::new(ErrorKind::Internal, message));
-            }
-            Err(panic) => gpu.mark_lost(&panic_words(&*panic)),
-        }
-    }
-}
-
-/// Lets due callbacks run.
-fn poll(gpu: &Gpu) -> Result<()> {
-    if !gpu.is_lost()
-        && let Err(panic) = catch_unwind(AssertUnwindSafe(|| gpu.device.poll(wgpu::PollType::Poll)))
-    {
-        gpu.mark_lost(&panic_words(&*panic));
-    }
-    if gpu.is_lost() { Err(gpu.loss_error()) } else { Ok(()) }
-}
-
 /// Landings that are being mapped.
 struct Mapping {
     landings: Vec<(Landing, u64)>,
@@ -275,13 +265,8 @@ impl Mapping {
         let open = Arc::new(AtomicUsize::new(landings.len()));
         let failed = Arc::new(AtomicBool::new(false));
         for (landing, bytes) in &landings {
-            let (open, failed) = (open.clone(), failed.clone());
-            landing.map(*bytes, move |mapped| {
-                if !mapped {
-                    failed.store(true, Ordering::Relaxed);
-                }
-                open.fetch_sub(1, Ordering::Release);
-            });
+            let answer = Answer { open: open.clone(), failed: failed.clone(), mapped: false };
+            landing.map(*bytes, move |mapped| answer.give(mapped));
         }
         Mapping { landings, open, failed }
     }
@@ -290,7 +275,7 @@ impl Mapping {
     fn views(self, gpu: &Gpu) -> Result<Vec<MappedView>> {
         // Another thread's poll may be about to run the callbacks: then ours found nothing to do.
         while self.open.load(Ordering::Acquire) > 0 {
-            poll(gpu)?;
+            gpu.poll()?;
             if self.open.load(Ordering::Acquire) > 0 {
                 std::thread::sleep(MAP_REST);
             }
@@ -300,6 +285,28 @@ impl Mapping {
             return Err(if gpu.is_lost() { gpu.loss_error() } else { error });
         }
         self.landings.into_iter().map(|(landing, bytes)| landing.view(bytes)).collect()
+    }
+}
+
+/// What the callback of one landing says. Dropped without a call, as by a panic inside of wgpu, it says no.
+struct Answer {
+    open: Arc<AtomicUsize>,
+    failed: Arc<AtomicBool>,
+    mapped: bool,
+}
+
+impl Answer {
+    fn give(mut self, mapped: bool) {
+        self.mapped = mapped;
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        if !self.mapped {
+            self.failed.store(true, Ordering::Relaxed);
+        }
+        self.open.fetch_sub(1, Ordering::Release);
     }
 }
 

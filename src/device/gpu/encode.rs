@@ -4,6 +4,7 @@
 
 use super::bind::BindGroups;
 use super::copy::CopyPool;
+use super::finish::Finish;
 use super::flight::{Flight, Stamps, Work};
 use super::pipelines::Station;
 use super::prepare::{Dispatch, Params, Prepared, Range, Step, blamed};
@@ -47,7 +48,7 @@ pub(super) type Fill = (u64, u64, u64);
 /// A batch that was submitted.
 pub(super) struct Submitted {
     /// What to wait for.
-    pub(super) submission: wgpu::SubmissionIndex,
+    pub(super) finish: Arc<Finish>,
     /// Chunks that it reads.
     pub(super) chunks: Vec<ClosedChunk>,
     /// The shared readback buffer.
@@ -60,6 +61,10 @@ pub(super) struct Submitted {
     pub(super) fills: Vec<Fill>,
     /// Bytes uploaded.
     pub(super) uploaded: u64,
+    /// Of these, bytes that were copied to staging memory first.
+    pub(super) staged: u64,
+    /// Host data that it copies from where it lies.
+    pub(super) held: Vec<Arc<HostBuffer>>,
 }
 
 /// Whether, and how finely, to stamp.
@@ -101,6 +106,8 @@ struct Growing {
     to_stage: u64,
     fills: Vec<Fill>,
     uploaded: u64,
+    staged: u64,
+    held: Vec<Arc<HostBuffer>>,
     labels: Vec<Arc<str>>,
 }
 
@@ -137,6 +144,8 @@ impl Encoding<'_> {
             to_stage: prepared.staged_bytes,
             fills: Vec::new(),
             uploaded: 0,
+            staged: 0,
+            held: Vec::new(),
             labels: Vec::new(),
         };
         let params = self.stage_params(prepared, &mut growing)?;
@@ -160,10 +169,10 @@ impl Encoding<'_> {
             }
         }
         let stamps = self.stamp_end(stamps_at, shared.as_ref().map(|s| &s.0), &mut growing);
-        let Growing { pass, encoder, chunks, fills, uploaded, .. } = growing;
+        let Growing { pass, encoder, chunks, fills, uploaded, staged, held, .. } = growing;
         drop(pass);
-        let (submission, chunks) = self.submit(encoder, chunks);
-        Ok(Submitted { submission, chunks, shared, alone, stamps, fills, uploaded })
+        let (finish, chunks) = self.submit(encoder, chunks);
+        Ok(Submitted { finish, chunks, shared, alone, stamps, fills, uploaded, staged, held })
     }
 
     fn encoder(&self) -> wgpu::CommandEncoder {
@@ -177,12 +186,15 @@ impl Encoding<'_> {
         Ok(Some((self.tools.readbacks.acquire(&self.station.gpu, bytes)?, bytes)))
     }
 
-    fn submit(&self, encoder: wgpu::CommandEncoder, chunks: Vec<Chunk>) -> (wgpu::SubmissionIndex, Vec<ClosedChunk>) {
+    fn submit(&self, encoder: wgpu::CommandEncoder, chunks: Vec<Chunk>) -> (Arc<Finish>, Vec<ClosedChunk>) {
         let commands = encoder.finish();
         let chunks = chunks.into_iter().map(Chunk::close).collect();
-        let submission = self.station.gpu.queue.submit([commands]);
+        let queue = &self.station.gpu.queue;
+        queue.submit([commands]);
+        // Nobody else submits: the latest is ours.
+        let finish = Finish::of(queue);
         Counters::add(&self.counters.submissions, 1);
-        (submission, chunks)
+        (finish, chunks)
     }
 
     /// Copies the batch's parameters to the parameter buffer, which grows where it must.
@@ -229,14 +241,23 @@ impl Encoding<'_> {
         }
     }
 
-    fn upload(&mut self, from: &HostBuffer, first: u64, to: &Range, growing: &mut Growing) -> Result<()> {
+    fn upload(&mut self, from: &Arc<HostBuffer>, first: u64, to: &Range, growing: &mut Growing) -> Result<()> {
         let dtype = from.dtype();
+        let direct = self.station.uploads.buffer_of(from).filter(|_| dtype.bytes() == dtype.gpu_bytes());
+        if let Some(buffer) = direct {
+            let offset = first * dtype.bytes() as u64;
+            growing.encoder().copy_buffer_to_buffer(&buffer, offset, &to.buffer, to.offset, to.bytes);
+            growing.uploaded += to.bytes;
+            growing.held.push(from.clone());
+            return Ok(());
+        }
         let elements = to.bytes / dtype.gpu_bytes() as u64;
         let (start, end) = (first as usize * dtype.bytes(), (first + elements) as usize * dtype.bytes());
         let began = (self.now_ns)();
         self.stage(&from.bytes()[start..end], dtype, &to.buffer, to.offset, growing)?;
         growing.fills.push((began, (self.now_ns)(), to.bytes));
         growing.uploaded += to.bytes;
+        growing.staged += to.bytes;
         Ok(())
     }
 
@@ -304,8 +325,9 @@ impl Encoding<'_> {
         growing.labels.clear();
         self.stamp_begin(growing);
         let station = self.station.clone();
-        let (submission, chunks) = station.gpu.checked(|| self.submit(encoder, chunks))?;
-        let flight = Flight { station, submission: Some(submission), chunks, end: None };
+        let (finish, chunks) = station.gpu.checked(|| self.submit(encoder, chunks))?;
+        let held = std::mem::take(&mut growing.held);
+        let flight = Flight { station, finish: Some(finish), chunks, held, end: None };
         // A completion thread that has ended has nobody to report to.
         let _ = self.work.send(Work::Flight(Box::new(flight)));
         Ok(())

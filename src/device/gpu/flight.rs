@@ -1,10 +1,12 @@
 //! What is known of work that was submitted: the completion thread's input.
 
+use super::finish::Finish;
 use super::pipelines::Station;
 use super::prepare::{Arrival, Blame};
 use super::readback::Landing;
 use super::staging::ClosedChunk;
 use crate::error::Error;
+use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, DeviceId, RegionId, SessionId};
 use std::sync::Arc;
 
@@ -13,9 +15,11 @@ pub(super) struct Flight {
     /// Where it runs.
     pub(super) station: Arc<Station>,
     /// What to wait for.
-    pub(super) submission: Option<wgpu::SubmissionIndex>,
+    pub(super) finish: Option<Arc<Finish>>,
     /// Chunks that it reads.
     pub(super) chunks: Vec<ClosedChunk>,
+    /// Host data that it copies from where it lies (UPLOAD-2).
+    pub(super) held: Vec<Arc<HostBuffer>>,
     /// The batch that ends with it; `None` for a submission that only makes room for more uploads.
     pub(super) end: Option<BatchEnd>,
 }

@@ -14,12 +14,13 @@
 //! - GPU-2: a batch is reported exactly once, in order, after its readbacks.
 //! - GPU-3: every call that wgpu can answer with an error runs inside of `Gpu::checked`; what it reports
 //!   becomes `BatchFailed`, never a result of zeros.
-//! - GPU-4: only ring buffers are ever mapped, never allocations that values live in.
-//! - GPU-5: a mapped chunk is unmapped before the submission that copies from it, and mapped again only
+//! - GPU-4: only buffers of rings are ever mapped, never allocations that values live in.
+//! - GPU-5: a mapped staging chunk is unmapped before the submission that copies from it, and mapped again only
 //!   after that submission has finished.
 //! - GPU-6: nothing polls a device after it was marked lost (polling frees what mapped views point at).
 //! - GPU-7: a cached bind group names only allocations that are in the table.
 //! - GPU-8: whatever a step lands in or binds was set aside when its batch was prepared.
+//! - GPU-9: nobody waits inside of wgpu, and a callback that a panic swallowed counts as a failure (`finish.rs`).
 //!
 //! Must never decide what to compute or where, and never drop an allocation on its own.
 
@@ -29,8 +30,10 @@ mod buffers;
 mod clock;
 mod completion;
 mod copy;
+mod driver_cache;
 mod eager;
 mod encode;
+mod finish;
 mod flight;
 mod pipelines;
 mod prepare;
@@ -43,12 +46,14 @@ mod shaders;
 mod staging;
 #[cfg(test)]
 mod tests;
+mod uploads;
 
-pub use adapter::{AdapterSummary, adapters, has_hardware};
+pub use adapter::{AdapterSummary, adapters, find, has_hardware};
 
 use super::handle::{Context, DeviceHandle};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::DeviceId;
+use crate::stats::Counters;
 use shaders::{Generated, Shaders};
 use std::sync::Arc;
 
@@ -77,7 +82,10 @@ fn open_with(
     let (profile, costs) = probe::probe(&opened)?;
     let info = adapter::device_info(&opened, id, &context.config, profile, costs);
     let shaders = shaders(context.config.precision, &info);
-    queue::start(opened, info, context, stamp_dispatches, shaders)
+    let counters = context.counters.clone();
+    let handle = queue::start(opened, info, context, stamp_dispatches, shaders)?;
+    Counters::add(&counters.gpus_opened, 1);
+    Ok(handle)
 }
 
 /// A failed start of a thread, as an error.

@@ -3,8 +3,10 @@
 //! In: plans (ahead of time) and launches (at the latest). Out: pipelines and their layouts. A pipeline that fails
 //! to compile is not remembered: its region fails with the compiler's words, and the next one asks again.
 
+use super::driver_cache::DriverCache;
 use super::raw_device::Gpu;
 use super::shaders::Shaders;
+use super::uploads::Uploads;
 use crate::device::handle::Compiler;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fusion::plan::{Launch, Plan, Program, Step};
@@ -12,6 +14,7 @@ use crate::kernels::ir::Kernel;
 use crate::kernels::library::Pass;
 use crate::stats::Counters;
 use parking_lot::{Mutex, RwLock};
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -84,17 +87,17 @@ pub(super) struct Pipelines {
 
 impl Pipelines {
     /// The pipeline of a generated kernel.
-    pub(super) fn kernel(&self, maker: &Maker, gpu: &Gpu, kernel: &Arc<Kernel>, hash: u64) -> Result<Arc<Pipeline>> {
+    pub(super) fn kernel(&self, maker: &Maker, at: &Station, kernel: &Arc<Kernel>, hash: u64) -> Result<Arc<Pipeline>> {
         let immediate_words = maker.shaders.immediate_words(kernel);
         let given = Given { bindings: kernel_bindings(kernel), immediate_words };
-        self.get(maker, gpu, Key::Kernel(hash, kernel.clone()), given, || maker.shaders.kernel(kernel))
+        self.get(maker, at, Key::Kernel(hash, kernel.clone()), given, || maker.shaders.kernel(kernel))
     }
 
     /// The pipeline of a library pass.
-    pub(super) fn pass(&self, maker: &Maker, gpu: &Gpu, pass: &Pass, segments: &[u8]) -> Result<Arc<Pipeline>> {
+    pub(super) fn pass(&self, maker: &Maker, at: &Station, pass: &Pass, segments: &[u8]) -> Result<Arc<Pipeline>> {
         let bindings = pass_bindings(pass, segments);
         let given = Given { bindings, immediate_words: 0 };
-        self.get(maker, gpu, Key::Pass(pass.key.clone(), bindings), given, || Ok(pass.wgsl.clone()))
+        self.get(maker, at, Key::Pass(pass.key.clone(), bindings), given, || Ok(pass.wgsl.clone()))
     }
 
     fn has(&self, key: &Key) -> bool {
@@ -106,7 +109,7 @@ impl Pipelines {
     fn get(
         &self,
         maker: &Maker,
-        gpu: &Gpu,
+        at: &Station,
         key: Key,
         given: Given,
         text: impl FnOnce() -> Result<String>,
@@ -116,9 +119,9 @@ impl Pipelines {
         if let Some(pipeline) = &*place {
             return Ok(pipeline.clone());
         }
-        let layout = self.layout(gpu, given)?;
+        let layout = self.layout(&at.gpu, given)?;
         let wgsl = text()?;
-        let pipeline = compile(gpu, &layout, &wgsl)?;
+        let pipeline = compile(at, &layout, &wgsl)?;
         Counters::add(&maker.counters.pipelines_compiled, 1);
         let pipeline = Arc::new(Pipeline { pipeline, layout, given });
         *place = Some(pipeline.clone());
@@ -183,7 +186,8 @@ fn runtime_checks() -> wgpu::ShaderRuntimeChecks {
     checks
 }
 
-fn compile(gpu: &Gpu, layout: &Layout, wgsl: &str) -> Result<wgpu::ComputePipeline> {
+fn compile(at: &Station, layout: &Layout, wgsl: &str) -> Result<wgpu::ComputePipeline> {
+    let gpu = &at.gpu;
     let made = gpu.checked(|| {
         let descriptor = wgpu::ShaderModuleDescriptor { label: None, source: wgpu::ShaderSource::Wgsl(wgsl.into()) };
         // SAFETY: the text is written by `kernels/`, whose accesses are clamped to their operands and whose
@@ -195,9 +199,12 @@ fn compile(gpu: &Gpu, layout: &Layout, wgsl: &str) -> Result<wgpu::ComputePipeli
             module: &module,
             entry_point: Some("main"),
             compilation_options: wgpu::PipelineCompilationOptions::default(),
-            cache: None,
+            cache: at.driver_cache.as_ref().map(DriverCache::cache),
         })
     });
+    if let Some(cache) = at.driver_cache.as_ref().filter(|_| made.is_ok()) {
+        cache.compiled();
+    }
     made.map_err(|error| match error.kind() {
         ErrorKind::Internal => {
             let message = format!("the kernel does not compile: {}", error.message());
@@ -223,6 +230,10 @@ pub(super) struct Station {
     pub(super) gpu: Gpu,
     /// Its pipelines.
     pub(super) pipelines: Pipelines,
+    /// Memory that users fill for it.
+    pub(super) uploads: Uploads,
+    /// What its driver compiled, on disk.
+    pub(super) driver_cache: Option<DriverCache>,
 }
 
 /// The device that stands at present, `None` once it was lost for good.
@@ -244,18 +255,15 @@ impl GpuCompiler {
     }
 
     fn prepare_launch(&self, station: &Station, plan: &Plan, launch: &Launch) -> Result<()> {
+        let pipelines = &station.pipelines;
         match &launch.program {
-            Program::Kernel(kernel, hash) => {
-                station.pipelines.kernel(&self.maker, &station.gpu, kernel, *hash)?;
-            }
+            Program::Kernel(kernel, hash) => pipelines.kernel(&self.maker, station, kernel, *hash).map(drop),
             Program::Library(library) => {
                 let segments = self.segments(plan, launch);
-                for pass in &*self.maker.shaders.passes(library, &segments, self.maker.segment_shift)? {
-                    station.pipelines.pass(&self.maker, &station.gpu, pass, &segments)?;
-                }
+                let passes = self.maker.shaders.passes(library, &segments, self.maker.segment_shift)?;
+                passes.par_iter().try_for_each(|pass| pipelines.pass(&self.maker, station, pass, &segments).map(drop))
             }
         }
-        Ok(())
     }
 
     fn launch_is_prepared(&self, station: &Station, plan: &Plan, launch: &Launch) -> bool {
@@ -284,13 +292,15 @@ impl Compiler for GpuCompiler {
     fn prepare(&self, plan: &Plan) -> Result<()> {
         // Without a device there is nothing to compile for; the batch says so.
         let Some(station) = self.current.read().clone() else { return Ok(()) };
-        for launch in launches(plan) {
+        // Kernels that the plan has several times are compiled once: their place is locked meanwhile. Whoever holds one
+        // waits for nobody, so that a thread which takes up another launch while it waits cannot wait for itself.
+        let launches: Vec<&Arc<Launch>> = launches(plan).collect();
+        launches.par_iter().try_for_each(|launch| {
             self.prepare_launch(&station, plan, launch).map_err(|error| {
-                let (op, location) = launch.blame;
-                error.with_op(op).with_location(location).with_device(station.gpu.name.clone())
-            })?;
-        }
-        Ok(())
+                let (op, site) = launch.blame;
+                error.with_op(op).with_site(site).with_device(station.gpu.name.clone())
+            })
+        })
     }
 
     fn is_prepared(&self, plan: &Plan) -> bool {

@@ -85,7 +85,7 @@ pub(super) enum Params {
 }
 
 /// An op and its source line.
-pub(super) type Blame = (&'static str, &'static std::panic::Location<'static>);
+pub(super) type Blame = (&'static str, crate::error::Site);
 
 /// Where a readback lands.
 #[derive(Clone, Copy, Debug)]
@@ -177,7 +177,7 @@ pub(super) fn blame_from(batch: &Batch, at: usize) -> Option<Blame> {
 /// The error with op and place, where it has none.
 pub(super) fn blamed(error: Error, blame: Option<Blame>) -> Error {
     match blame {
-        Some((op, location)) => error.with_op(op).with_location(location),
+        Some((op, site)) => error.with_op(op).with_site(site),
         None => error,
     }
 }
@@ -212,7 +212,8 @@ impl Preparer<'_> {
                 if first + elements > from.len() as u64 {
                     return Err(Error::new(ErrorKind::Internal, "an upload reads past the end of its host buffer"));
                 }
-                out.staged_bytes += to.bytes;
+                let direct = self.station.uploads.buffer_of(from).is_some();
+                out.staged_bytes += if direct { 0 } else { to.bytes };
                 if to.bytes > 0 {
                     out.steps.push(Step::Upload { from: from.clone(), first: *first, to });
                 }
@@ -258,7 +259,7 @@ impl Preparer<'_> {
     fn dispatch(&mut self, run: Run, out: &mut Prepared) -> Result<()> {
         match &run.launch.program {
             Program::Kernel(kernel, hash) => {
-                let pipeline = self.station.pipelines.kernel(self.maker, &self.station.gpu, kernel, *hash)?;
+                let pipeline = self.station.pipelines.kernel(self.maker, self.station, kernel, *hash)?;
                 let slots = run.bindings.iter().flatten().chain(run.faults.iter().filter(|_| kernel.faults));
                 let bound = self.bind(slots, &pipeline)?;
                 let shaders = &self.maker.shaders;
@@ -271,7 +272,7 @@ impl Preparer<'_> {
                 let segments: Vec<u8> = run.bindings.iter().map(|slots| slots.len() as u8).collect();
                 let passes = self.maker.shaders.passes(library, &segments, run.segment_shift)?;
                 for pass in passes.iter() {
-                    let pipeline = self.station.pipelines.pass(self.maker, &self.station.gpu, pass, &segments)?;
+                    let pipeline = self.station.pipelines.pass(self.maker, self.station, pass, &segments)?;
                     let operands = pass.operands.iter().filter_map(|o| run.bindings.get(usize::from(*o))).flatten();
                     let bound = self.bind(operands.chain(run.faults.iter().filter(|_| pass.faults)), &pipeline)?;
                     // A pass that can fault finds its fault word's number in word 0, where the launch has it too.

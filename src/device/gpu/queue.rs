@@ -9,21 +9,24 @@ use super::buffers::Buffers;
 use super::clock::Alignment;
 use super::completion::{Completion, LOOK_FOR_DEVICE};
 use super::copy::CopyPool;
+use super::driver_cache::DriverCache;
 use super::eager::Eager;
 use super::encode::{Encoding, QUERIES, Stamping, Submitted, Tools};
 use super::flight::{Arrow, BatchEnd, Flight, Work, arrow};
 use super::pipelines::{Current, GpuCompiler, Maker, Station};
 use super::prepare::{Prepared, Preparer, Step, blame_from, blamed};
-use super::raw_device::{Gpu, panic_words};
+use super::raw_device::{Gpu, HEALTH_WAIT, panic_words};
 use super::readback::Readbacks;
 use super::rescue::older_readbacks;
 use super::shaders::Shaders;
 use super::staging::Staging;
+use super::uploads::Uploads;
 use super::{MAILBOX, thread_error};
-use crate::device::handle::{Context, DeviceHandle};
+use crate::device::handle::{Context, DeviceHandle, UploadMemory};
 use crate::device::info::DeviceInfo;
 use crate::device::message::{Batch, Command, DeviceEvent, DeviceInstruction};
 use crate::error::{Error, ErrorKind, Result};
+use crate::host_buffer::MappedBytes;
 use crate::ids::{BufferId, DeviceId};
 use crate::stats::Counters;
 use crate::timeline::{Detail, Lane, flow};
@@ -34,10 +37,10 @@ use std::time::Duration;
 
 /// Bytes of the upload ring, on hardware and on software adapters.
 const STAGING_BYTES: (u64, u64) = (256 << 20, 64 << 20);
+/// Bytes of the memory that users fill for the device.
+const UPLOAD_BYTES: (u64, u64) = (2 << 30, 256 << 20);
 /// Bytes of free readback buffers that are kept.
 const READBACK_BYTES: (u64, u64) = (512 << 20, 64 << 20);
-/// How long the device may take to answer after a panic.
-const HEALTH_WAIT: Duration = Duration::from_secs(10);
 /// How long to look for the next instruction, and on the completion thread for the next flight, before sleeping: a
 /// little more than a tiny batch takes from one to the next.
 pub(super) const LOOK_FOR_WORK: Duration = Duration::from_micros(150);
@@ -92,6 +95,7 @@ pub(super) fn start(
         lost,
         alignment: Alignment::default(),
         previous_end_ns: 0,
+        completed: 0,
         eager: Eager::new(LOOK_FOR_DEVICE, info.software),
         eager_for_work: Eager::new(LOOK_FOR_WORK, info.software),
     };
@@ -115,17 +119,46 @@ pub(super) fn start(
         encoding: false,
         stopping: false,
     };
-    queue.stand(opened.gpu, opened.features)?;
+    queue.stand(opened)?;
     let spawn = |name: &str| std::thread::Builder::new().name(format!("tidemill-gpu{}-{name}", info.id.0));
     let threads = vec![
-        spawn("queue").spawn(move || queue.run(&losses)).map_err(thread_error)?,
+        spawn("queue").spawn(move || queue.run_to_its_end(&losses)).map_err(thread_error)?,
         spawn("done").spawn(move || completion.run(&completions)).map_err(thread_error)?,
     ];
-    Ok(DeviceHandle { info, instructions, compiler: Arc::new(GpuCompiler { current, maker }), threads })
+    let uploads: Arc<dyn UploadMemory> = Arc::new(GpuUploads { current: current.clone() });
+    let compiler = Arc::new(GpuCompiler { current, maker });
+    Ok(DeviceHandle { info, instructions, compiler, uploads: Some(uploads), threads })
+}
+
+/// The upload ring of the device that stands at present.
+struct GpuUploads {
+    current: Current,
+}
+
+impl UploadMemory for GpuUploads {
+    fn lease(&self, bytes: usize) -> Option<Box<dyn MappedBytes>> {
+        let station = self.current.read().clone()?;
+        station.uploads.lease(&station.gpu, bytes)
+    }
 }
 
 impl Queue {
-    fn run(mut self, losses: &Receiver<u32>) {
+    /// Runs until it is told to stop. Should it, or the completion thread, end otherwise, the device is gone for good,
+    /// and whoever waits for it hears so.
+    fn run_to_its_end(self, losses: &Receiver<u32>) {
+        let (id, name, events) = (self.id, self.name.clone(), self.context.events.clone());
+        let words = match catch_unwind(AssertUnwindSafe(|| self.run(losses))) {
+            Ok(true) => return,
+            Ok(false) => "its completion thread has ended".to_owned(),
+            Err(panic) => format!("its queue thread panicked ({})", panic_words(&*panic)),
+        };
+        let error = Error::new(ErrorKind::DeviceLost, format!("the device was lost: {words}")).with_device(name);
+        let _ = events.send(DeviceEvent::Lost { device: id, error, replaced: false });
+    }
+
+    /// Whether it ended as it was told to.
+    fn run(mut self, losses: &Receiver<u32>) -> bool {
+        let mut told = true;
         let mailbox = self.mailbox.clone();
         crate::threads::mark_own();
         let mut eager = Eager::new(LOOK_FOR_WORK, self.software);
@@ -141,7 +174,10 @@ impl Queue {
                 recv(losses) -> generation => match generation {
                     Ok(generation) => self.recover(generation),
                     // The completion thread is gone; without it nothing can be reported.
-                    Err(_) => return,
+                    Err(_) => {
+                        self.stopping = true;
+                        told = false;
+                    }
                 },
                 recv(mailbox) -> instruction => match instruction {
                     Ok(DeviceInstruction::Submit(batch)) => self.batch(&batch),
@@ -151,10 +187,17 @@ impl Queue {
                 },
             }
         }
+        let standing = self.standing.as_ref().filter(|(station, _)| !station.gpu.is_lost());
+        if let Some(cache) = standing.and_then(|(station, _)| station.driver_cache.as_ref()) {
+            cache.keep();
+        }
+        told
     }
 
     /// Puts an opened device in its place.
-    fn stand(&mut self, gpu: Gpu, features: wgpu::Features) -> Result<()> {
+    fn stand(&mut self, opened: Opened) -> Result<()> {
+        let driver_cache = DriverCache::open(&opened);
+        let Opened { gpu, features, .. } = opened;
         let stamps = wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::TIMESTAMP_QUERY_INSIDE_ENCODERS;
         let queries = features.contains(stamps).then(|| gpu.checked(|| make_queries(&gpu))).transpose()?;
         if !features.contains(wgpu::Features::TIMESTAMP_QUERY_INSIDE_PASSES) {
@@ -169,7 +212,8 @@ impl Queue {
             bounce: None,
             queries,
         };
-        let station = Arc::new(Station { gpu, pipelines: Default::default() });
+        let uploads = Uploads::new(bytes(UPLOAD_BYTES));
+        let station = Arc::new(Station { gpu, pipelines: Default::default(), uploads, driver_cache });
         *self.current.write() = Some(station.clone());
         self.standing = Some((station, tools));
         Ok(())
@@ -260,7 +304,8 @@ impl Queue {
             blame: blame_from(batch, 0),
             rescue,
         };
-        let mut flight = Flight { station: station.clone(), submission: None, chunks: Vec::new(), end: None };
+        let mut flight =
+            Flight { station: station.clone(), finish: None, chunks: Vec::new(), held: Vec::new(), end: None };
         self.encoding = true;
         if !prepared.steps.is_empty() {
             let stamping = match (self.context.timeline.is_on(), self.stamp_dispatches) {
@@ -282,8 +327,9 @@ impl Queue {
             end.submitted_ns = self.context.timeline.now_ns();
             self.count(dispatches, kernel_bytes, &submitted);
             self.draw(batch, began_ns, end.submitted_ns, &submitted);
-            flight.submission = Some(submitted.submission);
+            flight.finish = Some(submitted.finish);
             flight.chunks = submitted.chunks;
+            flight.held = submitted.held;
             end.shared_used = submitted.shared.is_some();
             end.shared = submitted.shared;
             end.alone = submitted.alone;
@@ -300,6 +346,7 @@ impl Queue {
         Counters::add(&counters.bytes_kernel_read, kernel_bytes.0);
         Counters::add(&counters.bytes_kernel_written, kernel_bytes.1);
         Counters::add(&counters.bytes_uploaded, submitted.uploaded);
+        Counters::add(&counters.bytes_staged, submitted.staged);
     }
 
     fn draw(&self, batch: &Batch, began_ns: u64, ended_ns: u64, submitted: &Submitted) {
@@ -352,12 +399,12 @@ impl Queue {
         let _ = reached.recv();
         let error = station.gpu.loss_error();
         self.buffers.clear();
-        drop(tools);
-        drop(station);
+        // What wgpu asserts of a device that goes down must not take this thread along.
+        drop(catch_unwind(AssertUnwindSafe(move || drop((tools, station)))));
         self.generation += 1;
         let again = catch_unwind(AssertUnwindSafe(|| {
             let opened = adapter::reopen(self.index, &self.name, self.features, self.generation)?;
-            self.stand(opened.gpu, opened.features)
+            self.stand(opened)
         }));
         let replaced = matches!(again, Ok(Ok(())));
         self.fail_waiting(&error);

@@ -1,11 +1,20 @@
 //! One opened wgpu device, and the two ways in which it speaks out of band: errors and its loss.
 //!
-//! Must hold: GPU-3, GPU-6. A `Gpu` is never repaired: a lost one is replaced by another generation.
+//! Must hold: GPU-3, GPU-6, GPU-9. A `Gpu` is never repaired: a lost one is replaced by another generation.
 
+use super::eager::Eager;
+use super::finish::{Finish, State};
 use crate::error::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long the device may take to answer after a panic.
+pub(super) const HEALTH_WAIT: Duration = Duration::from_secs(10);
+/// How long [`Gpu::wait_idle`] looks before it rests.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// Set once, by whoever first learns that the device is gone.
 #[derive(Debug, Default)]
@@ -36,6 +45,8 @@ pub(super) struct Gpu {
     pub(super) buffer_bytes_max: u64,
     /// Whether and why it is lost.
     loss: Arc<Loss>,
+    /// A test wants the next poll to panic.
+    poll_panics: AtomicBool,
 }
 
 impl Gpu {
@@ -52,7 +63,7 @@ impl Gpu {
             tracing::error!(target: "tidemill::gpu", "uncaptured wgpu error: {error}");
         }));
         let buffer_bytes_max = device.limits().max_buffer_size;
-        Gpu { device, queue, generation, name, buffer_bytes_max, loss }
+        Gpu { device, queue, generation, name, buffer_bytes_max, loss, poll_panics: AtomicBool::new(false) }
     }
 
     /// Whether it is gone.
@@ -104,21 +115,75 @@ impl Gpu {
         error.with_device(self.name.clone())
     }
 
-    /// Waits until all that was submitted has finished, at most `timeout`. False if it did not, or if the
-    /// device is gone.
-    pub(super) fn wait_idle(&self, timeout: std::time::Duration) -> bool {
-        if self.is_lost() {
-            return false;
+    /// Lets due callbacks run, without waiting.
+    ///
+    /// # Errors
+    /// The device is lost: it was before, its driver says so, or it does not answer after a panic inside of wgpu.
+    pub(super) fn poll(&self) -> Result<()> {
+        if !self.is_lost()
+            && let Err(words) = self.poll_once()
+            && !self.wait_idle(HEALTH_WAIT)
+        {
+            self.mark_lost(&format!("it does not answer after a panic ({words})"));
         }
-        let poll = || self.device.poll(wgpu::PollType::Wait { submission_index: None, timeout: Some(timeout) });
-        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(poll)) {
-            Ok(Ok(_)) => !self.is_lost(),
-            Ok(Err(_)) => false,
-            Err(_) => {
-                self.mark_lost("waiting for the device panicked");
-                false
+        if self.is_lost() { Err(self.loss_error()) } else { Ok(()) }
+    }
+
+    /// One poll; the words of the panic that it ended in. What else it finds comes by callbacks.
+    fn poll_once(&self) -> std::result::Result<(), String> {
+        let poll = || {
+            if self.poll_panics.swap(false, Ordering::Relaxed) {
+                panic!("a panic was injected into a poll");
+            }
+            // An error is a loss, of which the callback tells.
+            let _ = self.device.poll(wgpu::PollType::Poll);
+        };
+        catch_unwind(AssertUnwindSafe(poll)).map_err(|panic| panic_words(&*panic))
+    }
+
+    /// Waits until a submission has finished, looking at it for a while before it sleeps.
+    pub(super) fn wait(&self, finish: &Finish, eager: &mut Eager) -> Result<()> {
+        let (look, began) = (eager.begin(), Instant::now());
+        loop {
+            self.poll()?;
+            match finish.state() {
+                State::Done => {
+                    eager.end(&look);
+                    return Ok(());
+                }
+                State::Flying if look.again() => {}
+                State::Flying => finish.rest(began.elapsed()),
+                // Its callback went down with a panic. If the device is idle, the submission has finished all the same.
+                State::Forgotten if self.wait_idle(HEALTH_WAIT) => return Ok(()),
+                State::Forgotten => self.mark_lost("it does not answer after a callback was lost"),
             }
         }
+    }
+
+    /// Waits until all that was submitted has finished, at most `timeout`. False if it did not, or if the
+    /// device is gone.
+    pub(super) fn wait_idle(&self, timeout: Duration) -> bool {
+        let began = Instant::now();
+        let asked = catch_unwind(AssertUnwindSafe(|| Finish::of(&self.queue)));
+        let Ok(finish) = asked else { return false };
+        loop {
+            if self.is_lost() || self.poll_once().is_err() {
+                return false;
+            }
+            match (finish.state(), began.elapsed()) {
+                (State::Done, _) => return !self.is_lost(),
+                (State::Forgotten, _) => return false,
+                (State::Flying, waited) if waited > timeout => return false,
+                // What is measured ends soon, and a rest would be measured with it.
+                (State::Flying, waited) if waited < LOOK => std::thread::yield_now(),
+                (State::Flying, waited) => finish.rest(waited),
+            }
+        }
+    }
+
+    /// Makes the next poll panic, as a defect of wgpu would.
+    pub(super) fn inject_poll_panic(&self) {
+        self.poll_panics.store(true, Ordering::Relaxed);
     }
 }
 

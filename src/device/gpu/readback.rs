@@ -72,7 +72,8 @@ impl Readbacks {
     }
 }
 
-fn size_class(bytes: u64) -> u64 {
+/// The size of a ring buffer for so many bytes.
+pub(super) fn size_class(bytes: u64) -> u64 {
     let bytes = bytes.max(BYTES_MIN);
     if bytes >= ROUND_BYTES { bytes.next_multiple_of(ROUND_BYTES) } else { bytes.next_power_of_two() }
 }

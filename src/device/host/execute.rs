@@ -62,7 +62,7 @@ impl Executor<'_> {
         let done = catch_unwind(AssertUnwindSafe(|| self.command(command)));
         let result = done.unwrap_or_else(|panic| Err(internal(panic_words(&*panic))));
         result.map_err(|error| match blame {
-            Some((op, location)) => error.with_op(op).with_location(location),
+            Some((op, site)) => error.with_op(op).with_site(site),
             None => error,
         })
     }

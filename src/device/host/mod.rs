@@ -54,5 +54,5 @@ pub fn open(context: Context) -> Result<DeviceHandle> {
         .name("tidemill-host".to_owned())
         .spawn(move || actor.run(&mailbox))
         .map_err(|e| Error::new(ErrorKind::Device, format!("the host device's thread did not start: {e}")))?;
-    Ok(DeviceHandle { info, instructions, compiler: Arc::new(NoCompiler), threads: vec![thread] })
+    Ok(DeviceHandle { info, instructions, compiler: Arc::new(NoCompiler), uploads: None, threads: vec![thread] })
 }

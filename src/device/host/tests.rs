@@ -136,7 +136,7 @@ fn launch(program: Program, elements: u32, uses: &[(bool, bool)]) -> Arc<Launch>
         bytes_read: elements as u64 * 4,
         bytes_written: elements as u64 * 4,
         split: None,
-        blame: ("add", Location::caller()),
+        blame: ("add", Location::caller().into()),
     })
 }
 

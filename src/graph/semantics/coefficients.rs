@@ -134,6 +134,23 @@ pub(super) const SIN: Poly = Poly {
     ],
 };
 
+/// `(sin(r) - r) / r^3` in r^2 for |r| up to pi/2 and what a rounded quotient may leave beyond it.
+pub(super) const SIN_OF_HALF_TURN: Poly = Poly {
+    // log2 of the greatest error: -27.27
+    narrow: &[-0.16666659712791443, 0.008333069272339344, -0.0001980977540370077, 2.6060886284540175e-06],
+    // log2 of the greatest error: -61.55
+    wide: &[
+        -0.16666666666666666,
+        0.008333333333333207,
+        -0.0001984126984121248,
+        2.755731921156948e-06,
+        -2.5052106904421612e-08,
+        1.6058941002179563e-10,
+        -7.643019367357812e-13,
+        2.721419517303803e-15,
+    ],
+};
+
 /// `(cos(r) - 1 + r^2/2) / r^4` in r^2.
 pub(super) const COS: Poly = Poly {
     // log2 of the greatest error: -33.23

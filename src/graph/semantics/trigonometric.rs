@@ -1,24 +1,44 @@
-//! Sine, cosine and tangent: the argument is reduced to `|r| <= pi/4` and a quadrant.
+//! Sine, cosine and tangent: the argument is reduced to half turns and `|r| <= pi/2`, so that one polynomial does, or
+//! to quadrants and `|r| <= pi/4`.
 //!
-//! Up to [`is_large`]'s limit pi/2 is subtracted in parts whose products with the quadrant's number are exact;
-//! beyond, the argument is multiplied by as many bits of 2/pi as its exponent asks for (Payne and Hanek, "Radian
+//! Up to [`is_large`]'s limit pi or pi/2 is subtracted in parts whose products with their number are exact; beyond, the
+//! argument is multiplied by as many bits of 2/pi as its exponent asks for (Payne and Hanek, "Radian
 //! reduction for trigonometric functions", SIGNUM 1983).
 
-use super::coefficients::{COS, SIN, TAN};
+use super::coefficients::{COS, SIN, SIN_OF_HALF_TURN, TAN};
 use super::lanes::{Bits, Float, Lane, horner};
 use super::power::sum_of_ordered;
+use std::f64::consts::FRAC_1_PI;
 
-/// Whether `x` needs the long reduction; also of infinities.
+/// Whether `x` needs the long reduction; also of infinities and NaN.
 #[inline(always)]
 pub fn is_large<F: Float>(x: F) -> F::Mask {
-    x.magnitude().more(F::lit2(8192.0, 1048576.0))
+    x.is_beyond(if F::WIDE { 1048576.0 } else { 8192.0 })
 }
+
+/// The sine of `r`, which is `a - n pi` for an integral `n` or one and a half, with the sign of `sign` turned by those
+/// of the sine and of an odd `turns`.
+#[inline(always)]
+fn sine_of_half_turns<F: Float>(r: F, turns: F, sign: F::Bits) -> F {
+    let z = r * r;
+    let y = r + r * z * horner(z, &SIN_OF_HALF_TURN);
+    let odd = turns.low_bits_plus(0.0).left(F::MANTISSA + if F::WIDE { 11 } else { 8 });
+    // Where products are contracted the polynomial can reach the number after 1.
+    y.magnitude().lesser(F::lit(1.0)).with_sign_of(F::from_bits(y.to_bits() ^ odd ^ sign))
+}
+
+/// Parts of pi for f32 and f64. Products of the first three with numbers of half turns, halves too, are exact; the last
+/// has all the bits that are left to it.
+const PI_1: (f64, f64) = (3.140625, 3.1415926534682512);
+const PI_2: (f64, f64) = (0.0009675025939941406, 1.2154201012607932e-10);
+const PI_3: (f64, f64) = (1.5099067240953445e-7, 4.044532497422333e-21);
+const PI_4: (f64, f64) = (5.126688136514179e-12, 1.69568553207378e-31);
 
 /// `x = n pi/2 + r`: n, which is integral, and r.
 #[inline(always)]
 fn reduced<F: Float>(x: F) -> (F, F) {
     let n = (x * F::lit(std::f64::consts::FRAC_2_PI)).nearest_small();
-    // Products with the first three parts are exact; the last part has all the bits that are left to it.
+    // Halves of the parts of pi.
     let mut r = x - n * F::lit2(1.5703125, 1.5707963267341256);
     r = r - n * F::lit2(0.0004837512969970703, 6.077100506303966e-11);
     r = r - n * F::lit2(7.549533620476723e-8, 2.0222662487111665e-21);
@@ -125,21 +145,14 @@ pub(crate) fn cosine<F: Float>(r: F) -> F {
     F::lit(1.0) + z * (F::lit(-0.5) + z * horner(z, &COS))
 }
 
-/// The sine at the `q`-th quadrant plus `r`, with the signs turned where `sign` has its sign bit; of `q` the lowest two
-/// bits count.
+/// The sine at the `q`-th quadrant plus `r`; of `q` the lowest two bits count.
 #[inline(always)]
-fn sine_with_sign<F: Float>(q: F::Bits, r: F, sign: F::Bits) -> F {
+pub(crate) fn sine_at<F: Float>(q: F::Bits, r: F) -> F {
     let word = F::Bits::word;
     let odd = (q & word(1)).same(word(1));
     let value = F::select(odd, cosine(r), sine(r));
-    let top = F::MANTISSA + if F::WIDE { 11 } else { 8 };
-    F::from_bits(value.to_bits() ^ ((q.left(top - 1) ^ sign) & word(1 << top)))
-}
-
-/// The sine at the `q`-th quadrant plus `r`.
-#[inline(always)]
-pub(crate) fn sine_at<F: Float>(q: F::Bits, r: F) -> F {
-    sine_with_sign(q, r, F::Bits::word(0))
+    let sign = (q & word(2)).left(F::MANTISSA + if F::WIDE { 10 } else { 7 });
+    F::from_bits(value.to_bits() ^ sign)
 }
 
 #[inline(always)]
@@ -159,8 +172,12 @@ fn unless_infinite<F: Float>(x: F, value: F) -> F {
 #[inline(always)]
 pub fn sin<F: Float>(x: F) -> F {
     // Of the magnitude, so that the sign of zero is the argument's whatever a driver makes of zeros.
-    let (n, r) = reduced(x.magnitude());
-    sine_with_sign(n.low_bits_plus(0.0), r, x.to_bits())
+    let a = x.magnitude();
+    let n = (a * F::lit(FRAC_1_PI)).nearest_small();
+    let r = a - n * F::lit2(PI_1.0, PI_1.1);
+    let r = r - n * F::lit2(PI_2.0, PI_2.1);
+    let r = r - n * F::lit2(PI_3.0, PI_3.1);
+    sine_of_half_turns(r - n * F::lit2(PI_4.0, PI_4.1), n, x.to_bits())
 }
 
 /// The sine of any `x`.
@@ -170,11 +187,17 @@ pub fn sin_large<F: Float>(x: F) -> F {
     unless_infinite(x, sine_at(q, r))
 }
 
-/// The cosine of `x` that is not [`is_large`].
+/// The cosine of `x` that is not [`is_large`]: the sine of what is left to an odd number of quadrants.
 #[inline(always)]
 pub fn cos<F: Float>(x: F) -> F {
-    let (n, r) = reduced(x);
-    sine_at(n.low_bits_plus(1.0), r)
+    let a = x.magnitude();
+    let half = F::lit(0.5);
+    let turns = (a * F::lit(FRAC_1_PI) - half).nearest_small();
+    let n = turns + half;
+    let r = n * F::lit2(PI_1.0, PI_1.1) - a;
+    let r = r + n * F::lit2(PI_2.0, PI_2.1);
+    let r = r + n * F::lit2(PI_3.0, PI_3.1);
+    sine_of_half_turns(r + n * F::lit2(PI_4.0, PI_4.1), turns, F::Bits::word(0))
 }
 
 /// The cosine of any `x`.
@@ -198,4 +221,24 @@ pub fn tan<F: Float>(x: F) -> F {
 pub fn tan_large<F: Float>(x: F) -> F {
     let (q, r) = reduced_large(x);
     unless_infinite(x, tangent_at(q, r))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every float within 2^-11 of pi/2, as an argument of both functions.
+    #[test]
+    fn sines_do_not_exceed_one_and_keep_the_sign_of_zero() {
+        let (low, high) = (1.5703f32.to_bits(), 1.5713f32.to_bits());
+        for x in (low..high).map(f32::from_bits) {
+            assert!(sin(x) <= 1.0 && sin(-x) >= -1.0, "{x}");
+            let small = x - std::f32::consts::FRAC_PI_2;
+            assert!(cos(small) <= 1.0 && cos(small) > 0.999_999, "{small}");
+        }
+        assert_eq!((cos(0.0f32), cos(-0.0f32), cos(0.0f64)), (1.0, 1.0, 1.0));
+        assert_eq!((sin(0.0f32).to_bits(), sin(-0.0f32).to_bits()), (0, (-0.0f32).to_bits()));
+        assert_eq!((sin(-0.0f64).to_bits(), sin(std::f64::consts::FRAC_PI_2)), ((-0.0f64).to_bits(), 1.0));
+        assert_eq!((sin(std::f32::consts::FRAC_PI_2), sin(1e-42f32)), (1.0, 1e-42));
+    }
 }

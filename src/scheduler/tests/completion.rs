@@ -160,9 +160,12 @@ fn a_replaced_device_runs_what_failed_with_it_again_once() {
 #[test]
 fn a_value_that_lived_only_on_a_lost_device_fails_with_its_op_and_place() {
     let mut b = Bench::new(DeviceChoice::Gpu(None));
-    let x = b.rand(8);
+    let data = b.source(8);
+    let x = b.scale(data, 8);
+    b.release(data);
     b.demand(x, Want::Device);
     let first = b.cut();
+    assert!(first[0].inputs[0].dies);
     b.finish(&first[0]);
     let error = Error::new(ErrorKind::DeviceLost, "the device is gone");
     b.event(SchedulerEvent::ValueLost { value: x, error: error.clone() });
@@ -171,7 +174,114 @@ fn a_value_that_lived_only_on_a_lost_device_fails_with_its_op_and_place() {
     let g = b.gather(y);
     assert!(b.cut().is_empty());
     let error = b.error(g);
-    assert_eq!((error.kind(), error.op(), error.device()), (ErrorKind::DeviceLost, Some("rand"), Some("test gpu")));
+    assert_eq!((error.kind(), error.op(), error.device()), (ErrorKind::DeviceLost, Some("mul"), Some("test gpu")));
+}
+
+/// A lost GPU: its values, then its end.
+fn lose(b: &mut Bench, values: &[ValueId], replaced: bool) {
+    let error = Error::new(ErrorKind::DeviceLost, "the device is gone");
+    for &value in values {
+        b.event(SchedulerEvent::ValueLost { value, error: error.clone() });
+    }
+    assert!(b.sent().is_empty(), "nobody knows yet whether it serves again");
+    b.event(SchedulerEvent::DeviceLost { device: DeviceId(1), error, replaced });
+}
+
+#[test]
+fn a_lost_value_is_made_again_where_what_it_was_made_from_exists() {
+    for replaced in [true, false] {
+        let mut b = Bench::new(DeviceChoice::Gpu(None));
+        let data = b.source(8);
+        let x = b.scale(data, 8);
+        let y = b.add(x, data, 8);
+        b.release(x);
+        b.demand(y, Want::Device);
+        let first = b.cut();
+        b.finish(&first[0]);
+        lose(&mut b, &[data, y], replaced);
+        let again = b.sent();
+        assert_eq!((again.len(), values(&again[0]), outputs(&again[0])), (1, vec![x, y], vec![y]));
+        assert_eq!(again[0].device, if replaced { DeviceId(1) } else { DeviceId::HOST });
+        assert!(again[0].inputs[0].source.is_some(), "the data enters again");
+        let z = b.sum(y);
+        let g = b.gather(z);
+        let next = b.cut();
+        b.finish(&again[0]);
+        b.finish(&next[0]);
+        assert!(b.delivered(g));
+        assert_eq!(b.state.totals().values_made_again, 1);
+    }
+}
+
+#[test]
+fn lost_values_are_made_again_in_their_order_and_together() {
+    let mut b = Bench::new(DeviceChoice::Gpu(None));
+    let x = b.rand(8);
+    let y = b.scale(x, 8);
+    b.demand(x, Want::Device);
+    b.demand(y, Want::Device);
+    let first = b.cut();
+    b.finish(&first[0]);
+    let z = b.add(x, y, 8);
+    b.demand(z, Want::Device);
+    let second = b.cut();
+    b.finish(&second[0]);
+    // Reported in any order.
+    lose(&mut b, &[z, y, x], true);
+    let again = b.sent();
+    assert_eq!(again.iter().map(outputs).collect::<Vec<_>>(), [vec![x, y], vec![z]]);
+    again.iter().for_each(|region| b.finish(region));
+    let g = b.gather(z);
+    let back = b.cut();
+    b.finish(&back[0]);
+    assert!(b.delivered(g));
+    assert_eq!(b.state.totals().values_made_again, 3);
+    // Once: a device that is lost again and again is no place to compute on.
+    lose(&mut b, &[x], true);
+    let h = b.gather(x);
+    assert!(b.cut().is_empty());
+    assert_eq!(b.error(h).kind(), ErrorKind::DeviceLost);
+}
+
+#[test]
+fn a_lost_value_fails_with_an_input_that_cannot_be_made_again() {
+    let mut b = Bench::new(DeviceChoice::Gpu(None));
+    let data = b.source(8);
+    let x = b.scale(data, 8);
+    b.release(data);
+    b.demand(x, Want::Device);
+    let first = b.cut();
+    b.finish(&first[0]);
+    let y = b.scale(x, 8);
+    b.demand(y, Want::Device);
+    let second = b.cut();
+    b.finish(&second[0]);
+    lose(&mut b, &[y, x], true);
+    assert!(b.sent().is_empty());
+    for value in [x, y] {
+        let g = b.gather(value);
+        assert!(b.cut().is_empty());
+        assert_eq!(b.error(g).kind(), ErrorKind::DeviceLost);
+    }
+}
+
+#[test]
+fn a_gather_whose_readback_was_lost_waits_for_the_value_that_is_made_again() {
+    let mut b = Bench::new(DeviceChoice::Gpu(None));
+    let x = b.rand(8);
+    let g = b.gather(x);
+    let first = b.cut();
+    // The region was done, the elements were on their way.
+    b.event(SchedulerEvent::RegionFinished { region: first[0].id, faults: vec![], device_ns: 1 });
+    let error = Error::new(ErrorKind::DeviceLost, "the device is gone");
+    b.event(SchedulerEvent::ValueLost { value: x, error: error.clone() });
+    b.event(SchedulerEvent::ValueArrived { value: x, data: Err(error.clone()) });
+    b.event(SchedulerEvent::DeviceLost { device: DeviceId(1), error, replaced: true });
+    assert!(b.result(g).is_none());
+    let again = b.sent();
+    assert_eq!(again[0].readbacks, [x]);
+    b.finish(&again[0]);
+    assert!(b.delivered(g));
 }
 
 #[test]

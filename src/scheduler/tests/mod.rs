@@ -5,6 +5,7 @@ mod completion;
 mod demand;
 mod fairness;
 mod laziness;
+mod opening;
 mod placement;
 mod scale;
 
@@ -118,7 +119,8 @@ impl Bench {
         self.next_index += 1;
         let meta = Meta { dtype, shape: Shape::new(dims).unwrap() };
         let args = SmallVec::from_slice(args);
-        self.tape.push(Record::Op(Node { value, op, args, meta, pin: None, at: Location::caller() }, Drops::NONE));
+        let node = Node { value, op, args, meta, pin: None, at: Location::caller().into() };
+        self.tape.push(Record::Op(Box::new(node), Drops::NONE));
         value
     }
 
@@ -174,7 +176,7 @@ impl Bench {
 
     /// Cuts the tape and returns the regions that were sent.
     pub fn cut_for(&mut self, why: CutReason) -> Vec<Region> {
-        let records = std::mem::take(&mut self.tape);
+        let records = std::mem::take(&mut self.tape).into();
         self.event(SchedulerEvent::SegmentCut { session: self.session, records, why, at_ns: 0 });
         self.sent()
     }

@@ -32,7 +32,7 @@ fn a_million_nodes_in_segments_pass_through_with_bounded_memory() {
         s = next;
         if step % 2048 == 2047 {
             b.out.clear();
-            let records = std::mem::take(&mut b.tape);
+            let records = std::mem::take(&mut b.tape).into();
             let why = CutReason::NodeLimit;
             b.event(SchedulerEvent::SegmentCut { session: SessionId(0), records, why, at_ns: 0 });
             drain(&mut b);
@@ -40,7 +40,7 @@ fn a_million_nodes_in_segments_pass_through_with_bounded_memory() {
         }
     }
     let g = b.gather(s);
-    let records = std::mem::take(&mut b.tape);
+    let records = std::mem::take(&mut b.tape).into();
     b.event(SchedulerEvent::SegmentCut { session: SessionId(0), records, why: CutReason::Demand, at_ns: 0 });
     drain(&mut b);
     assert!(b.delivered(g));
@@ -60,7 +60,7 @@ fn one_segment_of_many_nodes_is_cut_without_recursion() {
     }
     let g = b.gather(s);
     b.release(s);
-    let records = std::mem::take(&mut b.tape);
+    let records = std::mem::take(&mut b.tape).into();
     b.event(SchedulerEvent::SegmentCut { session: SessionId(0), records, why: CutReason::Demand, at_ns: 0 });
     assert_eq!(drain(&mut b), 300_001usize.div_ceil(1024));
     assert!(b.delivered(g));
@@ -96,7 +96,7 @@ fn ten_thousand_sessions_come_and_go() {
         gathers.push(b.gather(y));
         b.release(y);
         b.release(x);
-        let records = std::mem::take(&mut b.tape);
+        let records = std::mem::take(&mut b.tape).into();
         b.event(SchedulerEvent::SegmentCut { session: SessionId(session), records, why: CutReason::Demand, at_ns: 0 });
     }
     assert_eq!(drain(&mut b), 10_000);

@@ -28,21 +28,21 @@ pub(super) fn read(path: &Path, mut each: impl FnMut(Event)) -> Result<()> {
     let start = skip_space(&bytes, 0);
     match bytes.get(start) {
         None => Err(fail("is empty, so it is no timeline".into())),
-        Some(b'[') => array(&bytes, start + 1, |value| each(event(value))).map_err(fail),
+        Some(b'[') => array(&bytes, start + 1, &mut each).map_err(fail),
         Some(b'{') => {
             let mut whole: Value = serde_json::from_slice(&bytes).map_err(|e| fail(broken(0, &e)))?;
             let Some(Value::Array(events)) = whole.get_mut("traceEvents").map(Value::take) else {
                 return Err(fail("is JSON but holds no `traceEvents`, so it is no timeline".into()));
             };
-            events.into_iter().for_each(|value| each(event(&value)));
-            Ok(())
+            let each = |(i, value): (usize, &Value)| event(i + 1, value).map(&mut each);
+            events.iter().enumerate().try_for_each(each).map_err(fail)
         }
         Some(_) => Err(fail("is no timeline: a timeline is a JSON array of events".into())),
     }
 }
 
 /// The values of an array, one after the other, so that a large file is never in memory as a tree.
-fn array(bytes: &[u8], mut at: usize, mut each: impl FnMut(&Value)) -> Result<(), String> {
+fn array(bytes: &[u8], mut at: usize, each: &mut impl FnMut(Event)) -> Result<(), String> {
     let cut_short = |events: usize| format!("is cut short after {events} events");
     let mut events = 0;
     at = skip_space(bytes, at);
@@ -52,8 +52,7 @@ fn array(bytes: &[u8], mut at: usize, mut each: impl FnMut(&Value)) -> Result<()
     loop {
         let mut values = serde_json::Deserializer::from_slice(&bytes[at..]).into_iter::<Value>();
         match values.next() {
-            Some(Ok(value)) if value.is_object() => each(&value),
-            Some(Ok(_)) => return Err(format!("is no timeline: entry {} is not an event", events + 1)),
+            Some(Ok(value)) => each(event(events + 1, &value)?),
             Some(Err(error)) if !error.is_eof() => return Err(broken(events, &error)),
             Some(Err(_)) | None => return Err(cut_short(events)),
         }
@@ -86,19 +85,27 @@ fn broken(events: usize, error: &serde_json::Error) -> String {
     format!("is damaged behind event {events}: {error}")
 }
 
-fn event(value: &Value) -> Event {
+/// Event `number` of the file. What is missing is empty or 0; what is there must be what it says.
+fn event(number: usize, value: &Value) -> Result<Event, String> {
+    if !value.is_object() {
+        return Err(format!("is no timeline: entry {number} is not an event"));
+    }
     let text = |key| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let number = |key| value.get(key).and_then(Value::as_i64).unwrap_or_default();
-    let nanos = |key| (value.get(key).and_then(Value::as_f64).unwrap_or_default() * 1000.0).round() as i64;
-    Event {
+    let whole = |key| value.get(key).and_then(Value::as_i64).unwrap_or_default();
+    let nanos = |key| match value.get(key).map(|time| time.as_f64().filter(|us| *us >= 0.0)) {
+        None => Ok(0),
+        Some(Some(us)) => Ok((us * 1000.0).round() as i64),
+        Some(None) => Err(format!("is damaged: `{key}` of event {number} is no time from 0 on: {}", value[key])),
+    };
+    Ok(Event {
         phase: text("ph"),
-        pid: number("pid"),
-        tid: number("tid"),
-        at_ns: nanos("ts"),
-        duration_ns: nanos("dur").max(0),
+        pid: whole("pid"),
+        tid: whole("tid"),
+        at_ns: nanos("ts")?,
+        duration_ns: nanos("dur")?,
         name: text("name"),
         category: text("cat"),
         id: value.get("id").map(Value::to_string).unwrap_or_default(),
         arguments: value.get("args").cloned().unwrap_or_default(),
-    }
+    })
 }

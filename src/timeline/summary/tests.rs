@@ -68,6 +68,9 @@ fn files_that_are_no_timelines_are_refused_in_plain_words() {
         ("[{\"ph\":\"X\"},\n{\"ph\":", "is cut short after 1 events"),
         ("[{\"ph\":\"X\"}", "is cut short after 1 events"),
         ("[{\"ph\":\"X\"} {}]", "is damaged behind event 1: a comma was expected"),
+        ("[{\"ph\":\"X\",\"ts\":-5,\"dur\":1}]", "`ts` of event 1 is no time from 0 on: -5"),
+        ("[{},{\"ph\":\"X\",\"ts\":5,\"dur\":\"x\"}]", "`dur` of event 2 is no time from 0 on: \"x\""),
+        ("{\"traceEvents\":[7]}", "is no timeline: entry 1 is not an event"),
         ("[3]", "is no timeline: entry 1 is not an event"),
         ("[]]", "is damaged: it goes on behind its end"),
     ];

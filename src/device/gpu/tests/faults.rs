@@ -116,6 +116,41 @@ fn a_panic_fails_its_batch_and_no_other() {
 }
 
 #[test]
+fn a_panic_over_a_submitted_batch_fails_that_batch_and_no_other() {
+    let config = injected(Injection { panic_in_completion_at_batch: Some(1), ..Injection::default() });
+    let Some(mut rig) = rig_with(config, SCALE_WGSL) else { return };
+    assert!(rig.run(scale(1)).is_ok());
+    let error = rig.run(scale(2)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Internal);
+    assert!(error.message().contains("completing a batch panicked"), "{error}");
+    assert!(rig.run(scale(3)).is_ok());
+    rig.stop();
+}
+
+#[test]
+fn a_panic_in_a_poll_of_a_healthy_device_costs_nothing_that_has_finished() {
+    let config = injected(Injection { panic_in_poll_at_batch: Some(1), ..Injection::default() });
+    let Some(mut rig) = rig_with(config, SCALE_WGSL) else { return };
+    for first in 1..5 {
+        let done = rig.run(scale(first)).unwrap();
+        assert_eq!(done.data[0].1.as_slice::<f32>().unwrap(), [2.0, 4.0, 6.0, 8.0]);
+    }
+    rig.stop();
+}
+
+#[test]
+fn a_loss_that_the_completion_thread_finds_fails_what_flies_and_is_told() {
+    let config = injected(Injection { lose_device_in_completion_at_batch: Some(1), ..Injection::default() });
+    let Some(mut rig) = rig_with(config, SCALE_WGSL) else { return };
+    assert!(rig.run(scale(1)).is_ok());
+    assert_eq!(rig.run(scale(2)).unwrap_err().kind(), ErrorKind::DeviceLost);
+    assert!(matches!(rig.event(), DeviceEvent::Lost { replaced: true, .. }));
+    let done = rig.run(scale(3)).unwrap();
+    assert_eq!(done.data[0].1.as_slice::<f32>().unwrap(), [2.0, 4.0, 6.0, 8.0]);
+    rig.stop();
+}
+
+#[test]
 fn a_lost_device_fails_its_batch_tells_of_the_loss_and_is_replaced_empty() {
     let config = injected(Injection { lose_device_at_batch: Some(1), ..Injection::default() });
     let Some(mut rig) = rig_with(config, SCALE_WGSL) else { return };

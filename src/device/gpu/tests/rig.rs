@@ -209,7 +209,7 @@ pub(super) fn launch_of(program: Program, body: Vec<u32>) -> Arc<Launch> {
         bytes_read: 10,
         bytes_written: 20,
         split: None,
-        blame: ("scale", std::panic::Location::caller()),
+        blame: ("scale", std::panic::Location::caller().into()),
     })
 }
 

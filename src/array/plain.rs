@@ -1,0 +1,118 @@
+//! Recording what is recorded most in one pass: an elementwise op on lazy arrays of one session and one dtype, that needs
+//! no cast, beside plain numbers.
+//!
+//! In: an op and its operands. Out: its node on the tape, or `None` where the general way (`record.rs`) has to look: at
+//! faults, arrays of several sessions, values that are known on the host, and dtypes that mix.
+//! Must hold: PLAIN-1: what is recorded here is what the general way would have recorded.
+
+use super::handle::{Array, Recorded};
+use super::operand::{Kind, Operand};
+use super::record::{At, OPERANDS_MAX};
+use super::tape::Home;
+use crate::graph::table::DTypeRule;
+use crate::graph::{Arg, DType, ElementOp, Meta, Op, Scalar, Shape};
+use crate::ids::DeviceId;
+use std::sync::Arc;
+
+/// What an op in this way is.
+struct Plain<'a> {
+    home: &'a Arc<Home>,
+    /// Which operand's home that is.
+    first: usize,
+    /// What it computes in.
+    compute: DType,
+    meta: Meta,
+    pin: Option<DeviceId>,
+    name: &'static str,
+}
+
+/// Records the op, if it is one of these. A handle that is handed over and is the last of its value becomes the result's.
+pub(super) fn apply(op: ElementOp, operands: &mut [Operand<'_>], at: At) -> Option<Array> {
+    let Plain { home, first, compute, meta, pin, name } = plain(op, operands)?;
+    let mut args = [Arg::Scalar(Scalar::Bool(false)); OPERANDS_MAX];
+    for (arg, operand) in args.iter_mut().zip(operands.iter()) {
+        *arg = match &operand.0 {
+            Kind::Number(number) => Arg::Scalar(number.cast(compute)),
+            Kind::Borrowed(array) | Kind::Last(array) => Arg::Value(array.id()?),
+            Kind::Owned(array) => Arg::Value(array.id()?),
+        };
+    }
+    let args = &args[..operands.len()];
+    let mut tape = home.tape.lock();
+    let index = home.push_op(&mut tape, Op::Apply(op), args, &meta, pin, at).ok()?;
+    for operand in operands.iter() {
+        match &operand.0 {
+            Kind::Owned(array) => home.let_go(&mut tape, array),
+            Kind::Last(array) => home.let_go(&mut tape, array),
+            Kind::Borrowed(_) | Kind::Number(_) => {}
+        }
+    }
+    let (session, segment) = (home.id, tape.segment);
+    let after = home.check_limits(&mut tape);
+    drop(tape);
+    if let Some(after) = after {
+        home.run_after(after);
+    }
+    let recorded = Recorded { session, index, segment, meta, source: false, pin, op: name, at };
+    Some(handle(recorded, operands, first))
+}
+
+/// The handle of what was recorded by the session of `operands[home]`: one that was handed over, if it is free.
+pub(super) fn handle(mut recorded: Recorded, operands: &mut [Operand<'_>], home: usize) -> Array {
+    for operand in operands.iter_mut() {
+        let Kind::Owned(array) = &mut operand.0 else { continue };
+        match array.take_over(recorded) {
+            Some(back) => recorded = back,
+            None => match std::mem::replace(&mut operand.0, Kind::Number(Scalar::Bool(false))) {
+                Kind::Owned(array) => return array,
+                _ => unreachable!("RECORD-5: matched above"),
+            },
+        }
+    }
+    let home = operands[home].array().expect("RECORD-5: an op has an array among its operands").0.home.clone();
+    recorded.handle(home)
+}
+
+fn plain<'a>(op: ElementOp, operands: &'a [Operand<'_>]) -> Option<Plain<'a>> {
+    let info = op.info();
+    if operands.len() != info.arity {
+        return None;
+    }
+    let mut home: Option<(&Arc<Home>, usize)> = None;
+    let mut meta: Option<&Meta> = None;
+    let mut expanded: Option<Shape> = None;
+    let mut pin = None;
+    for (number, operand) in operands.iter().enumerate() {
+        let Some(array) = operand.array() else { continue };
+        let value = &*array.0;
+        let own = value.meta.as_ref().ok().filter(|_| value.host.is_none())?;
+        match (home, meta) {
+            (Some((home, _)), Some(meta)) => {
+                if !Arc::ptr_eq(home, &value.home) || meta.dtype != own.dtype {
+                    return None;
+                }
+                let shape = expanded.as_ref().unwrap_or(&meta.shape);
+                if *shape != own.shape {
+                    expanded = Some(Shape::broadcast(shape, &own.shape).ok()?);
+                }
+                pin = pin.max(array.1);
+            }
+            _ => (home, meta, pin) = (Some((&value.home, number)), Some(own), array.1),
+        }
+    }
+    let ((home, first), meta) = (home?, meta?);
+    let compute = meta.dtype;
+    // Numbers are weak beside floats, and truth values adapt to them.
+    let output = match info.rule {
+        DTypeRule::Arithmetic | DTypeRule::Real if compute.is_float() => compute,
+        DTypeRule::Comparison | DTypeRule::Test if compute.is_float() => DType::Bool,
+        DTypeRule::Logic if compute == DType::Bool => DType::Bool,
+        _ => return None,
+    };
+    let shape = expanded.unwrap_or_else(|| meta.shape.clone());
+    // RECORD-2: an operand without elements is known, but two may expand to nothing.
+    if shape.elements() == 0 {
+        return None;
+    }
+    Some(Plain { home, first, compute, meta: Meta { dtype: output, shape }, pin, name: info.name })
+}

@@ -1,0 +1,205 @@
+//! The devices of a ring: those that are open, and the one that is opened when it is first needed.
+//!
+//! In: open devices; a way to open another. Out: their numbers, for users; the opened device, for the ring. Opening
+//! takes long (a driver is loaded, a device is made): it happens on a thread of its own, once, for whoever asks first,
+//! the ring (`Devices::ask`, which never waits) or a user (`Devices::all`, which does).
+//!
+//! Must hold: DEVICES-1: the ring hears of a device before any user does, so that nothing is asked of the ring that
+//! it could not know. DEVICES-2: whoever waits for the opening is told its end, also where the ring ends meanwhile.
+//! DEVICES-3: every device that was opened is stopped when the ring ends.
+
+use crate::device::handle::{Compiler, DeviceHandle, UploadMemory};
+use crate::device::info::DeviceInfo;
+use crate::device::message::DeviceInstruction;
+use crate::error::{Error, ErrorKind};
+use crate::ids::DeviceId;
+use crate::mail::Post;
+use crossbeam_channel::Sender;
+use parking_lot::{Condvar, Mutex};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// How long a device with a full mailbox is given to take the word that it should end.
+const STOP_WAIT: Duration = Duration::from_millis(200);
+
+/// Opens a device; `None` where there is none, and nobody insisted.
+pub type Opener = Box<dyn FnOnce() -> Result<Option<DeviceHandle>, Error> + Send>;
+
+/// What the ring is told of an opening.
+pub(super) type Opened = Result<Option<OpenedDevice>, Error>;
+
+/// What the ring needs of a device that was opened late.
+pub(super) struct OpenedDevice {
+    /// Its numbers.
+    pub(super) info: DeviceInfo,
+    /// Its mailbox.
+    pub(super) instructions: Sender<DeviceInstruction>,
+    /// Its compiler.
+    pub(super) compiler: Arc<dyn Compiler>,
+}
+
+/// The devices of a ring.
+pub struct Devices {
+    first: Vec<DeviceInfo>,
+    /// Set once nothing is left to open.
+    all: OnceLock<Known>,
+    inner: Mutex<Inner>,
+    changed: Condvar,
+    ring: Post<Opened>,
+}
+
+struct Known {
+    infos: Vec<DeviceInfo>,
+    /// Why the last one could not be opened.
+    error: Option<Error>,
+}
+
+struct Inner {
+    handles: Vec<DeviceHandle>,
+    opener: Option<Opener>,
+    /// The ring has ended: what is opened now is stopped at once.
+    closed: bool,
+}
+
+impl Devices {
+    pub(super) fn new(handles: Vec<DeviceHandle>, opener: Option<Opener>, ring: Post<Opened>) -> Devices {
+        let first: Vec<DeviceInfo> = handles.iter().map(|d| d.info.clone()).collect();
+        let all = OnceLock::new();
+        if opener.is_none() {
+            let _ = all.set(Known { infos: first.clone(), error: None });
+        }
+        Devices {
+            first,
+            all,
+            inner: Mutex::new(Inner { handles, opener, closed: false }),
+            changed: Condvar::new(),
+            ring,
+        }
+    }
+
+    /// Devices that exist without their ring, for tests.
+    #[cfg(test)]
+    pub(crate) fn fixed(infos: Vec<DeviceInfo>) -> Devices {
+        let devices = Devices::new(Vec::new(), None, flume::unbounded().0.into());
+        Devices { all: OnceLock::from(Known { infos: infos.clone(), error: None }), first: infos, ..devices }
+    }
+
+    /// The devices that are open by now.
+    pub fn open(&self) -> &[DeviceInfo] {
+        self.all.get().map_or(&self.first, |known| &known.infos)
+    }
+
+    /// All devices: opens what is not open yet, and waits for it.
+    pub fn all(self: &Arc<Devices>) -> &[DeviceInfo] {
+        &self.known().infos
+    }
+
+    /// Memory that users may fill for a device, where it is open and has such.
+    pub fn upload_memory(&self, device: DeviceId) -> Option<Arc<dyn UploadMemory>> {
+        self.inner.lock().handles.iter().find(|d| d.info.id == device)?.uploads.clone()
+    }
+
+    /// Why a device that is not among [`Devices::all`] could not be opened, if one was tried.
+    pub fn error(self: &Arc<Devices>) -> Option<&Error> {
+        self.known().error.as_ref()
+    }
+
+    fn known(self: &Arc<Devices>) -> &Known {
+        self.ask();
+        let mut inner = self.inner.lock();
+        loop {
+            if let Some(known) = self.all.get() {
+                return known;
+            }
+            self.changed.wait(&mut inner);
+        }
+    }
+
+    /// Opens what is not open yet, on a thread of its own; nothing happens where that is under way or done.
+    pub fn ask(self: &Arc<Devices>) {
+        if self.all.get().is_some() {
+            return;
+        }
+        let Some(opener) = self.inner.lock().opener.take() else { return };
+        let devices = self.clone();
+        let thread = std::thread::Builder::new().name("tidemill-open".to_owned());
+        let spawned = thread.spawn(move || {
+            crate::threads::mark_own();
+            let result = catch_unwind(AssertUnwindSafe(opener)).unwrap_or_else(|panic| {
+                let words = super::panic_words(&*panic);
+                Err(Error::new(ErrorKind::Internal, format!("opening a device panicked: {words}")))
+            });
+            devices.opened(result);
+        });
+        if let Err(error) = spawned {
+            let message = format!("the thread that opens a device could not be started: {error}");
+            self.opened(Err(Error::new(ErrorKind::Device, message)));
+        }
+    }
+
+    fn opened(&self, result: Result<Option<DeviceHandle>, Error>) {
+        let mut inner = self.inner.lock();
+        let mut known = Known { infos: self.first.clone(), error: None };
+        let told = match result {
+            Ok(Some(handle)) if inner.closed => {
+                stop(vec![handle], Instant::now() + STOP_WAIT);
+                Ok(None)
+            }
+            Ok(Some(handle)) => {
+                known.infos.push(handle.info.clone());
+                let (info, instructions) = (handle.info.clone(), handle.instructions.clone());
+                let told = OpenedDevice { info, instructions, compiler: handle.compiler.clone() };
+                inner.handles.push(handle);
+                Ok(Some(told))
+            }
+            Ok(None) => Ok(None),
+            Err(error) => {
+                known.error = Some(error.clone());
+                Err(error)
+            }
+        };
+        // DEVICES-1. Fails only when the ring has ended, and then nobody waits.
+        let _ = self.ring.send(told);
+        let _ = self.all.set(known);
+        self.changed.notify_all();
+    }
+
+    /// The ring has ended: nothing is opened any more, and what is open is stopped. Waits for an opening that is under
+    /// way, and for the devices' threads, until the deadline.
+    pub(super) fn close(&self, deadline: Instant) {
+        let mut inner = self.inner.lock();
+        if inner.opener.take().is_some() {
+            let _ = self.all.set(Known { infos: self.first.clone(), error: None });
+            self.changed.notify_all();
+        }
+        while self.all.get().is_none() && !self.changed.wait_until(&mut inner, deadline).timed_out() {}
+        // DEVICES-2: a driver that hangs holds nobody.
+        let _ = self.all.set(Known { infos: self.first.clone(), error: None });
+        self.changed.notify_all();
+        inner.closed = true;
+        let handles = std::mem::take(&mut inner.handles);
+        drop(inner);
+        stop(handles, deadline);
+    }
+}
+
+/// Tells devices to end, and waits for their threads until the deadline.
+fn stop(handles: Vec<DeviceHandle>, deadline: Instant) {
+    for device in &handles {
+        // A full mailbox of a device that hangs must not hang this thread.
+        let _ = device.instructions.send_timeout(DeviceInstruction::Stop, STOP_WAIT);
+    }
+    for device in handles {
+        let DeviceHandle { instructions, threads, .. } = device;
+        drop(instructions);
+        for thread in threads {
+            while !thread.is_finished() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            if thread.is_finished() {
+                let _ = thread.join();
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Values that were lost with their device are made again, where what they were made from still exists.
+//!
+//! In: a value that lived only on a lost device, and how it was made. Out: a region that makes it again, in its
+//! place in the order of cutting. Must hold: a lost value is coming again or has failed when its loss was handled;
+//! several lost values of one region come from one region again.
+//!
+//! Inputs that are lost, too, are dealt with when their own loss is reported: they are made again before their
+//! readers, as their regions are earlier ones, or they fail, and the readers are cut down. Nothing of it is sent
+//! before the device has said whether it serves again.
+
+use super::graph::{Home, Lineage};
+use super::region::{Region, RegionInput};
+use super::state::{Record, State, What};
+use super::taint;
+use crate::error::{Error, ErrorKind};
+use crate::ids::{RegionId, ValueId};
+use petgraph::stable_graph::NodeIndex;
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
+
+impl State {
+    /// Queues a region that makes a lost value again. False where something that it was made from is gone.
+    pub(super) fn make_again(&mut self, at: NodeIndex, error: &Error) -> bool {
+        let live = &self.graph[at];
+        let (value, made) = (live.node.value, live.made);
+        let Some(lineage) = live.lineage.clone().filter(|l| self.has_inputs(&l.region, value)) else { return false };
+        let id = match self.again.get(&lineage.order).copied().filter(|id| self.regions.contains_key(id)) {
+            Some(id) => {
+                self.widen(id, &lineage, value);
+                id
+            }
+            None => self.restore(&lineage, value),
+        };
+        if error.kind() == ErrorKind::DeviceLost && lineage.losses == self.losses[made.0 as usize] && self.is_open(made)
+        {
+            self.suspect[made.0 as usize] = true;
+        }
+        let wants = self.wants_host(&self.graph[at]);
+        let live = &mut self.graph[at];
+        live.home = Home::Coming(id);
+        live.lineage = None;
+        // Its elements were on their way, and their region was done.
+        if wants && live.readback.is_none_or(|r| !self.regions.contains_key(&r)) {
+            live.readback = Some(id);
+            live.readback_error = None;
+            self.regions.get_mut(&id).expect("SCHED-8: it is unfinished").region.readbacks.push(value);
+        }
+        let live = &self.graph[at];
+        for reader in live.regions.clone() {
+            if let Some(record) = self.regions.get_mut(&reader) {
+                record.stale |= record.sent;
+            }
+        }
+        self.log.note(value, What::Cut(id));
+        true
+    }
+
+    /// Whether what a value of the region was made from exists, as far as is known by now.
+    fn has_inputs(&self, region: &Region, value: ValueId) -> bool {
+        let part = part_of(region, &FxHashSet::from_iter([value]));
+        part.inputs.iter().all(|input| {
+            let live = self.graph.get(input.value);
+            live.is_some_and(|l| !l.retired && !matches!(l.home, Home::Failed(_) | Home::Lazy))
+        })
+    }
+
+    /// Opens the region anew, for one of its values.
+    fn restore(&mut self, lineage: &Lineage, value: ValueId) -> RegionId {
+        let id = RegionId(self.next_region);
+        self.next_region += 1;
+        let mut region = part_of(&lineage.region, &FxHashSet::from_iter([value]));
+        region.id = id;
+        region.placement.reason = "lost with its device, and made again".to_owned();
+        self.read_by(id, &region.inputs);
+        let record = Record {
+            region,
+            order: lineage.order,
+            sent: false,
+            credits: 0,
+            cut_at_ns: 0,
+            // It counts as a second attempt, and the last.
+            attempts: 1,
+            losses: 0,
+            stale: false,
+            retires: Vec::new(),
+            early: None,
+        };
+        self.regions.insert(id, record);
+        self.enqueue(id);
+        self.again.insert(lineage.order, id);
+        self.count().values_made_again += 1;
+        id
+    }
+
+    /// Another value of a region that is being made again.
+    fn widen(&mut self, id: RegionId, lineage: &Arc<Lineage>, value: ValueId) {
+        let old = &self.regions[&id].region;
+        let wanted = old.nodes.iter().filter(|n| n.output).map(|n| n.value).chain([value]).collect();
+        let part = part_of(&lineage.region, &wanted);
+        let fresh: Vec<RegionInput> =
+            part.inputs.iter().filter(|i| old.inputs.iter().all(|o| o.value != i.value)).cloned().collect();
+        self.read_by(id, &fresh);
+        let region = &mut self.regions.get_mut(&id).expect("SCHED-8: it is unfinished").region;
+        let (placement, readbacks) = (std::mem::take(&mut region.placement), std::mem::take(&mut region.readbacks));
+        *region = Region { id, placement, readbacks, ..part };
+        self.count().values_made_again += 1;
+    }
+
+    fn read_by(&mut self, id: RegionId, inputs: &[RegionInput]) {
+        for input in inputs {
+            self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live").regions.push(id);
+        }
+    }
+}
+
+/// The part of a region that makes these values, with nothing to read back and nothing that ends with it.
+fn part_of(region: &Region, wanted: &FxHashSet<ValueId>) -> Region {
+    let mut part = region.clone();
+    part.readbacks.clear();
+    for node in &mut part.nodes {
+        node.output = wanted.contains(&node.value);
+    }
+    let (inputs, errors) = (vec![None; part.inputs.len()], vec![None; part.nodes.len()]);
+    taint::prune(&mut part, &inputs, &errors);
+    part
+}

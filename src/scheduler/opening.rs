@@ -1,0 +1,163 @@
+//! The device that is opened on demand: until something is to be placed that could be worth it, nobody opens it.
+//!
+//! In: cuts that need it; what came of opening it. Out: `OpenDevices`, once. Must hold: SCHED-11; what is placed
+//! does not depend on whether, when or by whom a device was opened (`placement` never gives a device that is open
+//! what it would not have been opened for).
+
+use super::ingest::Unfinished;
+use super::message::{SchedulerEvent, SchedulerInstruction};
+use super::state::{State, shutting_down};
+use crate::config::DeviceChoice;
+use crate::device::info::DeviceInfo;
+use crate::error::Error;
+use crate::ids::{GatherId, ValueId};
+use std::collections::VecDeque;
+
+/// What waits for the device.
+#[derive(Debug)]
+pub(super) enum Waiting {
+    /// A segment, a part of which may be cut already.
+    Segment(Unfinished),
+    /// An explanation of a value.
+    Explanation(GatherId, ValueId),
+}
+
+/// How far the opening is.
+#[derive(Debug, Default)]
+pub(super) struct Opening {
+    /// A device may be had and nobody has opened it.
+    promised: bool,
+    /// What asked for it, while it is being opened.
+    waiting: Option<Waiting>,
+    /// What users said meanwhile.
+    held: VecDeque<SchedulerEvent>,
+    /// Why the device that every op was to run on cannot be had.
+    refused: Option<Error>,
+    /// It was tried, and failed.
+    failed: bool,
+}
+
+impl Opening {
+    /// Whether a device may yet be opened.
+    pub(super) fn is_promised(&self) -> bool {
+        self.promised
+    }
+
+    /// Whether a cut or an explanation waits.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    /// Why nothing can run.
+    pub(super) fn refused(&self) -> Option<&Error> {
+        self.refused.as_ref()
+    }
+
+    /// Whether there would have been a device to choose.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Nodes of a waiting segment whose credit is not given back.
+    pub(super) fn credits(&self) -> u64 {
+        match &self.waiting {
+            Some(Waiting::Segment(segment)) => u64::from(segment.credits()),
+            Some(Waiting::Explanation(..)) | None => 0,
+        }
+    }
+
+    /// The event, unless it has to wait (SCHED-11).
+    pub(super) fn hold_back(&mut self, event: SchedulerEvent) -> Option<SchedulerEvent> {
+        if self.waiting.is_none() {
+            return Some(event);
+        }
+        match event {
+            SchedulerEvent::RegionFinished { .. }
+            | SchedulerEvent::RegionFailed { .. }
+            | SchedulerEvent::ValueArrived { .. }
+            | SchedulerEvent::ValueLost { .. }
+            | SchedulerEvent::DeviceLost { .. }
+            | SchedulerEvent::OpeningEnded(_)
+            | SchedulerEvent::Explained { .. }
+            | SchedulerEvent::DeadlinePassed => Some(event),
+            SchedulerEvent::SessionOpened { .. }
+            | SchedulerEvent::SegmentCut { .. }
+            | SchedulerEvent::GatherCancelled(_)
+            | SchedulerEvent::SessionClosed(_)
+            | SchedulerEvent::ExplainAsked { .. }
+            | SchedulerEvent::ShutdownAsked => {
+                self.held.push_back(event);
+                None
+            }
+        }
+    }
+
+    /// Something can't go on before the device is open.
+    pub(super) fn wait_for_device(&mut self, what: Waiting, out: &mut Vec<SchedulerInstruction>) {
+        assert!(self.waiting.is_none(), "SCHED-11: users' events wait behind the first that needs a device");
+        self.waiting = Some(what);
+        out.push(SchedulerInstruction::OpenDevices);
+    }
+
+    /// What users said while the device was being opened.
+    pub(super) fn take_held(&mut self) -> VecDeque<SchedulerEvent> {
+        std::mem::take(&mut self.held)
+    }
+}
+
+impl State {
+    /// The same scheduler, with a GPU to come, as device 1: it is opened when something is to be placed that could
+    /// be worth it.
+    pub fn with_promised_gpu(mut self) -> State {
+        assert_eq!(self.devices.len(), 1, "SCHED: a GPU that is still to come is device 1");
+        self.opening.promised = true;
+        self
+    }
+
+    /// The device is open, or is not to be had: what waited goes on.
+    pub(super) fn opening_ended(
+        &mut self,
+        result: Result<Option<DeviceInfo>, Error>,
+        out: &mut Vec<SchedulerInstruction>,
+    ) {
+        if !std::mem::take(&mut self.opening.promised) {
+            return;
+        }
+        match result {
+            Ok(Some(device)) => {
+                assert_eq!(device.id.0 as usize, self.devices.len(), "SCHED: devices are numbered as they come");
+                self.devices.push(device);
+                self.gone.push(false);
+                self.suspect.push(false);
+                self.losses.push(0);
+            }
+            Ok(None) => {}
+            Err(error) => {
+                self.opening.failed = true;
+                if let DeviceChoice::Gpu(_) = self.choice {
+                    self.opening.refused = Some(error);
+                }
+            }
+        }
+        match self.opening.waiting.take() {
+            Some(Waiting::Segment(segment)) => self.cut(segment, out),
+            Some(Waiting::Explanation(gather, value)) => self.explain(gather, value, out),
+            None => {}
+        }
+        for event in self.opening.take_held() {
+            self.handle(event, out);
+        }
+    }
+
+    /// The runtime ends while a device is being opened: what waits for it is given up.
+    pub(super) fn abandon_opening(&mut self, out: &mut Vec<SchedulerInstruction>) {
+        self.opening.promised = false;
+        match self.opening.waiting.take() {
+            Some(Waiting::Segment(segment)) => self.credit(segment.session, segment.credits(), out),
+            Some(Waiting::Explanation(gather, _)) => {
+                out.push(SchedulerInstruction::Resolve { gather, result: Err(shutting_down()) });
+            }
+            None => {}
+        }
+    }
+}

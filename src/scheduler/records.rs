@@ -1,0 +1,173 @@
+//! The records of a tape, in chunks that are used again.
+//!
+//! In: records, one by one. Out: the same, in order. A tape is mostly written and read once, on two threads: memory that
+//! is fresh for every segment would be mapped, zeroed and faulted in by the system, which costs more than recording does.
+//! Must hold: TAPE-5: nothing is moved when a tape grows, and an emptied chunk goes back to where its tape took it from.
+
+use super::message::Record;
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// Records of a chunk that is used again.
+const CHUNK: usize = 256;
+/// Records of a tape's first chunk: most sessions are short.
+const FIRST_CHUNK: usize = 8;
+/// Chunks that wait to be used again, at most: a few full tapes.
+const SPARES_MAX: usize = 64;
+
+/// Emptied chunks of one runtime.
+#[derive(Debug, Default)]
+pub struct Spares(Mutex<Vec<Vec<Record>>>);
+
+impl Spares {
+    fn take(&self) -> Vec<Record> {
+        let spare = self.0.lock().pop();
+        spare.unwrap_or_else(|| Vec::with_capacity(CHUNK))
+    }
+
+    fn put(&self, chunk: Vec<Record>) {
+        debug_assert!(chunk.is_empty(), "TAPE-5: a spare chunk holds nothing");
+        if chunk.capacity() != CHUNK {
+            return;
+        }
+        let mut spares = self.0.lock();
+        if spares.len() < SPARES_MAX {
+            spares.push(chunk);
+        }
+    }
+}
+
+/// Records in the order in which they were pushed.
+#[derive(Debug, Default)]
+pub struct Records {
+    full: Vec<Vec<Record>>,
+    /// Holds the latest record, if there is any.
+    open: Vec<Record>,
+    /// The records before these were many, and so will these be.
+    is_long: bool,
+    spares: Arc<Spares>,
+}
+
+impl Records {
+    /// None yet; chunks come from `spares` and go back there.
+    pub fn new(spares: Arc<Spares>) -> Records {
+        Records { spares, ..Records::default() }
+    }
+
+    /// Appends a record.
+    #[inline]
+    pub fn push(&mut self, record: Record) {
+        if self.open.len() == self.open.capacity() {
+            self.grow();
+        }
+        self.open.push(record);
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let chunk = match self.open.capacity() * 2 {
+            0 if !self.is_long => Vec::with_capacity(FIRST_CHUNK),
+            next if (1..CHUNK).contains(&next) => Vec::with_capacity(next),
+            _ => self.spares.take(),
+        };
+        let full = std::mem::replace(&mut self.open, chunk);
+        if !full.is_empty() {
+            self.full.push(full);
+        }
+    }
+
+    /// The latest record.
+    #[inline]
+    pub fn last_mut(&mut self) -> Option<&mut Record> {
+        self.open.last_mut()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.full.iter().map(Vec::len).sum::<usize>() + self.open.len()
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// All records from here on; none are left.
+    pub fn take(&mut self) -> Records {
+        let is_long = self.open.capacity() >= CHUNK;
+        std::mem::replace(self, Records { is_long, spares: self.spares.clone(), ..Records::default() })
+    }
+
+    /// The records, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Record> {
+        self.full.iter().chain(std::iter::once(&self.open)).flatten()
+    }
+
+    /// Hands out the records, in order, and gives their memory back.
+    pub fn for_each(self, mut each: impl FnMut(Record)) {
+        let Records { full, open, spares, .. } = self;
+        for mut chunk in full.into_iter().chain(std::iter::once(open)) {
+            chunk.drain(..).for_each(&mut each);
+            spares.put(chunk);
+        }
+    }
+}
+
+impl From<Vec<Record>> for Records {
+    fn from(records: Vec<Record>) -> Records {
+        Records { open: records, ..Records::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{SessionId, ValueId};
+
+    fn record(index: u32) -> Record {
+        Record::Dropped(ValueId { session: SessionId(0), index })
+    }
+
+    fn index_of(record: &Record) -> u32 {
+        match record {
+            Record::Dropped(value) => value.index,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn records_keep_their_order_over_chunks_and_their_memory_is_used_again() {
+        let spares = Arc::new(Spares::default());
+        let mut records = Records::new(spares.clone());
+        for round in 0..3 {
+            assert!(records.is_empty() && records.last_mut().is_none());
+            for index in 0..2000 {
+                records.push(record(index));
+                assert_eq!(records.last_mut().map(|r| index_of(r)), Some(index));
+            }
+            assert_eq!(records.len(), 2000);
+            let taken = records.take();
+            assert!(taken.iter().map(index_of).eq(0..2000));
+            let mut seen = Vec::new();
+            taken.for_each(|record| seen.push(index_of(&record)));
+            assert!(seen.into_iter().eq(0..2000));
+            // The first time, 8 + 16 + ... + 128 were not kept.
+            let kept = if round == 0 { 2000 - 248 } else { 2000usize };
+            assert_eq!(spares.0.lock().len(), kept.div_ceil(CHUNK), "round {round}");
+        }
+    }
+
+    #[test]
+    fn short_tapes_take_little_and_long_ones_leave_no_more_than_a_few() {
+        let spares = Arc::new(Spares::default());
+        let mut records = Records::new(spares.clone());
+        records.push(record(1));
+        assert_eq!(records.open.capacity(), FIRST_CHUNK);
+        for index in 0..(SPARES_MAX as u32 + 10) * CHUNK as u32 {
+            records.push(record(index));
+        }
+        records.for_each(drop);
+        assert_eq!(spares.0.lock().len(), SPARES_MAX);
+    }
+}
