@@ -22,6 +22,17 @@ pub struct ScriptError {
     pub place: Option<Place>,
     /// The calls that were open, innermost first; filled in likewise.
     pub stack: Vec<Call>,
+    /// Of a fault of an array that was read elsewhere than it was recorded.
+    pub origin: Option<Box<Origin>>,
+}
+
+/// What is known of a fault's two places.
+#[derive(Clone, Debug)]
+pub enum Origin {
+    /// The session's mark when it was recorded, until the machine knows which place that is.
+    Recorded(u64),
+    /// Where it was read; the error's own place is where it was recorded.
+    Read(Place),
 }
 
 /// An open call, in an error's stack.
@@ -36,12 +47,27 @@ pub struct Call {
 impl ScriptError {
     /// An error without an identifier.
     pub fn new(message: impl Into<String>) -> ScriptError {
-        ScriptError { identifier: String::new(), message: message.into(), help: None, place: None, stack: Vec::new() }
+        ScriptError {
+            identifier: String::new(),
+            message: message.into(),
+            help: None,
+            place: None,
+            stack: Vec::new(),
+            origin: None,
+        }
     }
 
     /// An error with an identifier.
     pub fn with_id(identifier: &str, message: impl Into<String>) -> ScriptError {
         ScriptError { identifier: identifier.into(), ..ScriptError::new(message) }
+    }
+
+    /// Where a fault was read that was recorded at the error's place.
+    pub fn read(&self) -> Option<&Place> {
+        match self.origin.as_deref() {
+            Some(Origin::Read(place)) => Some(place),
+            _ => None,
+        }
     }
 
     /// The same with advice.
@@ -107,7 +133,10 @@ impl From<crate::Error> for ScriptError {
             crate::ErrorKind::Shape => "Octave:nonconformant-args",
             _ => "Tidemill:runtime",
         };
-        ScriptError::with_id(identifier, message)
+        ScriptError {
+            origin: error.mark().map(|mark| Box::new(Origin::Recorded(mark))),
+            ..ScriptError::with_id(identifier, message)
+        }
     }
 }
 

@@ -29,6 +29,7 @@ pub mod display;
 pub mod env;
 pub mod error;
 pub mod index;
+pub mod library;
 pub mod ops;
 pub mod output;
 pub mod source;

@@ -213,10 +213,21 @@ fn merge(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let mut parts = Vec::with_capacity(mask.len());
     for i in 0..mask.len() {
         let from = &args[if mask.data.f64_at(i) != 0.0 { 1 } else { 2 }];
+        let from = match from {
+            Value::Lazy(_) => &Value::Tensor(env.host(from)?),
+            from => from,
+        };
         parts.push(index_of(env, from, if from.is_scalar() { 0 } else { i })?);
     }
-    let row = index::concatenate(env, 1, &parts)?;
-    Ok(reshape_host(env, row, mask.dims.clone())?.into())
+    let parts = parts.iter().map(|v| env.host(v)).collect::<Flow<Vec<_>>>()?;
+    let class = parts.iter().map(|p| p.data.class()).find(|c| *c != Class::Double).unwrap_or(Class::Double);
+    let same: Vec<Arc<Tensor>> = (parts.iter())
+        .map(|p| if p.data.class() == class { p.clone() } else { Arc::new(Tensor::scalar(p.data.converted(class))) })
+        .collect();
+    if same.is_empty() {
+        return Ok(Value::tensor(Tensor::zeros(Class::Double, mask.dims.clone())).into());
+    }
+    Ok(Value::tensor(Tensor::new(mask.dims.clone(), first_elements(&same))).into())
 }
 
 fn index_of(env: &mut crate::script::env::Env, value: &Value, i: usize) -> Flow<Value> {
@@ -298,6 +309,8 @@ struct Each {
     /// The element whose call runs.
     next: usize,
     handling: bool,
+    /// Whether a call is under way: an error of this task itself is not the handler's.
+    calling: bool,
     /// Per output, what the calls gave.
     results: Vec<Vec<Value>>,
 }
@@ -359,6 +372,7 @@ impl Each {
             handler: options.handler,
             next: 0,
             handling: false,
+            calling: false,
             results: vec![Vec::with_capacity(count); nargout.max(1)],
         })))
     }
@@ -376,10 +390,7 @@ impl Each {
             if self.uniform
                 && (value.len() != 1 || matches!(value, Value::Cell(_) | Value::Struct(_) | Value::Function(_)))
             {
-                return fail!(
-                    "{0}: all values must be scalars when UniformOutput = true; use the 'UniformOutput', false option",
-                    self.who
-                );
+                return fail!("{0}: all values must be scalars when UniformOutput = true", self.who);
             }
             self.results[i].push(value);
         }
@@ -426,9 +437,32 @@ impl Each {
                 other.class().name()
             );
         }
-        let row = index::concatenate(env, 1, results)?;
-        reshape_host(env, row, self.dims.clone())
+        if let Value::Function(_) | Value::Cell(_) | Value::Struct(_) = results[0] {
+            let row = index::concatenate(env, 1, results)?;
+            return reshape_host(env, row, self.dims.clone());
+        }
+        let parts = results.iter().map(|v| env.host(v)).collect::<Flow<Vec<_>>>()?;
+        Ok(Value::tensor(Tensor::new(self.dims.clone(), first_elements(&parts))))
     }
+}
+
+/// The first elements of arrays of one class, on the host: what is joined on the runtime would have to be awaited.
+fn first_elements(parts: &[Arc<Tensor>]) -> Data {
+    macro_rules! gather {
+        ($($variant:ident),*) => {
+            match &parts[0].data {
+                $(Data::$variant(_) => Data::$variant(
+                    parts.iter().filter_map(|p| if let Data::$variant(v) = &p.data { v.first().copied() } else { None }).collect(),
+                ),)*
+                Data::C64(_) | Data::C32(_) => Data::C64(parts.iter().map(|p| p.data.c64_at(0)).collect()),
+            }
+        };
+    }
+    if parts.iter().any(|p| p.data.is_complex()) {
+        let all = Data::C64(parts.iter().map(|p| p.data.c64_at(0)).collect());
+        return if parts[0].data.class() == Class::Single { all.converted(Class::Single) } else { all };
+    }
+    gather!(F64, F32, I8, I16, I32, I64, U8, U16, U32, U64, Char, Bool)
 }
 
 /// Doubles or logicals alone, without going through concatenation.
@@ -450,14 +484,16 @@ fn all_numbers(values: &[Value]) -> Option<Data> {
 
 impl Task for Each {
     fn step(&mut self, interp: &mut Interp, last: Option<Result<Values, ScriptError>>) -> Flow<TaskStep> {
+        let called = std::mem::take(&mut self.calling);
         match last {
             Some(Ok(values)) => {
                 self.handling = false;
                 self.absorb(values)?;
             }
             Some(Err(error)) => {
-                let Some(handler) = self.handler.clone().filter(|_| !self.handling) else { return Err(error.into()) };
-                self.handling = true;
+                let handler = self.handler.clone().filter(|_| called && !self.handling);
+                let Some(handler) = handler else { return Err(error.into()) };
+                (self.handling, self.calling) = (true, true);
                 let mut s = StructArray::scalar();
                 s.set("message", error.message);
                 s.set("identifier", error.identifier);
@@ -471,16 +507,20 @@ impl Task for Each {
         if self.next >= self.count {
             return self.finish(interp);
         }
+        self.calling = true;
         Ok(TaskStep::Call { function: self.function.clone(), args: self.arguments(), nargout: self.nargout })
     }
 
     fn catches(&self) -> bool {
-        self.handler.is_some()
+        self.handler.is_some() && self.calling
     }
 }
 
 fn cellfun(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
-    let function = function_of(&args[0], "cellfun")?;
+    let function = match super::args::is_word(&args[0], "prodofsize") {
+        true => Arc::new(Function::Named("numel".into())),
+        false => function_of(&args[0], "cellfun")?,
+    };
     let (arrays, options) = each_options(interp, "cellfun", &args[1..])?;
     let mut cells = Vec::with_capacity(arrays.len());
     for array in arrays {
@@ -538,6 +578,7 @@ fn structfun(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcom
         handler: options.handler,
         next: 0,
         handling: false,
+        calling: false,
         results: vec![Vec::with_capacity(count); nargout.max(1)],
     })))
 }

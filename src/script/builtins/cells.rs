@@ -9,7 +9,7 @@ use super::{ANY, Builtin, Outcome, args, text};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::index;
-use crate::script::value::{CellArray, Class, Dims, StructArray, Value};
+use crate::script::value::{CellArray, Class, Dims, StructArray, Tensor, Value};
 use crate::script::vm::Interp;
 use indexmap::IndexMap;
 use std::sync::Arc;
@@ -60,6 +60,7 @@ fn num2cell(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             .map(|i| match &value {
                 Value::Cell(c) => Some(Value::Cell(Arc::new(CellArray::row(vec![c.items[i].clone()])))),
                 Value::Function(_) => Some(value.clone()),
+                Value::Tensor(t) => Some(Value::tensor(Tensor::scalar(t.data.pick(std::iter::once(i))))),
                 other => pick(other, Dims::scalar(), &[i]),
             })
             .collect::<Option<Vec<_>>>();

@@ -5,6 +5,7 @@
 use super::args::{class_word, integer, is_word, number, sizes};
 use super::record::{check_shape, filled, is_big, lift, pin, record};
 use super::{ANY, Builtin, Outcome};
+use crate::script::display::number::is_missing;
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail, fail_id};
 use crate::script::index;
@@ -37,6 +38,7 @@ pub static ROWS: &[Builtin] = &[
     row!("inf", 0, ANY, 1, "inf (m, n, ..., class)", "Infinity.", |i, a, _| float(i, "Inf", a, f64::INFINITY)),
     row!("NaN", 0, ANY, 1, "NaN (m, n, ..., class)", "Not a number.", |i, a, _| float(i, "NaN", a, f64::NAN)),
     row!("nan", 0, ANY, 1, "nan (m, n, ..., class)", "Not a number.", |i, a, _| float(i, "NaN", a, f64::NAN)),
+    row!("isna", 1, 1, 1, "isna (x)", "Whether each element is a missing value.", isna),
     row!("NA", 0, ANY, 1, "NA (m, n, ..., class)", "A missing value.", |i, a, _| float(i, "NA", a, missing())),
     row!(
         "pi",
@@ -168,7 +170,8 @@ fn fill(env: &mut Env, form: &Form<'_>, dims: Dims, value: f64) -> Flow<Value> {
         return fail!("a prototype must be numeric, logical or char, not {}", class.name());
     }
     if form.on_device() {
-        return pin(record(filled(env, class, &dims, value)?, class, &[])?);
+        let value = record(filled(env, class, &dims, value)?, class, &[])?;
+        return pin(env, value);
     }
     if !form.complex() && is_big(env, class, dims.elements()) {
         return record(filled(env, class, &dims, value)?, class, &[]);
@@ -196,8 +199,17 @@ fn filled_with(interp: &mut Interp, name: &'static str, args: &[Value], value: f
 }
 
 /// The missing value: a NaN with the payload that Octave (and R) marks it with.
+fn isna(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    if !args[0].is_numeric() {
+        return fail!("isna: argument must be numeric");
+    }
+    let x = interp.env.host(&args[0])?;
+    let missing = (0..x.len()).map(|i| x.data.c64_at(i)).map(|z| is_missing(z.re) || is_missing(z.im));
+    Ok(Value::tensor(Tensor::new(x.dims.clone(), Data::Bool(missing.collect()))).into())
+}
+
 fn missing() -> f64 {
-    f64::from_bits(0x7FF8_4000_0000_07A2)
+    f64::from_bits(0x7FF8_40F4_4000_0000)
 }
 
 fn float(interp: &mut Interp, name: &'static str, args: &[Value], value: f64) -> Flow<Outcome> {
@@ -353,7 +365,7 @@ fn eye(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         let square = env.session.eye::<bool>(whole.rows()).cast_to(dtype);
         let part = if rows == columns { square } else { square.slice((0..rows, 0..columns)) };
         let value = record(part, class, &[])?;
-        return Ok(if form.on_device() { pin(value)? } else { value }.into());
+        return Ok(if form.on_device() { pin(env, value)? } else { value }.into());
     }
     check_host(env, &dims, class)?;
     let mut data = Data::zeros(class, rows * columns);
@@ -361,7 +373,7 @@ fn eye(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     for k in 0..n {
         set(&mut data, k * rows + k, &one, 0);
     }
-    Ok(Value::tensor(Tensor::new(dims, data)).into())
+    Ok(Value::tensor(Tensor::new(dims, data).diagonal()).into())
 }
 
 /// `to[at] = from[i]`, both of one variant; nothing otherwise.

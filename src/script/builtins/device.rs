@@ -66,12 +66,12 @@ pub static ROWS: &[Builtin] = &[
 /// What the device has no arrays of.
 pub fn pinned(interp: &Interp, value: &Value) -> Flow<Value> {
     match value {
-        Value::Lazy(_) => pin(value.clone()),
+        Value::Lazy(_) => pin(&interp.env, value.clone()),
         Value::Cell(_) | Value::Struct(_) | Value::Function(_) => {
             fail!("gpuArray: arrays of type '{}' are not supported on the device", type_name(value))
         }
         _ => match lift(&interp.env, value)? {
-            Some(array) => pin(record(array, value.class(), &[])?),
+            Some(array) => pin(&interp.env, record(array, value.class(), &[])?),
             None if value.is_complex() => fail!("gpuArray: complex arrays are not yet on the device"),
             None => fail!("gpuArray: arrays of class {} are not yet on the device", value.class_name()),
         },
@@ -96,6 +96,7 @@ fn made(interp: &mut Interp, name: &str, args: &[Value], nargout: usize) -> Flow
         }
         args.push(Value::from("gpuArray"));
     }
+    super::check_call(builtin, args.len(), nargout)?;
     match (builtin.run)(interp, &args, nargout)? {
         Outcome::Values(values) => {
             let values = values.iter().map(|v| pinned(interp, v)).collect::<Flow<Values>>()?;

@@ -1,22 +1,34 @@
 //! The table of functions as Markdown, for `docs/matlab.md`.
 
 use super::{ANY, Builtin, families};
+use crate::script::library;
+
+/// What a table shows of a function: name, use, what it does.
+type Line<'a> = (&'a str, &'a str, &'a str);
 
 /// Every function, family by family.
 pub fn markdown() -> String {
-    let mut text = String::new();
-    let count: usize = families().iter().map(|(_, rows)| rows.len()).sum();
-    text.push_str(&format!("{count} functions.\n"));
-    for (title, rows) in families() {
+    let builtins = families().iter().map(|(title, rows)| (*title, rows.iter().map(line).collect::<Vec<_>>()));
+    let written = library::families().iter().map(|(title, rows)| {
+        let lines = rows.iter().map(|w| (w.name, w.usage, w.summary)).collect::<Vec<_>>();
+        (*title, lines)
+    });
+    let tables: Vec<(&str, Vec<Line>)> = builtins.chain(written).collect();
+    let count: usize = tables.iter().map(|(_, lines)| lines.len()).sum();
+    let mut text = format!("{count} functions.\n");
+    for (title, mut lines) in tables {
         text.push_str(&format!("\n### {title}\n\n| function | use | what it does |\n|---|---|---|\n"));
-        let mut rows: Vec<&Builtin> = rows.iter().collect();
-        rows.sort_by_key(|b| b.name.to_lowercase());
-        for row in rows {
+        lines.sort_by_key(|(name, ..)| name.to_lowercase());
+        for (name, usage, summary) in lines {
             let cell = |text: &str| text.replace('|', "\\|");
-            text.push_str(&format!("| `{}` | `{}` | {} |\n", row.name, cell(row.usage), cell(row.summary)));
+            text.push_str(&format!("| `{name}` | `{}` | {} |\n", cell(usage), cell(summary)));
         }
     }
     text
+}
+
+fn line(row: &'static Builtin) -> Line<'static> {
+    (row.name, row.usage, row.summary)
 }
 
 /// How many arguments a function takes, in words.

@@ -295,13 +295,24 @@ fn general(env: &mut Env, map: &Map, x: &Value) -> Flow<Value> {
         class if class.is_integer() && matches!(map.integers, Integers::Keep(_)) => class,
         _ => Class::Double,
     };
-    let away = matches!(x, Value::Lazy(_)) || x.len() > env.options.host_elements_max;
+    let big = x.len() > env.options.host_elements_max && matches!(x, Value::Tensor(_)) && !leaves(map, x);
+    let away = matches!(x, Value::Lazy(_)) || big;
     if let (true, false, Some(method), Some(_)) = (away, x.is_complex(), map.runtime, result.dtype()) {
         return recorded(env, map, method, x, result);
     }
     let host = Host::of(env, x)?;
     let dims = Dims::new(host.dims());
-    Ok(Value::tensor(Tensor::new(dims, image(map, &host, result))))
+    let value = Value::tensor(Tensor::new(dims, image(map, &host, result)));
+    let stays = x.is_diagonal() && matches!(map.name, "abs" | "sqrt" | "real" | "imag" | "conj");
+    Ok(if stays { value.diagonal() } else { value })
+}
+
+/// Whether values in host memory leave the real domain: their image is complex, and stays there.
+fn leaves(map: &Map, x: &Value) -> bool {
+    match (map.beyond, x) {
+        (Some(beyond), Value::Tensor(t)) => Elements::Data(&t.data).reals().iter().any(|&x| (beyond.test)(x)),
+        _ => false,
+    }
 }
 
 /// Refuses classes that a function does not take.
@@ -322,7 +333,10 @@ fn recorded(env: &Env, map: &Map, method: fn(&Array) -> Array, x: &Value, class:
     let array = lazy::lift(env, x, if own.dtype().is_some() { own } else { class })?;
     let array = if array.dtype()?.is_float() || class.is_integer() { array } else { array.cast::<f64>() };
     let image = method(&array);
-    let Some(beyond) = map.beyond else { return lazy::record_from(env, image, class, &[x]) };
+    // What lies in host memory was looked at.
+    let (Some(beyond), Value::Lazy(_)) = (map.beyond, x) else {
+        return lazy::record_from(env, image, class, &[x]);
+    };
     let message = format!("{} is complex, which the device does not have: use complex (x) instead", beyond.what);
     let image = lazy::guarded(&image, map.name, &(beyond.sound)(&array), &message);
     let (pinned, _) = lazy::marks(&[x]);

@@ -476,7 +476,6 @@ const PLOTS: &[&str] = &[
     "imshow",
     "image",
     "bar",
-    "hist",
     "histogram",
     "scatter",
     "line",
@@ -593,6 +592,7 @@ fn exist(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if code == 0 && (any || kind == "builtin" || kind == "file") {
         code = match interp.lookup(&name) {
             Ok(Some(Callee::User(_) | Callee::Script(_))) if interp.files.contains_key(name.as_str()) => 2,
+            Ok(Some(Callee::User(code))) if crate::script::library::holds(&code) => 2,
             Ok(Some(Callee::User(_))) if any => 103,
             Ok(Some(Callee::Builtin(_))) if kind != "file" => 5,
             Ok(Some(Callee::Builtin(_))) => 2,
@@ -786,7 +786,7 @@ fn mfilename(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 
 fn exit(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let status = match args.first() {
-        Some(value) if !value.is_string() => interp.env.host(value)?.data.f64_at(0) as i32,
+        Some(value) if !value.is_string() && !value.is_empty() => interp.env.host(value)?.data.f64_at(0) as i32,
         _ => 0,
     };
     Err(Stop::Exit(status))
@@ -835,8 +835,11 @@ fn toc(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let since = match args.first() {
         Some(id) => {
             let id = interp.env.host(id)?;
-            let micros =
-                if let Data::U64(v) = &id.data { v.first().copied().unwrap_or(1) } else { id.data.f64_at(0) as u64 };
+            let micros = match &id.data {
+                Data::U64(v) => v.first().copied().unwrap_or(1),
+                data if !data.is_empty() => data.f64_at(0) as u64,
+                _ => 1,
+            };
             interp.env.started + Duration::from_micros(micros.saturating_sub(1).min(1 << 52))
         }
         None => match interp.env.tic {
@@ -902,6 +905,7 @@ fn pause(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return Ok(nothing());
     }
     let seconds = match args.first() {
+        Some(value) if value.is_empty() => 0.0,
         Some(value) => interp.env.host(value)?.data.f64_at(0).clamp(0.0, 1e6),
         None => 0.0,
     };

@@ -2,8 +2,8 @@
 
 use super::{ANY, Builtin, Outcome, nothing};
 use crate::script::env::Env;
-use crate::script::error::{Flow, ScriptError, Stop, fail, fail_id};
-use crate::script::value::{Data, StructArray, Tensor, Value};
+use crate::script::error::{Flow, ScriptError, fail, fail_id};
+use crate::script::value::{StructArray, Value};
 use crate::script::vm::{Interp, error_value};
 use std::sync::Arc;
 
@@ -106,7 +106,7 @@ pub static ROWS: &[Builtin] = &[
         outputs_max: 0,
         usage: "assert (cond, template, …); assert (observed, expected, tolerance)",
         summary: "Raise an error unless a condition holds, or two values are equal.",
-        run: assert,
+        run: super::assertion::assert,
     },
     Builtin {
         name: "nargchk",
@@ -139,7 +139,11 @@ pub static ROWS: &[Builtin] = &[
 
 /// Whether a text is an identifier, as `package:reason`.
 fn is_identifier(text: &str) -> bool {
-    text.contains(':') && !text.contains(char::is_whitespace) && !text.ends_with(':') && !text.contains('%')
+    text.contains(':')
+        && !text.starts_with(':')
+        && !text.contains(char::is_whitespace)
+        && !text.ends_with(':')
+        && !text.contains('%')
 }
 
 /// Identifier and message from a template's arguments.
@@ -148,23 +152,43 @@ fn message_of(env: &mut Env, args: &[Value], who: &str) -> Flow<(String, String)
     let Some(first) = args.first().and_then(Value::as_text) else {
         return fail!("{who}: format TEMPLATE must be a string");
     };
-    if args.len() > 1 && is_identifier(&first) {
-        let text = format_template(env, &args[1..])?;
-        return Ok((first, String::from_utf8_lossy(&text).into_owned()));
+    if args.len() == 1 {
+        if is_identifier(&first) {
+            return Ok((String::new(), format!("call to {who} with message identifier '{first}' requires message")));
+        }
+        // Alone, the text is no template: its escapes and its `%` are written as they are.
+        return Ok((String::new(), first));
     }
-    if args.len() == 1 && is_identifier(&first) && !first.contains("\\") {
-        return Ok((first, format!("unspecified {who}")));
+    let (identifier, template) = if is_identifier(&first) { (first, &args[1..]) } else { (String::new(), args) };
+    let text = format_template(env, template)?;
+    Ok((identifier, String::from_utf8_lossy(&text).into_owned()))
+}
+
+/// The error that `error (args…)` raises, its last line's end left out.
+pub(super) fn raised(env: &mut Env, args: &[Value]) -> Flow<ScriptError> {
+    let (identifier, mut message) = message_of(env, args, "error")?;
+    if message.ends_with('\n') {
+        message.pop();
     }
-    let text = format_template(env, args)?;
-    Ok((String::new(), String::from_utf8_lossy(&text).into_owned()))
+    Ok(ScriptError::with_id(&identifier, message))
 }
 
 fn error(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    if let Value::Struct(_) = &args[0] {
-        return rethrow(interp, args, 0);
+    interp.env.host_all(args)?;
+    // Nothing to say is no error.
+    let silent = match args {
+        [Value::Struct(s)] => s.get("message").is_some_and(Value::is_empty),
+        [one] => !one.is_char() || one.is_empty(),
+        [_, message] => message.is_char() && message.is_empty(),
+        _ => false,
+    };
+    if silent {
+        return Ok(nothing());
     }
-    let (identifier, message) = message_of(&mut interp.env, args, "error")?;
-    Err(ScriptError::with_id(&identifier, message).into())
+    match &args[0] {
+        Value::Struct(_) => rethrow(interp, args, 0),
+        _ => Err(raised(&mut interp.env, args)?.into()),
+    }
 }
 
 /// The error that an error object or struct describes.
@@ -259,7 +283,7 @@ fn lasterr(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
             return Ok(nothing());
         }
     }
-    let (message, identifier) = last.map_or_else(Default::default, |e| (format!("error: {}", e.message), e.identifier));
+    let (message, identifier) = last.map_or_else(Default::default, |e| (e.message, e.identifier));
     Ok(vec![Value::string(message), Value::string(identifier)].into())
 }
 
@@ -321,151 +345,6 @@ fn nargoutchk(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return fail_id!("Octave:invalid-fun-call", "nargoutchk: Too many output arguments.");
     }
     Ok(nothing())
-}
-
-/// `assert` in MATLAB's form (a condition and a message) and in Octave's (observed, expected, tolerance).
-fn assert(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    interp.env.host_all(args)?;
-    let is_condition = match args {
-        [_] => true,
-        [first, second, ..] => {
-            second.is_string() && !first.is_char() && !matches!(first, Value::Cell(_) | Value::Struct(_))
-        }
-        [] => true,
-    };
-    if is_condition {
-        if holds(&mut interp.env, &args[0])? {
-            return Ok(nothing());
-        }
-        if args.len() > 1 {
-            let (identifier, message) = message_of(&mut interp.env, &args[1..], "error")?;
-            return Err(ScriptError::with_id(&identifier, message).into());
-        }
-        return fail!("assert ({}) failed", written_arguments(interp));
-    }
-    let tolerance = match args.get(2) {
-        Some(t) => interp.env.host(t)?.data.f64_at(0),
-        None => 0.0,
-    };
-    match difference(&mut interp.env, &args[0], &args[1], tolerance, "()")? {
-        None => Ok(nothing()),
-        Some((place, observed, expected, reason)) => fail!(
-            "ASSERT errors for:  assert ({})\n\n  Location | Observed | Expected | Reason\n    {place}          {observed}          {expected}          {reason}",
-            written_arguments(interp)
-        ),
-    }
-}
-
-fn holds(env: &mut Env, value: &Value) -> Flow<bool> {
-    if value.is_empty() {
-        return Ok(false);
-    }
-    match crate::script::ops::truth(env, value) {
-        Err(Stop::Error(_)) => Ok(false),
-        other => other,
-    }
-}
-
-/// The arguments of the call that runs, as they are written.
-fn written_arguments(interp: &Interp) -> String {
-    let Some(place) = interp.here() else { return "cond".into() };
-    let text = place.source.text.get(place.span.range()).unwrap_or_default();
-    match (text.find('('), text.rfind(')')) {
-        (Some(open), Some(close)) if open < close => text[open + 1..close].trim().replace(", ", ","),
-        _ => "cond".into(),
-    }
-}
-
-type Difference = Option<(String, String, String, String)>;
-
-/// The first difference of two values, if they differ by more than the tolerance (negative: relative).
-fn difference(env: &mut Env, a: &Value, b: &Value, tolerance: f64, place: &str) -> Flow<Difference> {
-    let differ = |o: String, e: String, reason: &str| Ok(Some((place.to_string(), o, e, reason.to_string())));
-    match (a, b) {
-        (Value::Cell(x), Value::Cell(y)) => {
-            if x.dims != y.dims {
-                return differ(format!("O({})", x.dims), format!("E({})", y.dims), "Dimensions don't match");
-            }
-            for (i, (x, y)) in x.items.iter().zip(&y.items).enumerate() {
-                if let Some(found) = difference(env, x, y, tolerance, &format!("{{{}}}", i + 1))? {
-                    return Ok(Some(found));
-                }
-            }
-            Ok(None)
-        }
-        (Value::Struct(x), Value::Struct(y)) => {
-            if x.dims != y.dims || x.fields.len() != y.fields.len() {
-                return differ("O".into(), "E".into(), "Structure sizes don't match");
-            }
-            for (name, values) in &x.fields {
-                let Some(others) = y.fields.get(name) else {
-                    return differ("O".into(), "E".into(), "Structure fields don't match");
-                };
-                for (v, w) in values.iter().zip(others) {
-                    if let Some(found) = difference(env, v, w, tolerance, &format!(".{name}"))? {
-                        return Ok(Some(found));
-                    }
-                }
-            }
-            Ok(None)
-        }
-        (Value::Function(x), Value::Function(y)) => {
-            if x.text() == y.text() {
-                Ok(None)
-            } else {
-                differ(x.text(), y.text(), "Functions don't match")
-            }
-        }
-        (Value::Cell(_) | Value::Struct(_) | Value::Function(_), _)
-        | (_, Value::Cell(_) | Value::Struct(_) | Value::Function(_)) => {
-            differ("O".into(), "E".into(), "Class mismatch")
-        }
-        (a, b) => {
-            let (class_a, class_b) = (a.class(), b.class());
-            let (x, y) = (env.host(a)?, env.host(b)?);
-            let scalar_expected = tolerance != 0.0 && y.len() == 1 && x.len() != 1;
-            if x.dims != y.dims && !scalar_expected {
-                return differ(format!("O({})", x.dims), format!("E({})", y.dims), "Dimensions don't match");
-            }
-            if tolerance == 0.0 && class_a != class_b {
-                return differ("O".into(), "E".into(), &format!("Class {} != {}", class_a.name(), class_b.name()));
-            }
-            Ok(elements_differ(&x, &y, tolerance))
-        }
-    }
-}
-
-fn elements_differ(x: &Tensor, y: &Tensor, tolerance: f64) -> Difference {
-    for i in 0..x.len() {
-        let (a, b) = (x.data.c64_at(i), y.data.c64_at(if y.len() == 1 { 0 } else { i }));
-        let same = a == b || (a.re.is_nan() && b.re.is_nan() && (a.im == b.im || a.im.is_nan() && b.im.is_nan()));
-        let exact = match (&x.data, &y.data) {
-            (Data::I64(p), Data::I64(q)) => p[i] == q[if q.len() == 1 { 0 } else { i }],
-            (Data::U64(p), Data::U64(q)) => p[i] == q[if q.len() == 1 { 0 } else { i }],
-            _ => same,
-        };
-        if exact {
-            continue;
-        }
-        let error = (a - b).norm();
-        let allowed = if tolerance < 0.0 { -tolerance * b.norm() } else { tolerance };
-        if tolerance != 0.0 && error <= allowed {
-            continue;
-        }
-        let reason = if tolerance < 0.0 {
-            format!(
-                "Rel err {:.5e} exceeds tol {:.5e} by {:.1e}",
-                error / b.norm(),
-                -tolerance,
-                error / b.norm() + tolerance
-            )
-        } else {
-            format!("Abs err {error:.5e} exceeds tol {tolerance:.5e} by {:.1e}", error - tolerance)
-        };
-        let place = if x.len() == 1 { "()".to_string() } else { format!("({})", i + 1) };
-        return Some((place, format!("{}", a.re), format!("{}", b.re), reason));
-    }
-    None
 }
 
 fn format_template(env: &mut Env, args: &[Value]) -> Flow<Vec<u8>> {

@@ -170,6 +170,22 @@ impl Files {
         Some(self.streams.get_mut(at)?.as_mut()?.write(bytes))
     }
 
+    /// All that is left of a file.
+    pub(super) fn rest(&mut self, who: &str, fid: &Value) -> Flow<Vec<u8>> {
+        match self.stream(who, fid)?.1.bytes(usize::MAX) {
+            Ok(bytes) => Ok(bytes),
+            Err(error) => fail!("{who}: {}", system(&error)),
+        }
+    }
+
+    /// The last `n` bytes that were read are to be read again.
+    pub(super) fn give_back(&mut self, who: &str, fid: &Value, n: usize) -> Flow<()> {
+        let (_, stream) = self.stream(who, fid)?;
+        stream.used -= n.min(stream.used);
+        stream.met_end &= n == 0;
+        Ok(())
+    }
+
     /// The stream of a number.
     fn stream(&mut self, who: &str, value: &Value) -> Flow<(usize, &mut Stream)> {
         let x = match value {
@@ -271,7 +287,7 @@ fn fopen(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     }
 }
 
-fn fclose(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+fn fclose(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let files = interp.env.keep.of::<Files>();
     if args::is_word(&args[0], "all") {
         files.streams.clear();
@@ -284,7 +300,7 @@ fn fclose(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
             return fail!("fclose: {}", system(&error));
         }
     }
-    Ok(if nargout == 0 { nothing() } else { Value::Num(0.0).into() })
+    Ok(Value::Num(0.0).into())
 }
 
 fn line(interp: &mut Interp, who: &str, args: &[Value], keep_end: bool) -> Flow<Outcome> {

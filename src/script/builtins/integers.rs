@@ -1,12 +1,14 @@
 //! Whole numbers: primes, divisors, combinations, counting into bins.
 
 use super::args::number;
-use super::{ANY, Builtin, Outcome};
+use super::{ANY, Builtin, Outcome, Task, TaskStep};
 use crate::script::env::Env;
-use crate::script::error::{Flow, fail};
+use crate::script::error::{Flow, ScriptError, fail};
+use crate::script::index::Values;
 use crate::script::value::{Class, Data, Dims, Function, Tensor, Value};
 use crate::script::vm::Interp;
 use crate::script::{index, ops};
+use std::sync::Arc;
 
 const fn row(
     name: &'static str,
@@ -47,7 +49,15 @@ pub static ROWS: &[Builtin] = &[
         "Sums (or f) of the values that have the same subscripts.",
         accumarray,
     ),
-    row("histc", 2, 2, 1, "histc (x, edges)", "How many elements lie between edges.", histc),
+    row(
+        "histc",
+        2,
+        3,
+        2,
+        "[n, bin] = histc (x, edges, dim)",
+        "How many elements lie between edges, and where each lies.",
+        histc,
+    ),
 ];
 
 /// The elements of a real argument, its dimensions and its class.
@@ -212,7 +222,7 @@ fn gcd(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 }
 
 fn lcm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    fold(interp, args, "lcm", |a, b| if a == 0.0 || b == 0.0 { 0.0 } else { (a / divisor(a, b) * b).abs() })
+    fold(interp, args, "lcm", |a, b| if a == 0.0 || b == 0.0 { 0.0 } else { a / divisor(a, b) * b })
 }
 
 fn factorial(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -234,7 +244,7 @@ fn nchoosek(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let set = interp.env.host(&args[0])?;
     if set.len() == 1 {
         let n = set.data.f64_at(0);
-        if n < 0.0 || n.fract() != 0.0 {
+        if n < k || n.fract() != 0.0 {
             return fail!("nchoosek: N must be a non-negative integer >= K");
         }
         let k = k.min(n - k);
@@ -244,7 +254,6 @@ fn nchoosek(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             c = (c * (n - k + i) / i).round();
             i += 1.0;
         }
-        let c = if k < 0.0 { 0.0 } else { c };
         return Ok(in_class(&mut interp.env, Dims::scalar(), vec![c], set.data.class())?.into());
     }
     let (n, k) = (set.len(), k as usize);
@@ -287,49 +296,57 @@ fn perms(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::tensor(Tensor::new(Dims::new(&[m, n]), v.data.pick(order.into_iter()))).into())
 }
 
-/// What `accumarray` does with the values of a place.
-fn reducer(value: Option<&Value>) -> Flow<fn(&[f64]) -> f64> {
+/// What `accumarray` does with the values of a place, where it needs no function of the script.
+fn reducer(value: Option<&Value>) -> Option<fn(&[f64]) -> f64> {
     let name = match value {
-        None => return Ok(|v| v.iter().sum()),
-        Some(v) if v.is_empty() => return Ok(|v| v.iter().sum()),
+        None => return Some(|v| v.iter().sum()),
+        Some(v) if v.is_empty() => return Some(|v| v.iter().sum()),
         Some(Value::Function(f)) => match &**f {
             Function::Named(name) => name.to_string(),
-            Function::Anonymous(_) => f.text(),
+            Function::Anonymous(_) => return None,
         },
-        Some(other) => other.as_text().unwrap_or_default(),
+        Some(_) => return None,
     };
-    Ok(match name.as_str() {
+    Some(match name.as_str() {
         "sum" | "plus" => |v| v.iter().sum(),
-        "max" => |v| v.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        "min" => |v| v.iter().copied().fold(f64::INFINITY, f64::min),
+        "max" => |v| v.iter().copied().fold(f64::NAN, f64::max),
+        "min" => |v| v.iter().copied().fold(f64::NAN, f64::min),
         "prod" => |v| v.iter().product(),
         "mean" => |v| v.iter().sum::<f64>() / v.len() as f64,
-        "numel" | "length" | "@(x) numel (x)" | "@(x) length (x)" => |v| v.len() as f64,
-        "any" => |v| f64::from(v.iter().any(|&x| x != 0.0)),
-        _ => {
-            return fail!("accumarray: the function {name} is not supported yet; sum, max, min, prod, mean, numel are");
-        }
+        "numel" | "length" => |v| v.len() as f64,
+        _ => return None,
     })
+}
+
+/// The subscripts of `accumarray`, a row for each value: how many, how many columns, and the columns one after another.
+fn subscripts_of(env: &Env, value: &Value) -> Flow<(usize, usize, Vec<f64>)> {
+    if let Value::Cell(cell) = value {
+        env.host_all(&cell.items)?;
+        let columns = cell.items.iter().map(|v| Ok(env.host(v)?.data.to_f64())).collect::<Flow<Vec<_>>>()?;
+        let n = columns.first().map_or(0, Vec::len);
+        if columns.iter().any(|c| c.len() != n) {
+            return fail!("accumarray: all subscripts must have the same length");
+        }
+        return Ok((n, columns.len(), columns.concat()));
+    }
+    let host = env.host(value)?;
+    let rows = host.dims.rows();
+    Ok((rows, host.len().checked_div(rows).unwrap_or(1), host.data.to_f64()))
 }
 
 fn accumarray(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     let env = &mut interp.env;
-    let subscripts = match &args[0] {
-        Value::Cell(_) => return fail!("accumarray: subscripts in cells are not supported yet"),
-        value => env.host(value)?,
-    };
     let values = env.host(&args[1])?;
-    let reduce = reducer(args.get(3))?;
-    let fill = args.get(4).map_or(Ok(0.0), |v| number(env, "accumarray", v))?;
-    let (n, rank) = match subscripts.dims.rows() {
-        1 if subscripts.dims.columns() > 1 && values.len() == subscripts.len() => (subscripts.len(), 1),
-        rows => (rows, subscripts.len().checked_div(rows).unwrap_or(1)),
+    let (n, rank, subscripts) = subscripts_of(env, &args[0])?;
+    let fill = match args.get(4).filter(|v| !v.is_empty()) {
+        Some(value) => number(env, "accumarray", value)?,
+        None => 0.0,
     };
     if values.len() != 1 && values.len() != n {
         return fail!("accumarray: dimension mismatch");
     }
-    let subscript = |i: usize, d: usize| subscripts.data.f64_at(d * n + i);
+    let subscript = |i: usize, d: usize| subscripts[d * n + i];
     let mut extents = vec![0usize; rank.max(1)];
     for i in 0..n {
         for (d, extent) in extents.iter_mut().enumerate() {
@@ -354,19 +371,95 @@ fn accumarray(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             }
             *extent = wanted;
         }
+        // A vector of sums may lie.
+        if rank == 1 && size.first() == Some(&1.0) && size.len() == 2 {
+            extents = vec![1, extents[0].max(size[1] as usize)];
+        }
     }
     let dims = if extents.len() == 1 { Dims::new(&[extents[0], 1]) } else { Dims::new(&extents) };
     env.check_elements(&dims)?;
-    let mut places: Vec<Vec<f64>> = vec![Vec::new(); dims.elements()];
+    let mut places: Vec<Vec<usize>> = vec![Vec::new(); dims.elements()];
     for i in 0..n {
         let mut at = 0;
-        for d in (0..extents.len()).rev() {
-            at = at * extents[d] + subscript(i, d) as usize - 1;
+        for d in (0..rank.max(1)).rev() {
+            at = at * extents.get(d).copied().filter(|_| rank > 1).unwrap_or(1) + subscript(i, d) as usize - 1;
         }
-        places[at].push(values.data.f64_at(if values.len() == 1 { 0 } else { i }));
+        places[at].push(if values.len() == 1 { 0 } else { i });
     }
-    let data = places.iter().map(|p| if p.is_empty() { fill } else { reduce(p) }).collect();
-    Ok(in_class(env, dims, data, values.data.class())?.into())
+    if let Some(reduce) = reducer(args.get(3)).filter(|_| !values.data.is_complex()) {
+        let of = |p: &Vec<usize>| reduce(&p.iter().map(|&i| values.data.f64_at(i)).collect::<Vec<_>>());
+        let data = places.iter().map(|p| if p.is_empty() { fill } else { of(p) }).collect();
+        return Ok(in_class(env, dims, data, values.data.class())?.into());
+    }
+    let function = match args.get(3).filter(|f| !f.is_empty()) {
+        Some(function) => super::calls::function_of(function, "accumarray")?,
+        None => Arc::new(Function::Named("sum".into())),
+    };
+    let groups = (places.into_iter().enumerate())
+        .filter(|(_, p)| !p.is_empty())
+        .map(|(at, p)| {
+            let column = Tensor::new(Dims::new(&[p.len(), 1]), values.data.pick(p.into_iter()));
+            (at, Value::tensor(column))
+        })
+        .collect();
+    Ok(Outcome::Task(Box::new(Groups { function, groups, dims, fill, results: Vec::new() })))
+}
+
+/// `accumarray` with a function of the script: a call for each place that has values.
+struct Groups {
+    function: Arc<Function>,
+    /// Places that have values, and those.
+    groups: Vec<(usize, Value)>,
+    dims: Dims,
+    fill: f64,
+    results: Vec<Value>,
+}
+
+impl Groups {
+    /// The results at their places: cells where the function gives cells, numbers otherwise.
+    fn finish(&self, env: &mut Env) -> Flow<Value> {
+        env.host_all(&self.results)?;
+        if self.results.iter().any(|v| v.len() != 1) {
+            return fail!("accumarray: FCN must return a scalar or a cell");
+        }
+        let placed = || self.groups.iter().map(|g| g.0).zip(&self.results);
+        if let Some(Value::Cell(_)) = self.results.first() {
+            let mut items = vec![Value::empty(); self.dims.elements()];
+            for (at, value) in placed() {
+                let Value::Cell(cell) = value else { return fail!("accumarray: FCN must always return a cell") };
+                items[at] = cell.items[0].clone();
+            }
+            return Ok(Value::cell(self.dims.clone(), items));
+        }
+        let class = self.results.first().map_or(Class::Double, Value::class);
+        let mut numbers = vec![num_complex::Complex64::new(self.fill, 0.0); self.dims.elements()];
+        for (at, value) in placed() {
+            numbers[at] = env.host(value)?.data.c64_at(0);
+        }
+        if self.results.iter().any(Value::is_complex) {
+            return Ok(Value::tensor(Tensor::new(self.dims.clone(), Data::C64(numbers))));
+        }
+        in_class(env, self.dims.clone(), numbers.iter().map(|z| z.re).collect(), class)
+    }
+}
+
+impl Task for Groups {
+    fn step(&mut self, interp: &mut Interp, last: Option<Result<Values, ScriptError>>) -> Flow<TaskStep> {
+        match last {
+            Some(Ok(values)) => match values.into_iter().next() {
+                Some(value) => self.results.push(value),
+                None => return fail!("accumarray: FCN must return a value"),
+            },
+            Some(Err(error)) => return Err(error.into()),
+            None => {}
+        }
+        match self.groups.get(self.results.len()) {
+            Some((_, values)) => {
+                Ok(TaskStep::Call { function: self.function.clone(), args: vec![values.clone()], nargout: 1 })
+            }
+            None => Ok(TaskStep::Done(std::iter::once(self.finish(&mut interp.env)?).collect())),
+        }
+    }
 }
 
 fn histc(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -376,18 +469,26 @@ fn histc(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if edges.is_empty() {
         return fail!("histc: EDGES must not be empty");
     }
-    let d = dims.first_non_singleton();
-    let (length, stride) = (dims.extent(d), dims[..d].iter().product::<usize>());
+    let d = match args.get(2) {
+        Some(dim) => {
+            super::args::dim(&interp.env, dim, |_| "histc: DIM must be an integer and a valid dimension".into())?
+        }
+        None => dims.first_non_singleton(),
+    };
+    let (length, stride) = (dims.extent(d), dims.iter().take(d).product::<usize>());
     let out_dims = dims.with(d, edges.len());
     let mut out = vec![0.0; out_dims.elements()];
+    let mut bins = vec![0.0; x.len()];
     for (k, v) in x.iter().enumerate() {
         let lane = k % stride + k / (stride * length) * stride * edges.len();
         let bin = edges.partition_point(|e| e <= v);
         if bin > 0 && (bin < edges.len() || *v == edges[edges.len() - 1]) {
             out[lane + (bin - 1) * stride] += 1.0;
+            bins[k] = bin as f64;
         }
     }
-    Ok(Value::tensor(Tensor::new(out_dims, Data::F64(out))).into())
+    let counts = Value::tensor(Tensor::new(out_dims, Data::F64(out)));
+    Ok(vec![counts, Value::tensor(Tensor::new(dims, Data::F64(bins)))].into())
 }
 
 /// A column of an array's elements, for callers that need one.

@@ -125,7 +125,8 @@ pub fn pick(value: &Value, dims: Dims, positions: &[usize]) -> Option<Value> {
         Value::Tensor(t) => {
             let mut picked = Tensor::new(dims, map_data!(&t.data, v => positions.map(|i| v[i]).collect()));
             picked.double_quoted = t.double_quoted;
-            Value::tensor_as_is(picked)
+            // Nothing is not complex.
+            if picked.is_empty() { Value::tensor(picked) } else { Value::tensor_as_is(picked) }
         }
         Value::Num(x) => Value::tensor_as_is(Tensor::new(dims, Data::F64(vec![*x; positions.len()]))),
         Value::Bool(x) => Value::tensor_as_is(Tensor::new(dims, Data::Bool(vec![*x; positions.len()]))),

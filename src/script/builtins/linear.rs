@@ -3,7 +3,10 @@
 use super::{Builtin, Outcome};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
-use crate::script::value::{Data, Dims, Tensor, Value};
+use crate::script::ops;
+use crate::script::ops::gauss;
+use crate::script::ops::linear::{Number, column_major};
+use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
 use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
@@ -31,7 +34,7 @@ pub static ROWS: &[Builtin] = &[
     row("rank", 1, 2, 1, "rank (a, tolerance)", "The number of singular values above the tolerance.", rank),
     row("trace", 1, 1, 1, "trace (a)", "The sum of the diagonal of a square matrix.", trace),
     row("cond", 1, 2, 1, "cond (a)", "The ratio of the largest to the smallest singular value.", cond),
-    row("lu", 1, 1, 3, "[l, u, p] = lu (a)", "Factors with partial pivoting.", lu),
+    row("lu", 1, 2, 3, "[l, u, p] = lu (a, \"vector\")", "Factors with partial pivoting.", lu),
     row("qr", 1, 2, 2, "[q, r] = qr (a, 0)", "An orthogonal and an upper triangular factor.", qr),
     row("chol", 1, 2, 2, "r = chol (a)", "The upper triangular factor of a positive definite matrix.", chol),
     row("svd", 1, 2, 3, "[u, s, v] = svd (a, 0)", "Singular values and vectors.", svd),
@@ -93,9 +96,33 @@ fn number(x: f64, single: bool) -> Value {
     if single { Value::tensor(Tensor::scalar(Data::F32(vec![x as f32]))) } else { Value::Num(x) }
 }
 
+/// A matrix of complex numbers, if the value is one.
+fn complex(env: &Env, value: &Value) -> Flow<Option<(Mat<Complex64>, Class)>> {
+    let host = env.host(value)?;
+    if !host.data.is_complex() || host.dims.len() != 2 {
+        return Ok(None);
+    }
+    let rows = host.dims.rows();
+    Ok(Some((Mat::from_fn(rows, host.dims.columns(), |i, j| host.data.c64_at(j * rows + i)), host.data.class())))
+}
+
+/// A complex matrix as a value; real where nothing is imaginary.
+fn complex_value(matrix: &Mat<Complex64>, class: Class) -> Value {
+    let data = ops::complex_in_class(class, column_major(matrix.as_ref()));
+    Value::tensor(Tensor::new(Dims::new(&[matrix.nrows(), matrix.ncols()]), data))
+}
+
 fn det(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    if let Some((a, class)) = complex(&interp.env, &args[0])? {
+        if a.nrows() != a.ncols() {
+            return fail!("det: A must be a square matrix");
+        }
+        let det = if a.nrows() == 0 { Complex64::new(1.0, 0.0) } else { a.determinant() };
+        return Ok(complex_value(&Mat::from_fn(1, 1, |_, _| det), class).into());
+    }
     let a = square(&interp.env, "det", &args[0])?;
-    let det = if a.matrix.nrows() == 0 { 1.0 } else { a.matrix.determinant() };
+    let small = || gauss::determinant(&column_major(a.matrix.as_ref()), a.matrix.nrows()).filter(|_| !a.single);
+    let det = if a.matrix.nrows() == 0 { 1.0 } else { small().unwrap_or_else(|| a.matrix.determinant()) };
     Ok(number(det, a.single).into())
 }
 
@@ -110,12 +137,22 @@ fn inv(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     if host.dims.rows() != host.dims.columns() {
         return fail!("inverse: argument must be a square matrix");
     }
+    if let Some((a, class)) = complex(env, &args[0])? {
+        let n = a.nrows();
+        let out = ops::linear::inverse(env, &column_major(a.as_ref()), n, class);
+        let out = Mat::from_fn(n, n, |i, j| out[j * n + i]);
+        let rcond = 1.0 / (ops::linear::norm_1(a.as_ref()) * ops::linear::norm_1(out.as_ref()));
+        return Ok(vec![complex_value(&out, class), number(rcond, class == Class::Single)].into());
+    }
     let a = real(env, "inverse", &args[0])?;
     let n = a.matrix.nrows();
     if n == 0 {
         return Ok(vec![value_of(&a.matrix, a.single), Value::Num(f64::INFINITY)].into());
     }
-    let inverse = a.matrix.partial_piv_lu().solve(Mat::<f64>::identity(n, n));
+    let inverse = match gauss::inverse(&column_major(a.matrix.as_ref()), n).filter(|_| !a.single) {
+        Some(small) => Mat::from_fn(n, n, |i, j| small[i + j * n]),
+        None => a.matrix.partial_piv_lu().solve(Mat::<f64>::identity(n, n)),
+    };
     let rcond = 1.0 / (norm_1(&a.matrix) * norm_1(&inverse));
     let epsilon = if a.single { f32::EPSILON as f64 } else { f64::EPSILON };
     let finite = (0..n * n).all(|k| inverse[(k % n, k / n)].is_finite());
@@ -129,22 +166,24 @@ fn inv(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         };
         env.warn("Octave:singular-matrix", &message);
     }
-    Ok(vec![value_of(&inverse, a.single), number(rcond, a.single)].into())
+    let inverse = value_of(&inverse, a.single);
+    let inverse = if args[0].is_diagonal() { inverse.diagonal() } else { inverse };
+    Ok(vec![inverse, number(rcond, a.single)].into())
 }
 
 /// Singular values and vectors of a matrix.
-struct Parts {
-    u: Mat<f64>,
+struct Parts<T> {
+    u: Mat<T>,
     s: Vec<f64>,
-    v: Mat<f64>,
+    v: Mat<T>,
 }
 
-fn parts(who: &str, a: &Mat<f64>, thin: bool) -> Flow<Parts> {
+fn parts<T: Number>(who: &str, a: &Mat<T>, thin: bool) -> Flow<Parts<T>> {
     let (m, n) = (a.nrows(), a.ncols());
     if m == 0 || n == 0 {
         return Ok(Parts { u: Mat::identity(m, m), s: Vec::new(), v: Mat::identity(n, n) });
     }
-    if (0..m * n).any(|k| !a[(k % m, k / m)].is_finite()) {
+    if (0..m * n).any(|k| !a[(k % m, k / m)].size().is_finite()) {
         return fail!("{who}: cannot take SVD of matrix containing Inf or NaN values");
     }
     let svd = if thin { a.thin_svd() } else { a.svd() };
@@ -152,7 +191,7 @@ fn parts(who: &str, a: &Mat<f64>, thin: bool) -> Flow<Parts> {
         Ok(svd) => {
             let k = m.min(n);
             let s = svd.S();
-            let s: Vec<f64> = (0..k).map(|i| s.column_vector()[i]).collect();
+            let s: Vec<f64> = (0..k).map(|i| s.column_vector()[i].size()).collect();
             Ok(Parts { u: svd.U().to_owned(), s, v: svd.V().to_owned() })
         }
         Err(_) => fail!("{who}: the singular values did not converge"),
@@ -168,6 +207,11 @@ fn tolerance(env: &Env, args: &[Value], s: &[f64], m: usize, n: usize, single: b
 }
 
 fn rank(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    if let Some((a, class)) = complex(&interp.env, &args[0])? {
+        let s = parts("rank", &a, true)?.s;
+        let least = tolerance(&interp.env, args, &s, a.nrows(), a.ncols(), class == Class::Single)?;
+        return Ok(Value::Num(s.iter().filter(|&&s| s > least).count() as f64).into());
+    }
     let a = real(&interp.env, "rank", &args[0])?;
     let p = parts("rank", &a.matrix, true)?;
     let least = tolerance(&interp.env, args, &p.s, a.matrix.nrows(), a.matrix.ncols(), a.single)?;
@@ -175,6 +219,16 @@ fn rank(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 }
 
 fn pinv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    if let Some((a, class)) = complex(&interp.env, &args[0])? {
+        let (m, n) = (a.nrows(), a.ncols());
+        let p = parts("pinv", &a, true)?;
+        let least = tolerance(&interp.env, args, &p.s, m, n, class == Class::Single)?;
+        let inverse = Mat::from_fn(n, m, |i, j| {
+            let kept = p.s.iter().enumerate().filter(|(_, s)| **s > least);
+            kept.map(|(k, s)| p.v[(i, k)] * p.u[(j, k)].conj() / s).sum::<Complex64>()
+        });
+        return Ok(complex_value(&inverse, class).into());
+    }
     let a = real(&interp.env, "pinv", &args[0])?;
     let (m, n) = (a.matrix.nrows(), a.matrix.ncols());
     let p = parts("pinv", &a.matrix, true)?;
@@ -182,18 +236,24 @@ fn pinv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let inverse = Mat::from_fn(n, m, |i, j| {
         p.s.iter().enumerate().filter(|(_, s)| **s > least).map(|(k, s)| p.v[(i, k)] * p.u[(j, k)] / s).sum()
     });
-    Ok(value_of(&inverse, a.single).into())
+    let inverse = value_of(&inverse, a.single);
+    Ok(if args[0].is_diagonal() { inverse.diagonal() } else { inverse }.into())
 }
 
 fn cond(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let a = real(&interp.env, "cond", &args[0])?;
-    let p = parts("cond", &a.matrix, true)?;
-    let ratio = match (p.s.first(), p.s.last()) {
+    let (s, single) = match complex(&interp.env, &args[0])? {
+        Some((a, class)) => (parts("cond", &a, true)?.s, class == Class::Single),
+        None => {
+            let a = real(&interp.env, "cond", &args[0])?;
+            (parts("cond", &a.matrix, true)?.s, a.single)
+        }
+    };
+    let ratio = match (s.first(), s.last()) {
         (Some(_), Some(&0.0)) => f64::INFINITY,
         (Some(most), Some(least)) => most / least,
         _ => 0.0,
     };
-    Ok(number(ratio, a.single).into())
+    Ok(number(ratio, single).into())
 }
 
 fn trace(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -218,15 +278,14 @@ fn trace(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(number(sum.re, matches!(host.data, Data::F32(_))).into())
 }
 
-fn lu(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
-    let a = real(&interp.env, "lu", &args[0])?;
-    let (m, n) = (a.matrix.nrows(), a.matrix.ncols());
-    let k = m.min(n);
-    // Gaussian elimination with partial pivoting (Golub and Van Loan, Matrix Computations, algorithm 3.4.1).
-    let mut w = a.matrix.clone();
+/// Gaussian elimination with partial pivoting (Golub and Van Loan, Matrix Computations, algorithm 3.4.1): both factors
+/// in one matrix, and the order of the rows.
+fn eliminated<T: Number>(a: &Mat<T>) -> (Mat<T>, Vec<usize>) {
+    let (m, n) = (a.nrows(), a.ncols());
+    let mut w = a.clone();
     let mut order: Vec<usize> = (0..m).collect();
-    for c in 0..k {
-        let pivot = (c..m).fold(c, |best, i| if w[(i, c)].abs() > w[(best, c)].abs() { i } else { best });
+    for c in 0..m.min(n) {
+        let pivot = (c..m).fold(c, |best, i| if w[(i, c)].size() > w[(best, c)].size() { i } else { best });
         if pivot != c {
             order.swap(pivot, c);
             for j in 0..n {
@@ -235,34 +294,57 @@ fn lu(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
                 w[(pivot, j)] = held;
             }
         }
-        if w[(c, c)] == 0.0 {
+        if w[(c, c)].size() == 0.0 {
             continue;
         }
         for i in c + 1..m {
-            w[(i, c)] /= w[(c, c)];
-            let factor = w[(i, c)];
+            let factor = w[(i, c)] / w[(c, c)];
+            w[(i, c)] = factor;
             for j in c + 1..n {
-                w[(i, j)] -= factor * w[(c, j)];
+                let above = w[(c, j)];
+                w[(i, j)] -= factor * above;
             }
         }
     }
-    let upper = Mat::from_fn(k, n, |i, j| if i <= j { w[(i, j)] } else { 0.0 });
-    let lower = Mat::from_fn(m, k, |i, j| {
-        if i == j {
-            1.0
-        } else if i > j {
-            w[(i, j)]
-        } else {
-            0.0
-        }
-    });
-    let permutation = Mat::from_fn(m, m, |i, j| if order[i] == j { 1.0 } else { 0.0 });
-    Ok(match nargout {
-        0 | 1 => vec![value_of(&w, a.single)],
-        2 => vec![value_of(&(permutation.transpose() * &lower), a.single), value_of(&upper, a.single)],
-        _ => vec![value_of(&lower, a.single), value_of(&upper, a.single), value_of(&permutation, a.single)],
+    (w, order)
+}
+
+fn lu(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let vector = super::args::has_word(&args[1..], "vector");
+    if let Some((a, class)) = complex(&interp.env, &args[0])? {
+        return Ok(triangles(&a, nargout, vector, |m| complex_value(m, class)).into());
     }
-    .into())
+    let a = real(&interp.env, "lu", &args[0])?;
+    Ok(triangles(&a.matrix, nargout, vector, |m| value_of(m, a.single)).into())
+}
+
+/// The outputs of `lu`.
+fn triangles<T: Number>(a: &Mat<T>, nargout: usize, vector: bool, value: impl Fn(&Mat<T>) -> Value) -> Vec<Value> {
+    let (m, n) = (a.nrows(), a.ncols());
+    let k = m.min(n);
+    let (w, order) = eliminated(a);
+    let (zero, one) = (T::real(0.0), T::real(1.0));
+    let upper = Mat::from_fn(k, n, |i, j| if i <= j { w[(i, j)] } else { zero });
+    let lower = Mat::from_fn(m, k, |i, j| match i.cmp(&j) {
+        std::cmp::Ordering::Equal => one,
+        std::cmp::Ordering::Greater => w[(i, j)],
+        std::cmp::Ordering::Less => zero,
+    });
+    match nargout {
+        0 | 1 => vec![value(&w)],
+        2 => {
+            let mut place = vec![0; m];
+            order.iter().enumerate().for_each(|(i, &from)| place[from] = i);
+            vec![value(&Mat::from_fn(m, k, |i, j| lower[(place[i], j)])), value(&upper)]
+        }
+        _ if vector => {
+            vec![value(&lower), value(&upper), Value::row(order.iter().map(|&i| i as f64 + 1.0).collect())]
+        }
+        _ => {
+            let permutation = Mat::from_fn(m, m, |i, j| if order[i] == j { one } else { zero });
+            vec![value(&lower), value(&upper), value(&permutation)]
+        }
+    }
 }
 
 fn qr(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
@@ -296,7 +378,19 @@ fn chol(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
             });
             Ok(vec![value_of(&out, a.single), Value::Num(0.0)].into())
         }
-        Err(_) if nargout > 1 => Ok(vec![Value::empty(), Value::Num(1.0)].into()),
+        Err(_) if nargout > 1 => {
+            // The factor of the largest leading part that is positive definite.
+            let part = |k: usize| full.submatrix(0, 0, k, k).llt(Side::Lower);
+            let k = (1..n).take_while(|&k| part(k).is_ok()).count();
+            let out = match part(k) {
+                Ok(factor) if k > 0 => Mat::from_fn(k, k, |i, j| {
+                    let (i, j) = if lower { (i, j) } else { (j, i) };
+                    if i >= j { factor.L()[(i, j)] } else { 0.0 }
+                }),
+                _ => Mat::zeros(0, 0),
+            };
+            Ok(vec![value_of(&out, a.single), Value::Num(k as f64 + 1.0)].into())
+        }
         Err(_) => fail!("chol: input matrix must be positive definite"),
     }
 }
@@ -304,7 +398,8 @@ fn chol(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
 fn svd(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let a = real(&interp.env, "svd", &args[0])?;
     let (m, n) = (a.matrix.nrows(), a.matrix.ncols());
-    let thin = args.len() > 1 || nargout < 2;
+    // `svd (a, 0)` cuts tall matrices alone; `"econ"` cuts both ways.
+    let thin = nargout < 2 || args.len() > 1 && (m > n || super::args::has_word(&args[1..], "econ"));
     let p = parts("svd", &a.matrix, thin)?;
     if nargout < 2 {
         let s = Mat::from_fn(p.s.len(), if p.s.is_empty() { 0 } else { 1 }, |i, _| p.s[i]);
@@ -312,7 +407,7 @@ fn svd(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     }
     let (rows, columns) = if thin { (p.s.len(), p.s.len()) } else { (m, n) };
     let s = Mat::from_fn(rows, columns, |i, j| if i == j { p.s[i] } else { 0.0 });
-    Ok(vec![value_of(&p.u, a.single), value_of(&s, a.single), value_of(&p.v, a.single)].into())
+    Ok(vec![value_of(&p.u, a.single), value_of(&s, a.single).diagonal(), value_of(&p.v, a.single)].into())
 }
 
 fn eig(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
@@ -336,7 +431,7 @@ fn eig(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         }
         let vectors = normal_signs(&eigen.U().to_owned());
         let diagonal = Mat::from_fn(n, n, |i, j| if i == j { values[(i, 0)] } else { 0.0 });
-        return Ok(vec![value_of(&vectors, a.single), value_of(&diagonal, a.single)].into());
+        return Ok(vec![value_of(&vectors, a.single), value_of(&diagonal, a.single).diagonal()].into());
     }
     let Ok(eigen) = a.matrix.eigen() else { return fail!("eig: no convergence") };
     let values: Vec<Complex64> =
@@ -359,7 +454,7 @@ fn eig(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         vectors.extend(column.iter().map(|z| z / length));
         diagonal[j * n + j] = values[from];
     }
-    Ok(vec![complex([n, n], vectors), complex([n, n], diagonal)].into())
+    Ok(vec![complex([n, n], vectors), complex([n, n], diagonal).diagonal()].into())
 }
 
 /// Eigenvectors are fixed up to their sign: each column's last element is made positive.
@@ -431,8 +526,37 @@ fn expm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(value_of(&e, a.single).into())
 }
 
+/// A product whose factors may be known to be real: a real factor scales both parts.
+fn times(real: (bool, bool), a: Complex64, b: Complex64) -> Complex64 {
+    match real {
+        (true, _) => b * a.re,
+        (_, true) => a * b.re,
+        _ => ops::complex::mul(a, b),
+    }
+}
+
 fn kron(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
+    if args.iter().any(Value::is_complex) {
+        let (mut class, mut product_is_complex) = (Class::Double, false);
+        let mut product = Mat::from_fn(1, 1, |_, _| Complex64::new(1.0, 0.0));
+        for arg in args {
+            let host = interp.env.host(arg)?;
+            if host.dims.len() != 2 {
+                return fail!("kron: argument must be a 2-D matrix");
+            }
+            class = if host.data.class() == Class::Single { Class::Single } else { class };
+            let real = (!product_is_complex, !host.data.is_complex());
+            product_is_complex |= host.data.is_complex();
+            let (p, q) = (host.dims.rows(), host.dims.columns());
+            let (rows, columns) = (product.nrows().saturating_mul(p), product.ncols().saturating_mul(q));
+            interp.env.check_elements(&[rows, columns])?;
+            product = Mat::from_fn(rows, columns, |i, j| {
+                times(real, product[(i / p, j / q)], host.data.c64_at(j % q * p + i % p))
+            });
+        }
+        return Ok(complex_value(&product, class).into());
+    }
     let mut product = real(&interp.env, "kron", &args[0])?;
     for arg in &args[1..] {
         let b = real(&interp.env, "kron", arg)?;
@@ -465,13 +589,25 @@ fn cross(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
     let dims = if vectors && x.dims != y.dims { Dims::new(&[3, 1]) } else { dims };
     let stride: usize = dims[..(d - 1).min(dims.len())].iter().product();
+    let single = matches!(x.data, Data::F32(_) | Data::C32(_)) || matches!(y.data, Data::F32(_) | Data::C32(_));
+    if x.data.is_complex() || y.data.is_complex() {
+        let at = |t: &Tensor, lane: usize, i: usize| t.data.c64_at(lane + (i % 3) * stride);
+        let real = (!x.data.is_complex(), !y.data.is_complex());
+        let minor = |k: usize| {
+            let (lane, i) = (k % stride + k / (stride * 3) * stride * 3, k / stride % 3);
+            let product = |i: usize, j: usize| times(real, at(&x, lane, i), at(&y, lane, j));
+            product(i + 1, i + 2) - product(i + 2, i + 1)
+        };
+        let class = if single { Class::Single } else { Class::Double };
+        let data = ops::complex_in_class(class, (0..x.len()).map(minor).collect());
+        return Ok(Value::tensor(Tensor::new(dims, data)).into());
+    }
     let mut out = vec![0.0; x.len()];
     for (k, slot) in out.iter_mut().enumerate() {
         let (lane, i) = (k % stride + k / (stride * 3) * stride * 3, k / stride % 3);
         let at = |t: &Tensor, i: usize| t.data.f64_at(lane + (i % 3) * stride);
         *slot = at(&x, i + 1) * at(&y, i + 2) - at(&x, i + 2) * at(&y, i + 1);
     }
-    let single = matches!(x.data, Data::F32(_)) || matches!(y.data, Data::F32(_));
     let data = if single { Data::F32(out.iter().map(|&v| v as f32).collect()) } else { Data::F64(out) };
     Ok(Value::tensor(Tensor::new(dims, data)).into())
 }

@@ -110,7 +110,8 @@ fn spread(env: &Env, x: &Value, count: usize, dims: Dims, k: i64) -> Flow<Outcom
     let host = env.host(x)?;
     let mut data = zeros_like(&host.data, dims.elements());
     (0..count).for_each(|i| set(&mut data, place(i), &host.data, i));
-    Ok(Value::tensor(Tensor::new(dims, data)).into())
+    let tensor = Tensor::new(dims, data);
+    Ok(Value::tensor(if k == 0 { tensor.diagonal() } else { tensor }).into())
 }
 
 /// Zeros of the same class and complexity.
@@ -214,7 +215,7 @@ fn along(env: &Env, x: &Value, d: usize, grid: &[usize]) -> Flow<Value> {
 
 fn meshgrid(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let env = &interp.env;
-    let vector = |v: &Value| v.dims().is_vector() && !v.is_empty();
+    let vector = |v: &Value| v.dims().is_vector();
     let three = args.len() == 3 || args.len() == 1 && nargout == 3;
     let x = &args[0];
     let y = args.get(1).unwrap_or(x);

@@ -3,6 +3,7 @@
 //! `help`, `docs/matlab.md`, argument counts and suggestions for unknown names all read the same rows.
 
 pub mod args;
+mod assertion;
 pub mod bits;
 pub mod calls;
 pub mod cells;
@@ -19,7 +20,9 @@ pub mod extrema;
 pub mod field;
 pub mod files;
 pub mod folders;
+pub mod fourier;
 pub mod integers;
+pub mod interpolation;
 pub mod lanes;
 pub mod linear;
 pub mod matfile;
@@ -38,6 +41,7 @@ pub mod record;
 pub mod reductions;
 pub mod regexp;
 pub mod remainders;
+pub mod scan;
 pub mod scans;
 pub mod sets;
 pub mod shape;
@@ -51,7 +55,7 @@ pub mod text;
 #[cfg(test)]
 mod text_tests;
 
-use super::error::{Flow, ScriptError};
+use super::error::{Flow, ScriptError, fail_id};
 use super::index::Values;
 use super::value::{Function, Value};
 use super::vm::Interp;
@@ -121,6 +125,20 @@ impl From<Vec<Value>> for Outcome {
     }
 }
 
+/// Refuses a call with too few or too many arguments or outputs.
+///
+/// # Errors
+/// As Octave words it.
+pub fn check_call(builtin: &Builtin, args: usize, nargout: usize) -> Flow<()> {
+    if args < builtin.args_min as usize || builtin.args_max != ANY && args > builtin.args_max as usize {
+        return fail_id!("Octave:invalid-fun-call", "Invalid call to {}", builtin.name);
+    }
+    if nargout > builtin.outputs_max as usize && builtin.outputs_max != ANY && nargout > 1 {
+        return fail_id!("Octave:invalid-fun-call", "{}: function called with too many outputs", builtin.name);
+    }
+    Ok(())
+}
+
 /// No output.
 pub fn nothing() -> Outcome {
     Outcome::Values(Values::new())
@@ -178,6 +196,7 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("The device", device::ROWS),
         ("Linear algebra", linear::ROWS),
         ("Polynomials, interpolation, filters", polynomials::ROWS),
+        ("Fourier transforms", fourier::ROWS),
         ("Whole numbers and counting", integers::ROWS),
         ("Sets", sets::ROWS),
         ("Calls and handles", calls::ROWS),
@@ -187,6 +206,7 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("Numbers as text", convert_text::ROWS),
         ("Numbers as readers want them", number_text::ROWS),
         ("Printing", output::ROWS),
+        ("Reading by a template", scan::ROWS),
         ("Cells", cells::ROWS),
         ("Structs", structs::ROWS),
         ("Files", files::ROWS),
@@ -210,6 +230,9 @@ pub fn find(name: &str) -> Option<&'static Builtin> {
         .get(name)
         .copied()
 }
+
+#[cfg(test)]
+mod array_tests;
 
 #[cfg(test)]
 mod tests {

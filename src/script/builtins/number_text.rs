@@ -32,6 +32,8 @@ const PRECISION_MAX: f64 = 1100.0;
 struct Columns {
     width: usize,
     digits: usize,
+    /// Whether 64-bit integers are written with all of their digits.
+    exact: bool,
 }
 
 fn array(env: &Env, name: &str, value: &Value) -> Flow<Arc<Tensor>> {
@@ -65,7 +67,12 @@ fn num2str(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return fail!("num2str: PRECISION must be a scalar integer >= 0");
     }
     let digits = digits.min(PRECISION_MAX) as usize;
-    Ok(text_of(&x, Columns { width: if x.len() == 1 { 0 } else { digits + 7 }, digits }).into())
+    Ok(text_of(&x, Columns { width: if x.len() == 1 { 0 } else { digits + 7 }, digits, exact: false }).into())
+}
+
+/// A number as `num2str` gives it.
+pub(super) fn plain(x: &Tensor) -> String {
+    text_of(x, columns_of(x)).as_text().unwrap_or_default()
 }
 
 /// ⌊log₁₀ of the largest magnitude⌋ of the finite numbers, 0 where there is none, and whether any is not finite.
@@ -94,22 +101,32 @@ fn columns_of(x: &Tensor) -> Columns {
     if integers && power < 15 || integers && scalar {
         let digits = (power + 1).max(1);
         let width = if non_finite { (digits + 2).max(5) } else { digits + 2 };
-        return Columns { width: if scalar { 0 } else { width as usize }, digits: digits.min(DIGITS_MAX) as usize };
+        return Columns {
+            width: if scalar { 0 } else { width as usize },
+            digits: digits.min(DIGITS_MAX) as usize,
+            exact: power < 16,
+        };
     }
     let digits = (power + 5).clamp(5, DIGITS_MAX) as usize;
-    Columns { width: if scalar { 0 } else { digits + 7 }, digits }
+    Columns { width: if scalar { 0 } else { digits + 7 }, digits, exact: false }
 }
 
-/// The elements as lines, a row of the array each (its further dimensions beside the second), without the blank
-/// columns at both ends.
+/// How many elements a line takes: a row's, and of an array of more dimensions as many as Octave has them: its columns
+/// for each dimension beyond the first.
+fn line_length(dims: &Dims) -> usize {
+    (dims.columns() * (dims.len() - 1)).max(1)
+}
+
+/// The elements as lines, row by row (further dimensions beside the second), without the blank columns at both ends.
 fn text_of(x: &Tensor, columns: Columns) -> Value {
     if x.is_empty() {
         return Value::string("");
     }
     let rows = x.dims.rows();
-    let lines = (0..rows).map(|r| {
+    let order: Vec<usize> = (0..rows).flat_map(|r| (r..x.len()).step_by(rows)).collect();
+    let lines = order.chunks(line_length(&x.dims)).map(|elements| {
         let mut line = Vec::new();
-        for i in (r..x.len()).step_by(rows) {
+        for &i in elements {
             push_element(&mut line, x, i, columns);
         }
         line
@@ -120,7 +137,11 @@ fn text_of(x: &Tensor, columns: Columns) -> Value {
 fn push_element(line: &mut Vec<u8>, x: &Tensor, i: usize, columns: Columns) {
     let notation = Notation::General(columns.digits);
     let z = x.data.c64_at(i);
-    let real = number::text(z.re, notation);
+    let real = match &x.data {
+        Data::I64(v) if columns.exact => v[i].to_string(),
+        Data::U64(v) if columns.exact => v[i].to_string(),
+        _ => number::text(z.re, notation),
+    };
     line.extend(std::iter::repeat_n(b' ', columns.width.saturating_sub(real.len())));
     line.extend_from_slice(real.as_bytes());
     if x.data.is_complex() {
@@ -155,8 +176,9 @@ fn by_template(env: &mut Env, how: &Value, x: &Tensor) -> Flow<Outcome> {
     let (rows, count) = (x.dims.rows(), x.len() / x.dims.rows().max(1));
     let Value::Tensor(pattern) = how else { return fail!("num2str: PRECISION must be a scalar integer >= 0") };
     let once = pattern.data.chars().unwrap_or_default();
-    env.check_elements(&[once.len(), count])?;
-    let mut line = once.repeat(count);
+    let repeats = line_length(&x.dims);
+    env.check_elements(&[once.len(), repeats])?;
+    let mut line = once.repeat(repeats);
     line.extend_from_slice(if pattern.double_quoted { b"\n" } else { b"\\n" });
     let mut template = Tensor::string(&line);
     template.double_quoted = pattern.double_quoted;
@@ -189,7 +211,7 @@ fn int2str(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (power, non_finite) = largest_power(parts(&rounded));
     let digits = power.max(0) as usize + 1;
     let width = if non_finite { (digits + 2).max(5) } else { digits + 2 };
-    Ok(text_of(&rounded, Columns { width: if x.len() == 1 { 0 } else { width }, digits }).into())
+    Ok(text_of(&rounded, Columns { width: if x.len() == 1 { 0 } else { width }, digits, exact: false }).into())
 }
 
 fn mat2str(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -238,16 +260,16 @@ fn element(x: &Tensor, i: usize, digits: (usize, usize)) -> String {
     format!("{real}{sign}{}i", number::text(z.im.abs(), Notation::General(digits.1)))
 }
 
-/// Rows of text as literals.
+/// Rows of text as literals in single quotes, as MATLAB writes them.
 fn quoted(x: &Tensor) -> String {
     let rows: Vec<String> = x
         .row_strings()
         .unwrap_or_default()
         .iter()
-        .map(|r| format!("\"{}\"", String::from_utf8_lossy(r).replace('\\', "\\\\").replace('"', "\\\"")))
+        .map(|r| format!("'{}'", String::from_utf8_lossy(r).replace('\'', "''")))
         .collect();
     match rows.len() {
-        0 => "\"\"".into(),
+        0 => "''".into(),
         1 => rows.concat(),
         _ => format!("[{}]", rows.join(";")),
     }

@@ -47,8 +47,13 @@ fn disp(interp: &mut Interp, args: &[Value], outputs: usize) -> Flow<Outcome> {
     Ok(nothing())
 }
 
+/// A variable is shown with its name, any other value as `disp` does.
 fn display_value(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    disp(interp, args, 0)
+    let name = super::assertion::written(interp).and_then(|written| written.into_iter().next());
+    match name.filter(|name| interp.variable(name).is_some()) {
+        Some(name) => display::show(&mut interp.env, &name, &args[0]).map(|()| nothing()),
+        None => disp(interp, args, 0),
+    }
 }
 
 /// The number of a stream that can be written to.
@@ -138,8 +143,10 @@ fn format(interp: &mut Interp, args: &[Value], outputs: usize) -> Flow<Outcome> 
             Style::Fixed => "",
             Style::Exponent => "e",
             Style::General => "g",
+            Style::Bank => "",
         };
-        let name = format!("{}{style}", if format.precision > 5 { "long" } else { "short" });
+        let length = if format.precision > 5 { "long" } else { "short" };
+        let name = if format.style == Style::Bank { "bank".into() } else { format!("{length}{style}") };
         let spacing = if format.compact { "compact" } else { "loose" };
         return Ok(vec![Value::string(name), Value::string(spacing), Value::string("lowercase")].into());
     }
@@ -171,7 +178,11 @@ fn format_of(words: &[String], mut format: Format) -> Flow<Format> {
                     continue;
                 }
                 "lowercase" | "uppercase" => continue,
-                "eng" | "bank" | "rat" | "hex" | "bit" | "native-hex" | "native-bit" | "+" | "none" | "free" => {
+                "bank" => {
+                    format = Format { precision: 5, style: Style::Bank, ..format };
+                    continue;
+                }
+                "eng" | "rat" | "hex" | "bit" | "native-hex" | "native-bit" | "+" | "none" | "free" => {
                     return fail!("format: '{word}' is not supported yet");
                 }
                 _ => return fail!("format: unrecognized format state '{lower}'"),

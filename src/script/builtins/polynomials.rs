@@ -5,7 +5,7 @@ use super::linear::{real, value_of};
 use super::{Builtin, Outcome};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
-use crate::script::value::{Data, Dims, Tensor, Value};
+use crate::script::value::{Class, Data, Dims, StructArray, Tensor, Value};
 use crate::script::vm::Interp;
 use faer::Mat;
 use faer::linalg::solvers::SolveLstsq;
@@ -29,12 +29,12 @@ pub static ROWS: &[Builtin] = &[
         "polyfit",
         3,
         3,
-        1,
-        "p = polyfit (x, y, n)",
+        3,
+        "[p, s, mu] = polyfit (x, y, n)",
         "The polynomial of degree n that fits best by least squares.",
         polyfit,
     ),
-    row("polyval", 2, 2, 1, "polyval (p, x)", "A polynomial's values.", polyval),
+    row("polyval", 2, 4, 1, "polyval (p, x, [], mu)", "A polynomial's values.", polyval),
     row("polyder", 1, 1, 1, "polyder (p)", "A polynomial's derivative.", polyder),
     row("polyint", 1, 2, 1, "polyint (p, k)", "A polynomial's integral.", polyint),
     row("roots", 1, 1, 1, "roots (p)", "A polynomial's roots, as eigenvalues of its companion matrix.", roots),
@@ -46,9 +46,9 @@ pub static ROWS: &[Builtin] = &[
         "filter",
         3,
         5,
-        1,
-        "filter (b, a, x)",
-        "A rational digital filter, along the first dimension that is not 1.",
+        2,
+        "[y, sf] = filter (b, a, x, si, dim)",
+        "A rational digital filter, along a dimension (the first that is not 1), with its first and last state.",
         filter,
     ),
     row("trapz", 1, 3, 1, "trapz (x, y, dim)", "The integral by the trapezoidal rule.", trapz),
@@ -59,8 +59,8 @@ pub static ROWS: &[Builtin] = &[
         5,
         1,
         "interp1 (x, y, xi, method, extrap)",
-        "Values between samples: linear, nearest, previous, next.",
-        interp1,
+        "Values between samples: linear, nearest, previous, next, pchip, cubic, spline; of columns, too.",
+        super::interpolation::interp1,
     ),
 ];
 
@@ -75,7 +75,25 @@ fn vector(env: &Env, who: &str, value: &Value) -> Flow<Vec<f64>> {
     Ok(host.data.to_f64())
 }
 
-fn polyfit(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+/// Whether any of these is single, which makes the result single.
+fn any_single(tensors: &[&Tensor]) -> bool {
+    tensors.iter().any(|t| matches!(t.data, Data::F32(_) | Data::C32(_)))
+}
+
+/// Doubles, as singles where an operand was single.
+fn reals_as(dims: Dims, data: Vec<f64>, single: bool) -> Value {
+    let data = if single { Data::F32(data.iter().map(|&x| x as f32).collect()) } else { Data::F64(data) };
+    Value::tensor(Tensor::new(dims, data))
+}
+
+/// Complex numbers, as singles where an operand was single.
+fn complexes_as(dims: Dims, data: Vec<Complex64>, single: bool) -> Value {
+    let narrow = |z: &Complex64| num_complex::Complex32::new(z.re as f32, z.im as f32);
+    let data = if single { Data::C32(data.iter().map(narrow).collect()) } else { Data::C64(data) };
+    Value::tensor(Tensor::new(dims, data))
+}
+
+fn polyfit(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     let (x, y) = (interp.env.host(&args[0])?, interp.env.host(&args[1])?);
     let n = number(&interp.env, "polyfit", &args[2])?;
@@ -89,23 +107,65 @@ fn polyfit(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if x.len() < n + 1 {
         return fail!("polyfit: there must be at least N+1 points");
     }
-    let a = Mat::from_fn(x.len(), n + 1, |i, j| x.data.f64_at(i).powi((n - j) as i32));
+    let single = any_single(&[&x, &y]);
+    let mut at = x.data.to_f64();
+    let count = at.len() as f64;
+    let mean = at.iter().sum::<f64>() / count;
+    let deviation = (at.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (count - 1.0).max(1.0)).sqrt();
+    if nargout > 2 {
+        at.iter_mut().for_each(|v| *v = (*v - mean) / deviation);
+    }
+    let a = Mat::from_fn(x.len(), n + 1, |i, j| at[i].powi((n - j) as i32));
     let b = Mat::from_fn(y.len(), 1, |i, _| y.data.f64_at(i));
-    let p = a.qr().solve_lstsq(&b);
-    Ok(Value::row((0..=n).map(|i| p[(i, 0)]).collect()).into())
+    let factors = a.qr();
+    let p = factors.solve_lstsq(&b);
+    let mut out = vec![reals_as(Dims::new(&[1, n + 1]), (0..=n).map(|i| p[(i, 0)]).collect(), single)];
+    if nargout > 1 {
+        let fitted = &a * &p;
+        let rest: f64 = (0..y.len()).map(|i| (y.data.f64_at(i) - fitted[(i, 0)]).powi(2)).sum();
+        let r = Mat::from_fn(n + 1, n + 1, |i, j| if i <= j { factors.thin_R()[(i, j)] } else { 0.0 });
+        let mut inverse = Mat::<f64>::identity(n + 1, n + 1);
+        r.as_ref().solve_upper_triangular_in_place(inverse.as_mut());
+        let covariance = &inverse * inverse.transpose();
+        let mut s = StructArray::scalar();
+        s.set("yf", reals_as(y.dims.clone(), (0..y.len()).map(|i| fitted[(i, 0)]).collect(), single));
+        s.set("X", value_of(&a, single));
+        s.set("R", value_of(&r, single));
+        s.set("C", value_of(&covariance, single));
+        s.set("df", Value::Num(y.len().saturating_sub(n + 1) as f64));
+        s.set("normr", reals_as(Dims::scalar(), vec![rest.sqrt()], single));
+        out.push(Value::Struct(std::sync::Arc::new(s)));
+    }
+    if nargout > 2 {
+        out.push(reals_as(Dims::new(&[1, 2]), vec![mean, deviation], single));
+    }
+    Ok(out.into())
 }
 
 fn polyval(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     let (p, x) = (interp.env.host(&args[0])?, interp.env.host(&args[1])?);
+    let single = any_single(&[&p, &x]);
+    let (shift, scale) = match args.get(3) {
+        None => (0.0, 1.0),
+        Some(mu) => match interp.env.host(mu)? {
+            mu if mu.len() == 2 => (mu.data.f64_at(0), mu.data.f64_at(1)),
+            _ => return fail!("polyval: MU must be a two-element vector"),
+        },
+    };
     if p.data.is_complex() || x.data.is_complex() {
-        let at =
-            |i: usize| (0..p.len()).fold(Complex64::new(0.0, 0.0), |sum, k| sum * x.data.c64_at(i) + p.data.c64_at(k));
-        return Ok(Value::tensor(Tensor::new(x.dims.clone(), Data::C64((0..x.len()).map(at).collect()))).into());
+        let at = |i: usize| {
+            let x = (x.data.c64_at(i) - shift) / scale;
+            (0..p.len()).fold(Complex64::new(0.0, 0.0), |sum, k| sum * x + p.data.c64_at(k))
+        };
+        return Ok(complexes_as(x.dims.clone(), (0..x.len()).map(at).collect(), single).into());
     }
     let p = p.data.to_f64();
-    let out = (0..x.len()).map(|i| p.iter().fold(0.0, |sum, c| sum * x.data.f64_at(i) + c)).collect();
-    Ok(Value::tensor(Tensor::new(x.dims.clone(), Data::F64(out))).into())
+    let at = |i: usize| {
+        let x = (x.data.f64_at(i) - shift) / scale;
+        p.iter().fold(0.0, |sum, c| sum * x + c)
+    };
+    Ok(reals_as(x.dims.clone(), (0..x.len()).map(at).collect(), single).into())
 }
 
 fn polyder(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -179,11 +239,8 @@ fn poly(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 }
 
 /// The full convolution.
-fn convolved(a: &[f64], b: &[f64]) -> Vec<f64> {
-    if a.is_empty() || b.is_empty() {
-        return Vec::new();
-    }
-    let mut out = vec![0.0; a.len() + b.len() - 1];
+fn convolved(a: &[Complex64], b: &[Complex64]) -> Vec<Complex64> {
+    let mut out = vec![Complex64::new(0.0, 0.0); a.len() + b.len() - 1];
     for (i, x) in a.iter().enumerate() {
         for (j, y) in b.iter().enumerate() {
             out[i + j] += x * y;
@@ -194,18 +251,40 @@ fn convolved(a: &[f64], b: &[f64]) -> Vec<f64> {
 
 fn conv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
-    let column = |v: &Value| v.dims().columns() == 1 && v.dims().rows() > 1;
-    let (a, b) = (vector(&interp.env, "conv", &args[0])?, vector(&interp.env, "conv", &args[1])?);
-    if a.is_empty() || b.is_empty() {
+    let (a, b) = (interp.env.host(&args[0])?, interp.env.host(&args[1])?);
+    if a.is_empty() || b.is_empty() || !a.dims.is_vector() || !b.dims.is_vector() {
         return fail!("conv: both arguments A and B must be vectors");
     }
-    let mut out = convolved(&a, &b);
-    if has_word(&args[2..], "same") {
-        let start = b.len() / 2;
-        out = out[start..start + a.len()].to_vec();
+    let (m, n) = (a.len(), b.len());
+    let full = if a.data.is_complex() || b.data.is_complex() {
+        let all = |t: &Tensor| (0..t.len()).map(|i| t.data.c64_at(i)).collect::<Vec<_>>();
+        convolved(&all(&a), &all(&b))
+    } else {
+        // Real factors stay apart from imaginary parts, whose products with infinity would be NaN.
+        let mut out = vec![Complex64::new(0.0, 0.0); m + n - 1];
+        for i in 0..m {
+            for j in 0..n {
+                out[i + j].re += a.data.f64_at(i) * b.data.f64_at(j);
+            }
+        }
+        out
+    };
+    let row = |t: &Tensor| t.dims.rows() == 1;
+    let (out, flat) = if has_word(&args[2..], "same") {
+        (full[n / 2..n / 2 + m].to_vec(), row(&a))
+    } else if has_word(&args[2..], "valid") {
+        (if m < n { Vec::new() } else { full[n - 1..m].to_vec() }, row(&a))
+    } else {
+        (full, if m > n { row(&a) } else { row(&b) })
+    };
+    let dims = if flat { Dims::new(&[1, out.len()]) } else { Dims::new(&[out.len(), 1]) };
+    let single = any_single(&[&a, &b]);
+    Ok(if a.data.is_complex() || b.data.is_complex() {
+        complexes_as(dims, out, single)
+    } else {
+        reals_as(dims, out.iter().map(|z| z.re).collect(), single)
     }
-    let upright = if a.len() == 1 { column(&args[1]) } else { column(&args[0]) };
-    Ok(if upright { Value::column(out) } else { Value::row(out) }.into())
+    .into())
 }
 
 fn deconv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -258,7 +337,7 @@ fn conv2(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 }
 
 fn filter(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    interp.env.host_all(&args[..3])?;
+    interp.env.host_all(args)?;
     let (b, a) = (vector(&interp.env, "filter", &args[0])?, vector(&interp.env, "filter", &args[1])?);
     let x = interp.env.host(&args[2])?;
     let lead = a.first().copied().unwrap_or(0.0);
@@ -267,23 +346,37 @@ fn filter(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
     let order = a.len().max(b.len());
     let coefficient = |v: &[f64], i: usize| v.get(i).copied().unwrap_or(0.0) / lead;
-    let d = x.dims.first_non_singleton();
+    let d = match args.get(4) {
+        Some(dim) => super::args::dim(&interp.env, dim, |_| "filter: DIM must be a valid dimension".into())?,
+        None => x.dims.first_non_singleton(),
+    };
     let lanes = super::lanes::Lanes::new(&x.dims, d);
+    let given = match args.get(3).filter(|v| !v.is_empty()) {
+        Some(value) => interp.env.host(value)?.data.to_f64(),
+        None => vec![0.0; (order - 1) * lanes.count],
+    };
+    if given.len() != (order - 1) * lanes.count {
+        return fail!("filter: first dimension of SI must be of length max (length (a), length (b)) - 1");
+    }
     let mut out = vec![0.0; x.len()];
-    for lane in 0..x.len().checked_div(x.dims.extent(d)).unwrap_or(0) {
+    let mut left = Vec::with_capacity(given.len());
+    for lane in 0..lanes.count {
         // The transposed direct form II.
-        let mut state = vec![0.0; order];
+        let mut state = given[lane * (order - 1)..(lane + 1) * (order - 1)].to_vec();
+        state.push(0.0);
         for at in lanes.positions(lane) {
             let input = x.data.f64_at(at);
             let y = coefficient(&b, 0) * input + state[0];
             for i in 1..order {
-                let next = state.get(i).copied().unwrap_or(0.0);
-                state[i - 1] = next + coefficient(&b, i) * input - coefficient(&a, i) * y;
+                state[i - 1] = state[i] + coefficient(&b, i) * input - coefficient(&a, i) * y;
             }
             out[at] = y;
         }
+        left.extend(&state[..order - 1]);
     }
-    Ok(Value::tensor(Tensor::new(x.dims.clone(), Data::F64(out))).into())
+    let single = args[..3].iter().any(|v| v.class() == Class::Single);
+    let left = reals_as(Dims::new(&[order - 1, lanes.count]), left, single);
+    Ok(vec![reals_as(x.dims.clone(), out, single), left].into())
 }
 
 /// Samples, their places (`None`: 1 apart) and the dimension.
@@ -335,56 +428,13 @@ fn trapz(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let dims = if y.dims[..] == [0, 0] { Dims::scalar() } else { y.dims.with(d, 1) };
     let out = (0..dims.elements())
         .map(|lane| if all.is_empty() { 0.0 } else { lanes.positions(lane).next_back().map_or(0.0, |at| all[at]) });
-    Ok(Value::tensor(Tensor::new(dims.clone(), Data::F64(out.collect()))).into())
+    let single = args.iter().take(2).any(|v| v.class() == Class::Single);
+    Ok(reals_as(dims.clone(), out.collect(), single).into())
 }
 
 fn cumtrapz(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (y, x, d) = integrand(&interp.env, args)?;
     let out = integrals(&y, x.as_deref(), d);
-    Ok(Value::tensor(Tensor::new(y.dims.clone(), Data::F64(out))).into())
-}
-
-fn interp1(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    interp.env.host_all(args)?;
-    let words = args.iter().position(|a| a.is_char()).unwrap_or(args.len());
-    let (arrays, options) = args.split_at(words);
-    let env = &interp.env;
-    let (x, y, xi) = match arrays {
-        [y, xi] => (None, env.host(y)?, env.host(xi)?),
-        [x, y, xi] => (Some(env.host(x)?), env.host(y)?, env.host(xi)?),
-        _ => return fail!("Invalid call to interp1"),
-    };
-    let y = y.data.to_f64();
-    let x = x.map_or_else(|| (1..=y.len()).map(|i| i as f64).collect(), |x| x.data.to_f64());
-    if x.len() != y.len() || x.len() < 2 {
-        return fail!("interp1: minimum of 2 points required in each dimension");
-    }
-    let mut order: Vec<usize> = (0..x.len()).collect();
-    order.sort_by(|&i, &j| x[i].total_cmp(&x[j]));
-    let (x, y): (Vec<f64>, Vec<f64>) = order.iter().map(|&i| (x[i], y[i])).unzip();
-    let method = options.first().and_then(Value::as_text).unwrap_or_else(|| "linear".into()).to_lowercase();
-    let extrapolate = has_word(options, "extrap");
-    let outside = match options.last() {
-        Some(value) if !value.is_char() => number(env, "interp1", value)?,
-        _ => f64::NAN,
-    };
-    if !["linear", "nearest", "previous", "next", "*linear", "extrap"].contains(&method.as_str()) {
-        return fail!("interp1: the method '{method}' is not supported yet; linear, nearest, previous and next are");
-    }
-    let n = x.len();
-    let at = |v: f64| -> f64 {
-        if v.is_nan() || (v < x[0] || v > x[n - 1]) && !extrapolate {
-            return if v.is_nan() { f64::NAN } else { outside };
-        }
-        let i = x.partition_point(|e| *e <= v).clamp(1, n - 1) - 1;
-        let t = (v - x[i]) / (x[i + 1] - x[i]);
-        match method.as_str() {
-            "nearest" => y[if t >= 0.5 { i + 1 } else { i }],
-            "previous" => y[if v >= x[i + 1] { i + 1 } else { i }],
-            "next" => y[if v <= x[i] { i } else { i + 1 }],
-            _ => y[i] + t * (y[i + 1] - y[i]),
-        }
-    };
-    let out = xi.data.to_f64().into_iter().map(at).collect();
-    Ok(Value::tensor(Tensor::new(xi.dims.clone(), Data::F64(out))).into())
+    let single = args.iter().take(2).any(|v| v.class() == Class::Single);
+    Ok(reals_as(y.dims.clone(), out, single).into())
 }

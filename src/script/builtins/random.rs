@@ -146,7 +146,7 @@ fn draws(interp: &mut Interp, name: &'static str, args: &[Value], nargout: usize
             (Kind::Exponential, _) => -(-s.rand::<f64>(shape)).log1p(),
         };
         let value = record(array, class, &[])?;
-        return Ok(if pinned { pin(value)? } else { value }.into());
+        return Ok(if pinned { pin(env, value)? } else { value }.into());
     }
     check_host(env, &dims, class)?;
     let n = dims.elements();
@@ -348,7 +348,7 @@ fn randi(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             false => ((env.session.rand::<f64>(&dims[..]) * span).floor() + low).cast_to(dtype),
         };
         let value = record(array, class, &[])?;
-        return Ok(if pinned { pin(value)? } else { value }.into());
+        return Ok(if pinned { pin(env, value)? } else { value }.into());
     }
     check_host(env, &dims, Class::Double)?;
     let n = dims.elements();

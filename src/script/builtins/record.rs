@@ -2,6 +2,7 @@
 //!
 //! Must hold: a result is pinned to the device if a source is, and may fault if a source may.
 
+use crate::device::info::DeviceKind;
 use crate::script::env::Env;
 use crate::script::error::{Flow, Stop, fail};
 use crate::script::value::{Class, Dims, Lazy, Value};
@@ -37,11 +38,18 @@ pub fn record(array: Array, class: Class, sources: &[&Value]) -> Flow<Value> {
     Ok(Value::Lazy(Arc::new(Lazy::new(array, class, pinned, may_fault)?)))
 }
 
-/// A value pinned to the device.
-pub fn pin(value: Value) -> Flow<Value> {
+/// A value pinned to the device: the GPU, where the runtime has one.
+///
+/// # Errors
+/// The fault that the array carries.
+pub fn pin(env: &Env, value: Value) -> Flow<Value> {
     match value {
         Value::Lazy(l) if l.pinned => Ok(Value::Lazy(l)),
-        Value::Lazy(l) => Ok(Value::Lazy(Arc::new(Lazy::new(l.array.clone(), l.class, true, l.may_fault)?))),
+        Value::Lazy(l) => {
+            let has_gpu = env.session.devices().iter().any(|d| d.kind == DeviceKind::Gpu);
+            let array = if has_gpu { l.array.pin("gpu") } else { l.array.clone() };
+            Ok(Value::Lazy(Arc::new(Lazy::new(array, l.class, true, l.may_fault)?)))
+        }
         other => Ok(other),
     }
 }

@@ -315,6 +315,15 @@ fn dot(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let over = dim.map_or(Over::Default, |d| Over::Dims(vec![d]));
     let shape = if vectors { Dims::new(&[x.len(), 1]) } else { x.dims() };
     let dims = dims_or_all(&over, &shape);
+    if x.class().is_integer() || y.class().is_integer() {
+        // Products of integers saturate in their class, and are summed as any integers.
+        let fit = |v: &Value| if vectors { super::shape::reshaped(v, shape.clone()) } else { Ok(v.clone()) };
+        let (a, b) = (fit(x)?, fit(y)?);
+        let product = crate::script::ops::binary(&mut interp.env, crate::script::syntax::ast::BinaryOp::Mul, &a, &b)?;
+        let mut rest = vec![product];
+        rest.extend(dim.map(|d| Value::from(d + 1)));
+        return Ok(sums(interp, "sum", &rest)?.into());
+    }
     if (on_runtime(x).is_some() || on_runtime(y).is_some())
         && let (Some(a), Some(b)) = (super::record::lift(env, x)?, super::record::lift(env, y)?)
     {
@@ -327,15 +336,6 @@ fn dot(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return Ok(record(fit(a).dot(&fit(b), &dims[..]), class, &[x, y])?.into());
     }
     env.host_all(args)?;
-    if x.class().is_integer() || y.class().is_integer() {
-        // Products of integers saturate in their class, and are summed as any integers.
-        let fit = |v: &Value| if vectors { super::shape::reshaped(v, shape.clone()) } else { Ok(v.clone()) };
-        let (a, b) = (fit(x)?, fit(y)?);
-        let product = crate::script::ops::binary(&mut interp.env, crate::script::syntax::ast::BinaryOp::Mul, &a, &b)?;
-        let mut rest = vec![product];
-        rest.extend(dim.map(|d| Value::from(d + 1)));
-        return Ok(sums(interp, "sum", &rest)?.into());
-    }
     let (a, b) = (hosted(env, x)?, hosted(env, y)?);
     let (a, b) = ((*a).clone().reshaped(shape.clone()), (*b).clone().reshaped(shape));
     let (a, b) = in_common(&a.data, &b.data, a.dims.clone());

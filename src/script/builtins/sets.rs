@@ -31,10 +31,34 @@ pub static ROWS: &[Builtin] = &[
         "Which elements of a are in s, and where.",
         ismember,
     ),
-    row("union", 2, 4, 3, "[c, ia, ib] = union (a, b, \"rows\")", "What is in a or in b, sorted.", union),
-    row("intersect", 2, 4, 3, "[c, ia, ib] = intersect (a, b, \"rows\")", "What is in a and in b, sorted.", intersect),
-    row("setdiff", 2, 4, 2, "[c, ia] = setdiff (a, b, \"rows\")", "What is in a and not in b, sorted.", setdiff),
-    row("setxor", 2, 4, 3, "[c, ia, ib] = setxor (a, b, \"rows\")", "What is in one of a and b alone, sorted.", setxor),
+    row("union", 2, 4, 3, "[c, ia, ib] = union (a, b, \"rows\", \"stable\")", "What is in a or in b, sorted.", union),
+    row(
+        "intersect",
+        2,
+        4,
+        3,
+        "[c, ia, ib] = intersect (a, b, \"rows\", \"stable\")",
+        "What is in a and in b, sorted.",
+        intersect,
+    ),
+    row(
+        "setdiff",
+        2,
+        4,
+        2,
+        "[c, ia] = setdiff (a, b, \"rows\", \"stable\")",
+        "What is in a and not in b, sorted.",
+        setdiff,
+    ),
+    row(
+        "setxor",
+        2,
+        4,
+        3,
+        "[c, ia, ib] = setxor (a, b, \"rows\", \"stable\")",
+        "What is in one of a and b alone, sorted.",
+        setxor,
+    ),
 ];
 
 /// An element of a set.
@@ -117,16 +141,18 @@ fn both(env: &Env, who: &str, args: &[Value]) -> Flow<(Given, Given, bool)> {
     Ok((given(env, who, &a, rows)?, given(env, who, &b, rows)?, rows))
 }
 
-/// Distinct keys in order, each with the place of its last occurrence.
-fn distinct(keys: &[Key]) -> Vec<(Key, usize)> {
+/// Distinct keys, each with the place of its first occurrence: in order, or as they come (`stable`).
+fn distinct(keys: &[Key], stable: bool) -> Vec<(Key, usize)> {
     let mut order: Vec<usize> = (0..keys.len()).collect();
     order.sort_by(|&i, &j| keys[i].order(&keys[j]).then(i.cmp(&j)));
     let mut out: Vec<(Key, usize)> = Vec::new();
     for i in order {
-        match out.last_mut() {
-            Some(last) if last.0.same(&keys[i]) => last.1 = i,
-            _ => out.push((keys[i].clone(), i)),
+        if out.last().is_none_or(|(key, _)| !key.same(&keys[i])) {
+            out.push((keys[i].clone(), i));
         }
+    }
+    if stable {
+        out.sort_by_key(|f| f.1);
     }
     out
 }
@@ -217,15 +243,7 @@ fn ismember(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         v if a.is_cell && v.is_char() => given(env, "ismember", &Value::cell(Dims::scalar(), vec![v.clone()]), rows)?,
         v => given(env, "ismember", v, rows)?,
     };
-    // The first place counts.
-    let mut first: Vec<(Key, usize)> = Vec::new();
-    let mut order: Vec<usize> = (0..s.keys.len()).collect();
-    order.sort_by(|&i, &j| s.keys[i].order(&s.keys[j]).then(i.cmp(&j)));
-    for i in order {
-        if first.last().is_none_or(|(k, _)| !k.same(&s.keys[i])) {
-            first.push((s.keys[i].clone(), i));
-        }
-    }
+    let first = distinct(&s.keys, false);
     let kind = |k: &Key| std::mem::discriminant(k);
     let found: Vec<Option<usize>> = (a.keys.iter())
         .map(|k| if first.first().is_some_and(|(f, _)| kind(f) == kind(k)) { find(&first, k) } else { None })
@@ -240,7 +258,7 @@ fn union(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (a, b, rows) = both(&interp.env, "union", args)?;
     let split = a.keys.len();
     let all: Vec<Key> = a.keys.iter().chain(&b.keys).cloned().collect();
-    let found = distinct(&all);
+    let found = distinct(&all, has_word(&args[2..], "stable"));
     let keys: Vec<Key> = found.iter().map(|f| f.0.clone()).collect();
     let from_a = places(found.iter().filter(|f| f.1 < split).map(|f| f.1));
     let from_b = places(found.iter().filter(|f| f.1 >= split).map(|f| f.1 - split));
@@ -249,7 +267,7 @@ fn union(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 
 fn intersect(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (a, b, rows) = both(&interp.env, "intersect", args)?;
-    let (x, y) = (distinct(&a.keys), distinct(&b.keys));
+    let (x, y) = (distinct(&a.keys, has_word(&args[2..], "stable")), distinct(&b.keys, false));
     let found: Vec<(&Key, usize, usize)> = x.iter().filter_map(|(k, i)| Some((k, *i, find(&y, k)?))).collect();
     let keys: Vec<Key> = found.iter().map(|f| f.0.clone()).collect();
     let value = if keys.is_empty() && (a.keys.is_empty() || b.keys.is_empty()) && !a.is_cell && !b.is_cell {
@@ -260,10 +278,15 @@ fn intersect(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(vec![value, places(found.iter().map(|f| f.1)), places(found.iter().map(|f| f.2))].into())
 }
 
+/// What is in `keys` and not in the other set.
+fn without(keys: &[Key], other: &[Key], stable: bool) -> Vec<(Key, usize)> {
+    let other = distinct(other, false);
+    distinct(keys, stable).into_iter().filter(|(key, _)| find(&other, key).is_none()).collect()
+}
+
 fn setdiff(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (a, b, rows) = both(&interp.env, "setdiff", args)?;
-    let (x, y) = (distinct(&a.keys), distinct(&b.keys));
-    let found: Vec<&(Key, usize)> = x.iter().filter(|(k, _)| find(&y, k).is_none()).collect();
+    let found = without(&a.keys, &b.keys, has_word(&args[2..], "stable"));
     let keys: Vec<Key> = found.iter().map(|f| f.0.clone()).collect();
     let like_a = Given { keys: Vec::new(), dims: Dims::zero(), class: a.class, is_cell: a.is_cell, columns: a.columns };
     Ok(vec![value_of(&keys, &a, &like_a, rows), places(found.iter().map(|f| f.1))].into())
@@ -271,11 +294,12 @@ fn setdiff(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 
 fn setxor(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (a, b, rows) = both(&interp.env, "setxor", args)?;
-    let (x, y) = (distinct(&a.keys), distinct(&b.keys));
-    let only_a: Vec<&(Key, usize)> = x.iter().filter(|(k, _)| find(&y, k).is_none()).collect();
-    let only_b: Vec<&(Key, usize)> = y.iter().filter(|(k, _)| find(&x, k).is_none()).collect();
+    let stable = has_word(&args[2..], "stable");
+    let (only_a, only_b) = (without(&a.keys, &b.keys, stable), without(&b.keys, &a.keys, stable));
     let mut keys: Vec<Key> = only_a.iter().chain(&only_b).map(|f| f.0.clone()).collect();
-    keys.sort_by(Key::order);
+    if !stable {
+        keys.sort_by(Key::order);
+    }
     let out =
         vec![value_of(&keys, &a, &b, rows), places(only_a.iter().map(|f| f.1)), places(only_b.iter().map(|f| f.1))];
     Ok(out.into())

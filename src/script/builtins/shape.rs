@@ -11,7 +11,7 @@ use super::{ANY, Builtin, Outcome};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::index::Values;
-use crate::script::value::{Class, Data, Dims, Tensor, Value};
+use crate::script::value::{Class, Data, Dims, Form, Tensor, Value};
 use crate::script::vm::Interp;
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub static ROWS: &[Builtin] = &[
     row!("isempty", 1, 1, 1, "isempty (x)", "Whether an array has no elements.", |_, a, _| {
         Ok(Value::Bool(a[0].is_empty()).into())
     }),
-    row!("full", 1, 1, 1, "full (x)", "The array itself: there are no sparse ones.", |_, a, _| Ok(a[0].clone().into())),
+    row!("full", 1, 1, 1, "full (x)", "The array without a special form.", |_, a, _| Ok(full(&a[0]).into())),
     row!("isnull", 1, 1, 1, "isnull (x)", "Whether a value is an empty literal.", |_, a, _| {
         Ok(Value::Bool(matches!(&a[0], Value::Tensor(t) if t.is_empty() && t.dims == Dims::zero())).into())
     }),
@@ -60,6 +60,14 @@ pub static ROWS: &[Builtin] = &[
     row!("sub2ind", 2, ANY, 1, "sub2ind (dims, i, j, ...)", "Linear indices of subscripts.", sub2ind),
     row!("ind2sub", 2, 2, ANY, "[i, j, ...] = ind2sub (dims, ind)", "Subscripts of linear indices.", ind2sub),
 ];
+
+/// The same elements, known neither as a range nor as diagonal.
+fn full(x: &Value) -> Value {
+    match x {
+        Value::Tensor(t) if t.form != Form::Full => Value::tensor_as_is(Tensor { form: Form::Full, ..(**t).clone() }),
+        other => other.clone(),
+    }
+}
 
 fn size(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let dims = args[0].dims();

@@ -329,6 +329,12 @@ fn spread(interp: &mut Interp, name: &'static str, args: &[Value], nargout: usiz
     let floats = as_float(&t.data);
     let root = name == "std";
     let variance = float_data!(&*floats, v => variances(v, lanes, ddof, weights.as_deref(), flags.omit_nan, root).0);
+    // Squares of magnitudes are real, also where they are NaN.
+    let variance = match variance {
+        Data::C64(v) => Data::F64(v.iter().map(|z| z.re).collect()),
+        Data::C32(v) => Data::F32(v.iter().map(|z| z.re).collect()),
+        data => data,
+    };
     let mut outs = vec![Value::tensor(Tensor::new(out.clone(), variance))];
     if nargout > 1 {
         let means = float_data!(&*floats, v => variances(v, lanes, ddof, weights.as_deref(), flags.omit_nan, root).1);

@@ -249,7 +249,7 @@ fn strsplit(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let no_separator = args.len() % 2 == 1 && matches!(first.as_str(), "collapsedelimiters" | "delimitertype");
     let (separators, rest) = match args.get(1) {
         Some(value) if !no_separator => (text::list(value, refused)?, &args[2..]),
-        _ => (vec![&b" "[..]], &args[1..]),
+        _ => (vec![&b" "[..], b"\x0c", b"\n", b"\r", b"\t", b"\x0b"], &args[1..]),
     };
     let options = splitting(&mut interp.env, rest)?;
     let s = text::string(&args[0], refused)?;
@@ -340,11 +340,11 @@ fn strjoin(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 fn strtok(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let refused = "strtok: STR must be a string or cell array of strings";
     let separators: Vec<u8> = match args.get(1) {
-        None => vec![b'\t', b'\n', 0x0b, 0x0c, b'\r', b' ', 0],
-        Some(value) => match value.as_bytes() {
+        Some(value) if !value.is_empty() => match value.as_bytes() {
             Some(bytes) => bytes.to_vec(),
             None => return fail!("strtok: DELIM must be a string"),
         },
+        _ => vec![b'\t', b'\n', 0x0b, 0x0c, b'\r', b' ', 0],
     };
     let split = |s: &[u8]| {
         let start = s.iter().position(|b| !separators.contains(b)).unwrap_or(s.len());

@@ -1,11 +1,12 @@
 //! Assignments: plain, into parts, to several targets, deletions.
 
 use super::builder::Builder;
-use super::code::{Count, Inst, PathStep};
+use super::code::{Count, Inst, PathStep, Want};
 use super::expression::mentions_end;
 use crate::script::error::ScriptError;
 use crate::script::source::Span;
 use crate::script::syntax::ast::{BinaryOp, Expr, ExprKind, Step, StepKind, Target};
+use crate::script::value::Value;
 
 type Done = Result<(), ScriptError>;
 
@@ -91,6 +92,14 @@ impl Builder {
 
     /// `[a, b(2), ~] = value`.
     pub fn multi_assign(&mut self, targets: &[Option<Target>], value: &Expr, print: bool) -> Done {
+        let lists = targets.iter().flatten().any(takes_list);
+        if (lists || targets.len() > 1) && is_constant(value) {
+            // It fails when it runs, so that `try` may catch it.
+            return self.fail("invalid number of output arguments for constant expression", value.span);
+        }
+        if lists {
+            return self.list_assign(targets, value, print);
+        }
         let n = targets.len() as u16;
         self.emit(Inst::Mark, value.span);
         self.several(value, n)?;
@@ -105,6 +114,51 @@ impl Builder {
                 }
             }
         }
+        Ok(())
+    }
+
+    fn fail(&mut self, message: &str, span: Span) -> Done {
+        let message = self.constant(Value::string(message.as_bytes()));
+        self.emit(Inst::Const(message), span);
+        let name = self.constant(Value::string(b"error"));
+        self.emit(Inst::Call { name, count: Count::Fixed(1), want: Want::Many(0) }, span);
+        Ok(())
+    }
+
+    /// `[c{1:2}, s.x] = value`: how many values a target takes is known when it runs.
+    fn list_assign(&mut self, targets: &[Option<Target>], value: &Expr, print: bool) -> Done {
+        self.emit(Inst::TargetsBegin, value.span);
+        for target in targets {
+            match target {
+                Some(target) if takes_list(target) => {
+                    let slot = self.slot(&target.name.name);
+                    let path = self.way(target)?;
+                    self.emit(Inst::Target { slot, path }, target.span);
+                }
+                Some(target) => self.emit(Inst::TargetPlain, target.span),
+                None => self.emit(Inst::TargetPlain, value.span),
+            }
+        }
+        self.emit(Inst::Mark, value.span);
+        self.wanted(value, Want::Targets)?;
+        self.emit(Inst::SpreadTargets, value.span);
+        for (i, target) in targets.iter().enumerate() {
+            let number = i as u16;
+            match target {
+                None => self.emit(Inst::Pop, value.span),
+                Some(target) if takes_list(target) => {
+                    let slot = self.slot(&target.name.name);
+                    self.emit(Inst::StoreTarget { slot, target: number }, target.span);
+                    self.show(target, print);
+                }
+                Some(target) => {
+                    self.emit(Inst::TargetDefined { target: number }, target.span);
+                    self.store(target)?;
+                    self.show(target, print);
+                }
+            }
+        }
+        self.emit(Inst::TargetsEnd, value.span);
         Ok(())
     }
 
@@ -133,6 +187,17 @@ impl Builder {
         let steps = target.steps.clone();
         self.expr(&Expr { kind: ExprKind::Index(Box::new(name), steps), span: target.span })
     }
+}
+
+/// Whether a target may take other than one value: a comma list of cells or fields.
+fn takes_list(target: &Target) -> bool {
+    let last = target.steps.last().map(|s| &s.kind);
+    matches!(last, Some(StepKind::Brace(_) | StepKind::Field(_) | StepKind::DynamicField(_)))
+}
+
+/// A value that is written out, and so is one.
+fn is_constant(value: &Expr) -> bool {
+    matches!(value.kind, ExprKind::Number(_) | ExprKind::Imaginary(_) | ExprKind::Integer { .. } | ExprKind::Str { .. })
 }
 
 /// `[]`, `''` or `""`, written out.

@@ -9,6 +9,7 @@ use crate::script::value::Value;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A function's code, being written.
 pub(super) struct Builder {
@@ -42,6 +43,12 @@ pub(super) struct Builder {
 /// A place that jumps go to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Label(u32);
+
+/// The number of the next code. After four thousand million, marks of old code might name new code's lines.
+fn next_id() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
 
 /// What stands around a statement, and must be left in order by a jump out of it.
 #[derive(Clone)]
@@ -202,6 +209,7 @@ impl Builder {
             }
         }
         let mut code = Code {
+            id: next_id(),
             name: self.name,
             kind: self.kind,
             source: self.source,
@@ -219,8 +227,11 @@ impl Builder {
             closures: self.closures,
             ends: self.ends,
         };
-        if release {
-            liveness::mark_last_uses(&mut code);
+        match (release, code.kind) {
+            (true, _) => liveness::mark_last_uses(&mut code, false),
+            // What a text of a session leaves half done must still be there.
+            (false, Kind::Eval) => {}
+            (false, _) => liveness::mark_last_uses(&mut code, true),
         }
         code
     }

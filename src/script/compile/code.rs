@@ -17,6 +17,8 @@ pub type Slot = u32;
 /// A compiled function, script or anonymous function.
 #[derive(Debug)]
 pub struct Code {
+    /// Its own number among all code of the process.
+    pub id: u32,
     /// Its name; empty for a script and for an anonymous function.
     pub name: Name,
     /// What kind of code it is.
@@ -102,6 +104,8 @@ pub enum Want {
     One,
     /// All there are, for a list; functions are asked for this many outputs.
     Many(u16),
+    /// The same, asked for as many as the targets of the assignment have places.
+    Targets,
 }
 
 /// An instruction. "Pops" and "pushes" are of the operand stack. Fields are what the variants' sentences name.
@@ -168,6 +172,20 @@ pub enum Inst {
     DeleteAt { slot: Slot, path: u32 },
     /// Pops all above the last mark, pushes the first `n`, in reverse order.
     Spread(u16),
+    /// Begins the targets of an assignment of which some take as many values as they have places.
+    TargetsBegin,
+    /// Pops the subscripts of a path and keeps them, with the number of places that lie there now, as the next target.
+    Target { slot: Slot, path: u32 },
+    /// The next target takes one value and is stored, or dropped, by instructions of its own.
+    TargetPlain,
+    /// `Spread` of as many values as the targets have places.
+    SpreadTargets,
+    /// Pops the values of a target that was kept, by its number, and assigns them to its places.
+    StoreTarget { slot: Slot, target: u16 },
+    /// Fails unless the top is a value; `target` is the number of the target that it is for.
+    TargetDefined { target: u16 },
+    /// The targets have served.
+    TargetsEnd,
     /// Fails unless the top is a value; `n` is its number in the list that was spread.
     Defined(u16),
     /// Pops parts, pushes them beside each other.
@@ -187,6 +205,8 @@ pub enum Inst {
     Answer { print: bool, name: Option<Slot> },
     /// Pops a range or array, begins a loop over its columns.
     ForBegin,
+    /// Pops a struct, begins a loop over its fields, of which every turn pushes the name and then the value.
+    ForFields,
     /// Pops start, (step,) stop, begins a loop over the row that they make.
     ForRange { step: bool },
     /// The next column into a variable, or the end of the loop.

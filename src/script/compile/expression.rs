@@ -196,11 +196,16 @@ impl Builder {
 
     /// An expression that leaves as many values as it gives; functions are asked for `nargout`.
     pub fn several(&mut self, expr: &Expr, nargout: u16) -> Done {
+        self.wanted(expr, Want::Many(nargout))
+    }
+
+    /// An expression that leaves as many values as it gives, where these are wanted.
+    pub fn wanted(&mut self, expr: &Expr, want: Want) -> Done {
         match &expr.kind {
-            ExprKind::Index(base, steps) => self.access(base, steps, Want::Many(nargout), expr.span),
+            ExprKind::Index(base, steps) => self.access(base, steps, want, expr.span),
             ExprKind::Name(name) => {
                 let slot = self.slot(name);
-                self.emit(Inst::Load { slot, last: false, want: Want::Many(nargout) }, expr.span);
+                self.emit(Inst::Load { slot, last: false, want }, expr.span);
                 Ok(())
             }
             _ => self.expr(expr),
@@ -234,7 +239,13 @@ impl Builder {
                     if base_needed {
                         self.emit(Inst::BaseSlot(slot), span);
                     }
-                    let count = self.list_with(args, true)?;
+                    let count = match self.exact_literal(name, args) {
+                        Some(value) => {
+                            self.push_constant(value, args[0].span);
+                            Count::Fixed(1)
+                        }
+                        None => self.list_with(args, true)?,
+                    };
                     if base_needed {
                         self.emit(Inst::BaseEnd, span);
                     }
@@ -252,6 +263,25 @@ impl Builder {
             rest = after;
         }
         Ok(())
+    }
+
+    /// A literal beyond 2^53 that stands alone in `int64 (…)` and its kin keeps all of its digits.
+    fn exact_literal(&self, name: &Name, args: &[Expr]) -> Option<Value> {
+        let [arg] = args else { return None };
+        let (literal, negative) = match &arg.kind {
+            ExprKind::Unary(UnaryOp::Minus, operand) => (&**operand, true),
+            _ => (arg, false),
+        };
+        let ExprKind::Number(x) = literal.kind else { return None };
+        if x < (1u64 << 53) as f64 || !Class::from_name(name)?.is_integer() {
+            return None;
+        }
+        let digits: u64 = self.source.text.get(literal.span.range())?.parse().ok()?;
+        let data = match negative {
+            true => Data::I64(vec![0i64.saturating_sub_unsigned(digits)]),
+            false => Data::U64(vec![digits]),
+        };
+        Some(Value::tensor_as_is(Tensor::scalar(data)))
     }
 
     fn dotted(&self, name: &Name, steps: &[Step]) -> Option<String> {

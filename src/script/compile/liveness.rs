@@ -2,7 +2,7 @@
 //!
 //! In: finished code. Out: the same with `last` set on the instructions that read a variable for the last time, and
 //! stores that nobody reads turned into pops. Left alone: code that can name variables when it runs (`eval`, `exist`,
-//! `who`, `load`, `save`, …), and a script whose variables are asked for afterwards.
+//! `who`, `load`, `save`, …). Where a script's variables are asked for afterwards, all of them live at its end.
 
 use super::code::{Code, Inst, Kind, Slot};
 use crate::script::value::Value;
@@ -30,8 +30,8 @@ const NAMING: &[&str] = &[
     "script",
 ];
 
-/// Marks last uses.
-pub(super) fn mark_last_uses(code: &mut Code) {
+/// Marks last uses. `kept`: whoever runs the code asks for its variables at the end.
+pub(super) fn mark_last_uses(code: &mut Code, kept: bool) {
     if names_variables(code) {
         return;
     }
@@ -40,7 +40,7 @@ pub(super) fn mark_last_uses(code: &mut Code) {
     if n.saturating_mul(words) > 1 << 24 {
         return;
     }
-    let live_after = solve(code, words);
+    let live_after = solve(code, words, kept);
     // What a static holds outlives the call.
     let statics: Vec<Slot> = (code.insts.iter())
         .filter_map(|i| match i {
@@ -77,12 +77,12 @@ fn names_variables(code: &Code) -> bool {
 }
 
 /// Which variables live after every instruction, as sets of `words` words.
-fn solve(code: &Code, words: usize) -> Vec<u64> {
+fn solve(code: &Code, words: usize, kept: bool) -> Vec<u64> {
     let n = code.insts.len();
     let mut live_before = vec![0u64; n * words];
     let mut live_after = vec![0u64; n * words];
     let handlers = handlers(code);
-    let mut at_return = vec![0u64; words];
+    let mut at_return = vec![if kept { u64::MAX } else { 0 }; words];
     for slot in code.outputs.iter().chain(&code.varargout) {
         at_return[*slot as usize / 64] |= 1 << (slot % 64);
     }
@@ -143,7 +143,11 @@ fn uses(code: &Code, inst: &Inst) -> (Vec<Slot>, Option<Slot>) {
         Inst::Load { slot, .. } | Inst::Apply { slot, .. } | Inst::BaseSlot(slot) | Inst::Show(slot) => {
             (vec![*slot], None)
         }
-        Inst::BasePath { slot, .. } | Inst::StoreAt { slot, .. } | Inst::DeleteAt { slot, .. } => (vec![*slot], None),
+        Inst::BasePath { slot, .. }
+        | Inst::StoreAt { slot, .. }
+        | Inst::DeleteAt { slot, .. }
+        | Inst::Target { slot, .. }
+        | Inst::StoreTarget { slot, .. } => (vec![*slot], None),
         Inst::JumpIfDefined { slot, .. } => (vec![*slot], None),
         Inst::Answer { name: Some(slot), .. } => (vec![*slot], None),
         Inst::Store(slot) | Inst::ForNext { slot, .. } => (Vec::new(), Some(*slot)),

@@ -25,7 +25,8 @@ impl Builder {
             StmtKind::If { arms, otherwise } => self.if_statement(arms, otherwise.as_ref()),
             StmtKind::While { condition, body } => self.while_statement(condition, body),
             StmtKind::DoUntil { body, condition } => self.do_until(body, condition),
-            StmtKind::For { target, range, body } => self.for_statement(target, range, body),
+            StmtKind::For { target, key: None, range, body } => self.for_statement(target, range, body),
+            StmtKind::For { target, key: Some(key), range, body } => self.for_fields(target, key, range, body),
             StmtKind::Switch { subject, cases, otherwise } => self.switch(subject, cases, otherwise.as_ref()),
             StmtKind::Break => self.leave(stmt.span, false),
             StmtKind::Continue => self.leave(stmt.span, true),
@@ -135,6 +136,22 @@ impl Builder {
             self.for_next(None, out, target.span);
             self.store(target)?;
         }
+        self.loop_body(body, again, out, true)?;
+        self.jump(again);
+        self.bind(out);
+        Ok(())
+    }
+
+    /// `for [value, key] = struct`.
+    fn for_fields(&mut self, value: &Target, key: &Target, fields: &Expr, body: &Block) -> Done {
+        self.expr(fields)?;
+        self.emit(Inst::ForFields, fields.span);
+        let (again, out) = (self.label(), self.label());
+        self.bind(again);
+        self.for_next(None, out, value.span);
+        self.store(value)?;
+        // The name lies below the value.
+        self.store(key)?;
         self.loop_body(body, again, out, true)?;
         self.jump(again);
         self.bind(out);

@@ -5,7 +5,7 @@
 //! line without a line's end stands behind `/`. Values are written out: `double 1x2 [bits bits]`, `cell 1x1 { … }`.
 
 use super::{Format, Printer, Style};
-use crate::script::value::{CellArray, Data, Dims, Function, StructArray, Tensor, Value};
+use crate::script::value::{CellArray, Data, Dims, Form, Function, StructArray, Tensor, Value};
 use num_complex::{Complex32, Complex64};
 use std::sync::Arc;
 
@@ -93,8 +93,9 @@ impl<'a> Reader<'a> {
             other => panic!("a class {other}"),
         };
         let mut tensor = Tensor::new(dims, data);
-        tensor.is_range = range_limit.is_some();
-        tensor.range_limit = range_limit;
+        if let Some(limit) = range_limit {
+            tensor.form = Form::Range { limit };
+        }
         tensor.double_quoted = class == "string";
         Value::tensor_as_is(tensor)
     }

@@ -16,6 +16,7 @@
 //! - Whether an *array* has only integers is judged after rounding to single precision, by ⌊x + ½⌋ = x in that
 //!   precision, NaN and Inf apart. So `[1+1e-10 1]` is integers, and `[8388609 0]` is not. They are then written as
 //!   `%g` with as many digits as the width, which shows in `[1e7+.5 1]`. A scalar is judged exactly.
+//! - `format bank` writes two digits after the point, whatever stands before it.
 //! - A range is judged exactly, measured by its start and its limit (not its last element), and gets one place
 //!   more unless its integers are written plain.
 //! - Complex arrays take the larger of their real and their imaginary parts' largest digits, and the larger of their
@@ -159,6 +160,9 @@ pub fn scalar(x: f64, precision: Precision) -> Layout {
     if !x.is_finite() {
         return Layout { notation: p.general(), width: 3 };
     }
+    if p.style == Style::Bank {
+        return Layout { notation: Notation::Fixed(2), width: 0 };
+    }
     let digits = digits_of(x);
     let exponent = Layout { notation: p.exponent(), width: p.digits as usize + 5 };
     if p.style == Style::Exponent {
@@ -187,6 +191,10 @@ pub fn matrix(extent: Extent, precision: Precision) -> Layout {
     let p = precision;
     if p.style == Style::General {
         return p.general_layout();
+    }
+    if p.style == Style::Bank {
+        let digits = extent.largest.max(extent.smallest).max(1) as usize;
+        return Layout { notation: Notation::Fixed(2), width: digits + 4 };
     }
     if extent.integers {
         let digits = extent.largest.max(extent.smallest);
@@ -218,7 +226,7 @@ pub fn range(elements: &[f64], limit: f64, precision: Precision) -> Layout {
     let integers = elements.iter().all(|&x| is_integer(x));
     let extent = Extent { largest: a, smallest: b, integers, non_finite: false };
     let mut layout = matrix(extent, p);
-    if matches!(layout.notation, Notation::Fixed(_) | Notation::Exponent(_)) {
+    if p.style != Style::Bank && matches!(layout.notation, Notation::Fixed(_) | Notation::Exponent(_)) {
         layout.width += 1;
     }
     layout

@@ -40,6 +40,8 @@ pub enum Style {
     Exponent,
     /// `format short g`.
     General,
+    /// `format bank`: two digits after the point.
+    Bank,
 }
 
 impl Default for Format {

@@ -35,6 +35,11 @@ impl Printer {
         Precision::new(&self.format, single)
     }
 
+    /// How many blanks begin a line.
+    pub(super) fn indent(&self) -> usize {
+        self.indent
+    }
+
     /// The blanks at the beginning of a line.
     pub(super) fn indent_line(&mut self) {
         self.out.extend(std::iter::repeat_n(b' ', self.indent));
@@ -256,7 +261,7 @@ pub(super) fn kind(value: &Value) -> Cow<'static, str> {
         Value::Cell(_) => "cell".into(),
         Value::Struct(s) => if s.len() == 1 { "scalar struct" } else { "struct" }.into(),
         Value::Function(_) => "function handle".into(),
-        Value::Tensor(t) if t.is_range && t.len() > 1 => "double_range".into(),
+        Value::Tensor(t) if t.is_range() && t.len() > 1 => "double_range".into(),
         Value::Tensor(t) if t.data.class() == Class::Char => {
             if t.double_quoted { "string" } else { "sq_string" }.into()
         }

@@ -2,14 +2,14 @@
 //!
 //! Rules: two blanks before a column. If all columns do not fit the width, as many as fit make a block under a
 //! heading (` Columns 1 through 8:`, ` Columns 9 and 10:`, ` Column 11:`); complex columns count one place more than
-//! they take. Pages are headed `ans(:,:,k) =`. An array inside a container is indented and wraps at the same column
-//! of its own. Integers are all as wide as the widest of all pages, minus sign included, and each of their pages is
+//! they take. Pages are headed `ans(:,:,k) =`. An array inside a container is indented and has that much less of a
+//! line. Integers are all as wide as the widest of all pages, minus sign included, and each of their pages is
 //! followed by a blank line; other pages are laid out page by page (a complex array's real page is real).
 
 use super::layout::{self, Extent, Layout, Precision};
 use super::nested::{Printer, empty_summary};
 use super::number;
-use crate::script::value::{Data, Dims, Tensor};
+use crate::script::value::{Data, Dims, Form, Tensor};
 use num_complex::Complex64;
 
 /// The text of a scalar, as it stands behind `x = `; `None` for what is no numeric or logical scalar.
@@ -78,6 +78,7 @@ fn push_complex(out: &mut Vec<u8>, z: Complex64, layout: layout::ComplexLayout) 
 /// What a page's columns look like: how many places a column counts, and how to write an element.
 struct Columns<'a> {
     width: usize,
+    range: bool,
     push: Box<dyn Fn(&mut Vec<u8>, usize) + 'a>,
 }
 
@@ -89,6 +90,10 @@ pub(super) fn block(printer: &mut Printer, tensor: &Tensor) {
     if tensor.dims.len() > 2 {
         return pages(printer, tensor);
     }
+    if tensor.form == Form::Diagonal {
+        printer.out.extend_from_slice(b"Diagonal Matrix\n");
+        printer.loose_line();
+    }
     let columns = columns(printer, tensor);
     lines(printer, tensor.dims.rows(), tensor.dims.columns(), &columns, false);
 }
@@ -99,13 +104,12 @@ fn columns<'a>(printer: &Printer, tensor: &'a Tensor) -> Columns<'a> {
             let single = matches!(tensor.data, Data::F32(_));
             let precision = printer.precision(single);
             let layout = match &tensor.data {
-                Data::F64(v) if tensor.is_range => {
-                    layout::range(v, tensor.range_limit.unwrap_or_else(|| v.last().copied().unwrap_or(0.0)), precision)
-                }
+                Data::F64(v) if let Form::Range { limit } = tensor.form => layout::range(v, limit, precision),
                 data => layout::matrix(Extent::of((0..data.len()).map(|i| data.f64_at(i))), precision),
             };
             Columns {
                 width: layout.width + 2,
+                range: tensor.is_range(),
                 push: Box::new(move |out, i| {
                     out.extend_from_slice(b"  ");
                     push_real(out, tensor.data.f64_at(i), layout);
@@ -114,13 +118,20 @@ fn columns<'a>(printer: &Printer, tensor: &'a Tensor) -> Columns<'a> {
         }
         Data::C64(_) | Data::C32(_) => {
             let data = &tensor.data;
+            let (diagonal, rows) = (tensor.form == Form::Diagonal, tensor.dims.rows());
             let precision = printer.precision(matches!(data, Data::C32(_)));
             let layout = layout::complex_matrix((0..data.len()).map(|i| data.c64_at(i)), precision);
             Columns {
                 width: layout.real + layout.imaginary + 7,
+                range: false,
                 push: Box::new(move |out, i| {
                     out.extend_from_slice(b"  ");
-                    push_complex(out, data.c64_at(i), layout);
+                    // Off the diagonal of a diagonal matrix there is nothing, not a complex zero.
+                    if diagonal && i % rows != i / rows {
+                        push_padded(out, "0", layout.real + layout.imaginary + 4);
+                    } else {
+                        push_complex(out, data.c64_at(i), layout);
+                    }
                 }),
             }
         }
@@ -145,6 +156,7 @@ fn integer_width(data: &Data) -> usize {
 fn integer_columns(data: &Data, width: usize) -> Columns<'_> {
     Columns {
         width: width + 2,
+        range: false,
         push: Box::new(move |out, i| {
             out.extend_from_slice(b"  ");
             push_padded(out, &integer_text(data, i), width);
@@ -155,11 +167,15 @@ fn integer_columns(data: &Data, width: usize) -> Columns<'_> {
 /// Rows and columns, wrapped. `spaced`: two blank lines between blocks of columns, as pages of integers but the last have.
 fn lines(printer: &mut Printer, rows: usize, count: usize, columns: &Columns, spaced: bool) {
     let width = printer.format.width as usize;
-    let most = if columns.width * count > width { (width / columns.width).max(1) } else { count };
+    let inner = width.saturating_sub(printer.indent());
+    // Ranges are found too wide by what is left of a line, and broken by the whole of it.
+    let broken = if columns.range { width } else { inner };
+    let wraps = columns.width * count > inner;
+    let most = if wraps { (broken / columns.width).max(1) } else { count };
     let mut first = 0;
     while first < count {
         let last = (first + most).min(count);
-        if most < count {
+        if wraps {
             heading(printer, first, last);
         }
         for r in 0..rows {

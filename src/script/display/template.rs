@@ -19,7 +19,7 @@ use crate::script::value::{Data, Tensor, Value};
 use std::sync::Arc;
 
 /// The widest field and the highest precision that are accepted; C allows more, memory does not.
-const FIELD_MAX: f64 = 1e7;
+const FIELD_MAX: f64 = 1e6;
 
 /// A part of a template.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,11 +9,86 @@ use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::value::lazy::lift;
 use crate::script::value::tensor::map_data;
-use crate::script::value::{CellArray, Class, Data, Dims, Lazy, StructArray, Tensor, Value};
+use crate::script::value::{CellArray, Class, Data, Dims, Form, Lazy, StructArray, Tensor, Value};
 use crate::{Array, Shape};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Joins parts behind a first one that nobody else holds, in place and with room to spare: a loop that adds a little
+/// to a vector, a text or a list of cells each time copies it seldom. `false` where it is anything else.
+pub fn append(env: &Env, dim: usize, parts: &mut [Value]) -> bool {
+    let Some((first, rest)) = parts.split_first_mut() else { return false };
+    let lies_along =
+        |dims: &Dims, n: usize| dim < 2 && dims.len() == 2 && dims[1 - dim] == 1 && dims[dim] == n && n > 1;
+    let more: usize = rest.iter().map(Value::len).sum();
+    if more == 0 || more > env.options.host_elements_max {
+        return false;
+    }
+    let fits = |v: &Value| match v {
+        Value::Num(_) => true,
+        Value::Tensor(t) => t.dims.len() == 2 && t.dims[1 - dim] == 1 && !t.is_empty(),
+        _ => false,
+    };
+    match first {
+        Value::Tensor(shared) => {
+            let Some(tensor) = Arc::get_mut(shared) else { return false };
+            if !lies_along(&tensor.dims, tensor.data.len()) || !rest.iter().all(fits) {
+                return false;
+            }
+            match &mut tensor.data {
+                Data::F64(v) => {
+                    let doubles = |p: &Value| match p {
+                        Value::Tensor(t) => matches!(t.data, Data::F64(_)),
+                        _ => true,
+                    };
+                    if !rest.iter().all(doubles) {
+                        return false;
+                    }
+                    for part in rest {
+                        match part {
+                            Value::Num(x) => v.push(*x),
+                            Value::Tensor(t) => v.extend_from_slice(f64::slice(&t.data)),
+                            _ => {}
+                        }
+                    }
+                }
+                Data::Char(v) => {
+                    let alike = |p: &Value| match p {
+                        Value::Tensor(t) => matches!(t.data, Data::Char(_)) && t.double_quoted == tensor.double_quoted,
+                        _ => false,
+                    };
+                    if !rest.iter().all(alike) {
+                        return false;
+                    }
+                    for part in rest {
+                        v.extend_from_slice(part.as_bytes().unwrap_or_default());
+                    }
+                }
+                _ => return false,
+            }
+            tensor.form = Form::Full;
+            tensor.dims = tensor.dims.with(dim, tensor.data.len());
+            true
+        }
+        Value::Cell(shared) => {
+            let Some(cell) = Arc::get_mut(shared) else { return false };
+            let row = |p: &Value| matches!(p, Value::Cell(c) if c.dims.len() == 2 && c.dims[1 - dim] == 1 && !c.items.is_empty());
+            if !lies_along(&cell.dims, cell.items.len()) || !rest.iter().all(row) {
+                return false;
+            }
+            for part in rest {
+                if let Value::Cell(more) = part {
+                    cell.items.extend_from_slice(&more.items);
+                }
+            }
+            cell.dims = cell.dims.with(dim, cell.items.len());
+            true
+        }
+        _ => false,
+    }
+}
 
 /// Joins parts along dimension `dim` (from 0).
 pub fn join(env: &mut Env, dim: usize, parts: &[Value]) -> Flow<Value> {
@@ -37,7 +112,7 @@ pub fn join(env: &mut Env, dim: usize, parts: &[Value]) -> Flow<Value> {
 /// One part between brackets: no range any more, and no complex number without an imaginary part.
 fn alone(value: &Value) -> Value {
     match value {
-        Value::Tensor(t) if t.is_range => Value::tensor_as_is(Tensor { is_range: false, ..(**t).clone() }),
+        Value::Tensor(t) if t.form != Form::Full => Value::tensor_as_is(Tensor { form: Form::Full, ..(**t).clone() }),
         Value::Tensor(t) if t.data.is_complex() => Value::tensor((**t).clone()),
         other => other.clone(),
     }
@@ -142,16 +217,35 @@ fn join_arrays(env: &mut Env, dim: usize, parts: &[Value]) -> Flow<Value> {
     env.check_elements(&joined.dims)?;
     let on_runtime = class.dtype().is_some() && !complex && joined.dims.len() <= Shape::RANK_MAX;
     let lazy = parts.iter().any(|p| matches!(p, Value::Lazy(_)));
-    if on_runtime && lazy && joined.dims.elements() > 0 {
-        return record(env, dim, parts, &joined, class);
+    let grown = grown(env, parts);
+    if on_runtime && lazy && joined.dims.elements() > 0 && grown != Some(true) {
+        let touches = parts.iter().map(|p| if let Value::Lazy(l) = p { l.touches.load(Ordering::Relaxed) } else { 0 });
+        let touches = touches.max().unwrap_or(0);
+        let value = record(env, dim, parts, &joined, class)?;
+        if let (Some(false), Value::Lazy(lazy)) = (grown, &value) {
+            lazy.touches.store(touches, Ordering::Relaxed);
+        }
+        return Ok(value);
     }
     env.host_all(parts)?;
     let tensor = on_host(env, dim, parts, &joined, class, complex)?;
-    if on_runtime && tensor.len() > env.options.host_elements_max {
+    if grown.is_none() && on_runtime && tensor.len() > env.options.host_elements_max {
         let value = Value::tensor(tensor);
         return Ok(Lazy::new(lift(env, &value, class)?, class, false, false)?.value());
     }
     Ok(Value::tensor(tensor))
+}
+
+/// Whether host values are joined to one array of the runtime, few elements each time, so often that it had better come
+/// to the host; `None` where something else is joined.
+fn grown(env: &Env, parts: &[Value]) -> Option<bool> {
+    let mut away = parts.iter().filter_map(|p| if let Value::Lazy(l) = p { Some(l) } else { None });
+    let lazy = away.next().filter(|l| !l.pinned)?;
+    let more: usize = parts.iter().filter(|p| !matches!(p, Value::Lazy(_))).map(Value::len).sum();
+    if away.next().is_some() || more > env.options.host_elements_max {
+        return None;
+    }
+    Some(lazy.touch(more))
 }
 
 fn on_host(env: &Env, dim: usize, parts: &[Value], joined: &Joined, class: Class, complex: bool) -> Flow<Tensor> {
@@ -274,13 +368,23 @@ fn join_cells(env: &Env, dim: usize, parts: &[Value]) -> Flow<Value> {
     Ok(Value::cell(joined.dims.clone(), interleave(dim, &joined.dims, &chunks)))
 }
 
+/// Whether an array among structs is left out: `[]` anywhere, an empty vector behind one.
+fn is_left_out(value: &Value, behind: bool) -> bool {
+    let array = matches!(value, Value::Tensor(_) | Value::Lazy(_));
+    array && matches!((&value.dims()[..], behind), ([0, 0], _) | ([0, 1] | [1, 0], true))
+}
+
 /// Structs with the same fields; `[]` among them is left out. `at`: the first that is a struct or a function handle.
 fn join_structs(dim: usize, parts: &[Value], at: usize) -> Flow<Value> {
     let mut arrays: Vec<Arc<StructArray>> = Vec::new();
     for (i, part) in parts.iter().enumerate() {
         match part {
             Value::Struct(array) => arrays.push(array.clone()),
-            other if other.dims() == Dims::zero() && !matches!(other, Value::Function(_)) => {}
+            other if other.is_char() && other.is_empty() => {
+                let kind = parts[at].type_name();
+                return fail!("octave_base_value::convert_to_str_internal (): wrong type argument '{kind}'");
+            }
+            other if is_left_out(other, i > at) => {}
             other => {
                 let (left, right) = match i.cmp(&at) {
                     std::cmp::Ordering::Less => ("matrix", parts[at].type_name()),

@@ -4,14 +4,16 @@
 
 use super::grid::Grid;
 use super::lazy;
+use super::lazy_write::bring_home;
 use super::read::on_host;
-use super::subscript::{Places, Subscript, Subscripts};
+use super::subscript::{Places, Subscript, Subscripts, folded};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::value::tensor::{each_data, map_data};
-use crate::script::value::{CellArray, Dims, Lazy, Tensor, Value};
+use crate::script::value::{CellArray, Dims, Form, Lazy, Tensor, Value};
 use smallvec::SmallVec;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// What a deletion leaves: the elements at `keep` along dimension `dim` of the array.
 struct Rest {
@@ -38,12 +40,29 @@ pub fn paren(env: &mut Env, target: &mut Option<Value>, subscripts: &[Value]) ->
         return fail!("can't perform indexed assignment for function handle type");
     }
     let known = on_host(env, subscripts)?;
-    if one_of_vector(base, &known) {
+    let touches = touched(env, target, &known)?;
+    let base = target.get_or_insert_with(Value::empty);
+    if run_of_vector(base, &known) {
         return Ok(());
     }
     let Some(rest) = rest(&base.dims(), &known)? else { return Ok(()) };
     *base = without(env, base, rest)?;
+    if let Value::Lazy(lazy) = base {
+        lazy.touches.store(touches, Ordering::Relaxed);
+    }
     Ok(())
+}
+
+/// An array of the runtime that loses a little again and again comes to the host. Gives how often it was touched.
+fn touched(env: &Env, target: &mut Option<Value>, subscripts: &[Subscript]) -> Flow<u32> {
+    let Some(Value::Lazy(lazy)) = target else { return Ok(0) };
+    let extents = folded(&lazy.dims, subscripts.len());
+    let elements = subscripts.iter().zip(&extents).fold(1, |n: usize, (s, &extent)| n.saturating_mul(s.len(extent)));
+    if !lazy.pinned && elements <= env.options.host_elements_max && lazy.touch(elements) {
+        bring_home(env, target)?;
+        return Ok(0);
+    }
+    Ok(lazy.touches.load(Ordering::Relaxed))
 }
 
 /// Whether the subscript is a mask of the runtime that fits an array that the runtime can hold.
@@ -66,23 +85,28 @@ fn reshaped(value: Value, dims: Dims) -> Flow<Value> {
     })
 }
 
-/// One element of a vector goes, in place.
-fn one_of_vector(base: &mut Value, subscripts: &[Subscript]) -> bool {
-    let [Subscript { places: Places::One(at), .. }] = subscripts else { return false };
+/// Neighbours in a vector go, in place.
+fn run_of_vector(base: &mut Value, subscripts: &[Subscript]) -> bool {
+    let (first, len) = match subscripts {
+        [Subscript { places: Places::One(at), .. }] => (*at, 1),
+        [Subscript { places: Places::Range { first, step: 1, len }, .. }] => (*first, *len),
+        _ => return false,
+    };
     let Value::Tensor(shared) = base else { return false };
     let Some(tensor) = Arc::get_mut(shared) else { return false };
     let n = tensor.data.len();
-    let dims = match tensor.dims[..] {
-        [1, _] if *at < n && n > 2 => Dims::new(&[1, n - 1]),
-        [_, 1] if *at < n && n > 2 => Dims::new(&[n - 1, 1]),
-        _ => return false,
-    };
-    if tensor.data.is_complex() {
+    // What is left keeps its box, and its direction.
+    if first + len > n || n - len < 2 || tensor.data.is_complex() {
         return false;
     }
-    each_data!(&mut tensor.data, v => drop(v.remove(*at)));
+    let dims = match tensor.dims[..] {
+        [1, _] => Dims::new(&[1, n - len]),
+        [_, 1] => Dims::new(&[n - len, 1]),
+        _ => return false,
+    };
+    each_data!(&mut tensor.data, v => drop(v.drain(first..first + len)));
     tensor.dims = dims;
-    tensor.is_range = false;
+    tensor.form = Form::Full;
     true
 }
 

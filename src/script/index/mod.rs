@@ -1,10 +1,10 @@
 //! Reading and writing parts of values: `a(i, j)`, `c{i}`, `s.f`, deletion, growth, and building bigger ones from
 //! parts (`[a, b; c]`).
 //!
-//! In the order in which data flows: [`subscript`] makes positions of values, [`grid`] walks the places that several
-//! subscripts name together and says how shapes fit, [`read`], [`write`], [`delete`], [`structs`] and [`concat`] do it
-//! to host values, [`path`] goes the way into nested ones, [`lazy`] records all of it where arrays of the runtime
-//! take part.
+//! In the order in which data flows: `subscript` makes positions of values, `grid` walks the places that several
+//! subscripts name together and says how shapes fit, `read`, `write`, `delete`, `structs` and `concat` do it
+//! to host values, `path` goes the way into nested ones and `list` to several places at once, `lazy` and
+//! `lazy_write` record all of it where arrays of the runtime take part.
 //!
 //! Messages say `index (5,_)` where Octave names the variable; the machine, which knows it, puts it in.
 
@@ -12,6 +12,7 @@ mod concat;
 mod delete;
 mod grid;
 mod lazy;
+mod lazy_write;
 mod list;
 mod path;
 #[cfg(test)]
@@ -109,4 +110,10 @@ pub fn delete(env: &mut Env, target: &mut Value, steps: &[Access]) -> Flow<()> {
 /// Shapes or classes that do not fit.
 pub fn concatenate(env: &mut Env, dim: usize, parts: &[Value]) -> Flow<Value> {
     concat::join(env, dim, parts)
+}
+
+/// As [`concatenate`], in place where the first part is a vector that nobody else holds and the others are few: the
+/// first part then is the result. `false` where nothing was done.
+pub fn append(env: &Env, dim: usize, parts: &mut [Value]) -> bool {
+    concat::append(env, dim, parts)
 }

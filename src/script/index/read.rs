@@ -20,6 +20,12 @@ pub fn paren(env: &mut Env, base: &Value, subscripts: &[Value]) -> Flow<Value> {
         return Ok(base.clone());
     }
     match lazy::subscripts(subscripts)? {
+        // The first rows and columns of a diagonal matrix are one, too.
+        LazySubscripts::Host(known)
+            if base.is_diagonal() && subscripts.len() == 2 && subscripts.iter().all(is_leading) =>
+        {
+            Ok(host(env, base, known)?.diagonal())
+        }
         LazySubscripts::Host(known) if !matches!(base, Value::Lazy(_)) => host(env, base, known),
         known => match lazy::read(env, base, known, subscripts)? {
             Read::Done(value) => Ok(value),
@@ -28,11 +34,25 @@ pub fn paren(env: &mut Env, base: &Value, subscripts: &[Value]) -> Flow<Value> {
     }
 }
 
+/// Whether a subscript is a colon, 1, or a range from 1.
+fn is_leading(subscript: &Value) -> bool {
+    match subscript {
+        Value::Colon => true,
+        Value::Num(k) => *k == 1.0,
+        Value::Tensor(t) if t.is_range() => matches!(&t.data, Data::F64(v) if matches!(v[..], [1.0, 2.0, ..])),
+        _ => false,
+    }
+}
+
 /// One element by one or two plain numbers, without more ado.
 #[inline]
 fn scalar(base: &Value, subscripts: &[Value]) -> Option<Value> {
     let (dims, data) = match base {
         Value::Tensor(tensor) => (&tensor.dims, &tensor.data),
+        Value::Lazy(lazy) if !lazy.pinned => {
+            let host = lazy.host.get()?;
+            (&host.dims, &host.data)
+        }
         _ => return None,
     };
     let at = match subscripts {

@@ -182,7 +182,7 @@ fn of_tensor(tensor: &Tensor, position: Position) -> Flow<Subscript> {
     let dims = &tensor.dims;
     Ok(match &tensor.data {
         Data::F64(v) => {
-            if tensor.is_range
+            if tensor.is_range()
                 && let [first, second, ..] = v[..]
                 && let Some(subscript) = even(first, second - first, v.len(), dims)
             {

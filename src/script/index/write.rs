@@ -3,13 +3,13 @@
 //! Must hold: INDEX-3: whatever can fail is checked before the target changes; an error leaves it as it was.
 
 use super::grid::{Writing, resize, writing};
-use super::lazy::{self, Write};
+use super::lazy_write::{self, Write};
 use super::read::on_host;
 use super::structs;
 use super::subscript::{Subscripts, place};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
-use crate::script::value::{CellArray, Class, Data, Dims, Lazy, StructArray, Tensor, Value};
+use crate::script::value::{CellArray, Class, Data, Dims, Form, Lazy, StructArray, Tensor, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -79,7 +79,10 @@ pub fn scalar(target: &mut Option<Value>, subscripts: &[Value], value: &Value) -
             _ => return false,
         }
     }
-    tensor.is_range = false;
+    // On the diagonal of a diagonal matrix nothing changes its form.
+    if tensor.form != Form::Diagonal || subscripts.len() != 2 || at % tensor.dims.rows() != at / tensor.dims.rows() {
+        tensor.form = Form::Full;
+    }
     true
 }
 
@@ -94,7 +97,7 @@ pub fn paren(env: &mut Env, target: &mut Option<Value>, subscripts: &[Value], va
     let away = target.as_ref().is_some_and(is_lazy) || is_lazy(&value) || subscripts.iter().any(unknown);
     let (value, subscripts) = match away {
         false => (value, on_host(env, subscripts)?),
-        true => match lazy::write(env, target, subscripts, &value)? {
+        true => match lazy_write::write(env, target, subscripts, &value)? {
             Write::Done => return Ok(()),
             Write::Host(value, subscripts) => (value, subscripts),
         },
@@ -180,8 +183,8 @@ fn into_array(env: &Env, target: &mut Option<Value>, subscripts: Subscripts, giv
         grid.scatter(l, r);
     });
     tensor.dims = new;
-    tensor.is_range = false;
-    settle(target, &data);
+    tensor.form = Form::Full;
+    settle(target, &data, grid.len() == 0);
     Ok(())
 }
 
@@ -198,10 +201,11 @@ fn owned(target: &mut Option<Value>, class: Class) -> &mut Tensor {
 }
 
 /// Scalars lose their box again, and complex arrays without imaginary parts become real (VALUE-1, VALUE-3).
-fn settle(target: &mut Option<Value>, written: &Data) {
+fn settle(target: &mut Option<Value>, written: &Data, nowhere: bool) {
     let Some(Value::Tensor(shared)) = target else { return };
     // Where an imaginary part was just written, one is there.
     let may_be_real = match written {
+        Data::C64(_) | Data::C32(_) if nowhere => true,
         Data::C64(v) => v.iter().all(|z| z.im == 0.0),
         Data::C32(v) => v.iter().all(|z| z.im == 0.0),
         _ => false,

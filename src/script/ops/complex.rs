@@ -352,6 +352,18 @@ pub(crate) fn powf(z: Complex64, y: f64) -> Complex64 {
     polar((y * w.re).exp(), y * w.im)
 }
 
+/// As [`powf`], rounded to single at every step, as C computes it in single.
+pub(crate) fn powf_single(z: Complex64, y: f64) -> Complex64 {
+    let single = |x: f64| x as f32 as f64;
+    if z.im == 0.0 && z.re >= 0.0 {
+        return c(single(z.re.powf(y)), 0.0);
+    }
+    let w = ln(z);
+    let r = single(single(y * single(w.re)).exp());
+    let angle = single(y * single(w.im));
+    c(single(r * single(angle.cos())), single(r * single(angle.sin())))
+}
+
 /// A power with a complex exponent.
 pub(crate) fn pow(z: Complex64, w: Complex64) -> Complex64 {
     if z.re == 0.0 && z.im == 0.0 && w.im == 0.0 {

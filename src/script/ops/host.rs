@@ -116,6 +116,7 @@ fn complex_arithmetic(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, di
         if q_real { complex::c(p.re / q.re, p.im / q.re) } else { complex::div(p, q) }
     };
     let out = match op {
+        BinaryOp::Sub if real_a => zip(x, y, dims, |x, y| complex::c(x.re - y.re, -y.im)),
         BinaryOp::Sub if real_b => zip(x, y, dims, |x, y| complex::c(x.re - y.re, x.im)),
         BinaryOp::Sub => zip(x, y, dims, |x, y| x - y),
         BinaryOp::Mul => zip(x, y, dims, |x, y| times(x, y, real_a, real_b)),

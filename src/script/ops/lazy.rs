@@ -165,6 +165,7 @@ pub(crate) fn elementwise(env: &Env, op: BinaryOp, a: &Value, b: &Value, class: 
     }
     match op {
         BinaryOp::And | BinaryOp::Or => logical(env, op, a, b).map(Some),
+        BinaryOp::Pow if power_leaves(a, b) => Ok(None),
         BinaryOp::Pow => power(env, a, b, class).map(Some),
         BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::LeftDiv => {
             let pair = Pair::of(env, a, b, arithmetic_classes(a, b, class))?;
@@ -296,6 +297,17 @@ fn power(env: &Env, a: &Value, b: &Value, class: Class) -> Flow<Value> {
     };
     let (pinned, inherited) = marks(&[a, b]);
     record(env, array, class, pinned, may_fault || inherited)
+}
+
+/// Whether a power of values in host memory may be complex: the host computes it then.
+fn power_leaves(a: &Value, b: &Value) -> bool {
+    let any = |v: &Value, test: fn(f64) -> bool| match v {
+        Value::Lazy(_) => None,
+        Value::Tensor(t) => Some((0..t.len()).any(|i| test(t.data.f64_at(i)))),
+        other => number(other).map(test),
+    };
+    let float = !a.class().is_integer() && !b.class().is_integer();
+    float && any(a, |x| x < 0.0) == Some(true) && any(b, |y| y.trunc() != y) == Some(true)
 }
 
 const BEYOND_POWER: &str =

@@ -134,7 +134,9 @@ pub(crate) fn right_divide(env: &mut Env, a: &Value, b: &Value, class: Class) ->
     if k != n {
         return nonconformant("operator /", &[m, k], &[l, n]);
     }
-    let (left, right) = (super::transpose(env, b, true)?, super::transpose(env, a, true)?);
+    // Host values are turned over: what is recorded here would have to be awaited, and recorded again (SCRIPT-2).
+    let (a, b) = (Value::Tensor(env.host(a)?), Value::Tensor(env.host(b)?));
+    let (left, right) = (super::transpose(env, &b, true)?, super::transpose(env, &a, true)?);
     let solved = {
         let (x, y) = Host::pair(env, &left, &right)?;
         left_divide(env, &x, &y, class)?
@@ -150,6 +152,14 @@ pub(crate) trait Number: ComplexField<Real = f64> + Copy {
     fn conjugate(self) -> Self;
     /// A real number.
     fn real(x: f64) -> Self;
+    /// The inverse of a small matrix in Octave's order of additions, if there is such a way.
+    fn small_inverse(_: &[Self], _: usize) -> Option<Vec<Self>> {
+        None
+    }
+    /// The solutions of small systems, likewise.
+    fn small_solve(_: &[Self], _: usize, _: &[Self]) -> Option<Vec<Self>> {
+        None
+    }
 }
 
 impl Number for f64 {
@@ -161,6 +171,12 @@ impl Number for f64 {
     }
     fn real(x: f64) -> f64 {
         x
+    }
+    fn small_inverse(a: &[f64], n: usize) -> Option<Vec<f64>> {
+        super::gauss::inverse(a, n)
+    }
+    fn small_solve(a: &[f64], n: usize, b: &[f64]) -> Option<Vec<f64>> {
+        super::gauss::solve(a, n, b)
     }
 }
 
@@ -258,6 +274,11 @@ fn solve<T: Number>(env: &mut Env, a: MatRef<'_, T>, b: MatRef<'_, T>, class: Cl
             return least_squares(a, b, class);
         }
     }
+    if class != Class::Single
+        && let Some(x) = T::small_solve(&column_major(a), n, &column_major(b))
+    {
+        return x;
+    }
     column_major(lu.solve(b).as_ref())
 }
 
@@ -301,11 +322,11 @@ fn least_squares<T: Number>(a: MatRef<'_, T>, b: MatRef<'_, T>, class: Class) ->
 /// # Errors
 /// Matrices that are not square; two matrices.
 pub(crate) fn power(env: &mut Env, a: &Value, b: &Value) -> Flow<Value> {
-    if !a.is_scalar() && !b.is_scalar() && !a.is_empty() && !b.is_empty() {
+    if !a.is_scalar() && !b.is_scalar() {
         return fail!("can't do A ^ B for A and B both matrices");
     }
     let dims = if a.is_scalar() { b.dims() } else { a.dims() };
-    if dims.len() > 2 || dims.rows() != dims.columns() {
+    if dims.len() > 2 || dims.rows() != dims.columns() && dims.elements() > 0 {
         return fail!(
             "for x^y, only square matrix arguments are permitted and one argument must be scalar.  Use .^ for elementwise power."
         );
@@ -315,7 +336,7 @@ pub(crate) fn power(env: &mut Env, a: &Value, b: &Value) -> Flow<Value> {
         return undefined(BinaryOp::MatPow, a, b);
     }
     if dims.elements() == 0 {
-        return Ok(Value::tensor(Tensor::zeros(class, dims)));
+        return Ok(Value::tensor(Tensor::zeros(class, Dims::zero())));
     }
     let (x, y) = Host::pair(env, a, b)?;
     let n = dims.rows();
@@ -428,6 +449,11 @@ pub(crate) fn inverse<T: Number>(env: &mut Env, a: &[T], n: usize, class: Class)
     let rcond = 1.0 / (norm_1(matrix) * norm_1(out.as_ref()));
     if rcond < epsilon(class) {
         warn_singular(env, "inverse: ", rcond);
+    }
+    if class != Class::Single
+        && let Some(small) = T::small_inverse(a, n)
+    {
+        return small;
     }
     column_major(out.as_ref())
 }

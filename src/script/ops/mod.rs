@@ -10,6 +10,7 @@
 
 pub mod complex;
 mod expand;
+pub(crate) mod gauss;
 mod host;
 pub mod lazy;
 pub mod linear;
@@ -30,7 +31,7 @@ use super::env::Env;
 use super::error::{Flow, fail, fail_id};
 use super::syntax::ast::{BinaryOp, UnaryOp};
 use super::value::tensor::map_data;
-use super::value::{CellArray, Class, Data, Dims, Function, StructArray, Tensor, Value};
+use super::value::{CellArray, Class, Data, Dims, Form, Function, StructArray, Tensor, Value};
 use std::sync::Arc;
 
 /// An operator on two values.
@@ -44,7 +45,26 @@ pub fn binary(env: &mut Env, op: BinaryOp, a: &Value, b: &Value) -> Flow<Value> 
     {
         return Ok(value);
     }
-    general(env, op, a, b)
+    let value = general(env, op, a, b)?;
+    Ok(if keeps_diagonal(op, a, b) { value.diagonal() } else { value })
+}
+
+/// Whether the result is a diagonal matrix because of what the operands are.
+fn keeps_diagonal(op: BinaryOp, a: &Value, b: &Value) -> bool {
+    if !a.is_diagonal() && !b.is_diagonal() {
+        return false;
+    }
+    // A single matrix stays diagonal beside singles, a double one beside all others.
+    let single = |v: &Value| v.class() == Class::Single;
+    let number = |v: &Value| v.is_scalar() && !v.class().is_integer();
+    match (a.is_diagonal(), b.is_diagonal()) {
+        _ if single(a) != single(b) => false,
+        (true, true) => {
+            matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::MatMul | BinaryOp::MatDiv | BinaryOp::MatLeftDiv)
+        }
+        (true, false) => matches!(op, BinaryOp::MatMul | BinaryOp::MatDiv | BinaryOp::MatPow) && number(b),
+        (_, _) => matches!(op, BinaryOp::MatMul | BinaryOp::MatLeftDiv) && number(a),
+    }
 }
 
 /// An operator on two numbers; `None` where the result is complex or an error.
@@ -128,11 +148,19 @@ fn elementwise(env: &mut Env, op: BinaryOp, a: &Value, b: &Value) -> Flow<Value>
         BinaryOp::MatPow => BinaryOp::Pow,
         other => other,
     };
-    if let (Value::Tensor(x), Value::Tensor(y)) = (a, b)
-        && x.dims == y.dims
-        && x.len() <= env.options.host_elements_max
-    {
-        return host::elementwise(op, &Host::Tensor(x), &Host::Tensor(y), class, x.dims.clone());
+    // Small arrays of one size, or beside a number, need no more questions.
+    let small = |t: &Tensor| t.len() <= env.options.host_elements_max;
+    match (a, b) {
+        (Value::Tensor(x), Value::Tensor(y)) if x.dims == y.dims && small(x) => {
+            return host::elementwise(op, &Host::Tensor(x), &Host::Tensor(y), class, x.dims.clone());
+        }
+        (Value::Tensor(x), Value::Num(y)) if small(x) => {
+            return host::elementwise(op, &Host::Tensor(x), &Host::Number(*y), class, x.dims.clone());
+        }
+        (Value::Num(x), Value::Tensor(y)) if small(y) => {
+            return host::elementwise(op, &Host::Number(*x), &Host::Tensor(y), class, y.dims.clone());
+        }
+        _ => {}
     }
     let dims = host::result_dims(op, &a.dims(), &b.dims())?;
     if lazy::is_recorded(env, a, b, class, dims.elements())
@@ -214,7 +242,8 @@ fn prefix(env: &mut Env, op: UnaryOp, a: &Value) -> Flow<Value> {
             }
         },
     };
-    Ok(Value::tensor(Tensor::new(dims, data)))
+    let value = Value::tensor(Tensor::new(dims, data));
+    Ok(if op == UnaryOp::Minus && a.is_diagonal() { value.diagonal() } else { value })
 }
 
 /// A matrix's transpose, of any class.
@@ -247,7 +276,7 @@ pub fn transpose(env: &mut Env, a: &Value, conjugate: bool) -> Flow<Value> {
             };
             let mut out = Tensor::new(flipped, data);
             out.double_quoted = t.double_quoted;
-            Value::tensor_as_is(out)
+            Value::tensor_as_is(if t.form == Form::Diagonal { out.diagonal() } else { out })
         }
         Value::Lazy(l) => lazy::record_from(env, l.array.t(), l.class, &[a])?,
         Value::Cell(c) => Value::Cell(Arc::new(CellArray::new(flipped, transposed(&c.items, rows, columns)))),
@@ -263,7 +292,11 @@ fn transposed<T: Clone>(v: &[T], rows: usize, columns: usize) -> Vec<T> {
     if rows == 1 || columns == 1 {
         return v.to_vec();
     }
-    (0..rows).flat_map(|r| (0..columns).map(move |c| v[c * rows + r].clone())).collect()
+    let mut out = Vec::with_capacity(v.len());
+    for r in 0..rows {
+        out.extend(v.iter().skip(r).step_by(rows).cloned());
+    }
+    out
 }
 
 /// `start:step:stop`, a row; long ones are recorded on the runtime.
@@ -328,5 +361,6 @@ pub fn cast(env: &mut Env, value: &Value, class: Class) -> Flow<Value> {
         };
         return Ok(Value::tensor(Tensor::new(host.dims.clone(), Data::Bool(truths.into_owned()))));
     }
-    Ok(Value::tensor_as_is(Tensor::new(host.dims.clone(), host.data.converted(class))))
+    let tensor = Tensor::new(host.dims.clone(), host.data.converted(class));
+    Ok(Value::tensor_as_is(if value.is_diagonal() { tensor.diagonal() } else { tensor }))
 }

@@ -266,7 +266,7 @@ pub(crate) fn type_name(value: &Value, in_pair: bool) -> Cow<'static, str> {
         Value::Struct(_) => pick("scalar struct", "struct"),
         Value::Function(_) => Cow::Borrowed("function handle"),
         Value::Colon => Cow::Borrowed("magic-colon"),
-        Value::Tensor(t) if t.is_range && !in_pair => Cow::Borrowed("double_range"),
+        Value::Tensor(t) if t.is_range() && !in_pair => Cow::Borrowed("double_range"),
         _ => match value.class() {
             Class::Logical if !in_pair => pick("bool", "bool matrix"),
             Class::Char if !in_pair => {

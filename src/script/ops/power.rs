@@ -41,7 +41,8 @@ pub(crate) fn elementwise(a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims)
     }
     let leaves = x.data.iter().any(|&x| x < 0.0) && y.data.iter().any(|&y| y.trunc() != y || y.is_infinite());
     if leaves && zip(x, y, dims, |x, y| x < 0.0 && !is_whole(y)).contains(&true) {
-        return complex_in_class(class, zip(x, y, dims, |x, y| complex::powf(c(x, 0.0), y)));
+        let power = if class == Class::Single { complex::powf_single } else { complex::powf };
+        return complex_in_class(class, zip(x, y, dims, |x, y| power(c(x, 0.0), y)));
     }
     in_class(class, zip(x, y, dims, f64::powf))
 }
@@ -52,14 +53,19 @@ fn is_whole(y: f64) -> bool {
 
 fn of_complex(a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims) -> Data {
     let (real_base, real_exponent) = (!a.is_complex(), !b.is_complex());
-    let scalars = a.len() == 1 && b.len() == 1;
+    // Beside a scalar, whole exponents are products.
+    let products = a.len() == 1 || b.len() == 1;
     let (x, y) = (a.elements().complexes_in(class), b.elements().complexes_in(class));
     let (x, y) = (Side { data: &x[..], dims: a.dims() }, Side { data: &y[..], dims: b.dims() });
     let power = |x: Complex64, y: Complex64| {
         if real_exponent {
-            let whole = y.re.trunc() == y.re && y.re.abs() <= i32::MAX as f64;
-            if whole { complex::powi(x, y.re as i32) } else { complex::powf(x, y.re) }
-        } else if real_base && scalars {
+            let whole = products && y.re.trunc() == y.re && y.re.abs() <= i32::MAX as f64;
+            match class {
+                _ if whole => complex::powi(x, y.re as i32),
+                Class::Single => complex::powf_single(x, y.re),
+                _ => complex::powf(x, y.re),
+            }
+        } else if real_base {
             complex::real_pow(x.re, y)
         } else {
             complex::pow(x, y)

@@ -6,7 +6,7 @@
 use super::lazy;
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
-use crate::script::value::{Class, Data, Dims, Lazy, Tensor, Value};
+use crate::script::value::{Class, Data, Dims, Form, Lazy, Tensor, Value};
 
 /// A range of doubles: its first element, its step, its last element and the number of steps between.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -154,7 +154,9 @@ pub(crate) fn range(env: &mut Env, start: &Value, step: Option<&Value>, stop: &V
     let values: Vec<f64> = (0..count).map(|i| span.at(i)).collect();
     let data = super::operand::in_class(if chars { Class::Char } else { class }, values);
     let mut tensor = Tensor::new(Dims::new(&[1, count]), data);
-    tensor.is_range = class == Class::Double && !chars && count > 1;
+    if class == Class::Double && !chars && count > 1 {
+        tensor.form = Form::Range { limit: last.value };
+    }
     Ok(Value::tensor(tensor))
 }
 
@@ -178,11 +180,11 @@ fn recorded(env: &mut Env, span: Span, class: Class) -> Flow<Value> {
         let middle = index.eq_to(n as f64 / 2.0);
         if n.is_multiple_of(2) { middle.select((span.first + span.last) / 2.0, &halves) } else { halves }
     };
-    let array = match class {
-        Class::Single => array.cast::<f32>(),
-        _ => array,
-    };
-    lazy::record(env, array, class, false, false)
+    match class {
+        Class::Single => lazy::record(env, array.cast::<f32>(), class, false, false),
+        // Using it as an index says which of its elements is no integer.
+        _ => Ok(Lazy::new(array, class, false, false)?.with_steps(span.first, span.step).value()),
+    }
 }
 
 fn integers(env: &mut Env, class: Class, first: &Limit, by: &Limit, last: &Limit) -> Flow<Value> {
@@ -206,7 +208,7 @@ fn integers(env: &mut Env, class: Class, first: &Limit, by: &Limit, last: &Limit
     if step == 0 || (step > 0) != (stop >= start) && start != stop {
         return Ok(empty(class));
     }
-    let count = ((stop - start) / step) as usize + 1;
+    let count = (((stop - start) / step) as usize).saturating_add(1);
     env.check_elements(&[1, count])?;
     if count > env.options.host_elements_max
         && let Some(array) = recorded_integers(env, class, start, step, count)

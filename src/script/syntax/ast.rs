@@ -121,10 +121,12 @@ pub enum StmtKind {
         /// Checked after each turn.
         condition: Expr,
     },
-    /// `for target = range … end`; `parfor` likewise.
+    /// `for target = range … end`; `parfor` likewise. `for [target, key] = struct … end` runs over fields.
     For {
         /// The loop's variable.
         target: Target,
+        /// Of a loop over fields, what takes their names.
+        key: Option<Target>,
         /// Its columns are what it runs over.
         range: Expr,
         /// The statements.

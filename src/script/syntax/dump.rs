@@ -152,9 +152,13 @@ fn compound(out: &mut String, stmt: &Stmt, depth: usize) {
             let _ = write!(out, "(do-until {}", expr(condition));
             nested(out, body, depth);
         }
-        StmtKind::For { target: to, range, body } => {
+        StmtKind::For { target: to, key, range, body } => {
             out.push_str("(for ");
             target(out, to);
+            if let Some(key) = key {
+                out.push_str(" key ");
+                target(out, key);
+            }
             let _ = write!(out, " {}", expr(range));
             nested(out, body, depth);
         }

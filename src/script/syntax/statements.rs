@@ -284,8 +284,8 @@ impl Parser<'_> {
     /// `for k = range`, with or without parentheses around all of it; `parfor` may name a number of workers.
     fn for_statement(&mut self, is_parallel: bool) -> Parse<StmtKind> {
         self.advance()?;
-        if self.at(&TokenKind::BracketOpen) {
-            return Err(self.error("loops over the fields of a struct are not supported"));
+        if self.at(&TokenKind::BracketOpen) && !is_parallel {
+            return self.for_fields();
         }
         let has_parens = self.accept(&TokenKind::ParenOpen)?;
         if !self.at(&TokenKind::Name) {
@@ -303,7 +303,31 @@ impl Parser<'_> {
         }
         self.variables.insert(target.name.name.clone());
         let body = self.loop_body(if is_parallel { Keyword::EndParFor } else { Keyword::EndFor })?;
-        Ok(StmtKind::For { target, range, body })
+        Ok(StmtKind::For { target, key: None, range, body })
+    }
+
+    /// `for [value, key] = struct`, as Octave has it.
+    fn for_fields(&mut self) -> Parse<StmtKind> {
+        self.advance()?;
+        let mut targets = Vec::with_capacity(2);
+        while targets.len() < 2 {
+            if !self.at(&TokenKind::Name) {
+                return Err(self.expected("the loop's variables, for a value and its name"));
+            }
+            let target = self.indexed()?;
+            targets.push(self.to_target(target)?);
+            self.accept(&TokenKind::Comma)?;
+        }
+        self.expect(&TokenKind::BracketClose, "']'")?;
+        self.expect(&TokenKind::Assign, "'='")?;
+        let range = self.expression()?;
+        for target in &targets {
+            self.variables.insert(target.name.name.clone());
+        }
+        let key = targets.pop();
+        let Some(target) = targets.pop() else { return Err(self.expected("the loop's variable")) };
+        let body = self.loop_body(Keyword::EndFor)?;
+        Ok(StmtKind::For { target, key, range, body })
     }
 
     fn switch_statement(&mut self) -> Parse<StmtKind> {

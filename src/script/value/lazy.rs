@@ -28,13 +28,15 @@ pub struct Lazy {
     pub may_fault: bool,
     /// Its host values, once they have been awaited.
     pub host: OnceLock<Arc<Tensor>>,
-    /// How often single elements of it were read or written; after a few, the whole comes to the host.
+    /// How often small parts of it were read or written since it was last used as a whole ([`Lazy::touch`]).
     pub touches: AtomicU32,
     /// `(first, step)` where its elements are known to be `first + i * step`: a range that was recorded. As an index
     /// it is a slice then, and nothing has to be read.
     pub steps: Option<(f64, f64)>,
     /// Whether it has been materialised without a fault.
     checked: AtomicBool,
+    /// Whether something was computed from it that carries its fault, too.
+    passed_on: AtomicBool,
 }
 
 impl Lazy {
@@ -54,6 +56,7 @@ impl Lazy {
             touches: AtomicU32::new(0),
             steps: None,
             checked: AtomicBool::new(false),
+            passed_on: AtomicBool::new(false),
         })
     }
 
@@ -67,6 +70,16 @@ impl Lazy {
         self.checked.store(true, Ordering::Relaxed);
     }
 
+    /// Whether its fault, should it have one, is still unknown, and nothing that was computed from it would show it.
+    pub fn is_suspect(&self) -> bool {
+        self.may_fault && self.host.get().is_none() && !self.is_checked() && !self.passed_on.load(Ordering::Relaxed)
+    }
+
+    /// Something that carries its fault was computed from it.
+    pub fn set_passed_on(&self) {
+        self.passed_on.store(true, Ordering::Relaxed);
+    }
+
     /// The same, known to be the range `first + i * step`.
     pub fn with_steps(self, first: f64, step: f64) -> Lazy {
         Lazy { steps: Some((first, step)), ..self }
@@ -76,6 +89,20 @@ impl Lazy {
     pub fn value(self) -> Value {
         Value::Lazy(Arc::new(self))
     }
+
+    /// A small part of it is read. Whether that has happened so often, the whole not being used meanwhile, that it had
+    /// better come to the host: a loop over its elements would record an op for each of them.
+    pub fn touch(&self, elements: usize) -> bool {
+        self.touches.fetch_add(touch_weight(elements), Ordering::Relaxed) >= TOUCHES_MAX
+    }
+}
+
+/// So much may be recorded of small parts before an array comes to the host: 8 single elements, 32 rows or columns.
+pub const TOUCHES_MAX: u32 = 32;
+
+/// What reading or writing so many elements counts.
+pub fn touch_weight(elements: usize) -> u32 {
+    if elements == 1 { 4 } else { 1 }
 }
 
 impl Class {
@@ -139,8 +166,11 @@ pub fn lift(env: &Env, value: &Value, class: Class) -> Flow<Array> {
     };
     let session = &env.session;
     Ok(match value {
-        Value::Lazy(lazy) if lazy.class == class => lazy.array.clone(),
-        Value::Lazy(lazy) => lazy.array.cast_to(dtype).checked()?,
+        Value::Lazy(lazy) => {
+            // It is used as a whole, so it is at home where it is.
+            lazy.touches.store(0, Ordering::Relaxed);
+            if lazy.class == class { lazy.array.clone() } else { lazy.array.cast_to(dtype).checked()? }
+        }
         Value::Num(x) if class == Class::Double => session.scalar(*x),
         Value::Bool(x) if class == Class::Logical => session.scalar(*x),
         _ => {

@@ -23,7 +23,7 @@ pub use class::Class;
 pub use function::Function;
 pub use lazy::Lazy;
 pub use structure::StructArray;
-pub use tensor::{Data, Dims, Tensor};
+pub use tensor::{Data, Dims, Form, Tensor};
 
 use std::sync::Arc;
 
@@ -68,6 +68,19 @@ impl Value {
             }
         }
         Value::Tensor(Arc::new(tensor))
+    }
+
+    /// The same array, known to be diagonal ([`Tensor::diagonal`]); other values as they are.
+    pub fn diagonal(self) -> Value {
+        match self {
+            Value::Tensor(t) => Value::Tensor(Arc::new(Arc::unwrap_or_clone(t).diagonal())),
+            other => other,
+        }
+    }
+
+    /// Whether it is known to be diagonal.
+    pub fn is_diagonal(&self) -> bool {
+        matches!(self, Value::Tensor(t) if t.form == Form::Diagonal)
     }
 
     /// A char row of these bytes, in single quotes as it were.
@@ -128,7 +141,7 @@ impl Value {
                 Class::Single => pick("float complex scalar", "float complex matrix"),
                 _ => pick("complex scalar", "complex matrix"),
             },
-            Value::Tensor(t) if t.is_range => "double_range",
+            Value::Tensor(t) if t.is_range() => "double_range",
             Value::Tensor(t) if t.double_quoted => "string",
             Value::Colon => "magic-colon",
             other => match other.class() {

@@ -319,6 +319,22 @@ impl Data {
     }
 }
 
+/// What an array is known to be beside its elements. It changes how the array is printed, not what it is: whatever
+/// makes a new array or changes an element may forget it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Form {
+    /// Nothing more.
+    #[default]
+    Full,
+    /// A row that a range made; Octave lays it out by its limits.
+    Range {
+        /// Where it was to stop, which may lie beyond its last element.
+        limit: f64,
+    },
+    /// A matrix of float class whose elements off the diagonal are zero because of how it was made (`eye`, `diag`).
+    Diagonal,
+}
+
 /// An array in host memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
@@ -328,10 +344,8 @@ pub struct Tensor {
     pub data: Data,
     /// Char data that came from double quotes (it prints alike; some functions ask).
     pub double_quoted: bool,
-    /// A row that a range made and nothing changed since: Octave lays ranges out by their limits.
-    pub is_range: bool,
-    /// Where a range was to stop, which may lie beyond its last element; `None` for that element.
-    pub range_limit: Option<f64>,
+    /// What made it, where that shows when it is printed.
+    pub form: Form,
 }
 
 impl Tensor {
@@ -341,7 +355,7 @@ impl Tensor {
     /// VALUE-2: if the number of elements is not what the dimensions say.
     pub fn new(dims: Dims, data: Data) -> Tensor {
         assert_eq!(dims.elements(), data.len(), "VALUE-2: dimensions {dims} for {} elements", data.len());
-        Tensor { dims, data, double_quoted: false, is_range: false, range_limit: None }
+        Tensor { dims, data, double_quoted: false, form: Form::Full }
     }
 
     /// One element.
@@ -371,6 +385,28 @@ impl Tensor {
         self.data.is_empty()
     }
 
+    /// Whether a range made it.
+    pub fn is_range(&self) -> bool {
+        matches!(self.form, Form::Range { .. })
+    }
+
+    /// The same, known to be diagonal: if it is a matrix of float class, and zero off its diagonal.
+    pub fn diagonal(mut self) -> Tensor {
+        let rows = self.dims.rows().max(1);
+        let off = |i: usize| i % rows != i / rows;
+        let zero = match &self.data {
+            Data::F64(v) => v.iter().enumerate().all(|(i, x)| *x == 0.0 || !off(i)),
+            Data::F32(v) => v.iter().enumerate().all(|(i, x)| *x == 0.0 || !off(i)),
+            Data::C64(v) => v.iter().enumerate().all(|(i, z)| (z.re == 0.0 && z.im == 0.0) || !off(i)),
+            Data::C32(v) => v.iter().enumerate().all(|(i, z)| (z.re == 0.0 && z.im == 0.0) || !off(i)),
+            _ => false,
+        };
+        if zero && self.dims.len() == 2 && self.len() > 1 {
+            self.form = Form::Diagonal;
+        }
+        self
+    }
+
     /// A char row or an empty char array.
     pub fn is_string(&self) -> bool {
         matches!(self.data, Data::Char(_)) && self.dims.len() == 2 && (self.dims.rows() == 1 || self.is_empty())
@@ -380,7 +416,7 @@ impl Tensor {
     pub fn reshaped(mut self, dims: Dims) -> Tensor {
         assert_eq!(dims.elements(), self.len(), "VALUE-2: a reshape keeps the elements");
         self.dims = dims;
-        self.is_range = false;
+        self.form = Form::Full;
         self
     }
 

@@ -1,12 +1,12 @@
 //! Instructions that read and write parts of values.
 
 use super::Interp;
-use super::frame::{Return, Variable};
+use super::frame::Variable;
 use crate::script::compile::Code;
 use crate::script::compile::code::{Count, Inst, PathStep, Slot, Want};
-use crate::script::error::{Flow, Stop, fail, fail_id};
+use crate::script::error::{Flow, ScriptError, Stop, fail, fail_id};
 use crate::script::index::{self, Access, Values};
-use crate::script::value::{Data, Function, Tensor, Value};
+use crate::script::value::{Data, Form, Tensor, Value};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -14,7 +14,14 @@ impl Interp {
     /// `x(k)` of a vector of doubles by a double, without leaving the loop.
     #[inline(always)]
     pub(super) fn apply_fast(&mut self, variable: usize) -> bool {
-        let Variable::Value(Value::Tensor(tensor)) = &self.variables[variable] else { return false };
+        let tensor = match &self.variables[variable] {
+            Variable::Value(Value::Tensor(tensor)) => tensor,
+            Variable::Value(Value::Lazy(lazy)) if !lazy.pinned => match lazy.host.get() {
+                Some(host) => host,
+                None => return false,
+            },
+            _ => return false,
+        };
         let (Some(Value::Num(k)), Data::F64(data)) = (self.stack.last_mut(), &tensor.data) else { return false };
         let position = *k as usize;
         if position as f64 != *k || position == 0 {
@@ -36,13 +43,13 @@ impl Interp {
         let n = self.stack.len();
         let Variable::Value(Value::Tensor(tensor)) = &mut self.variables[variable] else { return false };
         let [Value::Num(value), Value::Num(k)] = self.stack[n - 2..] else { return false };
-        let Some(Tensor { data: Data::F64(data), is_range, .. }) = Arc::get_mut(tensor) else { return false };
+        let Some(Tensor { data: Data::F64(data), form, .. }) = Arc::get_mut(tensor) else { return false };
         let position = k as usize;
         if position as f64 != k || position == 0 || position > data.len() {
             return false;
         }
         data[position - 1] = value;
-        *is_range = false;
+        *form = Form::Full;
         self.stack.truncate(n - 2);
         true
     }
@@ -55,7 +62,7 @@ impl Interp {
             return Ok(());
         }
         let name = self.name_of(slot);
-        self.call_by_name(&name, Values::new(), want)
+        self.call_by_name(&name, Count::Fixed(0), want)
     }
 
     /// Arguments leave the stack; `f` runs; where it must wait they come back.
@@ -78,16 +85,21 @@ impl Interp {
 
     /// `name(args)`: a variable indexed or a function called.
     pub(super) fn apply(&mut self, slot: Slot, count: Count, want: Want, last: bool) -> Flow<()> {
-        let Some(value) = self.slot_value(slot) else {
-            let name = self.name_of(slot);
-            return self.with_args(count, 0, |vm, args| vm.call_by_name(&name, args.iter().cloned().collect(), want));
-        };
-        self.with_args(count, 0, |vm, args| {
-            if let Value::Function(function) = &value {
-                return vm.call_handle(function, args, want);
+        let value = match self.slot_value(slot) {
+            Some(Value::Function(function)) => return self.call_handle(&function, 0, count, want),
+            Some(value) => value,
+            None => {
+                let name = self.name_of(slot);
+                return self.call_by_name(&name, count, want);
             }
+        };
+        self.scalars_home(self.count(count), true)?;
+        self.with_args(count, 0, |vm, args| {
             match index::paren(&mut vm.env, &value, args) {
-                Ok(result) => vm.stack.push(result),
+                Ok(result) => {
+                    vm.note_result(std::iter::once(&value).chain(args), &result);
+                    vm.stack.push(result);
+                }
                 Err(stop) => return Err(vm.named(stop, slot)),
             }
             if last {
@@ -100,38 +112,56 @@ impl Interp {
     /// An index error says which variable it is about.
     fn named(&self, stop: Stop, slot: Slot) -> Stop {
         match stop {
-            Stop::Error(mut error)
-                if error.identifier == "Octave:index-out-of-bounds" || error.identifier == "Octave:invalid-index" =>
-            {
-                let name = self.name_of(slot);
-                error.message = with_variable(&error.message, &name, self.slot_value(slot).as_ref());
-                Stop::Error(error)
-            }
+            Stop::Error(error) => Stop::Error(with_variable(error, &self.name_of(slot))),
             other => other,
+        }
+    }
+
+    /// The same of a deletion from an array, where Octave leaves the parentheses out: `x0: subscripts must be …`.
+    fn named_deletion(&self, error: Box<ScriptError>, slot: Slot) -> Box<ScriptError> {
+        let is_invalid = error.identifier == "Octave:invalid-index";
+        let mut error = with_variable(error, &self.name_of(slot));
+        if is_invalid && let Some((place, why)) = error.message.split_once(':') {
+            let bare: String = place.chars().filter(|c| !matches!(c, '(' | ')' | ',')).collect();
+            // `_` stands for the subscripts before and after; a name may hold it, too.
+            let name = self.name_of(slot);
+            let number = bare.get(name.len()..).unwrap_or_default().replace('_', "");
+            error.message = format!("{name}{number}:{why}");
+        }
+        error
+    }
+
+    /// The same of a step into what a variable holds: `c{5}` begins with the variable's name.
+    fn named_by_text(&self, stop: Stop) -> Stop {
+        let (Stop::Error(error), Some(frame)) = (&stop, self.frame()) else { return stop };
+        if !is_about_index(error) {
+            return stop;
+        }
+        let place = self.place_of(frame);
+        let text = place.source.text.get(place.span.range()).unwrap_or_default();
+        let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+        match (stop, self.variable(&text[..end])) {
+            (Stop::Error(error), Some(_)) => Stop::Error(with_variable(error, &text[..end])),
+            (stop, _) => stop,
         }
     }
 
     /// `value(args)` of the value below the arguments.
     pub(super) fn paren(&mut self, count: Count, want: Want) -> Flow<()> {
+        let below = self.stack.len().checked_sub(self.count(count) + 1).and_then(|at| self.stack.get(at));
+        if let Some(Value::Function(function)) = below {
+            return self.call_handle(&function.clone(), 1, count, want);
+        }
         self.with_args(count, 1, |vm, all| {
             let (value, args) = match all.split_first() {
                 Some(split) => split,
                 None => return Ok(()),
             };
-            match value {
-                Value::Function(function) => vm.call_handle(function, args, want),
-                value => {
-                    let result = index::paren(&mut vm.env, value, args)?;
-                    vm.stack.push(result);
-                    Ok(())
-                }
-            }
+            let result = index::paren(&mut vm.env, value, args).map_err(|stop| vm.named_by_text(stop))?;
+            vm.note_result(all, &result);
+            vm.stack.push(result);
+            Ok(())
         })
-    }
-
-    fn call_handle(&mut self, function: &Arc<Function>, args: &[Value], want: Want) -> Flow<()> {
-        let nargout = self.outputs_wanted(want);
-        self.call_function(function, args.iter().cloned().collect(), Return::Push(want), nargout)
     }
 
     /// `value{args}` of the value below the arguments.
@@ -141,7 +171,7 @@ impl Interp {
                 Some(split) => split,
                 None => return Ok(()),
             };
-            let values = index::brace(&mut vm.env, value, args)?;
+            let values = index::brace(&mut vm.env, value, args).map_err(|stop| vm.named_by_text(stop))?;
             vm.push_list(values, want)
         })
     }
@@ -169,7 +199,7 @@ impl Interp {
     }
 
     /// The steps of a path with their subscripts, which lie on the stack from `at` on.
-    fn way(&self, path: u32) -> Flow<(Vec<Access>, usize, usize)> {
+    pub(super) fn way(&self, path: u32) -> Flow<(Vec<Access>, usize, usize)> {
         let code = self.code().clone();
         let path = &code.paths[path as usize];
         // Subscripts are counted from the last step back, since marks nest.
@@ -214,7 +244,14 @@ impl Interp {
             Some(value) => value.clone(),
         };
         let mut target = self.take_slot(slot);
+        let in_try = !self.handlers.is_empty();
+        // Only arrays of the runtime are held while they change: nothing else may be copied for it.
+        let before = [&value].into_iter().chain(&target).filter(|v| matches!(v, Value::Lazy(_)) && in_try);
+        let before: SmallVec<[Value; 2]> = before.cloned().collect();
         let result = index::assign(&mut self.env, &mut target, &steps, value);
+        if let Some(now) = &target {
+            self.note_result(&before, now);
+        }
         self.put_slot(slot, target);
         result.map_err(|stop| self.named(stop, slot))?;
         self.stack.truncate(at - 1);
@@ -233,8 +270,12 @@ impl Interp {
             );
         };
         let result = index::delete(&mut self.env, &mut target, &steps);
+        let is_array = !matches!(target, Value::Cell(_) | Value::Struct(_));
         self.put_slot(slot, Some(target));
-        result.map_err(|stop| self.named(stop, slot))?;
+        result.map_err(|stop| match stop {
+            Stop::Error(error) if is_array => Stop::Error(self.named_deletion(error, slot)),
+            stop => self.named(stop, slot),
+        })?;
         self.stack.truncate(at);
         self.marks.truncate(marks);
         Ok(())
@@ -279,14 +320,15 @@ impl Interp {
     }
 }
 
-/// An index error about a variable: `index (5): out of bound; value 5 out of bound 3` becomes
-/// `x(5): out of bound 3 (dimensions are 1x3)`.
-fn with_variable(message: &str, name: &str, value: Option<&Value>) -> String {
-    let Some(rest) = message.strip_prefix("index (") else { return message.to_string() };
-    let Some((place, why)) = rest.split_once("): out of bound; value ") else { return format!("{name}({rest}") };
-    let bound = why.rsplit(' ').next().unwrap_or_default();
-    match value {
-        Some(value) => format!("{name}({place}): out of bound {bound} (dimensions are {})", value.dims()),
-        None => format!("{name}({place}): out of bound {bound}"),
+fn is_about_index(error: &ScriptError) -> bool {
+    let by_subscript = ["Octave:index-out-of-bounds", "Octave:invalid-index"].contains(&&*error.identifier);
+    by_subscript && error.message.starts_with("index (")
+}
+
+/// An index error about a variable: `index (5): out of bound 3 …` becomes `x(5): out of bound 3 …`.
+fn with_variable(mut error: Box<ScriptError>, name: &str) -> Box<ScriptError> {
+    if is_about_index(&error) {
+        error.message.replace_range(.."index ".len(), name);
     }
+    error
 }

@@ -6,15 +6,21 @@ use super::run::Slice;
 use crate::script::builtins::{self, Builtin, Outcome};
 use crate::script::compile::code::{Count, Kind, Want};
 use crate::script::compile::{self, Code};
-use crate::script::error::{Flow, ScriptError, fail, fail_id};
+use crate::script::error::{Flow, ScriptError, Stop, fail, fail_id};
 use crate::script::index::Values;
+use crate::script::library::{self, Written};
 use crate::script::output::Captured;
 use crate::script::source::Source;
 use crate::script::syntax::{self, ast::Name};
+use crate::script::value::function::Closure;
 use crate::script::value::{CellArray, Function, Value};
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 use std::path::Path;
 use std::sync::Arc;
+
+/// Arguments of a call.
+pub(super) type Args = SmallVec<[Value; 4]>;
 
 /// What a name stands for.
 #[derive(Clone)]
@@ -28,7 +34,8 @@ pub enum Callee {
 }
 
 impl Interp {
-    /// What a name stands for, if it is a function: first the file's own, then files in the path, then builtins.
+    /// What a name stands for, if it is a function: first the file's own, then files in the path, then builtins, then
+    /// the library.
     ///
     /// # Errors
     /// A function file that cannot be read or parsed.
@@ -44,7 +51,21 @@ impl Interp {
         if let Some(path) = self.files.get(name).cloned() {
             return self.load_file(name, &path).map(Some);
         }
-        Ok(builtins::find(name).map(Callee::Builtin))
+        if let Some(builtin) = builtins::find(name) {
+            return Ok(Some(Callee::Builtin(builtin)));
+        }
+        match library::find(name) {
+            Some(written) => self.load_written(written).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// A function of the library, with the functions beside it in its text.
+    fn load_written(&mut self, written: &'static Written) -> Flow<Callee> {
+        let loaded = written.load()?;
+        let address = Arc::as_ptr(&loaded.code.source) as usize;
+        self.locals.entry(address).or_insert_with(|| (*loaded.functions).clone());
+        Ok(Callee::User(loaded.code))
     }
 
     /// Reads a function file, or a script file.
@@ -90,41 +111,83 @@ impl Interp {
             // The body of an anonymous function gives what its caller asks for.
             Want::Many(u16::MAX) => self.frame().map_or(1, |f| f.nargout),
             Want::Many(n) => n as usize,
+            Want::Targets => self.targets_places(),
         }
     }
 
     /// Pops arguments and calls the function of a constant's name.
     pub(super) fn call_named(&mut self, name: u32, count: Count, want: Want) -> Flow<()> {
-        let name = self.code().consts[name as usize].as_text().unwrap_or_default();
-        let at = self.stack.len() - self.count(count);
-        let args: Values = self.stack[at..].iter().cloned().collect();
-        // The call's outputs belong where the arguments are now; they come back if it has to wait.
-        let kept: Values = self.stack.drain(at..).collect();
-        let result = self.call_by_name(&name, args, want);
-        if let Err(crate::script::error::Stop::Need(_)) = &result {
-            self.stack.extend(kept);
-        } else {
-            self.drop_mark(count);
+        let name = self.code().consts[name as usize].clone();
+        match name.as_bytes().map(std::str::from_utf8) {
+            Some(Ok(name)) => self.call_by_name(name, count, want),
+            _ => Ok(()),
         }
-        result
     }
 
-    /// Calls the function of this name.
-    pub(super) fn call_by_name(&mut self, name: &str, args: Values, want: Want) -> Flow<()> {
+    /// Pops arguments and calls the function of this name.
+    pub(super) fn call_by_name(&mut self, name: &str, count: Count, want: Want) -> Flow<()> {
         let nargout = self.outputs_wanted(want);
         match self.lookup(name)? {
-            Some(callee) => self.invoke(callee, args, Return::Push(want), nargout),
+            Some(callee) => self.call_operands(callee, 0, count, want, nargout),
             None => Err(self.undefined(name).into()),
         }
     }
 
+    /// Pops arguments and the handle below them, and calls that.
+    pub(super) fn call_handle(&mut self, function: &Arc<Function>, below: usize, count: Count, want: Want) -> Flow<()> {
+        let nargout = self.outputs_wanted(want);
+        match &**function {
+            Function::Named(name) => match self.lookup(name)? {
+                Some(callee) => self.call_operands(callee, below, count, want, nargout),
+                None => Err(self.undefined(name).into()),
+            },
+            Function::Anonymous(closure) => {
+                let args = self.take_operands(below, count);
+                self.enter_closure(closure, args, Return::Push(want), nargout)
+            }
+        }
+    }
+
+    /// Arguments leave the stack, and their mark with them: what the call gives belongs where they were.
+    fn take_operands(&mut self, below: usize, count: Count) -> Args {
+        let at = self.stack.len() - self.count(count);
+        self.drop_mark(count);
+        let args = self.stack.drain(at..).collect();
+        self.stack.truncate(at - below);
+        args
+    }
+
+    fn call_operands(&mut self, callee: Callee, below: usize, count: Count, want: Want, nargout: usize) -> Flow<()> {
+        let returns = Return::Push(want);
+        let Callee::Builtin(builtin) = callee else {
+            let args = self.take_operands(below, count);
+            return self.invoke(callee, args, returns, nargout);
+        };
+        self.scalars_home(self.count(count), false)?;
+        let at = self.stack.len() - self.count(count) - below;
+        let mark = if count == Count::Marked { self.marks.pop() } else { None };
+        let all: Args = self.stack.drain(at..).collect();
+        let result = self.run_builtin(builtin, &all[below..], returns, nargout);
+        if let Err(Stop::Need(_)) = &result {
+            self.stack.truncate(at);
+            self.stack.extend(all);
+            self.marks.extend(mark);
+        }
+        result
+    }
+
     /// The error for a name that nothing has, with names that are close to it.
     pub fn undefined(&self, name: &str) -> ScriptError {
-        let error = ScriptError::with_id("Octave:undefined-function", format!("'{name}' undefined"));
+        let near = self.here().map_or_else(String::new, |place| {
+            let at = place.source.position(place.span.start);
+            format!(" near line {}, column {}", at.line, at.column)
+        });
+        let error = ScriptError::with_id("Octave:undefined-function", format!("'{name}' undefined{near}"));
         let variables = self.variables();
         let known = (variables.iter().map(|(n, _)| &**n))
             .chain(self.functions.keys().map(|n| &**n))
-            .chain(builtins::families().iter().flat_map(|(_, rows)| rows.iter().map(|b| b.name)));
+            .chain(builtins::families().iter().flat_map(|(_, rows)| rows.iter().map(|b| b.name)))
+            .chain(library::families().iter().flat_map(|(_, rows)| rows.iter().map(|w| w.name)));
         let close = super::suggest::closest(name, known);
         match close.as_slice() {
             [] => error,
@@ -136,7 +199,7 @@ impl Interp {
     pub(super) fn call_function(
         &mut self,
         function: &Arc<Function>,
-        args: Values,
+        args: Args,
         returns: Return,
         nargout: usize,
     ) -> Flow<()> {
@@ -145,40 +208,37 @@ impl Interp {
                 Some(callee) => self.invoke(callee, args, returns, nargout),
                 None => Err(self.undefined(name).into()),
             },
-            Function::Anonymous(closure) => {
-                self.enter(closure.code.clone(), args, returns, nargout)?;
-                let base = self.frame().map_or(0, |f| f.variables);
-                for (slot, value) in &closure.captured {
-                    self.variables[base + *slot as usize] = Variable::Value(value.clone());
-                }
-                Ok(())
-            }
+            Function::Anonymous(closure) => self.enter_closure(closure, args, returns, nargout),
         }
     }
 
-    fn invoke(&mut self, callee: Callee, args: Values, returns: Return, nargout: usize) -> Flow<()> {
+    fn enter_closure(&mut self, closure: &Closure, args: Args, returns: Return, nargout: usize) -> Flow<()> {
+        self.enter(closure.code.clone(), args, returns, nargout)?;
+        let base = self.frame().map_or(0, |f| f.variables);
+        for (slot, value) in &closure.captured {
+            self.variables[base + *slot as usize] = Variable::Value(value.clone());
+        }
+        Ok(())
+    }
+
+    fn invoke(&mut self, callee: Callee, args: Args, returns: Return, nargout: usize) -> Flow<()> {
         match callee {
             Callee::User(code) => self.enter(code, args, returns, nargout),
             Callee::Script(file) => {
                 let unit = compile::compile_eval(&file, &self.slot_names(), 0)?;
                 self.enter_eval(unit, returns, 0)
             }
-            Callee::Builtin(builtin) => {
-                let n = args.len();
-                if n < builtin.args_min as usize || builtin.args_max != builtins::ANY && n > builtin.args_max as usize {
-                    return fail_id!("Octave:invalid-fun-call", "Invalid call to {}", builtin.name);
-                }
-                if nargout > builtin.outputs_max as usize && builtin.outputs_max != builtins::ANY && nargout > 1 {
-                    return fail_id!(
-                        "Octave:invalid-fun-call",
-                        "{}: function called with too many outputs",
-                        builtin.name
-                    );
-                }
-                let outcome = (builtin.run)(self, &args, nargout)?;
-                self.take_outcome(outcome, builtin.name, returns, nargout)
-            }
+            Callee::Builtin(builtin) => self.run_builtin(builtin, &args, returns, nargout),
         }
+    }
+
+    fn run_builtin(&mut self, builtin: &'static Builtin, args: &[Value], returns: Return, nargout: usize) -> Flow<()> {
+        builtins::check_call(builtin, args.len(), nargout)?;
+        let outcome = (builtin.run)(self, args, nargout)?;
+        if let Outcome::Values(values) = &outcome {
+            values.iter().for_each(|value| self.note_result(args, value));
+        }
+        self.take_outcome(outcome, builtin.name, returns, nargout)
     }
 
     fn take_outcome(&mut self, outcome: Outcome, name: &'static str, returns: Return, nargout: usize) -> Flow<()> {
@@ -264,7 +324,7 @@ impl Interp {
     }
 
     /// Enters a function.
-    fn enter(&mut self, code: Arc<Code>, args: Values, returns: Return, nargout: usize) -> Flow<()> {
+    fn enter(&mut self, code: Arc<Code>, args: Args, returns: Return, nargout: usize) -> Flow<()> {
         self.check_depth()?;
         let nargin = args.len();
         let name = if code.text.is_empty() { &*code.name } else { "@<anonymous>" };
@@ -307,6 +367,7 @@ impl Interp {
         for name in &unit.main.names[known.min(unit.main.names.len())..] {
             self.add_variable(name.clone());
         }
+        self.remember_text(unit.main.clone());
         let variables = self.frame().map_or(0, |f| f.variables);
         let mut frame = self.new_frame(unit.main, variables, 0, nargout, returns);
         frame.shares = true;

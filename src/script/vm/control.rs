@@ -3,10 +3,10 @@
 use super::Interp;
 use super::frame::{Activation, Handler, Heights, Iteration, Variable};
 use crate::script::compile::code::Slot;
-use crate::script::error::{Call, Flow, Need, ScriptError, Stop};
+use crate::script::error::{Call, Flow, Need, ScriptError, Stop, fail};
 use crate::script::index;
 use crate::script::ops;
-use crate::script::value::{CellArray, Data, Dims, StructArray, Value};
+use crate::script::value::{CellArray, Data, Dims, Lazy, StructArray, Value, lazy};
 use std::sync::Arc;
 
 impl Interp {
@@ -30,8 +30,14 @@ impl Interp {
                     [a, c] => [a.clone(), Value::Num(1.0), c.clone()],
                     _ => return Ok(()),
                 };
-                let row = ops::range(&mut self.env, &start, step.then_some(&middle), &stop)?;
-                self.env.host_all([&row])?;
+                let row = match self.env.take_awaited() {
+                    Some(row) => row,
+                    None => match ops::range(&mut self.env, &start, step.then_some(&middle), &stop)? {
+                        // It is awaited as a value: the instruction would record it anew.
+                        Value::Lazy(row) => return Err(Stop::Need(Need::Future(Box::pin(at_home(row))))),
+                        row => row,
+                    },
+                };
                 self.columns_of(row)?
             }
         };
@@ -51,6 +57,16 @@ impl Interp {
         let iteration = self.columns_of(value)?;
         self.stack.pop();
         self.iterations.push(iteration);
+        Ok(())
+    }
+
+    /// A loop over the fields of a struct.
+    pub(super) fn for_fields(&mut self) -> Flow<()> {
+        let Some(Value::Struct(data)) = self.stack.last().cloned() else {
+            return fail!("in statement 'for [X, Y] = VAL', VAL must be a structure");
+        };
+        self.stack.pop();
+        self.iterations.push(Iteration::Fields { data, next: 0 });
         Ok(())
     }
 
@@ -107,6 +123,16 @@ impl Interp {
                 Value::Num(x)
             }),
             Iteration::Once(value) => value.take(),
+            Iteration::Fields { data, next } => {
+                let Some((name, values)) = data.fields.get_index(*next) else { return Ok(None) };
+                *next += 1;
+                let value = match &values[..] {
+                    [one] => one.clone(),
+                    many => Value::cell(data.dims.clone(), many.to_vec()),
+                };
+                self.stack.push(Value::string(name.as_bytes()));
+                Some(value)
+            }
             Iteration::Cells { data, next, count } => (*next < *count).then(|| {
                 let rows = data.dims.rows();
                 let items = data.items[*next * rows..(*next + 1) * rows].to_vec();
@@ -133,11 +159,14 @@ impl Interp {
         let n = self.stack.len();
         let (subject, case) = (self.stack[n - 2].clone(), self.stack[n - 1].clone());
         self.env.host_all([&subject, &case])?;
+        // From here on all is compared in host memory: an array that was recorded would have to be awaited every time.
+        let (subject, case) = (self.at_home(subject)?, self.at_home(case)?);
         let fits = match &case {
             Value::Cell(cell) => {
                 let mut any = false;
                 for item in &cell.items {
-                    any = any || self.fits(&subject, item)?;
+                    let item = self.at_home(item.clone())?;
+                    any = any || self.fits(&subject, &item)?;
                 }
                 any
             }
@@ -145,6 +174,14 @@ impl Interp {
         };
         self.stack[n - 1] = Value::Bool(fits);
         Ok(())
+    }
+
+    /// An array of the runtime, which was awaited, as one in host memory.
+    fn at_home(&self, value: Value) -> Flow<Value> {
+        match value {
+            Value::Lazy(_) => Ok(Value::Tensor(self.env.host(&value)?)),
+            other => Ok(other),
+        }
     }
 
     fn fits(&mut self, subject: &Value, case: &Value) -> Flow<bool> {
@@ -156,14 +193,24 @@ impl Interp {
         if subject.is_empty() || case.is_empty() {
             return Ok(subject.is_empty() && case.is_empty());
         }
-        match (subject, case) {
-            (Value::Num(a), Value::Num(b)) => Ok(a == b),
-            _ => {
-                let equal = ops::binary(&mut self.env, crate::script::syntax::ast::BinaryOp::Eq, subject, case)?;
-                self.env.host_all([&equal])?;
-                ops::truth(&mut self.env, &equal)
-            }
+        if let (Value::Num(a), Value::Num(b)) = (subject, case) {
+            return Ok(a == b);
         }
+        let is_array = |v: &Value| matches!(v, Value::Num(_) | Value::Bool(_) | Value::Tensor(_) | Value::Lazy(_));
+        if !is_array(subject) || !is_array(case) {
+            // There is no such comparison: the operator says so.
+            let equal = ops::binary(&mut self.env, crate::script::syntax::ast::BinaryOp::Eq, subject, case)?;
+            return ops::truth(&mut self.env, &equal);
+        }
+        let (subject, case) = (self.env.host(subject)?, self.env.host(case)?);
+        if subject.dims.rows() != case.dims.rows() || subject.dims.columns() != case.dims.columns() {
+            return Ok(false);
+        }
+        if subject.data.class() == case.data.class() && subject.data.is_complex() == case.data.is_complex() {
+            return Ok(subject.data == case.data);
+        }
+        let n = subject.len();
+        Ok(n == case.len() && (0..n).all(|i| subject.data.c64_at(i) == case.data.c64_at(i)))
     }
 
     pub(super) fn heights(&self) -> Heights {
@@ -172,6 +219,7 @@ impl Interp {
             iterations: self.iterations.len(),
             marks: self.marks.len(),
             bases: self.bases.len(),
+            targets: self.targets.len(),
             handlers: self.handlers.len(),
         }
     }
@@ -182,27 +230,28 @@ impl Interp {
         self.iterations.truncate(heights.iterations);
         self.marks.truncate(heights.marks);
         self.bases.truncate(heights.bases);
+        self.targets.truncate(heights.targets);
         self.handlers.truncate(heights.handlers);
     }
 
     pub(super) fn try_begin(&mut self, pc: u32) {
         let heights = self.heights();
-        self.handlers.push(Handler { frame: self.frames.len() - 1, pc: pc as usize, heights });
+        let since = self.suspects.next();
+        self.handlers.push(Handler { frame: self.frames.len() - 1, pc: pc as usize, heights, since });
     }
 
     /// The end of what is tried: faults of what was recorded in it are its own.
     pub(super) fn try_end(&mut self, check: bool) -> Flow<()> {
+        let Some(since) = self.handlers.last().map(|h| h.since) else { return Ok(()) };
         if check && self.env.take_awaited().is_none() {
-            let unchecked: Vec<_> = (self.live_values().into_iter().chain(std::mem::take(&mut self.suspects)))
-                .filter(|l| l.may_fault && l.host.get().is_none() && !l.is_checked())
-                .collect();
+            let unchecked = self.suspects.since(since);
             if !unchecked.is_empty() {
                 return Err(Stop::Need(Need::Materialised(unchecked)));
             }
         }
         self.handlers.pop();
         if self.handlers.is_empty() {
-            self.suspects.clear();
+            self.suspects.forget(0);
         }
         Ok(())
     }
@@ -210,6 +259,7 @@ impl Interp {
     /// An error leaves its instruction: to the innermost try or task that takes it, or out of the script.
     pub(super) fn unwind(&mut self, mut error: ScriptError) -> Result<(), Box<ScriptError>> {
         self.env.awaited = None;
+        self.blame_record(&mut error);
         if error.place.is_none() {
             error.place = self.here();
         }
@@ -229,8 +279,9 @@ impl Interp {
             } else if let Some(handler) = self.handlers.last()
                 && handler.frame + 1 == depth
             {
-                let (pc, heights) = (handler.pc, handler.heights);
+                let (pc, heights, since) = (handler.pc, handler.heights, handler.since);
                 self.cut(heights);
+                self.suspects.forget(since);
                 if let Some(Activation::Code(frame)) = self.frames.last_mut() {
                     frame.pc = pc;
                     frame.caught = Some(error);
@@ -308,6 +359,13 @@ pub fn error_value(error: &ScriptError) -> Value {
     }
     object.set("stack", Value::Struct(Arc::new(stack)));
     Value::Struct(Arc::new(object))
+}
+
+/// An array of the runtime in host memory.
+async fn at_home(lazy: Arc<Lazy>) -> Result<Value, ScriptError> {
+    lazy::fetch(std::slice::from_ref(&lazy)).await?;
+    let home = lazy.host.get().cloned();
+    Ok(home.map_or(Value::Lazy(lazy), Value::Tensor))
 }
 
 /// How many numbers `start:step:stop` has; a limit that is missed by rounding alone is reached.

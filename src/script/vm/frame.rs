@@ -5,7 +5,7 @@ use crate::script::compile::Code;
 use crate::script::compile::code::Want;
 use crate::script::error::ScriptError;
 use crate::script::syntax::ast::Name;
-use crate::script::value::{CellArray, Value};
+use crate::script::value::{CellArray, StructArray, Value};
 use std::sync::Arc;
 
 /// A variable of a frame.
@@ -48,6 +48,7 @@ pub(super) struct Heights {
     pub iterations: usize,
     pub marks: usize,
     pub bases: usize,
+    pub targets: usize,
     pub handlers: usize,
 }
 
@@ -93,6 +94,8 @@ pub(super) struct Handler {
     /// Where it goes on.
     pub pc: usize,
     pub heights: Heights,
+    /// The number of the first suspect that is its own.
+    pub since: u64,
 }
 
 /// A loop in progress.
@@ -105,6 +108,8 @@ pub(super) enum Iteration {
     Columns { data: Value, next: usize, count: usize },
     /// Over the columns of a cell array.
     Cells { data: Arc<CellArray>, next: usize, count: usize },
+    /// Over the fields of a struct.
+    Fields { data: Arc<StructArray>, next: usize },
     /// Over one value.
     Once(Option<Value>),
 }

@@ -12,6 +12,8 @@ mod drive;
 mod frame;
 mod run;
 mod suggest;
+mod suspects;
+mod targets;
 mod variables;
 
 pub use call::Callee;
@@ -53,10 +55,14 @@ pub struct Interp {
     marks: Vec<usize>,
     /// What `end` means, innermost last; `None` inside a function's arguments.
     bases: Vec<Option<Value>>,
+    /// Targets that wait for their values, of the innermost assignment last.
+    targets: Vec<targets::Targets>,
     /// Open tries, innermost last.
     handlers: Vec<Handler>,
     /// Arrays that were made inside of an open try and may carry a fault, also those that nobody can name any more.
-    suspects: Vec<Arc<super::value::Lazy>>,
+    suspects: suspects::Suspects,
+    /// Texts that were evaluated lately.
+    texts: suspects::Texts,
     /// Values of globals and persistents.
     statics: Vec<Option<Value>>,
     /// Globals by name.
@@ -65,6 +71,8 @@ pub struct Interp {
     persistents: FxHashMap<(usize, u32), u32>,
     /// Outputs of evaluated text that is captured (`evalc`), outermost first.
     captures: Vec<(usize, Arc<parking_lot::Mutex<super::output::Captured>>, Box<dyn super::output::Output>)>,
+    /// How often a number of the runtime met one of the host since the last was awaited.
+    numbers_met: u32,
     /// The variables of the outermost frame after it ended.
     workspace: Vec<(Name, Value)>,
 }
@@ -84,12 +92,15 @@ impl Interp {
             iterations: Vec::new(),
             marks: Vec::new(),
             bases: Vec::new(),
+            targets: Vec::new(),
             handlers: Vec::new(),
-            suspects: Vec::new(),
+            suspects: Default::default(),
+            texts: Default::default(),
             statics: Vec::new(),
             globals: FxHashMap::default(),
             persistents: FxHashMap::default(),
             captures: Vec::new(),
+            numbers_met: 0,
             workspace: Vec::new(),
         };
         for folder in interp.env.options.path.clone() {

@@ -29,6 +29,9 @@ pub(super) enum Slice {
 /// Backward jumps and calls between two looks at the clock, the interrupt and other tasks.
 const STEPS_BETWEEN_LOOKS: u32 = 20_000;
 
+/// How often numbers of the runtime may meet the host's before they are awaited.
+const NUMBERS_MET_MAX: u32 = 32;
+
 impl Interp {
     /// Runs until something must be awaited, or the end.
     pub(super) fn slice(&mut self) -> Slice {
@@ -75,6 +78,9 @@ impl Interp {
     fn run_task(&mut self) -> Flow<()> {
         // The task stands outside of the machine while it steps, since it may look at the machine.
         let n = self.frames.len() - 1;
+        if let Some(frame) = self.frame() {
+            self.env.session.mark((frame.code.id as u64) << 32 | frame.pc as u64);
+        }
         let Some(Activation::Task(mut frame)) = self.frames.pop() else { return Ok(()) };
         let last = frame.last.take();
         let result = frame.task.step(self, last);
@@ -87,7 +93,7 @@ impl Interp {
                 self.deliver(values, returns, nargout)
             }
             TaskStep::Call { function, args, nargout } => {
-                self.call_function(&function, args.into_iter().collect(), Return::Task, nargout)
+                self.call_function(&function, args.into(), Return::Task, nargout)
             }
         }
     }
@@ -178,6 +184,8 @@ impl Interp {
                 }
                 _ => {
                     self.set_pc(pc);
+                    // What these do may take a while: the next look comes sooner.
+                    *budget = budget.saturating_sub(8);
                     match self.step(inst)? {
                         Next::Through => {}
                         Next::To(to) => {
@@ -213,6 +221,8 @@ impl Interp {
     fn set_pc(&mut self, pc: usize) {
         if let Some(Activation::Code(frame)) = self.frames.last_mut() {
             frame.pc = pc;
+            // What is recorded from here on says so if it fails.
+            self.env.session.mark((frame.code.id as u64) << 32 | pc as u64);
         }
     }
 
@@ -221,12 +231,6 @@ impl Interp {
             (_, None | Some(Value::Colon)) | (Variable::Static(_), _) => false,
             (target, Some(_)) => {
                 if let Some(value) = self.stack.pop() {
-                    if let Value::Lazy(lazy) = &value
-                        && lazy.may_fault
-                        && !self.handlers.is_empty()
-                    {
-                        self.suspects.push(lazy.clone());
-                    }
                     *target = Variable::Value(value);
                 }
                 true
@@ -272,17 +276,15 @@ impl Interp {
             Inst::Colon => self.stack.push(Value::Colon),
             Inst::Store(slot) => self.store_slow(slot)?,
             Inst::Pop => {
-                if let Some(Value::Lazy(lazy)) = self.stack.pop()
-                    && lazy.may_fault
-                    && !self.handlers.is_empty()
-                {
-                    self.suspects.push(lazy);
-                }
+                self.stack.pop();
             }
             Inst::Duplicate => self.stack.extend_from_within(self.stack.len().saturating_sub(1)..),
             Inst::Unary(op) => self.replace(1, |env, s| ops::unary(env, op, &s[0]))?,
             Inst::Transpose { conjugate } => self.replace(1, |env, s| ops::transpose(env, &s[0], conjugate))?,
-            Inst::Binary(op) => self.replace(2, |env, s| ops::binary(env, op, &s[0], &s[1]))?,
+            Inst::Binary(op) => {
+                self.scalars_home(2, false)?;
+                self.replace(2, |env, s| ops::binary(env, op, &s[0], &s[1]))?;
+            }
             Inst::Range { step: true } => self.replace(3, |env, s| ops::range(env, &s[0], Some(&s[1]), &s[2]))?,
             Inst::Range { step: false } => self.replace(2, |env, s| ops::range(env, &s[0], None, &s[1]))?,
             Inst::Truth { strict } => {
@@ -323,12 +325,23 @@ impl Interp {
             Inst::StoreAt { slot, path } => self.store_at(slot, path)?,
             Inst::DeleteAt { slot, path } => self.delete_at(slot, path)?,
             Inst::Spread(n) => self.spread(n as usize),
+            Inst::TargetsBegin => self.targets.push(Default::default()),
+            Inst::Target { slot, path } => self.target(slot, path)?,
+            Inst::TargetPlain => self.target_plain(),
+            Inst::SpreadTargets => self.spread(self.targets_places()),
+            Inst::StoreTarget { slot, target } => self.store_target(slot, target)?,
+            Inst::TargetDefined { target } => self.target_defined(target)?,
+            Inst::TargetsEnd => {
+                self.targets.pop();
+            }
             Inst::Defined(n) => {
                 if matches!(self.stack.last(), Some(Value::Colon)) {
                     return fail!("element number {n} undefined in return list");
                 }
             }
+            Inst::Row(count) if self.append(1, self.count(count)) => self.drop_mark(count),
             Inst::Row(count) => self.replace_count(count, |env, s| index::concatenate(env, 1, s))?,
+            Inst::Rows(n) if self.append(0, n as usize) => {}
             Inst::Rows(n) => self.replace(n as usize, |env, s| index::concatenate(env, 0, s))?,
             Inst::CellRow(count) => self.replace_count(count, |_, s| Ok(cell_row(s)))?,
             Inst::CellRows(n) => self.replace(n as usize, cell_rows)?,
@@ -336,6 +349,7 @@ impl Interp {
             Inst::Show(slot) => self.show(slot)?,
             Inst::Answer { print, name } => self.answer(print, name)?,
             Inst::ForBegin => self.for_begin()?,
+            Inst::ForFields => self.for_fields()?,
             Inst::ForRange { step } => self.for_range(step)?,
             Inst::ForNextTop { exit } => match self.next_column()? {
                 Some(value) => self.stack.push(value),
@@ -365,10 +379,40 @@ impl Interp {
         Ok(if self.frames.len() == depth { Next::Through } else { Next::Entered })
     }
 
+    /// Of the upper `n` operands, numbers of the runtime that the host knows become the host's. Where numbers of the
+    /// runtime meet numbers of the host again and again, as a sum over an array's elements does that began on the
+    /// runtime, they are awaited: such a loop would record an op each time. So are numbers that are `subscripts`.
+    pub(super) fn scalars_home(&mut self, n: usize, subscripts: bool) -> Flow<()> {
+        let at = self.stack.len().saturating_sub(n);
+        let operands = &mut self.stack[at..];
+        let loose = |v: &Value| matches!(v, Value::Lazy(l) if !l.pinned && l.dims.is_scalar());
+        if !operands.iter().any(loose) {
+            return Ok(());
+        }
+        for operand in operands.iter_mut().filter(|v| loose(v)) {
+            if let Value::Lazy(lazy) = operand
+                && let Some(host) = lazy.host.get()
+            {
+                *operand = Value::tensor_as_is((**host).clone());
+            }
+        }
+        let away = operands.iter().filter(|v| loose(v)).count();
+        let numbers = operands.iter().filter(|v| matches!(v, Value::Num(_) | Value::Bool(_))).count();
+        if away > 0 && (subscripts || numbers > 0 && away + numbers == n) {
+            self.numbers_met += 1;
+            if self.numbers_met >= NUMBERS_MET_MAX {
+                self.numbers_met = 0;
+                return self.env.host_all(&self.stack[at..]);
+            }
+        }
+        Ok(())
+    }
+
     /// Pops `n`, pushes what the function makes of them.
     fn replace(&mut self, n: usize, f: impl FnOnce(&mut crate::script::env::Env, &[Value]) -> Flow<Value>) -> Flow<()> {
         let at = self.stack.len().saturating_sub(n);
         let value = f(&mut self.env, &self.stack[at..])?;
+        self.note_result_of(at, &value);
         self.stack.truncate(at);
         self.stack.push(value);
         Ok(())
@@ -383,6 +427,16 @@ impl Interp {
         self.replace(n, f)?;
         self.drop_mark(count);
         Ok(())
+    }
+
+    /// Joins the upper `n` operands in place, if the first of them allows that.
+    fn append(&mut self, dim: usize, n: usize) -> bool {
+        let at = self.stack.len().saturating_sub(n);
+        let done = n > 1 && index::append(&self.env, dim, &mut self.stack[at..]);
+        if done {
+            self.stack.truncate(at + 1);
+        }
+        done
     }
 
     /// How many values an instruction takes.
@@ -485,7 +539,7 @@ impl Interp {
                     );
                 }
             },
-            Want::Many(_) => self.stack.extend(values),
+            Want::Many(_) | Want::Targets => self.stack.extend(values),
         }
         Ok(())
     }

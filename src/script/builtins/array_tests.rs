@@ -1,0 +1,359 @@
+//! Tests of the array families (creation, shapes, reductions, sorting, questions, device) by scripts: what they give
+//! on the host and on the runtime. Expected values are GNU Octave's, or MATLAB's where the two differ.
+
+use crate::script::Script;
+use crate::script::env::Options;
+use crate::script::testing::env_with;
+use crate::script::vm::Interp;
+
+/// What a script prints, or the message of its error.
+fn printed(code: &str, host_elements_max: usize) -> String {
+    let (env, out) = env_with(Options { host_elements_max, ..Options::default() });
+    let script = match Script::parse(code) {
+        Ok(script) => script,
+        Err(error) => return format!("syntax error: {}", error.message),
+    };
+    let mut interp = Interp::new(env);
+    match futures::executor::block_on(script.run_on(&mut interp, false)) {
+        Ok(_) => String::from_utf8_lossy(&out.lock().out).into_owned(),
+        Err(error) => format!("error: {}", error.message),
+    }
+}
+
+/// `mat2str` of an expression's value.
+fn value(expression: &str) -> String {
+    printed(&format!("disp (mat2str ({expression}))"), 4096).trim_end().to_string()
+}
+
+fn check(cases: &[(&str, &str)]) {
+    let wrong: Vec<String> = cases
+        .iter()
+        .filter_map(|(code, expected)| {
+            let actual = value(code);
+            (actual != *expected).then(|| format!("{code}: {actual}, not {expected}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn filled_arrays_take_sizes_classes_and_prototypes() {
+    check(&[
+        ("zeros (2, 3)", "[0 0 0;0 0 0]"),
+        ("ones ([1 2], 'int8')", "[1 1]"),
+        ("size (zeros (-1, 2))", "[0 2]"),
+        ("size (ones (2, 3, 0))", "[2 3 0]"),
+        ("class (zeros (1, 'like', single (1)))", "'single'"),
+        ("iscomplex (zeros (2, 'like', 1i))", "true"),
+        ("eye (2, 3)", "[1 0 0;0 1 0]"),
+        ("linspace (0, 1, 5)", "[0 0.25 0.5 0.75 1]"),
+        ("linspace (1, 2, 1)", "2"),
+        ("size (linspace (1, 2, 0))", "[1 0]"),
+        ("intmax ('uint64')", "1.84467440737096e+19"),
+        ("eps (single (1))", "1.19209289550781e-07"),
+        ("magic (4)", "[16 2 3 13;5 11 10 8;9 7 6 12;4 14 15 1]"),
+        ("magic (6)(1, :)", "[35 1 6 26 19 24]"),
+        ("toeplitz ([1 2 3], [1 5 6])", "[1 5 6;2 1 5;3 2 1]"),
+        ("hankel ([1 2 3])", "[1 2 3;2 3 0;3 0 0]"),
+        ("diag ([1 2], 1)", "[0 1 0;0 0 2;0 0 0]"),
+        ("blkdiag ([1 2], 3)", "[1 2 0;0 0 3]"),
+    ]);
+}
+
+#[test]
+fn shapes_are_asked_for_and_changed() {
+    check(&[
+        ("size (ones (2, 3, 4), [1 3])", "[2 4]"),
+        ("reshape (1:6, [], 2)", "[1 4;2 5;3 6]"),
+        ("size (permute (ones (2, 3, 4), [3 1 2]))", "[4 2 3]"),
+        ("circshift ([1 2 3; 4 5 6], [1 1])", "[6 4 5;3 1 2]"),
+        ("rot90 ([1 2; 3 4])", "[2 4;1 3]"),
+        ("repmat ('ab', 1, 2)", "'abab'"),
+        ("size (squeeze (ones (1, 1, 3)))", "[3 1]"),
+        ("sub2ind ([2 3], [1 2], [1 3])", "[1 6]"),
+        ("postpad ([1 2 3], 5)", "[1 2 3 0 0]"),
+        ("nthargout (2, @ind2sub, [2 3], 5)", "3"),
+    ]);
+}
+
+#[test]
+fn reductions_take_dimensions_lists_and_flags() {
+    check(&[
+        ("sum ([1 2; 3 4], 'all')", "10"),
+        ("sum (ones (2, 3, 4), [1 3])", "[8 8 8]"),
+        ("sum ([])", "0"),
+        ("sum (zeros (0, 3))", "[0 0 0]"),
+        ("size (sum (zeros (0, 0), 1))", "[1 0]"),
+        ("class (sum (int8 ([100 100])))", "'double'"),
+        ("sum (int8 ([100 100]), 'native')", "127"),
+        ("sum ([1 NaN 2], 'omitnan')", "3"),
+        ("prod ([])", "1"),
+        ("any ([0 NaN])", "false"),
+        ("all (NaN)", "true"),
+        ("mean ([])", "NaN"),
+        ("mean (ones (2, 2), [1 2])", "1"),
+        ("median ([3 1 2 NaN])", "NaN"),
+        ("median ([3 1 2 NaN], 'omitnan')", "2"),
+        ("median (int8 ([1 2]))", "2"),
+        ("mode ([2 2 1 1])", "1"),
+        ("var (5)", "0"),
+        ("std ([1 2 3 4], 1)", "1.11803398874989"),
+        ("max ([NaN; 1; 3])", "3"),
+        ("size (max (zeros (0, 3)))", "[0 3]"),
+        ("nthargout (2, @max, [NaN NaN])", "1"),
+        ("max ([1 5; 7 2], [], 'all')", "7"),
+        ("max (int8 (5), 2.7)", "5"),
+        ("norm ([3 4])", "5"),
+        ("cumsum ([1 2 3], 'reverse')", "[6 5 3]"),
+        ("cumsum (int8 ([100 100]))", "[100 127]"),
+        ("cumprod ([2 NaN 3], 'omitnan')", "[2 2 6]"),
+        ("diff ([1 4 9], 2)", "2"),
+        ("std (10000:10009)", "3.02765035409749"),
+    ]);
+}
+
+#[test]
+fn sorting_is_stable_and_knows_where_nan_belongs() {
+    check(&[
+        ("sort ([NaN 1 NaN 2])", "[1 2 NaN NaN]"),
+        ("nthargout (2, @sort, [NaN 1 NaN 2], 'descend')", "[1 3 4 2]"),
+        ("sort ([3 1; 2 5], 2, 'descend')", "[3 1;5 2]"),
+        ("sortrows ([3 1; 1 2; 1 0], [1 -2])", "[1 2;1 0;3 1]"),
+        ("size (find (0))", "[0 0]"),
+        ("find ([0 1 1 1], 2, 'last')", "[3 4]"),
+        ("unique ([3 1 1 2])", "[1 2 3]"),
+        ("unique ([3 1 1 2], 'stable')", "[3 1 2]"),
+        ("nthargout (3, @unique, [3 1 1 2])", "[3;1;1;2]"),
+        ("numel (unique ([NaN 1 NaN]))", "3"),
+        ("unique ([1 2; 1 2; 0 5], 'rows')", "[0 5;1 2]"),
+        ("issorted ([1 1 2])", "true"),
+    ]);
+}
+
+#[test]
+fn values_are_equal_by_what_they_hold() {
+    check(&[
+        ("isequal (struct ('a', 1, 'b', {{2}}), struct ('b', {{2}}, 'a', 1))", "true"),
+        ("isequal ('a', 97)", "true"),
+        ("isequal (NaN, NaN)", "false"),
+        ("isequaln ([1 NaN], [1 NaN])", "true"),
+        ("isequal ({1, 'b'}, {1, 'c'})", "false"),
+        ("isa (int8 (1), {'numeric', 'float', 'integer'})", "[true false true]"),
+    ]);
+}
+
+#[test]
+fn mistakes_are_told_in_octaves_words() {
+    for (code, message) in [
+        ("sum (1, 0)", "sum: invalid dimension DIM = 0"),
+        ("reshape (1:6, 4, 2)", "reshape: can't reshape 1x6 array to 4x2 array"),
+        ("reshape (1:6, [], 4)", "reshape: SIZE is not divisible by the product of known dimensions (= 4)"),
+        ("zeros (1.5)", "conversion of 1.5 to octave_idx_type value failed"),
+        ("zeros (1e6, 1e6)", "out of memory or dimension too large for Octave's index type"),
+        ("max ([1 2], [1 2 3])", "max: nonconformant arguments (op1 is 1x2, op2 is 1x3)"),
+        ("permute ([1 2], [1 1])", "permute: permutation vector cannot contain identical elements"),
+        ("sort (1, 'up')", "sort: MODE must be either \"ascend\" or \"descend\""),
+        ("ind2sub ([2 3], 7)", "ind2sub: index out of range"),
+        ("randi ([5 1])", "randi: require IMIN <= IMAX"),
+        ("sum ({1})", "sum: wrong type argument 'cell'"),
+        ("gpuArray (int8 (1))", "gpuArray: arrays of class int8 are not yet on the device"),
+    ] {
+        assert_eq!(printed(code, 4096), format!("error: {message}"), "{code}");
+    }
+}
+
+#[test]
+fn seeds_repeat_numbers_and_states_go_back() {
+    let both_equal = |code: &str| assert_eq!(printed(code, 4096), "1\n", "{code}");
+    both_equal("rng (5); a = [rand, randn, rand(1, 3)]; rng (5); b = [rand, randn, rand(1, 3)]; disp (isequal (a, b))");
+    both_equal("rand; s = rng; a = rand (2, 70); rng (s); disp (isequal (a, rand (2, 70)))");
+    both_equal("v = rand ('state'); a = randi (9, 1, 5); rand ('state', v); disp (isequal (a, randi (9, 1, 5)))");
+    both_equal("rng (1); a = rand; rng (2); disp (a != rand)");
+    both_equal("rng (3); a = randn (100, 100); rng (3); disp (isequal (a, randn (100, 100)))");
+    both_equal("x = randi ([-2 2], 1, 500); disp (all (ismember (x, -2:2)) && isequal (unique (x), -2:2))");
+    both_equal("p = randperm (50); disp (isequal (sort (p), 1:50) && numel (randperm (9, 4)) == 4)");
+    both_equal("x = randperm (5000); disp (isequal (sort (x), 1:5000))");
+}
+
+/// Arrays that the runtime has a class for.
+const ARRAYS: [&str; 16] = [
+    "5",
+    "NaN",
+    "[3 1 2]",
+    "[3;1;2]",
+    "[1 NaN 3]",
+    "[NaN NaN]",
+    "[NaN 1;2 NaN]",
+    "reshape (1:12, [2 3 2])",
+    "reshape ([3 1 NaN 2 5 4], 1, 1, 6)",
+    "single ([0.5 0.25;0.375 1.5])",
+    "int32 ([5 -3 8;1 1 2])",
+    "uint8 ([9 2 2;1 0 1])",
+    "[true false;false false]",
+    "[2 2 1 1]",
+    "zeros (0, 3)",
+    "[1 1 2;3 3 4;1 1 2]",
+];
+
+/// Calls, `$` for the array.
+const CALLS: [&str; 64] = [
+    "sum ($)",
+    "sum ($, 2)",
+    "sum ($, 'all')",
+    "sum ($, [1 2])",
+    "sum ($, 'native')",
+    "sum ($, 'omitnan')",
+    "prod ($)",
+    "prod ($, 3)",
+    "sumsq ($)",
+    "mean ($)",
+    "mean ($, 2)",
+    "mean ($, [1 3])",
+    "mean ($, 'omitnan')",
+    "median ($)",
+    "median ($, 'all')",
+    "mode ($)",
+    "var ($)",
+    "std ($, 1, 2)",
+    "std ($, 0, 'all')",
+    "max ($)",
+    "max ($, [], 2)",
+    "max ($, [], 'all')",
+    "nthargout (2, @max, $)",
+    "nthargout (2, @min, $, [], 2)",
+    "min ($, 2)",
+    "max ($, [], 'includenan')",
+    "any ($)",
+    "all ($, 2)",
+    "nnz ($)",
+    "cumsum ($)",
+    "cumsum ($, 'reverse')",
+    "cumprod ($, 2)",
+    "cummax ($)",
+    "nthargout (2, @cummin, $)",
+    "diff ($)",
+    "diff ($, 1, 2)",
+    "sort ($)",
+    "sort ($, 2, 'descend')",
+    "nthargout (2, @sort, $)",
+    "find ($)",
+    "find ($, 2, 'last')",
+    "nthargout (2, @find, $)",
+    "nthargout (3, @find, $ (:, :))",
+    "nonzeros ($)",
+    "unique ($)",
+    "reshape ($, [], 1)",
+    "permute ($, [3 1 2])",
+    "repmat ($, 2, 2)",
+    "circshift ($, 1)",
+    "circshift ($, -1, 2)",
+    "flip ($)",
+    "fliplr ($)",
+    "rot90 ($ (:, :))",
+    "triu ($ (:, :))",
+    "tril ($ (:, :), -1)",
+    "diag ($ (:, :))",
+    "squeeze ($)",
+    "size ($)",
+    "isequal ($, $)",
+    "range ($)",
+    "bounds ($)",
+    "nthargout (2, @meshgrid, $ (:), 1:2)",
+    "linspace ($ (1:min (1, end)), 2, 3)",
+    "issorted ($ (:))",
+];
+
+#[test]
+fn the_runtime_gives_what_the_host_gives() {
+    let mut wrong = Vec::new();
+    for array in ARRAYS {
+        for call in CALLS {
+            let show = "disp (class (y)), disp (size (y)), printf ('%.12g ', y)";
+            let on_host = printed(&format!("x = {array}; y = {}; {show}", call.replace('$', "x")), 4096);
+            let code = format!("x = gpuArray ({array}); y = gather ({}); {show}", call.replace('$', "x"));
+            let on_runtime = printed(&code, 0);
+            if on_host != on_runtime {
+                wrong.push(format!("{code}\nhost:\n{on_host}\nruntime:\n{on_runtime}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong[..wrong.len().min(8)].join("\n"));
+}
+
+#[test]
+fn the_device_keeps_what_it_was_given() {
+    for (code, expected) in [
+        (
+            "x = gpuArray (1:3); disp (isgpuarray (x * 2)), disp (class (x)), disp (isgpuarray (gather (x)))",
+            "1\ngpuArray\n0\n",
+        ),
+        ("x = gpuArray.ones (2, 2); disp (sum (x(:)))", "4\n"),
+        (
+            "x = zeros (2, 'like', gpuArray (single (1))); disp (isgpuarray (x)), disp (underlyingType (x))",
+            "1\nsingle\n",
+        ),
+        ("[a, b] = gather (gpuArray (1), gpuArray (2)); disp (a + b)", "3\n"),
+        ("x = rand (100, 100); y = x + 1; wait (gpuDevice); disp (size (y))", "   100   100\n"),
+        ("d = gpuDevice; disp (d.Index), disp (ischar (d.Name))", "1\n1\n"),
+        ("x = gpuArray.rand (3, 'single'); disp (isgpuarray (x)), disp (size (x))", "1\n   3   3\n"),
+    ] {
+        assert_eq!(printed(code, 4096), expected, "{code}");
+    }
+}
+
+#[test]
+fn what_is_computed_from_values_of_the_runtime_does_not_wait_for_itself() {
+    for (code, expected) in [
+        ("s = sum (1:5000) * 0 + 2; switch s, case 1, disp (1), case {3, 2}, disp (2), end", "2\n"),
+        ("c = {1:5000, 5000:-1:1}; disp (mat2str (cellfun (@sum, c)))", "[12502500 12502500]\n"),
+        ("[m, i] = cellfun (@max, {1:5000, 5000:-1:1}); disp ([m i])", "   5000   5000   5000      1\n"),
+        ("x = arrayfun (@(v) single (v), 1:5000); disp (class (x)), disp (sum (x) == 12502500)", "single\n1\n"),
+        ("a = eye (80) * 2; b = ones (3, 80); x = b / a; disp (x(3, 80)), disp (size (x))", "0.5000\n    3   80\n"),
+    ] {
+        assert_eq!(printed(code, 4096), expected, "{code}");
+    }
+}
+
+#[test]
+fn an_error_after_the_last_call_is_not_the_handlers() {
+    let code = "x = cellfun (@(v) v, {1, single(2)}, 'ErrorHandler', @(e, v) -1)";
+    assert!(printed(code, 4096).starts_with("error: cellfun: return values must be of the same type"));
+}
+
+#[test]
+fn sets_keep_their_order_and_give_first_places() {
+    check(&[
+        ("union ([3 1 3], [2 1], 'stable')", "[3 1 2]"),
+        ("setxor ([3 1 3], [2 1], 'stable')", "[3 2]"),
+        ("setdiff ([3 1 3 2], 1, 'stable')", "[3 2]"),
+        ("nthargout (2, @intersect, [5 7 7], [7 9 7])", "2"),
+        ("nthargout (2, @union, [5 5], [7 5])", "1"),
+        ("nthargout (3, @union, [5 5], [7 5])", "1"),
+    ]);
+}
+
+#[test]
+fn complex_matrices_have_determinants_inverses_ranks_and_products() {
+    check(&[
+        ("det ([1i 2; 3 4i])", "-10"),
+        ("inv ([1i 0; 0 2])", "[0-1i 0+0i;0+0i 0.5+0i]"),
+        ("rank ([1i 2i; 1 2])", "1"),
+        ("kron ([1 2], 1i)", "[0+1i 0+2i]"),
+        ("cross ([1i 0 0], [0 1 0])", "[0+0i 0+0i 0+1i]"),
+        ("conv ([1 1i], [1 -1i])", "[1 0 1]"),
+    ]);
+}
+
+#[test]
+fn accumarray_calls_functions_and_interp1_knows_columns_and_cubics() {
+    check(&[
+        ("accumarray ([1; 2; 1], [5; 6; 9], [], @(v) max (v) - min (v))", "[4;0]"),
+        ("accumarray ({[1; 2; 1], [1; 1; 2]}, [1; 2; 3])", "[1 3;2 0]"),
+        ("class (accumarray ([1; 2], [5; 6], [], @(v) {v}))", "'cell'"),
+        ("nthargout (2, @histc, [0.5 2.5 9], 0:3)", "[1 3 0]"),
+        ("interp1 ([1 2 3], [2 6; 8 6; 7 3], [1.5 2.5])", "[5 6;7.5 4.5]"),
+        ("interp1 ([1 2 3], [-2 4 1.5], 1.5, 'pchip')", "2.28125"),
+        ("interp1 (1:4, [1 8 27 64], 2.5, 'spline')", "15.625"),
+        ("round (1000 * polyval (polyfit (1:3, [1 4 9], 2), 5))", "25000"),
+    ]);
+}

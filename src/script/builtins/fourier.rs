@@ -1,0 +1,154 @@
+//! Fourier transforms along a dimension, on the host.
+//!
+//! In: real or complex arrays. Out: complex ones, double or single. Must hold: the transform of a real lane is exactly
+//! conjugate symmetric, and the inverse of an exactly conjugate symmetric lane is exactly real.
+
+use super::args::{self, number};
+use super::creation::row;
+use super::lanes::Lanes;
+use super::{Builtin, Outcome};
+use crate::script::env::Env;
+use crate::script::error::{Flow, fail};
+use crate::script::value::{Data, Dims, Tensor, Value};
+use crate::script::vm::Interp;
+use num_complex::{Complex32, Complex64};
+use rustfft::FftPlanner;
+use std::sync::Arc;
+
+/// The functions.
+pub static ROWS: &[Builtin] = &[
+    row!("fft", 1, 3, 1, "fft (x, n, dim)", "The discrete Fourier transform.", |i, a, _| along("fft", i, a, false)),
+    row!("ifft", 1, 3, 1, "ifft (x, n, dim)", "The inverse transform.", |i, a, _| along("ifft", i, a, true)),
+    row!("fft2", 1, 3, 1, "fft2 (x, m, n)", "The transform over two dimensions.", |i, a, _| plane("fft2", i, a, false)),
+    row!("ifft2", 1, 3, 1, "ifft2 (x, m, n)", "The inverse over two dimensions.", |i, a, _| plane("ifft2", i, a, true)),
+    row!("fftn", 1, 1, 1, "fftn (x)", "The transform over all dimensions.", |i, a, _| all("fftn", i, a, false)),
+    row!("ifftn", 1, 1, 1, "ifftn (x)", "The inverse over all dimensions.", |i, a, _| all("ifftn", i, a, true)),
+];
+
+/// Complex elements under dimensions, and whether they are of single precision.
+struct Signal {
+    dims: Dims,
+    values: Vec<Complex64>,
+    single: bool,
+}
+
+impl Signal {
+    fn read(who: &str, env: &Env, value: &Value) -> Flow<Signal> {
+        let host = env.host(value)?;
+        if value.is_char() || !value.class().is_numeric() && !matches!(host.data, Data::Bool(_)) {
+            return fail!("{who}: invalid argument");
+        }
+        let values = (0..host.len()).map(|i| host.data.c64_at(i)).collect();
+        let single = matches!(host.data, Data::F32(_) | Data::C32(_));
+        Ok(Signal { dims: host.dims.clone(), values, single })
+    }
+
+    fn value(self) -> Value {
+        let data = match self.single {
+            true => Data::C32(self.values.iter().map(|z| Complex32::new(z.re as f32, z.im as f32)).collect()),
+            false => Data::C64(self.values),
+        };
+        Value::tensor(Tensor::new(self.dims, data))
+    }
+
+    /// The transform along dimension `d` (from 0), of `n` elements: lanes are cut, or padded with zeros.
+    fn transform(self, d: usize, n: usize, inverse: bool) -> Signal {
+        let dims = self.dims.with(d, n);
+        let (from, to) = (Lanes::new(&self.dims, d), Lanes::new(&dims, d));
+        let mut values = vec![Complex64::default(); dims.elements()];
+        if values.is_empty() {
+            return Signal { dims, values, single: self.single };
+        }
+        let mut planner = FftPlanner::new();
+        let plan = if inverse { planner.plan_fft_inverse(n) } else { planner.plan_fft_forward(n) };
+        let mut scratch = vec![Complex64::default(); plan.get_inplace_scratch_len()];
+        let mut lane_values = vec![Complex64::default(); n];
+        for lane in 0..to.count {
+            lane_values.fill(Complex64::default());
+            for (at, slot) in from.positions(lane).zip(&mut lane_values) {
+                *slot = self.values[at];
+            }
+            let real = lane_values.iter().all(|z| z.im == 0.0);
+            let symmetric = is_symmetric(&lane_values);
+            plan.process_with_scratch(&mut lane_values, &mut scratch);
+            if inverse {
+                lane_values.iter_mut().for_each(|z| *z /= n as f64);
+            }
+            if real {
+                make_symmetric(&mut lane_values);
+            }
+            if symmetric {
+                lane_values.iter_mut().for_each(|z| z.im = 0.0);
+            }
+            for (at, &value) in to.positions(lane).zip(&lane_values) {
+                values[at] = value;
+            }
+        }
+        Signal { dims, values, single: self.single }
+    }
+}
+
+/// Whether element k is the conjugate of element n - k.
+fn is_symmetric(lane: &[Complex64]) -> bool {
+    let n = lane.len();
+    lane[0].im == 0.0 && (1..=n / 2).all(|k| lane[k].re == lane[n - k].re && lane[k].im == -lane[n - k].im)
+}
+
+/// The second half becomes the conjugate of the first.
+fn make_symmetric(lane: &mut [Complex64]) {
+    let n = lane.len();
+    lane[0].im = 0.0;
+    for k in 1..n.div_ceil(2) {
+        lane[n - k] = lane[k].conj();
+    }
+    if n > 0 && n.is_multiple_of(2) {
+        lane[n / 2].im = 0.0;
+    }
+}
+
+/// An argument that says how many elements; `None` if it is absent or `[]`.
+fn count(who: &str, env: &Env, value: Option<&Value>) -> Flow<Option<usize>> {
+    let Some(value) = value.filter(|v| !v.is_empty()) else { return Ok(None) };
+    let n = number(env, who, value)?;
+    if n.is_nan() || n < 1.0 && n != 0.0 || n.fract() != 0.0 || value.len() != 1 {
+        return fail!("{who}: number of points (N) must be greater than zero");
+    }
+    Ok(Some(args::extent(n)?))
+}
+
+fn along(who: &str, interp: &mut Interp, args: &[Value], inverse: bool) -> Flow<Outcome> {
+    let env = &interp.env;
+    env.host_all(args)?;
+    let d = match args.get(2) {
+        Some(value) => {
+            Some(args::dim(env, value, |_| format!("{who}: DIM must be a valid dimension along which to perform FFT"))?)
+        }
+        None => None,
+    };
+    let n = count(who, env, args.get(1))?;
+    let signal = Signal::read(who, env, &args[0])?;
+    if signal.dims == Dims::zero() {
+        return Ok(Value::Tensor(Arc::new(Tensor::new(Dims::zero(), Data::F64(Vec::new())))).into());
+    }
+    let d = d.unwrap_or_else(|| signal.dims.first_non_singleton());
+    let n = n.unwrap_or_else(|| signal.dims.extent(d));
+    Ok(signal.transform(d, n, inverse).value().into())
+}
+
+fn plane(who: &str, interp: &mut Interp, args: &[Value], inverse: bool) -> Flow<Outcome> {
+    let env = &interp.env;
+    env.host_all(args)?;
+    let signal = Signal::read(who, env, &args[0])?;
+    let m = count(who, env, args.get(1))?.unwrap_or_else(|| signal.dims.rows());
+    let n = count(who, env, args.get(2))?.unwrap_or_else(|| signal.dims.columns());
+    Ok(signal.transform(0, m, inverse).transform(1, n, inverse).value().into())
+}
+
+fn all(who: &str, interp: &mut Interp, args: &[Value], inverse: bool) -> Flow<Outcome> {
+    let mut signal = Signal::read(who, &interp.env, &args[0])?;
+    for d in 0..signal.dims.len() {
+        let n = signal.dims.extent(d);
+        signal = signal.transform(d, n, inverse);
+    }
+    Ok(signal.value().into())
+}

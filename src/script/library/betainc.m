@@ -1,0 +1,40 @@
+function y = betainc (x, a, b, tail)
+  % By its continued fraction, on the side where that converges fast.
+  if nargin < 3, print_usage (); end
+  if nargin < 4, tail = "lower"; end
+  n = zeros (size (x + a + b));
+  x += n; a += n; b += n;
+  y = n;
+  for k = 1:numel (n)
+    y(k) = one_betainc (x(k), a(k), b(k));
+  end
+  if strcmp (tail, "upper"), y = 1 - y; end
+end
+function p = one_betainc (x, a, b)
+  if isnan (x) || x < 0 || x > 1, error ("betainc: X must be in the range [0, 1]"); end
+  if x == 0 || x == 1, p = x; return; end
+  if x > (a + 1) / (a + b + 2)
+    p = 1 - one_betainc (1 - x, b, a);
+    return
+  end
+  front = exp (a * log (x) + b * log1p (-x) - gammaln (a) - gammaln (b) + gammaln (a + b)) / a;
+  tiny = 1e-300;
+  c = 1;
+  d = 1 - (a + b) * x / (a + 1); if abs (d) < tiny, d = tiny; end
+  d = 1 / d;
+  h = d;
+  for m = 1:10000
+    e = m * (b - m) * x / ((a + 2*m - 1) * (a + 2*m));
+    d = 1 + e * d; if abs (d) < tiny, d = tiny; end
+    c = 1 + e / c; if abs (c) < tiny, c = tiny; end
+    d = 1 / d;
+    h *= d * c;
+    e = -(a + m) * (a + b + m) * x / ((a + 2*m) * (a + 2*m + 1));
+    d = 1 + e * d; if abs (d) < tiny, d = tiny; end
+    c = 1 + e / c; if abs (c) < tiny, c = tiny; end
+    d = 1 / d;
+    h *= d * c;
+    if abs (d * c - 1) < eps, break; end
+  end
+  p = front * h;
+end

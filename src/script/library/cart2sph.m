@@ -1,0 +1,7 @@
+function [theta, phi, r] = cart2sph (x, y, z)
+  if nargin == 1, c = x; x = c(:,1); y = c(:,2); z = c(:,3); elseif nargin != 3, print_usage (); end
+  theta = atan2 (y, x);
+  phi = atan2 (z, sqrt (x .^ 2 + y .^ 2));
+  r = sqrt (x .^ 2 + y .^ 2 + z .^ 2);
+  if nargout <= 1, theta = [theta(:), phi(:), r(:)]; end
+end

@@ -1,0 +1,12 @@
+function r = corr (x, y)
+  if nargin < 1, print_usage (); end
+  if nargin < 2, y = x; end
+  if isrow (x) && ! isscalar (x), x = x.'; end
+  if isrow (y) && ! isscalar (y), y = y.'; end
+  if rows (x) != rows (y), error ("corr: X and Y must have the same number of observations"); end
+  n = rows (x);
+  if n == 1, r = NaN (columns (x), columns (y)); return; end
+  x = x - mean (x, 1);
+  y = y - mean (y, 1);
+  r = (x' * y) ./ (sqrt (sum (abs (x) .^ 2, 1))' * sqrt (sum (abs (y) .^ 2, 1)));
+end

@@ -1,0 +1,20 @@
+function c = cov (x, y, weight)
+  % Two arguments are two variables, unless the second is the weight: 0 divides by N - 1, 1 by N.
+  if nargin < 1, print_usage (); end
+  if nargin < 3, weight = 0; end
+  if nargin == 2 && isscalar (y) && ! isscalar (x)
+    weight = y;
+  elseif nargin > 1
+    if numel (x) != numel (y), error ("cov: X and Y must have the same number of observations"); end
+    x = [x(:), y(:)];
+  end
+  if ! (isnumeric (x) || islogical (x)), error ("cov: X must be a numeric vector or matrix"); end
+  if ndims (x) > 2, error ("cov: X must be a 2-D matrix or vector"); end
+  if ! isequal (weight, 0) && ! isequal (weight, 1), error ("cov: normalization OPT must be 0 or 1"); end
+  if isempty (x), c = NaN; return; end
+  if isrow (x), x = x.'; end
+  if ! isa (x, "single"), x = double (x); end
+  n = rows (x);
+  x = x - sum (x, 1) / n;
+  c = x' * x / max (n - 1 + weight, 1);
+end

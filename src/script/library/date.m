@@ -1,0 +1,3 @@
+function text = date ()
+  text = datestr (now (), 1);
+end

@@ -1,0 +1,91 @@
+function varargout = datevec (date, format)
+  % Of numbers, or of texts in the usual formats or in FORMAT.
+  if nargin < 1, print_usage (); end
+  if ischar (date), date = cellstr (date); end
+  if iscell (date)
+    if nargin < 2 || ! ischar (format), format = ""; end
+    v = zeros (numel (date), 6);
+    for k = 1:numel (date), v(k,:) = of_text (strtrim (date{k}), format); end
+  else
+    date = date(:);
+    day = floor (date);
+    rest = round (86400000 * (date - day)) / 1000;
+    carried = rest >= 86400;
+    day += carried;
+    rest -= 86400 * carried;
+    % Days since the first of March of the year 0, then centuries, years and months of a calendar that begins in March.
+    z = day - 60;
+    century = floor ((z - 0.25) / 36524.25);
+    b = z - 0.25 + century - floor (century / 4);
+    year = floor (b / 365.25);
+    in_year = fix (b - floor (365.25 * year)) + 1;
+    month = fix ((5 * in_year + 456) / 153);
+    day = in_year - fix ((153 * month - 457) / 5);
+    late = month > 12;
+    year += late;
+    month -= 12 * late;
+    hour = floor (rest / 3600);
+    rest -= 3600 * hour;
+    minute = floor (rest / 60);
+    v = [year, month, day, hour, minute, rest - 60 * minute];
+  end
+  if nargout <= 1, varargout = {v}; else, varargout = num2cell (v, 1); end
+end
+function v = of_text (text, format)
+  formats = {"dd-mmm-yyyy HH:MM:SS", "dd-mmm-yyyy", "mm/dd/yy", "mm/dd", "HH:MM:SS", "HH:MM:SS PM", "HH:MM", "HH:MM PM", ...
+             "mm/dd/yyyy", "mmm-dd-yyyy HH:MM:SS", "mmm-dd-yyyy", "dd mmm yyyy HH:MM:SS", "dd mmm yyyy", "yyyy/mm/dd", ...
+             "yyyy-mm-dd", "yyyy-mm-dd HH:MM:SS", "yyyy/mm/dd HH:MM:SS", "yyyy-mm-ddTHH:MM:SS", "yyyymmddTHHMMSS", "mmm.dd,yyyy", "mmm.dd,yyyy HH:MM:SS"};
+  if ! isempty (format), formats = {format}; end
+  for k = 1:numel (formats)
+    v = by_format (text, formats{k});
+    if ! isempty (v), return; end
+  end
+  error ("datevec: none of the standard formats match the DATE string");
+end
+function v = by_format (text, format)
+  months = {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"};
+  marks = {"yyyy", "mmmm", "mmm", "mm", "dd", "HH", "MM", "SS", "FFF", "PM", "AM", "yy"};
+  forms = {'(\d{4})', '([A-Za-z]+)', '([A-Za-z]{3})', '(\d{1,2})', '(\d{1,2})', '(\d{1,2})', '(\d{2})', '(\d{2}(?:\.\d+)?)', '(\d{3})', '([AaPp][Mm])', '([AaPp][Mm])', '(\d{2})'};
+  pattern = "^";
+  order = zeros (1, 0);
+  while ! isempty (format)
+    found = 0;
+    for k = 1:numel (marks)
+      if strncmp (format, marks{k}, numel (marks{k})), found = k; break; end
+    end
+    if found
+      pattern = [pattern, forms{found}];
+      order(end+1) = found;
+      format = format(numel (marks{found})+1:end);
+    else
+      pattern = [pattern, regexprep(format(1), '([.\\+*?\[\](){}^$|])', '\\$1')];
+      format = format(2:end);
+    end
+  end
+  tokens = regexp (text, [pattern, "$"], "tokens", "once");
+  v = [];
+  if isempty (tokens), return; end
+  now_ = clock ();
+  v = [now_(1), 1, 1, 0, 0, 0];
+  for k = 1:numel (order)
+    word = tokens{k};
+    x = str2double (word);
+    switch marks{order(k)}
+      case "yyyy", v(1) = x;
+      case "yy", v(1) = x + 2000 - 100 * (x + 2000 > now_(1) + 50);
+      case {"mmm", "mmmm"}
+        at = find (strncmpi (word, months, 3));
+        if isempty (at), v = []; return; end
+        v(2) = at;
+      case "mm", if x > 12, v = []; return; end, v(2) = x;
+      case "dd", if x > 31, v = []; return; end, v(3) = x;
+      case "HH", v(4) = x;
+      case "MM", v(5) = x;
+      case "SS", v(6) = x;
+      case "FFF", v(6) += x / 1000;
+      case {"PM", "AM"}, v(4) = mod (v(4), 12) + 12 * strcmpi (word, "PM");
+    end
+  end
+  has_date = any (order == 1) || any (order == 12) || any (ismember (order, [2, 3, 4]));
+  if ! has_date, v(2) = now_(2); end
+end

@@ -1,0 +1,10 @@
+function y = detrend (x, p)
+  if nargin < 1, print_usage (); end
+  if nargin < 2 || strcmp (p, "linear"), p = 1; elseif strcmp (p, "constant"), p = 0; end
+  turned = isrow (x);
+  if turned, x = x.'; end
+  n = rows (x);
+  b = ((1:n)' / n) .^ (0:p);
+  y = x - b * (b \ x);
+  if turned, y = y.'; end
+end

@@ -1,0 +1,91 @@
+function varargout = embedded_steps (who, fcn, tspan, y0, c, a, b, e, order, refine, options, varargin)
+  % Steps by a pair of Runge-Kutta formulas whose difference chooses their length. Between steps the solution is the
+  % cubic through values and slopes.
+  if nargin < 11 || isempty (options), options = struct (); end
+  if ischar (fcn), fcn = str2func (fcn); end
+  f = @(t, y) fcn (t, y, varargin{:})(:);
+  reltol = odeget (options, "RelTol", 1e-3);
+  abstol = odeget (options, "AbsTol", 1e-6)(:);
+  t = tspan(1);
+  last = tspan(end);
+  forward = sign (last - t);
+  longest = odeget (options, "MaxStep", abs (last - t) / 10);
+  events = odeget (options, "Events", []);
+  y = double (y0(:));
+  n = numel (b);
+  k = zeros (numel (y), n);
+  k(:,1) = f (t, y);
+  scale = max (abstol, reltol * abs (y));
+  d = norm (k(:,1) ./ scale, Inf);
+  h = odeget (options, "InitialStep", min (longest, 0.8 * 0.01 ^ (1 / order) / max (d, 1e-8)));
+  listed = numel (tspan) > 2;
+  times = t;
+  values = y.';
+  next = 2;
+  if ! isempty (events), before = events (t, y)(:); end
+  hit = zeros (0, 1); hit_y = zeros (0, numel (y)); hit_i = zeros (0, 1);
+  ended = false;
+  while (last - t) * forward > 0 && ! ended
+    h = min ([h, longest, abs(last - t)]);
+    if h < 16 * eps (t)
+      warning ("integrate_adaptive:unexpected_termination", "%s: the step became too small at t = %g", who, t);
+      break
+    end
+    s = forward * h;
+    for i = 2:n, k(:,i) = f (t + c(i) * s, y + s * (k(:,1:i-1) * a(i,1:i-1)')); end
+    new = y + s * (k * b');
+    bad = max (abs (s * (k * e')) ./ max (abstol, reltol * max (abs (y), abs (new))));
+    if bad <= 1
+      tn = t + s;
+      if (last - tn) * forward <= 0 || abs (last - tn) < 2 * eps (last), tn = last; end
+      slopes = [k(:,1), k(:,n)];
+      if ! isempty (events)
+        [after, stop, way] = events (tn, new);
+        after = after(:);
+        crossed = find (sign (before) != sign (after) & before != 0 & (way(:) == 0 | sign (after - before) == way(:)));
+        if ! isempty (crossed)
+          i = crossed(1);
+          lo = 0; hi = 1;
+          for bisection = 1:60
+            mid = (lo + hi) / 2;
+            g = events (t + mid * (tn - t), between (mid, tn - t, y, new, slopes))(i);
+            if sign (g) == sign (before(i)), lo = mid; else, hi = mid; end
+          end
+          te = t + hi * (tn - t);
+          ye = between (hi, tn - t, y, new, slopes);
+          hit(end+1,1) = te; hit_y(end+1,:) = ye.'; hit_i(end+1,1) = i;
+          if stop(i), ended = true; tn = te; new = ye; end
+        end
+        before = after;
+      end
+      if listed
+        while next <= numel (tspan) && (tspan(next) - tn) * forward <= 0
+          theta = (tspan(next) - t) / (tn - t);
+          times(end+1,1) = tspan(next);
+          values(end+1,:) = between (theta, tn - t, y, new, slopes).';
+          next++;
+        end
+        if ended && times(end) != tn, times(end+1,1) = tn; values(end+1,:) = new.'; end
+      else
+        for r = 1:refine-1
+          times(end+1,1) = t + r / refine * (tn - t);
+          values(end+1,:) = between (r / refine, tn - t, y, new, slopes).';
+        end
+        times(end+1,1) = tn;
+        values(end+1,:) = new.';
+      end
+      t = tn;
+      y = new;
+      k(:,1) = k(:,n);
+    end
+    h *= min (5, max (0.2, 0.8 * bad ^ (-1 / order)));
+  end
+  if nargout == 1
+    varargout{1} = struct ("ie", hit_i, "xe", hit.', "ye", hit_y.', "x", times.', "y", values.', "solver", who);
+  else
+    varargout = {times, values, hit, hit_y, hit_i};
+  end
+end
+function y = between (theta, s, y0, y1, slopes)
+  y = (1 - theta) * y0 + theta * y1 + theta * (theta - 1) * ((1 - 2*theta) * (y1 - y0) + (theta - 1) * s * slopes(:,1) + theta * s * slopes(:,2));
+end

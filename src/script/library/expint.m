@@ -1,0 +1,33 @@
+function y = expint (x)
+  % E1 of real numbers; of negative ones with the imaginary part -pi.
+  if nargin != 1, print_usage (); end
+  y = zeros (size (x));
+  for k = 1:numel (x), y(k) = one_expint (x(k)); end
+end
+function y = one_expint (x)
+  if x == 0, y = Inf; return; end
+  if x < 2
+    total = 0;
+    term = 1;
+    for n = 1:500
+      term *= -x / n;
+      total -= term / n;
+      if abs (term) < eps * abs (total) / 4, break; end
+    end
+    y = -0.57721566490153286061 - log (x) + total;
+    if x < 0, y = real (y) - 1i * pi; end
+    return
+  end
+  b = x + 1;
+  c = 1e300;
+  d = 1 / b;
+  y = d;
+  for i = 1:1000
+    b += 2;
+    d = 1 / (b - i * i * d);
+    c = b - i * i / c;
+    y *= c * d;
+    if abs (c * d - 1) < eps, break; end
+  end
+  y *= exp (-x);
+end

@@ -1,0 +1,51 @@
+function [x, fval, info, output] = fminunc (fcn, x0, options)
+  % BFGS with a backtracking line search; gradients by central differences unless FCN gives them ("GradObj").
+  if nargin < 2, print_usage (); end
+  if nargin < 3, options = struct (); end
+  if ischar (fcn), fcn = str2func (fcn); end
+  given = any (strcmpi (optimget (options, "GradObj", "off"), {"on", "true"}));
+  limit = optimget (options, "MaxIter", 400);
+  tol = optimget (options, "TolFun", 1e-6);
+  x = x0(:);
+  n = numel (x);
+  f = @(x) fcn (reshape (x, size (x0)));
+  [fval, g] = value_and_gradient (f, x, given);
+  h = eye (n);
+  info = 0;
+  for iterations = 1:limit
+    if norm (g, Inf) <= 1e-8 * max (1, abs (fval)), info = 1; break; end
+    p = -h * g;
+    if g' * p >= 0, h = eye (n); p = -g; end
+    step = 1;
+    while f (x + step * p) > fval + 1e-4 * step * (g' * p) && step > 1e-14, step /= 2; end
+    s = step * p;
+    [next, gnext] = value_and_gradient (f, x + s, given);
+    y = gnext - g;
+    x += s;
+    done = abs (next - fval) <= tol * 1e-8 * max (1, abs (next)) && norm (s) <= 1e-9 * max (1, norm (x));
+    fval = next;
+    g = gnext;
+    if done, info = 1; break; end
+    if y' * s > 1e-14
+      r = 1 / (y' * s);
+      v = eye (n) - r * s * y';
+      h = v * h * v' + r * (s * s');
+    end
+  end
+  x = reshape (x, size (x0));
+  output = struct ("iterations", iterations);
+end
+function [v, g] = value_and_gradient (f, x, given)
+  if given
+    [v, g] = f (x);
+    g = g(:);
+    return
+  end
+  v = f (x);
+  g = zeros (size (x));
+  for k = 1:numel (x)
+    d = zeros (size (x));
+    d(k) = eps ^ (1/3) * max (1, abs (x(k)));
+    g(k) = (f (x + d) - f (x - d)) / (2 * d(k));
+  end
+end

@@ -1,0 +1,29 @@
+function [counts, at] = hist (y, x, scale)
+  % How many elements are nearest to each of some centres, or of X equal classes; as shares of SCALE if that is given.
+  if nargin < 1, print_usage (); end
+  if nargout == 0, figure (); return; end
+  if isrow (y), y = y(:); end
+  y = double (y);
+  if nargin < 2 || isempty (x), x = 10; end
+  least = min (y(:));
+  most = max (y(:));
+  if isscalar (x)
+    if least == most, least -= 0.5; most += 0.5; end
+    width = (most - least) / x / 2;
+    at = linspace (least + width, most - width, x)';
+  else
+    at = sort (double (x(:)));
+  end
+  edges = [-Inf; (at(1:end-1) + at(2:end)) / 2; Inf];
+  counts = zeros (numel (at), columns (y));
+  for k = 1:columns (y)
+    v = y(! isnan (y(:,k)),k);
+    class_ = max (1, min (numel (at), lookup (edges(2:end-1), v) + 1));
+    counts(:,k) = accumarray (class_(:), 1, [numel(at), 1]);
+  end
+  if nargin > 2, counts = counts ./ sum (counts) * scale; end
+  if columns (y) == 1
+    counts = counts.';
+    at = at.';
+  end
+end

@@ -1,0 +1,5 @@
+function answer = isdefinite (a, tol)
+  if nargin < 1, print_usage (); end
+  if nargin < 2, tol = 100 * eps * norm (a, "fro"); end
+  answer = ishermitian (a, tol) && all (eig ((a + a') / 2) > tol);
+end

@@ -1,0 +1,98 @@
+//! Functions of the language that are written in the language: a text each, parsed and compiled at its first call and
+//! then shared by all scripts.
+//!
+//! What needs no access to the machine and is no inner loop belongs here rather than to `builtins/`: its arrays go to
+//! the runtime like those of any script. Must hold: LIBRARY-1; a text defines the function that its row names first, and
+//! what else it defines is seen by itself alone. LIBRARY-2: a library function has the name of no builtin.
+
+mod table;
+
+pub use table::families;
+
+use super::compile::{self, Code};
+use super::error::ScriptError;
+use super::source::Source;
+use super::syntax::{self, ast::Name};
+use parking_lot::RwLock;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::sync::{Arc, OnceLock};
+
+/// A function that is written in the language.
+pub struct Written {
+    /// Its name.
+    pub name: &'static str,
+    /// How it is called.
+    pub usage: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// Its text.
+    text: &'static str,
+}
+
+/// The code of a text.
+#[derive(Clone)]
+pub struct Loaded {
+    /// The function.
+    pub code: Arc<Code>,
+    /// All functions of its text, for calls from within.
+    pub functions: Arc<FxHashMap<Name, Arc<Code>>>,
+}
+
+/// How the names of library sources begin.
+const PREFIX: &str = "library/";
+
+impl Written {
+    /// A row of the table.
+    const fn new(name: &'static str, usage: &'static str, summary: &'static str, text: &'static str) -> Written {
+        Written { name, usage, summary, text }
+    }
+
+    /// Its code.
+    ///
+    /// # Errors
+    /// A text that does not parse; a test compiles all of them.
+    pub fn load(&self) -> Result<Loaded, ScriptError> {
+        static LOADED: RwLock<FxHashMap<&'static str, Loaded>> = RwLock::new(FxHashMap::with_hasher(FxBuildHasher));
+        if let Some(loaded) = LOADED.read().get(self.name) {
+            return Ok(loaded.clone());
+        }
+        let source = Source::new(format!("{PREFIX}{}.m", self.name), self.text);
+        let file = syntax::parse(&source)?;
+        let unit = compile::compile(&file, true)?;
+        let Some(code) = unit.first_function.as_ref().and_then(|f| unit.functions.get(f)).cloned() else {
+            return Err(ScriptError::new(format!("LIBRARY-1: {} defines no function", source.name)));
+        };
+        let loaded = Loaded { code, functions: Arc::new(unit.functions) };
+        Ok(LOADED.write().entry(self.name).or_insert(loaded).clone())
+    }
+}
+
+/// Whether a function is one of the library.
+pub fn holds(code: &Code) -> bool {
+    code.source.name.starts_with(PREFIX)
+}
+
+/// The library function of this name.
+pub fn find(name: &str) -> Option<&'static Written> {
+    static BY_NAME: OnceLock<FxHashMap<&'static str, &'static Written>> = OnceLock::new();
+    let rows = || families().iter().flat_map(|(_, rows)| rows.iter()).map(|w| (w.name, w));
+    BY_NAME.get_or_init(|| rows().collect()).get(name).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_compiles_and_defines_its_function_first_under_a_name_that_nothing_else_has() {
+        let mut seen = std::collections::HashSet::new();
+        for written in families().iter().flat_map(|(_, rows)| rows.iter()) {
+            let loaded = written.load().unwrap_or_else(|e| panic!("{}: {}", written.name, e.message));
+            assert_eq!(&*loaded.code.name, written.name);
+            assert!(super::super::builtins::find(written.name).is_none(), "{} is a builtin, too", written.name);
+            assert!(seen.insert(written.name), "{} stands twice", written.name);
+            assert!(!written.usage.is_empty() && written.summary.ends_with('.'), "{}", written.name);
+            assert!(holds(&loaded.code));
+        }
+    }
+}

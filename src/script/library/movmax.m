@@ -1,0 +1,3 @@
+function y = movmax (x, wlen)
+  y = movfun (@max, x, wlen);
+end

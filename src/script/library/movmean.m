@@ -1,0 +1,3 @@
+function y = movmean (x, wlen)
+  y = movfun (@mean, x, wlen);
+end

@@ -1,0 +1,3 @@
+function y = movmedian (x, wlen)
+  y = movfun (@median, x, wlen);
+end

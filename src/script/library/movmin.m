@@ -1,0 +1,3 @@
+function y = movmin (x, wlen)
+  y = movfun (@min, x, wlen);
+end

@@ -1,0 +1,3 @@
+function y = movstd (x, wlen)
+  y = movfun (@std, x, wlen);
+end

@@ -1,0 +1,3 @@
+function y = movsum (x, wlen)
+  y = movfun (@sum, x, wlen);
+end

@@ -1,0 +1,3 @@
+function y = movvar (x, wlen)
+  y = movfun (@var, x, wlen);
+end

@@ -1,0 +1,16 @@
+function [m, n] = mpoles (p, tol)
+  if nargin < 2 || isempty (tol), tol = 0.001; end
+  p = p(:);
+  [~, order] = sort (-abs (p));
+  left = order;
+  m = zeros (0, 1);
+  n = zeros (0, 1);
+  while ! isempty (left)
+    q = p(left(1));
+    same = abs (p(left) - q) <= tol * max (abs (q), (q == 0));
+    list = left(same);
+    n = [n; list];
+    m = [m; (1:numel (list))'];
+    left = left(! same);
+  end
+end

@@ -1,0 +1,3 @@
+function c = newline ()
+  c = "\n";
+end

@@ -1,0 +1,8 @@
+function value = optimget (options, name, default)
+  if nargin < 2, print_usage (); end
+  if nargin < 3, default = []; end
+  value = default;
+  fields = fieldnames (options);
+  at = find (strcmpi (name, fields), 1);
+  if ! isempty (at) && ! isempty (options.(fields{at})), value = options.(fields{at}); end
+end

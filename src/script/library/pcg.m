@@ -1,0 +1,38 @@
+function [x, flag, relres, iter, resvec] = pcg (a, b, tol, maxit, m1, m2, x0)
+  % Conjugate gradients; A and the preconditioners are matrices or functions.
+  if nargin < 2, print_usage (); end
+  if nargin < 3 || isempty (tol), tol = 1e-6; end
+  if nargin < 4 || isempty (maxit), maxit = min (20, numel (b)); end
+  if nargin < 5, m1 = []; end
+  if nargin < 6, m2 = []; end
+  if nargin < 7 || isempty (x0), x0 = zeros (size (b)); end
+  if isnumeric (a), times = @(v) a * v; elseif ischar (a), times = str2func (a); else, times = a; end
+  x = x0;
+  r = b - times (x);
+  z = divided (m2, divided (m1, r));
+  p = z;
+  rz = r' * z;
+  bound = tol * norm (b);
+  resvec = norm (r);
+  flag = 1;
+  iter = 0;
+  if resvec <= bound, flag = 0; end
+  while flag && iter < maxit
+    q = times (p);
+    alpha = rz / (p' * q);
+    x += alpha * p;
+    r -= alpha * q;
+    iter++;
+    resvec(end+1,1) = norm (r);
+    if resvec(end) <= bound, flag = 0; break; end
+    z = divided (m2, divided (m1, r));
+    next = r' * z;
+    p = z + next / rz * p;
+    rz = next;
+  end
+  relres = resvec(end) / norm (b);
+  if nargout < 2 && flag, warning ("pcg: maximum number of iterations (%d) reached", maxit); end
+end
+function z = divided (m, r)
+  if isempty (m), z = r; elseif isnumeric (m), z = m \ r; else, z = m (r); end
+end

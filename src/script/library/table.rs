@@ -1,0 +1,278 @@
+//! The rows of the library: names, uses and texts.
+
+use super::Written;
+
+/// The text beside this file that has the function's name.
+macro_rules! written {
+    ($name:literal, $usage:literal, $summary:literal) => {
+        Written::new($name, $usage, $summary, include_str!(concat!($name, ".m")))
+    };
+}
+
+/// All functions, in the order of the documentation: a title and its rows.
+pub fn families() -> &'static [(&'static str, &'static [Written])] {
+    static FAMILIES: &[(&str, &[Written])] = &[
+        (
+            "Statistics, written in the language",
+            &[
+                written!("cov", "c = cov (x, y, opt)", "The covariance matrix of columns, or of two variables."),
+                written!("corr", "r = corr (x, y)", "Correlations of the columns of two matrices."),
+                written!("corrcoef", "r = corrcoef (x, y)", "The matrix of correlation coefficients."),
+                written!("skewness", "skewness (x, flag, dim)", "The skewness of a sample."),
+                written!("kurtosis", "kurtosis (x, flag, dim)", "The kurtosis of a sample."),
+                written!(
+                    "zscore",
+                    "[z, mu, sigma] = zscore (x, opt, dim)",
+                    "Deviations from the mean in standard deviations."
+                ),
+                written!("center", "center (x, dim)", "What is left of an array after its mean is taken off."),
+                written!("mad", "mad (x, opt, dim)", "The mean (0) or median (1) absolute deviation."),
+                written!("rescale", "rescale (x, low, high)", "An array scaled to an interval, [0, 1] by default."),
+                written!(
+                    "hist",
+                    "[n, x] = hist (y, x, scale)",
+                    "How many elements are nearest to each centre; without outputs, nothing is drawn."
+                ),
+                written!(
+                    "movfun",
+                    "movfun (fcn, x, wlen)",
+                    "A function of a moving window, which is cut off at the ends."
+                ),
+                written!("movmean", "movmean (x, wlen)", "Means of a moving window."),
+                written!("movmedian", "movmedian (x, wlen)", "Medians of a moving window."),
+                written!("movmin", "movmin (x, wlen)", "The least of a moving window."),
+                written!("movmax", "movmax (x, wlen)", "The greatest of a moving window."),
+                written!("movsum", "movsum (x, wlen)", "Sums of a moving window."),
+                written!("movstd", "movstd (x, wlen)", "Standard deviations of a moving window."),
+                written!("movvar", "movvar (x, wlen)", "Variances of a moving window."),
+            ],
+        ),
+        (
+            "Geometry, written in the language",
+            &[
+                written!(
+                    "cart2pol",
+                    "[theta, r, z] = cart2pol (x, y, z)",
+                    "Polar or cylindrical coordinates of Cartesian ones."
+                ),
+                written!(
+                    "pol2cart",
+                    "[x, y, z] = pol2cart (theta, r, z)",
+                    "Cartesian coordinates of polar or cylindrical ones."
+                ),
+                written!(
+                    "cart2sph",
+                    "[theta, phi, r] = cart2sph (x, y, z)",
+                    "Spherical coordinates of Cartesian ones."
+                ),
+                written!(
+                    "sph2cart",
+                    "[x, y, z] = sph2cart (theta, phi, r)",
+                    "Cartesian coordinates of spherical ones."
+                ),
+                written!("polyarea", "polyarea (x, y, dim)", "The area of a polygon."),
+                written!(
+                    "inpolygon",
+                    "[in, on] = inpolygon (x, y, xv, yv)",
+                    "Whether points lie in a polygon or on its edge."
+                ),
+                written!("rectint", "rectint (a, b)", "The areas that rectangles [x, y, width, height] share."),
+            ],
+        ),
+        (
+            "Signals, written in the language",
+            &[
+                written!("fftshift", "fftshift (x, dim)", "Moves the zero frequency to the middle."),
+                written!("ifftshift", "ifftshift (x, dim)", "Undoes fftshift."),
+                written!("sinc", "sinc (x)", "sin (pi x) / (pi x)."),
+                written!("hamming", "hamming (m, \"periodic\")", "The Hamming window."),
+                written!("hanning", "hanning (m)", "The Hann window without its zeros at the ends."),
+                written!("hann", "hann (m, \"periodic\")", "The Hann window with its zeros at the ends."),
+                written!("blackman", "blackman (m, \"periodic\")", "The Blackman window."),
+                written!("bartlett", "bartlett (m)", "The triangular window."),
+                written!("unwrap", "unwrap (x, tol, dim)", "Angles without jumps of more than half a turn."),
+                written!("detrend", "detrend (x, p)", "What is left of data after a polynomial trend is taken off."),
+                written!("filter2", "filter2 (b, x, shape)", "A two-dimensional filter."),
+                written!("fftconv", "fftconv (x, y, n)", "The convolution of two vectors by way of their transforms."),
+                written!("fftfilt", "fftfilt (b, x)", "A filter without feedback by way of transforms."),
+                written!("freqz", "[h, w] = freqz (b, a, n)", "The frequency response of a filter."),
+                written!("periodogram", "[p, w] = periodogram (x)", "The power spectral density of a signal."),
+                written!("del2", "del2 (m, h)", "The discrete Laplacian, over twice the number of dimensions."),
+                written!(
+                    "gradient",
+                    "[dx, dy, ...] = gradient (m, h, ...)",
+                    "Differences over distances along each dimension."
+                ),
+            ],
+        ),
+        (
+            "Polynomials and curves, written in the language",
+            &[
+                written!("polyout", "polyout (c, x)", "A polynomial as text."),
+                written!("polyreduce", "polyreduce (p)", "A polynomial without its leading zeros."),
+                written!("polyaffine", "polyaffine (f, mu)", "A polynomial of a shifted and scaled variable."),
+                written!("polygcd", "polygcd (b, a, tol)", "The greatest common divisor of two polynomials."),
+                written!("residue", "[r, p, k] = residue (b, a)", "Partial fractions of a quotient of polynomials."),
+                written!("mpoles", "[m, n] = mpoles (p, tol)", "Poles that are equal, with their multiplicities."),
+                written!("mkpp", "pp = mkpp (x, p, d)", "A piecewise polynomial."),
+                written!("unmkpp", "[x, p, n, k, d] = unmkpp (pp)", "The parts of a piecewise polynomial."),
+                written!("ppval", "ppval (pp, xi)", "A piecewise polynomial's values."),
+                written!("spline", "spline (x, y, xi)", "A cubic spline through samples."),
+                written!("pchip", "pchip (x, y, xi)", "A cubic curve through samples that is monotone where they are."),
+                written!(
+                    "interp2",
+                    "interp2 (x, y, z, xi, yi, method, extrap)",
+                    "Values between the samples of a grid: linear, nearest."
+                ),
+            ],
+        ),
+        (
+            "Roots, minima, integrals, differential equations",
+            &[
+                written!("optimset", "options = optimset (name, value, ...)", "Options for the functions that search."),
+                written!("optimget", "optimget (options, name, default)", "One of these options."),
+                written!(
+                    "fzero",
+                    "[x, fval, info, output] = fzero (fcn, x0, options)",
+                    "A root of a function of one variable."
+                ),
+                written!(
+                    "fminbnd",
+                    "[x, fval, info, output] = fminbnd (fcn, a, b, options)",
+                    "A minimum of a function of one variable on an interval."
+                ),
+                written!(
+                    "fminsearch",
+                    "[x, fval, info, output] = fminsearch (fcn, x0, options)",
+                    "A minimum of a function, without derivatives."
+                ),
+                written!(
+                    "fminunc",
+                    "[x, fval, info, output] = fminunc (fcn, x0, options)",
+                    "A minimum of a smooth function."
+                ),
+                written!(
+                    "fsolve",
+                    "[x, fval, info, output] = fsolve (fcn, x0, options)",
+                    "A root of a system of equations."
+                ),
+                written!(
+                    "integral",
+                    "integral (fcn, a, b, name, value, ...)",
+                    "An integral; options AbsTol, RelTol, ArrayValued, Waypoints."
+                ),
+                written!(
+                    "quadgk",
+                    "[q, err] = quadgk (fcn, a, b, abstol, reltol)",
+                    "An integral by adaptive Gauss-Kronrod rules, also to infinity."
+                ),
+                written!("quad", "quad (fcn, a, b, tol)", "An integral of a function of one number."),
+                written!("quadl", "quadl (fcn, a, b, tol)", "An integral."),
+                written!("quadv", "quadv (fcn, a, b, tol)", "An integral of a function that gives an array."),
+                written!("dblquad", "dblquad (fcn, xa, xb, ya, yb)", "An integral over a rectangle."),
+                written!(
+                    "integral2",
+                    "integral2 (fcn, xa, xb, ya, yb)",
+                    "An integral over a region between two curves."
+                ),
+                written!(
+                    "odeset",
+                    "options = odeset (name, value, ...)",
+                    "Options for the solvers of differential equations."
+                ),
+                written!("odeget", "odeget (options, name, default)", "One of these options."),
+                written!(
+                    "ode45",
+                    "[t, y] = ode45 (fcn, tspan, y0, options)",
+                    "Solves differential equations by formulas of orders 5 and 4."
+                ),
+                written!(
+                    "ode23",
+                    "[t, y] = ode23 (fcn, tspan, y0, options)",
+                    "Solves differential equations by formulas of orders 3 and 2."
+                ),
+                written!(
+                    "embedded_steps",
+                    "[t, y] = embedded_steps (name, fcn, tspan, y0, c, a, b, e, order, refine, options)",
+                    "Solves differential equations by a given pair of formulas."
+                ),
+            ],
+        ),
+        (
+            "Matrices and special functions, written in the language",
+            &[
+                written!("sqrtm", "sqrtm (a)", "The matrix whose square this is."),
+                written!("logm", "logm (a)", "The matrix whose exponential this is."),
+                written!("linsolve", "linsolve (a, b, options)", "Solves a linear system."),
+                written!("lscov", "lscov (a, b, v)", "Least squares with weights or a covariance."),
+                written!("rref", "[r, k] = rref (a, tol)", "The reduced row echelon form."),
+                written!("vech", "vech (x)", "The lower triangle as a column."),
+                written!("givens", "[c, s] = givens (x, y)", "The rotation that makes the second of two numbers zero."),
+                written!(
+                    "planerot",
+                    "[g, y] = planerot (x)",
+                    "The rotation that makes the second element of a vector zero."
+                ),
+                written!("hadamard", "hadamard (n)", "The Hadamard matrix of an order that is a power of two."),
+                written!("isdefinite", "isdefinite (a, tol)", "Whether a matrix is positive definite."),
+                written!(
+                    "pcg",
+                    "[x, flag, relres, iter, resvec] = pcg (a, b, tol, maxit, m1, m2, x0)",
+                    "Solves a system by conjugate gradients."
+                ),
+                written!("gammainc", "gammainc (x, a, tail)", "The regularised incomplete gamma function."),
+                written!("betainc", "betainc (x, a, b, tail)", "The regularised incomplete beta function."),
+                written!("expint", "expint (x)", "The exponential integral E1."),
+                written!(
+                    "legendre",
+                    "legendre (n, x, normalization)",
+                    "Associated Legendre functions of a degree, a row an order."
+                ),
+                written!("psi", "psi (x)", "The digamma function."),
+                written!("ellipke", "[k, e] = ellipke (m)", "Complete elliptic integrals."),
+                written!("bitget", "bitget (a, n)", "Bit n of whole numbers, from 1."),
+                written!("bitset", "bitset (a, n, value)", "Whole numbers with bit n set or cleared."),
+                written!("bincoeff", "bincoeff (n, k)", "Binomial coefficients of arrays."),
+                written!("list_primes", "list_primes (n)", "The first primes."),
+            ],
+        ),
+        (
+            "Text, dates, checks, written in the language",
+            &[
+                written!("newline", "newline ()", "The character that ends a line."),
+                written!("isstring", "isstring (x)", "Whether a value is a string object: none is."),
+                written!(
+                    "contains",
+                    "contains (text, pattern, \"IgnoreCase\", value)",
+                    "Whether texts contain a pattern, or one of several."
+                ),
+                written!("erase", "erase (text, pattern)", "Texts without each occurrence of a pattern."),
+                written!("height", "height (x)", "The number of rows."),
+                written!("width", "width (x)", "The number of columns."),
+                written!("is_leap_year", "is_leap_year (year)", "Whether years have a 29th of February."),
+                written!("eomday", "eomday (year, month)", "The last day of a month."),
+                written!(
+                    "datenum",
+                    "[days, seconds] = datenum (year, month, day, hour, minute, second)",
+                    "Dates as days since the year 0."
+                ),
+                written!("datevec", "[y, mo, d, h, mi, s] = datevec (date, format)", "The parts of a date."),
+                written!("datestr", "datestr (date, format)", "Dates as text."),
+                written!("date", "date ()", "Today as text."),
+                written!("weekday", "[n, s] = weekday (d, format)", "The day of the week, 1 for Sunday."),
+                written!(
+                    "addtodate",
+                    "addtodate (d, q, unit)",
+                    "Dates moved by years, months, days and smaller units."
+                ),
+                written!("etime", "etime (t1, t0)", "Seconds from the clock vector t0 to t1."),
+                written!(
+                    "validateattributes",
+                    "validateattributes (x, classes, attributes, who, name)",
+                    "An error unless a value has these classes and attributes."
+                ),
+            ],
+        ),
+    ];
+    FAMILIES
+}

@@ -1,0 +1,3 @@
+function n = width (x)
+  n = size (x, 2);
+end

@@ -1,0 +1,11 @@
+function [z, mu, sigma] = zscore (x, opt, dim)
+  if nargin < 1, print_usage (); end
+  if nargin < 2 || isempty (opt), opt = 0; end
+  if nargin < 3, dim = find (size (x) != 1, 1); if isempty (dim), dim = 1; end, end
+  if isempty (x), z = x; return; end
+  mu = mean (x, dim);
+  sigma = std (x, opt, dim);
+  by = sigma;
+  by(by == 0) = 1;
+  z = (x - mu) ./ by;
+end

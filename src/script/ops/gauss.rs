@@ -1,0 +1,345 @@
+//! Small real systems: elimination with partial pivoting, Cholesky's factor, inverses and determinants.
+//!
+//! What prints as a whole number in Octave has to be one here: the last bits of a small inverse or solution depend on
+//! the order of the additions. So this follows the order of the kernels that Octave computes with: sums of products
+//! along rows for factors, products of pairs and of fours where whole columns are taken off, columns from left to
+//! right in triangular solutions. Larger systems are `linear.rs`'s.
+
+/// Up to how many rows systems are solved here.
+pub(crate) const ROWS_MAX: usize = 32;
+
+/// The factors of a square matrix, column-major: unit lower and upper triangle in one, and the row that each row was
+/// exchanged with.
+pub(crate) struct Lu {
+    n: usize,
+    a: Vec<f64>,
+    exchanged: Vec<usize>,
+}
+
+/// The sum of products, in two strands of every second.
+fn dot(pairs: impl ExactSizeIterator<Item = (f64, f64)>) -> f64 {
+    let whole = pairs.len() & !3;
+    let (mut even, mut odd) = (0.0, 0.0);
+    let mut four = [0.0; 4];
+    for (i, (x, y)) in pairs.enumerate() {
+        if i >= whole {
+            even += x * y;
+            continue;
+        }
+        four[i % 4] = x * y;
+        if i % 4 == 3 {
+            even += four[0] + four[2];
+            odd += four[1] + four[3];
+        }
+    }
+    even + odd
+}
+
+/// `y` less the sum of products: of a row among four that are computed together, fours and pairs at a time; of a row
+/// that is left over, all at once.
+fn less(y: f64, pairs: &[(f64, f64)], together: bool) -> f64 {
+    if !together {
+        return y - pairs.iter().fold(0.0, |sum, (a, x)| sum + a * x);
+    }
+    let mut y = y;
+    let mut fours = pairs.chunks_exact(4);
+    for q in &mut fours {
+        y -= q[2].0.mul_add(q[2].1, q[0].0 * q[0].1) + q[3].0.mul_add(q[3].1, q[1].0 * q[1].1);
+    }
+    let rest = fours.remainder();
+    let (pair, last) = rest.split_at(rest.len() & !1);
+    if let [p, q] = pair {
+        y -= p.0 * p.1 + q.0 * q.1;
+    }
+    last.iter().fold(y, |y, (a, x)| y - a * x)
+}
+
+/// Solves a triangular system of which row `i` has the coefficients `at (k, i)`, from the first row on, in blocks of
+/// four, two and one: what earlier blocks contribute comes off in one sum. The diagonal is 1 if `unit`.
+fn forward(n: usize, x: &mut [f64], unit: bool, at: impl Fn(usize, usize) -> f64) {
+    for i in 0..n {
+        let block = if i < n & !3 {
+            i & !3
+        } else if i < n & !1 {
+            i & !1
+        } else {
+            i
+        };
+        if block > 0 {
+            x[i] -= (0..block).fold(0.0, |sum: f64, k| at(k, i).mul_add(x[k], sum));
+        }
+        for k in block..i {
+            x[i] -= x[k] * at(k, i);
+        }
+        if !unit {
+            x[i] *= 1.0 / at(i, i);
+        }
+    }
+}
+
+/// The same from the last row on; the blocks begin with what is left over.
+fn backward(n: usize, x: &mut [f64], at: impl Fn(usize, usize) -> f64) {
+    for i in (0..n).rev() {
+        let end = if i < n & !3 {
+            (i & !3) + 4
+        } else if i < n & !1 {
+            (i & !1) + 2
+        } else {
+            i + 1
+        };
+        if end < n {
+            x[i] -= (end..n).fold(0.0, |sum: f64, k| at(k, i).mul_add(x[k], sum));
+        }
+        for k in (i + 1..end).rev() {
+            x[i] -= x[k] * at(k, i);
+        }
+        x[i] *= 1.0 / at(i, i);
+    }
+}
+
+impl Lu {
+    /// Factors a matrix of `n` rows.
+    pub(crate) fn new(a: &[f64], n: usize) -> Lu {
+        let mut a = a.to_vec();
+        let mut exchanged = vec![0; n];
+        let mut pairs = Vec::with_capacity(n);
+        for j in 0..n {
+            for (i, &p) in exchanged.iter().enumerate().take(j) {
+                a.swap(i + j * n, p + j * n);
+            }
+            for i in 1..j {
+                a[i + j * n] -= dot((0..i).map(|k| (a[i + k * n], a[k + j * n])));
+            }
+            let whole = (n - j) & !3;
+            for i in j..n {
+                pairs.clear();
+                pairs.extend((0..j).map(|k| (a[i + k * n], a[k + j * n])));
+                a[i + j * n] = less(a[i + j * n], &pairs, i - j < whole);
+            }
+            let larger = |best: usize, i: usize| if a[i + j * n].abs() > a[best + j * n].abs() { i } else { best };
+            let p = (j + 1..n).fold(j, larger);
+            exchanged[j] = p;
+            if p != j {
+                (0..=j).for_each(|k| a.swap(j + k * n, p + k * n));
+            }
+            let pivot = a[j + j * n];
+            if pivot != 0.0 {
+                let factor = 1.0 / pivot;
+                (j + 1..n).for_each(|i| a[i + j * n] *= factor);
+            }
+        }
+        Lu { n, a, exchanged }
+    }
+
+    /// Whether a pivot is zero, or none.
+    pub(crate) fn is_singular(&self) -> bool {
+        (0..self.n).any(|i| self.a[i + i * self.n] == 0.0 || self.a[i + i * self.n].is_nan())
+    }
+
+    /// The determinant.
+    pub(crate) fn determinant(&self) -> f64 {
+        let signed = |i: usize| if self.exchanged[i] == i { self.a[i + i * self.n] } else { -self.a[i + i * self.n] };
+        (0..self.n).fold(1.0, |product, i| product * signed(i))
+    }
+
+    /// The solutions of systems, column by column in place.
+    pub(crate) fn solve(&self, columns: &mut [f64]) {
+        let (n, a) = (self.n, &self.a);
+        let several = columns.len() > n;
+        for x in columns.chunks_exact_mut(n) {
+            for (i, &p) in self.exchanged.iter().enumerate() {
+                x.swap(i, p);
+            }
+            if several {
+                forward(n, x, true, |k, i| a[i + k * n]);
+                backward(n, x, |k, i| a[i + k * n]);
+                continue;
+            }
+            for i in 0..n {
+                for k in i + 1..n {
+                    x[k] -= x[i] * a[k + i * n];
+                }
+            }
+            for i in (0..n).rev() {
+                x[i] /= a[i + i * n];
+                for k in 0..i {
+                    x[k] -= x[i] * a[k + i * n];
+                }
+            }
+        }
+    }
+
+    /// The inverse: of the upper triangle, then the lower one is taken off column by column.
+    pub(crate) fn inverse(&self) -> Vec<f64> {
+        let n = self.n;
+        let mut u = self.a.clone();
+        invert_upper(&mut u, n);
+        let mut pairs = Vec::with_capacity(n);
+        for j in (0..n.saturating_sub(1)).rev() {
+            let column: Vec<f64> = (j + 1..n).map(|i| std::mem::take(&mut u[i + j * n])).collect();
+            for i in 0..n {
+                pairs.clear();
+                pairs.extend(column.iter().enumerate().map(|(k, &x)| (u[i + (j + 1 + k) * n], x)));
+                u[i + j * n] = less(u[i + j * n], &pairs, i < n & !3);
+            }
+        }
+        for j in (0..n).rev() {
+            let p = self.exchanged[j];
+            if p != j {
+                (0..n).for_each(|i| u.swap(i + j * n, i + p * n));
+            }
+        }
+        u
+    }
+}
+
+/// The upper triangle's inverse, in its place.
+fn invert_upper(u: &mut [f64], n: usize) {
+    for j in 0..n {
+        let diagonal = 1.0 / u[j + j * n];
+        u[j + j * n] = diagonal;
+        for i in 0..j {
+            let x = u[i + j * n];
+            for k in 0..i {
+                u[k + j * n] += x * u[k + i * n];
+            }
+            u[i + j * n] *= u[i + i * n];
+        }
+        (0..j).for_each(|i| u[i + j * n] *= -diagonal);
+    }
+}
+
+/// Cholesky's upper factor of a symmetric positive definite matrix.
+pub(crate) struct Cholesky {
+    n: usize,
+    u: Vec<f64>,
+}
+
+impl Cholesky {
+    /// Factors a matrix; `None` if it is not symmetric with a positive diagonal, or not positive definite.
+    pub(crate) fn new(a: &[f64], n: usize) -> Option<Cholesky> {
+        let symmetric = (0..n).all(|j| a[j + j * n] > 0.0 && (0..j).all(|i| a[i + j * n] == a[j + i * n]));
+        if !symmetric {
+            return None;
+        }
+        let mut u = a.to_vec();
+        let products = |u: &[f64], j: usize, q: usize| (0..j).fold(0.0, |sum, k| sum + u[k + j * n] * u[k + q * n]);
+        for j in 0..n {
+            let left = u[j + j * n] - products(&u, j, j);
+            if !(left > 0.0) {
+                return None;
+            }
+            let root = left.sqrt();
+            u[j + j * n] = root;
+            let factor = 1.0 / root;
+            for q in j + 1..n {
+                u[j + q * n] = (u[j + q * n] - products(&u, j, q)) * factor;
+            }
+        }
+        Some(Cholesky { n, u })
+    }
+
+    /// The determinant.
+    pub(crate) fn determinant(&self) -> f64 {
+        let root = (0..self.n).fold(1.0, |product, i| product * self.u[i + i * self.n]);
+        root * root
+    }
+
+    /// The solutions of systems, column by column in place.
+    pub(crate) fn solve(&self, columns: &mut [f64]) {
+        let (n, u) = (self.n, &self.u);
+        for x in columns.chunks_exact_mut(n) {
+            forward(n, x, false, |k, i| u[k + i * n]);
+            backward(n, x, |k, i| u[i + k * n]);
+        }
+    }
+
+    /// The inverse: the inverse factor times its transpose.
+    pub(crate) fn inverse(&self) -> Vec<f64> {
+        let n = self.n;
+        let mut u = self.u.clone();
+        invert_upper(&mut u, n);
+        for i in 0..n {
+            let diagonal = u[i + i * n];
+            (0..=i).for_each(|k| u[k + i * n] *= diagonal);
+            u[i + i * n] += dot((i + 1..n).map(|k| (u[i + k * n], u[i + k * n])));
+            for r in 0..i {
+                let pairs: Vec<(f64, f64)> = (i + 1..n).map(|k| (-u[r + k * n], u[i + k * n])).collect();
+                u[r + i * n] = less(u[r + i * n], &pairs, r < i & !3);
+            }
+        }
+        for j in 0..n {
+            (0..j).for_each(|i| u[j + i * n] = u[i + j * n]);
+        }
+        u
+    }
+}
+
+/// The inverse of a small matrix; `None` where there is none or the matrix is not small.
+pub(crate) fn inverse(a: &[f64], n: usize) -> Option<Vec<f64>> {
+    if n == 0 || n > ROWS_MAX || a.iter().any(|x| !x.is_finite()) {
+        return None;
+    }
+    if let Some(factor) = Cholesky::new(a, n) {
+        return Some(factor.inverse());
+    }
+    let factors = Lu::new(a, n);
+    (!factors.is_singular()).then(|| factors.inverse())
+}
+
+/// The solutions of small systems, one a column of `b`; `None` where [`inverse`] gives none.
+pub(crate) fn solve(a: &[f64], n: usize, b: &[f64]) -> Option<Vec<f64>> {
+    if n == 0 || n > ROWS_MAX || a.iter().any(|x| !x.is_finite()) {
+        return None;
+    }
+    let mut x = b.to_vec();
+    if let Some(factor) = Cholesky::new(a, n) {
+        factor.solve(&mut x);
+        return Some(x);
+    }
+    let factors = Lu::new(a, n);
+    if factors.is_singular() {
+        return None;
+    }
+    factors.solve(&mut x);
+    Some(x)
+}
+
+/// The determinant of a small matrix; `None` if it is not small.
+pub(crate) fn determinant(a: &[f64], n: usize) -> Option<f64> {
+    if n == 0 || n > ROWS_MAX || a.iter().any(|x| !x.is_finite()) {
+        return None;
+    }
+    Some(Cholesky::new(a, n).map_or_else(|| Lu::new(a, n).determinant(), |factor| factor.determinant()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Octave 7.3 gives them with OpenBLAS.
+    #[test]
+    fn small_inverses_and_solutions_have_the_bits_of_octaves() {
+        let a = [2.0, 1.0, 1.0, 1.0, 3.0, 0.0, 1.0, 2.0, 0.0];
+        let inverse = [
+            0.0,
+            -2.0000000000000004,
+            3.0000000000000004,
+            0.0,
+            1.0000000000000002,
+            -1.0000000000000002,
+            1.0,
+            3.0000000000000009,
+            -5.0000000000000009,
+        ];
+        assert_eq!(Lu::new(&a, 3).inverse(), inverse);
+        assert_eq!(Lu::new(&a, 3).determinant(), -0.99999999999999978);
+        let mut x = [5.0, 6.0];
+        Lu::new(&[1.0, 3.0, 2.0, 4.0], 2).solve(&mut x);
+        assert_eq!(x, [-3.9999999999999987, 4.499999999999999]);
+        let spd = Cholesky::new(&[4.0, 2.0, 2.0, 3.0], 2).unwrap();
+        assert_eq!(spd.determinant(), 8.000000000000002);
+        assert!(Cholesky::new(&[1.0, 2.0, 2.0, 1.0], 2).is_none());
+        assert!(Lu::new(&[1.0, 2.0, 2.0, 4.0], 2).is_singular());
+    }
+}

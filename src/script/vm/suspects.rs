@@ -1,0 +1,149 @@
+//! What was recorded inside of a `try` and may turn out to be at fault, and where a script recorded what failed.
+//!
+//! Must hold: the end of a `try` body awaits the checks of all that was recorded in it and of nothing else, also of
+//! what no variable holds any more. What was computed from an array shows its fault, so that only the last of a chain
+//! is kept and awaited, and the others fuse.
+
+use super::Interp;
+use super::frame::Activation;
+use crate::script::compile::Code;
+use crate::script::error::{Origin, ScriptError};
+use crate::script::source::Place;
+use crate::script::value::{Lazy, Value};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// How many suspects there may be before those that are none any more are let go.
+const SUSPECTS_MIN: usize = 64;
+/// How many evaluated texts are remembered, for faults of what they recorded.
+const TEXTS_MAX: usize = 256;
+
+/// Arrays that may carry a fault, in the order in which they were made.
+#[derive(Default)]
+pub(super) struct Suspects {
+    made: u64,
+    each: Vec<(u64, Arc<Lazy>)>,
+    /// Look again for those that are none any more when there are so many.
+    look_at: usize,
+}
+
+impl Suspects {
+    /// The number of the next one.
+    pub fn next(&self) -> u64 {
+        self.made
+    }
+
+    fn add(&mut self, lazy: &Arc<Lazy>) {
+        self.each.push((self.made, lazy.clone()));
+        self.made += 1;
+        if self.each.len() >= self.look_at.max(SUSPECTS_MIN) {
+            self.each.retain(|(_, lazy)| lazy.is_suspect());
+            self.look_at = 2 * self.each.len();
+        }
+    }
+
+    /// Those from a number on.
+    pub fn since(&self, number: u64) -> Vec<Arc<Lazy>> {
+        let recent = self.each.iter().filter(|(made, lazy)| *made >= number && lazy.is_suspect());
+        recent.map(|(_, lazy)| lazy.clone()).collect()
+    }
+
+    /// Those from a number on are none any more.
+    pub fn forget(&mut self, number: u64) {
+        self.each.retain(|(made, _)| *made < number);
+    }
+}
+
+impl Interp {
+    /// What an instruction made of operands: inside of a `try`, it may be a suspect.
+    pub(super) fn note_result<'v>(&mut self, operands: impl IntoIterator<Item = &'v Value>, result: &Value) {
+        if self.handlers.is_empty() {
+            return;
+        }
+        if let Value::Lazy(made) = result
+            && note(operands, made)
+        {
+            self.suspects.add(made);
+        }
+    }
+
+    /// The same of the operands on the stack from `at` on.
+    pub(super) fn note_result_of(&mut self, at: usize, result: &Value) {
+        if self.handlers.is_empty() {
+            return;
+        }
+        if let Value::Lazy(made) = result
+            && note(&self.stack[at..], made)
+        {
+            self.suspects.add(made);
+        }
+    }
+
+    /// Where a session's mark says that something was recorded.
+    fn place_of_mark(&self, mark: u64) -> Option<Place> {
+        let (id, pc) = ((mark >> 32) as u32, mark as u32 as usize);
+        let frames = self.frames.iter().filter_map(|a| match a {
+            Activation::Code(frame) => Some(&frame.code),
+            Activation::Task(_) => None,
+        });
+        let functions = self.functions.values().chain(self.locals.values().flat_map(|file| file.values()));
+        let code = frames.chain(functions).chain(&self.texts).find_map(|code| find(code, id))?;
+        Some(Place { source: code.source.clone(), span: *code.spans.get(pc)? })
+    }
+
+    /// Remembers an evaluated text.
+    pub(super) fn remember_text(&mut self, code: Arc<Code>) {
+        if self.texts.len() == TEXTS_MAX {
+            self.texts.pop_front();
+        }
+        self.texts.push_back(code);
+    }
+
+    /// An error that was read later than it was recorded is blamed on where it was recorded.
+    pub(super) fn blame_record(&self, error: &mut ScriptError) {
+        let Some(Origin::Recorded(mark)) = error.origin.as_deref() else { return };
+        let place = self.place_of_mark(*mark);
+        error.origin = None;
+        let Some(place) = place else { return };
+        let read = error.place.take().or_else(|| self.here());
+        let is_same = |read: &Place| Arc::ptr_eq(&read.source, &place.source) && read.span == place.span;
+        if let Some(read) = read.filter(|read| !is_same(read)) {
+            let at = place.source.position(place.span.start);
+            let other = if Arc::ptr_eq(&read.source, &place.source) {
+                String::new()
+            } else {
+                format!(" of {}", place.source.name)
+            };
+            error.message.push_str(&format!(" (recorded at line {}, column {}{other})", at.line, at.column));
+            error.origin = Some(Box::new(Origin::Read(read)));
+        }
+        error.place = Some(place);
+    }
+}
+
+/// Whether what was made may be at fault; its operands' faults are its own then.
+fn note<'v>(operands: impl IntoIterator<Item = &'v Value>, made: &Arc<Lazy>) -> bool {
+    if !made.is_suspect() {
+        return false;
+    }
+    for operand in operands {
+        if let Value::Lazy(operand) = operand {
+            if Arc::ptr_eq(operand, made) {
+                return false;
+            }
+            operand.set_passed_on();
+        }
+    }
+    true
+}
+
+/// The code of this number: itself, or an anonymous function in it.
+fn find(code: &Arc<Code>, id: u32) -> Option<&Arc<Code>> {
+    if code.id == id {
+        return Some(code);
+    }
+    code.closures.iter().find_map(|closure| find(&closure.code, id))
+}
+
+/// Evaluated texts, the newest last.
+pub(super) type Texts = VecDeque<Arc<Code>>;

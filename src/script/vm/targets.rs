@@ -1,0 +1,98 @@
+//! Assignments of which a target takes as many values as it has places: `[c{1:2}, s.x] = f ()`.
+//!
+//! Must hold: the places are counted, and the subscripts evaluated, before the value is computed; while it is, they
+//! stand in a list of their own, which ends with the statement.
+
+use super::Interp;
+use crate::script::compile::code::Slot;
+use crate::script::error::{Flow, fail};
+use crate::script::index::{self, Access};
+use crate::script::value::Value;
+
+/// The targets of one assignment.
+#[derive(Default)]
+pub(super) struct Targets {
+    each: Vec<Waiting>,
+}
+
+/// A target: the way into its variable, and how many values it takes.
+struct Waiting {
+    steps: Vec<Access>,
+    places: usize,
+}
+
+impl Targets {
+    fn places(&self) -> usize {
+        self.each.iter().map(|t| t.places).sum()
+    }
+
+    /// The number, from 1, of the first value that a target takes.
+    fn first(&self, target: usize) -> usize {
+        self.each[..target].iter().map(|t| t.places).sum::<usize>() + 1
+    }
+}
+
+impl Interp {
+    /// How many values the targets of the innermost assignment take.
+    pub(super) fn targets_places(&self) -> usize {
+        self.targets.last().map_or(1, Targets::places)
+    }
+
+    fn wait_for(&mut self, steps: Vec<Access>, places: usize) {
+        if let Some(targets) = self.targets.last_mut() {
+            targets.each.push(Waiting { steps, places });
+        }
+    }
+
+    /// A target that takes one value by itself.
+    pub(super) fn target_plain(&mut self) {
+        self.wait_for(Vec::new(), 1);
+    }
+
+    /// A target whose places are counted now.
+    pub(super) fn target(&mut self, slot: Slot, path: u32) -> Flow<()> {
+        let (steps, at, marks) = self.way(path)?;
+        let base = self.slot_value(slot);
+        let places = index::places(&mut self.env, base.as_ref(), &steps)?;
+        self.env.check_elements(&[places])?;
+        self.stack.truncate(at);
+        self.marks.truncate(marks);
+        self.wait_for(steps, places);
+        Ok(())
+    }
+
+    /// The values of a target, which lie on the stack in reverse order, go to its places.
+    pub(super) fn store_target(&mut self, slot: Slot, target: u16) -> Flow<()> {
+        let Some((waiting, first)) =
+            self.targets.last().and_then(|t| Some((t.each.get(target as usize)?, t.first(target as usize))))
+        else {
+            return Ok(());
+        };
+        let at = self.stack.len().saturating_sub(waiting.places);
+        let values: Vec<Value> = self.stack[at..].iter().rev().cloned().collect();
+        let is_missing = |value: &Value| matches!(value, Value::Colon);
+        if values.iter().any(is_missing) {
+            return match &values[..] {
+                [_] => fail!("element number {first} undefined in return list"),
+                _ => fail!("some elements undefined in return list"),
+            };
+        }
+        let steps = waiting.steps.clone();
+        let mut variable = self.take_slot(slot);
+        let result = index::assign_list(&mut self.env, &mut variable, &steps, values);
+        self.put_slot(slot, variable);
+        result?;
+        self.stack.truncate(at);
+        Ok(())
+    }
+
+    /// The value of a target that takes one must be there.
+    pub(super) fn target_defined(&self, target: u16) -> Flow<()> {
+        match (self.stack.last(), self.targets.last()) {
+            (Some(Value::Colon), Some(targets)) => {
+                fail!("element number {} undefined in return list", targets.first(target as usize))
+            }
+            _ => Ok(()),
+        }
+    }
+}
