@@ -56,7 +56,11 @@ fn help_and_version_succeed_without_colour_where_no_colour_is_wanted() {
 
 #[test]
 fn wrong_usage_exits_with_2_and_says_what_was_wrong() {
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 10] = [
+        (&["monte-carlo", "--paths", "1"], "--paths"),
+        (&["monte-carlo", "--steps", "0"], "--steps"),
+        (&["concurrent", "--sessions", "0"], "--sessions"),
+        (&["concurrent", "--elements", "7"], "--elements"),
         (&[], "Usage"),
         (&["fly"], "fly"),
         (&["photo"], "required"),
@@ -171,6 +175,11 @@ fn a_corrupt_picture_is_named_and_the_others_are_developed() {
     assert_eq!(code(&output), 1, "{}", err(&output));
     assert!(out(&output).contains("corrupt.png"), "{}", out(&output));
     assert_eq!(names(&folder), ["astronaut.png"]);
+    // Without a single result, no folder is left.
+    let nothing = dir.path().join("nothing");
+    let output = run(&["photo", "/nope.png", "-o", nothing.to_str().unwrap(), "--device", "host"]);
+    assert_eq!(code(&output), 1, "{}", err(&output));
+    assert!(!nothing.exists());
     let developed = image::open(folder.join("astronaut.png")).unwrap().into_rgb8();
     assert_eq!(developed.dimensions(), (512, 512));
 }
@@ -229,4 +238,37 @@ fn an_interrupted_run_exits_with_130_and_leaves_a_timeline_that_opens() {
     let output = child.wait_with_output().unwrap();
     assert_eq!((code(&output), err(&output)), (130, "interrupted\n".to_owned()));
     assert!(!events(&path).is_empty());
+}
+
+/// Some adapters' drivers keep what they compiled, and then it is kept between processes, whole or not at all.
+#[test]
+fn what_a_driver_compiled_is_kept_and_a_damaged_file_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = || {
+        let script = "x = rand(1000, 1, 'single'); s = sum(x .* 2 + 1); fprintf('%d\\n', s > 1000)";
+        let mut command = tidemill(&["eval", "--device", "gpu", script]);
+        command.env("TIDEMILL_CACHE", dir.path()).output().unwrap()
+    };
+    let kept = || names(dir.path()).into_iter().filter(|name| name.ends_with(".bin")).collect::<Vec<_>>();
+    let first = run();
+    if code(&first) != 0 && std::env::var_os("TIDEMILL_REQUIRE_GPU").is_none() {
+        eprintln!("skipped: {}", err(&first));
+        return;
+    }
+    assert_eq!((code(&first), out(&first).as_str()), (0, "1\n"), "{}", err(&first));
+    let Some(file) = kept().pop().map(|name| dir.path().join(name)) else {
+        eprintln!("skipped: this adapter's driver keeps nothing");
+        return;
+    };
+    let whole = std::fs::read(&file).unwrap();
+    assert!(whole.len() > 40, "{} bytes", whole.len());
+    assert_eq!(code(&run()), 0);
+    assert_eq!(std::fs::read(&file).unwrap().len(), whole.len(), "the second run found all of it there");
+    for damaged in [&whole[..whole.len() / 2], b"", b"something else entirely"] {
+        std::fs::write(&file, damaged).unwrap();
+        let output = run();
+        assert_eq!((code(&output), out(&output).as_str()), (0, "1\n"), "{}", err(&output));
+        assert!(std::fs::read(&file).unwrap().len() > 40, "a new one was kept");
+    }
+    assert!(names(dir.path()).iter().all(|name| !name.ends_with(".new")), "{:?}", names(dir.path()));
 }

@@ -59,6 +59,54 @@ fn forty_ops_with_broadcasts_random_numbers_and_a_reduction_are_one_kernel() {
 }
 
 #[test]
+fn random_numbers_and_small_chains_that_expand_are_computed_in_place() {
+    type Case = (&'static str, fn(&Session, &Array, &Array) -> Array, (u64, u64));
+    // What is read and written, in elements.
+    let (all, row) = (42_000, 70);
+    let cases: [Case; 6] = [
+        ("a random column", |s, x, _| x + s.rand::<f32>([600, 1]), (all, all)),
+        ("a random row, folded", |s, x, _| (x * s.randn::<f32>([1, 70])).sum(..), (all, 1)),
+        ("a chain on a random row", |s, x, _| x + (s.randn::<f32>([1, 70]) * 0.1 + 2.0).abs(), (all, all)),
+        (
+            "twice, once reversed",
+            |s, _, _| {
+                let z = s.randn::<f32>([600, 70]);
+                &z + z.flip(0)
+            },
+            (0, all),
+        ),
+        ("functions of a row", |_, x, r| x * r.exp().log1p().sqrt(), (all + row, all)),
+        (
+            "39 ops on a row",
+            |_, x, r| x + (0..39).fold(r.clone(), |r, k| r * (1.0 + k as f64 / 100.0)),
+            (all + row, all),
+        ),
+    ];
+    for (device, rt) in unfolded(|b| b) {
+        let s = session(&rt);
+        let (x, row) = (source(&s, [600, 70]), source(&s, [1, 70]));
+        for (name, make, (reads, writes)) in cases {
+            let y = make(&s, &x, &row);
+            let (_, did) = counted(&rt, || wait(y.eval()).unwrap());
+            let moved = (did.bytes_kernel_read / 4, did.bytes_kernel_written / 4);
+            assert_eq!((did.kernels, moved), (1, (reads, writes)), "{name} on {device}");
+        }
+    }
+}
+
+#[test]
+fn no_reason_is_given_for_the_end_of_a_kernel_that_goes_on() {
+    for (device, rt) in unfolded(|b| b) {
+        let s = session(&rt);
+        // Three nodes a step: two casts are beside each product.
+        let y = (0..39).fold(s.full(200u8, [600, 70]), |y, _| y * 0.5);
+        let text = wait(y.explain()).unwrap();
+        assert_eq!(text.matches("  kernel ").count(), 1, "{device}: {text}");
+        assert!(!text.contains("ends here"), "{device}: {text}");
+    }
+}
+
+#[test]
 fn checks_in_a_chain_add_no_kernel_no_store_and_no_structure() {
     fn checked(s: &Session, x: &Array, message: Option<&str>, reduce: fn(&Array) -> Array) -> Array {
         let ensure = |y: Array, holds: Array| message.map_or(y.clone(), |message| y.ensure(&holds, message));

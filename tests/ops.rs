@@ -2,7 +2,7 @@
 
 mod common;
 use common::{assert_array, runtimes, session, values, wait};
-use tidemill::{Array, DType, Element, Session, select, step};
+use tidemill::{Array, DType, Element, ErrorKind, Session, select, step};
 
 const NAN: f64 = f64::NAN;
 const INF: f64 = f64::INFINITY;
@@ -414,6 +414,21 @@ fn random_integers_fill_ranges_that_32_bits_do_not_span_alike_on_every_device() 
 }
 
 #[test]
+fn a_difference_along_a_dimension_that_no_array_can_have_is_an_error() {
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        let x = s.arange(0.0f32, 6.0, 1.0).reshape([2, 3]);
+        // Along one that it could have there is one element, and so no difference.
+        let none = x.diff(4);
+        assert_eq!(none.shape().unwrap().dims(), [2, 3, 1, 1, 0], "{device}");
+        for dim in [16, 17, usize::MAX] {
+            let error = wait(x.diff(dim).gather_any()).unwrap_err();
+            assert_eq!((error.kind(), error.op()), (ErrorKind::Shape, Some("diff")), "{device}: {error}");
+        }
+    }
+}
+
+#[test]
 fn scans_and_differences_run_along_a_dimension() {
     use DType::*;
     run(vec![
@@ -771,5 +786,114 @@ fn native_sums_of_i64_are_exact_in_any_order_and_saturate_at_the_end() {
         let many: Vec<i64> = (0..10_000).map(|i| (i64::MAX - i) * if i % 2 == 0 { 1 } else { -1 }).collect();
         assert_eq!(sum(&many), 5000, "{device}");
         assert_eq!(sum(&vec![(1 << 53) + 1; 1001]), 1001 * ((1 << 53) + 1), "{device}");
+    }
+}
+
+/// `num / den`, rounded half away from zero and saturated; `None` where 128 bits do not hold it.
+fn rounded(num: Option<i128>, den: i128) -> Option<i64> {
+    let num = num.filter(|n| n.unsigned_abs() < 1 << 125)?;
+    if den == 0 {
+        return Some([0, i64::MAX, i64::MIN][num.signum().rem_euclid(3) as usize]);
+    }
+    let magnitude = (2 * num.abs() + den.abs()) / (2 * den.abs());
+    Some((magnitude * num.signum() * den.signum()).clamp(i64::MIN as i128, i64::MAX as i128) as i64)
+}
+
+/// A number as a fraction of whole numbers; `None` where these are too large.
+fn fraction(c: f64) -> Option<(i128, u32)> {
+    let (mut scaled, mut shift) = (c, 0);
+    while scaled.fract() != 0.0 {
+        (scaled, shift) = (scaled * 2.0, shift + 1);
+    }
+    (scaled.abs() < 1e38).then_some((scaled as i128, shift))
+}
+
+#[test]
+fn products_and_quotients_of_i64_and_numbers_of_f64_are_exact() {
+    let mut bits = 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = || {
+        bits ^= bits << 13;
+        bits ^= bits >> 7;
+        bits ^= bits << 17;
+        bits
+    };
+    let mut xs = vec![0, 1, -1, 2, -3, 5, (1 << 53) + 1, -(1 << 53) - 1, 4611686018427387905];
+    xs.extend([i64::MAX, i64::MAX - 1, i64::MIN, i64::MIN + 1, 3074457345618258603, -6148914691236517205]);
+    xs.extend((0..40).map(|i| random() as i64 >> i));
+    let mut numbers = vec![0.5, -0.5, 0.1, -0.1, 2.5, -2.5, 1.0 / 3.0, 0.75, -0.75, 1.5, 7.5, -7.5, 1e-5, -1e-5, 1e-18];
+    numbers.extend([1e-20, -1e-20, 1e-300, 5e-324, 1e15 + 0.5, -(2f64.powi(52)) - 0.5, 1.0 - f64::EPSILON / 2.0]);
+    numbers.extend([1.0 + f64::EPSILON, 0.9999999999999999, 3e-9, 12345.678, 2f64.powi(-63) * 1.5, 1e19, -1e19, 2e19]);
+    numbers.extend([2f64.powi(63), -(2f64.powi(63)), 2f64.powi(64), 1e300, -1e300]);
+    numbers.extend((0..24).map(|i| (random() as i64 as f64 + 0.5) * 2f64.powi(-20 - 2 * i)));
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        let x = s.from_slice(&xs, [xs.len(), 1]).unwrap();
+        for &c in &numbers {
+            let (y, z, w) = (&x * c, &x / c, c * &x);
+            let w_is = wait((&w - &y).abs().max_over(..).item::<i64>()).unwrap();
+            assert_eq!(w_is, 0, "{c} on either side on {device}");
+            let (product, quotient) = (wait(y.gather::<i64>()).unwrap(), wait(z.gather::<i64>()).unwrap());
+            let reversed = (c.fract() != 0.0).then(|| wait((c / &x).gather::<i64>()).unwrap());
+            for (i, &v) in xs.iter().enumerate() {
+                let (num, shift) = fraction(c).unwrap_or((if c > 0.0 { 1 << 110 } else { -(1 << 110) }, 0));
+                let far = if (v < 0) == (c < 0.0) { i64::MAX } else { i64::MIN };
+                // A denominator beyond 2^124 leaves nothing of a product, and everything of a quotient.
+                let wanted = match shift {
+                    0..=120 => rounded(num.checked_mul(v as i128), 1 << shift).unwrap_or(far),
+                    _ => 0,
+                };
+                assert_eq!(product[i], wanted, "{v} * {c:?} on {device}");
+                let scaled = 1i128.checked_shl(shift).filter(|_| shift < 126).and_then(|by| by.checked_mul(v as i128));
+                let wanted = if v == 0 { 0 } else { rounded(scaled, num).unwrap_or(far) };
+                assert_eq!(quotient[i], wanted, "{v} / {c:?} on {device}");
+                if let (Some(reversed), 0..=60) = (&reversed, shift) {
+                    let wanted = rounded(Some(num), (v as i128) << shift).unwrap();
+                    assert_eq!(reversed[i], wanted, "{c:?} / {v} on {device}");
+                }
+            }
+        }
+        let of = |y: tidemill::Array| wait(y.gather::<i64>()).unwrap()[0];
+        let n = s.from_slice(&[9007199254740993i64, 7, 0], [3, 1]).unwrap();
+        assert_eq!([of(&n * 2.5), of(&n * 0.1)], [22517998136852483, 900719925474099], "as MATLAB has it, on {device}");
+        let all = |y: tidemill::Array| wait(y.gather::<i64>()).unwrap().into_vec();
+        assert_eq!(all(&n * f64::NAN), [0, 0, 0]);
+        assert_eq!(all(&n * f64::NEG_INFINITY), [i64::MIN, i64::MIN, 0]);
+        assert_eq!(all(&n / f64::INFINITY), [0, 0, 0]);
+        assert_eq!(all(f64::INFINITY / -&n), [i64::MIN, i64::MIN, i64::MAX]);
+    }
+}
+
+#[test]
+fn functions_of_one_computed_value_are_those_of_a_plain_one() {
+    type Ours = fn(&tidemill::Array) -> tidemill::Array;
+    type Plain = fn(f64) -> f64;
+    let functions: [(&str, Ours, Plain); 14] = [
+        ("tanh", |x| x.tanh(), f64::tanh),
+        ("sinh", |x| x.sinh(), f64::sinh),
+        ("cosh", |x| x.cosh(), f64::cosh),
+        ("exp", |x| x.exp(), f64::exp),
+        ("expm1", |x| x.expm1(), f64::exp_m1),
+        ("log", |x| x.log(), f64::ln),
+        ("log1p", |x| x.log1p(), f64::ln_1p),
+        ("sin", |x| x.sin(), f64::sin),
+        ("cos", |x| x.cos(), f64::cos),
+        ("tan", |x| x.tan(), f64::tan),
+        ("atan", |x| x.atan(), f64::atan),
+        ("asinh", |x| x.asinh(), f64::asinh),
+        ("sqrt", |x| x.sqrt(), f64::sqrt),
+        ("round", |x| x.round(), f64::round),
+    ];
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        for value in [0.3f32, 1.0, 2.0, 3.0, 5.0] {
+            // The same in all invocations of a kernel, and known in none.
+            let x = s.from_slice(&[value; 100], [100, 1]).unwrap().max_over(0) - 0.0;
+            for (name, ours, plain) in functions {
+                let got = wait(ours(&(&x + 0.0)).broadcast_to([100, 1]).gather::<f32>()).unwrap()[99];
+                let wanted = plain(f64::from(value));
+                let is_near = (f64::from(got) - wanted).abs() <= 1e-6 * wanted.abs();
+                assert!(is_near, "{name}({value}) is {got} on {device}, and {wanted} was expected");
+            }
+        }
     }
 }

@@ -255,3 +255,102 @@ fn assignment_to_an_element_in_a_loop_does_not_copy_the_array() {
     let text = "n = 100000; x = zeros (1, n); x(1) = 1; for k = 2:n, x(k) = x(k-1) * 0.5 + 1; end, disp (x(n))";
     assert_eq!(run(&host(), text).unwrap(), "2\n");
 }
+
+/// Loops over single elements and small parts of arrays that began on the runtime.
+const LOOPS: &[(&str, &str)] = &[
+    ("x = zeros (1, n); x(1) = 1; for k = 2:n, x(k) = x(k-1) * 0.5 + 1; end, disp (x(n))", "2\n"),
+    ("x = (1:n) * 0.5; s = 0; for k = 1:n, s = s + x(k); end, printf ('%d\\n', s)", "100005000\n"),
+    ("x = (1:n) * 0.5; m = 0; for k = 1:n, m = max (m, x(k)); end, disp (m)", "10000\n"),
+    ("x = zeros (n, 1, 'int32'); for k = 2:n, x(k) = x(k-1) + int32 (3); end, disp (x(n))", "59997\n"),
+    ("x = ones (1, n); for k = 1:n, x = [x, k]; end, disp (numel (x))", "40000\n"),
+    ("x = 1:n; for k = 1:10000, x(end) = []; end, disp (x(end))", "10000\n"),
+    ("t = [2:n, 1] * 1; p = 1; for k = 1:n, p = t(p); end, disp (p)", "1\n"),
+    ("A = ones (200); for k = 1:200, A(k,:) = A(k,:) * k; end, disp (A(200,200))", "200\n"),
+];
+
+#[test]
+fn loops_over_the_elements_of_big_arrays_come_to_the_host() {
+    for (device, rt) in devices() {
+        for (text, expected) in LOOPS {
+            let (out, stats) = during(&rt, &format!("n = 20000; {text}"));
+            assert_eq!(out, *expected, "{device}: {text}");
+            assert!(stats.ops_recorded < 1000, "{device}: {} ops recorded by {text}", stats.ops_recorded);
+        }
+    }
+}
+
+#[test]
+fn vectors_texts_and_cells_grow_at_their_end_in_place() {
+    // Copies would move 40 GB, or 4 million values two hundred thousand times.
+    let text = "x = []; t = ''; c = {}; for k = 1:100000, x = [x, k]; t = [t, 'ab']; c = [c, {k}]; end, \
+                printf ('%d\\n', sum (x)), disp (numel (t)), disp (c{end})";
+    assert_eq!(run(&host(), text).unwrap(), "5000050000\n200000\n100000\n");
+    // What somebody else holds is not changed.
+    let text = "x = [1 2]; y = x; x = [x 3]; t = 'ab'; u = t; t = [t 'c']; c = {1 2}; d = c; c = [c {3}]; \
+                disp (y), disp (u), disp (numel (d)), disp (x), disp (t), disp (numel (c))";
+    assert_eq!(run(&host(), text).unwrap(), "   1   2\nab\n2\n   1   2   3\nabc\n3\n");
+}
+
+#[test]
+fn operands_below_a_call_with_a_comma_list_stay_where_they_are() {
+    let text = "c = {1, 2}; f = @(x, y) x + y; disp (5 * f(c{:})), disp ([7 f(c{:}) 9]), s.f = f; disp (2 + s.f(c{:}))";
+    assert_eq!(run(&host(), text).unwrap(), "15\n   7   3   9\n5\n");
+}
+
+/// A stack of pictures, filled by blocks of rows in a loop, normalised picture by picture.
+const PICTURES: &str = "
+rng (7);
+pictures = 2; rows = 60; columns = 90; block = 16;
+given = getenv ('TIDEMILL_TEST_ROWS');
+if numel (given)
+  asked = str2double (given);
+  if isfinite (asked) && asked > 0 && asked == floor (asked), rows = asked; else, error ('no number of rows'); end
+end
+if ~exist ('gain', 'var'), gain = single (1.5); end
+if exist ('gpuArray', 'builtin') || exist ('gpuArray', 'file'), like = gpuArray (single (0)); else, like = single (0); end
+stack = zeros (pictures, rows, columns, 'like', like);
+across = reshape (0:(columns - 1), [1 1 columns]);
+for b = 1:pictures
+  first = 1;
+  while first <= rows
+    count = min (block, rows - first + 1);
+    chosen = first:(first + count - 1);
+    down = reshape ((first - 1):(first + count - 2), [1 count 1]);
+    state = mod (69069 .* ((b - 1) * rows * columns + down * columns + across) + 5, 65536);
+    stack(b, chosen, :) = single (state) ./ single (65536);
+    first = first + count;
+  end
+end
+mu = single (mean (stack, [2 3], 'native'));
+spread = single (sqrt (mean ((stack - mu) .^ 2, [2 3], 'native') + single (1e-6)));
+out = max (((stack - mu) ./ spread) * gain, single (0));
+value = gather (mean (out .* out, 'all'));
+disp (['value=' char(num2str (double (value), 8)) ' class=' class(value)]);
+fprintf ('mu=%.6f\\n', double (gather (mu)));
+";
+
+#[test]
+fn pictures_in_a_stack_are_filled_by_slices_and_reduced_over_two_dimensions() {
+    let (rows, columns) = (60u64, 90u64);
+    let picture =
+        |b: u64| (0..rows * columns).map(move |i| ((69069 * (b * rows * columns + i) + 5) % 65536) as f64 / 65536.0);
+    let mut squares = 0.0;
+    let mut means = Vec::new();
+    for b in 0..2 {
+        let n = (rows * columns) as f64;
+        let mean = picture(b).sum::<f64>() / n;
+        let spread = (picture(b).map(|x| (x - mean).powi(2)).sum::<f64>() / n + 1e-6).sqrt();
+        squares += picture(b).map(|x| ((x - mean) / spread * 1.5).max(0.0).powi(2)).sum::<f64>() / n / 2.0;
+        means.push(mean);
+    }
+    for (device, rt) in devices() {
+        let out = run(&rt, PICTURES).unwrap();
+        near(&out, "value", squares, 1e-5);
+        for (found, mean) in numbers(&out, "mu").into_iter().zip(&means) {
+            assert!((found - mean).abs() < 1e-5, "{device}: {found}, not {mean}");
+        }
+        assert!(out.contains("class=single"), "{device}: {out}");
+    }
+    let error = error_of(&host(), &format!("setenv ('TIDEMILL_TEST_ROWS', '2.5');\n{PICTURES}"));
+    assert_eq!(error.message, "no number of rows");
+}

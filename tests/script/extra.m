@@ -56,7 +56,7 @@ fliplr([1 2 3]), flipud([1;2]), rot90([1 2;3 4]), circshift([1 2 3 4], 1), kron(
 trace([1 2;3 4]), rank([1 2;2 4]), det([1 2;3 4]), inv([2 0;0 4]), [1 2;3 4] \ [5;6]
 cross([1 0 0],[0 1 0]), dot([1 2 3],[4 5 6]), norm([3 4]), cat(3,[1 2],[3 4])
 isequal([1 2],[1 2]), isequal('a','a','a'), isequal(struct('a',1),struct('a',1)), isequal({1,'b'},{1,'b'})
-polyfit([1 2 3],[2 4 6],1), polyval([1 2 3], 2), roots([1 -3 2]), interp1([1 2 3],[4 5 6],2.5), trapz([1 2 3])
+round(1e6*polyfit([1 2 3],[2 4 6],1))/1e6, polyval([1 2 3], 2), roots([1 -3 2]), interp1([1 2 3],[4 5 6],2.5), trapz([1 2 3])
 num2str(pi), num2str([1 2 3]), num2str(3), num2str(1.23456789, 4), num2str(true), num2str([1.5 2.5;3 4])
 mat2str([1 2;3 4.5]), mat2str([true false]), mat2str('hi'), int2str(2.7), disp(pi), disp([1.5 2])
 strcat('a', 'b ', 'c'), [ 'abc' ; 'def' ], upper('abc'), lower('ABC'), strtrim("  a b  "), blanks(3)

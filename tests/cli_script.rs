@@ -1,0 +1,355 @@
+//! `tidemill run`, `eval` and `repl` as a shell sees them: what they print, and how they exit.
+
+#![cfg(all(feature = "cli", feature = "script", unix))]
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn tidemill(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidemill"));
+    command.args(arguments).env("TIDEMILL_DEVICE", "host").stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Its exit code, its standard output and its standard error.
+fn told(output: Output) -> (i32, String, String) {
+    let text = |bytes| String::from_utf8(bytes).expect("what is printed is UTF-8");
+    (output.status.code().expect("it was not killed"), text(output.stdout), text(output.stderr))
+}
+
+fn run(arguments: &[&str]) -> (i32, String, String) {
+    told(tidemill(arguments).output().unwrap())
+}
+
+/// The same with a text on its standard input.
+fn fed(arguments: &[&str], text: &str) -> (i32, String, String) {
+    let mut child = tidemill(arguments).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let text = text.to_string();
+    let writer = std::thread::spawn(move || stdin.write_all(text.as_bytes()));
+    let output = child.wait_with_output().unwrap();
+    // It may end before it has read all.
+    let _ = writer.join().unwrap();
+    told(output)
+}
+
+/// A folder with scripts.
+struct Scripts(tempfile::TempDir);
+
+impl Scripts {
+    fn new(files: &[(&str, &str)]) -> Scripts {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        Scripts(folder)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_string()
+    }
+}
+
+fn interrupt(child: &Child) {
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// Waits for an end that has to come soon.
+fn ended(mut child: Child) -> (i32, String, String) {
+    let begin = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if begin.elapsed() > Duration::from_secs(30) {
+            child.kill().unwrap();
+            panic!("it does not end");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    told(child.wait_with_output().unwrap())
+}
+
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn several_files_and_copies_print_whole_lines_with_their_names_before_them() {
+    let text = "for k = 1:200, printf ('%d', k); printf (' of 200\\n'); end\nprintf ('end')";
+    let scripts = Scripts::new(&[("a.m", text), ("b.m", text)]);
+    let (code, out, err) = run(&["run", &scripts.path("a.m"), &scripts.path("b.m"), "--copies", "3", "--prefix"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let mut expected = Vec::new();
+    for name in ["a#1", "a#2", "a#3", "b#1", "b#2", "b#3"] {
+        expected.extend((1..=200).map(|k| format!("{name}: {k} of 200")));
+        expected.push(format!("{name}: end"));
+    }
+    expected.sort_unstable();
+    assert_eq!(sorted(&out), expected);
+    let (code, out, _) = run(&["run", &scripts.path("a.m"), "--copies", "2"]);
+    assert_eq!((code, out.lines().count()), (0, 402));
+}
+
+#[test]
+fn copies_draw_their_own_random_numbers_and_a_run_repeats() {
+    let scripts = Scripts::new(&[("r.m", "printf ('%.15f\\n', rand ());")]);
+    let two = || run(&["run", &scripts.path("r.m"), "--copies", "2"]).1;
+    let first = two();
+    let lines = sorted(&first);
+    assert!(lines.len() == 2 && lines[0] != lines[1], "{first}");
+    assert_eq!(lines, sorted(&two()));
+}
+
+#[test]
+fn a_script_is_read_from_the_standard_input_and_arguments_reach_it() {
+    let text = "a = argv (); printf ('%s|', a{:}); disp (numel (a))";
+    assert_eq!(fed(&["run", "-", "--", "one", "--two", "x y"], text), (0, "one|--two|x y|3\n".into(), String::new()));
+    assert_eq!(fed(&["run", "-"], "disp (1)").1, "1\n");
+    let (code, _, err) = fed(&["run", "-"], "x = 1;\ny = nothing_here (x)");
+    assert_eq!(code, 1);
+    assert!(err.contains("-:2:5") && err.contains("'nothing_here' undefined"), "{err}");
+}
+
+#[test]
+fn exit_codes_are_the_scripts_own_or_say_what_went_wrong() {
+    for (text, code) in [("exit (3)", 3), ("exit", 0), ("quit (7); disp (1)", 7), ("x = 1;", 0), ("error ('no')", 1)] {
+        assert_eq!(fed(&["run", "-"], text).0, code, "{text}");
+    }
+    for usage in [&["run"][..], &["run", "a.m", "--copies", "0"], &["run", "--no-such"], &["eval"]] {
+        assert_eq!(run(usage).0, 2, "{usage:?}");
+    }
+    // One of several fails: the others run to their ends.
+    let scripts = Scripts::new(&[("good.m", "disp ('good')"), ("bad.m", "error ('bad')"), ("wrong.m", "x = (1")]);
+    let all = ["run", &scripts.path("bad.m"), &scripts.path("good.m"), &scripts.path("wrong.m"), "/no/such.m"];
+    let (code, out, err) = run(&all);
+    assert_eq!((code, out.as_str()), (1, "good\n"));
+    for words in ["error: bad", "wrong.m", "/no/such.m"] {
+        assert!(err.contains(words), "{words} is missing in {err}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_as_a_script_is_refused_with_a_message() {
+    let scripts = Scripts::new(&[]);
+    let garbage: Vec<u8> = (0..20_000u32).map(|k| (k.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    std::fs::write(scripts.0.path().join("garbage.m"), garbage).unwrap();
+    std::fs::copy(env!("CARGO_BIN_EXE_tidemill"), scripts.0.path().join("binary.m")).unwrap();
+    std::fs::write(scripts.0.path().join("zeros.m"), vec![0; 5000]).unwrap();
+    let folder = scripts.0.path().to_str().unwrap().to_string();
+    for (file, words) in [
+        ("/no/such/file.m", "/no/such/file.m"),
+        (&folder, "is a folder"),
+        (&scripts.path("garbage.m"), "parse error"),
+        (&scripts.path("binary.m"), "parse error"),
+        (&scripts.path("zeros.m"), "parse error"),
+    ] {
+        let (code, out, err) = run(&["run", file]);
+        assert_eq!((code, out.as_str()), (1, ""), "{file}");
+        let short: String = err.chars().take(500).collect();
+        assert!(err.starts_with("error: ") && err.contains(words) && !err.contains("panicked"), "{file}: {short}");
+        assert!(err.len() < 10_000, "{file}: {} bytes of message", err.len());
+    }
+}
+
+#[test]
+fn an_error_shows_its_line_with_a_caret_and_the_calls_that_were_open() {
+    let text = "function f (x)\n  g (x);\nend\nfunction g (x)\n  x(5)\nend\ndisp ('begin')\nf ([1 2 3])\n";
+    let scripts = Scripts::new(&[("calls.m", text)]);
+    let (code, out, err) = run(&["run", &scripts.path("calls.m")]);
+    assert_eq!((code, out.as_str()), (1, "begin\n"));
+    assert!(
+        err.starts_with("error: index (5): out of bound; value 5 out of bound 3\n") || err.contains("x(5)"),
+        "{err}"
+    );
+    for words in ["calls.m:5:3", " 5 │  x(5)", "──", "g at line 5 column 3", "f at line 2 column 3"] {
+        assert!(err.contains(words), "{words} is missing in {err}");
+    }
+    let (code, out, err) = fed(&["run", "-"], "disp (1)\ny = [1, 2\nx = )");
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(err.starts_with("error: parse error") && err.contains("│") && !err.contains('\u{1b}'), "{err}");
+}
+
+#[test]
+fn what_no_machine_can_do_is_an_error_and_no_crash() {
+    for (text, words) in [
+        ("x = zeros (1e6, 1e6);", "out of memory or dimension too large"),
+        ("x = ones (1e5, 1e5, 1e5);", "out of memory or dimension too large"),
+        ("x = 1; x(1e12) = 1;", "out of memory or dimension too large"),
+        ("x = repmat ('a', 1e7, 1e7);", "out of memory or dimension too large"),
+        ("c = cell (1e6, 1e6);", "out of memory or dimension too large"),
+        ("function f (), f (); end\nf ()", "max_recursion_depth exceeded"),
+        ("f = @(g, n) g (g, n + 1); f (f, 0)", "max_recursion_depth exceeded"),
+        ("s = 'eval (s)'; eval (s)", "max_recursion_depth exceeded"),
+        ("function r = f (x), r = cellfun (@f, {x}); end\nf (1)", "max_recursion_depth exceeded"),
+    ] {
+        let (code, out, err) = fed(&["run", "-"], text);
+        assert_eq!((code, out.as_str()), (1, ""), "{text}: {err}");
+        assert!(err.contains(words), "{text}: {err}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_an_endless_script() {
+    let scripts = Scripts::new(&[("loud.m", "while true, disp ('still here'), end")]);
+    let mut child = tidemill(&["run", &scripts.path("loud.m")]).spawn().unwrap();
+    let mut first = [0; 10];
+    child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+    let (code, _, err) = ended(child);
+    assert_eq!((code, err.as_str()), (1, "error: the standard output was closed\n"));
+}
+
+fn is_timeline(path: &Path) {
+    let events: Vec<serde_json::Value> = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    assert!(!events.is_empty());
+}
+
+#[test]
+fn timelines_counters_and_plans_are_written_when_they_are_asked_for() {
+    let scripts = Scripts::new(&[("big.m", "x = rand (200); y = x * 2 + 1; printf ('%d\\n', sum (y(:)) > 0);")]);
+    let trace = scripts.path("t.json");
+    let (code, out, err) = run(&["run", &scripts.path("big.m"), "--trace", &trace, "--stats", "--explain"]);
+    assert_eq!((code, out.as_str()), (0, "1\n"), "{err}");
+    is_timeline(Path::new(&trace));
+    assert!(err.contains("kernels") && err.contains("ops_recorded") && err.contains("mul"), "{err}");
+    let (code, _, err) = run(&["run", &scripts.path("big.m"), "--trace", "/no/such/folder/t.json"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("cannot write the timeline"), "{err}");
+}
+
+#[test]
+fn an_interrupted_script_exits_with_130_and_leaves_a_timeline_that_opens() {
+    let text =
+        "disp ('begin')\nx = rand (100);\nwhile true, x = x * 0.5 + 0.25; s = sum (x(:)); if s < 0, break, end, end";
+    let scripts = Scripts::new(&[("endless.m", text)]);
+    let trace = PathBuf::from(scripts.path("t.json"));
+    let child = tidemill(&["run", &scripts.path("endless.m"), "--trace", trace.to_str().unwrap()]).spawn().unwrap();
+    while std::fs::metadata(&trace).map_or(0, |m| m.len()) < 1000 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    interrupt(&child);
+    let (code, _, err) = ended(child);
+    assert_eq!((code, err.as_str()), (130, "interrupted\n"));
+    is_timeline(&trace);
+}
+
+#[test]
+fn eval_runs_a_text() {
+    assert_eq!(run(&["eval", "x = 1 + 1"]), (0, "x = 2\n".into(), String::new()));
+    assert_eq!(run(&["eval", "-3 ^ 2"]).1, "ans = -9\n");
+    assert_eq!(run(&["eval", "exit (4)"]).0, 4);
+    let (code, out, err) = run(&["eval", "1 +* 2"]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(err.contains("parse error") && err.contains("eval:1:4"), "{err}");
+}
+
+#[test]
+fn the_repl_keeps_variables_over_errors_and_reads_statements_of_several_lines() {
+    let text = "x = 2;\nfor k = 1:2\n  x = x * k;\nend\nx\nno_such_name\ny = x + 1\n1 +* 2\nhelp numel\n\
+                function r = twice (v)\n  % Doubles.\n  r = 2 * v;\nend\ntwice (y)\nhelp twice\nz = [1, 2\n3, 4]\nexit (6)\nx\n";
+    let (code, out, err) = fed(&["repl"], text);
+    assert_eq!(code, 6, "{err}");
+    for words in ["x = 4\n", "y = 5\n", "numel (", "ans = 10\n", "Doubles.", "z =\n\n   1   2\n   3   4\n"] {
+        assert!(out.contains(words), "{words:?} is missing in {out}");
+    }
+    assert_eq!(out.matches("x = 4").count(), 1, "it went on after exit: {out}");
+    assert!(err.contains("'no_such_name' undefined") && err.contains("parse error"), "{err}");
+    assert_eq!(fed(&["repl"], "x = 1;\n").0, 0);
+    assert_eq!(fed(&["repl"], "x = [1, 2").0, 0);
+}
+
+/// A process's output, as it comes.
+struct Told {
+    chunks: std::sync::mpsc::Receiver<Vec<u8>>,
+    text: String,
+}
+
+impl Told {
+    fn by(mut from: impl Read + Send + 'static) -> Told {
+        let (sender, chunks) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            while let Ok(n @ 1..) = from.read(&mut chunk) {
+                if sender.send(chunk[..n].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Told { chunks, text: String::new() }
+    }
+
+    /// Waits until these words have come, and forgets all up to their end.
+    fn wait(&mut self, words: &str) {
+        loop {
+            if let Some(at) = self.text.find(words) {
+                self.text.drain(..at + words.len());
+                return;
+            }
+            match self.chunks.recv_timeout(Duration::from_secs(30)) {
+                Ok(chunk) => self.text.push_str(&String::from_utf8_lossy(&chunk)),
+                Err(_) => panic!("{words:?} does not come after {:?}", self.text),
+            }
+        }
+    }
+}
+
+#[test]
+fn an_interrupt_ends_what_runs_in_the_repl_and_leaves_it_alive() {
+    let mut child = tidemill(&["repl"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut out = Told::by(child.stdout.take().unwrap());
+    stdin.write_all(b"k = 5;\ndisp ('ready')\n").unwrap();
+    out.wait("ready");
+    for turn in 0..3 {
+        stdin.write_all(b"printf ('running\\n'); fflush (stdout); while true, k = k + 1; end\n").unwrap();
+        out.wait("running");
+        interrupt(&child);
+        stdin.write_all(format!("k = {turn}; printf ('alive %d\\n', k)\n").as_bytes()).unwrap();
+        out.wait(&format!("alive {turn}"));
+    }
+    drop(stdin);
+    let (code, _, err) = ended(child);
+    assert_eq!((code, err.matches("interrupted").count()), (0, 3), "{err}");
+}
+
+#[test]
+fn on_a_terminal_the_repl_edits_lines_and_keeps_their_history() {
+    let home = tempfile::tempdir().unwrap();
+    // `script` of util-linux gives a process a terminal. `exec`, since a shell that waits would end with 130 for the
+    // interrupt that the REPL outlives.
+    let repl = format!("exec {} repl", env!("CARGO_BIN_EXE_tidemill"));
+    let mut command = Command::new("script");
+    command.args(["-qec", &repl, "/dev/null"]).env("HOME", home.path()).env("TIDEMILL_DEVICE", "host");
+    command.env("TERM", "xterm").env("SHELL", "/bin/sh").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let Ok(mut child) = command.spawn() else {
+        eprintln!("skipped: there is no `script` here");
+        return;
+    };
+    let mut stdin = child.stdin.take().unwrap();
+    let mut out = Told::by(child.stdout.take().unwrap());
+    // A slip that is corrected with the backspace key; then Ctrl-C on a line, and on a loop.
+    out.wait(">> ");
+    stdin.write_all(b"x = 19\x7f + 1\r").unwrap();
+    out.wait("x = 2");
+    out.wait(">> ");
+    stdin.write_all(b"never run\x03").unwrap();
+    out.wait("run");
+    out.wait("\r\n");
+    out.wait(">> ");
+    stdin.write_all(b"printf ('loo%s\\n', 'ping'); fflush (stdout); while true, x = x + 1; end\r").unwrap();
+    out.wait("looping");
+    stdin.write_all(b"\x03").unwrap();
+    out.wait("interrupted");
+    out.wait(">> ");
+    stdin.write_all(b"y = 40 + 2\r").unwrap();
+    out.wait("y = 42");
+    out.wait(">> ");
+    stdin.write_all(b"\x04").unwrap();
+    assert_eq!(ended(child).0, 0);
+    let history = std::fs::read_to_string(home.path().join(".tidemill_history")).unwrap();
+    assert!(history.contains("x = 1 + 1\n"), "{history}");
+    assert!(history.contains("y = 40 + 2") && !history.contains("never run"), "{history}");
+}

@@ -1,0 +1,154 @@
+//! Faults of a script's arrays: what they say, where, and which `try` they belong to.
+
+#![cfg(feature = "script")]
+
+mod common;
+
+use parking_lot::Mutex;
+use std::sync::Arc;
+use tidemill::Runtime;
+use tidemill::script::Script;
+use tidemill::script::env::Options;
+use tidemill::script::error::ScriptError;
+use tidemill::script::output::Captured;
+use tidemill::script::source::Place;
+
+fn devices() -> Vec<(&'static str, Runtime)> {
+    let mut all = vec![("host", Runtime::builder().device("host").start_blocking().unwrap())];
+    all.extend(common::gpu(|b| b).map(|rt| ("gpu", rt)));
+    all
+}
+
+fn run(rt: &Runtime, text: &str) -> (String, Result<(), ScriptError>) {
+    let session = rt.session("script").seed(3).open();
+    let captured = Arc::new(Mutex::new(Captured::default()));
+    let script = Script::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let run = script.run_with(&session, Box::new(captured.clone()), Options::default());
+    let result = futures::executor::block_on(run).map(drop);
+    let out = String::from_utf8_lossy(&captured.lock().out).into_owned();
+    (out, result)
+}
+
+/// The text that a place covers, and its line.
+fn at(place: &Option<Place>) -> (&str, u32) {
+    let place = place.as_ref().expect("a place");
+    (&place.source.text[place.span.range()], place.source.position(place.span.start).line)
+}
+
+#[test]
+fn a_fault_names_its_op_and_the_line_that_recorded_it_and_where_it_was_read() {
+    let text = "x = rand (1000) - 0.5;\ny = sqrt (x);\nz = y + 1;\ndisp (sum (z(:)))\n";
+    for (device, rt) in devices() {
+        let error = run(&rt, text).1.unwrap_err();
+        assert!(error.message.starts_with("sqrt: "), "{device}: {}", error.message);
+        assert!(error.message.contains("use complex (x)"), "{device}: {}", error.message);
+        assert!(error.message.ends_with("(recorded at line 2, column 5)"), "{device}: {}", error.message);
+        assert_eq!(at(&error.place), ("sqrt (x)", 2), "{device}");
+        assert_eq!(at(&error.read().cloned()).1, 4, "{device}");
+    }
+}
+
+#[test]
+fn faults_of_functions_handles_and_evaluated_texts_name_their_own_lines() {
+    let rt = &devices()[0].1;
+    let x = "x = rand (100) - 0.5;\n";
+    let cases = [
+        ("function y = f (x)\n  y = log (x);\nend\nX y = f (x);\ndisp (sum (y(:)))", "log (x)", 2),
+        ("X f = @(v) v .^ 0.5;\ny = f (x);\ndisp (sum (y(:)))", "v .^ 0.5", 2),
+        ("X eval ('y = asin (x * 4);');\ndisp (sum (y(:)))", "asin (x * 4)", 1),
+        ("X c = cellfun (@sqrt, {x}, 'UniformOutput', false);\ndisp (sum (c{1}(:)))", "cellfun", 2),
+        ("X s.a = sqrt (x);\nk = 1;\nif s.a(1) > 0, k = 2; end", "sqrt (x)", 2),
+        ("X i = round (x * 10);\ny = x(i);\ndisp (sum (y(:)))", "x(i)", 3),
+    ];
+    for (text, blamed, line) in cases {
+        let text = text.replace("X ", x);
+        let error = run(rt, &text).1.expect_err(&text);
+        let (covered, found) = at(&error.place);
+        assert!(covered.starts_with(blamed) && found == line, "{text}\ngives {covered:?} on line {found}: {error}");
+    }
+}
+
+#[test]
+fn a_fault_that_is_read_where_it_is_recorded_has_one_place() {
+    let rt = &devices()[0].1;
+    let error = run(rt, "x = rand (100) - 0.5;\ndisp (sqrt (x))").1.unwrap_err();
+    assert_eq!(at(&error.place), ("sqrt (x)", 2));
+    let error = run(rt, "x = zeros (2, 3) + zeros (3, 2);").1.unwrap_err();
+    assert!(error.read().is_none());
+}
+
+#[test]
+fn the_end_of_a_try_body_awaits_the_checks_of_what_was_recorded_in_it() {
+    let bodies = [
+        "y = sqrt (x);",
+        "y = sqrt (x); z = y + 1; w = sum (z(:));",
+        "y = sqrt (x); y = 1;",
+        "sqrt (x);",
+        "c{3} = log (x);",
+        "c{3} = log (x); c = {};",
+        "s.a.b = log (x);",
+        "s(2).a = log (x); clear s",
+        "global g; g = log (x);",
+        "f (x);",
+        "r = f (x);",
+        "h (x);",
+        "q = @() sqrt (x); r = q ();",
+        "r = cellfun (@sqrt, {x}, 'UniformOutput', false);",
+        "y = x; y(1, :) = sqrt (x(1, :)); y = 2;",
+        "if true, for k = 1:3, y = x .^ 0.5; end, end, y = 0;",
+        "y = x(round (x * 1000)); y = 0;",
+        "try, y = sqrt (x); catch inner, error ('%s', inner.message); end",
+        "unwind_protect, y = sqrt (x); unwind_protect_cleanup, k = 1; end_unwind_protect",
+        "eval ('y = sqrt (x);'); y = 1;",
+        "y = x > 0 & sqrt (x) > 0; y = 1;",
+    ];
+    let functions = "function r = f (v)\n  r = sqrt (v);\nend\nfunction h (v)\n  t = sqrt (v);\nend\n";
+    for (device, rt) in devices() {
+        for body in bodies {
+            let text = format!(
+                "{functions}x = rand (100) - 0.5; s = struct (); c = {{}};\ntry\n  {body}\n  disp ('end of body')\n\
+                 catch e\n  disp ('caught')\nend\ndisp ('after')\n"
+            );
+            let (out, result) = run(&rt, &text);
+            assert!(result.is_ok(), "{device}: {body}: {result:?}");
+            assert_eq!(
+                out,
+                "end of body\ncaught\nafter\n".replace(
+                    "end of body\n",
+                    match body {
+                        // The inner handler raises it in the midst of the body.
+                        _ if body.starts_with("try") => "",
+                        _ => "end of body\n",
+                    }
+                ),
+                "{device}: {body}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_try_has_no_part_in_faults_that_were_recorded_before_it_or_caught_within() {
+    let rt = &devices()[0].1;
+    let before = "x = rand (100) - 0.5; y = sqrt (x);\ntry, k = 1; catch, disp ('caught'), end\ndisp ('after')";
+    let (out, result) = run(rt, before);
+    assert!(result.is_ok());
+    assert_eq!(out, "after\n");
+    let within = "x = rand (100) - 0.5;\ntry\n  try, y = sqrt (x); catch, disp ('inner'), end\n  z = 1;\n\
+                  catch, disp ('outer'), end\ndisp ('after')";
+    assert_eq!(run(rt, within).0, "inner\nafter\n");
+    let aborted = "x = rand (100) - 0.5;\ntry, y = sqrt (x); error ('mine'), catch e, disp (e.message), end\n\
+                   try, z = 1; catch, disp ('second'), end\ndisp ('after')";
+    assert_eq!(run(rt, aborted).0, "mine\nafter\n");
+}
+
+#[test]
+fn a_loop_in_a_try_keeps_no_array_of_its_turns() {
+    let rt = &devices()[0].1;
+    let text = "x = rand (300);\ntry\n  for k = 1:400, x = sqrt (x) .* 0.9 + 0.01; end\n  s = sum (x(:));\n\
+                catch e, disp (e.message), end\ndisp (s > 0)";
+    let (out, stats) = common::counted(rt, || run(rt, text).0);
+    assert_eq!(out, "1\n");
+    // An array takes 720 kB; every turn's would be 288 MB.
+    assert!(stats.bytes_kernel_written < 60 << 20, "{} bytes were written", stats.bytes_kernel_written);
+}

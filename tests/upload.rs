@@ -1,0 +1,185 @@
+//! Uploads: users fill memory that the GPU copies from, and nobody copies the elements on the host.
+
+mod common;
+
+use common::{counted, gpu, host, wait};
+use tidemill::config::Injection;
+use tidemill::error::ErrorKind;
+use tidemill::{Array, Element, Runtime, Session};
+
+const N: usize = 1 << 20;
+
+fn value(i: usize) -> f32 {
+    (i % 1013) as f32 * 0.25
+}
+
+/// An array that several threads fill.
+fn filled(s: &Session) -> Array {
+    let mut writer = s.upload::<f32>([N, 1]).unwrap();
+    std::thread::scope(|scope| {
+        for (part, piece) in writer.as_mut_slice().chunks_mut(N / 4).enumerate() {
+            scope.spawn(move || {
+                for (i, x) in piece.iter_mut().enumerate() {
+                    *x = value(part * (N / 4) + i);
+                }
+            });
+        }
+    });
+    writer.finish()
+}
+
+fn bits(array: &Array) -> Vec<u32> {
+    wait(array.gather::<f32>()).unwrap().iter().map(|x| x.to_bits()).collect()
+}
+
+#[test]
+fn what_threads_write_is_copied_by_the_gpu_alone() {
+    let Some(rt) = gpu(|b| b) else { return };
+    let s = rt.session("direct").open();
+    let ((direct, whole), stats) = counted(&rt, || {
+        let x = filled(&s);
+        (bits(&(&x * 2.0 + 1.0)), bits(&x))
+    });
+    assert_eq!((stats.bytes_uploaded, stats.bytes_staged), (4 * N as u64, 0));
+    assert!(whole.iter().enumerate().all(|(i, x)| *x == value(i).to_bits()), "the host data is what was written");
+    let (copied, stats) = counted(&rt, || {
+        let x = s.from_vec((0..N).map(value).collect(), [N, 1]).unwrap();
+        bits(&(&x * 2.0 + 1.0))
+    });
+    assert_eq!((stats.bytes_uploaded, stats.bytes_staged), (4 * N as u64, 4 * N as u64));
+    assert_eq!(direct, copied);
+}
+
+#[test]
+fn every_type_goes_up_whether_or_not_the_gpu_has_it_in_that_width() {
+    fn check<T: Element + PartialEq + std::fmt::Debug>(rt: &Runtime, of: impl Fn(usize) -> T) {
+        let s = rt.session("types").open();
+        let mut writer = s.upload::<T>([300, 300]).unwrap();
+        let elements: Vec<T> = (0..300 * 300).map(of).collect();
+        for piece in elements.chunks(7777) {
+            writer.write(piece).unwrap();
+        }
+        assert_eq!(writer.write(&elements[..1]).unwrap_err().kind(), ErrorKind::Shape);
+        let x = writer.finish();
+        let again =
+            wait(x.transpose().transpose().reshape([300 * 300, 1]).slice((10..89_000, ..)).gather::<T>()).unwrap();
+        assert!(again.iter().eq(elements[10..89_000].iter()), "{}", T::DTYPE);
+    }
+    for rt in [Some(host()), gpu(|b| b)].into_iter().flatten() {
+        check(&rt, value);
+        check(&rt, |i| i as f64 / 7.0);
+        check(&rt, |i| i as i64 - 5);
+        check(&rt, |i| i as i32 - 5);
+        check(&rt, |i| i as u32);
+        check(&rt, |i| i as u8);
+        check(&rt, |i| i % 3 == 0);
+    }
+}
+
+#[test]
+fn what_was_not_written_is_zero_also_in_memory_that_was_in_use_before() {
+    let Some(rt) = gpu(|b| b) else { return };
+    let s = rt.session("zeros").open();
+    for round in 0..3 {
+        let sum = |x: &Array| wait(x.sum(..).item::<f32>()).unwrap();
+        let mut all = s.upload::<f32>([N, 1]).unwrap();
+        all.as_mut_slice().fill(1.0);
+        assert_eq!(sum(&all.finish()), N as f32, "{round}");
+        let mut some = s.upload::<f32>([N, 1]).unwrap();
+        some.write(&[1.0; 1000]).unwrap();
+        assert_eq!(sum(&some.finish()), 1000.0, "{round}");
+        let mut few = s.upload::<f32>([N, 1]).unwrap();
+        few.write(&[1.0; 10]).unwrap();
+        few.as_mut_slice()[N - 1] = 1.0;
+        assert_eq!(sum(&few.finish()), 11.0, "{round}");
+    }
+    assert_eq!(rt.stats().bytes_staged, 0);
+}
+
+#[test]
+fn memory_is_not_filled_again_before_its_copy_is_done() {
+    let Some(rt) = gpu(|b| b) else { return };
+    let s = rt.session("reuse").open();
+    let (sums, stats) = counted(&rt, || {
+        let sums: Vec<_> = (1..=60)
+            .map(|k| {
+                let mut writer = s.upload::<f32>([N / 4, 1]).unwrap();
+                writer.as_mut_slice().fill(k as f32);
+                // The array is gone before its batch runs.
+                let sum = writer.finish().sum(..).item::<f32>();
+                s.flush();
+                sum
+            })
+            .collect();
+        wait(futures::future::try_join_all(sums)).unwrap()
+    });
+    let expected: Vec<f32> = (1..=60).map(|k| (k * (N / 4)) as f32).collect();
+    assert_eq!(sums, expected);
+    assert_eq!(stats.bytes_staged, 0);
+}
+
+#[test]
+fn a_full_ring_leaves_host_memory_and_the_same_values() {
+    let Some(rt) = gpu(|b| b) else { return };
+    let s = rt.session("full").open();
+    // More than any ring holds, of which nothing is touched: writers that wait.
+    let hoard: Vec<_> = (0..40).map(|_| s.upload::<f32>([16 << 20, 1]).unwrap()).collect();
+    let ((), stats) = counted(&rt, || {
+        let mut writer = s.upload::<f32>([16 << 20, 1]).unwrap();
+        writer.as_mut_slice()[5] = 2.0;
+        assert_eq!(wait(writer.finish().sum(..).item::<f32>()).unwrap(), 2.0);
+    });
+    assert_eq!((stats.bytes_uploaded, stats.bytes_staged), (64 << 20, 64 << 20));
+    drop(hoard);
+    let ((), stats) = counted(&rt, || assert!(wait(filled(&s).sum(..).item::<f32>()).unwrap() > 0.0));
+    assert_eq!(stats.bytes_staged, 0, "what was let go is there again");
+}
+
+#[test]
+fn arrays_in_several_segments_go_up_from_where_they_lie() {
+    let injection = Injection { segment_shift: Some(16), ..Injection::default() };
+    let Some(rt) = gpu(|b| b.injection(injection)) else { return };
+    let s = rt.session("segments").open();
+    let (out, stats) = counted(&rt, || bits(&(filled(&s) * 3.0)));
+    assert!(out.iter().enumerate().all(|(i, x)| *x == (value(i) * 3.0).to_bits()));
+    assert_eq!((stats.bytes_uploaded, stats.bytes_staged), (4 * N as u64, 0));
+}
+
+#[test]
+fn a_device_can_be_asked_for() {
+    if gpu(|b| b).is_none() {
+        return;
+    }
+    let injection = Injection { software_serves: true, ..Injection::default() };
+    let rt = Runtime::builder().device("auto").injection(injection).start_blocking().unwrap();
+    let s = rt.session("asked").open();
+    let (x, stats) = counted(&rt, || {
+        let mut writer = s.upload_to::<f32>("gpu", [N, 1]).unwrap();
+        writer.as_mut_slice().fill(0.5);
+        let x = writer.finish();
+        assert_eq!(wait(x.sum(..).item::<f32>()).unwrap(), N as f32 / 2.0);
+        x
+    });
+    assert!(x.is_on_gpu());
+    assert_eq!((stats.gpus_opened, stats.bytes_uploaded, stats.bytes_staged), (1, 4 * N as u64, 0));
+    let on_host = s.upload_to::<f32>("host", [N, 1]).unwrap().finish();
+    assert!(on_host.pinned_to().is_some() && !on_host.is_on_gpu());
+    assert_eq!(s.upload_to::<f32>("gpu:7", [N, 1]).err().map(|e| e.kind()), Some(ErrorKind::Device));
+    let none = host();
+    assert_eq!(
+        none.session("s").open().upload_to::<f32>("gpu", [4, 1]).err().map(|e| e.kind()),
+        Some(ErrorKind::Device)
+    );
+}
+
+#[test]
+fn a_lost_device_leaves_what_was_written() {
+    let injection = Injection { lose_device_at_batch: Some(1), ..Injection::default() };
+    let Some(rt) = gpu(|b| b.injection(injection)) else { return };
+    let s = rt.session("lost").open();
+    let x = filled(&s);
+    let first = wait(x.sum(..).item::<f32>()).unwrap();
+    // The batch with the loss, and what is computed of the same memory by the device that took its place.
+    assert_eq!(wait((&x * 1.0).sum(..).item::<f32>()).unwrap(), first);
+    assert_eq!(bits(&x)[9], value(9).to_bits());
+}
