@@ -1,6 +1,6 @@
 //! The figures that the project promises, measured through the public API, with check values.
 //!
-//! `cargo bench --bench figures -- [--device auto|host|gpu|gpu:N] [--quick]`
+//! `cargo bench --bench figures -- [--device auto|host|gpu|gpu:N] [--quick] [--only recording|tiny|region|trip|chain|numpy]`
 //!
 //! What has a peer is measured beside it in the same run: elementwise chains beside a plain copy kernel on the same GPU,
 //! and beside NumPy on the same CPU. Figures of time are printed, not asserted; check values are, so that nothing fast and
@@ -19,13 +19,24 @@ use tidemill::{Array, DeviceChoice, Error, IntoDevice, Precision, Result, Runtim
 struct Options {
     device: DeviceChoice,
     quick: bool,
+    /// The one part that is measured; all if none is named.
+    only: Option<String>,
+}
+
+/// The parts of a run, in their order.
+const PARTS: [&str; 6] = ["recording", "tiny", "region", "trip", "chain", "numpy"];
+
+impl Options {
+    fn wants(&self, part: &str) -> bool {
+        self.only.as_deref().is_none_or(|only| only == part)
+    }
 }
 
 fn main() -> ExitCode {
     let options = match parse(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(words) => {
-            eprintln!("error: {words}\nusage: figures [--device DEVICE] [--quick]");
+            eprintln!("error: {words}\nusage: figures [--device DEVICE] [--quick] [--only PART]");
             return ExitCode::from(2);
         }
     };
@@ -44,12 +55,16 @@ fn main() -> ExitCode {
 }
 
 fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Options, String> {
-    let mut options = Options { device: DeviceChoice::Auto, quick: false };
+    let mut options = Options { device: DeviceChoice::Auto, quick: false, only: None };
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             // Cargo says that it is a benchmark.
             "--bench" => {}
             "--quick" => options.quick = true,
+            "--only" => {
+                let part = arguments.next().filter(|part| PARTS.contains(&part.as_str()));
+                options.only = Some(part.ok_or_else(|| format!("--only needs one of {}", PARTS.join(", ")))?);
+            }
             "--device" => {
                 let name = arguments.next().ok_or("--device needs a name")?;
                 options.device = name.into_device().map_err(|error| error.message().to_owned())?;
@@ -67,17 +82,30 @@ async fn figures(options: &Options) -> Result<()> {
     }
     let gpu = runtime.devices().iter().any(|d| d.kind == DeviceKind::Gpu);
     let software = runtime.devices().iter().any(|d| d.kind == DeviceKind::Gpu && d.software);
-    recording(&runtime, "recording", options).await?;
-    tiny_host_op(&runtime, options).await?;
-    cached_region(&runtime, options).await?;
-    round_trip(&runtime, options).await?;
+    if options.wants("recording") {
+        recording(&runtime, "recording", options).await?;
+    }
+    if options.wants("tiny") {
+        tiny_host_op(&runtime, options).await?;
+    }
+    if options.wants("region") {
+        cached_region(&runtime, options).await?;
+    }
+    if options.wants("trip") {
+        round_trip(&runtime, options).await?;
+    }
     runtime.shutdown().await?;
-    recording_with_timeline(options).await?;
-    if gpu {
+    if options.wants("recording") {
+        recording_with_timeline(options).await?;
+    }
+    if gpu && options.wants("chain") {
         let elements = if software || options.quick { 10_000_000 } else { 100_000_000 };
         chain_beside_copy(options, elements).await?;
     }
-    beside_numpy(options).await
+    if options.wants("numpy") {
+        beside_numpy(options).await?;
+    }
+    Ok(())
 }
 
 async fn start(device: DeviceChoice, precision: Precision) -> Result<Runtime> {

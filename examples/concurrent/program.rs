@@ -3,7 +3,7 @@
 //! Every program has data of its own, awaits a first result, goes on with it and gathers again; all results are checked
 //! against the same sums done one by one in f64.
 
-use crate::shared::{Outcome, RuntimeOptions, stats_text};
+use crate::shared::{Outcome, RuntimeOptions, at_least, stats_text};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use std::fmt;
@@ -14,10 +14,10 @@ use tidemill::{Error, ErrorKind, Result, Session, Stats};
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Programs that run at once
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = 1000, value_parser = at_least(1))]
     pub sessions: usize,
     /// Numbers that each of them computes on
-    #[arg(long, default_value_t = 10_000)]
+    #[arg(long, default_value_t = 10_000, value_parser = at_least(8))]
     pub elements: usize,
     /// The runtime.
     #[command(flatten)]

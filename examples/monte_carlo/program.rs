@@ -3,7 +3,7 @@
 //! The loop only records: a million paths of 256 steps are one region of a few kernels, and no random number is ever
 //! stored.
 
-use crate::shared::{Outcome, RuntimeOptions, stats_text};
+use crate::shared::{Outcome, RuntimeOptions, at_least, stats_text};
 use std::fmt;
 use std::time::{Duration, Instant};
 use tidemill::{Error, ErrorKind, Result, Stats};
@@ -12,10 +12,10 @@ use tidemill::{Error, ErrorKind, Result, Stats};
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Simulated paths
-    #[arg(long, default_value_t = 1_000_000)]
+    #[arg(long, default_value_t = 1_000_000, value_parser = at_least(2))]
     pub paths: usize,
     /// Time steps of a path
-    #[arg(long, default_value_t = 256)]
+    #[arg(long, default_value_t = 256, value_parser = at_least(1))]
     pub steps: usize,
     /// Seed of the random numbers
     #[arg(long, default_value_t = 7)]

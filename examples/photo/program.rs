@@ -104,7 +104,7 @@ pub async fn run(options: &Options) -> Result<Report> {
     let names = output_names(&options.files);
     refuse_overwriting(&options.files, &options.output, &names)?;
     // Before the runtime starts: its timeline may lie in there.
-    std::fs::create_dir_all(&options.output).map_err(|error| {
+    let _unused = FreshFolder::make(&options.output).map_err(|error| {
         Error::new(ErrorKind::Io, format!("cannot make the folder {}: {error}", options.output.display()))
     })?;
     let runtime = options.runtime.start().await?;
@@ -131,6 +131,26 @@ pub async fn run(options: &Options) -> Result<Report> {
         }
     }
     Ok(report)
+}
+
+/// A folder for the output; if it was made and is left empty, it goes again.
+struct FreshFolder(Option<PathBuf>);
+
+impl FreshFolder {
+    fn make(path: &Path) -> std::io::Result<FreshFolder> {
+        let fresh = !path.exists();
+        std::fs::create_dir_all(path)?;
+        Ok(FreshFolder(fresh.then(|| path.to_owned())))
+    }
+}
+
+impl Drop for FreshFolder {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            // Refused where something lies in it.
+            let _ = std::fs::remove_dir(path);
+        }
+    }
 }
 
 /// One picture, from file to file.

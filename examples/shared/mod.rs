@@ -29,6 +29,11 @@ pub struct RuntimeOptions {
     pub batches_in_flight: u32,
 }
 
+/// A parser of counts that refuses, as a usage error, those that are too small.
+pub fn at_least(least: u64) -> clap::builder::RangedU64ValueParser<usize> {
+    clap::builder::RangedU64ValueParser::new().range(least..)
+}
+
 impl Default for RuntimeOptions {
     fn default() -> RuntimeOptions {
         RuntimeOptions { device: None, trace: None, stats: false, batches_in_flight: 3 }
