@@ -119,6 +119,10 @@ counters! {
     bytes_resident_now,
     /// The most that they took.
     bytes_resident_peak,
+    /// Bytes on their way to GPUs and from them now, of the batches in flight.
+    bytes_in_flight_now,
+    /// The most that were.
+    bytes_in_flight_peak,
     /// Gathers resolved with data.
     gathers,
     /// Gathers resolved with an error.
@@ -134,6 +138,12 @@ impl Counters {
     /// Counts ops that ran on another device than the one asked for.
     pub fn ran_elsewhere(&self, reason: &str, ops: u64) {
         *self.elsewhere.lock().entry(reason.to_owned()).or_default() += ops;
+    }
+
+    /// Sets the bytes in flight and their peak.
+    pub fn in_flight(&self, bytes: u64, peak: u64) {
+        self.bytes_in_flight_now.store(bytes, Relaxed);
+        self.bytes_in_flight_peak.fetch_max(peak, Relaxed);
     }
 
     /// Sets the resident bytes and raises their peak.

@@ -1,10 +1,11 @@
 //! Batches: opened, filled with commands, closed and queued for their device.
 //!
 //! In: commands in order. Out: [`Batch`]es, with a record of what each one fills, reads back and allocates.
-//! Must hold: RES-4, a closed batch has a record until the device reports on it.
+//! Must hold: RES-4, a closed batch has a record until the device reports on it, with the bytes that it moves (RES-11).
 
 use super::state::{Flight, State};
 use super::values::{Change, Key, Place};
+use crate::device::info::DeviceKind;
 use crate::device::message::{Batch, Command, Transfer};
 use crate::ids::{BatchId, BufferId, RegionId, SessionId};
 use smallvec::SmallVec;
@@ -55,9 +56,14 @@ impl State {
             allocated: Vec::new(),
             freed: Vec::new(),
             touched: SmallVec::new(),
+            link_bytes: 0,
         };
+        let is_host = self.devices[d].info.kind == DeviceKind::Host;
         for command in &done.commands {
             note_buffers(command, &mut flight);
+            if !is_host {
+                flight.link_bytes += link_bytes(command);
+            }
         }
         flight.touched.sort_unstable();
         flight.touched.dedup();
@@ -82,6 +88,16 @@ impl State {
         {
             at.change(Change::Finish);
         }
+    }
+}
+
+/// Bytes that a command moves between the host and a device with memory of its own.
+fn link_bytes(command: &Command) -> u64 {
+    match command {
+        Command::Upload { from, elements, .. } => elements * from.dtype().gpu_bytes() as u64,
+        Command::Readback { dtype, elements, .. } => elements * dtype.gpu_bytes() as u64,
+        Command::ReadFaults { words, .. } => *words as u64 * 4,
+        _ => 0,
     }
 }
 

@@ -43,6 +43,7 @@ impl State {
         let d = self.index_of(device)?;
         let flight = self.devices[d].flights.remove(&batch)?;
         self.devices[d].in_flight -= 1;
+        self.devices[d].link_bytes -= flight.link_bytes;
         Some((d, flight))
     }
 
@@ -211,6 +212,7 @@ impl State {
         state.lru.iter_mut().for_each(|lru| lru.clear());
         state.prepared.clear();
         state.in_flight = 0;
+        state.link_bytes = 0;
         state.doubtful.clear();
         state.stalled = false;
         let flights = std::mem::take(&mut state.flights);

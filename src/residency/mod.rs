@@ -26,6 +26,7 @@
 //! - RES-8: a waiting plan knows how many of its inputs are not made, and each input knows the plan.
 //! - RES-9: bytes counted against the host budget are those of readbacks kept or on their way.
 //! - RES-10: within one step, what was found is there until the step removes it.
+//! - RES-11: batches in flight move at most a quarter of the device's budget over its link, or there is one only.
 
 pub mod message;
 pub mod state;

@@ -1,7 +1,7 @@
 //! After every event: does all that can be done now, until nothing more can.
 //!
 //! In: the state. Out: plans started and resumed, batches submitted within credit, idle memory released.
-//! Must hold: RES-4; a failure takes effect before anything that could build on the failed value is placed.
+//! Must hold: RES-4; RES-11; a failure takes effect before anything that could build on the failed value is placed.
 
 use super::cursor::{Block, Cursor};
 use super::message::ResidencyInstruction;
@@ -90,10 +90,18 @@ impl State {
                 }
                 device.allocate_again();
             }
+            let Some(next) = device.prepared.front() else { return };
+            let bytes = device.flights.get(&next.id).map_or(0, |flight| flight.link_bytes);
+            if device.in_flight > 0 && device.link_bytes + bytes > device.link_bytes_max() {
+                break;
+            }
             let Some(batch) = device.prepared.pop_front() else { return };
             device.in_flight += 1;
+            device.link_bytes += bytes;
             out.push(ResidencyInstruction::Submit { device: device.info.id, batch });
         }
+        let bytes = self.bytes_in_flight();
+        self.totals.bytes_in_flight_peak = self.totals.bytes_in_flight_peak.max(bytes);
     }
 
     fn release_idle(&mut self, d: usize, out: &mut Vec<ResidencyInstruction>) {

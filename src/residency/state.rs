@@ -38,6 +38,12 @@ pub struct Totals {
     pub reused_in_place: u64,
     /// Bytes that values and pools take on all devices now.
     pub bytes_resident: u64,
+    /// Batches that devices were sent and have not reported back.
+    pub batches_in_flight: u64,
+    /// Bytes on their way to devices and from them, of these batches.
+    pub bytes_in_flight: u64,
+    /// The most of them.
+    pub bytes_in_flight_peak: u64,
 }
 
 /// A batch that was closed and has not been reported back.
@@ -51,6 +57,8 @@ pub(super) struct Flight {
     pub(super) allocated: Vec<(BufferId, u64)>,
     pub(super) freed: Vec<BufferId>,
     pub(super) touched: SmallVec<[BufferId; 8]>,
+    /// Bytes that cross the link: what it uploads and what it reads back. None on the host, whose memory is shared.
+    pub(super) link_bytes: u64,
 }
 
 /// One device as residency sees it.
@@ -78,6 +86,8 @@ pub(super) struct Device {
     pub(super) in_flight: usize,
     /// Most batches in flight.
     pub(super) credit: usize,
+    /// Bytes on their way to it and from it, of the batches in flight (RES-11).
+    pub(super) link_bytes: u64,
     /// Buffers whose `Allocate` stood in a batch that failed.
     pub(super) doubtful: Vec<(BufferId, u64)>,
     /// It reported that it is lost; `DeviceLost` is certain to follow, and nothing is sent before.
@@ -199,7 +209,13 @@ impl State {
     /// What was done since the start.
     pub fn totals(&self) -> Totals {
         let bytes_resident = self.devices.iter().map(|d| d.pool.total_bytes()).sum();
-        Totals { bytes_resident, ..self.totals }
+        let batches_in_flight = self.devices.iter().map(|d| d.in_flight as u64).sum();
+        Totals { bytes_resident, batches_in_flight, bytes_in_flight: self.bytes_in_flight(), ..self.totals }
+    }
+
+    /// Bytes on their way between the host and all devices.
+    pub(super) fn bytes_in_flight(&self) -> u64 {
+        self.devices.iter().map(|d| d.link_bytes).sum()
     }
 
     /// What happened to a value lately, oldest first, and where it is now.
@@ -376,6 +392,7 @@ impl Device {
             flights: BTreeMap::new(),
             in_flight: 0,
             credit: info.batches_in_flight_max.min(batches_in_flight).max(1) as usize,
+            link_bytes: 0,
             doubtful: Vec::new(),
             stalled: false,
             lost: None,
@@ -385,6 +402,11 @@ impl Device {
 
     /// Bytes that may drain at a time.
     pub(super) fn draining_bytes_max(&self) -> u64 {
+        self.info.budget_bytes / 4
+    }
+
+    /// Bytes of batches in flight that may be on their way to it and from it (RES-11).
+    pub(super) fn link_bytes_max(&self) -> u64 {
         self.info.budget_bytes / 4
     }
 }

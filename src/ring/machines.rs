@@ -268,6 +268,13 @@ impl Machines {
             if self.timeline.is_on() && now.bytes_resident != self.placed.bytes_resident {
                 self.timeline.counter("bytes resident", now.bytes_resident);
             }
+            self.counters.in_flight(now.bytes_in_flight, now.bytes_in_flight_peak);
+            if self.timeline.is_on() && now.bytes_in_flight != self.placed.bytes_in_flight {
+                self.timeline.counter("bytes in flight", now.bytes_in_flight);
+            }
+            if self.timeline.is_on() && now.batches_in_flight != self.placed.batches_in_flight {
+                self.timeline.counter("batches in flight", now.batches_in_flight);
+            }
             self.placed = now;
         }
     }

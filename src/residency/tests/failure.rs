@@ -1,0 +1,161 @@
+//! What fails, and what fails with it.
+
+use super::double;
+use crate::device::info::DeviceKind;
+use crate::error::{Error, ErrorKind};
+use crate::ids::{DeviceId, RegionId};
+use crate::kernels::ir::Geometry;
+use crate::residency::message::ResidencyEvent;
+use crate::residency::simulate::{Builder, World, device, numbers, value};
+
+#[test]
+fn a_region_fails_with_a_later_batch_of_the_region_that_made_its_input() {
+    let devices = vec![
+        device(0, DeviceKind::Host, 1 << 30, 31),
+        device(1, DeviceKind::Gpu, 1 << 20, 20),
+        device(2, DeviceKind::Gpu, 1 << 20, 20),
+    ];
+    let mut world = World::new(devices);
+    world.feed(double(1, 2, 1, 2, false).done());
+    // Region 2 makes value 3, then pauses for value 2 from the other device.
+    let mut plan = Builder::new(2, 1);
+    let source = plan.input(4, 4, Some(numbers(0, 4)), true);
+    let other = plan.input(2, 4, None, true);
+    let first = plan.output(3, 4);
+    let second = plan.output(5, 4);
+    plan.map(4, &[source], &[first]);
+    plan.map(4, &[other], &[second]);
+    world.feed(plan.done());
+    let mut plan = Builder::new(3, 1);
+    let input = plan.input(3, 4, None, false);
+    let output = plan.output(6, 4);
+    plan.map(4, &[input], &[output]);
+    plan.read_back(6);
+    world.feed(plan.done());
+    world.devices[1].step();
+    let report = world.devices[1].reports.pop_front().expect("the first batch is done");
+    world.feed(report);
+    for _ in 0..2 {
+        world.devices[2].step();
+    }
+    while let Some(report) = world.devices[2].reports.pop_front() {
+        world.feed(report);
+    }
+    assert_eq!(world.devices[1].queue.len(), 2);
+    world.devices[1].fail_next();
+    world.settle();
+    assert_eq!(world.failed.keys().map(|r| r.0).collect::<Vec<_>>(), [2, 3]);
+    assert!(world.arrived[&value(6)].is_err());
+}
+
+#[test]
+fn plans_in_the_queue_go_on_when_a_lost_device_is_replaced() {
+    let mut world = World::with_gpu(1 << 20, 20);
+    for n in 0..6 {
+        let mut plan = double(n as u64, 1, 10 + n, 20 + n, true);
+        plan.read_back(20 + n);
+        world.feed(plan.done());
+    }
+    world.devices[1].lose(true);
+    world.settle();
+    // Two were in flight and two prepared; the others never reached the device that was lost.
+    let failed: Vec<u64> = world.failed.keys().map(|r| r.0).collect();
+    assert_eq!((failed, world.finished.len()), (vec![0, 1, 2, 3], 2));
+    assert_eq!(world.data(25), [11, 12, 13, 14]);
+}
+
+#[test]
+fn faults_are_reported_by_value() {
+    let mut world = World::with_gpu(1 << 20, 20);
+    let mut plan = Builder::new(1, 1);
+    let input = plan.input(1, 4, Some(numbers(0, 4)), true);
+    let output = plan.output(2, 4);
+    let fault = Error::new(ErrorKind::Index, "an index is outside");
+    let faults = plan.faults(&[(2, fault.clone()), (7, fault)]);
+    let uses = [(input, true, true, false), (output, true, false, true)];
+    plan.launch(Geometry::Map { elements: 4 }, &uses, Some(faults));
+    world.feed(plan.done());
+    world.settle();
+    let found: Vec<_> = world.finished[&RegionId(1)].iter().map(|(v, e)| (*v, e.kind())).collect();
+    assert_eq!(found, [(value(2), ErrorKind::Index)]);
+}
+
+#[test]
+fn a_failed_batch_fails_what_was_computed_from_it_and_nothing_else() {
+    let mut world = World::with_gpu(1 << 20, 20);
+    world.feed(double(1, 1, 1, 2, false).done());
+    let mut plan = Builder::new(2, 1);
+    let input = plan.input(2, 4, None, false);
+    let output = plan.output(3, 4);
+    plan.map(4, &[input], &[output]);
+    plan.read_back(3);
+    world.feed(plan.done());
+    let mut plan = double(3, 1, 10, 11, true);
+    plan.read_back(11);
+    world.feed(plan.done());
+    world.devices[1].fail_next();
+    world.settle();
+    let failed: Vec<u64> = world.failed.keys().map(|r| r.0).collect();
+    assert_eq!(failed, [1, 2]);
+    assert!(world.arrived[&value(3)].is_err());
+    assert_eq!(world.data(11), [11, 12, 13, 14], "its buffers were allocated again");
+    // A plan that comes later hears the same error; the source, whose upload failed, is uploaded again.
+    let mut plan = Builder::new(4, 1);
+    plan.input(2, 4, None, true);
+    plan.output(12, 0);
+    world.feed(plan.done());
+    assert_eq!(world.failed[&RegionId(4)].message(), "injected");
+    let mut plan = Builder::new(5, 1);
+    let input = plan.input(1, 4, None, true);
+    let output = plan.output(13, 4);
+    plan.map(4, &[input], &[output]);
+    plan.read_back(13);
+    world.feed(plan.done());
+    world.settle();
+    assert_eq!(world.data(13), [11, 12, 13, 14]);
+}
+
+#[test]
+fn a_lost_device_takes_what_was_only_there_and_serves_again_if_replaced() {
+    for replaced in [true, false] {
+        let mut world = World::with_gpu(1 << 20, 20);
+        world.feed(double(1, 1, 1, 2, false).done());
+        world.settle();
+        world.devices[1].clear();
+        let error = Error::new(ErrorKind::DeviceLost, "gone");
+        world.feed(ResidencyEvent::DeviceLost { device: DeviceId(1), error, replaced });
+        assert_eq!(world.lost, [value(2)]);
+        let mut plan = Builder::new(2, 1);
+        let input = plan.input(1, 4, None, true);
+        let output = plan.output(3, 4);
+        plan.map(4, &[input], &[output]);
+        plan.read_back(3);
+        world.feed(plan.done());
+        world.settle();
+        if replaced {
+            assert_eq!(world.data(3), [11, 12, 13, 14]);
+        } else {
+            assert_eq!(world.failed[&RegionId(2)].kind(), ErrorKind::DeviceLost);
+        }
+        assert_eq!(world.state.regions_open(), 0);
+    }
+}
+
+#[test]
+fn a_plan_whose_input_was_abandoned_fails_instead_of_waiting_for_ever() {
+    let error = Error::new(ErrorKind::Internal, "the shader does not compile");
+    for told in [true, false] {
+        let mut world = World::with_gpu(1 << 20, 20);
+        world.feed(double(1, 1, 1, 2, false).done());
+        let mut plan = Builder::new(3, 1);
+        plan.input(9, 4, None, true);
+        world.feed(plan.done());
+        if told {
+            world.feed(ResidencyEvent::ValuesFailed { values: vec![value(9)], error: error.clone() });
+        }
+        world.feed(ResidencyEvent::RegionAbandoned { region: RegionId(2), error: error.clone() });
+        assert_eq!(world.failed[&RegionId(3)].message(), error.message());
+        world.settle();
+        assert_eq!(world.state.regions_open(), 0);
+    }
+}

@@ -1,0 +1,206 @@
+//! Memory that is short and links that are busy: eviction, refusals, credit.
+
+use super::double;
+use crate::device::info::DeviceKind;
+use crate::error::{Error, ErrorKind};
+use crate::graph::DType;
+use crate::ids::RegionId;
+use crate::kernels::ir::Geometry;
+use crate::residency::simulate::{Builder, World, device, numbers, value};
+
+#[test]
+fn batches_beyond_the_credit_are_held_back() {
+    let mut world = World::with_gpu(1 << 20, 20);
+    for n in 0..6 {
+        world.feed(double(n as u64, 1, 10 + n, 20 + n, true).done());
+    }
+    assert_eq!(world.devices[1].queue.len(), 2);
+    world.settle();
+    assert_eq!(world.finished.len(), 6);
+}
+
+#[test]
+fn batches_that_move_many_bytes_fly_one_at_a_time() {
+    // A quarter of the budget is 256 KiB: one upload of 200 kB fits it, two do not, and one of 400 kB goes alone.
+    for elements in [50_000, 100_000] {
+        let mut world = World::with_gpu(1 << 20, 20);
+        for n in 0..4 {
+            let mut plan = Builder::new(n as u64, 1);
+            let input = plan.input(10 + n, elements, Some(numbers(n, elements as usize)), true);
+            let output = plan.output(20 + n, 1);
+            plan.sum(elements, input, output);
+            world.feed(plan.done());
+        }
+        assert_eq!(world.devices[1].queue.len(), 1, "{elements}");
+        world.settle();
+        assert_eq!(world.finished.len(), 4, "{elements}");
+        let totals = world.state.totals();
+        assert_eq!((totals.bytes_in_flight, totals.batches_in_flight), (0, 0), "{elements}");
+        assert_eq!(totals.bytes_in_flight_peak, elements * 4, "{elements}");
+    }
+}
+
+#[test]
+fn a_chain_over_sixteen_times_the_budget_completes_by_eviction() {
+    // 64 KiB, segments of an eighth: 16 arrays of 64 KiB are made from one another, then summed.
+    let mut world = World::with_gpu(64 << 10, 11);
+    let elements = 16 << 10;
+    let mut plan = Builder::new(0, 1);
+    let input = plan.input(0, elements, Some(numbers(0, elements as usize)), false);
+    let output = plan.output(1, elements);
+    plan.map(elements, &[input], &[output]);
+    world.feed(plan.done());
+    for n in 1..16 {
+        let mut plan = Builder::new(n as u64, 1);
+        let input = plan.input(n, elements, None, false);
+        let output = plan.output(n + 1, elements);
+        plan.map(elements, &[input], &[output]);
+        world.feed(plan.done());
+    }
+    world.settle();
+    for n in [16u32, 3, 9] {
+        let mut plan = Builder::new(100 + n as u64, 1);
+        let input = plan.input(n, elements, None, false);
+        let output = plan.output(200 + n, 1);
+        plan.sum(elements, input, output);
+        plan.read_back(200 + n);
+        world.feed(plan.done());
+        world.settle();
+        let sum = (0..elements as u32).fold(0u32, |s, i| s.wrapping_add(i + n));
+        assert_eq!(world.data(200 + n), [sum]);
+    }
+    assert!(world.devices[1].bytes_peak <= 64 << 10);
+    assert!(world.state.totals().evictions > 100, "{:?}", world.state.totals());
+    assert_eq!(world.failed.len(), 0);
+}
+
+#[test]
+fn one_gigabyte_of_arrays_passes_through_a_budget_of_64_megabytes() {
+    let mut world = World::with_gpu(64 << 20, 20);
+    world.devices[1].dry = true;
+    let elements = 8 << 20;
+    for n in 0..16 {
+        let mut plan = Builder::new(n as u64, 1);
+        let reads = if n == 0 { vec![] } else { vec![plan.input_of(DType::F64, n - 1, elements, None, false)] };
+        let output = plan.output_of(DType::F64, n, elements);
+        plan.map(elements, &reads, &[output]);
+        world.feed(plan.done());
+    }
+    world.settle();
+    assert_eq!((world.finished.len(), world.failed.len()), (16, 0));
+    let (totals, peak) = (world.state.totals(), world.devices[1].bytes_peak);
+    assert!(peak <= 64 << 20 && peak > 48 << 20, "{peak}");
+    assert!(totals.bytes_evicted > 900 << 20, "{totals:?}");
+}
+
+#[test]
+fn what_a_step_needs_is_not_evicted_for_the_same_step() {
+    // Input and output take 896 of 1,024 bytes: eviction goes on to its low mark, but not into the step itself.
+    let mut world = World::with_gpu(1 << 10, 20);
+    let mut plan = Builder::new(1, 1);
+    let output = plan.output(1, 50);
+    plan.map(50, &[], &[output]);
+    world.feed(plan.done());
+    let mut plan = Builder::new(2, 1);
+    let input = plan.input(3, 112, Some(numbers(0, 112)), false);
+    let output = plan.output(4, 112);
+    plan.map(112, &[input], &[output]);
+    plan.read_back(4);
+    world.feed(plan.done());
+    world.settle();
+    assert_eq!(world.data(4), (1..113).collect::<Vec<_>>());
+    let dispatch = world.log.iter().rfind(|l| l.contains("dispatch")).expect("a dispatch");
+    let (_, bound) = dispatch.split_once("over ").expect("operands");
+    let (from, to) = bound.split_once(", ").expect("two of them");
+    assert_ne!(from, to, "the input gave way to the output");
+}
+
+#[test]
+fn a_segment_that_is_written_again_after_its_eviction_is_evicted_anew() {
+    let mut world = World::with_gpu(8 << 10, 8);
+    let elements = 16 << 10;
+    let mut plan = Builder::new(0, 1);
+    let output = plan.output(1, elements);
+    plan.map(elements, &[], &[output]);
+    for _ in 0..2 {
+        plan.launch(Geometry::Map { elements: elements as u32 }, &[(output, true, true, true)], None);
+    }
+    plan.read_back(1);
+    world.feed(plan.done());
+    world.settle();
+    assert_eq!(world.data(1), vec![3; elements as usize]);
+}
+
+#[test]
+fn scratch_larger_than_the_budget_is_evicted_too() {
+    let mut world = World::with_gpu(8 << 10, 8);
+    let elements = 16 << 10;
+    let mut plan = Builder::new(0, 1);
+    let input = plan.input(0, elements, Some(numbers(0, elements as usize)), true);
+    let scratch = plan.scratch(elements, false);
+    let output = plan.output(1, elements);
+    plan.map(elements, &[input], &[scratch]);
+    plan.map(elements, &[input, scratch], &[output]);
+    plan.read_back(1);
+    world.feed(plan.done());
+    world.settle();
+    assert_eq!(world.data(1), (0..elements as u32).map(|i| 2 * i + 2).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_step_that_cannot_fit_is_refused_by_name_and_harms_nothing_else() {
+    let mut world = World::with_gpu(1 << 10, 20);
+    world.feed(double(1, 1, 1, 2, false).done());
+    let mut plan = Builder::new(2, 1);
+    let input = plan.input(3, 300, Some(numbers(0, 300)), true);
+    let output = plan.output(4, 300);
+    plan.map(300, &[input], &[output]);
+    plan.read_back(4);
+    world.feed(plan.done());
+    let error = &world.failed[&RegionId(2)];
+    assert_eq!((error.kind(), error.op(), error.device()), (ErrorKind::OutOfMemory, Some("toy"), Some("toy 1")));
+    assert_eq!(error.message(), "it needs 2560 bytes at once, and the budget is 1024 bytes");
+    assert!(error.location().is_some());
+    assert!(world.arrived[&value(4)].is_err());
+    let mut plan = Builder::new(3, 1);
+    let input = plan.input(2, 4, None, true);
+    let output = plan.output(5, 4);
+    plan.map(4, &[input], &[output]);
+    plan.read_back(5);
+    world.feed(plan.done());
+    world.settle();
+    assert_eq!(world.data(5), [12, 13, 14, 15]);
+}
+
+#[test]
+fn eviction_is_refused_where_host_memory_is_full() {
+    let devices = vec![device(0, DeviceKind::Host, 1 << 10, 31), device(1, DeviceKind::Gpu, 1 << 10, 20)];
+    let mut world = World::new(devices);
+    for n in 0..6u32 {
+        let mut plan = Builder::new(n as u64, 1);
+        let output = plan.output(n, 100);
+        plan.map(100, &[], &[output]);
+        world.feed(plan.done());
+        world.settle();
+    }
+    let kinds: Vec<ErrorKind> = world.failed.values().map(Error::kind).collect();
+    // Two values on the device and two in host memory take 400 to 416 bytes each.
+    assert_eq!(kinds, [ErrorKind::OutOfMemory, ErrorKind::OutOfMemory]);
+}
+
+#[test]
+fn small_values_share_slabs() {
+    let mut gpu = device(1, DeviceKind::Gpu, 1 << 20, 20);
+    gpu.slab_slot_bytes_max = 1 << 12;
+    let mut world = World::new(vec![device(0, DeviceKind::Host, 1 << 30, 31), gpu]);
+    for n in 0..8 {
+        let mut plan = double(n as u64, 1, 10 + n, 20 + n, false);
+        plan.read_back(20 + n);
+        world.feed(plan.done());
+        world.settle();
+        assert_eq!(world.data(20 + n), [11, 12, 13, 14]);
+    }
+    let totals = world.state.totals();
+    assert_eq!((totals.pool_misses, totals.pool_hits, totals.bytes_resident), (1, 15, 16 << 10));
+    assert!(world.log.iter().any(|l| l.contains("b3+256")), "{:?}", world.log);
+}
