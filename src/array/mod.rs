@@ -35,7 +35,9 @@ mod structure;
 mod tape;
 mod upload;
 mod wide;
+mod wide_remainder;
 mod wide_scale;
+mod wide_unknown;
 
 #[cfg(test)]
 mod fake;

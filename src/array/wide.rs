@@ -1,12 +1,13 @@
-//! `i64` beside a number of f64: exact, although neither type holds the other.
+//! `i64` beside f64: exact, although neither type holds the other.
 //!
-//! In: an elementwise op on an `i64` array and a number that is known when the op is recorded. Out: ops on `i64` alone
-//! whose result is that of exact arithmetic, rounded half away from zero and saturated; comparisons are those of the
-//! numbers themselves. Must hold: WIDE-1: no value passes through f64, whose 53 bits would round it.
+//! In: an elementwise op on an `i64` array and a number of f64, or f64 to compare with. Out: ops whose result is that of
+//! exact arithmetic, rounded half away from zero and saturated; comparisons are those of the numbers themselves. Must
+//! hold: WIDE-1: no value of the `i64` array passes through f64, whose 53 bits would round it.
 //!
-//! Remainders by numbers with a fraction, powers with one, and quotients of whole numbers beyond `i64` are not here: they
-//! are computed in f64, as is everything with a number that is not known yet. Products and quotients are in
-//! `wide_scale.rs`.
+//! Products and quotients are in `wide_scale.rs`, remainders in `wide_remainder.rs`, and what can be done beside f64 that is
+//! not known when the op is recorded in `wide_unknown.rs`. Computed in f64 are powers with a fraction, quotients and
+//! remainders of whole numbers beyond `i64`, and products, quotients, remainders and powers with a number that is not
+//! known yet.
 
 use super::handle::Array;
 use super::operand::{Kind, Operand};
@@ -23,10 +24,14 @@ pub(super) fn exactly(op: ElementOp, operands: &[Operand<'_>], at: At) -> Option
         return clamped(operands, at);
     }
     let [a, b] = operands else { return None };
-    let (x, number, reversed) = match (wide(a), wide(b)) {
-        (Some(x), None) => (x, known(b)?, false),
-        (None, Some(x)) => (x, known(a)?, true),
+    let (x, other, reversed) = match (wide(a), wide(b)) {
+        (Some(x), None) => (x, b, false),
+        (None, Some(x)) => (x, a, true),
         _ => return None,
+    };
+    let pin = || operands.iter().filter_map(Operand::array).fold(None, |pin, a| pin.max(a.1));
+    let Some(number) = known(other) else {
+        return Some(Wide { x, at }.beside(op, other.array()?, reversed)?.pinned(pin()));
     };
     let is_plain = matches!(op.info().rule, DTypeRule::Arithmetic | DTypeRule::Comparison);
     let x = Wide { x, at };
@@ -50,12 +55,14 @@ pub(super) fn exactly(op: ElementOp, operands: &[Operand<'_>], at: At) -> Option
         ElementOp::Mul => x.times(number),
         ElementOp::Div if reversed => x.under(number)?,
         ElementOp::Div => x.over(number),
-        ElementOp::Min | ElementOp::Max if !number.is_nan() => x.with(op, rounded(number)),
+        ElementOp::Min | ElementOp::Max if number.is_nan() => x.x.clone(),
+        ElementOp::Min | ElementOp::Max => x.with(op, rounded(number)),
+        ElementOp::Mod | ElementOp::Rem if reversed => x.remainder_under(op, number)?,
+        ElementOp::Mod | ElementOp::Rem => x.remainder(op, number),
         _ => return None,
     };
     // A number that came as an array may be pinned, and so is what is computed with it.
-    let pin = operands.iter().filter_map(Operand::array).fold(None, |pin, a| pin.max(a.1));
-    Some(result.pinned(pin))
+    Some(result.pinned(pin()))
 }
 
 /// Whether the operand is an array of `i64`.
@@ -63,7 +70,7 @@ fn wide<'a>(operand: &'a Operand<'_>) -> Option<&'a Array> {
     operand.array().filter(|a| a.dtype().is_ok_and(|dtype| dtype == DType::I64))
 }
 
-/// The f64 that an operand is known to be: a number, or an array of one element that was never sent anywhere.
+/// The f64 (or f32) that an operand is known to be: a number, or an array of one element that was never sent anywhere.
 fn known(operand: &Operand<'_>) -> Option<f64> {
     let scalar = match &operand.0 {
         Kind::Number(scalar) => *scalar,
@@ -79,12 +86,13 @@ fn known(operand: &Operand<'_>) -> Option<f64> {
     };
     match scalar {
         Scalar::F64(number) => Some(number),
+        Scalar::F32(number) => Some(number.into()),
         _ => None,
     }
 }
 
 /// The comparison with its sides exchanged.
-fn mirrored(op: ElementOp) -> ElementOp {
+pub(super) fn mirrored(op: ElementOp) -> ElementOp {
     match op {
         ElementOp::Lt => ElementOp::Gt,
         ElementOp::Le => ElementOp::Ge,
@@ -95,21 +103,35 @@ fn mirrored(op: ElementOp) -> ElementOp {
 }
 
 /// Half away from zero, saturated.
-fn rounded(number: f64) -> i64 {
+pub(super) fn rounded(number: f64) -> i64 {
     number.round() as i64
 }
 
 fn clamped(operands: &[Operand<'_>], at: At) -> Option<Array> {
     let [x, low, high] = operands else { return None };
     let x = wide(x)?;
-    let whole = |operand: &Operand<'_>| known(operand).filter(|n| !n.is_nan()).map(rounded);
-    // Rounding keeps the order, so it may come first.
-    let bounds = (whole(low), whole(high));
-    if bounds == (None, None) {
+    let wide_x = Wide { x, at };
+    // Rounding keeps the order, so it may come first; a bound that is NaN is none.
+    let mut is_float = false;
+    let mut bound = |operand: &Operand<'_>, none: i64| -> Option<Operand<'static>> {
+        if let Some(number) = known(operand) {
+            is_float = true;
+            return Some((if number.is_nan() { none } else { rounded(number) }).into());
+        }
+        let array = operand.array().filter(|array| array.dtype().is_ok_and(|dtype| dtype.is_float()))?;
+        if !array.shape().is_ok_and(|shape| shape.is_scalar()) {
+            return None;
+        }
+        is_float = true;
+        let missing = apply(ElementOp::IsNan, &mut [array.into()], at);
+        Some(wide_x.select(&missing, none, &wide_x.whole(array)).into())
+    };
+    let bounds = (bound(low, i64::MIN), bound(high, i64::MAX));
+    if !is_float {
         return None;
     }
-    let low = bounds.0.map_or_else(|| low.into(), Operand::from);
-    let high = bounds.1.map_or_else(|| high.into(), Operand::from);
+    let low = bounds.0.unwrap_or_else(|| low.into());
+    let high = bounds.1.unwrap_or_else(|| high.into());
     Some(apply(ElementOp::Clamp, &mut [x.into(), low, high], at))
 }
 
@@ -143,7 +165,7 @@ impl Wide<'_> {
     }
 
     /// `x + number`.
-    fn plus(&self, number: f64) -> Array {
+    pub(super) fn plus(&self, number: f64) -> Array {
         if number.is_nan() {
             return self.everywhere(0);
         }

@@ -14,10 +14,10 @@ const LIMB: u32 = 27;
 /// From this shift on, a product is less than a half, and a quotient beyond `i64`: an `i64` has 63 bits, a mantissa 53.
 const SHIFT_MAX: u32 = 117;
 /// Bits that a quotient gains in a step: a remainder below 2^53 times 2 to this fits an `i64`.
-const STEP: u32 = 10;
+pub(super) const STEP: u32 = 10;
 
 /// The magnitude of a number with a fraction as `mantissa / 2^shift`.
-fn parts(number: f64) -> (i64, u32) {
+pub(super) fn parts(number: f64) -> (i64, u32) {
     let bits = number.to_bits();
     let (field, fraction) = ((bits >> 52 & 0x7ff) as u32, (bits & ((1 << 52) - 1)) as i64);
     let (mantissa, shift) = if field == 0 { (fraction, 1074) } else { (fraction | 1 << 52, 1075 - field) };
@@ -25,7 +25,7 @@ fn parts(number: f64) -> (i64, u32) {
     (mantissa >> spare, shift - spare)
 }
 
-fn has_fraction(number: f64) -> bool {
+pub(super) fn has_fraction(number: f64) -> bool {
     number.is_finite() && number.trunc() != number
 }
 
@@ -163,11 +163,11 @@ impl Wide<'_> {
         self.select(&above, one, &self.select(&below, -one, &self.everywhere(0)))
     }
 
-    fn op<'b>(&self, op: ElementOp, a: impl Into<Operand<'b>>, b: impl Into<Operand<'b>>) -> Array {
+    pub(super) fn op<'b>(&self, op: ElementOp, a: impl Into<Operand<'b>>, b: impl Into<Operand<'b>>) -> Array {
         apply(op, &mut [a.into(), b.into()], self.at)
     }
 
-    fn product(&self, a: &Array, by: i64) -> Array {
+    pub(super) fn product(&self, a: &Array, by: i64) -> Array {
         self.op(ElementOp::Mul, a, by)
     }
 
@@ -175,7 +175,7 @@ impl Wide<'_> {
         self.op(ElementOp::Add, self.product(a, by), first)
     }
 
-    fn select(&self, mask: &Array, yes: i64, no: &Array) -> Array {
+    pub(super) fn select(&self, mask: &Array, yes: i64, no: &Array) -> Array {
         apply(ElementOp::Select, &mut [mask.into(), yes.into(), no.into()], self.at)
     }
 

@@ -1,0 +1,114 @@
+//! `i64` beside f64 whose value is not known yet: exact comparisons, sums, differences and bounds.
+//!
+//! In: an `i64` array and an array of f64 or f32; of one element where the result is `i64`. Out: ops of f64 that take the
+//! numbers apart and ops of `i64`, which fuse to one kernel. Must hold: WIDE-1: only numbers that came as f64 are ever f64.
+
+use super::handle::Array;
+use super::operand::Operand;
+use super::record::{apply, cast_in};
+use super::wide::{LIMIT, Wide};
+use crate::graph::{DType, ElementOp};
+
+impl Wide<'_> {
+    /// The result of `op` beside `number`, or of its mirror image; `None` for what is computed in f64.
+    pub(super) fn beside(&self, op: ElementOp, number: &Array, reversed: bool) -> Option<Array> {
+        let dtype = number.dtype().ok().filter(|dtype| dtype.is_float())?;
+        let is_comparison = op.info().rule == crate::graph::table::DTypeRule::Comparison;
+        if !is_comparison && !number.shape().is_ok_and(|shape| shape.is_scalar()) {
+            return None;
+        }
+        let number =
+            if dtype == DType::F64 { number.clone() } else { cast_in(&self.x.0.home, number, DType::F64, self.at) };
+        Some(match op {
+            _ if is_comparison => self.compared_with(if reversed { super::wide::mirrored(op) } else { op }, &number),
+            ElementOp::Add => self.sum_with(&number, false),
+            ElementOp::Sub if reversed => self.sum_with(&number, true),
+            ElementOp::Sub => self.sum_with(&self.one(ElementOp::Neg, &number), false),
+            ElementOp::Min | ElementOp::Max => {
+                let bounded = self.op(op, self.x, &self.whole(&number));
+                self.choose(&self.one(ElementOp::IsNan, &number), self.x, &bounded)
+            }
+            _ => return None,
+        })
+    }
+
+    fn compared_with(&self, op: ElementOp, number: &Array) -> Array {
+        let down = || self.whole(&self.one(ElementOp::Floor, number));
+        let up = || self.whole(&self.one(ElementOp::Ceil, number));
+        let beyond = || self.float(ElementOp::Ge, number, LIMIT);
+        let below = || self.float(ElementOp::Lt, number, -LIMIT);
+        let some = || self.one(ElementOp::Not, &self.one(ElementOp::IsNan, number));
+        let and = |a: Array, b: Array| self.op(ElementOp::And, a, b);
+        let or = |a: Array, b: Array| self.op(ElementOp::Or, a, b);
+        // Less than a number is less than the whole one above it. What saturates is told apart; NaN is neither.
+        match op {
+            ElementOp::Lt => and(or(self.op(op, self.x, up()), beyond()), some()),
+            ElementOp::Le => and(self.op(op, self.x, down()), self.float(ElementOp::Ge, number, -LIMIT)),
+            ElementOp::Gt => and(or(self.op(op, self.x, down()), below()), some()),
+            ElementOp::Ge => and(self.op(op, self.x, up()), self.float(ElementOp::Lt, number, LIMIT)),
+            ElementOp::Eq => {
+                let is_whole = self.op(ElementOp::Eq, number, &self.one(ElementOp::Fix, number));
+                let fits = and(self.float(ElementOp::Lt, number, LIMIT), self.float(ElementOp::Ge, number, -LIMIT));
+                and(self.op(op, self.x, self.whole(number)), and(is_whole, fits))
+            }
+            _ => self.one(ElementOp::Not, &self.compared_with(ElementOp::Eq, number)),
+        }
+    }
+
+    /// `x + number`, or `number - x`.
+    fn sum_with(&self, number: &Array, negative: bool) -> Array {
+        let bound = 4.0 * LIMIT;
+        let number = &apply(ElementOp::Clamp, &mut [number.into(), (-bound).into(), bound.into()], self.at);
+        let truncated = self.one(ElementOp::Fix, number);
+        // Two halves of the whole part, which fit where it is below 2^64, and a third part where it is not.
+        let half = self.one(ElementOp::Fix, &self.float(ElementOp::Mul, &truncated, 0.5));
+        let other = self.op(ElementOp::Sub, &truncated, &half);
+        let far = self.one(ElementOp::Fix, &self.float(ElementOp::Mul, number, 0.5 / LIMIT));
+        // The greater half first: what is just below 2^63 without it may not be with it.
+        let first = match negative {
+            true => self.op(ElementOp::Sub, self.whole(&other), self.x),
+            false => self.op(ElementOp::Add, self.x, self.whole(&other)),
+        };
+        let sum = self.op(ElementOp::Add, first, self.whole(&half));
+        let sum = self.op(ElementOp::Add, sum, self.whole(&far));
+        // The fraction, rounded half away from zero.
+        let fraction = self.op(ElementOp::Sub, number, &truncated);
+        let size = self.one(ElementOp::Abs, &fraction);
+        let is_up = self.float(ElementOp::Gt, &fraction, 0.0);
+        let zero_or = |op: ElementOp| self.op(op, &sum, 0i64);
+        let outward = apply(
+            ElementOp::Select,
+            &mut [(&is_up).into(), zero_or(ElementOp::Ge).into(), zero_or(ElementOp::Le).into()],
+            self.at,
+        );
+        let tie = self.op(ElementOp::And, self.float(ElementOp::Eq, &size, 0.5), outward);
+        let away = self.op(ElementOp::Or, self.float(ElementOp::Gt, &size, 0.5), tie);
+        let moved = self.op(ElementOp::Add, &sum, self.whole(&self.one(ElementOp::Sign, &fraction)));
+        let mut result = self.choose(&away, moved, &sum);
+        if negative {
+            // Less than one below 2^63, which the sum could not hold.
+            let least = self.with(ElementOp::Eq, i64::MIN);
+            let small = self.float(ElementOp::Eq, &truncated, 0.0);
+            result = self.select(&self.op(ElementOp::And, least, small), i64::MAX, &result);
+        }
+        self.select(&self.one(ElementOp::IsNan, number), 0, &result)
+    }
+
+    fn one(&self, op: ElementOp, a: &Array) -> Array {
+        apply(op, &mut [a.into()], self.at)
+    }
+
+    fn float(&self, op: ElementOp, a: &Array, number: f64) -> Array {
+        apply(op, &mut [a.into(), number.into()], self.at)
+    }
+
+    /// As `i64`: rounded half away from zero, saturated, and 0 of NaN.
+    pub(super) fn whole(&self, number: &Array) -> Array {
+        cast_in(&self.x.0.home, number, DType::I64, self.at)
+    }
+
+    /// `yes` where a condition holds, else `no`.
+    pub(super) fn choose<'b>(&self, mask: &'b Array, yes: impl Into<Operand<'b>>, no: &'b Array) -> Array {
+        apply(ElementOp::Select, &mut [mask.into(), yes.into(), no.into()], self.at)
+    }
+}

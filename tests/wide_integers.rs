@@ -1,0 +1,260 @@
+//! `i64` beside f64: every result is that of exact arithmetic, rounded half away from zero and saturated.
+
+mod common;
+use common::{runtimes, session, wait};
+
+/// Random bits.
+fn numbers_of(mut bits: u64) -> impl FnMut() -> u64 {
+    move || {
+        bits ^= bits << 13;
+        bits ^= bits >> 7;
+        bits ^= bits << 17;
+        bits
+    }
+}
+
+/// `i64` with f64, by exact arithmetic: rounded half away from zero, saturated.
+fn exact(op: &str, x: i64, c: f64) -> i64 {
+    if c.is_nan() {
+        return 0;
+    }
+    // Quarters, so that fractions of a half are seen; far out, a bound that saturates as everything beyond does.
+    let quarters = |c: f64| (c.clamp(-1e20, 1e20) * 4.0) as i128;
+    let total = match op {
+        "x+c" => x as i128 * 4 + quarters(c),
+        "x-c" => x as i128 * 4 - quarters(c),
+        "c-x" => quarters(c) - x as i128 * 4,
+        "max" => (x as i128 * 4).max(quarters(c)),
+        _ => (x as i128 * 4).min(quarters(c)),
+    };
+    let rounded = (total.abs() + 2) / 4 * total.signum();
+    rounded.clamp(i64::MIN as i128, i64::MAX as i128) as i64
+}
+
+#[test]
+fn i64_beside_numbers_of_f64_is_exact_and_compares_as_the_numbers_do() {
+    let xs = [0, 1, -1, 2, -3, 1 << 53, (1 << 53) + 1, -(1 << 53) - 1, i64::MAX, i64::MAX - 1, i64::MIN, i64::MIN + 1];
+    let numbers = [
+        0.5,
+        -0.5,
+        0.25,
+        -0.75,
+        2.5,
+        -2.5,
+        3.75,
+        1e15 + 0.5,
+        -(1e15) - 0.5,
+        9007199254740993.0,
+        1e18,
+        -1e18,
+        9.223372036854775e18,
+        9.223372036854776e18,
+        -9.223372036854776e18,
+        1.2e19,
+        -1.2e19,
+        4e19,
+        -4e19,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+    ];
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        let x = s.from_slice(&xs, [xs.len(), 1]).unwrap();
+        for c in numbers {
+            // As a number, and as an array of one element, which is known when the op is recorded, or is not.
+            for array in [false, true] {
+                let one = s.scalar(c);
+                let o = || if array { tidemill::Operand::from(&one) } else { tidemill::Operand::from(c) };
+                let left = |o: tidemill::Operand<'_>| match array {
+                    true => &one - &x,
+                    false => {
+                        let _ = o;
+                        c - &x
+                    }
+                };
+                let mut results = vec![("x+c", &x + o()), ("x-c", &x - o()), ("c-x", left(o()))];
+                results.extend([("max", x.max(o())), ("min", x.min(o()))]);
+                for (op, y) in results {
+                    let got = wait(y.gather::<i64>()).unwrap();
+                    let aside = c.is_nan() && ["max", "min"].contains(&op);
+                    let wanted: Vec<i64> = xs.iter().map(|x| if aside { *x } else { exact(op, *x, c) }).collect();
+                    assert_eq!(got.as_slice(), wanted, "{op} with {c} on {device}, an array: {array}");
+                }
+                let order = |x: i64| match c {
+                    c if c.is_nan() => None,
+                    c if c >= 9.3e18 => Some(std::cmp::Ordering::Less),
+                    c if c <= -9.3e18 => Some(std::cmp::Ordering::Greater),
+                    c => (x as i128 * 4).partial_cmp(&((c * 4.0) as i128)),
+                };
+                type Is = fn(std::cmp::Ordering) -> bool;
+                let tests: [(&str, tidemill::Array, Is); 6] = [
+                    ("lt", x.lt(o()), |o| o.is_lt()),
+                    ("le", x.le(o()), |o| o.is_le()),
+                    ("gt", x.gt(o()), |o| o.is_gt()),
+                    ("ge", x.ge(o()), |o| o.is_ge()),
+                    ("eq", x.eq_to(o()), |o| o.is_eq()),
+                    ("ne", x.ne_to(o()), |o| o.is_ne()),
+                ];
+                for (op, y, is) in tests {
+                    let got = wait(y.gather::<bool>()).unwrap();
+                    let wanted: Vec<bool> = xs.iter().map(|x| order(*x).map_or(op == "ne", is)).collect();
+                    assert_eq!(got.as_slice(), wanted, "{op} with {c} on {device}, an array: {array}");
+                }
+            }
+        }
+        let clamped = x.clamp(-2.5, 2.4);
+        let wanted: Vec<i64> = xs.iter().map(|x| (*x).clamp(-3, 2)).collect();
+        assert_eq!(wait(clamped.gather::<i64>()).unwrap().as_slice(), wanted);
+        // Bounds that are not known, and one that is none.
+        let (low, high) = (s.scalar(-2.5), s.scalar(f64::NAN) * s.scalar(1.0));
+        let wanted: Vec<i64> = xs.iter().map(|x| (*x).max(-3)).collect();
+        assert_eq!(wait(x.clamp(&low, &high).gather::<i64>()).unwrap().as_slice(), wanted, "{device}");
+        // Compared element by element, where f64 would take neighbours for equal.
+        let near = s.from_slice(&xs.map(|x| x as f64), [xs.len(), 1]).unwrap();
+        let exact = |is: fn(&i128, &i128) -> bool| xs.map(|x| is(&(x as i128), &(x as f64 as i128)));
+        for (what, got, wanted) in [
+            ("lt", x.lt(&near), exact(i128::lt)),
+            ("le", x.le(&near), exact(i128::le)),
+            ("gt", x.gt(&near), exact(i128::gt)),
+            ("ge", x.ge(&near), exact(i128::ge)),
+            ("eq", x.eq_to(&near), exact(i128::eq)),
+            ("ne", x.ne_to(&near), exact(i128::ne)),
+            ("mirrored lt", near.gt(&x), exact(i128::lt)),
+        ] {
+            assert_eq!(wait(got.gather::<bool>()).unwrap().as_slice(), wanted, "{what} on {device}");
+        }
+    }
+}
+
+/// `count / 2^shift` as a whole number, rounded half away from zero.
+fn halves_away(count: i128, shift: u32) -> i64 {
+    let half = if shift == 0 { 0 } else { 1i128 << (shift - 1) };
+    (((count.abs() + half) >> shift) * count.signum()).clamp(i64::MIN as i128, i64::MAX as i128) as i64
+}
+
+#[test]
+fn remainders_of_i64_and_numbers_of_f64_are_exact() {
+    let mut random = numbers_of(11);
+    let mut xs = vec![0, 1, -1, 2, -2, 7, -7, 1 << 53, (1 << 53) + 1, -(1 << 53) - 1, i64::MAX, i64::MIN, i64::MIN + 1];
+    xs.extend((0..40).map(|i| random() as i64 >> i));
+    // A number is count / 2^shift.
+    let mut numbers =
+        vec![(1i128, 1u32), (-1, 1), (5, 1), (-5, 1), (1, 2), (3, 2), (-3, 2), (21, 3), (-(1i128 << 53) + 1, 20)];
+    numbers.extend((0..24).map(|i| ((random() as i64 >> 11 | 1) as i128, i + 1)));
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        let x = s.from_slice(&xs, [xs.len(), 1]).unwrap();
+        for &(count, shift) in &numbers {
+            let c = count as f64 / 2f64.powi(shift as i32);
+            let of = |y: tidemill::Array| wait(y.gather::<i64>()).unwrap().into_vec();
+            let wide = |x: i64| (x as i128) << shift;
+            let rem = |a: i128, b: i128| if b == 0 { 0 } else { a % b };
+            let modulo = |a: i128, b: i128| if b == 0 { a } else { (a % b + b) % b };
+            let all = |f: &dyn Fn(i64) -> i128| xs.iter().map(|&x| halves_away(f(x), shift)).collect::<Vec<i64>>();
+            let number = s.scalar(c);
+            assert_eq!(of(x.remainder(c)), all(&|x| rem(wide(x), count)), "rem(x, {c}) on {device}");
+            assert_eq!(of(x.modulo(c)), all(&|x| modulo(wide(x), count)), "mod(x, {c}) on {device}");
+            if device.ends_with("fold 64") {
+                assert_eq!(of(number.remainder(&x)), all(&|x| rem(count, wide(x))), "rem({c}, x) on {device}");
+                assert_eq!(of(number.modulo(&x)), all(&|x| modulo(count, wide(x))), "mod({c}, x) on {device}");
+            }
+        }
+        let some = s.from_slice(&[5i64, -5, i64::MIN, 0], [4, 1]).unwrap();
+        let of = |y: tidemill::Array| wait(y.gather::<i64>()).unwrap().into_vec();
+        assert_eq!(of(some.remainder(9.223372036854776e18)), [5, -5, 0, 0], "{device}");
+        assert_eq!(of(some.modulo(9.223372036854776e18)), [5, i64::MAX - 4, 0, 0], "{device}");
+        assert_eq!(of(some.modulo(-1e19)), [i64::MIN, -5, i64::MIN, 0], "{device}");
+        assert_eq!(of(some.remainder(f64::INFINITY)), [5, -5, i64::MIN, 0], "{device}");
+        assert_eq!(of(some.modulo(f64::INFINITY)), [5, i64::MAX, i64::MAX, 0], "{device}");
+        assert_eq!(of(some.modulo(f64::NAN)), [0, 0, 0, 0], "{device}");
+    }
+}
+
+#[test]
+fn native_sums_of_i64_are_exact_in_any_order_and_saturate_at_the_end() {
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        let sum = |data: &[i64]| {
+            let x = s.from_slice(data, [data.len(), 1]).unwrap();
+            wait(x.sum_native(0).item::<i64>()).unwrap()
+        };
+        assert_eq!(sum(&[i64::MAX, 5, -7]), i64::MAX - 2, "{device}");
+        assert_eq!(sum(&[i64::MIN, -5, 7]), i64::MIN + 2, "{device}");
+        assert_eq!(sum(&[i64::MIN, i64::MIN, i64::MAX]), i64::MIN, "{device}");
+        assert_eq!(sum(&[i64::MAX, i64::MAX, i64::MIN]), i64::MAX - 1, "{device}");
+        assert_eq!(sum(&[i64::MIN, i64::MAX]), -1, "{device}");
+        assert_eq!(sum(&[i64::MIN]), i64::MIN, "{device}");
+        let many: Vec<i64> = (0..10_000).map(|i| (i64::MAX - i) * if i % 2 == 0 { 1 } else { -1 }).collect();
+        assert_eq!(sum(&many), 5000, "{device}");
+        assert_eq!(sum(&vec![(1 << 53) + 1; 1001]), 1001 * ((1 << 53) + 1), "{device}");
+    }
+}
+
+/// `num / den`, rounded half away from zero and saturated; `None` where 128 bits do not hold it.
+fn rounded(num: Option<i128>, den: i128) -> Option<i64> {
+    let num = num.filter(|n| n.unsigned_abs() < 1 << 125)?;
+    if den == 0 {
+        return Some([0, i64::MAX, i64::MIN][num.signum().rem_euclid(3) as usize]);
+    }
+    let magnitude = (2 * num.abs() + den.abs()) / (2 * den.abs());
+    Some((magnitude * num.signum() * den.signum()).clamp(i64::MIN as i128, i64::MAX as i128) as i64)
+}
+
+/// A number as a fraction of whole numbers; `None` where these are too large.
+fn fraction(c: f64) -> Option<(i128, u32)> {
+    let (mut scaled, mut shift) = (c, 0);
+    while scaled.fract() != 0.0 {
+        (scaled, shift) = (scaled * 2.0, shift + 1);
+    }
+    (scaled.abs() < 1e38).then_some((scaled as i128, shift))
+}
+
+#[test]
+fn products_and_quotients_of_i64_and_numbers_of_f64_are_exact() {
+    let mut random = numbers_of(0x9e37_79b9_7f4a_7c15);
+    let mut xs = vec![0, 1, -1, 2, -3, 5, (1 << 53) + 1, -(1 << 53) - 1, 4611686018427387905];
+    xs.extend([i64::MAX, i64::MAX - 1, i64::MIN, i64::MIN + 1, 3074457345618258603, -6148914691236517205]);
+    xs.extend((0..40).map(|i| random() as i64 >> i));
+    let mut numbers = vec![0.5, -0.5, 0.1, -0.1, 2.5, -2.5, 1.0 / 3.0, 0.75, -0.75, 1.5, 7.5, -7.5, 1e-5, -1e-5, 1e-18];
+    numbers.extend([1e-20, -1e-20, 1e-300, 5e-324, 1e15 + 0.5, -(2f64.powi(52)) - 0.5, 1.0 - f64::EPSILON / 2.0]);
+    numbers.extend([1.0 + f64::EPSILON, 0.9999999999999999, 3e-9, 12345.678, 2f64.powi(-63) * 1.5, 1e19, -1e19, 2e19]);
+    numbers.extend([2f64.powi(63), -(2f64.powi(63)), 2f64.powi(64), 1e300, -1e300]);
+    numbers.extend((0..24).map(|i| (random() as i64 as f64 + 0.5) * 2f64.powi(-20 - 2 * i)));
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        let x = s.from_slice(&xs, [xs.len(), 1]).unwrap();
+        for &c in &numbers {
+            let (y, z, w) = (&x * c, &x / c, c * &x);
+            let w_is = wait((&w - &y).abs().max_over(..).item::<i64>()).unwrap();
+            assert_eq!(w_is, 0, "{c} on either side on {device}");
+            let (product, quotient) = (wait(y.gather::<i64>()).unwrap(), wait(z.gather::<i64>()).unwrap());
+            let reversed = (c.fract() != 0.0).then(|| wait((c / &x).gather::<i64>()).unwrap());
+            for (i, &v) in xs.iter().enumerate() {
+                let (num, shift) = fraction(c).unwrap_or((if c > 0.0 { 1 << 110 } else { -(1 << 110) }, 0));
+                let far = if (v < 0) == (c < 0.0) { i64::MAX } else { i64::MIN };
+                // A denominator beyond 2^124 leaves nothing of a product, and everything of a quotient.
+                let wanted = match shift {
+                    0..=120 => rounded(num.checked_mul(v as i128), 1 << shift).unwrap_or(far),
+                    _ => 0,
+                };
+                assert_eq!(product[i], wanted, "{v} * {c:?} on {device}");
+                let scaled = 1i128.checked_shl(shift).filter(|_| shift < 126).and_then(|by| by.checked_mul(v as i128));
+                let wanted = if v == 0 { 0 } else { rounded(scaled, num).unwrap_or(far) };
+                assert_eq!(quotient[i], wanted, "{v} / {c:?} on {device}");
+                if let (Some(reversed), 0..=60) = (&reversed, shift) {
+                    let wanted = rounded(Some(num), (v as i128) << shift).unwrap();
+                    assert_eq!(reversed[i], wanted, "{c:?} / {v} on {device}");
+                }
+            }
+        }
+        let of = |y: tidemill::Array| wait(y.gather::<i64>()).unwrap()[0];
+        let n = s.from_slice(&[9007199254740993i64, 7, 0], [3, 1]).unwrap();
+        assert_eq!([of(&n * 2.5), of(&n * 0.1)], [22517998136852483, 900719925474099], "as MATLAB has it, on {device}");
+        let all = |y: tidemill::Array| wait(y.gather::<i64>()).unwrap().into_vec();
+        assert_eq!(all(&n * f64::NAN), [0, 0, 0]);
+        assert_eq!(all(&n * f64::NEG_INFINITY), [i64::MIN, i64::MIN, 0]);
+        assert_eq!(all(&n / f64::INFINITY), [0, 0, 0]);
+        assert_eq!(all(f64::INFINITY / -&n), [i64::MIN, i64::MIN, i64::MAX]);
+    }
+}
