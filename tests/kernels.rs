@@ -63,7 +63,7 @@ fn random_numbers_and_small_chains_that_expand_are_computed_in_place() {
     type Case = (&'static str, fn(&Session, &Array, &Array) -> Array, (u64, u64));
     // What is read and written, in elements.
     let (all, row) = (42_000, 70);
-    let cases: [Case; 6] = [
+    let cases: [Case; 7] = [
         ("a random column", |s, x, _| x + s.rand::<f32>([600, 1]), (all, all)),
         ("a random row, folded", |s, x, _| (x * s.randn::<f32>([1, 70])).sum(..), (all, 1)),
         ("a chain on a random row", |s, x, _| x + (s.randn::<f32>([1, 70]) * 0.1 + 2.0).abs(), (all, all)),
@@ -76,6 +76,11 @@ fn random_numbers_and_small_chains_that_expand_are_computed_in_place() {
             (0, all),
         ),
         ("functions of a row", |_, x, r| x * r.exp().log1p().sqrt(), (all + row, all)),
+        (
+            "39 functions of a column",
+            |s, x, _| x + (0..39).fold(source(s, [600, 1]), |c, k| if k % 2 == 0 { c.exp() } else { c.log1p() }),
+            (all + 600, all),
+        ),
         (
             "39 ops on a row",
             |_, x, r| x + (0..39).fold(r.clone(), |r, k| r * (1.0 + k as f64 / 100.0)),
