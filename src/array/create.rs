@@ -191,7 +191,8 @@ impl Session {
     /// `ErrorKind::DType` where `T` is not f32 or f64, `ErrorKind::Shape` for more elements than an array may have.
     #[track_caller]
     pub fn draw<T: Element>(&self, normal: bool, n: usize) -> Result<Vec<T>> {
-        let named = |error: Error| error.with_op("rand").with_location(Location::caller());
+        let at = Location::caller();
+        let named = |error: Error| error.with_op("rand").with_location(at);
         if !T::DTYPE.is_float() {
             let message = format!("these random numbers are f32 or f64, not {}", T::DTYPE);
             return Err(named(Error::new(ErrorKind::DType, message)));
@@ -216,11 +217,11 @@ impl Session {
         let (least, greatest) =
             if drawn == DType::U32 { (0, u32::MAX as i64) } else { (i32::MIN as i64, i32::MAX as i64) };
         let span = range.end.saturating_sub(range.start);
-        let is_wide = range.start < least || range.end - 1 > greatest || span > u32::MAX as i64;
+        let is_wide = range.start < least || range.end > greatest + 1 || span > u32::MAX as i64;
         if range.start < range.end && is_wide && (T::DTYPE == DType::I64 || T::DTYPE.is_float()) {
             return self.wide_integers(&range, shape, at).cast_to(T::DTYPE);
         }
-        if span <= 0 || span > u32::MAX as i64 || range.start < least || range.end - 1 > greatest {
+        if span <= 0 || span > u32::MAX as i64 || range.start < least || range.end > greatest + 1 {
             let message = format!("{} to {} is no range of {drawn} to draw from", range.start, range.end);
             return Array::faulty(self.home(), Error::new(ErrorKind::Argument, message), "randi", at);
         }

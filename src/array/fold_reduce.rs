@@ -154,12 +154,13 @@ pub(crate) fn scan(op: ScanOp, dim: usize, nan: Nan, reverse: bool, arg: &Known<
     let mut values = Values::new();
     build(meta, |_, c| {
         let here = c.get(dim).copied().unwrap_or(0);
-        let range = if reverse { here..extent } else { 0..here + 1 };
+        // From where the scan begins, since saturation and rounding depend on the order.
+        let steps = if reverse { extent - here } else { here + 1 };
         values.clear();
         let mut at: Coords = SmallVec::from_slice(c);
-        for i in range {
+        for step in 0..steps {
             if let Some(c) = at.get_mut(dim) {
-                *c = i;
+                *c = if reverse { extent - 1 - step } else { step };
             }
             values.push(arg.at(&at));
         }
@@ -230,5 +231,10 @@ mod tests {
             |reverse| scan(ScanOp::Sum, 1, Nan::Include, reverse, &arg, &meta).as_slice::<i64>().unwrap().to_vec();
         assert_eq!(run(false), [1, 3, 6]);
         assert_eq!(run(true), [6, 5, 3]);
+        // Saturated on the way from the end.
+        let buffer = HostBuffer::from_slice(&[-1i64, 5, i64::MAX]);
+        let arg = Known::Buffer(&buffer, &shape);
+        let last = scan(ScanOp::Sum, 1, Nan::Include, true, &arg, &meta);
+        assert_eq!(last.as_slice::<i64>().unwrap(), [i64::MAX - 1, i64::MAX, i64::MAX]);
     }
 }

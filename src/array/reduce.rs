@@ -95,7 +95,8 @@ macro_rules! scans {
 }
 
 scans! {
-    /// The running sum along a dimension, in the array's dtype (bools count in f64).
+    /// The running sum along a dimension, in the array's dtype (bools count in f64). Integers saturate; where they do so on
+    /// the way, what follows depends on the device's order.
     cumsum, nan_cumsum, cumsum_reverse => Sum, Include;
     /// The running product along a dimension, in the array's dtype (bools in f64).
     cumprod, nan_cumprod, cumprod_reverse => Prod, Include;

@@ -130,9 +130,11 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Threads of the host device and of planning; one a core by default.
+    /// Threads of the host device and of planning; one a core by default, four a core (or 16) at most, since more would
+    /// only wait for each other.
     pub fn worker_threads(mut self, threads: usize) -> RuntimeBuilder {
-        self.config.worker_threads = Some(threads.max(1));
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        self.config.worker_threads = Some(threads.clamp(1, (4 * cores).max(16)));
         self
     }
 
