@@ -21,19 +21,19 @@ pub struct Options {
     #[arg(long, default_value_t = 7)]
     pub seed: u64,
     /// Price of the stock today
-    #[arg(long, default_value_t = 100.0)]
+    #[arg(long, default_value_t = 100.0, value_parser = crate::shared::positive, allow_negative_numbers = true)]
     pub spot: f64,
     /// Price at which the option lets one buy
-    #[arg(long, default_value_t = 105.0)]
+    #[arg(long, default_value_t = 105.0, value_parser = crate::shared::positive, allow_negative_numbers = true)]
     pub strike: f64,
     /// Interest, continuously compounded, a year
-    #[arg(long, default_value_t = 0.05, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0.05, value_parser = crate::shared::finite, allow_negative_numbers = true)]
     pub rate: f64,
     /// Volatility a year
-    #[arg(long, default_value_t = 0.2)]
+    #[arg(long, default_value_t = 0.2, value_parser = crate::shared::positive, allow_negative_numbers = true)]
     pub volatility: f64,
     /// Years until the option ends
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = 1.0, value_parser = crate::shared::positive, allow_negative_numbers = true)]
     pub years: f64,
     /// The runtime.
     #[command(flatten)]

@@ -35,16 +35,16 @@ pub struct Options {
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
     /// Contrast: what one standard deviation of a channel is multiplied by
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1.0, value_parser = crate::shared::finite, allow_negative_numbers = true)]
     pub gain: f64,
     /// Brightness that is added, in linear light
-    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0.0, value_parser = crate::shared::finite, allow_negative_numbers = true)]
     pub bias: f64,
     /// Exponent on linear light; below 1 brightens the shadows
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = 1.0, value_parser = crate::shared::positive, allow_negative_numbers = true)]
     pub gamma: f64,
     /// How much of what the blur took away is added again
-    #[arg(long, default_value_t = 0.6, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0.6, value_parser = crate::shared::finite, allow_negative_numbers = true)]
     pub sharpen: f64,
     /// The runtime.
     #[command(flatten)]
@@ -93,14 +93,6 @@ pub struct Channel {
 /// # Errors
 /// What concerns all of them: the options, the folder, the runtime. What concerns one is in the report.
 pub async fn run(options: &Options) -> Result<Report> {
-    for (name, value) in [("--gain", options.gain), ("--bias", options.bias), ("--sharpen", options.sharpen)] {
-        if !value.is_finite() {
-            return Err(Error::new(ErrorKind::Argument, format!("{name} has to be a finite number, not {value}")));
-        }
-    }
-    if !(options.gamma > 0.0 && options.gamma.is_finite()) {
-        return Err(Error::new(ErrorKind::Argument, format!("--gamma has to be above 0, not {}", options.gamma)));
-    }
     let names = output_names(&options.files);
     refuse_overwriting(&options.files, &options.output, &names)?;
     // Before the runtime starts: its timeline may lie in there.
