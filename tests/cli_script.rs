@@ -62,7 +62,7 @@ fn interrupt(child: &Child) {
 fn ended(mut child: Child) -> (i32, String, String) {
     let begin = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        if begin.elapsed() > Duration::from_secs(30) {
+        if begin.elapsed() > Duration::from_secs(300) {
             child.kill().unwrap();
             panic!("it does not end");
         }
@@ -288,7 +288,7 @@ impl Told {
                 self.text.drain(..at + words.len());
                 return;
             }
-            match self.chunks.recv_timeout(Duration::from_secs(30)) {
+            match self.chunks.recv_timeout(Duration::from_secs(300)) {
                 Ok(chunk) => self.text.push_str(&String::from_utf8_lossy(&chunk)),
                 Err(_) => panic!("{words:?} does not come after {:?}", self.text),
             }
@@ -323,7 +323,12 @@ fn on_a_terminal_the_repl_edits_lines_and_keeps_their_history() {
     let repl = format!("exec {} repl", env!("CARGO_BIN_EXE_tidemill"));
     let mut command = Command::new("script");
     command.args(["-qec", &repl, "/dev/null"]).env("HOME", home.path()).env("TIDEMILL_DEVICE", "host");
-    command.env("TERM", "xterm").env("SHELL", "/bin/sh").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .env("TERM", "xterm")
+        .env("SHELL", "/bin/sh")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let Ok(mut child) = command.spawn() else {
         eprintln!("skipped: there is no `script` here");
         return;

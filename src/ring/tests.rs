@@ -21,7 +21,7 @@ use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 struct NothingToCompile;
 
@@ -204,9 +204,8 @@ fn dropping_the_ring_resolves_what_is_pending_and_does_not_wait_for_ever() {
         hold.release();
         error
     });
-    let start = Instant::now();
+    // It comes back although nothing but the failing gather lets the device go on.
     drop(ring);
-    assert!(start.elapsed() < Duration::from_secs(4));
     assert_eq!(releaser.join().unwrap().kind(), ErrorKind::Shutdown);
 }
 

@@ -186,7 +186,8 @@ fn two_runtimes_do_not_mix_also_where_their_threads_are_traced() {
 fn tracing_spans_of_a_thread_are_on_the_clock_of_the_timeline() {
     let (_dir, path) = file();
     let timeline = Timeline::to_file(&path).unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(5));
+    // Long enough that a clock of its own would be told from ours.
+    std::thread::sleep(std::time::Duration::from_millis(300));
     let inner = timeline.clone();
     let (before, after) = std::thread::spawn(move || {
         let _guard = inner.enter_thread("ring");
@@ -201,8 +202,8 @@ fn tracing_spans_of_a_thread_are_on_the_clock_of_the_timeline() {
     let hop = of_phase(&events, "X")[0];
     let start_ns = (hop["ts"].as_f64().unwrap() * 1000.0) as u64;
     let end_ns = start_ns + (hop["dur"].as_f64().unwrap() * 1000.0) as u64;
-    // The offset of the clocks is known to within the delay of the best of a few marks.
-    let slack_ns = 1_000_000;
+    // The offset of the clocks is known to within the delay of the best of a few marks, on a machine that may be busy.
+    let slack_ns = 100_000_000;
     assert!(start_ns + slack_ns >= before && end_ns <= after + slack_ns, "{before} {start_ns} {end_ns} {after}");
     assert!(end_ns - start_ns >= 3_000_000);
 }
