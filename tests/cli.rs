@@ -66,7 +66,7 @@ fn wrong_usage_exits_with_2_and_says_what_was_wrong() {
         (&["photo"], "required"),
         (&["photo", "a.png", "-o", "out", "--gamma", "0"], "--gamma"),
         (&["photo", "a.png", "-o", "out", "--gain", "nan"], "--gain"),
-        (&["photo", "a.png", "-o", "out", "--sharpen", "-inf"], "--sharpen"),
+        (&["photo", "a.png", "-o", "out", "--sharpen", "inf"], "--sharpen"),
         (&["concurrent", "--device", "tpu"], "tpu"),
         (&["concurrent", "--batches-in-flight", "0"], "0"),
         (&["completions", "no-such-shell"], "no-such-shell"),

@@ -258,3 +258,36 @@ fn products_and_quotients_of_i64_and_numbers_of_f64_are_exact() {
         assert_eq!(all(f64::INFINITY / -&n), [i64::MIN, i64::MIN, i64::MAX]);
     }
 }
+
+#[test]
+fn whole_numbers_of_f64_that_are_not_known_are_exact_beside_i64() {
+    let xs = [i64::MAX, i64::MIN, (1 << 53) + 1, -(1 << 53) - 1, 7, -7, 0];
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        let x = s.from_slice(&xs, [xs.len(), 1]).unwrap();
+        let of = |y: tidemill::Array| wait(y.gather::<i64>()).unwrap().into_vec();
+        for c in [3.0, -3.0, 1.0, 2.0, 9e15] {
+            // Known to nobody before it is computed.
+            let number = s.full(c, [1000, 1]).max_over(..);
+            let whole = c as i128;
+            let all = |f: &dyn Fn(i128) -> i128| -> Vec<i64> {
+                xs.iter().map(|&x| f(x.into()).clamp(i64::MIN.into(), i64::MAX.into()) as i64).collect()
+            };
+            assert_eq!(of(&x * &number), all(&|x| x * whole), "x * {c} on {device}");
+            let quotient = |x: i128| rounded(Some(x), whole).unwrap().into();
+            assert_eq!(of(&x / &number), all(&quotient), "x / {c} on {device}");
+            assert_eq!(of(x.remainder(&number)), all(&|x| x % whole), "rem(x, {c}) on {device}");
+            assert_eq!(of(x.modulo(&number)), all(&|x| (x % whole + whole) % whole), "mod(x, {c}) on {device}");
+            let under = |x: i128| if x == 0 { 0 } else { whole % x };
+            assert_eq!(of(number.remainder(&x)), all(&under), "rem({c}, x) on {device}");
+            assert_eq!(of(number.modulo(&x)), all(&|x| if x == 0 { whole } else { (whole % x + x) % x }), "{device}");
+        }
+        let two = s.full(2.0f64, [1000, 1]).max_over(..);
+        let squares = [i64::MAX, i64::MAX, i64::MAX, i64::MAX, 49, 49, 0];
+        assert_eq!(of(x.pow(&two)), squares, "{device}");
+        let half = s.full(0.5f64, [1000, 1]).max_over(..);
+        assert_eq!(of(&s.from_slice(&[5i64, -5, 8], [3, 1]).unwrap() * &half), [3, -3, 4], "{device}");
+        let nothing = s.full(-0.0f64, [1000, 1]).max_over(..) * 1.0;
+        assert_eq!(of(&s.from_slice(&[5i64, 0], [2, 1]).unwrap() / (0.0 - &nothing)), [i64::MAX, 0], "{device}");
+    }
+}

@@ -7,7 +7,7 @@
 //! Products and quotients are in `wide_scale.rs`, remainders in `wide_remainder.rs`, and what can be done beside f64 that is
 //! not known when the op is recorded in `wide_unknown.rs`. Computed in f64 are powers with a fraction, quotients and
 //! remainders of whole numbers beyond `i64`, and products, quotients, remainders and powers with a number that is not
-//! known yet.
+//! known yet and turns out to be no whole one.
 
 use super::handle::Array;
 use super::operand::{Kind, Operand};

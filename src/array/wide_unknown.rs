@@ -28,8 +28,37 @@ impl Wide<'_> {
                 let bounded = self.op(op, self.x, &self.whole(&number));
                 self.choose(&self.one(ElementOp::IsNan, &number), self.x, &bounded)
             }
+            ElementOp::Mul | ElementOp::Div | ElementOp::Mod | ElementOp::Rem | ElementOp::Pow => {
+                self.whole_or_float(op, &number, reversed)
+            }
             _ => return None,
         })
+    }
+
+    /// Beside a whole number that `i64` holds, the op of `i64`; else that of f64.
+    fn whole_or_float(&self, op: ElementOp, number: &Array, reversed: bool) -> Array {
+        let sides = |x: &Array, number: &Array| match reversed {
+            true => self.op(op, number, x),
+            false => self.op(op, x, number),
+        };
+        let exact = sides(self.x, &self.whole(number));
+        let floats = cast_in(&self.x.0.home, self.x, DType::F64, self.at);
+        let rounded = self.whole(&sides(&floats, number));
+        let fits = self.fits(number);
+        let fits = match op {
+            // The sign of a zero matters to a quotient.
+            ElementOp::Div => self.op(ElementOp::And, fits, self.float(ElementOp::Ne, number, 0.0)),
+            _ => fits,
+        };
+        self.choose(&fits, &exact, &rounded)
+    }
+
+    /// Whether a number is whole and an `i64`.
+    fn fits(&self, number: &Array) -> Array {
+        let is_whole = self.op(ElementOp::Eq, number, &self.one(ElementOp::Fix, number));
+        let below = self.float(ElementOp::Lt, number, LIMIT);
+        let inside = self.op(ElementOp::And, below, self.float(ElementOp::Ge, number, -LIMIT));
+        self.op(ElementOp::And, is_whole, inside)
     }
 
     fn compared_with(&self, op: ElementOp, number: &Array) -> Array {
@@ -46,11 +75,7 @@ impl Wide<'_> {
             ElementOp::Le => and(self.op(op, self.x, down()), self.float(ElementOp::Ge, number, -LIMIT)),
             ElementOp::Gt => and(or(self.op(op, self.x, down()), below()), some()),
             ElementOp::Ge => and(self.op(op, self.x, up()), self.float(ElementOp::Lt, number, LIMIT)),
-            ElementOp::Eq => {
-                let is_whole = self.op(ElementOp::Eq, number, &self.one(ElementOp::Fix, number));
-                let fits = and(self.float(ElementOp::Lt, number, LIMIT), self.float(ElementOp::Ge, number, -LIMIT));
-                and(self.op(op, self.x, self.whole(number)), and(is_whole, fits))
-            }
+            ElementOp::Eq => and(self.op(op, self.x, self.whole(number)), self.fits(number)),
             _ => self.one(ElementOp::Not, &self.compared_with(ElementOp::Eq, number)),
         }
     }
