@@ -456,7 +456,11 @@ fn wrong_lengths_and_overflowing_shapes_are_typed_errors() {
         ("permutation", error(ramp(&s).permute(&[0, 0]).checked()), ErrorKind::Argument),
         ("integers as float", error(s.randn::<i32>([N, 1]).checked()), ErrorKind::DType),
         ("range of nothing", error(s.randi::<i32>(5..5, [N, 1]).checked()), ErrorKind::Argument),
-        ("range to the least", error(s.randi::<i32>(0..i64::MIN, [N, 1]).checked()), ErrorKind::Argument),
+        (
+            "range to the least",
+            error(s.randi::<i32>(std::ops::Range { start: 0, end: i64::MIN }, [N, 1]).checked()),
+            ErrorKind::Argument,
+        ),
         ("integers drawn", s.draw::<i32>(false, 3).expect_err("it must fail"), ErrorKind::DType),
         ("infinite range", error(s.arange(0.0f32, 1.0, 0.0).checked()), ErrorKind::Argument),
         ("fractions as index", error(ramp(&s).take(&(ramp(&s) * 0.5)).checked()), ErrorKind::DType),

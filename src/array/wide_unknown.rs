@@ -25,7 +25,7 @@ impl Wide<'_> {
             ElementOp::Sub if reversed => self.sum_with(&number, true),
             ElementOp::Sub => self.sum_with(&self.one(ElementOp::Neg, &number), false),
             ElementOp::Min | ElementOp::Max => {
-                let bounded = self.op(op, self.x, &self.whole(&number));
+                let bounded = self.op(op, self.x, self.whole(&number));
                 self.choose(&self.one(ElementOp::IsNan, &number), self.x, &bounded)
             }
             ElementOp::Mul | ElementOp::Div | ElementOp::Mod | ElementOp::Rem | ElementOp::Pow => {
@@ -55,7 +55,7 @@ impl Wide<'_> {
 
     /// Whether a number is whole and an `i64`.
     fn fits(&self, number: &Array) -> Array {
-        let is_whole = self.op(ElementOp::Eq, number, &self.one(ElementOp::Fix, number));
+        let is_whole = self.op(ElementOp::Eq, number, self.one(ElementOp::Fix, number));
         let below = self.float(ElementOp::Lt, number, LIMIT);
         let inside = self.op(ElementOp::And, below, self.float(ElementOp::Ge, number, -LIMIT));
         self.op(ElementOp::And, is_whole, inside)

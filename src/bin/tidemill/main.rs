@@ -110,7 +110,18 @@ impl Interrupts {
     }
 }
 
+/// Where there is no desktop session, Mesa's layer that selects a device for one has nothing to do but to print
+/// "error: XDG_RUNTIME_DIR is invalid" for every command.
+fn without_desktop() {
+    let is_unset = |name: &str| std::env::var_os(name).is_none();
+    if cfg!(target_os = "linux") && ["XDG_RUNTIME_DIR", "NODEVICE_SELECT"].into_iter().all(is_unset) {
+        // SAFETY: no other thread runs yet that could read the environment.
+        unsafe { std::env::set_var("NODEVICE_SELECT", "1") };
+    }
+}
+
 fn main() -> ExitCode {
+    without_desktop();
     let Arguments { command } = Arguments::parse();
     let interrupts = Arc::new(Interrupts::default());
     if let Err(error) = on_interrupt(interrupts.clone()) {

@@ -1,0 +1,150 @@
+//! What plans reuse, copy and leave out, and when they come from the cache.
+
+use super::*;
+
+#[test]
+fn other_sizes_and_scalars_give_the_same_kernel() {
+    let hash = |n: usize| {
+        let mut b = Build::new();
+        let y = chain(&mut b, n, 20);
+        let r = b.reduce(ReduceOp::Mean, y, 0b11);
+        b.output(r);
+        let plan = b.plan(DeviceKind::Gpu);
+        match &kernels(&plan)[0].program {
+            Program::Kernel(_, hash) => *hash,
+            _ => panic!("a generated kernel"),
+        }
+    };
+    assert_eq!(hash(1000), hash(123_457));
+}
+
+#[test]
+fn a_dying_input_is_reused_in_place_and_a_living_one_is_not() {
+    for dies in [true, false] {
+        let mut b = Build::new();
+        let x = b.input(&[1000, 1], dies);
+        let y = b.apply(ElementOp::Exp, &[x]);
+        b.output(y);
+        let plan = b.plan(DeviceKind::Gpu);
+        let launches = kernels(&plan);
+        let Program::Kernel(kernel, _) = &launches[0].program else { panic!("generated") };
+        let in_place = kernel.operands.iter().any(|o| o.access == Access::ReadWrite);
+        assert_eq!(in_place, dies);
+        assert_eq!(plan.buffers.iter().any(|b| b.in_place_of.is_some()), dies);
+    }
+}
+
+#[test]
+fn a_transposed_read_of_a_dying_input_is_not_done_in_place() {
+    let mut b = Build::new();
+    let x = b.input(&[30, 30], true);
+    let t = b.node(Op::View(View::Permute([1, 0].into())), &[x], &[30, 30], DType::F32);
+    let y = b.apply(ElementOp::Add, &[x, t]);
+    b.output(y);
+    assert!(b.plan(DeviceKind::Gpu).buffers.iter().all(|b| b.in_place_of.is_none()));
+}
+
+#[test]
+fn slice_assignments_in_a_row_are_patches_in_place() {
+    let mut b = Build::new();
+    let mut x = b.input(&[1000, 1], true);
+    for k in 0..5usize {
+        let dims: SmallVec<[SliceDim; 4]> =
+            smallvec![SliceDim { start: k, step: 1, len: 1 }, SliceDim { start: 0, step: 1, len: 1 }];
+        x = b.node(Op::AssignSlice(dims.as_slice().into()), &[x, s(k as f32)], &[1000, 1], DType::F32);
+    }
+    b.output(x);
+    let plan = b.plan(DeviceKind::Gpu);
+    assert!(plan.steps.iter().all(|s| matches!(s, Step::Launch(_))), "nothing is copied");
+    assert_eq!(kernels(&plan).iter().map(|l| l.bytes_written).sum::<u64>(), 20);
+}
+
+#[test]
+fn a_slice_assignment_to_a_living_base_copies_it_first() {
+    let mut b = Build::new();
+    let x = b.input(&[1000, 1], false);
+    let dims: SmallVec<[SliceDim; 4]> =
+        smallvec![SliceDim { start: 3, step: 2, len: 4 }, SliceDim { start: 0, step: 1, len: 1 }];
+    let y = b.node(Op::AssignSlice(dims.as_slice().into()), &[x, s(1.0)], &[1000, 1], DType::F32);
+    b.output(y);
+    let plan = b.plan(DeviceKind::Gpu);
+    assert!(matches!(plan.steps[0], Step::Copy { .. }));
+    assert_eq!(plan.steps.len(), 2);
+}
+
+#[test]
+fn a_transposed_operand_of_matmul_is_read_as_it_lies() {
+    let mut b = Build::new();
+    let x = b.input(&[20, 30], false);
+    let y = b.input(&[20, 40], false);
+    let t = b.node(Op::View(View::Permute([1, 0].into())), &[x], &[30, 20], DType::F32);
+    let p = b.node(Op::MatMul, &[t, y], &[30, 40], DType::F32);
+    b.output(p);
+    let launches = kernels(&b.plan(DeviceKind::Gpu));
+    assert_eq!(launches.len(), 1);
+    let Program::Library(crate::kernels::library::Library::MatMul { transpose_a, transpose_b, m, n, k, .. }) =
+        &launches[0].program
+    else {
+        panic!("a matmul")
+    };
+    assert_eq!((*transpose_a, *transpose_b, *m, *n, *k), (true, false, 30, 40, 20));
+}
+
+#[test]
+fn empty_arrays_run_nothing_and_folds_of_them_run() {
+    let mut b = Build::new();
+    let x = b.input(&[0, 3], false);
+    let y = b.apply(ElementOp::Exp, &[x]);
+    b.output(y);
+    let sum = b.node(Op::Reduce { op: ReduceOp::Sum, dims: 1, nan: Nan::Include }, &[y], &[1, 3], DType::F32);
+    b.output(sum);
+    let launches = kernels(&b.plan(DeviceKind::Gpu));
+    assert_eq!(launches.len(), 1);
+    let Program::Kernel(kernel, _) = &launches[0].program else { panic!("generated") };
+    assert!(matches!(kernel.form, Form::Reduce { .. }));
+}
+
+#[test]
+fn the_second_region_of_a_structure_hits_the_cache_and_compiles_nothing() {
+    let mut state = State::new(vec![device(DeviceKind::Host), device(DeviceKind::Gpu)], &Config::default());
+    let mut out = vec![];
+    for (id, n) in [(0, 1000), (1, 2000)] {
+        let mut b = Build::new();
+        let y = chain(&mut b, n, 10);
+        b.output(y);
+        b.region.id = RegionId(id);
+        state.handle(FusionEvent::RegionCut(b.region), &mut out);
+        if id == 0 {
+            assert!(matches!(out[..], [FusionInstruction::Compile(_)]));
+            state.handle(FusionEvent::PipelinesReady { region: RegionId(0), result: Ok(()) }, &mut out);
+            assert!(matches!(out[1], FusionInstruction::Place(_)));
+            out.clear();
+        }
+    }
+    assert!(matches!(out[..], [FusionInstruction::Place(_)]), "{out:?}");
+    assert_eq!((state.totals().plan_cache_hits, state.totals().plan_cache_misses), (1, 1));
+}
+
+#[test]
+fn plans_of_one_session_leave_in_order_whatever_is_compiling() {
+    let mut state = State::new(vec![device(DeviceKind::Host), device(DeviceKind::Gpu)], &Config::default());
+    let mut out = vec![];
+    for (id, session, ops) in [(0, 0, 10), (1, 0, 10), (2, 7, 10)] {
+        let mut b = Build::new();
+        let y = chain(&mut b, 100, ops);
+        b.output(y);
+        b.region.id = RegionId(id);
+        b.region.session = SessionId(session);
+        for input in &mut b.region.inputs {
+            input.value.session = SessionId(session);
+        }
+        state.handle(FusionEvent::RegionCut(b.region), &mut out);
+    }
+    let placed: Vec<u64> =
+        out.iter().filter_map(|i| if let FusionInstruction::Place(p) = i { Some(p.region.0) } else { None }).collect();
+    assert_eq!(placed, [2], "the other session's plan passes, the same session's waits");
+    state.handle(FusionEvent::PipelinesReady { region: RegionId(0), result: Ok(()) }, &mut out);
+    let placed: Vec<u64> =
+        out.iter().filter_map(|i| if let FusionInstruction::Place(p) = i { Some(p.region.0) } else { None }).collect();
+    assert_eq!(placed, [2, 0, 1]);
+}

@@ -1,0 +1,162 @@
+//! Plans of toy launches, built use by use.
+
+use super::{meta, value};
+use crate::error::Error;
+use crate::fusion::plan::{FaultSite, Launch, Plan, PlanBuffer, PlanInput, Program, Role, Step, Use};
+use crate::graph::DType;
+use crate::host_buffer::HostBuffer;
+use crate::ids::{DeviceId, RegionId, SessionId};
+use crate::kernels::ir::{Form, Geometry, Kernel};
+use crate::residency::message::ResidencyEvent;
+use smallvec::SmallVec;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// A plan under construction.
+pub(in crate::residency) struct Builder(Plan);
+
+impl Builder {
+    pub(in crate::residency) fn new(region: u64, device: u8) -> Builder {
+        Builder(Plan {
+            region: RegionId(region),
+            session: SessionId(0),
+            device: DeviceId(device),
+            inputs: Vec::new(),
+            buffers: Vec::new(),
+            steps: Vec::new(),
+            outputs: Vec::new(),
+            readbacks: Vec::new(),
+            fault_sites: Vec::new(),
+            cached: false,
+        })
+    }
+
+    fn buffer(&mut self, role: Role, dtype: DType, elements: u64) -> u32 {
+        let live = (u32::MAX, 0);
+        self.0.buffers.push(PlanBuffer { role, dtype, elements, in_place_of: None, zeroed: false, live });
+        self.0.buffers.len() as u32 - 1
+    }
+
+    pub(in crate::residency) fn input(
+        &mut self,
+        id: u32,
+        elements: u64,
+        source: Option<Arc<HostBuffer>>,
+        dies: bool,
+    ) -> u32 {
+        self.input_of(DType::U32, id, elements, source, dies)
+    }
+
+    pub(in crate::residency) fn input_of(
+        &mut self,
+        dtype: DType,
+        id: u32,
+        elements: u64,
+        source: Option<Arc<HostBuffer>>,
+        dies: bool,
+    ) -> u32 {
+        self.0.inputs.push(PlanInput { value: value(id), meta: meta(dtype, elements), source, dies });
+        self.buffer(Role::Input(value(id)), dtype, elements)
+    }
+
+    pub(in crate::residency) fn output(&mut self, id: u32, elements: u64) -> u32 {
+        self.output_of(DType::U32, id, elements)
+    }
+
+    pub(in crate::residency) fn output_of(&mut self, dtype: DType, id: u32, elements: u64) -> u32 {
+        let buffer = self.buffer(Role::Output(value(id)), dtype, elements);
+        self.0.outputs.push((value(id), meta(dtype, elements), buffer));
+        buffer
+    }
+
+    /// Another value held by a buffer.
+    pub(in crate::residency) fn alias(&mut self, id: u32, buffer: u32) {
+        let b = &self.0.buffers[buffer as usize];
+        let meta = meta(b.dtype, b.elements);
+        self.0.outputs.push((value(id), meta, buffer));
+    }
+
+    pub(in crate::residency) fn in_place(&mut self, output: u32, of: u32) {
+        self.0.buffers[output as usize].in_place_of = Some(of);
+    }
+
+    pub(in crate::residency) fn scratch(&mut self, elements: u64, zeroed: bool) -> u32 {
+        let at = self.buffer(Role::Scratch, DType::U32, elements);
+        self.0.buffers[at as usize].zeroed = zeroed;
+        at
+    }
+
+    pub(in crate::residency) fn faults(&mut self, sites: &[(u32, Error)]) -> u32 {
+        let site = |(id, error): &(u32, Error)| FaultSite { value: value(*id), error: error.clone() };
+        self.0.fault_sites = sites.iter().map(site).collect();
+        self.buffer(Role::Faults, DType::U32, sites.len() as u64)
+    }
+
+    fn used(&mut self, buffer: u32) {
+        let step = self.0.steps.len() as u32;
+        let live = &mut self.0.buffers[buffer as usize].live;
+        *live = (live.0.min(step), live.1.max(step));
+    }
+
+    /// A launch over `n` elements; each use: buffer, tiled, reads, writes.
+    pub(in crate::residency) fn launch(
+        &mut self,
+        geometry: Geometry,
+        uses: &[(u32, bool, bool, bool)],
+        faults: Option<u32>,
+    ) {
+        uses.iter().for_each(|u| self.used(u.0));
+        faults.into_iter().for_each(|f| self.used(f));
+        let kernel = Kernel {
+            form: Form::Map,
+            operands: Vec::new(),
+            scratch: None,
+            faults: faults.is_some(),
+            params: 16,
+            insts: Vec::new(),
+            stores: Vec::new(),
+        };
+        let uses: SmallVec<[Use; 6]> =
+            uses.iter().map(|&(buffer, tiled, reads, writes)| Use { buffer, tiled, reads, writes }).collect();
+        self.0.steps.push(Step::Launch(Arc::new(Launch {
+            program: Program::Kernel(Arc::new(kernel), 0),
+            geometry,
+            params: Vec::new(),
+            uses,
+            faults,
+            label: "toy".into(),
+            ops: 1,
+            bytes_read: 0,
+            bytes_written: 0,
+            split: None,
+            blame: ("toy", Location::caller().into()),
+        })));
+    }
+
+    /// A tiled map from `reads` to `writes`.
+    pub(in crate::residency) fn map(&mut self, elements: u64, reads: &[u32], writes: &[u32]) {
+        let elements_of = |b: u32| self.0.buffers[b as usize].elements;
+        let mut uses: Vec<_> = reads.iter().map(|&b| (b, elements_of(b) == elements, true, false)).collect();
+        uses.extend(writes.iter().map(|&b| (b, true, false, true)));
+        self.launch(Geometry::Map { elements: elements as u32 }, &uses, None);
+    }
+
+    pub(in crate::residency) fn sum(&mut self, inner: u64, read: u32, write: u32) {
+        let geometry = Geometry::Reduce { outer: 1, inner: inner as u32 };
+        self.launch(geometry, &[(read, true, true, false), (write, false, false, true)], None);
+    }
+
+    pub(in crate::residency) fn copy(&mut self, from: u32, to: u32) {
+        self.used(from);
+        self.used(to);
+        self.0.steps.push(Step::Copy { from, to });
+    }
+
+    pub(in crate::residency) fn read_back(&mut self, id: u32) {
+        self.0.readbacks.push(value(id));
+    }
+
+    pub(in crate::residency) fn done(self) -> ResidencyEvent {
+        ResidencyEvent::PlanReady(Arc::new(self.0))
+    }
+}
