@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+/// Far longer than anything takes here, also where the machine has other things to do.
+const PATIENCE: Duration = Duration::from_secs(300);
+
 fn tidemill(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidemill"));
     command.args(arguments).env("TIDEMILL_DEVICE", "host").stdin(Stdio::null());
@@ -54,7 +57,8 @@ impl Scripts {
 }
 
 fn interrupt(child: &Child) {
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    // The shell's own: a bare machine has no program of that name.
+    let sent = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
     assert!(sent.success());
 }
 
@@ -62,7 +66,7 @@ fn interrupt(child: &Child) {
 fn ended(mut child: Child) -> (i32, String, String) {
     let begin = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        if begin.elapsed() > Duration::from_secs(300) {
+        if begin.elapsed() > PATIENCE {
             child.kill().unwrap();
             panic!("it does not end");
         }
@@ -116,7 +120,18 @@ fn a_script_is_read_from_the_standard_input_and_arguments_reach_it() {
 
 #[test]
 fn exit_codes_are_the_scripts_own_or_say_what_went_wrong() {
-    for (text, code) in [("exit (3)", 3), ("exit", 0), ("quit (7); disp (1)", 7), ("x = 1;", 0), ("error ('no')", 1)] {
+    for (text, code) in [
+        ("exit (3)", 3),
+        ("exit", 0),
+        ("quit (7); disp (1)", 7),
+        ("exit (256 + 9)", 9),
+        ("exit (-1)", 255),
+        ("function f (), exit (5); end\nunwind_protect, f (), unwind_protect_cleanup, disp (1), end_unwind_protect", 5),
+        ("cellfun (@(x) exit (x), {6})", 6),
+        ("try, eval ('exit (8)', '1'); catch, disp (1), end", 8),
+        ("x = 1;", 0),
+        ("error ('no')", 1),
+    ] {
         assert_eq!(fed(&["run", "-"], text).0, code, "{text}");
     }
     for usage in [&["run"][..], &["run", "a.m", "--copies", "0"], &["run", "--no-such"], &["eval"]] {
@@ -185,11 +200,36 @@ fn what_no_machine_can_do_is_an_error_and_no_crash() {
         ("f = @(g, n) g (g, n + 1); f (f, 0)", "max_recursion_depth exceeded"),
         ("s = 'eval (s)'; eval (s)", "max_recursion_depth exceeded"),
         ("function r = f (x), r = cellfun (@f, {x}); end\nf (1)", "max_recursion_depth exceeded"),
+        ("x = {}; for k = 1:5000, x = {x}; end, x", "nested deeper than 256 levels"),
+        ("s.a = 1; for k = 1:5000, s.a = s; end, t = s; isequal (s, t)", "nested deeper than 256 levels"),
+        (&format!("x{} = 1;", ".a".repeat(5000)), "more than 256 steps"),
+        (&format!("x{} = 1;", "(1)".repeat(5000)), "more than 256 steps"),
     ] {
         let (code, out, err) = fed(&["run", "-"], text);
         assert_eq!((code, out.as_str()), (1, ""), "{text}: {err}");
         assert!(err.contains(words), "{text}: {err}");
     }
+    // What is nested deeper than anybody shows ends all the same.
+    let deep = "x = {}; f = @(x) x; for k = 1:30000, x = {x}; s.a = x; x = s; f = @(x) f (x); end, disp (numel (x))";
+    assert_eq!(fed(&["run", "-"], deep), (0, "1\n".into(), String::new()));
+    // A literal of more rows than sixteen bits count.
+    let rows = format!(
+        "x = [{}]; c = {{{}}}; disp ([size(x), size(c), x(end)])",
+        "1;".repeat(70_000) + "7",
+        "1\n".repeat(66_000)
+    );
+    assert_eq!(fed(&["run", "-"], &rows).1, "   70001       1   66000       1       7\n");
+}
+
+#[test]
+fn an_interrupt_ends_also_what_computes_for_hours_in_one_step() {
+    let text = "disp ('begin'), fflush (stdout); x = conv (ones (1, 4000000), ones (1, 4000000));";
+    let scripts = Scripts::new(&[("long.m", text)]);
+    let mut child = tidemill(&["run", &scripts.path("long.m")]).spawn().unwrap();
+    let mut first = [0; 6];
+    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+    interrupt(&child);
+    assert_eq!(ended(child).0, 130);
 }
 
 #[test]
@@ -226,8 +266,9 @@ fn an_interrupted_script_exits_with_130_and_leaves_a_timeline_that_opens() {
         "disp ('begin')\nx = rand (100);\nwhile true, x = x * 0.5 + 0.25; s = sum (x(:)); if s < 0, break, end, end";
     let scripts = Scripts::new(&[("endless.m", text)]);
     let trace = PathBuf::from(scripts.path("t.json"));
-    let child = tidemill(&["run", &scripts.path("endless.m"), "--trace", trace.to_str().unwrap()]).spawn().unwrap();
+    let mut child = tidemill(&["run", &scripts.path("endless.m"), "--trace", trace.to_str().unwrap()]).spawn().unwrap();
     while std::fs::metadata(&trace).map_or(0, |m| m.len()) < 1000 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it could be interrupted");
         std::thread::sleep(Duration::from_millis(5));
     }
     interrupt(&child);
@@ -288,7 +329,7 @@ impl Told {
                 self.text.drain(..at + words.len());
                 return;
             }
-            match self.chunks.recv_timeout(Duration::from_secs(300)) {
+            match self.chunks.recv_timeout(PATIENCE) {
                 Ok(chunk) => self.text.push_str(&String::from_utf8_lossy(&chunk)),
                 Err(_) => panic!("{words:?} does not come after {:?}", self.text),
             }
@@ -318,6 +359,12 @@ fn an_interrupt_ends_what_runs_in_the_repl_and_leaves_it_alive() {
 #[test]
 fn on_a_terminal_the_repl_edits_lines_and_keeps_their_history() {
     let home = tempfile::tempdir().unwrap();
+    let mut probe = Command::new("script");
+    probe.args(["-qec", "exit 7", "/dev/null"]).env("SHELL", "/bin/sh").stdin(Stdio::null());
+    if probe.stdout(Stdio::null()).stderr(Stdio::null()).status().ok().and_then(|s| s.code()) != Some(7) {
+        eprintln!("skipped: no `script` here, or it is given no terminal");
+        return;
+    }
     // `script` of util-linux gives a process a terminal. `exec`, since a shell that waits would end with 130 for the
     // interrupt that the REPL outlives.
     let repl = format!("exec {} repl", env!("CARGO_BIN_EXE_tidemill"));
@@ -329,10 +376,7 @@ fn on_a_terminal_the_repl_edits_lines_and_keeps_their_history() {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let Ok(mut child) = command.spawn() else {
-        eprintln!("skipped: there is no `script` here");
-        return;
-    };
+    let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut out = Told::by(child.stdout.take().unwrap());
     // A slip that is corrected with the backspace key; then Ctrl-C on a line, and on a loop.

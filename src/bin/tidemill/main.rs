@@ -34,6 +34,9 @@ use tokio::sync::Notify;
 /// What a shell expects of a program that was ended by Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
+/// So long an interrupted program may take to notice, and its tasks to end.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+
 /// An asynchronous GPU array runtime
 #[derive(Parser)]
 #[command(name = "tidemill", version, about, arg_required_else_help = true)]
@@ -85,6 +88,8 @@ enum Trace {
 #[derive(Default)]
 pub struct Interrupts {
     asked: AtomicBool,
+    /// Whether the program is ending for it.
+    noticed: Arc<AtomicBool>,
     notify: Notify,
 }
 
@@ -102,11 +107,23 @@ impl Interrupts {
         self.asked.store(false, Ordering::Relaxed);
     }
 
-    fn ask(&self) {
+    /// `outlived`: the command goes on after an interrupt.
+    fn ask(&self, outlived: bool) {
         if self.asked.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(INTERRUPTED));
         }
         self.notify.notify_one();
+        if !outlived {
+            // A step that computes for minutes does not look up meanwhile.
+            let noticed = self.noticed.clone();
+            std::thread::spawn(move || {
+                std::thread::sleep(PATIENCE);
+                if !noticed.load(Ordering::Relaxed) {
+                    eprintln!("interrupted");
+                    std::process::exit(i32::from(INTERRUPTED));
+                }
+            });
+        }
     }
 }
 
@@ -124,7 +141,8 @@ fn main() -> ExitCode {
     without_desktop();
     let Arguments { command } = Arguments::parse();
     let interrupts = Arc::new(Interrupts::default());
-    if let Err(error) = on_interrupt(interrupts.clone()) {
+    let heeds_itself = command.heeds_interrupts();
+    if let Err(error) = on_interrupt(interrupts.clone(), heeds_itself) {
         return failure(&error);
     }
     let mut executor = match command.threads() {
@@ -140,15 +158,18 @@ fn main() -> ExitCode {
         Err(error) => return failure(&error.into()),
     };
     // A program that is interrupted is dropped here, and its runtime with it, which completes its timeline.
-    let heeds_itself = command.heeds_interrupts();
     let result = executor.block_on(async {
         tokio::select! {
             result = run(command, &interrupts) => Some(result),
             () = interrupts.asked(), if !heeds_itself => None,
         }
     });
-    // Tasks that were spawned hold the runtime, too.
-    drop(executor);
+    // Tasks that were spawned hold the runtime, too. One that does not look up is left behind.
+    interrupts.noticed.store(true, Ordering::Relaxed);
+    match result {
+        Some(_) => drop(executor),
+        None => executor.shutdown_timeout(PATIENCE),
+    }
     match result {
         Some(Ok(status)) => ExitCode::from(status),
         Some(Err(error)) => failure(&error),
@@ -215,7 +236,7 @@ fn tell(report: impl Outcome) -> Result<u8> {
     Ok(u8::from(!report.succeeded()))
 }
 
-fn on_interrupt(interrupts: Arc<Interrupts>) -> Result<()> {
-    ctrlc::set_handler(move || interrupts.ask())
+fn on_interrupt(interrupts: Arc<Interrupts>, outlived: bool) -> Result<()> {
+    ctrlc::set_handler(move || interrupts.ask(outlived))
         .map_err(|error| Error::new(ErrorKind::Io, format!("interrupts cannot be caught: {error}")))
 }

@@ -38,7 +38,7 @@ pub async fn run(options: PlaceOptions, interrupts: Arc<Interrupts>) -> Result<u
             continue;
         }
         if let Some(code) = run_text(&mut interp, text, &console, &interrupts).await {
-            status = code.clamp(0, 255) as u8;
+            status = code.rem_euclid(256) as u8;
             break;
         }
     }

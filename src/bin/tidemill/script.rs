@@ -197,7 +197,7 @@ async fn run_jobs(jobs: Vec<Job>, place: &PlaceOptions, options: ScriptOptions, 
     let mut status = 0;
     while let Some(ended) = running.join_next().await {
         match ended {
-            Ok(code) => status = status.max(code.clamp(0, 255) as u8),
+            Ok(code) => status = status.max(code.rem_euclid(256) as u8),
             Err(panic) => {
                 eprintln!("error: a script stopped on a broken invariant, a bug in Tidemill: {panic}");
                 status = status.max(1);
