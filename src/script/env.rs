@@ -4,12 +4,16 @@
 
 use super::display::Format;
 use super::error::{Flow, Need, ScriptError, Stop};
+use super::memory;
 use super::output::Output;
 use super::value::{Data, Tensor, Value};
 use crate::Session;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// How deep containers may be nested where they are shown, compared or written.
+const DEPTH_MAX: usize = 256;
 
 /// How a script is run.
 #[derive(Clone, Debug)]
@@ -134,18 +138,17 @@ impl Env {
     /// together is computed together. After this, [`Env::host`] answers for each of them.
     ///
     /// # Errors
-    /// [`Need::Host`] for those that have not been awaited.
+    /// [`Need::Host`] for those that have not been awaited; an error for containers that are nested so deep that what is
+    /// about to visit them would run out of stack.
     pub fn host_all<'v>(&self, values: impl IntoIterator<Item = &'v Value>) -> Flow<()> {
-        fn collect(value: &Value, missing: &mut Vec<Arc<super::value::Lazy>>) {
+        let mut missing = Vec::new();
+        for value in values {
             match value {
                 Value::Lazy(l) if l.host.get().is_none() => missing.push(l.clone()),
-                Value::Cell(c) => c.items.iter().for_each(|v| collect(v, missing)),
-                Value::Struct(s) => s.fields.values().flatten().for_each(|v| collect(v, missing)),
+                Value::Cell(_) | Value::Struct(_) => inside(value, &mut missing)?,
                 _ => {}
             }
         }
-        let mut missing = Vec::new();
-        values.into_iter().for_each(|v| collect(v, &mut missing));
         if missing.is_empty() { Ok(()) } else { Err(Stop::Need(Need::Host(missing))) }
     }
 
@@ -161,6 +164,22 @@ impl Env {
             return;
         }
         self.output.err(format!("warning: {message}\n").as_bytes());
+    }
+
+    /// Refuses dimensions of an array in host memory, of so many bytes an element, that this machine cannot give now.
+    ///
+    /// # Errors
+    /// As [`Env::check_elements`].
+    pub fn check_host(&self, dims: &[usize], width: usize) -> Flow<()> {
+        self.check_elements(dims)?;
+        let bytes = dims.iter().fold(width, |bytes, &d| bytes.saturating_mul(d));
+        if bytes > memory::BYTES_UNASKED && memory::available().is_some_and(|most| bytes as u64 > most) {
+            return super::error::fail_id!(
+                "Octave:out-of-memory",
+                "out of memory or dimension too large for Octave's index type"
+            );
+        }
+        Ok(())
     }
 
     /// Refuses dimensions whose elements no memory holds.
@@ -180,4 +199,24 @@ impl Env {
         }
         Ok(())
     }
+}
+
+/// The arrays of the runtime in a container whose host values are not there.
+fn inside(container: &Value, missing: &mut Vec<Arc<super::value::Lazy>>) -> Flow<()> {
+    let mut open = vec![(container, 0)];
+    while let Some((value, depth)) = open.pop() {
+        match value {
+            Value::Lazy(l) if l.host.get().is_none() => missing.push(l.clone()),
+            Value::Cell(_) | Value::Struct(_) if depth > DEPTH_MAX => {
+                return Err(ScriptError::new(format!("containers are nested deeper than {DEPTH_MAX} levels")).into());
+            }
+            // From the last to the first: what is asked for comes in order.
+            Value::Cell(c) => open.extend(c.items.iter().rev().map(|v| (v, depth + 1))),
+            Value::Struct(s) => {
+                open.extend(s.fields.values().rev().flat_map(|f| f.iter().rev()).map(|v| (v, depth + 1)));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }

@@ -30,6 +30,7 @@ pub mod env;
 pub mod error;
 pub mod index;
 pub mod library;
+mod memory;
 pub mod ops;
 pub mod output;
 pub mod source;

@@ -100,7 +100,7 @@ pub(super) fn written(interp: &Interp) -> Option<Vec<String>> {
 }
 
 /// The arguments of a call's text, each as the body of an anonymous function would print.
-fn arguments(call: &str) -> Option<Vec<String>> {
+pub(super) fn arguments(call: &str) -> Option<Vec<String>> {
     let source = Source::new("call", call.to_owned());
     let file = parse(&source).ok()?;
     let StmtKind::Expr(expr) = &file.body.first()?.kind else { return None };

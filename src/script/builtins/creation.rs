@@ -154,13 +154,7 @@ pub fn full(class: Class, value: f64, n: usize) -> Data {
 /// # Errors
 /// Out of memory.
 pub fn check_host(env: &Env, dims: &Dims, class: Class) -> Flow<()> {
-    env.check_elements(dims)?;
-    let bytes = dims.elements().saturating_mul(if class == Class::Double { 8 } else { 4 });
-    // The probe is not worth its system call for what fits anyhow.
-    if bytes > 1 << 28 && Vec::<u8>::new().try_reserve_exact(bytes).is_err() {
-        return fail_id!("Octave:bad-alloc", "out of memory or dimension too large for Octave's index type");
-    }
-    Ok(())
+    env.check_host(dims, class.bytes())
 }
 
 /// One value everywhere, in host memory or recorded.

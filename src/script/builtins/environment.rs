@@ -1,6 +1,6 @@
 //! What a script asks about itself and its surroundings: variables, arguments, evaluated text, time, the process.
 
-use super::{ANY, Builtin, Outcome, calls, nothing};
+use super::{ANY, Builtin, Outcome, Scope, calls, nothing};
 use crate::script::error::{Flow, Stop, fail};
 use crate::script::value::{CellArray, Class, Data, Dims, Tensor, Value};
 use crate::script::vm::{Callee, Interp};
@@ -118,6 +118,24 @@ pub static ROWS: &[Builtin] = &[
         usage: "assignin (\"caller\", name, value)",
         summary: "Set a variable by its name.",
         run: assignin,
+    },
+    Builtin {
+        name: "evalin",
+        args_min: 2,
+        args_max: 3,
+        outputs_max: ANY,
+        usage: "evalin (\"caller\", try, catch)",
+        summary: "Run a text in the caller's or the script's variables.",
+        run: evalin,
+    },
+    Builtin {
+        name: "inputname",
+        args_min: 1,
+        args_max: 2,
+        outputs_max: 1,
+        usage: "name = inputname (n, ids_only)",
+        summary: "The name of the variable that was given as an argument.",
+        run: inputname,
     },
     Builtin {
         name: "nargin",
@@ -555,19 +573,30 @@ fn text(value: &Value, who: &str, what: &str) -> Flow<String> {
 }
 
 fn eval(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    Ok(Outcome::Eval { text: tried(args, "eval")?, capture: false })
+    tried("eval", args, false, Scope::Here)
 }
 
 fn evalc(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    Ok(Outcome::Eval { text: tried(args, "evalc")?, capture: true })
+    tried("evalc", args, true, Scope::Here)
 }
 
-fn tried(args: &[Value], who: &str) -> Flow<String> {
-    let body = text(&args[0], who, "STRING")?;
-    Ok(match args.get(1) {
-        Some(handler) => format!("try\n{body}\ncatch\n{}\nend", text(handler, who, "STRING")?),
-        None => body,
-    })
+fn evalin(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let scope = scope(&args[0], "evalin")?;
+    tried("evalin", &args[1..], false, scope)
+}
+
+/// A text, and what runs where it fails.
+fn tried(who: &str, args: &[Value], capture: bool, scope: Scope) -> Flow<Outcome> {
+    let handler = args.get(1).map(|handler| text(handler, who, "CATCH")).transpose()?;
+    Ok(Outcome::Eval { text: text(&args[0], who, "TRY")?, handler, capture, scope })
+}
+
+fn scope(value: &Value, who: &str) -> Flow<Scope> {
+    match value.as_text().as_deref() {
+        Some("caller") => Ok(Scope::Caller),
+        Some("base") => Ok(Scope::Base),
+        _ => fail!("{who}: CONTEXT must be \"caller\" or \"base\""),
+    }
 }
 
 fn run_file(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -576,7 +605,7 @@ fn run_file(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         path.set_extension("m");
     }
     match std::fs::read(&path) {
-        Ok(bytes) => Ok(Outcome::Eval { text: String::from_utf8_lossy(&bytes).into_owned(), capture: false }),
+        Ok(bytes) => Ok(Outcome::text(String::from_utf8_lossy(&bytes))),
         Err(error) => fail!("run: could not read {}: {error}", path.display()),
     }
 }
@@ -712,17 +741,35 @@ fn who(interp: &mut Interp, _: &[Value], nargout: usize) -> Flow<Outcome> {
     Ok(nothing())
 }
 
-fn assignin(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+fn assignin(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let name = text(&args[1], "assignin", "VARNAME")?;
     if !is_name(&name) {
         return fail!("assignin: invalid variable name '{name}'");
     }
-    let place = text(&args[0], "assignin", "CONTEXT")?;
-    if place != "caller" && place != "base" {
-        return fail!("assignin: CONTEXT must be \"caller\" or \"base\"");
+    let scope = scope(&args[0], "assignin")?;
+    Ok(Outcome::Assign { name, value: args[2].clone(), scope })
+}
+
+/// The name of the variable that was given as an argument, as the call is written.
+fn inputname(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let n = super::args::number(&interp.env, "inputname", &args[0])?;
+    if n < 1.0 || n != n.trunc() {
+        return fail!("inputname: N must be a positive integer");
     }
-    interp.assign_outside(&name, args[2].clone(), place == "base")?;
-    Ok(nothing())
+    let Some(given) = interp.nargin() else {
+        return fail!("inputname: must be used from within a function");
+    };
+    if n > given as f64 {
+        return fail!("inputname: N out of range");
+    }
+    let names_only = match args.get(1) {
+        Some(only) => crate::script::ops::truth(&mut interp.env, only)?,
+        None => true,
+    };
+    let call = interp.calling_place();
+    let written = call.and_then(|place| super::assertion::arguments(place.source.text.get(place.span.range())?));
+    let name = written.and_then(|list| list.into_iter().nth(n as usize - 1)).unwrap_or_default();
+    Ok(Value::string(if names_only && !is_name(&name) { "" } else { &name }).into())
 }
 
 fn nargin(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

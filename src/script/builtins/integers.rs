@@ -377,7 +377,7 @@ fn accumarray(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         }
     }
     let dims = if extents.len() == 1 { Dims::new(&[extents[0], 1]) } else { Dims::new(&extents) };
-    env.check_elements(&dims)?;
+    env.check_host(&dims, size_of::<Vec<usize>>())?;
     let mut places: Vec<Vec<usize>> = vec![Vec::new(); dims.elements()];
     for i in 0..n {
         let mut at = 0;

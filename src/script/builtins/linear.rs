@@ -550,7 +550,7 @@ fn kron(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             product_is_complex |= host.data.is_complex();
             let (p, q) = (host.dims.rows(), host.dims.columns());
             let (rows, columns) = (product.nrows().saturating_mul(p), product.ncols().saturating_mul(q));
-            interp.env.check_elements(&[rows, columns])?;
+            interp.env.check_host(&[rows, columns], 8)?;
             product = Mat::from_fn(rows, columns, |i, j| {
                 times(real, product[(i / p, j / q)], host.data.c64_at(j % q * p + i % p))
             });
@@ -562,7 +562,7 @@ fn kron(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         let b = real(&interp.env, "kron", arg)?;
         let (p, q) = (b.matrix.nrows(), b.matrix.ncols());
         let (rows, columns) = (product.matrix.nrows().saturating_mul(p), product.matrix.ncols().saturating_mul(q));
-        interp.env.check_elements(&[rows, columns])?;
+        interp.env.check_host(&[rows, columns], 8)?;
         let matrix = Mat::from_fn(rows, columns, |i, j| product.matrix[(i / p, j / q)] * b.matrix[(i % p, j % q)]);
         product = Real { matrix, single: product.single || b.single };
     }

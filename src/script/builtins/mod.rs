@@ -104,9 +104,40 @@ pub enum Outcome {
     Eval {
         /// The text.
         text: String,
+        /// What runs instead where it fails.
+        handler: Option<String>,
         /// Whether its output is kept (`evalc`).
         capture: bool,
+        /// Whose variables it runs in.
+        scope: Scope,
     },
+    /// A variable of another frame set (`assignin`).
+    Assign {
+        /// Its name.
+        name: String,
+        /// Its value.
+        value: Value,
+        /// Whose variable it is.
+        scope: Scope,
+    },
+}
+
+/// Whose variables a text sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The code's that runs the builtin.
+    Here,
+    /// That of the code that called it.
+    Caller,
+    /// The script's.
+    Base,
+}
+
+impl Outcome {
+    /// A text that runs in the caller's variables.
+    pub fn text(text: impl Into<String>) -> Outcome {
+        Outcome::Eval { text: text.into(), handler: None, capture: false, scope: Scope::Here }
+    }
 }
 
 impl From<Value> for Outcome {

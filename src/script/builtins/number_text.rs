@@ -177,7 +177,7 @@ fn by_template(env: &mut Env, how: &Value, x: &Tensor) -> Flow<Outcome> {
     let Value::Tensor(pattern) = how else { return fail!("num2str: PRECISION must be a scalar integer >= 0") };
     let once = pattern.data.chars().unwrap_or_default();
     let repeats = line_length(&x.dims);
-    env.check_elements(&[once.len(), repeats])?;
+    env.check_host(&[once.len(), repeats], 1)?;
     let mut line = once.repeat(repeats);
     line.extend_from_slice(if pattern.double_quoted { b"\n" } else { b"\\n" });
     let mut template = Tensor::string(&line);

@@ -50,7 +50,7 @@ fn disp(interp: &mut Interp, args: &[Value], outputs: usize) -> Flow<Outcome> {
 /// A variable is shown with its name, any other value as `disp` does.
 fn display_value(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let name = super::assertion::written(interp).and_then(|written| written.into_iter().next());
-    match name.filter(|name| interp.variable(name).is_some()) {
+    match name.filter(|name| interp.is_assigned(name)) {
         Some(name) => display::show(&mut interp.env, &name, &args[0]).map(|()| nothing()),
         None => disp(interp, args, 0),
     }

@@ -93,7 +93,7 @@ fn char_(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     for arg in args {
         rows_of(env, arg, &mut rows)?;
     }
-    env.check_elements(&[rows.len(), rows.iter().map(Vec::len).max().unwrap_or(0)])?;
+    env.check_host(&[rows.len(), rows.iter().map(Vec::len).max().unwrap_or(0)], 1)?;
     Ok(char_matrix(&rows).into())
 }
 
@@ -458,7 +458,7 @@ fn blanks(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if !(n >= 0.0 && n == n.trunc()) {
         return fail!("{refused}");
     }
-    interp.env.check_elements(&[n as usize])?;
+    interp.env.check_host(&[n as usize], 1)?;
     Ok(Value::string(vec![b' '; n as usize]).into())
 }
 

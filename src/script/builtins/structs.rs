@@ -47,7 +47,7 @@ fn struct_(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     match args {
         [] => return Ok(Value::Struct(Arc::new(StructArray::scalar())).into()),
         [Value::Struct(s)] => {
-            return Ok(Value::Struct(Arc::new(StructArray { class: None, ..StructArray::clone(s) })).into());
+            return Ok(Value::Struct(Arc::new(StructArray::clone(s).with_class(None))).into());
         }
         [one @ (Value::Tensor(_) | Value::Num(_))] if one.is_empty() => {
             return Ok(Value::Struct(Arc::new(StructArray::empty(Dims::zero()))).into());

@@ -20,7 +20,10 @@ impl Builder {
             let path = self.way(target)?;
             self.emit(Inst::DeleteAt { slot, path }, target.span.to(value.span));
         } else {
-            self.expr(value)?;
+            match &value.kind {
+                ExprKind::Index(..) => self.wanted(value, Want::First)?,
+                _ => self.expr(value)?,
+            }
             self.store(target)?;
         }
         self.show(target, print);

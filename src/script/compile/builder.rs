@@ -173,6 +173,9 @@ impl Builder {
     pub fn jump_if(&mut self, to: Label, when: bool, strict: bool, span: Span) {
         self.emit(Inst::JumpIf { to: to.0, when, strict }, span);
     }
+    pub fn jump_if_decided(&mut self, to: Label, or: bool, span: Span) {
+        self.emit(Inst::JumpIfDecided { to: to.0, or }, span);
+    }
     pub fn jump_if_defined(&mut self, slot: Slot, to: Label) {
         self.emit(Inst::JumpIfDefined { slot, to: to.0 }, self.at);
     }
@@ -202,6 +205,7 @@ impl Builder {
                 Inst::Jump(to)
                 | Inst::JumpIf { to, .. }
                 | Inst::JumpIfDefined { to, .. }
+                | Inst::JumpIfDecided { to, .. }
                 | Inst::ForNext { exit: to, .. }
                 | Inst::ForNextTop { exit: to }
                 | Inst::TryBegin { handler: to } => *to = labels[*to as usize],
@@ -227,7 +231,10 @@ impl Builder {
             closures: self.closures,
             ends: self.ends,
         };
+        // Another function may name this one's variables from afar: then none of them ends early.
+        let is_seen = ["evalin", "assignin"].iter().any(|word| code.source.text.contains(word));
         match (release, code.kind) {
+            _ if is_seen => {}
             (true, _) => liveness::mark_last_uses(&mut code, false),
             // What a text of a session leaves half done must still be there.
             (false, Kind::Eval) => {}

@@ -102,6 +102,10 @@ pub enum PathStep {
 pub enum Want {
     /// Exactly one, as an operand.
     One,
+    /// The first there is, as the value of an assignment: `y = c{:}`.
+    First,
+    /// Exactly one, to be indexed further.
+    Further,
     /// All there are, for a list; functions are asked for this many outputs.
     Many(u16),
     /// The same, asked for as many as the targets of the assignment have places.
@@ -116,6 +120,8 @@ pub enum Inst {
     Num(f64),
     /// Pushes a constant.
     Const(u32),
+    /// `|` and `&` in a condition: where one element decides, the top becomes what it decides, and the jump is taken.
+    JumpIfDecided { to: u32, or: bool },
     /// Pushes the colon.
     Colon,
     /// Pushes a variable; where it is undefined, calls the function of its name. `last`: the variable ends here.
@@ -191,11 +197,11 @@ pub enum Inst {
     /// Pops parts, pushes them beside each other.
     Row(Count),
     /// Pops rows, pushes them above each other.
-    Rows(u16),
+    Rows(u32),
     /// Pops values, pushes a row of cells of them.
     CellRow(Count),
     /// Pops rows of cells, pushes them above each other.
-    CellRows(u16),
+    CellRows(u32),
     /// Pushes a handle of an anonymous function.
     Closure(u32),
     /// Shows a variable.

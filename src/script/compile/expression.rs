@@ -6,7 +6,7 @@ use super::builder::{Builder, Label};
 use super::code::{ClosureCode, Count, Inst, Kind, Want};
 use crate::script::error::ScriptError;
 use crate::script::source::Span;
-use crate::script::syntax::ast::{AnonymousDef, Expr, ExprKind, Name, Step, StepKind, UnaryOp};
+use crate::script::syntax::ast::{AnonymousDef, BinaryOp, Expr, ExprKind, Name, Step, StepKind, UnaryOp};
 use crate::script::value::{Class, Data, Function, Tensor, Value};
 use std::sync::Arc;
 
@@ -133,6 +133,33 @@ impl Builder {
         self.condition_part(expr, to, when, false)
     }
 
+    /// The condition of a statement: there `|` and `&` end early, too, where their left side is one element.
+    pub fn statement_condition(&mut self, expr: &Expr, to: Label, when: bool) -> Done {
+        match &expr.kind {
+            ExprKind::Binary(BinaryOp::Or | BinaryOp::And, ..) => {
+                self.decided(expr)?;
+                self.jump_if(to, when, false, expr.span);
+                Ok(())
+            }
+            _ => self.condition(expr, to, when),
+        }
+    }
+
+    fn decided(&mut self, expr: &Expr) -> Done {
+        match &expr.kind {
+            ExprKind::Binary(op @ (BinaryOp::Or | BinaryOp::And), a, b, _) => {
+                let decided = self.label();
+                self.decided(a)?;
+                self.jump_if_decided(decided, *op == BinaryOp::Or, expr.span);
+                self.decided(b)?;
+                self.emit(Inst::Binary(*op), expr.span);
+                self.bind(decided);
+                Ok(())
+            }
+            _ => self.expr(expr),
+        }
+    }
+
     fn condition_part(&mut self, expr: &Expr, to: Label, when: bool, strict: bool) -> Done {
         match &expr.kind {
             // `a && b` is false as soon as `a` is; `a || b` true as soon as `a` is.
@@ -216,7 +243,7 @@ impl Builder {
     fn access(&mut self, base: &Expr, steps: &[Step], want: Want, span: Span) -> Done {
         let mut rest = steps;
         let mut so_far = base.span;
-        let wants = |rest: &[Step]| if rest.is_empty() { want } else { Want::One };
+        let wants = |rest: &[Step]| if rest.is_empty() { want } else { Want::Further };
         match &base.kind {
             // `gpuArray.zeros (…)`: a function with a dotted name, unless `gpuArray` is a variable here.
             ExprKind::Name(name) if self.dotted(name, steps).is_some() => {
@@ -338,7 +365,7 @@ impl Builder {
             self.emit(Inst::Row(count), span);
         }
         if rows.len() > 1 {
-            self.emit(Inst::Rows(rows.len() as u16), span);
+            self.emit(Inst::Rows(rows.len() as u32), span);
         }
         Ok(())
     }
@@ -349,7 +376,7 @@ impl Builder {
             self.emit(Inst::CellRow(count), span);
         }
         if rows.len() != 1 {
-            self.emit(Inst::CellRows(rows.len() as u16), span);
+            self.emit(Inst::CellRows(rows.len() as u32), span);
         }
         Ok(())
     }

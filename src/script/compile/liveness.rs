@@ -102,6 +102,14 @@ fn solve(code: &Code, words: usize, kept: bool) -> Vec<u64> {
             next.into_iter().for_each(&mut join);
             jump.into_iter().for_each(&mut join);
             handlers[i].iter().for_each(|&h| join(h));
+            // A loop that ends leaves its variable as its body left it: on that way it is not written.
+            let at_exit = match &code.insts[i] {
+                Inst::ForNext { slot, exit } => {
+                    let exit = *exit as usize * words + *slot as usize / 64;
+                    (live_before.get(exit).copied().unwrap_or(0) >> (slot % 64) & 1 == 1).then_some(*slot)
+                }
+                _ => None,
+            };
             if matches!(code.insts[i], Inst::Return) {
                 after.iter_mut().zip(&at_return).for_each(|(a, r)| *a |= r);
             }
@@ -111,7 +119,7 @@ fn solve(code: &Code, words: usize, kept: bool) -> Vec<u64> {
             if let Some(slot) = writes.filter(|_| !handled) {
                 before[slot as usize / 64] &= !(1 << (slot % 64));
             }
-            for slot in reads {
+            for slot in reads.into_iter().chain(at_exit) {
                 before[slot as usize / 64] |= 1 << (slot % 64);
             }
             let range = i * words..(i + 1) * words;
@@ -129,7 +137,9 @@ fn solve(code: &Code, words: usize, kept: bool) -> Vec<u64> {
 fn successors(inst: &Inst, i: usize) -> (Option<usize>, Option<usize>) {
     match inst {
         Inst::Jump(to) => (None, Some(*to as usize)),
-        Inst::JumpIf { to, .. } | Inst::JumpIfDefined { to, .. } => (Some(i + 1), Some(*to as usize)),
+        Inst::JumpIf { to, .. } | Inst::JumpIfDefined { to, .. } | Inst::JumpIfDecided { to, .. } => {
+            (Some(i + 1), Some(*to as usize))
+        }
         Inst::ForNext { exit, .. } | Inst::ForNextTop { exit } => (Some(i + 1), Some(*exit as usize)),
         Inst::TryBegin { handler } => (Some(i + 1), Some(*handler as usize)),
         Inst::Return | Inst::Rethrow => (None, None),

@@ -68,13 +68,29 @@ pub fn compile_eval(file: &ast::File, names: &[Name], nargout: usize) -> Result<
     for name in names {
         builder.slot(name);
     }
-    match &file.body[..] {
-        [ast::Stmt { kind: ast::StmtKind::Expr(expr), .. }] if nargout > 0 => {
-            builder.emit(code::Inst::Mark, expr.span);
-            builder.several(expr, nargout as u16)?;
-        }
-        body => builder.block(&body.to_vec())?,
+    builder.values_or_block(&file.body, nargout)?;
+    Ok(Unit { main: Arc::new(builder.finish(false)), functions, first_function: None })
+}
+
+/// Compiles a text for `eval` with another that runs where it fails; as [`compile_eval`].
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_tried(
+    file: &ast::File,
+    handler: &ast::File,
+    names: &[Name],
+    nargout: usize,
+) -> Result<Unit, ScriptError> {
+    let mut functions = FxHashMap::default();
+    for function in file.functions.iter().chain(&handler.functions) {
+        functions.insert(function.name.name.clone(), Arc::new(compile_function(file, function)?));
     }
+    let mut builder = Builder::new(file.source.clone(), Kind::Eval, "".into());
+    for name in names {
+        builder.slot(name);
+    }
+    builder.tried(&file.body, &handler.body, nargout)?;
     Ok(Unit { main: Arc::new(builder.finish(false)), functions, first_function: None })
 }
 

@@ -69,7 +69,7 @@ impl Builder {
         let out = self.label();
         for (i, (condition, body)) in arms.iter().enumerate() {
             let next = self.label();
-            self.condition(condition, next, false)?;
+            self.statement_condition(condition, next, false)?;
             self.block(body)?;
             if i + 1 < arms.len() || otherwise.is_some() {
                 self.jump(out);
@@ -86,7 +86,7 @@ impl Builder {
     fn while_statement(&mut self, condition: &Expr, body: &Block) -> Done {
         let (again, out) = (self.label(), self.label());
         self.bind(again);
-        self.condition(condition, out, false)?;
+        self.statement_condition(condition, out, false)?;
         self.loop_body(body, again, out, false)?;
         self.jump(again);
         self.bind(out);
@@ -98,7 +98,7 @@ impl Builder {
         self.bind(start);
         self.loop_body(body, again, out, false)?;
         self.bind(again);
-        self.condition(condition, start, false)?;
+        self.statement_condition(condition, start, false)?;
         self.bind(out);
         Ok(())
     }
@@ -226,6 +226,35 @@ impl Builder {
             }
         }
         self.emit(Inst::Return, at);
+        Ok(())
+    }
+
+    /// Statements; or, where outputs are wanted, the values of the one expression, left on the stack.
+    pub fn values_or_block(&mut self, block: &Block, nargout: usize) -> Done {
+        match &block[..] {
+            [Stmt { kind: StmtKind::Expr(expr), .. }] if nargout > 0 => {
+                self.emit(Inst::Mark, expr.span);
+                self.several(expr, nargout as u16)
+            }
+            _ => self.block(block),
+        }
+    }
+
+    /// A text, and another that runs where it fails. The first's values survive its end.
+    pub fn tried(&mut self, body: &Block, handler: &Block, nargout: usize) -> Done {
+        let (caught, out) = (self.label(), self.label());
+        let at = self.at;
+        self.try_begin(caught);
+        self.around.push(Around::Try);
+        let result = self.values_or_block(body, nargout);
+        self.around.pop();
+        result?;
+        self.emit(Inst::TryEnd { check: true }, at);
+        self.jump(out);
+        self.bind(caught);
+        self.emit(Inst::Caught(None), at);
+        self.values_or_block(handler, nargout)?;
+        self.bind(out);
         Ok(())
     }
 

@@ -228,6 +228,7 @@ fn join_arrays(env: &mut Env, dim: usize, parts: &[Value]) -> Flow<Value> {
         return Ok(value);
     }
     env.host_all(parts)?;
+    env.check_host(&joined.dims, class.bytes())?;
     let tensor = on_host(env, dim, parts, &joined, class, complex)?;
     if grown.is_none() && on_runtime && tensor.len() > env.options.host_elements_max {
         let value = Value::tensor(tensor);
@@ -362,7 +363,7 @@ fn join_cells(env: &Env, dim: usize, parts: &[Value]) -> Flow<Value> {
         .collect();
     let all: Vec<Dims> = cells.iter().map(|c| c.dims.clone()).collect();
     let joined = shapes(dim, &all)?;
-    env.check_elements(&joined.dims)?;
+    env.check_host(&joined.dims, size_of::<Value>())?;
     let taken = cells.iter().zip(&joined.taken).filter(|(_, takes)| **takes).map(|(c, _)| c);
     let chunks: Vec<_> = taken.map(|c| (&c.items[..], c.dims.extent(dim))).collect();
     Ok(Value::cell(joined.dims.clone(), interleave(dim, &joined.dims, &chunks)))
@@ -400,7 +401,7 @@ fn join_structs(dim: usize, parts: &[Value], at: usize) -> Flow<Value> {
     let all: Vec<Dims> = arrays.iter().map(|a| a.dims.clone()).collect();
     let joined = shapes(dim, &all)?;
     let Some(like) = arrays.iter().find(|a| !a.fields.is_empty()) else {
-        return Ok(Value::Struct(Arc::new(StructArray { class: first.class, ..StructArray::empty(joined.dims) })));
+        return Ok(Value::Struct(Arc::new(StructArray::empty(joined.dims).with_class(first.class))));
     };
     let taken: Vec<&Arc<StructArray>> =
         arrays.iter().zip(&joined.taken).filter(|(_, takes)| **takes).map(|(a, _)| a).collect();

@@ -69,7 +69,7 @@ fn spot(env: &mut Env, dims: &Dims, subscripts: &[Value]) -> Flow<Spot> {
     }
     let known = on_host(env, subscripts)?;
     let writing = writing(dims, known, &Dims::scalar())?;
-    env.check_elements(&writing.dims)?;
+    env.check_host(&writing.dims, size_of::<Value>())?;
     let new = writing.dims.clone();
     let grid = writing.grid();
     if grid.len() != 1 {

@@ -76,7 +76,7 @@ fn scalar(base: &Value, subscripts: &[Value]) -> Option<Value> {
 /// The same of a value that is in host memory, its subscripts known.
 pub fn host(env: &Env, base: &Value, subscripts: Subscripts) -> Flow<Value> {
     let Reading { grid, dims } = reading(&base.dims(), subscripts)?;
-    env.check_elements(&dims)?;
+    env.check_host(&dims, base.class().bytes())?;
     Ok(match base {
         Value::Tensor(tensor) => {
             let data = map_data!(&tensor.data, v => grid.gather(v));
@@ -106,7 +106,7 @@ pub fn brace(env: &mut Env, base: &Value, subscripts: &[Value]) -> Flow<Values> 
     }
     let subscripts = on_host(env, subscripts)?;
     let Reading { grid, dims } = reading(&cell.dims, subscripts)?;
-    env.check_elements(&dims)?;
+    env.check_host(&dims, size_of::<Value>())?;
     Ok(SmallVec::from_vec(grid.gather(&cell.items)))
 }
 

@@ -157,7 +157,7 @@ fn host(env: &Env, target: &mut Option<Value>, subscripts: Subscripts, value: Va
 
 fn plan(env: &Env, old: &Dims, subscripts: Subscripts, given: &Dims) -> Flow<Writing> {
     let writing = writing(old, subscripts, given)?;
-    env.check_elements(&writing.dims)?;
+    env.check_host(&writing.dims, 1)?;
     Ok(writing)
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn multiply(env: &Env, a: &Host<'_>, b: &Host<'_>, class: Class) -> F
     if k != l {
         return nonconformant("operator *", &[m, k], &[l, n]);
     }
-    env.check_elements(&[m, n])?;
+    env.check_host(&[m, n], class.bytes())?;
     let dims = Dims::new(&[m, n]);
     if a.is_complex() || b.is_complex() {
         let (x, y) = (a.elements().complexes_in(class), b.elements().complexes_in(class));

@@ -168,7 +168,7 @@ fn elementwise(env: &mut Env, op: BinaryOp, a: &Value, b: &Value) -> Flow<Value>
     {
         return Ok(value);
     }
-    env.check_elements(&dims)?;
+    env.check_host(&dims, class.bytes())?;
     let (x, y) = Host::pair(env, a, b)?;
     host::elementwise(op, &x, &y, class, dims)
 }

@@ -4,7 +4,7 @@
 //! prefix `- + !`, then powers, transposes and indices, which bind alike and from the left.
 
 use super::ast::{AnonymousDef, BinaryOp, Expr, ExprKind, Ident, Param, Step, StepKind, Target, UnaryOp};
-use super::parser::Parser;
+use super::parser::{NESTING_MAX, Parser};
 use super::token::{Keyword, Parse, SyntaxError, TokenKind};
 use super::unparse;
 use crate::script::source::Span;
@@ -220,6 +220,10 @@ impl Parser<'_> {
             };
             height = height.max(self.height);
             steps.push(Step { kind, span: self.span_from(step_start) });
+            if steps.len() > NESTING_MAX {
+                let message = format!("more than {NESTING_MAX} steps into one value");
+                return Err(SyntaxError::new(message, self.token.span));
+            }
         }
         self.height = height;
         if steps.is_empty() {

@@ -36,6 +36,17 @@ pub enum Class {
 }
 
 impl Class {
+    /// Bytes of an element in host memory, that of a real number where there are complex ones, too.
+    pub fn bytes(self) -> usize {
+        match self {
+            Class::Double | Class::Int64 | Class::Uint64 => 8,
+            Class::Single | Class::Int32 | Class::Uint32 => 4,
+            Class::Int16 | Class::Uint16 => 2,
+            Class::Char | Class::Logical | Class::Int8 | Class::Uint8 => 1,
+            Class::Cell | Class::Struct | Class::Function => size_of::<super::Value>(),
+        }
+    }
+
     /// All numeric, char and logical classes.
     pub const ARRAYS: [Class; 12] = [
         Class::Double,

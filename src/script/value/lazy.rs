@@ -5,6 +5,7 @@
 //!
 //! [`Need::Host`]: crate::script::error::Need::Host
 
+use super::made::{self, Known};
 use super::{Class, Data, Dims, Tensor, Value};
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail};
@@ -33,6 +34,8 @@ pub struct Lazy {
     /// `(first, step)` where its elements are known to be `first + i * step`: a range that was recorded. As an index
     /// it is a slice then, and nothing has to be read.
     pub steps: Option<(f64, f64)>,
+    /// Its number in the order in which arrays are made ([`made`]).
+    pub made: u64,
     /// Whether it has been materialised without a fault.
     checked: AtomicBool,
     /// Whether something was computed from it that carries its fault, too.
@@ -46,16 +49,24 @@ impl Lazy {
     /// The fault that the array carries.
     pub fn new(array: Array, class: Class, pinned: bool, may_fault: bool) -> crate::Result<Lazy> {
         let dims = Dims::new(array.shape()?.dims());
+        let (made, known) = made::next();
+        let checked = AtomicBool::new(matches!(known, Some(Known::Checked)));
+        let host = match known {
+            // MADE-1: it is the same array; dimensions are compared for good measure.
+            Some(Known::Host(tensor)) if tensor.dims == dims && tensor.data.class() == class => tensor.into(),
+            _ => OnceLock::new(),
+        };
         Ok(Lazy {
             array,
             class,
             dims,
             pinned,
             may_fault,
-            host: OnceLock::new(),
+            host,
             touches: AtomicU32::new(0),
             steps: None,
-            checked: AtomicBool::new(false),
+            made,
+            checked,
             passed_on: AtomicBool::new(false),
         })
     }

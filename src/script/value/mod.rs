@@ -9,12 +9,15 @@
 //!   (what `complex()` gives).
 //! - VALUE-4: values are shared by reference count and copied on write: whoever holds the only reference may change it
 //!   in place.
+//! - VALUE-5: however deep values are nested, their end takes a bounded stack (`release.rs`).
 
 pub mod cell;
 pub mod class;
 pub mod convert;
 pub mod function;
 pub mod lazy;
+pub mod made;
+mod release;
 pub mod structure;
 pub mod tensor;
 

@@ -28,6 +28,19 @@ impl StructArray {
         StructArray { dims, fields: IndexMap::new(), class: None }
     }
 
+    /// The same of another class.
+    pub fn with_class(mut self, class: Option<&'static str>) -> StructArray {
+        self.class = class;
+        self
+    }
+
+    /// The same elements under other dimensions.
+    pub fn with_dims(mut self, dims: Dims) -> StructArray {
+        debug_assert_eq!(dims.elements(), self.len());
+        self.dims = dims;
+        self
+    }
+
     /// The number of elements.
     pub fn len(&self) -> usize {
         self.dims.elements()

@@ -140,8 +140,8 @@ impl Interp {
         let place = self.place_of(frame);
         let text = place.source.text.get(place.span.range()).unwrap_or_default();
         let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
-        match (stop, self.variable(&text[..end])) {
-            (Stop::Error(error), Some(_)) => Stop::Error(with_variable(error, &text[..end])),
+        match (stop, self.is_assigned(&text[..end])) {
+            (Stop::Error(error), true) => Stop::Error(with_variable(error, &text[..end])),
             (stop, _) => stop,
         }
     }
@@ -186,7 +186,14 @@ impl Interp {
     }
 
     /// A comma list: one value where one is wanted.
-    fn push_list(&mut self, values: Values, want: Want) -> Flow<()> {
+    fn push_list(&mut self, mut values: Values, want: Want) -> Flow<()> {
+        match want {
+            Want::First if values.is_empty() => return fail!("invalid number of elements on RHS of assignment"),
+            Want::First => values.truncate(1),
+            Want::Further if values.len() > 1 => return fail!("a cs-list cannot be further indexed"),
+            Want::Further if values.is_empty() => return fail!("indexing produces no results"),
+            _ => {}
+        }
         if want == Want::One && values.len() != 1 {
             return if values.is_empty() {
                 fail!("indexing produces no results")

@@ -3,7 +3,7 @@
 use super::Interp;
 use super::frame::{Activation, Frame, Return, TaskFrame, Variable};
 use super::run::Slice;
-use crate::script::builtins::{self, Builtin, Outcome};
+use crate::script::builtins::{self, Builtin, Outcome, Scope, Task, TaskStep};
 use crate::script::compile::code::{Count, Kind, Want};
 use crate::script::compile::{self, Code};
 use crate::script::error::{Flow, ScriptError, Stop, fail, fail_id};
@@ -107,7 +107,7 @@ impl Interp {
     /// How many outputs an instruction asks a function for.
     pub(super) fn outputs_wanted(&self, want: Want) -> usize {
         match want {
-            Want::One => 1,
+            Want::One | Want::First | Want::Further => 1,
             // The body of an anonymous function gives what its caller asks for.
             Want::Many(u16::MAX) => self.frame().map_or(1, |f| f.nargout),
             Want::Many(n) => n as usize,
@@ -226,7 +226,7 @@ impl Interp {
             Callee::User(code) => self.enter(code, args, returns, nargout),
             Callee::Script(file) => {
                 let unit = compile::compile_eval(&file, &self.slot_names(), 0)?;
-                self.enter_eval(unit, returns, 0)
+                self.enter_eval(unit, Scope::Here, returns, 0)
             }
             Callee::Builtin(builtin) => self.run_builtin(builtin, &args, returns, nargout),
         }
@@ -247,7 +247,7 @@ impl Interp {
                 values.truncate(nargout.max(1));
                 match returns {
                     Return::Push(want) => {
-                        if want == Want::One && values.is_empty() {
+                        if matches!(want, Want::One | Want::First | Want::Further) && values.is_empty() {
                             return fail_id!(
                                 "Octave:undefined-function",
                                 "value on the right hand side of the assignment not defined"
@@ -269,12 +269,12 @@ impl Interp {
                 Ok(())
             }
             Outcome::Call { function, args } => self.call_function(&function, args.into(), returns, nargout),
-            Outcome::Eval { text, capture } => {
-                let source = Source::new("eval", text);
-                let file = syntax::parse_with(&source, &|name| self.variable(name).is_some())?;
-                let unit = compile::compile_eval(&file, &self.slot_names(), if capture { 0 } else { nargout })?;
+            Outcome::Eval { text, handler, capture, scope } => {
+                let Some(unit) = self.evaluated(text, handler, scope, if capture { 0 } else { nargout })? else {
+                    return Ok(());
+                };
                 self.define(&unit);
-                self.enter_eval(unit, returns, nargout)?;
+                self.enter_eval(unit, scope, returns, nargout)?;
                 if capture {
                     let captured = Arc::new(Mutex::new(Captured::default()));
                     let output = std::mem::replace(&mut self.env.output, Box::new(captured.clone()));
@@ -282,7 +282,52 @@ impl Interp {
                 }
                 Ok(())
             }
+            Outcome::Assign { name, value, scope } => {
+                self.assign_in(scope, &name, value);
+                // The frames' variables may have moved: the loop over instructions has to look again.
+                let heights = self.heights();
+                let task: Box<dyn Task> = Box::new(Nothing);
+                self.frames.push(Activation::Task(TaskFrame {
+                    task,
+                    last: None,
+                    heights,
+                    returns,
+                    nargout,
+                    name: "assignin",
+                }));
+                Ok(())
+            }
         }
+    }
+
+    /// A text with what runs where it fails, compiled for the variables that it sees. A text that cannot be read has
+    /// failed before it began.
+    fn evaluated(
+        &mut self,
+        text: String,
+        handler: Option<String>,
+        scope: Scope,
+        nargout: usize,
+    ) -> Flow<Option<compile::Unit>> {
+        let frame = self.frame_in(scope);
+        let names = self.names_in(frame);
+        let known = |name: &str| names.iter().position(|n| &**n == name).is_some_and(|i| self.has_value(frame, i));
+        let parse = |text: String| syntax::parse_with(&Source::new("eval", text), &known);
+        let Some(handler) = handler else {
+            return Ok(Some(compile::compile_eval(&parse(text)?, &names, nargout)?));
+        };
+        let parsed = parse(text).map_err(ScriptError::from);
+        Ok(Some(match parsed {
+            Ok(file) => {
+                let handler = parse(handler)?;
+                compile::compile_tried(&file, &handler, &names, nargout)?
+            }
+            Err(error) => {
+                let unit = compile::compile_eval(&parse(handler)?, &names, nargout)?;
+                self.env.last_error = Some(error);
+                unit
+            }
+        }))
     }
 
     fn give_task(&mut self, values: Values) {
@@ -360,15 +405,16 @@ impl Interp {
         Ok(())
     }
 
-    /// Enters evaluated text, in the variables of the innermost frame.
-    fn enter_eval(&mut self, unit: compile::Unit, returns: Return, nargout: usize) -> Flow<()> {
+    /// Enters evaluated text, in the variables of a frame.
+    fn enter_eval(&mut self, unit: compile::Unit, scope: Scope, returns: Return, nargout: usize) -> Flow<()> {
         self.check_depth()?;
-        let known = self.slot_names().len();
+        let target = self.frame_in(scope);
+        let known = self.names_in(target).len();
         for name in &unit.main.names[known.min(unit.main.names.len())..] {
-            self.add_variable(name.clone());
+            self.add_variable(target, name.clone());
         }
         self.remember_text(unit.main.clone());
-        let variables = self.frame().map_or(0, |f| f.variables);
+        let variables = self.variables_of(target);
         let mut frame = self.new_frame(unit.main, variables, 0, nargout, returns);
         frame.shares = true;
         self.frames.push(Activation::Code(frame));
@@ -378,7 +424,7 @@ impl Interp {
     /// Enters a text of a session.
     pub(super) fn enter_text(&mut self, unit: compile::Unit) {
         // Depth cannot be exceeded: the session's frame is the only one.
-        let _ = self.enter_eval(unit, Return::Session, 0);
+        let _ = self.enter_eval(unit, Scope::Here, Return::Session, 0);
     }
 
     /// The innermost frame's code has ended: its outputs go to whom they belong.
@@ -496,5 +542,14 @@ impl Interp {
     /// The name of the innermost function.
     pub fn function_name(&self) -> Name {
         self.frame().map_or_else(|| "".into(), |f| f.code.name.clone())
+    }
+}
+
+/// A task that has nothing to do.
+struct Nothing;
+
+impl Task for Nothing {
+    fn step(&mut self, _: &mut Interp, _: Option<Result<Values, ScriptError>>) -> Flow<TaskStep> {
+        Ok(TaskStep::Done(Values::new()))
     }
 }

@@ -6,7 +6,7 @@ use crate::script::compile::code::Slot;
 use crate::script::error::{Call, Flow, Need, ScriptError, Stop, fail};
 use crate::script::index;
 use crate::script::ops;
-use crate::script::value::{CellArray, Data, Dims, Lazy, StructArray, Value, lazy};
+use crate::script::value::{CellArray, Class, Data, Dims, Lazy, StructArray, Tensor, Value, lazy};
 use std::sync::Arc;
 
 impl Interp {
@@ -71,6 +71,9 @@ impl Interp {
     }
 
     fn columns_of(&mut self, value: Value) -> Flow<Iteration> {
+        if matches!(value, Value::Function(_)) {
+            return fail!("invalid type in for loop expression");
+        }
         let dims = value.dims();
         let count = if dims.rows() == 0 { 0 } else { dims.elements() / dims.rows() };
         Ok(match value {
@@ -152,6 +155,16 @@ impl Interp {
                 Some(index::paren(&mut self.env, &flat, &[Value::Colon, column])?)
             }
         })
+    }
+
+    /// What a loop that never ran leaves in its variable: the empty value that it was to run over.
+    pub(super) fn nothing_to_loop_over(&self) -> Option<Value> {
+        match self.iterations.last()? {
+            Iteration::Range { count: 0, .. } => Some(Value::tensor(Tensor::zeros(Class::Double, Dims::new(&[1, 0])))),
+            Iteration::Row { data, count: 0, .. } | Iteration::Columns { data, count: 0, .. } => Some(data.clone()),
+            Iteration::Cells { data, count: 0, .. } => Some(Value::Cell(data.clone())),
+            _ => None,
+        }
     }
 
     /// A case's value on the stack becomes whether it fits the subject below it.
@@ -383,7 +396,7 @@ fn flat_columns(value: &Value) -> Value {
     let flat = Dims::new(&[dims.rows(), dims.elements().checked_div(dims.rows()).unwrap_or(0)]);
     match value {
         Value::Tensor(t) => Value::Tensor(Arc::new((**t).clone().reshaped(flat))),
-        Value::Struct(s) => Value::Struct(Arc::new(StructArray { dims: flat, ..(**s).clone() })),
+        Value::Struct(s) => Value::Struct(Arc::new((**s).clone().with_dims(flat))),
         other => other.clone(),
     }
 }

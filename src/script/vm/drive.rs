@@ -3,6 +3,7 @@
 use super::Interp;
 use super::run::Slice;
 use crate::script::error::{Need, ScriptError};
+use crate::script::value::made::{self, Known};
 use crate::script::value::{Lazy, Value, lazy};
 use futures::future::join_all;
 use std::sync::Arc;
@@ -19,14 +20,68 @@ pub enum End {
     Failed(Box<ScriptError>),
 }
 
+/// Where the machine stood when it asked for something.
+#[derive(Clone, Copy, PartialEq)]
+struct Standing {
+    frames: usize,
+    code: u32,
+    pc: usize,
+}
+
+/// What an instruction that asks again and again was told (VM-4).
+#[derive(Default)]
+struct Asked {
+    /// Where it stood, and how many steps had been taken.
+    last: Option<(Standing, u64)>,
+    /// Of the arrays that it makes itself, by their places in the order.
+    known: Vec<(u64, Known)>,
+    /// How often it has asked without getting on.
+    times: u32,
+}
+
+/// So often an instruction may ask before it counts as one that never ends.
+const ASKS_MAX: u32 = 1 << 16;
+
+impl Asked {
+    /// The arrays among those asked for that the instruction made itself, by their places, where it has just begun again.
+    fn own(
+        &mut self,
+        standing: Standing,
+        steps: u64,
+        need: &Need,
+        made: std::ops::Range<u64>,
+    ) -> Vec<(u64, Arc<Lazy>)> {
+        // One step since it last asked, at the same place: nothing else has run.
+        let again = self.last.is_some_and(|(place, before)| place == standing && before + 1 == steps);
+        if !again {
+            (self.times, self.known) = (0, Vec::new());
+        }
+        self.times += 1;
+        self.last = Some((standing, steps));
+        match need {
+            Need::Host(arrays) | Need::Materialised(arrays) if again => {
+                let own = arrays.iter().filter(|l| made.contains(&l.made));
+                own.map(|l| (l.made - made.start, l.clone())).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// Runs what [`Interp::begin`] set up to its end.
 pub async fn drive(interp: &mut Interp) -> End {
+    let mut asked = Asked::default();
     loop {
-        let need = match interp.run_slice() {
+        let begin = made::upcoming();
+        let need = match made::with_known(&asked.known, || interp.run_slice()) {
             Slice::Done => return End::Done,
             Slice::Exit(status) => return End::Exit(status),
             Slice::Failed(error) => return End::Failed(error),
             Slice::Need(need) => need,
+        };
+        let own = match &need {
+            Need::Yield => Vec::new(),
+            need => asked.own(interp.standing(), interp.steps, need, begin..made::upcoming()),
         };
         if interp.env.options.explain
             && let Need::Host(arrays) | Need::Materialised(arrays) = &need
@@ -34,6 +89,9 @@ pub async fn drive(interp: &mut Interp) -> End {
             explain(interp, arrays).await;
         }
         let result = match need {
+            _ if asked.times > ASKS_MAX => {
+                Err(ScriptError::new("VM-4: an instruction asks for ever and never gets on"))
+            }
             Need::Yield => {
                 yield_once().await;
                 Ok(None)
@@ -43,13 +101,27 @@ pub async fn drive(interp: &mut Interp) -> End {
             Need::Future(future) => future.await.map(Some),
         };
         match result {
-            Ok(awaited) => interp.env.awaited = awaited,
+            Ok(awaited) => {
+                interp.env.awaited = awaited;
+                asked.known.extend(own.into_iter().map(|(place, lazy)| match lazy.host.get() {
+                    Some(host) => (place, Known::Host(host.clone())),
+                    None => (place, Known::Checked),
+                }));
+            }
             Err(error) => {
+                asked = Asked::default();
                 if let Err(error) = interp.raise(error) {
                     return End::Failed(error);
                 }
             }
         }
+    }
+}
+
+impl Interp {
+    fn standing(&self) -> Standing {
+        let (code, pc) = self.frame().map_or((0, 0), |f| (f.code.id, f.pc));
+        Standing { frames: self.frames.len(), code, pc }
     }
 }
 
@@ -86,4 +158,58 @@ async fn materialise(arrays: &[Arc<Lazy>]) -> Result<(), ScriptError> {
 
 fn runtime_error(error: crate::Error) -> ScriptError {
     error.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::builtins::{Task, TaskStep};
+    use crate::script::error::Flow;
+    use crate::script::index::Values;
+    use crate::script::testing;
+    use crate::script::value::Class;
+    use crate::script::vm::frame::{Activation, Return, TaskFrame};
+    use futures::executor::block_on;
+
+    /// Records three arrays and reads each of them before the next, as no step should.
+    struct RecordsAndReads {
+        runs: u32,
+    }
+
+    impl Task for RecordsAndReads {
+        fn step(&mut self, interp: &mut Interp, _: Option<Result<Values, ScriptError>>) -> Flow<TaskStep> {
+            self.runs += 1;
+            assert!(self.runs < 20, "it is begun again and again");
+            let env = &mut interp.env;
+            let mut sum = 0.0;
+            for k in 1..=3 {
+                let array = env.session.full(k as f64, [100, 100]);
+                // Its values depend on what was read before: a place that is taken for another shows.
+                let lazy = Lazy::new(array + sum, Class::Double, false, false)?.value();
+                sum = env.host(&lazy)?.data.f64_at(7);
+            }
+            env.print(format!("{sum} after {} runs", self.runs));
+            Ok(TaskStep::Done(Values::new()))
+        }
+    }
+
+    #[test]
+    fn a_step_that_records_and_reads_gets_on() {
+        let (env, printed) = testing::env_with(Default::default());
+        let mut interp = Interp::new(env);
+        interp.begin_session();
+        let task: Box<dyn Task> = Box::new(RecordsAndReads { runs: 0 });
+        let heights = interp.heights();
+        let returns = Return::Nobody;
+        interp.frames.push(Activation::Task(TaskFrame {
+            task,
+            last: None,
+            heights,
+            returns,
+            nargout: 0,
+            name: "test",
+        }));
+        assert!(matches!(block_on(drive(&mut interp)), End::Done));
+        assert_eq!(String::from_utf8_lossy(&printed.lock().out), "6 after 5 runs");
+    }
 }

@@ -3,6 +3,7 @@
 //! In: a [`Unit`]. Out: output, an end, and the variables of the script. Invariants:
 //! - VM-1: the machine's own stack is flat: calls of functions, handles and callbacks are frames in a vector.
 //! - VM-2: an instruction that ends in a [`Need`](super::error::Need) leaves frames and operands as they were.
+//! - VM-4: what an instruction recorded and then needs is known when it runs again (`drive.rs`): it gets on.
 //! - VM-3: when a frame ends, by return or by error, operands, loops, marks and handlers above its base are gone.
 
 mod access;
@@ -73,6 +74,8 @@ pub struct Interp {
     captures: Vec<(usize, Arc<parking_lot::Mutex<super::output::Captured>>, Box<dyn super::output::Output>)>,
     /// How often a number of the runtime met one of the host since the last was awaited.
     numbers_met: u32,
+    /// How many instructions ran that the loop does not do itself, jumps back included.
+    steps: u64,
     /// The variables of the outermost frame after it ended.
     workspace: Vec<(Name, Value)>,
 }
@@ -101,6 +104,7 @@ impl Interp {
             persistents: FxHashMap::default(),
             captures: Vec::new(),
             numbers_met: 0,
+            steps: 0,
             workspace: Vec::new(),
         };
         for folder in interp.env.options.path.clone() {

@@ -78,6 +78,7 @@ impl Interp {
     fn run_task(&mut self) -> Flow<()> {
         // The task stands outside of the machine while it steps, since it may look at the machine.
         let n = self.frames.len() - 1;
+        self.steps += 1;
         if let Some(frame) = self.frame() {
             self.env.session.mark((frame.code.id as u64) << 32 | frame.pc as u64);
         }
@@ -131,6 +132,7 @@ impl Interp {
                 Inst::Binary(op) if self.binary_fast(op) => {}
                 Inst::Jump(to) => {
                     if to as usize <= pc {
+                        self.steps += 1;
                         *budget = budget.saturating_sub(1);
                         if *budget == 0 {
                             self.set_pc(to as usize);
@@ -152,6 +154,7 @@ impl Interp {
                     self.stack.pop();
                     if truth == when {
                         if to as usize <= pc {
+                            self.steps += 1;
                             *budget = budget.saturating_sub(1);
                             if *budget == 0 {
                                 self.set_pc(to as usize);
@@ -168,6 +171,9 @@ impl Interp {
                         match self.next_column()? {
                             Some(value) => self.set_slot(base + slot as usize, value),
                             None => {
+                                if let Some(nothing) = self.nothing_to_loop_over() {
+                                    self.set_slot(base + slot as usize, nothing);
+                                }
                                 self.iterations.pop();
                                 pc = exit as usize;
                                 continue;
@@ -219,6 +225,7 @@ impl Interp {
 
     /// The place to go on at, and to blame.
     fn set_pc(&mut self, pc: usize) {
+        self.steps += 1;
         if let Some(Activation::Code(frame)) = self.frames.last_mut() {
             frame.pc = pc;
             // What is recorded from here on says so if it fails.
@@ -291,6 +298,13 @@ impl Interp {
                 let truth = self.truth_of_top(strict)?;
                 self.stack.pop();
                 self.stack.push(Value::Bool(truth));
+            }
+            Inst::JumpIfDecided { to, or } => {
+                if self.stack.last().is_some_and(|v| v.dims().is_scalar()) && self.truth_of_top(false)? == or {
+                    self.stack.pop();
+                    self.stack.push(Value::Bool(or));
+                    return Ok(Next::To(to));
+                }
             }
             Inst::JumpIfDefined { slot, to } => {
                 if self.is_defined(slot) {
@@ -530,7 +544,7 @@ impl Interp {
     /// One value where one is wanted, all where many are.
     pub(super) fn push_wanted(&mut self, values: Values, want: Want) -> Flow<()> {
         match want {
-            Want::One => match values.into_iter().next() {
+            Want::One | Want::First | Want::Further => match values.into_iter().next() {
                 Some(value) => self.stack.push(value),
                 None => {
                     return fail_id!(

@@ -2,7 +2,8 @@
 
 use super::Interp;
 use super::frame::{Activation, Frame, Variable};
-use crate::script::compile::code::{Kind, Slot};
+use crate::script::builtins::Scope;
+use crate::script::compile::code::{Inst, Kind, Slot};
 use crate::script::error::{Flow, fail_id};
 use crate::script::syntax::ast::Name;
 use crate::script::value::{Lazy, Value};
@@ -123,32 +124,95 @@ impl Interp {
         self.value_at(frame.variables + Self::slot_of(frame, name)?)
     }
 
+    /// Whether the innermost frame's code gives this name a value somewhere: a variable, also where its last use has
+    /// moved it away.
+    pub fn is_assigned(&self, name: &str) -> bool {
+        let Some(frame) = self.frame() else { return false };
+        let Some(slot) = Self::slot_of(frame, name) else { return false };
+        let slot = slot as Slot;
+        self.is_defined(slot)
+            || frame.code.params.contains(&Some(slot))
+            || frame.code.varargin == Some(slot)
+            || frame.code.insts.iter().any(|inst| match inst {
+                Inst::Store(s) | Inst::ForNext { slot: s, .. } | Inst::Caught(Some(s)) => *s == slot,
+                Inst::StoreAt { slot: s, .. } | Inst::StoreTarget { slot: s, .. } => *s == slot,
+                Inst::Global(s) | Inst::Persistent(s) => *s == slot,
+                _ => false,
+            })
+    }
+
     /// Sets the innermost frame's variable of this name.
     pub fn set_variable(&mut self, name: &str, value: Value) {
         let Some(frame) = self.frame() else { return };
         let at = match Self::slot_of(frame, name) {
             Some(slot) => frame.variables + slot,
-            None => self.add_variable(name.into()),
+            None => self.add_variable(self.frame_in(Scope::Here), name.into()),
         };
         self.put_at(at, Some(value));
     }
 
-    /// A new variable of the innermost frame, whose variables are the last.
-    pub(super) fn add_variable(&mut self, name: Name) -> usize {
-        let top = self.variables.len();
-        self.variables.push(Variable::Undefined);
-        // Evaluated text shares its caller's variables: all frames over the same ones learn the name.
-        let mut shared = true;
-        for activation in self.frames.iter_mut().rev() {
-            if let Activation::Code(frame) = activation {
-                if !shared {
-                    break;
-                }
-                frame.extra.push(name.clone());
-                shared = frame.shares;
+    /// The number of the frame whose variables a text sees.
+    pub(super) fn frame_in(&self, scope: Scope) -> usize {
+        let is_code = |i: &usize| matches!(self.frames[*i], Activation::Code(_));
+        let shares = |i: usize| matches!(&self.frames[i], Activation::Code(frame) if frame.shares);
+        let here = (0..self.frames.len()).rev().find(is_code).unwrap_or(0);
+        match scope {
+            Scope::Here => here,
+            Scope::Base => (0..self.frames.len()).find(is_code).unwrap_or(0),
+            Scope::Caller => {
+                // The function that asks may do so in a text of its own.
+                let own = (0..=here).rev().filter(is_code).find(|&i| !shares(i)).unwrap_or(here);
+                (0..own).rev().find(is_code).unwrap_or(own)
             }
         }
-        top
+    }
+
+    fn frame_at(&self, number: usize) -> Option<&Frame> {
+        match self.frames.get(number) {
+            Some(Activation::Code(frame)) => Some(frame),
+            _ => None,
+        }
+    }
+
+    /// Where a frame's variables begin.
+    pub(super) fn variables_of(&self, number: usize) -> usize {
+        self.frame_at(number).map_or(0, |f| f.variables)
+    }
+
+    /// The names of a frame's slots, evaluated text's included.
+    pub(super) fn names_in(&self, number: usize) -> Vec<Name> {
+        self.frame_at(number).map_or(Vec::new(), |f| f.code.names.iter().chain(&f.extra).cloned().collect())
+    }
+
+    /// Whether a frame's variable has a value.
+    pub(super) fn has_value(&self, number: usize, slot: usize) -> bool {
+        self.value_at(self.variables_of(number) + slot).is_some()
+    }
+
+    /// A new variable of a frame, behind its others. Variables of the frames above it move.
+    pub(super) fn add_variable(&mut self, number: usize, name: Name) -> usize {
+        let Some(frame) = self.frame_at(number) else { return 0 };
+        let (base, count) = (frame.variables, frame.code.names.len() + frame.extra.len());
+        let at = base + count;
+        self.variables.insert(at, Variable::Undefined);
+        for (i, activation) in self.frames.iter_mut().enumerate() {
+            if let Activation::Code(frame) = activation {
+                // Evaluated text shares its caller's variables: all frames over the same ones learn the name.
+                let same = frame.variables == base && frame.code.names.len() + frame.extra.len() == count;
+                if same && (i <= number || frame.shares) {
+                    frame.extra.push(name.clone());
+                } else if frame.variables >= at {
+                    frame.variables += 1;
+                }
+            }
+        }
+        at
+    }
+
+    /// Where the function that runs was called.
+    pub fn calling_place(&self) -> Option<crate::script::source::Place> {
+        let caller = self.frame_in(Scope::Caller);
+        (caller < self.frame_in(Scope::Here)).then(|| self.frame_at(caller).map(|f| self.place_of(f)))?
     }
 
     /// The innermost frame's variables that have values, in order of their slots.
@@ -211,11 +275,14 @@ impl Interp {
     /// Every array of the runtime that a variable or operand of any frame holds, once.
     pub fn live_values(&self) -> Vec<Arc<Lazy>> {
         fn visit(value: &Value, out: &mut Vec<Arc<Lazy>>) {
-            match value {
-                Value::Lazy(lazy) if !out.iter().any(|l| Arc::ptr_eq(l, lazy)) => out.push(lazy.clone()),
-                Value::Cell(cell) => cell.items.iter().for_each(|v| visit(v, out)),
-                Value::Struct(s) => s.fields.values().flatten().for_each(|v| visit(v, out)),
-                _ => {}
+            let mut open = vec![value];
+            while let Some(value) = open.pop() {
+                match value {
+                    Value::Lazy(lazy) if !out.iter().any(|l| Arc::ptr_eq(l, lazy)) => out.push(lazy.clone()),
+                    Value::Cell(cell) => open.extend(&cell.items),
+                    Value::Struct(s) => open.extend(s.fields.values().flatten()),
+                    _ => {}
+                }
             }
         }
         let mut out = Vec::new();
@@ -267,29 +334,13 @@ impl Interp {
     }
 
     /// Sets a variable of the calling function, or of the script.
-    ///
-    /// # Errors
-    /// A name that the code there never mentions: it has no place for it.
-    pub fn assign_outside(&mut self, name: &str, value: Value, base: bool) -> Flow<()> {
-        let frames: Vec<&Frame> = (self.frames.iter())
-            .filter_map(|a| match a {
-                Activation::Code(frame) if frame.code.kind != Kind::Eval => Some(frame),
-                _ => None,
-            })
-            .collect();
-        let frame = if base { frames.first() } else { frames.iter().rev().nth(1).or(frames.first()) };
-        let Some(frame) = frame else { return Ok(()) };
-        if frames.len() == 1 {
-            self.set_variable(name, value);
-            return Ok(());
-        }
-        match Self::slot_of(frame, name) {
-            Some(slot) => {
-                let at = frame.variables + slot;
-                self.put_at(at, Some(value));
-                Ok(())
-            }
-            None => fail_id!("Tidemill:not-yet", "assignin: the code there does not mention '{name}'"),
-        }
+    pub(super) fn assign_in(&mut self, scope: Scope, name: &str, value: Value) {
+        let number = self.frame_in(scope);
+        let Some(frame) = self.frame_at(number) else { return };
+        let at = match Self::slot_of(frame, name) {
+            Some(slot) => frame.variables + slot,
+            None => self.add_variable(number, name.into()),
+        };
+        self.put_at(at, Some(value));
     }
 }

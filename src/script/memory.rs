@@ -1,0 +1,50 @@
+//! How much memory this machine can still give, so that a script that asks for more gets an error and not the system's
+//! killer of processes.
+//!
+//! In: what Linux tells of itself and of the group of processes it counts us in. Out: bytes, or nothing where nobody
+//! tells. Must hold: this is asked for big arrays only; it costs some system calls.
+
+use std::fs::read_to_string;
+
+/// Below this nobody asks.
+pub const BYTES_UNASKED: usize = 1 << 28;
+
+/// Bytes that can still be had; `None` where that is not known.
+pub fn available() -> Option<u64> {
+    let machine = read_to_string("/proc/meminfo").ok().and_then(|text| of_machine(&text));
+    let group = || {
+        let most = read_to_string("/sys/fs/cgroup/memory.max").ok()?;
+        let used = read_to_string("/sys/fs/cgroup/memory.current").ok()?;
+        of_group(&most, &used)
+    };
+    match (machine, group()) {
+        (Some(machine), Some(group)) => Some(machine.min(group)),
+        (machine, group) => machine.or(group),
+    }
+}
+
+fn of_machine(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kibibytes << 10)
+}
+
+fn of_group(most: &str, used: &str) -> Option<u64> {
+    // `max` where there is no limit.
+    let most: u64 = most.trim().parse().ok()?;
+    Some(most.saturating_sub(used.trim().parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_tells_is_read() {
+        assert_eq!(of_machine("MemTotal: 9 kB\nMemAvailable:    2048 kB\nBuffers: 1 kB\n"), Some(2 << 20));
+        assert_eq!(of_machine("MemTotal: 9 kB\n"), None);
+        assert_eq!(of_group("1000\n", "400\n"), Some(600));
+        assert_eq!(of_group("1000\n", "4000\n"), Some(0));
+        assert_eq!(of_group("max\n", "400\n"), None);
+    }
+}
