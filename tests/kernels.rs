@@ -3,6 +3,7 @@
 
 mod common;
 use common::{counted, gpu, session, unfolded, wait};
+use tidemill::config::Injection;
 use tidemill::{Array, DType, Runtime, Session, Stats, cat};
 
 /// A source that does not fold.
@@ -463,18 +464,37 @@ fn counters_increase_only_where_things_happen() {
 
 #[test]
 fn what_the_gpu_cannot_do_is_counted_with_its_reason() {
-    let Some(rt) = gpu(|b| b.fold_elements_max(0)) else { return };
+    let injection = Injection { segment_shift: Some(10), ..Injection::default() };
+    let Some(rt) = gpu(|b| b.fold_elements_max(0).injection(injection)) else { return };
     let s = session(&rt);
-    let x = s.linspace(0.0f64, 1.0, 1000);
-    let (out, did) = counted(&rt, || wait(x.sin().gather::<f64>()).unwrap());
-    assert_eq!(out[999], 1f64.sin());
+    let sorted = |n: usize| counted(&rt, || wait((0.0 - s.linspace(0.0f64, 1.0, n)).sort(1).0.gather::<f64>()).unwrap());
+    let (out, did) = sorted(3000);
+    assert_eq!((out[0], out[2999]), (-1.0, 0.0));
     assert!(did.elsewhere.values().sum::<u64>() >= 1, "{did}");
-    assert!(did.elsewhere.keys().any(|reason| reason.contains("f64")), "{:?}", did.elsewhere);
+    assert!(did.elsewhere.keys().any(|reason| reason.contains("sorting")), "{:?}", did.elsewhere);
     assert!(did.host_kernels >= 1, "{did}");
-    let y = (s.linspace(0.0f32, 1.0, 1000)).sin();
-    let (_, did) = counted(&rt, || wait(y.gather::<f32>()).unwrap());
-    assert_eq!((did.elsewhere.len(), did.host_kernels), (0, 0), "f32 stays on the GPU");
-    assert_eq!(y.dtype().unwrap(), DType::F32);
+    let (out, did) = sorted(1000);
+    assert_eq!((out[0], out[999]), (-1.0, 0.0));
+    assert_eq!((did.elsewhere.len(), did.host_kernels), (0, 0), "one piece stays on the GPU");
+}
+
+#[test]
+fn functions_of_f64_run_on_the_gpu_that_has_it() {
+    let Some(rt) = gpu(|b| b.fold_elements_max(0)) else { return };
+    let features = rt.device("gpu").unwrap().features;
+    if !(features.f64 && features.i64) {
+        eprintln!("skipped: this GPU has no f64");
+        return;
+    }
+    let s = session(&rt);
+    let x = s.linspace(0.0f64, 3000.0, 2000);
+    let y = ((x.sin() * x.exp2().log1p()).atan2(&x).modulo(0.37) + s.randn::<f64>([2000]) * 0.0).sum(..);
+    let (got, did) = counted(&rt, || wait(y.item::<f64>()).unwrap());
+    let of = |x: f64| (x.sin() * x.exp2().ln_1p()).atan2(x).rem_euclid(0.37);
+    let wanted: f64 = (0..2000).map(|i| of(i as f64 * 3000.0 / 1999.0)).sum();
+    // Beyond 2^1024 the product is infinite, and the angle a quarter turn of either sign.
+    assert!((got - wanted).abs() < 1e-9, "{got}, not {wanted}");
+    assert_eq!((did.elsewhere.len(), did.host_kernels), (0, 0), "{did}");
 }
 
 /// A reading in which nothing has happened.

@@ -1,10 +1,10 @@
 //! What is measured: the host's loops, or what a runtime computes on a GPU.
 
 use super::{Worst, away_from_zeros, reference, ulps_f32};
-use tidemill::graph::{DType, ElementOp};
+use tidemill::graph::{DType, ElementOp, Scalar};
 use tidemill::host_buffer::HostBuffer;
-use tidemill::kernels::element::host::{HostArg, apply};
-use tidemill::{Array, Error, ErrorKind, Result, Runtime};
+use tidemill::kernels::element::host::{HostArg, apply, apply_scalar};
+use tidemill::{Array, Element, Error, ErrorKind, Result, Runtime};
 
 /// Evaluates functions of singles.
 pub enum Device {
@@ -59,24 +59,53 @@ impl Device {
                 Err(error) => panic!("{}: {error}", op.name()),
             },
         };
-        let flushes = matches!(self, Device::Gpu { flushes: true, .. });
         for (i, &got) in got.iter().enumerate() {
             let mut all = [0.0; 2];
             columns.iter().zip(&mut all).for_each(|(column, x)| *x = column[i] as f64);
             let args = &all[..columns.len()];
-            let (mut ulps, mut wanted) = off(op, args, got);
-            if flushes && ulps > 0.5 {
-                let zero = |x: f64| if x.abs() < f64::from(f32::MIN_POSITIVE) { 0.0f64.copysign(x) } else { x };
-                let (of_flushed, value) = off(op, &all.map(zero)[..columns.len()], got);
-                if of_flushed < ulps {
-                    (ulps, wanted) = (of_flushed, value);
-                }
-                if got == 0.0 && wanted.abs() <= f64::from(f32::MIN_POSITIVE) {
-                    ulps = 0.0;
-                }
-            }
+            let least = f64::from(f32::MIN_POSITIVE);
+            let (ulps, wanted) = self.judged(args, got as f64, least, |args| off(op, args, got));
             worst.see(ulps, args, got as f64, wanted);
         }
+    }
+
+    /// Evaluates a function of doubles at points, a column an argument.
+    pub fn evaluate(&self, op: ElementOp, columns: &[Vec<f64>]) -> Vec<f64> {
+        match self {
+            Device::Host => (0..columns[0].len())
+                .map(|i| {
+                    let args: Vec<Scalar> = columns.iter().map(|column| Scalar::F64(column[i])).collect();
+                    apply_scalar(op, DType::F64, DType::F64, &args).as_f64()
+                })
+                .collect(),
+            Device::Gpu { runtime, .. } => match on_gpu(runtime, op, columns) {
+                Ok(got) => got,
+                Err(error) => panic!("{}: {error}", op.name()),
+            },
+        }
+    }
+
+    /// How far off `got` is, and the truth, by `off`: of the arguments, or where the device takes numbers below
+    /// `least` for zero, of what it makes of them.
+    pub fn judged(
+        &self,
+        args: &[f64],
+        got: f64,
+        least: f64,
+        mut off: impl FnMut(&[f64]) -> (f64, f64),
+    ) -> (f64, f64) {
+        let (mut ulps, mut wanted) = off(args);
+        if matches!(self, Device::Gpu { flushes: true, .. }) && ulps > 0.5 {
+            let zero = |x: &f64| if x.abs() < least { 0.0f64.copysign(*x) } else { *x };
+            let (of_flushed, value) = off(&args.iter().map(zero).collect::<Vec<f64>>());
+            if of_flushed < ulps {
+                (ulps, wanted) = (of_flushed, value);
+            }
+            if got == 0.0 && wanted.abs() <= least {
+                ulps = 0.0;
+            }
+        }
+        (ulps, wanted)
     }
 }
 
@@ -96,10 +125,10 @@ fn on_host(op: ElementOp, columns: &[Vec<f32>]) -> Vec<f32> {
     out.as_slice::<f32>().expect("it holds singles").to_vec()
 }
 
-fn on_gpu(runtime: &Runtime, op: ElementOp, columns: &[Vec<f32>]) -> Result<Vec<f32>> {
+fn on_gpu<T: Element>(runtime: &Runtime, op: ElementOp, columns: &[Vec<T>]) -> Result<Vec<T>> {
     let session = runtime.session("ulp").open();
     let args = columns.iter().map(|c| session.from_slice(c, [c.len(), 1])).collect::<Result<Vec<Array>>>()?;
-    let out = recorded(op, &args).gather_blocking::<f32>()?;
+    let out = recorded(op, &args).gather_blocking::<T>()?;
     match runtime.stats().elsewhere.keys().next() {
         None => Ok(out.into_vec()),
         Some(reason) => Err(Error::new(ErrorKind::Unsupported, format!("it ran on the host: {reason}"))),

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub const CACHE_VARIABLE: &str = "TIDEMILL_CACHE";
 
 /// Kept measurements of another version are not read.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// The costs of what goes by this name (device, driver, threads): as they were kept, else as `measure` finds them.
 ///
@@ -71,6 +71,7 @@ fn to_json(costs: &Costs) -> String {
         "dispatch_us": costs.dispatch_us,
         "memory_gb_per_s": costs.memory_gb_per_s,
         "f32_gop_per_s": costs.f32_gop_per_s,
+        "f64_gop_per_s": costs.f64_gop_per_s,
         "upload_gb_per_s": costs.upload_gb_per_s,
         "readback_gb_per_s": costs.readback_gb_per_s,
     });
@@ -89,6 +90,7 @@ fn from_json(text: &str) -> Option<Costs> {
         dispatch_us: number("dispatch_us")?,
         memory_gb_per_s: number("memory_gb_per_s")?,
         f32_gop_per_s: number("f32_gop_per_s")?,
+        f64_gop_per_s: number("f64_gop_per_s")?,
         upload_gb_per_s: number("upload_gb_per_s")?,
         readback_gb_per_s: number("readback_gb_per_s")?,
     })
@@ -126,6 +128,7 @@ mod tests {
             dispatch_us: 1.0,
             memory_gb_per_s: 1.0,
             f32_gop_per_s: 1.0,
+            f64_gop_per_s: 1.0,
             upload_gb_per_s: 1.0,
             readback_gb_per_s: 1.0,
         };
@@ -151,12 +154,13 @@ mod tests {
             dispatch_us: 2.0,
             memory_gb_per_s: 4000.0,
             f32_gop_per_s: 30000.0,
+            f64_gop_per_s: 15000.0,
             upload_gb_per_s: 20.0,
             readback_gb_per_s: 10.0,
         };
         let text = to_json(&costs);
         assert_eq!(from_json(&text), Some(costs));
-        assert_eq!(from_json(&text.replace("\"version\": 1", "\"version\": 0")), None);
+        assert_eq!(from_json(&text.replace("\"version\": 2", "\"version\": 0")), None);
         assert_eq!(from_json(&text.replace("90.5", "-1")), None);
         assert_eq!(from_json(&text[..20]), None);
     }

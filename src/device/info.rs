@@ -65,6 +65,8 @@ pub struct Costs {
     pub memory_gb_per_s: f64,
     /// Billions of simple f32 operations a second.
     pub f32_gop_per_s: f64,
+    /// Billions of simple f64 operations a second; of a device without f64, those of f32.
+    pub f64_gop_per_s: f64,
     /// Gigabytes a second from host memory.
     pub upload_gb_per_s: f64,
     /// Gigabytes a second to host memory.
@@ -119,10 +121,10 @@ impl DeviceInfo {
         }
     }
 
-    /// Whether its kernels can hold this type.
+    /// Whether its kernels can hold this type. On a GPU f64 takes 64-bit integers, too, which its bits are.
     pub fn has(&self, dtype: DType) -> bool {
         match dtype {
-            DType::F64 => self.kind == DeviceKind::Host || self.features.f64,
+            DType::F64 => self.kind == DeviceKind::Host || (self.features.f64 && self.features.i64),
             DType::I64 => self.kind == DeviceKind::Host || self.features.i64,
             _ => true,
         }

@@ -15,7 +15,6 @@ use crate::config::DeviceChoice;
 use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features};
 use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Op, ReduceOp};
 use crate::ids::DeviceId;
-use crate::kernels::{element::wgsl, random};
 use smallvec::SmallVec;
 
 /// Faster than any GPU: a round trip in a fraction of what submission, execution and mapping take together, caches for
@@ -25,6 +24,7 @@ const DREAM: Costs = Costs {
     dispatch_us: 0.2,
     memory_gb_per_s: 10_000.0,
     f32_gop_per_s: 100_000.0,
+    f64_gop_per_s: 50_000.0,
     upload_gb_per_s: 500.0,
     readback_gb_per_s: 500.0,
 };
@@ -85,28 +85,12 @@ pub fn capability(
     let longest = lengths.iter().copied().chain([meta.elements()]).max().unwrap_or(0);
     let segmented = longest as u64 > 1u64 << device.segment_shift.min(63);
     match op {
-        Op::Apply(element) => {
-            // A mask or a cast's operand may be of another type; the result is what all arms compute.
-            let input = args.iter().copied().find(|d| *d != DType::Bool).unwrap_or(meta.dtype);
-            let able = wgsl::supports(*element, input, meta.dtype);
-            if able { Ok(()) } else { Err(lacking(input)) }
-        }
-        Op::Random { dist, .. } if !random::supports(*dist, meta.dtype) => {
-            Err("WGSL lacks the functions that this distribution needs in this type")
-        }
         Op::ArgSort { .. } if segmented => Err("sorting an array of several segments runs on the host"),
         Op::AssignIndex { .. } if segmented => {
             Err("assigning by index to an array of several segments runs on the host")
         }
         Op::Scan { .. } if segmented => Err("a scan of an array of several segments runs on the host"),
         _ => Ok(()),
-    }
-}
-
-fn lacking(input: DType) -> &'static str {
-    match input {
-        DType::F64 => "WGSL lacks this function in f64",
-        _ => "WGSL lacks this function in this type",
     }
 }
 
@@ -286,13 +270,16 @@ impl State {
         let costs = &info.costs;
         let gpu = info.kind == DeviceKind::Gpu;
         let mut seen: rustc_hash::FxHashSet<_> = rustc_hash::FxHashSet::default();
-        let (mut moved_bytes, mut operations_total, mut transfer_us, mut kernels) = (0.0, 0.0, 0.0, 1.0);
+        let (mut moved_bytes, mut arithmetic_us, mut transfer_us, mut kernels) = (0.0, 0.0, 0.0, 1.0);
         let mut started_here = false;
         let mut to_host = false;
         for &position in nodes {
             let node = &cut.nodes[position as usize];
             let live = &self.graph[node.at];
-            let wide = if live.node.meta.dtype == DType::F64 { 2.0 } else { 1.0 };
+            let gop_per_s = |costs: &Costs| match live.node.meta.dtype {
+                DType::F64 => costs.f64_gop_per_s,
+                _ => costs.f32_gop_per_s,
+            };
             let mut elements = live.node.meta.elements();
             for &dep in &node.deps {
                 elements = elements.max(self.meta_of(cut, dep).elements());
@@ -314,7 +301,7 @@ impl State {
             {
                 terms = 2.0 * self.meta_of(cut, *dep).shape.dim(1).max(1) as f64;
             }
-            let work = elements as f64 * operations(&live.node.op) * wide * terms;
+            let work = elements as f64 * operations(&live.node.op) * terms;
             let bytes = live.node.meta.elements() as f64 * info.element_bytes(live.node.meta.dtype) as f64;
             if node.root || is_library(&live.node.op) {
                 moved_bytes += bytes;
@@ -327,13 +314,12 @@ impl State {
             if gpu && self.able(cut, position as usize, info).is_err() {
                 // To the host and back, with the host's own work.
                 transfer_us += 2.0 * (costs.launch_us + bytes / (costs.readback_gb_per_s * 1e3));
-                transfer_us += work / (self.devices[0].costs.f32_gop_per_s * 1e3);
+                transfer_us += work / (gop_per_s(&self.devices[0].costs) * 1e3);
             } else {
-                operations_total += work;
+                arithmetic_us += work / (gop_per_s(costs) * 1e3);
             }
         }
         let memory_us = moved_bytes / (costs.memory_gb_per_s * 1e3);
-        let arithmetic_us = operations_total / (costs.f32_gop_per_s * 1e3);
         // A chain that goes on where it is needs no round trip of its own.
         let launch_us = if started_here && !to_host { 0.0 } else { costs.launch_us };
         let work_us = transfer_us + memory_us.max(arithmetic_us);

@@ -100,11 +100,11 @@ fn show(device: &DeviceInfo, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     line("budget", Bytes(device.budget_bytes).to_string())?;
     line("elements a segment", (1u64 << device.segment_shift.min(63)).to_string())?;
     line("batches in flight", device.batches_in_flight_max.to_string())?;
-    let Costs { launch_us, dispatch_us, memory_gb_per_s, f32_gop_per_s, upload_gb_per_s, readback_gb_per_s } =
-        device.costs;
+    let Costs { launch_us, dispatch_us, memory_gb_per_s, .. } = device.costs;
+    let Costs { f32_gop_per_s, f64_gop_per_s, upload_gb_per_s, readback_gb_per_s, .. } = device.costs;
     line("launch", format!("{launch_us:.1} us, each further dispatch {dispatch_us:.1} us"))?;
     line("memory", format!("{memory_gb_per_s:.1} GB/s"))?;
-    line("arithmetic", format!("{f32_gop_per_s:.1} billion f32 operations/s"))?;
+    line("arithmetic", format!("{f32_gop_per_s:.1} billion f32 operations/s, {f64_gop_per_s:.1} of f64"))?;
     line("upload, readback", format!("{upload_gb_per_s:.1} and {readback_gb_per_s:.1} GB/s"))
 }
 

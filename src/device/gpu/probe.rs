@@ -64,6 +64,20 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
 ";
 const ARITHMETIC_OPERATIONS: u64 = 512;
 
+/// The same in f64.
+const ARITHMETIC_WIDE_WGSL: &str = "
+@group(0) @binding(0) var<storage, read_write> source: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read_write> target_: array<vec4<f32>>;
+@compute @workgroup_size(256)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    let a = vec2<f64>(source[id.x & 1023u].xy);
+    var x = a;
+    for (var i = 0u; i < 64u; i++) { x = x * a + a; }
+    target_[id.x] = vec4<f32>(vec2<f32>(x), 0.0, 0.0);
+}
+";
+const ARITHMETIC_WIDE_OPERATIONS: u64 = 256;
+
 /// The float profile and the costs of an opened device.
 ///
 /// # Errors
@@ -257,16 +271,24 @@ fn measure(opened: &Opened) -> Result<Costs> {
     let readback = least(2, || large.read(gpu, &target, |_| ()).map(drop))?;
     let upload = least(2, || upload(gpu, &source, bytes))?;
 
-    let arithmetic = Kernel::new(gpu, ARITHMETIC_WGSL, &source, &target)?;
     let invocations = (bytes / 16).min(if software { 1 << 16 } else { 1 << 22 });
-    let operations = invocations * ARITHMETIC_OPERATIONS;
-    run(&arithmetic, 1, 1)?;
-    let arithmetic_s = least(2, || run(&arithmetic, invocations / GROUP, 1))?;
+    let gop_per_s = |wgsl: &str, operations: u64| -> Result<f64> {
+        let arithmetic = Kernel::new(gpu, wgsl, &source, &target)?;
+        run(&arithmetic, 1, 1)?;
+        let seconds = least(2, || run(&arithmetic, invocations / GROUP, 1))?;
+        Ok((invocations * operations) as f64 / (seconds - few).max(seconds / 100.0) / 1e9)
+    };
+    let f32_gop_per_s = gop_per_s(ARITHMETIC_WGSL, ARITHMETIC_OPERATIONS)?;
+    let f64_gop_per_s = match opened.features.contains(wgpu::Features::SHADER_F64) {
+        true => gop_per_s(ARITHMETIC_WIDE_WGSL, ARITHMETIC_WIDE_OPERATIONS)?,
+        false => f32_gop_per_s,
+    };
     Ok(Costs {
         launch_us: launch * 1e6,
         dispatch_us: ((many - few) / 32.0).max(1e-7) * 1e6,
         memory_gb_per_s: 2.0 * bytes as f64 / memory_s / 1e9,
-        f32_gop_per_s: operations as f64 / (arithmetic_s - few).max(arithmetic_s / 100.0) / 1e9,
+        f32_gop_per_s,
+        f64_gop_per_s,
         upload_gb_per_s: bytes as f64 / upload / 1e9,
         readback_gb_per_s: bytes as f64 / readback / 1e9,
     })

@@ -29,7 +29,8 @@ pub(super) fn measure(pool: &Pool) -> Costs {
         launch_us: launch_us(),
         dispatch_us: dispatch_us(pool),
         memory_gb_per_s: memory_gb_per_s(pool),
-        f32_gop_per_s: f32_gop_per_s(pool),
+        f32_gop_per_s: gop_per_s(pool, Scalar::F32(0.999)),
+        f64_gop_per_s: gop_per_s(pool, Scalar::F64(0.999)),
         // Shared, not copied.
         upload_gb_per_s: 1e6,
         readback_gb_per_s: 1e6,
@@ -91,18 +92,19 @@ fn memory_gb_per_s(pool: &Pool) -> f64 {
     (2.0 * COPY_BYTES as f64 / seconds / 1e9).clamp(0.5, 10_000.0)
 }
 
-/// Multiplications of blocks that lie in a cache, by the evaluator's own loop.
-fn f32_gop_per_s(pool: &Pool) -> f64 {
+/// Multiplications of blocks that lie in a cache by a factor, by the evaluator's own loop.
+fn gop_per_s(pool: &Pool, factor: Scalar) -> f64 {
+    let dtype = factor.dtype();
     let tasks = pool.threads() * 4;
     let seconds = seconds(|| {
         pool.run(tasks, true, |tasks| {
-            let mut blocks = [HostBuffer::zeroed(DType::F32, BLOCK), HostBuffer::zeroed(DType::F32, BLOCK)];
+            let mut blocks = [HostBuffer::zeroed(dtype, BLOCK), HostBuffer::zeroed(dtype, BLOCK)];
             for _ in tasks {
                 for _ in 0..BLOCK_OPS {
                     let [from, to] = &mut blocks;
-                    let args = [HostArg::Block(from.bytes()), HostArg::Scalar(Scalar::F32(0.999))];
+                    let args = [HostArg::Block(from.bytes()), HostArg::Scalar(factor)];
                     let to = to.bytes_mut().expect("BUF-2: a fresh buffer is owned");
-                    apply(ElementOp::Mul, DType::F32, DType::F32, &args, to, BLOCK);
+                    apply(ElementOp::Mul, dtype, dtype, &args, to, BLOCK);
                     blocks.swap(0, 1);
                 }
             }
@@ -122,8 +124,8 @@ mod tests {
             let start = Instant::now();
             let costs = measure(&pool);
             let took = start.elapsed();
-            let Costs { launch_us, dispatch_us, memory_gb_per_s, f32_gop_per_s, .. } = costs;
-            for value in [launch_us, dispatch_us, memory_gb_per_s, f32_gop_per_s] {
+            let Costs { launch_us, dispatch_us, memory_gb_per_s, f32_gop_per_s, f64_gop_per_s, .. } = costs;
+            for value in [launch_us, dispatch_us, memory_gb_per_s, f32_gop_per_s, f64_gop_per_s] {
                 assert!(value.is_finite() && value > 0.0, "{costs:?}");
             }
             println!("{threads} threads: {costs:?} in {took:?}");

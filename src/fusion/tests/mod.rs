@@ -43,6 +43,7 @@ fn device(kind: DeviceKind) -> DeviceInfo {
             dispatch_us: 2.0,
             memory_gb_per_s: 100.0,
             f32_gop_per_s: 100.0,
+            f64_gop_per_s: 50.0,
             upload_gb_per_s: 5.0,
             readback_gb_per_s: 5.0,
         },

@@ -22,6 +22,8 @@ pub(crate) enum Helper {
     MulHigh4,
     /// `tm_fmod(f32, f32) -> f32`: the exact remainder.
     Remainder,
+    /// `tm_fmod_f64(f64, f64) -> f64`, likewise.
+    RemainderWide,
 }
 
 /// What a recording yields.

@@ -131,10 +131,10 @@ impl Bits for Traced<U64> {
         shift(self.bitcast::<I64>(), ">>", count(n)).bitcast()
     }
     fn left_by(self, n: Traced<U64>) -> Traced<U64> {
-        shift(self, "<<", n.convert())
+        shift(self, "<<", n.convert::<U32>())
     }
     fn right_by(self, n: Traced<U64>) -> Traced<U64> {
-        shift(self, ">>", n.convert())
+        shift(self, ">>", n.convert::<U32>())
     }
     fn pick(table: &'static [u64], index: Traced<U64>) -> Traced<U64> {
         let words: Vec<_> = table.iter().map(|&w| Self::word(w)).collect();
@@ -172,6 +172,9 @@ macro_rules! float_methods {
 /// 1.5 * 2^23, and its bits: a sum with it has an ulp of 1, so that small integers stand in its low bits.
 const MAGIC: f64 = 12_582_912.0;
 const MAGIC_BITS: u64 = 0x4b40_0000;
+/// The same of f64: 1.5 * 2^52.
+const MAGIC_WIDE: f64 = 6_755_399_441_055_744.0;
+const MAGIC_WIDE_BITS: u64 = 0x4338 << 48;
 
 impl Float for Traced<F32> {
     type Bits = Traced<U32>;
@@ -241,16 +244,16 @@ impl Float for Traced<F64> {
     }
     float_methods!();
     fn small_to_bits(self) -> Traced<U64> {
-        self.convert::<I64>().bitcast()
+        Bits::minus(self.low_bits_plus(0.0), Bits::word(MAGIC_WIDE_BITS))
     }
     fn low_bits_plus(self, more: f64) -> Traced<U64> {
-        (self + Self::lit(more)).small_to_bits()
+        (self + Self::lit(MAGIC_WIDE + more)).to_bits()
     }
     fn lesser(self, other: Traced<F64>) -> Traced<F64> {
         Self::select(other.less(self), other, self)
     }
     fn is_beyond(self, limit: f64) -> Traced<Truth> {
-        self.magnitude().more(Self::lit(limit)) | self.is_nan()
+        (self.to_bits() & Bits::word(!(1 << 63))).more(Bits::word(limit.to_bits()))
     }
     fn small_from_bits(bits: Traced<U64>) -> Traced<F64> {
         bits.bitcast::<I64>().convert()
@@ -272,14 +275,19 @@ impl Float for Traced<F64> {
     fn nan() -> Traced<F64> {
         Traced::<F32>::nan().convert()
     }
-    fn exact_remainder(self, _: Traced<F64>) -> Traced<F64> {
-        unreachable!("ELEM-6: `supports` keeps remainders of f64 from WGSL")
+    fn exact_remainder(self, divisor: Traced<F64>) -> Traced<F64> {
+        need(Helper::RemainderWide);
+        self.call2("tm_fmod_f64", divisor)
     }
-    fn pinned(self, _: impl FnOnce() -> Traced<F64>) -> Traced<F64> {
-        unreachable!("ELEM-6: `supports` keeps functions of f64 from WGSL")
+    fn pinned(self, sign: impl FnOnce() -> Traced<F64>) -> Traced<F64> {
+        self.with_sign_of(sign())
     }
     fn with_sign_of(self, sign: Traced<F64>) -> Traced<F64> {
-        // The sign of zero is not seen, and nothing that f64 has in WGSL asks for it.
+        if has_i64() {
+            let top = <Traced<U64> as Bits>::word(1 << 63);
+            return Self::from_bits((self.to_bits() & !top) | (sign.to_bits() & top));
+        }
+        // The sign of zero is not seen.
         // naga folds no function of f64 constants, and those that are given a sign are positive.
         let constant = self.text().starts_with(|c: char| c.is_ascii_digit()) || self.text().starts_with("vec");
         let magnitude = if constant { self } else { self.magnitude() };

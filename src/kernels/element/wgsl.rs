@@ -4,14 +4,14 @@
 //! expression, and the functions that it calls. Values are `f32`, `f64`, `bool`, `u32` (for u32 and u8), `i32`,
 //! `i64`, or `vec4` of those.
 //!
-//! Must hold: ELEM-6: only what [`supports`] allows is written. ELEM-7: equal requests give equal text, so that
-//! equal kernels have equal modules.
+//! Must hold: ELEM-6: functions of f64 are written only where there are 64-bit integers, which its bits are. ELEM-7:
+//! equal requests give equal text, so that equal kernels have equal modules.
 
 use super::trace::{self, F32, F64, Helper, I32, I64, Kind, Recording, Traced, Truth, U8, U32, record, type_text};
 use super::wgsl_cast;
 use crate::device::info::{FloatProfile, Precision};
 use crate::graph::semantics::*;
-use crate::graph::table::{DTypeRule, op_table};
+use crate::graph::table::op_table;
 use crate::graph::{DType, ElementOp};
 use std::collections::BTreeSet;
 
@@ -23,15 +23,6 @@ pub struct Functions {
     has_i64: bool,
     names: BTreeSet<String>,
     texts: Vec<String>,
-}
-
-/// Whether WGSL can compute an op at all: everything but f64 functions that it lacks. The device must have the
-/// dtypes besides.
-pub fn supports(op: ElementOp, input: DType, output: DType) -> bool {
-    let _ = output;
-    let real = op.info().rule == DTypeRule::Real;
-    let remainder = matches!(op, ElementOp::Mod | ElementOp::Rem | ElementOp::Pow);
-    input != DType::F64 || op == ElementOp::Sqrt || !(real || remainder)
 }
 
 /// The WGSL type of a value of `width` elements in a register.
@@ -71,9 +62,8 @@ impl Functions {
     /// dtype `input` (but the mask of `Select`), the result has dtype `output`; all have `width` elements, 1 or 4.
     ///
     /// # Panics
-    /// ELEM-6, where [`supports`] says no.
+    /// ELEM-1, for arguments that the op does not take.
     pub fn apply(&mut self, op: ElementOp, input: DType, output: DType, width: u32, args: &[String]) -> String {
-        assert!(supports(op, input, output), "ELEM-6: {} of {input} has no WGSL", op.name());
         assert!(args.len() == op.arity(), "ELEM-1: {} of {} arguments", op.name(), args.len());
         if let (Precision::Fast, DType::F32, Some(template)) = (self.precision, input, op.info().fast) {
             return fast(template, width, &args[0]);
@@ -152,6 +142,7 @@ impl Functions {
             Helper::MulHigh => ("tm_mulhi", mul_high("tm_mulhi", "u32")),
             Helper::MulHigh4 => ("tm_mulhi_4", mul_high("tm_mulhi_4", "vec4<u32>")),
             Helper::Remainder => ("tm_fmod", REMAINDER.to_string()),
+            Helper::RemainderWide => ("tm_fmod_f64", REMAINDER_WIDE.to_string()),
         };
         self.add_text(name, &text);
     }
@@ -255,6 +246,37 @@ const REMAINDER: &str = "fn tm_fmod(a: f32, b: f32) -> f32 {
 }
 ";
 
+/// The same of f64, eleven bits a step: at most 190 steps.
+const REMAINDER_WIDE: &str = "fn tm_fmod_f64(a: f64, b: f64) -> f64 {
+    let sign = bitcast<u64>(a) & 0x8000000000000000lu;
+    let ba = bitcast<u64>(a) & 0x7ffffffffffffffflu;
+    let bb = bitcast<u64>(b) & 0x7ffffffffffffffflu;
+    var ea = u32(ba >> 52u);
+    var eb = u32(bb >> 52u);
+    var ma = ba & 0xffffffffffffflu;
+    var mb = bb & 0xffffffffffffflu;
+    if (ea == 0u) { ea = 1u; } else { ma = ma | 0x10000000000000lu; }
+    if (eb == 0u) { eb = 1u; } else { mb = mb | 0x10000000000000lu; }
+    if (mb == 0lu || ba < bb) { return a; }
+    var d = ea - eb;
+    ma = ma % mb;
+    loop {
+        if (d == 0u || ma == 0lu) { break; }
+        let s = min(d, 11u);
+        ma = (ma << s) % mb;
+        d = d - s;
+    }
+    if (ma == 0lu) { return bitcast<f64>(sign); }
+    let high = u32(ma >> 32u);
+    let zeros = select(countLeadingZeros(high), 32u + countLeadingZeros(u32(ma & 0xfffffffflu)), high == 0u);
+    let up = min(zeros - 11u, eb - 1u);
+    ma = ma << up;
+    var e = eb - up;
+    if (ma < 0x10000000000000lu) { e = 0u; }
+    return bitcast<f64>(sign | (u64(e) << 52u) | (ma & 0xffffffffffffflu));
+}
+";
+
 fn arg<K: Kind>(args: &[String], n: usize) -> Traced<K> {
     Traced::named(args[n].clone())
 }
@@ -272,12 +294,15 @@ macro_rules! record_body {
         match ($input, $p) {
             (DType::F32, Part::Common) => vec![$f(arg::<F32>($a, 0)).id(), $test(arg::<F32>($a, 0)).id()],
             (DType::F32, Part::Rare) => vec![$slow(arg::<F32>($a, 0)).id()],
+            (DType::F64, Part::Common) => vec![$f(arg::<F64>($a, 0)).id(), $test(arg::<F64>($a, 0)).id()],
+            (DType::F64, Part::Rare) => vec![$slow(arg::<F64>($a, 0)).id()],
             _ => wrong_dtype($input),
         }
     };
     ($p:ident, $input:ident, $output:ident, $a:ident, real2 $f:path) => {
         match $input {
             DType::F32 => vec![$f(arg::<F32>($a, 0), arg::<F32>($a, 1)).id()],
+            DType::F64 => vec![$f(arg::<F64>($a, 0), arg::<F64>($a, 1)).id()],
             _ => wrong_dtype($input),
         }
     };
@@ -306,6 +331,11 @@ macro_rules! record_body {
                 vec![$f(x, y).id(), $test(x, y).id()]
             }
             (DType::F32, Part::Rare) => vec![$slow(arg::<F32>($a, 0), arg::<F32>($a, 1)).id()],
+            (DType::F64, Part::Common) => {
+                let (x, y) = (arg::<F64>($a, 0), arg::<F64>($a, 1));
+                vec![$f(x, y).id(), $test(x, y).id()]
+            }
+            (DType::F64, Part::Rare) => vec![$slow(arg::<F64>($a, 0), arg::<F64>($a, 1)).id()],
             _ => record_body!($p, $input, $output, $a, whole2 $i),
         }
     };

@@ -17,7 +17,7 @@ mod tests_gpu;
 
 pub use host::{at, fill};
 pub use philox::philox4x32_10;
-pub use shader::{supports, wgsl};
+pub use shader::wgsl;
 
 use crate::graph::{DType, Dist};
 

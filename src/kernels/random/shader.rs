@@ -7,17 +7,8 @@
 use super::elements_per_call;
 use crate::graph::semantics::random::{normal_pair, uniform};
 use crate::graph::{DType, Dist};
-use crate::kernels::element::trace::{self, F32, Traced, U32};
+use crate::kernels::element::trace::{self, F32, F64, Traced, U32, U64};
 use crate::kernels::element::wgsl::{Functions, register_type};
-
-/// Whether WGSL can draw these numbers: f64 normals need functions that it lacks, and 64-bit integers are the host's.
-pub fn supports(dist: Dist, dtype: DType) -> bool {
-    match dist {
-        Dist::Uniform => dtype.is_float(),
-        Dist::Normal => dtype == DType::F32,
-        Dist::Integer => matches!(dtype, DType::F32 | DType::I32 | DType::U32 | DType::U8),
-    }
-}
 
 /// An expression for `width` random numbers. `key` is seed low, seed high, stream low, stream high, op (`u32`);
 /// `element` is `u32` or `vec4<u32>`. With `flat_run` the four elements are `e..e + 4` and `e` is a multiple of 4: one
@@ -25,7 +16,7 @@ pub fn supports(dist: Dist, dtype: DType) -> bool {
 /// elements each.
 ///
 /// # Panics
-/// IR-7, where [`supports`] says no, or for integers without their range.
+/// IR-7, for integers without their range.
 #[allow(clippy::too_many_arguments)]
 pub fn wgsl(
     functions: &mut Functions,
@@ -37,7 +28,6 @@ pub fn wgsl(
     flat_run: bool,
     range: Option<(String, String)>,
 ) -> String {
-    assert!(supports(dist, dtype), "IR-7: {dist:?} of {dtype} has no WGSL");
     let group = register(functions, dist, dtype);
     let [seed_low, seed_high, stream_low, stream_high, op] = key;
     let rest = format!("vec2<u32>({seed_low}, {seed_high}), vec3<u32>({op}, {stream_low}, {stream_high})");
@@ -73,7 +63,7 @@ fn integer(name: &str, dtype: DType, width: u32) -> String {
     };
     // In `low..low + span`, so that sums may wrap.
     let sum = match dtype {
-        DType::F32 => format!("low + {ty}(step)"),
+        DType::F32 | DType::F64 | DType::I64 => format!("low + {ty}(step)"),
         DType::I32 => format!("bitcast<{ty}>(bitcast<{words}>(low) + step)"),
         _ => "low + step".to_string(),
     };
@@ -97,6 +87,16 @@ fn register(functions: &mut Functions, dist: Dist, dtype: DType) -> String {
             functions.add("tm_uniform", "w: vec4<u32>", "vec4<f32>", &recording, &tail);
             let body = "return tm_uniform(tm_philox(call, key, rest));";
             functions.add_text("tm_rand_f32", &format!("fn tm_rand_f32({head}) -> vec4<f32> {{\n    {body}\n}}\n"));
+        }
+        (Dist::Normal, DType::F64) => {
+            let recording = trace::record(1, true, || {
+                let (a, b) = (Traced::<U64>::named("a".into()), Traced::named("b".into()));
+                let (c, s) = normal_pair::<Traced<F64>>(a, b);
+                vec![c.id(), s.id()]
+            });
+            let tail = format!("    return vec2<f64>({});\n", recording.results.join(", "));
+            functions.add("tm_normal_f64", "a: u64, b: u64", "vec2<f64>", &recording, &tail);
+            functions.add_text("tm_randn_f64", RANDN_F64);
         }
         (Dist::Normal, _) => {
             let recording = trace::record(2, functions.has_i64(), || {
@@ -151,6 +151,13 @@ fn tm_philox(call: u32, key: vec2<u32>, rest: vec3<u32>) -> vec4<u32> {
     }
     text + "    return c;\n}\n"
 }
+
+/// A pair from the two 64-bit words of a call.
+const RANDN_F64: &str = "fn tm_randn_f64(call: u32, key: vec2<u32>, rest: vec3<u32>) -> vec2<f64> {
+    let w = tm_philox(call, key, rest);
+    return tm_normal_f64((u64(w.x) << 32u) | u64(w.y), (u64(w.z) << 32u) | u64(w.w));
+}
+";
 
 /// 53 bits of two words; no 64-bit integers are needed for it.
 const RAND_F64: &str = "fn tm_rand_f64(call: u32, key: vec2<u32>, rest: vec3<u32>) -> vec2<f64> {

@@ -1,6 +1,6 @@
 //! Random numbers on a device against the host's.
 
-use super::{fill, supports, wgsl};
+use super::{fill, wgsl};
 use crate::device::info::{FloatProfile, Precision};
 use crate::graph::{DType, Dist, Scalar};
 use crate::host_buffer::HostBuffer;
@@ -23,6 +23,10 @@ fn module(dist: Dist, dtype: DType, width: u32, flat_run: bool, has_i64: bool, n
         "i32(-5)"
     } else if dtype == DType::F32 {
         "5.0f"
+    } else if dtype == DType::F64 {
+        "5.0lf"
+    } else if dtype == DType::I64 {
+        "-5000000000li"
     } else {
         "5u"
     };
@@ -46,17 +50,24 @@ fn module(dist: Dist, dtype: DType, width: u32, flat_run: bool, has_i64: bool, n
 fn devices_draw_the_hosts_numbers() {
     let n = 1024u32;
     for dist in [Dist::Uniform, Dist::Normal, Dist::Integer] {
-        for dtype in DType::ALL.into_iter().filter(|&dtype| supports(dist, dtype)) {
-            let low = if dtype == DType::I32 { Scalar::I32(-5) } else { Scalar::F64(5.0).cast(dtype) };
+        for dtype in DType::ALL.into_iter().filter(|&dtype| dtype != DType::Bool && (dist == Dist::Integer || dtype.is_float())) {
+            let low = match dtype {
+                DType::I32 => Scalar::I32(-5),
+                DType::I64 => Scalar::I64(-5_000_000_000),
+                _ => Scalar::F64(5.0).cast(dtype),
+            };
             let range = (dist == Dist::Integer).then_some((low, 11));
             let mut expected = HostBuffer::zeroed(dtype, n as usize);
             fill(dist, dtype, KEY, 40, range, expected.bytes_mut().expect("it is owned"), n as usize);
             for (width, flat_run) in [(1, true), (1, false), (4, true), (4, false)] {
                 for has_i64 in [false, true] {
+                    if dtype.is_wide() && !has_i64 {
+                        continue;
+                    }
                     let text = module(dist, dtype, width, flat_run, has_i64, n);
                     validate(&text);
                     let Some(gpu) = gpu() else { continue };
-                    if (dtype == DType::F64 && (!gpu.f64 || width == 4)) || (has_i64 && !gpu.i64) {
+                    if (dtype == DType::F64 && !gpu.f64) || (dtype.is_wide() && width == 4) || (has_i64 && !gpu.i64) {
                         continue;
                     }
                     let words = n as usize * dtype.gpu_bytes() / 4;
@@ -69,7 +80,11 @@ fn devices_draw_the_hosts_numbers() {
                         };
                         let there = Scalar::from_bits(dtype, bits);
                         let apart = (here.as_f64() - there.as_f64()).abs();
-                        let allowed = if dist == Dist::Normal { 3e-6 } else { 0.0 };
+                        let allowed = match (dist, dtype) {
+                            (Dist::Normal, DType::F64) => 5e-15,
+                            (Dist::Normal, _) => 3e-6,
+                            _ => 0.0,
+                        };
                         assert!(apart <= allowed, "{dist:?} {dtype} x{width} {i}: {here} here, {there} there");
                     }
                 }

@@ -28,9 +28,8 @@ pub use dispatch::{KernelDispatch, dispatches, grid, header_words};
 
 use crate::device::info::{DeviceInfo, FloatProfile, Precision};
 use crate::error::{Error, ErrorKind};
-use crate::graph::{DType, Dist};
-use crate::kernels::element;
-use crate::kernels::ir::{InstOp, Kernel};
+use crate::graph::DType;
+use crate::kernels::ir::Kernel;
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -87,8 +86,7 @@ impl Target {
 /// Writes a kernel as a WGSL module with the entry point `main` of 256 invocations.
 ///
 /// # Errors
-/// `ErrorKind::Unsupported` where the device lacks a type of the kernel or has too few bindings, and for f64
-/// functions that WGSL lacks.
+/// `ErrorKind::Unsupported` where the device lacks a type of the kernel or has too few bindings.
 pub fn write(kernel: &Kernel, target: &Target) -> Result<String, Error> {
     for dtype in kernel.insts.iter().map(|inst| inst.dtype).chain(kernel.operands.iter().map(|o| o.dtype)) {
         target.require(dtype)?;
@@ -101,7 +99,6 @@ pub fn write(kernel: &Kernel, target: &Target) -> Result<String, Error> {
             format!("a kernel needs {bindings} storage bindings, the device has {}", target.bindings_max),
         ));
     }
-    ops(kernel)?;
     let mut body = body::Body::new(kernel, target);
     let entry = forms::entry(&mut body);
     let text = format!(
@@ -115,28 +112,6 @@ pub fn write(kernel: &Kernel, target: &Target) -> Result<String, Error> {
     );
     dump(kernel, &text);
     Ok(text)
-}
-
-/// Refuses what has no text: f64 functions that WGSL lacks, 64-bit normal and integer random numbers.
-fn ops(kernel: &Kernel) -> Result<(), Error> {
-    let refuse = |what: &'static str, dtype: DType| {
-        let text = format!("{what} of {dtype} does not run on a GPU: WGSL lacks what it needs");
-        Err(Error::new(ErrorKind::Unsupported, text).with_op(what))
-    };
-    for inst in &kernel.insts {
-        match &inst.op {
-            InstOp::Apply(op, args) => {
-                let input = args.last().map_or(inst.dtype, |arg| kernel.inst(*arg).dtype);
-                if !element::wgsl::supports(*op, input, inst.dtype) {
-                    return refuse(op.name(), input);
-                }
-            }
-            InstOp::Random { dist: Dist::Normal, .. } if inst.dtype.is_wide() => return refuse("randn", inst.dtype),
-            InstOp::Random { dist: Dist::Integer, .. } if inst.dtype.is_wide() => return refuse("randi", inst.dtype),
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 /// Writes the printed form and the text where `TIDEMILL_DUMP` says so; a failure is nobody's concern.

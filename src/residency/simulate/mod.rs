@@ -29,6 +29,7 @@ pub(super) fn device(id: u8, kind: DeviceKind, budget_bytes: u64, segment_shift:
         dispatch_us: 1.0,
         memory_gb_per_s: 1.0,
         f32_gop_per_s: 1.0,
+        f64_gop_per_s: 1.0,
         upload_gb_per_s: 1.0,
         readback_gb_per_s: 1.0,
     };

@@ -52,6 +52,7 @@ pub(crate) fn device(id: u8, kind: DeviceKind) -> DeviceInfo {
             dispatch_us: 1.0,
             memory_gb_per_s: if gpu { 1000.0 } else { 10.0 },
             f32_gop_per_s: if gpu { 10_000.0 } else { 10.0 },
+            f64_gop_per_s: if gpu { 5_000.0 } else { 5.0 },
             upload_gb_per_s: 10.0,
             readback_gb_per_s: 10.0,
         },

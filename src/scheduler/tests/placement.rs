@@ -34,14 +34,16 @@ fn gpu_means_gpu_and_what_it_cannot_do_runs_on_the_host_and_is_counted() {
 }
 
 #[test]
-fn a_gpu_with_f64_still_sends_its_sines_to_the_host() {
+fn a_gpu_runs_what_its_types_and_its_bindings_allow() {
     let mut gpu = device(1, DeviceKind::Gpu);
-    gpu.features.f64 = true;
     let meta = Meta { dtype: DType::F64, shape: Shape::new(&[8]).unwrap() };
-    let can = |op: ElementOp| capability(&Op::Apply(op), &[DType::F64], &[8], &meta, &gpu);
     use super::super::capability;
-    assert_eq!(can(ElementOp::Sqrt), Ok(()));
-    assert_eq!(can(ElementOp::Sin), Err("WGSL lacks this function in f64"));
+    let sine = |gpu: &DeviceInfo| capability(&Op::Apply(ElementOp::Sin), &[DType::F64], &[8], &meta, gpu);
+    gpu.features.f64 = true;
+    gpu.features.i64 = false;
+    assert_eq!(sine(&gpu), Err("this device lacks f64"));
+    gpu.features.i64 = true;
+    assert_eq!(sine(&gpu), Ok(()));
     let long = Meta { dtype: DType::U32, shape: Shape::new(&[(1 << 20) + 1]).unwrap() };
     let sort = Op::ArgSort { dim: 0, descending: false };
     assert!(capability(&sort, &[DType::F32], &[long.elements()], &long, &gpu).is_err());
@@ -178,6 +180,7 @@ fn h200_and_two_cores() -> Bench {
         dispatch_us: 3.0,
         memory_gb_per_s: 20.0,
         f32_gop_per_s: 6.0,
+        f64_gop_per_s: 3.0,
         upload_gb_per_s: 1e6,
         readback_gb_per_s: 1e6,
     };
@@ -188,6 +191,7 @@ fn h200_and_two_cores() -> Bench {
         dispatch_us: 4.0,
         memory_gb_per_s: 3600.0,
         f32_gop_per_s: 30_000.0,
+        f64_gop_per_s: 15_000.0,
         upload_gb_per_s: 20.0,
         readback_gb_per_s: 12.0,
     };
@@ -266,8 +270,9 @@ fn auto_between_an_h200_and_a_small_cpu_sends_what_gains_by_it() {
     };
     assert_eq!(placed(|b| product(b, 1024)), [GPU]);
     assert_eq!(placed(|b| product(b, 16)), [HOST]);
-    // What WGSL has no f64 function for is not sent away to come back.
+    // What the GPU lacks the type for is not sent away to come back.
     let sines = |b: &mut Bench| {
+        b.state.devices[1].features.f64 = false;
         let n = 1_000_000;
         let x = b.node(Op::Source(HostBuffer::from_vec(vec![1.0f64; n]).shared()), &[], DType::F64, &[n]);
         let y = b.node(Op::Apply(ElementOp::Sin), &[Arg::Value(x)], DType::F64, &[n]);
