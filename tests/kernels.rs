@@ -4,7 +4,7 @@
 mod common;
 use common::{counted, gpu, session, unfolded, wait};
 use tidemill::config::Injection;
-use tidemill::{Array, DType, Runtime, Session, Stats, cat};
+use tidemill::{Array, Runtime, Session, Stats, cat};
 
 /// A source that does not fold.
 fn source(s: &Session, shape: [usize; 2]) -> Array {
@@ -488,7 +488,7 @@ fn functions_of_f64_run_on_the_gpu_that_has_it() {
     }
     let s = session(&rt);
     let x = s.linspace(0.0f64, 3000.0, 2000);
-    let y = ((x.sin() * x.exp2().log1p()).atan2(&x).modulo(0.37) + s.randn::<f64>([2000]) * 0.0).sum(..);
+    let y = ((x.sin() * x.exp2().log1p()).atan2(&x).modulo(0.37) + s.randn::<f64>(x.shape()) * 0.0).sum(..);
     let (got, did) = counted(&rt, || wait(y.item::<f64>()).unwrap());
     let of = |x: f64| (x.sin() * x.exp2().ln_1p()).atan2(x).rem_euclid(0.37);
     let wanted: f64 = (0..2000).map(|i| of(i as f64 * 3000.0 / 1999.0)).sum();

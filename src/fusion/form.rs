@@ -181,6 +181,29 @@ fn narrow_cat(
     }
 }
 
+/// Slices assigned one after the other that are selects in what computes the array, as many as it has edges. A loop
+/// that fills an array slice by slice patches its memory.
+const SELECTS_MAX: usize = 4;
+
+/// How many slice assignments, each the base of the next, end at a node; counted up to [`SELECTS_MAX`].
+fn selects_in_a_row(nodes: &[WorkNode], last: u32) -> usize {
+    let mut at = Some(last);
+    let mut count = 0;
+    while let Some(n) = at.take()
+        && count < SELECTS_MAX
+        && let node = &nodes[n as usize]
+        && node.class == Class::Inline
+        && matches!(node.op, Op::AssignSlice(_))
+    {
+        count += 1;
+        at = match node.args[0] {
+            RegionArg::Node(base) => Some(base),
+            _ => None,
+        };
+    }
+    count
+}
+
 fn classify(nodes: &[WorkNode], region: &Region, elements: usize, op: &Op, args: &[RegionArg]) -> Class {
     if elements == 0 {
         return Class::Empty;
@@ -201,10 +224,11 @@ fn classify(nodes: &[WorkNode], region: &Region, elements: usize, op: &Op, args:
         Op::AssignIndex { .. } if elements_of(args[1]) == 0 => Class::Inline,
         Op::AssignIndex { .. } => Class::Library,
         Op::AssignSlice(dims) if dims.iter().any(|d| d.len == 0) => Class::Inline,
-        // Where the base is computed anyway, a select costs less than a copy and a patch.
+        // Where the base is computed anyway, a select costs less than a patch; but each goes over the whole array.
         Op::AssignSlice(_) => match args[0] {
             RegionArg::Input(_) => Class::Patch,
             RegionArg::Node(n) if nodes[n as usize].class != Class::Inline => Class::Patch,
+            RegionArg::Node(n) if selects_in_a_row(nodes, n) >= SELECTS_MAX => Class::Patch,
             _ => Class::Inline,
         },
         _ => Class::Inline,

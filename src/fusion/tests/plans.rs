@@ -60,6 +60,25 @@ fn slice_assignments_in_a_row_are_patches_in_place() {
 }
 
 #[test]
+fn the_edges_of_a_computed_array_are_selects_and_a_loop_over_its_slices_patches_it() {
+    for (slices, launches) in [(4, 1), (100, 97)] {
+        let mut b = Build::new();
+        let x = b.input(&[1000, 1], false);
+        let mut x = b.node(Op::Apply(ElementOp::Exp), &[x], &[1000, 1], DType::F32);
+        for k in 0..slices {
+            let dims: SmallVec<[SliceDim; 4]> =
+                smallvec![SliceDim { start: 7 * k, step: 1, len: 7 }, SliceDim { start: 0, step: 1, len: 1 }];
+            x = b.node(Op::AssignSlice(dims.as_slice().into()), &[x, s(k as f32)], &[1000, 1], DType::F32);
+        }
+        b.output(x);
+        let plan = b.plan(DeviceKind::Gpu);
+        let written = kernels(&plan).iter().map(|l| l.bytes_written).sum::<u64>();
+        assert!(plan.steps.iter().all(|s| matches!(s, Step::Launch(_))), "nothing is copied");
+        assert_eq!((kernels(&plan).len(), written), (launches, 4000 + 28 * (launches as u64 - 1)), "{slices} slices");
+    }
+}
+
+#[test]
 fn a_slice_assignment_to_a_living_base_copies_it_first() {
     let mut b = Build::new();
     let x = b.input(&[1000, 1], false);
