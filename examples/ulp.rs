@@ -19,8 +19,8 @@ use device::Device;
 use rayon::prelude::*;
 use reference::Reference;
 use std::process::ExitCode;
-use tidemill::graph::table::DTypeRule;
 use tidemill::graph::ElementOp;
+use tidemill::graph::table::DTypeRule;
 
 /// The worst that was seen of a function.
 #[derive(Clone, Default)]

@@ -467,7 +467,8 @@ fn what_the_gpu_cannot_do_is_counted_with_its_reason() {
     let injection = Injection { segment_shift: Some(10), ..Injection::default() };
     let Some(rt) = gpu(|b| b.fold_elements_max(0).injection(injection)) else { return };
     let s = session(&rt);
-    let sorted = |n: usize| counted(&rt, || wait((0.0 - s.linspace(0.0f64, 1.0, n)).sort(1).0.gather::<f64>()).unwrap());
+    let sorted =
+        |n: usize| counted(&rt, || wait((0.0 - s.linspace(0.0f64, 1.0, n)).sort(1).0.gather::<f64>()).unwrap());
     let (out, did) = sorted(3000);
     assert_eq!((out[0], out[2999]), (-1.0, 0.0));
     assert!(did.elsewhere.values().sum::<u64>() >= 1, "{did}");

@@ -87,13 +87,7 @@ impl Device {
 
     /// How far off `got` is, and the truth, by `off`: of the arguments, or where the device takes numbers below
     /// `least` for zero, of what it makes of them.
-    pub fn judged(
-        &self,
-        args: &[f64],
-        got: f64,
-        least: f64,
-        mut off: impl FnMut(&[f64]) -> (f64, f64),
-    ) -> (f64, f64) {
+    pub fn judged(&self, args: &[f64], got: f64, least: f64, mut off: impl FnMut(&[f64]) -> (f64, f64)) -> (f64, f64) {
         let (mut ulps, mut wanted) = off(args);
         if matches!(self, Device::Gpu { flushes: true, .. }) && ulps > 0.5 {
             let zero = |x: &f64| if x.abs() < least { 0.0f64.copysign(*x) } else { *x };

@@ -50,7 +50,9 @@ fn module(dist: Dist, dtype: DType, width: u32, flat_run: bool, has_i64: bool, n
 fn devices_draw_the_hosts_numbers() {
     let n = 1024u32;
     for dist in [Dist::Uniform, Dist::Normal, Dist::Integer] {
-        for dtype in DType::ALL.into_iter().filter(|&dtype| dtype != DType::Bool && (dist == Dist::Integer || dtype.is_float())) {
+        for dtype in
+            DType::ALL.into_iter().filter(|&dtype| dtype != DType::Bool && (dist == Dist::Integer || dtype.is_float()))
+        {
             let low = match dtype {
                 DType::I32 => Scalar::I32(-5),
                 DType::I64 => Scalar::I64(-5_000_000_000),
