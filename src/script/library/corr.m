@@ -1,6 +1,8 @@
 function r = corr (x, y)
   if nargin < 1, print_usage (); end
   if nargin < 2, y = x; end
+  if ! isfloat (x), x = double (x); end
+  if ! isfloat (y), y = double (y); end
   if isrow (x) && ! isscalar (x), x = x.'; end
   if isrow (y) && ! isscalar (y), y = y.'; end
   if rows (x) != rows (y), error ("corr: X and Y must have the same number of observations"); end

@@ -19,5 +19,5 @@ function d = del2 (m, h)
     if k == 2, e = e.'; end
     d += e / h ^ 2;
   end
-  d /= 2 * max (1, nnz (size (m) > 1));
+  d /= 2 * ndims (m);
 end

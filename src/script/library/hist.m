@@ -18,7 +18,8 @@ function [counts, at] = hist (y, x, scale)
   counts = zeros (numel (at), columns (y));
   for k = 1:columns (y)
     v = y(! isnan (y(:,k)),k);
-    class_ = max (1, min (numel (at), lookup (edges(2:end-1), v) + 1));
+    % What lies on an edge belongs to the class below it.
+    class_ = numel (at) - lookup (-edges(end-1:-1:2), -v);
     counts(:,k) = accumarray (class_(:), 1, [numel(at), 1]);
   end
   if nargin > 2, counts = counts ./ sum (counts) * scale; end

@@ -1,8 +1,9 @@
 function [p, w] = periodogram (x)
   if nargin < 1, print_usage (); end
   x = x(:);
-  n = numel (x);
-  p = abs (fft (x)) .^ 2 / n / (2 * pi);
+  count = numel (x);
+  n = max (256, 2 ^ nextpow2 (count));
+  p = abs (fft (x, n)) .^ 2 / count / (2 * pi);
   half = floor (n / 2) + 1;
   p = p(1:half);
   last = half - (mod (n, 2) == 0);

@@ -1,4 +1,4 @@
-function [r, p, k] = residue (b, a)
+function [r, p, k, e] = residue (b, a)
   % Partial fractions; poles that agree to a thousandth are one pole of a higher order.
   if nargin != 2, print_usage (); end
   b = polyreduce (b) / polyreduce (a)(1);
@@ -30,4 +30,5 @@ function [r, p, k] = residue (b, a)
   right = zeros (n, 1);
   right(n-numel (b)+1:n) = b(:);
   r = m \ right;
+  e = powers;
 end

@@ -2,6 +2,7 @@ function y = skewness (x, flag, dim)
   if nargin < 1, print_usage (); end
   if nargin < 2 || isempty (flag), flag = 1; end
   if nargin < 3, dim = find (size (x) != 1, 1); if isempty (dim), dim = 1; end, end
+  if ! isfloat (x), x = double (x); end
   n = size (x, dim);
   x = x - mean (x, dim);
   s = sqrt (mean (x .^ 2, dim));

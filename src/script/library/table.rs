@@ -112,7 +112,7 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 written!("polyreduce", "polyreduce (p)", "A polynomial without its leading zeros."),
                 written!("polyaffine", "polyaffine (f, mu)", "A polynomial of a shifted and scaled variable."),
                 written!("polygcd", "polygcd (b, a, tol)", "The greatest common divisor of two polynomials."),
-                written!("residue", "[r, p, k] = residue (b, a)", "Partial fractions of a quotient of polynomials."),
+                written!("residue", "[r, p, k, e] = residue (b, a)", "Partial fractions of a quotient of polynomials."),
                 written!("mpoles", "[m, n] = mpoles (p, tol)", "Poles that are equal, with their multiplicities."),
                 written!("mkpp", "pp = mkpp (x, p, d)", "A piecewise polynomial."),
                 written!("unmkpp", "[x, p, n, k, d] = unmkpp (pp)", "The parts of a piecewise polynomial."),
@@ -266,6 +266,26 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                     "Dates moved by years, months, days and smaller units."
                 ),
                 written!("etime", "etime (t1, t0)", "Seconds from the clock vector t0 to t1."),
+                written!("rat", "[n, d] = rat (x, tol)", "Continued fractions near numbers, as text or as quotients."),
+                written!("num2hex", "num2hex (x, \"cell\")", "The bytes of numbers as hexadecimal digits."),
+                written!("hex2num", "hex2num (s, class)", "Numbers of the bytes that hexadecimal digits give."),
+                written!("swapbytes", "swapbytes (x)", "Numbers with their bytes in the other order."),
+                written!("celldisp", "celldisp (c, name)", "Shows the items of a cell array, one after the other."),
+                written!(
+                    "textscan",
+                    "[c, position] = textscan (fid or text, template, repeat, name, value, ...)",
+                    "Reads columns of numbers and words."
+                ),
+                written!(
+                    "strread",
+                    "[a, b, ...] = strread (text, template, name, value, ...)",
+                    "Reads columns from a text."
+                ),
+                written!(
+                    "importdata",
+                    "[data, delimiter, headers] = importdata (file, delimiter, headers)",
+                    "The numbers of a text file, with its headings."
+                ),
                 written!(
                     "validateattributes",
                     "validateattributes (x, classes, attributes, who, name)",

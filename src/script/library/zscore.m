@@ -3,6 +3,7 @@ function [z, mu, sigma] = zscore (x, opt, dim)
   if nargin < 2 || isempty (opt), opt = 0; end
   if nargin < 3, dim = find (size (x) != 1, 1); if isempty (dim), dim = 1; end, end
   if isempty (x), z = x; return; end
+  if ! isfloat (x), x = double (x); end
   mu = mean (x, dim);
   sigma = std (x, opt, dim);
   by = sigma;

@@ -1,0 +1,21 @@
+function s = num2hex (n, form)
+  if nargin < 1, print_usage (); end
+  if iscomplex (n), error ("num2hex: N must be real"); end
+  if islogical (n), error ("num2hex: wrong type argument '%s'", ifelse_text (isscalar (n))); end
+  if ! (isnumeric (n) || ischar (n)), error ("num2hex: N must be real"); end
+  if nargin > 1 && ! strcmp (form, "cell"), error ('num2hex: CELL argument must be the string "cell"'); end
+  if ischar (n), n = uint8 (n); end
+  digits = "0123456789abcdef";
+  width = sizeof (n) / max (1, numel (n));
+  s = char (zeros (numel (n), 2 * width));
+  for k = 1:numel (n)
+    bytes = double (typecast (n(k), 'uint8'))(end:-1:1);
+    s(k,1:2:end) = digits(floor (bytes / 16) + 1);
+    s(k,2:2:end) = digits(mod (bytes, 16) + 1);
+  end
+  if nargin > 1, s = cellstr (s); end
+end
+
+function text = ifelse_text (scalar)
+  if scalar, text = "bool"; else, text = "bool matrix"; end
+end
