@@ -183,6 +183,9 @@ pub fn sizes(env: &Env, name: &str, args: &[Value]) -> Flow<Dims> {
         }
         [list] => {
             let host = plain(env, list)?;
+            if host.is_empty() && host.dims.is_vector() {
+                return Ok(Dims::zero());
+            }
             if host.is_empty() || host.dims.len() > 2 || !host.dims.is_vector() {
                 return fail!("{name} (A): use {name} (size (A)) instead");
             }

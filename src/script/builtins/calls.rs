@@ -136,8 +136,17 @@ pub fn function_of(value: &Value, who: &str) -> Flow<Arc<Function>> {
     }
 }
 
-fn feval(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+fn feval(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    if !matches!(args[0], Value::Function(_)) && !args[0].is_string() {
+        return fail!("feval: first argument must be a string, inline function, or a function handle");
+    }
     let function = function_of(&args[0], "feval")?;
+    if let (Function::Named(name), true) = (&*function, args[0].is_string())
+        && interp.lookup(name)?.is_none()
+    {
+        let error = ScriptError { message: format!("feval: function '{name}' not found"), ..interp.undefined(name) };
+        return Err(error.into());
+    }
     Ok(Outcome::Call { function, args: args[1..].to_vec() })
 }
 
@@ -176,7 +185,7 @@ fn functions(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let mut s = StructArray::scalar();
     s.set("function", function.text());
     match &**function {
-        Function::Named(_) => s.set("type", "simple"),
+        Function::Named(_) | Function::Method(..) => s.set("type", "simple"),
         Function::Anonymous(closure) => {
             s.set("type", "anonymous");
             let mut workspace = StructArray::scalar();

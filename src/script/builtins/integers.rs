@@ -194,7 +194,7 @@ fn fold(interp: &mut Interp, args: &[Value], who: &str, f: fn(f64, f64) -> f64) 
         if data.iter().chain(&other).any(|v| v.fract() != 0.0) {
             return fail!("{who}: all values must be integers");
         }
-        if other_class.is_integer() {
+        if other_class.is_integer() || other_class == Class::Single && !class.is_integer() {
             class = other_class;
         }
         if dims != other_dims && !dims.is_scalar() && !other_dims.is_scalar() {
@@ -239,7 +239,13 @@ fn nchoosek(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     let k = number(&interp.env, "nchoosek", &args[1])?;
     if k < 0.0 || k.fract() != 0.0 || k.is_nan() {
-        return fail!("nchoosek: K must be an integer between 0 and N");
+        return fail!("nchoosek: K must be an integer >= 0");
+    }
+    if let Value::Cell(cell) = &args[0] {
+        let rows = choices(cell.items.len(), k as usize)?;
+        let (m, k) = (rows.len(), k as usize);
+        let items = (0..m * k).map(|at| cell.items[rows[at % m][at / m]].clone()).collect();
+        return Ok(Value::cell(Dims::new(&[m, k]), items).into());
     }
     let set = interp.env.host(&args[0])?;
     if set.len() == 1 {
@@ -256,7 +262,14 @@ fn nchoosek(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         }
         return Ok(in_class(&mut interp.env, Dims::scalar(), vec![c], set.data.class())?.into());
     }
-    let (n, k) = (set.len(), k as usize);
+    let (k, rows) = (k as usize, choices(set.len(), k as usize)?);
+    let m = rows.len();
+    let order: Vec<usize> = (0..m * k).map(|at| rows[at % m][at / m]).collect();
+    Ok(Value::tensor(Tensor::new(Dims::new(&[m, k]), set.data.pick(order.into_iter()))).into())
+}
+
+/// All choices of k of n places, in order.
+fn choices(n: usize, k: usize) -> Flow<Vec<Vec<usize>>> {
     let mut rows: Vec<Vec<usize>> = Vec::new();
     let mut pick: Vec<usize> = (0..k).collect();
     while pick.len() <= n {
@@ -270,9 +283,7 @@ fn nchoosek(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             pick[j] = pick[j - 1] + 1;
         }
     }
-    let m = rows.len();
-    let order: Vec<usize> = (0..m * k).map(|at| rows[at % m][at / m]).collect();
-    Ok(Value::tensor(Tensor::new(Dims::new(&[m, k]), set.data.pick(order.into_iter()))).into())
+    Ok(rows)
 }
 
 fn perms(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -303,7 +314,7 @@ fn reducer(value: Option<&Value>) -> Option<fn(&[f64]) -> f64> {
         Some(v) if v.is_empty() => return Some(|v| v.iter().sum()),
         Some(Value::Function(f)) => match &**f {
             Function::Named(name) => name.to_string(),
-            Function::Anonymous(_) => return None,
+            Function::Anonymous(_) | Function::Method(..) => return None,
         },
         Some(_) => return None,
     };
@@ -331,6 +342,9 @@ fn subscripts_of(env: &Env, value: &Value) -> Flow<(usize, usize, Vec<f64>)> {
     }
     let host = env.host(value)?;
     let rows = host.dims.rows();
+    if host.is_empty() && rows > 0 {
+        return fail!("accumarray: SUBS must have at least one column");
+    }
     Ok((rows, host.len().checked_div(rows).unwrap_or(1), host.data.to_f64()))
 }
 

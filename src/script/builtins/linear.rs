@@ -135,7 +135,10 @@ fn inv(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let env = &mut interp.env;
     let host = env.host(&args[0])?;
     if host.dims.rows() != host.dims.columns() {
-        return fail!("inverse: argument must be a square matrix");
+        return fail!("inverse: A must be a square matrix");
+    }
+    if args[0].is_char() {
+        return fail!("invalid conversion from string to real matrix");
     }
     if let Some((a, class)) = complex(env, &args[0])? {
         let n = a.nrows();
@@ -148,6 +151,15 @@ fn inv(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let n = a.matrix.nrows();
     if n == 0 {
         return Ok(vec![value_of(&a.matrix, a.single), Value::Num(f64::INFINITY)].into());
+    }
+    if n == 1 {
+        // A number's inverse is exact, also of zero, Inf and NaN.
+        let x = a.matrix[(0, 0)];
+        let rcond = if x == 0.0 || !x.is_finite() { 0.0 } else { 1.0 };
+        if nargout < 2 && x == 0.0 {
+            env.warn("Octave:singular-matrix", "matrix singular to machine precision");
+        }
+        return Ok(vec![number(1.0 / x, a.single), number(rcond, a.single)].into());
     }
     let inverse = match gauss::inverse(&column_major(a.matrix.as_ref()), n).filter(|_| !a.single) {
         Some(small) => Mat::from_fn(n, n, |i, j| small[i + j * n]),
@@ -582,7 +594,7 @@ fn cross(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         None => dims.iter().position(|&e| e == 3).map_or(0, |d| d + 1),
     };
     if d == 0 {
-        return fail!("cross: both X and Y must have 3 elements");
+        return fail!("cross: must have at least one dimension with 3 elements");
     }
     if dims.extent(d - 1) != 3 {
         return fail!("cross: dimension DIM must have 3 elements");

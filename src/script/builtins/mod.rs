@@ -7,6 +7,7 @@ mod assertion;
 pub mod bits;
 pub mod calls;
 pub mod cells;
+pub mod clocks;
 pub mod comparisons;
 pub mod conversions;
 pub mod convert_text;
@@ -21,10 +22,12 @@ pub mod field;
 pub mod files;
 pub mod folders;
 pub mod fourier;
+pub mod ignored;
 pub mod integers;
 pub mod interpolation;
 pub mod lanes;
 pub mod linear;
+pub mod maps;
 pub mod matfile;
 pub mod matformat;
 pub mod matrices;
@@ -35,6 +38,7 @@ pub mod pattern;
 #[cfg(feature = "image")]
 pub mod pictures;
 pub mod polynomials;
+pub mod process;
 pub mod queries;
 pub mod random;
 pub mod record;
@@ -54,6 +58,7 @@ pub mod tables;
 pub mod text;
 #[cfg(test)]
 mod text_tests;
+pub mod variables;
 
 use super::error::{Flow, ScriptError, fail_id};
 use super::index::Values;
@@ -240,6 +245,7 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("Reading by a template", scan::ROWS),
         ("Cells", cells::ROWS),
         ("Structs", structs::ROWS),
+        ("Maps", maps::ROWS),
         ("Files", files::ROWS),
         ("Names of files and folders", folders::ROWS),
         ("Variables in files", matfile::ROWS),
@@ -247,8 +253,11 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         #[cfg(feature = "image")]
         ("Pictures", pictures::ROWS),
         ("Errors", errors::ROWS),
-        ("The script and its surroundings", environment::ROWS),
-        ("Accepted without an effect", environment::IGNORED),
+        ("Calls and evaluated text", environment::ROWS),
+        ("Variables", variables::ROWS),
+        ("Time", clocks::ROWS),
+        ("The process and its surroundings", process::ROWS),
+        ("Accepted without an effect", ignored::IGNORED),
     ];
     FAMILIES
 }

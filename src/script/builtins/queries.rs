@@ -8,6 +8,7 @@ use super::record::awaited;
 use super::{ANY, Builtin, Outcome};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
+use crate::script::value::map::Key;
 use crate::script::value::{Class, Data, Dims, Function, StructArray, Tensor, Value};
 use crate::script::vm::Interp;
 use futures::FutureExt;
@@ -56,7 +57,9 @@ pub static ROWS: &[Builtin] = &[
     question!("ischar", "Whether a value is a char array.", |x| x.is_char()),
     question!("iscell", "Whether a value is a cell array.", |x| matches!(x, Value::Cell(_))),
     question!("isstruct", "Whether a value is a struct.", |x| matches!(x, Value::Struct(s) if s.class.is_none())),
-    question!("isobject", "Whether a value is an object.", |x| matches!(x, Value::Struct(s) if s.class.is_some())),
+    question!("isobject", "Whether a value is an object.", |x| {
+        matches!(x, Value::Map(_)) || matches!(x, Value::Struct(s) if s.class.is_some())
+    }),
     question!("iscellstr", "Whether a value is a cell array of strings.", |x| {
         matches!(x, Value::Cell(c) if c.items.iter().all(Value::is_string))
     }),
@@ -114,6 +117,7 @@ fn isa(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             b"float" => class.is_float(),
             b"integer" => class.is_integer(),
             b"numeric" => class.is_numeric(),
+            b"handle" => class == Class::Map,
             name => name == shown_class(x).as_bytes() || name == x.class_name().as_bytes(),
         }
     };
@@ -132,7 +136,7 @@ fn isa(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     .into())
 }
 
-fn bytes_of(x: &Value) -> usize {
+pub(super) fn bytes_of(x: &Value) -> usize {
     let width = |class: Class| match class {
         Class::Double | Class::Int64 | Class::Uint64 => 8,
         Class::Single | Class::Int32 | Class::Uint32 => 4,
@@ -143,7 +147,7 @@ fn bytes_of(x: &Value) -> usize {
     match x {
         Value::Cell(c) => c.items.iter().map(bytes_of).sum(),
         Value::Struct(s) => s.fields.values().flatten().map(bytes_of).sum(),
-        Value::Function(_) | Value::Colon => 0,
+        Value::Function(_) | Value::Map(_) | Value::Colon => 0,
         other => other.len() * width(other.class()) * if other.is_complex() { 2 } else { 1 },
     }
 }
@@ -208,6 +212,13 @@ fn same(env: &Env, a: &Value, b: &Value, nan_equal: bool) -> Flow<bool> {
                 }
             }
             true
+        }
+        (Value::Map(a), Value::Map(b)) if Arc::ptr_eq(a, b) => true,
+        // A map may hold itself: what lies in maps is compared as far down as containers may be nested.
+        (Value::Map(a), Value::Map(b)) => {
+            let (a, b) = (a.entries(), b.entries());
+            let values = |e: &[(Key, Value)]| e.iter().map(|(_, v)| v.clone()).collect::<Vec<_>>();
+            a.iter().map(|(k, _)| k).eq(b.iter().map(|(k, _)| k)) && all(&values(&a), &values(&b))?
         }
         (Value::Function(a), Value::Function(b)) => match (&**a, &**b) {
             (Function::Named(a), Function::Named(b)) => a == b,

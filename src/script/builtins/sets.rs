@@ -157,6 +157,23 @@ fn distinct(keys: &[Key], stable: bool) -> Vec<(Key, usize)> {
     out
 }
 
+/// The class of both sets' elements side by side; what has no elements has no say.
+fn joined_class(a: &Given, b: &Given) -> Class {
+    if a.class == b.class || b.keys.is_empty() {
+        return a.class;
+    }
+    if a.keys.is_empty() && a.class == Class::Double {
+        return b.class;
+    }
+    let either = |class: Class| a.class == class || b.class == class;
+    match (a.class, b.class) {
+        _ if either(Class::Char) => Class::Char,
+        (class, _) | (_, class) if class.is_integer() => class,
+        _ if either(Class::Single) => Class::Single,
+        _ => Class::Double,
+    }
+}
+
 /// Keys as a value of the kind that the sets had.
 fn value_of(keys: &[Key], a: &Given, b: &Given, rows: bool) -> Value {
     let n = keys.len();
@@ -176,11 +193,7 @@ fn value_of(keys: &[Key], a: &Given, b: &Given, rows: bool) -> Value {
         let items = keys.iter().map(|k| if let Key::Text(t) = k { Value::string(t) } else { Value::empty() }).collect();
         return Value::cell(if n == 0 { Dims::new(&[usize::from(flat), 0]) } else { dims }, items);
     }
-    let class = if a.class == b.class || b.keys.is_empty() || !a.class.is_float() && a.class != Class::Logical {
-        a.class
-    } else {
-        b.class
-    };
+    let class = joined_class(a, b);
     let (dims, numbers): (Dims, Vec<f64>) = if rows {
         let columns = a.columns.max(b.columns);
         let at = |k: usize| if let Key::Row(r) = &keys[k % n] { r.get(k / n).copied().unwrap_or(0.0) } else { 0.0 };

@@ -140,7 +140,7 @@ pub fn reshaped(value: &Value, dims: Dims) -> Flow<Value> {
             s.dims = dims;
             Value::Struct(Arc::new(s))
         }
-        Value::Function(_) | Value::Colon if dims.is_scalar() => value.clone(),
+        Value::Function(_) | Value::Map(_) | Value::Colon if dims.is_scalar() => value.clone(),
         _ => return fail!("octave_base_value::reshape (): wrong type argument 'function handle'"),
     })
 }

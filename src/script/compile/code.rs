@@ -167,7 +167,7 @@ pub enum Inst {
     /// Pops subscripts and the cell array below them, pushes what they name.
     Brace { count: Count, want: Want },
     /// Pops a struct, pushes the field of the constant's name.
-    Field { name: u32, want: Want },
+    Field { name: u32, called: bool, want: Want },
     /// Pops a name and the struct below it, pushes the field.
     DynamicField { want: Want },
     /// Pops arguments, calls the function whose name is the constant.

@@ -286,7 +286,8 @@ impl Builder {
         }
         while let Some((step, after)) = rest.split_first() {
             so_far = so_far.to(step.span);
-            self.step(step, wants(after), so_far)?;
+            let called = matches!(after.first().map(|s| &s.kind), Some(StepKind::Paren(_)));
+            self.step(step, called, wants(after), so_far)?;
             rest = after;
         }
         Ok(())
@@ -313,15 +314,17 @@ impl Builder {
 
     fn dotted(&self, name: &Name, steps: &[Step]) -> Option<String> {
         match steps.first().map(|s| &s.kind) {
-            Some(StepKind::Field(field)) if &**name == "gpuArray" && self.known_slot(name).is_none() => {
+            Some(StepKind::Field(field))
+                if ["gpuArray", "containers"].contains(&&**name) && self.known_slot(name).is_none() =>
+            {
                 Some(format!("{name}.{}", field.name))
             }
             _ => None,
         }
     }
 
-    /// A step into the value on the stack.
-    fn step(&mut self, step: &Step, want: Want, span: Span) -> Done {
+    /// A step into the value on the stack; parentheses follow if `called`.
+    fn step(&mut self, step: &Step, called: bool, want: Want, span: Span) -> Done {
         match &step.kind {
             StepKind::Paren(args) | StepKind::Brace(args) => {
                 let base_needed = mentions_end(args);
@@ -340,7 +343,7 @@ impl Builder {
             }
             StepKind::Field(name) => {
                 let name = self.constant(Value::string(name.name.as_bytes()));
-                self.emit(Inst::Field { name, want }, span);
+                self.emit(Inst::Field { name, called, want }, span);
             }
             StepKind::DynamicField(expr) => {
                 self.expr(expr)?;

@@ -8,7 +8,7 @@
 use super::Format;
 use super::layout::Precision;
 use super::page;
-use crate::script::value::{CellArray, Class, Data, Dims, Function, StructArray, Tensor, Value};
+use crate::script::value::{CellArray, Class, Data, Dims, Function, Map, StructArray, Tensor, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -79,6 +79,7 @@ impl Printer {
             Value::Cell(cell) => self.named_cell(name, cell),
             Value::Struct(structure) => self.named_struct(name, structure),
             Value::Function(function) => self.named_function(name, function),
+            Value::Map(map) => self.named_map(name, map),
             Value::Colon => self.line(format!("{name} = :")),
             array => {
                 if let Some(tensor) = host(array) {
@@ -98,6 +99,7 @@ impl Printer {
             Value::Struct(structure) if structure.len() == 1 => self.inside(4, |p| p.fields(structure)),
             Value::Struct(structure) => self.inside(2, |p| p.field_names(structure)),
             Value::Function(function) => self.line(handle_text(function)),
+            Value::Map(map) => self.map_properties(map),
             Value::Colon => self.line(":"),
             array => {
                 if let Some(tensor) = host(array) {
@@ -190,6 +192,44 @@ impl Printer {
         });
     }
 
+    fn named_map(&mut self, name: &str, map: &Map) {
+        self.line(format!("{name} ="));
+        self.loose_line();
+        if self.depth == 0 {
+            self.map_properties(map);
+            self.loose_line();
+        } else {
+            // Inside of other values an object is shown by its parts.
+            self.inside(2, |p| {
+                p.line("containers.Map object with properties:");
+                p.loose_line();
+                let numeric = if map.has_texts() { "0" } else { "1" };
+                let parts = [
+                    ("Count", "[1x1 uint64]"),
+                    ("KeyType", map.key_class.name()),
+                    ("ValueType", map.values.name()),
+                    ("map", "[1x1 struct]"),
+                    ("numeric_keys", numeric),
+                ];
+                for (part, shown) in parts {
+                    p.line(format!("{part:>16}: {shown}"));
+                }
+            });
+            self.loose_line();
+        }
+    }
+
+    fn map_properties(&mut self, map: &Map) {
+        self.inside(2, |p| p.line("containers.Map object with properties:"));
+        self.loose_line();
+        self.inside(4, |p| {
+            p.line(format!("Count     : {}", map.len()));
+            p.line(format!("KeyType   : {}", map.key_class.name()));
+            p.line(format!("ValueType : {}", map.values.name()));
+        });
+        self.loose_line();
+    }
+
     fn named_function(&mut self, name: &str, function: &Function) {
         if let Function::Named(_) = function {
             return self.line(format!("{name} = {}", handle_text(function)));
@@ -206,7 +246,7 @@ impl Printer {
 fn handle_text(function: &Function) -> String {
     match function {
         Function::Named(name) => format!("@{name}"),
-        Function::Anonymous(_) => function.text(),
+        Function::Anonymous(_) | Function::Method(..) => function.text(),
     }
 }
 
@@ -261,6 +301,7 @@ pub(super) fn kind(value: &Value) -> Cow<'static, str> {
         Value::Cell(_) => "cell".into(),
         Value::Struct(s) => if s.len() == 1 { "scalar struct" } else { "struct" }.into(),
         Value::Function(_) => "function handle".into(),
+        Value::Map(_) => "object".into(),
         Value::Tensor(t) if t.is_range() && t.len() > 1 => "double_range".into(),
         Value::Tensor(t) if t.data.class() == Class::Char => {
             if t.double_quoted { "string" } else { "sq_string" }.into()

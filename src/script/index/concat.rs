@@ -100,6 +100,9 @@ pub fn join(env: &mut Env, dim: usize, parts: &[Value]) -> Flow<Value> {
     if let Some(value) = scalars(dim, parts) {
         return Ok(value);
     }
+    if parts.iter().any(|p| matches!(p, Value::Map(_))) && !parts.iter().any(|p| matches!(p, Value::Cell(_))) {
+        return super::map::join(env, dim, parts);
+    }
     if parts.iter().any(|p| matches!(p, Value::Cell(_))) {
         return join_cells(env, dim, parts);
     }

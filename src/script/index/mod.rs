@@ -14,6 +14,7 @@ mod grid;
 mod lazy;
 mod lazy_write;
 mod list;
+pub mod map;
 mod path;
 #[cfg(test)]
 mod random;
@@ -69,7 +70,10 @@ pub fn brace(env: &mut Env, base: &Value, subscripts: &[Value]) -> Flow<Values> 
 /// A base that is no struct, or lacks the field.
 pub fn field(env: &mut Env, base: &Value, name: &str) -> Flow<Values> {
     let _ = env;
-    structs::field(base, name)
+    match base {
+        Value::Map(map) => map::field(map, name),
+        base => structs::field(base, name),
+    }
 }
 
 /// What `end` is as subscript `position` (from 0) of `count`.

@@ -34,6 +34,20 @@ pub fn walk(env: &mut Env, target: &mut Option<Value>, steps: &[Access], leaf: L
         // Nothing lies on the runtime, and containers may be made of it.
         *target = Some(Value::tensor(Tensor::zeros(lazy.class, lazy.dims.clone())));
     }
+    if let Some(Value::Map(map)) = target
+        && !steps.is_empty()
+    {
+        let map = map.clone();
+        return super::map::write(
+            env,
+            &map,
+            steps,
+            match leaf {
+                Leaf::Assign(value) => value,
+                Leaf::Delete => Value::empty(),
+            },
+        );
+    }
     match (steps, leaf) {
         ([], Leaf::Assign(value)) => *target = Some(value),
         ([], Leaf::Delete) => *target = Some(Value::empty()),

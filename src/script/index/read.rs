@@ -19,6 +19,9 @@ pub fn paren(env: &mut Env, base: &Value, subscripts: &[Value]) -> Flow<Value> {
     if subscripts.is_empty() {
         return Ok(base.clone());
     }
+    if let Value::Map(map) = base {
+        return super::map::read(env, map, subscripts);
+    }
     match lazy::subscripts(subscripts)? {
         // The first rows and columns of a diagonal matrix are one, too.
         LazySubscripts::Host(known)
@@ -87,12 +90,15 @@ pub fn host(env: &Env, base: &Value, subscripts: Subscripts) -> Flow<Value> {
         Value::Cell(cell) => Value::cell(dims, grid.gather(&cell.items)),
         Value::Struct(array) => Value::Struct(Arc::new(structs::gather(array, &grid, dims))),
         Value::Function(_) => return fail!("function handle cannot be indexed with ()"),
-        Value::Lazy(_) | Value::Colon => return fail!("an array in host memory was to be indexed"),
+        Value::Lazy(_) | Value::Map(_) | Value::Colon => return fail!("an array in host memory was to be indexed"),
     })
 }
 
 /// `base{subscripts}`.
 pub fn brace(env: &mut Env, base: &Value, subscripts: &[Value]) -> Flow<Values> {
+    if let Value::Map(_) = base {
+        return fail!("containers.Map: only '()' indexing is supported");
+    }
     let Value::Cell(cell) = base else {
         return fail!("{} cannot be indexed with {{", structs::indexed_name(base));
     };

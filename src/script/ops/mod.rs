@@ -113,8 +113,8 @@ fn general(env: &mut Env, op: BinaryOp, a: &Value, b: &Value) -> Flow<Value> {
             return linear::left_divide(env, &x, &y, class);
         }
         BinaryOp::MatPow if !a.is_scalar() || !b.is_scalar() => {
-            if let (Value::Cell(_) | Value::Struct(_) | Value::Function(_), _)
-            | (_, Value::Cell(_) | Value::Struct(_) | Value::Function(_)) = (a, b)
+            if let (Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_), _)
+            | (_, Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_)) = (a, b)
             {
                 return host::undefined(op, a, b);
             }
@@ -205,7 +205,7 @@ pub fn unary(env: &mut Env, op: UnaryOp, a: &Value) -> Flow<Value> {
 }
 
 fn prefix(env: &mut Env, op: UnaryOp, a: &Value) -> Flow<Value> {
-    if let Value::Cell(_) | Value::Struct(_) | Value::Function(_) = a {
+    if let Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_) = a {
         return fail_id!(
             "Octave:undefined-function",
             "unary operator '{}' not implemented for '{}' operands",
@@ -259,7 +259,7 @@ pub fn transpose(env: &mut Env, a: &Value, conjugate: bool) -> Flow<Value> {
     let flipped = Dims::new(&[columns, rows]);
     Ok(match a {
         Value::Num(_) | Value::Bool(_) => a.clone(),
-        Value::Function(_) | Value::Colon => {
+        Value::Function(_) | Value::Map(_) | Value::Colon => {
             let symbol = if conjugate { "'" } else { ".'" };
             return fail_id!(
                 "Octave:undefined-function",
@@ -317,7 +317,7 @@ pub fn truth(env: &mut Env, value: &Value) -> Flow<bool> {
         Value::Bool(b) => Ok(*b),
         Value::Num(x) if !x.is_nan() => Ok(*x != 0.0),
         Value::Cell(_) => fail!("invalid conversion from cell array to logical value"),
-        Value::Struct(_) | Value::Function(_) => Ok(false),
+        Value::Struct(_) | Value::Function(_) | Value::Map(_) => Ok(false),
         _ => {
             let host = Host::of(env, value)?;
             match host.elements().truths() {
@@ -337,10 +337,10 @@ pub fn cast(env: &mut Env, value: &Value, class: Class) -> Flow<Value> {
         return Ok(value.clone());
     }
     match value {
-        Value::Cell(_) | Value::Struct(_) | Value::Function(_) if class == Class::Logical => {
+        Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_) if class == Class::Logical => {
             return fail!("logical: wrong type argument '{}'", type_name(value, false));
         }
-        Value::Cell(_) | Value::Struct(_) | Value::Function(_) => {
+        Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_) => {
             return fail!("invalid conversion from {} to {}", type_name(value, false), class.name());
         }
         Value::Tensor(t) if t.data.is_complex() && class.is_integer() => {

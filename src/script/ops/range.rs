@@ -169,6 +169,9 @@ fn recorded(env: &mut Env, span: Span, class: Class) -> Flow<Value> {
     let n = span.steps;
     if span.is_whole() && class == Class::Double {
         let array = env.session.arange(span.first, span.first + (n as f64 + 0.5) * span.step, span.step);
+        // The runtime's ranges begin at 0 where a script's begins at -0.
+        let is_negative_zero = span.first == 0.0 && span.first.is_sign_negative();
+        let array = if is_negative_zero { array.eq_to(0.0).select(-0.0, &array) } else { array };
         // As an index it is a slice.
         return Ok(Lazy::new(array, class, false, false)?.with_steps(span.first, span.step).value());
     }

@@ -33,6 +33,8 @@ pub enum Class {
     Struct,
     /// Function handles.
     Function,
+    /// `containers.Map`.
+    Map,
 }
 
 impl Class {
@@ -43,7 +45,7 @@ impl Class {
             Class::Single | Class::Int32 | Class::Uint32 => 4,
             Class::Int16 | Class::Uint16 => 2,
             Class::Char | Class::Logical | Class::Int8 | Class::Uint8 => 1,
-            Class::Cell | Class::Struct | Class::Function => size_of::<super::Value>(),
+            Class::Cell | Class::Struct | Class::Function | Class::Map => size_of::<super::Value>(),
         }
     }
 
@@ -81,6 +83,7 @@ impl Class {
             Class::Cell => "cell",
             Class::Struct => "struct",
             Class::Function => "function_handle",
+            Class::Map => "containers.Map",
         }
     }
 

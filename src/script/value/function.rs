@@ -11,6 +11,8 @@ pub enum Function {
     Named(Arc<str>),
     /// `@(x) …`, with the values that it captured when it was made.
     Anonymous(Arc<Closure>),
+    /// A function with its first argument: `m.isKey` of `m.isKey (k)`. Lives for the time of the call.
+    Method(&'static str, Value),
 }
 
 /// An anonymous function and what it captured.
@@ -28,6 +30,7 @@ impl Function {
         match self {
             Function::Named(name) => name.to_string(),
             Function::Anonymous(closure) => closure.code.text.to_string(),
+            Function::Method(name, _) => (*name).to_string(),
         }
     }
 }

@@ -17,6 +17,7 @@ pub mod convert;
 pub mod function;
 pub mod lazy;
 pub mod made;
+pub mod map;
 mod release;
 pub mod structure;
 pub mod tensor;
@@ -25,6 +26,7 @@ pub use cell::CellArray;
 pub use class::Class;
 pub use function::Function;
 pub use lazy::Lazy;
+pub use map::Map;
 pub use structure::StructArray;
 pub use tensor::{Data, Dims, Form, Tensor};
 
@@ -47,6 +49,8 @@ pub enum Value {
     Struct(Arc<StructArray>),
     /// A function handle.
     Function(Arc<Function>),
+    /// A `containers.Map`, which its copies share.
+    Map(Arc<Map>),
     /// The colon that stands alone as an index. Never in a variable.
     Colon,
 }
@@ -123,6 +127,7 @@ impl Value {
             Value::Cell(_) => Class::Cell,
             Value::Struct(_) => Class::Struct,
             Value::Function(_) => Class::Function,
+            Value::Map(_) => Class::Map,
             Value::Colon => Class::Char,
         }
     }
@@ -163,6 +168,7 @@ impl Value {
                 Class::Cell => "cell",
                 Class::Struct => pick("scalar struct", "struct"),
                 Class::Function => "function handle",
+                Class::Map => "object",
             },
         }
     }
@@ -175,6 +181,7 @@ impl Value {
             Value::Lazy(l) => l.dims.clone(),
             Value::Cell(c) => c.dims.clone(),
             Value::Struct(s) => s.dims.clone(),
+            Value::Map(m) => Dims::new(&[m.len(), 1]),
         }
     }
 
@@ -186,6 +193,7 @@ impl Value {
             Value::Lazy(l) => l.dims.elements(),
             Value::Cell(c) => c.items.len(),
             Value::Struct(s) => s.dims.elements(),
+            Value::Map(m) => m.len(),
         }
     }
 

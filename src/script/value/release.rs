@@ -4,7 +4,7 @@
 //! takes a bounded stack.
 
 use super::function::Closure;
-use super::{CellArray, Function, StructArray, Value};
+use super::{CellArray, Function, Map, StructArray, Value};
 use std::sync::Arc;
 
 impl Drop for CellArray {
@@ -18,6 +18,12 @@ impl Drop for StructArray {
         for values in self.fields.values_mut() {
             release(std::mem::take(values));
         }
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        release(self.take_values());
     }
 }
 
@@ -47,6 +53,11 @@ fn release(values: Vec<Value>) {
                     }
                 }
             }
+            Value::Map(map) => {
+                if let Some(mut map) = Arc::into_inner(map) {
+                    open.extend(map.take_values().into_iter().filter(is_container));
+                }
+            }
             Value::Function(function) => {
                 if let Some(Function::Anonymous(closure)) = Arc::into_inner(function)
                     && let Some(mut closure) = Arc::into_inner(closure)
@@ -62,7 +73,7 @@ fn release(values: Vec<Value>) {
 
 fn is_container(value: &Value) -> bool {
     match value {
-        Value::Cell(_) | Value::Struct(_) => true,
+        Value::Cell(_) | Value::Struct(_) | Value::Map(_) => true,
         Value::Function(function) => matches!(**function, Function::Anonymous(_)),
         _ => false,
     }

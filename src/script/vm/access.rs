@@ -6,9 +6,12 @@ use crate::script::compile::Code;
 use crate::script::compile::code::{Count, Inst, PathStep, Slot, Want};
 use crate::script::error::{Flow, ScriptError, Stop, fail, fail_id};
 use crate::script::index::{self, Access, Values};
-use crate::script::value::{Data, Form, Tensor, Value};
+use crate::script::value::{Data, Form, Function, Tensor, Value};
 use smallvec::SmallVec;
 use std::sync::Arc;
+
+/// Functions of a `containers.Map` that may stand behind a point.
+const METHODS: [&str; 7] = ["isKey", "keys", "values", "remove", "length", "numel", "isempty"];
 
 impl Interp {
     /// `x(k)` of a vector of doubles by a double, without leaving the loop.
@@ -183,6 +186,16 @@ impl Interp {
         let values = index::field(&mut self.env, &value, name)?;
         self.stack.truncate(at);
         self.push_list(values, want)
+    }
+
+    /// `object.name`, before parentheses: where the object has such a method, it takes the object's place.
+    pub(super) fn method(&mut self, name: &str) -> bool {
+        let Some(object @ Value::Map(_)) = self.stack.last() else { return false };
+        let Some(name) = METHODS.iter().find(|m| **m == name) else { return false };
+        let method = Value::Function(Arc::new(Function::Method(name, object.clone())));
+        self.stack.pop();
+        self.stack.push(method);
+        true
     }
 
     /// A comma list: one value where one is wanted.

@@ -145,7 +145,39 @@ impl Interp {
                 let args = self.take_operands(below, count);
                 self.enter_closure(closure, args, Return::Push(want), nargout)
             }
+            Function::Method(name, object) => self.call_method(name, object, below, count, want, nargout),
         }
+    }
+
+    /// `object.name (args)`: the object takes the place of its method below the arguments.
+    fn call_method(
+        &mut self,
+        name: &'static str,
+        object: &Value,
+        below: usize,
+        count: Count,
+        want: Want,
+        nargout: usize,
+    ) -> Flow<()> {
+        let (Some(callee), 1) = (self.lookup(name)?, below) else { return Err(self.undefined(name).into()) };
+        let at = self.stack.len() - self.count(count) - 1;
+        let method = std::mem::replace(&mut self.stack[at], object.clone());
+        let counted = match count {
+            Count::Fixed(n) => Count::Fixed(n + 1),
+            Count::Marked => {
+                self.marks.last_mut().into_iter().for_each(|mark| *mark -= 1);
+                Count::Marked
+            }
+        };
+        let result = self.call_operands(callee, 0, counted, want, nargout);
+        if let Err(Stop::Need(_)) = &result {
+            // The instruction runs again: all stands as it did.
+            self.stack[at] = method;
+            if count == Count::Marked {
+                self.marks.last_mut().into_iter().for_each(|mark| *mark += 1);
+            }
+        }
+        result
     }
 
     /// Arguments leave the stack, and their mark with them: what the call gives belongs where they were.
@@ -209,6 +241,14 @@ impl Interp {
                 None => Err(self.undefined(name).into()),
             },
             Function::Anonymous(closure) => self.enter_closure(closure, args, returns, nargout),
+            Function::Method(name, object) => match self.lookup(name)? {
+                Some(callee) => {
+                    let mut all: Args = smallvec::smallvec![object.clone()];
+                    all.extend(args);
+                    self.invoke(callee, all, returns, nargout)
+                }
+                None => Err(self.undefined(name).into()),
+            },
         }
     }
 

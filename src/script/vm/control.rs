@@ -77,7 +77,9 @@ impl Interp {
         let dims = value.dims();
         let count = if dims.rows() == 0 { 0 } else { dims.elements() / dims.rows() };
         Ok(match value {
-            Value::Num(_) | Value::Bool(_) | Value::Function(_) | Value::Colon => Iteration::Once(Some(value)),
+            Value::Num(_) | Value::Bool(_) | Value::Function(_) | Value::Map(_) | Value::Colon => {
+                Iteration::Once(Some(value))
+            }
             Value::Struct(s) if s.len() == 1 => Iteration::Once(Some(Value::Struct(s))),
             Value::Cell(data) => Iteration::Cells { data, next: 0, count },
             Value::Lazy(_) => {
@@ -198,9 +200,12 @@ impl Interp {
     }
 
     fn fits(&mut self, subject: &Value, case: &Value) -> Flow<bool> {
+        let is_array = |v: &Value| matches!(v, Value::Num(_) | Value::Bool(_) | Value::Tensor(_) | Value::Lazy(_));
         match (subject.as_bytes(), case.as_bytes()) {
             (Some(a), Some(b)) => return Ok(a == b),
-            (Some(_), None) | (None, Some(_)) => return Ok(false),
+            (Some(_), None) if !is_array(case) => return Ok(false),
+            (None, Some(_)) if !is_array(subject) => return Ok(false),
+            // A text beside numbers is the numbers of its letters.
             _ => {}
         }
         if subject.is_empty() || case.is_empty() {
@@ -209,7 +214,6 @@ impl Interp {
         if let (Value::Num(a), Value::Num(b)) = (subject, case) {
             return Ok(a == b);
         }
-        let is_array = |v: &Value| matches!(v, Value::Num(_) | Value::Bool(_) | Value::Tensor(_) | Value::Lazy(_));
         if !is_array(subject) || !is_array(case) {
             // There is no such comparison: the operator says so.
             let equal = ops::binary(&mut self.env, crate::script::syntax::ast::BinaryOp::Eq, subject, case)?;

@@ -21,6 +21,7 @@ pub use call::Callee;
 pub use control::error_value;
 pub use drive::{End, drive};
 pub use frame::Variable;
+pub use variables::Described;
 
 use super::compile::{Code, Unit};
 use super::env::Env;

@@ -325,9 +325,11 @@ impl Interp {
             Inst::Apply { slot, count, want, last } => self.apply(slot, count, want, last)?,
             Inst::Paren { count, want } => self.paren(count, want)?,
             Inst::Brace { count, want } => self.brace(count, want)?,
-            Inst::Field { name, want } => {
+            Inst::Field { name, called, want } => {
                 let name = self.code().consts[name as usize].as_text().unwrap_or_default();
-                self.field(&name, 0, want)?;
+                if !called || !self.method(&name) {
+                    self.field(&name, 0, want)?;
+                }
             }
             Inst::DynamicField { want } => {
                 let Some(name) = self.stack.last().and_then(Value::as_text) else {

@@ -9,7 +9,62 @@ use crate::script::syntax::ast::Name;
 use crate::script::value::{Lazy, Value};
 use std::sync::Arc;
 
+/// A variable as `whos` lists it.
+pub struct Described {
+    /// Its name.
+    pub name: Name,
+    /// Its value.
+    pub value: Value,
+    /// Whether it is a parameter of the function.
+    pub formal: bool,
+    /// Whether it is global.
+    pub global: bool,
+    /// Whether it is persistent.
+    pub persistent: bool,
+}
+
 impl Interp {
+    /// The innermost frame's variables that have values, with what they are.
+    pub fn described_variables(&self) -> Vec<Described> {
+        let Some(frame) = self.frame() else { return Vec::new() };
+        let frames = self.frames.iter().rev().filter_map(|a| match a {
+            Activation::Code(frame) => Some(frame),
+            Activation::Task(_) => None,
+        });
+        // Evaluated text runs in the variables of the function below it.
+        let params = frames.into_iter().find(|f| !f.shares).map_or(&[][..], |f| &f.code.params[..]);
+        let is_static = |at: usize| matches!(self.variables.get(at), Some(Variable::Static(_)));
+        (self.slot_names().into_iter().enumerate())
+            .filter_map(|(i, name)| {
+                let at = frame.variables + i;
+                let global = self.is_global(&name);
+                Some(Described {
+                    value: self.value_at(at)?,
+                    formal: params.contains(&Some(i as Slot)),
+                    persistent: is_static(at) && !global,
+                    global,
+                    name,
+                })
+            })
+            .collect()
+    }
+
+    /// What `whos` calls the innermost scope: `top scope`, or the function and its file.
+    pub fn scope_name(&self) -> String {
+        let frames = self.frames.iter().rev().filter_map(|a| match a {
+            Activation::Code(frame) => Some(frame),
+            Activation::Task(_) => None,
+        });
+        match frames.into_iter().find(|f| !f.shares) {
+            Some(frame) if frame.code.kind == Kind::Function => {
+                let path = std::path::Path::new(&*frame.code.source.name);
+                let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+                format!("{}: {}", frame.code.name, path.display())
+            }
+            _ => "top scope".into(),
+        }
+    }
+
     /// The innermost frame of code.
     pub(super) fn frame(&self) -> Option<&Frame> {
         self.frames.iter().rev().find_map(|a| match a {

@@ -1,0 +1,323 @@
+//! The process around a script: its arguments and end, variables of the environment, the path, standard streams.
+
+use super::environment::text;
+use super::{ANY, Builtin, Outcome, nothing};
+use crate::script::error::{Flow, Stop, fail};
+use crate::script::value::{Dims, Value};
+use crate::script::vm::Interp;
+use rustc_hash::FxHashMap;
+use std::path::PathBuf;
+
+/// The family.
+pub static ROWS: &[Builtin] = &[
+    Builtin {
+        name: "exit",
+        args_min: 0,
+        args_max: 2,
+        outputs_max: 0,
+        usage: "exit (status)",
+        summary: "End the script.",
+        run: exit,
+    },
+    Builtin {
+        name: "quit",
+        args_min: 0,
+        args_max: 2,
+        outputs_max: 0,
+        usage: "quit (status)",
+        summary: "End the script.",
+        run: exit,
+    },
+    Builtin {
+        name: "argv",
+        args_min: 0,
+        args_max: 0,
+        outputs_max: 1,
+        usage: "argv ()",
+        summary: "The arguments after `--`, as a cell array.",
+        run: argv,
+    },
+    Builtin {
+        name: "program_name",
+        args_min: 0,
+        args_max: 0,
+        outputs_max: 1,
+        usage: "program_name ()",
+        summary: "The program's name.",
+        run: |_, _, _| Ok(Value::string("tidemill").into()),
+    },
+    Builtin {
+        name: "getenv",
+        args_min: 1,
+        args_max: 1,
+        outputs_max: 1,
+        usage: "getenv (name)",
+        summary: "A variable of the environment; empty if it is not set.",
+        run: getenv,
+    },
+    Builtin {
+        name: "setenv",
+        args_min: 1,
+        args_max: 2,
+        outputs_max: 0,
+        usage: "setenv (name, value)",
+        summary: "Set a variable of the environment, for this script.",
+        run: setenv,
+    },
+    Builtin {
+        name: "putenv",
+        args_min: 1,
+        args_max: 2,
+        outputs_max: 0,
+        usage: "putenv (name, value)",
+        summary: "Set a variable of the environment, for this script.",
+        run: setenv,
+    },
+    Builtin {
+        name: "unsetenv",
+        args_min: 1,
+        args_max: 1,
+        outputs_max: 0,
+        usage: "unsetenv (name)",
+        summary: "Remove a variable of the environment, for this script.",
+        run: unsetenv,
+    },
+    Builtin {
+        name: "addpath",
+        args_min: 1,
+        args_max: ANY,
+        outputs_max: 1,
+        usage: "addpath (folder, …)",
+        summary: "Look for function files in a folder.",
+        run: addpath,
+    },
+    Builtin {
+        name: "rmpath",
+        args_min: 1,
+        args_max: ANY,
+        outputs_max: 1,
+        usage: "rmpath (folder, …)",
+        summary: "No longer look for function files in a folder.",
+        run: rmpath,
+    },
+    Builtin {
+        name: "genpath",
+        args_min: 1,
+        args_max: 1,
+        outputs_max: 1,
+        usage: "genpath (folder)",
+        summary: "A folder and those below it, as a path.",
+        run: genpath,
+    },
+    Builtin {
+        name: "pwd",
+        args_min: 0,
+        args_max: 0,
+        outputs_max: 1,
+        usage: "pwd ()",
+        summary: "The folder that the process runs in.",
+        run: pwd,
+    },
+    Builtin {
+        name: "ispc",
+        args_min: 0,
+        args_max: 0,
+        outputs_max: 1,
+        usage: "ispc ()",
+        summary: "Whether this is Windows.",
+        run: |_, _, _| Ok(Value::Bool(cfg!(windows)).into()),
+    },
+    Builtin {
+        name: "isunix",
+        args_min: 0,
+        args_max: 0,
+        outputs_max: 1,
+        usage: "isunix ()",
+        summary: "Whether this is Unix.",
+        run: |_, _, _| Ok(Value::Bool(cfg!(unix)).into()),
+    },
+    Builtin {
+        name: "ismac",
+        args_min: 0,
+        args_max: 0,
+        outputs_max: 1,
+        usage: "ismac ()",
+        summary: "Whether this is macOS.",
+        run: |_, _, _| Ok(Value::Bool(cfg!(target_os = "macos")).into()),
+    },
+    Builtin {
+        name: "isdeployed",
+        args_min: 0,
+        args_max: 0,
+        outputs_max: 1,
+        usage: "isdeployed ()",
+        summary: "False.",
+        run: |_, _, _| Ok(Value::Bool(false).into()),
+    },
+    Builtin {
+        name: "usejava",
+        args_min: 0,
+        args_max: 1,
+        outputs_max: 1,
+        usage: "usejava (feature)",
+        summary: "False.",
+        run: |_, _, _| Ok(Value::Bool(false).into()),
+    },
+    Builtin {
+        name: "OCTAVE_VERSION",
+        args_min: 0,
+        args_max: 0,
+        outputs_max: 1,
+        usage: "OCTAVE_VERSION ()",
+        summary: "The version of GNU Octave whose output is followed.",
+        run: |_, _, _| Ok(Value::string("7.3.0").into()),
+    },
+    Builtin {
+        name: "version",
+        args_min: 0,
+        args_max: 1,
+        outputs_max: 1,
+        usage: "version ()",
+        summary: "The version of GNU Octave whose output is followed.",
+        run: |_, _, _| Ok(Value::string("7.3.0").into()),
+    },
+    Builtin {
+        name: "nproc",
+        args_min: 0,
+        args_max: 1,
+        outputs_max: 1,
+        usage: "nproc ()",
+        summary: "How many threads the machine runs at once.",
+        run: |_, _, _| Ok(Value::Num(std::thread::available_parallelism().map_or(1, |n| n.get()) as f64).into()),
+    },
+    Builtin {
+        name: "getpid",
+        args_min: 0,
+        args_max: 0,
+        outputs_max: 1,
+        usage: "getpid ()",
+        summary: "The number of the process.",
+        run: |_, _, _| Ok(Value::Num(std::process::id() as f64).into()),
+    },
+    Builtin {
+        name: "fflush",
+        args_min: 0,
+        args_max: 1,
+        outputs_max: 1,
+        usage: "fflush (stdout)",
+        summary: "Pass on what was printed.",
+        run: fflush,
+    },
+    Builtin {
+        name: "stdout",
+        args_min: 0,
+        args_max: 0,
+        outputs_max: 1,
+        usage: "stdout",
+        summary: "The number of standard output: 1.",
+        run: |_, _, _| Ok(Value::Num(1.0).into()),
+    },
+    Builtin {
+        name: "stderr",
+        args_min: 0,
+        args_max: 0,
+        outputs_max: 1,
+        usage: "stderr",
+        summary: "The number of standard error: 2.",
+        run: |_, _, _| Ok(Value::Num(2.0).into()),
+    },
+];
+
+fn exit(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let status = match args.first() {
+        Some(value) if !value.is_string() && !value.is_empty() => interp.env.host(value)?.data.f64_at(0) as i32,
+        _ => 0,
+    };
+    Err(Stop::Exit(status))
+}
+
+fn argv(interp: &mut Interp, _: &[Value], _: usize) -> Flow<Outcome> {
+    let items: Vec<Value> = interp.env.options.arguments.iter().map(|a| Value::string(a.as_bytes())).collect();
+    Ok(Value::cell(Dims::new(&[items.len(), if items.is_empty() { 0 } else { 1 }]), items).into())
+}
+
+/// Variables of the environment that this script has set; `None` for those that it has removed.
+#[derive(Default)]
+struct Environment(FxHashMap<String, Option<String>>);
+
+fn getenv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let name = text(&args[0], "getenv", "VAR")?;
+    let own = interp.env.keep.of::<Environment>().0.get(&name).cloned();
+    let value = own.unwrap_or_else(|| std::env::var_os(&name).map(|v| v.to_string_lossy().into_owned()));
+    Ok(Value::string(value.unwrap_or_default()).into())
+}
+
+fn setenv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let name = text(&args[0], "setenv", "VAR")?;
+    let value = args.get(1).map_or(Ok(String::new()), |v| text(v, "setenv", "VALUE"))?;
+    interp.env.keep.of::<Environment>().0.insert(name, Some(value));
+    Ok(nothing())
+}
+
+fn unsetenv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let name = text(&args[0], "unsetenv", "VAR")?;
+    interp.env.keep.of::<Environment>().0.insert(name, None);
+    Ok(nothing())
+}
+
+fn folders(args: &[Value], who: &str) -> Flow<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for arg in args.iter().filter(|a| a.is_string()) {
+        let path = text(arg, who, "DIR")?;
+        if !path.starts_with('-') {
+            all.extend(std::env::split_paths(&path));
+        }
+    }
+    Ok(all)
+}
+
+fn addpath(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    for folder in folders(args, "addpath")? {
+        if !folder.is_dir() {
+            interp.env.warn("", &format!("addpath: {}: No such file or directory", folder.display()));
+        }
+        interp.add_folder(&folder);
+    }
+    Ok(if nargout > 0 { Value::string("").into() } else { nothing() })
+}
+
+fn rmpath(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    for folder in folders(args, "rmpath")? {
+        interp.files.retain(|_, file| file.parent() != Some(folder.as_path()));
+    }
+    Ok(nothing())
+}
+
+fn genpath(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let mut open = vec![PathBuf::from(text(&args[0], "genpath", "DIR")?)];
+    let mut all: Vec<String> = Vec::new();
+    while let Some(folder) = open.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        all.push(folder.display().to_string());
+        let mut below: Vec<PathBuf> =
+            entries.flatten().map(|e| e.path()).filter(|p| p.is_dir() && !p.is_symlink()).collect();
+        below.sort();
+        open.extend(below.into_iter().rev());
+        if all.len() > 10_000 {
+            break;
+        }
+    }
+    Ok(Value::string(all.join(if cfg!(windows) { ";" } else { ":" })).into())
+}
+
+fn pwd(_: &mut Interp, _: &[Value], _: usize) -> Flow<Outcome> {
+    match std::env::current_dir() {
+        Ok(path) => Ok(Value::string(path.display().to_string()).into()),
+        Err(error) => fail!("pwd: {error}"),
+    }
+}
+
+fn fflush(interp: &mut Interp, _: &[Value], nargout: usize) -> Flow<Outcome> {
+    interp.env.output.flush();
+    Ok(if nargout > 0 { Value::Num(0.0).into() } else { nothing() })
+}

@@ -1,0 +1,290 @@
+//! Variables by their names: which there are, what they are, and removing them.
+
+use super::environment::{scope, text};
+use super::queries::bytes_of;
+use super::{ANY, Builtin, Outcome, nothing};
+use crate::script::error::{Flow, fail};
+use crate::script::value::{Dims, StructArray, Value};
+use crate::script::vm::{Described, Interp};
+use std::sync::Arc;
+
+/// The family.
+pub static ROWS: &[Builtin] = &[
+    Builtin {
+        name: "isvarname",
+        args_min: 1,
+        args_max: 1,
+        outputs_max: 1,
+        usage: "isvarname (text)",
+        summary: "Whether a text may name a variable.",
+        run: isvarname,
+    },
+    Builtin {
+        name: "iskeyword",
+        args_min: 1,
+        args_max: 1,
+        outputs_max: 1,
+        usage: "iskeyword (text)",
+        summary: "Whether a text is a word of the language.",
+        run: iskeyword,
+    },
+    Builtin {
+        name: "isglobal",
+        args_min: 1,
+        args_max: 1,
+        outputs_max: 1,
+        usage: "isglobal (name)",
+        summary: "Whether a variable is global.",
+        run: isglobal,
+    },
+    Builtin {
+        name: "clear",
+        args_min: 0,
+        args_max: ANY,
+        outputs_max: 0,
+        usage: "clear name…",
+        summary: "Remove variables.",
+        run: clear,
+    },
+    Builtin {
+        name: "clearvars",
+        args_min: 0,
+        args_max: ANY,
+        outputs_max: 0,
+        usage: "clearvars name…",
+        summary: "Remove variables.",
+        run: clear,
+    },
+    Builtin {
+        name: "who",
+        args_min: 0,
+        args_max: ANY,
+        outputs_max: 1,
+        usage: "who pattern…",
+        summary: "The names of variables.",
+        run: who,
+    },
+    Builtin {
+        name: "assignin",
+        args_min: 3,
+        args_max: 3,
+        outputs_max: 0,
+        usage: "assignin (\"caller\", name, value)",
+        summary: "Set a variable by its name.",
+        run: assignin,
+    },
+    Builtin {
+        name: "whos",
+        args_min: 0,
+        args_max: ANY,
+        outputs_max: 1,
+        usage: "whos pattern…",
+        summary: "The variables with their sizes, bytes and classes.",
+        run: whos,
+    },
+];
+
+/// Whether a text may name a variable.
+pub(super) fn is_name(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !KEYWORDS.contains(&text)
+}
+
+/// Words that no variable may have.
+const KEYWORDS: &[&str] = &[
+    "break",
+    "case",
+    "catch",
+    "continue",
+    "do",
+    "else",
+    "elseif",
+    "end",
+    "end_try_catch",
+    "end_unwind_protect",
+    "endfor",
+    "endfunction",
+    "endif",
+    "endparfor",
+    "endswitch",
+    "endwhile",
+    "for",
+    "function",
+    "global",
+    "if",
+    "otherwise",
+    "parfor",
+    "persistent",
+    "return",
+    "switch",
+    "try",
+    "until",
+    "unwind_protect",
+    "unwind_protect_cleanup",
+    "while",
+    "__FILE__",
+    "__LINE__",
+    "classdef",
+];
+
+fn isvarname(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    Ok(Value::Bool(args[0].as_text().is_some_and(|t| is_name(&t))).into())
+}
+
+fn iskeyword(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    Ok(Value::Bool(args[0].as_text().is_some_and(|t| KEYWORDS.contains(&t.as_str()))).into())
+}
+
+fn isglobal(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let name = text(&args[0], "isglobal", "NAME")?;
+    Ok(Value::Bool(interp.is_global(&name)).into())
+}
+
+/// Whether a name fits a pattern with `*` and `?`.
+fn fits(pattern: &[u8], name: &[u8]) -> bool {
+    match (pattern.split_first(), name.split_first()) {
+        (None, None) => true,
+        (Some((b'*', rest)), _) => fits(rest, name) || name.split_first().is_some_and(|(_, n)| fits(pattern, n)),
+        (Some((b'?', p)), Some((_, n))) => fits(p, n),
+        (Some((a, p)), Some((b, n))) => a == b && fits(p, n),
+        _ => false,
+    }
+}
+
+fn clear(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let words: Vec<String> = args.iter().map(|a| text(a, "clear", "NAME")).collect::<Flow<_>>()?;
+    let is_flag = |w: &String| {
+        w.starts_with('-') || matches!(w.as_str(), "all" | "variables" | "functions" | "global" | "classes")
+    };
+    let flags: Vec<&str> = words.iter().filter(|w| is_flag(w)).map(|w| w.trim_start_matches('-')).collect();
+    let names: Vec<&String> = words.iter().filter(|w| !is_flag(w)).collect();
+    if flags.iter().any(|f| matches!(*f, "f" | "functions")) {
+        return Ok(nothing());
+    }
+    let exclusive = flags.iter().any(|f| matches!(*f, "x" | "exclusive" | "except"));
+    let chosen = |name: &str| {
+        let named = names.iter().any(|p| fits(p.as_bytes(), name.as_bytes()));
+        if exclusive { !named } else { names.is_empty() || named }
+    };
+    if flags.iter().any(|f| matches!(*f, "g" | "global" | "all" | "a")) {
+        interp.clear_globals(chosen);
+    }
+    interp.clear_variables(chosen);
+    Ok(nothing())
+}
+
+/// The variables that some patterns name, in the order of the patterns; without patterns all, by name.
+fn chosen(interp: &Interp, args: &[Value], who: &str) -> Flow<Vec<Described>> {
+    let words: Vec<String> = args.iter().map(|a| text(a, who, "PATTERN")).collect::<Flow<_>>()?;
+    if let Some(flag) = words.iter().find(|w| w.starts_with('-')) {
+        return fail!("{who}: {flag} is not supported yet");
+    }
+    let mut all = interp.described_variables();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    if words.is_empty() {
+        return Ok(all);
+    }
+    let mut found = Vec::new();
+    for word in &words {
+        let (named, rest) = all.into_iter().partition(|d| fits(word.as_bytes(), d.name.as_bytes()));
+        found.extend::<Vec<Described>>(named);
+        all = rest;
+    }
+    Ok(found)
+}
+
+fn who(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let names: Vec<String> = chosen(interp, args, "who")?.into_iter().map(|d| d.name.to_string()).collect();
+    if nargout > 0 {
+        let n = names.len();
+        return Ok(Value::cell(Dims::new(&[n, 1]), names.into_iter().map(Value::from).collect()).into());
+    }
+    if !names.is_empty() {
+        let columns = in_columns(&names, interp.env.format.width as usize);
+        interp.env.print(format!("Variables visible from the current scope:\n\n{columns}\n"));
+    }
+    Ok(nothing())
+}
+
+/// Names in columns as wide as the longest and two blanks, one below the other first.
+fn in_columns(names: &[String], line: usize) -> String {
+    let width = names.iter().map(String::len).max().unwrap_or(0) + 2;
+    let across = (line / width).max(1);
+    let rows = names.len().div_ceil(across);
+    let mut out = String::new();
+    for r in 0..rows {
+        let row: Vec<&String> = names.iter().skip(r).step_by(rows).collect();
+        for (i, name) in row.iter().enumerate() {
+            out += name;
+            if i + 1 < row.len() {
+                out.extend(std::iter::repeat_n(' ', width - name.len()));
+            }
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn whos(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let variables = chosen(interp, args, "whos")?;
+    if nargout > 0 {
+        return Ok(listed(&variables).into());
+    }
+    if variables.is_empty() {
+        return Ok(nothing());
+    }
+    let longest = variables.iter().map(|d| d.name.len()).max().unwrap_or(0).max(6);
+    let before = variables.iter().map(|d| d.value.dims().rows().to_string().len()).max().unwrap_or(1).max(5);
+    let gap = " ".repeat(before - 5);
+    let scope = interp.scope_name();
+    let mut out = format!("Variables visible from the current scope:\n\nvariables in scope: {scope}\n\n");
+    out += &format!("  Attr   {:longest$}{gap}      Size                     Bytes  Class\n", "Name");
+    out += &format!("  ====   {:longest$}{gap}      ====                     =====  ===== \n", "====");
+    let (mut elements, mut bytes) = (0, 0);
+    for d in &variables {
+        let dims = d.value.dims().to_string();
+        let (rows, rest) = dims.split_once('x').unwrap_or((&dims, ""));
+        let size = bytes_of(&d.value);
+        let mark = |on: bool, letter: char| if on { letter } else { ' ' };
+        let marks: String =
+            [mark(d.value.is_complex(), 'c'), ' ', mark(d.formal, 'f'), mark(d.global, 'g'), mark(d.persistent, 'p')]
+                .iter()
+                .collect();
+        let name = &d.name;
+        out += &format!("  {marks}  {name:longest$}  {rows:>before$}x{rest:10}{size:>18}  {}\n", d.value.class_name());
+        elements += d.value.len();
+        bytes += size;
+    }
+    let plural = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
+    out += &format!("\nTotal is {} using {}\n\n", plural(elements, "element"), plural(bytes, "byte"));
+    interp.env.print(out);
+    Ok(nothing())
+}
+
+/// The same as a struct array.
+fn listed(variables: &[Described]) -> Value {
+    let mut array = StructArray::empty(Dims::new(&[variables.len(), 1]));
+    let mut field = |name: &str, value: &dyn Fn(&Described) -> Value| {
+        array.fields.insert(name.into(), variables.iter().map(value).collect());
+    };
+    field("name", &|d| Value::string(&*d.name));
+    field("size", &|d| Value::row(d.value.dims().iter().map(|&n| n as f64).collect()));
+    field("bytes", &|d| Value::from(bytes_of(&d.value)));
+    field("class", &|d| Value::string(d.value.class_name()));
+    field("global", &|d| Value::Bool(d.global));
+    field("sparse", &|_| Value::Bool(false));
+    field("complex", &|d| Value::Bool(d.value.is_complex()));
+    field("persistent", &|d| Value::Bool(d.persistent));
+    Value::Struct(Arc::new(array))
+}
+
+fn assignin(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let name = text(&args[1], "assignin", "VARNAME")?;
+    if !is_name(&name) {
+        return fail!("assignin: invalid variable name '{name}'");
+    }
+    let scope = scope(&args[0], "assignin")?;
+    Ok(Outcome::Assign { name, value: args[2].clone(), scope })
+}
