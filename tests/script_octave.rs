@@ -44,7 +44,7 @@ fn read(name: &str) -> Vec<Case> {
     cases
 }
 
-const FILES: [&str; 13] = [
+const FILES: [&str; 14] = [
     "display.txt",
     "elementwise.txt",
     "operators.txt",
@@ -58,6 +58,7 @@ const FILES: [&str; 13] = [
     "text.txt",
     "drawn.txt",
     "language.txt",
+    "calls.txt",
 ];
 
 /// What a case prints here; `error: …` if it fails.

@@ -71,3 +71,4 @@ write_cases('shown', lines_of('cases/shown.txt'));
 write_cases('text', lines_of('cases/text.txt'));
 write_cases('drawn', lines_of('cases/drawn.txt'));
 write_cases('language', lines_of('cases/language.txt'));
+write_cases('calls', lines_of('cases/calls.txt'));

@@ -178,21 +178,27 @@ fn equal(interp: &mut Interp, args: &[Value], nan_equal: bool) -> Flow<Outcome> 
     }
     env.host_all(args)?;
     for pair in args.windows(2) {
-        if !same(env, &pair[0], &pair[1], nan_equal)? {
+        if !same(env, &pair[0], &pair[1], nan_equal, 0)? {
             return Ok(Value::Bool(false).into());
         }
     }
     Ok(Value::Bool(true).into())
 }
 
+/// How deep containers are compared; maps may hold themselves.
+const DEPTH_MAX: usize = 300;
+
 /// Whether two values are equal, whatever their classes; all host values are there.
-fn same(env: &Env, a: &Value, b: &Value, nan_equal: bool) -> Flow<bool> {
+fn same(env: &Env, a: &Value, b: &Value, nan_equal: bool, depth: usize) -> Flow<bool> {
+    if depth > DEPTH_MAX {
+        return fail!("isequal: values are nested too deep, or hold themselves");
+    }
     if a.dims() != b.dims() {
         return Ok(false);
     }
     let all = |a: &[Value], b: &[Value]| -> Flow<bool> {
         for (x, y) in a.iter().zip(b) {
-            if !same(env, x, y, nan_equal)? {
+            if !same(env, x, y, nan_equal, depth + 1)? {
                 return Ok(false);
             }
         }
@@ -214,7 +220,6 @@ fn same(env: &Env, a: &Value, b: &Value, nan_equal: bool) -> Flow<bool> {
             true
         }
         (Value::Map(a), Value::Map(b)) if Arc::ptr_eq(a, b) => true,
-        // A map may hold itself: what lies in maps is compared as far down as containers may be nested.
         (Value::Map(a), Value::Map(b)) => {
             let (a, b) = (a.entries(), b.entries());
             let values = |e: &[(Key, Value)]| e.iter().map(|(_, v)| v.clone()).collect::<Vec<_>>();
