@@ -35,7 +35,15 @@ pub static ROWS: &[Builtin] = &[
         "Prime factors, or distinct ones with how often each divides.",
         factor,
     ),
-    row("gcd", 2, ANY, 1, "gcd (a, b, …)", "The greatest common divisor, element by element.", gcd),
+    row(
+        "gcd",
+        2,
+        ANY,
+        3,
+        "[g, u, v] = gcd (a, b, …)",
+        "The greatest common divisor g, element by element; with two arguments, u a + v b = g.",
+        gcd,
+    ),
     row("lcm", 2, ANY, 1, "lcm (a, b, …)", "The least common multiple, element by element.", lcm),
     row("factorial", 1, 1, 1, "factorial (n)", "The product of 1 to n.", factorial),
     row("nchoosek", 2, 2, 1, "nchoosek (n, k)", "How many, or which, sets of k of n there are.", nchoosek),
@@ -198,7 +206,7 @@ fn fold(interp: &mut Interp, args: &[Value], who: &str, f: fn(f64, f64) -> f64) 
             class = other_class;
         }
         if dims != other_dims && !dims.is_scalar() && !other_dims.is_scalar() {
-            return fail!("{who}: all values must be the same size");
+            return fail!("{who}: all args must be the same size or scalar");
         }
         let out_dims = if dims.is_scalar() { other_dims } else { dims };
         let n = out_dims.elements();
@@ -217,8 +225,35 @@ fn divisor(a: f64, b: f64) -> f64 {
     a
 }
 
-fn gcd(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    fold(interp, args, "gcd", divisor)
+fn gcd(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let (a, b) = match args {
+        [a, b] if nargout > 1 => (a, b),
+        _ if nargout > 1 => return fail!("gcd: coefficients are known of two arguments only"),
+        _ => return fold(interp, args, "gcd", divisor),
+    };
+    let divisors = fold(interp, args, "gcd", divisor)?;
+    let first = fold(interp, &[a.clone(), b.clone()], "gcd", |a, b| bezout(a, b).0)?;
+    let second = fold(interp, &[a.clone(), b.clone()], "gcd", |a, b| bezout(a, b).1)?;
+    let mut values = Values::new();
+    for outcome in [divisors, first, second] {
+        if let Outcome::Values(more) = outcome {
+            values.extend(more);
+        }
+    }
+    Ok(values.into())
+}
+
+/// The factors of two numbers whose sum of products is their greatest common divisor.
+fn bezout(a: f64, b: f64) -> (f64, f64) {
+    let (mut rest, mut next) = (a.abs(), b.abs());
+    let (mut x, mut x_next, mut y, mut y_next) = (1.0, 0.0, 0.0, 1.0);
+    while next != 0.0 {
+        let quotient = (rest / next).floor();
+        (rest, next) = (next, rest % next);
+        (x, x_next) = (x_next, x - quotient * x_next);
+        (y, y_next) = (y_next, y - quotient * y_next);
+    }
+    (if a >= 0.0 { x } else { -x }, if b >= 0.0 { y } else { -y })
 }
 
 fn lcm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
