@@ -356,7 +356,7 @@ impl Interp {
         let Some(handler) = handler else {
             return Ok(Some(compile::compile_eval(&parse(text)?, &names, nargout)?));
         };
-        let parsed = parse(text).map_err(ScriptError::from);
+        let parsed = parse(text);
         Ok(Some(match parsed {
             Ok(file) => {
                 let handler = parse(handler)?;
