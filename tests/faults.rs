@@ -159,6 +159,49 @@ fn a_lost_device_takes_what_it_alone_held_and_the_runtime_goes_on() {
 }
 
 #[test]
+fn work_whose_operands_end_with_it_is_repeated_after_a_loss_or_fails_by_name() {
+    for (device, rt) in runtimes(injected(|i| i.lose_device_at_batch = Some(0))) {
+        let s = rt.session("uploaded").open();
+        let x = s.from_vec((0..N).map(|i| i as f32).collect(), [N, 1]).unwrap();
+        let y = &x * 2.0;
+        drop(x);
+        // Memory of the host has what was uploaded; nobody can reach it but this.
+        assert_eq!(done(device, y.gather::<f32>()).unwrap_or_else(|e| panic!("{device}: {e}"))[9], 18.0);
+        assert_works(device, &s);
+    }
+    for (device, rt) in runtimes(injected(|i| i.lose_device_at_batch = Some(1))) {
+        let s = rt.session("evaluated").open();
+        let data = s.from_vec((0..N).map(|i| i as f32).collect(), [N, 1]).unwrap();
+        let (held, gone) = (&data + 1.0, data.sqrt());
+        done(device, gone.eval()).unwrap_or_else(|e| panic!("{device}: {e}"));
+        let y = &gone * 2.0;
+        drop(gone);
+        // Made again from what is held; or it fails, but it ends.
+        match done(device, y.gather::<f32>()) {
+            Ok(values) => assert_eq!(values[9], 6.0, "{device}"),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::DeviceLost, "{device}: {error}"),
+        }
+        if device != "host" {
+            assert_eq!(done(device, held.gather::<f32>()).unwrap()[9], 10.0);
+        }
+        assert_works(device, &s);
+    }
+    for (device, rt) in runtimes(injected(|i| i.lose_device_at_batch = Some(1))) {
+        let s = rt.session("nowhere else").open();
+        let data = s.from_vec((0..N).map(|i| i as f32).collect(), [N, 1]).unwrap();
+        let gone = data.sqrt();
+        drop(data);
+        done(device, gone.eval()).unwrap_or_else(|e| panic!("{device}: {e}"));
+        let y = &gone * 2.0;
+        drop(gone);
+        let error = done(device, y.gather::<f32>()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::DeviceLost, "{device}: {error}");
+        assert!(error.op().is_some() && error.location().is_some(), "{device}: {error}");
+        assert_works(device, &s);
+    }
+}
+
+#[test]
 fn a_panic_in_a_worker_fails_its_own_work_only() {
     for (device, rt) in runtimes(injected(|i| i.panic_at_batch = Some(1))) {
         let (s, other) = (rt.session("unlucky").open(), rt.session("other").open());

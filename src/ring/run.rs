@@ -277,7 +277,10 @@ impl Loop {
             Effect::Submit { device, batch } => {
                 let id = batch.id;
                 if !self.send(device, DeviceInstruction::Submit(batch)) {
-                    let error = Error::new(ErrorKind::Internal, "the device's thread has ended");
+                    // A GPU's thread says, when it ends, that the device is lost; it has no mailbox any more by then.
+                    let lost = device != DeviceId::HOST;
+                    let kind = if lost { ErrorKind::DeviceLost } else { ErrorKind::Internal };
+                    let error = Error::new(kind, "the device's thread has ended");
                     self.made_up.push_back(DeviceEvent::BatchFailed { device, batch: id, error });
                 }
             }

@@ -112,7 +112,8 @@ impl State {
         let may_repeat = (lost && record.attempts == 0) || record.stale || is_consequence;
         if may_repeat && record.attempts < ATTEMPTS_MAX {
             let again = self.restart(id, lost);
-            let failed = self.prune_region(again, out);
+            let mut failed = self.restore_spent(again, &error, lost);
+            failed.extend(self.prune_region(again, out));
             self.fail_values(failed, out);
             return;
         }
@@ -136,6 +137,25 @@ impl State {
                 self.release(vec![at], out);
             }
         }
+    }
+
+    /// Inputs that ended with the failed attempt of a region, which residency has forgotten: host data is sent anew; what
+    /// lived on a lost device alone is made again. Returns what cannot be.
+    fn restore_spent(&mut self, again: RegionId, error: &Error, lost: bool) -> Vec<(NodeIndex, Error)> {
+        let inputs = &self.regions[&again].region.inputs;
+        let spent: Vec<ValueId> = inputs.iter().filter(|input| input.dies).map(|input| input.value).collect();
+        let mut gone = Vec::new();
+        for value in spent {
+            let at = self.graph.find(value).expect("SCHED-8: a region's input is live");
+            let live = &mut self.graph[at];
+            live.known = false;
+            let is_elsewhere = live.host.is_some() || !matches!(live.home, Home::Here);
+            if lost && !is_elsewhere && !self.make_again(at, error) {
+                let name = self.device_name(self.graph[at].made);
+                gone.push((at, error.clone().with_device(name)));
+            }
+        }
+        gone
     }
 
     /// Makes a region that failed downstream wait for its turn again, under a new number.
