@@ -7,10 +7,12 @@ mod plain;
 mod programs;
 
 use common::{gpu, wait};
-use programs::{Twist, decode, run};
+use programs::{Dice, Twist, decode, run};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use proptest::{arbitrary::any, collection::vec, strategy::Strategy};
+use std::time::Duration;
 use tidemill::Runtime;
+use tidemill::config::Injection;
 
 /// Runs as many random programs; a failing one is shrunk and printed.
 fn programs_agree(what: &str, rt: &Runtime, seed: u8, cases: u32) {
@@ -72,4 +74,25 @@ fn what_depends_on_a_check_that_fails_and_nothing_else_fails_with_it() {
     programs_agree_with("host, folding, poisoned", &host(64), 5, cases(100), poison);
     let Some(rt) = gpu(|b| b.fold_elements_max(0)) else { return };
     programs_agree_with("gpu, poisoned", &rt, 6, cases(16), poison);
+}
+
+#[test]
+fn where_a_device_is_lost_random_programs_end_with_the_right_numbers_or_say_so() {
+    let executor = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    for at in 0..12 {
+        let injection = Injection { lose_device_at_batch: Some(at), ..Injection::default() };
+        let Some(rt) = gpu(|b| b.fold_elements_max(0).injection(injection)) else { return };
+        for case in 0..u64::from(cases(6)) {
+            let mut dice = Dice::new(at << 32 | case);
+            let steps: Vec<u64> = (0..25).map(|_| dice.below(usize::MAX) as u64).collect();
+            let program = decode(case, &steps);
+            let s = rt.session("random").seed(1).open();
+            let ended = async { tokio::time::timeout(Duration::from_secs(300), run(&s, &program, Twist::None)).await };
+            match executor.block_on(ended) {
+                Ok(Ok(())) => {}
+                Ok(Err(said)) => assert!(said.contains("lost"), "lost at {at}, case {case}: {said}\n{program:?}"),
+                Err(_) => panic!("lost at {at}, case {case}: it hangs; {}\n{program:?}", rt.stats()),
+            }
+        }
+    }
 }
