@@ -180,9 +180,20 @@ fn an_error_shows_its_line_with_a_caret_and_the_calls_that_were_open() {
         err.starts_with("error: index (5): out of bound; value 5 out of bound 3\n") || err.contains("x(5)"),
         "{err}"
     );
-    for words in ["calls.m:5:3", " 5 │  x(5)", "──", "g at line 5 column 3", "f at line 2 column 3"] {
+    for words in [
+        "calls.m:5:3",
+        " 5 │  x(5)",
+        "──",
+        "g at line 5 column 3",
+        "f at line 2 column 3",
+        "the script at line 8 column 1",
+    ] {
         assert!(err.contains(words), "{words} is missing in {err}");
     }
+    // In a text of its own, the script's line is told beside it; in the script itself the place says it.
+    let (_, _, err) = fed(&["run", "-"], "x = 1;\neval (\"y = 2;\\nz = nosuch;\");");
+    assert!(err.contains("eval:2:5") && err.contains("the script at line 2 column 1 of -"), "{err}");
+    assert!(!fed(&["run", "-"], "x = nosuch;").2.contains("called from"));
     let (code, out, err) = fed(&["run", "-"], "disp (1)\ny = [1, 2\nx = )");
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(err.starts_with("error: parse error") && err.contains("│") && !err.contains('\u{1b}'), "{err}");

@@ -354,3 +354,37 @@ fn pictures_in_a_stack_are_filled_by_slices_and_reduced_over_two_dimensions() {
     let error = error_of(&host(), &format!("setenv ('TIDEMILL_TEST_ROWS', '2.5');\n{PICTURES}"));
     assert_eq!(error.message, "no number of rows");
 }
+
+#[test]
+fn functions_that_are_cleared_forget_what_they_keep() {
+    let text = "function r = f ()\n  persistent n = 0;\n  n++; r = n;\nend\n\
+                a = [f(), f()]; clear f\nb = [f(), f()]; clear x\nc = f (); clear functions\nd = f (); disp ([a b c d])\n";
+    assert_eq!(run(&host(), text).unwrap(), "   1   2   1   2   3   1\n");
+}
+
+#[test]
+fn a_run_that_is_dropped_anywhere_leaves_its_session_and_the_others_alone() {
+    let rt = host();
+    let session = rt.session("dropped").seed(5).open();
+    let text = "x = rand (100); for k = 1:50, x = x * 0.5 + 1; try, y = sqrt (x - 3 * (k > 40)); catch, end, \
+                s = sum (x(:)); if s < 0, break, end, end, c = cellfun (@(v) sum (v(:)), {x, x}); disp (c(1) > 0)";
+    let script = Script::parse(text).unwrap();
+    let mut ended = 0;
+    for polls in 0..60 {
+        let mut run = Box::pin(script.run(&session));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        for _ in 0..polls {
+            if run.as_mut().poll(&mut context).is_ready() {
+                ended += 1;
+                break;
+            }
+            // What it waits for may come, or not yet.
+            std::thread::yield_now();
+        }
+        drop(run);
+        let after = Script::parse("z = sum (ones (1, 10000)); if z ~= 10000, error ('%g', z), end").unwrap();
+        futures::executor::block_on(after.run(&session)).unwrap();
+    }
+    assert!(ended < 60, "all of them ended at once");
+    assert_eq!(run(&rt, text).unwrap(), "1\n");
+}

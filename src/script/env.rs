@@ -8,6 +8,7 @@ use super::memory;
 use super::output::Output;
 use super::value::{Data, Tensor, Value};
 use crate::Session;
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -68,8 +69,8 @@ pub struct Env {
     pub warnings_off: Vec<String>,
     /// State of builtins that keep some, by the builtin's own type.
     pub keep: Keep,
-    /// What a [`Need::Future`] gave, for the second run of its instruction.
-    pub awaited: Option<Value>,
+    /// What every [`Need::Future`] of this instruction gave, in order, for the instruction's next run.
+    pub awaited: VecDeque<Value>,
 }
 
 /// A drawer for a type's one value: state that a family of builtins keeps between calls (open files, the generator's
@@ -99,13 +100,13 @@ impl Env {
             last_warning: Default::default(),
             warnings_off: Vec::new(),
             keep: Keep::default(),
-            awaited: None,
+            awaited: VecDeque::new(),
         }
     }
 
-    /// What was awaited for this instruction, if this is its second run.
+    /// What was awaited for this instruction at this place, if it runs again.
     pub fn take_awaited(&mut self) -> Option<Value> {
-        self.awaited.take()
+        self.awaited.pop_front()
     }
 
     /// The host array behind a numeric, char or logical value.

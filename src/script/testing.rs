@@ -8,6 +8,7 @@ use super::value::{Lazy, Tensor, Value, lazy};
 use crate::Runtime;
 use futures::executor::block_on;
 use parking_lot::Mutex;
+use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
 /// One runtime for all tests, on which nothing folds, so that lazy values do go round the ring.
@@ -40,7 +41,9 @@ pub fn env_with(options: Options) -> (Env, Arc<Mutex<Captured>>) {
 /// # Errors
 /// What the step fails with; `exit` counts as a failure.
 pub fn settle<T>(env: &mut Env, mut step: impl FnMut(&mut Env) -> Flow<T>) -> Result<T, ScriptError> {
+    let mut answers = VecDeque::new();
     for _ in 0..1000 {
+        env.awaited = answers.clone();
         match step(env) {
             Ok(value) => return Ok(value),
             Err(Stop::Error(error)) => return Err(*error),
@@ -52,9 +55,9 @@ pub fn settle<T>(env: &mut Env, mut step: impl FnMut(&mut Env) -> Flow<T>) -> Re
                         block_on(lazy.array.eval())?;
                         lazy.set_checked();
                     }
-                    env.awaited = Some(Value::Bool(true));
+                    answers.push_back(Value::Bool(true));
                 }
-                Need::Future(future) => env.awaited = Some(block_on(future)?),
+                Need::Future(future) => answers.push_back(block_on(future)?),
                 Need::Yield => {}
             },
         }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidemill::script::Script;
 use tidemill::script::env::Options as ScriptOptions;
-use tidemill::script::error::ScriptError;
+use tidemill::script::error::{Call, ScriptError};
 use tidemill::script::output::Output;
 use tidemill::script::source::Source;
 use tidemill::{Error, ErrorKind, Result, Runtime};
@@ -254,18 +254,22 @@ pub fn report(error: &ScriptError) {
         }
         None => text = format!("error: {}\n", error.message).into_bytes(),
     }
-    let calls: Vec<_> = error.stack.iter().filter(|c| !c.function.is_empty()).collect();
-    if !calls.is_empty() {
+    // The script's own line is said by the place, unless the error is elsewhere.
+    let place = error.place.as_ref();
+    let is_elsewhere = |call: &Call| place.is_some_and(|p| !Arc::ptr_eq(&p.source, &call.place.source));
+    let calls = &error.stack;
+    if calls.iter().any(|call| !call.function.is_empty() || is_elsewhere(call)) {
         text.extend_from_slice(b"error: called from\n");
         for call in calls {
             let at = call.place.source.position(call.place.span.start);
-            text.extend_from_slice(
-                format!(
-                    "    {} at line {} column {} of {}\n",
-                    call.function, at.line, at.column, call.place.source.name
-                )
-                .as_bytes(),
-            );
+            let (source, function) = (&call.place.source.name, call.function.as_str());
+            let function = match (function, source.as_str()) {
+                ("", "eval" | "repl") => continue,
+                ("", _) => "the script",
+                (function, _) => function,
+            };
+            let line = format!("    {function} at line {} column {} of {source}\n", at.line, at.column);
+            text.extend_from_slice(line.as_bytes());
         }
     }
     use std::io::Write;

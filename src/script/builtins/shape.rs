@@ -474,6 +474,8 @@ fn repmat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return Ok(record(array.repmat(&times), x.class(), &[x])?.into());
     }
     super::creation::check_host(env, &out, x.class())?;
+    // The places of every dimension, beside the elements.
+    env.check_host(&[out.iter().sum()], size_of::<usize>())?;
     let maps: Vec<Vec<usize>> = (0..rank)
         .map(|d| {
             let n = dims.extent(d);

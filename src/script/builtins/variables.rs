@@ -160,14 +160,18 @@ fn clear(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     };
     let flags: Vec<&str> = words.iter().filter(|w| is_flag(w)).map(|w| w.trim_start_matches('-')).collect();
     let names: Vec<&String> = words.iter().filter(|w| !is_flag(w)).collect();
-    if flags.iter().any(|f| matches!(*f, "f" | "functions")) {
-        return Ok(nothing());
-    }
     let exclusive = flags.iter().any(|f| matches!(*f, "x" | "exclusive" | "except"));
     let chosen = |name: &str| {
         let named = names.iter().any(|p| fits(p.as_bytes(), name.as_bytes()));
         if exclusive { !named } else { names.is_empty() || named }
     };
+    let functions = flags.iter().any(|f| matches!(*f, "f" | "functions"));
+    if functions || flags.iter().any(|f| matches!(*f, "all" | "a")) || !names.is_empty() && flags.is_empty() {
+        interp.clear_persistents(chosen);
+    }
+    if functions {
+        return Ok(nothing());
+    }
     if flags.iter().any(|f| matches!(*f, "g" | "global" | "all" | "a")) {
         interp.clear_globals(chosen);
     }

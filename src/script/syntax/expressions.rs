@@ -220,10 +220,6 @@ impl Parser<'_> {
             };
             height = height.max(self.height);
             steps.push(Step { kind, span: self.span_from(step_start) });
-            if steps.len() > NESTING_MAX {
-                let message = format!("more than {NESTING_MAX} steps into one value");
-                return Err(SyntaxError::new(message, self.token.span));
-            }
         }
         self.height = height;
         if steps.is_empty() {
@@ -434,6 +430,10 @@ impl Parser<'_> {
                 Ok(Target { name: Ident { name: name.clone(), span }, steps: Vec::new(), span })
             }
             ExprKind::Index(ref base, _) if has_parens(&expr) || has_parens(base) => Err(invalid_target("", span)),
+            // Each step of a target is a value inside of a value.
+            ExprKind::Index(_, steps) if steps.len() > NESTING_MAX => {
+                Err(SyntaxError::new(format!("more than {NESTING_MAX} steps into the target of an assignment"), span))
+            }
             ExprKind::Index(base, steps) => match base.kind {
                 ExprKind::Name(name) => Ok(Target { name: Ident { name, span: base.span }, steps, span }),
                 _ => Err(invalid_target("", span)),

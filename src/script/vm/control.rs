@@ -275,7 +275,7 @@ impl Interp {
 
     /// An error leaves its instruction: to the innermost try or task that takes it, or out of the script.
     pub(super) fn unwind(&mut self, mut error: ScriptError) -> Result<(), Box<ScriptError>> {
-        self.env.awaited = None;
+        self.env.awaited.clear();
         self.blame_record(&mut error);
         if error.place.is_none() {
             error.place = self.here();

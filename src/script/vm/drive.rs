@@ -6,6 +6,7 @@ use crate::script::error::{Need, ScriptError};
 use crate::script::value::made::{self, Known};
 use crate::script::value::{Lazy, Value, lazy};
 use futures::future::join_all;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -35,6 +36,8 @@ struct Asked {
     last: Option<(Standing, u64)>,
     /// Of the arrays that it makes itself, by their places in the order.
     known: Vec<(u64, Known)>,
+    /// What its futures gave, in order.
+    answers: VecDeque<Value>,
     /// How often it has asked without getting on.
     times: u32,
 }
@@ -54,7 +57,7 @@ impl Asked {
         // One step since it last asked, at the same place: nothing else has run.
         let again = self.last.is_some_and(|(place, before)| place == standing && before + 1 == steps);
         if !again {
-            (self.times, self.known) = (0, Vec::new());
+            *self = Asked::default();
         }
         self.times += 1;
         self.last = Some((standing, steps));
@@ -73,16 +76,21 @@ pub async fn drive(interp: &mut Interp) -> End {
     let mut asked = Asked::default();
     loop {
         let begin = made::upcoming();
+        // It is told again all that it was told: then it runs as it did before, and further.
+        interp.env.awaited = asked.answers.clone();
+        interp.went_on = interp.steps;
         let need = match made::with_known(&asked.known, || interp.run_slice()) {
             Slice::Done => return End::Done,
             Slice::Exit(status) => return End::Exit(status),
             Slice::Failed(error) => return End::Failed(error),
+            Slice::Need(Need::Yield) => {
+                asked = Asked::default();
+                yield_once().await;
+                continue;
+            }
             Slice::Need(need) => need,
         };
-        let own = match &need {
-            Need::Yield => Vec::new(),
-            need => asked.own(interp.standing(), interp.steps, need, begin..made::upcoming()),
-        };
+        let own = asked.own(interp.standing(), interp.steps, &need, begin..made::upcoming());
         if interp.env.options.explain
             && let Need::Host(arrays) | Need::Materialised(arrays) = &need
         {
@@ -92,17 +100,14 @@ pub async fn drive(interp: &mut Interp) -> End {
             _ if asked.times > ASKS_MAX => {
                 Err(ScriptError::new("VM-4: an instruction asks for ever and never gets on"))
             }
-            Need::Yield => {
-                yield_once().await;
-                Ok(None)
-            }
+            Need::Yield => Ok(None),
             Need::Host(arrays) => lazy::fetch(&arrays).await.map(|()| None),
             Need::Materialised(arrays) => materialise(&arrays).await.map(|()| Some(Value::Bool(true))),
             Need::Future(future) => future.await.map(Some),
         };
         match result {
-            Ok(awaited) => {
-                interp.env.awaited = awaited;
+            Ok(answer) => {
+                asked.answers.extend(answer);
                 asked.known.extend(own.into_iter().map(|(place, lazy)| match lazy.host.get() {
                     Some(host) => (place, Known::Host(host.clone())),
                     None => (place, Known::Checked),
@@ -164,7 +169,7 @@ fn runtime_error(error: crate::Error) -> ScriptError {
 mod tests {
     use super::*;
     use crate::script::builtins::{Task, TaskStep};
-    use crate::script::error::Flow;
+    use crate::script::error::{Flow, Stop};
     use crate::script::index::Values;
     use crate::script::testing;
     use crate::script::value::Class;
@@ -193,12 +198,31 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_step_that_records_and_reads_gets_on() {
+    /// Asks for something that is made for it, then for what it records, then again.
+    struct AsksInTurn;
+
+    impl Task for AsksInTurn {
+        fn step(&mut self, interp: &mut Interp, _: Option<Result<Values, ScriptError>>) -> Flow<TaskStep> {
+            let env = &mut interp.env;
+            let mut told = Vec::new();
+            for k in 1..=3 {
+                let Some(answer) = env.take_awaited() else {
+                    let answer = async move { Ok(Value::Num(f64::from(10 * k))) };
+                    return Err(Stop::Need(Need::Future(Box::pin(answer))));
+                };
+                let array = env.session.full(f64::from(k), [100, 100]);
+                let lazy = Lazy::new(array, Class::Double, false, false)?.value();
+                told.push((env.host(&answer)?.data.f64_at(0), env.host(&lazy)?.data.f64_at(3)));
+            }
+            env.print(format!("{told:?}"));
+            Ok(TaskStep::Done(Values::new()))
+        }
+    }
+
+    fn driven(task: Box<dyn Task>) -> String {
         let (env, printed) = testing::env_with(Default::default());
         let mut interp = Interp::new(env);
         interp.begin_session();
-        let task: Box<dyn Task> = Box::new(RecordsAndReads { runs: 0 });
         let heights = interp.heights();
         let returns = Return::Nobody;
         interp.frames.push(Activation::Task(TaskFrame {
@@ -210,6 +234,17 @@ mod tests {
             name: "test",
         }));
         assert!(matches!(block_on(drive(&mut interp)), End::Done));
-        assert_eq!(String::from_utf8_lossy(&printed.lock().out), "6 after 5 runs");
+        let out = printed.lock().out.clone();
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
+    #[test]
+    fn a_step_that_records_and_reads_gets_on() {
+        assert_eq!(driven(Box::new(RecordsAndReads { runs: 0 })), "6 after 5 runs");
+    }
+
+    #[test]
+    fn a_step_is_told_again_what_it_was_told() {
+        assert_eq!(driven(Box::new(AsksInTurn)), "[(10.0, 1.0), (20.0, 2.0), (30.0, 3.0)]");
     }
 }

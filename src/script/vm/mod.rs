@@ -69,14 +69,16 @@ pub struct Interp {
     statics: Vec<Option<Value>>,
     /// Globals by name.
     globals: FxHashMap<Name, u32>,
-    /// Persistents by their code's address and slot.
-    persistents: FxHashMap<(usize, u32), u32>,
+    /// Persistents by their code's number and slot.
+    persistents: FxHashMap<(u32, u32), u32>,
     /// Outputs of evaluated text that is captured (`evalc`), outermost first.
     captures: Vec<(usize, Arc<parking_lot::Mutex<super::output::Captured>>, Box<dyn super::output::Output>)>,
     /// How often a number of the runtime met one of the host since the last was awaited.
     numbers_met: u32,
     /// How many instructions ran that the loop does not do itself, jumps back included.
     steps: u64,
+    /// That number when the machine last went on.
+    went_on: u64,
     /// The variables of the outermost frame after it ended.
     workspace: Vec<(Name, Value)>,
 }
@@ -106,6 +108,7 @@ impl Interp {
             captures: Vec::new(),
             numbers_met: 0,
             steps: 0,
+            went_on: 0,
             workspace: Vec::new(),
         };
         for folder in interp.env.options.path.clone() {
@@ -164,7 +167,7 @@ impl Interp {
         while self.frames.len() > 1 {
             self.drop_frame();
         }
-        self.env.awaited = None;
+        self.env.awaited.clear();
         self.interrupt.store(false, std::sync::atomic::Ordering::Relaxed);
     }
 

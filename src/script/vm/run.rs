@@ -78,7 +78,7 @@ impl Interp {
     fn run_task(&mut self) -> Flow<()> {
         // The task stands outside of the machine while it steps, since it may look at the machine.
         let n = self.frames.len() - 1;
-        self.steps += 1;
+        self.step_begins();
         if let Some(frame) = self.frame() {
             self.env.session.mark((frame.code.id as u64) << 32 | frame.pc as u64);
         }
@@ -223,9 +223,17 @@ impl Interp {
         Err(Stop::Need(Need::Yield))
     }
 
+    /// Counts an instruction. What was awaited is for the one that asked, the first after the machine goes on.
+    fn step_begins(&mut self) {
+        if !self.env.awaited.is_empty() && self.steps != self.went_on {
+            self.env.awaited.clear();
+        }
+        self.steps += 1;
+    }
+
     /// The place to go on at, and to blame.
     fn set_pc(&mut self, pc: usize) {
-        self.steps += 1;
+        self.step_begins();
         if let Some(Activation::Code(frame)) = self.frames.last_mut() {
             frame.pc = pc;
             // What is recorded from here on says so if it fails.

@@ -298,6 +298,18 @@ impl Interp {
         self.globals.retain(|name, _| !fits(name));
     }
 
+    /// Functions whose names fit forget what they keep between calls.
+    pub fn clear_persistents(&mut self, fits: impl Fn(&str) -> bool) {
+        let locals = self.locals.values().flatten();
+        let codes = self.functions.iter().chain(locals).filter(|(name, _)| fits(name)).map(|(_, code)| code.id);
+        let codes: Vec<u32> = codes.collect();
+        for ((code, _), &n) in &self.persistents {
+            if codes.contains(code) {
+                self.statics[n as usize] = None;
+            }
+        }
+    }
+
     /// Whether the innermost frame's variable of this name is a global.
     pub fn is_global(&self, name: &str) -> bool {
         let Some(frame) = self.frame() else { return false };
@@ -366,7 +378,7 @@ impl Interp {
 
     /// A variable becomes the function's own that lasts between calls.
     pub(super) fn make_persistent(&mut self, slot: Slot) {
-        let key = (Arc::as_ptr(self.code()) as usize, slot);
+        let key = (self.code().id, slot);
         let n = match self.persistents.get(&key) {
             Some(&n) => n,
             None => {
