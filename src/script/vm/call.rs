@@ -310,9 +310,7 @@ impl Interp {
             }
             Outcome::Call { function, args } => self.call_function(&function, args.into(), returns, nargout),
             Outcome::Eval { text, handler, capture, scope } => {
-                let Some(unit) = self.evaluated(text, handler, scope, if capture { 0 } else { nargout })? else {
-                    return Ok(());
-                };
+                let unit = self.evaluated(text, handler, scope, if capture { 0 } else { nargout })?;
                 self.define(&unit);
                 self.enter_eval(unit, scope, returns, nargout)?;
                 if capture {
@@ -348,16 +346,15 @@ impl Interp {
         handler: Option<String>,
         scope: Scope,
         nargout: usize,
-    ) -> Flow<Option<compile::Unit>> {
+    ) -> Flow<compile::Unit> {
         let frame = self.frame_in(scope);
         let names = self.names_in(frame);
         let known = |name: &str| names.iter().position(|n| &**n == name).is_some_and(|i| self.has_value(frame, i));
         let parse = |text: String| syntax::parse_with(&Source::new("eval", text), &known);
         let Some(handler) = handler else {
-            return Ok(Some(compile::compile_eval(&parse(text)?, &names, nargout)?));
+            return Ok(compile::compile_eval(&parse(text)?, &names, nargout)?);
         };
-        let parsed = parse(text);
-        Ok(Some(match parsed {
+        Ok(match parse(text) {
             Ok(file) => {
                 let handler = parse(handler)?;
                 compile::compile_tried(&file, &handler, &names, nargout)?
@@ -367,7 +364,7 @@ impl Interp {
                 self.env.last_error = Some(error);
                 unit
             }
-        }))
+        })
     }
 
     fn give_task(&mut self, values: Values) {
