@@ -197,7 +197,10 @@ fn short_remainder<F: Float>(a: F, b: F) -> F {
     let (a, b) = (a.magnitude(), b.magnitude());
     // Raised a little, so that an inexact division never yields too small a quotient: one too great leaves a
     // negative remainder, which is exact; one too small might need a bit too many.
-    let quotient = (a / b * F::lit2(1.0 + 1.0 / 1048576.0, 1.0 + 1.0 / 562949953421312.0)).truncated();
+    // Beyond 2^126 (f32) a device's divisor has no inverse: Vulkan bounds no error there.
+    let down = F::select(b.more(F::lit2(4.2535296e37, 1e300)), F::lit(0.25), F::lit(1.0));
+    let quotient =
+        ((a * down) / (b * down) * F::lit2(1.0 + 1.0 / 1048576.0, 1.0 + 1.0 / 562949953421312.0)).truncated();
     // With a quotient of 1 the first difference is exact only for the whole divisor.
     let high = F::select(quotient.less(F::lit(2.0)), b, b.high_half());
     let rest = (a - quotient * high) - quotient * (b - high);

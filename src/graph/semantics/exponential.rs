@@ -35,15 +35,15 @@ fn reduced<F: Float>(x: F, low: F) -> (F, F) {
 fn split<F: Float>(x: F) -> (F, F) {
     let (ln2_high, ln2_low) = ln2::<F>();
     let n = (x * F::lit(std::f64::consts::LOG2_E)).nearest_small();
-    (n, (x - n * ln2_high) - n * ln2_low)
+    (n, x.less_part(n, ln2_high).less_part(n, ln2_low))
 }
 
 /// `x = n ln(2) / 2 + r` with `|r|` at most `ln(2) / 4`: 2^n, and half of `exp(2 r) - 1`.
 #[inline(always)]
 pub(super) fn expm1_of_twice<F: Float>(x: F) -> (F, F) {
     let n = (x * F::lit(2.0 * std::f64::consts::LOG2_E)).nearest_small();
-    let r = x - n * F::lit2(0.3465728759765625, 0.3465735902796041);
-    let r = r - n * F::lit2(7.143033826650935e-7, 3.6855012835838995e-13);
+    let r = x.less_part(n, F::lit2(0.3465728759765625, 0.3465735902796041));
+    let r = r.less_part(n, F::lit2(7.143033826650935e-7, 3.6855012835838995e-13));
     let power = F::from_bits(n.low_bits_plus(F::BIAS as f64).left(F::MANTISSA));
     (power, r + r * r * horner(r, &EXP_OF_TWICE))
 }

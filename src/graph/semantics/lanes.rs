@@ -134,6 +134,10 @@ pub trait Float:
     /// `(a + b) - a` for `b` (SEM-2).
     fn pinned(self, sign: impl FnOnce() -> Self) -> Self;
 
+    /// `self - factor * constant`. What is taken away in parts, of which the first multiplies exactly, stays apart: a
+    /// shader's compiler that gathers the parts of a constant loses what they were made for (SEM-2).
+    fn less_part(self, factor: Self, constant: Self) -> Self;
+
     /// One of two constants by the type's width.
     #[inline(always)]
     fn lit2(narrow: f64, wide: f64) -> Self {

@@ -177,6 +177,10 @@ macro_rules! float {
                 self
             }
             #[inline(always)]
+            fn less_part(self, factor: $ty, constant: $ty) -> $ty {
+                self - factor * constant
+            }
+            #[inline(always)]
             fn with_sign_of(self, sign: $ty) -> $ty {
                 self.copysign(sign)
             }

@@ -20,14 +20,15 @@ pub(super) fn log_pair<F: Float>(x: F) -> (F, F) {
     let two = F::lit(2.0);
     let (d, d_lost) = sum_of_ordered(two, f);
     let d_high = d.high_half();
-    let d_low = (d - d_high) + d_lost;
+    // Each rest has the sign of what it is left of.
+    let d_low = (d - d_high).pinned(|| d) + d_lost;
     let s_high = (f / d).high_half();
-    let s_low = ((f - s_high * d_high) - s_high * d_low) / d;
+    let s_low = ((f - s_high * d_high).pinned(|| f) - s_high * d_low) / d;
     let s = s_high + s_low;
     // s^2 and s^3 in two parts each.
     let square = s_high * s_high;
     let square_high = square.high_half();
-    let square_low = (square - square_high) + s_low * (s_high + s);
+    let square_low = (square - square_high).pinned(|| square) + s_low * (s_high + s);
     let cube = s_high * square_high;
     let cube_low = s_high * square_low + s_low * s * s;
     // 2/3 s^3 in two parts, and the terms above it.
@@ -52,7 +53,7 @@ pub(super) fn product_pair<F: Float>(y: F, high: F, low: F) -> (F, F) {
     let y_high = y.high_half();
     let y_low = y - y_high;
     let h_high = high.high_half();
-    let h_low = (high - h_high) + low;
+    let h_low = (high - h_high).pinned(|| high) + low;
     let product = y_high * h_high;
     sum_of_ordered(product, (y_high * h_low + y_low * h_high) + y_low * h_low)
 }

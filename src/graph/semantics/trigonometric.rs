@@ -39,10 +39,10 @@ const PI_4: (f64, f64) = (5.126688136514179e-12, 1.69568553207378e-31);
 fn reduced<F: Float>(x: F) -> (F, F) {
     let n = (x * F::lit(std::f64::consts::FRAC_2_PI)).nearest_small();
     // Halves of the parts of pi.
-    let mut r = x - n * F::lit2(1.5703125, 1.5707963267341256);
-    r = r - n * F::lit2(0.0004837512969970703, 6.077100506303966e-11);
-    r = r - n * F::lit2(7.549533620476723e-8, 2.0222662487111665e-21);
-    (n, r - n * F::lit2(2.5633440682570896e-12, 8.4784276603689e-32))
+    let r = x.less_part(n, F::lit2(1.5703125, 1.5707963267341256));
+    let r = r.less_part(n, F::lit2(0.0004837512969970703, 6.077100506303966e-11));
+    let r = r.less_part(n, F::lit2(7.549533620476723e-8, 2.0222662487111665e-21));
+    (n, r.less_part(n, F::lit2(2.5633440682570896e-12, 8.4784276603689e-32)))
 }
 
 /// The bits of 2/pi, after a word of zeros for arguments that are barely large.
@@ -174,10 +174,10 @@ pub fn sin<F: Float>(x: F) -> F {
     // Of the magnitude, so that the sign of zero is the argument's whatever a driver makes of zeros.
     let a = x.magnitude();
     let n = (a * F::lit(FRAC_1_PI)).nearest_small();
-    let r = a - n * F::lit2(PI_1.0, PI_1.1);
-    let r = r - n * F::lit2(PI_2.0, PI_2.1);
-    let r = r - n * F::lit2(PI_3.0, PI_3.1);
-    sine_of_half_turns(r - n * F::lit2(PI_4.0, PI_4.1), n, x.to_bits())
+    let r = a.less_part(n, F::lit2(PI_1.0, PI_1.1));
+    let r = r.less_part(n, F::lit2(PI_2.0, PI_2.1));
+    let r = r.less_part(n, F::lit2(PI_3.0, PI_3.1));
+    sine_of_half_turns(r.less_part(n, F::lit2(PI_4.0, PI_4.1)), n, x.to_bits())
 }
 
 /// The sine of any `x`.

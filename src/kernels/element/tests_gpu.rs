@@ -218,3 +218,30 @@ fn the_device_computes_what_the_host_computes() {
     }
     assert!(failures.is_empty(), "{} ops differ:\n{}", failures.len(), failures.join("\n"));
 }
+
+#[test]
+fn what_is_taken_from_itself_is_nothing_only_where_it_is_finite() {
+    for dtype in [DType::F32, DType::F64] {
+        for width in [1, 4] {
+            let mut functions = Functions::new(PROFILE, Precision::Accurate, true);
+            let names = ["x".to_string(), "x".to_string()];
+            let same = functions.apply(ElementOp::Sub, dtype, dtype, width, &names);
+            assert!(!same.contains(" - "), "{same}");
+            let text = functions.text();
+            validate(&format!("{text}@compute @workgroup_size(1)\nfn main() {{}}\n"));
+        }
+    }
+    let Some(gpu) = gpu() else { return };
+    let mut functions = Functions::new(PROFILE, Precision::Accurate, gpu.i64);
+    let value = functions.apply(ElementOp::Sub, DType::F32, DType::F32, 1, &["x".to_string(), "x".to_string()]);
+    let text = format!(
+        "{}@group(0) @binding(0) var<storage, read_write> a: array<f32>;\n\
+         @group(0) @binding(1) var<storage, read_write> b: array<f32>;\n\
+         @compute @workgroup_size(4)\nfn main(@builtin(global_invocation_id) id: vec3<u32>) {{\n    \
+         let x = a[id.x];\n    b[id.x] = {value};\n}}\n",
+        functions.text()
+    );
+    let given = [1.5f32, f32::NAN, f32::INFINITY, -0.0].map(f32::to_bits).to_vec();
+    let out: Vec<f32> = gpu.run(&text, &[given, vec![1; 4]], 1).into_iter().map(f32::from_bits).collect();
+    assert!(out[0] == 0.0 && out[1].is_nan() && out[2].is_nan() && out[3] == 0.0, "{out:?}");
+}

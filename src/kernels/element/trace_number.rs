@@ -224,6 +224,9 @@ impl Float for Traced<F32> {
     fn pinned(self, sign: impl FnOnce() -> Traced<F32>) -> Traced<F32> {
         self.with_sign_of(sign())
     }
+    fn less_part(self, factor: Traced<F32>, constant: Traced<F32>) -> Traced<F32> {
+        self - factor * constant
+    }
     fn with_sign_of(self, sign: Traced<F32>) -> Traced<F32> {
         let magnitude = self.to_bits() & Bits::word(0x7fff_ffff);
         Self::from_bits(magnitude | (sign.to_bits() & Bits::word(0x8000_0000)))
@@ -281,6 +284,10 @@ impl Float for Traced<F64> {
     }
     fn pinned(self, sign: impl FnOnce() -> Traced<F64>) -> Traced<F64> {
         self.with_sign_of(sign())
+    }
+    fn less_part(self, factor: Traced<F64>, constant: Traced<F64>) -> Traced<F64> {
+        // NVIDIA's compiler gathers parts of f64 constants that are written as products and differences, not in `fma`.
+        Traced::line(format!("fma(-({}), {}, {})", factor.text(), constant.text(), self.text()))
     }
     fn with_sign_of(self, sign: Traced<F64>) -> Traced<F64> {
         if has_i64() {
