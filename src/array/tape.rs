@@ -9,6 +9,8 @@
 //! - TAPE-3: a foreign array used by a record is held until that record's segment has been sent, so that its own
 //!   session's `Dropped` record reaches the scheduler later.
 //! - TAPE-4: nothing of the user's (arrays of other sessions, futures) is dropped under the lock.
+//! - TAPE-5: a session is made known to the ring before its first segment, and its end only if there was one: a
+//!   thousand programs that compute all they want in host memory cost the ring nothing.
 
 use super::handle::{Array, UNRECORDED};
 use super::link::Link;
@@ -75,12 +77,11 @@ pub(crate) struct Tape {
     /// TAPE-3.
     foreign: Vec<Array>,
     closed: bool,
+    /// TAPE-5: whether the ring knows the session.
+    announced: bool,
     /// When the first record of this segment was made.
     started_ns: u64,
 }
-
-/// How many sessions may come and go without work before the ring is woken to forget them.
-const QUIET_SESSIONS_MAX: u32 = 64;
 
 /// What is left to do once the lock is released (TAPE-4).
 #[derive(Default)]
@@ -101,14 +102,11 @@ pub(crate) struct Demand {
 }
 
 impl Home {
-    /// Opens a session on a runtime and tells the scheduler.
+    /// Opens a session on a runtime. The ring hears of it with its first segment (TAPE-5).
     pub fn open(link: Arc<Link>, name: Arc<str>, weight: u32, seed: Option<u64>, stream: u64) -> Arc<Home> {
         let id = link.next_session();
         let gate = Arc::new(Gate::default());
-        (link.register_gate)(id, gate.clone());
         link.timeline.name_session(id, &name);
-        // Nothing is to be done for it before it sends more, which wakes the ring.
-        let _ = link.events.put(SchedulerEvent::SessionOpened { session: id, name: name.clone(), weight });
         let bytes_max = link.tape_bytes_max();
         let tape = Tape {
             records: Records::new(link.spares.clone()),
@@ -120,6 +118,7 @@ impl Home {
             random_ops: 0,
             foreign: Vec::new(),
             closed: false,
+            announced: false,
             started_ns: 0,
         };
         let (fold_elements_max, nodes_max) = (link.config.fold_elements_max, link.config.tape_nodes_max.max(1));
@@ -312,12 +311,8 @@ impl Home {
         }
         let after = self.cut(&mut tape, CutReason::Flush);
         tape.closed = true;
-        let closed = SchedulerEvent::SessionClosed(self.id);
-        if tape.segment == 0 && !self.id.0.is_multiple_of(QUIET_SESSIONS_MAX) {
-            // It never sent anything, so nothing of it is to be freed soon.
-            let _ = self.link.events.put(closed);
-        } else {
-            self.link.send(closed);
+        if tape.announced {
+            self.link.send(SchedulerEvent::SessionClosed(self.id));
         }
         drop(tape);
         drop(after.foreign);
@@ -332,6 +327,12 @@ impl Home {
         let nodes = std::mem::take(&mut tape.nodes) as u64;
         tape.pinned_bytes = 0;
         tape.segment = tape.segment.wrapping_add(1);
+        if !std::mem::replace(&mut tape.announced, true) {
+            (self.link.register_gate)(self.id, self.gate.clone());
+            let (session, name, weight) = (self.id, self.name.clone(), self.weight);
+            // The segment wakes the ring.
+            let _ = self.link.events.put(SchedulerEvent::SessionOpened { session, name, weight });
+        }
         self.gate.enter(nodes);
         Counters::add(&self.link.counters.ops_recorded, nodes);
         let at_ns = self.link.timeline.now_ns();

@@ -149,7 +149,7 @@ fn tiny_host_values_fold_and_their_gathers_are_ready() {
     let (x, mask) = (s.from_slice(&[3, 1, 2], 3).unwrap(), s.from_slice(&[true, false, true], 3).unwrap());
     assert_eq!(folded::<i32>(&mask.select(&x, -1)), [3, -1, 2]);
     assert_eq!(folded::<i32>(&x.take(&s.from_slice(&[2u32, 0], 2).unwrap())), [2, 3]);
-    assert_eq!(ring.story(), ["open 0"], "nothing travels");
+    assert!(ring.story().is_empty(), "nothing travels");
     assert!(ring.link.counters.ops_folded.load(Relaxed) > 10);
     assert_eq!(format!("{centred:?}"), "Array(2x3 f32, host, sub)");
 }

@@ -2,6 +2,7 @@
 
 use crate::array::fake::FakeRing;
 use crate::array::*;
+use crate::config::Config;
 use crate::error::{Error, ErrorKind};
 use crate::graph::Op;
 use futures::executor::block_on;
@@ -24,6 +25,7 @@ fn arrays_of_another_session_must_be_shared_first() {
     assert_eq!(
         ring.story(),
         [
+            "open 1",
             "cut 1 Flush",
             "v1.0 = rand() 9x1 f32",
             "v1.1 = add(v0.0, v1.0) 9x1 f32",
@@ -36,6 +38,17 @@ fn arrays_of_another_session_must_be_shared_first() {
     let far = other.session("far").rand::<f32>([9, 1]);
     far.share().unwrap();
     assert_eq!((&sum + &far).error().unwrap().message(), "arrays of two runtimes do not mix");
+}
+
+#[test]
+fn a_session_that_sends_nothing_is_unknown_to_the_ring() {
+    let ring = FakeRing::new(Config::default());
+    let s = ring.session("quiet");
+    let x = s.from_slice(&[1.0f32, 2.0], [2, 1]).unwrap();
+    assert_eq!(block_on((&x + 1.0).gather::<f32>()).unwrap().as_slice(), [2.0, 3.0]);
+    drop((x, s));
+    assert!(ring.story().is_empty());
+    assert!(ring.gates.lock().is_empty());
 }
 
 #[test]

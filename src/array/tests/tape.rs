@@ -19,11 +19,12 @@ fn a_tape_keeps_program_order_with_its_drops_and_demands() {
         let doubled = &x * 2.0;
         (doubled + 1).gather::<f32>()
     };
-    assert_eq!(ring.story(), ["open 0"], "nothing is sent before the gather is polled");
+    assert!(ring.story().is_empty(), "nothing is sent before the gather is polled");
     assert!(!poll_once(&mut y));
     assert_eq!(
         ring.story(),
         [
+            "open 0",
             "cut 0 Demand",
             "v0.0 = full(2:f32) 100x1 f32",
             "v0.1 = mul(v0.0, 2:f32) 100x1 f32",
