@@ -2,9 +2,10 @@
 //!
 //! `cargo bench --bench scripts -- [--quick] [FILTER]`
 //!
-//! Each program times itself by `tic` and `toc`, so that nobody's start-up counts, and prints what it computed, which has
-//! to be what Octave computed. Runs of both take turns; medians are compared. Without `octave-cli` only our times are
-//! printed. Figures of time are printed, not asserted. Everything runs on the host.
+//! Each program times itself by `tic` and `toc` and by `cputime`, so that nobody's start-up counts, and prints what it
+//! computed, which has to be what Octave computed. Runs of both take turns; medians are compared, of wall time and of CPU
+//! time (all threads), which says more where the machine has other work. Without `octave-cli` only our times are printed.
+//! Figures of time are printed, not asserted. Everything runs on the host.
 
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
@@ -161,6 +162,49 @@ const LOOPS: &[Program] = &[
     program("try", 1.0, "", "n = 0; for k = 1:1e4, try, error ('a:b', 'c'); catch, n = n+1; end, end, check = n;"),
 ];
 
+/// Arrays beyond what stays in a script's memory at once, in loops that change or read parts of them.
+const ARRAYS: &[Program] = &[
+    program(
+        "A(k,:) = r",
+        1.0,
+        "",
+        "A = zeros (1000); r = 1:1000; for k = 1:1000, A(k,:) = r*k; end, check = sum (A(:));",
+    ),
+    program(
+        "A(:,k) from A(:,k-1)",
+        1.0,
+        "",
+        "A = ones (1000); for k = 2:1000, A(:,k) = A(:,k-1)*0.5 + 1; end, check = sum (A(:));",
+    ),
+    program(
+        "A(i,j) from its neighbours",
+        1.0,
+        "",
+        "A = zeros (300); for i = 2:300, for j = 2:300, A(i,j) = A(i-1,j)*0.5 + A(i,j-1)*0.5 + 1; end, end
+         check = A(end);",
+    ),
+    program("x = [x(2:end) x(1)]", 1.0, "", "x = 1:10000; for k = 1:200, x = [x(2:end) x(1)]; end, check = x(1);"),
+    program(
+        "[m, i] = max (x); x(i) = -1",
+        1.0,
+        "",
+        "x = mod ((1:6000)*7919, 6007); s = 0; for k = 1:500, [m, i] = max (x); x(i) = -1; s = s + m; end, check = s;",
+    ),
+    program(
+        "until it converges",
+        1.0,
+        "",
+        "x = linspace (1, 2, 5000); n = 0; while max (abs (x - 1)) > 1e-3, x = 1 + (x - 1)*0.98; n++; end, check = n;",
+    ),
+    program(
+        "y = y*0.5 + x, 20,000 elements",
+        1.0,
+        "",
+        "x = ones (1, 20000); y = x; for k = 1:500, y = y*0.5 + x; end, check = sum (y);",
+    ),
+    program("30 x 30 products", 1.0, "", "A = magic (30); B = A'; for k = 1:3000, C = A*B; end, check = sum (C(:));"),
+];
+
 /// What was asked for on the command line.
 struct Options {
     quick: bool,
@@ -192,7 +236,7 @@ fn measure(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         println!("octave-cli is not here: our times, no ratios");
     }
     let runtime = Runtime::builder().device("host").start_blocking()?;
-    for program in SCALARS.iter().chain(SMALL_MATRICES).chain(LOOPS) {
+    for program in SCALARS.iter().chain(SMALL_MATRICES).chain(LOOPS).chain(ARRAYS) {
         if program.name.contains(&options.filter) {
             beside_octave(&runtime, program, octave, options)?;
         }
@@ -201,6 +245,7 @@ fn measure(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         empty_file()?;
     }
     if "copies".contains(&options.filter) {
+        copies(&runtime, "numbers", &number_text())?;
         copies(&runtime, "numbers and text", &small_text())?;
         copies(&runtime, "loops", &loop_text())?;
         copies(&runtime, "arrays of the runtime", &array_text())?;
@@ -213,10 +258,21 @@ fn median(mut times: Vec<f64>) -> f64 {
     times[times.len() / 2]
 }
 
-/// Seconds, and what the program computed, from its last line.
-fn read(printed: &str) -> Option<(f64, f64)> {
+/// What a run printed in its last line.
+struct Seen {
+    wall_s: f64,
+    cpu_s: f64,
+    check: f64,
+}
+
+fn read(printed: &str) -> Option<Seen> {
     let mut words = printed.lines().last()?.split_whitespace().map(|word| word.parse().ok());
-    Some((words.next()??, words.next()??))
+    Some(Seen { wall_s: words.next()??, cpu_s: words.next()??, check: words.next()?? })
+}
+
+/// Medians of wall time and of CPU time.
+fn medians(seen: &[Seen]) -> (f64, f64) {
+    (median(seen.iter().map(|s| s.wall_s).collect()), median(seen.iter().map(|s| s.cpu_s).collect()))
 }
 
 fn beside_octave(
@@ -226,7 +282,8 @@ fn beside_octave(
     options: &Options,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let text = format!(
-        "1;\n{}begin = tic;\n{}\nelapsed = toc (begin);\nfprintf ('%.9f %.15g\\n', elapsed, check);\n",
+        "1;\n{}begin = tic; used = cputime;\n{}\nused = cputime - used; elapsed = toc (begin);\n\
+         fprintf ('%.9f %.9f %.15g\\n', elapsed, used, check);\n",
         program.functions, program.text
     );
     let script = Script::parse(&text)?;
@@ -239,26 +296,28 @@ fn beside_octave(
         let run = script.run_with(&session, Box::new(captured.clone()), ScriptOptions::default());
         futures::executor::block_on(run)?;
         let printed = String::from_utf8_lossy(&captured.lock().out).into_owned();
-        let (seconds, value) = read(&printed).ok_or_else(|| format!("{} printed {printed}", program.name))?;
-        ours.push(seconds);
+        let own = read(&printed).ok_or_else(|| format!("{} printed {printed}", program.name))?;
         if octave {
             let output = Command::new("octave-cli").arg("-q").arg(&file).output()?;
             let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-            let (seconds, expected) = read(&printed).ok_or_else(|| format!("Octave printed {printed}"))?;
-            theirs.push(seconds);
+            let peer = read(&printed).ok_or_else(|| format!("Octave printed {printed}"))?;
+            let (value, expected) = (own.check, peer.check);
             if (value - expected).abs() > 1e-9 * expected.abs().max(1.0) {
                 return Err(format!("{}: {value}, and Octave gives {expected}", program.name).into());
             }
+            theirs.push(peer);
         }
+        ours.push(own);
     }
     std::fs::remove_file(&file)?;
-    let ours = median(ours);
-    print!("{:<32} {:>9.2} ms", program.name, ours * 1e3);
+    let (wall, cpu) = medians(&ours);
+    print!("{:<32} {:>9.2} ms", program.name, wall * 1e3);
     if octave {
-        let theirs = median(theirs);
-        print!("   Octave {:>9.2} ms   ratio {:.3}   goal {}", theirs * 1e3, ours / theirs, program.goal);
+        let (their_wall, their_cpu) = medians(&theirs);
+        let (by_wall, by_cpu) = (wall / their_wall, cpu / their_cpu);
+        print!("   Octave {:>9.2} ms   ratio {by_wall:.3} (CPU {by_cpu:.3})   goal {}", their_wall * 1e3, program.goal);
     }
-    println!();
+    println!("   check {:.6}", ours[0].check);
     Ok(())
 }
 
@@ -287,6 +346,16 @@ fn empty_file() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::remove_file(&file)?;
     println!("{:<32} {:>9.2} ms   goal 30", "run of an empty file", median(times) * 1e3);
     Ok(())
+}
+
+/// Fifty statements on numbers.
+fn number_text() -> String {
+    let mut text = String::from("a = 1.5; b = 2; s = 0;\n");
+    for k in 1..=15 {
+        text.push_str(&format!("s = s + a * {k};\nb = b / 2 + s;\na = a - 0.25 * {k};\n"));
+    }
+    text.push_str("c = max (a, b);\nfprintf ('%.6f %.6f\\n', s, c);\n");
+    text
 }
 
 /// Fifty statements on numbers, a small matrix and text.
@@ -321,9 +390,10 @@ fn array_text() -> String {
     text
 }
 
+const COPIES: u64 = 1000;
+
 /// A thousand copies at once beside a thousand runs one after the other, in one process.
 fn copies(runtime: &Runtime, what: &str, text: &str) -> Result<(), Box<dyn std::error::Error>> {
-    const COPIES: u64 = 1000;
     let script = Script::parse(text)?;
     let executor = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let (mut one_by_one, mut at_once) = (Vec::new(), Vec::new());
@@ -364,5 +434,26 @@ fn copies(runtime: &Runtime, what: &str, text: &str) -> Result<(), Box<dyn std::
         "  1000 copies at once",
         at_once * 1e3
     );
+    copies_by_command(text)
+}
+
+/// The same by `--copies`, start and end of the process included.
+fn copies_by_command(text: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let Some(binary) = binary() else { return Ok(()) };
+    let file = std::env::temp_dir().join(format!("tidemill_copies_{}.m", std::process::id()));
+    std::fs::write(&file, text)?;
+    let mut times = Vec::new();
+    for _ in 0..5 {
+        let begin = Instant::now();
+        let mut command = Command::new(&binary);
+        let output = command.args(["run", "--device", "host", "--copies", &COPIES.to_string()]).arg(&file).output()?;
+        times.push(begin.elapsed().as_secs_f64());
+        let lines = output.stdout.iter().filter(|&&b| b == b'\n').count() as u64;
+        if !output.status.success() || lines != COPIES {
+            return Err(format!("--copies {COPIES} printed {lines} lines and ended with {}", output.status).into());
+        }
+    }
+    std::fs::remove_file(&file)?;
+    println!("{:<32} {:>9.2} ms", "  tidemill run --copies 1000", median(times) * 1e3);
     Ok(())
 }

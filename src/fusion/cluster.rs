@@ -265,7 +265,7 @@ fn reads_in_step(work: &Work<'_>, cuts: &Cuts, cluster: &Cluster, target: u32) -
 }
 
 /// Whether argument `slot` (node `m`) of node `n` is read at `n`'s own element.
-fn in_step(work: &Work<'_>, n: u32, slot: usize, m: u32) -> bool {
+pub(super) fn in_step(work: &Work<'_>, n: u32, slot: usize, m: u32) -> bool {
     let (node, arg) = (&work.nodes[n as usize], &work.nodes[m as usize]);
     match &node.op {
         Op::Apply(_) | Op::Ensure { .. } => arg.meta.shape == node.meta.shape,

@@ -4,10 +4,12 @@
 //! a budget asked for it. Must hold: every inline cone between two buffers stays within the budgets of ops
 //! and bindings; what is cut is a function of structure alone (FUSE-3).
 
+use super::cluster::in_step;
 use super::form::{Class, Work, matmul_operand};
 use crate::device::info::{DeviceInfo, DeviceKind};
 use crate::graph::{Dist, ElementOp, Op, View};
 use crate::scheduler::region::RegionArg;
+use smallvec::SmallVec;
 
 /// Graph ops one kernel may hold.
 pub const OPS_MAX: u32 = 64;
@@ -175,15 +177,17 @@ pub fn cut(work: &Work<'_>, budget: Budget, extra: &[u32]) -> Cuts {
         cuts.reason[n as usize] = Some("several kernels need it and computing it again costs more");
     }
     let mut cones = Cones::new(work);
+    let mut totals = vec![0; count];
     let mut index = 0;
     while index < count {
         cones.compute(work, &cuts, index);
-        let limit = match multiplied(work, index) {
-            Times::Once => u32::MAX,
-            Times::Views => budget.recompute_max,
-            Times::Expanded => budget.expand_max,
+        totals[index] = total_weight(work, &cuts, &totals, index);
+        let is_heavy = match multiplied(work, index) {
+            Times::Once => false,
+            Times::Views => totals[index] > budget.recompute_max,
+            Times::Expanded => cone_weight(work, &cones, index) > budget.expand_max,
         };
-        if !cuts.written[index] && cone_weight(work, &cones, index) > limit {
+        if !cuts.written[index] && is_heavy {
             cuts.written[index] = true;
             cuts.reason[index] = Some("it is read at several places and computing it again costs more");
         }
@@ -326,6 +330,33 @@ fn multiplied(work: &Work<'_>, index: usize) -> Times {
 fn cone_weight(work: &Work<'_>, cones: &Cones, index: usize) -> u32 {
     let ops = cones.nodes[index].iter().map(|n| &work.nodes[n as usize].op);
     ops.filter(|op| !matches!(op, Op::Random { .. })).map(weight).sum()
+}
+
+/// The same with what is read at other places than its own counted for each of them, as it is computed: a part of a
+/// join of parts of a join takes twice as much with every step.
+fn total_weight(work: &Work<'_>, cuts: &Cuts, totals: &[u32], index: usize) -> u32 {
+    let mut here: SmallVec<[u32; 16]> = SmallVec::from_slice(&[index as u32]);
+    let mut sum: u32 = 0;
+    let mut next = 0;
+    while let Some(&n) = here.get(next) {
+        next += 1;
+        let node = &work.nodes[n as usize];
+        if !matches!(node.op, Op::Random { .. }) {
+            sum = sum.saturating_add(weight(&node.op));
+        }
+        for (slot, &arg) in node.args.iter().enumerate() {
+            let RegionArg::Node(m) = arg else { continue };
+            if cuts.written[m as usize] {
+                continue;
+            }
+            if !in_step(work, n, slot, m) {
+                sum = sum.saturating_add(totals[m as usize]);
+            } else if !here.contains(&m) {
+                here.push(m);
+            }
+        }
+    }
+    sum
 }
 
 fn over_budget(

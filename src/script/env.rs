@@ -6,11 +6,13 @@ use super::display::Format;
 use super::error::{Flow, Need, ScriptError, Stop};
 use super::memory;
 use super::output::Output;
+use super::syntax::ast::Name;
 use super::value::{Data, Tensor, Value};
 use crate::Session;
+use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// How deep containers may be nested where they are shown, compared or written.
@@ -24,8 +26,13 @@ pub struct Options {
     /// Arrays of at most this many elements are computed in the script's own memory, at once; larger ones, of classes
     /// that the runtime has, are recorded on the runtime.
     pub host_elements_max: usize,
+    /// A script that has waited for small arrays again and again gets those of at most this many elements to the host
+    /// from then on ([`Env::waited_for`]); unless all are recorded (`host_elements_max` 0).
+    pub near_elements_max: usize,
     /// Folders in which function files are looked for, the script's own first.
     pub path: Vec<PathBuf>,
+    /// What was found there, once a script that has these options has looked; clones share it.
+    pub found: FoundFiles,
     /// How deep functions may call each other.
     pub recursion_max: usize,
     /// The most elements that an array in host memory may have.
@@ -39,10 +46,45 @@ impl Default for Options {
         Options {
             arguments: Vec::new(),
             host_elements_max: 4096,
+            near_elements_max: 1 << 15,
             path: Vec::new(),
+            found: FoundFiles::default(),
             recursion_max: 256,
             elements_max: 1 << 32,
             explain: false,
+        }
+    }
+}
+
+/// Files of functions, and of scripts, by the name that calls them.
+pub type FunctionFiles = FxHashMap<Name, PathBuf>;
+
+/// The function files of folders, which are read once for all copies of a script.
+#[derive(Clone, Debug, Default)]
+pub struct FoundFiles(Arc<OnceLock<(Vec<PathBuf>, Arc<FunctionFiles>)>>);
+
+impl FoundFiles {
+    /// The files of these folders; the first that has a name wins.
+    pub fn of(&self, folders: &[PathBuf]) -> Arc<FunctionFiles> {
+        let read = || {
+            let mut files = FunctionFiles::default();
+            folders.iter().for_each(|folder| add_files(&mut files, folder));
+            Arc::new(files)
+        };
+        let (known, files) = self.0.get_or_init(|| (folders.to_vec(), read()));
+        if known == folders { files.clone() } else { read() }
+    }
+}
+
+/// Adds the function files of a folder whose names are not there yet.
+pub fn add_files(files: &mut FunctionFiles, folder: &Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|e| e == "m")
+            && let Some(stem) = path.file_stem().and_then(|s| s.to_str())
+        {
+            files.entry(stem.into()).or_insert(path);
         }
     }
 }
@@ -71,7 +113,12 @@ pub struct Env {
     pub keep: Keep,
     /// What every [`Need::Future`] of this instruction gave, in order, for the instruction's next run.
     pub awaited: VecDeque<Value>,
+    /// How often the script has waited for arrays of the runtime, small ones behind them ([`Env::waited_for`]).
+    waits: u32,
 }
+
+/// How often a script waits for small arrays before they stay on the host.
+const WAITS_MAX: u32 = 16;
 
 /// A drawer for a type's one value: state that a family of builtins keeps between calls (open files, the generator's
 /// position) without the environment knowing it.
@@ -101,7 +148,27 @@ impl Env {
             warnings_off: Vec::new(),
             keep: Keep::default(),
             awaited: VecDeque::new(),
+            waits: 0,
         }
+    }
+
+    /// The script waits for arrays of the runtime, or for what is made of them. One that does so again and again, with
+    /// nothing large behind what it waits for, spends its time on the way there and back: from then on, arrays of its
+    /// size are computed on the host, and those that are on the runtime come home when they are used. What was awaited
+    /// decides, never a clock.
+    pub fn waited_for(&mut self, arrays: &[Arc<super::value::Lazy>]) {
+        let near = self.options.near_elements_max;
+        if self.options.host_elements_max > 0 && arrays.iter().all(|l| l.is_near(near)) {
+            self.waits = self.waits.saturating_add(1);
+            if self.waits == WAITS_MAX {
+                self.options.host_elements_max = self.options.host_elements_max.max(near);
+            }
+        }
+    }
+
+    /// Whether small arrays of the runtime come to the host where they are used.
+    pub fn stays_home(&self) -> bool {
+        self.waits >= WAITS_MAX
     }
 
     /// What was awaited for this instruction at this place, if it runs again.
@@ -118,7 +185,7 @@ impl Env {
             Value::Tensor(t) => Ok(t.clone()),
             Value::Num(x) => Ok(Arc::new(Tensor::scalar(Data::F64(vec![*x])))),
             Value::Bool(x) => Ok(Arc::new(Tensor::scalar(Data::Bool(vec![*x])))),
-            Value::Lazy(l) => match l.host.get() {
+            Value::Lazy(l) => match l.known(self)? {
                 Some(host) => Ok(host.clone()),
                 None => Err(Stop::Need(Need::Host(vec![l.clone()]))),
             },
@@ -146,8 +213,8 @@ impl Env {
         let mut missing = Vec::new();
         for value in values {
             match value {
-                Value::Lazy(l) if l.host.get().is_none() => missing.push(l.clone()),
-                Value::Cell(_) | Value::Struct(_) => inside(value, &mut missing)?,
+                Value::Lazy(l) if l.known(self)?.is_none() => missing.push(l.clone()),
+                Value::Cell(_) | Value::Struct(_) => inside(self, value, &mut missing)?,
                 _ => {}
             }
         }
@@ -204,11 +271,11 @@ impl Env {
 }
 
 /// The arrays of the runtime in a container whose host values are not there.
-fn inside(container: &Value, missing: &mut Vec<Arc<super::value::Lazy>>) -> Flow<()> {
+fn inside(env: &Env, container: &Value, missing: &mut Vec<Arc<super::value::Lazy>>) -> Flow<()> {
     let mut open = vec![(container, 0)];
     while let Some((value, depth)) = open.pop() {
         match value {
-            Value::Lazy(l) if l.host.get().is_none() => missing.push(l.clone()),
+            Value::Lazy(l) if l.known(env)?.is_none() => missing.push(l.clone()),
             Value::Cell(_) | Value::Struct(_) if depth > DEPTH_MAX => {
                 return Err(ScriptError::new(format!("containers are nested deeper than {DEPTH_MAX} levels")).into());
             }
@@ -221,4 +288,23 @@ fn inside(container: &Value, missing: &mut Vec<Arc<super::value::Lazy>>) -> Flow
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_read_once_for_all_clones_of_the_same_path() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("twice.m"), "function y = twice (x), y = 2*x; end").unwrap();
+        let options = Options { path: vec![folder.path().into()], ..Options::default() };
+        let first = options.found.of(&options.path);
+        assert_eq!(first.get("twice"), Some(&folder.path().join("twice.m")));
+        std::fs::write(folder.path().join("later.m"), "").unwrap();
+        let copy = options.clone();
+        assert!(Arc::ptr_eq(&first, &copy.found.of(&copy.path)));
+        let elsewhere = tempfile::tempdir().unwrap();
+        assert!(copy.found.of(&[elsewhere.path().into()]).is_empty());
+    }
 }

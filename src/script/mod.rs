@@ -46,7 +46,8 @@ use error::ScriptError;
 use output::{Captured, Output};
 use parking_lot::Mutex;
 use source::Source;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use value::Value;
 use vm::{End, Interp};
 
@@ -67,11 +68,29 @@ use vm::{End, Interp};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Script {
+    source: Arc<Source>,
     file: Arc<syntax::ast::File>,
+    code: Arc<[Compiled; THREADS_MAX]>,
+}
+
+/// Threads that have code of their own; further ones share theirs.
+const THREADS_MAX: usize = 16;
+
+/// A thread's code of a script: copies that run at the same time would otherwise pass the reference counts of
+/// its names and constants to and fro between the cores.
+#[derive(Debug, Default)]
+struct Compiled {
     /// With variables that end at their last use.
-    released: Arc<Unit>,
+    released: OnceLock<Arc<Unit>>,
     /// With all variables kept to the end.
-    kept: Arc<Unit>,
+    kept: OnceLock<Arc<Unit>>,
+}
+
+/// The number of the calling thread among those that have code of their own.
+fn own_place() -> usize {
+    static THREADS: AtomicUsize = AtomicUsize::new(0);
+    thread_local!(static PLACE: usize = THREADS.fetch_add(1, Ordering::Relaxed) % THREADS_MAX);
+    PLACE.with(|&place| place)
 }
 
 /// What a script left behind.
@@ -101,8 +120,21 @@ impl Script {
     pub fn from_source(source: &Arc<Source>) -> Result<Script, ScriptError> {
         let file = syntax::parse(source)?;
         let released = Arc::new(compile::compile(&file, true)?);
-        let kept = Arc::new(compile::compile(&file, false)?);
-        Ok(Script { file: Arc::new(file), released, kept })
+        let code: [Compiled; THREADS_MAX] = Default::default();
+        let _ = code[own_place()].released.set(released);
+        Ok(Script { source: source.clone(), file: Arc::new(file), code: Arc::new(code) })
+    }
+
+    /// The calling thread's code.
+    fn unit(&self, keep: bool) -> Result<Arc<Unit>, ScriptError> {
+        let own = &self.code[own_place()];
+        let place = if keep { &own.kept } else { &own.released };
+        if let Some(unit) = place.get() {
+            return Ok(unit.clone());
+        }
+        // From a tree of its own, whose names nobody shares.
+        let unit = Arc::new(compile::compile(&syntax::parse(&self.source)?, !keep)?);
+        Ok(place.get_or_init(|| unit).clone())
     }
 
     /// The tree.
@@ -141,8 +173,7 @@ impl Script {
     /// # Errors
     /// The error that the script did not catch.
     pub async fn run_on(&self, interp: &mut Interp, keep: bool) -> Result<Workspace, ScriptError> {
-        let unit = if keep { &self.kept } else { &self.released };
-        interp.begin(unit);
+        interp.begin(&*self.unit(keep)?);
         let end = vm::drive(interp).await;
         interp.env.output.flush();
         let exit = match end {

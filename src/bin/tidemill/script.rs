@@ -94,7 +94,7 @@ impl PlaceOptions {
 struct Job {
     script: Script,
     name: String,
-    path: Vec<PathBuf>,
+    options: ScriptOptions,
     number: u64,
 }
 
@@ -109,10 +109,13 @@ pub async fn run(options: RunOptions) -> Result<u8> {
         match read(file) {
             Ok((source, path)) => match Script::from_source(&source) {
                 Ok(script) => {
+                    let stem = file.file_stem().map_or("-".into(), |s| s.to_string_lossy().into_owned());
+                    let (arguments, explain) = (options.arguments.clone(), options.explain);
+                    let script_options = ScriptOptions { arguments, explain, path, ..ScriptOptions::default() };
                     for copy in 0..options.copies {
-                        let name = file.file_stem().map_or("-".into(), |s| s.to_string_lossy().into_owned());
-                        let name = if options.copies > 1 { format!("{name}#{}", copy + 1) } else { name };
-                        jobs.push(Job { script: script.clone(), name, path: path.clone(), number: jobs.len() as u64 });
+                        let name = if options.copies > 1 { format!("{stem}#{}", copy + 1) } else { stem.clone() };
+                        let (script, options) = (script.clone(), script_options.clone());
+                        jobs.push(Job { script, name, options, number: jobs.len() as u64 });
                     }
                 }
                 Err(error) => {
@@ -129,9 +132,7 @@ pub async fn run(options: RunOptions) -> Result<u8> {
     if jobs.is_empty() {
         return Ok(status);
     }
-    let script_options =
-        ScriptOptions { arguments: options.arguments.clone(), explain: options.explain, ..ScriptOptions::default() };
-    Ok(run_jobs(jobs, &options.place, script_options, options.prefix).await?.max(status))
+    Ok(run_jobs(jobs, &options.place, options.prefix).await?.max(status))
 }
 
 /// Runs a text.
@@ -141,8 +142,9 @@ pub async fn run(options: RunOptions) -> Result<u8> {
 pub async fn eval(options: EvalOptions) -> Result<u8> {
     match Script::from_source(&Source::new("eval", options.text)) {
         Ok(script) => {
-            let job = Job { script, name: "eval".into(), path: vec![PathBuf::from(".")], number: 0 };
-            run_jobs(vec![job], &options.place, ScriptOptions::default(), false).await
+            let script_options = ScriptOptions { path: vec![PathBuf::from(".")], ..ScriptOptions::default() };
+            let job = Job { script, name: "eval".into(), options: script_options, number: 0 };
+            run_jobs(vec![job], &options.place, false).await
         }
         Err(error) => {
             report(&error);
@@ -171,39 +173,56 @@ fn read(file: &Path) -> Result<(Arc<Source>, Vec<PathBuf>)> {
     Ok((Source::new(file.display().to_string(), String::from_utf8_lossy(&bytes)), path))
 }
 
-async fn run_jobs(jobs: Vec<Job>, place: &PlaceOptions, options: ScriptOptions, prefix: bool) -> Result<u8> {
-    let runtime = place.start().await?;
-    let console = Arc::new(Console::new());
-    let together = jobs.len() > 1;
-    let mut running = tokio::task::JoinSet::new();
-    for job in jobs {
-        let session = runtime.session(&job.name).seed(place.seed).stream(job.number).open();
-        let label = prefix.then(|| format!("{}: ", job.name));
-        let output: Box<dyn Output> = Box::new(Shared::new(console.clone(), together || prefix, label));
-        let options = ScriptOptions { path: job.path, ..options.clone() };
-        let console = console.clone();
-        running.spawn(async move {
-            let result = job.script.run_with(&session, output, options).await;
-            match result {
-                Ok(workspace) => workspace.exit.unwrap_or(0),
-                Err(error) => {
-                    console.flush();
-                    report(&error);
-                    1
-                }
-            }
-        });
-    }
-    let mut status = 0;
-    while let Some(ended) = running.join_next().await {
-        match ended {
-            Ok(code) => status = status.max(code.rem_euclid(256) as u8),
-            Err(panic) => {
-                eprintln!("error: a script stopped on a broken invariant, a bug in Tidemill: {panic}");
-                status = status.max(1);
-            }
+/// Runs a job to its end; its exit status.
+async fn run_job(job: Job, runtime: Arc<Runtime>, console: Arc<Console>, seed: u64, form: Form) -> i32 {
+    let session = runtime.session(&job.name).seed(seed).stream(job.number).open();
+    let label = form.prefix.then(|| format!("{}: ", job.name));
+    let output: Box<dyn Output> = Box::new(Shared::new(console.clone(), form.whole_lines, label));
+    match job.script.run_with(&session, output, job.options).await {
+        Ok(workspace) => workspace.exit.unwrap_or(0),
+        Err(error) => {
+            console.flush();
+            report(&error);
+            1
         }
     }
+}
+
+/// How scripts share the console.
+#[derive(Clone, Copy)]
+struct Form {
+    /// Every line begins with its script's name.
+    prefix: bool,
+    /// Lines are not mixed.
+    whole_lines: bool,
+}
+
+async fn run_jobs(jobs: Vec<Job>, place: &PlaceOptions, prefix: bool) -> Result<u8> {
+    let runtime = Arc::new(place.start().await?);
+    let console = Arc::new(Console::new());
+    let form = Form { prefix, whole_lines: jobs.len() > 1 || prefix };
+    let (seed, shared, lines) = (place.seed, runtime.clone(), console.clone());
+    // One of the executor's own threads hands the scripts out: what a thread spawns for itself, others take over in
+    // batches, where each task from outside would wake one of them.
+    let all = tokio::spawn(async move {
+        let mut running = tokio::task::JoinSet::new();
+        for job in jobs {
+            running.spawn(run_job(job, shared.clone(), lines.clone(), seed, form));
+        }
+        let mut status = 0;
+        while let Some(ended) = running.join_next().await {
+            match ended {
+                Ok(code) => status = status.max(code.rem_euclid(256) as u8),
+                Err(panic) => {
+                    eprintln!("error: a script stopped on a broken invariant, a bug in Tidemill: {panic}");
+                    status = status.max(1);
+                }
+            }
+        }
+        status
+    });
+    // A script that panics has been told of; so has this task, which ends only by a panic of its own.
+    let mut status = all.await.unwrap_or(1);
     console.flush();
     if console.is_closed() {
         eprintln!("error: the standard output was closed");
@@ -212,7 +231,10 @@ async fn run_jobs(jobs: Vec<Job>, place: &PlaceOptions, options: ScriptOptions, 
     if place.stats {
         eprint!("{}", runtime.stats());
     }
-    runtime.shutdown().await?;
+    // The scripts have let go of it.
+    if let Some(runtime) = Arc::into_inner(runtime) {
+        runtime.shutdown().await?;
+    }
     Ok(status)
 }
 

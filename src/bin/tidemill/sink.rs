@@ -6,14 +6,20 @@
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tidemill::script::output::Output;
 
 /// Bytes that are kept back where the output is no terminal.
 const BUFFER_BYTES: usize = 1 << 16;
 
+/// Bytes that a script among several keeps back for itself, so that it seldom asks for the console.
+const LINES_BYTES: usize = 1 << 12;
+/// How often several scripts that want to be read at once are heard.
+const HEARD_EVERY: Duration = Duration::from_millis(20);
+
 /// The process's standard output.
 pub struct Console {
-    buffer: Mutex<Vec<u8>>,
+    buffer: Mutex<Buffer>,
     closed: AtomicBool,
     is_terminal: bool,
 }
@@ -22,35 +28,44 @@ impl Console {
     /// The console of this process.
     pub fn new() -> Console {
         Console {
-            buffer: Mutex::default(),
+            buffer: Mutex::new(Buffer { bytes: Vec::new(), passed_at: Instant::now() }),
             closed: AtomicBool::new(false),
             is_terminal: std::io::stdout().is_terminal(),
         }
     }
 
-    fn buffer(&self) -> MutexGuard<'_, Vec<u8>> {
+    fn buffer(&self) -> MutexGuard<'_, Buffer> {
         self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self, bytes: &[u8]) {
         let mut buffer = self.buffer();
-        buffer.extend_from_slice(bytes);
-        if buffer.len() >= BUFFER_BYTES || self.is_terminal && bytes.contains(&b'\n') {
+        buffer.bytes.extend_from_slice(bytes);
+        if buffer.bytes.len() >= BUFFER_BYTES || self.is_terminal && bytes.contains(&b'\n') {
             self.pass_on(&mut buffer);
         }
     }
 
-    fn pass_on(&self, buffer: &mut Vec<u8>) {
+    fn pass_on(&self, buffer: &mut Buffer) {
         let mut out = std::io::stdout().lock();
-        if !self.is_closed() && out.write_all(buffer).and_then(|()| out.flush()).is_err() {
+        buffer.passed_at = Instant::now();
+        if !self.is_closed() && out.write_all(&buffer.bytes).and_then(|()| out.flush()).is_err() {
             self.closed.store(true, Ordering::Relaxed);
         }
-        buffer.clear();
+        buffer.bytes.clear();
     }
 
     /// Passes on what is kept back.
     pub fn flush(&self) {
         self.pass_on(&mut self.buffer());
+    }
+
+    /// Passes on what is kept back, unless that was done a moment ago.
+    fn flush_soon(&self) {
+        let mut buffer = self.buffer();
+        if self.is_terminal || buffer.passed_at.elapsed() >= HEARD_EVERY {
+            self.pass_on(&mut buffer);
+        }
     }
 
     /// Whether nobody reads any more.
@@ -59,19 +74,46 @@ impl Console {
     }
 }
 
+impl Drop for Console {
+    fn drop(&mut self) {
+        // Of scripts that were interrupted, what they had printed.
+        self.flush();
+    }
+}
+
+/// What is kept back.
+struct Buffer {
+    bytes: Vec<u8>,
+    /// When something was last passed on.
+    passed_at: Instant,
+}
+
 /// A script's way to the console.
 pub struct Shared {
     console: Arc<Console>,
     /// Only whole lines pass.
     whole_lines: bool,
     label: Option<String>,
-    line: Vec<u8>,
+    /// What has not been passed on: whole lines, and the beginning of one.
+    lines: Vec<u8>,
+    /// Where that begins.
+    whole: usize,
 }
 
 impl Shared {
     /// A sink; `label` begins every line.
     pub fn new(console: Arc<Console>, whole_lines: bool, label: Option<String>) -> Shared {
-        Shared { console, whole_lines, label, line: Vec::new() }
+        Shared { console, whole_lines, label, lines: Vec::new(), whole: 0 }
+    }
+
+    /// Passes on the whole lines that are kept back.
+    fn pass_lines(&mut self) {
+        if self.whole > 0 {
+            let rest = self.lines.split_off(self.whole);
+            let lines = std::mem::replace(&mut self.lines, rest);
+            self.whole = 0;
+            self.pass(&lines);
+        }
     }
 
     fn pass(&mut self, lines: &[u8]) {
@@ -94,21 +136,25 @@ impl Output for Shared {
         if !self.whole_lines {
             return self.console.write(bytes);
         }
-        self.line.extend_from_slice(bytes);
-        if let Some(end) = self.line.iter().rposition(|&b| b == b'\n') {
-            let lines: Vec<u8> = self.line.drain(..=end).collect();
-            self.pass(&lines);
+        if let Some(end) = bytes.iter().rposition(|&b| b == b'\n') {
+            self.whole = self.lines.len() + end + 1;
+        }
+        self.lines.extend_from_slice(bytes);
+        if self.whole >= LINES_BYTES || self.console.is_terminal {
+            self.pass_lines();
         }
     }
 
     fn err(&mut self, bytes: &[u8]) {
         // What was printed before stands before.
+        self.pass_lines();
         self.console.flush();
         let _ = std::io::stderr().lock().write_all(bytes);
     }
 
     fn flush(&mut self) {
-        self.console.flush();
+        self.pass_lines();
+        if self.whole_lines { self.console.flush_soon() } else { self.console.flush() }
     }
 
     fn closed(&self) -> bool {
@@ -118,11 +164,13 @@ impl Output for Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if !self.line.is_empty() {
-            // The script's last line had no end; another script's must not go on in it.
-            self.line.push(b'\n');
-            let line = std::mem::take(&mut self.line);
-            self.pass(&line);
+        if !self.lines.is_empty() {
+            if self.whole < self.lines.len() {
+                // The script's last line had no end; another script's must not go on in it.
+                self.lines.push(b'\n');
+            }
+            let lines = std::mem::take(&mut self.lines);
+            self.pass(&lines);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::script::display::number::is_missing;
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail, fail_id};
 use crate::script::index;
-use crate::script::value::{Class, Data, Dims, Tensor, Value};
+use crate::script::value::{Class, Data, Dims, Lazy, Tensor, Value};
 use crate::script::vm::Interp;
 use num_complex::{Complex32, Complex64};
 
@@ -168,7 +168,7 @@ fn fill(env: &mut Env, form: &Form<'_>, dims: Dims, value: f64) -> Flow<Value> {
         return pin(env, value);
     }
     if !form.complex() && is_big(env, class, dims.elements()) {
-        return record(filled(env, class, &dims, value)?, class, &[]);
+        return Ok(Lazy::new(filled(env, class, &dims, value)?, class, false, false)?.filled_with(value).value());
     }
     check_host(env, &dims, class)?;
     let n = dims.elements();

@@ -288,7 +288,7 @@ fn addpath(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
 
 fn rmpath(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     for folder in folders(args, "rmpath")? {
-        interp.files.retain(|_, file| file.parent() != Some(folder.as_path()));
+        std::sync::Arc::make_mut(&mut interp.files).retain(|_, file| file.parent() != Some(folder.as_path()));
     }
     Ok(nothing())
 }

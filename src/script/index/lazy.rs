@@ -86,6 +86,13 @@ fn read_known(env: &mut Env, base: &Value, subscripts: Subscripts) -> Flow<Read>
         return Ok(Read::Done(Value::tensor(Tensor::zeros(lazy.class, dims))));
     }
     let small = n <= env.options.host_elements_max.max(1);
+    if let (true, false, Some(filled)) = (small, lazy.pinned, &lazy.filled)
+        && filled.writes.is_empty()
+    {
+        // One number everywhere: nobody has to be asked.
+        let data = crate::script::builtins::creation::full(lazy.class, filled.value, n);
+        return Ok(Read::Done(Value::tensor(Tensor::new(dims, data))));
+    }
     if !lazy.pinned && small && (lazy.host.get().is_some() || lazy.touch(n)) {
         return Ok(Read::Host(at_home(env, base)?, subscripts));
     }

@@ -10,7 +10,7 @@ use super::read::on_host;
 use super::subscript::{Places, Resolved, Subscript, Subscripts, along};
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail_id};
-use crate::script::value::lazy::{TOUCHES_MAX, lift, touch_weight};
+use crate::script::value::lazy::{lift, touch_weight};
 use crate::script::value::{Class, Dims, Lazy, Value};
 use crate::{Array, DType, Shape, SliceArg};
 use smallvec::SmallVec;
@@ -101,14 +101,20 @@ fn write_known(
     let grows = writing.dims != old;
     let written = writing.lens().iter().fold(1, |n: usize, &len| n.saturating_mul(len));
     let small = written <= env.options.host_elements_max.max(1);
-    let (pinned, touches, faulty) = match &target {
-        Some(Value::Lazy(l)) => (l.pinned, l.touches.load(Ordering::Relaxed), l.may_fault),
-        _ => (false, 0, false),
+    let (pinned, touches, faulty, touches_max) = match &target {
+        Some(Value::Lazy(l)) => (l.pinned, l.touches.load(Ordering::Relaxed), l.may_fault, l.touches_max()),
+        _ => (false, 0, false, 0),
     };
-    if !given && !pinned && (grows || small && touches >= TOUCHES_MAX) || !fits(class, &writing.dims) {
+    if !given && !pinned && (grows || small && touches >= touches_max) || !fits(class, &writing.dims) {
         return write_at_home(env, target, values, value);
     }
     env.check_elements(&writing.dims)?;
+    let filled = match &target {
+        Some(Value::Lazy(l)) if !given && !grows && small && value.class().dtype().is_some() => {
+            l.filled.as_ref().and_then(|filled| filled.and(&writing.subscripts, value))
+        }
+        _ => None,
+    };
     let base = match target {
         Some(target) if old.elements() > 0 => lift(env, target, class)?,
         _ => zeros(env, class, &old)?,
@@ -119,7 +125,8 @@ fn write_known(
         Value::Lazy(l) => (l.pinned, l.may_fault),
         _ => (false, false),
     };
-    let lazy = Lazy::new(array, class, pinned || value_pinned, faulty || value_faulty)?;
+    let mut lazy = Lazy::new(array, class, pinned || value_pinned, faulty || value_faulty)?;
+    lazy.filled = filled;
     // Values of the runtime are no reason to come to the host, but what was read of the array still counts.
     let touches = match (small, given) {
         (false, _) => 0,

@@ -33,6 +33,8 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 pub use list::{assign_list, places};
+pub use subscript::Subscripts;
+pub use write::host as write_host;
 
 /// What an expression that may yield several values gives.
 pub type Values = SmallVec<[Value; 1]>;

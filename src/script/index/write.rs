@@ -124,7 +124,10 @@ pub fn pin(env: &Env, target: &mut Option<Value>) -> Flow<()> {
 }
 
 /// The same, all being in host memory.
-fn host(env: &Env, target: &mut Option<Value>, subscripts: Subscripts, value: Value) -> Flow<()> {
+///
+/// # Errors
+/// Shapes and classes that do not fit.
+pub fn host(env: &Env, target: &mut Option<Value>, subscripts: Subscripts, value: Value) -> Flow<()> {
     let fresh = match target {
         None => true,
         // `[]` becomes what is put into it.

@@ -13,6 +13,7 @@ use super::compile::{self, Code};
 use super::error::ScriptError;
 use super::source::Source;
 use super::syntax::{self, ast::Name};
+use super::{THREADS_MAX, own_place};
 use parking_lot::RwLock;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::sync::{Arc, OnceLock};
@@ -52,8 +53,11 @@ impl Written {
     /// # Errors
     /// A text that does not parse; a test compiles all of them.
     pub fn load(&self) -> Result<Loaded, ScriptError> {
-        static LOADED: RwLock<FxHashMap<&'static str, Loaded>> = RwLock::new(FxHashMap::with_hasher(FxBuildHasher));
-        if let Some(loaded) = LOADED.read().get(self.name) {
+        // A thread's own, as scripts' code is; no text has persistent variables, which would be lost with the thread.
+        static LOADED: [RwLock<FxHashMap<&'static str, Loaded>>; THREADS_MAX] =
+            [const { RwLock::new(FxHashMap::with_hasher(FxBuildHasher)) }; THREADS_MAX];
+        let place = &LOADED[own_place()];
+        if let Some(loaded) = place.read().get(self.name) {
             return Ok(loaded.clone());
         }
         let source = Source::new(format!("{PREFIX}{}.m", self.name), self.text);
@@ -63,7 +67,7 @@ impl Written {
             return Err(ScriptError::new(format!("LIBRARY-1: {} defines no function", source.name)));
         };
         let loaded = Loaded { code, functions: Arc::new(unit.functions) };
-        Ok(LOADED.write().entry(self.name).or_insert(loaded).clone())
+        Ok(place.write().entry(self.name).or_insert(loaded).clone())
     }
 }
 
@@ -93,6 +97,8 @@ mod tests {
             assert!(seen.insert(written.name), "{} stands twice", written.name);
             assert!(!written.usage.is_empty() && written.summary.ends_with('.'), "{}", written.name);
             assert!(holds(&loaded.code));
+            let lasts = |code: &Arc<Code>| code.insts.iter().any(|i| matches!(i, compile::code::Inst::Persistent(_)));
+            assert!(!loaded.functions.values().any(lasts), "{} keeps state with a thread's code", written.name);
         }
     }
 }

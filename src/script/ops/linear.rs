@@ -156,6 +156,13 @@ pub(crate) trait Number: ComplexField<Real = f64> + Copy {
     fn small_inverse(_: &[Self], _: usize) -> Option<Vec<Self>> {
         None
     }
+    /// The solutions of small systems, likewise, where nothing has to be said about them.
+    fn small_sound(_: MatRef<'_, Self>, _: MatRef<'_, Self>) -> Option<Vec<Self>>
+    where
+        Self: Sized,
+    {
+        None
+    }
     /// The solutions of small systems, likewise.
     fn small_solve(_: &[Self], _: usize, _: &[Self]) -> Option<Vec<Self>> {
         None
@@ -174,6 +181,13 @@ impl Number for f64 {
     }
     fn small_inverse(a: &[f64], n: usize) -> Option<Vec<f64>> {
         super::gauss::inverse(a, n)
+    }
+    fn small_sound(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Option<Vec<f64>> {
+        let n = a.nrows();
+        if n > super::gauss::ROWS_MAX {
+            return None;
+        }
+        super::gauss::solve_sound(&column_major(a), n, &column_major(b))
     }
     fn small_solve(a: &[f64], n: usize, b: &[f64]) -> Option<Vec<f64>> {
         super::gauss::solve(a, n, b)
@@ -260,6 +274,12 @@ fn solve<T: Number>(env: &mut Env, a: MatRef<'_, T>, b: MatRef<'_, T>, class: Cl
             warn_singular(env, "", rcond);
         }
         return column_major(x.as_ref());
+    }
+    // Most systems are small and far from singular.
+    if class != Class::Single
+        && let Some(x) = T::small_sound(a, b)
+    {
+        return x;
     }
     let lu = a.partial_piv_lu();
     let pivots = lu.U();

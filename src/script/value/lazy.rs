@@ -9,9 +9,10 @@ use super::made::{self, Known};
 use super::{Class, Data, Dims, Tensor, Value};
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail};
+use crate::script::index::{self, Subscripts};
 use crate::{Array, DType, HostAny};
 use futures::future::join_all;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// An array on the runtime.
@@ -36,6 +37,10 @@ pub struct Lazy {
     pub steps: Option<(f64, f64)>,
     /// Its number in the order in which arrays are made ([`made`]).
     pub made: u64,
+    /// What the host knows of it without asking the runtime.
+    pub filled: Option<Filled>,
+    /// The most elements of any array that it was made from, itself included; 0 where nobody has said.
+    reach: AtomicUsize,
     /// Whether it has been materialised without a fault.
     checked: AtomicBool,
     /// Whether something was computed from it that carries its fault, too.
@@ -67,6 +72,8 @@ impl Lazy {
             steps: None,
             made,
             checked,
+            filled: None,
+            reach: AtomicUsize::new(0),
             passed_on: AtomicBool::new(false),
         })
     }
@@ -91,6 +98,32 @@ impl Lazy {
         self.passed_on.store(true, Ordering::Relaxed);
     }
 
+    /// It was made of these, as far as nobody has said so before.
+    pub fn made_of(&self, past: Past) {
+        if self.reach.load(Ordering::Relaxed) == 0 {
+            self.reach.store(past.reach.max(self.dims.elements()).max(1), Ordering::Relaxed);
+            // What large arrays leave is used as a whole; small ones had better come home one by one.
+            self.touches.fetch_max(past.touches, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether it may come to the host: nobody put it on the device, and no array of more than `elements` elements
+    /// stands behind it.
+    pub fn is_near(&self, elements: usize) -> bool {
+        !self.pinned && (1..=elements).contains(&self.reach.load(Ordering::Relaxed))
+    }
+
+    /// Its host values as a value, once they have been awaited.
+    pub fn at_home(&self) -> Option<Value> {
+        let host = self.host.get()?;
+        Some(if self.dims.is_scalar() { Value::tensor_as_is((**host).clone()) } else { Value::Tensor(host.clone()) })
+    }
+
+    /// The same, known to hold `value` everywhere.
+    pub fn filled_with(self, value: f64) -> Lazy {
+        Lazy { filled: Some(Filled { value, writes: Vec::new() }), ..self }
+    }
+
     /// The same, known to be the range `first + i * step`.
     pub fn with_steps(self, first: f64, step: f64) -> Lazy {
         Lazy { steps: Some((first, step)), ..self }
@@ -104,16 +137,98 @@ impl Lazy {
     /// A small part of it is read. Whether that has happened so often, the whole not being used meanwhile, that it had
     /// better come to the host: a loop over its elements would record an op for each of them.
     pub fn touch(&self, elements: usize) -> bool {
-        self.touches.fetch_add(touch_weight(elements), Ordering::Relaxed) >= TOUCHES_MAX
+        self.touches.fetch_add(touch_weight(elements), Ordering::Relaxed) >= self.touches_max()
+    }
+
+    /// How much may be recorded of small parts of it.
+    pub fn touches_max(&self) -> u32 {
+        if self.filled.is_some() { TOUCHES_KNOWN_MAX } else { TOUCHES_MAX }
     }
 }
 
-/// So much may be recorded of small parts before an array comes to the host: 8 single elements, 32 rows or columns.
+/// What stands behind values: the most elements, and the most touches of small arrays.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Past {
+    reach: usize,
+    touches: u32,
+}
+
+impl Past {
+    /// What stands behind these; `near` is how many elements a small array has at most.
+    pub fn of<'v>(values: impl IntoIterator<Item = &'v Value>, near: usize) -> Past {
+        let mut past = Past::default();
+        for value in values {
+            let reach = match value {
+                Value::Tensor(t) => t.len(),
+                Value::Lazy(l) => {
+                    if l.is_near(near) {
+                        past.touches = past.touches.max(l.touches.load(Ordering::Relaxed));
+                    }
+                    match l.reach.load(Ordering::Relaxed) {
+                        0 => usize::MAX,
+                        known => known,
+                    }
+                }
+                Value::Cell(_) | Value::Struct(_) => usize::MAX,
+                _ => 1,
+            };
+            past.reach = past.reach.max(reach);
+        }
+        past
+    }
+}
+
+/// So much may be recorded of small parts before an array comes to the host: 8 single elements, 16 rows or columns.
 pub const TOUCHES_MAX: u32 = 32;
+/// The same of an array that the host knows without asking the runtime.
+pub const TOUCHES_KNOWN_MAX: u32 = 8;
 
 /// What reading or writing so many elements counts.
 pub fn touch_weight(elements: usize) -> u32 {
-    if elements == 1 { 4 } else { 1 }
+    if elements == 1 { 4 } else { 2 }
+}
+
+/// An array of one number, into which a few values of the host were written: what loops begin with that set an array's
+/// elements or rows.
+#[derive(Clone, Debug)]
+pub struct Filled {
+    /// The number.
+    pub value: f64,
+    /// What was written where.
+    pub writes: Vec<(Subscripts, Value)>,
+}
+
+impl Filled {
+    /// The same with one more write; `None` beyond [`TOUCHES_MAX`] of them, when the array is at home already.
+    pub fn and(&self, subscripts: &Subscripts, value: &Value) -> Option<Filled> {
+        let mut filled = (self.writes.len() < TOUCHES_MAX as usize).then(|| self.clone())?;
+        filled.writes.push((subscripts.clone(), value.clone()));
+        Some(filled)
+    }
+
+    /// Its elements in host memory.
+    fn tensor(&self, env: &Env, class: Class, dims: &Dims) -> Flow<Arc<Tensor>> {
+        env.check_elements(dims)?;
+        let data = crate::script::builtins::creation::full(class, self.value, dims.elements());
+        let mut target = Some(Value::tensor_as_is(Tensor::new(dims.clone(), data)));
+        for (subscripts, value) in &self.writes {
+            index::write_host(env, &mut target, subscripts.clone(), value.clone())?;
+        }
+        env.host(&target.unwrap_or_else(Value::empty))
+    }
+}
+
+impl Lazy {
+    /// Its host values, if they have been awaited or the host knows them.
+    ///
+    /// # Errors
+    /// More elements than an array in host memory may have.
+    pub fn known(&self, env: &Env) -> Flow<Option<&Arc<Tensor>>> {
+        if let (None, Some(filled)) = (self.host.get(), &self.filled) {
+            let _ = self.host.set(filled.tensor(env, self.class, &self.dims)?);
+        }
+        Ok(self.host.get())
+    }
 }
 
 impl Class {
@@ -178,8 +293,10 @@ pub fn lift(env: &Env, value: &Value, class: Class) -> Flow<Array> {
     let session = &env.session;
     Ok(match value {
         Value::Lazy(lazy) => {
-            // It is used as a whole, so it is at home where it is.
-            lazy.touches.store(0, Ordering::Relaxed);
+            // It is used as a whole, so it is at home where it is; a small one may be used as a whole anywhere.
+            if !lazy.is_near(env.options.near_elements_max) {
+                lazy.touches.store(0, Ordering::Relaxed);
+            }
             if lazy.class == class { lazy.array.clone() } else { lazy.array.cast_to(dtype).checked()? }
         }
         Value::Num(x) if class == Class::Double => session.scalar(*x),

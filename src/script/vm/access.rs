@@ -6,6 +6,7 @@ use crate::script::compile::Code;
 use crate::script::compile::code::{Count, Inst, PathStep, Slot, Want};
 use crate::script::error::{Flow, ScriptError, Stop, fail, fail_id};
 use crate::script::index::{self, Access, Values};
+use crate::script::value::lazy::Past;
 use crate::script::value::{Data, Form, Function, Tensor, Value};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -39,10 +40,45 @@ impl Interp {
         }
     }
 
-    /// `x(k) = v` of doubles that nobody else holds, within bounds.
+    /// `x(i, j)` of a matrix of doubles by two doubles, without leaving the loop.
+    #[inline(always)]
+    pub(super) fn apply_pair_fast(&mut self, variable: usize) -> bool {
+        let Variable::Value(Value::Tensor(tensor)) = &self.variables[variable] else { return false };
+        let n = self.stack.len();
+        let Some([Value::Num(i), Value::Num(j)]) = self.stack.last_chunk() else { return false };
+        let (Some(at), Data::F64(data)) = (pair_place(tensor, *i, *j), &tensor.data) else { return false };
+        let Some(&x) = data.get(at) else { return false };
+        self.stack.truncate(n - 1);
+        self.stack[n - 2] = Value::Num(x);
+        true
+    }
+
+    /// `x(k) = v` and `x(i, j) = v` of doubles that nobody else holds, within bounds.
     #[inline(always)]
     pub(super) fn store_at_fast(&mut self, code: &Code, variable: usize, path: u32) -> bool {
-        let [PathStep::Paren(Count::Fixed(1))] = code.paths[path as usize][..] else { return false };
+        match code.paths[path as usize][..] {
+            [PathStep::Paren(Count::Fixed(1))] => self.store_one_fast(variable),
+            [PathStep::Paren(Count::Fixed(2))] => self.store_pair_fast(variable),
+            _ => false,
+        }
+    }
+
+    #[inline(always)]
+    fn store_pair_fast(&mut self, variable: usize) -> bool {
+        let Variable::Value(Value::Tensor(shared)) = &mut self.variables[variable] else { return false };
+        let Some(&[Value::Num(value), Value::Num(i), Value::Num(j)]) = self.stack.last_chunk() else { return false };
+        let Some(at) = pair_place(shared, i, j) else { return false };
+        let Some(Tensor { data: Data::F64(data), form, .. }) = Arc::get_mut(shared) else { return false };
+        // A diagonal matrix may remain one.
+        let Some(place) = data.get_mut(at).filter(|_| *form != Form::Diagonal) else { return false };
+        *place = value;
+        *form = Form::Full;
+        self.stack.truncate(self.stack.len() - 3);
+        true
+    }
+
+    #[inline(always)]
+    fn store_one_fast(&mut self, variable: usize) -> bool {
         let n = self.stack.len();
         let Variable::Value(Value::Tensor(tensor)) = &mut self.variables[variable] else { return false };
         let [Value::Num(value), Value::Num(k)] = self.stack[n - 2..] else { return false };
@@ -88,6 +124,7 @@ impl Interp {
 
     /// `name(args)`: a variable indexed or a function called.
     pub(super) fn apply(&mut self, slot: Slot, count: Count, want: Want, last: bool) -> Flow<()> {
+        self.brings_variable_home(slot)?;
         let value = match self.slot_value(slot) {
             Some(Value::Function(function)) => return self.call_handle(&function, 0, count, want),
             Some(value) => value,
@@ -96,6 +133,7 @@ impl Interp {
                 return self.call_by_name(&name, count, want);
             }
         };
+        self.brings_home(self.count(count))?;
         self.scalars_home(self.count(count), true)?;
         self.with_args(count, 0, |vm, args| {
             match index::paren(&mut vm.env, &value, args) {
@@ -258,7 +296,11 @@ impl Interp {
 
     /// `variable<path> = value`; the value lies below the subscripts.
     pub(super) fn store_at(&mut self, slot: Slot, path: u32) -> Flow<()> {
-        let (steps, at, marks) = self.way(path)?;
+        self.brings_variable_home(slot)?;
+        let (mut steps, mut at, mut marks) = self.way(path)?;
+        if self.brings_home(self.stack.len() - at.saturating_sub(1))? {
+            (steps, at, marks) = self.way(path)?;
+        }
         let value = match self.stack.get(at.wrapping_sub(1)) {
             Some(Value::Colon) | None => return fail!("value on the right hand side of the assignment not defined"),
             Some(value) => value.clone(),
@@ -268,7 +310,11 @@ impl Interp {
         // Only arrays of the runtime are held while they change: nothing else may be copied for it.
         let before = [&value].into_iter().chain(&target).filter(|v| matches!(v, Value::Lazy(_)) && in_try);
         let before: SmallVec<[Value; 2]> = before.cloned().collect();
+        let past = Past::of([&value].into_iter().chain(&target), self.env.options.near_elements_max);
         let result = index::assign(&mut self.env, &mut target, &steps, value);
+        if let Some(Value::Lazy(made)) = &target {
+            made.made_of(past);
+        }
         if let Some(now) = &target {
             self.note_result(&before, now);
         }
@@ -338,6 +384,16 @@ impl Interp {
         }
         fail!("'end': nonconformant arguments")
     }
+}
+
+/// Where row `i` and column `j`, which count from 1, lie in a matrix; `None` outside of it.
+#[inline(always)]
+fn pair_place(tensor: &Tensor, i: f64, j: f64) -> Option<usize> {
+    let (row, column) = (i as usize, j as usize);
+    let &[rows, columns] = &tensor.dims[..] else { return None };
+    let inside =
+        row as f64 == i && column as f64 == j && row.wrapping_sub(1) < rows && column.wrapping_sub(1) < columns;
+    inside.then(|| row - 1 + (column - 1) * rows)
 }
 
 fn is_about_index(error: &ScriptError) -> bool {

@@ -6,6 +6,7 @@ use super::run::Slice;
 use crate::script::builtins::{self, Builtin, Outcome, Scope, Task, TaskStep};
 use crate::script::compile::code::{Count, Kind, Want};
 use crate::script::compile::{self, Code};
+use crate::script::env::add_files;
 use crate::script::error::{Flow, ScriptError, Stop, fail, fail_id};
 use crate::script::index::Values;
 use crate::script::library::{self, Written};
@@ -93,15 +94,7 @@ impl Interp {
 
     /// Looks for function files in a folder, too.
     pub fn add_folder(&mut self, folder: &Path) {
-        let Ok(entries) = std::fs::read_dir(folder) else { return };
-        for entry in entries.flatten() {
-            let path = entry.path();
-            if path.extension().is_some_and(|e| e == "m")
-                && let Some(stem) = path.file_stem().and_then(|s| s.to_str())
-            {
-                self.files.entry(stem.into()).or_insert(path);
-            }
-        }
+        add_files(Arc::make_mut(&mut self.files), folder);
     }
 
     /// How many outputs an instruction asks a function for.
@@ -195,6 +188,7 @@ impl Interp {
             let args = self.take_operands(below, count);
             return self.invoke(callee, args, returns, nargout);
         };
+        self.brings_home(self.count(count))?;
         self.scalars_home(self.count(count), false)?;
         let at = self.stack.len() - self.count(count) - below;
         let mark = if count == Count::Marked { self.marks.pop() } else { None };

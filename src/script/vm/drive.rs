@@ -96,6 +96,11 @@ pub async fn drive(interp: &mut Interp) -> End {
         {
             explain(interp, arrays).await;
         }
+        match &need {
+            Need::Host(arrays) => interp.env.waited_for(arrays),
+            Need::Future(_) => interp.env.waited_for(&[]),
+            Need::Yield | Need::Materialised(_) => {}
+        }
         let result = match need {
             _ if asked.times > ASKS_MAX => {
                 Err(ScriptError::new("VM-4: an instruction asks for ever and never gets on"))

@@ -24,12 +24,11 @@ pub use frame::Variable;
 pub use variables::Described;
 
 use super::compile::{Code, Unit};
-use super::env::Env;
+use super::env::{Env, FunctionFiles};
 use super::syntax::ast::Name;
 use super::value::Value;
 use frame::{Activation, Handler, Iteration};
 use rustc_hash::FxHashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -42,7 +41,7 @@ pub struct Interp {
     /// Functions that the script's files and evaluated texts have defined.
     pub(crate) functions: FxHashMap<Name, Arc<Code>>,
     /// Function files found beside the script and in added folders; the first that has a name wins.
-    pub(crate) files: FxHashMap<Name, PathBuf>,
+    pub(crate) files: Arc<FunctionFiles>,
     /// Functions that belong to one function file, by the address of its source.
     pub(crate) locals: FxHashMap<usize, FxHashMap<Name, Arc<Code>>>,
     /// The frames, innermost last.
@@ -86,11 +85,12 @@ pub struct Interp {
 impl Interp {
     /// A machine without a script.
     pub fn new(env: Env) -> Interp {
-        let mut interp = Interp {
+        let files = env.options.found.of(&env.options.path);
+        Interp {
             env,
             interrupt: Arc::default(),
             functions: FxHashMap::default(),
-            files: FxHashMap::default(),
+            files,
             locals: FxHashMap::default(),
             frames: Vec::new(),
             stack: Vec::new(),
@@ -110,11 +110,7 @@ impl Interp {
             steps: 0,
             went_on: 0,
             workspace: Vec::new(),
-        };
-        for folder in interp.env.options.path.clone() {
-            interp.add_folder(&folder);
         }
-        interp
     }
 
     /// Makes a unit's functions known and its statements the next to run.

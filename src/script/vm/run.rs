@@ -183,6 +183,8 @@ impl Interp {
                 }
                 Inst::Apply { slot, count: Count::Fixed(1), last: false, .. }
                     if self.apply_fast(base + slot as usize) => {}
+                Inst::Apply { slot, count: Count::Fixed(2), last: false, .. }
+                    if self.apply_pair_fast(base + slot as usize) => {}
                 Inst::StoreAt { slot, path } if self.store_at_fast(&code, base + slot as usize, path) => {}
                 Inst::Return => {
                     self.set_pc(pc);
@@ -294,9 +296,13 @@ impl Interp {
                 self.stack.pop();
             }
             Inst::Duplicate => self.stack.extend_from_within(self.stack.len().saturating_sub(1)..),
+            Inst::Unary(_) | Inst::Transpose { .. } if self.brings_home(1)? => return self.step(inst),
+            Inst::Row(count) if self.brings_home(self.count(count))? => return self.step(inst),
+            Inst::Rows(n) if self.brings_home(n as usize)? => return self.step(inst),
             Inst::Unary(op) => self.replace(1, |env, s| ops::unary(env, op, &s[0]))?,
             Inst::Transpose { conjugate } => self.replace(1, |env, s| ops::transpose(env, &s[0], conjugate))?,
             Inst::Binary(op) => {
+                self.brings_home(2)?;
                 self.scalars_home(2, false)?;
                 self.replace(2, |env, s| ops::binary(env, op, &s[0], &s[1]))?;
             }
@@ -428,6 +434,45 @@ impl Interp {
                 self.numbers_met = 0;
                 return self.env.host_all(&self.stack[at..]);
             }
+        }
+        Ok(())
+    }
+
+    /// Where small arrays stay at home, those among the upper `n` operands come there: true if any did. Beside a large
+    /// array of the runtime they stay with it.
+    pub(super) fn brings_home(&mut self, n: usize) -> Flow<bool> {
+        if !self.env.stays_home() {
+            return Ok(false);
+        }
+        let near = self.env.options.near_elements_max;
+        let at = self.stack.len().saturating_sub(n);
+        let is_away = |v: &&Value| matches!(v, Value::Lazy(_));
+        let is_far = |v: &Value| matches!(v, Value::Lazy(l) if !l.is_near(near));
+        let operands = &self.stack[at..];
+        if !operands.iter().any(|v| is_away(&v)) || operands.iter().any(is_far) {
+            return Ok(false);
+        }
+        self.env.host_all(operands.iter().filter(is_away))?;
+        for operand in &mut self.stack[at..] {
+            if let Value::Lazy(lazy) = operand
+                && let Some(home) = lazy.at_home()
+            {
+                *operand = home;
+            }
+        }
+        Ok(true)
+    }
+
+    /// The same of a variable.
+    pub(super) fn brings_variable_home(&mut self, slot: crate::script::compile::code::Slot) -> Flow<()> {
+        if !self.env.stays_home() {
+            return Ok(());
+        }
+        if let Some(Value::Lazy(lazy)) = self.slot_value(slot)
+            && lazy.is_near(self.env.options.near_elements_max)
+        {
+            self.env.host(&Value::Lazy(lazy.clone()))?;
+            self.put_slot(slot, lazy.at_home());
         }
         Ok(())
     }

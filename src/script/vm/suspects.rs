@@ -9,7 +9,9 @@ use super::frame::Activation;
 use crate::script::compile::Code;
 use crate::script::error::{Origin, ScriptError};
 use crate::script::source::Place;
+use crate::script::value::lazy::Past;
 use crate::script::value::{Lazy, Value};
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -55,26 +57,26 @@ impl Suspects {
 }
 
 impl Interp {
-    /// What an instruction made of operands: inside of a `try`, it may be a suspect.
+    /// What an instruction made of operands: how large what stands behind it is; inside of a `try`, it may be a suspect.
     pub(super) fn note_result<'v>(&mut self, operands: impl IntoIterator<Item = &'v Value>, result: &Value) {
+        let Value::Lazy(made) = result else { return };
+        let near = self.env.options.near_elements_max;
         if self.handlers.is_empty() {
+            made.made_of(Past::of(operands, near));
             return;
         }
-        if let Value::Lazy(made) = result
-            && note(operands, made)
-        {
+        let operands: SmallVec<[&Value; 4]> = operands.into_iter().collect();
+        made.made_of(Past::of(operands.iter().copied(), near));
+        if note(operands, made) {
             self.suspects.add(made);
         }
     }
 
     /// The same of the operands on the stack from `at` on.
     pub(super) fn note_result_of(&mut self, at: usize, result: &Value) {
-        if self.handlers.is_empty() {
-            return;
-        }
-        if let Value::Lazy(made) = result
-            && note(&self.stack[at..], made)
-        {
+        let Value::Lazy(made) = result else { return };
+        made.made_of(Past::of(&self.stack[at..], self.env.options.near_elements_max));
+        if !self.handlers.is_empty() && note(&self.stack[at..], made) {
             self.suspects.add(made);
         }
     }
