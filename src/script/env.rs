@@ -115,6 +115,8 @@ pub struct Env {
     pub awaited: VecDeque<Value>,
     /// How often the script has waited for arrays of the runtime, small ones behind them ([`Env::waited_for`]).
     waits: u32,
+    /// [`Env::stays_home`].
+    at_home: bool,
 }
 
 /// How often a script waits for small arrays before they stay on the host.
@@ -149,6 +151,7 @@ impl Env {
             keep: Keep::default(),
             awaited: VecDeque::new(),
             waits: 0,
+            at_home: false,
         }
     }
 
@@ -160,15 +163,24 @@ impl Env {
         let near = self.options.near_elements_max;
         if self.options.host_elements_max > 0 && arrays.iter().all(|l| l.is_near(near)) {
             self.waits = self.waits.saturating_add(1);
-            if self.waits == WAITS_MAX {
-                self.options.host_elements_max = self.options.host_elements_max.max(near);
-            }
         }
+    }
+
+    /// Whether the script has waited so often that its small arrays are to stay at home, and do not yet.
+    pub fn is_to_stay(&self) -> bool {
+        self.waits >= WAITS_MAX && !self.at_home
+    }
+
+    /// From now on its small arrays stay at home. Between two instructions: one that runs again must find all as it was
+    /// (MADE-1).
+    pub fn stay(&mut self) {
+        self.at_home = true;
+        self.options.host_elements_max = self.options.host_elements_max.max(self.options.near_elements_max);
     }
 
     /// Whether small arrays of the runtime come to the host where they are used.
     pub fn stays_home(&self) -> bool {
-        self.waits >= WAITS_MAX
+        self.at_home
     }
 
     /// What was awaited for this instruction at this place, if it runs again.

@@ -194,7 +194,11 @@ impl Interp {
                     self.set_pc(pc);
                     // What these do may take a while: the next look comes sooner.
                     *budget = budget.saturating_sub(8);
-                    match self.step(inst)? {
+                    let next = self.step(inst)?;
+                    if self.env.is_to_stay() {
+                        self.env.stay();
+                    }
+                    match next {
                         Next::Through => {}
                         Next::To(to) => {
                             pc = to as usize;
