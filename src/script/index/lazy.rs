@@ -165,7 +165,7 @@ fn read_mixed(env: &mut Env, base: &Value, resolved: SmallVec<[Resolved; 3]>, va
             && !lazy.pinned
             && !index.pinned
             && n <= env.options.host_elements_max
-            && env.awaited.is_none()
+            && env.awaited.is_empty()
             && lazy.touch(n)
         {
             env.host_all(values.iter().chain([base]))?;

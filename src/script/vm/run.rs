@@ -289,6 +289,9 @@ impl Interp {
     /// Every instruction that the loop does not do itself.
     fn step(&mut self, inst: Inst) -> Flow<Next> {
         let depth = self.frames.len();
+        if self.env.stays_home() {
+            self.brings_operands_home(inst)?;
+        }
         match inst {
             Inst::Const(index) => {
                 let value = self.code().consts[index as usize].clone();
@@ -300,13 +303,9 @@ impl Interp {
                 self.stack.pop();
             }
             Inst::Duplicate => self.stack.extend_from_within(self.stack.len().saturating_sub(1)..),
-            Inst::Unary(_) | Inst::Transpose { .. } if self.brings_home(1)? => return self.step(inst),
-            Inst::Row(count) if self.brings_home(self.count(count))? => return self.step(inst),
-            Inst::Rows(n) if self.brings_home(n as usize)? => return self.step(inst),
             Inst::Unary(op) => self.replace(1, |env, s| ops::unary(env, op, &s[0]))?,
             Inst::Transpose { conjugate } => self.replace(1, |env, s| ops::transpose(env, &s[0], conjugate))?,
             Inst::Binary(op) => {
-                self.brings_home(2)?;
                 self.scalars_home(2, false)?;
                 self.replace(2, |env, s| ops::binary(env, op, &s[0], &s[1]))?;
             }
@@ -440,6 +439,18 @@ impl Interp {
             }
         }
         Ok(())
+    }
+
+    /// The same of the instructions whose operands are all arrays.
+    fn brings_operands_home(&mut self, inst: Inst) -> Flow<()> {
+        let n = match inst {
+            Inst::Unary(_) | Inst::Transpose { .. } => 1,
+            Inst::Binary(_) => 2,
+            Inst::Row(count) => self.count(count),
+            Inst::Rows(n) => n as usize,
+            _ => return Ok(()),
+        };
+        self.brings_home(n).map(|_| ())
     }
 
     /// Where small arrays stay at home, those among the upper `n` operands come there: true if any did. Beside a large
