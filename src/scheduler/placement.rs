@@ -15,6 +15,7 @@ use crate::config::DeviceChoice;
 use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features};
 use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Op, ReduceOp};
 use crate::ids::DeviceId;
+use crate::kernels::element::wgsl;
 use smallvec::SmallVec;
 
 /// Faster than any GPU: a round trip in a fraction of what submission, execution and mapping take together, caches for
@@ -85,6 +86,9 @@ pub fn capability(
     let longest = lengths.iter().copied().chain([meta.elements()]).max().unwrap_or(0);
     let segmented = longest as u64 > 1u64 << device.segment_shift.min(63);
     match op {
+        Op::Apply(op) if args.first().is_some_and(|input| !wgsl::supports(*op, *input)) => {
+            Err("this function of f64 is not precise enough on GPUs")
+        }
         Op::ArgSort { .. } if segmented => Err("sorting an array of several segments runs on the host"),
         Op::AssignIndex { .. } if segmented => {
             Err("assigning by index to an array of several segments runs on the host")

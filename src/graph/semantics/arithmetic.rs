@@ -194,19 +194,25 @@ pub fn remainder_is_long<F: Float>(a: F, b: F) -> F::Mask {
 /// `|a| - trunc(|a| / |b|) |b|`, exact where the quotient is below 2^10 (f32) or 2^24 (f64).
 #[inline(always)]
 fn short_remainder<F: Float>(a: F, b: F) -> F {
-    let (a, b) = (a.magnitude(), b.magnitude());
+    let (one, whole_a, whole_b) = (F::lit(1.0), a.magnitude(), b.magnitude());
+    // Divisors beyond 2^126 (f32) have no inverse on a GPU, where Vulkan bounds no error then; the halves of tiny ones are
+    // subnormal, which it may take for zero. Powers of two bring both where neither matters.
+    let huge = whole_b.more(F::lit2(4.2535296e37, 1e300));
+    let tiny = whole_b.less(F::lit2(7.888609052210118e-31, 1e-270));
+    let up = F::lit2(16777216.0, 1.2676506002282294e30);
+    let down = F::lit2(5.960464477539063e-8, 7.888609052210118e-31);
+    let scale = F::select(huge, F::lit(0.25), F::select(tiny, up, one));
+    let back = F::select(huge, F::lit(4.0), F::select(tiny, down, one));
+    let (a, b) = (whole_a * scale, whole_b * scale);
     // Raised a little, so that an inexact division never yields too small a quotient: one too great leaves a
     // negative remainder, which is exact; one too small might need a bit too many.
-    // Beyond 2^126 (f32) a device's divisor has no inverse: Vulkan bounds no error there.
-    let down = F::select(b.more(F::lit2(4.2535296e37, 1e300)), F::lit(0.25), F::lit(1.0));
-    let quotient =
-        ((a * down) / (b * down) * F::lit2(1.0 + 1.0 / 1048576.0, 1.0 + 1.0 / 562949953421312.0)).truncated();
+    let quotient = (a / b * F::lit2(1.0 + 1.0 / 1048576.0, 1.0 + 1.0 / 562949953421312.0)).truncated();
     // With a quotient of 1 the first difference is exact only for the whole divisor.
     let high = F::select(quotient.less(F::lit(2.0)), b, b.high_half());
     let rest = (a - quotient * high) - quotient * (b - high);
-    let rest = F::select(rest.less(F::lit(0.0)), rest + b, rest);
+    let rest = F::select(rest.less(F::lit(0.0)), rest + b, rest) * back;
     // Nothing to take away, also from an infinite divisor (0 times infinity is NaN).
-    F::select(a.less(b), a, rest)
+    F::select(whole_a.less(whole_b), whole_a, rest)
 }
 
 /// The remainder with the dividend's sign.

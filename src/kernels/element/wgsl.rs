@@ -4,8 +4,8 @@
 //! expression, and the functions that it calls. Values are `f32`, `f64`, `bool`, `u32` (for u32 and u8), `i32`,
 //! `i64`, or `vec4` of those.
 //!
-//! Must hold: ELEM-6: functions of f64 are written only where there are 64-bit integers, which its bits are. ELEM-7:
-//! equal requests give equal text, so that equal kernels have equal modules.
+//! Must hold: ELEM-6: only what [`supports`] allows is written; functions of f64 only where there are 64-bit integers,
+//! which its bits are. ELEM-7: equal requests give equal text, so that equal kernels have equal modules.
 
 use super::trace::{self, F32, F64, Helper, I32, I64, Kind, Recording, Traced, Truth, U8, U32, record, type_text};
 use super::wgsl_cast;
@@ -23,6 +23,12 @@ pub struct Functions {
     has_i64: bool,
     names: BTreeSet<String>,
     texts: Vec<String>,
+}
+
+/// Whether an op is written as WGSL at all. The gamma function of f64 is not: an H200's compiler rearranges its sums
+/// until hundreds of ulp are lost. The device must have the dtypes besides.
+pub fn supports(op: ElementOp, input: DType) -> bool {
+    !(op == ElementOp::Gamma && input == DType::F64)
 }
 
 /// The WGSL type of a value of `width` elements in a register.
@@ -62,8 +68,9 @@ impl Functions {
     /// dtype `input` (but the mask of `Select`), the result has dtype `output`; all have `width` elements, 1 or 4.
     ///
     /// # Panics
-    /// ELEM-1, for arguments that the op does not take.
+    /// ELEM-1, for arguments that the op does not take, or ELEM-6, where [`supports`] says no.
     pub fn apply(&mut self, op: ElementOp, input: DType, output: DType, width: u32, args: &[String]) -> String {
+        assert!(supports(op, input), "ELEM-6: {} of {input} has no WGSL", op.name());
         assert!(args.len() == op.arity(), "ELEM-1: {} of {} arguments", op.name(), args.len());
         if let (Precision::Fast, DType::F32, Some(template)) = (self.precision, input, op.info().fast) {
             return fast(template, width, &args[0]);

@@ -44,6 +44,7 @@ fn a_gpu_runs_what_its_types_and_its_bindings_allow() {
     assert_eq!(sine(&gpu), Err("this device lacks f64"));
     gpu.features.i64 = true;
     assert_eq!(sine(&gpu), Ok(()));
+    assert!(capability(&Op::Apply(ElementOp::Gamma), &[DType::F64], &[8], &meta, &gpu).is_err());
     let long = Meta { dtype: DType::U32, shape: Shape::new(&[(1 << 20) + 1]).unwrap() };
     let sort = Op::ArgSort { dim: 0, descending: false };
     assert!(capability(&sort, &[DType::F32], &[long.elements()], &long, &gpu).is_err());
