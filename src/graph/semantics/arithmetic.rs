@@ -191,34 +191,35 @@ pub fn remainder_is_long<F: Float>(a: F, b: F) -> F::Mask {
     a.magnitude().at_least(b.magnitude() * F::lit2(1024.0, 16777216.0))
 }
 
-/// `|a| - trunc(|a| / |b|) |b|`, exact where the quotient is below 2^10 (f32) or 2^24 (f64).
+/// `|a| - trunc(|a| / |b|) |b|`, exact where the quotient is below 2^10 (f32) or 2^24 (f64), and `|b|`, both times a
+/// power of two; and its inverse.
 #[inline(always)]
-fn short_remainder<F: Float>(a: F, b: F) -> F {
-    let (one, whole_a, whole_b) = (F::lit(1.0), a.magnitude(), b.magnitude());
-    // Divisors beyond 2^126 (f32) have no inverse on a GPU, where Vulkan bounds no error then; the halves of tiny ones are
-    // subnormal, which it may take for zero. Powers of two bring both where neither matters.
-    let huge = whole_b.more(F::lit2(4.2535296e37, 1e300));
-    let tiny = whole_b.less(F::lit2(7.888609052210118e-31, 1e-270));
+fn short_remainder<F: Float>(a: F, b: F) -> (F, F, F) {
+    let (one, a, b) = (F::lit(1.0), a.magnitude(), b.magnitude());
+    // Divisors beyond 2^126 (f32) have no inverse on a GPU, where Vulkan bounds no error then; the halves of tiny ones, and
+    // what they leave, are subnormal, which it may take for zero. Powers of two bring them where neither matters.
+    let huge = b.more(F::lit2(4.2535296e37, 1e300));
+    let tiny = b.less(F::lit2(7.888609052210118e-31, 1e-270));
     let up = F::lit2(16777216.0, 1.2676506002282294e30);
     let down = F::lit2(5.960464477539063e-8, 7.888609052210118e-31);
     let scale = F::select(huge, F::lit(0.25), F::select(tiny, up, one));
     let back = F::select(huge, F::lit(4.0), F::select(tiny, down, one));
-    let (a, b) = (whole_a * scale, whole_b * scale);
+    let (a, b) = (a * scale, b * scale);
     // Raised a little, so that an inexact division never yields too small a quotient: one too great leaves a
     // negative remainder, which is exact; one too small might need a bit too many.
     let quotient = (a / b * F::lit2(1.0 + 1.0 / 1048576.0, 1.0 + 1.0 / 562949953421312.0)).truncated();
     // With a quotient of 1 the first difference is exact only for the whole divisor.
     let high = F::select(quotient.less(F::lit(2.0)), b, b.high_half());
     let rest = (a - quotient * high) - quotient * (b - high);
-    let rest = F::select(rest.less(F::lit(0.0)), rest + b, rest) * back;
-    // Nothing to take away, also from an infinite divisor (0 times infinity is NaN).
-    F::select(whole_a.less(whole_b), whole_a, rest)
+    (F::select(rest.less(F::lit(0.0)), rest + b, rest), b, back)
 }
 
 /// The remainder with the dividend's sign.
 #[inline(always)]
 pub fn rem<F: Float>(a: F, b: F) -> F {
-    short_remainder(a, b).with_sign_of(a)
+    let (rest, _, back) = short_remainder(a, b);
+    // Nothing to take away, also from an infinite divisor (0 times infinity is NaN).
+    F::select(a.magnitude().less(b.magnitude()), a, (rest * back).with_sign_of(a))
 }
 
 /// [`rem`] for any quotient; NaN where `b` is zero.
@@ -233,7 +234,14 @@ pub fn rem_long<F: Float>(a: F, b: F) -> F {
 /// The remainder with the divisor's sign.
 #[inline(always)]
 pub fn modulo<F: Float>(a: F, b: F) -> F {
-    signed_like_divisor(rem(a, b), b)
+    let zero = F::lit(0.0);
+    let (rest, divisor, back) = short_remainder(a, b);
+    let whole = a.magnitude().less(b.magnitude());
+    let plain = F::select(whole, a, (rest * back).with_sign_of(a));
+    // To be moved by the divisor before the scale is taken off: the remainder itself may be subnormal.
+    let moved = F::select(whole, a + b, (divisor - rest) * back).with_sign_of(b);
+    let moved = F::select(a.less(zero) ^ b.less(zero), moved, plain);
+    F::select(rest.same(zero) & (!whole | a.same(zero)), zero.with_sign_of(b), moved)
 }
 
 /// [`modulo`] for any quotient; `a` where `b` is zero.
