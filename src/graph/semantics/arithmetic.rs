@@ -250,11 +250,13 @@ pub fn modulo_long<F: Float>(a: F, b: F) -> F {
     F::select(b.same(F::lit(0.0)), a, signed_like_divisor(rem_long(a, b), b))
 }
 
+/// By bits, since a GPU that flushes subnormals takes such a remainder for zero when it compares.
 #[inline(always)]
 fn signed_like_divisor<F: Float>(rest: F, b: F) -> F {
     let zero = F::lit(0.0);
-    let moved = F::select(rest.less(zero) ^ b.less(zero), rest + b, rest);
-    F::select(rest.same(zero), rest.with_sign_of(b), moved)
+    let negative = F::lit(1.0).with_sign_of(rest).less(zero);
+    let moved = F::select(negative ^ b.less(zero), rest + b, rest);
+    F::select(rest.to_bits().left(1).same(F::Bits::word(0)), rest.with_sign_of(b), moved)
 }
 
 /// `2^n` for an integer `n` in two's complement whose power is a normal number.
