@@ -25,7 +25,7 @@ pub struct RuntimeOptions {
     #[arg(long)]
     pub stats: bool,
     /// Batches that a device may hold at a time
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=16))]
     pub batches_in_flight: u32,
 }
 

@@ -80,7 +80,11 @@ pub fn capability(
     }
     for dtype in args.iter().chain([&meta.dtype]) {
         if !device.has(*dtype) {
-            return Err(if *dtype == DType::I64 { "this device lacks i64" } else { "this device lacks f64" });
+            return Err(match dtype {
+                DType::I64 => "this device lacks i64",
+                _ if device.features.f64 => "this device lacks the 64-bit integers that f64 needs",
+                _ => "this device lacks f64",
+            });
         }
     }
     let longest = lengths.iter().copied().chain([meta.elements()]).max().unwrap_or(0);

@@ -73,7 +73,7 @@ pub enum CutReason {
 /// Why a device was chosen, with the numbers that decided.
 #[derive(Clone, Debug, Default)]
 pub struct Placement {
-    /// In words: "asked for", "cheaper", "this device lacks f64 sin", …
+    /// In words: "asked for", "cheaper", "this device lacks f64", …
     pub reason: String,
     /// Estimated microseconds on each candidate, by device number.
     pub estimates_us: SmallVec<[(u8, f64); 2]>,

@@ -117,6 +117,8 @@ pub struct Env {
     waits: u32,
     /// [`Env::stays_home`].
     at_home: bool,
+    /// [`Env::part_elements_max`], once small arrays stay at home.
+    part_elements_max: Option<usize>,
 }
 
 /// How often a script waits for small arrays before they stay on the host.
@@ -152,6 +154,7 @@ impl Env {
             awaited: VecDeque::new(),
             waits: 0,
             at_home: false,
+            part_elements_max: None,
         }
     }
 
@@ -175,7 +178,14 @@ impl Env {
     /// (MADE-1).
     pub fn stay(&mut self) {
         self.at_home = true;
+        self.part_elements_max = Some(self.options.host_elements_max);
         self.options.host_elements_max = self.options.host_elements_max.max(self.options.near_elements_max);
+    }
+
+    /// The most elements of a part that is read or written on the host, of an array that lies on the runtime: what a
+    /// script was told at its beginning, also when larger arrays stay at home, since all of the array comes with it.
+    pub fn part_elements_max(&self) -> usize {
+        self.part_elements_max.unwrap_or(self.options.host_elements_max)
     }
 
     /// Whether small arrays of the runtime come to the host where they are used.

@@ -28,7 +28,7 @@ impl Console {
     /// The console of this process.
     pub fn new() -> Console {
         Console {
-            buffer: Mutex::new(Buffer { bytes: Vec::new(), passed_at: Instant::now() }),
+            buffer: Mutex::new(Buffer { bytes: Vec::new(), passed_at: Instant::now(), is_due: false }),
             closed: AtomicBool::new(false),
             is_terminal: std::io::stdout().is_terminal(),
         }
@@ -49,6 +49,7 @@ impl Console {
     fn pass_on(&self, buffer: &mut Buffer) {
         let mut out = std::io::stdout().lock();
         buffer.passed_at = Instant::now();
+        buffer.is_due = false;
         if !self.is_closed() && out.write_all(&buffer.bytes).and_then(|()| out.flush()).is_err() {
             self.closed.store(true, Ordering::Relaxed);
         }
@@ -60,11 +61,24 @@ impl Console {
         self.pass_on(&mut self.buffer());
     }
 
-    /// Passes on what is kept back, unless that was done a moment ago.
-    fn flush_soon(&self) {
+    /// Passes on what is kept back, in a moment if that was done a moment ago.
+    fn flush_soon(self: &Arc<Console>) {
         let mut buffer = self.buffer();
-        if self.is_terminal || buffer.passed_at.elapsed() >= HEARD_EVERY {
-            self.pass_on(&mut buffer);
+        let wait = HEARD_EVERY.saturating_sub(buffer.passed_at.elapsed());
+        if self.is_terminal || wait.is_zero() {
+            return self.pass_on(&mut buffer);
+        }
+        if !std::mem::replace(&mut buffer.is_due, true) {
+            let console = Arc::downgrade(self);
+            let later = std::thread::Builder::new().spawn(move || {
+                std::thread::sleep(wait);
+                if let Some(console) = console.upgrade() {
+                    console.flush();
+                }
+            });
+            if later.is_err() {
+                self.pass_on(&mut buffer);
+            }
         }
     }
 
@@ -86,6 +100,8 @@ struct Buffer {
     bytes: Vec<u8>,
     /// When something was last passed on.
     passed_at: Instant,
+    /// Somebody is about to pass on what is kept back.
+    is_due: bool,
 }
 
 /// A script's way to the console.

@@ -23,7 +23,7 @@ pub fn append(env: &Env, dim: usize, parts: &mut [Value]) -> bool {
     let lies_along =
         |dims: &Dims, n: usize| dim < 2 && dims.len() == 2 && dims[1 - dim] == 1 && dims[dim] == n && n > 1;
     let more: usize = rest.iter().map(Value::len).sum();
-    if more == 0 || more > env.options.host_elements_max {
+    if more == 0 || more > env.part_elements_max() {
         return false;
     }
     let fits = |v: &Value| match v {
@@ -246,7 +246,7 @@ fn grown(env: &Env, parts: &[Value]) -> Option<bool> {
     let mut away = parts.iter().filter_map(|p| if let Value::Lazy(l) = p { Some(l) } else { None });
     let lazy = away.next().filter(|l| !l.pinned)?;
     let more: usize = parts.iter().filter(|p| !matches!(p, Value::Lazy(_))).map(Value::len).sum();
-    if away.next().is_some() || more > env.options.host_elements_max {
+    if away.next().is_some() || more > env.part_elements_max() {
         return None;
     }
     Some(lazy.touch(more))

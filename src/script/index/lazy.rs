@@ -85,7 +85,7 @@ fn read_known(env: &mut Env, base: &Value, subscripts: Subscripts) -> Flow<Read>
     if n == 0 {
         return Ok(Read::Done(Value::tensor(Tensor::zeros(lazy.class, dims))));
     }
-    let small = n <= env.options.host_elements_max.max(1);
+    let small = n <= env.part_elements_max().max(1);
     if let (true, false, Some(filled)) = (small, lazy.pinned, &lazy.filled)
         && filled.writes.is_empty()
     {
@@ -164,7 +164,7 @@ fn read_mixed(env: &mut Env, base: &Value, resolved: SmallVec<[Resolved; 3]>, va
         if let Value::Lazy(lazy) = base
             && !lazy.pinned
             && !index.pinned
-            && n <= env.options.host_elements_max
+            && n <= env.part_elements_max()
             && env.awaited.is_empty()
             && lazy.touch(n)
         {

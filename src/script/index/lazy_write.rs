@@ -100,7 +100,7 @@ fn write_known(
     let old = target.as_ref().map_or_else(Dims::zero, Value::dims);
     let grows = writing.dims != old;
     let written = writing.lens().iter().fold(1, |n: usize, &len| n.saturating_mul(len));
-    let small = written <= env.options.host_elements_max.max(1);
+    let small = written <= env.part_elements_max().max(1);
     let (pinned, touches, faulty, touches_max) = match &target {
         Some(Value::Lazy(l)) => (l.pinned, l.touches.load(Ordering::Relaxed), l.may_fault, l.touches_max()),
         _ => (false, 0, false, 0),

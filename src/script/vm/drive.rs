@@ -98,8 +98,8 @@ pub async fn drive(interp: &mut Interp) -> End {
         }
         match &need {
             Need::Host(arrays) => interp.env.waited_for(arrays),
-            Need::Future(_) => interp.env.waited_for(&[]),
-            Need::Yield | Need::Materialised(_) => {}
+            // What a future waits for is not known here: a pause, or something large.
+            Need::Future(_) | Need::Yield | Need::Materialised(_) => {}
         }
         let result = match need {
             _ if asked.times > ASKS_MAX => {
