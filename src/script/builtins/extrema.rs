@@ -215,6 +215,10 @@ fn of_two(env: &mut Env, greatest: bool, x: &Value, y: &Value, omit_nan: bool) -
             return fail!("{name}: cannot compute {name} ({}, {})", operand_name(x), operand_name(y));
         }
     }
+    if x.class().is_integer() && y.class().is_integer() && x.class() != y.class() {
+        // Neither class holds the other's numbers.
+        return fail!("{name}: cannot compute {name} ({}, {})", operand_name(x), operand_name(y));
+    }
     let Some(dims) = x.dims().broadcast(&y.dims()) else {
         return fail_id!(
             "Octave:nonconformant-args",

@@ -202,6 +202,10 @@ fn fold(interp: &mut Interp, args: &[Value], who: &str, f: fn(f64, f64) -> f64) 
         if data.iter().chain(&other).any(|v| v.fract() != 0.0) {
             return fail!("{who}: all values must be integers");
         }
+        if class.is_integer() && other_class.is_integer() && class != other_class {
+            // Neither class holds the other's numbers.
+            return fail!("{who}: '{}' and '{}' have no common class", class.name(), other_class.name());
+        }
         if other_class.is_integer() || other_class == Class::Single && !class.is_integer() {
             class = other_class;
         }
