@@ -116,8 +116,12 @@ pub fn on_runtime(value: &Value) -> Option<&Lazy> {
 /// The host array, also of an empty array on the runtime.
 ///
 /// # Errors
-/// The need of it.
+/// The need of it; that nothing holds what is made of an array without elements whose other extents are enormous.
 pub fn hosted(env: &Env, value: &Value) -> Flow<Arc<Tensor>> {
+    let dims = value.dims();
+    if dims.elements() == 0 {
+        env.check_host(&dims.iter().copied().filter(|&d| d != 0).collect::<Vec<usize>>(), 8)?;
+    }
     match value {
         Value::Lazy(l) if l.dims.elements() == 0 => Ok(Arc::new(Tensor::zeros(l.class, l.dims.clone()))),
         other => env.host(other),
