@@ -278,11 +278,9 @@ impl Env {
     /// # Errors
     /// The language's out-of-memory error.
     pub fn check_elements(&self, dims: &[usize]) -> Flow<()> {
-        let mut n: usize = 1;
-        for &d in dims {
-            n = n.saturating_mul(d);
-        }
-        if n > self.options.elements_max && !dims.contains(&0) {
+        // Without elements, too, since much that is made of such an array has some.
+        let n = dims.iter().filter(|&&d| d != 0).fold(1usize, |n, &d| n.saturating_mul(d));
+        if n > self.options.elements_max {
             return super::error::fail_id!(
                 "Octave:out-of-memory",
                 "out of memory or dimension too large for Octave's index type"
