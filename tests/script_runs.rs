@@ -297,6 +297,17 @@ fn operands_below_a_call_with_a_comma_list_stay_where_they_are() {
     assert_eq!(run(&host(), text).unwrap(), "15\n   7   3   9\n5\n");
 }
 
+#[test]
+fn subscripts_of_a_target_are_evaluated_once_whatever_end_means_in_them() {
+    let text = "global n; n = 0; s(2).a = {1:3, 4:6}; s(f (end)).a{f (end)}(f (end)) = 9; disp (n), disp (s(2).a{2})
+        function r = f (k), global n; n = n + 1; r = k; end";
+    assert_eq!(run(&host(), text).unwrap(), "3\n   4   5   9\n");
+    // Twice for each level would be 2^60 times.
+    let inner = "{end}".repeat(60);
+    let deep = format!("c = 1; for k = 1:60, c = {{c}}; end, c{inner} = 2; disp (c{inner})");
+    assert_eq!(run(&host(), &deep).unwrap(), "2\n");
+}
+
 /// A stack of pictures, filled by blocks of rows in a loop, normalised picture by picture.
 const PICTURES: &str = "
 rng (7);

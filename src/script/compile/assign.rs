@@ -51,39 +51,34 @@ impl Builder {
 
     /// The way into a target: its subscripts on the stack, its steps in a path.
     fn way(&mut self, target: &Target) -> Result<u32, ScriptError> {
-        let steps = self.way_steps(target, &target.steps)?;
-        Ok(self.path(steps))
-    }
-
-    fn way_steps(&mut self, target: &Target, steps: &[Step]) -> Result<Vec<PathStep>, ScriptError> {
-        let mut path = Vec::with_capacity(steps.len());
-        for (i, step) in steps.iter().enumerate() {
-            path.push(match &step.kind {
+        let mut path = Vec::with_capacity(target.steps.len());
+        for step in &target.steps {
+            let step = match &step.kind {
                 StepKind::Field(name) => PathStep::Field(name.name.clone()),
                 StepKind::DynamicField(expr) => {
                     self.expr(expr)?;
                     PathStep::DynamicField
                 }
-                StepKind::Paren(args) => PathStep::Paren(self.way_subscripts(target, &steps[..i], args, step.span)?),
-                StepKind::Brace(args) => PathStep::Brace(self.way_subscripts(target, &steps[..i], args, step.span)?),
-            });
+                StepKind::Paren(args) => PathStep::Paren(self.way_subscripts(target, &path, args, step.span)?),
+                StepKind::Brace(args) => PathStep::Brace(self.way_subscripts(target, &path, args, step.span)?),
+            };
+            path.push(step);
         }
-        Ok(path)
+        Ok(self.path(path))
     }
 
     fn way_subscripts(
         &mut self,
         target: &Target,
-        before: &[Step],
+        before: &[PathStep],
         args: &[Expr],
         span: Span,
     ) -> Result<Count, ScriptError> {
         let base_needed = mentions_end(args);
         if base_needed {
             let slot = self.slot(&target.name.name);
-            // The subscripts before this one are evaluated again to find what `end` means.
-            let path = self.way_steps(target, before)?;
-            let path = self.path(path);
+            // What `end` means is found by the subscripts before this one, which lie on the stack.
+            let path = self.path(before.to_vec());
             self.emit(Inst::BasePath { slot, path }, span);
         }
         let count = self.subscripts(args)?;

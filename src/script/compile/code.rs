@@ -154,7 +154,7 @@ pub enum Inst {
     BaseSlot(Slot),
     /// Makes the top of the stack what `end` means.
     BaseTop,
-    /// Pops the subscripts of a path and makes what lies there what `end` means; 0×0 if nothing does.
+    /// Makes what lies at a path, whose subscripts stay on the stack, what `end` means; 0×0 if nothing does.
     BasePath { slot: Slot, path: u32 },
     /// `end` means again what it meant before.
     BaseEnd,

@@ -349,7 +349,7 @@ impl Interp {
 
     /// What `end` means in the subscripts of an assignment: what lies at the path, or nothing yet.
     pub(super) fn base_path(&mut self, slot: Slot, path: u32) -> Flow<()> {
-        let (steps, at, marks) = self.way(path)?;
+        let (steps, ..) = self.way(path)?;
         let mut value = self.slot_value(slot);
         for step in &steps {
             let Some(base) = value.take() else { break };
@@ -365,8 +365,6 @@ impl Interp {
                 Err(stop) => return Err(stop),
             };
         }
-        self.stack.truncate(at);
-        self.marks.truncate(marks);
         self.bases.push(Some(value.unwrap_or_else(Value::empty)));
         Ok(())
     }
