@@ -37,6 +37,29 @@ pub struct FloatProfile {
     pub keeps_negative_zero: bool,
 }
 
+impl FloatProfile {
+    /// IEEE 754 in all points but the fused multiply-add, which costs too much where no instruction does it.
+    pub const UNFUSED: FloatProfile = FloatProfile {
+        fma_fused: false,
+        keeps_subnormals: true,
+        exact_division: true,
+        exact_sqrt: true,
+        keeps_negative_zero: true,
+    };
+    /// IEEE 754 in all points.
+    #[cfg(test)]
+    pub const EXACT: FloatProfile = FloatProfile { fma_fused: true, ..FloatProfile::UNFUSED };
+    /// The least that WGSL allows.
+    #[cfg(test)]
+    pub const LOOSE: FloatProfile = FloatProfile {
+        fma_fused: false,
+        keeps_subnormals: false,
+        exact_division: false,
+        exact_sqrt: false,
+        keeps_negative_zero: false,
+    };
+}
+
 /// What a device can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Features {
@@ -113,6 +136,45 @@ pub struct DeviceInfo {
 }
 
 impl DeviceInfo {
+    /// A device of tests: it can do all, its costs are round numbers, and it holds as much as it is given.
+    #[cfg(test)]
+    pub fn toy(id: DeviceId, kind: DeviceKind) -> DeviceInfo {
+        DeviceInfo {
+            id,
+            kind,
+            name: format!("toy {}", id.0),
+            driver: String::new(),
+            software: false,
+            features: Features {
+                f64: true,
+                i64: true,
+                subgroups: true,
+                timestamps: true,
+                mappable: true,
+                pipeline_cache: true,
+            },
+            profile: FloatProfile::EXACT,
+            precision: Precision::Accurate,
+            costs: Costs {
+                launch_us: 1.0,
+                dispatch_us: 1.0,
+                memory_gb_per_s: 1.0,
+                f32_gop_per_s: 1.0,
+                f64_gop_per_s: 1.0,
+                upload_gb_per_s: 1.0,
+                readback_gb_per_s: 1.0,
+            },
+            binding_bytes_max: 1 << 30,
+            buffer_bytes_max: 1 << 32,
+            bindings_max: 16,
+            immediate_words_max: 0,
+            budget_bytes: 1 << 40,
+            segment_shift: 20,
+            slab_slot_bytes_max: 0,
+            batches_in_flight_max: 2,
+        }
+    }
+
     /// Bytes an element takes in this device's memory.
     pub fn element_bytes(&self, dtype: DType) -> u64 {
         match self.kind {

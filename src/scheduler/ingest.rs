@@ -350,19 +350,7 @@ impl State {
         for value in &region.readbacks {
             self.graph.get_mut(*value).expect("SCHED-8: a readback's value is live").readback = Some(id);
         }
-        let record = Record {
-            region,
-            order: id.0,
-            sent: false,
-            credits,
-            cut_at_ns,
-            attempts: 0,
-            losses: 0,
-            stale: false,
-            retires: Vec::new(),
-            early: None,
-        };
-        self.regions.insert(id, record);
+        self.regions.insert(id, Record { credits, cut_at_ns, ..Record::new(region, id.0) });
         self.enqueue(id);
     }
 

@@ -72,20 +72,8 @@ impl State {
         region.id = id;
         region.placement.reason = "lost with its device, and made again".to_owned();
         self.read_by(id, &region.inputs);
-        let record = Record {
-            region,
-            order: lineage.order,
-            sent: false,
-            credits: 0,
-            cut_at_ns: 0,
-            // It counts as a second attempt, and the last.
-            attempts: 1,
-            losses: 0,
-            stale: false,
-            retires: Vec::new(),
-            early: None,
-        };
-        self.regions.insert(id, record);
+        // It counts as a second attempt, and the last.
+        self.regions.insert(id, Record { attempts: 1, ..Record::new(region, lineage.order) });
         self.enqueue(id);
         self.again.insert(lineage.order, id);
         self.count().values_made_again += 1;

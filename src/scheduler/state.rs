@@ -155,6 +155,24 @@ pub(super) struct Record {
     pub early: Option<Vec<(ValueId, Error)>>,
 }
 
+impl Record {
+    /// Of a region that waits for its turn.
+    pub fn new(region: Region, order: u64) -> Record {
+        Record {
+            region,
+            order,
+            sent: false,
+            credits: 0,
+            cut_at_ns: 0,
+            attempts: 0,
+            losses: 0,
+            stale: false,
+            retires: Vec::new(),
+            early: None,
+        }
+    }
+}
+
 /// A transition in a value's story.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {

@@ -17,27 +17,7 @@ use std::panic::Location;
 
 fn device(kind: DeviceKind) -> DeviceInfo {
     DeviceInfo {
-        id: DeviceId(u8::from(kind == DeviceKind::Gpu)),
-        kind,
-        name: "test".into(),
-        driver: String::new(),
-        software: false,
-        features: Features {
-            f64: true,
-            i64: true,
-            subgroups: true,
-            timestamps: false,
-            mappable: false,
-            pipeline_cache: false,
-        },
-        profile: FloatProfile {
-            fma_fused: false,
-            keeps_subnormals: true,
-            exact_division: true,
-            exact_sqrt: true,
-            keeps_negative_zero: true,
-        },
-        precision: Precision::Accurate,
+        profile: FloatProfile::UNFUSED,
         costs: Costs {
             launch_us: 50.0,
             dispatch_us: 2.0,
@@ -48,13 +28,10 @@ fn device(kind: DeviceKind) -> DeviceInfo {
             readback_gb_per_s: 5.0,
         },
         binding_bytes_max: 1 << 31,
-        buffer_bytes_max: 1 << 32,
         bindings_max: 24,
-        immediate_words_max: 0,
-        budget_bytes: 1 << 34,
         segment_shift: 28,
         slab_slot_bytes_max: 65536,
-        batches_in_flight_max: 2,
+        ..DeviceInfo::toy(DeviceId(u8::from(kind == DeviceKind::Gpu)), kind)
     }
 }
 

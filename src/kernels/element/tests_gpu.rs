@@ -8,13 +8,7 @@ use crate::device::info::{FloatProfile, Precision};
 use crate::graph::{ArgType, DType, ElementOp, Scalar};
 use crate::host_buffer::HostBuffer;
 
-const PROFILE: FloatProfile = FloatProfile {
-    fma_fused: false,
-    keeps_subnormals: false,
-    exact_division: false,
-    exact_sqrt: false,
-    keeps_negative_zero: false,
-};
+const PROFILE: FloatProfile = FloatProfile::LOOSE;
 
 /// One thing to test: an op on arguments of a dtype.
 #[derive(Clone, Copy, Debug)]

@@ -11,14 +11,7 @@ const KEY: [u32; 5] = [0x1234_5678, 9, 0xffff_fff0, 3, 11];
 
 /// A kernel that draws elements from 40 on; without `flat_run` in reverse order, so that lanes go their own ways.
 fn module(dist: Dist, dtype: DType, width: u32, flat_run: bool, has_i64: bool, n: u32) -> String {
-    let profile = FloatProfile {
-        fma_fused: false,
-        keeps_subnormals: false,
-        exact_division: false,
-        exact_sqrt: false,
-        keeps_negative_zero: false,
-    };
-    let mut functions = Functions::new(profile, Precision::Accurate, has_i64);
+    let mut functions = Functions::new(FloatProfile::LOOSE, Precision::Accurate, has_i64);
     let low = if dtype == DType::I32 {
         "i32(-5)"
     } else if dtype == DType::F32 {

@@ -49,13 +49,7 @@ impl Gpu {
             f64: opened.f64,
             i64: opened.i64,
             precision: Precision::Accurate,
-            profile: FloatProfile {
-                fma_fused: false,
-                keeps_subnormals: true,
-                exact_division: true,
-                exact_sqrt: true,
-                keeps_negative_zero: true,
-            },
+            profile: FloatProfile::UNFUSED,
             bindings_max: opened.bindings_max,
             immediate_words_max: 0,
         };

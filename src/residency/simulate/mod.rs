@@ -11,7 +11,7 @@ pub(super) use plan::Builder;
 pub(super) use toy::ToyDevice;
 
 use crate::config::Config;
-use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile, Precision};
+use crate::device::info::{DeviceInfo, DeviceKind};
 use crate::device::message::{Command, Slot};
 use crate::error::Error;
 use crate::graph::{DType, Meta, Shape};
@@ -24,43 +24,7 @@ use std::sync::Arc;
 
 /// A device's numbers.
 pub(super) fn device(id: u8, kind: DeviceKind, budget_bytes: u64, segment_shift: u32) -> DeviceInfo {
-    let costs = Costs {
-        launch_us: 1.0,
-        dispatch_us: 1.0,
-        memory_gb_per_s: 1.0,
-        f32_gop_per_s: 1.0,
-        f64_gop_per_s: 1.0,
-        upload_gb_per_s: 1.0,
-        readback_gb_per_s: 1.0,
-    };
-    let profile = FloatProfile {
-        fma_fused: true,
-        keeps_subnormals: true,
-        exact_division: true,
-        exact_sqrt: true,
-        keeps_negative_zero: true,
-    };
-    let features =
-        Features { f64: true, i64: true, subgroups: true, timestamps: true, mappable: true, pipeline_cache: true };
-    DeviceInfo {
-        id: DeviceId(id),
-        kind,
-        name: format!("toy {id}"),
-        driver: String::new(),
-        software: true,
-        features,
-        profile,
-        precision: Precision::Accurate,
-        costs,
-        binding_bytes_max: 1 << 30,
-        buffer_bytes_max: 1 << 30,
-        bindings_max: 16,
-        immediate_words_max: 0,
-        budget_bytes,
-        segment_shift,
-        slab_slot_bytes_max: 0,
-        batches_in_flight_max: 2,
-    }
+    DeviceInfo { software: true, budget_bytes, segment_shift, ..DeviceInfo::toy(DeviceId(id), kind) }
 }
 
 pub(super) fn value(index: u32) -> ValueId {

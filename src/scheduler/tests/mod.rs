@@ -13,7 +13,7 @@ use super::message::{Delivered, Drops, Record, SchedulerEvent, SchedulerInstruct
 use super::region::{CutReason, Region};
 use super::state::State;
 use crate::config::{Config, DeviceChoice};
-use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile, Precision};
+use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features};
 use crate::error::{Error, ErrorKind};
 use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Nan, Node, Op, RandomKey, ReduceOp, Scalar, Shape};
 use crate::host_buffer::HostBuffer;
@@ -25,28 +25,10 @@ use std::sync::Arc;
 /// A device with round numbers: the GPU has 10 times the host's bandwidth and 100 us of latency.
 pub(crate) fn device(id: u8, kind: DeviceKind) -> DeviceInfo {
     let gpu = kind == DeviceKind::Gpu;
+    let toy = DeviceInfo::toy(DeviceId(id), kind);
     DeviceInfo {
-        id: DeviceId(id),
-        kind,
         name: if gpu { "test gpu".to_owned() } else { "test host".to_owned() },
-        driver: String::new(),
-        software: false,
-        features: Features {
-            f64: !gpu,
-            i64: !gpu,
-            subgroups: false,
-            timestamps: false,
-            mappable: false,
-            pipeline_cache: false,
-        },
-        profile: FloatProfile {
-            fma_fused: false,
-            keeps_subnormals: true,
-            exact_division: true,
-            exact_sqrt: true,
-            keeps_negative_zero: true,
-        },
-        precision: Precision::Accurate,
+        features: Features { f64: !gpu, i64: !gpu, ..toy.features },
         costs: Costs {
             launch_us: if gpu { 100.0 } else { 1.0 },
             dispatch_us: 1.0,
@@ -56,14 +38,7 @@ pub(crate) fn device(id: u8, kind: DeviceKind) -> DeviceInfo {
             upload_gb_per_s: 10.0,
             readback_gb_per_s: 10.0,
         },
-        binding_bytes_max: 1 << 30,
-        buffer_bytes_max: 1 << 32,
-        bindings_max: 8,
-        immediate_words_max: 0,
-        budget_bytes: 1 << 40,
-        segment_shift: 20,
-        slab_slot_bytes_max: 0,
-        batches_in_flight_max: 2,
+        ..toy
     }
 }
 

@@ -1,7 +1,7 @@
 //! Whole numbers: primes, divisors, combinations, counting into bins.
 
 use super::args::number;
-use super::{ANY, Builtin, Outcome, Task, TaskStep};
+use super::{ANY, Builtin, Outcome, Task, TaskStep, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail};
 use crate::script::index::Values;
@@ -9,18 +9,6 @@ use crate::script::value::{Class, Data, Dims, Function, Tensor, Value};
 use crate::script::vm::Interp;
 use crate::script::{index, ops};
 use std::sync::Arc;
-
-const fn row(
-    name: &'static str,
-    least: u8,
-    most: u8,
-    outputs: u8,
-    usage: &'static str,
-    summary: &'static str,
-    run: super::Run,
-) -> Builtin {
-    Builtin { name, args_min: least, args_max: most, outputs_max: outputs, usage, summary, run }
-}
 
 /// The family.
 pub static ROWS: &[Builtin] = &[

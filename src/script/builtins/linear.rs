@@ -1,6 +1,6 @@
 //! Linear algebra on the host, by the `faer` library: determinants, inverses, factorisations, eigenvalues.
 
-use super::{Builtin, Outcome};
+use super::{Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::ops;
@@ -11,19 +11,6 @@ use crate::script::vm::Interp;
 use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
 use num_complex::Complex64;
-
-/// A row of the table.
-const fn row(
-    name: &'static str,
-    least: u8,
-    most: u8,
-    outputs: u8,
-    usage: &'static str,
-    summary: &'static str,
-    run: super::Run,
-) -> Builtin {
-    Builtin { name, args_min: least, args_max: most, outputs_max: outputs, usage, summary, run }
-}
 
 /// The family.
 pub static ROWS: &[Builtin] = &[

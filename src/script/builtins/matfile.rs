@@ -5,6 +5,7 @@
 
 use super::creation::row;
 use super::files::system;
+use super::variables::fits;
 use super::{ANY, Builtin, Outcome, matformat, nothing, tables};
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail};
@@ -18,17 +19,6 @@ pub static ROWS: &[Builtin] = &[
     row!("load", 1, ANY, 1, "s = load (file, names...)", "Variables from a MAT file, or a table from a text.", load),
     row!("save", 1, ANY, 0, "save (file, names..., \"-v7\")", "Variables to a MAT file, or a matrix to a text.", save),
 ];
-
-/// Whether a name fits a pattern with `*` and `?`.
-fn fits(pattern: &[u8], name: &[u8]) -> bool {
-    match (pattern.split_first(), name.split_first()) {
-        (None, None) => true,
-        (Some((b'*', rest)), _) => fits(rest, name) || name.split_first().is_some_and(|(_, n)| fits(pattern, n)),
-        (Some((b'?', p)), Some((_, n))) => fits(p, n),
-        (Some((a, p)), Some((b, n))) => a == b && fits(p, n),
-        _ => false,
-    }
-}
 
 /// The arguments as words: options, which begin with a hyphen, and the others.
 fn words(who: &str, args: &[Value]) -> Flow<(Vec<String>, Vec<String>)> {

@@ -85,6 +85,19 @@ pub struct Builtin {
     pub run: Run,
 }
 
+/// A row of a table: name, fewest and most arguments, most outputs, usage, summary, code.
+const fn row(
+    name: &'static str,
+    args_min: u8,
+    args_max: u8,
+    outputs_max: u8,
+    usage: &'static str,
+    summary: &'static str,
+    run: Run,
+) -> Builtin {
+    Builtin { name, args_min, args_max, outputs_max, usage, summary, run }
+}
+
 /// No limit on arguments or outputs.
 pub const ANY: u8 = u8::MAX;
 

@@ -2,7 +2,7 @@
 
 use super::args::{has_word, number};
 use super::linear::{real, value_of};
-use super::{Builtin, Outcome};
+use super::{Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::value::{Class, Data, Dims, StructArray, Tensor, Value};
@@ -10,18 +10,6 @@ use crate::script::vm::Interp;
 use faer::Mat;
 use faer::linalg::solvers::SolveLstsq;
 use num_complex::Complex64;
-
-const fn row(
-    name: &'static str,
-    least: u8,
-    most: u8,
-    outputs: u8,
-    usage: &'static str,
-    summary: &'static str,
-    run: super::Run,
-) -> Builtin {
-    Builtin { name, args_min: least, args_max: most, outputs_max: outputs, usage, summary, run }
-}
 
 /// The family.
 pub static ROWS: &[Builtin] = &[

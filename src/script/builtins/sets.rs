@@ -1,24 +1,12 @@
 //! Sets: members, unions, intersections, differences; of numbers, of rows, of cells of texts.
 
 use super::args::{has_word, texts};
-use super::{Builtin, Outcome};
+use super::{Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
 use std::cmp::Ordering;
-
-const fn row(
-    name: &'static str,
-    least: u8,
-    most: u8,
-    outputs: u8,
-    usage: &'static str,
-    summary: &'static str,
-    run: super::Run,
-) -> Builtin {
-    Builtin { name, args_min: least, args_max: most, outputs_max: outputs, usage, summary, run }
-}
 
 /// The family.
 pub static ROWS: &[Builtin] = &[

@@ -143,7 +143,7 @@ fn isglobal(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 }
 
 /// Whether a name fits a pattern with `*` and `?`.
-fn fits(pattern: &[u8], name: &[u8]) -> bool {
+pub(super) fn fits(pattern: &[u8], name: &[u8]) -> bool {
     match (pattern.split_first(), name.split_first()) {
         (None, None) => true,
         (Some((b'*', rest)), _) => fits(rest, name) || name.split_first().is_some_and(|(_, n)| fits(pattern, n)),

@@ -5,7 +5,7 @@ use super::code::{Count, Inst, PathStep, Want};
 use super::expression::mentions_end;
 use crate::script::error::ScriptError;
 use crate::script::source::Span;
-use crate::script::syntax::ast::{BinaryOp, Expr, ExprKind, Step, StepKind, Target};
+use crate::script::syntax::ast::{BinaryOp, Expr, ExprKind, StepKind, Target};
 use crate::script::value::Value;
 
 type Done = Result<(), ScriptError>;

@@ -13,13 +13,7 @@ fn target() -> Target {
         f64: false,
         i64: false,
         precision: Precision::Fast,
-        profile: FloatProfile {
-            fma_fused: true,
-            keeps_subnormals: true,
-            exact_division: true,
-            exact_sqrt: true,
-            keeps_negative_zero: true,
-        },
+        profile: FloatProfile::EXACT,
         bindings_max: 8,
         immediate_words_max: 0,
     }
