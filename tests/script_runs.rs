@@ -308,6 +308,14 @@ fn subscripts_of_a_target_are_evaluated_once_whatever_end_means_in_them() {
     assert_eq!(run(&host(), &deep).unwrap(), "2\n");
 }
 
+#[test]
+fn names_of_functions_with_a_dot_give_way_to_variables() {
+    let text = "a = gpuArray (1); disp (gather (gpuArray.ones (1, 2))), m = containers.Map ('k', 7); disp (m('k')), \
+                eval ('gpuArray.ones = 5;'), disp (gpuArray.ones), disp (gpuArray.ones(1, end)), \
+                clear gpuArray, disp (size (gpuArray.zeros (2, 3)))";
+    assert_eq!(run(&host(), text).unwrap(), "   1   1\n7\n5\n5\n   2   3\n");
+}
+
 /// A stack of pictures, filled by blocks of rows in a loop, normalised picture by picture.
 const PICTURES: &str = "
 rng (7);

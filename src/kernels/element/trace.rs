@@ -38,7 +38,6 @@ pub(crate) struct Recording {
 
 struct Recorder {
     width: u32,
-    has_i64: bool,
     texts: Vec<String>,
     known: FxHashMap<String, u32>,
     lines: Vec<String>,
@@ -54,15 +53,9 @@ fn with<R>(f: impl FnOnce(&mut Recorder) -> R) -> R {
 }
 
 /// Runs `f` on lanes of `width` elements; it returns the lanes whose values are wanted.
-pub(crate) fn record(width: u32, has_i64: bool, f: impl FnOnce() -> Vec<u32>) -> Recording {
-    let fresh = Recorder {
-        width,
-        has_i64,
-        texts: Vec::new(),
-        known: FxHashMap::default(),
-        lines: Vec::new(),
-        helpers: BTreeSet::new(),
-    };
+pub(crate) fn record(width: u32, f: impl FnOnce() -> Vec<u32>) -> Recording {
+    let fresh =
+        Recorder { width, texts: Vec::new(), known: FxHashMap::default(), lines: Vec::new(), helpers: BTreeSet::new() };
     let outer = RECORDER.with(|cell| cell.replace(Some(fresh)));
     let results = f();
     let done = RECORDER.with(|cell| cell.replace(outer)).expect("ELEM-4: a recording ended twice");
@@ -116,11 +109,6 @@ pub(crate) fn type_name<K: Kind>() -> String {
 /// The WGSL name of a scalar or of a vector of four.
 pub(crate) fn type_text(scalar: &str, width: u32) -> String {
     if width == 1 { scalar.to_string() } else { format!("vec{width}<{scalar}>") }
-}
-
-/// Whether 64-bit integers may be used.
-pub(crate) fn has_i64() -> bool {
-    with(|r| r.has_i64)
 }
 
 /// How many elements a lane holds.

@@ -3,7 +3,7 @@
 //! Must hold: ELEM-5: infinities, NaN and their tests are written by bits where the type has them, since compilers
 //! may assume that there are none.
 
-use super::trace::{F32, F64, Helper, I32, I64, Kind, Traced, Truth, U8, U32, U64, has_i64, need, width};
+use super::trace::{F32, F64, Helper, I32, I64, Kind, Traced, Truth, U8, U32, U64, need, width};
 use crate::graph::semantics::{Bits, Float, Lane, Whole};
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Sub};
 
@@ -262,12 +262,7 @@ impl Float for Traced<F64> {
         bits.bitcast::<I64>().convert()
     }
     fn is_nan(self) -> Traced<Truth> {
-        if has_i64() {
-            (self.to_bits() & Bits::word(!(1 << 63))).more(Bits::word(0x7ff0 << 48))
-        } else {
-            // No bits without 64-bit integers: NaN is what has no place in the order.
-            !(self.at_most(Self::lit(0.0)) | self.at_least(Self::lit(0.0)))
-        }
+        (self.to_bits() & Bits::word(!(1 << 63))).more(Bits::word(0x7ff0 << 48))
     }
     fn is_infinite(self) -> Traced<Truth> {
         self.magnitude().more(Self::lit(f64::MAX))
@@ -290,15 +285,8 @@ impl Float for Traced<F64> {
         Traced::line(format!("fma(-({}), {}, {})", factor.text(), constant.text(), self.text()))
     }
     fn with_sign_of(self, sign: Traced<F64>) -> Traced<F64> {
-        if has_i64() {
-            let top = <Traced<U64> as Bits>::word(1 << 63);
-            return Self::from_bits((self.to_bits() & !top) | (sign.to_bits() & top));
-        }
-        // The sign of zero is not seen.
-        // naga folds no function of f64 constants, and those that are given a sign are positive.
-        let constant = self.text().starts_with(|c: char| c.is_ascii_digit()) || self.text().starts_with("vec");
-        let magnitude = if constant { self } else { self.magnitude() };
-        Self::select(sign.less(Self::lit(0.0)), -magnitude, magnitude)
+        let top = <Traced<U64> as Bits>::word(1 << 63);
+        Self::from_bits((self.to_bits() & !top) | (sign.to_bits() & top))
     }
 }
 

@@ -80,7 +80,7 @@ impl Functions {
             let zero_or_nan =
                 |a: &str| if input == DType::F32 { nothing_left::<F32>(a) } else { nothing_left::<F64>(a) };
             let name = format!("tm_nothing_left_{input}{}", if width == 1 { "" } else { "_4" });
-            let left = record(width, self.has_i64, || vec![zero_or_nan("a")]);
+            let left = record(width, || vec![zero_or_nan("a")]);
             let ty = register_type(input, width);
             self.add(&name, &format!("a: {ty}"), &ty, &left, &format!("    return {};\n", left.results[0]));
             return format!("{name}({})", args[0]);
@@ -92,7 +92,7 @@ impl Functions {
                 _ => {}
             }
         }
-        let direct = record(width, self.has_i64, || record_op(op, input, output, Part::Common, args));
+        let direct = record(width, || record_op(op, input, output, Part::Common, args));
         if direct.results.len() == 1 && direct.helpers.is_empty() {
             match &direct.lines[..] {
                 [] => return direct.results[0].clone(),
@@ -176,12 +176,12 @@ impl Functions {
             });
             typed.collect::<Vec<_>>().join(", ")
         };
-        let common = record(width, self.has_i64, || record_op(op, input, output, Part::Common, &letters));
+        let common = record(width, || record_op(op, input, output, Part::Common, &letters));
         let result = register_type(output, width);
         let mut tail = format!("    return {};\n", common.results[0]);
         if let Some(test) = common.results.get(1) {
             let rare_name = format!("{}_rare", name.trim_end_matches("_4"));
-            let rare = record(1, self.has_i64, || record_op(op, input, output, Part::Rare, &letters));
+            let rare = record(1, || record_op(op, input, output, Part::Rare, &letters));
             let rare_tail = format!("    return {};\n", rare.results[0]);
             self.add(&rare_name, &parameters(1), &register_type(output, 1), &rare, &rare_tail);
             tail = with_rare(&common.results[0], test, &rare_name, &letters, &result, width);

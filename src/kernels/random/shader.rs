@@ -80,16 +80,14 @@ fn register(functions: &mut Functions, dist: Dist, dtype: DType) -> String {
     match (dist, dtype) {
         (Dist::Uniform, DType::F64) => functions.add_text("tm_rand_f64", RAND_F64),
         (Dist::Uniform, _) => {
-            let recording = trace::record(4, functions.has_i64(), || {
-                vec![uniform::<Traced<F32>>(Traced::<U32>::named("w".into())).id()]
-            });
+            let recording = trace::record(4, || vec![uniform::<Traced<F32>>(Traced::<U32>::named("w".into())).id()]);
             let tail = format!("    return {};\n", recording.results[0]);
             functions.add("tm_uniform", "w: vec4<u32>", "vec4<f32>", &recording, &tail);
             let body = "return tm_uniform(tm_philox(call, key, rest));";
             functions.add_text("tm_rand_f32", &format!("fn tm_rand_f32({head}) -> vec4<f32> {{\n    {body}\n}}\n"));
         }
         (Dist::Normal, DType::F64) => {
-            let recording = trace::record(1, true, || {
+            let recording = trace::record(1, || {
                 let (a, b) = (Traced::<U64>::named("a".into()), Traced::named("b".into()));
                 let (c, s) = normal_pair::<Traced<F64>>(a, b);
                 vec![c.id(), s.id()]
@@ -99,7 +97,7 @@ fn register(functions: &mut Functions, dist: Dist, dtype: DType) -> String {
             functions.add_text("tm_randn_f64", RANDN_F64);
         }
         (Dist::Normal, _) => {
-            let recording = trace::record(2, functions.has_i64(), || {
+            let recording = trace::record(2, || {
                 let (a, b) = (Traced::<U32>::named("a".into()), Traced::named("b".into()));
                 let (c, s) = normal_pair::<Traced<F32>>(a, b);
                 vec![c.id(), s.id()]

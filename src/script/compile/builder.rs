@@ -137,11 +137,6 @@ impl Builder {
         slot
     }
 
-    /// The slot of a name that has one.
-    pub fn known_slot(&self, name: &str) -> Option<Slot> {
-        self.slot_of.get(name).copied()
-    }
-
     pub fn constant(&mut self, value: Value) -> u32 {
         self.consts.push(value);
         self.consts.len() as u32 - 1

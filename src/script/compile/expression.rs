@@ -245,19 +245,10 @@ impl Builder {
         let mut so_far = base.span;
         let wants = |rest: &[Step]| if rest.is_empty() { want } else { Want::Further };
         match &base.kind {
-            // `gpuArray.zeros (…)`: a function with a dotted name, unless `gpuArray` is a variable here.
-            ExprKind::Name(name) if self.dotted(name, steps).is_some() => {
-                let dotted = self.dotted(name, steps).unwrap_or_default();
+            ExprKind::Name(name) if is_dotted(name, steps) => {
                 rest = &steps[1..];
-                let count = match rest.first().map(|s| &s.kind) {
-                    Some(StepKind::Paren(args)) => {
-                        rest = &rest[1..];
-                        self.list(args)?
-                    }
-                    _ => Count::Fixed(0),
-                };
-                let name = self.constant(Value::string(dotted));
-                self.emit(Inst::Call { name, count, want: wants(rest) }, span);
+                so_far = so_far.to(steps[0].span);
+                self.dotted(name, &steps[0], rest, wants(rest), so_far)?;
             }
             ExprKind::Name(name) => match steps.first().map(|s| &s.kind) {
                 Some(StepKind::Paren(args)) => {
@@ -312,15 +303,27 @@ impl Builder {
         Some(Value::tensor_as_is(Tensor::scalar(data)))
     }
 
-    fn dotted(&self, name: &Name, steps: &[Step]) -> Option<String> {
-        match steps.first().map(|s| &s.kind) {
-            Some(StepKind::Field(field))
-                if ["gpuArray", "containers"].contains(&&**name) && self.known_slot(name).is_none() =>
-            {
-                Some(format!("{name}.{}", field.name))
-            }
-            _ => None,
+    /// `gpuArray.zeros`, with `rest` behind it: a function of this name, unless there is a variable `gpuArray`, which
+    /// may come from anywhere.
+    fn dotted(&mut self, name: &Name, field: &Step, rest: &[Step], want: Want, span: Span) -> Done {
+        let StepKind::Field(word) = &field.kind else { return Ok(()) };
+        let called = matches!(rest.first().map(|s| &s.kind), Some(StepKind::Paren(_)));
+        let dotted = Name::from(format!("{name}.{}", word.name));
+        let slot = self.slot(name);
+        let (variable, after) = (self.label(), self.label());
+        self.jump_if_defined(slot, variable);
+        if called {
+            self.push_constant(Value::Function(Arc::new(Function::Named(dotted))), span);
+        } else {
+            let name = self.constant(Value::string(dotted.as_bytes()));
+            self.emit(Inst::Call { name, count: Count::Fixed(0), want }, span);
         }
+        self.jump(after);
+        self.bind(variable);
+        self.emit(Inst::Load { slot, last: false, want: Want::Further }, span);
+        self.step(field, called, want, span)?;
+        self.bind(after);
+        Ok(())
     }
 
     /// A step into the value on the stack; parentheses follow if `called`.
@@ -401,6 +404,11 @@ impl Builder {
         self.emit(Inst::Closure(index), span);
         Ok(())
     }
+}
+
+/// Whether functions have names that begin like this.
+fn is_dotted(name: &Name, steps: &[Step]) -> bool {
+    ["gpuArray", "containers"].contains(&&**name) && matches!(steps.first().map(|s| &s.kind), Some(StepKind::Field(_)))
 }
 
 /// Whether an expression may give other than one value: it ends in `{}` or in a field.
