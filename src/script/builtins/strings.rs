@@ -462,14 +462,28 @@ fn blanks(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::string(vec![b' '; n as usize]).into())
 }
 
+/// A text in capitals or in small letters; of what is not UTF-8, the ASCII letters.
+fn cased_text(bytes: &[u8], up: bool) -> Vec<u8> {
+    match (std::str::from_utf8(bytes), up) {
+        (Ok(text), true) if !text.is_ascii() => text.to_uppercase().into_bytes(),
+        (Ok(text), false) if !text.is_ascii() => text.to_lowercase().into_bytes(),
+        (_, true) => bytes.to_ascii_uppercase(),
+        (_, false) => bytes.to_ascii_lowercase(),
+    }
+}
+
 fn cased(interp: &mut Interp, name: &str, args: &[Value], up: bool) -> Flow<Outcome> {
     fn change(value: &Value, name: &str, up: bool) -> Flow<Value> {
         Ok(match value {
             Value::Cell(cell) => each(cell, |v| change(v, name, up))?,
             Value::Tensor(t) => match &t.data {
+                // Letters may take other numbers of bytes, and so of elements, in the other case.
+                Data::Char(bytes) if !bytes.is_ascii() && t.dims.len() == 2 => {
+                    let rows = t.row_strings().unwrap_or_default();
+                    char_matrix(&rows.iter().map(|row| cased_text(row, up)).collect::<Vec<_>>())
+                }
                 Data::Char(bytes) => {
-                    let change = |b: &u8| if up { b.to_ascii_uppercase() } else { b.to_ascii_lowercase() };
-                    let mut out = Tensor::new(t.dims.clone(), Data::Char(bytes.iter().map(change).collect()));
+                    let mut out = Tensor::new(t.dims.clone(), Data::Char(cased_text(bytes, up)));
                     out.double_quoted = t.double_quoted;
                     Value::tensor(out)
                 }
