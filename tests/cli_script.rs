@@ -171,6 +171,45 @@ fn what_cannot_be_read_as_a_script_is_refused_with_a_message() {
 }
 
 #[test]
+fn of_a_line_that_nobody_reads_a_part_is_shown() {
+    let text = format!("{}y = undefd + {}", "x = 1;".repeat(100_000), "1 + ".repeat(200));
+    let deep = format!("x = {}", "(".repeat(100_000));
+    let scripts = Scripts::new(&[("long.m", &format!("disp (3)\n{text} 1")), ("deep.m", &deep)]);
+    let (code, out, err) = run(&["run", &scripts.path("long.m")]);
+    assert_eq!((code, out.as_str()), (1, "3\n"));
+    assert!(err.contains("'undefd' undefined") && err.contains("long.m:2:600005"), "{err}");
+    assert!(err.len() < 1500 && err.contains("x = 1;y = undefd + 1 + 1"), "{err}");
+    let lines: Vec<&str> = err.lines().collect();
+    let column = |line: &str, of: &str| line.find(of).map(|at| line[..at].chars().count());
+    assert_eq!(column(lines[2], "undefd"), column(lines[3], "╰"), "{err}");
+    let (code, _, err) = run(&["run", &scripts.path("deep.m")]);
+    assert!(code == 1 && err.contains("nested deeper") && err.len() < 1500, "{err}");
+}
+
+#[test]
+fn a_text_of_windows_in_16_bits_is_read() {
+    let scripts = Scripts::new(&[]);
+    for (name, unit) in [("le.m", u16::to_le_bytes as fn(u16) -> [u8; 2]), ("be.m", u16::to_be_bytes)] {
+        let text = "\u{feff}disp ('\u{fc}')\r\n";
+        std::fs::write(scripts.path(name), text.encode_utf16().flat_map(unit).collect::<Vec<u8>>()).unwrap();
+        assert_eq!(run(&["run", &scripts.path(name)]), (0, "\u{fc}\n".into(), String::new()));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_standard_error_that_is_full_changes_no_exit_code() {
+    let scripts = Scripts::new(&[("good.m", "disp (1)"), ("bad.m", "error ('no')")]);
+    let code = |arguments: &[&str]| {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        tidemill(arguments).stderr(full).output().unwrap().status.code()
+    };
+    assert_eq!(code(&["run", "/no/such/file.m"]), Some(1));
+    assert_eq!(code(&["run", &scripts.path("bad.m"), "--stats"]), Some(1));
+    assert_eq!(code(&["run", &scripts.path("good.m"), "--stats"]), Some(0));
+}
+
+#[test]
 fn an_error_shows_its_line_with_a_caret_and_the_calls_that_were_open() {
     let text = "function f (x)\n  g (x);\nend\nfunction g (x)\n  x(5)\nend\ndisp ('begin')\nf ([1 2 3])\n";
     let scripts = Scripts::new(&[("calls.m", text)]);
@@ -234,13 +273,24 @@ fn what_no_machine_can_do_is_an_error_and_no_crash() {
 
 #[test]
 fn an_interrupt_ends_also_what_computes_for_hours_in_one_step() {
-    let text = "disp ('begin'), fflush (stdout); x = conv (ones (1, 4000000), ones (1, 4000000));";
+    let text = "disp ('begin'), fflush (stdout); y = sum (rand (200)(:)); disp (y > 0)\n\
+                x = conv (ones (1, 4000000), ones (1, 4000000));";
     let scripts = Scripts::new(&[("long.m", text)]);
-    let mut child = tidemill(&["run", &scripts.path("long.m")]).spawn().unwrap();
-    let mut first = [0; 6];
-    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
-    interrupt(&child);
-    assert_eq!(ended(child).0, 130);
+    for copies in ["1", "2"] {
+        let trace = scripts.path(&format!("{copies}.json"));
+        let arguments = ["run", &scripts.path("long.m"), "--copies", copies, "--trace", &trace];
+        let mut child = tidemill(&arguments).spawn().unwrap();
+        let mut first = [0; 6];
+        child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+        // What was recorded is computed, then the long step begins.
+        std::thread::sleep(Duration::from_secs(1));
+        interrupt(&child);
+        let (code, out, err) = ended(child);
+        assert_eq!((code, err.as_str()), (130, "interrupted\n"));
+        // What was printed before it is not lost with it.
+        assert!(copies == "2" || out == "1\n", "{out}");
+        is_timeline(Path::new(&trace));
+    }
 }
 
 #[test]
@@ -362,9 +412,19 @@ fn an_interrupt_ends_what_runs_in_the_repl_and_leaves_it_alive() {
         stdin.write_all(format!("k = {turn}; printf ('alive %d\\n', k)\n").as_bytes()).unwrap();
         out.wait(&format!("alive {turn}"));
     }
+    // Also a step that computes for hours: the variables are as they were when it began, and go on.
+    stdin.write_all(b"v = [1 2 3]; global g, g = 7; k = 20;\nfunction r = twice (x), r = 2 * x; end\n").unwrap();
+    for turn in 0..2 {
+        let step = "k = k + 1; printf ('running\\n'); fflush (stdout); v = conv (ones (1, 4e6), ones (1, 4e6)); k = 0;\n";
+        stdin.write_all(step.as_bytes()).unwrap();
+        out.wait("running");
+        interrupt(&child);
+        stdin.write_all(b"v(2) = k; printf ('alive %d %d %d\\n', v(2), numel (v), twice (g))\n").unwrap();
+        out.wait(&format!("alive {} 3 14", 21 + turn));
+    }
     drop(stdin);
     let (code, _, err) = ended(child);
-    assert_eq!((code, err.matches("interrupted").count()), (0, 3), "{err}");
+    assert_eq!((code, err.matches("interrupted").count()), (0, 5), "{err}");
 }
 
 #[test]

@@ -18,6 +18,9 @@ use std::time::Instant;
 /// How deep containers may be nested where they are shown, compared or written.
 const DEPTH_MAX: usize = 256;
 
+/// The most that the extents of an array without elements may be together, those that are 0 apart.
+const EMPTY_EXTENTS_MAX: usize = 1 << 26;
+
 /// How a script is run.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -278,9 +281,11 @@ impl Env {
     /// # Errors
     /// The language's out-of-memory error.
     pub fn check_elements(&self, dims: &[usize]) -> Flow<()> {
-        // Without elements, too, since much that is made of such an array has some.
+        // Without elements, too, since much that is made of such an array has some, or is made a row at a time.
+        let is_empty = dims.contains(&0);
+        let most = self.options.elements_max.min(if is_empty { EMPTY_EXTENTS_MAX } else { usize::MAX });
         let n = dims.iter().filter(|&&d| d != 0).fold(1usize, |n, &d| n.saturating_mul(d));
-        if n > self.options.elements_max {
+        if n > most {
             return super::error::fail_id!(
                 "Octave:out-of-memory",
                 "out of memory or dimension too large for Octave's index type"

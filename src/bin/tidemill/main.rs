@@ -34,7 +34,10 @@ use tokio::sync::Notify;
 /// What a shell expects of a program that was ended by Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
-/// So long an interrupted program may take to notice, and its tasks to end.
+/// So long an interrupted program may take to notice: a step that computes for minutes does not look up meanwhile.
+const LOOK_UP: std::time::Duration = std::time::Duration::from_millis(500);
+
+/// So long it may then take to end: what runs on a device ends with its batch.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// An asynchronous GPU array runtime
@@ -110,21 +113,30 @@ impl Interrupts {
     /// `outlived`: the command goes on after an interrupt.
     fn ask(&self, outlived: bool) {
         if self.asked.swap(true, Ordering::Relaxed) {
-            std::process::exit(i32::from(INTERRUPTED));
+            end_at_once();
         }
         self.notify.notify_one();
         if !outlived {
-            // A step that computes for minutes does not look up meanwhile.
             let noticed = self.noticed.clone();
             std::thread::spawn(move || {
-                std::thread::sleep(PATIENCE);
-                if !noticed.load(Ordering::Relaxed) {
-                    eprintln!("interrupted");
-                    std::process::exit(i32::from(INTERRUPTED));
+                std::thread::sleep(LOOK_UP);
+                if noticed.load(Ordering::Relaxed) {
+                    std::thread::sleep(PATIENCE);
                 }
+                end_at_once();
             });
         }
     }
+}
+
+/// Ends the process as it stands. A timeline opens after every write to it.
+fn end_at_once() -> ! {
+    #[cfg(feature = "script")]
+    sink::flush_in_a_hurry();
+    use std::io::Write;
+    // Nobody may be reading.
+    let _ = writeln!(std::io::stderr(), "interrupted");
+    std::process::exit(i32::from(INTERRUPTED));
 }
 
 /// Where there is no desktop session, Mesa's layer that selects a device for one has nothing to do but to print
@@ -161,21 +173,19 @@ fn main() -> ExitCode {
     let result = executor.block_on(async {
         tokio::select! {
             result = run(command, &interrupts) => Some(result),
-            () = interrupts.asked(), if !heeds_itself => None,
+            () = interrupts.asked(), if !heeds_itself => {
+                interrupts.noticed.store(true, Ordering::Relaxed);
+                None
+            }
         }
     });
-    // Tasks that were spawned hold the runtime, too. One that does not look up is left behind.
-    interrupts.noticed.store(true, Ordering::Relaxed);
-    match result {
-        Some(_) => drop(executor),
-        None => executor.shutdown_timeout(PATIENCE),
-    }
     match result {
         Some(Ok(status)) => ExitCode::from(status),
         Some(Err(error)) => failure(&error),
         None => {
-            eprintln!("interrupted");
-            ExitCode::from(INTERRUPTED)
+            // Tasks that were spawned hold the runtime, too. One that does not look up is left behind.
+            executor.shutdown_timeout(LOOK_UP);
+            end_at_once();
         }
     }
 }

@@ -5,17 +5,28 @@
 
 use super::Interrupts;
 use super::script::{PlaceOptions, report};
-use super::sink::{Console, Shared};
+use super::sink::{Console, Shared, say};
+use futures::future::{Either, select};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tidemill::script::env::{Env, Options};
 use tidemill::script::source::Source;
 use tidemill::script::vm::{End, Interp};
 use tidemill::script::{builtins, library, syntax};
 use tidemill::{Error, ErrorKind, Result};
+use tokio::sync::oneshot;
+
+/// So long a step may take to see an interrupt before it is left behind.
+const LOOK_UP: Duration = Duration::from_millis(500);
+
+/// The stack of what runs a text.
+const STACK_BYTES: usize = 32 << 20;
 
 /// Reads and runs until the input ends; the exit status.
 ///
@@ -24,59 +35,142 @@ use tidemill::{Error, ErrorKind, Result};
 pub async fn run(options: PlaceOptions, interrupts: Arc<Interrupts>) -> Result<u8> {
     let runtime = options.start().await?;
     let session = runtime.session("repl").seed(options.seed).open();
-    let console = Arc::new(Console::new());
-    let output = Box::new(Shared::new(console.clone(), false, None));
+    let console = Console::new();
+    let output = Shared::new(console.clone(), false, None);
+    let left = output.left();
     let script_options = Options { path: vec![PathBuf::from(".")], ..Options::default() };
-    let mut interp = Interp::new(Env::new(session, output, script_options));
-    interp.begin_session();
+    let interp = Interp::new(Env::new(session, Box::new(output), script_options));
+    let mut machine = Machine { interp, left };
+    machine.interp.begin_session();
     let mut lines = Lines::new()?;
     let mut status = 0;
     while let Some(text) = lines.statement().await? {
         if let Some(topic) = help_topic(&text) {
-            help(&mut interp, topic);
+            help(&mut machine.interp, topic);
             console.flush();
             continue;
         }
-        if let Some(code) = run_text(&mut interp, text, &console, &interrupts).await {
+        let ended;
+        (machine, ended) = run_text(machine, text, &console, &interrupts).await?;
+        if let Some(code) = ended {
             status = code.rem_euclid(256) as u8;
             break;
         }
     }
     lines.remember();
     if options.stats {
-        eprint!("{}", runtime.stats());
+        say(runtime.stats());
     }
-    drop(interp);
+    drop(machine);
     runtime.shutdown().await?;
     Ok(status)
 }
 
+/// What runs texts.
+struct Machine {
+    interp: Interp,
+    /// Set where it is left behind: it is no longer heard.
+    left: Arc<AtomicBool>,
+}
+
 /// Runs a text in the session's variables; a status if it asks to end.
-async fn run_text(interp: &mut Interp, text: String, console: &Console, interrupts: &Interrupts) -> Option<i32> {
+async fn run_text(
+    mut machine: Machine,
+    text: String,
+    console: &Arc<Console>,
+    interrupts: &Interrupts,
+) -> Result<(Machine, Option<i32>)> {
     // What was meant for the line that was typed is not for what runs now.
     interrupts.heed();
     let source = Source::new("repl", text);
-    let end = match interp.begin_text(&source) {
-        Ok(()) => tokio::select! {
-            end = tidemill::script::vm::drive(interp) => Some(end),
-            () = interrupts.asked() => None,
-        },
-        Err(error) => Some(End::Failed(Box::new(error))),
-    };
+    if let Err(error) = machine.interp.begin_text(&source) {
+        report(&error);
+        machine.interp.abandon();
+        return Ok((machine, None));
+    }
+    let (mut machine, end) = drive(machine, console, interrupts).await?;
     console.flush();
+    interrupts.heed();
     match end {
-        Some(End::Done) => None,
+        Some(End::Done) => Ok((machine, None)),
         Some(End::Exit(130)) | None => {
-            interp.abandon();
-            eprintln!("interrupted");
-            None
+            machine.interp.abandon();
+            say("interrupted\n");
+            Ok((machine, None))
         }
-        Some(End::Exit(status)) => Some(status),
+        Some(End::Exit(status)) => Ok((machine, Some(status))),
         Some(End::Failed(error)) => {
             report(&error);
-            interp.abandon();
-            None
+            machine.interp.abandon();
+            Ok((machine, None))
         }
+    }
+}
+
+/// Runs what has begun, on a thread of its own: a step that computes for hours does not look up, and is left behind when
+/// an interrupt comes, with another machine in its place that has the variables as they stood when the step began.
+async fn drive(
+    mut machine: Machine,
+    console: &Arc<Console>,
+    interrupts: &Interrupts,
+) -> Result<(Machine, Option<End>)> {
+    let kept = machine.interp.keep();
+    let (interrupt, left) = (machine.interp.interrupt.clone(), machine.left.clone());
+    let (stop, stopped) = oneshot::channel::<()>();
+    let (tell, mut told) = oneshot::channel();
+    let run = move || {
+        let end = {
+            let running = pin!(tidemill::script::vm::drive(&mut machine.interp));
+            match futures::executor::block_on(select(running, stopped)) {
+                Either::Left((end, _)) => Some(end),
+                Either::Right(_) => None,
+            }
+        };
+        // Where nobody waits any more, it has been left behind.
+        let _ = tell.send((machine, end));
+    };
+    std::thread::Builder::new().name("text".into()).stack_size(STACK_BYTES).spawn(run)?;
+    let mut ended = tokio::select! {
+        ended = &mut told => Some(ended),
+        () = interrupts.asked() => None,
+    };
+    if ended.is_none() {
+        interrupt.store(true, Ordering::Relaxed);
+        // It may end at this moment.
+        let _ = stop.send(());
+    }
+    loop {
+        let ended = match ended.take() {
+            Some(ended) => ended,
+            None => match tokio::time::timeout(LOOK_UP, &mut told).await {
+                Ok(ended) => ended,
+                Err(_) => {
+                    let output = Shared::new(console.clone(), false, None);
+                    let heard = output.left();
+                    match kept.revive(Box::new(output)) {
+                        Some(interp) => {
+                            left.store(true, Ordering::Relaxed);
+                            return Ok((Machine { interp, left: heard }, None));
+                        }
+                        // Between two steps: it sees the interrupt in a moment.
+                        None => continue,
+                    }
+                }
+            },
+        };
+        return match ended {
+            Ok(ended) => Ok(ended),
+            // The thread has panicked, and said so.
+            Err(_) => {
+                let output = Shared::new(console.clone(), false, None);
+                let heard = output.left();
+                let interp = kept.revive(Box::new(output));
+                let interp =
+                    interp.ok_or_else(|| Error::new(ErrorKind::Internal, "a text stopped on a broken invariant"))?;
+                say("error: a text stopped on a broken invariant, a bug in Tidemill\n");
+                Ok((Machine { interp, left: heard }, None))
+            }
+        };
     }
 }
 

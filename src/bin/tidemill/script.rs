@@ -3,17 +3,19 @@
 //! In: files, `-`, or a text. Out: what the scripts print, on the standard output; errors with their place and their
 //! call stack, on the standard error; an exit status. Must hold: lines of different scripts never mix.
 
-use super::sink::{Console, Shared};
+use super::sink::{Console, Shared, say};
 use ariadne::{Config, IndexType, Label, Report, ReportKind};
 use clap::Args;
+use std::borrow::Cow;
 use std::io::{IsTerminal, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidemill::script::Script;
 use tidemill::script::env::Options as ScriptOptions;
 use tidemill::script::error::{Call, ScriptError};
 use tidemill::script::output::Output;
-use tidemill::script::source::Source;
+use tidemill::script::source::{Place, Source};
 use tidemill::{Error, ErrorKind, Result, Runtime};
 
 /// Options of `tidemill run`.
@@ -124,7 +126,7 @@ pub async fn run(options: RunOptions) -> Result<u8> {
                 }
             },
             Err(error) => {
-                eprintln!("error: {}: {}", file.display(), error.message());
+                say(format_args!("error: {}: {}\n", file.display(), error.message()));
                 status = 1;
             }
         }
@@ -158,7 +160,7 @@ fn read(file: &Path) -> Result<(Arc<Source>, Vec<PathBuf>)> {
     let mut bytes = Vec::new();
     if file == Path::new("-") {
         std::io::stdin().lock().read_to_end(&mut bytes)?;
-        return Ok((Source::new("-", String::from_utf8_lossy(&bytes)), vec![PathBuf::from(".")]));
+        return Ok((Source::new("-", decoded(&bytes)), vec![PathBuf::from(".")]));
     }
     let mut opened = std::fs::File::open(file)?;
     if opened.metadata()?.is_dir() {
@@ -170,7 +172,20 @@ fn read(file: &Path) -> Result<(Arc<Source>, Vec<PathBuf>)> {
     if folder != Path::new(".") {
         path.push(PathBuf::from("."));
     }
-    Ok((Source::new(file.display().to_string(), String::from_utf8_lossy(&bytes)), path))
+    Ok((Source::new(file.display().to_string(), decoded(&bytes)), path))
+}
+
+/// The text of a file: UTF-8, or UTF-16 where the file says so by its first two bytes, as Windows writes it.
+fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+    let units = |unit: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> = bytes[2..].chunks_exact(2).map(|two| unit([two[0], two[1]])).collect();
+        Cow::Owned(String::from_utf16_lossy(&units))
+    };
+    match bytes {
+        [0xff, 0xfe, ..] => units(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => units(u16::from_be_bytes),
+        _ => String::from_utf8_lossy(bytes),
+    }
 }
 
 /// Runs a job to its end; its exit status.
@@ -199,7 +214,7 @@ struct Form {
 
 async fn run_jobs(jobs: Vec<Job>, place: &PlaceOptions, prefix: bool) -> Result<u8> {
     let runtime = Arc::new(place.start().await?);
-    let console = Arc::new(Console::new());
+    let console = Console::new();
     let form = Form { prefix, whole_lines: jobs.len() > 1 || prefix };
     let (seed, shared, lines) = (place.seed, runtime.clone(), console.clone());
     // One of the executor's own threads hands the scripts out: what a thread spawns for itself, others take over in
@@ -214,7 +229,7 @@ async fn run_jobs(jobs: Vec<Job>, place: &PlaceOptions, prefix: bool) -> Result<
             match ended {
                 Ok(code) => status = status.max(code.rem_euclid(256) as u8),
                 Err(panic) => {
-                    eprintln!("error: a script stopped on a broken invariant, a bug in Tidemill: {panic}");
+                    say(format_args!("error: a script stopped on a broken invariant, a bug in Tidemill: {panic}\n"));
                     status = status.max(1);
                 }
             }
@@ -225,11 +240,11 @@ async fn run_jobs(jobs: Vec<Job>, place: &PlaceOptions, prefix: bool) -> Result<
     let mut status = all.await.unwrap_or(1);
     console.flush();
     if console.is_closed() {
-        eprintln!("error: the standard output was closed");
+        say("error: the standard output was closed\n");
         status = status.max(1);
     }
     if place.stats {
-        eprint!("{}", runtime.stats());
+        say(runtime.stats());
     }
     // The scripts have let go of it.
     if let Some(runtime) = Arc::into_inner(runtime) {
@@ -242,6 +257,7 @@ async fn run_jobs(jobs: Vec<Job>, place: &PlaceOptions, prefix: bool) -> Result<
 pub fn report(error: &ScriptError) {
     let mut text = Vec::new();
     match &error.place {
+        Some(place) if is_long_line(place) => text = beside_the_place(error, place).into_bytes(),
         Some(place) => {
             let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
             let name = place.source.name.clone();
@@ -286,7 +302,7 @@ pub fn report(error: &ScriptError) {
             let at = call.place.source.position(call.place.span.start);
             let (source, function) = (&call.place.source.name, call.function.as_str());
             let function = match (function, source.as_str()) {
-                ("", "eval" | "repl") => continue,
+                ("", "eval" | "repl" | "session") => continue,
                 ("", _) => "the script",
                 (function, _) => function,
             };
@@ -296,6 +312,45 @@ pub fn report(error: &ScriptError) {
     }
     use std::io::Write;
     let _ = std::io::stderr().lock().write_all(&text);
+}
+
+/// The longest line that is shown whole, and how much of a longer one is shown before a place and after its beginning.
+const LINE_BYTES_MAX: usize = 1000;
+const BEFORE_CHARS: usize = 60;
+const AFTER_CHARS: usize = 100;
+
+/// The range of the line that a place begins in.
+fn line_of(place: &Place) -> Range<usize> {
+    let text = &place.source.text;
+    let at = text.floor_char_boundary((place.span.start as usize).min(text.len()));
+    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    start..text[at..].find('\n').map_or(text.len(), |end| at + end)
+}
+
+/// Whether a place's line is longer than anybody reads: the text of a machine, or no text at all.
+fn is_long_line(place: &Place) -> bool {
+    line_of(place).len() > LINE_BYTES_MAX
+}
+
+/// The same report with a part of the line alone.
+fn beside_the_place(error: &ScriptError, place: &Place) -> String {
+    let (source, line) = (&place.source, line_of(place));
+    let at = source.text.floor_char_boundary((place.span.start as usize).min(source.text.len()));
+    let before = source.text[line.start..at].char_indices().rev().nth(BEFORE_CHARS - 1).map_or(0, |(i, _)| i);
+    let after = source.text[at..line.end].char_indices().nth(AFTER_CHARS).map_or(line.end, |(i, _)| at + i);
+    // What is no text has no width.
+    let shown = |part: &str| part.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
+    let position = source.position(place.span.start);
+    let left = format!("{}{}", if before > 0 { "…" } else { "" }, shown(&source.text[line.start + before..at]));
+    let right = format!("{}{}", shown(&source.text[at..after]), if after < line.end { "…" } else { "" });
+    let number = position.line.to_string();
+    let (margin, blank) = (" ".repeat(number.len()), " ".repeat(left.chars().count()));
+    let mut text = format!("error: {}\n {margin} ╭─[ {}:{number}:{} ]\n", error.message, source.name, position.column);
+    text.push_str(&format!(" {number} │{left}{right}\n {margin} │{blank}╰─ {}\n", error.identifier));
+    if let Some(help) = &error.help {
+        text.push_str(&format!(" {margin} │Help: {help}\n"));
+    }
+    text
 }
 
 /// A text without its colours: the heading of a report has one, whatever is asked for.

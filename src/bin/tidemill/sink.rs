@@ -3,9 +3,10 @@
 //! Must hold: with several scripts only whole lines reach the console; a reader that has gone is remembered, not
 //! panicked about.
 
+use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
 use tidemill::script::output::Output;
 
@@ -17,6 +18,26 @@ const LINES_BYTES: usize = 1 << 12;
 /// How often several scripts that want to be read at once are heard.
 const HEARD_EVERY: Duration = Duration::from_millis(20);
 
+/// The consoles of this process, for an end in a hurry.
+static CONSOLES: Mutex<Vec<Weak<Console>>> = Mutex::new(Vec::new());
+
+/// Says something on the standard error, if anybody hears.
+pub fn say(words: impl Display) {
+    let _ = write!(std::io::stderr().lock(), "{words}");
+}
+
+/// Passes on what the consoles keep back, where nobody is writing: the process is about to end without dropping them.
+pub fn flush_in_a_hurry() {
+    let Ok(consoles) = CONSOLES.try_lock() else { return };
+    for console in consoles.iter().filter_map(Weak::upgrade) {
+        match console.buffer.try_lock() {
+            Ok(mut buffer) => console.pass_on(&mut buffer),
+            Err(TryLockError::Poisoned(buffer)) => console.pass_on(&mut buffer.into_inner()),
+            Err(TryLockError::WouldBlock) => {}
+        }
+    }
+}
+
 /// The process's standard output.
 pub struct Console {
     buffer: Mutex<Buffer>,
@@ -26,12 +47,14 @@ pub struct Console {
 
 impl Console {
     /// The console of this process.
-    pub fn new() -> Console {
-        Console {
+    pub fn new() -> Arc<Console> {
+        let console = Arc::new(Console {
             buffer: Mutex::new(Buffer { bytes: Vec::new(), passed_at: Instant::now(), is_due: false }),
             closed: AtomicBool::new(false),
             is_terminal: std::io::stdout().is_terminal(),
-        }
+        });
+        CONSOLES.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&console));
+        console
     }
 
     fn buffer(&self) -> MutexGuard<'_, Buffer> {
@@ -114,12 +137,19 @@ pub struct Shared {
     lines: Vec<u8>,
     /// Where that begins.
     whole: usize,
+    /// What still comes is not heard.
+    left: Arc<AtomicBool>,
 }
 
 impl Shared {
     /// A sink; `label` begins every line.
     pub fn new(console: Arc<Console>, whole_lines: bool, label: Option<String>) -> Shared {
-        Shared { console, whole_lines, label, lines: Vec::new(), whole: 0 }
+        Shared { console, whole_lines, label, lines: Vec::new(), whole: 0, left: Arc::default() }
+    }
+
+    /// Once this is true nothing that still comes is heard.
+    pub fn left(&self) -> Arc<AtomicBool> {
+        self.left.clone()
     }
 
     /// Passes on the whole lines that are kept back.
@@ -149,6 +179,9 @@ impl Shared {
 
 impl Output for Shared {
     fn out(&mut self, bytes: &[u8]) {
+        if self.left.load(Ordering::Relaxed) {
+            return;
+        }
         if !self.whole_lines {
             return self.console.write(bytes);
         }
@@ -162,6 +195,9 @@ impl Output for Shared {
     }
 
     fn err(&mut self, bytes: &[u8]) {
+        if self.left.load(Ordering::Relaxed) {
+            return;
+        }
         // What was printed before stands before.
         self.pass_lines();
         self.console.flush();

@@ -11,6 +11,7 @@ mod call;
 mod control;
 mod drive;
 mod frame;
+mod kept;
 mod run;
 mod suggest;
 mod suspects;
@@ -21,6 +22,7 @@ pub use call::Callee;
 pub use control::error_value;
 pub use drive::{End, drive};
 pub use frame::Variable;
+pub use kept::Kept;
 pub use variables::Described;
 
 use super::compile::{Code, Unit};
@@ -78,6 +80,8 @@ pub struct Interp {
     steps: u64,
     /// That number when the machine last went on.
     went_on: u64,
+    /// Where the session is noted before a step that may take long.
+    noted: Option<Arc<parking_lot::Mutex<Option<kept::Noted>>>>,
     /// The variables of the outermost frame after it ended.
     workspace: Vec<(Name, Value)>,
 }
@@ -109,6 +113,7 @@ impl Interp {
             numbers_met: 0,
             steps: 0,
             went_on: 0,
+            noted: None,
             workspace: Vec::new(),
         }
     }

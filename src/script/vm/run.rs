@@ -82,9 +82,14 @@ impl Interp {
         if let Some(frame) = self.frame() {
             self.env.session.mark((frame.code.id as u64) << 32 | frame.pc as u64);
         }
+        if self.interrupt.load(Ordering::Relaxed) {
+            return Err(Stop::Exit(130));
+        }
+        self.note();
         let Some(Activation::Task(mut frame)) = self.frames.pop() else { return Ok(()) };
         let last = frame.last.take();
         let result = frame.task.step(self, last);
+        self.noted_ends();
         let (returns, nargout) = (frame.returns, frame.nargout);
         self.frames.insert(n, Activation::Task(frame));
         // A step that has to wait runs again, without what the last call gave: it has taken that in.
@@ -195,6 +200,10 @@ impl Interp {
                     // What these do may take a while: the next look comes sooner.
                     *budget = budget.saturating_sub(8);
                     let next = self.step(inst)?;
+                    // It may have taken long.
+                    if self.interrupt.load(Ordering::Relaxed) {
+                        return Err(Stop::Exit(130));
+                    }
                     if self.env.is_to_stay() {
                         self.env.stay();
                     }
@@ -495,7 +504,15 @@ impl Interp {
     /// Pops `n`, pushes what the function makes of them.
     fn replace(&mut self, n: usize, f: impl FnOnce(&mut crate::script::env::Env, &[Value]) -> Flow<Value>) -> Flow<()> {
         let at = self.stack.len().saturating_sub(n);
-        let value = f(&mut self.env, &self.stack[at..])?;
+        let is_noted = self.noted.is_some() && !self.stack[at..].iter().all(|v| matches!(v, Value::Num(_)));
+        if is_noted {
+            self.note();
+        }
+        let value = f(&mut self.env, &self.stack[at..]);
+        if is_noted {
+            self.noted_ends();
+        }
+        let value = value?;
         self.note_result_of(at, &value);
         self.stack.truncate(at);
         self.stack.push(value);
@@ -568,7 +585,14 @@ impl Interp {
     fn show(&mut self, slot: u32) -> Flow<()> {
         let Some(value) = self.slot_value(slot) else { return Ok(()) };
         let name = self.name_of(slot);
-        display::show(&mut self.env, &name, &value)
+        self.shown(&name, &value)
+    }
+
+    fn shown(&mut self, name: &str, value: &Value) -> Flow<()> {
+        self.note();
+        let shown = display::show(&mut self.env, name, value);
+        self.noted_ends();
+        shown
     }
 
     /// The values of a statement that is an expression.
@@ -577,20 +601,23 @@ impl Interp {
         let values: Values = self.stack[at..].iter().cloned().collect();
         // What will be shown is awaited first, so that nothing is printed twice.
         if print {
-            self.env.host_all(&values)?;
+            self.note();
+            let at_home = self.env.host_all(&values);
+            self.noted_ends();
+            at_home?;
         }
         let variable = name.filter(|&slot| self.is_defined(slot));
         for value in &values {
             match variable {
                 Some(slot) if print => {
                     let name = self.name_of(slot);
-                    display::show(&mut self.env, &name, value)?;
+                    self.shown(&name, value)?;
                 }
                 Some(_) => {}
                 None => {
                     self.set_variable("ans", value.clone());
                     if print {
-                        display::show(&mut self.env, "ans", value)?;
+                        self.shown("ans", value)?;
                     }
                 }
             }

@@ -1,0 +1,135 @@
+//! What outlives a step that does not end: a session's variables, noted before every step that may take long.
+//!
+//! In: the machine, where such a step begins. Out: another machine, with the session as it stood there. Must hold: a
+//! note ends with its step, since a store into an array that a note holds, too, would have to copy it.
+
+use super::frame::{Activation, Variable};
+use super::{Code, Interp};
+use crate::Session;
+use crate::script::display::Format;
+use crate::script::env::{Env, FunctionFiles, Options};
+use crate::script::output::Output;
+use crate::script::syntax::ast::Name;
+use crate::script::value::Value;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// A session that is kept while a text of it runs: what was known when the text began, and the note.
+pub struct Kept {
+    session: Session,
+    options: Options,
+    format: Format,
+    warnings_off: Vec<String>,
+    functions: FxHashMap<Name, Arc<Code>>,
+    files: Arc<FunctionFiles>,
+    locals: FxHashMap<usize, FxHashMap<Name, Arc<Code>>>,
+    noted: Arc<Mutex<Option<Noted>>>,
+}
+
+/// A session's variables where a step began.
+pub(super) struct Noted {
+    names: Vec<Name>,
+    variables: Vec<Variable>,
+    statics: Vec<Option<Value>>,
+    globals: FxHashMap<Name, u32>,
+    persistents: FxHashMap<(u32, u32), u32>,
+}
+
+impl Interp {
+    /// Keeps the session while its next text runs, which may be left behind in a step that does not end.
+    pub fn keep(&mut self) -> Kept {
+        let noted = Arc::new(Mutex::new(None));
+        self.noted = Some(noted.clone());
+        Kept {
+            session: self.env.session.clone(),
+            options: self.env.options.clone(),
+            format: self.env.format,
+            warnings_off: self.env.warnings_off.clone(),
+            functions: self.functions.clone(),
+            files: self.files.clone(),
+            locals: self.locals.clone(),
+            noted,
+        }
+    }
+
+    /// A step begins that may take long.
+    pub(super) fn note(&self) {
+        let Some(place) = &self.noted else { return };
+        let Some(Activation::Code(frame)) = self.frames.first() else { return };
+        let names: Vec<Name> = frame.code.names.iter().chain(&frame.extra).cloned().collect();
+        let at = frame.variables;
+        let noted = Noted {
+            variables: self.variables[at..at + names.len()].to_vec(),
+            names,
+            statics: self.statics.clone(),
+            globals: self.globals.clone(),
+            persistents: self.persistents.clone(),
+        };
+        *place.lock() = Some(noted);
+    }
+
+    /// It has ended.
+    pub(super) fn noted_ends(&self) {
+        if let Some(place) = &self.noted {
+            *place.lock() = None;
+        }
+    }
+}
+
+impl Kept {
+    /// Another machine with the session as it stood when the step began that runs now; `None` where none runs that may
+    /// take long. Open files and what else builtins keep stay with the step.
+    pub fn revive(&self, output: Box<dyn Output>) -> Option<Interp> {
+        let noted = self.noted.lock().take()?;
+        let mut env = Env::new(self.session.clone(), output, self.options.clone());
+        env.format = self.format;
+        env.warnings_off = self.warnings_off.clone();
+        let mut interp = Interp::new(env);
+        interp.functions = self.functions.clone();
+        interp.files = self.files.clone();
+        interp.locals = self.locals.clone();
+        interp.begin_session();
+        if let Some(Activation::Code(frame)) = interp.frames.first_mut() {
+            frame.extra = noted.names;
+        }
+        interp.variables = noted.variables;
+        interp.statics = noted.statics;
+        interp.globals = noted.globals;
+        interp.persistents = noted.persistents;
+        Some(interp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::script::error::Flow;
+    use crate::script::source::Source;
+    use crate::script::testing;
+    use crate::script::vm::{Interp, drive};
+    use futures::executor::block_on;
+
+    fn runs(interp: &mut Interp, text: &str) {
+        interp.begin_text(&Source::new("session", text)).unwrap();
+        block_on(drive(interp));
+    }
+
+    #[test]
+    fn a_session_goes_on_where_a_step_began_and_no_step_leaves_a_note() -> Flow<()> {
+        let (env, _) = testing::env_with(Default::default());
+        let mut interp = Interp::new(env);
+        interp.begin_session();
+        runs(&mut interp, "x = [1 2 3]; global g, g = 7;\nfunction y = twice (x), y = 2 * x; end");
+        let kept = interp.keep();
+        runs(&mut interp, "x(2) = 5; y = max (x) + sum (x); z = [x, 1]");
+        let (env, printed) = testing::env_with(Default::default());
+        assert!(kept.revive(env.output).is_none(), "the steps have ended");
+        interp.note();
+        let mut other = kept.revive(testing::env_with(Default::default()).0.output).expect("a note was taken");
+        other.env.output = Box::new(printed.clone());
+        runs(&mut other, "printf ('%d ', x, y, g, twice (4)), g = 8; x(1) = 0;");
+        assert_eq!(String::from_utf8_lossy(&printed.lock().out), "1 5 3 14 7 8 ");
+        assert_eq!(interp.variable("x").map(|x| x.dims().numel()), Some(3));
+        Ok(())
+    }
+}
