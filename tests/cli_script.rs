@@ -245,6 +245,9 @@ fn what_no_machine_can_do_is_an_error_and_no_crash() {
         ("x = ones (1e5, 1e5, 1e5);", "out of memory or dimension too large"),
         ("x = 1; x(1e12) = 1;", "out of memory or dimension too large"),
         ("x = repmat ('a', 1e7, 1e7);", "out of memory or dimension too large"),
+        ("x = zeros (0, 1e9);", "out of memory or dimension too large"),
+        ("x = cell (3, 0, 1e9);", "out of memory or dimension too large"),
+        ("x = repmat (struct (), 0, 6e7); y = resize (x, 6e7, 0);", "wrong type argument 'struct'"),
         ("c = cell (1e6, 1e6);", "out of memory or dimension too large"),
         ("function f (), f (); end\nf ()", "max_recursion_depth exceeded"),
         ("f = @(g, n) g (g, n + 1); f (f, 0)", "max_recursion_depth exceeded"),
@@ -415,7 +418,8 @@ fn an_interrupt_ends_what_runs_in_the_repl_and_leaves_it_alive() {
     // Also a step that computes for hours: the variables are as they were when it began, and go on.
     stdin.write_all(b"v = [1 2 3]; global g, g = 7; k = 20;\nfunction r = twice (x), r = 2 * x; end\n").unwrap();
     for turn in 0..2 {
-        let step = "k = k + 1; printf ('running\\n'); fflush (stdout); v = conv (ones (1, 4e6), ones (1, 4e6)); k = 0;\n";
+        let step =
+            "k = k + 1; printf ('running\\n'); fflush (stdout); v = conv (ones (1, 4e6), ones (1, 4e6)); k = 0;\n";
         stdin.write_all(step.as_bytes()).unwrap();
         out.wait("running");
         interrupt(&child);

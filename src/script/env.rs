@@ -318,6 +318,16 @@ fn inside(env: &Env, container: &Value, missing: &mut Vec<Arc<super::value::Lazy
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::script::testing;
+
+    #[test]
+    fn extents_without_elements_are_bounded_too() {
+        let (env, _) = testing::env_with(Options::default());
+        assert!(env.check_elements(&[0, EMPTY_EXTENTS_MAX]).is_ok());
+        assert!(env.check_elements(&[EMPTY_EXTENTS_MAX + 1]).is_ok());
+        assert!(env.check_elements(&[0, EMPTY_EXTENTS_MAX + 1]).is_err());
+        assert!(env.check_elements(&[EMPTY_EXTENTS_MAX, 0, 2]).is_err());
+    }
 
     #[test]
     fn folders_are_read_once_for_all_clones_of_the_same_path() {

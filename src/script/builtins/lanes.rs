@@ -104,6 +104,9 @@ pub fn strided(extents: &[usize], strides: &[usize], first: usize) -> Vec<usize>
 
 /// Positions for a result whose index along each dimension maps to these indices of the array.
 pub fn mapped(dims: &Dims, maps: &[Vec<usize>]) -> Vec<usize> {
+    if maps.iter().any(Vec::is_empty) {
+        return Vec::new();
+    }
     let mut out = vec![0usize];
     let mut stride = 1;
     for (d, map) in maps.iter().enumerate() {

@@ -479,7 +479,9 @@ fn repmat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let maps: Vec<Vec<usize>> = (0..rank)
         .map(|d| {
             let n = dims.extent(d);
-            (0..n * times[d]).map(|k| k % n).collect()
+            // Where nothing is picked, nothing is counted.
+            let places = if out.contains(&0) { 0 } else { n * times[d] };
+            (0..places).map(|k| k % n).collect()
         })
         .collect();
     Ok(picked(env, x, out, &mapped(&dims, &maps))?.into())
@@ -494,9 +496,9 @@ fn placed(x: &Value, out: &Dims, first: &[i64], padding: &Value) -> Flow<Value> 
         (at >= 0 && at < dims.extent(d) as i64).then_some(at as usize)
     };
     // The padding stands behind the elements; its position is the array's length.
-    let mut positions: Vec<Option<usize>> = vec![Some(0)];
+    let mut positions: Vec<Option<usize>> = if out.contains(&0) { Vec::new() } else { vec![Some(0)] };
     let mut stride = 1;
-    for d in 0..out.len() {
+    for d in 0..if positions.is_empty() { 0 } else { out.len() } {
         let mut next = Vec::with_capacity(positions.len() * out[d]);
         for k in 0..out[d] {
             let at = inside(d, k);

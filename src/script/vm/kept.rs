@@ -103,7 +103,6 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
-    use crate::script::error::Flow;
     use crate::script::source::Source;
     use crate::script::testing;
     use crate::script::vm::{Interp, drive};
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_goes_on_where_a_step_began_and_no_step_leaves_a_note() -> Flow<()> {
+    fn a_session_goes_on_where_a_step_began_and_no_step_leaves_a_note() {
         let (env, _) = testing::env_with(Default::default());
         let mut interp = Interp::new(env);
         interp.begin_session();
@@ -129,7 +128,5 @@ mod tests {
         other.env.output = Box::new(printed.clone());
         runs(&mut other, "printf ('%d ', x, y, g, twice (4)), g = 8; x(1) = 0;");
         assert_eq!(String::from_utf8_lossy(&printed.lock().out), "1 5 3 14 7 8 ");
-        assert_eq!(interp.variable("x").map(|x| x.dims().numel()), Some(3));
-        Ok(())
     }
 }
