@@ -45,6 +45,21 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 written!("movsum", "movsum (x, wlen)", "Sums of a moving window."),
                 written!("movstd", "movstd (x, wlen)", "Standard deviations of a moving window."),
                 written!("movvar", "movvar (x, wlen)", "Variances of a moving window."),
+                written!(
+                    "accumdim",
+                    "a = accumdim (subs, values, dim, n, fcn, fill)",
+                    "Slices of an array summed by their numbers along a dimension."
+                ),
+                written!(
+                    "ismissing",
+                    "ismissing (a, missing)",
+                    "Which elements are missing: NaN, blanks, empty texts, or those named."
+                ),
+                written!(
+                    "rmmissing",
+                    "[r, gone] = rmmissing (a, dim)",
+                    "An array without its rows (1) or columns (2) that miss an element."
+                ),
             ],
         ),
         (
@@ -124,6 +139,9 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                     "interp2 (x, y, z, xi, yi, method, extrap)",
                     "Values between the samples of a grid: linear, nearest."
                 ),
+                written!("polyvalm", "y = polyvalm (c, x)", "A polynomial of a square matrix."),
+                written!("ppder", "d = ppder (pp, m)", "The derivative of a piecewise polynomial."),
+                written!("ppint", "q = ppint (pp, c)", "The integral of a piecewise polynomial."),
             ],
         ),
         (
@@ -196,6 +214,16 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                     "[t, y] = embedded_steps (name, fcn, tspan, y0, c, a, b, e, order, refine, options)",
                     "Solves differential equations by a given pair of formulas."
                 ),
+                written!(
+                    "triplequad",
+                    "q = triplequad (f, xa, xb, ya, yb, za, zb, tol, quadf)",
+                    "The integral of a function of three variables."
+                ),
+                written!(
+                    "lsqnonneg",
+                    "[x, resnorm, residual, exitflag] = lsqnonneg (c, d, x0, options)",
+                    "The least squares solution without negative elements."
+                ),
             ],
         ),
         (
@@ -234,6 +262,16 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 written!("bitset", "bitset (a, n, value)", "Whole numbers with bit n set or cleared."),
                 written!("bincoeff", "bincoeff (n, k)", "Binomial coefficients of arrays."),
                 written!("list_primes", "list_primes (n)", "The first primes."),
+                written!("atan2d", "d = atan2d (y, x)", "The angle in degrees of a point."),
+                written!("acotd", "d = acotd (x)", "The angle in degrees whose cotangent is x."),
+                written!("normest", "[estimate, steps] = normest (a, tol)", "An estimate of a matrix's 2-norm."),
+                written!("nzmax", "n = nzmax (x)", "How many elements are stored."),
+                written!("rosser", "a = rosser ()", "Rosser's matrix: eigenvalues that are hard to tell apart."),
+                written!(
+                    "common_size",
+                    "[err, a, b, ...] = common_size (x, y, ...)",
+                    "Scalars repeated to the size of the other arguments; 1 if these differ."
+                ),
             ],
         ),
         (
