@@ -25,6 +25,7 @@
 
 pub mod builtins;
 pub mod compile;
+mod crowd;
 pub mod display;
 pub mod env;
 pub mod error;
@@ -41,6 +42,7 @@ pub mod value;
 pub mod vm;
 
 use compile::Unit;
+use crowd::Made;
 use env::{Env, Options};
 use error::ScriptError;
 use output::{Captured, Output};
@@ -67,10 +69,14 @@ use vm::{End, Interp};
 /// # }).unwrap();
 /// ```
 #[derive(Clone, Debug)]
-pub struct Script {
+pub struct Script(Arc<Parsed>);
+
+/// What the copies of a script share.
+#[derive(Debug)]
+struct Parsed {
     source: Arc<Source>,
-    file: Arc<syntax::ast::File>,
-    code: Arc<[Compiled; THREADS_MAX]>,
+    file: syntax::ast::File,
+    code: [Compiled; THREADS_MAX],
 }
 
 /// Threads that have code of their own; further ones share theirs.
@@ -122,31 +128,53 @@ impl Script {
         let released = Arc::new(compile::compile(&file, true)?);
         let code: [Compiled; THREADS_MAX] = Default::default();
         let _ = code[own_place()].released.set(released);
-        Ok(Script { source: source.clone(), file: Arc::new(file), code: Arc::new(code) })
+        Ok(Script(Arc::new(Parsed { source: source.clone(), file, code })))
     }
 
     /// The calling thread's code.
     fn unit(&self, keep: bool) -> Result<Arc<Unit>, ScriptError> {
-        let own = &self.code[own_place()];
+        let own = &self.0.code[own_place()];
         let place = if keep { &own.kept } else { &own.released };
         if let Some(unit) = place.get() {
             return Ok(unit.clone());
         }
         // From a tree of its own, whose names nobody shares.
-        let unit = Arc::new(compile::compile(&syntax::parse(&self.source)?, !keep)?);
+        let unit = Arc::new(compile::compile(&syntax::parse(&self.0.source)?, !keep)?);
         Ok(place.get_or_init(|| unit).clone())
     }
 
     /// The tree.
     pub fn file(&self) -> &syntax::ast::File {
-        &self.file
+        &self.0.file
     }
 
     /// Runs it on a session, keeping its output, to its end. Dropping the future cancels it.
     ///
+    /// Runs in tasks of their own share the executor's threads. Of many that one task awaits at once (`join_all`), other
+    /// cores take some over.
+    ///
     /// # Errors
     /// The error that the script did not catch.
-    pub async fn run(&self, session: &crate::Session) -> Result<Workspace, ScriptError> {
+    pub fn run<'a>(
+        &'a self,
+        session: &'a crate::Session,
+    ) -> impl Future<Output = Result<Workspace, ScriptError>> + Send + 'a {
+        let made = crowd::made(|| {
+            let (script, session) = (self.clone(), session.clone());
+            Box::pin(async move { script.run_captured(&session).await })
+        });
+        async move {
+            match made {
+                Made::Alone(mut place) => {
+                    place.begin();
+                    self.run_captured(session).await
+                }
+                Made::Shared(run) => run.await,
+            }
+        }
+    }
+
+    async fn run_captured(&self, session: &crate::Session) -> Result<Workspace, ScriptError> {
         let captured = Arc::new(Mutex::new(Captured::default()));
         let mut interp = Interp::new(Env::new(session.clone(), Box::new(captured.clone()), Options::default()));
         let mut workspace = self.run_on(&mut interp, true).await?;
@@ -154,7 +182,8 @@ impl Script {
         Ok(workspace)
     }
 
-    /// Runs it with an output and options of the caller's. Its variables end at their last use; none are returned.
+    /// Runs it with an output and options of the caller's, on the caller's thread. Its variables end at their last use;
+    /// none are returned.
     ///
     /// # Errors
     /// The error that the script did not catch.

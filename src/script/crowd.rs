@@ -1,0 +1,298 @@
+//! Many runs that one task awaits at the same time (`join_all`): idle cores take some of them over.
+//!
+//! A task polls its futures on one thread. Where it has made many runs before it polls the first, a helper begins those
+//! that were made last, while the task's own thread goes through them from the first; they meet in the middle, so that
+//! hardly any run is waited for. What a helper cannot end at once, since it waits for the runtime, it hands back.
+//!
+//! In: runs, as they are made. Out: futures of what they give. Must hold:
+//! - CROWD-1: a run that is made alone, or in a task of its own, costs two counts here: no lock, no allocation.
+//! - CROWD-2: a run is polled by one thread at a time, and its owner is woken whenever a helper lets go of it.
+//! - CROWD-3: dropping the future cancels the run, at the latest when it next lets others run.
+
+use super::Workspace;
+use super::error::ScriptError;
+use crossbeam_channel::{Receiver, Sender};
+use parking_lot::Mutex;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// So many runs of a thread may wait for their first poll before further ones can be taken over.
+const ALONE_MAX: usize = 2;
+/// So many have to wait for a helper to be called.
+const CALL_MIN: usize = 8;
+/// A helper's stack.
+const STACK_BYTES: usize = 8 << 20;
+
+type Ended = Result<Workspace, ScriptError>;
+/// A run that any thread may poll.
+pub(super) type Run = Pin<Box<dyn Future<Output = Ended> + Send>>;
+
+/// The runs that a thread has made and not polled yet.
+#[derive(Default)]
+struct Crowd {
+    waiting: AtomicUsize,
+    /// Those that can be taken over, the newest last.
+    members: Mutex<Vec<Arc<Member>>>,
+    /// Whether helpers have been called.
+    helped: AtomicBool,
+}
+
+thread_local!(static CROWD: Arc<Crowd> = Arc::default());
+
+/// A run's place among those that its thread has made.
+pub(super) struct Place {
+    crowd: Arc<Crowd>,
+    has_begun: bool,
+}
+
+impl Place {
+    /// The run is polled for the first time.
+    pub fn begin(&mut self) {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            let waiting = self.crowd.waiting.fetch_sub(1, Ordering::Relaxed) - 1;
+            if waiting == 0 {
+                self.crowd.members.lock().clear();
+            } else if waiting >= CALL_MIN && !self.crowd.helped.swap(true, Ordering::Relaxed) {
+                call_helpers(&self.crowd);
+            }
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if !self.has_begun && self.crowd.waiting.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.crowd.members.lock().clear();
+        }
+    }
+}
+
+/// How a run that is being made will be polled.
+pub(super) enum Made {
+    /// By its owner alone.
+    Alone(Place),
+    /// By its owner or by a helper.
+    Shared(Shared),
+}
+
+/// A run is made; `run` makes it once more, for whoever takes it over.
+pub(super) fn made(run: impl FnOnce() -> Run) -> Made {
+    let crowd = CROWD.with(Arc::clone);
+    let before = crowd.waiting.fetch_add(1, Ordering::Relaxed);
+    let place = Place { crowd, has_begun: false };
+    if before < ALONE_MAX || helpers_max() == 0 {
+        return Made::Alone(place);
+    }
+    let member = Arc::new(Member(Mutex::new(State::New(run()))));
+    place.crowd.members.lock().push(member.clone());
+    Made::Shared(Shared { member, place, own: None })
+}
+
+/// A run that helpers may take over, as they see it.
+struct Member(Mutex<State>);
+
+enum State {
+    /// Nobody has begun it.
+    New(Run),
+    /// A helper is at it; who is to be woken when it lets go.
+    Away(Option<Waker>),
+    /// A helper has begun it, and it waits for something.
+    Back(Run),
+    /// It has ended, or panicked.
+    Done(std::thread::Result<Ended>),
+    /// It is its owner's alone, or nobody's any more.
+    Gone,
+}
+
+/// The owner's side of it: the future of what it gives.
+pub(super) struct Shared {
+    member: Arc<Member>,
+    place: Place,
+    /// The run, where no helper has it.
+    own: Option<Run>,
+}
+
+impl Future for Shared {
+    type Output = Ended;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended> {
+        let this = &mut *self;
+        this.place.begin();
+        if this.own.is_none() {
+            let mut state = this.member.0.lock();
+            match std::mem::replace(&mut *state, State::Gone) {
+                State::New(run) | State::Back(run) => this.own = Some(run),
+                State::Away(_) => {
+                    *state = State::Away(Some(context.waker().clone()));
+                    return Poll::Pending;
+                }
+                State::Done(ended) => {
+                    drop(state);
+                    return Poll::Ready(ended.unwrap_or_else(|panic| resume_unwind(panic)));
+                }
+                State::Gone => unreachable!("a future is polled after it has ended"),
+            }
+        }
+        let Some(run) = &mut this.own else { return Poll::Pending };
+        run.as_mut().poll(context)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let state = std::mem::replace(&mut *self.member.0.lock(), State::Gone);
+        // Whatever ends here ends outside of the lock.
+        drop(state);
+    }
+}
+
+impl Member {
+    fn is_gone(&self) -> bool {
+        matches!(*self.0.lock(), State::Gone)
+    }
+
+    /// A helper lets go of it.
+    fn let_go(&self, left: State) {
+        let mut state = self.0.lock();
+        match &mut *state {
+            State::Away(waker) => {
+                let waker = waker.take();
+                *state = left;
+                drop(state);
+                if let Some(waker) = waker {
+                    waker.wake();
+                }
+            }
+            // CROWD-3: its owner has gone.
+            _ => {
+                drop(state);
+                drop(left);
+            }
+        }
+    }
+}
+
+/// Whether a run has asked to be polled again while it was polled: then it only let others run.
+#[derive(Default)]
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Begins the members of a crowd, from the newest on, until there are none that nobody has begun.
+fn help(crowd: &Crowd) {
+    let flag = Arc::new(Flag::default());
+    let waker = Waker::from(flag.clone());
+    loop {
+        let Some(member) = crowd.members.lock().pop() else { break };
+        let mut run = {
+            let mut state = member.0.lock();
+            match std::mem::replace(&mut *state, State::Away(None)) {
+                State::New(run) => run,
+                other => {
+                    *state = other;
+                    continue;
+                }
+            }
+        };
+        let left = loop {
+            flag.0.store(false, Ordering::Relaxed);
+            match catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(&mut Context::from_waker(&waker)))) {
+                Ok(Poll::Pending) if flag.0.load(Ordering::Relaxed) && !member.is_gone() => {}
+                Ok(Poll::Pending) => break State::Back(run),
+                Ok(Poll::Ready(ended)) => break State::Done(Ok(ended)),
+                Err(panic) => break State::Done(Err(panic)),
+            }
+        };
+        member.let_go(left);
+    }
+    crowd.helped.store(false, Ordering::Relaxed);
+}
+
+/// How many helpers there may be: the cores beside the owner's.
+fn helpers_max() -> usize {
+    static MAX: OnceLock<usize> = OnceLock::new();
+    *MAX.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from) - 1)
+}
+
+/// Calls the helpers, which begin with the process's first crowd and stay.
+fn call_helpers(crowd: &Arc<Crowd>) {
+    static CALLS: OnceLock<Sender<Arc<Crowd>>> = OnceLock::new();
+    let begin = || {
+        let (calls, mailbox): (Sender<Arc<Crowd>>, Receiver<Arc<Crowd>>) = crossbeam_channel::unbounded();
+        for n in 0..helpers_max() {
+            let mailbox = mailbox.clone();
+            let thread = std::thread::Builder::new().name(format!("tidemill-runs-{n}")).stack_size(STACK_BYTES);
+            // Without threads the owner does all itself.
+            let _ = thread.spawn(move || mailbox.iter().for_each(|crowd| help(&crowd)));
+        }
+        calls
+    };
+    let calls = CALLS.get_or_init(begin);
+    for _ in 0..helpers_max() {
+        let _ = calls.send(crowd.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::script::Script;
+    use crate::script::testing;
+    use futures::FutureExt;
+    use futures::executor::block_on;
+    use futures::future::{join_all, select_all};
+
+    const LOOP: &str = "s = 0; for k = 1:200, s = s + k; end
+                        x = ones (100, 100) * 2; printf ('%d %d\\n', s, sum (x(:)));";
+
+    #[test]
+    fn a_thousand_runs_that_one_task_joins_print_what_each_prints_alone() {
+        let session = testing::env().session.clone();
+        let good = Script::parse(LOOP).unwrap();
+        let bad = Script::parse("x = 1;\nerror ('mine:id', 'on purpose');").unwrap();
+        let runs = (0..1000).map(|n| if n % 10 == 3 { bad.run(&session) } else { good.run(&session) });
+        let ended = block_on(join_all(runs.collect::<Vec<_>>()));
+        for (n, ended) in ended.into_iter().enumerate() {
+            match (n % 10 == 3, ended) {
+                (true, Err(error)) => assert_eq!(error.message, "on purpose"),
+                (false, Ok(workspace)) => assert_eq!(workspace.printed(), "20100 20000\n"),
+                (_, other) => panic!("run {n} ended so: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn runs_that_never_end_end_with_their_futures() {
+        let session = testing::env().session.clone();
+        let endless = Script::parse("while true, x = 1; end").unwrap();
+        let short = Script::parse("x = 1;").unwrap();
+        for _ in 0..20 {
+            let mut runs: Vec<_> = (0..30).map(|_| endless.run(&session).boxed()).collect();
+            runs.insert(12, short.run(&session).boxed());
+            let (ended, at, _others) = block_on(select_all(runs));
+            assert_eq!((ended.unwrap().number("x"), at), (Some(1.0), 12));
+        }
+        // Helpers that were at endless runs are free again.
+        let runs: Vec<_> = (0..100).map(|_| short.run(&session)).collect();
+        assert!(block_on(join_all(runs)).iter().all(Result::is_ok));
+    }
+
+    #[test]
+    fn futures_that_nobody_polls_leave_nothing_behind() {
+        let session = testing::env().session.clone();
+        let script = Script::parse("x = 2;").unwrap();
+        drop((0..50).map(|_| script.run(&session)).collect::<Vec<_>>());
+        let crowd = super::CROWD.with(std::sync::Arc::clone);
+        assert_eq!(crowd.waiting.load(std::sync::atomic::Ordering::Relaxed), 0);
+        assert!(crowd.members.lock().is_empty());
+    }
+}
