@@ -6,17 +6,23 @@
 use super::sink::{Console, Shared, say};
 use ariadne::{Config, IndexType, Label, Report, ReportKind};
 use clap::Args;
+use futures::FutureExt;
+use std::any::Any;
 use std::borrow::Cow;
 use std::io::{IsTerminal, Read};
 use std::ops::Range;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use tidemill::script::Script;
 use tidemill::script::env::Options as ScriptOptions;
 use tidemill::script::error::{Call, ScriptError};
 use tidemill::script::output::Output;
 use tidemill::script::source::{Place, Source};
 use tidemill::{Error, ErrorKind, Result, Runtime};
+use tokio::task::JoinSet;
 
 /// Options of `tidemill run`.
 #[derive(Args)]
@@ -92,12 +98,12 @@ impl PlaceOptions {
     }
 }
 
-/// One run of a script.
-struct Job {
+/// A script, and how often it runs.
+struct Task {
     script: Script,
     name: String,
     options: ScriptOptions,
-    number: u64,
+    copies: u32,
 }
 
 /// Runs files; the exit status.
@@ -106,7 +112,7 @@ struct Job {
 /// What keeps the runtime from starting or ending.
 pub async fn run(options: RunOptions) -> Result<u8> {
     let mut status = 0;
-    let mut jobs = Vec::new();
+    let mut tasks = Vec::new();
     for file in &options.files {
         match read(file) {
             Ok((source, path)) => match Script::from_source(&source) {
@@ -114,11 +120,7 @@ pub async fn run(options: RunOptions) -> Result<u8> {
                     let stem = file.file_stem().map_or("-".into(), |s| s.to_string_lossy().into_owned());
                     let (arguments, explain) = (options.arguments.clone(), options.explain);
                     let script_options = ScriptOptions { arguments, explain, path, ..ScriptOptions::default() };
-                    for copy in 0..options.copies {
-                        let name = if options.copies > 1 { format!("{stem}#{}", copy + 1) } else { stem.clone() };
-                        let (script, options) = (script.clone(), script_options.clone());
-                        jobs.push(Job { script, name, options, number: jobs.len() as u64 });
-                    }
+                    tasks.push(Task { script, name: stem, options: script_options, copies: options.copies });
                 }
                 Err(error) => {
                     report(&error);
@@ -131,10 +133,10 @@ pub async fn run(options: RunOptions) -> Result<u8> {
             }
         }
     }
-    if jobs.is_empty() {
+    if tasks.is_empty() {
         return Ok(status);
     }
-    Ok(run_jobs(jobs, &options.place, options.prefix).await?.max(status))
+    Ok(run_tasks(tasks, &options.place, options.prefix).await?.max(status))
 }
 
 /// Runs a text.
@@ -145,8 +147,8 @@ pub async fn eval(options: EvalOptions) -> Result<u8> {
     match Script::from_source(&Source::new("eval", options.text)) {
         Ok(script) => {
             let script_options = ScriptOptions { path: vec![PathBuf::from(".")], ..ScriptOptions::default() };
-            let job = Job { script, name: "eval".into(), options: script_options, number: 0 };
-            run_jobs(vec![job], &options.place, false).await
+            let task = Task { script, name: "eval".into(), options: script_options, copies: 1 };
+            run_tasks(vec![task], &options.place, false).await
         }
         Err(error) => {
             report(&error);
@@ -188,21 +190,6 @@ fn decoded(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Runs a job to its end; its exit status.
-async fn run_job(job: Job, runtime: Arc<Runtime>, console: Arc<Console>, seed: u64, form: Form) -> i32 {
-    let session = runtime.session(&job.name).seed(seed).stream(job.number).open();
-    let label = form.prefix.then(|| format!("{}: ", job.name));
-    let output: Box<dyn Output> = Box::new(Shared::new(console.clone(), form.whole_lines, label));
-    match job.script.run_with(&session, output, job.options).await {
-        Ok(workspace) => workspace.exit.unwrap_or(0),
-        Err(error) => {
-            console.flush();
-            report(&error);
-            1
-        }
-    }
-}
-
 /// How scripts share the console.
 #[derive(Clone, Copy)]
 struct Form {
@@ -212,43 +199,121 @@ struct Form {
     whole_lines: bool,
 }
 
-async fn run_jobs(jobs: Vec<Job>, place: &PlaceOptions, prefix: bool) -> Result<u8> {
-    let runtime = Arc::new(place.start().await?);
-    let console = Console::new();
-    let form = Form { prefix, whole_lines: jobs.len() > 1 || prefix };
-    let (seed, shared, lines) = (place.seed, runtime.clone(), console.clone());
-    // One of the executor's own threads hands the scripts out: what a thread spawns for itself, others take over in
-    // batches, where each task from outside would wake one of them.
-    let all = tokio::spawn(async move {
-        let mut running = tokio::task::JoinSet::new();
-        for job in jobs {
-            running.spawn(run_job(job, shared.clone(), lines.clone(), seed, form));
+/// All that is to run, and what it shares.
+struct Work {
+    tasks: Vec<Task>,
+    /// How many runs that is.
+    total: usize,
+    /// The next run that nobody has begun.
+    next: AtomicUsize,
+    runtime: Runtime,
+    console: Arc<Console>,
+    seed: u64,
+    form: Form,
+}
+
+/// Runs that a thread takes at a time.
+const TAKEN: usize = 8;
+
+impl Work {
+    /// A run, by its number among all, to its end; its exit status.
+    async fn run(&self, number: usize) -> i32 {
+        let (mut copy, mut task) = (number, 0);
+        while copy >= self.tasks[task].copies as usize {
+            copy -= self.tasks[task].copies as usize;
+            task += 1;
         }
-        let mut status = 0;
-        while let Some(ended) = running.join_next().await {
-            match ended {
-                Ok(code) => status = status.max(code.rem_euclid(256) as u8),
-                Err(panic) => {
-                    say(format_args!("error: a script stopped on a broken invariant, a bug in Tidemill: {panic}\n"));
-                    status = status.max(1);
+        let Task { script, name, options, copies } = &self.tasks[task];
+        let name = if *copies > 1 { format!("{name}#{}", copy + 1) } else { name.clone() };
+        let session = self.runtime.session(&name).seed(self.seed).stream(number as u64).open();
+        let label = self.form.prefix.then(|| format!("{name}: "));
+        let output: Box<dyn Output> = Box::new(Shared::new(self.console.clone(), self.form.whole_lines, label));
+        match script.run_with(&session, output, options.clone()).await {
+            Ok(workspace) => workspace.exit.unwrap_or(0),
+            Err(error) => {
+                self.console.flush();
+                report(&error);
+                1
+            }
+        }
+    }
+}
+
+/// The exit status that a run leaves, or what it panicked with.
+type Ended = Result<i32, Box<dyn Any + Send>>;
+
+fn status_of(ended: Ended) -> u8 {
+    match ended {
+        Ok(code) => code.rem_euclid(256) as u8,
+        Err(panic) => {
+            let words = panic.downcast_ref::<String>().map(String::as_str);
+            let words = words.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it does not say why");
+            say(format_args!("error: a script stopped on a broken invariant, a bug in Tidemill: {words}\n"));
+            1
+        }
+    }
+}
+
+/// One thread's share of the runs: it begins them one after the other. Those that have to wait become tasks of their
+/// own, and wait together; the others never cost the executor anything.
+async fn run_share(work: Arc<Work>) -> u8 {
+    // Counted by this thread alone.
+    let work = Arc::new(work);
+    let mut status = 0;
+    let mut waiting = JoinSet::new();
+    loop {
+        let first = work.next.fetch_add(TAKEN, Ordering::Relaxed);
+        if first >= work.total {
+            break;
+        }
+        for number in first..work.total.min(first + TAKEN) {
+            let work = work.clone();
+            let mut run = Box::pin(AssertUnwindSafe(async move { work.run(number).await }).catch_unwind());
+            match futures::poll!(run.as_mut()) {
+                Poll::Ready(ended) => status = status.max(status_of(ended)),
+                Poll::Pending => {
+                    waiting.spawn(run);
                 }
             }
         }
-        status
+        // The executor's other tasks, and an end from outside.
+        tokio::task::yield_now().await;
+    }
+    while let Some(ended) = waiting.join_next().await {
+        status = status.max(status_of(ended.unwrap_or_else(|error| Err(Box::new(error.to_string())))));
+    }
+    status
+}
+
+async fn run_tasks(tasks: Vec<Task>, place: &PlaceOptions, prefix: bool) -> Result<u8> {
+    let total: usize = tasks.iter().map(|task| task.copies as usize).sum();
+    let work = Arc::new(Work {
+        tasks,
+        total,
+        next: AtomicUsize::new(0),
+        runtime: place.start().await?,
+        console: Console::new(),
+        seed: place.seed,
+        form: Form { prefix, whole_lines: total > 1 || prefix },
     });
-    // A script that panics has been told of; so has this task, which ends only by a panic of its own.
-    let mut status = all.await.unwrap_or(1);
-    console.flush();
-    if console.is_closed() {
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(total);
+    let shares: Vec<_> = (0..threads).map(|_| tokio::spawn(run_share(work.clone()))).collect();
+    let mut status = 0;
+    for share in shares {
+        // A script that panics has been told of; so has a share, which ends only by a panic of its own.
+        status = status.max(share.await.unwrap_or(1));
+    }
+    work.console.flush();
+    if work.console.is_closed() {
         say("error: the standard output was closed\n");
         status = status.max(1);
     }
     if place.stats {
-        say(runtime.stats());
+        say(work.runtime.stats());
     }
     // The scripts have let go of it.
-    if let Some(runtime) = Arc::into_inner(runtime) {
-        runtime.shutdown().await?;
+    if let Some(work) = Arc::into_inner(work) {
+        work.runtime.shutdown().await?;
     }
     Ok(status)
 }
