@@ -109,7 +109,7 @@ impl Home {
         link.timeline.name_session(id, &name);
         let bytes_max = link.tape_bytes_max();
         let tape = Tape {
-            records: Records::new(link.spares.clone()),
+            records: Records::default(),
             nodes: 0,
             pinned_bytes: 0,
             next_index: 0,
@@ -392,8 +392,11 @@ impl Tape {
 
     #[inline]
     fn begin(&mut self, link: &Link) {
-        if self.records.is_empty() && link.timeline.is_on() {
-            self.started_ns = link.timeline.now_ns();
+        if self.records.is_empty() {
+            self.records.take_from(&link.spares);
+            if link.timeline.is_on() {
+                self.started_ns = link.timeline.now_ns();
+            }
         }
     }
 }

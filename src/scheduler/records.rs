@@ -45,13 +45,18 @@ pub struct Records {
     open: Vec<Record>,
     /// The records before these were many, and so will these be.
     is_long: bool,
-    spares: Arc<Spares>,
+    /// Where chunks come from; nobody has said before the first record.
+    spares: Option<Arc<Spares>>,
 }
 
 impl Records {
-    /// None yet; chunks come from `spares` and go back there.
-    pub fn new(spares: Arc<Spares>) -> Records {
-        Records { spares, ..Records::default() }
+    /// Chunks come from here, unless that was said before. A tape on which nothing is recorded leaves the count of its
+    /// runtime's spares alone, which all of its sessions share.
+    #[inline]
+    pub fn take_from(&mut self, spares: &Arc<Spares>) {
+        if self.spares.is_none() {
+            self.spares = Some(spares.clone());
+        }
     }
 
     /// Appends a record.
@@ -68,7 +73,7 @@ impl Records {
         let chunk = match self.open.capacity() * 2 {
             0 if !self.is_long => Vec::with_capacity(FIRST_CHUNK),
             next if (1..CHUNK).contains(&next) => Vec::with_capacity(next),
-            _ => self.spares.take(),
+            _ => self.spares.as_ref().map_or_else(|| Vec::with_capacity(CHUNK), |spares| spares.take()),
         };
         let full = std::mem::replace(&mut self.open, chunk);
         if !full.is_empty() {
@@ -109,7 +114,9 @@ impl Records {
         let Records { full, open, spares, .. } = self;
         for mut chunk in full.into_iter().chain(std::iter::once(open)) {
             chunk.drain(..).for_each(&mut each);
-            spares.put(chunk);
+            if let Some(spares) = &spares {
+                spares.put(chunk);
+            }
         }
     }
 }
@@ -139,7 +146,8 @@ mod tests {
     #[test]
     fn records_keep_their_order_over_chunks_and_their_memory_is_used_again() {
         let spares = Arc::new(Spares::default());
-        let mut records = Records::new(spares.clone());
+        let mut records = Records::default();
+        records.take_from(&spares);
         for round in 0..3 {
             assert!(records.is_empty() && records.last_mut().is_none());
             for index in 0..2000 {
@@ -161,7 +169,8 @@ mod tests {
     #[test]
     fn short_tapes_take_little_and_long_ones_leave_no_more_than_a_few() {
         let spares = Arc::new(Spares::default());
-        let mut records = Records::new(spares.clone());
+        let mut records = Records::default();
+        records.take_from(&spares);
         records.push(record(1));
         assert_eq!(records.open.capacity(), FIRST_CHUNK);
         for index in 0..(SPARES_MAX as u32 + 10) * CHUNK as u32 {
