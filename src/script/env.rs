@@ -125,7 +125,7 @@ pub struct Env {
 }
 
 /// How often a script waits for small arrays before they stay on the host.
-const WAITS_MAX: u32 = 16;
+const WAITS_MAX: u32 = 8;
 
 /// A drawer for a type's one value: state that a family of builtins keeps between calls (open files, the generator's
 /// position) without the environment knowing it.
@@ -168,6 +168,18 @@ impl Env {
     pub fn waited_for(&mut self, arrays: &[Arc<super::value::Lazy>]) {
         let near = self.options.near_elements_max;
         if self.options.host_elements_max > 0 && arrays.iter().all(|l| l.is_near(near)) {
+            self.waits = self.waits.saturating_add(1);
+        }
+    }
+
+    /// The same of what is about to wait for something that is made of these, or was put off waiting for them.
+    pub fn waits_for<'v>(&mut self, values: impl IntoIterator<Item = &'v Value>) {
+        let near = self.options.near_elements_max;
+        let is_small = |value: &Value| match value {
+            Value::Lazy(l) => l.is_near(near),
+            other => other.len() <= near,
+        };
+        if self.options.host_elements_max > 0 && values.into_iter().all(is_small) {
             self.waits = self.waits.saturating_add(1);
         }
     }

@@ -362,6 +362,9 @@ fn image(map: &Map, host: &Host<'_>, class: Class) -> Data {
             let value = |&x: &f64| if (beyond.test)(x) { (beyond.value)(x) } else { c((map.real)(x), 0.0) };
             complex_in_class(class, x.iter().map(value).collect())
         }
+        // A call an element would cost more than these do.
+        _ if map.name == "abs" => in_class(class, x.iter().map(|x| x.abs()).collect()),
+        _ if map.name == "sqrt" => in_class(class, x.iter().map(|x| x.sqrt()).collect()),
         _ => in_class(class, x.iter().map(|&x| (map.real)(x)).collect()),
     }
 }

@@ -113,7 +113,13 @@ fn of_one(
     }
     let (t, d, out) = joined(&host, &dims);
     let lanes = Lanes::new(&t.dims, d);
-    let places = each_data!(&t.data, v => extremes(v, lanes, greatest, omit_nan));
+    let places = match &t.data {
+        Data::F64(v) if lanes.stride == 1 => {
+            let lane = |lane| lanes.start(lane)..lanes.start(lane) + lanes.len;
+            (0..lanes.count).map(|n| extreme_double(&v[lane(n)], greatest, omit_nan)).collect()
+        }
+        data => each_data!(data, v => extremes(v, lanes, greatest, omit_nan)),
+    };
     let picked = t.data.pick(places.iter().enumerate().map(|(lane, &k)| lanes.start(lane) + k * lanes.stride));
     let picked = if picked.class() == Class::Char { picked.converted(Class::Double) } else { picked };
     let m = Value::tensor(Tensor::new(out.clone(), picked));
@@ -154,6 +160,32 @@ fn extremes<T: Ordered>(v: &[T], lanes: Lanes, greatest: bool, omit_nan: bool) -
             best.map_or(0, |(k, _)| k)
         })
         .collect()
+}
+
+/// The same of one lane of doubles that lie side by side: the extremum first, by several strands at once, then its place.
+fn extreme_double(lane: &[f64], greatest: bool, omit_nan: bool) -> usize {
+    const STRANDS: usize = 8;
+    /// NaN never wins a comparison, so it is never kept.
+    fn extremum(lane: &[f64], least: f64, wins: impl Fn(f64, f64) -> bool) -> f64 {
+        let mut best = [least; STRANDS];
+        let (chunks, rest) = lane.as_chunks::<STRANDS>();
+        for chunk in chunks {
+            for (best, &x) in best.iter_mut().zip(chunk) {
+                *best = if wins(x, *best) { x } else { *best };
+            }
+        }
+        let pick = |best, &x: &f64| if wins(x, best) { x } else { best };
+        best.iter().chain(rest).fold(least, pick)
+    }
+    if !omit_nan && let Some(place) = lane.iter().position(|x| x.is_nan()) {
+        return place;
+    }
+    let best = match greatest {
+        true => extremum(lane, f64::NEG_INFINITY, |x, best| x > best),
+        false => extremum(lane, f64::INFINITY, |x, best| x < best),
+    };
+    // Without a number there is nothing to find.
+    lane.iter().position(|&x| x == best).unwrap_or(0)
 }
 
 fn recorded(
@@ -341,4 +373,29 @@ fn bounds(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         }
     }
     Ok(out.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lane_of_doubles_has_its_extremum_where_the_plain_walk_finds_it() {
+        let mut state = 7u64;
+        let mut next = || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            state >> 33
+        };
+        let few = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1.0, -1.0, 2.5];
+        for round in 0..2000 {
+            // Few different numbers, so that there are equals; some lanes are all NaN.
+            let kinds = if round % 50 == 0 { 1 } else { few.len() as u64 };
+            let lane: Vec<f64> = (0..1 + next() % 40).map(|_| few[(next() % kinds) as usize]).collect();
+            let lanes = Lanes::new(&Dims::new(&[lane.len(), 1]), 0);
+            for (greatest, omit_nan) in [(true, true), (true, false), (false, true), (false, false)] {
+                let plain = extremes(&lane, lanes, greatest, omit_nan)[0];
+                assert_eq!(extreme_double(&lane, greatest, omit_nan), plain, "{lane:?} {greatest} {omit_nan}");
+            }
+        }
+    }
 }

@@ -152,6 +152,13 @@ impl<T: Copy> Iterator for Lane<'_, T> {
         self.rest = self.rest.get(self.stride..).unwrap_or_default();
         Some(first)
     }
+
+    fn fold<B, F: FnMut(B, T) -> B>(self, first: B, f: F) -> B {
+        match self.stride {
+            1 => self.rest.iter().take(self.left).copied().fold(first, f),
+            stride => self.rest.iter().step_by(stride.max(1)).take(self.left).copied().fold(first, f),
+        }
+    }
 }
 
 /// Reduces each lane to one element.
@@ -196,8 +203,9 @@ fn sums(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Value> 
     let data = if flags.native && class.is_integer() {
         native(&t.data, lanes, name)
     } else {
-        let wide = if flags.double { widened(&t.data) } else { t.data.clone() };
-        let sum = float_data!(&*as_float(&wide), v => float_sums(v, lanes, name, flags.omit_nan));
+        let wide = flags.double.then(|| widened(&t.data));
+        let sum =
+            float_data!(&*as_float(wide.as_ref().unwrap_or(&t.data)), v => float_sums(v, lanes, name, flags.omit_nan));
         match (flags.native, class) {
             (true, Class::Logical) => sum.converted(Class::Logical),
             _ => sum,

@@ -105,15 +105,24 @@ impl Grid {
 
     /// Overwrites the elements at these places: by `values` in order, or all by the one of them.
     pub fn scatter<T: Clone>(&self, into: &mut [T], values: &[T]) {
-        let fill = match values {
-            [one] => Some(one),
-            _ => None,
-        };
-        let mut rest = values.iter();
+        if let [one] = values {
+            self.runs(|start, step, len| match step {
+                1 => into[start..start + len].fill(one.clone()),
+                _ => (0..len).for_each(|i| into[start.wrapping_add_signed(step * i as isize)] = one.clone()),
+            });
+            return;
+        }
+        let mut rest = values;
         self.runs(|start, step, len| {
-            for i in 0..len {
-                let Some(value) = fill.or_else(|| rest.next()) else { return };
-                into[start.wrapping_add_signed(step * i as isize)] = value.clone();
+            let (these, others) = rest.split_at(len.min(rest.len()));
+            rest = others;
+            match step {
+                1 => into[start..start + these.len()].clone_from_slice(these),
+                _ => {
+                    for (i, value) in these.iter().enumerate() {
+                        into[start.wrapping_add_signed(step * i as isize)] = value.clone();
+                    }
+                }
             }
         });
     }

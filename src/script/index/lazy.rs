@@ -16,6 +16,9 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// The most elements of an array that the host makes as soon as a part of it is read that the host has written.
+const FILLED_ELEMENTS_MAX: usize = 1 << 22;
+
 /// Subscripts, some of which may lie on the runtime.
 pub enum LazySubscripts {
     /// All known here.
@@ -86,12 +89,16 @@ fn read_known(env: &mut Env, base: &Value, subscripts: Subscripts) -> Flow<Read>
         return Ok(Read::Done(Value::tensor(Tensor::zeros(lazy.class, dims))));
     }
     let small = n <= env.part_elements_max().max(1);
-    if let (true, false, Some(filled)) = (small, lazy.pinned, &lazy.filled)
-        && filled.writes.is_empty()
-    {
-        // One number everywhere: nobody has to be asked.
-        let data = crate::script::builtins::creation::full(lazy.class, filled.value, n);
-        return Ok(Read::Done(Value::tensor(Tensor::new(dims, data))));
+    if let (true, false, Some(filled)) = (small, lazy.pinned, &lazy.filled) {
+        if filled.writes.is_empty() {
+            // One number everywhere: nobody has to be asked.
+            let data = crate::script::builtins::creation::full(lazy.class, filled.value, n);
+            return Ok(Read::Done(Value::tensor(Tensor::new(dims, data))));
+        }
+        // What was written from here is read here: a loop makes each part from the one before.
+        if lazy.dims.elements() <= FILLED_ELEMENTS_MAX {
+            return Ok(Read::Host(at_home(env, base)?, subscripts));
+        }
     }
     if !lazy.pinned && small && (lazy.host.get().is_some() || lazy.touch(n)) {
         return Ok(Read::Host(at_home(env, base)?, subscripts));
@@ -264,6 +271,7 @@ fn compress(env: &mut Env, base: &Value, mask: &Arc<Lazy>) -> Flow<Value> {
             let column = lift(env, base, class)?.reshape([base.len()]).slice(0..n);
             let future = column.compress(&mask.array.reshape([n]));
             let (pinned, may_fault) = flags(base, mask);
+            env.waits_for([base, &Value::Lazy(mask.clone())]);
             return Err(wait(async move { Ok(Lazy::new(future.await?, class, pinned, may_fault)?.value()) }));
         }
     };

@@ -227,6 +227,7 @@ fn write_indexed(
             mask.select(&lift(env, value, class)?, &lift(env, base, class)?)
         } else {
             let Some(Value::Lazy(places)) = env.take_awaited() else {
+                env.waits_for([base, &Value::Lazy(index.clone())]);
                 let (future, pinned) = (index.array.nonzero(), index.pinned);
                 return Err(wait(async move { Ok(Lazy::new(future.await?, Class::Uint32, pinned, false)?.value()) }));
             };
@@ -238,7 +239,10 @@ fn write_indexed(
         }
     } else {
         check_count(count, value)?;
-        let Some(stats) = env.take_awaited() else { return Err(wait(index_stats(index))) };
+        let Some(stats) = env.take_awaited() else {
+            env.waits_for([base, &Value::Lazy(index.clone())]);
+            return Err(wait(index_stats(index)));
+        };
         if !stats_inside(&stats, n) {
             // It grows, or fails: the host does either.
             return write_at_home(env, target, values, value);

@@ -64,6 +64,21 @@ impl Span {
         self.first.floor() == self.first && self.step.floor() == self.step
     }
 
+    /// All elements.
+    fn elements(&self) -> Vec<f64> {
+        let count = self.steps + 1;
+        let mut values = Vec::with_capacity(count);
+        match i32::try_from(count) {
+            // The most frequent ranges, without a question an element; the first may be -0.
+            Ok(count) if self.is_whole() => {
+                values.push(self.first);
+                values.extend((1..count).map(|i| self.first + f64::from(i) * self.step));
+            }
+            _ => values.extend((0..count).map(|i| self.at(i))),
+        }
+        values
+    }
+
     fn at(&self, i: usize) -> f64 {
         let n = self.steps;
         if i == 0 {
@@ -151,7 +166,7 @@ pub(crate) fn range(env: &mut Env, start: &Value, step: Option<&Value>, stop: &V
     if count > env.options.host_elements_max && !chars {
         return recorded(env, span, class);
     }
-    let values: Vec<f64> = (0..count).map(|i| span.at(i)).collect();
+    let values = span.elements();
     let data = super::operand::in_class(if chars { Class::Char } else { class }, values);
     let mut tensor = Tensor::new(Dims::new(&[1, count]), data);
     if class == Class::Double && !chars && count > 1 {
@@ -245,7 +260,11 @@ mod tests {
 
     fn elements(start: f64, step: f64, stop: f64) -> Vec<f64> {
         match Span::of(start, step, stop, f64::EPSILON) {
-            Ok(Length::Steps(span)) => (0..=span.steps).map(|i| span.at(i)).collect(),
+            Ok(Length::Steps(span)) => {
+                let elements = span.elements();
+                assert!((0..=span.steps).map(|i| span.at(i)).eq(elements.iter().copied()));
+                elements
+            }
             _ => Vec::new(),
         }
     }

@@ -442,6 +442,7 @@ impl Interp {
         let numbers = operands.iter().filter(|v| matches!(v, Value::Num(_) | Value::Bool(_))).count();
         if away > 0 && (subscripts || numbers > 0 && away + numbers == n) {
             self.numbers_met += 1;
+            self.env.waits_for(self.stack[at..].iter().filter(|v| loose(v)));
             if self.numbers_met >= NUMBERS_MET_MAX {
                 self.numbers_met = 0;
                 return self.env.host_all(&self.stack[at..]);
