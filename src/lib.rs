@@ -38,6 +38,8 @@ pub mod config;
 #[doc(hidden)]
 pub mod device;
 #[doc(hidden)]
+pub mod eager;
+#[doc(hidden)]
 pub mod error;
 #[doc(hidden)]
 pub mod fusion;

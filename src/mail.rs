@@ -1,6 +1,7 @@
 //! Mailboxes of the ring's thread: unbounded queues whose senders wake one parked thread.
 //!
-//! In: messages from any thread. Out: the same, in each sender's order. A queue that is waited for through an
+//! In: messages from any thread. Out: the same, in each sender's order; a watcher sees each before it is queued, on the
+//! sender's thread, and may do something there as soon as it is. A queue that is waited for through an
 //! executor registers and deregisters a waker at each end of each wait, and its sender wakes the thread while it
 //! holds the queue's lock; here the reader polls, parks its thread, and is unparked after the lock is free.
 //! Must hold: MAIL-1: a reader that parks after it found all of its mailboxes empty is unparked by whatever is sent
@@ -12,24 +13,33 @@ use std::thread::Thread;
 /// The reader's thread, once it has said which that is.
 type Bell = Arc<OnceLock<Thread>>;
 
+/// What a watcher does on the sender's thread once a message is queued.
+pub type Then = Box<dyn FnOnce() + Send>;
+
+/// Sees every message that is sent.
+type Watcher<T> = Arc<OnceLock<Box<dyn Fn(&T) -> Option<Then> + Send + Sync>>>;
+
 /// The sending end.
 pub struct Post<T> {
     /// `None` only while it is dropped.
     queue: Option<flume::Sender<T>>,
     bell: Bell,
+    watcher: Watcher<T>,
 }
 
 /// The receiving end.
 pub struct Mail<T> {
     queue: flume::Receiver<T>,
     bell: Bell,
+    watcher: Watcher<T>,
 }
 
 /// An empty mailbox.
 pub fn mail<T>() -> (Post<T>, Mail<T>) {
     let (sender, receiver) = flume::unbounded();
-    let bell = Bell::default();
-    (Post { queue: Some(sender), bell: bell.clone() }, Mail { queue: receiver, bell })
+    let (bell, watcher) = (Bell::default(), Watcher::default());
+    let post = Post { queue: Some(sender), bell: bell.clone(), watcher: watcher.clone() };
+    (post, Mail { queue: receiver, bell, watcher })
 }
 
 impl<T> Post<T> {
@@ -48,16 +58,21 @@ impl<T> Post<T> {
     /// # Errors
     /// The message, where nobody will ever receive it.
     pub fn put(&self, message: T) -> Result<(), flume::SendError<T>> {
+        let then = self.watcher.get().and_then(|watcher| watcher(&message));
         match &self.queue {
-            Some(queue) => queue.send(message),
-            None => Err(flume::SendError(message)),
+            Some(queue) => queue.send(message)?,
+            None => return Err(flume::SendError(message)),
         }
+        if let Some(then) = then {
+            then();
+        }
+        Ok(())
     }
 }
 
 impl<T> Clone for Post<T> {
     fn clone(&self) -> Post<T> {
-        Post { queue: self.queue.clone(), bell: self.bell.clone() }
+        Post { queue: self.queue.clone(), bell: self.bell.clone(), watcher: self.watcher.clone() }
     }
 }
 
@@ -72,7 +87,7 @@ impl<T> Drop for Post<T> {
 /// A sender of a plain queue, whose reader waits by its own means.
 impl<T> From<flume::Sender<T>> for Post<T> {
     fn from(queue: flume::Sender<T>) -> Post<T> {
-        Post { queue: Some(queue), bell: Bell::default() }
+        Post { queue: Some(queue), bell: Bell::default(), watcher: Watcher::default() }
     }
 }
 
@@ -83,6 +98,16 @@ impl<T> Mail<T> {
     /// Whether one may still come.
     pub fn try_recv(&self) -> Result<T, flume::TryRecvError> {
         self.queue.try_recv()
+    }
+
+    /// Whether none is there.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// From now on `watcher` sees what is sent.
+    pub fn watched_by(&self, watcher: impl Fn(&T) -> Option<Then> + Send + Sync + 'static) {
+        let _ = self.watcher.set(Box::new(watcher));
     }
 
     /// From now on `thread` is unparked by what is sent. It must look once more before it parks.
@@ -126,6 +151,21 @@ mod tests {
             sender.join().unwrap();
         }
         assert_eq!(reader.join().unwrap(), 4 * 500_500);
+    }
+
+    #[test]
+    fn a_watcher_acts_on_the_senders_thread_once_the_message_is_queued() {
+        let (post, mail) = mail::<u32>();
+        let (seen, heard) = flume::unbounded();
+        mail.watched_by(move |&number| {
+            let (seen, number, sender) = (seen.clone(), number, std::thread::current().id());
+            (number > 1).then(|| Box::new(move || seen.send((number, sender)).unwrap()) as Then)
+        });
+        post.send(1).unwrap();
+        assert!(heard.try_recv().is_err());
+        post.send(2).unwrap();
+        assert_eq!(heard.try_recv(), Ok((2, std::thread::current().id())));
+        assert_eq!((mail.try_recv(), mail.try_recv()), (Ok(1), Ok(2)));
     }
 
     #[test]

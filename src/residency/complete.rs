@@ -10,7 +10,7 @@ use super::values::{Change, Key, Place, Status};
 use crate::device::message::Transfer;
 use crate::error::{Error, ErrorKind};
 use crate::host_buffer::HostBuffer;
-use crate::ids::{BatchId, DeviceId, RegionId};
+use crate::ids::{BatchId, DeviceId, RegionId, ValueId};
 use std::sync::Arc;
 
 impl State {
@@ -36,6 +36,22 @@ impl State {
             work.faults.extend(faults);
             self.finish_if_done(flight.region, out);
         }
+    }
+
+    /// The value that a batch alone brings to host memory, whole, with its region and its readback; if the batch is the
+    /// last of that region, which reads nothing that is unfinished and cannot fault.
+    pub fn brings_alone(&self, device: DeviceId, batch: BatchId) -> Option<(RegionId, ValueId, Transfer)> {
+        let d = self.index_of(device)?;
+        let flight = self.devices[d].flights.get(&batch).filter(|flight| !flight.service)?;
+        let &[transfer] = &flight.transfers[..] else { return None };
+        let arrival = self.transfers.get(&transfer)?;
+        let Key::Value(id) = arrival.key else { return None };
+        let value = self.values.get(&arrival.key).filter(|value| value.awaited && value.collect)?;
+        let work = self.regions.get(&flight.region)?;
+        let last = work.phase == Phase::Placed && work.batches == 1 && work.faults.is_empty();
+        let alone = work.depends.is_empty() && work.depends_batches.is_empty() && work.plan.fault_sites.is_empty();
+        let whole = arrival.device == d && value.copy(d).is_some_and(|copy| copy.segments.len() == 1);
+        (last && alone && whole && work.plan.readbacks == [id]).then_some((flight.region, id, transfer))
     }
 
     /// Takes a batch off the books of its device.

@@ -37,10 +37,20 @@ impl GatherTable {
         (id, promise)
     }
 
-    /// Resolves a gather; nothing happens if it was resolved or cancelled before. True if somebody still waits.
+    /// Resolves a gather; nothing happens if it was resolved or cancelled before. True if it was open.
     pub fn resolve(&self, id: GatherId, result: Result<Delivered, Error>) -> bool {
+        self.resolve_after(id, result, || {})
+    }
+
+    /// As [`GatherTable::resolve`]; an open gather is counted before whoever waits for it is woken.
+    pub fn resolve_after(&self, id: GatherId, result: Result<Delivered, Error>, count: impl FnOnce()) -> bool {
         let sender = self.inner.lock().open.remove(&id);
-        sender.is_some_and(|s| s.send(result).is_ok())
+        let is_open = sender.is_some();
+        if let Some(sender) = sender {
+            count();
+            drop(sender.send(result));
+        }
+        is_open
     }
 
     /// Forgets a cancelled gather.

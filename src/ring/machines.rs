@@ -4,12 +4,13 @@
 //! In: events from the edges (users, devices, workers). Out: effects for the edges. Must hold: messages between
 //! two machines keep their order; completions are taken in before new work is passed on.
 
+use super::answers::Answer;
 use crate::device::info::DeviceInfo;
 use crate::device::message::{Batch, DeviceEvent};
 use crate::error::Error;
 use crate::fusion::message::{FusionEvent, FusionInstruction};
 use crate::fusion::plan::Plan;
-use crate::ids::{BufferId, DeviceId, GatherId, RegionId, SessionId};
+use crate::ids::{BatchId, BufferId, DeviceId, GatherId, RegionId, SessionId};
 use crate::residency::message::{ResidencyEvent, ResidencyInstruction};
 use crate::scheduler::message::{Delivered, SchedulerEvent, SchedulerInstruction};
 use crate::scheduler::run::Runner;
@@ -83,6 +84,14 @@ impl Machines {
     /// Whether the scheduler knows the gather: then its cancel may overtake segments.
     pub(super) fn has_gather(&self, gather: GatherId) -> bool {
         self.scheduler.state().has_gather(gather)
+    }
+
+    /// What the end of a batch answers that is about to be sent, if that depends on nothing else (ANSWER-1): it is the
+    /// last of its region, no other that is unfinished made what it reads, and nothing in it can fault.
+    pub(super) fn answer_of(&self, device: DeviceId, batch: BatchId) -> Option<Answer> {
+        let (region, value, transfer) = self.residency.brings_alone(device, batch)?;
+        let gathers = self.scheduler.state().answered_by(region, value);
+        (!gathers.is_empty()).then_some(Answer { device, batch, transfer, gathers })
     }
 
     /// Takes in an event from a user.

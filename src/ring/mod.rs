@@ -12,12 +12,16 @@
 //! | an opened device | the thread that opens it | one |
 //! | control | the runtime | a handful |
 //!
+//! The end of a batch on which an open gather alone depends resolves it on the device's thread (`answers`); everything
+//! else is resolved by the loop.
+//!
 //! Must hold:
 //! - RING-1: every gather in the table resolves, at the latest when the ring ends.
 //! - RING-2: the ring never waits for a user, and a device never waits for the ring.
 //! - RING-3: whichever way the ring ends, also by a panic, the table of gathers and the gates are closed, and the
 //!   devices are stopped.
 
+mod answers;
 mod devices;
 mod gate;
 mod gates;

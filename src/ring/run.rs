@@ -5,11 +5,13 @@
 //! for a device only where its mailbox is full, and a device never waits for the ring; RING-3: whichever way the
 //! loop ends, also by a panic, the table of gathers and the gates are closed behind it.
 
+use super::answers::Answers;
 use super::devices::{Devices, Opened};
 use super::machines::{Effect, Machines};
 use super::workers::Workers;
 use super::{Gates, GatherTable};
 use crate::device::message::{DeviceEvent, DeviceInstruction};
+use crate::eager::Eager;
 use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, RegionId};
 use crate::mail::Mail;
@@ -19,7 +21,7 @@ use crate::timeline::Timeline;
 use flume::TryRecvError;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What the runtime tells the loop beside its work.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +49,7 @@ pub(super) struct Inbox {
 /// What the loop acts on.
 pub(super) struct Edges {
     pub gathers: Arc<GatherTable>,
+    pub answers: Arc<Answers>,
     pub gates: Arc<Gates>,
     pub mailboxes: Vec<crossbeam_channel::Sender<DeviceInstruction>>,
     pub devices: Arc<Devices>,
@@ -57,6 +60,10 @@ pub(super) struct Edges {
 
 /// Events of one kind that are taken in before the next kind has its turn.
 const DRAIN_MAX: usize = 256;
+
+/// How long to look for what somebody who was just answered asks next, before sleeping: a little more than it takes them
+/// to wake and to record it, and about what it costs to fall asleep and be woken.
+const LOOK_FOR_USERS: Duration = Duration::from_micros(25);
 
 /// The loop.
 pub(super) struct Loop {
@@ -75,6 +82,9 @@ pub(super) struct Loop {
     /// No device can send any more.
     deserted: bool,
     open_counted: usize,
+    /// Somebody was answered since it last looked around.
+    answered: bool,
+    eager: Eager,
 }
 
 impl Loop {
@@ -91,6 +101,8 @@ impl Loop {
             orphaned: false,
             deserted: false,
             open_counted: 0,
+            answered: false,
+            eager: Eager::new(LOOK_FOR_USERS, false),
         }
     }
 
@@ -240,9 +252,17 @@ impl Loop {
             self.settle();
             return;
         }
-        match self.deadline {
-            Some(at) => std::thread::park_timeout(at.saturating_duration_since(Instant::now())),
-            None => std::thread::park(),
+        let look = std::mem::take(&mut self.answered).then(|| self.eager.begin());
+        let quiet = |inbox: &Inbox| inbox.users.is_empty() && inbox.devices.is_empty() && inbox.control.is_empty();
+        while look.as_ref().is_some_and(|look| look.again()) && quiet(&self.inbox) {}
+        if quiet(&self.inbox) {
+            match self.deadline {
+                Some(at) => std::thread::park_timeout(at.saturating_duration_since(Instant::now())),
+                None => std::thread::park(),
+            }
+        }
+        if let Some(look) = look {
+            self.eager.end(&look);
         }
     }
 
@@ -266,22 +286,33 @@ impl Loop {
         match effect {
             Effect::Resolve { gather, result } => {
                 let counters = &self.edges.counters;
-                match &result {
-                    Ok(Delivered::Text(_)) => {}
-                    Ok(_) => Counters::add(&counters.gathers, 1),
-                    Err(_) => Counters::add(&counters.gathers_failed, 1),
-                }
-                self.edges.gathers.resolve(gather, result);
+                let counter = match &result {
+                    Ok(Delivered::Text(_)) => None,
+                    Ok(_) => Some(&counters.gathers),
+                    Err(_) => Some(&counters.gathers_failed),
+                };
+                self.answered = true;
+                // A device may have been first, and counted it.
+                let count = || counter.into_iter().for_each(|counter| Counters::add(counter, 1));
+                self.edges.gathers.resolve_after(gather, result, count);
             }
             Effect::Credit { session, nodes } => self.edges.gates.leave(session, nodes as u64),
             Effect::Submit { device, batch } => {
                 let id = batch.id;
+                // With a timeline, the arrow to the gather starts at the scheduler.
+                if !self.edges.timeline.is_on()
+                    && let Some(answer) = self.machines.answer_of(device, id)
+                {
+                    self.edges.answers.expect(answer);
+                }
                 if !self.send(device, DeviceInstruction::Submit(batch)) {
                     // A GPU's thread says, when it ends, that the device is lost; it has no mailbox any more by then.
                     let lost = device != DeviceId::HOST;
                     let kind = if lost { ErrorKind::DeviceLost } else { ErrorKind::Internal };
                     let error = Error::new(kind, "the device's thread has ended");
-                    self.made_up.push_back(DeviceEvent::BatchFailed { device, batch: id, error });
+                    let event = DeviceEvent::BatchFailed { device, batch: id, error };
+                    self.edges.answers.see(&event);
+                    self.made_up.push_back(event);
                 }
             }
             Effect::Release { device, buffers } => {

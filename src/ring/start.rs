@@ -3,6 +3,7 @@
 //! In: settings and devices. Out: a [`Ring`]. Must hold: RING-1, RING-3; no thread waits for itself, and nobody
 //! waits for a device for ever.
 
+use super::answers::Answers;
 use super::devices::{Devices, Opener};
 use super::machines::Machines;
 use super::run::{Control, Edges, Inbox, Loop};
@@ -99,6 +100,9 @@ pub fn start_with(
     let (opened_sender, opened) = mail();
     let (ended_sender, ended) = oneshot::channel();
     let gathers = Arc::new(GatherTable::default());
+    let answers = Arc::new(Answers::new(gathers.clone(), counters.clone()));
+    let watcher = answers.clone();
+    device_events.watched_by(move |event| watcher.see(event));
     let gates = Arc::new(Gates::default());
     let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
     let lane = timeline.clone();
@@ -111,6 +115,7 @@ pub fn start_with(
     let devices = Arc::new(Devices::new(devices, opener, opened_sender));
     let edges = Edges {
         gathers: gathers.clone(),
+        answers,
         gates: gates.clone(),
         mailboxes,
         devices: devices.clone(),

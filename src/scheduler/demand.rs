@@ -11,6 +11,7 @@ use super::state::{Gather, Phase, State, shutting_down};
 use crate::error::{Error, ErrorKind};
 use crate::ids::{GatherId, RegionId, SessionId, ValueId};
 use petgraph::stable_graph::NodeIndex;
+use smallvec::SmallVec;
 
 impl State {
     /// Resolves those gathers of a value whose answer is known.
@@ -38,6 +39,21 @@ impl State {
         if lost_on_the_way.is_some() {
             self.graph[at].readback_error = None;
         }
+    }
+
+    /// The gathers of a value that are answered when a region which brings it to the host ends well, whatever happens to
+    /// others: all that the region reads exists, and without a fault.
+    pub fn answered_by(&self, region: RegionId, value: ValueId) -> SmallVec<[GatherId; 1]> {
+        let (Some(record), Some(live)) = (self.regions.get(&region), self.graph.get(value)) else {
+            return SmallVec::new();
+        };
+        let sound = |value: ValueId| {
+            let live = self.graph.get(value);
+            live.is_some_and(|live| matches!(live.home, Home::Here) && live.error().is_none())
+        };
+        let alone = record.sent && record.attempts == 0 && record.region.inputs.iter().all(|input| sound(input.value));
+        let wants_host = |gather: &&GatherId| self.gathers.get(gather).is_some_and(|g| g.want == Want::Host);
+        live.gathers.iter().filter(|_| alone).filter(wants_host).copied().collect()
     }
 
     /// Resolves a gather, if it is open.

@@ -5,13 +5,13 @@
 
 use super::clock::Alignment;
 use super::copy::CopyPool;
-use super::eager::Eager;
 use super::flight::{Arrow, BatchEnd, Flight, Stamps, Work, arrow};
 use super::prepare::{Arrival, Place, blamed};
 use super::raw_device::{Gpu, panic_words};
 use super::readback::{Landing, MappedView};
 use crate::device::handle::Context;
 use crate::device::message::DeviceEvent;
+use crate::eager::Eager;
 use crate::error::{Error, ErrorKind, Result};
 use crate::host_buffer::{HostBuffer, MappedBytes};
 use crate::ids::{BatchId, DeviceId};

@@ -6,7 +6,7 @@
 //! Threads: the *queue* thread (`queue.rs`) owns all tables, encodes and submits; the *completion* thread
 //! (`completion.rs`) waits for submissions and hands out what they brought; a pool of *copy* threads
 //! (`copy.rs`) fills and drains mapped memory; compiling (`pipelines.rs`) happens on any thread. Queue and completion
-//! thread look for a moment before they sleep (`eager.rs`).
+//! thread look for a moment before they sleep (`crate::eager`).
 //!
 //! Invariants:
 //! - GPU-1: the queue thread waits for the completion thread only where that needs nothing from it
@@ -31,7 +31,6 @@ mod clock;
 mod completion;
 mod copy;
 mod driver_cache;
-mod eager;
 mod encode;
 mod finish;
 mod flight;

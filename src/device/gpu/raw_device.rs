@@ -2,8 +2,8 @@
 //!
 //! Must hold: GPU-3, GPU-6, GPU-9. A `Gpu` is never repaired: a lost one is replaced by another generation.
 
-use super::eager::Eager;
 use super::finish::{Finish, State};
+use crate::eager::Eager;
 use crate::error::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};

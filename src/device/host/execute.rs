@@ -84,8 +84,8 @@ impl Executor<'_> {
             Command::Readback { transfer, from, dtype, elements } => {
                 let data = self.table.share(from.buffer, from.offset as usize, dtype, elements as usize)?;
                 let device = DeviceId::HOST;
-                // The ring may be gone; then nobody waits for it.
-                let _ = self.context.events.send(DeviceEvent::ReadbackDone { device, transfer, data: Ok(data) });
+                // The ring may be gone; then nobody waits for it. The batch's end wakes it for both.
+                let _ = self.context.events.put(DeviceEvent::ReadbackDone { device, transfer, data: Ok(data) });
             }
             Command::ReadFaults { slot, words } => {
                 let (at, there) = self.table.read(slot.buffer, slot.offset as usize)?;

@@ -1,8 +1,9 @@
 //! Looking before sleeping: what is due in a moment is waited for awake.
 //!
 //! A thread that sleeps is woken in several microseconds where its core idles lightly, and in hundreds where it sleeps
-//! deeply or is a virtual machine's: more than a short batch takes. So a thread of a device looks again and again for a
-//! while before it sleeps, if what it waited for the last time came that soon.
+//! deeply or is a virtual machine's: more than a short batch takes. So a thread of a GPU looks again and again for a
+//! while before it sleeps, if what it waited for the last time came that soon; and so does the ring's, for a shorter
+//! while, when it has answered somebody, who may well ask for more.
 //!
 //! Must hold: a wait costs a bounded time of looking, and the second of two long waits in a row none; nobody looks
 //! where cores are few, or where the device itself computes on them.
@@ -14,7 +15,7 @@ const CORES_MIN: usize = 4;
 
 /// How a thread waits for one kind of thing.
 #[derive(Debug)]
-pub(super) struct Eager {
+pub struct Eager {
     /// How long to look at most.
     most: Duration,
     /// What was waited for last came within `most`.
@@ -22,33 +23,33 @@ pub(super) struct Eager {
 }
 
 /// One wait.
-pub(super) struct Look {
+pub struct Look {
     began: Instant,
     until: Option<Instant>,
 }
 
 impl Eager {
-    /// For what may come within `most`; `software` devices compute on the host's cores.
-    pub(super) fn new(most: Duration, software: bool) -> Eager {
+    /// For what may come within `most`; whoever computes on the host's cores (`software`) needs them more.
+    pub fn new(most: Duration, software: bool) -> Eager {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Eager { most: if software || cores < CORES_MIN { Duration::ZERO } else { most }, soon: true }
     }
 
     /// A wait begins.
-    pub(super) fn begin(&self) -> Look {
+    pub fn begin(&self) -> Look {
         let began = Instant::now();
         Look { began, until: (self.soon && !self.most.is_zero()).then(|| began + self.most) }
     }
 
     /// What was waited for is there.
-    pub(super) fn end(&mut self, look: &Look) {
+    pub fn end(&mut self, look: &Look) {
         self.soon = look.began.elapsed() <= self.most;
     }
 }
 
 impl Look {
     /// Whether to look again rather than to sleep.
-    pub(super) fn again(&self) -> bool {
+    pub fn again(&self) -> bool {
         let again = self.until.is_some_and(|until| Instant::now() < until);
         if again {
             std::hint::spin_loop();
