@@ -4,7 +4,7 @@
 mod common;
 use common::{counted, gpu, session, unfolded, wait};
 use tidemill::config::Injection;
-use tidemill::{Array, Runtime, Session, Stats, cat};
+use tidemill::{Array, DType, Runtime, Session, Stats, cat};
 
 /// A source that does not fold.
 fn source(s: &Session, shape: [usize; 2]) -> Array {
@@ -105,7 +105,7 @@ fn no_reason_is_given_for_the_end_of_a_kernel_that_goes_on() {
     for (device, rt) in unfolded(|b| b) {
         let s = session(&rt);
         // Three nodes a step: two casts are beside each product.
-        let y = (0..39).fold(s.full(200u8, [600, 70]), |y, _| y * 0.5);
+        let y = (0..39).fold(s.full(200u8, [600, 70]), |y, _| (y.cast::<f64>() * 0.5).cast::<u8>());
         let text = wait(y.explain()).unwrap();
         assert_eq!(text.matches("  kernel ").count(), 1, "{device}: {text}");
         assert!(!text.contains("ends here"), "{device}: {text}");
@@ -206,6 +206,91 @@ fn other_scalars_seeds_and_sizes_compile_nothing() {
             assert_eq!((again.plan_cache_misses, again.plan_cache_hits), (0, first.plan_cache_misses), "{what}");
             assert_eq!(again.pipelines_compiled, 0, "{what}");
             assert_eq!((again.regions, again.kernels), (first.regions, first.kernels), "{what}");
+        }
+    }
+}
+
+/// Ops that take an array and a number.
+const BESIDE_NUMBERS: [(&str, fn(&Array, f64) -> Array); 22] = [
+    ("add", |x, k| x + k),
+    ("sub", |x, k| x - k),
+    ("from", |x, k| k - x),
+    ("mul", |x, k| x * k),
+    ("div", |x, k| x / k),
+    ("under", |x, k| k / x),
+    ("rem", |x, k| x % k),
+    ("mod", |x, k| x.modulo(k)),
+    ("pow", |x, k| x.pow(k)),
+    ("atan2", |x, k| x.atan2(k)),
+    ("hypot", |x, k| x.hypot(k)),
+    ("min", |x, k| x.min(k)),
+    ("max", |x, k| x.max(k)),
+    ("clamp", |x, k| x.clamp(-k, k)),
+    ("eq", |x, k| x.eq_to(k)),
+    ("ne", |x, k| x.ne_to(k)),
+    ("lt", |x, k| x.lt(k)),
+    ("le", |x, k| x.le(k)),
+    ("gt", |x, k| x.gt(k)),
+    ("ge", |x, k| x.ge(k)),
+    ("and", |x, k| x & k),
+    ("chain", |x, k| (x * k + 1.0).max(k) - x),
+];
+
+#[test]
+fn whole_numbers_and_fractions_beside_any_array_are_the_same_kernel() {
+    fn program(s: &Session, dtype: DType, op: fn(&Array, f64) -> Array, number: f64) -> Vec<f64> {
+        let x = s.linspace::<f64>(-40.0, 300.0, 341);
+        let x = match dtype {
+            DType::F32 => x.cast::<f32>(),
+            DType::F64 => x,
+            DType::Bool => x.gt(100.0),
+            DType::U8 => x.cast::<u8>(),
+            DType::I32 => x.cast::<i32>(),
+            DType::U32 => x.cast::<u32>(),
+            _ => x.cast::<i64>(),
+        };
+        wait(x.eval()).unwrap();
+        wait(op(&x, number).gather_as::<f64>()).unwrap().as_slice().to_vec()
+    }
+    let same = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| a == b || (a.is_nan() && b.is_nan()));
+    let dtypes = [DType::F32, DType::F64, DType::Bool, DType::U8, DType::I32, DType::U32];
+    for (device, rt) in unfolded(|b| b) {
+        for dtype in dtypes {
+            for (name, op) in BESIDE_NUMBERS {
+                let what = format!("{name} of {dtype} on {device}");
+                program(&session(&rt), dtype, op, 2.0);
+                for number in [3.0, 2.5, 0.0, 1e10] {
+                    let (_, again) = counted(&rt, || program(&session(&rt), dtype, op, number));
+                    let missed = (again.plan_cache_misses, again.pipelines_compiled);
+                    assert_eq!(missed, (0, 0), "{what}, {number}");
+                }
+            }
+        }
+        // As f64 computes it, rounded and saturated.
+        for dtype in [DType::U8, DType::I32, DType::U32] {
+            for (name, op) in BESIDE_NUMBERS.into_iter().filter(|(name, _)| *name != "chain") {
+                for number in [2.0, 2.5, -1.0, 0.0, -0.0, 1e10, f64::INFINITY, f64::NAN] {
+                    let s = session(&rt);
+                    let computed = program(&s, dtype, op, number);
+                    let plain = |x: Array| {
+                        let y = op(&x.cast::<f64>(), number);
+                        let y = match dtype {
+                            _ if y.dtype().unwrap() == DType::Bool || matches!(name, "atan2" | "hypot") => y,
+                            DType::U8 => y.cast::<u8>(),
+                            DType::I32 => y.cast::<i32>(),
+                            _ => y.cast::<u32>(),
+                        };
+                        wait(y.gather_as::<f64>()).unwrap().as_slice().to_vec()
+                    };
+                    let x = s.linspace::<f64>(-40.0, 300.0, 341);
+                    let expected = match dtype {
+                        DType::U8 => plain(x.cast::<u8>()),
+                        DType::I32 => plain(x.cast::<i32>()),
+                        _ => plain(x.cast::<u32>()),
+                    };
+                    assert!(same(&computed, &expected), "{name} of {dtype} with {number} on {device}");
+                }
+            }
         }
     }
 }

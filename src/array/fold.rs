@@ -9,6 +9,7 @@ use super::fold_reduce;
 use crate::graph::{DType, ElementOp, Meta, Op, Scalar, Shape, View};
 use crate::host_buffer::HostBuffer;
 use crate::kernels::element::host::{self, HostArg};
+use crate::kernels::element::mixed;
 use smallvec::SmallVec;
 
 /// An argument whose elements are known.
@@ -151,22 +152,28 @@ pub(crate) fn evaluate(op: &Op, args: &[Known<'_>], meta: &Meta) -> Option<HostB
 /// Arguments spread over the result's elements, then one call of the host device's own loop.
 fn fold_apply(op: ElementOp, args: &[Known<'_>], meta: &Meta) -> HostBuffer {
     let n = meta.elements();
-    let mut out = HostBuffer::zeroed(meta.dtype, n);
+    let of = |arg: &Known<'_>| match arg {
+        Known::Number(number) => (number.dtype(), Some(*number)),
+        Known::Buffer(data, _) => (data.dtype(), None),
+    };
+    let mixed = mixed::computes_in(op, args.iter().map(of), None);
+    let output = match mixed {
+        Some(dtype) if meta.dtype != DType::Bool => dtype,
+        _ => meta.dtype,
+    };
+    let mut out = HostBuffer::zeroed(output, n);
     let spread: SmallVec<[HostBuffer; 3]> = args
         .iter()
         .map(|arg| {
-            let dtype = match arg {
-                Known::Number(number) => number.dtype(),
-                Known::Buffer(data, _) => data.dtype(),
-            };
-            build(&Meta { dtype, shape: meta.shape.clone() }, |_, c| arg.at(c))
+            let dtype = mixed.unwrap_or(of(arg).0);
+            build(&Meta { dtype, shape: meta.shape.clone() }, |_, c| arg.at(c).cast(dtype))
         })
         .collect();
     let blocks: SmallVec<[HostArg<'_>; 3]> = spread.iter().map(|b| HostArg::Block(b.bytes())).collect();
     // The last argument tells the dtype: `Select`'s mask, which stands outside of it, is the first.
     let input = spread.last().map_or(meta.dtype, HostBuffer::dtype);
-    host::apply(op, input, meta.dtype, &blocks, out.bytes_mut().expect("BUF-2: a fresh buffer is owned"), n);
-    out
+    host::apply(op, input, output, &blocks, out.bytes_mut().expect("BUF-2: a fresh buffer is owned"), n);
+    if output == meta.dtype { out } else { build(meta, |i, _| out.scalar(i).cast(meta.dtype)) }
 }
 
 /// A number in a dtype.

@@ -16,9 +16,11 @@ use super::plain;
 use super::tape::{Home, Tape};
 use super::wide::{self, LIMIT};
 use crate::error::{Error, ErrorKind, Result};
+use crate::graph::table::DTypeRule;
 use crate::graph::{Arg, ArgType, DType, ElementOp, Meta, Op, Scalar, Shape, Signature};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, SessionId, ValueId};
+use crate::kernels::element::mixed;
 use crate::stats::Counters;
 use smallvec::SmallVec;
 use std::panic::Location;
@@ -308,6 +310,9 @@ fn apply_any(op: ElementOp, operands: &mut [Operand<'_>], at: At) -> Array {
 
 fn try_apply(home: &Arc<Home>, op: ElementOp, operands: &[Operand<'_>], at: At) -> Result<Made> {
     let shape = common_shape(operands)?;
+    if let Some(made) = beside_numbers(home, op, operands, &shape, at) {
+        return Ok(made);
+    }
     let mut types = [ArgType { dtype: DType::Bool, weak: false, scalar: false }; OPERANDS_MAX];
     let mut count = 0;
     for ty in operands.iter().filter_map(Operand::arg_type) {
@@ -349,6 +354,35 @@ fn try_apply(home: &Arc<Home>, op: ElementOp, operands: &[Operand<'_>], at: At) 
             Ok(make(home, Op::Apply(ElementOp::Cast), &[Input::Last(&result)], meta, at))
         }
     }
+}
+
+/// An op on integers of one class of up to 32 bits beside plain numbers, recorded as it is: what it computes in is the
+/// device's affair (`mixed`), and the numbers are no part of its structure.
+fn beside_numbers(home: &Arc<Home>, op: ElementOp, operands: &[Operand<'_>], shape: &Shape, at: At) -> Option<Made> {
+    if !mixed::takes(op) || operands.len() != op.info().arity {
+        return None;
+    }
+    let class = operands.iter().find_map(Operand::array)?.dtype().ok().filter(|dtype| mixed::is_class(*dtype))?;
+    let mut inputs = [Input::Number(Scalar::Bool(false)); OPERANDS_MAX];
+    let mut numbers = 0;
+    for (input, operand) in inputs.iter_mut().zip(operands) {
+        *input = match &operand.0 {
+            Kind::Number(number @ (Scalar::F64(_) | Scalar::F32(_) | Scalar::I64(_))) => {
+                numbers += 1;
+                Input::Number(number.cast(DType::F64))
+            }
+            Kind::Number(_) => return None,
+            Kind::Borrowed(array) => Input::Array(array),
+            Kind::Last(array) => Input::Last(array),
+            Kind::Owned(array) => Input::Last(array),
+        };
+    }
+    let alike = operands.iter().filter_map(Operand::array).all(|array| array.dtype().is_ok_and(|dtype| dtype == class));
+    if numbers == 0 || !alike {
+        return None;
+    }
+    let dtype = if op.info().rule == DTypeRule::Comparison { DType::Bool } else { class };
+    Some(make(home, Op::Apply(op), &inputs[..operands.len()], Meta { dtype, shape: shape.clone() }, at))
 }
 
 /// The shape that the arrays expand to.

@@ -17,7 +17,8 @@ use super::cut::OPS_MERGED_MAX;
 use super::form::{Class, Work};
 use super::index::{At, Coordinate, Space, coordinates, linear, value_of};
 use crate::device::info::DeviceInfo;
-use crate::graph::{DType, Dist, Meta, Op, Scalar, Shape};
+use crate::graph::{DType, Dist, ElementOp, Meta, Op, Scalar, Shape};
+use crate::kernels::element::mixed;
 use crate::kernels::ir::{Access, Geometry, IndexCompare, InstOp, Kernel, Level, Operand, Run, Store, Val};
 use crate::scheduler::region::RegionArg;
 use rustc_hash::FxHashMap;
@@ -60,6 +61,7 @@ pub(super) struct Lowering<'a, 'r> {
     pub(super) work: &'a Work<'r>,
     pub(super) written: &'a [bool],
     pub(super) cluster: &'a Cluster,
+    device: &'a DeviceInfo,
     pub(super) space: Space,
     pub(super) builder: Builder,
     pub(super) operands: Vec<Operand>,
@@ -89,7 +91,7 @@ pub struct Surroundings<'a> {
 }
 
 /// Lowers a cluster that is not a library kernel.
-pub fn lower(work: &Work<'_>, written: &[bool], cluster: &Cluster, around: Surroundings<'_>) -> Lowered {
+pub fn lower<'a>(work: &'a Work<'_>, written: &'a [bool], cluster: &'a Cluster, around: Surroundings<'a>) -> Lowered {
     let root = cluster.roots[0].0;
     let node = &work.nodes[root as usize];
     let shape = match (&node.op, node.class) {
@@ -104,6 +106,7 @@ pub fn lower(work: &Work<'_>, written: &[bool], cluster: &Cluster, around: Surro
         work,
         written,
         cluster,
+        device: around.device,
         space: Space { shape, fold: cluster.fold },
         builder: Builder::new(),
         operands: Vec::new(),
@@ -245,6 +248,13 @@ impl Lowering<'_, '_> {
         let dtype = node.meta.dtype;
         match &node.op {
             Op::Source(_) => unreachable!("REGION-2: sources are inputs"),
+            Op::Apply(op) if let Some(inner) = self.mixes(n, *op) => {
+                let args: SmallVec<[Val; 3]> =
+                    (0..node.args.len()).map(|slot| self.mixed(n, slot, inner, at, guard)).collect();
+                let output = if dtype == DType::Bool { dtype } else { inner };
+                let value = self.builder.apply(*op, &args, output);
+                self.builder.cast(value, dtype)
+            }
             Op::Apply(op) => {
                 let args: SmallVec<[Val; 3]> =
                     (0..node.args.len()).map(|slot| self.expanded(n, slot, at, guard)).collect();
@@ -291,6 +301,27 @@ impl Lowering<'_, '_> {
             Op::AssignIndex { .. } => self.arg(n, 0, at, guard),
             Op::MatMul => self.builder.constant(Scalar::I32(0).cast(dtype)),
             Op::ArgSort { .. } | Op::Compact => unreachable!("FUSE-1: an anchor is not inline"),
+        }
+    }
+
+    /// What an op on integers beside numbers computes in.
+    fn mixes(&self, n: u32, op: ElementOp) -> Option<DType> {
+        let number = |arg: RegionArg| match arg {
+            RegionArg::Scalar(number) => Some(number),
+            _ => None,
+        };
+        let args = self.work.nodes[n as usize].args.iter().map(|&arg| (self.work.arg_dtype(arg), number(arg)));
+        mixed::computes_in(op, args, Some(self.device))
+    }
+
+    /// An argument of such an op.
+    fn mixed(&mut self, n: u32, slot: usize, inner: DType, at: &At, guard: Option<Val>) -> Val {
+        match self.work.nodes[n as usize].args[slot] {
+            RegionArg::Scalar(number) => self.builder.scalar(Origin::Scalar(n, slot as u8), number.cast(inner)),
+            _ => {
+                let value = self.expanded(n, slot, at, guard);
+                self.builder.cast(value, inner)
+            }
         }
     }
 

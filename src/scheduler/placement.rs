@@ -15,7 +15,7 @@ use crate::config::DeviceChoice;
 use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features};
 use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Op, ReduceOp};
 use crate::ids::DeviceId;
-use crate::kernels::element::wgsl;
+use crate::kernels::element::{mixed, wgsl};
 use smallvec::SmallVec;
 
 /// Faster than any GPU: a round trip in a fraction of what submission, execution and mapping take together, caches for
@@ -210,11 +210,18 @@ impl State {
             dtypes.push(meta.dtype);
             lengths.push(meta.elements());
         }
-        for arg in &node.args {
-            if let Arg::Scalar(scalar) = arg {
-                dtypes.push(scalar.dtype());
+        let numbers = node.args.iter().filter_map(|arg| match arg {
+            Arg::Scalar(number) => Some(*number),
+            Arg::Value(_) => None,
+        });
+        if let Op::Apply(op) = node.op {
+            let values = dtypes.iter().map(|&dtype| (dtype, None));
+            let args = values.chain(numbers.clone().map(|number| (number.dtype(), Some(number))));
+            if let Some(inner) = mixed::computes_in(op, args, Some(info)) {
+                return capability(&node.op, &[inner], &lengths, &node.meta, info);
             }
         }
+        dtypes.extend(numbers.map(|number| number.dtype()));
         capability(&node.op, &dtypes, &lengths, &node.meta, info)
     }
 

@@ -6,6 +6,7 @@
 pub mod host;
 mod host_cast;
 mod loops;
+pub mod mixed;
 pub(crate) mod trace;
 mod trace_number;
 pub mod wgsl;
