@@ -183,6 +183,60 @@ fn a_shutdown_that_outlives_its_deadline_fails_what_is_left() {
     assert_eq!(counters.read().gathers_failed, 1);
 }
 
+/// The name of the thread that wakes whoever waits; the promise is polled first, then `go` lets it be kept.
+fn woken_by(mut promise: Promise, go: impl FnOnce()) -> String {
+    struct Woken(flume::Sender<String>);
+    impl std::task::Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            let name = std::thread::current().name().unwrap_or("a device's").to_owned();
+            let _ = self.0.send(name);
+        }
+    }
+    let (woken, heard) = flume::unbounded();
+    let waker = Arc::new(Woken(woken)).into();
+    let mut context = std::task::Context::from_waker(&waker);
+    assert!(futures::FutureExt::poll_unpin(&mut promise, &mut context).is_pending());
+    go();
+    let name = heard.recv_timeout(Duration::from_secs(20)).expect("RING-1");
+    assert!(wait(promise).is_ok());
+    name
+}
+
+#[test]
+fn who_waits_for_what_one_batch_alone_decides_is_woken_by_its_device_and_others_by_the_ring() {
+    let hold = Arc::new(Hold::default());
+    let (ring, counters) = start(Behaviour::Holds(hold.clone()));
+    let promise = gather(&ring, 0);
+    assert_eq!(woken_by(promise, || hold.release()), "a device's");
+
+    let hold = Arc::new(Hold::default());
+    let (ring_of_two, counters_of_two) = start(Behaviour::Holds(hold.clone()));
+    let first = gather(&ring_of_two, 0);
+    // Read by a second region, while the first, which makes it, is unfinished.
+    let (session, value) = (SessionId(0), ValueId { session: SessionId(0), index: 1 });
+    let (gather, second) = ring_of_two.gathers.open();
+    let node = Node {
+        value,
+        op: Op::Apply(crate::graph::ElementOp::Neg),
+        args: SmallVec::from_slice(&[crate::graph::Arg::Value(ValueId { session, index: 0 })]),
+        meta: Meta { dtype: DType::F32, shape: Shape::new(&[8]).unwrap() },
+        pin: None,
+        at: Location::caller().into(),
+    };
+    let records =
+        vec![Record::Op(Box::new(node), Drops::NONE), Record::Demanded { gather, value, want: Want::Host }].into();
+    let segment = SchedulerEvent::SegmentCut { session, records, why: CutReason::Demand, at_ns: 0 };
+    ring_of_two.events.send(segment).unwrap();
+    // Time for the ring to send it; were it late, the test would still be right.
+    while counters_of_two.read().regions < 2 {
+        std::thread::yield_now();
+    }
+    let name = woken_by(second, || hold.release());
+    assert_eq!(name, "tidemill-ring");
+    assert!(wait(first).is_ok());
+    assert_eq!(counters.read().gathers, 1, "counted once, by whoever was first");
+}
+
 #[test]
 fn a_shutdown_drains_what_is_in_flight() {
     let hold = Arc::new(Hold::default());

@@ -48,16 +48,21 @@ fn operators_take_every_ownership_and_numbers_stay_weak() {
 }
 
 #[test]
-fn an_integer_beside_a_fraction_computes_in_f64_and_comes_back() {
+fn an_integer_beside_a_number_is_recorded_alike_whether_that_is_whole_or_not() {
     let ring = FakeRing::unfolded();
-    let s = ring.session("casts");
+    let s = ring.session("mixed");
     let i = s.full(7i32, [4, 1]);
     ring.nodes();
-    let _ = &i * 0.5;
+    let _ = (&i * 0.5, &i * 2.0, i.lt(2), i.atan2(2.0));
     s.flush();
     let nodes = ring.nodes();
     let names: Vec<String> = nodes.iter().map(|n| format!("{} {}", n.op.name(), n.meta.dtype)).collect();
-    assert_eq!(names, ["full i32", "cast f64", "mul f64", "cast i32"]);
+    assert_eq!(names, ["full i32", "mul i32", "mul i32", "lt bool", "cast f64", "atan2 f64"]);
+    let numbers = nodes.iter().flat_map(|n| &n.args).filter_map(|arg| match arg {
+        Arg::Scalar(number) => Some(format!("{number} {}", number.dtype())),
+        Arg::Value(_) => None,
+    });
+    assert_eq!(numbers.collect::<Vec<_>>(), ["7 i32", "0.5 f64", "2 f64", "2 f64", "2 f64"]);
 }
 
 #[test]
