@@ -210,8 +210,10 @@ fn other_scalars_seeds_and_sizes_compile_nothing() {
     }
 }
 
+type BesideNumber = fn(&Array, f64) -> Array;
+
 /// Ops that take an array and a number.
-const BESIDE_NUMBERS: [(&str, fn(&Array, f64) -> Array); 22] = [
+const BESIDE_NUMBERS: [(&str, BesideNumber); 22] = [
     ("add", |x, k| x + k),
     ("sub", |x, k| x - k),
     ("from", |x, k| k - x),
@@ -238,7 +240,7 @@ const BESIDE_NUMBERS: [(&str, fn(&Array, f64) -> Array); 22] = [
 
 #[test]
 fn whole_numbers_and_fractions_beside_any_array_are_the_same_kernel() {
-    fn program(s: &Session, dtype: DType, op: fn(&Array, f64) -> Array, number: f64) -> Vec<f64> {
+    fn program(s: &Session, dtype: DType, op: BesideNumber, number: f64) -> Vec<f64> {
         let x = s.linspace::<f64>(-40.0, 300.0, 341);
         let x = match dtype {
             DType::F32 => x.cast::<f32>(),
