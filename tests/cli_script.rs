@@ -99,6 +99,18 @@ fn several_files_and_copies_print_whole_lines_with_their_names_before_them() {
 }
 
 #[test]
+fn an_error_of_one_among_several_scripts_says_which() {
+    let scripts = Scripts::new(&[("a.m", "if rand > 2, end\nerror ('no')\n"), ("b.m", "disp (1)\n")]);
+    let (code, _, err) = run(&["run", &scripts.path("a.m"), "--copies", "2"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("in a#1") && err.contains("in a#2"), "{err}");
+    let (_, _, err) = run(&["run", &scripts.path("a.m"), &scripts.path("b.m")]);
+    assert!(err.contains("in a\n"), "{err}");
+    let (_, _, err) = run(&["run", &scripts.path("a.m")]);
+    assert!(!err.contains("error: in"), "{err}");
+}
+
+#[test]
 fn copies_draw_their_own_random_numbers_and_a_run_repeats() {
     let scripts = Scripts::new(&[("r.m", "printf ('%.15f\\n', rand ());")]);
     let two = || run(&["run", &scripts.path("r.m"), "--copies", "2"]).1;
@@ -134,7 +146,14 @@ fn exit_codes_are_the_scripts_own_or_say_what_went_wrong() {
     ] {
         assert_eq!(fed(&["run", "-"], text).0, code, "{text}");
     }
-    for usage in [&["run"][..], &["run", "a.m", "--copies", "0"], &["run", "--no-such"], &["eval"]] {
+    for usage in [
+        &["run", "a.m", "--device", "xx"][..],
+        &["eval", "1", "--device", "gpu:x"],
+        &["run"],
+        &["run", "a.m", "--copies", "0"],
+        &["run", "--no-such"],
+        &["eval"],
+    ] {
         assert_eq!(run(usage).0, 2, "{usage:?}");
     }
     // One of several fails: the others run to their ends.

@@ -56,11 +56,16 @@ pub struct EvalOptions {
     place: PlaceOptions,
 }
 
+/// A name that could be a device's: what is none is an error of use, a device that is missing is not.
+fn device_name(text: &str) -> std::result::Result<String, String> {
+    tidemill::IntoDevice::into_device(text).map(|_| text.to_string()).map_err(|e| e.message().to_string())
+}
+
 /// Where scripts run, and what is recorded of it.
 #[derive(Args)]
 pub struct PlaceOptions {
     /// auto, host, gpu or gpu:N
-    #[arg(long, value_name = "DEVICE")]
+    #[arg(long, value_name = "DEVICE", value_parser = device_name)]
     pub device: Option<String>,
     /// The seed of the random numbers
     #[arg(long, default_value_t = 0, value_name = "SEED")]
@@ -232,7 +237,7 @@ impl Work {
             Ok(workspace) => workspace.exit.unwrap_or(0),
             Err(error) => {
                 self.console.flush();
-                report(&error);
+                report_of(self.form.whole_lines.then_some(name.as_str()), &error);
                 1
             }
         }
@@ -320,6 +325,11 @@ async fn run_tasks(tasks: Vec<Task>, place: &PlaceOptions, prefix: bool) -> Resu
 
 /// Shows an error with its place, a caret under it, and the calls that were open.
 pub fn report(error: &ScriptError) {
+    report_of(None, error);
+}
+
+/// As [`report`], with the name of the script among several that it ended.
+fn report_of(script: Option<&str>, error: &ScriptError) {
     let mut text = Vec::new();
     match &error.place {
         Some(place) if is_long_line(place) => text = beside_the_place(error, place).into_bytes(),
@@ -374,6 +384,9 @@ pub fn report(error: &ScriptError) {
             let line = format!("    {function} at line {} column {} of {source}\n", at.line, at.column);
             text.extend_from_slice(line.as_bytes());
         }
+    }
+    if let Some(script) = script {
+        text.extend_from_slice(format!("error: in {script}\n").as_bytes());
     }
     use std::io::Write;
     let _ = std::io::stderr().lock().write_all(&text);
