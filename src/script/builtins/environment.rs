@@ -21,9 +21,9 @@ pub static ROWS: &[Builtin] = &[
         name: "evalc",
         args_min: 1,
         args_max: 2,
-        outputs_max: 1,
-        usage: "text = evalc (try, catch)",
-        summary: "Run a text and give what it prints.",
+        outputs_max: ANY,
+        usage: "[text, ...] = evalc (try, catch)",
+        summary: "Run a text and give what it prints, and the values that it gives.",
         run: evalc,
     },
     Builtin {

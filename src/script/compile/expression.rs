@@ -33,8 +33,7 @@ impl Builder {
             ExprKind::Number(x) => self.emit(Inst::Num(*x), expr.span),
             ExprKind::Imaginary(x) => {
                 let z = num_complex::Complex64::new(0.0, *x);
-                let value = Value::tensor_as_is(Tensor::scalar(Data::C64(vec![z])));
-                self.push_constant(value, expr.span);
+                self.push_constant(Value::tensor(Tensor::scalar(Data::C64(vec![z]))), expr.span);
             }
             ExprKind::Integer { class, bits } => {
                 let value = Value::tensor_as_is(Tensor::scalar(integer(*class, *bits)));

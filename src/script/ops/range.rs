@@ -152,7 +152,7 @@ pub(crate) fn range(env: &mut Env, start: &Value, step: Option<&Value>, stop: &V
         return integers(env, class, &first, &by, &last);
     }
     let single = classes.contains(&Class::Single);
-    let chars = first.class == Class::Char && last.class == Class::Char;
+    let chars = first.class == Class::Char || last.class == Class::Char;
     let epsilon = if single { f32::EPSILON as f64 } else { f64::EPSILON };
     let round = |x: f64| if single { x as f32 as f64 } else { x };
     let class = if single { Class::Single } else { Class::Double };

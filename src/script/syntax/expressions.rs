@@ -340,7 +340,7 @@ impl Parser<'_> {
                     self.advance()?;
                 }
                 _ if element_may_follow || self.token.separated => {
-                    row.push(self.expression()?);
+                    row.push(self.assignment_or_expression()?);
                     height = height.max(self.height);
                     element_may_follow = false;
                 }

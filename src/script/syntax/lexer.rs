@@ -253,6 +253,7 @@ impl<'t> Lexer<'t> {
         let follows = rest[2..].trim_start_matches([' ', '\t']);
         let ends = follows.is_empty()
             || follows.starts_with(['\n', '\r', ';', ',', '%', '#', ')', ']', '}'])
+            || rest[2..].starts_with('\'')
             || follows.starts_with(['=', '<', '>', '*', '/', '^', '&', '|', ':'])
             || follows.starts_with("!=")
             || follows.starts_with("~=");

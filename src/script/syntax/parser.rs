@@ -86,7 +86,8 @@ impl<'t> Parser<'t> {
                 TokenKind::Keyword(keyword)
                     if self.open_function && matches!(keyword, Keyword::End | Keyword::EndFunction) =>
                 {
-                    return Err(self.error("functions inside of functions are not supported"));
+                    let error = self.error("functions inside of functions are not supported yet");
+                    return Err(error.helped("end each function before the next begins, and pass what they share"));
                 }
                 TokenKind::Keyword(keyword) => {
                     return Err(self.error(format!("'{}' without a block to belong to", keyword.text())));

@@ -225,7 +225,7 @@ impl Parser<'_> {
             }
             Keyword::Break => self.jump(StmtKind::Break),
             Keyword::Continue => self.jump(StmtKind::Continue),
-            Keyword::ClassDef => Err(self.error("classdef is not supported")),
+            Keyword::ClassDef => Err(self.error("classdef is not supported yet: use structs and functions")),
             _ => Err(self.expected("a statement")),
         }
     }

@@ -209,6 +209,9 @@ impl Interp {
             format!(" near line {}, column {}", at.line, at.column)
         });
         let error = ScriptError::with_id("Octave:undefined-function", format!("'{name}' undefined{near}"));
+        if let Some(why) = super::suggest::missing(name) {
+            return error.helped(why);
+        }
         let variables = self.variables();
         let known = (variables.iter().map(|(n, _)| &**n))
             .chain(self.functions.keys().map(|n| &**n))
@@ -307,7 +310,8 @@ impl Interp {
             }
             Outcome::Call { function, args } => self.call_function(&function, args.into(), returns, nargout),
             Outcome::Eval { text, handler, capture, scope } => {
-                let unit = self.evaluated(text, handler, scope, if capture { 0 } else { nargout })?;
+                let unit =
+                    self.evaluated(text, handler, scope, if capture { nargout.saturating_sub(1) } else { nargout })?;
                 self.define(&unit);
                 self.enter_eval(unit, scope, returns, nargout)?;
                 if capture {
@@ -479,7 +483,10 @@ impl Interp {
         let text = captured.then(|| self.end_capture());
         self.drop_frame();
         match text {
-            Some(text) => self.deliver(smallvec::smallvec![Value::string(text)], returns, nargout),
+            Some(text) => {
+                let values = std::iter::once(Value::string(text)).chain(values).collect();
+                self.deliver(values, returns, nargout)
+            }
             None => self.deliver(values, returns, nargout),
         }
     }

@@ -1,4 +1,21 @@
-//! Names that are close to one that nobody knows.
+//! Names that are close to one that nobody knows, and what is known to be missing.
+
+/// Why a function of MATLAB's is not here, and what takes its place.
+pub(super) fn missing(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "sparse" | "speye" | "spones" | "spalloc" | "sprand" | "sprandn" | "spdiags" | "nzmax" => {
+            "sparse arrays are not supported yet: use full ones"
+        }
+        "inputParser" => "inputParser is not supported yet: look at nargin, and check with validateattributes",
+        "table" | "timetable" | "readtable" | "array2table" | "struct2table" | "cell2table" => {
+            "tables are not supported yet: use a struct of columns"
+        }
+        "datetime" | "duration" | "calendarDuration" => "datetime is not supported yet: use datenum and datestr",
+        "string" | "strings" => "string objects are not supported yet: use char arrays, or a cell of them",
+        "categorical" => "categorical arrays are not supported yet: use unique and its third output",
+        _ => return None,
+    })
+}
 
 /// The known names that a slip of the finger away from `name`, closest first; at most three.
 pub(super) fn closest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Vec<&'n str> {

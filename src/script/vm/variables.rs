@@ -6,7 +6,7 @@ use crate::script::builtins::Scope;
 use crate::script::compile::code::{Inst, Kind, Slot};
 use crate::script::error::{Flow, fail_id};
 use crate::script::syntax::ast::Name;
-use crate::script::value::{Lazy, Value};
+use crate::script::value::{Function, Lazy, Map, Value};
 use std::sync::Arc;
 
 /// A variable as `whos` lists it.
@@ -341,13 +341,24 @@ impl Interp {
 
     /// Every array of the runtime that a variable or operand of any frame holds, once.
     pub fn live_values(&self) -> Vec<Arc<Lazy>> {
+        /// What a value holds, also in maps and closures. A map that holds itself is looked into once.
         fn visit(value: &Value, out: &mut Vec<Arc<Lazy>>) {
-            let mut open = vec![value];
+            let mut open = vec![value.clone()];
+            let mut maps: Vec<Arc<Map>> = Vec::new();
             while let Some(value) = open.pop() {
                 match value {
-                    Value::Lazy(lazy) if !out.iter().any(|l| Arc::ptr_eq(l, lazy)) => out.push(lazy.clone()),
-                    Value::Cell(cell) => open.extend(&cell.items),
-                    Value::Struct(s) => open.extend(s.fields.values().flatten()),
+                    Value::Lazy(lazy) if !out.iter().any(|l| Arc::ptr_eq(l, &lazy)) => out.push(lazy),
+                    Value::Cell(cell) => open.extend(cell.items.iter().cloned()),
+                    Value::Struct(s) => open.extend(s.fields.values().flatten().cloned()),
+                    Value::Map(map) if !maps.iter().any(|m| Arc::ptr_eq(m, &map)) => {
+                        open.extend(map.entries().into_iter().map(|(_, value)| value));
+                        maps.push(map);
+                    }
+                    Value::Function(function) => match &*function {
+                        Function::Anonymous(closure) => open.extend(closure.captured.iter().map(|(_, v)| v.clone())),
+                        Function::Method(_, value) => open.push(value.clone()),
+                        Function::Named(_) => {}
+                    },
                     _ => {}
                 }
             }
