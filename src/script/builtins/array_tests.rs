@@ -297,6 +297,23 @@ fn the_device_keeps_what_it_was_given() {
         ),
         ("[a, b] = gather (gpuArray (1), gpuArray (2)); disp (a + b)", "3\n"),
         ("x = rand (100, 100); y = x + 1; wait (gpuDevice); disp (size (y))", "   100   100\n"),
+        // Sums and signs of -0 are 0, whatever is reduced.
+        (
+            "x = zeros (100, 100) * -1; disp ([any(1 ./ sum (x, 3)(:) < 0), any(1 ./ mean (x, 3)(:) < 0), any(1 ./ sign (x)(:) < 0)])",
+            "  0  0  0\n",
+        ),
+        ("x = single (ones (100, 100)); x(3) = NaN; disp (norm (x, 1))", "NaN\n"),
+        ("x = zeros (100, 100) * -1; disp (max (angle (x)(:)))", "3.1416\n"),
+        (
+            "x = uint8 (200) * ones (100, 100, 'uint8'); y = sumsq (x, 'native'); disp (class (y)), disp (y(1))",
+            "uint8\n255\n",
+        ),
+        // What a map or a closure holds is waited for, too.
+        (
+            "m = containers.Map (); m('a') = sqrt (rand (100, 100) - 5); try, wait (gpuDevice), catch, disp (1), end",
+            "1\n",
+        ),
+        ("x = sqrt (rand (100, 100) - 5); f = @() x; clear x; try, wait (gpuDevice), catch, disp (2), end, f;", "2\n"),
         ("d = gpuDevice; disp (d.Index), disp (ischar (d.Name))", "1\n1\n"),
         ("x = gpuArray.rand (3, 'single'); disp (isgpuarray (x)), disp (size (x))", "1\n   3   3\n"),
     ] {

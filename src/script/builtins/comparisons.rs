@@ -161,6 +161,7 @@ fn over_cells(
             _ if a.dims != b.dims => return fail!("{name}: nonconformant cell arrays"),
             _ => logical(&a.dims, a.items.iter().zip(&b.items).map(|(x, y)| equal(x, y)).collect()),
         },
+        (Value::Cell(_), other) | (other, Value::Cell(_)) if !other.is_char() => Value::Bool(false).into(),
         (Value::Cell(cell), other) | (other, Value::Cell(cell)) => {
             let (dims, data) = (shape(cell, other), one_cell(cell, other));
             match dims.elements() == data.len() {

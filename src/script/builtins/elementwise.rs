@@ -185,7 +185,7 @@ use Complex::{No, To, ToReal};
 #[rustfmt::skip]
 pub static ROWS: &[Builtin] = &[
     keep!("abs", "abs", true, "The absolute value.", f64::abs, i128::abs, ToReal(ops::complex::abs), Some(Array::abs)),
-    keep!("sign", "signum", false, "-1, 0 or 1.", sign, i128::signum, To(complex_sign), Some(Array::sign)),
+    keep!("sign", "signum", false, "-1, 0 or 1.", sign, i128::signum, To(complex_sign), Some(signs)),
     map!("sqrt", "The square root.", f64::sqrt, To(ops::complex::sqrt), Some(Array::sqrt), Some(&NEGATIVE_ROOT)),
     map!("cbrt", "The real cube root.", f64::cbrt, No, None),
     map!("exp", "e to the power x.", f64::exp, To(ops::complex::exp), Some(Array::exp)),
@@ -415,8 +415,15 @@ fn angle(x: f64) -> f64 {
     if x.is_nan() { x } else { 0.0f64.atan2(x) }
 }
 
+/// The sign of -0 is 0 without one.
+fn signs(x: &Array) -> Array {
+    let sign = x.sign();
+    if x.dtype().is_ok_and(|d| d.is_float()) { sign + 0.0 } else { sign }
+}
+
 fn angles(x: &Array) -> Array {
-    x.isnan().select(x, x.lt(0.0).select(PI, 0.0))
+    // NaN has none; that of -0 is π, as of any negative number.
+    x.isnan().select(x, 0.0).atan2(x)
 }
 
 fn imag(interp: &mut crate::script::vm::Interp, args: &[Value], _: usize) -> Flow<Outcome> {

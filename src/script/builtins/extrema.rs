@@ -40,6 +40,8 @@ fn extremum(interp: &mut Interp, args: &[Value], nargout: usize, greatest: bool)
     let (mut omit_nan, mut linear) = (true, false);
     let mut plain: Vec<&Value> = Vec::with_capacity(3);
     let mut over_all = false;
+    // Whether a flag follows the second argument, which then is none to compare with.
+    let flagged = args.len() > 2 && args[2].as_bytes().is_some_and(|b| !b.is_empty());
     for (k, arg) in args.iter().enumerate() {
         if k < 2 || arg.as_bytes().is_none_or(<[u8]>::is_empty) {
             match k >= 1 && (is_word(arg, "omitnan") || is_word(arg, "includenan")) {
@@ -61,6 +63,10 @@ fn extremum(interp: &mut Interp, args: &[Value], nargout: usize, greatest: bool)
     match plain[..] {
         [x] if over_all => of_one(env, name, x, Over::All, omit_nan, linear, nargout),
         [x] => of_one(env, name, x, Over::Default, omit_nan, linear, nargout),
+        // `max (x, [], 'omitnan')`: the empty argument stands where a second array would.
+        [x, y] if flagged && y.is_empty() && !over_all => {
+            of_one(env, name, x, Over::Default, omit_nan, linear, nargout)
+        }
         [x, y] if !over_all => {
             if nargout > 1 {
                 return fail_id!(

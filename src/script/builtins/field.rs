@@ -16,6 +16,8 @@ pub trait Field:
     const ONE: Self;
     /// A number of it.
     fn of(x: f64) -> Self;
+    /// It over a real number, part by part.
+    fn over(self, n: f64) -> Self;
     /// Whether any part is NaN.
     fn is_nan(self) -> bool;
     /// `|x|²`, as a number of the same type.
@@ -35,6 +37,9 @@ macro_rules! real {
             const ONE: $t = 1.0;
             fn of(x: f64) -> $t {
                 x as $t
+            }
+            fn over(self, n: f64) -> $t {
+                self / n as $t
             }
             fn is_nan(self) -> bool {
                 self.is_nan()
@@ -57,6 +62,9 @@ macro_rules! real {
             const ONE: Complex<$t> = Complex::new(1.0, 0.0);
             fn of(x: f64) -> Complex<$t> {
                 Complex::new(x as $t, 0.0)
+            }
+            fn over(self, n: f64) -> Complex<$t> {
+                Complex::new(self.re / n as $t, self.im / n as $t)
             }
             fn is_nan(self) -> bool {
                 self.re.is_nan() || self.im.is_nan()

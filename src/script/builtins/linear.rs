@@ -568,6 +568,17 @@ fn kron(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(value_of(&product.matrix, product.single).into())
 }
 
+/// The eigenvalues of a square matrix, as a column.
+///
+/// # Errors
+/// As `eig`.
+pub fn eigenvalues(interp: &mut Interp, a: &Value) -> Flow<Value> {
+    match eig(interp, std::slice::from_ref(a), 1)? {
+        Outcome::Values(values) => Ok(values.into_iter().next().unwrap_or_else(Value::empty)),
+        _ => fail!("eig: no eigenvalues"),
+    }
+}
+
 fn cross(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     let (x, y) = (interp.env.host(&args[0])?, interp.env.host(&args[1])?);
@@ -587,7 +598,7 @@ fn cross(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return fail!("cross: dimension DIM must have 3 elements");
     }
     let dims = if vectors && x.dims != y.dims { Dims::new(&[3, 1]) } else { dims };
-    let stride: usize = dims[..(d - 1).min(dims.len())].iter().product();
+    let stride: usize = if vectors { 1 } else { dims[..(d - 1).min(dims.len())].iter().product() };
     let single = matches!(x.data, Data::F32(_) | Data::C32(_)) || matches!(y.data, Data::F32(_) | Data::C32(_));
     if x.data.is_complex() || y.data.is_complex() {
         let at = |t: &Tensor, lane: usize, i: usize| t.data.c64_at(lane + (i % 3) * stride);
@@ -601,12 +612,20 @@ fn cross(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         let data = ops::complex_in_class(class, (0..x.len()).map(minor).collect());
         return Ok(Value::tensor(Tensor::new(dims, data)).into());
     }
+    // Integers saturate in their class at every step.
+    let class = [x.data.class(), y.data.class()].into_iter().find(|c| c.is_integer());
+    let range = class.and_then(Class::integer_range);
+    let held = |v: f64| range.map_or(v, |(least, most)| v.round().clamp(least as f64, most as f64));
     let mut out = vec![0.0; x.len()];
     for (k, slot) in out.iter_mut().enumerate() {
         let (lane, i) = (k % stride + k / (stride * 3) * stride * 3, k / stride % 3);
         let at = |t: &Tensor, i: usize| t.data.f64_at(lane + (i % 3) * stride);
-        *slot = at(&x, i + 1) * at(&y, i + 2) - at(&x, i + 2) * at(&y, i + 1);
+        *slot = held(held(at(&x, i + 1) * at(&y, i + 2)) - held(at(&x, i + 2) * at(&y, i + 1)));
     }
-    let data = if single { Data::F32(out.iter().map(|&v| v as f32).collect()) } else { Data::F64(out) };
+    let data = match class {
+        Some(class) => Data::F64(out).converted(class),
+        None if single => Data::F32(out.iter().map(|&v| v as f32).collect()),
+        None => Data::F64(out),
+    };
     Ok(Value::tensor(Tensor::new(dims, data)).into())
 }

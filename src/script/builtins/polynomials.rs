@@ -151,7 +151,8 @@ fn polyval(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let p = p.data.to_f64();
     let at = |i: usize| {
         let x = (x.data.f64_at(i) - shift) / scale;
-        p.iter().fold(0.0, |sum, c| sum * x + c)
+        // From the first coefficient on, so that that of a constant is not multiplied by infinity.
+        p.split_first().map_or(0.0, |(first, rest)| rest.iter().fold(*first, |sum, c| sum * x + c))
     };
     Ok(reals_as(x.dims.clone(), (0..x.len()).map(at).collect(), single).into())
 }
@@ -213,17 +214,36 @@ fn roots(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::tensor(Tensor::new(Dims::new(&[found.len(), 1]), Data::C64(found))).into())
 }
 
+/// The polynomial that has these roots, or the characteristic polynomial of a square matrix. It is real where complex
+/// roots come in pairs.
 fn poly(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let roots = vector(&interp.env, "poly", &args[0])?;
-    let p = roots.iter().fold(vec![1.0], |p, r| {
+    let dims = args[0].dims();
+    let square = dims.len() == 2 && dims.rows() == dims.columns() && dims.rows() > 1;
+    if !square && !dims.is_vector() && args[0].len() > 0 {
+        return fail!("poly: input must be numeric, 2-D, and a square matrix or a vector");
+    }
+    let roots = if square { super::linear::eigenvalues(interp, &args[0])? } else { args[0].clone() };
+    let roots = interp.env.host(&roots)?;
+    let roots: Vec<Complex64> = (0..roots.len()).map(|i| roots.data.c64_at(i)).collect();
+    let p = roots.iter().fold(vec![Complex64::new(1.0, 0.0)], |p, r| {
         let mut out = p.clone();
-        out.push(0.0);
+        out.push(Complex64::new(0.0, 0.0));
         for (i, c) in p.iter().enumerate() {
-            out[i + 1] -= c * r;
+            // A real root leaves the parts apart: Inf times a zero imaginary part would be NaN.
+            out[i + 1] -= if r.im == 0.0 { c * r.re } else { c * r };
         }
         out
     });
-    Ok(Value::row(p).into())
+    let halves = |sign: f64| {
+        let mut half: Vec<(f64, f64)> =
+            roots.iter().filter(|z| z.im * sign > 0.0).map(|z| (z.re, z.im.abs())).collect();
+        half.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        half
+    };
+    if halves(1.0) == halves(-1.0) {
+        return Ok(Value::row(p.iter().map(|z| z.re).collect()).into());
+    }
+    Ok(Value::tensor(Tensor::new(Dims::new(&[1, p.len()]), Data::C64(p))).into())
 }
 
 /// The full convolution.
@@ -367,30 +387,58 @@ fn filter(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(vec![reals_as(x.dims.clone(), out, single), left].into())
 }
 
-/// Samples, their places (`None`: 1 apart) and the dimension.
-fn integrand(env: &Env, args: &[Value]) -> Flow<(std::sync::Arc<Tensor>, Option<Vec<f64>>, usize)> {
+/// What is integrated.
+struct Integrand {
+    /// The samples.
+    y: std::sync::Arc<Tensor>,
+    /// Their places; `None`: 1 apart.
+    x: Option<Vec<f64>>,
+    /// The dimension.
+    d: usize,
+    single: bool,
+}
+
+fn integrand(env: &Env, name: &str, args: &[Value]) -> Flow<Integrand> {
     env.host_all(args)?;
-    let (x, y) = match args {
-        [y] => (None, env.host(y)?),
-        [x, y, ..] => (Some(env.host(x)?).filter(|x| !x.is_empty()), env.host(y)?),
-        [] => return fail!("Invalid call to trapz"),
+    // A number after samples is the dimension: `trapz (y, 2)`.
+    let (x, y, dim) = match args {
+        [y] => (None, y, None),
+        [y, dim] if dim.len() == 1 && y.len() != 1 => (None, y, Some(dim)),
+        [x, y, rest @ ..] => (Some(env.host(x)?).filter(|x| !x.is_empty()), y, rest.first()),
+        [] => return fail!("Invalid call to {name}"),
     };
-    let d = match args.get(2) {
-        Some(dim) => (number(env, "trapz", dim)?.max(1.0) as usize).min(super::args::RANK_MAX) - 1,
+    let y = env.host(y)?;
+    let d = match dim {
+        Some(dim) => super::args::dim(env, dim, |_| format!("{name}: DIM must be a valid dimension"))?,
         None => y.dims.first_non_singleton(),
     };
     let x = x.map(|x| x.data.to_f64());
     if x.as_ref().is_some_and(|x| x.len() != y.dims.extent(d) && x.len() != y.len()) {
-        return fail!("trapz: length of X and length of Y along DIM must match");
+        return fail!("{name}: length of X and length of Y along DIM must match");
     }
-    Ok((y, x, d))
+    let single = args.iter().take(2).any(|v| v.class() == Class::Single);
+    Ok(Integrand { y, x, d, single })
+}
+
+/// Something linear of real samples, for complex ones part by part.
+fn by_parts(given: &Integrand, dims: Dims, of: impl Fn(&[f64]) -> Vec<f64>) -> Value {
+    let parts =
+        |part: fn(Complex64) -> f64| (0..given.y.len()).map(|i| part(given.y.data.c64_at(i))).collect::<Vec<_>>();
+    let real = of(&parts(|z| z.re));
+    if !given.y.data.is_complex() {
+        return reals_as(dims, real, given.single);
+    }
+    let imaginary = of(&parts(|z| z.im));
+    let joined = real.into_iter().zip(imaginary).map(|(re, im)| Complex64::new(re, im)).collect();
+    let class = if given.single { Class::Single } else { Class::Double };
+    Value::tensor(Tensor::new(dims, crate::script::ops::complex_in_class(class, joined)))
 }
 
 /// Running integrals along a dimension.
-fn integrals(y: &Tensor, x: Option<&[f64]>, d: usize) -> Vec<f64> {
-    let lanes = super::lanes::Lanes::new(&y.dims, d);
+fn integrals(y: &[f64], dims: &Dims, x: Option<&[f64]>, d: usize) -> Vec<f64> {
+    let lanes = super::lanes::Lanes::new(dims, d);
     let mut out = vec![0.0; y.len()];
-    for lane in 0..y.len().checked_div(y.dims.extent(d)).unwrap_or(0) {
+    for lane in 0..y.len().checked_div(dims.extent(d)).unwrap_or(0) {
         let mut sum = 0.0;
         let mut before: Option<usize> = None;
         for (i, at) in lanes.positions(lane).enumerate() {
@@ -400,7 +448,7 @@ fn integrals(y: &Tensor, x: Option<&[f64]>, d: usize) -> Vec<f64> {
                     Some(x) => x[i] - x[i - 1],
                     None => 1.0,
                 };
-                sum += step * (y.data.f64_at(at) + y.data.f64_at(last)) / 2.0;
+                sum += step * (y[at] + y[last]) / 2.0;
             }
             out[at] = sum;
             before = Some(at);
@@ -410,19 +458,20 @@ fn integrals(y: &Tensor, x: Option<&[f64]>, d: usize) -> Vec<f64> {
 }
 
 fn trapz(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let (y, x, d) = integrand(&interp.env, args)?;
-    let all = integrals(&y, x.as_deref(), d);
-    let lanes = super::lanes::Lanes::new(&y.dims, d);
-    let dims = if y.dims[..] == [0, 0] { Dims::scalar() } else { y.dims.with(d, 1) };
-    let out = (0..dims.elements())
-        .map(|lane| if all.is_empty() { 0.0 } else { lanes.positions(lane).next_back().map_or(0.0, |at| all[at]) });
-    let single = args.iter().take(2).any(|v| v.class() == Class::Single);
-    Ok(reals_as(dims.clone(), out.collect(), single).into())
+    let given = integrand(&interp.env, "trapz", args)?;
+    let shape = &given.y.dims;
+    let lanes = super::lanes::Lanes::new(shape, given.d);
+    let dims = if shape[..] == [0, 0] { Dims::scalar() } else { shape.with(given.d, 1) };
+    let last = |y: &[f64]| {
+        let all = integrals(y, shape, given.x.as_deref(), given.d);
+        let end = |lane| if all.is_empty() { 0.0 } else { lanes.positions(lane).next_back().map_or(0.0, |at| all[at]) };
+        (0..dims.elements()).map(end).collect()
+    };
+    Ok(by_parts(&given, dims.clone(), last).into())
 }
 
 fn cumtrapz(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let (y, x, d) = integrand(&interp.env, args)?;
-    let out = integrals(&y, x.as_deref(), d);
-    let single = args.iter().take(2).any(|v| v.class() == Class::Single);
-    Ok(reals_as(y.dims.clone(), out, single).into())
+    let given = integrand(&interp.env, "cumtrapz", args)?;
+    let shape = &given.y.dims;
+    Ok(by_parts(&given, shape.clone(), |y| integrals(y, shape, given.x.as_deref(), given.d)).into())
 }

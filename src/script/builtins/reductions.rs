@@ -192,7 +192,7 @@ fn sums(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Value> 
     )?;
     let dims = dims_or_all(&flags.over, &x.dims());
     if let Some(l) = on_runtime(x)
-        && !(name == "prod" && flags.native && l.class.is_integer())
+        && !(name != "sum" && flags.native && l.class.is_integer())
     {
         return recorded_sum(x, l, name, &flags, &dims);
     }
@@ -240,6 +240,12 @@ fn native(data: &Data, lanes: Lanes, name: &str) -> Data {
     integers!(I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64)
 }
 
+/// Sums begin with 0, so that of -0 alone is 0; a reduction of single elements is none on the runtime.
+pub fn from_zero(sum: Array, l: &Lazy, over: &[usize]) -> Array {
+    let alone = over.iter().all(|&d| l.dims.extent(d) == 1);
+    if alone && l.class.is_float() { sum + 0.0 } else { sum }
+}
+
 fn recorded_sum(x: &Value, l: &Lazy, name: &str, flags: &Flags, dims: &[usize]) -> Flow<Value> {
     let array = if flags.double && l.class == Class::Single { l.array.cast::<f64>() } else { l.array.clone() };
     let float = match (l.class, flags.double) {
@@ -254,7 +260,7 @@ fn recorded_sum(x: &Value, l: &Lazy, name: &str, flags: &Flags, dims: &[usize]) 
         return record(truth, Class::Logical, &[x]);
     }
     let sum = match (name, flags.omit_nan) {
-        ("sum", false) => array.sum(dims),
+        ("sum", false) => from_zero(array.sum(dims), l, dims),
         ("sum", true) => array.nan_sum(dims),
         ("prod", false) => array.prod(dims),
         ("prod", true) => array.nan_prod(dims),
@@ -407,6 +413,11 @@ fn norm_kind(env: &Env, value: Option<&Value>) -> Flow<Norm> {
     Ok(Norm::P(args::number(env, "norm", value)?))
 }
 
+/// The greatest of sums; NaN where one is none, which a maximum would skip.
+fn greatest_or_nan(sums: &Array) -> Array {
+    sums.isnan().any(..).select(f64::NAN, sums.max_over(..))
+}
+
 fn norm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     let x = &args[0];
@@ -446,9 +457,9 @@ fn norm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         let recorded = if vector || kind == Norm::Frobenius {
             recorded_norm(&l.array, p, &[0, 1])
         } else if p == 1.0 {
-            Some(l.array.abs().sum(0).max_over(..))
+            Some(greatest_or_nan(&l.array.abs().sum(0)))
         } else if p == f64::INFINITY {
-            Some(l.array.abs().sum(1).max_over(..))
+            Some(greatest_or_nan(&l.array.abs().sum(1)))
         } else {
             None
         };

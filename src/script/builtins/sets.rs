@@ -6,6 +6,7 @@ use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
+use num_complex::Complex64;
 use std::cmp::Ordering;
 
 /// The family.
@@ -53,6 +54,8 @@ pub static ROWS: &[Builtin] = &[
 #[derive(Clone, Debug)]
 enum Key {
     Number(f64),
+    /// Ordered by its absolute value, then by its angle.
+    Complex(Complex64),
     Text(Vec<u8>),
     Row(Vec<f64>),
 }
@@ -62,6 +65,13 @@ impl Key {
         let numbers = |a: &f64, b: &f64| a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()));
         match (self, other) {
             (Key::Number(a), Key::Number(b)) => numbers(a, b),
+            (Key::Complex(a), Key::Complex(b)) => {
+                let nan = |z: &Complex64| z.re.is_nan() || z.im.is_nan();
+                match (nan(a), nan(b)) {
+                    (false, false) => numbers(&a.norm(), &b.norm()).then(numbers(&a.arg(), &b.arg())),
+                    (a, b) => a.cmp(&b),
+                }
+            }
             (Key::Text(a), Key::Text(b)) => a.cmp(b),
             (Key::Row(a), Key::Row(b)) => {
                 a.iter().zip(b).map(|(x, y)| numbers(x, y)).find(|o| o.is_ne()).unwrap_or(a.len().cmp(&b.len()))
@@ -74,6 +84,7 @@ impl Key {
     fn same(&self, other: &Key) -> bool {
         let nan = match self {
             Key::Number(x) => x.is_nan(),
+            Key::Complex(z) => z.re.is_nan() || z.im.is_nan(),
             Key::Text(_) => false,
             Key::Row(x) => x.iter().any(|v| v.is_nan()),
         };
@@ -98,7 +109,12 @@ fn given(env: &Env, who: &str, value: &Value, rows: bool) -> Flow<Given> {
     }
     let host = env.host(value)?;
     if host.data.is_complex() {
-        return fail!("{who}: complex sets are not supported yet");
+        if rows {
+            return fail!("{who}: sets of complex rows are not supported yet");
+        }
+        let keys = (0..host.len()).map(|i| Key::Complex(host.data.c64_at(i))).collect();
+        let (dims, class) = (host.dims.clone(), host.data.class());
+        return Ok(Given { keys, dims, class, is_cell: false, columns: 1 });
     }
     let x = host.data.to_f64();
     let (m, n) = (host.dims.rows(), host.dims.elements().checked_div(host.dims.rows()).unwrap_or(0));
@@ -116,6 +132,18 @@ fn given(env: &Env, who: &str, value: &Value, rows: bool) -> Flow<Given> {
     })
 }
 
+/// Where one set has complex numbers, those of the other are some, too.
+fn alike(a: &mut Given, b: &mut Given) {
+    let complex = |g: &Given| g.keys.iter().any(|k| matches!(k, Key::Complex(_)));
+    if complex(a) || complex(b) {
+        for key in a.keys.iter_mut().chain(&mut b.keys) {
+            if let Key::Number(x) = key {
+                *key = Key::Complex(Complex64::new(*x, 0.0));
+            }
+        }
+    }
+}
+
 /// Both sets; a text beside a cell of texts is one of them.
 fn both(env: &Env, who: &str, args: &[Value]) -> Flow<(Given, Given, bool)> {
     env.host_all(args)?;
@@ -126,7 +154,9 @@ fn both(env: &Env, who: &str, args: &[Value]) -> Flow<(Given, Given, bool)> {
         (v, _) => v.clone(),
     };
     let (a, b) = (wrap(&args[0], &args[1]), wrap(&args[1], &args[0]));
-    Ok((given(env, who, &a, rows)?, given(env, who, &b, rows)?, rows))
+    let (mut a, mut b) = (given(env, who, &a, rows)?, given(env, who, &b, rows)?);
+    alike(&mut a, &mut b);
+    Ok((a, b, rows))
 }
 
 /// Distinct keys, each with the place of its first occurrence: in order, or as they come (`stable`).
@@ -182,6 +212,10 @@ fn value_of(keys: &[Key], a: &Given, b: &Given, rows: bool) -> Value {
         return Value::cell(if n == 0 { Dims::new(&[usize::from(flat), 0]) } else { dims }, items);
     }
     let class = joined_class(a, b);
+    if let Some(Key::Complex(_)) = keys.first() {
+        let numbers = keys.iter().map(|k| if let Key::Complex(z) = k { *z } else { Complex64::default() }).collect();
+        return Value::tensor(Tensor::new(dims, crate::script::ops::complex_in_class(class, numbers)));
+    }
     let (dims, numbers): (Dims, Vec<f64>) = if rows {
         let columns = a.columns.max(b.columns);
         let at = |k: usize| if let Key::Row(r) = &keys[k % n] { r.get(k / n).copied().unwrap_or(0.0) } else { 0.0 };
@@ -189,36 +223,7 @@ fn value_of(keys: &[Key], a: &Given, b: &Given, rows: bool) -> Value {
     } else {
         (dims, keys.iter().map(|k| if let Key::Number(x) = k { *x } else { 0.0 }).collect())
     };
-    let tensor = Tensor::new(dims, Data::F64(numbers));
-    let data = match class {
-        Class::Char => Data::Char(tensor.data.to_f64().iter().map(|&x| x as u8).collect()),
-        Class::Double => tensor.data,
-        class => return Value::tensor(tensor_in(tensor, class)),
-    };
-    Value::tensor(Tensor::new(tensor.dims, data))
-}
-
-/// Numbers that came from a class, in that class again.
-fn tensor_in(tensor: Tensor, class: Class) -> Tensor {
-    let mut out = Data::zeros(class, tensor.len());
-    for (i, x) in tensor.data.to_f64().into_iter().enumerate() {
-        match &mut out {
-            Data::F32(v) => v[i] = x as f32,
-            Data::I8(v) => v[i] = x as i8,
-            Data::I16(v) => v[i] = x as i16,
-            Data::I32(v) => v[i] = x as i32,
-            Data::I64(v) => v[i] = x as i64,
-            Data::U8(v) => v[i] = x as u8,
-            Data::U16(v) => v[i] = x as u16,
-            Data::U32(v) => v[i] = x as u32,
-            Data::U64(v) => v[i] = x as u64,
-            Data::Bool(v) => v[i] = x != 0.0,
-            Data::F64(v) => v[i] = x,
-            Data::Char(v) => v[i] = x as u8,
-            Data::C64(_) | Data::C32(_) => {}
-        }
-    }
-    Tensor::new(tensor.dims, out)
+    Value::tensor(Tensor::new(dims, Data::F64(numbers).converted(class)))
 }
 
 fn places(items: impl Iterator<Item = usize>) -> Value {
@@ -236,14 +241,15 @@ fn ismember(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let rows = has_word(&args[2..], "rows");
     // One text is looked for among texts; a text's letters are looked for among letters.
     let one_text = args[0].is_char() && matches!(args[1], Value::Cell(_));
-    let a = match one_text {
+    let mut a = match one_text {
         true => given(env, "ismember", &Value::cell(Dims::scalar(), vec![args[0].clone()]), rows)?,
         false => given(env, "ismember", &args[0], rows)?,
     };
-    let s = match &args[1] {
+    let mut s = match &args[1] {
         v if a.is_cell && v.is_char() => given(env, "ismember", &Value::cell(Dims::scalar(), vec![v.clone()]), rows)?,
         v => given(env, "ismember", v, rows)?,
     };
+    alike(&mut a, &mut s);
     let first = distinct(&s.keys, false);
     let kind = |k: &Key| std::mem::discriminant(k);
     let found: Vec<Option<usize>> = (a.keys.iter())
@@ -271,8 +277,12 @@ fn intersect(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (x, y) = (distinct(&a.keys, has_word(&args[2..], "stable")), distinct(&b.keys, false));
     let found: Vec<(&Key, usize, usize)> = x.iter().filter_map(|(k, i)| Some((k, *i, find(&y, k)?))).collect();
     let keys: Vec<Key> = found.iter().map(|f| f.0.clone()).collect();
-    let value = if keys.is_empty() && (a.keys.is_empty() || b.keys.is_empty()) && !a.is_cell && !b.is_cell {
-        Value::empty()
+    // Two single elements have nothing, of no shape, in common.
+    let alone = a.keys.len() == 1 && b.keys.len() == 1;
+    let value = if keys.is_empty() && alone && a.is_cell {
+        Value::cell(Dims::zero(), Vec::new())
+    } else if keys.is_empty() && (a.keys.is_empty() || b.keys.is_empty() || alone) && !a.is_cell && !b.is_cell {
+        Value::tensor(Tensor::zeros(joined_class(&a, &b), Dims::zero()))
     } else {
         value_of(&keys, &a, &b, rows)
     };

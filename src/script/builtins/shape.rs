@@ -432,9 +432,10 @@ fn repmat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     env.host_all(&args[1..])?;
     let x = &args[0];
-    let count = |v: f64| match integer(v) {
-        Ok(n) => Ok(n.max(0) as usize),
-        Err(stop) => Err(stop),
+    // As Octave has it, NaN times is no times.
+    let count = |v: f64| match v.is_nan() {
+        true => Ok(0),
+        false => integer(v).map(|n| n.max(0) as usize),
     };
     let mut times: Vec<usize> = Vec::new();
     for arg in &args[1..] {

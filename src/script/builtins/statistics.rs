@@ -8,7 +8,7 @@ use super::creation::row;
 use super::field::{Field, Ordered, as_float, float_data, widened};
 use super::lanes::{Lanes, joined};
 use super::record::record;
-use super::reductions::{Flags, dims_or_all, each_lane, flags, hosted, on_runtime};
+use super::reductions::{Flags, dims_or_all, each_lane, flags, from_zero, hosted, on_runtime};
 use super::{Builtin, Outcome};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
@@ -58,7 +58,7 @@ fn mean(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if let Some(l) = on_runtime(x) {
         let wide = flags.double && l.class == Class::Single;
         let array = if wide { l.array.cast::<f64>() } else { l.array.clone() };
-        let mean = if flags.omit_nan { array.nan_mean(&dims[..]) } else { array.mean(&dims[..]) };
+        let mean = if flags.omit_nan { array.nan_mean(&dims[..]) } else { from_zero(array.mean(&dims[..]), l, &dims) };
         return Ok(match (flags.native, l.class) {
             (true, class) if class.is_integer() => {
                 let dtype = class.dtype().unwrap_or(crate::DType::F64);
@@ -88,7 +88,7 @@ fn means<T: Field>(v: &[T], lanes: Lanes, omit_nan: bool) -> Vec<T> {
             n += 1;
             a + b
         });
-        sum / T::of(n as f64)
+        sum.over(n as f64)
     })
 }
 
@@ -153,7 +153,7 @@ fn median(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
                 let (a, b) = (at(n / 2 - 1), at(n / 2));
                 let mean = (&a + &b) * 0.5;
                 // The mean of two equal infinities is their value; NaN, sorted last, makes all NaN.
-                a.eq_to(&b).select(&a, &mean)
+                a.eq_to(&b).select((&a).eq_to(0.0).select(0.0, &a), &mean)
             }
         };
         let middle = match l.class.is_float() {
@@ -184,7 +184,8 @@ fn median(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 }
 
 fn half<T: Field>(a: T, b: T) -> T {
-    if a == b { a } else { (a + b) / T::of(2.0) }
+    // Of two zeros the mean has no sign.
+    if a == b { T::ZERO + a } else { (a + b) / T::of(2.0) }
 }
 
 /// Half of a sum, away from zero where it is no integer.

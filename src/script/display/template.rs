@@ -19,7 +19,7 @@ use crate::script::value::{Data, Tensor, Value};
 use std::sync::Arc;
 
 /// The widest field and the highest precision that are accepted; C allows more, memory does not.
-const FIELD_MAX: f64 = 1e6;
+const FIELD_MAX: usize = 1_000_000;
 
 /// A part of a template.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,7 +130,7 @@ fn parse_size(template: &[u8], at: &mut usize) -> Size {
     let mut size = None;
     while let Some(digit @ b'0'..=b'9') = template.get(*at) {
         let value = size.unwrap_or(0usize).saturating_mul(10).saturating_add((digit - b'0') as usize);
-        size = Some(value.min(FIELD_MAX as usize));
+        size = Some(value);
         *at += 1;
     }
     size.map_or(Size::Unset, Size::Given)
@@ -261,6 +261,11 @@ fn sizes(name: &str, conversion: &Conversion, args: &mut Arguments) -> Flow<Opti
     };
     let Some(width) = take(width)? else { return Ok(None) };
     let Some(precision) = take(precision)? else { return Ok(None) };
+    for size in [width, precision].into_iter().flatten() {
+        if size > FIELD_MAX {
+            return fail!("{name}: field widths and precisions beyond {FIELD_MAX} are not supported");
+        }
+    }
     Ok(Some(Field { flags, width: width.unwrap_or(0), precision, letter }))
 }
 
@@ -272,7 +277,7 @@ fn star(name: &str, element: Element) -> Flow<usize> {
         Element::Empty => -1.0,
     };
     if x >= 0.0 && x <= i32::MAX as f64 && x == x.trunc() {
-        return Ok(x.min(FIELD_MAX) as usize);
+        return Ok(x as usize);
     }
     fail!("{name}: invalid field width, must be integer >= 0 and <= INT_MAX")
 }

@@ -272,11 +272,13 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                     "[err, a, b, ...] = common_size (x, y, ...)",
                     "Scalars repeated to the size of the other arguments; 1 if these differ."
                 ),
+                written!("compan", "compan (c)", "The companion matrix of a polynomial."),
             ],
         ),
         (
             "Text, dates, checks, written in the language",
             &[
+                written!("inline", "f = inline (text, names, ...)", "A function of a text, as a handle."),
                 written!("newline", "newline ()", "The character that ends a line."),
                 written!("isstring", "isstring (x)", "Whether a value is a string object: none is."),
                 written!(

@@ -108,9 +108,11 @@ impl Data {
             (Class::Uint32, data) => to_integer!(U32, u32, data),
             (Class::Uint64, data) => to_integer!(U64, u64, data),
             // Beyond a byte, and between whole numbers, the low byte of the number's whole part counts, as in Octave.
-            (Class::Char, data) => Data::Char(
-                each_data!(data, v => v.iter().map(|x| x.whole().map_or(x.f64() as i64 as u8, |n| n as u8)).collect()),
-            ),
+            (Class::Char, data) => Data::Char(each_data!(data, v => v.iter().map(|x| match x.whole() {
+                    Some(n) => n as u8,
+                    None if x.f64().is_finite() => x.f64() as i64 as u8,
+                    None => 0,
+                }).collect())),
             (Class::Logical, data) => Data::Bool(each_data!(data, v => v.iter().map(|x| !x.is_zero()).collect())),
             (_, data) => Data::F64(each_data!(data, v => v.iter().map(|x| x.f64()).collect())),
         }

@@ -3,7 +3,7 @@
 /// Why a function of MATLAB's is not here, and what takes its place.
 pub(super) fn missing(name: &str) -> Option<&'static str> {
     Some(match name {
-        "sparse" | "speye" | "spones" | "spalloc" | "sprand" | "sprandn" | "spdiags" | "nzmax" => {
+        "sparse" | "speye" | "spones" | "spalloc" | "sprand" | "sprandn" | "spdiags" => {
             "sparse arrays are not supported yet: use full ones"
         }
         "inputParser" => "inputParser is not supported yet: look at nargin, and check with validateattributes",
