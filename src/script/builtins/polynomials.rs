@@ -219,7 +219,7 @@ fn roots(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 fn poly(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let dims = args[0].dims();
     let square = dims.len() == 2 && dims.rows() == dims.columns() && dims.rows() > 1;
-    if !square && !dims.is_vector() && args[0].len() > 0 {
+    if !square && !dims.is_vector() && !args[0].is_empty() {
         return fail!("poly: input must be numeric, 2-D, and a square matrix or a vector");
     }
     let roots = if square { super::linear::eigenvalues(interp, &args[0])? } else { args[0].clone() };

@@ -153,7 +153,7 @@ fn median(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
                 let (a, b) = (at(n / 2 - 1), at(n / 2));
                 let mean = (&a + &b) * 0.5;
                 // The mean of two equal infinities is their value; NaN, sorted last, makes all NaN.
-                a.eq_to(&b).select((&a).eq_to(0.0).select(0.0, &a), &mean)
+                a.eq_to(&b).select(a.eq_to(0.0).select(0.0, &a), &mean)
             }
         };
         let middle = match l.class.is_float() {
