@@ -55,6 +55,13 @@ pub(super) fn assert(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outc
         Some(t) => interp.env.host(t)?,
         None => interp.env.host(&Value::Num(0.0))?,
     };
+    if tolerance.is_empty() {
+        // Nothing is beyond it; with several elements it does not fit.
+        return match args[0].len() {
+            0 | 1 => Ok(nothing()),
+            _ => fail!("assert: nonconformant arguments (op1 is {}, op2 is {})", args[0].dims(), tolerance.dims),
+        };
+    }
     let Some((depth, lines)) = compare(&mut interp.env, &args[0], &args[1], &tolerance, Depth::Arguments)? else {
         return Ok(nothing());
     };

@@ -92,7 +92,8 @@ fn bitshift(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let mask = kept.map_or(mask, |n| if n < bits as f64 { mask & ((1 << n as u32) - 1) } else { mask });
     let values: Vec<i128> = match class.is_integer() {
         true => x.elements().integers(),
-        false => x.elements().reals().iter().map(|x| x.trunc() as i128).collect(),
+        // What has no bit below the highest of 64 has none that stays.
+        false => x.elements().reals().iter().map(|x| if x.abs() < 1e30 { x.trunc() as i128 } else { 0 }).collect(),
     };
     let shifts = n.elements().reals();
     if shifts.iter().any(|n| n.trunc() != *n) {
@@ -111,7 +112,8 @@ fn shifted(class: Class, x: i128, n: i64, mask: u64) -> i128 {
     if n >= bits || n <= -bits {
         return 0;
     }
-    let moved = if n >= 0 { x << n } else { x >> -n };
+    // Only the lowest 64 bits can stay.
+    let moved = if n >= 0 { (x & u64::MAX as i128) << n } else { x >> -n };
     let kept = moved & mask as i128;
     // In a signed class, the highest bit counts as the sign.
     let signed = class.integer_range().is_some_and(|(least, _)| least < 0);

@@ -116,6 +116,11 @@ fn count(who: &str, env: &Env, value: Option<&Value>) -> Flow<Option<usize>> {
     Ok(Some(args::extent(n)?))
 }
 
+/// Refuses a transform that no memory holds.
+fn check(env: &Env, dims: &Dims) -> Flow<()> {
+    env.check_host(dims, size_of::<Complex64>())
+}
+
 fn along(who: &str, interp: &mut Interp, args: &[Value], inverse: bool) -> Flow<Outcome> {
     let env = &interp.env;
     env.host_all(args)?;
@@ -132,6 +137,7 @@ fn along(who: &str, interp: &mut Interp, args: &[Value], inverse: bool) -> Flow<
     }
     let d = d.unwrap_or_else(|| signal.dims.first_non_singleton());
     let n = n.unwrap_or_else(|| signal.dims.extent(d));
+    check(env, &signal.dims.with(d, n))?;
     Ok(signal.transform(d, n, inverse).value().into())
 }
 
@@ -141,6 +147,8 @@ fn plane(who: &str, interp: &mut Interp, args: &[Value], inverse: bool) -> Flow<
     let signal = Signal::read(who, env, &args[0])?;
     let m = count(who, env, args.get(1))?.unwrap_or_else(|| signal.dims.rows());
     let n = count(who, env, args.get(2))?.unwrap_or_else(|| signal.dims.columns());
+    check(env, &signal.dims.with(0, m))?;
+    check(env, &signal.dims.with(0, m).with(1, n))?;
     Ok(signal.transform(0, m, inverse).transform(1, n, inverse).value().into())
 }
 

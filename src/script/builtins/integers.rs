@@ -283,7 +283,7 @@ fn nchoosek(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         let k = k.min(n - k);
         let mut c = 1.0;
         let mut i = 1.0;
-        while i <= k {
+        while i <= k && c < f64::INFINITY {
             c = (c * (n - k + i) / i).round();
             i += 1.0;
         }
@@ -298,6 +298,12 @@ fn nchoosek(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 /// All choices of k of n places, in order.
 fn choices(n: usize, k: usize) -> Flow<Vec<Vec<usize>>> {
     let mut rows: Vec<Vec<usize>> = Vec::new();
+    if k > n {
+        return match k {
+            0..=0xff_ffff => Ok(rows),
+            _ => fail!("out of memory or dimension too large for Octave's index type"),
+        };
+    }
     let mut pick: Vec<usize> = (0..k).collect();
     while pick.len() <= n {
         rows.push(pick.clone());

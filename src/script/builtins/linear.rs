@@ -62,6 +62,11 @@ pub(super) fn real(env: &Env, who: &str, value: &Value) -> Flow<Real> {
 }
 
 fn square(env: &Env, who: &str, value: &Value) -> Flow<Real> {
+    let dims = value.dims();
+    // Before it is read: what is not square may be large.
+    if value.is_numeric() && dims.len() == 2 && dims.rows() != dims.columns() {
+        return fail!("{who}: A must be a square matrix");
+    }
     let a = real(env, who, value)?;
     if a.matrix.nrows() != a.matrix.ncols() {
         return fail!("{who}: A must be a square matrix");
@@ -177,9 +182,15 @@ struct Parts<T> {
     v: Mat<T>,
 }
 
+/// The longest side of a matrix without elements whose other side gives a square matrix of vectors.
+const EMPTY_EXTENT_MAX: usize = 1 << 14;
+
 fn parts<T: Number>(who: &str, a: &Mat<T>, thin: bool) -> Flow<Parts<T>> {
     let (m, n) = (a.nrows(), a.ncols());
     if m == 0 || n == 0 {
+        if m.max(n) > EMPTY_EXTENT_MAX {
+            return fail_id!("Octave:out-of-memory", "out of memory or dimension too large for Octave's index type");
+        }
         return Ok(Parts { u: Mat::identity(m, m), s: Vec::new(), v: Mat::identity(n, n) });
     }
     if (0..m * n).any(|k| !a[(k % m, k / m)].size().is_finite()) {

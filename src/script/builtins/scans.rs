@@ -224,6 +224,10 @@ fn diff(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             }
             None => dims.first_non_singleton(),
         };
+        if dims.extent(d) == 0 {
+            // Nothing comes of it, however often.
+            break;
+        }
         value = differences(&value, d)?;
     }
     Ok(value.into())

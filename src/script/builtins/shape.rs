@@ -517,7 +517,10 @@ fn placed(x: &Value, out: &Dims, first: &[i64], padding: &Value) -> Flow<Value> 
             let n = items.len();
             Value::cell(Dims::new(&[n, 1]), items)
         }
-        (Value::Struct(_), _) => return fail!("wrong type argument 'struct'"),
+        (value @ (Value::Struct(_) | Value::Function(_) | Value::Map(_)), _)
+        | (_, value @ (Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_))) => {
+            return fail!("wrong type argument '{}'", value.class_name());
+        }
         (x, pad) => {
             let data = |v: &Value| match v {
                 Value::Num(n) => Data::F64(vec![*n]),

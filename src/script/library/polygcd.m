@@ -9,6 +9,8 @@ function d = polygcd (b, a, tol)
     r(abs (r) <= tol) = 0;
     r = polyreduce (r);
     if isequal (r, 0), d = a / a(1); return; end
+    % What is no number leaves no smaller remainder.
+    if numel (r) >= numel (a), d = a / a(1); return; end
     b = a;
     a = r;
     if isscalar (a), d = 1; return; end

@@ -25,6 +25,7 @@ function [values, position] = textscan (source, template, varargin)
     options.(name) = varargin{k+1};
   end
   fields = split_template (template);
+  if all (strcmp ({fields.kind}, "'")), error ("textscan: no valid format conversion specifiers found"); end
   delimiters = options.delimiter;
   if iscell (delimiters), delimiters = [delimiters{:}]; end
   delimiters = do_string_escapes (delimiters);
