@@ -316,6 +316,12 @@ fn names_of_functions_with_a_dot_give_way_to_variables() {
     assert_eq!(run(&host(), text).unwrap(), "   1   1\n7\n5\n5\n   2   3\n");
 }
 
+#[test]
+fn an_integral_over_three_variables_calls_its_function_on_arrays() {
+    let text = "disp (abs (triplequad (@(x, y, z) x + y .* z, 0, 1, 0, 2, 0, 3) - 12) < 1e-6)";
+    assert_eq!(run(&host(), text).unwrap(), "1\n");
+}
+
 /// A stack of pictures, filled by blocks of rows in a loop, normalised picture by picture.
 const PICTURES: &str = "
 rng (7);
