@@ -426,10 +426,10 @@ fn copies(runtime: &Runtime, what: &str, text: &str) -> Result<(), Box<dyn std::
     let script = Script::parse(text)?;
     let executor = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let open = |i| runtime.session("copy").stream(i).open();
-    let expected = executor.block_on(script.run(&open(0)))?.printed();
-    let check = |workspace: Workspace| {
+    let expected: Arc<str> = executor.block_on(script.run(&open(0)))?.printed().into();
+    let check = move |workspace: Workspace| {
         let printed = workspace.printed();
-        if printed == expected { Ok(()) } else { Err(format!("a copy printed {printed}, not {expected}")) }
+        if *printed == *expected { Ok(()) } else { Err(format!("a copy printed {printed}, not {expected}")) }
     };
     let (mut one_by_one, mut at_once, mut joined) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -445,11 +445,11 @@ fn copies(runtime: &Runtime, what: &str, text: &str) -> Result<(), Box<dyn std::
         executor.block_on(async {
             let mut running = tokio::task::JoinSet::new();
             for i in 0..COPIES {
-                let (session, script) = (open(i), script.clone());
-                running.spawn(async move { script.run(&session).await });
+                let (session, script, check) = (open(i), script.clone(), check.clone());
+                running.spawn(async move { check(script.run(&session).await.map_err(|error| error.to_string())?) });
             }
             while let Some(ended) = running.join_next().await {
-                check(ended??)?;
+                ended??;
             }
             Ok::<(), Box<dyn std::error::Error>>(())
         })?;

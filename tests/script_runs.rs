@@ -322,6 +322,12 @@ fn an_integral_over_three_variables_calls_its_function_on_arrays() {
     assert_eq!(run(&host(), text).unwrap(), "1\n");
 }
 
+#[test]
+fn variables_that_are_asked_for_by_name_are_kept() {
+    let text = "x = 1; disp (feval ('exist', 'x')), f = @exist; disp (f ('x')), y = 5; cellfun (@eval, {'disp (y)'});";
+    assert_eq!(run(&host(), text).unwrap(), "1\n1\n5\n");
+}
+
 /// A stack of pictures, filled by blocks of rows in a loop, normalised picture by picture.
 const PICTURES: &str = "
 rng (7);

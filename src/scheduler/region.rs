@@ -58,7 +58,7 @@ pub struct RegionInput {
 pub enum CutReason {
     /// Somebody awaits a value.
     Demand,
-    /// `flush()` or `eval()`.
+    /// `flush()`, `share()`, `explain()` or `close()`, or its session ended.
     Flush,
     /// The tape reached its cap on undemanded nodes.
     NodeLimit,

@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// How deep containers may be nested where they are shown, compared or written.
-const DEPTH_MAX: usize = 256;
+pub(super) const DEPTH_MAX: usize = 256;
 
 /// The most that the extents of an array without elements may be together, those that are 0 apart.
 const EMPTY_EXTENTS_MAX: usize = 1 << 26;

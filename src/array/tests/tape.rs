@@ -199,10 +199,10 @@ fn explaining_cuts_the_tape_and_asks() {
     assert_eq!(block_on(text).unwrap(), "one kernel");
 }
 
-/// Run by hand: `cargo test --release recording_costs -- --ignored --nocapture`.
+/// Run by hand: `cargo test --release what_recording_costs -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
-fn recording_costs_at_most_200_ns_an_op() {
+fn what_recording_costs_an_op() {
     let ring = FakeRing::unfolded();
     let _server = ring.answer_with_zeros();
     let s = ring.session("cost");

@@ -19,17 +19,6 @@ pub fn has_word(args: &[Value], word: &str) -> bool {
     args.iter().any(|a| is_word(a, word))
 }
 
-/// Takes this word out of the arguments; whether it was there. The first argument is data and stays.
-pub fn take_word(args: &mut Vec<Value>, word: &str) -> bool {
-    match args.iter().skip(1).position(|a| is_word(a, word)) {
-        Some(at) => {
-            args.remove(at + 1);
-            true
-        }
-        None => false,
-    }
-}
-
 /// An argument's one number; the first element of an array, as Octave takes it.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use crate::script::index::{self, Values};
 use crate::script::source::Source;
 use crate::script::syntax;
 use crate::script::value::{CellArray, Class, Data, Dims, Function, StructArray, Tensor, Value};
-use crate::script::vm::{Callee, Interp};
+use crate::script::vm::Interp;
 use std::sync::Arc;
 
 /// The family.
@@ -590,9 +590,4 @@ fn structfun(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcom
         calling: false,
         results: vec![Vec::with_capacity(count); nargout.max(1)],
     })))
-}
-
-/// Whether a name stands for a function now.
-pub fn is_function(interp: &mut Interp, name: &str) -> Flow<Option<Callee>> {
-    interp.lookup(name)
 }

@@ -5,9 +5,9 @@ use super::{ANY, Builtin, Outcome, Task, TaskStep, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail};
 use crate::script::index::Values;
+use crate::script::ops;
 use crate::script::value::{Class, Data, Dims, Function, Tensor, Value};
 use crate::script::vm::Interp;
-use crate::script::{index, ops};
 use std::sync::Arc;
 
 /// The family.
@@ -536,9 +536,4 @@ fn histc(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
     let counts = Value::tensor(Tensor::new(out_dims, Data::F64(out)));
     Ok(vec![counts, Value::tensor(Tensor::new(dims, Data::F64(bins)))].into())
-}
-
-/// A column of an array's elements, for callers that need one.
-pub fn as_column(env: &mut Env, value: &Value) -> Flow<Value> {
-    index::paren(env, value, &[Value::Colon])
 }

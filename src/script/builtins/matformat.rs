@@ -4,6 +4,7 @@
 //! what the bytes can fill, whatever they hold; what the format has and scripts have not (objects, sparse matrices) is
 //! an error that says so.
 
+use crate::script::env::DEPTH_MAX;
 use crate::script::value::{CellArray, Class, Data, Dims, StructArray, Tensor, Value};
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
@@ -49,8 +50,6 @@ const COMPLEX: u8 = 8;
 const LOGICAL: u8 = 2;
 /// Bytes of the header; the file's elements follow.
 const HEADER: usize = 128;
-/// How deep cells and structs may be nested.
-const DEPTH_MAX: usize = 64;
 /// The most bytes that one compressed element may unfold to.
 const UNFOLDED_MAX: u64 = 1 << 34;
 
@@ -241,7 +240,7 @@ impl<'a> Reader<'a> {
     fn text(&mut self, dims: Dims) -> Read5<Value> {
         let (kind, bytes) = self.element()?;
         let codes = self.numbers(kind, bytes)?.to_f64();
-        if codes.iter().all(|&c| c < 128.0) || kind == element::UTF8 {
+        if codes.iter().all(|&c| c < 128.0) || [element::UTF8, element::UINT8].contains(&kind) {
             let data: Vec<u8> = codes.iter().map(|&c| c as u8).collect();
             let dims = match data.len() == dims.elements() {
                 true => dims,
@@ -313,14 +312,14 @@ impl<'a> Reader<'a> {
 /// The bytes of a file of these values, which lie in host memory; `compress` as version 7 does.
 ///
 /// # Errors
-/// Values that the format has no place for: function handles; more than 4 GiB.
+/// Values that the format has no place for: function handles and maps; more than 4 GiB.
 pub fn write(variables: &[(String, Value)], compress: bool) -> Result<Vec<u8>, String> {
     let mut out = b"MATLAB 5.0 MAT-file, written by Tidemill".to_vec();
     out.resize(124, b' ');
     out.extend([0x00, 0x01, b'I', b'M']);
     for (name, value) in variables {
         let mut bytes = Vec::new();
-        array(&mut bytes, name, value)?;
+        array(&mut bytes, name, name, value)?;
         if !compress {
             out.extend(bytes);
             continue;
@@ -356,15 +355,16 @@ fn put(out: &mut Vec<u8>, kind: u32, bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Appends an array as an element.
-fn array(out: &mut Vec<u8>, name: &str, value: &Value) -> Result<(), String> {
+/// Appends an array as an element; errors say that it is `of` a variable.
+fn array(out: &mut Vec<u8>, of: &str, name: &str, value: &Value) -> Result<(), String> {
     let mut body = Vec::new();
     let (class, bits) = match value {
         Value::Cell(_) => (array::CELL, 0),
         Value::Struct(_) => (array::STRUCT, 0),
         Value::Function(_) | Value::Colon | Value::Lazy(_) => {
-            return Err(format!("{name}: function handles are not saved yet"));
+            return Err(format!("{of}: function handles are not saved yet"));
         }
+        Value::Map(_) => return Err(format!("{of}: containers.Map objects are not saved yet")),
         other => {
             let class = match other.class() {
                 Class::Char => array::CHAR,
@@ -384,21 +384,37 @@ fn array(out: &mut Vec<u8>, name: &str, value: &Value) -> Result<(), String> {
         }
     };
     put(&mut body, element::UINT32, &[class, bits, 0, 0, 0, 0, 0, 0])?;
-    let extents: Vec<u8> = value.dims().iter().flat_map(|&d| (d.min(i32::MAX as usize) as i32).to_le_bytes()).collect();
+    // A row of text is saved as MATLAB's: its dimensions count units of UTF-16.
+    let units = match value {
+        Value::Tensor(t) if t.dims.len() == 2 && t.dims.rows() == 1 => match &t.data {
+            Data::Char(bytes) if !bytes.is_ascii() => {
+                std::str::from_utf8(bytes).ok().map(|text| text.encode_utf16().collect::<Vec<u16>>())
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    let dims = units.as_ref().map_or_else(|| value.dims(), |units| Dims::new(&[1, units.len()]));
+    let extents: Vec<u8> = dims.iter().flat_map(|&d| (d.min(i32::MAX as usize) as i32).to_le_bytes()).collect();
     put(&mut body, element::INT32, &extents)?;
     put(&mut body, element::INT8, name.as_bytes())?;
     match value {
-        Value::Cell(c) => c.items.iter().try_for_each(|v| array(&mut body, "", v))?,
-        Value::Struct(s) => fields(&mut body, s)?,
+        Value::Cell(c) => c.items.iter().try_for_each(|v| array(&mut body, of, "", v))?,
+        Value::Struct(s) => fields(&mut body, of, s)?,
         Value::Num(x) => put(&mut body, element::DOUBLE, &x.to_le_bytes())?,
         Value::Bool(b) => put(&mut body, element::UINT8, &[*b as u8])?,
-        Value::Tensor(t) => elements(&mut body, &t.data)?,
-        _ => {}
+        Value::Tensor(t) => match units {
+            Some(units) => {
+                put(&mut body, element::UINT16, &units.iter().flat_map(|u| u.to_le_bytes()).collect::<Vec<_>>())?
+            }
+            None => elements(&mut body, &t.data)?,
+        },
+        Value::Function(_) | Value::Colon | Value::Lazy(_) | Value::Map(_) => {}
     }
     put(out, element::MATRIX, &body)
 }
 
-fn fields(out: &mut Vec<u8>, s: &StructArray) -> Result<(), String> {
+fn fields(out: &mut Vec<u8>, of: &str, s: &StructArray) -> Result<(), String> {
     let len = s.fields.keys().map(|k| k.len()).max().unwrap_or(0).max(31) + 1;
     put(out, element::INT32, &(len as i32).to_le_bytes())?;
     let mut names = Vec::with_capacity(len * s.fields.len());
@@ -409,7 +425,7 @@ fn fields(out: &mut Vec<u8>, s: &StructArray) -> Result<(), String> {
     }
     put(out, element::INT8, &names)?;
     for i in 0..s.len() {
-        s.fields.values().try_for_each(|values| array(out, "", &values[i]))?;
+        s.fields.values().try_for_each(|values| array(out, of, "", &values[i]))?;
     }
     Ok(())
 }
@@ -428,7 +444,8 @@ fn elements(out: &mut Vec<u8>, data: &Data) -> Result<(), String> {
         Data::I32(v) => put(out, element::INT32, &bytes!(v)),
         Data::I64(v) => put(out, element::INT64, &bytes!(v)),
         Data::U8(v) => put(out, element::UINT8, v),
-        // A character each: what is not ASCII stays a byte, as the dimensions count bytes.
+        // What is no text in UTF-8 keeps its bytes, as the dimensions count them.
+        Data::Char(v) if !v.is_ascii() => put(out, element::UINT8, v),
         Data::Char(v) => {
             put(out, element::UINT16, &v.iter().flat_map(|&b| u16::from(b).to_le_bytes()).collect::<Vec<_>>())
         }
@@ -464,6 +481,8 @@ mod tests {
             ("z".into(), Value::tensor(complex)),
             ("c".into(), Value::cell(Dims::new(&[2, 1]), vec![Value::string("abc"), Value::empty()])),
             ("s".into(), Value::Struct(Arc::new(s))),
+            ("accents".into(), Value::string("na\u{ef}ve \u{1f600}")),
+            ("bytes".into(), Value::string([200u8, 65])),
             ("i".into(), Value::tensor(Tensor::new(Dims::new(&[1, 3]), Data::I16(vec![-1, 2, 3])))),
         ]
     }
@@ -481,7 +500,9 @@ mod tests {
     fn damaged_files_are_errors() {
         let bytes = write(&variables(), false).unwrap();
         for n in 0..bytes.len() {
-            let _ = read(&bytes[..n]);
+            let cut = read(&bytes[..n]).map(|variables| variables.len());
+            assert!(cut.is_err() || cut < Ok(variables().len()), "{n} bytes are read as the whole file: {cut:?}");
+            // A flipped byte may be one of a value: it is read or refused, and never takes what is not there.
             let mut damaged = bytes.clone();
             damaged[n] ^= 0xff;
             let _ = read(&damaged);

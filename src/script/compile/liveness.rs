@@ -5,7 +5,7 @@
 //! `who`, `load`, `save`, …). Where a script's variables are asked for afterwards, all of them live at its end.
 
 use super::code::{Code, Inst, Kind, Slot};
-use crate::script::value::Value;
+use crate::script::value::{Function, Value};
 
 /// Functions that can see or make variables by name.
 const NAMING: &[&str] = &[
@@ -19,15 +19,11 @@ const NAMING: &[&str] = &[
     "save",
     "load",
     "inputname",
-    "keyboard",
     "source",
     "run",
     "clear",
     "clearvars",
-    "isvarname",
-    "mlock",
     "isglobal",
-    "script",
 ];
 
 /// Marks last uses. `kept`: whoever runs the code asks for its variables at the end.
@@ -66,8 +62,15 @@ pub(super) fn mark_last_uses(code: &mut Code, kept: bool) {
 
 fn names_variables(code: &Code) -> bool {
     let called = |name: &str| NAMING.contains(&name);
+    let calls_by_name = code.names.iter().any(|n| ["feval", "cellfun", "arrayfun", "str2func"].contains(&&**n));
     code.kind == Kind::Eval
         || code.names.iter().any(|n| called(n))
+        // A handle of such a function, or its name for one that calls by name.
+        || code.consts.iter().any(|constant| match constant {
+            Value::Function(function) => matches!(&**function, Function::Named(name) if called(name)),
+            Value::Tensor(_) if calls_by_name => constant.as_text().is_some_and(|text| called(&text)),
+            _ => false,
+        })
         || code.insts.iter().any(|inst| match inst {
             Inst::Call { name, .. } => {
                 matches!(&code.consts[*name as usize], v @ Value::Tensor(_) if v.as_text().is_some_and(|t| called(&t)))

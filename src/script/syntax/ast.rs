@@ -77,7 +77,7 @@ pub struct Stmt {
 pub enum StmtKind {
     /// An expression, whose value becomes `ans` unless it is a plain variable.
     Expr(Expr),
-    /// `target = value`; a plain `[]` on the right of an indexed target deletes (`is_delete`).
+    /// `target = value`; a plain `[]` on the right of an indexed target deletes.
     Assign {
         /// What is assigned.
         target: Target,

@@ -25,10 +25,4 @@ impl CellArray {
     pub fn row(items: Vec<Value>) -> CellArray {
         CellArray::new(Dims::new(&[1, items.len()]), items)
     }
-
-    /// Empty matrices in these dimensions, as `cell(n, m)` makes.
-    pub fn empties(dims: Dims) -> CellArray {
-        let n = dims.elements();
-        CellArray::new(dims, vec![Value::empty(); n])
-    }
 }

@@ -10,7 +10,7 @@ use super::{Class, Data, Dims, Tensor, Value};
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail};
 use crate::script::index::{self, Subscripts};
-use crate::{Array, DType, HostAny};
+use crate::{Array, HostAny};
 use futures::future::join_all;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -231,23 +231,6 @@ impl Lazy {
     }
 }
 
-impl Class {
-    /// The class of a dtype's elements.
-    pub fn of_dtype(dtype: DType) -> Class {
-        match dtype {
-            DType::F32 => Class::Single,
-            DType::F64 => Class::Double,
-            DType::Bool => Class::Logical,
-            DType::U8 => Class::Uint8,
-            DType::I32 => Class::Int32,
-            DType::U32 => Class::Uint32,
-            DType::I64 => Class::Int64,
-            #[allow(unreachable_patterns)] // The enum may grow; every dtype there is has its class above.
-            _ => Class::Double,
-        }
-    }
-}
-
 impl Tensor {
     /// What a gather delivered.
     pub fn gathered(host: HostAny) -> Tensor {
@@ -260,8 +243,6 @@ impl Tensor {
             HostAny::I32(a) => Data::I32(a.into_vec()),
             HostAny::U32(a) => Data::U32(a.into_vec()),
             HostAny::I64(a) => Data::I64(a.into_vec()),
-            #[allow(unreachable_patterns)] // As in `of_dtype`.
-            other => Data::F64(other.to_f64()),
         };
         Tensor::new(dims, data)
     }

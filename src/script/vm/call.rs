@@ -278,10 +278,10 @@ impl Interp {
         if let Outcome::Values(values) = &outcome {
             values.iter().for_each(|value| self.note_result(args, value));
         }
-        self.take_outcome(outcome, builtin.name, returns, nargout)
+        self.take_outcome(outcome, returns, nargout)
     }
 
-    fn take_outcome(&mut self, outcome: Outcome, name: &'static str, returns: Return, nargout: usize) -> Flow<()> {
+    fn take_outcome(&mut self, outcome: Outcome, returns: Return, nargout: usize) -> Flow<()> {
         match outcome {
             Outcome::Values(mut values) => {
                 values.truncate(nargout.max(1));
@@ -305,7 +305,7 @@ impl Interp {
             Outcome::Task(task) => {
                 let heights = self.heights();
                 self.check_depth()?;
-                self.frames.push(Activation::Task(TaskFrame { task, last: None, heights, returns, nargout, name }));
+                self.frames.push(Activation::Task(TaskFrame { task, last: None, heights, returns, nargout }));
                 Ok(())
             }
             Outcome::Call { function, args } => self.call_function(&function, args.into(), returns, nargout),
@@ -326,14 +326,7 @@ impl Interp {
                 // The frames' variables may have moved: the loop over instructions has to look again.
                 let heights = self.heights();
                 let task: Box<dyn Task> = Box::new(Nothing);
-                self.frames.push(Activation::Task(TaskFrame {
-                    task,
-                    last: None,
-                    heights,
-                    returns,
-                    nargout,
-                    name: "assignin",
-                }));
+                self.frames.push(Activation::Task(TaskFrame { task, last: None, heights, returns, nargout }));
                 Ok(())
             }
         }
@@ -566,18 +559,6 @@ impl Interp {
     /// Runs a slice; for the driver.
     pub(super) fn run_slice(&mut self) -> Slice {
         self.slice()
-    }
-
-    /// The name of the builtin whose task is innermost, for messages.
-    pub fn task_name(&self) -> &'static str {
-        self.frames
-            .iter()
-            .rev()
-            .find_map(|a| match a {
-                Activation::Task(task) => Some(task.name),
-                Activation::Code(_) => None,
-            })
-            .unwrap_or("")
     }
 
     /// The name of the innermost function.

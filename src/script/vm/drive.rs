@@ -230,14 +230,7 @@ mod tests {
         interp.begin_session();
         let heights = interp.heights();
         let returns = Return::Nobody;
-        interp.frames.push(Activation::Task(TaskFrame {
-            task,
-            last: None,
-            heights,
-            returns,
-            nargout: 0,
-            name: "test",
-        }));
+        interp.frames.push(Activation::Task(TaskFrame { task, last: None, heights, returns, nargout: 0 }));
         assert!(matches!(block_on(drive(&mut interp)), End::Done));
         let out = printed.lock().out.clone();
         String::from_utf8_lossy(&out).into_owned()

@@ -83,8 +83,6 @@ pub(super) struct TaskFrame {
     pub heights: Heights,
     pub returns: Return,
     pub nargout: usize,
-    /// The builtin's name.
-    pub name: &'static str,
 }
 
 /// An open try.
