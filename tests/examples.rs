@@ -167,17 +167,20 @@ fn photo_names_a_corrupt_picture_and_develops_the_others() {
         let last = cropped("hubble_deep_field.jpg", (300, 300, 33, 21), folder.path().join("last.png"));
         let corrupt = folder.path().join("corrupt.png");
         std::fs::write(&corrupt, &std::fs::read(data("astronaut.png")).unwrap()[..5000]).unwrap();
+        let cut = folder.path().join("cut.jpg");
+        let jpeg = std::fs::read(data("hubble_deep_field.jpg")).unwrap();
+        std::fs::write(&cut, &jpeg[..jpeg.len() - 2]).unwrap();
         let missing = folder.path().join("missing.png");
         let out = folder.path().join("out");
-        let files = vec![first.clone(), corrupt.clone(), missing.clone(), last.clone()];
+        let files = vec![first.clone(), corrupt.clone(), cut.clone(), missing.clone(), last.clone()];
         let report = wait(photo::run(&photo_options(files, &out, device))).unwrap();
         assert!(!report.succeeded());
         assert_eq!(report.done.iter().map(|d| d.input.clone()).collect::<Vec<_>>(), [first, last]);
-        for ((file, error), expected) in report.failed.iter().zip([corrupt, missing]) {
+        for ((file, error), expected) in report.failed.iter().zip([corrupt, cut, missing]) {
             assert_eq!((file, error.kind()), (&expected, ErrorKind::Io));
             assert!(error.to_string().contains(&expected.display().to_string()), "{error}");
         }
-        assert_eq!(report.failed.len(), 2);
+        assert_eq!(report.failed.len(), 3);
         assert_eq!(names(&out), ["first.png", "last.png"], "no partial files");
     }
 }
