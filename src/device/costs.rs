@@ -120,18 +120,13 @@ pub(super) fn write_whole(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::info::{DeviceInfo, DeviceKind};
+    use crate::ids::DeviceId;
 
     #[test]
     fn a_device_is_measured_once_whether_or_not_the_file_can_be_written() {
-        let costs = |n: f64| Costs {
-            launch_us: n,
-            dispatch_us: 1.0,
-            memory_gb_per_s: 1.0,
-            f32_gop_per_s: 1.0,
-            f64_gop_per_s: 1.0,
-            upload_gb_per_s: 1.0,
-            readback_gb_per_s: 1.0,
-        };
+        let toy = DeviceInfo::toy(DeviceId::HOST, DeviceKind::Host);
+        let costs = |n: f64| Costs { launch_us: n, ..toy.costs };
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("new");
         let nowhere = dir.path().join("file");

@@ -10,8 +10,8 @@
 //! - SCRIPT-2: an instruction or builtin changes and prints nothing before its last possible `Need`.
 //! - SCRIPT-3: one script's fault is its own [`ScriptError`]; nothing here panics on any text.
 
-#![allow(rustdoc::private_intra_doc_links)]
 // The modules' headings lead contributors through private rooms, too.
+#![allow(rustdoc::private_intra_doc_links)]
 // Loops over several arrays at once by one index read better than zips of four, comparisons are written so that NaN
 // takes the wanted branch, and a read of an array is larger than a request to wait.
 #![allow(

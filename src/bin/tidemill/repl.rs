@@ -3,9 +3,9 @@
 //! In: lines, edited and remembered by a library. Out: what they print. Must hold: an interrupt ends what runs, or the
 //! line that is typed, and leaves the variables alone; only `exit` or the end of the input ends the session.
 
-use super::Interrupts;
 use super::script::{PlaceOptions, report};
 use super::sink::{Console, Shared, say};
+use super::{Interrupts, LOOK_UP};
 use futures::future::{Either, select};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
@@ -14,16 +14,12 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 use tidemill::script::env::{Env, Options};
 use tidemill::script::source::Source;
 use tidemill::script::vm::{End, Interp};
 use tidemill::script::{builtins, library, syntax};
 use tidemill::{Error, ErrorKind, Result};
 use tokio::sync::oneshot;
-
-/// So long a step may take to see an interrupt before it is left behind.
-const LOOK_UP: Duration = Duration::from_millis(500);
 
 /// The stack of what runs a text.
 const STACK_BYTES: usize = 32 << 20;
@@ -139,39 +135,33 @@ async fn drive(
         // It may end at this moment.
         let _ = stop.send(());
     }
-    loop {
-        let ended = match ended.take() {
-            Some(ended) => ended,
-            None => match tokio::time::timeout(LOOK_UP, &mut told).await {
-                Ok(ended) => ended,
-                Err(_) => {
-                    let output = Shared::new(console.clone(), false, None);
-                    let heard = output.left();
-                    match kept.revive(Box::new(output)) {
-                        Some(interp) => {
-                            left.store(true, Ordering::Relaxed);
-                            return Ok((Machine { interp, left: heard }, None));
-                        }
-                        // Between two steps: it sees the interrupt in a moment.
-                        None => continue,
-                    }
-                }
-            },
-        };
-        return match ended {
-            Ok(ended) => Ok(ended),
-            // The thread has panicked, and said so.
-            Err(_) => {
-                let output = Shared::new(console.clone(), false, None);
-                let heard = output.left();
-                let interp = kept.revive(Box::new(output));
-                let interp =
-                    interp.ok_or_else(|| Error::new(ErrorKind::Internal, "a text stopped on a broken invariant"))?;
-                say("error: a text stopped on a broken invariant, a bug in Tidemill\n");
-                Ok((Machine { interp, left: heard }, None))
-            }
-        };
+    // Another machine in this one's place, which is no longer heard.
+    let revived = || {
+        let output = Shared::new(console.clone(), false, None);
+        let heard = output.left();
+        let interp = kept.revive(Box::new(output))?;
+        left.store(true, Ordering::Relaxed);
+        Some(Machine { interp, left: heard })
+    };
+    let ended = loop {
+        if let Some(ended) = ended {
+            break ended;
+        }
+        ended = tokio::time::timeout(LOOK_UP, &mut told).await.ok();
+        if ended.is_none()
+            && let Some(machine) = revived()
+        {
+            return Ok((machine, None));
+        }
+        // Between two steps it sees the interrupt in a moment.
+    };
+    if let Ok(ended) = ended {
+        return Ok(ended);
     }
+    // The thread has panicked, and said so.
+    let machine = revived().ok_or_else(|| Error::new(ErrorKind::Internal, "a text stopped on a broken invariant"))?;
+    say("error: a text stopped on a broken invariant, a bug in Tidemill\n");
+    Ok((machine, None))
 }
 
 /// The name after `help`.

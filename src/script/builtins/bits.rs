@@ -1,7 +1,6 @@
 //! Bitwise functions of integers, and of doubles that hold some.
 
-use super::creation::row;
-use super::{Builtin, Outcome};
+use super::{Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::ops::{self, Host, Side, in_class, in_wide_class, zip};
@@ -10,13 +9,13 @@ use crate::script::vm::Interp;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("bitand", 2, 2, 1, "bitand (x, y)", "The bits that both have.", |i, a, _| both(i, "bitand", a, |x, y| x & y)),
-    row!("bitor", 2, 2, 1, "bitor (x, y)", "The bits that either has.", |i, a, _| both(i, "bitor", a, |x, y| x | y)),
-    row!("bitxor", 2, 2, 1, "bitxor (x, y)", "The bits that exactly one has.", |i, a, _| {
+    row("bitand", 2, 2, 1, "bitand (x, y)", "The bits that both have.", |i, a, _| both(i, "bitand", a, |x, y| x & y)),
+    row("bitor", 2, 2, 1, "bitor (x, y)", "The bits that either has.", |i, a, _| both(i, "bitor", a, |x, y| x | y)),
+    row("bitxor", 2, 2, 1, "bitxor (x, y)", "The bits that exactly one has.", |i, a, _| {
         both(i, "bitxor", a, |x, y| x ^ y)
     }),
-    row!("bitshift", 2, 3, 1, "bitshift (x, n, mask)", "The bits moved left by n, or right by -n.", bitshift),
-    row!("bitcmp", 1, 1, 1, "bitcmp (x)", "The bits that x lacks.", bitcmp),
+    row("bitshift", 2, 3, 1, "bitshift (x, n, mask)", "The bits moved left by n, or right by -n.", bitshift),
+    row("bitcmp", 1, 1, 1, "bitcmp (x)", "The bits that x lacks.", bitcmp),
 ];
 
 /// Bits of whole numbers that a double holds exactly.

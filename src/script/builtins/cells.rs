@@ -3,9 +3,8 @@
 //! In: arrays, cells, structs. Out: the same elements in another container. Arrays on the runtime stay there where
 //! whole parts of them are taken.
 
-use super::creation::row;
 use super::lanes::{pick, strided};
-use super::{ANY, Builtin, Outcome, args, text};
+use super::{ANY, Builtin, Outcome, args, row, text};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::index;
@@ -16,28 +15,28 @@ use std::sync::Arc;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!(
+    row(
         "num2cell",
         1,
         2,
         1,
         "num2cell (x, dims)",
         "The elements of an array, or its parts, as a cell array.",
-        num2cell
+        num2cell,
     ),
-    row!("cell2mat", 1, 1, 1, "cell2mat (c)", "The items of a cell array joined as one array.", cell2mat),
-    row!(
+    row("cell2mat", 1, 1, 1, "cell2mat (c)", "The items of a cell array joined as one array.", cell2mat),
+    row(
         "mat2cell",
         2,
         ANY,
         1,
         "mat2cell (x, rows, columns, ...)",
         "An array cut into parts of these extents.",
-        mat2cell
+        mat2cell,
     ),
-    row!("cellslices", 3, 4, 1, "cellslices (x, from, to, dim)", "Parts of an array along a dimension.", cellslices),
-    row!("struct2cell", 1, 1, 1, "struct2cell (s)", "The values of the fields of a struct.", struct2cell),
-    row!("cell2struct", 2, 3, 1, "cell2struct (c, fields, dim)", "A struct of the items of a cell array.", cell2struct),
+    row("cellslices", 3, 4, 1, "cellslices (x, from, to, dim)", "Parts of an array along a dimension.", cellslices),
+    row("struct2cell", 1, 1, 1, "struct2cell (s)", "The values of the fields of a struct.", struct2cell),
+    row("cell2struct", 2, 3, 1, "cell2struct (c, fields, dim)", "A struct of the items of a cell array.", cell2struct),
 ];
 
 /// The part of an array within these ranges of indices, from 0.

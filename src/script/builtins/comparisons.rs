@@ -2,67 +2,66 @@
 //!
 //! In: strings and cell arrays of them; what is no text is unequal to everything. Out: logicals, positions.
 
-use super::creation::row;
 use super::text::{self, each, find_all, is_space};
-use super::{Builtin, Outcome, args};
+use super::{Builtin, Outcome, args, row};
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::value::{CellArray, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("strcmp", 2, 2, 1, "strcmp (a, b)", "Whether texts are equal.", |_, a, _| compare("strcmp", a, |x, y| x == y)),
-    row!("strcmpi", 2, 2, 1, "strcmpi (a, b)", "Whether texts are equal but for case.", |_, a, _| {
+    row("strcmp", 2, 2, 1, "strcmp (a, b)", "Whether texts are equal.", |_, a, _| compare("strcmp", a, |x, y| x == y)),
+    row("strcmpi", 2, 2, 1, "strcmpi (a, b)", "Whether texts are equal but for case.", |_, a, _| {
         compare("strcmpi", a, |x, y| x.eq_ignore_ascii_case(y))
     }),
-    row!("strncmp", 3, 3, 1, "strncmp (a, b, n)", "Whether texts begin with the same n characters.", |i, a, _| {
+    row("strncmp", 3, 3, 1, "strncmp (a, b, n)", "Whether texts begin with the same n characters.", |i, a, _| {
         compare_first(i, "strncmp", a, |x, y| x == y)
     }),
-    row!("strncmpi", 3, 3, 1, "strncmpi (a, b, n)", "As strncmp, but for case.", |i, a, _| {
+    row("strncmpi", 3, 3, 1, "strncmpi (a, b, n)", "As strncmp, but for case.", |i, a, _| {
         compare_first(i, "strncmpi", a, |x, y| x.eq_ignore_ascii_case(y))
     }),
-    row!("strfind", 2, 4, 1, "strfind (s, pattern)", "Where a text stands in strings.", strfind),
-    row!("index", 2, 3, 1, "index (s, t, direction)", "The first place of a text in strings, or 0.", |i, a, _| {
+    row("strfind", 2, 4, 1, "strfind (s, pattern)", "Where a text stands in strings.", strfind),
+    row("index", 2, 3, 1, "index (s, t, direction)", "The first place of a text in strings, or 0.", |i, a, _| {
         let last = a.get(2).is_some_and(|v| args::is_word(v, "last"));
         index_of(i, "index", a, last)
     }),
-    row!("rindex", 2, 2, 1, "rindex (s, t)", "The last place of a text in strings, or 0.", |i, a, _| {
+    row("rindex", 2, 2, 1, "rindex (s, t)", "The last place of a text in strings, or 0.", |i, a, _| {
         index_of(i, "rindex", a, true)
     }),
-    row!("strchr", 2, 4, 2, "strchr (s, chars)", "Where any of some characters stands in a string.", strchr),
-    row!("startsWith", 2, 4, 1, "startsWith (s, pattern)", "Whether strings begin with a text.", |i, a, _| {
+    row("strchr", 2, 4, 2, "strchr (s, chars)", "Where any of some characters stands in a string.", strchr),
+    row("startsWith", 2, 4, 1, "startsWith (s, pattern)", "Whether strings begin with a text.", |i, a, _| {
         begins(i, "startsWith", a, |s, p| s.starts_with(p))
     }),
-    row!("endsWith", 2, 4, 1, "endsWith (s, pattern)", "Whether strings end with a text.", |i, a, _| {
+    row("endsWith", 2, 4, 1, "endsWith (s, pattern)", "Whether strings end with a text.", |i, a, _| {
         begins(i, "endsWith", a, |s, p| s.ends_with(p))
     }),
-    row!(
+    row(
         "validatestring",
         2,
         5,
         1,
         "validatestring (s, options, ...)",
         "The option that a text begins.",
-        validatestring
+        validatestring,
     ),
-    row!("isspace", 1, 1, 1, "isspace (s)", "Which characters are white space.", |i, a, _| kind(i, a, is_space)),
-    row!("isalpha", 1, 1, 1, "isalpha (s)", "Which characters are letters.", |i, a, _| kind(i, a, is_alpha)),
-    row!("isletter", 1, 1, 1, "isletter (s)", "Which characters are letters.", |i, a, _| kind(i, a, is_alpha)),
-    row!("isdigit", 1, 1, 1, "isdigit (s)", "Which characters are digits.", |i, a, _| kind(i, a, is_digit)),
-    row!("isxdigit", 1, 1, 1, "isxdigit (s)", "Which characters are hexadecimal digits.", |i, a, _| {
+    row("isspace", 1, 1, 1, "isspace (s)", "Which characters are white space.", |i, a, _| kind(i, a, is_space)),
+    row("isalpha", 1, 1, 1, "isalpha (s)", "Which characters are letters.", |i, a, _| kind(i, a, is_alpha)),
+    row("isletter", 1, 1, 1, "isletter (s)", "Which characters are letters.", |i, a, _| kind(i, a, is_alpha)),
+    row("isdigit", 1, 1, 1, "isdigit (s)", "Which characters are digits.", |i, a, _| kind(i, a, is_digit)),
+    row("isxdigit", 1, 1, 1, "isxdigit (s)", "Which characters are hexadecimal digits.", |i, a, _| {
         kind(i, a, |b| b.is_ascii_hexdigit())
     }),
-    row!("isupper", 1, 1, 1, "isupper (s)", "Which characters are upper case.", |i, a, _| kind(i, a, is_upper)),
-    row!("islower", 1, 1, 1, "islower (s)", "Which characters are lower case.", |i, a, _| kind(i, a, is_lower)),
-    row!("isalnum", 1, 1, 1, "isalnum (s)", "Which characters are letters or digits.", |i, a, _| kind(i, a, is_alnum)),
-    row!("ispunct", 1, 1, 1, "ispunct (s)", "Which characters are punctuation.", |i, a, _| kind(i, a, is_punct)),
-    row!("iscntrl", 1, 1, 1, "iscntrl (s)", "Which characters are control characters.", |i, a, _| kind(i, a, is_cntrl)),
-    row!("isgraph", 1, 1, 1, "isgraph (s)", "Which characters are printed, but for blanks.", |i, a, _| {
+    row("isupper", 1, 1, 1, "isupper (s)", "Which characters are upper case.", |i, a, _| kind(i, a, is_upper)),
+    row("islower", 1, 1, 1, "islower (s)", "Which characters are lower case.", |i, a, _| kind(i, a, is_lower)),
+    row("isalnum", 1, 1, 1, "isalnum (s)", "Which characters are letters or digits.", |i, a, _| kind(i, a, is_alnum)),
+    row("ispunct", 1, 1, 1, "ispunct (s)", "Which characters are punctuation.", |i, a, _| kind(i, a, is_punct)),
+    row("iscntrl", 1, 1, 1, "iscntrl (s)", "Which characters are control characters.", |i, a, _| kind(i, a, is_cntrl)),
+    row("isgraph", 1, 1, 1, "isgraph (s)", "Which characters are printed, but for blanks.", |i, a, _| {
         kind(i, a, |b| b.is_ascii_graphic())
     }),
-    row!("isprint", 1, 1, 1, "isprint (s)", "Which characters are printed.", |i, a, _| kind(i, a, is_print)),
-    row!("isascii", 1, 1, 1, "isascii (s)", "Which characters are ASCII.", |i, a, _| kind(i, a, |b| b.is_ascii())),
-    row!("isstrprop", 2, 2, 1, "isstrprop (s, type)", "Which characters are of a kind.", isstrprop),
+    row("isprint", 1, 1, 1, "isprint (s)", "Which characters are printed.", |i, a, _| kind(i, a, is_print)),
+    row("isascii", 1, 1, 1, "isascii (s)", "Which characters are ASCII.", |i, a, _| kind(i, a, |b| b.is_ascii())),
+    row("isstrprop", 2, 2, 1, "isstrprop (s, type)", "Which characters are of a kind.", isstrprop),
 ];
 
 fn is_alpha(b: u8) -> bool {

@@ -1,7 +1,6 @@
 //! Values in other classes: `double (x)`, `int8 (x)`, `logical (x)`, `cast`, `typecast`, `complex`.
 
-use super::creation::row;
-use super::{Builtin, Outcome};
+use super::{Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::ops::{self, Host, lazy, type_name};
@@ -38,17 +37,17 @@ pub static ROWS: &[Builtin] = &[
     to!("uint16", Uint16, "As unsigned 16-bit integers."),
     to!("uint32", Uint32, "As unsigned 32-bit integers."),
     to!("uint64", Uint64, "As unsigned 64-bit integers."),
-    row!(
+    row(
         "cast",
         2,
         3,
         1,
         "cast (x, class)  or  cast (x, 'like', y)",
         "In the class that a word or a value names.",
-        cast
+        cast,
     ),
-    row!("typecast", 2, 2, 1, "typecast (x, class)", "The same bytes as elements of another class.", typecast),
-    row!("complex", 1, 2, 1, "complex (re, im)", "A complex number, also where its imaginary part is 0.", complex),
+    row("typecast", 2, 2, 1, "typecast (x, class)", "The same bytes as elements of another class.", typecast),
+    row("complex", 1, 2, 1, "complex (re, im)", "A complex number, also where its imaginary part is 0.", complex),
 ];
 
 /// A value in another class; big ones are converted on the runtime.

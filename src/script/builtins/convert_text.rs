@@ -1,8 +1,7 @@
 //! Numbers from text and text from numbers, where no format is asked for: bases, `str2double`, `str2num`.
 
-use super::creation::row;
 use super::text::{self, char_matrix, is_space};
-use super::{Builtin, Outcome, Task, TaskStep, args};
+use super::{Builtin, Outcome, Task, TaskStep, args, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail};
 use crate::script::index::Values;
@@ -13,30 +12,26 @@ use std::sync::Arc;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!(
+    row(
         "str2double",
         1,
         1,
         1,
         "str2double (s)",
         "The numbers that texts spell; NaN where they spell none.",
-        str2double
+        str2double,
     ),
-    row!("str2num", 1, 1, 2, "[x, ok] = str2num (s)", "The value of a text as an expression.", str2num),
-    row!("dec2bin", 1, 2, 1, "dec2bin (d, len)", "Integers as binary digits.", |i, a, _| dec2(i, "dec2bin", a, 2)),
-    row!("dec2hex", 1, 2, 1, "dec2hex (d, len)", "Integers as hexadecimal digits.", |i, a, _| dec2(
-        i, "dec2hex", a, 16
-    )),
-    row!("dec2base", 2, 3, 1, "dec2base (d, base, len)", "Integers as digits of a base.", dec2base),
-    row!("bin2dec", 1, 1, 1, "bin2dec (s)", "Integers from binary digits.", |_, a, _| from_base(
-        &a[0],
-        &digits(2),
-        true
-    )),
-    row!("hex2dec", 1, 1, 1, "hex2dec (s)", "Integers from hexadecimal digits.", |_, a, _| {
+    row("str2num", 1, 1, 2, "[x, ok] = str2num (s)", "The value of a text as an expression.", str2num),
+    row("dec2bin", 1, 2, 1, "dec2bin (d, len)", "Integers as binary digits.", |i, a, _| dec2(i, "dec2bin", a, 2)),
+    row("dec2hex", 1, 2, 1, "dec2hex (d, len)", "Integers as hexadecimal digits.", |i, a, _| dec2(i, "dec2hex", a, 16)),
+    row("dec2base", 2, 3, 1, "dec2base (d, base, len)", "Integers as digits of a base.", dec2base),
+    row("bin2dec", 1, 1, 1, "bin2dec (s)", "Integers from binary digits.", |_, a, _| {
+        from_base(&a[0], &digits(2), true)
+    }),
+    row("hex2dec", 1, 1, 1, "hex2dec (s)", "Integers from hexadecimal digits.", |_, a, _| {
         from_base(&a[0], &digits(16), true)
     }),
-    row!("base2dec", 2, 2, 1, "base2dec (s, base)", "Integers from digits of a base.", base2dec),
+    row("base2dec", 2, 2, 1, "base2dec (s, base)", "Integers from digits of a base.", base2dec),
 ];
 
 /// The digits of a base.

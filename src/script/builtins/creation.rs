@@ -4,7 +4,7 @@
 
 use super::args::{class_word, integer, is_word, number, sizes};
 use super::record::{check_shape, filled, is_big, lift, pin, record};
-use super::{ANY, Builtin, Outcome};
+use super::{ANY, Builtin, Outcome, row};
 use crate::script::display::number::is_missing;
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail, fail_id};
@@ -13,73 +13,56 @@ use crate::script::value::{Class, Data, Dims, Lazy, Tensor, Value};
 use crate::script::vm::Interp;
 use num_complex::{Complex32, Complex64};
 
-macro_rules! row {
-    ($name:literal, $min:expr, $max:expr, $outs:expr, $usage:literal, $summary:literal, $run:expr) => {
-        Builtin {
-            name: $name,
-            args_min: $min,
-            args_max: $max,
-            outputs_max: $outs,
-            usage: $usage,
-            summary: $summary,
-            run: $run,
-        }
-    };
-}
-pub(super) use row;
-
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("zeros", 0, ANY, 1, "zeros (m, n, ..., class)", "An array of zeros.", |i, a, _| filled_with(
-        i, "zeros", a, 0.0
-    )),
-    row!("ones", 0, ANY, 1, "ones (m, n, ..., class)", "An array of ones.", |i, a, _| filled_with(i, "ones", a, 1.0)),
-    row!("Inf", 0, ANY, 1, "Inf (m, n, ..., class)", "Infinity.", |i, a, _| float(i, "Inf", a, f64::INFINITY)),
-    row!("inf", 0, ANY, 1, "inf (m, n, ..., class)", "Infinity.", |i, a, _| float(i, "Inf", a, f64::INFINITY)),
-    row!("NaN", 0, ANY, 1, "NaN (m, n, ..., class)", "Not a number.", |i, a, _| float(i, "NaN", a, f64::NAN)),
-    row!("nan", 0, ANY, 1, "nan (m, n, ..., class)", "Not a number.", |i, a, _| float(i, "NaN", a, f64::NAN)),
-    row!("isna", 1, 1, 1, "isna (x)", "Whether each element is a missing value.", isna),
-    row!("NA", 0, ANY, 1, "NA (m, n, ..., class)", "A missing value.", |i, a, _| float(i, "NA", a, missing())),
-    row!(
+    row("zeros", 0, ANY, 1, "zeros (m, n, ..., class)", "An array of zeros.", |i, a, _| {
+        filled_with(i, "zeros", a, 0.0)
+    }),
+    row("ones", 0, ANY, 1, "ones (m, n, ..., class)", "An array of ones.", |i, a, _| filled_with(i, "ones", a, 1.0)),
+    row("Inf", 0, ANY, 1, "Inf (m, n, ..., class)", "Infinity.", |i, a, _| float(i, "Inf", a, f64::INFINITY)),
+    row("inf", 0, ANY, 1, "inf (m, n, ..., class)", "Infinity.", |i, a, _| float(i, "Inf", a, f64::INFINITY)),
+    row("NaN", 0, ANY, 1, "NaN (m, n, ..., class)", "Not a number.", |i, a, _| float(i, "NaN", a, f64::NAN)),
+    row("nan", 0, ANY, 1, "nan (m, n, ..., class)", "Not a number.", |i, a, _| float(i, "NaN", a, f64::NAN)),
+    row("isna", 1, 1, 1, "isna (x)", "Whether each element is a missing value.", isna),
+    row("NA", 0, ANY, 1, "NA (m, n, ..., class)", "A missing value.", |i, a, _| float(i, "NA", a, missing())),
+    row(
         "pi",
         0,
         ANY,
         1,
         "pi (m, n, ..., class)",
         "The ratio of a circle's circumference to its diameter.",
-        |i, a, _| { float(i, "pi", a, std::f64::consts::PI) }
+        |i, a, _| float(i, "pi", a, std::f64::consts::PI),
     ),
-    row!("e", 0, ANY, 1, "e (m, n, ..., class)", "The base of natural logarithms.", |i, a, _| {
+    row("e", 0, ANY, 1, "e (m, n, ..., class)", "The base of natural logarithms.", |i, a, _| {
         float(i, "e", a, std::f64::consts::E)
     }),
-    row!("eps", 0, ANY, 1, "eps (x)", "The distance from a number to the next greater one.", eps),
-    row!("realmax", 0, ANY, 1, "realmax (m, n, ..., class)", "The greatest finite number.", |i, a, _| {
+    row("eps", 0, ANY, 1, "eps (x)", "The distance from a number to the next greater one.", eps),
+    row("realmax", 0, ANY, 1, "realmax (m, n, ..., class)", "The greatest finite number.", |i, a, _| {
         by_class(i, "realmax", a, f64::MAX, f32::MAX)
     }),
-    row!("realmin", 0, ANY, 1, "realmin (m, n, ..., class)", "The least positive normal number.", |i, a, _| {
+    row("realmin", 0, ANY, 1, "realmin (m, n, ..., class)", "The least positive normal number.", |i, a, _| {
         by_class(i, "realmin", a, f64::MIN_POSITIVE, f32::MIN_POSITIVE)
     }),
-    row!("intmax", 0, 1, 1, "intmax (class)", "The greatest integer of a class.", |i, a, _| int_limit(i, "intmax", a)),
-    row!("intmin", 0, 1, 1, "intmin (class)", "The least integer of a class.", |i, a, _| int_limit(i, "intmin", a)),
-    row!("flintmax", 0, 1, 1, "flintmax (class)", "The greatest of consecutive integers in a float class.", flintmax),
-    row!("i", 0, ANY, 1, "i (m, n, ...)", "The imaginary unit.", imaginary),
-    row!("j", 0, ANY, 1, "j (m, n, ...)", "The imaginary unit.", imaginary),
-    row!("I", 0, ANY, 1, "I (m, n, ...)", "The imaginary unit.", imaginary),
-    row!("J", 0, ANY, 1, "J (m, n, ...)", "The imaginary unit.", imaginary),
-    row!("true", 0, ANY, 1, "true (m, n, ...)", "An array of logical ones.", |i, a, _| logical(i, "true", a, true)),
-    row!("false", 0, ANY, 1, "false (m, n, ...)", "An array of logical zeros.", |i, a, _| logical(
-        i, "false", a, false
-    )),
-    row!("eye", 0, 5, 1, "eye (m, n, class)", "The identity matrix.", eye),
-    row!("cell", 0, ANY, 1, "cell (m, n, ...)", "A cell array of empty matrices.", cell),
-    row!("linspace", 2, 3, 1, "linspace (start, end, n)", "Points at equal distances, both ends exact.", linspace),
-    row!("logspace", 2, 3, 1, "logspace (a, b, n)", "Points at equal ratios from 10^a to 10^b.", logspace),
-    row!("colon", 2, 3, 1, "colon (base, increment, limit)", "The range base:increment:limit.", colon),
-    row!("cat", 1, ANY, 1, "cat (dim, a, b, ...)", "Joins arrays along a dimension.", cat),
-    row!("horzcat", 0, ANY, 1, "horzcat (a, b, ...)", "Joins arrays side by side.", |i, a, _| {
+    row("intmax", 0, 1, 1, "intmax (class)", "The greatest integer of a class.", |i, a, _| int_limit(i, "intmax", a)),
+    row("intmin", 0, 1, 1, "intmin (class)", "The least integer of a class.", |i, a, _| int_limit(i, "intmin", a)),
+    row("flintmax", 0, 1, 1, "flintmax (class)", "The greatest of consecutive integers in a float class.", flintmax),
+    row("i", 0, ANY, 1, "i (m, n, ...)", "The imaginary unit.", imaginary),
+    row("j", 0, ANY, 1, "j (m, n, ...)", "The imaginary unit.", imaginary),
+    row("I", 0, ANY, 1, "I (m, n, ...)", "The imaginary unit.", imaginary),
+    row("J", 0, ANY, 1, "J (m, n, ...)", "The imaginary unit.", imaginary),
+    row("true", 0, ANY, 1, "true (m, n, ...)", "An array of logical ones.", |i, a, _| logical(i, "true", a, true)),
+    row("false", 0, ANY, 1, "false (m, n, ...)", "An array of logical zeros.", |i, a, _| logical(i, "false", a, false)),
+    row("eye", 0, 5, 1, "eye (m, n, class)", "The identity matrix.", eye),
+    row("cell", 0, ANY, 1, "cell (m, n, ...)", "A cell array of empty matrices.", cell),
+    row("linspace", 2, 3, 1, "linspace (start, end, n)", "Points at equal distances, both ends exact.", linspace),
+    row("logspace", 2, 3, 1, "logspace (a, b, n)", "Points at equal ratios from 10^a to 10^b.", logspace),
+    row("colon", 2, 3, 1, "colon (base, increment, limit)", "The range base:increment:limit.", colon),
+    row("cat", 1, ANY, 1, "cat (dim, a, b, ...)", "Joins arrays along a dimension.", cat),
+    row("horzcat", 0, ANY, 1, "horzcat (a, b, ...)", "Joins arrays side by side.", |i, a, _| {
         Ok(index::concatenate(&mut i.env, 1, a)?.into())
     }),
-    row!("vertcat", 0, ANY, 1, "vertcat (a, b, ...)", "Joins arrays one below the other.", |i, a, _| {
+    row("vertcat", 0, ANY, 1, "vertcat (a, b, ...)", "Joins arrays one below the other.", |i, a, _| {
         Ok(index::concatenate(&mut i.env, 0, a)?.into())
     }),
 ];

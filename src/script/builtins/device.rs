@@ -4,10 +4,9 @@
 //! make a script wait, and they do so by a need.
 
 use super::args::is_word;
-use super::creation::row;
 use super::record::{lift, pin, record};
 use super::reductions::type_name;
-use super::{ANY, Builtin, Outcome, nothing};
+use super::{ANY, Builtin, Outcome, nothing, row};
 use crate::device::info::DeviceKind;
 use crate::script::error::{Flow, Need, Stop, fail};
 use crate::script::index::Values;
@@ -17,31 +16,29 @@ use std::sync::Arc;
 
 macro_rules! on_device {
     ($name:literal, $of:literal) => {
-        row!($name, 0, ANY, 1, $name, "As the function without the prefix, on the device.", |i, a, n| made(
-            i, $of, a, n
-        ))
+        row($name, 0, ANY, 1, $name, "As the function without the prefix, on the device.", |i, a, n| made(i, $of, a, n))
     };
 }
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("gpuArray", 0, 1, 1, "gpuArray (x)", "An array on the device, which stays there.", gpu_array),
-    row!("gather", 1, ANY, ANY, "[x, y, ...] = gather (a, b, ...)", "Arrays brought to host memory.", gather),
-    row!("isgpuarray", 1, 1, 1, "isgpuarray (x)", "Whether an array is on the device by gpuArray.", |_, a, _| {
+    row("gpuArray", 0, 1, 1, "gpuArray (x)", "An array on the device, which stays there.", gpu_array),
+    row("gather", 1, ANY, ANY, "[x, y, ...] = gather (a, b, ...)", "Arrays brought to host memory.", gather),
+    row("isgpuarray", 1, 1, 1, "isgpuarray (x)", "Whether an array is on the device by gpuArray.", |_, a, _| {
         Ok(Value::Bool(matches!(&a[0], Value::Lazy(l) if l.pinned)).into())
     }),
-    row!("existsOnGPU", 1, 1, 1, "existsOnGPU (x)", "Whether an array is on the device and can be used.", |_, a, _| {
+    row("existsOnGPU", 1, 1, 1, "existsOnGPU (x)", "Whether an array is on the device and can be used.", |_, a, _| {
         Ok(Value::Bool(matches!(&a[0], Value::Lazy(l) if l.pinned)).into())
     }),
-    row!("gpuDevice", 0, 1, 1, "gpuDevice (index)", "What the device is.", gpu_device),
-    row!("gpuDeviceCount", 0, 1, 1, "gpuDeviceCount ()", "How many GPUs there are.", |i, _, _| {
+    row("gpuDevice", 0, 1, 1, "gpuDevice (index)", "What the device is.", gpu_device),
+    row("gpuDeviceCount", 0, 1, 1, "gpuDeviceCount ()", "How many GPUs there are.", |i, _, _| {
         let gpus = i.env.session.devices().iter().filter(|d| d.kind == DeviceKind::Gpu).count();
         Ok(Value::from(gpus).into())
     }),
-    row!("canUseGPU", 0, 0, 1, "canUseGPU ()", "Whether there is a GPU.", |i, _, _| {
+    row("canUseGPU", 0, 0, 1, "canUseGPU ()", "Whether there is a GPU.", |i, _, _| {
         Ok(Value::Bool(i.env.session.devices().iter().any(|d| d.kind == DeviceKind::Gpu)).into())
     }),
-    row!("wait", 0, 2, 0, "wait (gpuDevice)", "Waits until every variable has its value.", wait),
+    row("wait", 0, 2, 0, "wait (gpuDevice)", "Waits until every variable has its value.", wait),
     on_device!("gpuArray.zeros", "zeros"),
     on_device!("gpuArray.ones", "ones"),
     on_device!("gpuArray.Inf", "Inf"),

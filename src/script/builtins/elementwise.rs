@@ -4,8 +4,7 @@
 //! is, or where a value leaves the real domain) and rounds to the class; on the runtime its method is recorded, with a
 //! check of the data where the domain ends.
 
-use super::creation::row;
-use super::{Builtin, Outcome};
+use super::{Builtin, Outcome, row};
 use crate::Array;
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
@@ -21,6 +20,8 @@ pub(crate) struct Map {
     pub name: &'static str,
     /// Of a real number.
     pub real: fn(f64) -> f64,
+    /// Of many, in a loop of its own: a call an element would cost more than some of these do.
+    pub reals: fn(&[f64]) -> Vec<f64>,
     /// Of a complex number.
     pub complex: Complex,
     /// Where the real domain ends, and what is beyond.
@@ -31,6 +32,13 @@ pub(crate) struct Map {
     pub integers: Integers,
     /// Whether characters count as numbers.
     pub chars: bool,
+}
+
+/// A loop over many numbers, in which the function is known.
+macro_rules! each {
+    ($real:expr) => {
+        |x| x.iter().map(|&x| ($real)(x)).collect()
+    };
 }
 
 /// What a function does to complex numbers.
@@ -127,6 +135,7 @@ macro_rules! map {
             static MAP: Map = Map {
                 name: $name,
                 real: $real,
+                reals: each!($real),
                 complex: $complex,
                 beyond: $beyond,
                 runtime: $runtime,
@@ -145,6 +154,7 @@ macro_rules! keep {
             static MAP: Map = Map {
                 name: $message,
                 real: $real,
+                reals: each!($real),
                 complex: $complex,
                 beyond: None,
                 runtime: $runtime,
@@ -192,7 +202,7 @@ pub static ROWS: &[Builtin] = &[
     map!("expm1", "exp (x) - 1, exact near 0.", f64::exp_m1, To(ops::complex::exp_m1), Some(Array::expm1)),
     map!("log", "The natural logarithm.", f64::ln, To(ops::complex::ln), Some(Array::log), Some(&NEGATIVE_LOG)),
     map!("log1p", "log (1 + x), exact near 0.", f64::ln_1p, To(ops::complex::ln_1p), Some(Array::log1p), Some(&BELOW_LOG1P)),
-    row!("log2", 1, 1, 2, "[f, e] = log2 (x)", "The logarithm to base 2; with two outputs, fractions and exponents.", log2),
+    row("log2", 1, 1, 2, "[f, e] = log2 (x)", "The logarithm to base 2; with two outputs, fractions and exponents.", log2),
     map!("log10", "The logarithm to base 10.", f64::log10, To(ops::complex::log10), Some(Array::log10), Some(&NEGATIVE_LOG10)),
     map!("sin", "The sine of radians.", f64::sin, To(ops::complex::sin), Some(Array::sin)),
     map!("cos", "The cosine of radians.", f64::cos, To(ops::complex::cos), Some(Array::cos)),
@@ -221,7 +231,7 @@ pub static ROWS: &[Builtin] = &[
     keep!("floor", "floor", true, "Rounds towards minus infinity.", f64::floor, |x| x, To(|z| c(z.re.floor(), z.im.floor())), Some(Array::floor)),
     keep!("ceil", "ceil", true, "Rounds towards infinity.", f64::ceil, |x| x, To(|z| c(z.re.ceil(), z.im.ceil())), Some(Array::ceil)),
     keep!("fix", "fix", true, "Rounds towards zero.", f64::trunc, |x| x, To(|z| c(z.re.trunc(), z.im.trunc())), Some(Array::fix)),
-    row!("round", 1, 2, 1, "round (x, digits)", "The nearest integers, half away from zero; or to so many decimal digits.", round),
+    row("round", 1, 2, 1, "round (x, digits)", "The nearest integers, half away from zero; or to so many decimal digits.", round),
     keep!("real", "real", true, "The real part.", |x| x, |x| x, ToReal(|z| z.re), Some(Array::clone)),
     one!("imag", "The imaginary part.", imag),
     keep!("conj", "conj", false, "The complex conjugate.", |x| x, |x| x, To(|z| z.conj()), Some(Array::clone)),
@@ -238,23 +248,23 @@ pub static ROWS: &[Builtin] = &[
     map!("erfcx", "exp (x^2) * erfc (x).", super::special::erfc_scaled, No, None),
     map!("erfinv", "The number whose error function is x.", super::special::erf_inverse, No, None),
     map!("erfcinv", "The number whose complementary error function is x.", super::special::erfc_inverse, No, None),
-    row!("sind", 1, 1, 1, "sind (x)", "The sine of degrees, exact at multiples of 30.", |i, a, _| degrees(i, "sind", &a[0], Turn::Sine)),
-    row!("cosd", 1, 1, 1, "cosd (x)", "The cosine of degrees, exact at multiples of 30.", |i, a, _| degrees(i, "cosd", &a[0], Turn::Cosine)),
-    row!("tand", 1, 1, 1, "tand (x)", "The tangent of degrees, exact at multiples of 45.", |i, a, _| degrees(i, "tand", &a[0], Turn::Tangent)),
-    row!("asind", 1, 1, 1, "asind (x)", "The angle in degrees whose sine is x.", |i, a, n| in_degrees(i, "asin", &a[0], n)),
-    row!("acosd", 1, 1, 1, "acosd (x)", "The angle in degrees whose cosine is x.", |i, a, n| in_degrees(i, "acos", &a[0], n)),
-    row!("atand", 1, 1, 1, "atand (x)", "The angle in degrees whose tangent is x.", |i, a, n| in_degrees(i, "atan", &a[0], n)),
+    row("sind", 1, 1, 1, "sind (x)", "The sine of degrees, exact at multiples of 30.", |i, a, _| degrees(i, "sind", &a[0], Turn::Sine)),
+    row("cosd", 1, 1, 1, "cosd (x)", "The cosine of degrees, exact at multiples of 30.", |i, a, _| degrees(i, "cosd", &a[0], Turn::Cosine)),
+    row("tand", 1, 1, 1, "tand (x)", "The tangent of degrees, exact at multiples of 45.", |i, a, _| degrees(i, "tand", &a[0], Turn::Tangent)),
+    row("asind", 1, 1, 1, "asind (x)", "The angle in degrees whose sine is x.", |i, a, n| in_degrees(i, "asin", &a[0], n)),
+    row("acosd", 1, 1, 1, "acosd (x)", "The angle in degrees whose cosine is x.", |i, a, n| in_degrees(i, "acos", &a[0], n)),
+    row("atand", 1, 1, 1, "atand (x)", "The angle in degrees whose tangent is x.", |i, a, n| in_degrees(i, "atan", &a[0], n)),
     reciprocal!(of "secd", "1 / cosd (x).", "cosd"),
     reciprocal!(of "cscd", "1 / sind (x).", "sind"),
     reciprocal!(of "cotd", "1 / tand (x).", "tand"),
-    row!("deg2rad", 1, 1, 1, "deg2rad (x)", "Degrees as radians.", |i, a, _| turned(i, "deg2rad: DEG", &a[0], PI / 180.0)),
-    row!("rad2deg", 1, 1, 1, "rad2deg (x)", "Radians as degrees.", |i, a, _| turned(i, "rad2deg: RAD", &a[0], 180.0 / PI)),
-    row!("nextpow2", 1, 1, 1, "nextpow2 (x)", "The least n with 2^n >= abs (x).", nextpow2),
-    row!("realsqrt", 1, 1, 1, "realsqrt (x)", "The square root; an error where it is complex.", |i, a, n| {
+    row("deg2rad", 1, 1, 1, "deg2rad (x)", "Degrees as radians.", |i, a, _| turned(i, "deg2rad: DEG", &a[0], PI / 180.0)),
+    row("rad2deg", 1, 1, 1, "rad2deg (x)", "Radians as degrees.", |i, a, _| turned(i, "rad2deg: RAD", &a[0], 180.0 / PI)),
+    row("nextpow2", 1, 1, 1, "nextpow2 (x)", "The least n with 2^n >= abs (x).", nextpow2),
+    row("realsqrt", 1, 1, 1, "realsqrt (x)", "The square root; an error where it is complex.", |i, a, n| {
         let y = call(i, "sqrt", &a[0], n)?;
         Ok(must_be_real("realsqrt", y)?.into())
     }),
-    row!("reallog", 1, 1, 1, "reallog (x)", "The natural logarithm; an error where it is complex.", |i, a, n| {
+    row("reallog", 1, 1, 1, "reallog (x)", "The natural logarithm; an error where it is complex.", |i, a, n| {
         let y = call(i, "log", &a[0], n)?;
         Ok(must_be_real("reallog", y)?.into())
     }),
@@ -362,10 +372,7 @@ fn image(map: &Map, host: &Host<'_>, class: Class) -> Data {
             let value = |&x: &f64| if (beyond.test)(x) { (beyond.value)(x) } else { c((map.real)(x), 0.0) };
             complex_in_class(class, x.iter().map(value).collect())
         }
-        // A call an element would cost more than these do.
-        _ if map.name == "abs" => in_class(class, x.iter().map(|x| x.abs()).collect()),
-        _ if map.name == "sqrt" => in_class(class, x.iter().map(|x| x.sqrt()).collect()),
-        _ => in_class(class, x.iter().map(|&x| (map.real)(x)).collect()),
+        _ => in_class(class, (map.reals)(&x)),
     }
 }
 
@@ -430,6 +437,7 @@ fn imag(interp: &mut crate::script::vm::Interp, args: &[Value], _: usize) -> Flo
     static MAP: Map = Map {
         name: "imag",
         real: |_| 0.0,
+        reals: each!(|_| 0.0),
         complex: Complex::ToReal(|z| z.im),
         beyond: None,
         runtime: None,
@@ -452,6 +460,7 @@ fn round(interp: &mut crate::script::vm::Interp, args: &[Value], _: usize) -> Fl
     static MAP: Map = Map {
         name: "round",
         real: f64::round,
+        reals: each!(f64::round),
         complex: Complex::To(|z| c(z.re.round(), z.im.round())),
         beyond: None,
         runtime: Some(Array::round),
@@ -475,6 +484,7 @@ fn log2(interp: &mut crate::script::vm::Interp, args: &[Value], outputs: usize) 
     static MAP: Map = Map {
         name: "log2",
         real: f64::log2,
+        reals: each!(f64::log2),
         complex: Complex::To(ops::complex::log2),
         beyond: Some(&NEGATIVE_LOG2),
         runtime: Some(Array::log2),
@@ -507,6 +517,7 @@ fn nextpow2(interp: &mut crate::script::vm::Interp, args: &[Value], _: usize) ->
     static MAP: Map = Map {
         name: "nextpow2",
         real: exponent_above,
+        reals: each!(exponent_above),
         complex: Complex::ToReal(|z| exponent_above(ops::complex::abs(z))),
         beyond: None,
         runtime: None,

@@ -4,12 +4,11 @@
 //! becomes double), and where they are.
 
 use super::args::{self, Over, is_word};
-use super::creation::row;
 use super::field::Ordered;
 use super::lanes::{Lanes, joined};
 use super::record::{is_big, lift, record};
 use super::reductions::{check_array, hosted, on_runtime, type_name};
-use super::{Builtin, Outcome};
+use super::{Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::value::tensor::each_data;
@@ -20,14 +19,12 @@ use num_complex::{Complex32, Complex64};
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("max", 1, 5, 2, "[m, i] = max (x, y, dim, nanflag)", "The greatest elements.", |i, a, n| extremum(
-        i, a, n, true
-    )),
-    row!("min", 1, 5, 2, "[m, i] = min (x, y, dim, nanflag)", "The least elements.", |i, a, n| extremum(
-        i, a, n, false
-    )),
-    row!("range", 1, 2, 1, "range (x, dim)", "The difference of the greatest and the least element.", range),
-    row!("bounds", 1, 3, 2, "[s, l] = bounds (x, dim, nanflag)", "The least and the greatest element.", bounds),
+    row("max", 1, 5, 2, "[m, i] = max (x, y, dim, nanflag)", "The greatest elements.", |i, a, n| {
+        extremum(i, a, n, true)
+    }),
+    row("min", 1, 5, 2, "[m, i] = min (x, y, dim, nanflag)", "The least elements.", |i, a, n| extremum(i, a, n, false)),
+    row("range", 1, 2, 1, "range (x, dim)", "The difference of the greatest and the least element.", range),
+    row("bounds", 1, 3, 2, "[s, l] = bounds (x, dim, nanflag)", "The least and the greatest element.", bounds),
 ];
 
 fn name_of(greatest: bool) -> &'static str {

@@ -1,8 +1,7 @@
 //! Names of files, and folders: parts of names, temporary names, making and removing.
 
-use super::creation::row;
 use super::files::{names, path, system};
-use super::{ANY, Builtin, Outcome, nothing, text};
+use super::{ANY, Builtin, Outcome, nothing, row, text};
 use crate::script::error::{Flow, fail};
 use crate::script::value::{Data, StructArray, Tensor, Value};
 use crate::script::vm::Interp;
@@ -14,49 +13,38 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("fullfile", 0, ANY, 1, "fullfile (folder, ..., name)", "Joins parts of a path.", fullfile),
-    row!("fileparts", 1, 1, 3, "[folder, name, ext] = fileparts (path)", "The parts of a path.", fileparts),
-    row!(
-        "filesep",
-        0,
-        1,
-        1,
-        "filesep ()",
-        "What separates folders in a path.",
-        |_, _, _| Ok(Value::string("/").into())
-    ),
-    row!("pathsep", 0, 1, 1, "pathsep ()", "What separates paths in a list.", |_, _, _| Ok(Value::string(":").into())),
-    row!("tempdir", 0, 0, 1, "tempdir ()", "The folder for temporary files.", |_, _, _| {
+    row("fullfile", 0, ANY, 1, "fullfile (folder, ..., name)", "Joins parts of a path.", fullfile),
+    row("fileparts", 1, 1, 3, "[folder, name, ext] = fileparts (path)", "The parts of a path.", fileparts),
+    row("filesep", 0, 1, 1, "filesep ()", "What separates folders in a path.", |_, _, _| Ok(Value::string("/").into())),
+    row("pathsep", 0, 1, 1, "pathsep ()", "What separates paths in a list.", |_, _, _| Ok(Value::string(":").into())),
+    row("tempdir", 0, 0, 1, "tempdir ()", "The folder for temporary files.", |_, _, _| {
         Ok(Value::string(format!("{}/", std::env::temp_dir().to_string_lossy().trim_end_matches('/'))).into())
     }),
-    row!("tempname", 0, 2, 1, "tempname (folder, prefix)", "A name that no file has.", tempname),
-    row!("isfile", 1, 1, 1, "isfile (name)", "Whether files of these names are there.", |_, a, _| are(
-        a,
-        Path::is_file
-    )),
-    row!("isfolder", 1, 1, 1, "isfolder (name)", "Whether folders of these names are there.", |_, a, _| {
+    row("tempname", 0, 2, 1, "tempname (folder, prefix)", "A name that no file has.", tempname),
+    row("isfile", 1, 1, 1, "isfile (name)", "Whether files of these names are there.", |_, a, _| are(a, Path::is_file)),
+    row("isfolder", 1, 1, 1, "isfolder (name)", "Whether folders of these names are there.", |_, a, _| {
         are(a, Path::is_dir)
     }),
-    row!("isdir", 1, 1, 1, "isdir (name)", "Whether folders of these names are there.", |_, a, _| are(a, Path::is_dir)),
-    row!("mkdir", 1, 2, 3, "[ok, message] = mkdir (parent, name)", "Makes a folder.", mkdir),
-    row!("rmdir", 1, 2, 3, "[ok, message] = rmdir (name, \"s\")", "Removes a folder.", rmdir),
-    row!("unlink", 1, 1, 2, "[error, message] = unlink (name)", "Removes a file.", |_, a, n| {
+    row("isdir", 1, 1, 1, "isdir (name)", "Whether folders of these names are there.", |_, a, _| are(a, Path::is_dir)),
+    row("mkdir", 1, 2, 3, "[ok, message] = mkdir (parent, name)", "Makes a folder.", mkdir),
+    row("rmdir", 1, 2, 3, "[ok, message] = rmdir (name, \"s\")", "Removes a folder.", rmdir),
+    row("unlink", 1, 1, 2, "[error, message] = unlink (name)", "Removes a file.", |_, a, n| {
         let removed = std::fs::remove_file(path("unlink", &a[0])?);
         Ok(if n == 0 && removed.is_ok() { nothing() } else { status(removed) })
     }),
-    row!("delete", 1, 1, 0, "delete (name)", "Removes a file.", delete),
-    row!("rename", 2, 2, 2, "[error, message] = rename (old, new)", "Gives a file another name.", |_, a, n| {
+    row("delete", 1, 1, 0, "delete (name)", "Removes a file.", delete),
+    row("rename", 2, 2, 2, "[error, message] = rename (old, new)", "Gives a file another name.", |_, a, n| {
         let renamed = std::fs::rename(path("rename", &a[0])?, path("rename", &a[1])?);
         Ok(if n == 0 && renamed.is_ok() { nothing() } else { status(renamed) })
     }),
-    row!("copyfile", 2, 3, 3, "[ok, message] = copyfile (from, to)", "Copies a file.", |_, a, n| {
+    row("copyfile", 2, 3, 3, "[ok, message] = copyfile (from, to)", "Copies a file.", |_, a, n| {
         moved("copyfile", a, n, |from, to| std::fs::copy(from, to).map(|_| ()))
     }),
-    row!("movefile", 2, 3, 3, "[ok, message] = movefile (from, to)", "Moves a file.", |_, a, n| {
+    row("movefile", 2, 3, 3, "[ok, message] = movefile (from, to)", "Moves a file.", |_, a, n| {
         moved("movefile", a, n, |from, to| std::fs::rename(from, to))
     }),
-    row!("readdir", 1, 1, 1, "readdir (folder)", "The names in a folder.", readdir),
-    row!("dir", 0, 1, 1, "dir (folder)", "What is in a folder.", dir),
+    row("readdir", 1, 1, 1, "readdir (folder)", "The names in a folder.", readdir),
+    row("dir", 0, 1, 1, "dir (folder)", "What is in a folder.", dir),
 ];
 
 /// 0 and no message, or -1 and what the system says.

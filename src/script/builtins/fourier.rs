@@ -4,9 +4,8 @@
 //! conjugate symmetric, and the inverse of an exactly conjugate symmetric lane is exactly real.
 
 use super::args::{self, number};
-use super::creation::row;
 use super::lanes::Lanes;
-use super::{Builtin, Outcome};
+use super::{Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::value::{Data, Dims, Tensor, Value};
@@ -17,12 +16,12 @@ use std::sync::Arc;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("fft", 1, 3, 1, "fft (x, n, dim)", "The discrete Fourier transform.", |i, a, _| along("fft", i, a, false)),
-    row!("ifft", 1, 3, 1, "ifft (x, n, dim)", "The inverse transform.", |i, a, _| along("ifft", i, a, true)),
-    row!("fft2", 1, 3, 1, "fft2 (x, m, n)", "The transform over two dimensions.", |i, a, _| plane("fft2", i, a, false)),
-    row!("ifft2", 1, 3, 1, "ifft2 (x, m, n)", "The inverse over two dimensions.", |i, a, _| plane("ifft2", i, a, true)),
-    row!("fftn", 1, 1, 1, "fftn (x)", "The transform over all dimensions.", |i, a, _| all("fftn", i, a, false)),
-    row!("ifftn", 1, 1, 1, "ifftn (x)", "The inverse over all dimensions.", |i, a, _| all("ifftn", i, a, true)),
+    row("fft", 1, 3, 1, "fft (x, n, dim)", "The discrete Fourier transform.", |i, a, _| along("fft", i, a, false)),
+    row("ifft", 1, 3, 1, "ifft (x, n, dim)", "The inverse transform.", |i, a, _| along("ifft", i, a, true)),
+    row("fft2", 1, 3, 1, "fft2 (x, m, n)", "The transform over two dimensions.", |i, a, _| plane("fft2", i, a, false)),
+    row("ifft2", 1, 3, 1, "ifft2 (x, m, n)", "The inverse over two dimensions.", |i, a, _| plane("ifft2", i, a, true)),
+    row("fftn", 1, 1, 1, "fftn (x)", "The transform over all dimensions.", |i, a, _| all("fftn", i, a, false)),
+    row("ifftn", 1, 1, 1, "ifftn (x)", "The inverse over all dimensions.", |i, a, _| all("ifftn", i, a, true)),
 ];
 
 /// Complex elements under dimensions, and whether they are of single precision.

@@ -3,8 +3,7 @@
 //! In: keys and values as cells, arrays or one each. Out: a map, or what it holds. Must hold: all arguments are read
 //! and checked before a map changes (SCRIPT-2).
 
-use super::creation::row;
-use super::{ANY, Builtin, Outcome, args};
+use super::{ANY, Builtin, Outcome, args, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::index::map as entries;
@@ -15,21 +14,21 @@ use std::sync::Arc;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!(
+    row(
         "containers.Map",
         0,
         ANY,
         1,
         "m = containers.Map (keys, values)",
         "Values under keys, which are texts or numbers; also with \"KeyType\", \"ValueType\", \"UniformValues\".",
-        construct
+        construct,
     ),
-    row!("keys", 1, 1, 1, "keys (m)", "The keys of a containers.Map, in order.", |_, a, _| {
+    row("keys", 1, 1, 1, "keys (m)", "The keys of a containers.Map, in order.", |_, a, _| {
         Ok(map_of(&a[0], "keys")?.keys().into())
     }),
-    row!("values", 1, 2, 1, "values (m, keys)", "The values of a containers.Map, or those under some keys.", values),
-    row!("isKey", 2, 2, 1, "isKey (m, keys)", "Whether keys are in a containers.Map.", is_key),
-    row!("remove", 2, 2, 1, "remove (m, keys)", "Removes entries from a containers.Map.", remove),
+    row("values", 1, 2, 1, "values (m, keys)", "The values of a containers.Map, or those under some keys.", values),
+    row("isKey", 2, 2, 1, "isKey (m, keys)", "Whether keys are in a containers.Map.", is_key),
+    row("remove", 2, 2, 1, "remove (m, keys)", "Removes entries from a containers.Map.", remove),
 ];
 
 fn map_of<'v>(value: &'v Value, name: &str) -> Flow<&'v Arc<Map>> {

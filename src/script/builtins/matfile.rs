@@ -3,10 +3,9 @@
 //! In: names of variables. Out: files; variables. Must hold: nothing is written before all values lie in host memory
 //! (SCRIPT-2).
 
-use super::creation::row;
 use super::files::system;
 use super::variables::fits;
-use super::{ANY, Builtin, Outcome, matformat, nothing, tables};
+use super::{ANY, Builtin, Outcome, matformat, nothing, row, tables};
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail};
 use crate::script::value::{CellArray, StructArray, Value};
@@ -16,8 +15,8 @@ use std::sync::Arc;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("load", 1, ANY, 1, "s = load (file, names...)", "Variables from a MAT file, or a table from a text.", load),
-    row!("save", 1, ANY, 0, "save (file, names..., \"-v7\")", "Variables to a MAT file, or a matrix to a text.", save),
+    row("load", 1, ANY, 1, "s = load (file, names...)", "Variables from a MAT file, or a table from a text.", load),
+    row("save", 1, ANY, 0, "save (file, names..., \"-v7\")", "Variables to a MAT file, or a matrix to a text.", save),
 ];
 
 /// The arguments as words: options, which begin with a hyphen, and the others.

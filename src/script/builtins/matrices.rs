@@ -4,13 +4,13 @@
 //! lie there.
 
 use super::args::{self, extent, number};
-use super::creation::{check_host, row, set};
+use super::creation::{check_host, set};
 use super::field::widened;
 use super::lanes::{mapped, pick};
 use super::record::{check_shape, is_big, lift, record};
 use super::reductions::{check_array, hosted, on_runtime};
 use super::shape::{host_value, reshaped};
-use super::{ANY, Builtin, Outcome};
+use super::{ANY, Builtin, Outcome, row};
 use crate::Array;
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
@@ -20,20 +20,20 @@ use crate::script::vm::Interp;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("diag", 1, 3, 1, "diag (v, k)", "A matrix with a diagonal, or a matrix's diagonal.", diag),
-    row!("tril", 1, 3, 1, "tril (a, k)", "The lower triangle of a matrix.", |i, a, _| triangle(i, "tril", a)),
-    row!("triu", 1, 3, 1, "triu (a, k)", "The upper triangle of a matrix.", |i, a, _| triangle(i, "triu", a)),
-    row!("blkdiag", 1, ANY, 1, "blkdiag (a, b, ...)", "A matrix with these blocks on its diagonal.", blkdiag),
-    row!("meshgrid", 1, 3, 3, "[xx, yy, zz] = meshgrid (x, y, z)", "Coordinates of a grid, x along columns.", meshgrid),
-    row!("ndgrid", 1, ANY, ANY, "[y1, y2, ...] = ndgrid (x1, x2, ...)", "Coordinates of a grid.", ndgrid),
-    row!("magic", 1, 1, 1, "magic (n)", "A magic square.", magic),
-    row!("hilb", 1, 1, 1, "hilb (n)", "The Hilbert matrix.", hilb),
-    row!("invhilb", 1, 1, 1, "invhilb (n)", "The inverse of the Hilbert matrix.", invhilb),
-    row!("vander", 1, 2, 1, "vander (c, n)", "The Vandermonde matrix.", vander),
-    row!("toeplitz", 1, 2, 1, "toeplitz (c, r)", "The Toeplitz matrix of a column and a row.", toeplitz),
-    row!("hankel", 1, 2, 1, "hankel (c, r)", "The Hankel matrix of a column and a last row.", hankel),
-    row!("pascal", 1, 1, 1, "pascal (n)", "The Pascal matrix.", pascal),
-    row!("wilkinson", 1, 1, 1, "wilkinson (n)", "The Wilkinson matrix.", wilkinson),
+    row("diag", 1, 3, 1, "diag (v, k)", "A matrix with a diagonal, or a matrix's diagonal.", diag),
+    row("tril", 1, 3, 1, "tril (a, k)", "The lower triangle of a matrix.", |i, a, _| triangle(i, "tril", a)),
+    row("triu", 1, 3, 1, "triu (a, k)", "The upper triangle of a matrix.", |i, a, _| triangle(i, "triu", a)),
+    row("blkdiag", 1, ANY, 1, "blkdiag (a, b, ...)", "A matrix with these blocks on its diagonal.", blkdiag),
+    row("meshgrid", 1, 3, 3, "[xx, yy, zz] = meshgrid (x, y, z)", "Coordinates of a grid, x along columns.", meshgrid),
+    row("ndgrid", 1, ANY, ANY, "[y1, y2, ...] = ndgrid (x1, x2, ...)", "Coordinates of a grid.", ndgrid),
+    row("magic", 1, 1, 1, "magic (n)", "A magic square.", magic),
+    row("hilb", 1, 1, 1, "hilb (n)", "The Hilbert matrix.", hilb),
+    row("invhilb", 1, 1, 1, "invhilb (n)", "The inverse of the Hilbert matrix.", invhilb),
+    row("vander", 1, 2, 1, "vander (c, n)", "The Vandermonde matrix.", vander),
+    row("toeplitz", 1, 2, 1, "toeplitz (c, r)", "The Toeplitz matrix of a column and a row.", toeplitz),
+    row("hankel", 1, 2, 1, "hankel (c, r)", "The Hankel matrix of a column and a last row.", hankel),
+    row("pascal", 1, 1, 1, "pascal (n)", "The Pascal matrix.", pascal),
+    row("wilkinson", 1, 1, 1, "wilkinson (n)", "The Wilkinson matrix.", wilkinson),
 ];
 
 /// A diagonal's number; whole, far from overflow.

@@ -4,9 +4,8 @@
 //! number of digits and two; other numbers in `%W.Pg` columns with P = 5 more digits than the largest number has
 //! before its point (at least 5, at most 16) and W = P + 7. A given precision is P. Blank columns at both ends go.
 
-use super::creation::row;
 use super::output::text_row;
-use super::{Builtin, Outcome};
+use super::{Builtin, Outcome, row};
 use crate::script::display::number::{self, Notation};
 use crate::script::display::template;
 use crate::script::env::Env;
@@ -17,9 +16,9 @@ use std::sync::Arc;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("num2str", 1, 2, 1, "num2str (x, precision); num2str (x, template)", "Numbers as text.", num2str),
-    row!("int2str", 1, 1, 1, "int2str (x)", "Numbers as text, rounded to integers.", int2str),
-    row!("mat2str", 1, 3, 1, "mat2str (x, n, \"class\")", "A matrix as text that makes it.", mat2str),
+    row("num2str", 1, 2, 1, "num2str (x, precision); num2str (x, template)", "Numbers as text.", num2str),
+    row("int2str", 1, 1, 1, "int2str (x)", "Numbers as text, rounded to integers.", int2str),
+    row("mat2str", 1, 3, 1, "mat2str (x, n, \"class\")", "A matrix as text that makes it.", mat2str),
 ];
 
 /// The most significant digits that are chosen without being asked for.

@@ -1,7 +1,6 @@
 //! The operators as functions: `plus (a, b, ...)`, `not (x)`, `transpose (x)`.
 
-use super::creation::row;
-use super::{ANY, Builtin, Outcome};
+use super::{ANY, Builtin, Outcome, row};
 use crate::script::error::{Flow, fail};
 use crate::script::ops;
 use crate::script::syntax::ast::{BinaryOp, UnaryOp};
@@ -58,23 +57,17 @@ pub static ROWS: &[Builtin] = &[
     two!("ge", Ge, "x >= y."),
     many!("and", And, "x & y."),
     many!("or", Or, "x | y."),
-    row!("xor", 2, ANY, 1, "xor (x, y, ...)", "Whether exactly one is true.", xor),
-    row!("not", 1, 1, 1, "not (x)", "~x.", |i, a, _| Ok(ops::unary(&mut i.env, UnaryOp::Not, &a[0])?.into())),
-    row!("uminus", 1, 1, 1, "uminus (x)", "-x.", |i, a, _| {
-        Ok(ops::unary(&mut i.env, UnaryOp::Minus, &a[0])?.into())
-    }),
-    row!("uplus", 1, 1, 1, "uplus (x)", "+x.", |i, a, _| Ok(ops::unary(&mut i.env, UnaryOp::Plus, &a[0])?.into())),
-    row!("transpose", 1, 1, 1, "transpose (x)", "x.'.", |i, a, _| {
-        Ok(ops::transpose(&mut i.env, &a[0], false)?.into())
-    }),
-    row!("ctranspose", 1, 1, 1, "ctranspose (x)", "x'.", |i, a, _| {
-        Ok(ops::transpose(&mut i.env, &a[0], true)?.into())
-    }),
-    row!("realpow", 2, 2, 1, "realpow (x, y)", "x .^ y; an error where it is complex.", |i, a, _| {
+    row("xor", 2, ANY, 1, "xor (x, y, ...)", "Whether exactly one is true.", xor),
+    row("not", 1, 1, 1, "not (x)", "~x.", |i, a, _| Ok(ops::unary(&mut i.env, UnaryOp::Not, &a[0])?.into())),
+    row("uminus", 1, 1, 1, "uminus (x)", "-x.", |i, a, _| Ok(ops::unary(&mut i.env, UnaryOp::Minus, &a[0])?.into())),
+    row("uplus", 1, 1, 1, "uplus (x)", "+x.", |i, a, _| Ok(ops::unary(&mut i.env, UnaryOp::Plus, &a[0])?.into())),
+    row("transpose", 1, 1, 1, "transpose (x)", "x.'.", |i, a, _| Ok(ops::transpose(&mut i.env, &a[0], false)?.into())),
+    row("ctranspose", 1, 1, 1, "ctranspose (x)", "x'.", |i, a, _| Ok(ops::transpose(&mut i.env, &a[0], true)?.into())),
+    row("realpow", 2, 2, 1, "realpow (x, y)", "x .^ y; an error where it is complex.", |i, a, _| {
         let power = ops::binary(&mut i.env, BinaryOp::Pow, &a[0], &a[1])?;
         Ok(super::elementwise::must_be_real("realpow", power)?.into())
     }),
-    row!("pow2", 1, 2, 1, "pow2 (f, e)", "2 .^ e, or f .* 2 .^ e.", pow2),
+    row("pow2", 1, 2, 1, "pow2 (f, e)", "2 .^ e, or f .* 2 .^ e.", pow2),
 ];
 
 fn from_the_left(interp: &mut Interp, args: &[Value], op: BinaryOp) -> Flow<Outcome> {

@@ -1,8 +1,7 @@
 //! Printing: `disp`, `printf` and their kin, and what `format` sets.
 
-use super::creation::row;
 use super::files::Files;
-use super::{ANY, Builtin, Outcome, args, nothing};
+use super::{ANY, Builtin, Outcome, args, nothing, row};
 use crate::script::display::{self, Format, Style, template};
 use crate::script::error::{Flow, fail};
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
@@ -10,26 +9,26 @@ use crate::script::vm::Interp;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("disp", 1, 1, 1, "disp (x); text = disp (x)", "Prints a value without its name.", disp),
-    row!("display", 1, 1, 1, "display (x)", "Prints a value.", display_value),
-    row!("fdisp", 2, 2, 0, "fdisp (fid, x)", "Prints a value without its name to a file.", fdisp),
-    row!("printf", 1, ANY, 1, "printf (template, ...)", "Prints by a template.", printf),
-    row!("fprintf", 1, ANY, 1, "fprintf (fid, template, ...)", "Prints by a template, also to a file.", fprintf),
-    row!("sprintf", 1, ANY, 1, "text = sprintf (template, ...)", "A text by a template.", sprintf),
-    row!("puts", 1, 1, 1, "puts (text)", "Prints a text as it is.", |i, a, _| write_text(i, 1, &a[0])),
-    row!("fputs", 2, 2, 1, "fputs (fid, text)", "Prints a text as it is to a file.", |i, a, _| {
+    row("disp", 1, 1, 1, "disp (x); text = disp (x)", "Prints a value without its name.", disp),
+    row("display", 1, 1, 1, "display (x)", "Prints a value.", display_value),
+    row("fdisp", 2, 2, 0, "fdisp (fid, x)", "Prints a value without its name to a file.", fdisp),
+    row("printf", 1, ANY, 1, "printf (template, ...)", "Prints by a template.", printf),
+    row("fprintf", 1, ANY, 1, "fprintf (fid, template, ...)", "Prints by a template, also to a file.", fprintf),
+    row("sprintf", 1, ANY, 1, "text = sprintf (template, ...)", "A text by a template.", sprintf),
+    row("puts", 1, 1, 1, "puts (text)", "Prints a text as it is.", |i, a, _| write_text(i, 1, &a[0])),
+    row("fputs", 2, 2, 1, "fputs (fid, text)", "Prints a text as it is to a file.", |i, a, _| {
         let stream = stream(i, "fputs", &a[0])?;
         write_text(i, stream, &a[1])
     }),
-    row!("format", 0, ANY, 3, "format long; format short; format", "How numbers are shown.", format),
-    row!(
+    row("format", 0, ANY, 3, "format long; format short; format", "How numbers are shown.", format),
+    row(
         "output_precision",
         0,
         1,
         1,
         "output_precision (n)",
         "How many significant digits are shown.",
-        output_precision
+        output_precision,
     ),
 ];
 

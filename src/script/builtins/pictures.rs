@@ -3,9 +3,8 @@
 //! In: names of files; arrays of rows × columns × channels. Out: uint8 and uint16 arrays, files. Decoding and encoding
 //! is the `image` library's.
 
-use super::creation::row;
 use super::files::path;
-use super::{ANY, Builtin, Outcome, args, nothing};
+use super::{ANY, Builtin, Outcome, args, nothing, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::index;
@@ -17,15 +16,15 @@ use image::{DynamicImage, ImageFormat};
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("imread", 1, ANY, 3, "[picture, map, alpha] = imread (file)", "A picture from a file.", imread),
-    row!("imwrite", 2, ANY, 0, "imwrite (picture, file, format)", "A picture to a file.", imwrite),
-    row!("rgb2gray", 1, 1, 1, "rgb2gray (picture)", "The luminance of a picture.", |i, a, _| {
+    row("imread", 1, ANY, 3, "[picture, map, alpha] = imread (file)", "A picture from a file.", imread),
+    row("imwrite", 2, ANY, 0, "imwrite (picture, file, format)", "A picture to a file.", imwrite),
+    row("rgb2gray", 1, 1, 1, "rgb2gray (picture)", "The luminance of a picture.", |i, a, _| {
         Ok(rgb2gray(&mut i.env, &a[0])?.into())
     }),
-    row!("im2double", 1, 1, 1, "im2double (picture)", "A picture as doubles from 0 to 1.", |i, a, _| {
+    row("im2double", 1, 1, 1, "im2double (picture)", "A picture as doubles from 0 to 1.", |i, a, _| {
         Ok(im2double(&mut i.env, &a[0])?.into())
     }),
-    row!("im2uint8", 1, 1, 1, "im2uint8 (picture)", "A picture as bytes.", |i, a, _| {
+    row("im2uint8", 1, 1, 1, "im2uint8 (picture)", "A picture as bytes.", |i, a, _| {
         if a[0].class() == Class::Uint8 {
             return Ok(a[0].clone().into());
         }

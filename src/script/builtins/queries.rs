@@ -3,9 +3,8 @@
 //! In: values. Out: truth values. Only equality and the forms of matrices read elements.
 
 use super::args::{self, is_word};
-use super::creation::row;
 use super::record::awaited;
-use super::{ANY, Builtin, Outcome};
+use super::{ANY, Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::value::map::Key;
@@ -17,7 +16,7 @@ use std::sync::Arc;
 
 macro_rules! question {
     ($name:literal, $summary:literal, $test:expr) => {
-        row!($name, 1, 1, 1, $name, $summary, |_, args, _| {
+        row($name, 1, 1, 1, $name, $summary, |_, args, _| {
             let test: fn(&Value) -> bool = $test;
             Ok(Value::Bool(test(&args[0])).into())
         })
@@ -26,16 +25,16 @@ macro_rules! question {
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("class", 1, 1, 1, "class (x)", "The name of a value's class.", |_, a, _| Ok(
-        Value::from(shown_class(&a[0])).into()
-    )),
-    row!("underlyingType", 1, 1, 1, "underlyingType (x)", "The class of an array's elements.", |_, a, _| {
+    row("class", 1, 1, 1, "class (x)", "The name of a value's class.", |_, a, _| {
+        Ok(Value::from(shown_class(&a[0])).into())
+    }),
+    row("underlyingType", 1, 1, 1, "underlyingType (x)", "The class of an array's elements.", |_, a, _| {
         Ok(Value::from(a[0].class_name()).into())
     }),
-    row!("classUnderlying", 1, 1, 1, "classUnderlying (x)", "The class of an array's elements.", |_, a, _| {
+    row("classUnderlying", 1, 1, 1, "classUnderlying (x)", "The class of an array's elements.", |_, a, _| {
         Ok(Value::from(a[0].class_name()).into())
     }),
-    row!("isa", 2, 2, 1, "isa (x, classname)", "Whether a value is of a class or category.", isa),
+    row("isa", 2, 2, 1, "isa (x, classname)", "Whether a value is of a class or category.", isa),
     question!("isscalar", "Whether a value has one element.", |x| x.len() == 1),
     question!("isvector", "Whether a value is a row or a column.", |x| {
         let d = x.dims();
@@ -64,35 +63,29 @@ pub static ROWS: &[Builtin] = &[
         matches!(x, Value::Cell(c) if c.items.iter().all(Value::is_string))
     }),
     question!("is_function_handle", "Whether a value is a function handle.", |x| matches!(x, Value::Function(_))),
-    row!("isequal", 2, ANY, 1, "isequal (a, b, ...)", "Whether values are equal.", |i, a, _| equal(i, a, false)),
-    row!("isequaln", 2, ANY, 1, "isequaln (a, b, ...)", "Whether values are equal, NaN to NaN.", |i, a, _| {
+    row("isequal", 2, ANY, 1, "isequal (a, b, ...)", "Whether values are equal.", |i, a, _| equal(i, a, false)),
+    row("isequaln", 2, ANY, 1, "isequaln (a, b, ...)", "Whether values are equal, NaN to NaN.", |i, a, _| {
         equal(i, a, true)
     }),
-    row!("size_equal", 0, ANY, 1, "size_equal (a, b, ...)", "Whether the dimensions of values agree.", |_, a, _| {
+    row("size_equal", 0, ANY, 1, "size_equal (a, b, ...)", "Whether the dimensions of values agree.", |_, a, _| {
         Ok(Value::Bool(a.windows(2).all(|p| p[0].dims() == p[1].dims())).into())
     }),
-    row!("sizeof", 1, 1, 1, "sizeof (x)", "The bytes that a value's elements take.", |_, a, _| {
+    row("sizeof", 1, 1, 1, "sizeof (x)", "The bytes that a value's elements take.", |_, a, _| {
         Ok(Value::from(bytes_of(&a[0])).into())
     }),
-    row!("isindex", 1, 2, 1, "isindex (x, n)", "Whether a value is a valid index.", isindex),
-    row!("isdiag", 1, 1, 1, "isdiag (a)", "Whether a matrix is diagonal.", |i, a, _| banded(i, a, Some(0), Some(0))),
-    row!("istril", 1, 1, 1, "istril (a)", "Whether a matrix is lower triangular.", |i, a, _| banded(
-        i,
-        a,
-        None,
-        Some(0)
-    )),
-    row!("istriu", 1, 1, 1, "istriu (a)", "Whether a matrix is upper triangular.", |i, a, _| banded(
-        i,
-        a,
-        Some(0),
-        None
-    )),
-    row!("isbanded", 3, 3, 1, "isbanded (a, lower, upper)", "Whether a matrix has only these diagonals.", isbanded),
-    row!("issymmetric", 1, 2, 1, "issymmetric (a, tol)", "Whether a matrix is symmetric.", |i, a, _| {
+    row("isindex", 1, 2, 1, "isindex (x, n)", "Whether a value is a valid index.", isindex),
+    row("isdiag", 1, 1, 1, "isdiag (a)", "Whether a matrix is diagonal.", |i, a, _| banded(i, a, Some(0), Some(0))),
+    row("istril", 1, 1, 1, "istril (a)", "Whether a matrix is lower triangular.", |i, a, _| {
+        banded(i, a, None, Some(0))
+    }),
+    row("istriu", 1, 1, 1, "istriu (a)", "Whether a matrix is upper triangular.", |i, a, _| {
+        banded(i, a, Some(0), None)
+    }),
+    row("isbanded", 3, 3, 1, "isbanded (a, lower, upper)", "Whether a matrix has only these diagonals.", isbanded),
+    row("issymmetric", 1, 2, 1, "issymmetric (a, tol)", "Whether a matrix is symmetric.", |i, a, _| {
         symmetric(i, "issymmetric", a)
     }),
-    row!("ishermitian", 1, 2, 1, "ishermitian (a, tol)", "Whether a matrix is Hermitian.", |i, a, _| {
+    row("ishermitian", 1, 2, 1, "ishermitian (a, tol)", "Whether a matrix is Hermitian.", |i, a, _| {
         symmetric(i, "ishermitian", a)
     }),
 ];

@@ -5,9 +5,9 @@
 //! batches, and a change of the seed throws what is left of a batch away.
 
 use super::args::{class_word, is_word, number, sizes};
-use super::creation::{check_host, row};
+use super::creation::check_host;
 use super::record::{check_shape, is_big, pin, record};
-use super::{ANY, Builtin, Outcome, nothing};
+use super::{ANY, Builtin, Outcome, nothing, row};
 use crate::Session;
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
@@ -22,18 +22,18 @@ const BATCHED_MAX: usize = 64;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("rand", 0, ANY, 1, "rand (m, n, ..., class)", "Uniform random numbers between 0 and 1.", |i, a, n| {
+    row("rand", 0, ANY, 1, "rand (m, n, ..., class)", "Uniform random numbers between 0 and 1.", |i, a, n| {
         draws(i, "rand", a, n, Kind::Uniform)
     }),
-    row!("randn", 0, ANY, 1, "randn (m, n, ..., class)", "Standard normal random numbers.", |i, a, n| {
+    row("randn", 0, ANY, 1, "randn (m, n, ..., class)", "Standard normal random numbers.", |i, a, n| {
         draws(i, "randn", a, n, Kind::Normal)
     }),
-    row!("rande", 0, ANY, 1, "rande (m, n, ..., class)", "Exponential random numbers.", |i, a, n| {
+    row("rande", 0, ANY, 1, "rande (m, n, ..., class)", "Exponential random numbers.", |i, a, n| {
         draws(i, "rande", a, n, Kind::Exponential)
     }),
-    row!("randi", 1, ANY, 1, "randi ([imin imax], m, n, ..., class)", "Random integers.", randi),
-    row!("randperm", 1, 2, 1, "randperm (n, m)", "A random permutation of 1 to n, or m of its elements.", randperm),
-    row!("rng", 0, 2, 1, "s = rng (seed)", "Sets or gives the state of the random numbers.", rng),
+    row("randi", 1, ANY, 1, "randi ([imin imax], m, n, ..., class)", "Random integers.", randi),
+    row("randperm", 1, 2, 1, "randperm (n, m)", "A random permutation of 1 to n, or m of its elements.", randperm),
+    row("rng", 0, 2, 1, "s = rng (seed)", "Sets or gives the state of the random numbers.", rng),
 ];
 
 /// A distribution.

@@ -4,11 +4,10 @@
 //! runtime is reduced there.
 
 use super::args::{self, Over, is_word};
-use super::creation::row;
 use super::field::{Field, Ordered, as_float, float_data, widened};
 use super::lanes::{Lanes, joined};
 use super::record::record;
-use super::{Builtin, Outcome};
+use super::{Builtin, Outcome, row};
 use crate::Array;
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
@@ -19,21 +18,21 @@ use std::sync::Arc;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("sum", 1, 5, 1, "sum (x, dim, outtype, nanflag)", "The sum of elements.", |i, a, _| {
+    row("sum", 1, 5, 1, "sum (x, dim, outtype, nanflag)", "The sum of elements.", |i, a, _| {
         Ok(sums(i, "sum", a)?.into())
     }),
-    row!("prod", 1, 5, 1, "prod (x, dim, outtype, nanflag)", "The product of elements.", |i, a, _| {
+    row("prod", 1, 5, 1, "prod (x, dim, outtype, nanflag)", "The product of elements.", |i, a, _| {
         Ok(sums(i, "prod", a)?.into())
     }),
-    row!("sumsq", 1, 3, 1, "sumsq (x, dim)", "The sum of squared absolute values.", |i, a, _| {
+    row("sumsq", 1, 3, 1, "sumsq (x, dim)", "The sum of squared absolute values.", |i, a, _| {
         Ok(sums(i, "sumsq", a)?.into())
     }),
-    row!("any", 1, 2, 1, "any (x, dim)", "Whether an element is not zero.", |i, a, _| truths(i, "any", a)),
-    row!("all", 1, 2, 1, "all (x, dim)", "Whether no element is zero.", |i, a, _| truths(i, "all", a)),
-    row!("nnz", 1, 1, 1, "nnz (x)", "The number of elements that are not zero.", nnz),
-    row!("dot", 2, 3, 1, "dot (x, y, dim)", "The dot product.", dot),
-    row!("norm", 1, 3, 1, "norm (x, p, opt)", "The norm of a vector or matrix.", norm),
-    row!("vecnorm", 1, 3, 1, "vecnorm (x, p, dim)", "The norms of the vectors along a dimension.", vecnorm),
+    row("any", 1, 2, 1, "any (x, dim)", "Whether an element is not zero.", |i, a, _| truths(i, "any", a)),
+    row("all", 1, 2, 1, "all (x, dim)", "Whether no element is zero.", |i, a, _| truths(i, "all", a)),
+    row("nnz", 1, 1, 1, "nnz (x)", "The number of elements that are not zero.", nnz),
+    row("dot", 2, 3, 1, "dot (x, y, dim)", "The dot product.", dot),
+    row("norm", 1, 3, 1, "norm (x, p, opt)", "The norm of a vector or matrix.", norm),
+    row("vecnorm", 1, 3, 1, "vecnorm (x, p, dim)", "The norms of the vectors along a dimension.", vecnorm),
 ];
 
 /// What follows the array in a reduction's arguments.

@@ -2,10 +2,9 @@
 //!
 //! In: texts and patterns, or cells of them. Out: positions, matches, tokens, names, pieces.
 
-use super::creation::row;
 use super::pattern::{self, Compiled, DEFAULT, Flags, Found};
 use super::text::{self, unescaped};
-use super::{ANY, Builtin, Outcome};
+use super::{ANY, Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::value::{CellArray, Class, Data, Dims, StructArray, Tensor, Value};
@@ -15,20 +14,20 @@ use std::sync::Arc;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!(
+    row(
         "regexp",
         2,
         ANY,
         7,
         "[start, end, extents, match, tokens, names, split] = regexp (s, pattern, options...)",
         "Searches texts by a regular expression.",
-        |i, a, n| search(i, "regexp", a, n)
+        |i, a, n| search(i, "regexp", a, n),
     ),
-    row!("regexpi", 2, ANY, 7, "regexpi (s, pattern, ...)", "As regexp, but case does not count.", |i, a, n| {
+    row("regexpi", 2, ANY, 7, "regexpi (s, pattern, ...)", "As regexp, but case does not count.", |i, a, n| {
         search(i, "regexpi", a, n)
     }),
-    row!("regexprep", 3, ANY, 1, "regexprep (s, pattern, new, ...)", "Replaces what a pattern matches.", regexprep),
-    row!("regexptranslate", 2, 2, 1, "regexptranslate (op, s)", "A text as a pattern for itself.", regexptranslate),
+    row("regexprep", 3, ANY, 1, "regexprep (s, pattern, new, ...)", "Replaces what a pattern matches.", regexprep),
+    row("regexptranslate", 2, 2, 1, "regexptranslate (op, s)", "A text as a pattern for itself.", regexptranslate),
 ];
 
 /// What `regexp` gives, in its own order.

@@ -1,8 +1,7 @@
 //! Functions of two arrays, element by element, that are no operators: remainders, angles, integer division, roots,
 //! the beta function, bits.
 
-use super::creation::row;
-use super::{ANY, Builtin, Outcome, special};
+use super::{ANY, Builtin, Outcome, row, special};
 use crate::Array;
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
@@ -13,22 +12,22 @@ use crate::script::vm::Interp;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("mod", 2, 2, 1, "mod (x, y)", "The remainder with the sign of y; x where y is 0.", |i, a, _| {
+    row("mod", 2, 2, 1, "mod (x, y)", "The remainder with the sign of y; x where y is 0.", |i, a, _| {
         Ok(remainder(&mut i.env, Kind::Mod, &a[0], &a[1])?.into())
     }),
-    row!("rem", 2, 2, 1, "rem (x, y)", "The remainder with the sign of x; NaN where y is 0.", |i, a, _| {
+    row("rem", 2, 2, 1, "rem (x, y)", "The remainder with the sign of x; NaN where y is 0.", |i, a, _| {
         Ok(remainder(&mut i.env, Kind::Rem, &a[0], &a[1])?.into())
     }),
-    row!("atan2", 2, 2, 1, "atan2 (y, x)", "The angle of the point (x, y).", |i, a, _| {
+    row("atan2", 2, 2, 1, "atan2 (y, x)", "The angle of the point (x, y).", |i, a, _| {
         Ok(floats(&mut i.env, "atan2", &a[0], &a[1], f64::atan2, |y, x| y.atan2(x))?.into())
     }),
-    row!("hypot", 2, ANY, 1, "hypot (x, y, ...)", "The length of the vector (x, y).", hypot),
-    row!("idivide", 2, 3, 1, "idivide (x, y, op)", "An integer quotient, by fix, floor, ceil or round.", idivide),
-    row!("nthroot", 2, 2, 1, "nthroot (x, n)", "The real nth root.", nthroot),
-    row!("beta", 2, 2, 1, "beta (a, b)", "The beta function.", |i, a, _| {
+    row("hypot", 2, ANY, 1, "hypot (x, y, ...)", "The length of the vector (x, y).", hypot),
+    row("idivide", 2, 3, 1, "idivide (x, y, op)", "An integer quotient, by fix, floor, ceil or round.", idivide),
+    row("nthroot", 2, 2, 1, "nthroot (x, n)", "The real nth root.", nthroot),
+    row("beta", 2, 2, 1, "beta (a, b)", "The beta function.", |i, a, _| {
         beta(&mut i.env, "beta", &a[0], &a[1], |a, b| special::ln_beta(a, b).exp())
     }),
-    row!("betaln", 2, 2, 1, "betaln (a, b)", "The logarithm of the beta function.", |i, a, _| {
+    row("betaln", 2, 2, 1, "betaln (a, b)", "The logarithm of the beta function.", |i, a, _| {
         beta(&mut i.env, "betaln", &a[0], &a[1], special::ln_beta)
     }),
 ];

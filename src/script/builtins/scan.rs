@@ -4,33 +4,32 @@
 //! template only reads texts. The template begins anew until the text ends, an input does not fit, or enough is read.
 //! Must hold: a pass that reads nothing of the text is the last.
 
-use super::creation::row;
 use super::files::Files;
 use super::output::text_row;
-use super::{Builtin, Outcome, text};
+use super::{Builtin, Outcome, row, text};
 use crate::script::error::{Flow, fail};
 use crate::script::value::{Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!(
+    row(
         "sscanf",
         2,
         3,
         255,
         "[x, n, message, pos] = sscanf (text, template, size)",
         "Numbers and words from a text.",
-        sscanf
+        sscanf,
     ),
-    row!(
+    row(
         "fscanf",
         2,
         3,
         255,
         "[x, n, message] = fscanf (fid, template, size)",
         "Numbers and words from a file.",
-        fscanf
+        fscanf,
     ),
 ];
 

@@ -4,12 +4,11 @@
 //! logical sums are double. What lies on the runtime is scanned there.
 
 use super::args::{self, is_word};
-use super::creation::row;
 use super::field::{Field, Ordered, as_float, float_data};
 use super::lanes::Lanes;
 use super::record::{is_big, lift, record};
 use super::reductions::{check_array, hosted, on_runtime};
-use super::{Builtin, Outcome};
+use super::{Builtin, Outcome, row};
 use crate::script::error::{Flow, fail};
 use crate::script::value::tensor::map_data;
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
@@ -18,19 +17,19 @@ use crate::{Array, Nan, ScanOp};
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("cumsum", 1, 5, 1, "cumsum (x, dim, direction, nanflag)", "Running sums.", |i, a, n| {
+    row("cumsum", 1, 5, 1, "cumsum (x, dim, direction, nanflag)", "Running sums.", |i, a, n| {
         scan(i, "cumsum", a, n, ScanOp::Sum)
     }),
-    row!("cumprod", 1, 5, 1, "cumprod (x, dim, direction, nanflag)", "Running products.", |i, a, n| {
+    row("cumprod", 1, 5, 1, "cumprod (x, dim, direction, nanflag)", "Running products.", |i, a, n| {
         scan(i, "cumprod", a, n, ScanOp::Prod)
     }),
-    row!("cummax", 1, 5, 2, "[w, iw] = cummax (x, dim, direction, nanflag)", "Running maxima.", |i, a, n| {
+    row("cummax", 1, 5, 2, "[w, iw] = cummax (x, dim, direction, nanflag)", "Running maxima.", |i, a, n| {
         scan(i, "cummax", a, n, ScanOp::Max)
     }),
-    row!("cummin", 1, 5, 2, "[w, iw] = cummin (x, dim, direction, nanflag)", "Running minima.", |i, a, n| {
+    row("cummin", 1, 5, 2, "[w, iw] = cummin (x, dim, direction, nanflag)", "Running minima.", |i, a, n| {
         scan(i, "cummin", a, n, ScanOp::Min)
     }),
-    row!("diff", 1, 3, 1, "diff (x, k, dim)", "Differences of neighbours.", diff),
+    row("diff", 1, 3, 1, "diff (x, k, dim)", "Differences of neighbours.", diff),
 ];
 
 fn scan(interp: &mut Interp, name: &'static str, args: &[Value], nargout: usize, op: ScanOp) -> Flow<Outcome> {

@@ -4,10 +4,9 @@
 //! views that fuse into what reads them.
 
 use super::args::{self, integer, number};
-use super::creation::row;
 use super::lanes::{mapped, permuted, pick};
 use super::record::record;
-use super::{ANY, Builtin, Outcome};
+use super::{ANY, Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::index::Values;
@@ -16,50 +15,53 @@ use crate::script::vm::Interp;
 use std::sync::Arc;
 
 /// The functions.
-pub static ROWS: &[Builtin] = &[
-    row!("size", 1, ANY, ANY, "[m, n, ...] = size (x, dim, ...)", "The extents of an array.", size),
-    row!("numel", 1, ANY, 1, "numel (x, idx, ...)", "The number of elements.", numel),
-    row!("ndims", 1, 1, 1, "ndims (x)", "The number of dimensions.", |_, a, _| Ok(
-        Value::from(a[0].dims().len()).into()
-    )),
-    row!("length", 1, 1, 1, "length (x)", "The greatest extent, 0 of an empty array.", |_, a, _| {
-        let dims = a[0].dims();
-        Ok(Value::from(if dims.contains(&0) { 0 } else { dims.iter().copied().max().unwrap_or(0) }).into())
-    }),
-    row!("columns", 1, 1, 1, "columns (x)", "The number of columns.", |_, a, _| {
-        Ok(Value::from(a[0].dims().columns()).into())
-    }),
-    row!("rows", 1, 1, 1, "rows (x)", "The number of rows.", |_, a, _| Ok(Value::from(a[0].dims().rows()).into())),
-    row!("isempty", 1, 1, 1, "isempty (x)", "Whether an array has no elements.", |_, a, _| {
-        Ok(Value::Bool(a[0].is_empty()).into())
-    }),
-    row!("full", 1, 1, 1, "full (x)", "The array without a special form.", |_, a, _| Ok(full(&a[0]).into())),
-    row!("isnull", 1, 1, 1, "isnull (x)", "Whether a value is an empty literal.", |_, a, _| {
-        Ok(Value::Bool(matches!(&a[0], Value::Tensor(t) if t.is_empty() && t.dims == Dims::zero())).into())
-    }),
-    row!("reshape", 2, ANY, 1, "reshape (x, m, n, ...)", "The same elements under other dimensions.", reshape),
-    row!("squeeze", 1, 1, 1, "squeeze (x)", "Removes dimensions of extent 1.", squeeze),
-    row!("permute", 2, 2, 1, "permute (x, perm)", "Exchanges dimensions.", |i, a, _| permute(i, a, false)),
-    row!("ipermute", 2, 2, 1, "ipermute (x, perm)", "Undoes permute.", |i, a, _| permute(i, a, true)),
-    row!("shiftdim", 1, 2, 2, "[y, n] = shiftdim (x, n)", "Rotates the dimensions.", shiftdim),
-    row!("circshift", 2, 3, 1, "circshift (x, n, dim)", "Moves elements around the end of a dimension.", circshift),
-    row!("flip", 1, 2, 1, "flip (x, dim)", "Reverses the elements along a dimension.", flip),
-    row!("fliplr", 1, 1, 1, "fliplr (x)", "Reverses the columns.", |i, a, _| Ok(flipped(&i.env, &a[0], &[1])?.into())),
-    row!("flipud", 1, 1, 1, "flipud (x)", "Reverses the rows.", |i, a, _| Ok(flipped(&i.env, &a[0], &[0])?.into())),
-    row!("rot90", 1, 2, 1, "rot90 (x, k)", "Turns a matrix by quarter turns, counterclockwise.", rot90),
-    row!("rotdim", 1, 3, 1, "rotdim (x, n, plane)", "Turns an array by quarter turns in a plane.", rotdim),
-    row!("vec", 1, 2, 1, "vec (x, dim)", "All elements as a column.", vec),
-    row!("repmat", 2, ANY, 1, "repmat (x, m, n, ...)", "Tiles an array.", repmat),
-    row!("postpad", 2, 4, 1, "postpad (x, l, c, dim)", "Pads or cuts a dimension at its end.", |i, a, _| {
-        pad(i, "postpad", a, false)
-    }),
-    row!("prepad", 2, 4, 1, "prepad (x, l, c, dim)", "Pads or cuts a dimension at its beginning.", |i, a, _| {
-        pad(i, "prepad", a, true)
-    }),
-    row!("resize", 2, ANY, 1, "resize (x, m, n, ...)", "Cuts or pads with zeros to a size.", resize),
-    row!("sub2ind", 2, ANY, 1, "sub2ind (dims, i, j, ...)", "Linear indices of subscripts.", sub2ind),
-    row!("ind2sub", 2, 2, ANY, "[i, j, ...] = ind2sub (dims, ind)", "Subscripts of linear indices.", ind2sub),
-];
+pub static ROWS: &[Builtin] =
+    &[
+        row("size", 1, ANY, ANY, "[m, n, ...] = size (x, dim, ...)", "The extents of an array.", size),
+        row("numel", 1, ANY, 1, "numel (x, idx, ...)", "The number of elements.", numel),
+        row("ndims", 1, 1, 1, "ndims (x)", "The number of dimensions.", |_, a, _| {
+            Ok(Value::from(a[0].dims().len()).into())
+        }),
+        row("length", 1, 1, 1, "length (x)", "The greatest extent, 0 of an empty array.", |_, a, _| {
+            let dims = a[0].dims();
+            Ok(Value::from(if dims.contains(&0) { 0 } else { dims.iter().copied().max().unwrap_or(0) }).into())
+        }),
+        row("columns", 1, 1, 1, "columns (x)", "The number of columns.", |_, a, _| {
+            Ok(Value::from(a[0].dims().columns()).into())
+        }),
+        row("rows", 1, 1, 1, "rows (x)", "The number of rows.", |_, a, _| Ok(Value::from(a[0].dims().rows()).into())),
+        row("isempty", 1, 1, 1, "isempty (x)", "Whether an array has no elements.", |_, a, _| {
+            Ok(Value::Bool(a[0].is_empty()).into())
+        }),
+        row("full", 1, 1, 1, "full (x)", "The array without a special form.", |_, a, _| Ok(full(&a[0]).into())),
+        row("isnull", 1, 1, 1, "isnull (x)", "Whether a value is an empty literal.", |_, a, _| {
+            Ok(Value::Bool(matches!(&a[0], Value::Tensor(t) if t.is_empty() && t.dims == Dims::zero())).into())
+        }),
+        row("reshape", 2, ANY, 1, "reshape (x, m, n, ...)", "The same elements under other dimensions.", reshape),
+        row("squeeze", 1, 1, 1, "squeeze (x)", "Removes dimensions of extent 1.", squeeze),
+        row("permute", 2, 2, 1, "permute (x, perm)", "Exchanges dimensions.", |i, a, _| permute(i, a, false)),
+        row("ipermute", 2, 2, 1, "ipermute (x, perm)", "Undoes permute.", |i, a, _| permute(i, a, true)),
+        row("shiftdim", 1, 2, 2, "[y, n] = shiftdim (x, n)", "Rotates the dimensions.", shiftdim),
+        row("circshift", 2, 3, 1, "circshift (x, n, dim)", "Moves elements around the end of a dimension.", circshift),
+        row("flip", 1, 2, 1, "flip (x, dim)", "Reverses the elements along a dimension.", flip),
+        row("fliplr", 1, 1, 1, "fliplr (x)", "Reverses the columns.", |i, a, _| {
+            Ok(flipped(&i.env, &a[0], &[1])?.into())
+        }),
+        row("flipud", 1, 1, 1, "flipud (x)", "Reverses the rows.", |i, a, _| Ok(flipped(&i.env, &a[0], &[0])?.into())),
+        row("rot90", 1, 2, 1, "rot90 (x, k)", "Turns a matrix by quarter turns, counterclockwise.", rot90),
+        row("rotdim", 1, 3, 1, "rotdim (x, n, plane)", "Turns an array by quarter turns in a plane.", rotdim),
+        row("vec", 1, 2, 1, "vec (x, dim)", "All elements as a column.", vec),
+        row("repmat", 2, ANY, 1, "repmat (x, m, n, ...)", "Tiles an array.", repmat),
+        row("postpad", 2, 4, 1, "postpad (x, l, c, dim)", "Pads or cuts a dimension at its end.", |i, a, _| {
+            pad(i, "postpad", a, false)
+        }),
+        row("prepad", 2, 4, 1, "prepad (x, l, c, dim)", "Pads or cuts a dimension at its beginning.", |i, a, _| {
+            pad(i, "prepad", a, true)
+        }),
+        row("resize", 2, ANY, 1, "resize (x, m, n, ...)", "Cuts or pads with zeros to a size.", resize),
+        row("sub2ind", 2, ANY, 1, "sub2ind (dims, i, j, ...)", "Linear indices of subscripts.", sub2ind),
+        row("ind2sub", 2, 2, ANY, "[i, j, ...] = ind2sub (dims, ind)", "Subscripts of linear indices.", ind2sub),
+    ];
 
 /// The same elements, known neither as a range nor as diagonal.
 fn full(x: &Value) -> Value {

@@ -4,13 +4,12 @@
 //! Must hold: sorting is stable in both directions; NaN comes last upwards and first downwards.
 
 use super::args::{self, is_word};
-use super::creation::row;
 use super::field::Ordered;
 use super::lanes::{Lanes, pick};
 use super::record::{awaited, is_big, lift, record};
 use super::reductions::{check_array, hosted, on_runtime, type_name};
 use super::statistics::order;
-use super::{Builtin, Outcome};
+use super::{Builtin, Outcome, row};
 use crate::Array;
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail};
@@ -23,13 +22,13 @@ use std::sync::Arc;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("sort", 1, 3, 2, "[s, i] = sort (x, dim, mode)", "Sorts along a dimension.", sort),
-    row!("sortrows", 1, 2, 2, "[s, i] = sortrows (a, c)", "Sorts rows by columns.", sortrows),
-    row!("issorted", 1, 3, 1, "issorted (a, mode)", "Whether elements are sorted.", issorted),
-    row!("find", 1, 3, 3, "[r, c, v] = find (x, n, direction)", "Where elements are not zero.", find),
-    row!("nonzeros", 1, 1, 1, "nonzeros (x)", "The elements that are not zero, as a column.", nonzeros),
-    row!("unique", 1, 5, 3, "[u, i, j] = unique (x, \"rows\", \"stable\")", "The distinct elements.", unique),
-    row!("lookup", 2, 3, 1, "lookup (table, y)", "Where in a sorted table values belong.", lookup),
+    row("sort", 1, 3, 2, "[s, i] = sort (x, dim, mode)", "Sorts along a dimension.", sort),
+    row("sortrows", 1, 2, 2, "[s, i] = sortrows (a, c)", "Sorts rows by columns.", sortrows),
+    row("issorted", 1, 3, 1, "issorted (a, mode)", "Whether elements are sorted.", issorted),
+    row("find", 1, 3, 3, "[r, c, v] = find (x, n, direction)", "Where elements are not zero.", find),
+    row("nonzeros", 1, 1, 1, "nonzeros (x)", "The elements that are not zero, as a column.", nonzeros),
+    row("unique", 1, 5, 3, "[u, i, j] = unique (x, \"rows\", \"stable\")", "The distinct elements.", unique),
+    row("lookup", 2, 3, 1, "lookup (table, y)", "Where in a sorted table values belong.", lookup),
 ];
 
 /// Which of two elements comes first upwards or downwards: NaN last or first.

@@ -4,12 +4,11 @@
 //! about the mean. What lies on the runtime stays there, but for modes, weights and quantiles.
 
 use super::args::{self, Over};
-use super::creation::row;
 use super::field::{Field, Ordered, as_float, float_data, widened};
 use super::lanes::{Lanes, joined};
 use super::record::record;
 use super::reductions::{Flags, dims_or_all, each_lane, flags, from_zero, hosted, on_runtime};
-use super::{Builtin, Outcome};
+use super::{Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::value::tensor::each_data;
@@ -19,18 +18,18 @@ use crate::{Array, Nan, ReduceOp};
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("mean", 1, 5, 1, "mean (x, dim, outtype, nanflag)", "The mean of elements.", mean),
-    row!("median", 1, 4, 1, "median (x, dim, nanflag)", "The middle of the sorted elements.", median),
-    row!("mode", 1, 2, 3, "[m, f, c] = mode (x, dim)", "The most frequent elements, how often, and which.", mode),
-    row!("var", 1, 4, 2, "[v, m] = var (x, w, dim, nanflag)", "The variance.", |i, a, n| spread(i, "var", a, n)),
-    row!("std", 1, 4, 2, "[s, m] = std (x, w, dim, nanflag)", "The standard deviation.", |i, a, n| {
+    row("mean", 1, 5, 1, "mean (x, dim, outtype, nanflag)", "The mean of elements.", mean),
+    row("median", 1, 4, 1, "median (x, dim, nanflag)", "The middle of the sorted elements.", median),
+    row("mode", 1, 2, 3, "[m, f, c] = mode (x, dim)", "The most frequent elements, how often, and which.", mode),
+    row("var", 1, 4, 2, "[v, m] = var (x, w, dim, nanflag)", "The variance.", |i, a, n| spread(i, "var", a, n)),
+    row("std", 1, 4, 2, "[s, m] = std (x, w, dim, nanflag)", "The standard deviation.", |i, a, n| {
         spread(i, "std", a, n)
     }),
-    row!("rms", 1, 3, 1, "rms (x, dim)", "The root of the mean square.", |i, a, _| mean_square(i, a, true)),
-    row!("meansq", 1, 3, 1, "meansq (x, dim)", "The mean square.", |i, a, _| mean_square(i, a, false)),
-    row!("quantile", 1, 4, 1, "quantile (x, p, dim, method)", "Quantiles.", |i, a, _| quantiles(i, "quantile", a)),
-    row!("prctile", 1, 3, 1, "prctile (x, p, dim)", "Percentiles.", |i, a, _| quantiles(i, "prctile", a)),
-    row!("iqr", 1, 2, 1, "iqr (x, dim)", "The distance between the quartiles.", iqr),
+    row("rms", 1, 3, 1, "rms (x, dim)", "The root of the mean square.", |i, a, _| mean_square(i, a, true)),
+    row("meansq", 1, 3, 1, "meansq (x, dim)", "The mean square.", |i, a, _| mean_square(i, a, false)),
+    row("quantile", 1, 4, 1, "quantile (x, p, dim, method)", "Quantiles.", |i, a, _| quantiles(i, "quantile", a)),
+    row("prctile", 1, 3, 1, "prctile (x, p, dim)", "Percentiles.", |i, a, _| quantiles(i, "prctile", a)),
+    row("iqr", 1, 2, 1, "iqr (x, dim)", "The distance between the quartiles.", iqr),
 ];
 
 fn check_numeric(name: &str, x: &Value) -> Flow<()> {

@@ -2,9 +2,8 @@
 //!
 //! In: char arrays and cell arrays of strings. Out: the same. Empty strings come out 0×0, as in Octave.
 
-use super::creation::row;
 use super::text::{self, cell_column, cell_row, char_matrix, each, is_blank, is_space, unescaped};
-use super::{ANY, Builtin, Outcome};
+use super::{ANY, Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::value::{CellArray, Class, Data, Dims, Tensor, Value};
@@ -13,31 +12,31 @@ use std::sync::Arc;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("char", 1, ANY, 1, "char (x, ...)", "A char matrix of texts, or the characters of these codes.", char_),
-    row!("cellstr", 0, 1, 1, "cellstr (s)", "The rows of a char matrix as a cell array.", cellstr),
-    row!("strvcat", 0, ANY, 1, "strvcat (x, ...)", "A char matrix of texts, without the empty ones.", strvcat),
-    row!("strcat", 0, ANY, 1, "strcat (s, ...)", "Joins strings, element by element of cells.", strcat),
-    row!("cstrcat", 0, ANY, 1, "cstrcat (s, ...)", "Joins char arrays as they are.", cstrcat),
-    row!("strsplit", 1, ANY, 2, "[parts, found] = strsplit (s, sep, ...)", "Splits a string at separators.", strsplit),
-    row!("ostrsplit", 2, 3, 1, "ostrsplit (s, seps, strip)", "Splits a string at any of some characters.", ostrsplit),
-    row!("strjoin", 1, 2, 1, "strjoin (parts, sep)", "Joins the strings of a cell array.", strjoin),
-    row!("strtok", 1, 2, 2, "[token, rest] = strtok (s, seps)", "The text before the first separator.", strtok),
-    row!("strrep", 3, 5, 1, "strrep (s, old, new)", "Replaces a text within strings.", strrep),
-    row!("strtrim", 1, 1, 1, "strtrim (s)", "Strings without white space at both ends.", strtrim),
-    row!("deblank", 1, 1, 1, "deblank (s)", "Strings without white space at their ends.", deblank),
-    row!("blanks", 1, 1, 1, "blanks (n)", "A string of blanks.", blanks),
-    row!("upper", 1, 1, 1, "upper (s)", "Strings in upper case.", |i, a, _| cased(i, "toupper", a, true)),
-    row!("toupper", 1, 1, 1, "toupper (s)", "Strings in upper case.", |i, a, _| cased(i, "toupper", a, true)),
-    row!("lower", 1, 1, 1, "lower (s)", "Strings in lower case.", |i, a, _| cased(i, "tolower", a, false)),
-    row!("tolower", 1, 1, 1, "tolower (s)", "Strings in lower case.", |i, a, _| cased(i, "tolower", a, false)),
-    row!("strjust", 1, 2, 1, "strjust (s, side)", "Moves the texts of a char matrix to a side.", strjust),
-    row!("substr", 2, 3, 1, "substr (s, offset, len)", "A part of a string.", substr),
-    row!("untabify", 1, 3, 1, "untabify (s, width)", "Strings with blanks in the place of tabs.", untabify),
-    row!("do_string_escapes", 1, 1, 1, "do_string_escapes (s)", "Reads the escapes of a string.", |_, a, _| {
+    row("char", 1, ANY, 1, "char (x, ...)", "A char matrix of texts, or the characters of these codes.", char_),
+    row("cellstr", 0, 1, 1, "cellstr (s)", "The rows of a char matrix as a cell array.", cellstr),
+    row("strvcat", 0, ANY, 1, "strvcat (x, ...)", "A char matrix of texts, without the empty ones.", strvcat),
+    row("strcat", 0, ANY, 1, "strcat (s, ...)", "Joins strings, element by element of cells.", strcat),
+    row("cstrcat", 0, ANY, 1, "cstrcat (s, ...)", "Joins char arrays as they are.", cstrcat),
+    row("strsplit", 1, ANY, 2, "[parts, found] = strsplit (s, sep, ...)", "Splits a string at separators.", strsplit),
+    row("ostrsplit", 2, 3, 1, "ostrsplit (s, seps, strip)", "Splits a string at any of some characters.", ostrsplit),
+    row("strjoin", 1, 2, 1, "strjoin (parts, sep)", "Joins the strings of a cell array.", strjoin),
+    row("strtok", 1, 2, 2, "[token, rest] = strtok (s, seps)", "The text before the first separator.", strtok),
+    row("strrep", 3, 5, 1, "strrep (s, old, new)", "Replaces a text within strings.", strrep),
+    row("strtrim", 1, 1, 1, "strtrim (s)", "Strings without white space at both ends.", strtrim),
+    row("deblank", 1, 1, 1, "deblank (s)", "Strings without white space at their ends.", deblank),
+    row("blanks", 1, 1, 1, "blanks (n)", "A string of blanks.", blanks),
+    row("upper", 1, 1, 1, "upper (s)", "Strings in upper case.", |i, a, _| cased(i, "toupper", a, true)),
+    row("toupper", 1, 1, 1, "toupper (s)", "Strings in upper case.", |i, a, _| cased(i, "toupper", a, true)),
+    row("lower", 1, 1, 1, "lower (s)", "Strings in lower case.", |i, a, _| cased(i, "tolower", a, false)),
+    row("tolower", 1, 1, 1, "tolower (s)", "Strings in lower case.", |i, a, _| cased(i, "tolower", a, false)),
+    row("strjust", 1, 2, 1, "strjust (s, side)", "Moves the texts of a char matrix to a side.", strjust),
+    row("substr", 2, 3, 1, "substr (s, offset, len)", "A part of a string.", substr),
+    row("untabify", 1, 3, 1, "untabify (s, width)", "Strings with blanks in the place of tabs.", untabify),
+    row("do_string_escapes", 1, 1, 1, "do_string_escapes (s)", "Reads the escapes of a string.", |_, a, _| {
         let s = text::string(&a[0], "do_string_escapes: STRING argument must be of type string")?;
         Ok(Value::string(unescaped(s)).into())
     }),
-    row!(
+    row(
         "undo_string_escapes",
         1,
         1,
@@ -47,7 +46,7 @@ pub static ROWS: &[Builtin] = &[
         |_, a, _| {
             let s = text::string(&a[0], "undo_string_escapes: S argument must be a string")?;
             Ok(Value::string(escaped(s)).into())
-        }
+        },
     ),
 ];
 

@@ -2,8 +2,7 @@
 //!
 //! In: names and values. Out: structs, struct arrays, names. Must hold: every field has a value an element.
 
-use super::creation::row;
-use super::{ANY, Builtin, Outcome, text};
+use super::{ANY, Builtin, Outcome, row, text};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::index::{self, Access};
@@ -14,28 +13,28 @@ use std::sync::Arc;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("struct", 0, ANY, 1, "struct (name, value, ...)", "A struct; values in cells make an array.", struct_),
-    row!("fieldnames", 1, 1, 1, "fieldnames (s)", "The names of the fields, as a column of cells.", fieldnames),
-    row!("isfield", 2, 2, 1, "isfield (s, names)", "Whether a struct has fields.", isfield),
-    row!("rmfield", 2, 2, 1, "rmfield (s, names)", "A struct without some fields.", rmfield),
-    row!("setfield", 3, ANY, 1, "setfield (s, path..., value)", "A struct with another value in a field.", setfield),
-    row!("getfield", 2, ANY, 1, "getfield (s, path...)", "The value of a field.", getfield),
-    row!(
+    row("struct", 0, ANY, 1, "struct (name, value, ...)", "A struct; values in cells make an array.", struct_),
+    row("fieldnames", 1, 1, 1, "fieldnames (s)", "The names of the fields, as a column of cells.", fieldnames),
+    row("isfield", 2, 2, 1, "isfield (s, names)", "Whether a struct has fields.", isfield),
+    row("rmfield", 2, 2, 1, "rmfield (s, names)", "A struct without some fields.", rmfield),
+    row("setfield", 3, ANY, 1, "setfield (s, path..., value)", "A struct with another value in a field.", setfield),
+    row("getfield", 2, ANY, 1, "getfield (s, path...)", "The value of a field.", getfield),
+    row(
         "orderfields",
         1,
         2,
         2,
         "[s, order] = orderfields (s, like)",
         "A struct with its fields in order.",
-        orderfields
+        orderfields,
     ),
-    row!("numfields", 1, 1, 1, "numfields (s)", "The number of fields.", |_, a, _| match &a[0] {
+    row("numfields", 1, 1, 1, "numfields (s)", "The number of fields.", |_, a, _| match &a[0] {
         Value::Struct(s) => Ok(Value::from(s.fields.len()).into()),
         _ => fail!("numfields: argument must be a struct"),
     }),
-    row!("substruct", 2, ANY, 1, "substruct (type, subs, ...)", "An access as a value, for subsref.", substruct),
-    row!("subsref", 2, 2, ANY, "subsref (x, access)", "What an access reads.", subsref),
-    row!("subsasgn", 3, 3, 1, "subsasgn (x, access, value)", "The value after an assignment.", subsasgn),
+    row("substruct", 2, ANY, 1, "substruct (type, subs, ...)", "An access as a value, for subsref.", substruct),
+    row("subsref", 2, 2, ANY, "subsref (x, access)", "What an access reads.", subsref),
+    row("subsasgn", 3, 3, 1, "subsasgn (x, access, value)", "The value after an assignment.", subsasgn),
 ];
 
 fn name_of(value: &Value) -> Option<Arc<str>> {

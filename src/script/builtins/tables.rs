@@ -4,9 +4,8 @@
 //! the `csv` library where one character separates them.
 
 use super::convert_text::spelled;
-use super::creation::row;
 use super::files::{path, system};
-use super::{ANY, Builtin, Outcome, args, nothing, text};
+use super::{ANY, Builtin, Outcome, args, nothing, row, text};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::value::{Data, Dims, Tensor, Value};
@@ -15,32 +14,32 @@ use num_complex::Complex64;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row!("dlmwrite", 2, ANY, 0, "dlmwrite (file, m, sep, ...)", "Writes a matrix as separated numbers.", |i, a, _| {
+    row("dlmwrite", 2, ANY, 0, "dlmwrite (file, m, sep, ...)", "Writes a matrix as separated numbers.", |i, a, _| {
         write(i, "dlmwrite", a)
     }),
-    row!("csvwrite", 2, ANY, 0, "csvwrite (file, m)", "Writes a matrix separated by commas.", |i, a, _| {
+    row("csvwrite", 2, ANY, 0, "csvwrite (file, m)", "Writes a matrix separated by commas.", |i, a, _| {
         write(i, "csvwrite", a)
     }),
-    row!("writematrix", 2, ANY, 0, "writematrix (m, file)", "Writes a matrix separated by commas.", |i, a, _| {
+    row("writematrix", 2, ANY, 0, "writematrix (m, file)", "Writes a matrix separated by commas.", |i, a, _| {
         let mut a = a.to_vec();
         a.swap(0, 1);
         write(i, "writematrix", &a)
     }),
-    row!(
+    row(
         "dlmread",
         1,
         ANY,
         1,
         "dlmread (file, sep, r0, c0)",
         "Reads separated numbers; 0 where there is none.",
-        |i, a, _| { read(i, "dlmread", a, 0.0) }
+        |i, a, _| read(i, "dlmread", a, 0.0),
     ),
-    row!("csvread", 1, ANY, 1, "csvread (file, r0, c0)", "Reads numbers separated by commas.", |i, a, _| {
+    row("csvread", 1, ANY, 1, "csvread (file, r0, c0)", "Reads numbers separated by commas.", |i, a, _| {
         let mut a = a.to_vec();
         a.insert(1, Value::string(","));
         read(i, "csvread", &a, 0.0)
     }),
-    row!("readmatrix", 1, ANY, 1, "readmatrix (file)", "Reads separated numbers below their headings.", readmatrix),
+    row("readmatrix", 1, ANY, 1, "readmatrix (file)", "Reads separated numbers below their headings.", readmatrix),
 ];
 
 /// `%.*e`: a digit, a point, `digits` more, an exponent of at least two digits.

@@ -271,10 +271,7 @@ impl Interp {
 
     fn run_builtin(&mut self, builtin: &'static Builtin, args: &[Value], returns: Return, nargout: usize) -> Flow<()> {
         builtins::check_call(builtin, args.len(), nargout)?;
-        self.note();
-        let outcome = (builtin.run)(self, args, nargout);
-        self.noted_ends();
-        let outcome = outcome?;
+        let outcome = self.noted(|interp| (builtin.run)(interp, args, nargout))?;
         if let Outcome::Values(values) = &outcome {
             values.iter().for_each(|value| self.note_result(args, value));
         }

@@ -53,8 +53,17 @@ impl Interp {
         }
     }
 
-    /// A step begins that may take long.
-    pub(super) fn note(&self) {
+    /// A step that may take long, with a note of the session as it begins.
+    pub(super) fn noted<T>(&mut self, step: impl FnOnce(&mut Interp) -> T) -> T {
+        self.note();
+        let made = step(self);
+        if let Some(place) = &self.noted {
+            *place.lock() = None;
+        }
+        made
+    }
+
+    fn note(&self) {
         let Some(place) = &self.noted else { return };
         let Some(Activation::Code(frame)) = self.frames.first() else { return };
         let names: Vec<Name> = frame.code.names.iter().chain(&frame.extra).cloned().collect();
@@ -67,13 +76,6 @@ impl Interp {
             persistents: self.persistents.clone(),
         };
         *place.lock() = Some(noted);
-    }
-
-    /// It has ended.
-    pub(super) fn noted_ends(&self) {
-        if let Some(place) = &self.noted {
-            *place.lock() = None;
-        }
     }
 }
 

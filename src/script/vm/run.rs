@@ -85,11 +85,9 @@ impl Interp {
         if self.interrupt.load(Ordering::Relaxed) {
             return Err(Stop::Exit(130));
         }
-        self.note();
         let Some(Activation::Task(mut frame)) = self.frames.pop() else { return Ok(()) };
         let last = frame.last.take();
-        let result = frame.task.step(self, last);
-        self.noted_ends();
+        let result = self.noted(|interp| frame.task.step(interp, last));
         let (returns, nargout) = (frame.returns, frame.nargout);
         self.frames.insert(n, Activation::Task(frame));
         // A step that has to wait runs again, without what the last call gave: it has taken that in.
@@ -506,14 +504,10 @@ impl Interp {
     fn replace(&mut self, n: usize, f: impl FnOnce(&mut crate::script::env::Env, &[Value]) -> Flow<Value>) -> Flow<()> {
         let at = self.stack.len().saturating_sub(n);
         let is_noted = self.noted.is_some() && !self.stack[at..].iter().all(|v| matches!(v, Value::Num(_)));
-        if is_noted {
-            self.note();
-        }
-        let value = f(&mut self.env, &self.stack[at..]);
-        if is_noted {
-            self.noted_ends();
-        }
-        let value = value?;
+        let value = match is_noted {
+            true => self.noted(|interp| f(&mut interp.env, &interp.stack[at..])),
+            false => f(&mut self.env, &self.stack[at..]),
+        }?;
         self.note_result_of(at, &value);
         self.stack.truncate(at);
         self.stack.push(value);
@@ -590,10 +584,7 @@ impl Interp {
     }
 
     fn shown(&mut self, name: &str, value: &Value) -> Flow<()> {
-        self.note();
-        let shown = display::show(&mut self.env, name, value);
-        self.noted_ends();
-        shown
+        self.noted(|interp| display::show(&mut interp.env, name, value))
     }
 
     /// The values of a statement that is an expression.
@@ -602,10 +593,7 @@ impl Interp {
         let values: Values = self.stack[at..].iter().cloned().collect();
         // What will be shown is awaited first, so that nothing is printed twice.
         if print {
-            self.note();
-            let at_home = self.env.host_all(&values);
-            self.noted_ends();
-            at_home?;
+            self.noted(|interp| interp.env.host_all(&values))?;
         }
         let variable = name.filter(|&slot| self.is_defined(slot));
         for value in &values {
