@@ -1,6 +1,8 @@
 //! What a running script has around it: its session, its output, its formats, clocks and files.
 //!
-//! Must hold: nothing here waits; what must be awaited is a [`Need`].
+//! Must hold:
+//! - Nothing here waits; what must be awaited is a [`Need`].
+//! - KEEP-1: what builtins keep between calls lies in a drawer per type, which holds that type alone.
 
 use super::display::Format;
 use super::error::{Flow, Need, ScriptError, Stop};

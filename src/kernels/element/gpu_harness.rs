@@ -18,7 +18,7 @@ pub(crate) fn gpu() -> Option<&'static Gpu> {
 /// The WGSL type of `width` elements in a buffer.
 pub(crate) fn storage_type(dtype: DType, width: u32) -> String {
     let stored = if dtype == DType::Bool { DType::U32 } else { dtype };
-    super::wgsl::register_type(stored, width)
+    crate::kernels::wgsl::types::typed(stored, width)
 }
 
 /// A host buffer's elements as the words of a device's buffer.

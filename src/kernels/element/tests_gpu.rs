@@ -3,10 +3,11 @@
 
 use super::gpu_harness::{Gpu, gpu, storage_type, validate, words};
 use super::host::{HostArg, apply};
-use super::wgsl::{Functions, register_type, supports};
+use super::wgsl::{Functions, supports};
 use crate::device::info::{FloatProfile, Precision};
 use crate::graph::{ArgType, DType, ElementOp, Scalar};
 use crate::host_buffer::HostBuffer;
+use crate::kernels::wgsl::types::typed;
 
 const PROFILE: FloatProfile = FloatProfile::LOOSE;
 
@@ -69,8 +70,7 @@ fn module(case: Case, width: u32, precision: Precision, has_i64: bool) -> String
         DType::Bool => "select(vec4<u32>(0u), vec4<u32>(1u), y)".to_string(),
         _ => "y".to_string(),
     };
-    text +=
-        &format!("    let y: {} = {value};\n    b{arity}[id.x] = {store};\n}}\n", register_type(case.output, width));
+    text += &format!("    let y: {} = {value};\n    b{arity}[id.x] = {store};\n}}\n", typed(case.output, width));
     text
 }
 

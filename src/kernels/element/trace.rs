@@ -7,6 +7,7 @@
 //! Must hold: ELEM-4: lanes exist only inside of `record`.
 
 use crate::graph::semantics::{Lane, Mask};
+use crate::kernels::wgsl::types::vector;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -103,12 +104,7 @@ impl<K> Copy for Traced<K> {}
 
 /// The WGSL name of the type of a lane of kind `K`.
 pub(crate) fn type_name<K: Kind>() -> String {
-    type_text(K::NAME, with(|r| r.width))
-}
-
-/// The WGSL name of a scalar or of a vector of four.
-pub(crate) fn type_text(scalar: &str, width: u32) -> String {
-    if width == 1 { scalar.to_string() } else { format!("vec{width}<{scalar}>") }
+    vector(K::NAME, with(|r| r.width))
 }
 
 /// How many elements a lane holds.

@@ -7,12 +7,13 @@
 //! Must hold: ELEM-6: only what [`supports`] allows is written; functions of f64 only where there are 64-bit integers,
 //! which its bits are. ELEM-7: equal requests give equal text, so that equal kernels have equal modules.
 
-use super::trace::{self, F32, F64, Helper, I32, I64, Kind, Recording, Traced, Truth, U8, U32, record, type_text};
+use super::trace::{self, F32, F64, Helper, I32, I64, Kind, Recording, Traced, Truth, U8, U32, record};
 use super::wgsl_cast;
 use crate::device::info::{FloatProfile, Precision};
 use crate::graph::semantics::*;
 use crate::graph::table::op_table;
 use crate::graph::{DType, ElementOp};
+use crate::kernels::wgsl::types::{typed, vector};
 use std::collections::BTreeSet;
 
 /// The helper functions that a module needs, gathered while its expressions are written.
@@ -29,19 +30,6 @@ pub struct Functions {
 /// until hundreds of ulp are lost. The device must have the dtypes besides.
 pub fn supports(op: ElementOp, input: DType) -> bool {
     !(op == ElementOp::Gamma && input == DType::F64)
-}
-
-/// The WGSL type of a value of `width` elements in a register.
-pub fn register_type(dtype: DType, width: u32) -> String {
-    let scalar = match dtype {
-        DType::F32 => "f32",
-        DType::F64 => "f64",
-        DType::Bool => "bool",
-        DType::U8 | DType::U32 => "u32",
-        DType::I32 => "i32",
-        DType::I64 => "i64",
-    };
-    type_text(scalar, width)
 }
 
 /// Which part of a row is recorded.
@@ -81,7 +69,7 @@ impl Functions {
                 |a: &str| if input == DType::F32 { nothing_left::<F32>(a) } else { nothing_left::<F64>(a) };
             let name = format!("tm_nothing_left_{input}{}", if width == 1 { "" } else { "_4" });
             let left = record(width, || vec![zero_or_nan("a")]);
-            let ty = register_type(input, width);
+            let ty = typed(input, width);
             self.add(&name, &format!("a: {ty}"), &ty, &left, &format!("    return {};\n", left.results[0]));
             return format!("{name}({})", args[0]);
         }
@@ -136,7 +124,7 @@ impl Functions {
 
     /// A quotient with divisors brought within 2^±125: beyond 2^±126 Vulkan bounds no error of a division.
     fn scaled_division(&mut self, width: u32, a: &str, b: &str) -> String {
-        let (ty, name) = (type_text("f32", width), if width == 1 { "tm_div_f32" } else { "tm_div_f32_4" });
+        let (ty, name) = (vector("f32", width), if width == 1 { "tm_div_f32" } else { "tm_div_f32_4" });
         let c = |text: &str| splat(text, width);
         // 2^125, 2^-125, 2^-24 and 2^24.
         let text = format!(
@@ -172,18 +160,18 @@ impl Functions {
         let parameters = |width: u32| -> String {
             let typed = letters.iter().enumerate().map(|(n, letter)| {
                 let dtype = if op == ElementOp::Select && n == 0 { DType::Bool } else { input };
-                format!("{letter}: {}", register_type(dtype, width))
+                format!("{letter}: {}", typed(dtype, width))
             });
             typed.collect::<Vec<_>>().join(", ")
         };
         let common = record(width, || record_op(op, input, output, Part::Common, &letters));
-        let result = register_type(output, width);
+        let result = typed(output, width);
         let mut tail = format!("    return {};\n", common.results[0]);
         if let Some(test) = common.results.get(1) {
             let rare_name = format!("{}_rare", name.trim_end_matches("_4"));
             let rare = record(1, || record_op(op, input, output, Part::Rare, &letters));
             let rare_tail = format!("    return {};\n", rare.results[0]);
-            self.add(&rare_name, &parameters(1), &register_type(output, 1), &rare, &rare_tail);
+            self.add(&rare_name, &parameters(1), &typed(output, 1), &rare, &rare_tail);
             tail = with_rare(&common.results[0], test, &rare_name, &letters, &result, width);
         }
         self.add(name, &parameters(width), &result, &common, &tail);
@@ -226,12 +214,12 @@ where
 
 /// A constant in all lanes.
 fn splat(text: &str, width: u32) -> String {
-    if width == 1 { text.to_string() } else { format!("{}({text})", type_text("f32", width)) }
+    if width == 1 { text.to_string() } else { format!("{}({text})", vector("f32", width)) }
 }
 
 /// A built-in's call: `#0` is the argument, `#f32(..)` a constant of its width.
 fn fast(template: &str, width: u32, argument: &str) -> String {
-    template.replace("#0", argument).replace("#f32", &type_text("f32", width))
+    template.replace("#0", argument).replace("#f32", &vector("f32", width))
 }
 
 fn mul_high(name: &str, ty: &str) -> String {

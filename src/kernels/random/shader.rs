@@ -8,7 +8,8 @@ use super::elements_per_call;
 use crate::graph::semantics::random::{normal_pair, uniform};
 use crate::graph::{DType, Dist};
 use crate::kernels::element::trace::{self, F32, F64, Traced, U32, U64};
-use crate::kernels::element::wgsl::{Functions, register_type};
+use crate::kernels::element::wgsl::Functions;
+use crate::kernels::wgsl::types::typed;
 
 /// An expression for `width` random numbers. `key` is seed low, seed high, stream low, stream high, op (`u32`);
 /// `element` is `u32` or `vec4<u32>`. With `flat_run` the four elements are `e..e + 4` and `e` is a multiple of 4: one
@@ -39,7 +40,7 @@ pub fn wgsl(
         _ => {
             let lanes = ["x", "y", "z", "w"].map(|lane| one(&format!("({element}).{lane}")));
             let drawn = if dist == Dist::Integer { DType::U32 } else { dtype };
-            format!("{}({})", register_type(drawn, 4), lanes.join(", "))
+            format!("{}({})", typed(drawn, 4), lanes.join(", "))
         }
     };
     if dist != Dist::Integer {
@@ -53,7 +54,7 @@ pub fn wgsl(
 
 /// A function from words to integers of a range.
 fn integer(name: &str, dtype: DType, width: u32) -> String {
-    let (ty, words) = (register_type(dtype, width), register_type(DType::U32, width));
+    let (ty, words) = (typed(dtype, width), typed(DType::U32, width));
     let step = match width {
         1 => "tm_philox_product(w, span).x".to_string(),
         _ => {

@@ -1,6 +1,8 @@
 //! Writing: `a(i, j) = v` into host arrays, cells and structs, with growth and the left side's class.
 //!
-//! Must hold: INDEX-3: whatever can fail is checked before the target changes; an error leaves it as it was.
+//! Must hold:
+//! - INDEX-3: whatever can fail is checked before the target changes; an error leaves it as it was.
+//! - INDEX-4: a value that is written has been converted to the class of its target.
 
 use super::grid::{Writing, resize, writing};
 use super::lazy_write::{self, Write};
