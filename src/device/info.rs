@@ -135,7 +135,63 @@ pub struct DeviceInfo {
     pub batches_in_flight_max: u32,
 }
 
+/// The size of a slab, where the budget is large enough for many of them.
+const SLAB_BYTES_MAX: u64 = 4 << 20;
+/// A slab takes at most this share of the budget.
+const SLABS_MIN: u64 = 64;
+/// Slabs of less than this would hold next to nothing.
+const SLAB_BYTES_MIN: u64 = 1 << 10;
+
+/// How a device's small values share buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slabs {
+    /// Bytes of a slab; 0 where there are none.
+    pub bytes: u64,
+    /// The largest slot that is cut from one.
+    pub slot_bytes_max: u64,
+}
+
+/// The size of the whole buffer that serves a request: rounded up by at most an eighth (and to 16 bytes).
+pub fn size_class(bytes: u64) -> u64 {
+    let step = ((1u64 << bytes.max(1).ilog2()) / 8).max(16);
+    bytes.max(1).next_multiple_of(step)
+}
+
 impl DeviceInfo {
+    /// How its small values share buffers.
+    pub fn slabs(&self) -> Slabs {
+        let share = (self.budget_bytes / SLABS_MIN).max(1);
+        let bytes = (1u64 << share.ilog2()).min(SLAB_BYTES_MAX);
+        if self.kind == DeviceKind::Host || bytes < SLAB_BYTES_MIN {
+            return Slabs { bytes: 0, slot_bytes_max: 0 };
+        }
+        Slabs { bytes, slot_bytes_max: self.slab_slot_bytes_max.min(bytes / 4) }
+    }
+
+    /// The size of the buffer of its own that serves a request.
+    pub fn whole_bytes(&self, bytes: u64) -> u64 {
+        size_class(bytes).min(self.buffer_bytes_max).max(bytes)
+    }
+
+    /// Bytes of the budget that an array takes at the most while one step uses all of it: a small one may keep a slab
+    /// open for itself.
+    pub fn bytes_at_once(&self, dtype: DType, elements: u64) -> u64 {
+        let segment = 1u64 << self.segment_shift.min(62);
+        let (segments, rest) = (elements / segment, elements % segment);
+        segments * self.slot_bytes(dtype, segment) + if rest > 0 { self.slot_bytes(dtype, rest) } else { 0 }
+    }
+
+    /// The same where a step uses one segment of it at a time.
+    pub fn bytes_in_turn(&self, dtype: DType, elements: u64) -> u64 {
+        self.slot_bytes(dtype, elements.min(1u64 << self.segment_shift.min(62)))
+    }
+
+    fn slot_bytes(&self, dtype: DType, elements: u64) -> u64 {
+        let bytes = elements.saturating_mul(self.element_bytes(dtype)).max(1).next_multiple_of(16);
+        let slabs = self.slabs();
+        if bytes <= slabs.slot_bytes_max { slabs.bytes } else { self.whole_bytes(bytes) }
+    }
+
     /// A device of tests: it can do all, its costs are round numbers, and it holds as much as it is given.
     #[cfg(test)]
     pub fn toy(id: DeviceId, kind: DeviceKind) -> DeviceInfo {

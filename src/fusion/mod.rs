@@ -12,6 +12,7 @@
 //! | [`cluster`] | → clusters: one kernel each, merged where they share a space and data |
 //! | [`lower`] (with [`builder`], [`index`], [`fold`]) | cluster → kernel IR, parameters, in-place operands |
 //! | [`assemble`] | → steps over virtual buffers with liveness and traffic |
+//! | [`fits`] | → whether each launch finds bindings and memory; else all is grouped again, into smaller kernels |
 //!
 //! `form`, `cut` and `cluster` depend on structure alone and are cached by the region's relative form
 //! ([`key`]); lowering runs every time, since it also collects the parameters (sizes, scalars, seeds), and
@@ -32,6 +33,7 @@ pub mod builder;
 pub mod cluster;
 pub mod cut;
 pub mod explain;
+pub mod fits;
 pub mod fold;
 pub mod form;
 pub mod index;

@@ -6,22 +6,24 @@
 use super::assemble::assemble;
 use super::cluster::{Grouping, group};
 use super::cut::Budget;
+use super::fits::misfit;
 use super::form::form;
 use super::key::key;
-use super::plan::{Plan, Program, Step, Use};
+use super::plan::{Plan, Program, Step};
 use super::state::Caches;
-use crate::device::info::{DeviceInfo, DeviceKind};
-use crate::error::{Error, ErrorKind, Result};
+use crate::device::info::DeviceInfo;
+use crate::error::Result;
 use crate::scheduler::region::Region;
 use std::sync::Arc;
 
 /// Plans a region.
 ///
-/// A buffer of several segments takes several bindings, which the grouping (made from structure alone) does not
-/// see: where a kernel turns out to bind too much, the region is grouped again into kernels that read less.
+/// A buffer of several segments takes several bindings, and bytes of the budget, which the grouping (made from structure
+/// alone) does not see: where a kernel turns out to take too much, the region is grouped again into kernels that read less.
 ///
 /// # Errors
-/// `ErrorKind::Unsupported` where a single op binds more than the device can.
+/// `ErrorKind::Unsupported` where a single op binds more than the device can, `ErrorKind::OutOfMemory` where it uses more
+/// than the budget at a time.
 pub fn plan(region: &Region, device: &DeviceInfo, caches: &mut Caches) -> Result<Plan> {
     let work = form(region);
     let mut budget = Budget::of(device);
@@ -35,7 +37,7 @@ pub fn plan(region: &Region, device: &DeviceInfo, caches: &mut Caches) -> Result
             grouping
         });
         let plan = assemble(&work, &grouping, device, &mut caches.kernels, cached);
-        match overbound(&plan, device) {
+        match misfit(&plan, device) {
             Some(_) if budget.reads_max > 1 => budget.reads_max = (budget.reads_max / 4).max(1),
             Some(error) => return Err(error),
             None => {
@@ -46,28 +48,6 @@ pub fn plan(region: &Region, device: &DeviceInfo, caches: &mut Caches) -> Result
             }
         }
     }
-}
-
-/// What is wrong with a launch that binds more buffers than a kernel of the device may.
-fn overbound(plan: &Plan, device: &DeviceInfo) -> Option<Error> {
-    if device.kind == DeviceKind::Host {
-        return None;
-    }
-    let segments = |used: &Use| match plan.buffers[used.buffer as usize].elements {
-        elements if !used.tiled && device.segment_shift < 32 => elements.div_ceil(1 << device.segment_shift).max(1),
-        _ => 1,
-    };
-    plan.steps.iter().find_map(|step| {
-        let Step::Launch(launch) = step else { return None };
-        let bindings = 1 + launch.uses.iter().map(segments).sum::<u64>() + launch.faults.is_some() as u64;
-        (bindings > device.bindings_max as u64).then(|| {
-            let text = format!(
-                "its arrays lie in {bindings} pieces of memory, and a kernel of this device binds at most {}",
-                device.bindings_max
-            );
-            Error::new(ErrorKind::Unsupported, text).with_op(launch.blame.0).with_site(launch.blame.1)
-        })
-    })
 }
 
 /// Checks PLAN-1, PLAN-3 and every kernel.

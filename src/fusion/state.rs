@@ -126,10 +126,14 @@ pub struct Totals {
     pub plan_cache_misses: u64,
     /// Ops whose region was planned for the host, since an op alone binds more than its device can ([`NO_PLAN`]).
     pub ops_moved: u64,
+    /// The same, since what it uses at a time is more than its device may hold ([`NO_ROOM`]).
+    pub ops_too_large: u64,
 }
 
 /// Why a region that no plan of its device serves runs on the host.
 pub const NO_PLAN: &str = "its arrays lie in more pieces of memory than a kernel of this device binds";
+/// Likewise.
+pub const NO_ROOM: &str = "what it uses at a time does not fit the device's budget";
 
 #[derive(Debug)]
 struct Waiting {
@@ -191,7 +195,12 @@ impl State {
         let new = self.caches.kernels.take_new();
         let plan = match planned {
             Ok((plan, refused)) => {
-                self.totals.ops_moved += if refused.is_some() { region.nodes.len() as u64 } else { 0 };
+                let ops = region.nodes.len() as u64;
+                match refused.map(|error| error.kind()) {
+                    Some(ErrorKind::OutOfMemory) => self.totals.ops_too_large += ops,
+                    Some(_) => self.totals.ops_moved += ops,
+                    None => {}
+                }
                 plan
             }
             Err(error) => {
@@ -259,7 +268,10 @@ fn planned(region: &Region, devices: &[DeviceInfo], caches: &mut Caches) -> Resu
     let device = &devices[region.device.0 as usize];
     match guarded(|| plan(region, device, caches)).flatten() {
         Ok(plan) => Ok((plan, None)),
-        Err(error) if error.kind() == ErrorKind::Unsupported && device.kind == DeviceKind::Gpu => {
+        Err(error)
+            if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::OutOfMemory)
+                && device.kind == DeviceKind::Gpu =>
+        {
             let plan = guarded(|| plan(region, &devices[DeviceId::HOST.0 as usize], caches)).flatten()?;
             Ok((plan, Some(error)))
         }

@@ -8,7 +8,7 @@
 //! merged in pairs. A larger one is a whole buffer whose size is rounded up by at most an eighth, so that
 //! a buffer given back fits the next request of about that size.
 
-use crate::device::info::{DeviceInfo, DeviceKind};
+use crate::device::info::{DeviceInfo, Slabs, size_class};
 use crate::device::message::Slot;
 use crate::ids::BufferId;
 use rustc_hash::FxHashMap;
@@ -16,20 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The least block of a slab, and the alignment of offsets.
 const BLOCK_BYTES: u64 = 256;
-/// The size of a slab, where the budget is large enough for many of them.
-const SLAB_BYTES_MAX: u64 = 4 << 20;
-/// A slab takes at most this share of the budget.
-const SLABS_MIN: u64 = 64;
 
 /// Bytes padded to what a device binds.
 pub(super) fn padded(bytes: u64) -> u64 {
     bytes.max(1).next_multiple_of(16)
-}
-
-/// The size of the whole buffer that serves a request: rounded up by at most an eighth (and to 16 bytes).
-pub(super) fn size_class(bytes: u64) -> u64 {
-    let step = ((1u64 << bytes.max(1).ilog2()) / 8).max(16);
-    bytes.max(1).next_multiple_of(step)
 }
 
 /// A buffer that the pool holds.
@@ -62,14 +52,11 @@ pub(super) struct Pool {
 impl Pool {
     /// An empty pool for a device.
     pub(super) fn new(info: &DeviceInfo) -> Pool {
-        let share = (info.budget_bytes / SLABS_MIN).max(1);
-        let slab_bytes = (1u64 << share.ilog2()).min(SLAB_BYTES_MAX);
-        let slabs = info.kind == DeviceKind::Gpu && slab_bytes >= 4 * BLOCK_BYTES;
-        let slab_slot_bytes_max = if slabs { info.slab_slot_bytes_max.min(slab_bytes / 4) } else { 0 };
-        let orders = if slabs { (slab_bytes / BLOCK_BYTES).ilog2() as usize + 1 } else { 0 };
+        let Slabs { bytes: slab_bytes, slot_bytes_max } = info.slabs();
+        let orders = if slab_bytes > 0 { (slab_bytes / BLOCK_BYTES).ilog2() as usize + 1 } else { 0 };
         Pool {
             slab_bytes,
-            slab_slot_bytes_max,
+            slab_slot_bytes_max: slot_bytes_max,
             buffer_bytes_max: info.buffer_bytes_max,
             buffers: FxHashMap::default(),
             whole: BTreeMap::new(),

@@ -260,8 +260,14 @@ impl Machines {
         if now != self.planned {
             Counters::add(&self.counters.plan_cache_hits, now.plan_cache_hits - self.planned.plan_cache_hits);
             Counters::add(&self.counters.plan_cache_misses, now.plan_cache_misses - self.planned.plan_cache_misses);
-            if now.ops_moved > self.planned.ops_moved {
-                self.counters.ran_elsewhere(fusion::state::NO_PLAN, now.ops_moved - self.planned.ops_moved);
+            let planned = &self.planned;
+            for (reason, before, after) in [
+                (fusion::state::NO_PLAN, planned.ops_moved, now.ops_moved),
+                (fusion::state::NO_ROOM, planned.ops_too_large, now.ops_too_large),
+            ] {
+                if after > before {
+                    self.counters.ran_elsewhere(reason, after - before);
+                }
             }
             self.planned = now;
         }

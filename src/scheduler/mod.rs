@@ -49,6 +49,7 @@ mod ingest;
 mod lineage;
 mod opening;
 mod placement;
+mod room;
 mod taint;
 mod validate;
 

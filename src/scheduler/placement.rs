@@ -10,6 +10,7 @@
 //! trip and transfers included ([`DREAM`]). What fails this stays on the host, also where the GPU is open.
 
 use super::cut::{Cut, Dep};
+use super::room;
 use super::state::State;
 use crate::config::DeviceChoice;
 use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features};
@@ -98,6 +99,7 @@ pub fn capability(
             Err("assigning by index to an array of several segments runs on the host")
         }
         Op::Scan { .. } if segmented => Err("a scan of an array of several segments runs on the host"),
+        _ if !room::fits(op, args, lengths, meta, device) => Err(room::NO_ROOM),
         _ => Ok(()),
     }
 }
@@ -127,7 +129,7 @@ fn is_library(op: &Op) -> bool {
 pub(super) fn dream(host: &DeviceInfo) -> DeviceInfo {
     let features = Features { f64: true, i64: true, ..host.features };
     let (id, kind) = (DeviceId::GPU, DeviceKind::Gpu);
-    DeviceInfo { id, kind, features, costs: DREAM, segment_shift: 63, ..host.clone() }
+    DeviceInfo { id, kind, features, costs: DREAM, segment_shift: 63, budget_bytes: u64::MAX, ..host.clone() }
 }
 
 impl State {
@@ -222,7 +224,18 @@ impl State {
             }
         }
         dtypes.extend(numbers.map(|number| number.dtype()));
-        capability(&node.op, &dtypes, &lengths, &node.meta, info)
+        match capability(&node.op, &dtypes, &lengths, &node.meta, info) {
+            // What is made of nothing that is stored is made in the kernel that reads it.
+            Err(room::NO_ROOM) if !is_library(&node.op) => {
+                for (length, dep) in lengths.iter_mut().zip(&cut.nodes[position].deps) {
+                    if room::is_made_of_nothing(cut, *dep) {
+                        *length = 0;
+                    }
+                }
+                capability(&node.op, &dtypes, &lengths, &node.meta, info)
+            }
+            able => able,
+        }
     }
 
     fn meta_of(&self, cut: &Cut, dep: Dep) -> &Meta {

@@ -1,0 +1,58 @@
+//! What a launch needs of its device at once: bindings, and bytes of the budget.
+//!
+//! In: a plan. Out: the first launch that needs more than there is. Must hold: it depends on sizes and on the device's
+//! limits alone; what fits here, residency finds room for, whatever else is on the device (it can leave).
+
+use super::plan::{Launch, Plan, Step, Use};
+use crate::device::info::{DeviceInfo, DeviceKind};
+use crate::error::{Error, ErrorKind};
+use rustc_hash::FxHashMap;
+
+/// What is wrong with a launch: `ErrorKind::Unsupported` where it binds more buffers than a kernel of the device may,
+/// `ErrorKind::OutOfMemory` where what it uses at a time is more than the budget.
+pub fn misfit(plan: &Plan, device: &DeviceInfo) -> Option<Error> {
+    if device.kind == DeviceKind::Host {
+        return None;
+    }
+    plan.steps.iter().find_map(|step| {
+        let Step::Launch(launch) = step else { return None };
+        let (bindings, bytes) = (bindings(launch, plan, device), bytes_at_once(launch, plan, device));
+        let (kind, text) = if bindings > device.bindings_max as u64 {
+            let most = device.bindings_max;
+            let text = format!(
+                "its arrays lie in {bindings} pieces of memory, and a kernel of this device binds at most {most}"
+            );
+            (ErrorKind::Unsupported, text)
+        } else if bytes > device.budget_bytes {
+            let budget = device.budget_bytes;
+            (ErrorKind::OutOfMemory, format!("it uses {bytes} bytes at a time, and the device's budget is {budget}"))
+        } else {
+            return None;
+        };
+        Some(Error::new(kind, text).with_op(launch.blame.0).with_site(launch.blame.1))
+    })
+}
+
+fn bindings(launch: &Launch, plan: &Plan, device: &DeviceInfo) -> u64 {
+    let segments = |used: &Use| match plan.buffers[used.buffer as usize].elements {
+        elements if !used.tiled && device.segment_shift < 32 => elements.div_ceil(1 << device.segment_shift).max(1),
+        _ => 1,
+    };
+    1 + launch.uses.iter().map(segments).sum::<u64>() + launch.faults.is_some() as u64
+}
+
+fn bytes_at_once(launch: &Launch, plan: &Plan, device: &DeviceInfo) -> u64 {
+    let mut held: FxHashMap<u32, u64> = FxHashMap::default();
+    let faults = launch.faults.map(|buffer| Use { buffer, tiled: false, writes: true, reads: true });
+    for used in launch.uses.iter().copied().chain(faults) {
+        let buffer = &plan.buffers[used.buffer as usize];
+        let bytes = if used.tiled {
+            device.bytes_in_turn(buffer.dtype, buffer.elements)
+        } else {
+            device.bytes_at_once(buffer.dtype, buffer.elements)
+        };
+        let most = held.entry(used.buffer).or_default();
+        *most = bytes.max(*most);
+    }
+    held.values().sum()
+}

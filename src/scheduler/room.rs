@@ -1,0 +1,113 @@
+//! What an op uses of a device's memory at a time, however its region is cut into kernels.
+//!
+//! In: an op, the sizes of its arguments and of its value. Out: bytes of the budget. Must hold: a function of these and
+//! of the device's numbers alone, so that placement is, too. What is read or written at the flat index alone passes
+//! through the device a segment at a time; all of the rest has to be there at once.
+
+use super::cut::{Cut, Dep};
+use crate::device::info::DeviceInfo;
+use crate::graph::{DType, Meta, Op, View};
+use rustc_hash::FxHashSet;
+
+/// Why an op runs on the host whose operands, all together, are more than the device may hold.
+pub(super) const NO_ROOM: &str = "its operands do not fit the device's budget together";
+
+/// Whether a device's budget holds what an op on arrays of these dtypes and lengths uses at a time.
+pub(super) fn fits(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, device: &DeviceInfo) -> bool {
+    let all = lengths.iter().map(|&n| n as u64).sum::<u64>() + meta.elements() as u64;
+    let slabs = (lengths.len() as u64 + 2) * device.slabs().bytes;
+    // Nearly everything is far from it: elements take up to 8 bytes, rounded up by an eighth.
+    if all.saturating_mul(9).saturating_add(slabs) <= device.budget_bytes {
+        return true;
+    }
+    bytes_at_a_time(op, dtypes, lengths, meta, device) <= device.budget_bytes
+}
+
+fn bytes_at_a_time(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, device: &DeviceInfo) -> u64 {
+    let own = meta.elements();
+    // Scans, sorts and scatters are of one segment here: longer ones run on the host anyway.
+    let (reads_in_turn, writes_in_turn) = match op {
+        Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::Random { .. } => (Reads::AtOnce, true),
+        Op::Apply(_) | Op::Ensure { .. } | Op::View(View::Reshape) | Op::Triangle { .. } => (Reads::OfItsLength, true),
+        Op::Take { .. } | Op::TakeAlong { .. } => (Reads::SecondOfItsLength, true),
+        Op::View(_) | Op::Cat { .. } | Op::MakeDiagonal(_) => (Reads::AtOnce, true),
+        Op::Reduce { .. } if own == 1 => (Reads::InTurn, false),
+        Op::Compact => (Reads::InTurn, false),
+        // What is overwritten is there as the value.
+        Op::AssignSlice(_) | Op::AssignIndex { .. } => (Reads::AllButFirst, false),
+        Op::Reduce { .. } | Op::Scan { .. } | Op::ArgSort { .. } | Op::MatMul => (Reads::AtOnce, false),
+    };
+    let dtype = |n: usize| dtypes.get(n).or(dtypes.first()).copied().unwrap_or(meta.dtype);
+    let reads = lengths.iter().enumerate().map(|(n, &length)| {
+        let in_turn = match reads_in_turn {
+            Reads::AtOnce => false,
+            Reads::InTurn => true,
+            Reads::OfItsLength => length == own,
+            Reads::SecondOfItsLength => n == 1 && length == own,
+            Reads::AllButFirst if n == 0 => return 0,
+            Reads::AllButFirst => false,
+        };
+        let bytes = if in_turn { DeviceInfo::bytes_in_turn } else { DeviceInfo::bytes_at_once };
+        bytes(device, dtype(n), length as u64)
+    });
+    let bytes = if writes_in_turn { DeviceInfo::bytes_in_turn } else { DeviceInfo::bytes_at_once };
+    // Partial results and fault words are small.
+    reads.sum::<u64>() + bytes(device, meta.dtype, own as u64) + 2 * device.slabs().bytes
+}
+
+/// Whether a value of a cut is computed from no array: random numbers, ranges, and what is made of them alone.
+pub(super) fn is_made_of_nothing(cut: &Cut, dep: Dep) -> bool {
+    let mut work = vec![dep];
+    let mut seen = FxHashSet::default();
+    while let Some(dep) = work.pop() {
+        match dep {
+            Dep::Input(_) => return false,
+            Dep::Node(p) if seen.insert(p) => work.extend_from_slice(&cut.nodes[p as usize].deps),
+            Dep::Node(_) => {}
+        }
+    }
+    true
+}
+
+/// Which arguments an op reads at its own elements alone.
+#[derive(Clone, Copy)]
+enum Reads {
+    /// None.
+    AtOnce,
+    /// All.
+    InTurn,
+    /// Those that are as long as its value.
+    OfItsLength,
+    /// The second, if it is as long as its value.
+    SecondOfItsLength,
+    /// None, and the first not at all.
+    AllButFirst,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::info::DeviceKind;
+    use crate::graph::{ElementOp, Nan, ReduceOp, Shape};
+    use crate::ids::DeviceId;
+
+    #[test]
+    fn what_passes_in_segments_always_fits_and_what_is_read_elsewhere_must_fit_together() {
+        let device =
+            DeviceInfo { budget_bytes: 64 << 20, segment_shift: 20, ..DeviceInfo::toy(DeviceId(1), DeviceKind::Gpu) };
+        let meta = |dims: &[usize]| Meta { dtype: DType::F32, shape: Shape::new(dims).unwrap() };
+        let fits = |op: &Op, lengths: &[usize], meta: &Meta| super::fits(op, &[DType::F32; 2], lengths, meta, &device);
+        let n = 10 << 20;
+        let sum = |dims: u16| Op::Reduce { op: ReduceOp::Sum, dims, nan: Nan::Include };
+        assert!(fits(&Op::Apply(ElementOp::Add), &[16 * n, 16 * n], &meta(&[4 * n, 4])));
+        assert!(fits(&sum(3), &[16 * n], &meta(&[1, 1])));
+        assert!(fits(&sum(1), &[n], &meta(&[1, 4])));
+        assert!(!fits(&sum(1), &[2 * n], &meta(&[1, 4])));
+        let dot = Op::Reduce { op: ReduceOp::Dot, dims: 1, nan: Nan::Include };
+        assert!(!fits(&dot, &[n, n], &meta(&[1, 4])));
+        assert!(fits(&Op::View(View::Repmat), &[n], &meta(&[n, 8])));
+        assert!(!fits(&Op::Cat { dim: 0 }, &[n, n], &meta(&[2 * n, 1])));
+        assert!(!fits(&Op::MatMul, &[n / 2, n / 2], &meta(&[n, 1])));
+        assert!(fits(&Op::Take { dim: None }, &[n, 8 * n], &meta(&[8 * n, 1])));
+    }
+}

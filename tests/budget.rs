@@ -1,0 +1,205 @@
+//! Every class of op under a budget that its operands do not fit: it completes, with the bits of a run without one.
+
+mod common;
+use common::{gpu, wait};
+use futures::future::join_all;
+use tidemill::{Array, Runtime, Session, Stats, cat, select, step};
+
+const BUDGET: u64 = 4 << 20;
+
+/// Columns of the operands.
+const COLUMNS: usize = 64;
+
+/// An operand that was made on the device.
+fn made(s: &Session, shape: [usize; 2]) -> Array {
+    let array = s.rand::<f32>(shape);
+    wait(array.eval()).unwrap_or_else(|e| panic!("{shape:?}: {e}"));
+    array
+}
+
+/// An operand that the program brought.
+fn brought(s: &Session, shape: [usize; 2]) -> Array {
+    let n = shape[0] * shape[1];
+    s.from_vec((0..n).map(|i| ((i * 7919) % 1009) as f32 - 500.0).collect(), shape).unwrap()
+}
+
+/// What a class of ops makes of operands with so many rows.
+type Case = (&'static str, fn(&Session, usize) -> Vec<Array>);
+
+/// Rows that hold so many hundredths of the budget in single.
+fn rows(hundredths: u64) -> usize {
+    (BUDGET * hundredths / 100) as usize / 4 / COLUMNS / 8 * 8
+}
+
+/// All of a case's outputs, demanded together, as bits; and what was done.
+fn run(rt: &Runtime, case: &Case, rows: usize) -> Result<(Vec<Vec<u64>>, Stats), tidemill::Error> {
+    let before = rt.stats();
+    let s = rt.session("budget").seed(5).open();
+    let outputs = (case.1)(&s, rows);
+    let gathers: Vec<_> = outputs.iter().map(Array::gather_any).collect();
+    drop(outputs);
+    let mut all = Vec::new();
+    for result in wait(join_all(gathers)) {
+        all.push(result?.to_f64().iter().map(|x| x.to_bits()).collect());
+    }
+    Ok((all, rt.stats().since(&before)))
+}
+
+const CASES: &[Case] = &[
+    ("three operands", |s, n| {
+        let (a, b, c) = (made(s, [n, COLUMNS]), brought(s, [n, COLUMNS]), made(s, [n, COLUMNS]));
+        vec![(&a - &b * &c) * 0.5]
+    }),
+    ("eight operands", |s, n| {
+        let all: Vec<Array> = (0..8).map(|_| made(s, [n, COLUMNS])).collect();
+        vec![all.iter().skip(1).fold(&all[0] * 1.5, |sum, x| sum + x)]
+    }),
+    ("doubles", |s, n| {
+        let all: Vec<Array> = (0..9).map(|i| made(s, [n / 2, COLUMNS]).cast::<f64>() * (i as f64)).collect();
+        wait(join_all(all.iter().map(Array::eval)));
+        vec![all.iter().skip(1).fold(&all[0] * 1.5, |sum, x| sum * 0.5 + x)]
+    }),
+    ("broadcasts", |s, n| {
+        vec![made(s, [n, COLUMNS]) * made(s, [n, 1]) + made(s, [1, COLUMNS]), made(s, [n * 8, 1]) - made(s, [1, 8])]
+    }),
+    ("slices", |s, n| {
+        let d = made(s, [n, COLUMNS]) - made(s, [n, COLUMNS]);
+        vec![d.slice((0..5, ..)), d.slice((step(.., -3), 3..9)), d.slice((n as i64 / 2.., ..)) * 2.0]
+    }),
+    ("transposes", |s, n| {
+        let (a, b) = (made(s, [n, COLUMNS]), brought(s, [n, COLUMNS]));
+        vec![a.t() + b.t(), (&a - &b).t()]
+    }),
+    ("permuted", |s, n| vec![made(s, [n, COLUMNS]).reshape([n, 8, 8]).permute(&[2, 0, 1]) + 1.0]),
+    ("flips", |s, n| {
+        let a = made(s, [n, COLUMNS]);
+        vec![a.flip(0) + a.flip(1) - brought(s, [n, COLUMNS])]
+    }),
+    ("circshift", |s, n| {
+        let a = made(s, [n, COLUMNS]);
+        vec![&a - a.circshift(&[5, -9])]
+    }),
+    ("repmat", |s, n| vec![made(s, [n / 4, COLUMNS]).repmat(&[2, 2]) + 1.0]),
+    ("cat", |s, n| {
+        let (a, b) = (made(s, [n, COLUMNS]), made(s, [n, COLUMNS]));
+        vec![cat(0, &[&a, &(&b * 2.0)]).unwrap(), cat(1, &[&a, &b, &a]).unwrap() + 1.0]
+    }),
+    ("triangles", |s, n| vec![made(s, [n, COLUMNS]).tril(0) + made(s, [n, COLUMNS]).triu(3)]),
+    ("select", |s, n| {
+        let a = made(s, [n, COLUMNS]);
+        vec![select(&a.gt(0.5), brought(s, [n, COLUMNS]), &a * 2.0)]
+    }),
+    ("upload", |s, n| {
+        let mut writer = s.upload::<f32>([n, COLUMNS]).unwrap();
+        writer.as_mut_slice().iter_mut().enumerate().for_each(|(i, x)| *x = (i % 977) as f32);
+        let x = writer.finish();
+        vec![&x + 1.0, x]
+    }),
+    ("several outputs", |s, n| {
+        let a = made(s, [n, COLUMNS]) * 2.0;
+        (0..9).map(|i| &a + i as f64).collect()
+    }),
+    ("random", |s, n| vec![s.randn::<f32>([n, COLUMNS]), s.randi::<i32>(-5..1000, [n, COLUMNS])]),
+    ("full reductions", |s, n| {
+        let d = made(s, [n, COLUMNS]) - made(s, [n, COLUMNS]);
+        vec![d.sum(..), d.std(..), d.max_over(..), d.norm(..), d.t().sum(..)]
+    }),
+    ("random and reduced", |s, n| {
+        let x = s.randn::<f32>([n, COLUMNS]) + made(s, [n, COLUMNS]);
+        vec![x.mean(..), x.argmax(..), s.rand::<f32>([n, COLUMNS]).sum(0), s.rand::<f32>([n, COLUMNS]).sum(1)]
+    }),
+    ("least and greatest", |s, n| {
+        let d = made(s, [n, COLUMNS]) - made(s, [n, COLUMNS]);
+        vec![d.max_over(0), d.min_over(1), d.argmax(0), d.argmin(1), d.gt(0.0).count_nonzero(0), d.gt(0.99).any(1)]
+    }),
+    ("sums of columns", |s, n| {
+        let d = made(s, [n, COLUMNS]) - made(s, [n, COLUMNS]);
+        vec![d.sum(0), d.var(0)]
+    }),
+    ("sums of rows", |s, n| {
+        let d = made(s, [n, COLUMNS]) - made(s, [n, COLUMNS]);
+        vec![d.sum(1), d.std(1)]
+    }),
+    ("sums of the middle", |s, n| vec![made(s, [n, COLUMNS]).reshape([n / 8, 8, COLUMNS]).sum(1)]),
+    ("dot", |s, n| {
+        let (a, b) = (made(s, [n, COLUMNS]), made(s, [n, COLUMNS]));
+        vec![a.dot(&b, 0), a.dot(&b, ..)]
+    }),
+    ("normalised", |s, n| {
+        let a = made(s, [n, COLUMNS]) + brought(s, [n, COLUMNS]);
+        vec![(&a - a.mean(0)) / a.std(0)]
+    }),
+    ("scans", |s, n| {
+        let a = made(s, [n, COLUMNS]);
+        vec![a.cumsum(0), a.cummax(1), (&a - made(s, [n, COLUMNS])).cumsum(1)]
+    }),
+    ("sorted", |s, n| {
+        let (a, order) = made(s, [n, COLUMNS]).sort(0);
+        vec![a, order]
+    }),
+    ("taken", |s, n| {
+        let a = made(s, [n, COLUMNS]).flatten();
+        let at = s.randi::<u32>(0..(n * COLUMNS) as i64, [n, COLUMNS]);
+        vec![a.take(&at), made(s, [n, COLUMNS]).take_dim(0, &s.randi::<u32>(0..n as i64, [1, n]))]
+    }),
+    ("assigned slices", |s, n| {
+        let (a, b) = (made(s, [n, COLUMNS]), made(s, [n, COLUMNS / 2]));
+        vec![a.assign((.., 0..32), &b), a.assign((step(.., 2), 5), 9.0)]
+    }),
+    ("scattered", |s, n| {
+        let at = s.randi::<u32>(0..(n * COLUMNS) as i64, [n, 1]);
+        vec![made(s, [n, COLUMNS]).flatten().assign_at(&at, &made(s, [n, 1]))]
+    }),
+    ("products", |s, n| {
+        vec![made(s, [n, COLUMNS]).t().matmul(&made(s, [n, COLUMNS])), made(s, [n, 8]).matmul(&made(s, [8, COLUMNS]))]
+    }),
+    ("checked", |s, n| {
+        let a = made(s, [n, COLUMNS]);
+        vec![a.ensure(&a.lt(2.0), "no").sum(0), a.ensure(&a.lt(2.0), "no") + made(s, [n, COLUMNS])]
+    }),
+];
+
+/// Cases whose elements are rounded sums: where they are larger than the budget the host adds them up, in its own order.
+const ROUNDED: &[&str] =
+    &["sums of columns", "sums of rows", "sums of the middle", "dot", "normalised", "scans", "products", "checked"];
+
+/// Whether two bit patterns of doubles are equal within what another order of a single's additions makes of them.
+fn close(a: &[u64], b: &[u64]) -> bool {
+    let near = |(a, b): (&u64, &u64)| {
+        let (a, b) = (f64::from_bits(*a), f64::from_bits(*b));
+        a == b || (a - b).abs() <= 1e-4 * b.abs().max(1.0)
+    };
+    a.len() == b.len() && a.iter().zip(b).all(near)
+}
+
+#[test]
+fn whatever_does_not_fit_the_budget_completes_with_the_same_bits() {
+    let Some(wide) = gpu(|b| b) else { return };
+    let mut wrong = Vec::new();
+    for case in CASES {
+        for hundredths in [30, 60, 95, 150, 300] {
+            let tight = gpu(|b| b.device_budget(BUDGET)).expect("it was there before");
+            let n = rows(hundredths);
+            let (expected, _) = run(&wide, case, n).unwrap_or_else(|e| panic!("{} without a budget: {e}", case.0));
+            let (got, stats) = match run(&tight, case, n) {
+                Ok(got) => got,
+                Err(error) => {
+                    wrong.push(format!("{} at {hundredths} %: {error}", case.0));
+                    continue;
+                }
+            };
+            let rounded = ROUNDED.contains(&case.0) && !stats.elsewhere.is_empty();
+            let same = |i: &usize| got[*i] == expected[*i] || (rounded && close(&got[*i], &expected[*i]));
+            let differ: Vec<usize> = (0..expected.len()).filter(|i| !same(i)).collect();
+            if !differ.is_empty() || got.len() != expected.len() {
+                wrong.push(format!("{} at {hundredths} %: outputs {differ:?}, {:?}", case.0, stats.elsewhere));
+            }
+            // Scans, sorts and scatters of several segments are the host's anyway.
+            let room = stats.elsewhere.keys().any(|reason| reason.contains("budget"));
+            if hundredths <= 30 && room {
+                wrong.push(format!("{} at {hundredths} %: {:?}", case.0, stats.elsewhere));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
