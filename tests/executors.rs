@@ -206,3 +206,38 @@ fn gathers_dropped_while_they_wait_are_never_run_and_others_are() {
         assert!((6..100).contains(&stats.kernels), "{device}: {} kernels", stats.kernels);
     }
 }
+
+#[test]
+fn gathers_that_were_demanded_together_and_are_dropped_together_do_not_run() {
+    let sums =
+        |s: &Session| -> Vec<_> { (0..300).map(|_| s.rand::<f32>([300, 300]).sin().sum(..).item::<f32>()).collect() };
+    for (device, rt, hold) in held() {
+        let expected =
+            wait(futures::future::try_join_all(sums(&common::host().session("test").seed(7).open()))).unwrap();
+        let mut stuck = rt.session("first").open().full(1.0f32, [1000, 1]).exp().gather::<f32>();
+        assert!((&mut stuck).now_or_never().is_none());
+        until(&rt, "the batch is placed", |rt| rt.stats().kernels == 1);
+        let s = session(&rt);
+        let mut all = futures::future::try_join_all(sums(&s));
+        assert!((&mut all).now_or_never().is_none(), "{device}");
+        sync(&rt);
+        drop(all);
+        // Others of the same kind, of which one alone is wanted.
+        let mut some = sums(&session(&rt));
+        for gather in &mut some {
+            assert!(gather.now_or_never().is_none(), "{device}");
+        }
+        sync(&rt);
+        let kept = some.swap_remove(200);
+        drop(some);
+        sync(&rt);
+        hold.release();
+        wait(stuck).unwrap();
+        assert!((wait(kept).unwrap() - expected[200]).abs() < 1.0, "{device}");
+        sync(&rt);
+        let stats = rt.stats();
+        assert_eq!((stats.gathers, stats.gathers_failed), (2, 0), "{device}");
+        // What had its turn already ran; what waited did not.
+        assert!((2..160).contains(&stats.kernels), "{device}: {} kernels of 601", stats.kernels);
+    }
+}

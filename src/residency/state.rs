@@ -16,7 +16,7 @@ use crate::device::message::{Batch, Transfer};
 use crate::error::{Error, ErrorKind};
 use crate::fusion::plan::Plan;
 use crate::ids::{BatchId, BufferId, DeviceId, RegionId, ValueId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -150,6 +150,8 @@ pub struct State {
     pub(super) seen: Intervals,
     /// The last error of an abandoned region.
     pub(super) abandoned: Option<Error>,
+    /// Regions that nobody needs and whose plans have not arrived.
+    pub(super) unwanted: FxHashSet<RegionId>,
     /// Regions to fail, before anything else is done.
     pub(super) failing: VecDeque<(RegionId, Error)>,
     /// Bytes of evicted and read-back values in host memory (and on their way), which count against the
@@ -175,6 +177,7 @@ impl State {
             ended: Intervals::default(),
             seen: Intervals::default(),
             abandoned: None,
+            unwanted: FxHashSet::default(),
             failing: VecDeque::new(),
             host_copy_bytes: 0,
             next: 0,
@@ -190,6 +193,7 @@ impl State {
             ResidencyEvent::PlanReady(plan) => self.plan_ready(plan),
             ResidencyEvent::ValueRetired { value, after } => self.value_retired(value, after, out),
             ResidencyEvent::RegionAbandoned { region, error } => self.region_abandoned(region, error, out),
+            ResidencyEvent::RegionUnwanted(region) => self.region_unwanted(region),
             ResidencyEvent::ValuesFailed { values, error } => {
                 for value in values {
                     self.fail_value(Key::Value(value), &error, out);
@@ -293,6 +297,9 @@ impl State {
                 value.status = Status::Pending;
             }
         }
+        if self.unwanted.remove(&region) {
+            failed = Some(crate::scheduler::gone());
+        }
         let device = self.index_of(plan.device);
         if failed.is_none() {
             failed = match device {
@@ -344,12 +351,23 @@ impl State {
         }
     }
 
+    /// What a plan brings is taken in whether or not it runs: others may read it.
+    fn region_unwanted(&mut self, region: RegionId) {
+        match self.regions.get(&region).map(|work| work.phase) {
+            Some(Phase::Waiting) => self.failing.push_back((region, crate::scheduler::gone())),
+            Some(Phase::Placing | Phase::Placed) => {}
+            None if !self.ended.contains(region) => drop(self.unwanted.insert(region)),
+            None => {}
+        }
+    }
+
     fn region_abandoned(&mut self, region: RegionId, error: Error, out: &mut Vec<ResidencyInstruction>) {
         if self.regions.contains_key(&region) {
             self.failing.push_back((region, error));
             return;
         }
         self.seen.insert(region);
+        self.unwanted.remove(&region);
         self.abandoned = Some(error);
         self.end_region(region, out);
         self.fail_orphans();

@@ -156,6 +156,9 @@ impl Machines {
                 SchedulerInstruction::Retire { value, after } => {
                     self.to_residency.push_back(ResidencyEvent::ValueRetired { value, after });
                 }
+                SchedulerInstruction::Abandon { region } => {
+                    self.to_residency.push_back(ResidencyEvent::RegionUnwanted(region));
+                }
                 SchedulerInstruction::Resolve { gather, result } => effects.push(Effect::Resolve { gather, result }),
                 SchedulerInstruction::Credit { session, nodes } => effects.push(Effect::Credit { session, nodes }),
                 SchedulerInstruction::OpenDevices => effects.push(Effect::OpenDevices),
@@ -202,6 +205,7 @@ impl Machines {
             ResidencyEvent::PlanReady(_) => "plan ready",
             ResidencyEvent::ValueRetired { .. } => "value retired",
             ResidencyEvent::RegionAbandoned { .. } => "region abandoned",
+            ResidencyEvent::RegionUnwanted(_) => "region unwanted",
             ResidencyEvent::ValuesFailed { .. } => "values failed",
             ResidencyEvent::DeviceOpened(_) => "device opened",
             ResidencyEvent::BatchFinished { .. } => "batch finished",

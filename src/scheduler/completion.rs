@@ -110,17 +110,21 @@ impl State {
         let inputs = self.input_errors(id, true);
         let is_consequence = inputs.iter().any(|e| e.is_some());
         let may_repeat = (lost && record.attempts == 0) || record.stale || is_consequence;
-        if may_repeat && record.attempts < ATTEMPTS_MAX {
+        let unwanted = record.unwanted;
+        if may_repeat && !unwanted && record.attempts < ATTEMPTS_MAX {
             let again = self.restart(id, lost);
             let mut failed = self.restore_spent(again, &error, lost);
             failed.extend(self.prune_region(again, out));
             self.fail_values(failed, out);
             return;
         }
-        let device = self.device_name(record.region.device);
-        let error = error.with_device(device);
+        let (device, losses) = (record.region.device, record.losses);
+        let error = error.with_device(self.device_name(device));
         let outputs: Vec<ValueId> = record.region.nodes.iter().filter(|n| n.output).map(|n| n.value).collect();
         let readbacks = record.region.readbacks.clone();
+        if lost {
+            self.suspect_device(device, losses);
+        }
         let record = self.close_region(id, out);
         self.credit(record.region.session, record.credits, out);
         let failed = outputs.iter().filter_map(|v| self.graph.find(*v)).map(|at| (at, error.clone())).collect();
@@ -136,6 +140,10 @@ impl State {
                 self.graph[at].readback_error = None;
                 self.release(vec![at], out);
             }
+        }
+        if unwanted {
+            // What was made for it alone is not needed either.
+            record.region.inputs.iter().for_each(|input| self.drop_unneeded(input.value, out));
         }
     }
 
@@ -158,6 +166,13 @@ impl State {
         gone
     }
 
+    /// Nothing is sent to a device that failed a region as lost before it has said whether it serves again.
+    fn suspect_device(&mut self, device: DeviceId, losses: u32) {
+        if losses == self.losses[device.0 as usize] && self.is_open(device) && device != DeviceId::HOST {
+            self.suspect[device.0 as usize] = true;
+        }
+    }
+
     /// Makes a region that failed downstream wait for its turn again, under a new number.
     fn restart(&mut self, id: RegionId, lost: bool) -> RegionId {
         let mut record = self.regions.remove(&id).expect("SCHED-8: it is unfinished");
@@ -168,8 +183,8 @@ impl State {
         record.attempts += 1;
         record.region.id = again;
         let device = record.region.device;
-        if lost && record.losses == self.losses[device.0 as usize] && self.is_open(device) && device != DeviceId::HOST {
-            self.suspect[device.0 as usize] = true;
+        if lost {
+            self.suspect_device(device, record.losses);
         }
         if !self.is_open(device) {
             move_to_host(&mut record.region);

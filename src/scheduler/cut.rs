@@ -8,6 +8,7 @@
 
 use super::graph::Home;
 use super::placement::Where;
+use super::portions::{elements_max, portions};
 use super::region::CutReason;
 use super::state::State;
 use crate::error::Error;
@@ -274,15 +275,18 @@ impl State {
         }
         let mut groups = Vec::with_capacity(members.len());
         for ((_, device), nodes) in members {
-            let mut rest = &nodes[..];
-            while !rest.is_empty() {
-                let (head, tail) = rest.split_at(rest.len().min(REGION_NODES_MAX));
-                let why = if tail.is_empty() { why } else { CutReason::RegionLimit };
-                for &position in head {
-                    cut.nodes[position as usize].group = groups.len() as u32;
+            let first = groups.len();
+            let most = elements_max(self.devices[device.0 as usize].kind);
+            for portion in portions(cut, nodes, |n| self.elements_of(cut, n), most) {
+                for nodes in portion.chunks(REGION_NODES_MAX) {
+                    for &position in nodes {
+                        cut.nodes[position as usize].group = groups.len() as u32;
+                    }
+                    groups.push(Group { device, nodes: nodes.to_vec(), why: CutReason::RegionLimit });
                 }
-                groups.push(Group { device, nodes: head.to_vec(), why });
-                rest = tail;
+            }
+            if let Some(last) = groups[first..].last_mut() {
+                last.why = why;
             }
         }
         for node in cut.nodes.iter().filter(|n| n.runs()) {
@@ -296,6 +300,13 @@ impl State {
             }
         }
         cut.groups = groups;
+    }
+
+    /// Elements that a node computes or reads, whichever are more.
+    fn elements_of(&self, cut: &Cut, position: u32) -> u64 {
+        let node = &cut.nodes[position as usize];
+        let read = node.deps.iter().map(|&dep| self.meta_of(cut, dep).elements());
+        read.chain([self.graph[node.at].node.meta.elements()]).max().unwrap_or(0) as u64
     }
 
     /// Decides which nodes are written out: what is demanded, what another region of this cut reads, what is

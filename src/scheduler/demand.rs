@@ -1,6 +1,6 @@
 //! Gathers: who waits for what, and the moment at which a future resolves.
 //!
-//! In: demands, cancels, closed sessions. Out: `Resolve`, once for each gather. Must hold: SCHED-3.
+//! In: demands, closed sessions. Out: `Resolve`, once for each gather. Must hold: SCHED-3.
 
 use super::graph::Home;
 use super::ingest::session_closed;
@@ -8,7 +8,7 @@ use super::message::{Delivered, SchedulerInstruction, Want};
 use super::opening::Waiting;
 use super::region::CutReason;
 use super::state::{Gather, Phase, State, shutting_down};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::ids::{GatherId, RegionId, SessionId, ValueId};
 use petgraph::stable_graph::NodeIndex;
 use smallvec::SmallVec;
@@ -83,63 +83,6 @@ impl State {
             live.gathers.retain(|g| *g != gather);
         }
         Some(value)
-    }
-
-    /// A gather's future was dropped.
-    pub(super) fn cancel(&mut self, gather: GatherId, out: &mut Vec<SchedulerInstruction>) {
-        if let Some(value) = self.withdraw(gather) {
-            self.drop_unneeded(value, out);
-        }
-    }
-
-    /// Drops regions that wait for their turn and that only made or brought `value`, which lost a demand.
-    pub(super) fn drop_unneeded(&mut self, value: ValueId, out: &mut Vec<SchedulerInstruction>) {
-        let mut work = vec![value];
-        while let Some(value) = work.pop() {
-            let Some(at) = self.graph.find(value) else { continue };
-            let live = &self.graph[at];
-            let maker = match live.home {
-                Home::Coming(region) => Some(region),
-                _ => None,
-            };
-            for id in maker.into_iter().chain(live.readback) {
-                self.drop_if_unneeded(id, &mut work, out);
-            }
-            if let Some(at) = self.graph.find(value) {
-                self.release(vec![at], out);
-            }
-        }
-    }
-
-    fn drop_if_unneeded(&mut self, id: RegionId, work: &mut Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
-        let Some(record) = self.regions.get(&id).filter(|r| !r.sent) else { return };
-        let needed = |value: ValueId| {
-            let Some(live) = self.graph.get(value) else { return false };
-            live.reachable() || !live.gathers.is_empty() || live.regions.iter().any(|r| *r != id)
-        };
-        let outputs: Vec<ValueId> = record.region.nodes.iter().filter(|n| n.output).map(|n| n.value).collect();
-        let readbacks: Vec<ValueId> = record.region.readbacks.clone();
-        let wanted = |value: &ValueId| {
-            let wants = |g: &GatherId| self.gathers[g].want == Want::Host;
-            self.graph.get(*value).is_some_and(|l| l.gathers.iter().any(wants))
-        };
-        if outputs.iter().any(|v| needed(*v)) || readbacks.iter().any(wanted) {
-            return;
-        }
-        let record = self.close_region(id, out);
-        self.credit(record.region.session, record.credits, out);
-        for value in readbacks.iter().filter_map(|v| self.graph.find(*v)).collect::<Vec<_>>() {
-            self.graph[value].readback = None;
-        }
-        // Its outputs never existed, and nobody misses them.
-        let gone = Error::new(ErrorKind::Cancelled, "nobody waited for the value any more");
-        let mut ended = Vec::new();
-        for at in outputs.iter().filter_map(|v| self.graph.find(*v)).collect::<Vec<_>>() {
-            self.graph[at].home = Home::Failed(gone.clone());
-            ended.push(at);
-        }
-        self.release(ended, out);
-        work.extend(record.region.inputs.iter().map(|i| i.value));
     }
 
     /// Takes a region that waits, or has come to its end, off the books; its inputs lose a reader.

@@ -190,6 +190,11 @@ pub enum SchedulerInstruction {
         /// The last region that uses it, if any.
         after: Option<RegionId>,
     },
+    /// To residency: nobody needs what the region makes any more; unless it is placed already, it fails as cancelled.
+    Abandon {
+        /// Which.
+        region: RegionId,
+    },
     /// To the user: resolve a future.
     Resolve {
         /// Which.

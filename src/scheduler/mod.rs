@@ -40,6 +40,7 @@ pub mod run;
 pub mod state;
 
 mod build;
+mod cancel;
 mod completion;
 mod cut;
 mod demand;
@@ -49,10 +50,12 @@ mod ingest;
 mod lineage;
 mod opening;
 mod placement;
+mod portions;
 mod room;
 mod taint;
 mod validate;
 
+pub use cancel::gone;
 pub use placement::capability;
 
 #[cfg(test)]

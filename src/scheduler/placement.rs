@@ -238,7 +238,7 @@ impl State {
         }
     }
 
-    fn meta_of(&self, cut: &Cut, dep: Dep) -> &Meta {
+    pub(super) fn meta_of(&self, cut: &Cut, dep: Dep) -> &Meta {
         let at = match dep {
             Dep::Node(p) => cut.nodes[p as usize].at,
             Dep::Input(i) => cut.inputs[i as usize].at,

@@ -149,6 +149,8 @@ pub(super) struct Record {
     pub losses: u32,
     /// A region that it reads was sent again after this one: its failure is a consequence.
     pub stale: bool,
+    /// Nobody needs what it makes, and residency was told so.
+    pub unwanted: bool,
     /// Values that end with it, announced when it is sent.
     pub retires: Vec<ValueId>,
     /// It finished before a region that it reads, with these faults.
@@ -167,6 +169,7 @@ impl Record {
             attempts: 0,
             losses: 0,
             stale: false,
+            unwanted: false,
             retires: Vec::new(),
             early: None,
         }

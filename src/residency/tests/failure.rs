@@ -159,3 +159,37 @@ fn a_plan_whose_input_was_abandoned_fails_instead_of_waiting_for_ever() {
         assert_eq!(world.state.regions_open(), 0);
     }
 }
+
+#[test]
+fn an_unwanted_region_is_not_placed_and_what_it_brought_is_there_for_others() {
+    for early in [true, false] {
+        let mut world = World::with_gpu(1 << 20, 20);
+        // Region 2 waits for region 1, which has not come.
+        let mut unwanted = Builder::new(2, 1);
+        let missing = unwanted.input(1, 4, None, false);
+        let brought = unwanted.input(9, 4, Some(numbers(0, 4)), false);
+        let output = unwanted.output(3, 4);
+        unwanted.map(4, &[missing, brought], &[output]);
+        unwanted.read_back(3);
+        if early {
+            world.feed(ResidencyEvent::RegionUnwanted(RegionId(2)));
+            world.feed(unwanted.done());
+        } else {
+            world.feed(unwanted.done());
+            world.feed(ResidencyEvent::RegionUnwanted(RegionId(2)));
+        }
+        assert_eq!(world.failed[&RegionId(2)].kind(), ErrorKind::Cancelled);
+        world.feed(ResidencyEvent::RegionUnwanted(RegionId(2)));
+        let mut plan = Builder::new(3, 1);
+        let input = plan.input(9, 4, None, true);
+        let output = plan.output(6, 4);
+        plan.map(4, &[input], &[output]);
+        plan.read_back(6);
+        world.feed(plan.done());
+        // Too late: it is placed.
+        world.feed(ResidencyEvent::RegionUnwanted(RegionId(3)));
+        world.settle();
+        assert!(world.finished.contains_key(&RegionId(3)) && world.arrived[&value(6)].is_ok());
+        assert_eq!(world.state.regions_open(), 0);
+    }
+}

@@ -45,6 +45,9 @@ impl Simulator {
             return;
         }
         let region = self.flight.remove(place);
+        if self.unwanted.contains(&region.id) && !self.dice.one_in(3) {
+            return self.drop_unwanted(region);
+        }
         match self.mode {
             Mode::Failing if self.dice.one_in(8) => self.fail(region, ErrorKind::OutOfMemory),
             Mode::Dropping if self.dice.one_in(8) => {}
@@ -59,6 +62,14 @@ impl Simulator {
         }
         let error = Error::new(kind, "injected");
         self.event(SchedulerEvent::RegionFailed { region: region.id, error });
+    }
+
+    /// A region is not run, and what would have ended with it ends.
+    fn drop_unwanted(&mut self, region: Region) {
+        self.seen.unwanted += 1;
+        let dying = region.inputs.iter().filter(|i| i.dies).map(|i| i.value);
+        self.ended.extend(dying.chain(self.ends_after.remove(&region.id).unwrap_or_default()));
+        self.fail(region, ErrorKind::Cancelled);
     }
 
     /// Computes a region, and reports in any order.

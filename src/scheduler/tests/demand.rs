@@ -98,6 +98,80 @@ fn a_cancelled_gather_drops_the_regions_that_only_it_needed() {
 }
 
 #[test]
+fn a_region_that_waits_is_cut_down_to_what_is_still_wanted() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let busy = fill(&mut b);
+    b.open(0, 1);
+    let (x, y) = (b.source(8), b.source(8));
+    let parts: Vec<ValueId> = [x, x, y].into_iter().map(|from| b.scale(from, 8)).collect();
+    let gathers: Vec<GatherId> = parts.iter().map(|&part| b.gather(part)).collect();
+    parts.iter().chain([&x, &y]).for_each(|&value| b.release(value));
+    assert!(b.cut().is_empty());
+    b.event(SchedulerEvent::GatherCancelled(gathers[2]));
+    b.event(SchedulerEvent::GatherCancelled(gathers[0]));
+    assert!(b.state.story(y).contains("not live"), "only the cancelled gather read it");
+    b.finish(&busy[0]);
+    let sent = b.sent();
+    // What shares an input with what is wanted stays: the kernel is the one that it would have been.
+    assert_eq!(sent.iter().map(outputs).collect::<Vec<_>>(), [parts[..2].to_vec()]);
+    assert_eq!(sent[0].inputs.iter().map(|i| i.value).collect::<Vec<_>>(), [x]);
+    b.finish(&sent[0]);
+    assert!(b.delivered(gathers[1]));
+    assert!(b.result(gathers[0]).is_none() && b.result(gathers[2]).is_none());
+}
+
+#[test]
+fn what_has_nothing_in_common_is_cut_into_regions_of_a_bounded_size() {
+    for (n, expected) in [(1000, 1), (1 << 18, 3), (1 << 19, 4), (1 << 22, 4)] {
+        let mut b = Bench::new(DeviceChoice::Host);
+        let shared = b.rand(n);
+        for from in [Some(shared), None, Some(shared), None, None] {
+            let from = from.unwrap_or_else(|| b.rand(n));
+            let y = b.scale(from, n);
+            b.gather(y);
+            b.release(y);
+        }
+        let mut regions = b.cut();
+        let mut seen = 0;
+        while let Some(region) = regions.pop() {
+            seen += 1;
+            let made = values(&region);
+            assert!(made.is_sorted(), "REGION-1");
+            b.finish(&region);
+            regions.extend(b.sent());
+        }
+        assert_eq!(seen, expected, "{n}");
+    }
+}
+
+#[test]
+fn a_region_downstream_that_nobody_needs_is_abandoned_and_what_it_read_is_let_go() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let x = b.rand(8);
+    let e = b.demand(x, Want::Device);
+    let first = b.cut();
+    let y = b.scale(x, 8);
+    let g = b.gather(y);
+    b.release(x);
+    b.release(y);
+    let second = b.cut();
+    b.event(SchedulerEvent::GatherCancelled(g));
+    let abandoned = |b: &mut Bench| -> Vec<RegionId> {
+        let all = b.out.extract_if(.., |i| matches!(i, SchedulerInstruction::Abandon { .. }));
+        all.map(|i| if let SchedulerInstruction::Abandon { region } = i { region } else { unreachable!() }).collect()
+    };
+    assert_eq!(abandoned(&mut b), [second[0].id], "the other one makes what is still wanted");
+    b.event(SchedulerEvent::GatherCancelled(e));
+    assert!(abandoned(&mut b).is_empty(), "the region that reads it is still there");
+    b.fail(second[0].id, ErrorKind::Cancelled);
+    assert_eq!(abandoned(&mut b), [first[0].id]);
+    assert!(b.sent().is_empty(), "it is not repeated");
+    b.fail(first[0].id, ErrorKind::Cancelled);
+    assert!(b.state.story(x).contains("not live") && b.state.story(y).contains("not live"));
+    assert_eq!(b.credits(), 2);
+}
+
+#[test]
 fn a_cancelled_gather_leaves_what_another_waits_for() {
     let mut b = Bench::new(DeviceChoice::Host);
     let busy = fill(&mut b);

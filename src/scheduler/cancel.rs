@@ -1,0 +1,161 @@
+//! What nobody waits for any more is not run: regions that wait for their turn are dropped, or cut down to what is still
+//! wanted; of those downstream, residency drops what it has not placed.
+//!
+//! In: values that lost a demand. Out: dropped regions, `Abandon`. Must hold: SCHED-3, SCHED-8; a region is cut down by whole
+//! parts that share nothing, so that the kernels of what is left are those that they would have been.
+
+use super::graph::Home;
+use super::message::{SchedulerInstruction, Want};
+use super::region::{Region, RegionArg};
+use super::state::State;
+use super::taint;
+use crate::error::{Error, ErrorKind};
+use crate::ids::{GatherId, RegionId, ValueId};
+use petgraph::unionfind::UnionFind;
+use rustc_hash::FxHashSet;
+
+/// What became of a value that nobody waited for any more.
+pub fn gone() -> Error {
+    Error::new(ErrorKind::Cancelled, "nobody waited for the value any more")
+}
+
+impl State {
+    /// A gather's future was dropped.
+    pub(super) fn cancel(&mut self, gather: GatherId, out: &mut Vec<SchedulerInstruction>) {
+        if let Some(value) = self.withdraw(gather) {
+            self.drop_unneeded(value, out);
+        }
+    }
+
+    /// Drops what only made or brought `value`, which lost a demand.
+    pub(super) fn drop_unneeded(&mut self, value: ValueId, out: &mut Vec<SchedulerInstruction>) {
+        let mut work = vec![value];
+        while let Some(value) = work.pop() {
+            let Some(at) = self.graph.find(value) else { continue };
+            let live = &self.graph[at];
+            let maker = match live.home {
+                Home::Coming(region) => Some(region),
+                _ => None,
+            };
+            for id in maker.into_iter().chain(live.readback) {
+                self.drop_if_unneeded(id, &mut work, out);
+            }
+            if let Some(at) = self.graph.find(value) {
+                self.release(vec![at], out);
+            }
+        }
+    }
+
+    fn drop_if_unneeded(&mut self, id: RegionId, work: &mut Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
+        let Some(record) = self.regions.get(&id).filter(|r| r.early.is_none() && !r.unwanted) else { return };
+        let region = &record.region;
+        let made = |value: &ValueId| region.nodes.iter().any(|n| n.output && n.value == *value);
+        let is_needed = region.nodes.iter().any(|n| n.output && self.needs_output(id, n.value))
+            || region.readbacks.iter().any(|v| self.wants_readback(*v));
+        match (is_needed, record.sent) {
+            (true, true) => {}
+            (true, false) => self.cut_down(id, work, out),
+            (false, false) => self.drop_region(id, work, out),
+            // What exists beyond the region may be asked for again, and would then wait for this readback of it.
+            (false, true) if region.readbacks.iter().all(made) => {
+                self.regions.get_mut(&id).expect("SCHED-8: it is unfinished").unwanted = true;
+                out.push(SchedulerInstruction::Abandon { region: id });
+            }
+            (false, true) => {}
+        }
+    }
+
+    /// Whether anybody but the region itself may still ask for one of its outputs.
+    fn needs_output(&self, id: RegionId, value: ValueId) -> bool {
+        let Some(live) = self.graph.get(value) else { return false };
+        live.reachable() || !live.gathers.is_empty() || live.regions.iter().any(|r| *r != id)
+    }
+
+    fn wants_readback(&self, value: ValueId) -> bool {
+        let wants = |g: &GatherId| self.gathers[g].want == Want::Host;
+        self.graph.get(value).is_some_and(|l| l.gathers.iter().any(wants))
+    }
+
+    /// Takes a region that has not been sent off the books.
+    fn drop_region(&mut self, id: RegionId, work: &mut Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
+        let record = self.close_region(id, out);
+        self.credit(record.region.session, record.credits, out);
+        for value in &record.region.readbacks {
+            if let Some(at) = self.graph.find(*value) {
+                self.graph[at].readback = None;
+            }
+        }
+        let outputs = record.region.nodes.iter().filter(|n| n.output).map(|n| n.value).collect();
+        self.never_made(outputs, out);
+        work.extend(record.region.inputs.iter().map(|i| i.value));
+    }
+
+    /// Outputs that nobody misses will never exist.
+    fn never_made(&mut self, outputs: Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
+        let mut ended = Vec::new();
+        for at in outputs.into_iter().filter_map(|v| self.graph.find(v)).collect::<Vec<_>>() {
+            self.graph[at].home = Home::Failed(gone());
+            self.graph[at].readback = None;
+            ended.push(at);
+        }
+        self.release(ended, out);
+    }
+
+    /// Takes out of a region that has not been sent the parts that nobody needs.
+    fn cut_down(&mut self, id: RegionId, work: &mut Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
+        let record = &self.regions[&id];
+        if record.attempts > 0 {
+            return;
+        }
+        let needed = |value| self.needs_output(id, value) || self.wants_readback(value);
+        let unneeded = unneeded_parts(&record.region, needed);
+        if unneeded.is_empty() {
+            return;
+        }
+        let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");
+        for node in &mut record.region.nodes {
+            node.output &= !unneeded.contains(&node.value);
+        }
+        record.region.readbacks.retain(|v| !unneeded.contains(v));
+        let (inputs, errors) = (vec![None; record.region.inputs.len()], vec![None; record.region.nodes.len()]);
+        let dropped = taint::prune(&mut record.region, &inputs, &errors);
+        let is_dropped = |v: &ValueId| unneeded.contains(v) || dropped.iter().any(|(value, _)| value == v);
+        let spared: Vec<ValueId> = record.retires.extract_if(.., |v| is_dropped(v)).collect();
+        let mut touched = Vec::new();
+        for (value, dies) in &dropped {
+            let at = self.graph.find(*value).expect("SCHED-8: a region's input is live");
+            let live = &mut self.graph[at];
+            live.regions.retain(|r| *r != id);
+            // What it would have ended has not ended.
+            live.retired &= !dies;
+            touched.push(at);
+        }
+        for at in spared.into_iter().filter_map(|v| self.graph.find(v)).collect::<Vec<_>>() {
+            self.graph[at].retired = false;
+            touched.push(at);
+        }
+        touched.retain(|at| !unneeded.contains(&self.graph[*at].node.value));
+        self.release(touched, out);
+        self.never_made(unneeded.into_iter().collect(), out);
+        work.extend(dropped.into_iter().map(|(value, _)| value));
+    }
+}
+
+/// The outputs of those parts of a region, sharing neither nodes nor inputs with others, of which nobody needs anything.
+fn unneeded_parts(region: &Region, needed: impl Fn(ValueId) -> bool) -> FxHashSet<ValueId> {
+    let count = region.nodes.len();
+    let mut parts = UnionFind::<usize>::new(count + region.inputs.len());
+    for (position, node) in region.nodes.iter().enumerate() {
+        for arg in &node.args {
+            match *arg {
+                RegionArg::Node(p) => drop(parts.union(position, p as usize)),
+                RegionArg::Input(i) => drop(parts.union(position, count + i as usize)),
+                RegionArg::Scalar(_) => {}
+            }
+        }
+    }
+    let outputs = || region.nodes.iter().enumerate().filter(|(_, n)| n.output);
+    let wanted: FxHashSet<usize> =
+        outputs().filter(|(_, n)| needed(n.value)).map(|(position, _)| parts.find(position)).collect();
+    outputs().filter(|(position, _)| !wanted.contains(&parts.find(*position))).map(|(_, n)| n.value).collect()
+}
