@@ -10,6 +10,7 @@ use std::any::Any;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Memory that a device has mapped for the host and takes back when this is dropped.
 pub trait MappedBytes: Send + Sync {
@@ -32,6 +33,52 @@ pub struct HostBuffer {
     dtype: DType,
     elements: usize,
     storage: Storage,
+    /// Its part of the host's budget, where the runtime made it for a user to fill.
+    grant: Option<Grant>,
+}
+
+/// Bytes of the host's budget that users were given to fill, until everybody has let go of them.
+#[derive(Debug, Default)]
+pub struct Grants {
+    bytes: AtomicU64,
+}
+
+/// A part of the budget, given back when it is dropped.
+#[derive(Debug)]
+pub struct Grant {
+    bytes: u64,
+    of: Arc<Grants>,
+}
+
+impl Grants {
+    /// Bytes granted now.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// So many bytes more, as long as all together are within `budget`.
+    ///
+    /// # Errors
+    /// `ErrorKind::OutOfMemory` where they are not.
+    pub fn grant(self: &Arc<Grants>, bytes: u64, budget: u64) -> Result<Grant> {
+        let add = |now: u64| now.checked_add(bytes).filter(|sum| *sum <= budget);
+        match self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add) {
+            Ok(_) => Ok(Grant { bytes, of: self.clone() }),
+            Err(now) => {
+                let text = format!(
+                    "{bytes} bytes to fill do not fit into the host's budget of {budget} bytes beside {now} bytes that were \
+                     given out before and are in use"
+                );
+                Err(Error::new(ErrorKind::OutOfMemory, text))
+            }
+        }
+    }
+}
+
+impl Drop for Grant {
+    fn drop(&mut self) {
+        self.of.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 enum Storage {
@@ -106,7 +153,12 @@ pub fn as_bytes<T: Element>(slice: &[T]) -> &[u8] {
 impl HostBuffer {
     /// All zero.
     pub fn zeroed(dtype: DType, elements: usize) -> HostBuffer {
-        HostBuffer { dtype, elements, storage: Storage::Owned(Aligned::new(elements * dtype.bytes(), true)) }
+        HostBuffer {
+            dtype,
+            elements,
+            storage: Storage::Owned(Aligned::new(elements * dtype.bytes(), true)),
+            grant: None,
+        }
     }
 
     /// All zero, or why not.
@@ -118,7 +170,7 @@ impl HostBuffer {
         let storage = Aligned::try_new(bytes, true).ok_or_else(|| {
             Error::new(ErrorKind::OutOfMemory, format!("the machine has no {bytes} bytes of memory left"))
         })?;
-        Ok(HostBuffer { dtype, elements, storage: Storage::Owned(storage) })
+        Ok(HostBuffer { dtype, elements, storage: Storage::Owned(storage), grant: None })
     }
 
     /// Bytes that the caller fills completely before anybody reads them.
@@ -126,7 +178,12 @@ impl HostBuffer {
     /// # Safety
     /// Every byte must be written before it is read. Bools must be written as 0 or 1.
     pub unsafe fn uninit(dtype: DType, elements: usize) -> HostBuffer {
-        HostBuffer { dtype, elements, storage: Storage::Owned(Aligned::new(elements * dtype.bytes(), false)) }
+        HostBuffer {
+            dtype,
+            elements,
+            storage: Storage::Owned(Aligned::new(elements * dtype.bytes(), false)),
+            grant: None,
+        }
     }
 
     /// A copy of a slice.
@@ -139,13 +196,18 @@ impl HostBuffer {
 
     /// Takes a vector without copying it.
     pub fn from_vec<T: Element>(data: Vec<T>) -> HostBuffer {
-        HostBuffer { dtype: T::DTYPE, elements: data.len(), storage: Storage::Vec(Box::new(VecBytes(data))) }
+        HostBuffer {
+            dtype: T::DTYPE,
+            elements: data.len(),
+            storage: Storage::Vec(Box::new(VecBytes(data))),
+            grant: None,
+        }
     }
 
     /// Memory mapped by a device, in host form: `elements * dtype.bytes()` bytes.
     pub fn from_mapped(dtype: DType, elements: usize, mapped: Box<dyn MappedBytes>) -> HostBuffer {
         debug_assert!(mapped.bytes().len() >= elements * dtype.bytes());
-        HostBuffer { dtype, elements, storage: Storage::Vec(mapped) }
+        HostBuffer { dtype, elements, storage: Storage::Vec(mapped), grant: None }
     }
 
     /// Element type.
@@ -228,6 +290,17 @@ impl HostBuffer {
         let mut word = [0u8; 8];
         word[..width].copy_from_slice(&self.bytes()[index * width..(index + 1) * width]);
         crate::graph::Scalar::from_bits(self.dtype, u64::from_le_bytes(word))
+    }
+
+    /// With the part of the budget that it takes as long as it lives.
+    pub fn granted(mut self, grant: Grant) -> HostBuffer {
+        self.grant = Some(grant);
+        self
+    }
+
+    /// Bytes of the host's budget that count for it alone.
+    pub fn granted_bytes(&self) -> u64 {
+        self.grant.as_ref().map_or(0, |grant| grant.bytes)
     }
 
     /// Wrapped for sharing.

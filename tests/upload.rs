@@ -183,3 +183,33 @@ fn a_lost_device_leaves_what_was_written() {
     assert_eq!(wait((&x * 1.0).sum(..).item::<f32>()).unwrap(), first);
     assert_eq!(bits(&x)[9], value(9).to_bits());
 }
+
+#[test]
+fn what_users_fill_counts_against_the_budget_until_they_let_go_of_it() {
+    const MIB: usize = 1 << 20;
+    let tight = |b: tidemill::RuntimeBuilder| b.device_budget(64 << 20).host_budget(64 << 20);
+    let host = tight(Runtime::builder().device("host")).start_blocking().unwrap();
+    for rt in [Some(host), gpu(tight)].into_iter().flatten() {
+        let s = rt.session("budget").open();
+        let refused = |elements: usize| {
+            let error = s.upload::<f32>([elements, 1]).err().expect("it does not fit");
+            assert_eq!((error.kind(), error.op()), (ErrorKind::OutOfMemory, Some("upload")), "{error}");
+            assert!(error.location().is_some() && error.message().contains("budget"), "{error}");
+        };
+        // It can never fit.
+        refused(256 * MIB);
+        for _ in 0..3 {
+            let mut writer = s.upload::<f32>([10 * MIB, 1]).unwrap();
+            writer.as_mut_slice().fill(0.5);
+            refused(10 * MIB);
+            let x = writer.finish();
+            // It is computed on within the same budget: what it takes is not counted twice.
+            assert_eq!(wait((&x * 2.0).slice((0..MIB as i64, ..)).sum(..).item::<f32>()).unwrap(), MIB as f32);
+            assert_eq!(wait(x.slice((5..7, ..)).gather::<f32>()).unwrap().as_slice(), [0.5, 0.5]);
+            refused(10 * MIB);
+            drop(x);
+        }
+        drop(s.upload::<f32>([15 * MIB, 1]).unwrap());
+        drop(s.upload::<f32>([15 * MIB, 1]).unwrap());
+    }
+}

@@ -10,12 +10,16 @@ use super::tape::Home;
 use crate::config::DeviceChoice;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Element, Shape};
-use crate::host_buffer::HostBuffer;
+use crate::host_buffer::{Grant, HostBuffer};
 use crate::ids::DeviceId;
+use crate::threads;
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+/// How long a writer waits for memory that others have let go of.
+const HELD_MAX: Duration = Duration::from_millis(250);
 /// Below this, copying costs less than a buffer of its own.
 const DIRECT_BYTES_MIN: usize = 64 << 10;
 
@@ -41,11 +45,13 @@ impl<T: Element> UploadWriter<T> {
         let to_gpu = pin.map_or(named, |device| device == DeviceId::GPU);
         // A bool takes a word there, which is nobody's slice of bools.
         let fits = T::DTYPE.bytes() == T::DTYPE.gpu_bytes() && elements * T::DTYPE.bytes() >= DIRECT_BYTES_MIN;
+        let grant = granted(&home, (elements * T::DTYPE.bytes()) as u64)?;
         let leased = if to_gpu && fits { leased(&home, elements * T::DTYPE.bytes()) } else { None };
         let (data, zeroed) = match leased {
             Some(memory) => (HostBuffer::from_mapped(T::DTYPE, elements, memory), false),
             None => (HostBuffer::try_zeroed(T::DTYPE, elements)?, true),
         };
+        let data = data.granted(grant);
         Ok(UploadWriter { home, shape, data, written: 0, zeroed, pin, element: PhantomData })
     }
 
@@ -98,6 +104,24 @@ impl<T: Element> UploadWriter<T> {
         // memory to 16; the types that leased memory may have had anything of have no invalid values.
         unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), len) }
     }
+}
+
+/// A part of the host's budget. Where it is spent, what was let go of may be on its way back: the tape, which may hold
+/// drops, is cut, and the caller is held for a moment, as it is where its recording runs ahead of the ring.
+fn granted(home: &Arc<Home>, bytes: u64) -> Result<Grant> {
+    let devices = &home.link.devices;
+    let budget = devices.open().iter().find(|d| d.id == DeviceId::HOST).map_or(u64::MAX, |host| host.budget_bytes);
+    let mut grant = devices.grants().grant(bytes, budget);
+    if grant.is_ok() || bytes > budget || threads::is_own() {
+        return grant;
+    }
+    home.flush();
+    let start = Instant::now();
+    while grant.is_err() && start.elapsed() < HELD_MAX {
+        std::thread::sleep(Duration::from_millis(1));
+        grant = devices.grants().grant(bytes, budget);
+    }
+    grant
 }
 
 /// The GPU's own memory, if there is some left. A GPU that was named and left for later is opened: the array goes there.

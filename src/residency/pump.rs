@@ -107,15 +107,13 @@ impl State {
     fn release_idle(&mut self, d: usize, out: &mut Vec<ResidencyInstruction>) {
         let device = &mut self.devices[d];
         let most = device.info.budget_bytes / IDLE_SHARE;
+        let much = device.pool.total_bytes() - device.pool.live_bytes() > most;
         // Prepared batches may name the buffers; `Release` follows only what was submitted.
-        if device.pool.total_bytes() - device.pool.live_bytes() <= most || !device.prepared.is_empty() {
+        if !(much || !device.spent.is_empty()) || !device.prepared.is_empty() || device.stalled {
             return;
         }
-        if device.stalled {
-            return;
-        }
-        let mut idle = device.pool.idle_bytes();
-        let mut buffers = Vec::new();
+        let mut idle = if much { device.pool.idle_bytes() } else { 0 };
+        let mut buffers = std::mem::take(&mut device.spent);
         while idle > most {
             let Some(buffer) = device.pool.trim() else { break };
             buffers.push(buffer);

@@ -9,6 +9,7 @@ use super::message::ResidencyInstruction;
 use super::state::State;
 use super::tiles::Need;
 use super::values::{Change, Key, Place, Segment};
+use crate::device::info::DeviceKind;
 use crate::device::message::{Command, Slot};
 use crate::error::{Error, ErrorKind};
 use crate::fusion::plan::Role;
@@ -98,8 +99,12 @@ impl State {
         };
         let elements = self.values[&key].segment_elements(segment, self.devices[d].shift);
         let bytes = self.slot_bytes(d, key, segment);
-        let to = self.allocate(d, bytes, &mut cursor.open)?;
+        // On the host an upload is computed on where it lies: the pool counts it from now on.
+        let adopted = if self.devices[d].info.kind == DeviceKind::Host { from.granted_bytes() } else { 0 };
+        self.adopted_bytes += adopted;
+        let to = self.allocate(d, bytes, &mut cursor.open).inspect_err(|_| self.adopted_bytes -= adopted)?;
         self.assign(d, key, segment, to, &mut cursor.open);
+        self.segment_mut(d, key, segment).adopted = adopted;
         if elements > 0 {
             cursor.open.commands.push(Command::Upload { from, first, elements, to });
         }

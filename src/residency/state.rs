@@ -15,6 +15,7 @@ use crate::device::info::{DeviceInfo, DeviceKind};
 use crate::device::message::{Batch, Transfer};
 use crate::error::{Error, ErrorKind};
 use crate::fusion::plan::Plan;
+use crate::host_buffer::Grants;
 use crate::ids::{BatchId, BufferId, DeviceId, RegionId, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -90,6 +91,8 @@ pub(super) struct Device {
     pub(super) link_bytes: u64,
     /// Buffers whose `Allocate` stood in a batch that failed.
     pub(super) doubtful: Vec<(BufferId, u64)>,
+    /// Buffers that no pool holds any more, and that the device is to drop.
+    pub(super) spent: Vec<BufferId>,
     /// It reported that it is lost; `DeviceLost` is certain to follow, and nothing is sent before.
     pub(super) stalled: bool,
     /// Why it serves no more.
@@ -157,6 +160,10 @@ pub struct State {
     /// Bytes of evicted and read-back values in host memory (and on their way), which count against the
     /// host device's budget.
     pub(super) host_copy_bytes: u64,
+    /// What users were given to fill, which counts against that budget, too.
+    pub(super) grants: Arc<Grants>,
+    /// Bytes of it that the host device computes on where they lie: its pool counts them.
+    pub(super) adopted_bytes: u64,
     pub(super) next: u64,
     pub(super) clock: u64,
     pub(super) totals: Totals,
@@ -180,11 +187,18 @@ impl State {
             unwanted: FxHashSet::default(),
             failing: VecDeque::new(),
             host_copy_bytes: 0,
+            grants: Arc::default(),
+            adopted_bytes: 0,
             next: 0,
             clock: 0,
             totals: Totals::default(),
             story: Story::default(),
         }
+    }
+
+    /// The same beside memory that users were given to fill.
+    pub fn with_grants(self, grants: Arc<Grants>) -> State {
+        State { grants, ..self }
     }
 
     /// Takes in one fact and says what follows from it.
@@ -412,6 +426,7 @@ impl Device {
             credit: info.batches_in_flight_max.min(batches_in_flight).max(1) as usize,
             link_bytes: 0,
             doubtful: Vec::new(),
+            spent: Vec::new(),
             stalled: false,
             lost: None,
             info,

@@ -12,6 +12,7 @@ use crate::device::handle::{Compiler, DeviceHandle, UploadMemory};
 use crate::device::info::DeviceInfo;
 use crate::device::message::DeviceInstruction;
 use crate::error::{Error, ErrorKind};
+use crate::host_buffer::Grants;
 use crate::ids::DeviceId;
 use crate::mail::Post;
 use crossbeam_channel::Sender;
@@ -47,6 +48,7 @@ pub struct Devices {
     inner: Mutex<Inner>,
     changed: Condvar,
     ring: Post<Opened>,
+    grants: Arc<Grants>,
 }
 
 struct Known {
@@ -75,7 +77,13 @@ impl Devices {
             inner: Mutex::new(Inner { handles, opener, closed: false }),
             changed: Condvar::new(),
             ring,
+            grants: Arc::default(),
         }
+    }
+
+    /// What users were given to fill.
+    pub fn grants(&self) -> &Arc<Grants> {
+        &self.grants
     }
 
     /// Devices that exist without their ring, for tests.

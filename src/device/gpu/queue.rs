@@ -212,7 +212,8 @@ impl Queue {
             bounce: None,
             queries,
         };
-        let uploads = Uploads::new(bytes(UPLOAD_BYTES));
+        let host_budget = self.context.config.host_budget.unwrap_or(u64::MAX);
+        let uploads = Uploads::new(bytes(UPLOAD_BYTES).min(host_budget));
         let station = Arc::new(Station { gpu, pipelines: Default::default(), uploads, driver_cache });
         *self.current.write() = Some(station.clone());
         self.standing = Some((station, tools));
