@@ -312,12 +312,21 @@ impl Env {
 /// The arrays of the runtime in a container whose host values are not there.
 fn inside(env: &Env, container: &Value, missing: &mut Vec<Arc<super::value::Lazy>>) -> Flow<()> {
     let mut open = vec![(container, 0)];
+    // Containers that stand in several places, with how deep they were found: `c = {c, c}` in a loop makes many places
+    // of few containers.
+    let mut shared = FxHashMap::<*const (), usize>::default();
+    let mut seen_before = |place: *const (), holders: usize, depth: usize| {
+        let deepest = (holders > 1 && depth > 0).then(|| shared.entry(place).or_insert(0));
+        deepest.is_some_and(|deepest| *deepest >= depth || std::mem::replace(deepest, depth) > depth)
+    };
     while let Some((value, depth)) = open.pop() {
         match value {
             Value::Lazy(l) if l.known(env)?.is_none() => missing.push(l.clone()),
             Value::Cell(_) | Value::Struct(_) if depth > DEPTH_MAX => {
                 return Err(ScriptError::new(format!("containers are nested deeper than {DEPTH_MAX} levels")).into());
             }
+            Value::Cell(c) if seen_before(Arc::as_ptr(c).cast(), Arc::strong_count(c), depth) => {}
+            Value::Struct(s) if seen_before(Arc::as_ptr(s).cast(), Arc::strong_count(s), depth) => {}
             // From the last to the first: what is asked for comes in order.
             Value::Cell(c) => open.extend(c.items.iter().rev().map(|v| (v, depth + 1))),
             Value::Struct(s) => {

@@ -118,6 +118,20 @@ pub(super) unsafe fn init(monoid: Monoid, dtype: DType, parts: Parts, lanes: usi
     }
 }
 
+/// As [`init`], for running folds: a sum of nothing has no sign of its own, so that the first sum is the first element.
+///
+/// # Safety
+/// As [`init`].
+pub(super) unsafe fn init_running(monoid: Monoid, dtype: DType, parts: Parts, lanes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        init(monoid, dtype, parts, lanes);
+        if monoid == Monoid::Sum {
+            by_number!(dtype, T => lanes_mut::<T>(parts.0[0], lanes).fill(T::SUM_NEUTRAL));
+        }
+    }
+}
+
 fn is_arg(monoid: Monoid) -> bool {
     matches!(monoid, Monoid::ArgMinOmit | Monoid::ArgMaxOmit | Monoid::ArgMinInclude | Monoid::ArgMaxInclude)
 }
@@ -285,7 +299,7 @@ pub(super) unsafe fn running(
             match monoid {
                 // Summed apart from the carry, so that a long line keeps its small addends.
                 Monoid::Sum if dtype.is_float() => {
-                    let mut local = T::ZERO;
+                    let mut local = T::SUM_NEUTRAL;
                     walk(values, reverse, |x| { local = local.plus(*x); *x = local; });
                     let before = *carry;
                     for x in values.iter_mut() {

@@ -4,6 +4,8 @@
 pub(super) trait Number: Copy + PartialEq + PartialOrd {
     /// 0
     const ZERO: Self;
+    /// What a running sum begins with: the zero that leaves every other as it is, -0 of floats.
+    const SUM_NEUTRAL: Self;
     /// 1
     const ONE: Self;
     /// Infinity, or the greatest integer.
@@ -48,6 +50,7 @@ macro_rules! float {
     ($($ty:ident),*) => {$(
         impl Number for $ty {
             const ZERO: Self = 0.0;
+            const SUM_NEUTRAL: Self = -0.0;
             const ONE: Self = 1.0;
             const GREATEST: Self = $ty::INFINITY;
             const LEAST: Self = $ty::NEG_INFINITY;
@@ -89,6 +92,7 @@ macro_rules! integer {
     ($($ty:ident),*) => {$(
         impl Number for $ty {
             const ZERO: Self = 0;
+            const SUM_NEUTRAL: Self = 0;
             const ONE: Self = 1;
             const GREATEST: Self = $ty::MAX;
             const LEAST: Self = $ty::MIN;

@@ -123,6 +123,14 @@ impl<'k> Accumulators<'k> {
         }
     }
 
+    /// Sets lanes to what running folds begin with.
+    pub fn init_running(&self, lanes: usize) {
+        for (fold, kind) in self.kinds.iter().enumerate() {
+            // SAFETY: that many lanes are there.
+            unsafe { monoid::init_running(kind.monoid, kind.dtype, self.parts(fold, 0), lanes) };
+        }
+    }
+
     /// Merges later accumulators into these.
     fn merge(&self, lane: usize, later: &Accumulators<'_>, later_lane: usize, lanes: usize) {
         for (fold, kind) in self.kinds.iter().enumerate() {

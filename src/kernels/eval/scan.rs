@@ -65,7 +65,7 @@ pub(super) fn run(
 impl Job {
     /// One line, lanes along it.
     fn line(&self, frame: &mut Frame<'_>, carries: &Accumulators<'_>, line: usize) {
-        carries.init(1);
+        carries.init_running(1);
         frame.mode = FoldMode::Running { reverse: self.reverse };
         let blocks = self.inner.div_ceil(BLOCK);
         for step in 0..blocks {
@@ -82,7 +82,7 @@ impl Job {
 
     /// Lines from `first` on, a lane each.
     fn side_by_side(&self, frame: &mut Frame<'_>, carries: &Accumulators<'_>, first: usize, lanes: usize) {
-        carries.init(lanes);
+        carries.init_running(lanes);
         frame.mode = FoldMode::Accumulate;
         for step in 0..self.inner {
             let inner = if self.reverse { self.inner - 1 - step } else { step };

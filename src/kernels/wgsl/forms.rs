@@ -314,7 +314,7 @@ fn scan(body: &mut Body, shared: &mut Shared) {
     for (number, inst) in kernel.insts.iter().enumerate() {
         if let InstOp::Scan { monoid, .. } = inst.op {
             let fold = Fold::new(monoid, inst.dtype);
-            body.line(format!("var carry{number}: {} = {};", typed(inst.dtype, 1), fold.identity(0)));
+            body.line(format!("var carry{number}: {} = {};", typed(inst.dtype, 1), fold.running_identity()));
         }
     }
     body.line(format!("let reverse = {} == 1u;", body.memory.parameter(header::REVERSE)));
@@ -343,7 +343,7 @@ fn scan_tile(body: &mut Body, val: Val, shared: &mut Shared) {
     let fold = Fold::new(monoid, dtype);
     let array = shared_name(shared, dtype, 0);
     let arg = body.value(arg, 1);
-    body.line(format!("var scan{number} = select({}, {arg}, inside);", fold.identity(0)));
+    body.line(format!("var scan{number} = select({}, {arg}, inside);", fold.running_identity()));
     body.line("workgroupBarrier();");
     body.line(format!("{array}[lid] = {};", to_storage(dtype, 1, &format!("scan{number}"))));
     for step in 0..8 {

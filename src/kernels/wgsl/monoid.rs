@@ -53,6 +53,15 @@ impl Fold {
         }
     }
 
+    /// What a running fold begins with: a sum of nothing has no sign of its own, so that the first is the first element.
+    pub(super) fn running_identity(&self) -> &'static str {
+        match (self.monoid, self.argument) {
+            (Monoid::Sum, DType::F32) => "-0.0f",
+            (Monoid::Sum, DType::F64) => "-0.0lf",
+            _ => self.identity(0),
+        }
+    }
+
     /// Statements that fold `args` (of `width` lanes) into the variables `acc`, in the lanes where `mask` holds.
     pub(super) fn update(
         &self,

@@ -11,6 +11,7 @@ use crate::script::error::{Flow, Stop, fail};
 use crate::script::source::Source;
 use crate::script::syntax::ast::{ExprKind, StepKind, StmtKind};
 use crate::script::syntax::parse;
+use crate::script::value::total::total;
 use crate::script::value::{Class, Data, StructArray, Tensor, Value};
 use crate::script::vm::Interp;
 use num_complex::Complex64;
@@ -29,6 +30,9 @@ enum Depth {
     Arguments,
     Parts,
 }
+
+/// How many values may stand inside of cells and structs that are compared.
+const PARTS_MAX: usize = 1 << 24;
 
 /// The builtin.
 pub(super) fn assert(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -61,6 +65,9 @@ pub(super) fn assert(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outc
             0 | 1 => Ok(nothing()),
             _ => fail!("assert: nonconformant arguments (op1 is {}, op2 is {})", args[0].dims(), tolerance.dims),
         };
+    }
+    if args[..2].iter().any(|v| total(v, &|_| 1) > PARTS_MAX) {
+        return fail!("assert: more than {PARTS_MAX} values inside of cells and structs to compare");
     }
     let Some((depth, lines)) = compare(&mut interp.env, &args[0], &args[1], &tolerance, Depth::Arguments)? else {
         return Ok(nothing());

@@ -227,7 +227,7 @@ fn logical(interp: &mut Interp, name: &'static str, args: &[Value], value: bool)
 fn imaginary(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let form = form(args, |_| ScriptError::new("invalid data type specified"))?;
     let dims = sizes(&interp.env, "i", form.sizes)?;
-    check_host(&interp.env, &dims, Class::Double)?;
+    interp.env.check_host(&dims, size_of::<Complex64>())?;
     let n = dims.elements();
     let data = match form.class() {
         Class::Single => Data::C32(vec![Complex32::I; n]),

@@ -175,6 +175,11 @@ fn inv(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     Ok(vec![inverse, number(rcond, a.single)].into())
 }
 
+/// Refuses a square matrix of `n` rows that no memory holds.
+fn check_square(env: &Env, n: usize) -> Flow<()> {
+    env.check_host(&[n, n], size_of::<f64>())
+}
+
 /// Singular values and vectors of a matrix.
 struct Parts<T> {
     u: Mat<T>,
@@ -321,6 +326,9 @@ fn eliminated<T: Number>(a: &Mat<T>) -> (Mat<T>, Vec<usize>) {
 
 fn lu(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let vector = super::args::has_word(&args[1..], "vector");
+    if nargout > 2 && !vector {
+        check_square(&interp.env, args[0].dims().rows())?;
+    }
     if let Some((a, class)) = complex(&interp.env, &args[0])? {
         return Ok(triangles(&a, nargout, vector, |m| complex_value(m, class)).into());
     }
@@ -360,8 +368,14 @@ fn triangles<T: Number>(a: &Mat<T>, nargout: usize, vector: bool, value: impl Fn
 fn qr(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let a = real(&interp.env, "qr", &args[0])?;
     let (m, n) = (a.matrix.nrows(), a.matrix.ncols());
-    let factors = a.matrix.qr();
     let thin = args.len() > 1;
+    if m == 0 || n == 0 {
+        return empty_factors(&interp.env, &a, thin, nargout);
+    }
+    if !thin && nargout > 1 {
+        check_square(&interp.env, m)?;
+    }
+    let factors = a.matrix.qr();
     let k = if thin { m.min(n) } else { m };
     let (q, r) = if thin {
         (factors.compute_thin_Q(), factors.thin_R().to_owned())
@@ -371,6 +385,18 @@ fn qr(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let r = Mat::from_fn(k, n, |i, j| if i <= j && i < r.nrows() { r[(i, j)] } else { 0.0 });
     Ok(if nargout < 2 { vec![value_of(&r, a.single)] } else { vec![value_of(&q, a.single), value_of(&r, a.single)] }
         .into())
+}
+
+/// The factors of a matrix without elements.
+fn empty_factors(env: &Env, a: &Real, thin: bool, nargout: usize) -> Flow<Outcome> {
+    let (m, n) = (a.matrix.nrows(), a.matrix.ncols());
+    let k = if thin { 0 } else { m };
+    let r = value_of(&Mat::zeros(k, n), a.single);
+    if nargout < 2 {
+        return Ok(r.into());
+    }
+    check_square(env, k)?;
+    Ok(vec![value_of(&Mat::identity(m, k), a.single), r].into())
 }
 
 fn chol(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {

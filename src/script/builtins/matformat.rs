@@ -5,6 +5,7 @@
 //! an error that says so.
 
 use crate::script::env::DEPTH_MAX;
+use crate::script::value::total::total;
 use crate::script::value::{CellArray, Class, Data, Dims, StructArray, Tensor, Value};
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
@@ -318,6 +319,8 @@ pub fn write(variables: &[(String, Value)], compress: bool) -> Result<Vec<u8>, S
     out.resize(124, b' ');
     out.extend([0x00, 0x01, b'I', b'M']);
     for (name, value) in variables {
+        // No array takes less than its tags, flags and dimensions.
+        length(total(value, &|_| ARRAY_BYTES_MIN))?;
         let mut bytes = Vec::new();
         array(&mut bytes, name, name, value)?;
         if !compress {
@@ -355,11 +358,17 @@ fn put(out: &mut Vec<u8>, kind: u32, bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
+/// The fewest bytes of an array: its tag, flags, dimensions and name.
+const ARRAY_BYTES_MIN: usize = 48;
+
 /// Appends an array as an element; errors say that it is `of` a variable.
 fn array(out: &mut Vec<u8>, of: &str, name: &str, value: &Value) -> Result<(), String> {
     let mut body = Vec::new();
     let (class, bits) = match value {
         Value::Cell(_) => (array::CELL, 0),
+        Value::Struct(s) if s.class.is_some() => {
+            return Err(format!("{of}: {} objects are not saved yet", s.class.unwrap_or_default()));
+        }
         Value::Struct(_) => (array::STRUCT, 0),
         Value::Function(_) | Value::Colon | Value::Lazy(_) => {
             return Err(format!("{of}: function handles are not saved yet"));

@@ -189,6 +189,7 @@ fn roots(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let n = p.len() - 1;
     let mut found: Vec<Complex64> = Vec::new();
     if n > 0 {
+        interp.env.check_host(&[n, n], size_of::<f64>())?;
         let companion = Mat::from_fn(n, n, |i, j| {
             if i == 0 {
                 -p[j + 1] / p[0]
@@ -297,23 +298,42 @@ fn conv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 
 fn deconv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
-    let (y, a) = (vector(&interp.env, "deconv", &args[0])?, vector(&interp.env, "deconv", &args[1])?);
-    if a.first().is_none_or(|c| *c == 0.0) {
+    let (y, a) = (interp.env.host(&args[0])?, interp.env.host(&args[1])?);
+    let is_vector = |t: &Tensor| (t.dims.is_vector() || t.dims.is_scalar()) && !t.is_empty();
+    if !is_vector(&y) || !is_vector(&a) {
+        return fail!("deconv: Y and A must be vectors");
+    }
+    if a.data.c64_at(0) == Complex64::ZERO {
         return fail!("deconv: divisor cannot be zero");
     }
     if y.len() < a.len() {
-        return Ok(vec![Value::Num(0.0), Value::row(y)].into());
+        return Ok(vec![Value::Num(0.0), Value::Tensor(y)].into());
     }
-    let mut rest = y.clone();
-    let mut q = Vec::with_capacity(y.len() - a.len() + 1);
-    for i in 0..=y.len() - a.len() {
-        let c = rest[i] / a[0];
-        q.push(c);
-        for (j, x) in a.iter().enumerate() {
-            rest[i + j] -= c * x;
-        }
+    let single = any_single(&[&y, &a]);
+    // What is left has the shape of what is divided, and so has the quotient.
+    let along = |n: usize| if y.dims.rows() == 1 { Dims::new(&[1, n]) } else { Dims::new(&[n, 1]) };
+    if y.data.is_complex() || a.data.is_complex() {
+        let complexes = |t: &Tensor| (0..t.len()).map(|i| t.data.c64_at(i)).collect::<Vec<_>>();
+        let (q, rest) = divided(complexes(&y), &complexes(&a));
+        return Ok(
+            vec![complexes_as(along(q.len()), q, single), complexes_as(along(rest.len()), rest, single)].into()
+        );
     }
-    Ok(vec![Value::row(q), Value::row(rest)].into())
+    let (q, rest) = divided(y.data.to_f64(), &a.data.to_f64());
+    Ok(vec![reals_as(along(q.len()), q, single), reals_as(along(rest.len()), rest, single)].into())
+}
+
+/// The quotient of two polynomials, and what is left, which is as long as the dividend.
+fn divided<T>(mut rest: Vec<T>, by: &[T]) -> (Vec<T>, Vec<T>)
+where
+    T: Copy + std::ops::Div<Output = T> + std::ops::Mul<Output = T> + std::ops::SubAssign,
+{
+    let quotient = (0..=rest.len() - by.len()).map(|i| {
+        let c = rest[i] / by[0];
+        by.iter().enumerate().for_each(|(j, x)| rest[i + j] -= c * *x);
+        c
+    });
+    (quotient.collect(), rest)
 }
 
 fn conv2(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

@@ -8,10 +8,12 @@ use super::{ANY, Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::value::map::Key;
+use crate::script::value::total::total;
 use crate::script::value::{Class, Data, Dims, Function, StructArray, Tensor, Value};
 use crate::script::vm::Interp;
 use futures::FutureExt;
 use num_complex::Complex64;
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 macro_rules! question {
@@ -130,6 +132,10 @@ fn isa(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 }
 
 pub(super) fn bytes_of(x: &Value) -> usize {
+    total(x, &own_bytes)
+}
+
+fn own_bytes(x: &Value) -> usize {
     let width = |class: Class| match class {
         Class::Double | Class::Int64 | Class::Uint64 => 8,
         Class::Single | Class::Int32 | Class::Uint32 => 4,
@@ -138,8 +144,7 @@ pub(super) fn bytes_of(x: &Value) -> usize {
         _ => 1,
     };
     match x {
-        Value::Cell(c) => c.items.iter().map(bytes_of).sum(),
-        Value::Struct(s) => s.fields.values().flatten().map(bytes_of).sum(),
+        Value::Cell(_) | Value::Struct(_) => 0,
         Value::Function(_) | Value::Map(_) | Value::Colon => 0,
         other => other.len() * width(other.class()) * if other.is_complex() { 2 } else { 1 },
     }
@@ -170,8 +175,9 @@ fn equal(interp: &mut Interp, args: &[Value], nan_equal: bool) -> Flow<Outcome> 
         return Ok(Value::Bool(false).into());
     }
     env.host_all(args)?;
+    let mut known = FxHashSet::default();
     for pair in args.windows(2) {
-        if !same(env, &pair[0], &pair[1], nan_equal, 0)? {
+        if !same(env, &pair[0], &pair[1], nan_equal, 0, &mut known)? {
             return Ok(Value::Bool(false).into());
         }
     }
@@ -182,22 +188,27 @@ fn equal(interp: &mut Interp, args: &[Value], nan_equal: bool) -> Flow<Outcome> 
 const DEPTH_MAX: usize = 300;
 
 /// Whether two values are equal, whatever their classes; all host values are there.
-fn same(env: &Env, a: &Value, b: &Value, nan_equal: bool, depth: usize) -> Flow<bool> {
+/// `known` are containers that stand in several places and were found equal.
+fn same(env: &Env, a: &Value, b: &Value, nan_equal: bool, depth: usize, known: &mut Pairs) -> Flow<bool> {
     if depth > DEPTH_MAX {
         return fail!("isequal: values are nested too deep, or hold themselves");
     }
     if a.dims() != b.dims() {
         return Ok(false);
     }
-    let all = |a: &[Value], b: &[Value]| -> Flow<bool> {
+    let pair = shared_pair(a, b);
+    if pair.is_some_and(|pair| known.contains(&pair)) {
+        return Ok(true);
+    }
+    let mut all = |a: &[Value], b: &[Value]| -> Flow<bool> {
         for (x, y) in a.iter().zip(b) {
-            if !same(env, x, y, nan_equal, depth + 1)? {
+            if !same(env, x, y, nan_equal, depth + 1, known)? {
                 return Ok(false);
             }
         }
         Ok(true)
     };
-    Ok(match (a, b) {
+    let equal = match (a, b) {
         (Value::Cell(a), Value::Cell(b)) => all(&a.items, &b.items)?,
         (Value::Struct(a), Value::Struct(b)) => {
             let fields = |s: &StructArray| s.fields.len();
@@ -228,7 +239,26 @@ fn same(env: &Env, a: &Value, b: &Value, nan_equal: bool, depth: usize) -> Flow<
             same_data(&a.data, &b.data, nan_equal)
         }
         _ => false,
-    })
+    };
+    if let (Some(pair), true) = (pair, equal) {
+        known.insert(pair);
+    }
+    Ok(equal)
+}
+
+/// Two containers, by where they lie.
+type Pairs = FxHashSet<(*const (), *const ())>;
+
+/// Where two containers lie, if each stands in several places.
+fn shared_pair(a: &Value, b: &Value) -> Option<(*const (), *const ())> {
+    fn place<T>(shared: &Arc<T>) -> Option<*const ()> {
+        (Arc::strong_count(shared) > 1).then(|| Arc::as_ptr(shared).cast())
+    }
+    match (a, b) {
+        (Value::Cell(a), Value::Cell(b)) => Some((place(a)?, place(b)?)),
+        (Value::Struct(a), Value::Struct(b)) => Some((place(a)?, place(b)?)),
+        _ => None,
+    }
 }
 
 fn same_data(a: &Data, b: &Data, nan_equal: bool) -> bool {

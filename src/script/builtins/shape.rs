@@ -251,13 +251,14 @@ fn permute(interp: &mut Interp, args: &[Value], inverse: bool) -> Flow<Outcome> 
         return fail_id!("Octave:invalid-fun-call", "Invalid call to {name}");
     }
     let mut perm = Vec::with_capacity(list.len());
+    let mut is_taken = vec![false; list.len()];
     for i in 0..list.len() {
         let p = list.data.f64_at(i).trunc();
         if !(p >= 1.0 && p <= list.len() as f64) {
             return fail!("{name}: permutation vector contains an invalid element");
         }
         let p = p as usize - 1;
-        if perm.contains(&p) {
+        if std::mem::replace(&mut is_taken[p], true) {
             return fail!("{name}: permutation vector cannot contain identical elements");
         }
         perm.push(p);
@@ -490,6 +491,11 @@ fn repmat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(picked(env, x, out, &mapped(&dims, &maps))?.into())
 }
 
+/// Refuses what [`placed`] would need more memory for than there is: the elements, and where each comes from.
+fn check_placed(env: &Env, out: &Dims, x: &Value) -> Flow<()> {
+    env.check_host(out, x.class().bytes() + size_of::<Option<usize>>() + size_of::<usize>())
+}
+
 /// A host array cut or padded: `first[d]` is where the array's own first element comes in the result, negative where
 /// elements are cut.
 fn placed(x: &Value, out: &Dims, first: &[i64], padding: &Value) -> Flow<Value> {
@@ -585,7 +591,7 @@ fn pad(interp: &mut Interp, name: &'static str, args: &[Value], front: bool) -> 
     };
     let length = integer(length)? as usize;
     let out = x.dims().with(d.min(1 << 8), length);
-    super::creation::check_host(env, &out, x.class())?;
+    check_placed(env, &out, &x)?;
     // Joined with numbers, truth values are numbers.
     let x = match x.class() {
         Class::Logical if length > x.dims().extent(d) => super::creation::in_class(env, &x, Class::Double)?,
@@ -610,7 +616,7 @@ fn resize(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     env.host_all(args)?;
     let out = args::sizes(env, "resize", &args[1..])?;
-    super::creation::check_host(env, &out, args[0].class())?;
+    check_placed(env, &out, &args[0])?;
     Ok(placed(&host_value(env, &args[0])?, &out, &[], &Value::Num(0.0))?.into())
 }
 

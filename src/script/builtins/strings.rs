@@ -310,7 +310,7 @@ fn wide(bytes: &[u8]) -> Value {
     Value::tensor(Tensor::new(Dims::new(&[1, bytes.len()]), Data::Char(bytes.to_vec())))
 }
 
-fn strjoin(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+fn strjoin(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let Value::Cell(cell) = &args[0] else { return fail_id!("Octave:invalid-fun-call", "Invalid call to strjoin") };
     let Some(parts) = text::strings(cell) else {
         return fail_id!("Octave:invalid-fun-call", "Invalid call to strjoin");
@@ -326,10 +326,13 @@ fn strjoin(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             None => return fail_id!("Octave:invalid-fun-call", "Invalid call to strjoin"),
         },
     };
+    let separator = |i: usize| &separators[if separators.len() == 1 { 0 } else { i - 1 }];
+    let between = (1..parts.len()).fold(0usize, |n, i| n.saturating_add(separator(i).len()));
+    interp.env.check_host(&[parts.iter().fold(between, |n, part| n.saturating_add(part.len()))], 1)?;
     let mut out = Vec::new();
     for (i, part) in parts.iter().enumerate() {
         if i > 0 {
-            out.extend(&separators[if separators.len() == 1 { 0 } else { i - 1 }]);
+            out.extend(separator(i));
         }
         out.extend(*part);
     }
@@ -367,29 +370,31 @@ fn strtok(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
 }
 
-fn strrep(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+fn strrep(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let refused = "strrep: PTN and REP arguments must be strings or cell arrays of strings";
     if !args[1].is_char() || !args[2].is_char() {
         return fail!("{refused}");
     }
     let (Value::Tensor(pattern), Value::Tensor(new)) = (&args[1], &args[2]) else { return fail!("{refused}") };
     let (pattern, new) = (pattern.data.chars().unwrap_or_default(), new.data.chars().unwrap_or_default());
-    let replace = |value: &Value| -> Value {
+    let env = &interp.env;
+    let replace = |value: &Value| -> Flow<Value> {
         let bytes = value.as_bytes().unwrap_or_default();
         let places = text::find_all(bytes, pattern, true);
         if places.is_empty() {
-            return value.clone();
+            return Ok(value.clone());
         }
-        Value::string(replaced(bytes, pattern.len(), new, &places))
+        env.check_host(&[places.len().saturating_mul(new.len()).saturating_add(bytes.len())], 1)?;
+        Ok(Value::string(replaced(bytes, pattern.len(), new, &places)))
     };
     match &args[0] {
         Value::Cell(cell) => {
             if text::strings(cell).is_none() {
                 return fail!("strrep: each element of S must be a string");
             }
-            Ok(each(cell, |v| Ok(replace(v)))?.into())
+            Ok(each(cell, replace)?.into())
         }
-        value if value.is_string() => Ok(replace(value).into()),
+        value if value.is_string() => Ok(replace(value)?.into()),
         _ => fail!("strrep: STR, PTN, and REP arguments must be strings or cell arrays of strings"),
     }
 }

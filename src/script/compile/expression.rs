@@ -6,7 +6,7 @@ use super::builder::{Builder, Label};
 use super::code::{ClosureCode, Count, Inst, Kind, Want};
 use crate::script::error::ScriptError;
 use crate::script::source::Span;
-use crate::script::syntax::ast::{AnonymousDef, BinaryOp, Expr, ExprKind, Name, Step, StepKind, UnaryOp};
+use crate::script::syntax::ast::{AnonymousDef, BinaryOp, Expr, ExprKind, Link, LinkOp, Name, Step, StepKind, UnaryOp};
 use crate::script::value::{Class, Data, Function, Tensor, Value};
 use std::sync::Arc;
 
@@ -62,12 +62,7 @@ impl Builder {
                 self.expr(operand)?;
                 self.emit(Inst::Transpose { conjugate: *conjugate }, expr.span);
             }
-            ExprKind::Binary(op, a, b, _) => {
-                self.expr(a)?;
-                self.expr(b)?;
-                self.emit(Inst::Binary(*op), expr.span);
-            }
-            ExprKind::AndAnd(..) | ExprKind::OrOr(..) => self.logical(expr)?,
+            ExprKind::Chain(first, links) => self.chain(first, links)?,
             ExprKind::Range { start, step, stop } => {
                 self.range_parts(start, step.as_deref(), stop)?;
                 self.emit(Inst::Range { step: step.is_some() }, expr.span);
@@ -114,17 +109,33 @@ impl Builder {
         self.expr(stop)
     }
 
-    /// `&&` and `||` as a value.
-    fn logical(&mut self, expr: &Expr) -> Done {
-        let (yes, no, out) = (self.label(), self.label(), self.label());
-        self.condition(expr, no, false)?;
-        self.bind(yes);
-        self.push_constant(Value::Bool(true), expr.span);
-        self.jump(out);
-        self.bind(no);
-        self.push_constant(Value::Bool(false), expr.span);
-        self.bind(out);
-        Ok(())
+    /// An operand and the operators behind it, as a value.
+    fn chain(&mut self, first: &Expr, links: &[Link]) -> Done {
+        match links.last() {
+            None => self.expr(first),
+            Some(last) if last.op.is_short_circuit() => {
+                let (yes, no, out) = (self.label(), self.label(), self.label());
+                self.short_circuits(first, links, no, false)?;
+                self.bind(yes);
+                self.push_constant(Value::Bool(true), last.span);
+                self.jump(out);
+                self.bind(no);
+                self.push_constant(Value::Bool(false), last.span);
+                self.bind(out);
+                Ok(())
+            }
+            Some(_) => {
+                // `&&` and `||` bind loosest: none stands before another operator.
+                self.expr(first)?;
+                for link in links {
+                    self.expr(&link.right)?;
+                    if let LinkOp::Binary(op) = link.op {
+                        self.emit(Inst::Binary(op), link.span);
+                    }
+                }
+                Ok(())
+            }
+        }
     }
 
     /// Jumps to the label if the expression's truth is `when`; goes on otherwise.
@@ -135,7 +146,7 @@ impl Builder {
     /// The condition of a statement: there `|` and `&` end early, too, where their left side is one element.
     pub fn statement_condition(&mut self, expr: &Expr, to: Label, when: bool) -> Done {
         match &expr.kind {
-            ExprKind::Binary(BinaryOp::Or | BinaryOp::And, ..) => {
+            ExprKind::Chain(_, links) if links.last().is_some_and(|last| is_elementwise_logical(last.op)) => {
                 self.decided(expr)?;
                 self.jump_if(to, when, false, expr.span);
                 Ok(())
@@ -145,37 +156,28 @@ impl Builder {
     }
 
     fn decided(&mut self, expr: &Expr) -> Done {
-        match &expr.kind {
-            ExprKind::Binary(op @ (BinaryOp::Or | BinaryOp::And), a, b, _) => {
-                let decided = self.label();
-                self.decided(a)?;
-                self.jump_if_decided(decided, *op == BinaryOp::Or, expr.span);
-                self.decided(b)?;
-                self.emit(Inst::Binary(*op), expr.span);
-                self.bind(decided);
-                Ok(())
-            }
-            _ => self.expr(expr),
+        let ExprKind::Chain(first, links) = &expr.kind else { return self.expr(expr) };
+        // `|` and `&` bind looser than all other operators that take both values: they stand last.
+        let plain = links.iter().take_while(|link| !is_elementwise_logical(link.op)).count();
+        if plain == links.len() {
+            return self.expr(expr);
         }
+        if plain == 0 { self.decided(first)? } else { self.chain(first, &links[..plain])? }
+        for link in &links[plain..] {
+            let LinkOp::Binary(op) = link.op else { continue };
+            let decided = self.label();
+            self.jump_if_decided(decided, op == BinaryOp::Or, link.span);
+            self.decided(&link.right)?;
+            self.emit(Inst::Binary(op), link.span);
+            self.bind(decided);
+        }
+        Ok(())
     }
 
     fn condition_part(&mut self, expr: &Expr, to: Label, when: bool, strict: bool) -> Done {
         match &expr.kind {
-            // `a && b` is false as soon as `a` is; `a || b` true as soon as `a` is.
-            ExprKind::AndAnd(a, b) | ExprKind::OrOr(a, b) => {
-                let decisive = matches!(expr.kind, ExprKind::OrOr(..));
-                if when == decisive {
-                    self.condition_part(a, to, when, true)?;
-                    self.condition_part(b, to, when, true)
-                } else {
-                    let skip = self.label();
-                    self.condition_part(a, skip, decisive, true)?;
-                    self.condition_part(b, to, when, true)?;
-                    self.bind(skip);
-                    Ok(())
-                }
-            }
-            ExprKind::Unary(UnaryOp::Not, inner) if matches!(inner.kind, ExprKind::AndAnd(..) | ExprKind::OrOr(..)) => {
+            ExprKind::Chain(first, links) if is_short_circuit(expr) => self.short_circuits(first, links, to, when),
+            ExprKind::Unary(UnaryOp::Not, inner) if is_short_circuit(inner) => {
                 self.condition_part(inner, to, !when, strict)
             }
             _ => {
@@ -184,6 +186,36 @@ impl Builder {
                 Ok(())
             }
         }
+    }
+
+    /// Jumps to the label if the truth of a chain that ends in `&&` or `||` is `when`; goes on otherwise.
+    fn short_circuits(&mut self, first: &Expr, links: &[Link], to: Label, when: bool) -> Done {
+        let plain = links.iter().take_while(|link| !link.op.is_short_circuit()).count();
+        // `a && b` is false as soon as `a` is, `a || b` true as soon as `a` is: from the last operator to the first,
+        // where its sides jump, and when, and the label behind it that what decides early jumps to.
+        let (mut to, mut when) = (to, when);
+        let mut jumps = Vec::with_capacity(links.len() - plain);
+        for link in links[plain..].iter().rev() {
+            let decisive = link.op == LinkOp::OrOr;
+            let skip = (when != decisive).then(|| self.label());
+            jumps.push((to, when, skip));
+            if let Some(skip) = skip {
+                (to, when) = (skip, decisive);
+            }
+        }
+        if plain == 0 {
+            self.condition_part(first, to, when, true)?;
+        } else {
+            self.chain(first, &links[..plain])?;
+            self.jump_if(to, when, true, links[plain - 1].span);
+        }
+        for (link, (to, when, skip)) in links[plain..].iter().zip(jumps.into_iter().rev()) {
+            self.condition_part(&link.right, to, when, true)?;
+            if let Some(skip) = skip {
+                self.bind(skip);
+            }
+        }
+        Ok(())
     }
 
     fn end(&mut self, span: Span) -> Done {
@@ -410,6 +442,16 @@ fn is_dotted(name: &Name, steps: &[Step]) -> bool {
     ["gpuArray", "containers"].contains(&&**name) && matches!(steps.first().map(|s| &s.kind), Some(StepKind::Field(_)))
 }
 
+/// Whether an expression's last operator is `&&` or `||`.
+fn is_short_circuit(expr: &Expr) -> bool {
+    matches!(&expr.kind, ExprKind::Chain(_, links) if links.last().is_some_and(|last| last.op.is_short_circuit()))
+}
+
+/// Whether this is `|` or `&`.
+fn is_elementwise_logical(op: LinkOp) -> bool {
+    matches!(op, LinkOp::Binary(BinaryOp::Or | BinaryOp::And))
+}
+
 /// Whether an expression may give other than one value: it ends in `{}` or in a field.
 fn may_be_list(expr: &Expr) -> bool {
     match &expr.kind {
@@ -424,8 +466,9 @@ pub(super) fn mentions_end(items: &[Expr]) -> bool {
         ExprKind::End => true,
         ExprKind::Unary(_, a) => mentions_end(std::slice::from_ref(a)),
         ExprKind::Transpose { operand, .. } => mentions_end(std::slice::from_ref(operand)),
-        ExprKind::Binary(_, a, b, _) | ExprKind::AndAnd(a, b) | ExprKind::OrOr(a, b) => {
-            mentions_end(std::slice::from_ref(a)) || mentions_end(std::slice::from_ref(b))
+        ExprKind::Chain(first, links) => {
+            mentions_end(std::slice::from_ref(first))
+                || links.iter().any(|link| mentions_end(std::slice::from_ref(&link.right)))
         }
         ExprKind::Range { start, step, stop } => [Some(start), step.as_ref(), Some(stop)]
             .into_iter()

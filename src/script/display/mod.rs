@@ -14,9 +14,9 @@ mod page;
 pub mod template;
 
 use super::env::Env;
-use super::error::Flow;
+use super::error::{Flow, fail};
 use super::value::Value;
-use nested::Printer;
+use nested::{NESTED_BYTES_MAX, Printer};
 
 /// What `format` sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,7 @@ pub fn show(env: &mut Env, name: &str, value: &Value) -> Flow<()> {
     env.host_all([value])?;
     let mut printer = Printer::new(env.format);
     printer.named(name, value);
+    check_whole(&printer)?;
     env.print(&printer.out);
     Ok(())
 }
@@ -70,7 +71,16 @@ pub fn disp(env: &mut Env, value: &Value) -> Flow<Vec<u8>> {
     env.host_all([value])?;
     let mut printer = Printer::new(env.format);
     printer.bare(value);
+    check_whole(&printer)?;
     Ok(printer.out)
+}
+
+/// Refuses a display of which a part was left out.
+fn check_whole(printer: &Printer) -> Flow<()> {
+    if printer.is_cut {
+        return fail!("what is inside of the cells and structs takes more than {NESTED_BYTES_MAX} characters to show");
+    }
+    Ok(())
 }
 
 #[cfg(test)]

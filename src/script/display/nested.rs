@@ -15,6 +15,10 @@ use std::sync::Arc;
 /// How deep structs are shown inside structs.
 const STRUCT_LEVELS: usize = 2;
 
+/// How many bytes what is inside of cells and structs may take: a cell that holds another twice, which holds another
+/// twice, and so on, is short to write and has no end when it is shown.
+pub(super) const NESTED_BYTES_MAX: usize = 1 << 28;
+
 /// What is written, and where it stands.
 pub(super) struct Printer {
     /// The bytes so far.
@@ -24,11 +28,13 @@ pub(super) struct Printer {
     indent: usize,
     depth: usize,
     struct_levels: usize,
+    /// Whether more was inside of cells and structs than is shown; the rest was left out.
+    pub(super) is_cut: bool,
 }
 
 impl Printer {
     pub(super) fn new(format: Format) -> Printer {
-        Printer { out: Vec::new(), format, indent: 0, depth: 0, struct_levels: STRUCT_LEVELS }
+        Printer { out: Vec::new(), format, indent: 0, depth: 0, struct_levels: STRUCT_LEVELS, is_cut: false }
     }
 
     pub(super) fn precision(&self, single: bool) -> Precision {
@@ -75,6 +81,10 @@ impl Printer {
 
     /// `name = value` or `name =` and a block.
     pub(super) fn named(&mut self, name: &str, value: &Value) {
+        self.is_cut |= self.depth > 0 && self.out.len() > NESTED_BYTES_MAX;
+        if self.is_cut {
+            return;
+        }
         match value {
             Value::Cell(cell) => self.named_cell(name, cell),
             Value::Struct(structure) => self.named_struct(name, structure),

@@ -9,6 +9,7 @@ function text = datestr (date, format)
   else
     v = datevec (date(:));
   end
+  if ! all (isfinite (v(:))), error ("datestr: DATE must be finite"); end
   names = {"dd-mmm-yyyy HH:MM:SS", "dd-mmm-yyyy", "mm/dd/yy", "mmm", "m", "mm", "mm/dd", "dd", "ddd", "d", "yyyy", "yy", ...
            "mmmyy", "HH:MM:SS", "HH:MM:SS PM", "HH:MM", "HH:MM PM", "QQ-YY", "QQ", "dd/mm", "dd/mm/yy", ...
            "mmm.dd,yyyy HH:MM:SS", "mmm.dd,yyyy", "mm/dd/yyyy", "dd/mm/yyyy", "yy/mm/dd", "yyyy/mm/dd", "QQ-YYYY", ...
@@ -16,7 +17,10 @@ function text = datestr (date, format)
   if nargin < 2 || isempty (format)
     if all (all (v(:,4:6) == 0)), format = 1; else, format = 0; end
   end
-  if isnumeric (format), format = names{format+1}; end
+  if isnumeric (format)
+    if ! (isscalar (format) && any (format == 0:numel (names) - 1)), error ("datestr: FORMAT must be a text or a number from 0 to 31"); end
+    format = names{format+1};
+  end
   lines = cell (rows (v), 1);
   for k = 1:rows (v), lines{k} = one_date (v(k,:), format); end
   text = char (lines);

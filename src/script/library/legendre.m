@@ -2,6 +2,10 @@ function y = legendre (n, x, normalization)
   % Associated Legendre functions of degree N, one row an order, by the recurrence over degrees.
   if nargin < 2, print_usage (); end
   if nargin < 3, normalization = "unnorm"; end
+  if ! (isscalar (n) && isreal (n) && n >= 0 && n == fix (n)), error ("legendre: N must be a real non-negative integer"); end
+  if ! (isnumeric (x) && isreal (x) && all (x(:) >= -1 & x(:) <= 1)), error ("legendre: X must be real-valued vector in the range -1 <= X <= 1"); end
+  if ! any (strcmp (normalization, {"unnorm", "norm", "sch"})), error ("legendre: NORMALIZATION option must be \"unnorm\", \"norm\", or \"sch\""); end
+  if isvector (x), dims = numel (x); else, dims = size (x); end
   x = x(:).';
   y = zeros (n + 1, numel (x));
   s = sqrt (1 - x .^ 2);
@@ -18,4 +22,5 @@ function y = legendre (n, x, normalization)
     end
     y(m+1,:) = value;
   end
+  y = reshape (y, [n + 1, dims]);
 end

@@ -9,6 +9,7 @@ function y = movfun (fcn, x, wlen)
   turned = isrow (x);
   if turned, x = x.'; end
   y = zeros (size (x));
+  if isempty (x), return; end
   n = rows (x);
   for j = 1:columns (x)
     for i = 1:n

@@ -8,6 +8,7 @@ function [m, n] = mpoles (p, tol)
   while ! isempty (left)
     q = p(left(1));
     same = abs (p(left) - q) <= tol * max (abs (q), (q == 0));
+    same(1) = true;
     list = left(same);
     n = [n; list];
     m = [m; (1:numel (list))'];

@@ -114,6 +114,7 @@ pub(crate) fn left_divide(env: &mut Env, a: &Host<'_>, b: &Host<'_>, class: Clas
     if m != l {
         return nonconformant("operator \\", &[m, k], &[l, n]);
     }
+    env.check_host(&[k, n], class.bytes())?;
     if a.is_complex() || b.is_complex() {
         let (x, y) = (a.elements().complexes_in(class), b.elements().complexes_in(class));
         let out =

@@ -254,12 +254,9 @@ pub enum ExprKind {
         /// Whether it conjugates (`'`, not `.'`).
         conjugate: bool,
     },
-    /// An operator between two; `op_span` is the operator's own place.
-    Binary(BinaryOp, Box<Expr>, Box<Expr>, Span),
-    /// `a && b`.
-    AndAnd(Box<Expr>, Box<Expr>),
-    /// `a || b`.
-    OrOr(Box<Expr>, Box<Expr>),
+    /// Operands joined from the left, each operator between what stands before it and its own right side: `a + b*c - d`
+    /// is `a`, `+ b*c`, `- d`. However long, it is one level of the tree.
+    Chain(Box<Expr>, Vec<Link>),
     /// `start:stop` or `start:step:stop`.
     Range {
         /// The first.
@@ -295,6 +292,44 @@ pub enum ExprKind {
         /// `Add` or `Sub`.
         op: BinaryOp,
     },
+}
+
+/// An operator of a chain and what stands on its right.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// The operator.
+    pub op: LinkOp,
+    /// Its right side.
+    pub right: Expr,
+    /// From the chain's beginning to the end of the right side.
+    pub span: Span,
+}
+
+/// What joins two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkOp {
+    /// Takes both values.
+    Binary(BinaryOp),
+    /// `&&`: the right side counts where the left is true.
+    AndAnd,
+    /// `||`: the right side counts where the left is false.
+    OrOr,
+}
+
+impl LinkOp {
+    /// As it is written.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            LinkOp::Binary(op) => op.symbol(),
+            LinkOp::AndAnd => "&&",
+            LinkOp::OrOr => "||",
+        }
+    }
+
+    /// Whether it is `&&` or `||`, which may leave their right side alone.
+    pub fn is_short_circuit(self) -> bool {
+        matches!(self, LinkOp::AndAnd | LinkOp::OrOr)
+    }
 }
 
 /// An anonymous function.

@@ -258,9 +258,16 @@ fn write_compound(out: &mut String, kind: &ExprKind) {
             operation(out, sign, &[operand]);
         }
         ExprKind::Transpose { operand, conjugate } => operation(out, if *conjugate { "'" } else { ".'" }, &[operand]),
-        ExprKind::Binary(op, left, right, _) => operation(out, op.symbol(), &[left, right]),
-        ExprKind::AndAnd(left, right) => operation(out, "&&", &[left, right]),
-        ExprKind::OrOr(left, right) => operation(out, "||", &[left, right]),
+        ExprKind::Chain(first, links) => {
+            // The last operator is the outermost.
+            for link in links.iter().rev() {
+                let _ = write!(out, "({} ", link.op.symbol());
+            }
+            write_expr(out, first);
+            for link in links {
+                let _ = write!(out, " {})", expr(&link.right));
+            }
+        }
         ExprKind::Range { start, step: None, stop } => operation(out, ":", &[start, stop]),
         ExprKind::Range { start, step: Some(step), stop } => operation(out, ":", &[start, step, stop]),
         ExprKind::Index(base, into) => {

@@ -3,7 +3,7 @@
 //! From loosest to tightest: `||`, `&&`, `|`, `&`, comparisons, `:`, `+ -`, `* / \` and their elementwise forms,
 //! prefix `- + !`, then powers, transposes and indices, which bind alike and from the left.
 
-use super::ast::{AnonymousDef, BinaryOp, Expr, ExprKind, Ident, Param, Step, StepKind, Target, UnaryOp};
+use super::ast::{AnonymousDef, BinaryOp, Expr, ExprKind, Ident, Link, LinkOp, Param, Step, StepKind, Target, UnaryOp};
 use super::parser::{NESTING_MAX, Parser};
 use super::token::{Keyword, Parse, SyntaxError, TokenKind};
 use super::unparse;
@@ -11,10 +11,9 @@ use crate::script::source::Span;
 use std::sync::Arc;
 
 /// An operator between operands.
+#[derive(Clone, Copy)]
 enum Infix {
-    Binary(BinaryOp),
-    AndAnd,
-    OrOr,
+    Link(LinkOp),
     Range,
 }
 
@@ -24,14 +23,14 @@ const RANGE_LEVEL: u8 = 6;
 fn level(op: &Infix) -> u8 {
     use BinaryOp::*;
     match op {
-        Infix::OrOr => 1,
-        Infix::AndAnd => 2,
-        Infix::Binary(Or) => 3,
-        Infix::Binary(And) => 4,
-        Infix::Binary(Eq | Ne | Lt | Le | Gt | Ge) => 5,
+        Infix::Link(LinkOp::OrOr) => 1,
+        Infix::Link(LinkOp::AndAnd) => 2,
+        Infix::Link(LinkOp::Binary(Or)) => 3,
+        Infix::Link(LinkOp::Binary(And)) => 4,
+        Infix::Link(LinkOp::Binary(Eq | Ne | Lt | Le | Gt | Ge)) => 5,
         Infix::Range => RANGE_LEVEL,
-        Infix::Binary(Add | Sub) => 7,
-        Infix::Binary(_) => 8,
+        Infix::Link(LinkOp::Binary(Add | Sub)) => 7,
+        Infix::Link(LinkOp::Binary(_)) => 8,
     }
 }
 
@@ -73,26 +72,40 @@ impl Parser<'_> {
     fn binary(&mut self, level_min: u8) -> Parse<Expr> {
         let start = self.start();
         let mut left = self.prefix()?;
+        let mut links: Vec<Link> = Vec::new();
         while let Some(op) = self.infix() {
             let level = level(&op);
             if level < level_min {
                 break;
             }
-            let op_span = self.token.span;
             let left_height = self.height;
             self.advance()?;
-            let right = Box::new(self.binary(level + 1)?);
+            let right = self.binary(level + 1)?;
             let below = left_height.max(self.height);
-            self.grow(below)?;
-            let kind = match op {
-                Infix::Binary(op) => ExprKind::Binary(op, Box::new(left), right, op_span),
-                Infix::AndAnd => ExprKind::AndAnd(Box::new(left), right),
-                Infix::OrOr => ExprKind::OrOr(Box::new(left), right),
-                Infix::Range => self.range(left, right)?,
-            };
-            left = Expr { kind, span: self.span_from(start) };
+            match op {
+                Infix::Link(op) => {
+                    // The chain's own level is counted at its end.
+                    self.height = below;
+                    links.push(Link { op, right, span: self.span_from(start) });
+                }
+                Infix::Range => {
+                    let before = self.chain(left, std::mem::take(&mut links), below)?;
+                    self.grow(self.height)?;
+                    let kind = self.range(before, Box::new(right))?;
+                    left = Expr { kind, span: self.span_from(start) };
+                }
+            }
         }
-        Ok(left)
+        let height = self.height;
+        self.chain(left, links, height)
+    }
+
+    /// The links behind an operand, if there are any, as one expression over trees of at most this height.
+    fn chain(&mut self, first: Expr, links: Vec<Link>, below: usize) -> Parse<Expr> {
+        self.height = below;
+        let Some(span) = links.last().map(|link| link.span) else { return Ok(first) };
+        self.grow(below)?;
+        Ok(Expr { kind: ExprKind::Chain(Box::new(first), links), span })
     }
 
     /// A range whose start and second part are parsed.
@@ -113,11 +126,11 @@ impl Parser<'_> {
         let token = &self.token;
         Some(match token.kind {
             TokenKind::Plus | TokenKind::Minus if token.separated && !token.space_after => return None,
-            TokenKind::Plus => Infix::Binary(BinaryOp::Add),
-            TokenKind::Minus => Infix::Binary(BinaryOp::Sub),
-            TokenKind::Infix(op) => Infix::Binary(op),
-            TokenKind::AndAnd => Infix::AndAnd,
-            TokenKind::OrOr => Infix::OrOr,
+            TokenKind::Plus => Infix::Link(LinkOp::Binary(BinaryOp::Add)),
+            TokenKind::Minus => Infix::Link(LinkOp::Binary(BinaryOp::Sub)),
+            TokenKind::Infix(op) => Infix::Link(LinkOp::Binary(op)),
+            TokenKind::AndAnd => Infix::Link(LinkOp::AndAnd),
+            TokenKind::OrOr => Infix::Link(LinkOp::OrOr),
             TokenKind::Colon => Infix::Range,
             _ => return None,
         })
@@ -159,10 +172,10 @@ impl Parser<'_> {
                     ExprKind::Transpose { operand: Box::new(left), conjugate }
                 }
                 TokenKind::Infix(op @ (BinaryOp::Pow | BinaryOp::MatPow)) => {
-                    let op_span = self.token.span;
                     self.advance()?;
-                    let right = Box::new(self.exponent()?);
-                    ExprKind::Binary(op, Box::new(left), right, op_span)
+                    let right = self.exponent()?;
+                    let link = Link { op: LinkOp::Binary(op), right, span: self.span_from(start) };
+                    ExprKind::Chain(Box::new(left), vec![link])
                 }
                 TokenKind::Increment | TokenKind::Decrement => {
                     self.check_may_assign()?;

@@ -14,7 +14,8 @@ use std::sync::Arc;
 /// How deep brackets, prefix operators, anonymous functions and blocks may nest, all together.
 pub const NESTING_MAX: usize = 256;
 
-/// How many operators may stand above one another in an expression's tree, as in `1 + 1 + 1 + …`.
+/// How many levels an expression's tree may have, as of transposes and powers (`x'''…`). A chain of operators between
+/// operands (`1 + 1 + 1 + …`) is one level.
 pub const HEIGHT_MAX: usize = 1000;
 
 /// The parser of one source.
@@ -201,7 +202,7 @@ impl<'t> Parser<'t> {
     pub(super) fn grow(&mut self, below: usize) -> Parse<()> {
         self.height = below + 1;
         if self.height > HEIGHT_MAX {
-            let message = format!("more than {HEIGHT_MAX} operators in one expression");
+            let message = format!("more than {HEIGHT_MAX} levels of operators in one expression");
             return Err(SyntaxError::new(message, self.token.span).helped("assign a part of it to a variable first"));
         }
         Ok(())

@@ -97,9 +97,15 @@ impl Writer<'_> {
                 self.expr(operand);
                 self.push(if *conjugate { "'" } else { ".'" });
             }
-            ExprKind::Binary(op, left, right, _) => self.infix(left, op.symbol(), right),
-            ExprKind::AndAnd(left, right) => self.infix(left, "&&", right),
-            ExprKind::OrOr(left, right) => self.infix(left, "||", right),
+            ExprKind::Chain(first, links) => {
+                self.expr(first);
+                for link in links {
+                    self.push(" ");
+                    self.push(link.op.symbol());
+                    self.push(" ");
+                    self.expr(&link.right);
+                }
+            }
             ExprKind::Range { start, step, stop } => {
                 self.expr(start);
                 for part in step.iter().chain([stop]) {
@@ -125,14 +131,6 @@ impl Writer<'_> {
             // Anonymous functions assign nothing.
             ExprKind::Assign { .. } | ExprKind::PostIncrement { .. } => {}
         }
-    }
-
-    fn infix(&mut self, left: &Expr, op: &str, right: &Expr) {
-        self.expr(left);
-        self.push(" ");
-        self.push(op);
-        self.push(" ");
-        self.expr(right);
     }
 
     fn step(&mut self, step: &Step) {

@@ -21,6 +21,7 @@ pub mod map;
 mod release;
 pub mod structure;
 pub mod tensor;
+pub mod total;
 
 pub use cell::CellArray;
 pub use class::Class;

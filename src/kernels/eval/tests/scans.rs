@@ -67,3 +67,21 @@ fn a_long_running_sum_of_ones_counts_beyond_what_f32_counts_one_by_one() {
     let sums = b.run(1).values::<f32>(1);
     assert_eq!((sums[0], sums[1_000_000], sums[n as usize - 1]), (1.0, 1_000_001.0, 20_000_000.0));
 }
+
+#[test]
+fn a_running_sum_begins_with_its_first_element_also_where_that_is_a_negative_zero() {
+    for (outer, inner) in [(1, 5), (3, 2500), (70, 4)] {
+        for (inner_fast, reverse) in [(true, false), (true, true), (false, false), (false, true)] {
+            let mut b = Build::new(Geometry::Scan { outer, inner, reverse }, inner_fast);
+            let n = (outer * inner) as usize;
+            let x = b.input(&vec![-0.0f64; n]);
+            let out = b.output(DType::F64, n);
+            let place = b.place();
+            let x = b.load(x, place, None);
+            let running = b.scan(Monoid::Sum, x);
+            b.store(out, Some(place), running, None);
+            let sums = b.run(1).values::<f64>(1);
+            assert!(sums.iter().all(|x| x.is_sign_negative()), "{outer}x{inner} {inner_fast} {reverse}");
+        }
+    }
+}
