@@ -59,6 +59,7 @@ const FILES: [&str; 14] = [
     "drawn.txt",
     "language.txt",
     "calls.txt",
+    "bounds.txt",
 ];
 
 /// What a case prints here; `error: …` if it fails.

@@ -164,6 +164,11 @@ pub(crate) fn scan(op: ScanOp, dim: usize, nan: Nan, reverse: bool, arg: &Known<
             }
             values.push(arg.at(&at));
         }
+        // A running sum begins with its first element: zeros that are all negative stay so.
+        let negative_zero = |v: &Scalar| v.as_f64() == 0.0 && v.as_f64().is_sign_negative();
+        if op == ScanOp::Sum && meta.dtype.is_float() && values.iter().all(negative_zero) {
+            return number(meta.dtype, -0.0);
+        }
         reduce_values(reduce, nan, &values, meta.dtype)
     })
 }
@@ -231,6 +236,12 @@ mod tests {
             |reverse| scan(ScanOp::Sum, 1, Nan::Include, reverse, &arg, &meta).as_slice::<i64>().unwrap().to_vec();
         assert_eq!(run(false), [1, 3, 6]);
         assert_eq!(run(true), [6, 5, 3]);
+        let zeros = HostBuffer::from_slice(&[-0.0f64, -0.0, 0.0]);
+        let arg = Known::Buffer(&zeros, &shape);
+        let meta_f64 = Meta { dtype: DType::F64, shape: shape.clone() };
+        let sums = scan(ScanOp::Sum, 1, Nan::Include, false, &arg, &meta_f64);
+        let signs = sums.as_slice::<f64>().unwrap().iter().map(|x| x.is_sign_negative()).collect::<Vec<_>>();
+        assert_eq!(signs, [true, true, false]);
         // Saturated on the way from the end.
         let buffer = HostBuffer::from_slice(&[-1i64, 5, i64::MAX]);
         let arg = Known::Buffer(&buffer, &shape);

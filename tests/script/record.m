@@ -72,3 +72,4 @@ write_cases('text', lines_of('cases/text.txt'));
 write_cases('drawn', lines_of('cases/drawn.txt'));
 write_cases('language', lines_of('cases/language.txt'));
 write_cases('calls', lines_of('cases/calls.txt'));
+write_cases('bounds', lines_of('cases/bounds.txt'));

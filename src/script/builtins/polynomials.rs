@@ -315,9 +315,7 @@ fn deconv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if y.data.is_complex() || a.data.is_complex() {
         let complexes = |t: &Tensor| (0..t.len()).map(|i| t.data.c64_at(i)).collect::<Vec<_>>();
         let (q, rest) = divided(complexes(&y), &complexes(&a));
-        return Ok(
-            vec![complexes_as(along(q.len()), q, single), complexes_as(along(rest.len()), rest, single)].into()
-        );
+        return Ok(vec![complexes_as(along(q.len()), q, single), complexes_as(along(rest.len()), rest, single)].into());
     }
     let (q, rest) = divided(y.data.to_f64(), &a.data.to_f64());
     Ok(vec![reals_as(along(q.len()), q, single), reals_as(along(rest.len()), rest, single)].into())

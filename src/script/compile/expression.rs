@@ -162,7 +162,11 @@ impl Builder {
         if plain == links.len() {
             return self.expr(expr);
         }
-        if plain == 0 { self.decided(first)? } else { self.chain(first, &links[..plain])? }
+        if plain == 0 {
+            self.decided(first)?
+        } else {
+            self.chain(first, &links[..plain])?
+        }
         for link in &links[plain..] {
             let LinkOp::Binary(op) = link.op else { continue };
             let decided = self.label();

@@ -204,7 +204,7 @@ fn of_tensor(tensor: &Tensor, position: Position) -> Flow<Subscript> {
         Data::U64(v) => Subscript::list(whole_places(v.iter().map(|&x| x as i128), position)?, dims.clone()),
         Data::C64(_) | Data::C32(_) => {
             if tensor.is_empty() {
-                return Ok(Subscript::list(Vec::new(), dims.clone()));
+                return Err(invalid("<complex matrix>", position));
             }
             let z = tensor.data.c64_at(0);
             let sign = if z.im.is_sign_negative() { "-" } else { "+" };
