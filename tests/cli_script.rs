@@ -180,12 +180,25 @@ fn what_cannot_be_read_as_a_script_is_refused_with_a_message() {
         (&scripts.path("garbage.m"), "parse error"),
         (&scripts.path("binary.m"), "parse error"),
         (&scripts.path("zeros.m"), "parse error"),
+        ("/dev/zero", "is longer than"),
     ] {
         let (code, out, err) = run(&["run", file]);
         assert_eq!((code, out.as_str()), (1, ""), "{file}");
         let short: String = err.chars().take(500).collect();
         assert!(err.starts_with("error: ") && err.contains(words) && !err.contains("panicked"), "{file}: {short}");
         assert!(err.len() < 10_000, "{file}: {} bytes of message", err.len());
+    }
+}
+
+#[test]
+fn a_cell_that_stands_in_very_many_places_is_compared_and_counted_once_and_shown_up_to_a_bound() {
+    let grow = "c = {1}; for k = 1:60, c = {c, c}; end;";
+    let (code, out, err) = run(&["eval", &format!("{grow} d = c; isequal (c, d), sizeof (c), iscellstr (c)")]);
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "ans = 1\nans = 9.2234e+18\nans = 0\n", ""));
+    for shown in ["c", "disp (c)", "s = evalc ('c');"] {
+        let (code, out, err) = run(&["eval", &format!("{grow} {shown}")]);
+        assert_eq!((code, out.as_str()), (1, ""));
+        assert!(err.contains("takes more than 268435456 characters to show"), "{err}");
     }
 }
 
@@ -273,6 +286,16 @@ fn what_no_machine_can_do_is_an_error_and_no_crash() {
         ("prepad (@sin, 2)", "wrong type argument 'function_handle'"),
         ("s = rank (zeros (0, 6e7)); svd (zeros (0, 6e7))", "out of memory or dimension too large"),
         ("chol (zeros (0, 6e7))", "A must be a square matrix"),
+        ("[q, r] = qr (zeros (6e7, 0))", "out of memory or dimension too large"),
+        ("[l, u, p] = lu (zeros (6e7, 0));", "out of memory or dimension too large"),
+        ("x = linsolve (zeros (0, 6e7), zeros (0, 6e7));", "out of memory or dimension too large"),
+        ("x = roots (ones (1, 1e6));", "out of memory or dimension too large"),
+        ("strjoin (repmat ({'a'}, 1, 2e6), blanks (2e6));", "out of memory or dimension too large"),
+        ("strrep (blanks (2e6), ' ', blanks (2e6));", "out of memory or dimension too large"),
+        ("x = postpad (1, 4e9);", "out of memory or dimension too large"),
+        ("c = {}; for k = 1:60, c = {c, c}; end, save ('/dev/null', 'c')", "does not fit into a MAT file"),
+        ("c = {}; for k = 1:60, c = {c, c}; end, d = {c, c}; assert (c, d{1})", "inside of cells and structs"),
+        ("err = MException ('a:b', 'c'); save ('/dev/null', 'err')", "MException objects are not saved yet"),
         ("x = zeros (0, 1e9);", "out of memory or dimension too large"),
         ("x = cell (3, 0, 1e9);", "out of memory or dimension too large"),
         ("x = repmat (struct (), 0, 6e7); y = resize (x, 6e7, 0);", "wrong type argument 'struct'"),

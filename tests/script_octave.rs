@@ -44,7 +44,7 @@ fn read(name: &str) -> Vec<Case> {
     cases
 }
 
-const FILES: [&str; 14] = [
+const FILES: [&str; 15] = [
     "display.txt",
     "elementwise.txt",
     "operators.txt",

@@ -88,6 +88,7 @@ pub fn add_files(files: &mut FunctionFiles, folder: &Path) {
         let path = entry.path();
         if path.extension().is_some_and(|e| e == "m")
             && let Some(stem) = path.file_stem().and_then(|s| s.to_str())
+            && !path.is_dir()
         {
             files.entry(stem.into()).or_insert(path);
         }
@@ -357,7 +358,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("twice.m"), "function y = twice (x), y = 2*x; end").unwrap();
         let options = Options { path: vec![folder.path().into()], ..Options::default() };
+        std::fs::create_dir(folder.path().join("dir.m")).unwrap();
         let first = options.found.of(&options.path);
+        assert_eq!(first.get("dir"), None);
         assert_eq!(first.get("twice"), Some(&folder.path().join("twice.m")));
         std::fs::write(folder.path().join("later.m"), "").unwrap();
         let copy = options.clone();

@@ -162,18 +162,33 @@ pub async fn eval(options: EvalOptions) -> Result<u8> {
     }
 }
 
+/// The most bytes of a script's text; a device may have no end.
+const TEXT_BYTES_MAX: u64 = 1 << 28;
+
+/// All that is there to read.
+fn whole(reader: impl Read) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    reader.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > TEXT_BYTES_MAX {
+        return Err(Error::new(
+            ErrorKind::Io,
+            format!("is longer than the {TEXT_BYTES_MAX} bytes that a script may have"),
+        ));
+    }
+    Ok(bytes)
+}
+
 /// A file's text, and the folders in which its functions are looked for.
 fn read(file: &Path) -> Result<(Arc<Source>, Vec<PathBuf>)> {
-    let mut bytes = Vec::new();
     if file == Path::new("-") {
-        std::io::stdin().lock().read_to_end(&mut bytes)?;
+        let bytes = whole(std::io::stdin().lock())?;
         return Ok((Source::new("-", decoded(&bytes)), vec![PathBuf::from(".")]));
     }
-    let mut opened = std::fs::File::open(file)?;
+    let opened = std::fs::File::open(file)?;
     if opened.metadata()?.is_dir() {
         return Err(Error::new(ErrorKind::Io, "is a folder"));
     }
-    opened.read_to_end(&mut bytes)?;
+    let bytes = whole(opened)?;
     let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut path = vec![folder.to_path_buf()];
     if folder != Path::new(".") {

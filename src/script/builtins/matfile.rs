@@ -40,7 +40,7 @@ fn home(env: &Env, value: &Value) -> Flow<Value> {
             Value::Cell(Arc::new(CellArray::new(c.dims.clone(), items)))
         }
         Value::Struct(s) => {
-            let mut out = StructArray::empty(s.dims.clone());
+            let mut out = StructArray::empty(s.dims.clone()).with_class(s.class);
             for (name, values) in &s.fields {
                 let values = values.iter().map(|v| home(env, v)).collect::<Flow<Vec<_>>>()?;
                 out.fields.insert(name.clone(), values);
@@ -69,6 +69,7 @@ fn save(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(variables.iter().map(|v| &v.1))?;
     let mut saved = Vec::with_capacity(variables.len());
     for (name, value) in &variables {
+        matformat::check_length(value).map_err(|e| ScriptError::new(format!("save: {e}")))?;
         saved.push((name.clone(), home(&interp.env, value)?));
     }
     for name in missing {

@@ -319,8 +319,6 @@ pub fn write(variables: &[(String, Value)], compress: bool) -> Result<Vec<u8>, S
     out.resize(124, b' ');
     out.extend([0x00, 0x01, b'I', b'M']);
     for (name, value) in variables {
-        // No array takes less than its tags, flags and dimensions.
-        length(total(value, &|_| ARRAY_BYTES_MIN))?;
         let mut bytes = Vec::new();
         array(&mut bytes, name, name, value)?;
         if !compress {
@@ -356,6 +354,15 @@ fn put(out: &mut Vec<u8>, kind: u32, bytes: &[u8]) -> Result<(), String> {
     out.extend(bytes);
     out.resize(out.len().next_multiple_of(8), 0);
     Ok(())
+}
+
+/// Refuses a value that a variable of a file cannot hold, however little each of its parts takes. What stands in many
+/// places is written in each.
+///
+/// # Errors
+/// What is wrong, for users.
+pub fn check_length(value: &Value) -> Result<(), String> {
+    length(total(value, &|_| ARRAY_BYTES_MIN)).map(|_| ())
 }
 
 /// The fewest bytes of an array: its tag, flags, dimensions and name.
