@@ -331,7 +331,14 @@ fn invhilb(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 
 fn pascal(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let n = order(interp, "pascal", &args[0])?;
-    Ok(square(n, |r, c| choose(r + c, r)))
+    // Each element is the sum of the one above it and the one on its left.
+    let mut data = vec![1.0; n * n];
+    for c in 1..n {
+        for r in 1..n {
+            data[c * n + r] = data[c * n + r - 1] + data[(c - 1) * n + r];
+        }
+    }
+    Ok(Value::tensor(Tensor::new(Dims::new(&[n, n]), Data::F64(data))).into())
 }
 
 fn wilkinson(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

@@ -3,6 +3,7 @@ function [estimate, steps] = normest (a, tolerance)
   if nargin < 1, print_usage (); end
   if nargin < 2, tolerance = 1e-6; end
   if ! (isnumeric (a) && ndims (a) == 2), error ("normest: A must be a numeric 2-D matrix"); end
+  if ! isfloat (a), a = double (a); end
   tolerance = max (tolerance, eps (class (a)));
   x = sum (abs (a), 1)';
   estimate = norm (x);
