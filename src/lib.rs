@@ -53,6 +53,8 @@ pub mod ids;
 pub mod kernels;
 #[doc(hidden)]
 pub mod mail;
+#[cfg(feature = "image")]
+pub mod picture;
 #[doc(hidden)]
 pub mod residency;
 #[doc(hidden)]

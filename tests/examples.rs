@@ -170,17 +170,22 @@ fn photo_names_a_corrupt_picture_and_develops_the_others() {
         let cut = folder.path().join("cut.jpg");
         let jpeg = std::fs::read(data("hubble_deep_field.jpg")).unwrap();
         std::fs::write(&cut, &jpeg[..jpeg.len() - 2]).unwrap();
+        // Overwritten in the middle: decoders make a picture of it.
+        let damaged = folder.path().join("damaged.jpg");
+        let mut bytes = jpeg.clone();
+        bytes[300_000..300_400].iter_mut().enumerate().for_each(|(k, byte)| *byte = k as u8);
+        std::fs::write(&damaged, &bytes).unwrap();
         let missing = folder.path().join("missing.png");
         let out = folder.path().join("out");
-        let files = vec![first.clone(), corrupt.clone(), cut.clone(), missing.clone(), last.clone()];
+        let files = vec![first.clone(), corrupt.clone(), cut.clone(), damaged.clone(), missing.clone(), last.clone()];
         let report = wait(photo::run(&photo_options(files, &out, device))).unwrap();
         assert!(!report.succeeded());
         assert_eq!(report.done.iter().map(|d| d.input.clone()).collect::<Vec<_>>(), [first, last]);
-        for ((file, error), expected) in report.failed.iter().zip([corrupt, cut, missing]) {
+        for ((file, error), expected) in report.failed.iter().zip([corrupt, cut, damaged, missing]) {
             assert_eq!((file, error.kind()), (&expected, ErrorKind::Io));
             assert!(error.to_string().contains(&expected.display().to_string()), "{error}");
         }
-        assert_eq!(report.failed.len(), 3);
+        assert_eq!(report.failed.len(), 4);
         assert_eq!(names(&out), ["first.png", "last.png"], "no partial files");
     }
 }

@@ -145,21 +145,11 @@ impl Drop for FreshFolder {
     }
 }
 
-/// Whether a JPEG's marker of its end (ITU-T T.81, B.1.1.3) is missing behind its last scan, which decoders fill with
-/// grey.
-fn is_cut_short(bytes: &[u8]) -> bool {
-    let last = |marker: [u8; 2]| bytes.windows(2).rposition(|pair| pair == marker);
-    bytes.starts_with(&[0xFF, 0xD8]) && last([0xFF, 0xD9]) < last([0xFF, 0xDA])
-}
-
 /// One picture, from file to file.
 async fn develop(runtime: &Runtime, input: &Path, output: &Path, options: &Options) -> Result<Developed> {
     let unreadable = |error: &dyn fmt::Display| Error::new(ErrorKind::Io, format!("{}: {error}", input.display()));
     let bytes = std::fs::read(input).map_err(|error| unreadable(&error))?;
-    if is_cut_short(&bytes) {
-        return Err(unreadable(&"the file ends before the picture does"));
-    }
-    let picture = image::load_from_memory(&bytes).map_err(|error| unreadable(&error))?.into_rgb8();
+    let picture = tidemill::picture::decode(&bytes).map_err(|error| unreadable(&error.message()))?.into_rgb8();
     let (width, height) = picture.dimensions();
     let session = runtime.session(&input.display().to_string()).open();
     // Bytes come as red, green, blue, pixel by pixel, row by row: column-major, that is 3 × width × height.

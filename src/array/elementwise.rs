@@ -84,7 +84,7 @@ unary! {
     isfinite => IsFinite;
     /// The error function.
     erf => Erf;
-    /// The gamma function.
+    /// The gamma function. Of integers and bools it is f64, from a table: each value is correctly rounded.
     gamma => Gamma;
     /// The logarithm of the gamma function's absolute value.
     lgamma => Lgamma;

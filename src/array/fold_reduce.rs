@@ -26,10 +26,15 @@ pub(crate) fn reduce(op: ReduceOp, dims: DimSet, nan: Nan, args: &[Known<'_>], m
         let mut inner: Coords = SmallVec::from_elem(0, rank);
         for _ in 0..count {
             let at: Coords = (0..rank).map(|d| inner[d] + out.get(d).copied().unwrap_or(0)).collect();
-            values.push(match op {
-                ReduceOp::Dot => number(meta.dtype, args[0].at(&at).as_f64() * args[1].at(&at).as_f64()),
-                _ => args[0].at(&at),
-            });
+            match op {
+                ReduceOp::Dot => {
+                    let (x, y) = (args[0].at(&at).as_f64(), args[1].at(&at).as_f64());
+                    if nan == Nan::Include || !(x.is_nan() || y.is_nan()) {
+                        values.push(number(meta.dtype, x * y));
+                    }
+                }
+                _ => values.push(args[0].at(&at)),
+            }
             for (c, &extent) in inner.iter_mut().zip(&extents) {
                 *c += 1;
                 if *c < extent {
@@ -38,6 +43,8 @@ pub(crate) fn reduce(op: ReduceOp, dims: DimSet, nan: Nan, args: &[Known<'_>], m
                 *c = 0;
             }
         }
+        // Pairs are left out by their numbers: a product may be NaN of numbers that aren't.
+        let nan = if op == ReduceOp::Dot { Nan::Include } else { nan };
         reduce_values(op, nan, &values, meta.dtype)
     }))
 }

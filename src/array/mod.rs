@@ -14,6 +14,7 @@ mod create;
 mod dims;
 mod elementwise;
 mod ensure;
+mod factorials;
 mod fold;
 mod fold_reduce;
 mod gather;

@@ -9,6 +9,7 @@
 //!   goes before the host. What is pinned to a GPU does not fold.
 //! - RECORD-5: an operand is a number or an array, and an op has an array among its operands.
 
+use super::factorials;
 use super::fold;
 use super::handle::{Array, Recorded, UNRECORDED};
 use super::operand::{Kind, Operand};
@@ -289,8 +290,8 @@ pub(crate) fn apply(op: ElementOp, operands: &mut [Operand<'_>], at: At) -> Arra
 #[inline(never)]
 fn apply_any(op: ElementOp, operands: &mut [Operand<'_>], at: At) -> Array {
     let arrays = operands.iter().filter_map(Operand::array);
-    let made = common_home(arrays).and_then(|home| match wide::exactly(op, operands, at) {
-        Some(exact) => Ok(Made::Array(exact)),
+    let made = common_home(arrays).and_then(|home| match rewritten(op, operands, at) {
+        Some(array) => Ok(Made::Array(array)),
         None => try_apply(home, op, operands, at),
     });
     let of = |session: SessionId| move |operand: &Operand<'_>| operand.array().is_some_and(|a| a.0.home.id == session);
@@ -306,6 +307,15 @@ fn apply_any(op: ElementOp, operands: &mut [Operand<'_>], at: At) -> Array {
             Array::faulty(&first.0.home, error, op.name(), at)
         }
     }
+}
+
+/// What is recorded as other ops: i64 beside numbers that it does not hold, and the gamma function of integers.
+fn rewritten(op: ElementOp, operands: &[Operand<'_>], at: At) -> Option<Array> {
+    if op == ElementOp::Gamma {
+        let of_integers = |array: &&Array| array.dtype().is_ok_and(|dtype| !dtype.is_float());
+        return operands.first().and_then(Operand::array).filter(of_integers).map(|array| factorials::of(array, at));
+    }
+    wide::exactly(op, operands, at)
 }
 
 fn try_apply(home: &Arc<Home>, op: ElementOp, operands: &[Operand<'_>], at: At) -> Result<Made> {

@@ -139,18 +139,13 @@ impl Array {
     /// The sum of the products of two arrays of one shape.
     #[track_caller]
     pub fn dot(&self, other: &Array, dims: impl Dims) -> Array {
-        let at = Location::caller();
-        derive(&[self, other], "dot", at, |home, metas| {
-            if metas[0].shape != metas[1].shape {
-                return Err(Error::new(
-                    ErrorKind::Shape,
-                    format!("the dot product of {} and {}: the shapes differ", metas[0].shape, metas[1].shape),
-                ));
-            }
-            let dtype = products_dtype(metas)?;
-            let (a, b) = (cast_in(home, self, dtype, at), cast_in(home, other, dtype, at));
-            lower(home, &[&a, &b], ReduceOp::Dot, dims.set(&metas[0].shape), Nan::Include, dtype, at)
-        })
+        dot(self, other, dims, Nan::Include, Location::caller())
+    }
+
+    /// As [`Array::dot`], over the pairs in which neither number is NaN.
+    #[track_caller]
+    pub fn nan_dot(&self, other: &Array, dims: impl Dims) -> Array {
+        dot(self, other, dims, Nan::Omit, Location::caller())
     }
 
     /// The differences of neighbours along a dimension, which gets one element shorter.
@@ -178,6 +173,22 @@ pub(crate) fn products_dtype(metas: &[&Meta]) -> Result<DType> {
     Ok(if result.is_float() { result } else { DType::F64 })
 }
 
+fn dot(a: &Array, b: &Array, dims: impl Dims, nan: Nan, at: At) -> Array {
+    derive(&[a, b], "dot", at, |home, metas| {
+        if metas[0].shape != metas[1].shape {
+            return Err(Error::new(
+                ErrorKind::Shape,
+                format!("the dot product of {} and {}: the shapes differ", metas[0].shape, metas[1].shape),
+            ));
+        }
+        // Only floats hold NaN; what is made of other types has none.
+        let nan = if metas.iter().any(|meta| meta.dtype.is_float()) { nan } else { Nan::Include };
+        let dtype = products_dtype(metas)?;
+        let (x, y) = (cast_in(home, a, dtype, at), cast_in(home, b, dtype, at));
+        lower(home, &[&x, &y], ReduceOp::Dot, dims.set(&metas[0].shape), nan, dtype, at)
+    })
+}
+
 fn reduce(array: &Array, op: ReduceOp, dims: impl Dims, nan: Nan, at: At) -> Array {
     derive(&[array], op_name(op), at, |home, metas| {
         let dtype = metas[0].dtype;
@@ -197,7 +208,7 @@ fn reduce(array: &Array, op: ReduceOp, dims: impl Dims, nan: Nan, at: At) -> Arr
             ReduceOp::Any | ReduceOp::All => (array.clone(), DType::Bool),
         };
         if op == ReduceOp::Dot {
-            return Err(Error::new(ErrorKind::Argument, "a dot product takes two arrays: call dot()"));
+            return Err(Error::new(ErrorKind::Argument, "a dot product takes two arrays: call dot() or nan_dot()"));
         }
         lower(home, &[&operand], op, dims.set(&metas[0].shape), nan, out, at)
     })
@@ -265,7 +276,17 @@ fn of_one_element(operands: &[&Array], op: ReduceOp, nan: Nan, dtype: DType, at:
         ReduceOp::Any | ReduceOp::CountNonzero => counted(),
         ReduceOp::All => not_zero(),
         ReduceOp::Norm => el(ElementOp::Abs, &mut [replaced(0.0).into()]),
-        ReduceOp::Dot => el(ElementOp::Mul, &mut [x.into(), operands[1].into()]),
+        ReduceOp::Dot => {
+            let product = el(ElementOp::Mul, &mut [x.into(), operands[1].into()]);
+            match nan {
+                Nan::Include => product,
+                Nan::Omit => {
+                    let other = el(ElementOp::IsNan, &mut [operands[1].into()]);
+                    let missing = el(ElementOp::Or, &mut [is_nan().into(), other.into()]);
+                    el(ElementOp::Select, &mut [missing.into(), 0i64.into(), product.into()])
+                }
+            }
+        }
     };
     cast_in(&x.0.home, &result, dtype, at)
 }

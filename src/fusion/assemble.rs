@@ -6,7 +6,7 @@
 use super::cluster::Grouping;
 use super::form::{Class, Work};
 use super::library;
-use super::lower::{Lowered, Source, Surroundings, lower};
+use super::lower::{Lowered, Packed, Source, Surroundings, lower};
 use super::plan::{FaultSite, Launch, Plan, PlanBuffer, PlanInput, Program, Role, Step, Use};
 use super::state::KernelCache;
 use crate::device::info::DeviceInfo;
@@ -99,10 +99,14 @@ impl Assembly<'_, '_> {
             // What is assigned may be made of the base itself, at other elements than those it is stored to.
             self.take_over_or_copy(index, root, base, lowered.sources.contains(&base));
         }
+        let packs = self.pack(&lowered.packed);
         let mut uses: SmallVec<[Use; 6]> = SmallVec::new();
         let (mut bytes_read, mut bytes_written) = (0, 0);
         for (o, operand) in lowered.kernel.operands.iter().enumerate() {
-            let buffer = self.buffer(lowered.sources[o]);
+            let buffer = match lowered.sources[o] {
+                Source::Pack(dtype) => packs[&dtype],
+                source => self.buffer(source),
+            };
             let width = self.device.element_bytes(operand.dtype);
             bytes_read += lowered.elements_read[o] * width;
             bytes_written += lowered.elements_written[o] * width;
@@ -182,6 +186,25 @@ impl Assembly<'_, '_> {
         })));
     }
 
+    /// Copies what a kernel reads as packed; the pack of each dtype.
+    fn pack(&mut self, packed: &[Packed]) -> FxHashMap<DType, u32> {
+        let mut packs: FxHashMap<DType, u32> = FxHashMap::default();
+        for part in packed {
+            let from = self.buffer(part.source);
+            let to = match packs.get(&part.dtype) {
+                Some(&pack) => pack,
+                None => {
+                    let elements = packed.iter().filter(|p| p.dtype == part.dtype).map(|p| p.elements).sum();
+                    let pack = self.new_buffer(Role::Scratch, part.dtype, elements);
+                    packs.insert(part.dtype, pack);
+                    pack
+                }
+            };
+            self.steps.push(Step::Pack { from, to, first: part.first });
+        }
+        packs
+    }
+
     /// The node's buffer is the dying source's.
     fn take_over(&mut self, node: u32, source: Source) {
         let from = self.buffer(source);
@@ -231,6 +254,7 @@ impl Assembly<'_, '_> {
                 (Role::Input(input.value), input.meta.dtype, input.meta.elements() as u64)
             }
             Source::Scratch(words) => return self.new_buffer(Role::Scratch, DType::U32, words),
+            Source::Pack(_) => unreachable!("FUSE-5: a pack is made with its kernel"),
         };
         let buffer = self.new_buffer(role, dtype, elements);
         self.buffer_of.insert(source, buffer);
@@ -303,7 +327,7 @@ impl Assembly<'_, '_> {
         for (s, step) in self.steps.iter().enumerate() {
             let used: SmallVec<[u32; 8]> = match step {
                 Step::Launch(launch) => launch.uses.iter().map(|u| u.buffer).chain(launch.faults).collect(),
-                Step::Copy { from, to } => smallvec![*from, *to],
+                Step::Copy { from, to } | Step::Pack { from, to, .. } => smallvec![*from, *to],
             };
             for buffer in used {
                 let live = &mut self.buffers[buffer as usize].live;
@@ -349,7 +373,7 @@ fn dies(work: &Work<'_>, last_reader: &FxHashMap<Source, usize>, cluster: usize,
             let input = &work.region.inputs[i as usize];
             input.dies && !work.region.readbacks.contains(&input.value)
         }
-        Source::Scratch(_) => false,
+        Source::Scratch(_) | Source::Pack(_) => false,
     }
 }
 

@@ -22,6 +22,8 @@ pub enum Origin {
     Stride(u32, u8, u8),
     /// A constant: its bits and dtype.
     Constant(u64, DType),
+    /// Where an operand (its buffer's number) begins among those that are packed with it.
+    Packed(u32),
 }
 
 /// Up to so many entries are searched one by one: most kernels are small, and a table of their own costs more than

@@ -8,6 +8,7 @@
 
 use super::cut::{Bits, Budget, Cones, Cuts, OPS_MERGED_MAX, cut, weight};
 use super::form::{Class, Work};
+use super::pack;
 use crate::graph::{DimSet, Op, Shape, View};
 use crate::scheduler::region::RegionArg;
 use std::cmp::Reverse;
@@ -53,6 +54,8 @@ pub struct Cluster {
     pub members: Bits,
     /// Buffers that it reads: nodes, then inputs.
     pub reads: Bits,
+    /// Those of them that are copied together before it runs, so that one binding serves them (`pack`).
+    pub packed: Bits,
     /// Why a budget ended it, if one did.
     pub split: Option<&'static str>,
 }
@@ -83,7 +86,10 @@ pub fn group(work: &Work<'_>, budget: Budget) -> Grouping {
         merge(work, &cuts, budget, &mut clusters);
         let more = if round < 2 { shared(work, &clusters, budget) } else { Vec::new() };
         if more.is_empty() {
-            let clusters = order(clusters, work.nodes.len());
+            let mut clusters = order(clusters, work.nodes.len());
+            for cluster in &mut clusters {
+                cluster.packed = pack::chosen(work, cluster, budget);
+            }
             return Grouping { written: cuts.written, clusters };
         }
         extra.extend(more);
@@ -115,6 +121,7 @@ fn initial(work: &Work<'_>, cuts: &Cuts) -> Vec<Cluster> {
             roots: vec![(index as u32, phase)],
             members: cones.nodes[index].clone(),
             reads: cones.reads[index].clone(),
+            packed: Bits::new(0),
             split: cuts.reason[index],
         });
     }
@@ -221,7 +228,7 @@ fn fit(work: &Work<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: &Cluster) -
         (n, phase)
     }));
     roots.sort_unstable_by_key(|root| root.0);
-    let distinct = without(&reads, &roots).count() + roots.len() as u32;
+    let distinct = pack::bound(work, &members, &without(&reads, &roots), &a.shape, budget) + roots.len() as u32;
     (distinct <= budget.reads_max + 1).then(|| (a.shape.clone(), fold, roots))
 }
 

@@ -6,8 +6,9 @@
 
 use super::cluster::in_step;
 use super::form::{Class, Work, matmul_operand};
+use super::pack;
 use crate::device::info::{DeviceInfo, DeviceKind};
-use crate::graph::{Dist, ElementOp, Op, View};
+use crate::graph::{Dist, ElementOp, Op, Shape, View};
 use crate::scheduler::region::RegionArg;
 use smallvec::SmallVec;
 
@@ -39,6 +40,11 @@ impl Bits {
     /// Whether it is a member.
     pub fn contains(&self, member: u32) -> bool {
         self.0[member as usize / 64] >> (member % 64) & 1 == 1
+    }
+
+    /// Whether it is a member, also of a number beyond the set.
+    pub fn has(&self, member: u32) -> bool {
+        self.0.get(member as usize / 64).is_some_and(|word| word >> (member % 64) & 1 == 1)
     }
 
     /// Adds all of another set.
@@ -87,6 +93,8 @@ pub struct Cuts {
 pub struct Budget {
     /// Distinct buffers one kernel may read.
     pub reads_max: u32,
+    /// Whether operands that expand may be packed into one buffer where there are more (`pack`).
+    pub packs: bool,
     /// Weight above which a chain that several kernels need is written out rather than computed again.
     pub recompute_max: u32,
     /// Weight above which a chain that is read by something larger than itself is written out rather than computed
@@ -100,11 +108,14 @@ impl Budget {
         match device.kind {
             // Memory is cheap on the host and arithmetic is not; but 40 ops are one kernel, whatever they are (a function
             // weighs 8).
-            DeviceKind::Host => Budget { reads_max: 24, recompute_max: 5, expand_max: 320 },
+            DeviceKind::Host => {
+                Budget { reads_max: device.bindings_max, packs: false, recompute_max: 5, expand_max: 320 }
+            }
             // Parameters, fault words, scratch and at least one output are bound beside the reads.
             // Its arithmetic is idle while memory is read: any chain that fits a kernel may be computed in place.
             DeviceKind::Gpu => Budget {
                 reads_max: device.bindings_max.saturating_sub(4).max(2),
+                packs: true,
                 recompute_max: 24,
                 expand_max: u32::MAX,
             },
@@ -367,9 +378,9 @@ fn over_budget(
     index: usize,
 ) -> Option<(Vec<u32>, &'static str)> {
     let cone = &cones.nodes[index];
-    let reason = if cone.count() > OPS_MAX {
+    let reason = if cone.count() > OPS_MAX && ops(work, cone) > OPS_MAX {
         "a kernel holds at most 64 ops"
-    } else if cones.reads[index].count() > budget.reads_max {
+    } else if pack::bound(work, cone, &cones.reads[index], &space_of(work, index), budget) > budget.reads_max {
         "a kernel binds at most so many buffers"
     } else {
         return None;
@@ -400,6 +411,21 @@ fn over_budget(
         return None;
     }
     Some((victims, reason))
+}
+
+/// Ops among nodes: casts that operands of several dtypes take, and numbers in some shape, are none.
+fn ops(work: &Work<'_>, cone: &Bits) -> u32 {
+    let counts = |n: &u32| !matches!(work.nodes[*n as usize].op, Op::Apply(ElementOp::Cast) | Op::Fill);
+    cone.iter().filter(counts).count() as u32
+}
+
+/// The space of a kernel that ends with a node.
+fn space_of(work: &Work<'_>, index: usize) -> Shape {
+    let node = &work.nodes[index];
+    match node.class {
+        Class::Reduce => work.arg_shape(node.args[0]),
+        _ => node.meta.shape.clone(),
+    }
 }
 
 fn worth_a_buffer(work: &Work<'_>, n: u32) -> bool {

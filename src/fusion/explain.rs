@@ -34,6 +34,10 @@ pub fn explain(region: &Region, plan: &Plan, device: &DeviceInfo) -> String {
                     plan.buffers[*to as usize].elements
                 );
             }
+            Step::Pack { from, to, first } => {
+                let elements = plan.buffers[*from as usize].elements;
+                let _ = writeln!(text, "  pack: buffer {from} into buffer {to} at {first} ({elements} elements)");
+            }
             Step::Launch(launch) => {
                 number += 1;
                 let (kind, sizes) = match (&launch.program, launch.geometry) {

@@ -14,6 +14,10 @@ pub fn misfit(plan: &Plan, device: &DeviceInfo) -> Option<Error> {
     if device.kind == DeviceKind::Host {
         return None;
     }
+    if let Some(launch) = plan.steps.iter().find_map(|step| misfit_pack(step, plan, device)) {
+        let text = "its smaller arrays do not fit together".to_owned();
+        return Some(Error::new(ErrorKind::OutOfMemory, text).with_op(launch.blame.0).with_site(launch.blame.1));
+    }
     plan.steps.iter().find_map(|step| {
         let Step::Launch(launch) = step else { return None };
         let (bindings, bytes) = (bindings(launch, plan, device), bytes_at_once(launch, plan, device));
@@ -30,6 +34,21 @@ pub fn misfit(plan: &Plan, device: &DeviceInfo) -> Option<Error> {
             return None;
         };
         Some(Error::new(kind, text).with_op(launch.blame.0).with_site(launch.blame.1))
+    })
+}
+
+/// The launch whose arrays are packed by a step that does not fit: a pack is of one segment, and filled from others.
+fn misfit_pack<'p>(step: &Step, plan: &'p Plan, device: &DeviceInfo) -> Option<&'p Launch> {
+    let Step::Pack { from, to, .. } = step else { return None };
+    let buffer = |b: u32| &plan.buffers[b as usize];
+    let bytes = |b: u32| device.bytes_at_once(buffer(b).dtype, buffer(b).elements);
+    let is_one = device.segment_shift >= 32 || buffer(*to).elements <= 1 << device.segment_shift;
+    if is_one && bytes(*from) + bytes(*to) <= device.budget_bytes {
+        return None;
+    }
+    plan.steps.iter().find_map(|step| match step {
+        Step::Launch(launch) if launch.uses.iter().any(|used| used.buffer == *to) => Some(&**launch),
+        _ => None,
     })
 }
 

@@ -68,9 +68,14 @@ impl Lowering<'_, '_> {
             }
             ReduceOp::Dot => {
                 let y = self.arg(n, 1, &At::Flat, None);
-                let product = self.builder.apply(ElementOp::Mul, &[x, y], dtype);
-                let omit = nan == Nan::Omit && dtype.is_float();
-                let product = self.cleaned(product, omit, 0);
+                let mut product = self.builder.apply(ElementOp::Mul, &[x, y], dtype);
+                if omit {
+                    // Of the numbers, not of their product: infinity times zero is no missing pair.
+                    let missing = [x, y].map(|of| self.builder.apply(ElementOp::IsNan, &[of], DType::Bool));
+                    let missing = self.builder.apply(ElementOp::Or, &missing, DType::Bool);
+                    let zero = self.builder.constant(Scalar::I32(0).cast(dtype));
+                    product = self.builder.apply(ElementOp::Select, &[missing, zero, product], dtype);
+                }
                 self.folded(Monoid::Sum, smallvec![product], dtype)
             }
         }

@@ -10,10 +10,10 @@ use crate::scheduler::region::RegionArg;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 
-/// The key of a region's grouping on a device, into kernels that read at most so many buffers.
-pub fn key(work: &Work<'_>, device: u8, reads_max: u32) -> u64 {
+/// The key of a region's grouping on a device, into kernels that read at most so many buffers, packed or not.
+pub fn key(work: &Work<'_>, device: u8, reads_max: u32, packs: bool) -> u64 {
     let mut hasher = FxHasher::default();
-    (device, reads_max).hash(&mut hasher);
+    (device, reads_max, packs).hash(&mut hasher);
     let shape_key = |shape: &'_ Shape, hasher: &mut FxHasher, shapes: &mut FxHashMap<Shape, u32>| {
         let next = shapes.len() as u32;
         let number = match shapes.get(shape) {

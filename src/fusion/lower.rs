@@ -19,7 +19,7 @@ use super::index::{At, Coordinate, Space, coordinates, linear, value_of};
 use crate::device::info::DeviceInfo;
 use crate::graph::{DType, Dist, ElementOp, Meta, Op, Scalar, Shape};
 use crate::kernels::element::mixed;
-use crate::kernels::ir::{Access, Geometry, IndexCompare, InstOp, Kernel, Level, Operand, Run, Store, Val};
+use crate::kernels::ir::{Access, Geometry, IndexCompare, IndexOp, InstOp, Kernel, Level, Operand, Run, Store, Val};
 use crate::scheduler::region::RegionArg;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -33,6 +33,8 @@ pub enum Source {
     Input(u32),
     /// Partial results of this kernel: so many 32-bit words.
     Scratch(u64),
+    /// Buffers of this dtype that are copied together for this kernel.
+    Pack(DType),
 }
 
 /// A kernel and what it is bound to.
@@ -54,6 +56,23 @@ pub struct Lowered {
     pub elements_read: Vec<u64>,
     /// Elements each operand is written at, at most.
     pub elements_written: Vec<u64>,
+    /// What is copied together, in order.
+    pub packed: Vec<Packed>,
+}
+
+/// A buffer that is read where it was packed.
+#[derive(Clone, Copy, Debug)]
+pub struct Packed {
+    /// The buffer.
+    pub source: Source,
+    /// Its dtype, which names the pack.
+    pub dtype: DType,
+    /// Its first element's place in the pack.
+    pub first: u64,
+    /// Its elements.
+    pub elements: u64,
+    /// Elements it is read at, at most.
+    pub read: u64,
 }
 
 /// Lowers one cluster.
@@ -75,6 +94,7 @@ pub(super) struct Lowering<'a, 'r> {
     fault_words: &'a mut dyn FnMut(u32) -> u32,
     memo: FxHashMap<(u32, At, Option<Val>), Val>,
     operand_of: FxHashMap<Source, u16>,
+    pub(super) packed: Vec<Packed>,
     depth: u32,
 }
 
@@ -119,6 +139,7 @@ pub fn lower<'a>(work: &'a Work<'_>, written: &'a [bool], cluster: &'a Cluster, 
         fault_words: around.fault_word,
         memo: FxHashMap::default(),
         operand_of: FxHashMap::default(),
+        packed: Vec::new(),
         depth: 0,
     };
     match node.class {
@@ -202,6 +223,9 @@ impl Lowering<'_, '_> {
     }
 
     fn load(&mut self, source: Source, owner: u32, meta: &Meta, at: &At, guard: Option<Val>) -> Val {
+        if self.is_packed(source) {
+            return self.load_packed(source, owner, meta, at, guard);
+        }
         let operand = self.operand(source, meta);
         let elements = meta.elements() as u64;
         let (index, run) = if meta.shape.is_scalar() {
@@ -218,13 +242,56 @@ impl Lowering<'_, '_> {
         if run != Run::Flat {
             self.flat_only[operand as usize] = false;
         }
-        let iterations = match self.builder.level_of(index) {
+        let iterations = self.iterations(index);
+        let read = &mut self.elements_read[operand as usize];
+        *read = (*read + iterations).min(elements);
+        self.builder.inst(InstOp::Load { operand, index, run, guard }, meta.dtype)
+    }
+
+    /// How often a value is computed.
+    fn iterations(&self, val: Val) -> u64 {
+        match self.builder.level_of(val) {
             Level::Uniform => 1,
             Level::Element => self.space.shape.elements() as u64,
             Level::Outer | Level::Reduced => self.space.sizes().0 as u64,
+        }
+    }
+
+    fn is_packed(&self, source: Source) -> bool {
+        let packed = &self.cluster.packed;
+        match source {
+            Source::Node(n) => packed.has(n),
+            Source::Input(i) => packed.has(self.work.nodes.len() as u32 + i),
+            Source::Scratch(_) | Source::Pack(_) => false,
+        }
+    }
+
+    /// A load from where the buffer begins among those that are packed with it, which is a number like any other.
+    fn load_packed(&mut self, source: Source, owner: u32, meta: &Meta, at: &At, guard: Option<Val>) -> Val {
+        let elements = meta.elements() as u64;
+        let known = self.packed.iter().position(|packed| packed.source == source);
+        let number = known.unwrap_or_else(|| {
+            let before = self.packed.iter().filter(|packed| packed.dtype == meta.dtype);
+            let first = before.map(|packed| packed.elements).sum();
+            self.packed.push(Packed { source, dtype: meta.dtype, first, elements, read: 0 });
+            self.packed.len() - 1
+        });
+        let operand = self.operand(Source::Pack(meta.dtype), meta);
+        self.flat_only[operand as usize] = false;
+        let first = self.builder.number(Origin::Packed(owner), self.packed[number].first as u32);
+        let index = match meta.shape.is_scalar() {
+            true => first,
+            false => {
+                let index = linear(&mut self.builder, &self.space, at, &meta.shape, owner);
+                self.builder.index(IndexOp::Add, first, index)
+            }
         };
-        let read = &mut self.elements_read[operand as usize];
-        *read = (*read + iterations).min(elements);
+        let run = if self.builder.level_of(index) == Level::Element { Run::Any } else { Run::Same };
+        let iterations = self.iterations(index);
+        let packed = &mut self.packed[number];
+        packed.read = (packed.read + iterations).min(elements);
+        self.elements_read[operand as usize] =
+            self.packed.iter().filter(|packed| packed.dtype == meta.dtype).map(|packed| packed.read).sum();
         self.builder.inst(InstOp::Load { operand, index, run, guard }, meta.dtype)
     }
 

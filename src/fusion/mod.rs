@@ -41,6 +41,7 @@ pub mod key;
 pub mod library;
 pub mod lower;
 pub mod message;
+pub mod pack;
 pub mod passes;
 pub mod plan;
 pub mod state;

@@ -28,7 +28,7 @@ pub fn plan(region: &Region, device: &DeviceInfo, caches: &mut Caches) -> Result
     let work = form(region);
     let mut budget = Budget::of(device);
     loop {
-        let key = key(&work, device.id.0, budget.reads_max);
+        let key = key(&work, device.id.0, budget.reads_max, budget.packs);
         let known: Option<Arc<Grouping>> = caches.groupings.get(key);
         let cached = known.is_some();
         let grouping = known.unwrap_or_else(|| {
@@ -38,6 +38,10 @@ pub fn plan(region: &Region, device: &DeviceInfo, caches: &mut Caches) -> Result
         });
         let plan = assemble(&work, &grouping, device, &mut caches.kernels, cached);
         match misfit(&plan, device) {
+            // What is packed may not fit one piece of memory, or not beside what it is copied from.
+            Some(_) if budget.packs && plan.steps.iter().any(|step| matches!(step, Step::Pack { .. })) => {
+                budget.packs = false;
+            }
             Some(_) if budget.reads_max > 1 => budget.reads_max = (budget.reads_max / 4).max(1),
             Some(error) => return Err(error),
             None => {
@@ -62,7 +66,7 @@ pub fn verify(plan: &Plan) {
     }
     for step in &plan.steps {
         match step {
-            Step::Copy { from, to } => {
+            Step::Copy { from, to } | Step::Pack { from, to, .. } => {
                 assert!(written[*from as usize], "PLAN-1: a copy reads a buffer that nothing wrote");
                 written[*to as usize] = true;
             }

@@ -105,6 +105,15 @@ pub enum Step {
         /// To.
         to: u32,
     },
+    /// Copy a whole buffer into a part of another; both are of one segment.
+    Pack {
+        /// From.
+        from: u32,
+        /// To.
+        to: u32,
+        /// The part's first element.
+        first: u64,
+    },
 }
 
 /// Where data-dependent faults come from.

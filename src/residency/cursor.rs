@@ -9,7 +9,7 @@ use super::message::ResidencyInstruction;
 use super::state::State;
 use super::tiles::{Need, needs_of, segments_used, tile_range, tiles_of};
 use super::values::{Key, Value, segments_of};
-use crate::device::message::{Command, Transfer};
+use crate::device::message::{Command, Slot, Transfer};
 use crate::error::{Error, ErrorKind};
 use crate::fusion::plan::{Launch, Plan, PlanBuffer, Role, Step};
 use crate::host_buffer::HostBuffer;
@@ -124,6 +124,7 @@ impl State {
                         cursor.tile += 1;
                     }
                 }
+                Step::Pack { from, to, first } => self.place_pack(d, cursor, *from, *to, *first, out)?,
             }
             cursor.tile = 0;
             cursor.step += 1;
@@ -247,6 +248,34 @@ impl State {
             cursor.open.commands.push(Command::Copy { from: slots[0], to: slots[1] });
         }
         self.drop_part(d, cursor.keys[to as usize], segment);
+        Ok(())
+    }
+
+    /// A copy into a part of a buffer of one segment.
+    fn place_pack(
+        &mut self,
+        d: usize,
+        cursor: &mut Cursor,
+        from: u32,
+        to: u32,
+        first: u64,
+        out: &mut Vec<ResidencyInstruction>,
+    ) -> Result<(), Stop> {
+        let needs = [
+            Need { buffer: from, segment: 0, reads: true, writes: false },
+            // What other steps put into it stays.
+            Need { buffer: to, segment: 0, reads: first > 0, writes: true },
+        ];
+        let slots = self.reside(d, cursor, &needs, out)?;
+        let source = &cursor.plan.buffers[from as usize];
+        let width = self.devices[d].info.element_bytes(source.dtype);
+        let bytes = source.elements * width;
+        if bytes > 0 {
+            let from = Slot { bytes, ..slots[0] };
+            let to = Slot { offset: slots[1].offset + first * width, bytes, ..slots[1] };
+            cursor.open.commands.push(Command::Copy { from, to });
+        }
+        self.drop_part(d, cursor.keys[to as usize], 0);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 //! never does.
 
 mod gathers;
+mod on_gpu;
 mod pins;
 mod recording;
 mod sessions;

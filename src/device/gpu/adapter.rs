@@ -11,8 +11,9 @@ use crate::ids::DeviceId;
 use parking_lot::Mutex;
 use std::sync::OnceLock;
 
-/// Storage buffers that a kernel may bind are capped here: some drivers claim millions.
-const BINDINGS_CAP: u32 = 24;
+/// Storage buffers that a kernel may bind are capped here: some drivers claim millions. No kernel that the budget of ops
+/// allows reads more.
+const BINDINGS_CAP: u32 = 256;
 /// Storage buffers that a kernel needs at the least.
 const BINDINGS_MIN: u32 = 8;
 /// Shared slabs serve slots up to this size.
@@ -167,7 +168,7 @@ pub(super) fn device_info(
         costs,
         binding_bytes_max,
         buffer_bytes_max: limits.max_buffer_size,
-        bindings_max: bindings(limits).min(BINDINGS_CAP),
+        bindings_max: bindings(limits).min(config.injection.bindings_max.unwrap_or(BINDINGS_CAP)),
         immediate_words_max: immediate_words(opened),
         budget_bytes,
         segment_shift,

@@ -284,7 +284,7 @@ impl GpuCompiler {
 fn launches(plan: &Plan) -> impl Iterator<Item = &Arc<Launch>> {
     plan.steps.iter().filter_map(|step| match step {
         Step::Launch(launch) => Some(launch),
-        Step::Copy { .. } => None,
+        Step::Copy { .. } | Step::Pack { .. } => None,
     })
 }
 

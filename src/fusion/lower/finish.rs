@@ -36,6 +36,8 @@ impl Lowering<'_, '_> {
             let elements = match *source {
                 Source::Node(n) => self.work.nodes[n as usize].meta.elements(),
                 Source::Input(i) => self.work.region.inputs[i as usize].meta.elements(),
+                // It lies in one piece, or the plan is made again without.
+                Source::Pack(_) => 1,
                 Source::Scratch(_) => unreachable!("FUSE-5: scratch is bound below"),
             } as u64;
             let index = self.operand_of[source] as usize;
@@ -71,6 +73,7 @@ impl Lowering<'_, '_> {
             faulting: self.faulting,
             elements_read: self.elements_read,
             elements_written: self.elements_written,
+            packed: self.packed,
         }
     }
 
@@ -109,6 +112,7 @@ impl Lowering<'_, '_> {
             Source::Node(n) => self.work.nodes[n as usize].meta.elements(),
             Source::Input(i) => self.work.region.inputs[i as usize].meta.elements(),
             Source::Scratch(words) => words as usize,
+            Source::Pack(_) => 0,
         }
     }
 

@@ -172,6 +172,60 @@ fn a_kernel_never_binds_more_buffers_than_the_device_has() {
 }
 
 #[test]
+fn operands_that_expand_share_bindings_where_a_kernel_reads_more_than_the_device_binds() {
+    let chain = |last: usize, reduced: bool| {
+        let mut b = Build::new();
+        let mut y = b.input(&[20, 5, 300], false);
+        for k in 0..40 {
+            let dims = [[20, 1, 1], [1, 5, 1], [1, 1, last]][k % 3];
+            let x = b.input(&dims, false);
+            y = b.apply(ElementOp::Add, &[y, x]);
+        }
+        if reduced {
+            y = b.reduce(ReduceOp::Sum, y, 0b101);
+        }
+        b.output(y);
+        b.plan(DeviceKind::Gpu)
+    };
+    for reduced in [false, true] {
+        let plan = chain(300, reduced);
+        let launches = kernels(&plan);
+        assert_eq!(launches.len(), 1);
+        assert!(launches[0].uses.len() <= 22, "{} bindings", launches[0].uses.len());
+        let inputs = 20 * 5 * 300 + (0..40).map(|k| [20, 5, 300][k % 3]).sum::<u64>();
+        assert_eq!(launches[0].bytes_read, inputs * 4, "each input once");
+        let packed = plan.steps.iter().filter(|s| matches!(s, Step::Pack { .. })).count();
+        assert!((19..40).contains(&packed), "{packed} are packed, no more than have to be");
+    }
+    // On the host nothing is.
+    let mut b = Build::new();
+    let mut y = b.input(&[1000, 1], false);
+    for _ in 0..40 {
+        let x = b.input(&[1000, 1], false);
+        y = b.apply(ElementOp::Add, &[y, x]);
+    }
+    b.output(y);
+    let host = DeviceInfo { bindings_max: 256, ..device(DeviceKind::Host) };
+    let plan = passes::plan(&b.region, &host, &mut Caches::default()).unwrap();
+    assert_eq!((kernels(&plan).len(), plan.steps.len()), (1, 1));
+}
+
+#[test]
+fn what_does_not_fit_one_segment_together_is_not_packed() {
+    let mut b = Build::new();
+    let mut y = b.input(&[300, 300], false);
+    for _ in 0..40 {
+        let x = b.input(&[1, 300], false);
+        y = b.apply(ElementOp::Add, &[y, x]);
+    }
+    b.output(y);
+    let small = DeviceInfo { segment_shift: 10, ..device(DeviceKind::Gpu) };
+    let plan = passes::plan(&b.region, &small, &mut Caches::default()).unwrap();
+    passes::verify(&plan);
+    assert!(kernels(&plan).len() > 1 && plan.steps.iter().all(|s| matches!(s, Step::Launch(_))));
+}
+
+#[test]
 fn a_thousand_outputs_of_one_input_are_planned_without_delay_in_kernels_within_budget() {
     let mut b = Build::new();
     let x = b.input(&[1000, 1], false);

@@ -128,7 +128,7 @@ fn kernels(plan: &Plan) -> Vec<std::sync::Arc<crate::fusion::plan::Launch>> {
         .iter()
         .filter_map(|step| match step {
             Step::Launch(launch) => Some(launch.clone()),
-            Step::Copy { .. } => None,
+            Step::Copy { .. } | Step::Pack { .. } => None,
         })
         .collect()
 }

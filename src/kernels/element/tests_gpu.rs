@@ -214,6 +214,17 @@ fn the_device_computes_what_the_host_computes() {
 }
 
 #[test]
+fn an_op_that_leaves_its_argument_as_it_is_yields_the_argument() {
+    for dtype in [DType::I32, DType::U32, DType::U8, DType::I64] {
+        for op in [ElementOp::Min, ElementOp::Max] {
+            let mut functions = Functions::new(PROFILE, Precision::Accurate, true);
+            let names = ["x".to_string(), "x".to_string()];
+            assert_eq!(functions.apply(op, dtype, dtype, 4, &names), "x", "{op:?} of {dtype}");
+        }
+    }
+}
+
+#[test]
 fn what_is_taken_from_itself_is_nothing_only_where_it_is_finite() {
     for dtype in [DType::F32, DType::F64] {
         for width in [1, 4] {

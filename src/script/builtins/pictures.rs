@@ -5,6 +5,7 @@
 
 use super::files::path;
 use super::{ANY, Builtin, Outcome, args, nothing, row};
+use crate::picture;
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::index;
@@ -54,9 +55,9 @@ fn planes<T: Copy>(
 fn imread(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let file = path("imread", &args[0])?;
     let Ok(bytes) = std::fs::read(&file) else { return fail!("imread: unable to find file '{file}'") };
-    let picture = match image::load_from_memory(&bytes) {
+    let picture = match picture::decode(&bytes) {
         Ok(picture) => picture,
-        Err(error) => return fail!("imread: {file}: {error}"),
+        Err(error) => return fail!("imread: {file}: {}", error.message()),
     };
     let (width, height) = (picture.width() as usize, picture.height() as usize);
     let channels = picture.color().channel_count() as usize;

@@ -1,0 +1,84 @@
+//! Operands of a kernel that share one binding.
+//!
+//! In: a cluster that reads more buffers than the device binds. Out: which of them are copied together before it runs,
+//! a copy for each dtype. Only what expands in the kernel's space is packed: copying it costs a fraction of what
+//! writing and reading the chain's intermediate value would.
+//! Must hold: FUSE-3: what is packed is a function of structure alone; no more is packed than has to be.
+
+use super::cluster::{Cluster, Fold};
+use super::cut::{Bits, Budget};
+use super::form::Work;
+use crate::graph::{DType, Op, Shape, View};
+use crate::scheduler::region::RegionArg;
+
+/// Buffers that a kernel of these nodes has to bind for its reads at the least.
+pub fn bound(work: &Work<'_>, members: &Bits, reads: &Bits, space: &Shape, budget: Budget) -> u32 {
+    let count = reads.count();
+    if count <= budget.reads_max || !budget.packs {
+        return count;
+    }
+    let expanding = expanding(work, members, reads, space);
+    let mut dtypes: Vec<DType> = expanding.iter().map(|&read| meta(work, read).1).collect();
+    dtypes.sort_unstable_by_key(|dtype| *dtype as u8);
+    dtypes.dedup();
+    count - expanding.len() as u32 + dtypes.len() as u32
+}
+
+/// What a cluster's kernel reads packed: nothing where its reads fit.
+pub fn chosen(work: &Work<'_>, cluster: &Cluster, budget: Budget) -> Bits {
+    let outputs = cluster.roots.len() as u32;
+    let mut left = cluster.reads.count();
+    let fits = |left: u32, packs: usize| left + packs as u32 + outputs <= budget.reads_max + 1;
+    if !budget.packs || fits(left, 0) || cluster.fold == Fold::Alone {
+        return Bits::new(0);
+    }
+    let mut list = expanding(work, &cluster.members, &cluster.reads, &cluster.shape);
+    // The smaller first, as far as structure tells.
+    let extents = |read: u32| meta(work, read).0.dims().iter().filter(|&&n| n != 1).count();
+    list.sort_by_key(|&read| extents(read));
+    let mut packed = Bits::new(work.nodes.len() + work.region.inputs.len());
+    let mut dtypes: Vec<DType> = Vec::new();
+    for read in list {
+        if fits(left, dtypes.len()) {
+            break;
+        }
+        packed.insert(read);
+        left -= 1;
+        let dtype = meta(work, read).1;
+        if !dtypes.contains(&dtype) {
+            dtypes.push(dtype);
+        }
+    }
+    packed
+}
+
+/// The reads that are smaller than the space and that only elementwise ops use.
+fn expanding(work: &Work<'_>, members: &Bits, reads: &Bits, space: &Shape) -> Vec<u32> {
+    let count = work.nodes.len() as u32;
+    let is_smaller = |shape: &Shape| (0..space.rank()).any(|d| shape.dim(d) == 1 && space.dim(d) != 1);
+    let mut list: Vec<u32> = reads.iter().filter(|&read| is_smaller(&meta(work, read).0)).collect();
+    for n in members.iter() {
+        let node = &work.nodes[n as usize];
+        if matches!(node.op, Op::Apply(_) | Op::View(View::Broadcast)) {
+            continue;
+        }
+        for &arg in &node.args {
+            let read = match arg {
+                RegionArg::Node(n) => n,
+                RegionArg::Input(i) => count + i,
+                RegionArg::Scalar(_) => continue,
+            };
+            list.retain(|&r| r != read);
+        }
+    }
+    list
+}
+
+fn meta(work: &Work<'_>, read: u32) -> (Shape, DType) {
+    let count = work.nodes.len() as u32;
+    let meta = match read {
+        n if n < count => &work.nodes[n as usize].meta,
+        i => &work.region.inputs[(i - count) as usize].meta,
+    };
+    (meta.shape.clone(), meta.dtype)
+}

@@ -1,0 +1,186 @@
+//! Pictures in files: what is in them, or why they can't be read, in plain words.
+//!
+//! In: a file's bytes. Out: the picture, as the `image` crate has it. Decoders make a picture of a damaged JPEG, too,
+//! for browsers to show; here that is an error, as it is of any other format.
+//! Must hold: PICTURE-1: of a file that is cut short, or whose data breaks its format's rules, no picture is made.
+//! A JPEG has no checksum: a change that leaves as many valid codes as there were, or that lies in a table or in the bits
+//! that follow a code, can't be told from another picture.
+
+mod jpeg;
+
+use crate::error::{Error, ErrorKind, Result};
+use image::{DynamicImage, ImageError, ImageFormat};
+
+const CUT: &str = "the file ends before the picture does";
+const DAMAGED: &str = "the picture's data is damaged";
+
+/// The picture in a PNG or JPEG file.
+///
+/// # Errors
+/// `ErrorKind::Io` where the bytes are no picture, end too early or are damaged; `ErrorKind::Unsupported` for kinds of
+/// pictures that are not read.
+pub fn decode(bytes: &[u8]) -> Result<DynamicImage> {
+    if bytes.is_empty() {
+        return Err(unreadable("the file is empty"));
+    }
+    let Ok(format) = image::guess_format(bytes) else {
+        return Err(unreadable("the file is no picture: it begins neither as a PNG nor as a JPEG does"));
+    };
+    match format {
+        ImageFormat::Jpeg => jpeg(bytes),
+        ImageFormat::Png => {
+            check_png(bytes)?;
+            image::load_from_memory_with_format(bytes, format).map_err(|error| in_words(&error))
+        }
+        _ => image::load_from_memory_with_format(bytes, format).map_err(|error| in_words(&error)),
+    }
+}
+
+fn unreadable(message: &str) -> Error {
+    Error::new(ErrorKind::Io, message)
+}
+
+/// What a decoder says, for people who know no format.
+fn in_words(error: &ImageError) -> Error {
+    let text = error.to_string();
+    match error {
+        ImageError::Limits(_) => unreadable("the picture is too large"),
+        ImageError::Unsupported(_) => Error::new(ErrorKind::Unsupported, "pictures of this kind are not read"),
+        ImageError::IoError(io) if io.kind() == std::io::ErrorKind::UnexpectedEof => unreadable(CUT),
+        _ if text.contains("end of file") || text.contains("EOF") => unreadable(CUT),
+        _ => unreadable(DAMAGED),
+    }
+}
+
+/// Whether a PNG's chunks (PNG specification, 5.3) are whole, up to the one that says that it is the last.
+fn check_png(bytes: &[u8]) -> Result<()> {
+    let mut rest = bytes.get(8..).unwrap_or(&[]);
+    while let Some((length, chunk)) = rest.split_first_chunk::<4>() {
+        let length = u32::from_be_bytes(*length) as usize + 4;
+        let (Some(data), Some(checksum)) = (chunk.get(..length), chunk.get(length..length + 4)) else { break };
+        if crc(data).to_be_bytes() != checksum {
+            return Err(unreadable(&format!("{DAMAGED}: a checksum does not match")));
+        }
+        if data.starts_with(b"IEND") {
+            return Ok(());
+        }
+        rest = &chunk[length + 4..];
+    }
+    Err(unreadable(CUT))
+}
+
+/// The checksum of a PNG's chunk (PNG specification, annex D).
+fn crc(data: &[u8]) -> u32 {
+    let entry = |mut n: u32| {
+        (0..8).for_each(|_| n = if n & 1 == 1 { n >> 1 ^ 0xEDB8_8320 } else { n >> 1 });
+        n
+    };
+    let table: Vec<u32> = (0..256).map(entry).collect();
+    !data.iter().fold(u32::MAX, |sum, &byte| table[((sum ^ u32::from(byte)) & 255) as usize] ^ sum >> 8)
+}
+
+/// A JPEG whose data is whole.
+fn jpeg(bytes: &[u8]) -> Result<DynamicImage> {
+    if jpeg_is_cut_short(bytes) {
+        return Err(unreadable(CUT));
+    }
+    let picture = image::load_from_memory_with_format(bytes, ImageFormat::Jpeg).map_err(|error| in_words(&error))?;
+    jpeg::check(bytes).map(|()| picture).map_err(|_| unreadable(DAMAGED))
+}
+
+/// Whether a JPEG's marker of its end (ITU-T T.81, B.1.1.3) is missing behind its last scan, which decoders fill with
+/// grey.
+fn jpeg_is_cut_short(bytes: &[u8]) -> bool {
+    let last = |marker: [u8; 2]| bytes.windows(2).rposition(|pair| pair == marker);
+    last([0xFF, 0xD9]) < last([0xFF, 0xDA])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use image::RgbImage;
+    use std::io::Cursor;
+
+    fn picture(format: ImageFormat) -> Vec<u8> {
+        let pixel = |x: u32, y: u32| image::Rgb([(x * 7 + y) as u8, (x ^ y) as u8, (x * y / 16) as u8]);
+        let mut file = Cursor::new(Vec::new());
+        RgbImage::from_fn(160, 120, pixel).write_to(&mut file, format).unwrap();
+        file.into_inner()
+    }
+
+    fn said(bytes: &[u8]) -> String {
+        decode(bytes).err().map(|error| error.message().to_owned()).unwrap_or_default()
+    }
+
+    #[test]
+    fn whole_files_are_read_as_the_image_crate_reads_them() {
+        for format in [ImageFormat::Png, ImageFormat::Jpeg] {
+            let file = picture(format);
+            let plain = image::load_from_memory(&file).unwrap();
+            assert_eq!(decode(&file).unwrap(), plain, "{format:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_picture_is_told() {
+        assert_eq!(said(b""), "the file is empty");
+        assert!(said(b"hello, world").starts_with("the file is no picture"));
+    }
+
+    #[test]
+    fn a_file_that_is_cut_anywhere_is_no_picture() {
+        for format in [ImageFormat::Png, ImageFormat::Jpeg] {
+            let file = picture(format);
+            for at in (12..file.len() - 1).step_by(97).chain([file.len() - 2]) {
+                assert!(!said(&file[..at]).is_empty(), "{format:?} cut at {at} of {}", file.len());
+            }
+            assert_eq!(said(&file[..file.len() - 2]), CUT, "{format:?}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_overwritten_in_the_middle_are_found() {
+        for format in [ImageFormat::Png, ImageFormat::Jpeg] {
+            for at in [30, 40, 50, 60, 70, 80] {
+                let mut file = picture(format);
+                let from = file.len() * at / 100;
+                for (k, byte) in file[from..from + 250].iter_mut().enumerate() {
+                    *byte = k as u8;
+                }
+                assert!(said(&file).starts_with(DAMAGED), "{format:?} at {at} %: {}", said(&file));
+            }
+        }
+        let mut file = picture(ImageFormat::Png);
+        let middle = file.len() / 2;
+        file[middle] ^= 1;
+        assert_eq!(said(&file), "the picture's data is damaged: a checksum does not match");
+    }
+
+    #[test]
+    fn a_marker_amid_a_jpegs_data_and_bytes_too_many_or_too_few_are_damage() {
+        let whole = picture(ImageFormat::Jpeg);
+        let middle = whole.len() * 3 / 4;
+        let mut file = whole.clone();
+        file[middle..middle + 2].copy_from_slice(&[0xFF, 0xD9]);
+        assert_eq!(said(&file), DAMAGED);
+        let without = [&whole[..middle], &whole[middle + 40..]].concat();
+        assert_eq!(said(&without), DAMAGED);
+        let twice = [&whole[..middle + 40], &whole[middle..]].concat();
+        assert_eq!(said(&twice), DAMAGED);
+    }
+
+    #[test]
+    fn most_flipped_bits_of_a_jpeg_are_found() {
+        let whole = picture(ImageFormat::Jpeg);
+        let begin = whole.windows(2).position(|pair| pair == [0xFF, 0xDA]).unwrap() + 14;
+        let places: Vec<usize> = (begin..whole.len() - 4).step_by(23).collect();
+        let found = places.iter().filter(|&&at| {
+            let mut file = whole.clone();
+            file[at] ^= 0x10;
+            !said(&file).is_empty()
+        });
+        let found = found.count();
+        eprintln!("{found} of {} flipped bits found", places.len());
+        assert!(found * 4 >= places.len(), "{found} of {}", places.len());
+    }
+}
