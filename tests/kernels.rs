@@ -320,13 +320,16 @@ fn whole_numbers_and_fractions_beside_any_array_are_the_same_kernel() {
         wait(op(&x, number).gather_as::<f64>()).unwrap().as_slice().to_vec()
     }
     let same = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| a == b || (a.is_nan() && b.is_nan()));
-    let dtypes = [DType::F32, DType::F64, DType::Bool, DType::U8, DType::I32, DType::U32];
+    let dtypes = [DType::F32, DType::F64, DType::Bool, DType::U8, DType::I32, DType::U32, DType::I64];
     for (device, rt) in unfolded(|b| b) {
         for dtype in dtypes {
-            for (name, op) in BESIDE_NUMBERS {
+            // Powers of i64 with whole numbers and with others are two kernels.
+            for (name, op) in BESIDE_NUMBERS.into_iter().filter(|(name, _)| dtype != DType::I64 || *name != "pow") {
                 let what = format!("{name} of {dtype} on {device}");
                 program(&session(&rt), dtype, op, 2.0);
-                for number in [3.0, 2.5, 0.0, 1e10] {
+                let wide = [-0.0, -7.25, 1e300, -1e19, f64::INFINITY, f64::NAN, 2f64.powi(63), 1e-300];
+                let wide = wide.into_iter().filter(|_| dtype == DType::I64);
+                for number in [3.0, 2.5, 0.0, 1e10].into_iter().chain(wide) {
                     let (_, again) = counted(&rt, || program(&session(&rt), dtype, op, number));
                     let missed = (again.plan_cache_misses, again.pipelines_compiled);
                     assert_eq!(missed, (0, 0), "{what}, {number}");

@@ -2,6 +2,7 @@
 
 mod common;
 use common::{runtimes, session, wait};
+use tidemill::Array;
 
 /// Random bits.
 fn numbers_of(mut bits: u64) -> impl FnMut() -> u64 {
@@ -289,5 +290,56 @@ fn whole_numbers_of_f64_that_are_not_known_are_exact_beside_i64() {
         assert_eq!(of(&s.from_slice(&[5i64, -5, 8], [3, 1]).unwrap() * &half), [3, -3, 4], "{device}");
         let nothing = s.full(-0.0f64, [1000, 1]).max_over(..) * 1.0;
         assert_eq!(of(&s.from_slice(&[5i64, 0], [2, 1]).unwrap() / (0.0 - &nothing)), [i64::MAX, 0], "{device}");
+    }
+}
+
+#[test]
+fn whole_numbers_of_f64_are_as_those_of_i64_are() {
+    type Op = (&'static str, fn(&Array, f64) -> Array, fn(&Array, i64) -> Array);
+    let ops: [Op; 17] = [
+        ("x+c", |x, c| x + c, |x, c| x + c),
+        ("x-c", |x, c| x - c, |x, c| x - c),
+        ("c-x", |x, c| c - x, |x, c| c - x),
+        ("x*c", |x, c| x * c, |x, c| x * c),
+        ("x/c", |x, c| x / c, |x, c| x / c),
+        ("c/x", |x, c| c / x, |x, c| c / x),
+        ("mod(x,c)", |x, c| x.modulo(c), |x, c| x.modulo(c)),
+        ("rem(x,c)", |x, c| x % c, |x, c| x % c),
+        ("rem(c,x)", |x, c| c % x, |x, c| c % x),
+        ("x^c", |x, c| x.pow(c), |x, c| x.pow(c)),
+        ("x<c", |x, c| x.lt(c), |x, c| x.lt(c)),
+        ("x<=c", |x, c| x.le(c), |x, c| x.le(c)),
+        ("x>c", |x, c| x.gt(c), |x, c| x.gt(c)),
+        ("x>=c", |x, c| x.ge(c), |x, c| x.ge(c)),
+        ("x==c", |x, c| x.eq_to(c), |x, c| x.eq_to(c)),
+        ("x~=c", |x, c| x.ne_to(c), |x, c| x.ne_to(c)),
+        ("select", |x, c| x.gt(0).select(x, c), |x, c| x.gt(0).select(x, c)),
+    ];
+    let mut random = numbers_of(0x51ab_c0de);
+    let mut xs = vec![0, 1, -1, 2, -2, 3, -7, 10, (1 << 53) + 1, -(1 << 53) - 1, 1 << 62, -(1 << 62) - 1];
+    xs.extend([i64::MAX, i64::MAX - 1, i64::MIN, i64::MIN + 1, 3037000500, -3037000500]);
+    xs.extend((0..40).map(|i| random() as i64 >> i));
+    let mut numbers =
+        vec![0, 1, -1, 2, -2, 3, -3, 7, 10, -64, 1000, 1 << 31, 1 << 52, 1 << 53, (1 << 54) + 4, -(1 << 60)];
+    numbers.extend([1 << 62, -(1 << 62), i64::MIN, i64::MAX - 1023, i64::MIN + 2048]);
+    numbers.extend((0..6).map(|i| (random() as i64 >> (9 * i)) as f64 as i64));
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        let x = s.from_slice(&xs, [xs.len(), 1]).unwrap();
+        for &(name, of_f64, of_i64) in &ops {
+            for &c in &numbers {
+                let (a, b) = (of_f64(&x, c as f64).cast::<i64>(), of_i64(&x, c).cast::<i64>());
+                let (a, b) = (wait(a.gather::<i64>()).unwrap(), wait(b.gather::<i64>()).unwrap());
+                for (i, v) in xs.iter().enumerate() {
+                    assert_eq!(a[i], b[i], "{name} of {v} and {c} on {device}");
+                }
+            }
+        }
+        // Choices round what they put beside the array, and leave the array as it is.
+        let chosen = |c: f64| wait(x.gt(i64::MIN).select(&x, c).gather::<i64>()).unwrap().into_vec();
+        for (c, whole) in [(0.5, 1), (-2.5, -3), (f64::NAN, 0), (1e300, i64::MAX), (f64::NEG_INFINITY, i64::MIN)] {
+            let wanted: Vec<i64> = xs.iter().map(|&v| if v > i64::MIN { v } else { whole }).collect();
+            assert_eq!(chosen(c), wanted, "{c} on {device}");
+        }
     }
 }

@@ -6,11 +6,13 @@
 //! through the same host functions as the host device's.
 
 use super::fold_reduce;
+use crate::graph::table::DTypeRule;
 use crate::graph::{DType, ElementOp, Meta, Op, Scalar, Shape, View};
 use crate::host_buffer::HostBuffer;
 use crate::kernels::element::host::{self, HostArg};
-use crate::kernels::element::mixed;
+use crate::kernels::element::{mixed, wide};
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// An argument whose elements are known.
 #[derive(Clone, Copy)]
@@ -156,6 +158,9 @@ fn fold_apply(op: ElementOp, args: &[Known<'_>], meta: &Meta) -> HostBuffer {
         Known::Number(number) => (number.dtype(), Some(*number)),
         Known::Buffer(data, _) => (data.dtype(), None),
     };
+    if let Some(folded) = fold_wide(op, args, meta) {
+        return folded;
+    }
     let mixed = mixed::computes_in(op, args.iter().map(of), None);
     let output = match mixed {
         Some(dtype) if meta.dtype != DType::Bool => dtype,
@@ -174,6 +179,65 @@ fn fold_apply(op: ElementOp, args: &[Known<'_>], meta: &Meta) -> HostBuffer {
     let input = spread.last().map_or(meta.dtype, HostBuffer::dtype);
     host::apply(op, input, output, &blocks, out.bytes_mut().expect("BUF-2: a fresh buffer is owned"), n);
     if output == meta.dtype { out } else { build(meta, |i, _| out.scalar(i).cast(meta.dtype)) }
+}
+
+/// An op on an `i64` beside a number of f64.
+fn fold_wide(op: ElementOp, args: &[Known<'_>], meta: &Meta) -> Option<HostBuffer> {
+    let [a, b] = args else { return None };
+    let (x, number, reversed) = match (a, b) {
+        (x, Known::Number(Scalar::F64(number))) => (x, *number, false),
+        (Known::Number(Scalar::F64(number)), x) => (x, *number, true),
+        _ => return None,
+    };
+    if !wide::takes(op) || !matches!(x, Known::Buffer(data, _) if data.dtype() == DType::I64) {
+        return None;
+    }
+    let spread = build(&Meta { dtype: DType::I64, shape: meta.shape.clone() }, |_, c| x.at(c));
+    let mut folding = Folding { elements: meta.elements() };
+    let result = wide::apply(&mut folding, op, &spread.shared(), number, reversed);
+    Some(build(meta, |i, _| result.scalar(i)))
+}
+
+/// Computes at once what `wide` writes down.
+struct Folding {
+    elements: usize,
+}
+
+impl Folding {
+    fn run(&self, op: ElementOp, input: DType, output: DType, args: &[HostArg<'_>]) -> HostBuffer {
+        let mut out = HostBuffer::zeroed(output, self.elements);
+        host::apply(op, input, output, args, out.bytes_mut().expect("BUF-2: a fresh buffer is owned"), self.elements);
+        out
+    }
+}
+
+impl wide::Emit for Folding {
+    type Value = Arc<HostBuffer>;
+
+    fn op(&mut self, op: ElementOp, args: &[Arc<HostBuffer>]) -> Arc<HostBuffer> {
+        let blocks: SmallVec<[HostArg<'_>; 3]> = args.iter().map(|b| HostArg::Block(b.bytes())).collect();
+        let input = args.last().map_or(DType::I64, |last| last.dtype());
+        let output = match op.info().rule {
+            DTypeRule::Comparison | DTypeRule::Logic => DType::Bool,
+            _ => input,
+        };
+        self.run(op, input, output, &blocks).shared()
+    }
+
+    fn number(&mut self, number: i64) -> Arc<HostBuffer> {
+        HostBuffer::from_vec(vec![number; self.elements]).shared()
+    }
+
+    fn float(&mut self, op: ElementOp, x: &Arc<HostBuffer>, number: f64, reversed: bool) -> Option<Arc<HostBuffer>> {
+        let x = self.run(ElementOp::Cast, DType::I64, DType::F64, &[HostArg::Block(x.bytes())]);
+        let (x, number) = (HostArg::Block(x.bytes()), HostArg::Scalar(Scalar::F64(number)));
+        let result = self.run(op, DType::F64, DType::F64, &if reversed { [number, x] } else { [x, number] });
+        Some(self.run(ElementOp::Cast, DType::F64, DType::I64, &[HostArg::Block(result.bytes())]).shared())
+    }
+
+    fn chooses(&self) -> bool {
+        true
+    }
 }
 
 /// A number in a dtype.

@@ -36,8 +36,6 @@ mod structure;
 mod tape;
 mod upload;
 mod wide;
-mod wide_remainder;
-mod wide_scale;
 mod wide_unknown;
 
 #[cfg(test)]

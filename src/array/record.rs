@@ -15,13 +15,14 @@ use super::handle::{Array, Recorded, UNRECORDED};
 use super::operand::{Kind, Operand};
 use super::plain;
 use super::tape::{Home, Tape};
-use super::wide::{self, LIMIT};
+use super::wide;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::table::DTypeRule;
 use crate::graph::{Arg, ArgType, DType, ElementOp, Meta, Op, Scalar, Shape, Signature};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, SessionId, ValueId};
-use crate::kernels::element::mixed;
+use crate::kernels::element::wide::LIMIT;
+use crate::kernels::element::{mixed, wide as exact};
 use crate::stats::Counters;
 use smallvec::SmallVec;
 use std::panic::Location;
@@ -372,11 +373,17 @@ fn beside_numbers(home: &Arc<Home>, op: ElementOp, operands: &[Operand<'_>], sha
     if !mixed::takes(op) || operands.len() != op.info().arity {
         return None;
     }
-    let class = operands.iter().find_map(Operand::array)?.dtype().ok().filter(|dtype| mixed::is_class(*dtype))?;
+    let class = operands.iter().find_map(Operand::array)?.dtype().ok()?;
+    let is_wide = class == DType::I64 && exact::takes(op);
+    if !is_wide && !mixed::is_class(class) {
+        return None;
+    }
     let mut inputs = [Input::Number(Scalar::Bool(false)); OPERANDS_MAX];
     let mut numbers = 0;
     for (input, operand) in inputs.iter_mut().zip(operands) {
         *input = match &operand.0 {
+            // A number of the class is one of its own, which f64 may not hold.
+            Kind::Number(Scalar::I64(_)) if is_wide => return None,
             Kind::Number(number @ (Scalar::F64(_) | Scalar::F32(_) | Scalar::I64(_))) => {
                 numbers += 1;
                 Input::Number(number.cast(DType::F64))

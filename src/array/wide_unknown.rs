@@ -6,8 +6,9 @@
 use super::handle::Array;
 use super::operand::Operand;
 use super::record::{apply, cast_in};
-use super::wide::{LIMIT, Wide};
+use super::wide::Wide;
 use crate::graph::{DType, ElementOp};
+use crate::kernels::element::wide::{LIMIT, mirrored};
 
 impl Wide<'_> {
     /// The result of `op` beside `number`, or of its mirror image; `None` for what is computed in f64.
@@ -20,7 +21,7 @@ impl Wide<'_> {
         let number =
             if dtype == DType::F64 { number.clone() } else { cast_in(&self.x.0.home, number, DType::F64, self.at) };
         Some(match op {
-            _ if is_comparison => self.compared_with(if reversed { super::wide::mirrored(op) } else { op }, &number),
+            _ if is_comparison => self.compared_with(if reversed { mirrored(op) } else { op }, &number),
             ElementOp::Add => self.sum_with(&number, false),
             ElementOp::Sub if reversed => self.sum_with(&number, true),
             ElementOp::Sub => self.sum_with(&self.one(ElementOp::Neg, &number), false),

@@ -10,6 +10,7 @@
 mod finish;
 mod indexing;
 mod structure;
+mod wide_number;
 
 use super::builder::{Builder, Origin};
 use super::cluster::{Cluster, Fold, Phase};
@@ -18,7 +19,7 @@ use super::form::{Class, Work};
 use super::index::{At, Coordinate, Space, coordinates, linear, value_of};
 use crate::device::info::DeviceInfo;
 use crate::graph::{DType, Dist, ElementOp, Meta, Op, Scalar, Shape};
-use crate::kernels::element::mixed;
+use crate::kernels::element::{mixed, wide};
 use crate::kernels::ir::{Access, Geometry, IndexCompare, IndexOp, InstOp, Kernel, Level, Operand, Run, Store, Val};
 use crate::scheduler::region::RegionArg;
 use rustc_hash::FxHashMap;
@@ -80,7 +81,7 @@ pub(super) struct Lowering<'a, 'r> {
     pub(super) work: &'a Work<'r>,
     pub(super) written: &'a [bool],
     pub(super) cluster: &'a Cluster,
-    device: &'a DeviceInfo,
+    pub(super) device: &'a DeviceInfo,
     pub(super) space: Space,
     pub(super) builder: Builder,
     pub(super) operands: Vec<Operand>,
@@ -322,6 +323,11 @@ impl Lowering<'_, '_> {
                 let value = self.builder.apply(*op, &args, output);
                 self.builder.cast(value, dtype)
             }
+            Op::Apply(op) if let Some((slot, number)) = self.beside_number(n, *op) => {
+                let x = self.expanded(n, 1 - slot, at, guard);
+                let mut emit = wide_number::Emitter { lowering: self, node: n, numbers: 0 };
+                wide::apply(&mut emit, *op, &x, number, slot == 0)
+            }
             Op::Apply(op) => {
                 let args: SmallVec<[Val; 3]> =
                     (0..node.args.len()).map(|slot| self.expanded(n, slot, at, guard)).collect();
@@ -379,6 +385,18 @@ impl Lowering<'_, '_> {
         };
         let args = self.work.nodes[n as usize].args.iter().map(|&arg| (self.work.arg_dtype(arg), number(arg)));
         mixed::computes_in(op, args, Some(self.device))
+    }
+
+    /// The number beside which an op takes an `i64`, and which argument it is.
+    fn beside_number(&self, n: u32, op: ElementOp) -> Option<(usize, f64)> {
+        let args = &self.work.nodes[n as usize].args;
+        let number = |arg: &RegionArg| match arg {
+            RegionArg::Scalar(Scalar::F64(number)) => Some(*number),
+            _ => None,
+        };
+        let slot = (0..args.len()).find(|&slot| number(&args[slot]).is_some())?;
+        let is_wide = args.len() == 2 && self.work.arg_dtype(args[1 - slot]) == DType::I64;
+        if is_wide && wide::takes(op) { Some((slot, number(&args[slot])?)) } else { None }
     }
 
     /// An argument of such an op.

@@ -128,11 +128,7 @@ pub(super) fn check(bytes: &[u8]) -> Checked<()> {
         rest = &rest[length..];
         match marker {
             0xC4 => reader.read_codes(part)?,
-            0xC0..=0xC2 => {
-                if !reader.read_frame(part, marker == 0xC2)? {
-                    return Ok(());
-                }
-            }
+            0xC0..=0xC2 if !reader.read_frame(part, marker == 0xC2)? => return Ok(()),
             // Other codings.
             0xC3 | 0xC5..=0xCF => return Ok(()),
             0xDB => reader.read_steps(part)?,

@@ -14,9 +14,9 @@ use super::room;
 use super::state::State;
 use crate::config::DeviceChoice;
 use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features};
-use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Op, ReduceOp};
+use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Op, ReduceOp, Scalar};
 use crate::ids::DeviceId;
-use crate::kernels::element::{mixed, wgsl};
+use crate::kernels::element::{mixed, wgsl, wide};
 use smallvec::SmallVec;
 
 /// Faster than any GPU: a round trip in a fraction of what submission, execution and mapping take together, caches for
@@ -221,6 +221,15 @@ impl State {
             let args = values.chain(numbers.clone().map(|number| (number.dtype(), Some(number))));
             if let Some(inner) = mixed::computes_in(op, args, Some(info)) {
                 return capability(&node.op, &[inner], &lengths, &node.meta, info);
+            }
+            // `i64` beside a number takes f64 for few numbers only.
+            if let ([DType::I64], Some(Scalar::F64(number))) = (&dtypes[..], numbers.clone().next())
+                && wide::takes(op)
+            {
+                let reversed = matches!(node.args.first(), Some(Arg::Scalar(_)));
+                let takes_float = wide::needs_float(op, number, reversed);
+                let classes = [DType::I64, if takes_float { DType::F64 } else { DType::I64 }];
+                return capability(&node.op, &classes, &lengths, &node.meta, info);
             }
         }
         dtypes.extend(numbers.map(|number| number.dtype()));

@@ -80,7 +80,7 @@ fn whole_numbers_that_do_not_fit_an_integer_are_compared_in_f64() {
     };
     let nodes: Vec<String> = ring.nodes().iter().map(of).collect();
     assert!(nodes.contains(&"lt 300 f64".to_owned()), "{nodes:?}");
-    assert!(nodes.contains(&"add 1 i64".to_owned()), "{nodes:?}");
+    assert!(nodes.contains(&"add 1 f64".to_owned()), "{nodes:?}");
 }
 
 #[test]

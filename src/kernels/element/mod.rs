@@ -11,6 +11,7 @@ pub(crate) mod trace;
 mod trace_number;
 pub mod wgsl;
 mod wgsl_cast;
+pub mod wide;
 
 #[cfg(all(test, feature = "gpu"))]
 pub(crate) mod gpu_harness;
