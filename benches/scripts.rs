@@ -271,6 +271,7 @@ fn measure(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         empty_file()?;
     }
     if "copies".contains(&options.filter) {
+        two_threads();
         copies(&runtime, "numbers", &number_text())?;
         copies(&runtime, "numbers and text", &small_text())?;
         copies(&runtime, "loops", &loop_text())?;
@@ -414,6 +415,22 @@ fn array_text() -> String {
     }
     text.push_str("fprintf ('%d %.6f %d\\n', s, sum (b), sum (big(:)));\n");
     text
+}
+
+/// The hardware's own limit for what follows: arithmetic without memory, by one thread and by two. Two virtual cores
+/// may be one core of the machine.
+fn two_threads() {
+    let spin = |steps: u64| (0..steps).fold([1.0f64; 16], |sums, _| sums.map(|sum| sum * 0.999_999 + 1e-9));
+    let (mut alone, mut both) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let begin = Instant::now();
+        std::hint::black_box(spin(4_000_000));
+        alone.push(begin.elapsed().as_secs_f64());
+        let begin = Instant::now();
+        std::thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(|| std::hint::black_box(spin(2_000_000))))));
+        both.push(begin.elapsed().as_secs_f64());
+    }
+    println!("two threads of this machine      {:>9.2} times as fast as one", median(alone) / median(both));
 }
 
 const COPIES: u64 = 1000;
