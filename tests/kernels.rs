@@ -191,7 +191,7 @@ fn distinct_operands(s: &Session, [n, m, k]: [usize; 3]) -> (Array, Vec<f64>) {
             number(data[a + shape[0] * (b + shape[1] * c)])
         };
         values.iter_mut().enumerate().for_each(|(i, v)| *v += expanded(i));
-        y = y + match step % 3 {
+        y += match step % 3 {
             1 => operand.cast::<f32>(),
             _ => operand,
         };
