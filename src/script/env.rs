@@ -230,16 +230,18 @@ impl Env {
                 None => Err(Stop::Need(Need::Host(vec![l.clone()]))),
             },
             Value::Colon => Ok(Arc::new(Tensor::string(b":"))),
-            Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_) => Err(ScriptError::new(format!(
-                "wrong type argument '{}'",
-                match value {
-                    Value::Cell(_) => "cell array",
-                    Value::Struct(_) => "struct",
-                    Value::Map(_) => "object",
-                    _ => "function handle",
-                }
-            ))
-            .into()),
+            Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_) | Value::Parser(_) => {
+                Err(ScriptError::new(format!(
+                    "wrong type argument '{}'",
+                    match value {
+                        Value::Cell(_) => "cell array",
+                        Value::Struct(_) => "struct",
+                        Value::Map(_) | Value::Parser(_) => "object",
+                        _ => "function handle",
+                    }
+                ))
+                .into())
+            }
         }
     }
 

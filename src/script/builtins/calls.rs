@@ -1,10 +1,11 @@
 //! Functions that call functions: `feval`, `cellfun`, `arrayfun`, `structfun`, handles and their names.
 
-use super::{ANY, Builtin, Outcome, Task, TaskStep};
+use super::{ANY, Builtin, Outcome, Task, TaskStep, nothing};
 use crate::script::error::{Flow, ScriptError, fail};
 use crate::script::index::{self, Values};
 use crate::script::source::Source;
 use crate::script::syntax;
+use crate::script::value::function::Closure;
 use crate::script::value::{CellArray, Class, Data, Dims, Function, StructArray, Tensor, Value};
 use crate::script::vm::Interp;
 use std::sync::Arc;
@@ -144,8 +145,9 @@ fn feval(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if let (Function::Named(name), true) = (&*function, args[0].is_string())
         && interp.lookup(name)?.is_none()
     {
-        let error = ScriptError { message: format!("feval: function '{name}' not found"), ..interp.undefined(name) };
-        return Err(error.into());
+        let help = interp.undefined(name).help;
+        let error = ScriptError::new(format!("feval: function '{name}' not found"));
+        return Err(ScriptError { help, ..error }.into());
     }
     Ok(Outcome::Call { function, args: args[1..].to_vec() })
 }
@@ -178,6 +180,18 @@ fn parse_handle(text: &str) -> Flow<Arc<Function>> {
     }
 }
 
+/// A handle of its text and the variables that it captured.
+pub(super) fn handle_with(text: &str, captured: Vec<(String, Value)>) -> Flow<Arc<Function>> {
+    let function = parse_handle(text)?;
+    let Function::Anonymous(closure) = &*function else { return Ok(function) };
+    let slots = captured.into_iter().filter_map(|(name, value)| {
+        let slot = closure.code.names.iter().position(|n| **n == *name)?;
+        Some((slot as u32, value))
+    });
+    let captured = slots.collect();
+    Ok(Arc::new(Function::Anonymous(Arc::new(Closure { code: closure.code.clone(), captured }))))
+}
+
 fn functions(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let Value::Function(function) = &args[0] else {
         return fail!("functions: FCN_HANDLE argument must be a valid function handle");
@@ -203,6 +217,8 @@ fn functions(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 fn deal(_: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let n = nargout.max(1);
     match args {
+        // As a statement it gives nothing.
+        [_] if nargout == 0 => Ok(nothing()),
         [one] => Ok(vec![one.clone(); n].into()),
         all if all.len() == n => Ok(all.to_vec().into()),
         _ => fail!("deal: nargin > 1 and nargin != nargout"),
@@ -213,11 +229,14 @@ fn merge(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &mut interp.env;
     env.host_all(args)?;
     let mask = env.host(&args[0])?;
-    if !matches!(mask.data, Data::Bool(_)) {
-        return fail!("merge: first argument MASK must be logical");
+    if mask.data.class() == Class::Char {
+        return fail!("merge: first argument must be logical or numeric");
     }
-    if let Value::Bool(b) = args[0] {
-        return Ok(args[if b { 1 } else { 2 }].clone().into());
+    if (0..mask.len()).any(|i| mask.data.f64_at(i).is_nan()) {
+        return fail!("invalid conversion from NaN to logical");
+    }
+    if mask.len() == 1 {
+        return Ok(args[if mask.data.f64_at(0) != 0.0 { 1 } else { 2 }].clone().into());
     }
     let mut parts = Vec::with_capacity(mask.len());
     for i in 0..mask.len() {
@@ -359,11 +378,15 @@ impl Each {
         options: EachOptions,
         nargout: usize,
     ) -> Flow<Outcome> {
-        let dims = arrays.first().map_or_else(Dims::zero, |a| a.0.clone());
-        for (i, array) in arrays.iter().enumerate() {
+        // What has one element goes with every element of the others.
+        let of_many = || arrays.iter().enumerate().filter(|(_, a)| a.1.len() != 1);
+        let first = of_many().next();
+        let dims = first.or(arrays.iter().enumerate().next()).map_or_else(Dims::zero, |(_, a)| a.0.clone());
+        for (i, array) in of_many() {
             if array.0 != dims {
                 return fail!(
-                    "{who}: all the input arguments must have the same size and shape (arg 1 and arg {})",
+                    "{who}: all the input arguments must have the same size and shape (arg {} and arg {})",
+                    first.map_or(1, |f| f.0 + 1),
                     i + 1
                 );
             }
@@ -387,7 +410,7 @@ impl Each {
     }
 
     fn arguments(&self) -> Vec<Value> {
-        self.elements.iter().map(|e| e[self.next].clone()).collect()
+        self.elements.iter().map(|e| if e.len() == 1 { &e[0] } else { &e[self.next] }).cloned().collect()
     }
 
     /// What a call gave.
@@ -396,9 +419,8 @@ impl Each {
             return fail!("{}: function returned fewer than nargout values", self.who);
         }
         for (i, value) in values.into_iter().take(self.results.len()).enumerate() {
-            if self.uniform
-                && (value.len() != 1 || matches!(value, Value::Cell(_) | Value::Struct(_) | Value::Function(_)))
-            {
+            // Structs of equal fields become an array of them.
+            if self.uniform && (value.len() != 1 || matches!(value, Value::Cell(_) | Value::Function(_))) {
                 return fail!("{0}: all values must be scalars when UniformOutput = true", self.who);
             }
             self.results[i].push(value);
@@ -447,8 +469,10 @@ impl Each {
             );
         }
         if let Value::Function(_) | Value::Cell(_) | Value::Struct(_) = results[0] {
-            let row = index::concatenate(env, 1, results)?;
-            return reshape_host(env, row, self.dims.clone());
+            return match index::concatenate(env, 1, results)? {
+                Value::Struct(s) => Ok(Value::Struct(Arc::new(Arc::unwrap_or_clone(s).with_dims(self.dims.clone())))),
+                row => reshape_host(env, row, self.dims.clone()),
+            };
         }
         let parts = results.iter().map(|v| env.host(v)).collect::<Flow<Vec<_>>>()?;
         Ok(Value::tensor(Tensor::new(self.dims.clone(), first_elements(&parts))))
@@ -504,8 +528,8 @@ impl Task for Each {
                 let Some(handler) = handler else { return Err(error.into()) };
                 (self.handling, self.calling) = (true, true);
                 let mut s = StructArray::scalar();
-                s.set("message", error.message);
                 s.set("identifier", error.identifier);
+                s.set("message", error.message);
                 s.set("index", self.next + 1);
                 let mut args = vec![Value::Struct(Arc::new(s))];
                 args.extend(self.arguments());

@@ -157,7 +157,10 @@ fn run_file(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         path.set_extension("m");
     }
     match std::fs::read(&path) {
-        Ok(bytes) => Ok(Outcome::text(String::from_utf8_lossy(&bytes))),
+        Ok(bytes) => {
+            let (name, text) = (path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned());
+            Ok(Outcome::File { name, text })
+        }
         Err(error) => fail!("run: could not read {}: {error}", path.display()),
     }
 }

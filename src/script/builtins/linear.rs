@@ -172,6 +172,7 @@ fn inv(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     }
     let inverse = value_of(&inverse, a.single);
     let inverse = if args[0].is_diagonal() { inverse.diagonal() } else { inverse };
+    let inverse = if args[0].is_permutation() { inverse.permutation() } else { inverse };
     Ok(vec![inverse, number(rcond, a.single)].into())
 }
 
@@ -360,7 +361,7 @@ fn triangles<T: Number>(a: &Mat<T>, nargout: usize, vector: bool, value: impl Fn
         }
         _ => {
             let permutation = Mat::from_fn(m, m, |i, j| if order[i] == j { one } else { zero });
-            vec![value(&lower), value(&upper), value(&permutation)]
+            vec![value(&lower), value(&upper), value(&permutation).permutation()]
         }
     }
 }
@@ -559,7 +560,8 @@ fn expm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     for _ in 0..squarings {
         e = &e * &e;
     }
-    Ok(value_of(&e, a.single).into())
+    // The exponential of a diagonal matrix is one.
+    Ok(value_of(&e, a.single).diagonal().into())
 }
 
 /// A product whose factors may be known to be real: a real factor scales both parts.

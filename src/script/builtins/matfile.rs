@@ -1,11 +1,12 @@
-//! `load` and `save`: variables to files and back, as MAT files of version 5 (and 7: the same, compressed) or as text.
+//! `load` and `save`: variables to files and back, as MAT files of version 5 (and 7: the same, compressed), in
+//! Octave's text format, or matrices as plain text.
 //!
 //! In: names of variables. Out: files; variables. Must hold: nothing is written before all values lie in host memory
 //! (SCRIPT-2).
 
 use super::files::system;
 use super::variables::fits;
-use super::{ANY, Builtin, Outcome, matformat, nothing, row, tables};
+use super::{ANY, Builtin, Outcome, matformat, nothing, row, tables, textformat};
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail};
 use crate::script::value::{CellArray, StructArray, Value};
@@ -15,8 +16,24 @@ use std::sync::Arc;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row("load", 1, ANY, 1, "s = load (file, names...)", "Variables from a MAT file, or a table from a text.", load),
-    row("save", 1, ANY, 0, "save (file, names..., \"-v7\")", "Variables to a MAT file, or a matrix to a text.", save),
+    row(
+        "load",
+        1,
+        ANY,
+        1,
+        "s = load (file, names...)",
+        "Variables from a MAT file or Octave's text format, or a table from a text.",
+        load,
+    ),
+    row(
+        "save",
+        1,
+        ANY,
+        0,
+        "save (file, names..., \"-v7\")",
+        "Variables to a MAT file, with \"-text\" in Octave's text format, with \"-ascii\" a matrix as plain text.",
+        save,
+    ),
 ];
 
 /// The arguments as words: options, which begin with a hyphen, and the others.
@@ -55,9 +72,6 @@ fn save(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (options, names) = words("save", args)?;
     let has = |name: &str| options.iter().any(|o| o == name);
     let Some((file, names)) = names.split_first() else { return fail!("save: no file name given") };
-    if has("-text") {
-        return fail!("save: Octave's text format is not written yet; use -v7 or -ascii");
-    }
     if has("-v7.3") || has("-hdf5") {
         return fail!("save: HDF5 files are not written yet; use -v7");
     }
@@ -75,6 +89,9 @@ fn save(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     for name in missing {
         interp.env.warn("", &format!("save: no such variable '{name}'"));
     }
+    if has("-text") || file == "-" {
+        return save_text(interp, file, &saved, has("-append"));
+    }
     let bytes = if has("-ascii") {
         ascii(&interp.env, &saved, has("-double"))?
     } else {
@@ -89,6 +106,24 @@ fn save(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         let compress = !has("-v6") && !has("-6");
         matformat::write(&saved, compress).map_err(|e| ScriptError::new(format!("save: {e}")))?
     };
+    match std::fs::write(file, bytes) {
+        Ok(()) => Ok(nothing()),
+        Err(error) => fail!("save: unable to open output file '{file}': {}", system(&error)),
+    }
+}
+
+/// Variables in Octave's text format, to a file or (`-`) to what is printed.
+fn save_text(interp: &mut Interp, file: &str, saved: &[(String, Value)], append: bool) -> Flow<Outcome> {
+    let text = textformat::write(saved).map_err(|e| ScriptError::new(format!("save: {e}")))?;
+    if file == "-" {
+        interp.env.print(&text);
+        return Ok(nothing());
+    }
+    let mut bytes = match append {
+        true => std::fs::read(file).unwrap_or_default(),
+        false => b"# Created by Tidemill\n".to_vec(),
+    };
+    bytes.extend(text);
     match std::fs::write(file, bytes) {
         Ok(()) => Ok(nothing()),
         Err(error) => fail!("save: unable to open output file '{file}': {}", system(&error)),
@@ -168,13 +203,14 @@ fn load(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         false => format!("{file}.mat"),
     };
     let Ok(bytes) = std::fs::read(&path) else { return fail!("load: unable to find file {file}") };
-    if has("-ascii") || !matformat::is_mat(&bytes) && !has("-mat") {
+    let is_text = textformat::is_text(&bytes) && !has("-ascii") && !has("-mat");
+    if !is_text && (has("-ascii") || !matformat::is_mat(&bytes) && !has("-mat")) {
         return load_text(interp, file, &bytes, nargout);
     }
-    if !matformat::is_mat(&bytes) {
+    if !is_text && !matformat::is_mat(&bytes) {
         return fail!("load: unable to determine file format of '{file}'");
     }
-    let mut variables = match matformat::read(&bytes) {
+    let mut variables = match if is_text { textformat::read(&bytes) } else { matformat::read(&bytes) } {
         Ok(variables) => variables,
         Err(message) => return fail!("load: {file}: {message}"),
     };
@@ -192,8 +228,8 @@ fn load(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
 
 /// A table of numbers; as a statement it becomes a variable with the file's name.
 fn load_text(interp: &mut Interp, file: &str, bytes: &[u8], nargout: usize) -> Flow<Outcome> {
-    if bytes.starts_with(b"# Created by Octave") || bytes.starts_with(b"Octave-1") {
-        return fail!("load: {file}: Octave's own formats are not read yet; save with -v7");
+    if bytes.starts_with(b"Octave-1") {
+        return fail!("load: {file}: Octave's binary format is not read yet; save with -text or -v7");
     }
     let Some(value) = tables::numbers(bytes) else {
         return fail!("load: unable to determine file format of '{file}'");

@@ -380,7 +380,9 @@ fn array(out: &mut Vec<u8>, of: &str, name: &str, value: &Value) -> Result<(), S
         Value::Function(_) | Value::Colon | Value::Lazy(_) => {
             return Err(format!("{of}: function handles are not saved yet"));
         }
-        Value::Map(_) => return Err(format!("{of}: containers.Map objects are not saved yet")),
+        Value::Map(_) | Value::Parser(_) => {
+            return Err(format!("{of}: {} objects are not saved yet", value.class_name()));
+        }
         other => {
             let class = match other.class() {
                 Class::Char => array::CHAR,
@@ -425,7 +427,7 @@ fn array(out: &mut Vec<u8>, of: &str, name: &str, value: &Value) -> Result<(), S
             }
             None => elements(&mut body, &t.data)?,
         },
-        Value::Function(_) | Value::Colon | Value::Lazy(_) | Value::Map(_) => {}
+        Value::Function(_) | Value::Colon | Value::Lazy(_) | Value::Map(_) | Value::Parser(_) => {}
     }
     put(out, element::MATRIX, &body)
 }

@@ -34,6 +34,7 @@ pub mod matrices;
 pub mod number_text;
 pub mod operators;
 pub mod output;
+pub mod parsers;
 pub mod pattern;
 #[cfg(feature = "image")]
 pub mod pictures;
@@ -58,6 +59,7 @@ pub mod tables;
 pub mod text;
 #[cfg(test)]
 mod text_tests;
+mod textformat;
 pub mod variables;
 
 use super::error::{Flow, ScriptError, fail_id};
@@ -128,6 +130,13 @@ pub enum Outcome {
         capture: bool,
         /// Whose variables it runs in.
         scope: Scope,
+    },
+    /// The statements of a file, run in the caller's variables.
+    File {
+        /// The file.
+        name: String,
+        /// What it says.
+        text: String,
     },
     /// A variable of another frame set (`assignin`).
     Assign {
@@ -259,6 +268,7 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("Cells", cells::ROWS),
         ("Structs", structs::ROWS),
         ("Maps", maps::ROWS),
+        ("Parsers of arguments", parsers::ROWS),
         ("Files", files::ROWS),
         ("Names of files and folders", folders::ROWS),
         ("Variables in files", matfile::ROWS),

@@ -4,10 +4,10 @@
 //! number of digits and two; other numbers in `%W.Pg` columns with P = 5 more digits than the largest number has
 //! before its point (at least 5, at most 16) and W = P + 7. A given precision is P. Blank columns at both ends go.
 
-use super::output::text_row;
-use super::{Builtin, Outcome, row};
+use super::output::{RATIONAL_PLACES, text_row};
+use super::{Builtin, Outcome, args, row};
 use crate::script::display::number::{self, Notation};
-use crate::script::display::template;
+use crate::script::display::{rational, rational_lines, template};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
@@ -18,6 +18,7 @@ use std::sync::Arc;
 pub static ROWS: &[Builtin] = &[
     row("num2str", 1, 2, 1, "num2str (x, precision); num2str (x, template)", "Numbers as text.", num2str),
     row("int2str", 1, 1, 1, "int2str (x)", "Numbers as text, rounded to integers.", int2str),
+    row("rats", 1, 2, 1, "rats (x, places)", "Numbers as texts of quotients.", rats),
     row("mat2str", 1, 3, 1, "mat2str (x, n, \"class\")", "A matrix as text that makes it.", mat2str),
 ];
 
@@ -272,4 +273,44 @@ fn quoted(x: &Tensor) -> String {
         1 => rows.concat(),
         _ => format!("[{}]", rows.join(";")),
     }
+}
+
+/// Quotients: a scalar flush right in its places, a matrix as `format rat` lays it out, in rows of one length.
+fn rats(interp: &mut Interp, all: &[Value], _: usize) -> Flow<Outcome> {
+    let env = &interp.env;
+    env.host_all(all)?;
+    let is_number = all[0].is_numeric();
+    if !is_number || all[0].dims().len() > 2 {
+        return fail!("rats: X must be {}", if is_number { "two dimensional" } else { "numeric" });
+    }
+    let places = match all.get(1) {
+        Some(places) => args::number(env, "rats", places)?.clamp(1.0, u8::MAX as f64) as u8,
+        None => RATIONAL_PLACES,
+    };
+    let host = env.host(&all[0])?;
+    let width = places as usize;
+    let one = |x: f64| format!("{:>width$}", rational::text(x, width));
+    if host.is_empty() {
+        return Ok(Value::string("").into());
+    }
+    if host.len() == 1 {
+        let z = host.data.c64_at(0);
+        return Ok(Value::string(match host.data.is_complex() {
+            true => format!("{} {} {}i", one(z.re), if z.im < 0.0 { '-' } else { '+' }, one(z.im.abs())),
+            false if z.re == 0.0 => "0".into(),
+            false => one(z.re),
+        })
+        .into());
+    }
+    let doubles = match host.data.is_complex() {
+        true => (*host).clone(),
+        false => Tensor::new(host.dims.clone(), Data::F64(host.data.to_f64())),
+    };
+    let lines = rational_lines(&doubles, places);
+    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
+    // What is shorter is filled with zero bytes.
+    let at = |r: usize, c: usize| lines[r].get(c).copied().unwrap_or(0);
+    let rows = lines.len();
+    let bytes = (0..columns).flat_map(|c| (0..rows).map(move |r| (r, c))).map(|(r, c)| at(r, c)).collect();
+    Ok(Value::tensor(Tensor::new(Dims::new(&[rows, columns]), Data::Char(bytes))).into())
 }

@@ -20,7 +20,7 @@ pub static ROWS: &[Builtin] = &[
         let stream = stream(i, "fputs", &a[0])?;
         write_text(i, stream, &a[1])
     }),
-    row("format", 0, ANY, 3, "format long; format short; format", "How numbers are shown.", format),
+    row("format", 0, ANY, 3, "format long; format short g; format rat; format", "How numbers are shown.", format),
     row(
         "output_precision",
         0,
@@ -31,6 +31,9 @@ pub static ROWS: &[Builtin] = &[
         output_precision,
     ),
 ];
+
+/// Places of a quotient under `format rat`, and of one that `rats` writes.
+pub(super) const RATIONAL_PLACES: u8 = 9;
 
 /// A char row, 1×0 if it is empty, as what is printed into a text is.
 pub(super) fn text_row(bytes: Vec<u8>) -> Value {
@@ -142,10 +145,18 @@ fn format(interp: &mut Interp, args: &[Value], outputs: usize) -> Flow<Outcome> 
             Style::Fixed => "",
             Style::Exponent => "e",
             Style::General => "g",
-            Style::Bank => "",
+            Style::Engineering => "eng",
+            _ => "",
         };
         let length = if format.precision > 5 { "long" } else { "short" };
-        let name = if format.style == Style::Bank { "bank".into() } else { format!("{length}{style}") };
+        let name = match format.style {
+            Style::Bank => "bank".into(),
+            Style::Rational(_) => "rat".into(),
+            Style::Hex => "hex".into(),
+            Style::Bits => "bit".into(),
+            Style::Signs => "+".into(),
+            _ => format!("{length}{style}"),
+        };
         let spacing = if format.compact { "compact" } else { "loose" };
         return Ok(vec![Value::string(name), Value::string(spacing), Value::string("lowercase")].into());
     }
@@ -177,18 +188,25 @@ fn format_of(words: &[String], mut format: Format) -> Flow<Format> {
                     continue;
                 }
                 "lowercase" | "uppercase" => continue,
-                "bank" => {
-                    format = Format { precision: 5, style: Style::Bank, ..format };
+                "bank" | "rat" | "hex" | "bit" | "+" => {
+                    let style = match lower.as_str() {
+                        "bank" => Style::Bank,
+                        "rat" => Style::Rational(RATIONAL_PLACES),
+                        "hex" => Style::Hex,
+                        "bit" => Style::Bits,
+                        _ => Style::Signs,
+                    };
+                    format = Format { precision: 5, style, ..format };
                     continue;
                 }
-                "eng" | "rat" | "hex" | "bit" | "native-hex" | "native-bit" | "+" | "none" | "free" => {
+                "eng" | "native-hex" | "native-bit" | "none" | "free" => {
                     return fail!("format: '{word}' is not supported yet");
                 }
                 _ => return fail!("format: unrecognized format state '{lower}'"),
             },
         };
         let letter = match (letter, words.peek().map(|w| w.as_str())) {
-            ("", Some(next @ ("g" | "e"))) => {
+            ("", Some(next @ ("g" | "e" | "eng"))) => {
                 words.next();
                 next
             }
@@ -198,7 +216,7 @@ fn format_of(words: &[String], mut format: Format) -> Flow<Format> {
             "" => Style::Fixed,
             "g" => Style::General,
             "e" => Style::Exponent,
-            "eng" => return fail!("format: '{word}' is not supported yet"),
+            "eng" => Style::Engineering,
             _ => return fail!("format: unrecognized format state '{lower}'"),
         };
         format = Format { precision, style, ..format };

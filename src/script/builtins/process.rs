@@ -2,6 +2,7 @@
 
 use super::environment::text;
 use super::{ANY, Builtin, Outcome, nothing};
+use crate::script::env::Env;
 use crate::script::error::{Flow, Stop, fail};
 use crate::script::value::{Dims, Value};
 use crate::script::vm::Interp;
@@ -229,11 +230,34 @@ pub static ROWS: &[Builtin] = &[
 ];
 
 fn exit(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let status = match args.first() {
-        Some(value) if !value.is_string() && !value.is_empty() => interp.env.host(value)?.data.f64_at(0) as i32,
-        _ => 0,
+    interp.env.host_all(args)?;
+    let word = |value: &Value| value.as_text().filter(|_| value.is_char());
+    let status = match args {
+        [] => 0,
+        [only] if only.is_char() => match word(only).as_deref() {
+            Some("force") => 0,
+            Some("cancel") => return Ok(nothing()),
+            _ => return fail!("quit: option must be string \"cancel\" or \"force\""),
+        },
+        [status, rest @ ..] => {
+            if rest.iter().any(|option| word(option).as_deref() != Some("force")) {
+                return fail!("quit: second argument must be string \"force\"");
+            }
+            match number_of(&interp.env, status)? {
+                Some(status) => status as i32,
+                None => return fail!("quit: STATUS must be an integer"),
+            }
+        }
     };
     Err(Stop::Exit(status))
+}
+
+/// The first element of a numeric array, if it is a number.
+fn number_of(env: &Env, value: &Value) -> Flow<Option<f64>> {
+    if !matches!(value, Value::Num(_) | Value::Bool(_) | Value::Tensor(_) | Value::Lazy(_)) || value.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(env.host(value)?.data.f64_at(0)).filter(|x| !x.is_nan()))
 }
 
 fn argv(interp: &mut Interp, _: &[Value], _: usize) -> Flow<Outcome> {

@@ -59,7 +59,7 @@ pub static ROWS: &[Builtin] = &[
     question!("iscell", "Whether a value is a cell array.", |x| matches!(x, Value::Cell(_))),
     question!("isstruct", "Whether a value is a struct.", |x| matches!(x, Value::Struct(s) if s.class.is_none())),
     question!("isobject", "Whether a value is an object.", |x| {
-        matches!(x, Value::Map(_)) || matches!(x, Value::Struct(s) if s.class.is_some())
+        matches!(x, Value::Map(_) | Value::Parser(_)) || matches!(x, Value::Struct(s) if s.class.is_some())
     }),
     question!("iscellstr", "Whether a value is a cell array of strings.", |x| {
         matches!(x, Value::Cell(c) if c.items.iter().all(Value::is_string))
@@ -112,7 +112,7 @@ fn isa(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             b"float" => class.is_float(),
             b"integer" => class.is_integer(),
             b"numeric" => class.is_numeric(),
-            b"handle" => class == Class::Map,
+            b"handle" => matches!(class, Class::Map | Class::Parser),
             name => name == shown_class(x).as_bytes() || name == x.class_name().as_bytes(),
         }
     };
@@ -145,7 +145,7 @@ fn own_bytes(x: &Value) -> usize {
     };
     match x {
         Value::Cell(_) | Value::Struct(_) => 0,
-        Value::Function(_) | Value::Map(_) | Value::Colon => 0,
+        Value::Function(_) | Value::Map(_) | Value::Parser(_) | Value::Colon => 0,
         other => other.len() * width(other.class()) * if other.is_complex() { 2 } else { 1 },
     }
 }
@@ -224,6 +224,7 @@ fn same(env: &Env, a: &Value, b: &Value, nan_equal: bool, depth: usize, known: &
             true
         }
         (Value::Map(a), Value::Map(b)) if Arc::ptr_eq(a, b) => true,
+        (Value::Parser(a), Value::Parser(b)) => Arc::ptr_eq(a, b),
         (Value::Map(a), Value::Map(b)) => {
             let (a, b) = (a.entries(), b.entries());
             let values = |e: &[(Key, Value)]| e.iter().map(|(_, v)| v.clone()).collect::<Vec<_>>();

@@ -142,7 +142,7 @@ pub fn reshaped(value: &Value, dims: Dims) -> Flow<Value> {
             s.dims = dims;
             Value::Struct(Arc::new(s))
         }
-        Value::Function(_) | Value::Map(_) | Value::Colon if dims.is_scalar() => value.clone(),
+        Value::Function(_) | Value::Map(_) | Value::Parser(_) | Value::Colon if dims.is_scalar() => value.clone(),
         _ => return fail!("octave_base_value::reshape (): wrong type argument 'function handle'"),
     })
 }
@@ -343,7 +343,13 @@ fn circshift(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             (0..n).map(|k| (k + first) % n).collect()
         })
         .collect();
-    Ok(picked(&interp.env, x, dims.clone(), &mapped(&dims, &maps))?.into())
+    let value = picked(&interp.env, x, dims.clone(), &mapped(&dims, &maps))?;
+    Ok(still_permutation(x, value).into())
+}
+
+/// The rows or columns of a permutation matrix in another order are one.
+fn still_permutation(x: &Value, moved: Value) -> Value {
+    if x.is_permutation() || x.is_identity() { moved.permutation() } else { moved }
 }
 
 /// The elements in reverse along these dimensions.
@@ -358,7 +364,8 @@ pub fn flipped(env: &Env, x: &Value, over: &[usize]) -> Flow<Value> {
         .enumerate()
         .map(|(d, &n)| if over.contains(&d) { (0..n).rev().collect() } else { (0..n).collect() })
         .collect();
-    picked(env, x, dims.clone(), &mapped(&dims, &maps))
+    let value = picked(env, x, dims.clone(), &mapped(&dims, &maps))?;
+    Ok(still_permutation(x, value))
 }
 
 fn flip(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -371,7 +378,8 @@ fn flip(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 
 fn rot90(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let k = quarter_turns(&interp.env, "rot90: K must be a single real integer", args.get(1))?;
-    Ok(turned(&interp.env, &args[0], k, [0, 1])?.into())
+    let value = turned(&interp.env, &args[0], k, [0, 1])?;
+    Ok(still_permutation(&args[0], value).into())
 }
 
 fn quarter_turns(env: &Env, message: &str, k: Option<&Value>) -> Flow<u8> {
@@ -525,8 +533,8 @@ fn placed(x: &Value, out: &Dims, first: &[i64], padding: &Value) -> Flow<Value> 
             let n = items.len();
             Value::cell(Dims::new(&[n, 1]), items)
         }
-        (value @ (Value::Struct(_) | Value::Function(_) | Value::Map(_)), _)
-        | (_, value @ (Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_))) => {
+        (value @ (Value::Struct(_) | Value::Function(_) | Value::Map(_) | Value::Parser(_)), _)
+        | (_, value @ (Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_) | Value::Parser(_))) => {
             return fail!("wrong type argument '{}'", value.class_name());
         }
         (x, pad) => {

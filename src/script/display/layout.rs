@@ -16,7 +16,8 @@
 //! - Whether an *array* has only integers is judged after rounding to single precision, by ⌊x + ½⌋ = x in that
 //!   precision, NaN and Inf apart. So `[1+1e-10 1]` is integers, and `[8388609 0]` is not. They are then written as
 //!   `%g` with as many digits as the width, which shows in `[1e7+.5 1]`. A scalar is judged exactly.
-//! - `format bank` writes two digits after the point, whatever stands before it.
+//! - `format bank` writes two digits after the point, whatever stands before it, and the real part of a complex number.
+//! - `format short eng` takes P + 6 places for a scalar and P + 8 for an element, whatever it holds.
 //! - A range is judged exactly, measured by its start and its limit (not its last element), and gets one place
 //!   more unless its integers are written plain.
 //! - Complex arrays take the larger of their real and their imaginary parts' largest digits, and the larger of their
@@ -89,6 +90,10 @@ impl Precision {
         Layout { notation: self.exponent(), width: self.digits as usize + 6 + long_exponent as usize }
     }
 
+    fn engineering_layout(&self) -> Layout {
+        Layout { notation: Notation::Engineering(self.digits as usize - 1, 2), width: self.digits as usize + 8 }
+    }
+
     fn general_layout(&self) -> Layout {
         Layout { notation: self.general(), width: self.digits as usize + 6 }
     }
@@ -157,11 +162,17 @@ pub fn scalar(x: f64, precision: Precision) -> Layout {
     if p.style == Style::General {
         return Layout { notation: p.general(), width: p.digits as usize };
     }
+    if let Style::Rational(_) = p.style {
+        return Layout { notation: Notation::Rational(0), width: 0 };
+    }
     if !x.is_finite() {
         return Layout { notation: p.general(), width: 3 };
     }
     if p.style == Style::Bank {
-        return Layout { notation: Notation::Fixed(2), width: 0 };
+        return Layout { notation: Notation::Fixed(2), width: 3 };
+    }
+    if p.style == Style::Engineering {
+        return Layout { notation: Notation::Engineering(p.digits as usize - 1, 3), width: p.digits as usize + 6 };
     }
     let digits = digits_of(x);
     let exponent = Layout { notation: p.exponent(), width: p.digits as usize + 5 };
@@ -191,6 +202,12 @@ pub fn matrix(extent: Extent, precision: Precision) -> Layout {
     let p = precision;
     if p.style == Style::General {
         return p.general_layout();
+    }
+    if let Style::Rational(places) = p.style {
+        return Layout { notation: Notation::Rational(places as usize), width: places as usize };
+    }
+    if p.style == Style::Engineering {
+        return p.engineering_layout();
     }
     if p.style == Style::Bank {
         let digits = extent.largest.max(extent.smallest).max(1) as usize;
@@ -226,7 +243,9 @@ pub fn range(elements: &[f64], limit: f64, precision: Precision) -> Layout {
     let integers = elements.iter().all(|&x| is_integer(x));
     let extent = Extent { largest: a, smallest: b, integers, non_finite: false };
     let mut layout = matrix(extent, p);
-    if p.style != Style::Bank && matches!(layout.notation, Notation::Fixed(_) | Notation::Exponent(_)) {
+    if p.style != Style::Bank
+        && matches!(layout.notation, Notation::Fixed(_) | Notation::Exponent(_) | Notation::Engineering(..))
+    {
         layout.width += 1;
     }
     layout
@@ -235,6 +254,9 @@ pub fn range(elements: &[f64], limit: f64, precision: Precision) -> Layout {
 /// Of one complex number.
 pub fn complex_scalar(z: Complex64, precision: Precision) -> ComplexLayout {
     let p = precision;
+    if let Style::Rational(_) = p.style {
+        return ComplexLayout { notation: Notation::Rational(0), real: 0, imaginary: 0 };
+    }
     let finite = |x: f64| if x.is_finite() { x.abs() } else { 0.0 };
     let (a, b) = (finite(z.re), finite(z.im));
     let non_finite = !z.re.is_finite() || !z.im.is_finite();
@@ -270,6 +292,14 @@ fn complex(extent: Extent, p: Precision, digits_max: i32) -> ComplexLayout {
         Style::General => {
             let Layout { notation, width } = p.general_layout();
             return ComplexLayout { notation, real: width, imaginary: width };
+        }
+        Style::Rational(places) => {
+            let notation = Notation::Rational(places as usize);
+            return ComplexLayout { notation, real: places as usize, imaginary: places as usize };
+        }
+        Style::Engineering => {
+            let Layout { notation, width } = p.engineering_layout();
+            return ComplexLayout { notation, real: width, imaginary: width - 1 };
         }
         Style::Fixed if extent.integers => {
             let digits = extent.largest.max(extent.smallest);

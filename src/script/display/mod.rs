@@ -9,13 +9,14 @@
 pub mod layout;
 mod nested;
 pub mod number;
-
 mod page;
+pub mod rational;
+mod raw;
 pub mod template;
 
 use super::env::Env;
 use super::error::{Flow, fail};
-use super::value::Value;
+use super::value::{Tensor, Value};
 use nested::{NESTED_BYTES_MAX, Printer};
 
 /// What `format` sets.
@@ -42,6 +43,16 @@ pub enum Style {
     General,
     /// `format bank`: two digits after the point.
     Bank,
+    /// `format short eng`: exponents that are multiples of three.
+    Engineering,
+    /// `format rat`: quotients, of arrays in so many places.
+    Rational(u8),
+    /// `format hex`: the digits of the bytes.
+    Hex,
+    /// `format bit`: the bits.
+    Bits,
+    /// `format +`: a sign, or a blank for zero.
+    Signs,
 }
 
 impl Default for Format {
@@ -81,6 +92,15 @@ fn check_whole(printer: &Printer) -> Flow<()> {
         return fail!("what is inside of the cells and structs takes more than {NESTED_BYTES_MAX} characters to show");
     }
     Ok(())
+}
+
+/// The lines that `rats` makes of an array of doubles.
+pub fn rational_lines(array: &Tensor, places: u8) -> Vec<Vec<u8>> {
+    let format = Format { style: Style::Rational(places), ..Format::default() };
+    let mut printer = Printer::new(format);
+    page::block(&mut printer, array);
+    let text = printer.out.strip_suffix(b"\n").unwrap_or(&printer.out);
+    text.split(|&b| b == b'\n').map(<[u8]>::to_vec).collect()
 }
 
 #[cfg(test)]

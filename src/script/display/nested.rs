@@ -8,7 +8,7 @@
 use super::Format;
 use super::layout::Precision;
 use super::page;
-use crate::script::value::{CellArray, Class, Data, Dims, Function, Map, StructArray, Tensor, Value};
+use crate::script::value::{CellArray, Class, Data, Dims, Function, Map, Parser, StructArray, Tensor, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -90,6 +90,7 @@ impl Printer {
             Value::Struct(structure) => self.named_struct(name, structure),
             Value::Function(function) => self.named_function(name, function),
             Value::Map(map) => self.named_map(name, map),
+            Value::Parser(parser) => self.named_parser(name, parser),
             Value::Colon => self.line(format!("{name} = :")),
             array => {
                 if let Some(tensor) = host(array) {
@@ -110,6 +111,7 @@ impl Printer {
             Value::Struct(structure) => self.inside(2, |p| p.field_names(structure)),
             Value::Function(function) => self.line(handle_text(function)),
             Value::Map(map) => self.map_properties(map),
+            Value::Parser(parser) => self.parser_properties(parser),
             Value::Colon => self.line(":"),
             array => {
                 if let Some(tensor) = host(array) {
@@ -240,6 +242,50 @@ impl Printer {
         self.loose_line();
     }
 
+    fn named_parser(&mut self, name: &str, parser: &Parser) {
+        self.line(format!("{name} ="));
+        self.loose_line();
+        if self.depth == 0 {
+            self.parser_properties(parser);
+            return self.loose_line();
+        }
+        self.inside(2, |p| {
+            p.line("inputParser object with properties:");
+            p.loose_line();
+            for name in Parser::PROPERTIES {
+                let shown = match parser.property(name) {
+                    Some(Value::Bool(on)) => (on as u8).to_string(),
+                    Some(text @ Value::Tensor(_)) => text.as_text().unwrap_or_default(),
+                    Some(other) => format!("[{} {}]", other.dims(), other.class_name()),
+                    None => String::new(),
+                };
+                p.line(format!("{name:>19}: {shown}"));
+            }
+        });
+        self.loose_line();
+    }
+
+    fn parser_properties(&mut self, parser: &Parser) {
+        let settings = parser.settings();
+        self.line("inputParser object with properties:");
+        self.loose_line();
+        self.inside(3, |p| {
+            for (name, on) in [
+                ("CaseSensitive", settings.case_sensitive),
+                ("FunctionName", !settings.function_name.is_empty()),
+                ("KeepUnmatched", settings.keep_unmatched),
+                ("PartialMatching", settings.partial_matching),
+                ("StructExpand", settings.struct_expand),
+            ] {
+                p.line(format!("{name:<15} : {on}"));
+            }
+        });
+        self.loose_line();
+        self.line("Defined parameters:");
+        self.loose_line();
+        self.inside(3, |p| p.line(format!("{{{}}}", parser.names().join(", "))));
+    }
+
     fn named_function(&mut self, name: &str, function: &Function) {
         if let Function::Named(_) = function {
             return self.line(format!("{name} = {}", handle_text(function)));
@@ -311,7 +357,7 @@ pub(super) fn kind(value: &Value) -> Cow<'static, str> {
         Value::Cell(_) => "cell".into(),
         Value::Struct(s) => if s.len() == 1 { "scalar struct" } else { "struct" }.into(),
         Value::Function(_) => "function handle".into(),
-        Value::Map(_) => "object".into(),
+        Value::Map(_) | Value::Parser(_) => "object".into(),
         Value::Tensor(t) if t.is_range() && t.len() > 1 => "double_range".into(),
         Value::Tensor(t) if t.data.class() == Class::Char => {
             if t.double_quoted { "string" } else { "sq_string" }.into()

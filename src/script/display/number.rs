@@ -3,6 +3,8 @@
 //! In: a finite or non-finite double, flags, a width, a precision. Out: bytes. `Inf`, `NaN` and `NA` are spelled as the
 //! language spells them.
 
+use super::rational;
+
 /// How a number is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notation {
@@ -12,6 +14,10 @@ pub enum Notation {
     Exponent(usize),
     /// `%.*g`: so many significant digits, without trailing zeros.
     General(usize),
+    /// So many digits after the point, and an exponent that is a multiple of three, of at least so many digits.
+    Engineering(usize, usize),
+    /// A quotient in so many places; 0 for as many as it takes.
+    Rational(usize),
 }
 
 /// The flags of a conversion.
@@ -38,10 +44,15 @@ pub fn text(x: f64, notation: Notation) -> String {
 }
 
 fn text_with(x: f64, notation: Notation, keep_zeros: bool) -> String {
+    if let Notation::Rational(places) = notation {
+        return rational::text(x, places);
+    }
     if !x.is_finite() {
         return non_finite(x).to_string();
     }
     match notation {
+        Notation::Rational(_) => String::new(),
+        Notation::Engineering(digits, exponent_digits) => engineering(x, digits, exponent_digits),
         Notation::Fixed(digits) => {
             let mut text = format!("{:.*}", digits.min(PRECISION_MAX), x);
             text.extend(std::iter::repeat_n('0', digits.saturating_sub(PRECISION_MAX)));
@@ -80,6 +91,18 @@ fn exponent(x: f64, digits: usize, keep_point: bool) -> String {
     let zeros = "0".repeat(digits.saturating_sub(PRECISION_MAX));
     let point = if digits == 0 && keep_point { "." } else { "" };
     format!("{mantissa}{point}{zeros}e{sign}{power:0>2}")
+}
+
+fn engineering(x: f64, digits: usize, exponent_digits: usize) -> String {
+    let power = if x == 0.0 { 0 } else { x.abs().log10().floor() as i32 };
+    let power = power.div_euclid(3) * 3;
+    let sign = if power < 0 { '-' } else { '+' };
+    // The power of ten is the double nearest to it; below the normal numbers there is none that one could divide by.
+    let mantissa = match format!("1e{power}").parse::<f64>() {
+        Ok(scale) if scale >= f64::MIN_POSITIVE => x / scale,
+        _ => x * 1e300 * 10f64.powi(-power - 300),
+    };
+    format!("{mantissa:.digits$}e{sign}{:0>exponent_digits$}", power.abs())
 }
 
 fn general(x: f64, digits: usize, keep_zeros: bool) -> String {

@@ -8,7 +8,7 @@
 
 use super::layout::{self, Extent, Layout, Precision};
 use super::nested::{Printer, empty_summary};
-use super::number;
+use super::{Style, number, raw};
 use crate::script::value::{Data, Dims, Form, Tensor};
 use num_complex::Complex64;
 
@@ -17,12 +17,24 @@ pub(super) fn scalar(printer: &Printer, tensor: &Tensor) -> Option<Vec<u8>> {
     if tensor.len() != 1 || tensor.dims.len() != 2 {
         return None;
     }
+    if let Some(text) = raw::scalar(printer.format.style, &tensor.data) {
+        return Some(text);
+    }
+    let bank = printer.format.style == Style::Bank;
     Some(match &tensor.data {
+        Data::C64(_) | Data::C32(_) if bank => {
+            let part = tensor.data.c64_at(0).re;
+            let layout = layout::matrix(Extent::of(std::iter::once(part)), printer.precision(false));
+            let mut out = Vec::new();
+            push_real(&mut out, part, layout);
+            out
+        }
         Data::F64(v) => real_scalar(v[0], printer.precision(false)),
         Data::F32(v) => real_scalar(v[0] as f64, printer.precision(true)),
         Data::C64(_) => complex_scalar(tensor.data.c64_at(0), printer.precision(false)),
         Data::C32(_) => complex_scalar(tensor.data.c64_at(0), printer.precision(true)),
         Data::Char(_) => return None,
+        other if bank => format!("{}.00", integer_text(other, 0)).into_bytes(),
         other => integer_text(other, 0).into_bytes(),
     })
 }
@@ -90,8 +102,13 @@ pub(super) fn block(printer: &mut Printer, tensor: &Tensor) {
     if tensor.dims.len() > 2 {
         return pages(printer, tensor);
     }
-    if tensor.form == Form::Diagonal {
-        printer.out.extend_from_slice(b"Diagonal Matrix\n");
+    let heading = match tensor.form {
+        Form::Diagonal => "Diagonal Matrix\n",
+        Form::Permutation => "Permutation Matrix\n",
+        _ => "",
+    };
+    if !heading.is_empty() {
+        printer.out.extend_from_slice(heading.as_bytes());
         printer.loose_line();
     }
     let columns = columns(printer, tensor);
@@ -99,7 +116,24 @@ pub(super) fn block(printer: &mut Printer, tensor: &Tensor) {
 }
 
 fn columns<'a>(printer: &Printer, tensor: &'a Tensor) -> Columns<'a> {
+    let style = printer.format.style;
+    if let Some((width, before)) = raw::column(style, &tensor.data) {
+        let push = move |out: &mut Vec<u8>, i: usize| {
+            out.extend_from_slice(before.as_bytes());
+            out.extend_from_slice(raw::element(style, &tensor.data, i).as_bytes());
+        };
+        return Columns { width, range: false, push: Box::new(push) };
+    }
     match &tensor.data {
+        data @ (Data::C64(_) | Data::C32(_)) if style == Style::Bank => {
+            let precision = printer.precision(false);
+            let layout = layout::matrix(Extent::of((0..data.len()).map(|i| data.c64_at(i).re)), precision);
+            let push = move |out: &mut Vec<u8>, i: usize| {
+                out.extend_from_slice(b"  ");
+                push_real(out, data.c64_at(i).re, layout);
+            };
+            Columns { width: layout.width + 2, range: false, push: Box::new(push) }
+        }
         Data::F64(_) | Data::F32(_) => {
             let single = matches!(tensor.data, Data::F32(_));
             let precision = printer.precision(single);
@@ -134,6 +168,14 @@ fn columns<'a>(printer: &Printer, tensor: &'a Tensor) -> Columns<'a> {
                     }
                 }),
             }
+        }
+        data if style == Style::Bank => {
+            let width = integer_width(data) + 3;
+            let push = move |out: &mut Vec<u8>, i: usize| {
+                out.extend_from_slice(b"  ");
+                push_padded(out, &(integer_text(data, i) + ".00"), width);
+            };
+            Columns { width: width + 2, range: false, push: Box::new(push) }
         }
         data => integer_columns(data, integer_width(data)),
     }
@@ -179,7 +221,10 @@ fn lines(printer: &mut Printer, rows: usize, count: usize, columns: &Columns, sp
             heading(printer, first, last);
         }
         for r in 0..rows {
-            printer.indent_line();
+            // Rows of signs begin at the margin, as text does.
+            if columns.width > 0 {
+                printer.indent_line();
+            }
             for c in first..last {
                 (columns.push)(&mut printer.out, c * rows + r);
             }
@@ -225,7 +270,7 @@ fn pages(printer: &mut Printer, tensor: &Tensor) {
     let page_dims = Dims::new(&[tensor.dims.rows(), tensor.dims.columns()]);
     let size = page_dims.elements();
     let last = tensor.len() - size;
-    let integers = tensor.data.class().is_integer();
+    let integers = tensor.data.class().is_integer() && raw::column(printer.format.style, &tensor.data).is_none();
     let width = if integers { integer_width(&tensor.data) } else { 0 };
     for (name, start) in page_names(&tensor.dims) {
         let page = Tensor::new(page_dims.clone(), tensor.data.pick(start..start + size)).narrowed();

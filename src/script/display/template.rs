@@ -216,7 +216,7 @@ pub fn format(env: &mut Env, name: &str, template: &Value, args: &[Value]) -> Fl
     let mut list = Vec::with_capacity(args.len());
     for arg in args {
         match arg {
-            Value::Cell(_) | Value::Struct(_) | Value::Map(_) => {
+            Value::Cell(_) | Value::Struct(_) | Value::Map(_) | Value::Parser(_) => {
                 return fail!("{name}: wrong type argument '{}'", kind(arg));
             }
             Value::Function(_) => list.push(Arc::new(Tensor::string(b""))),

@@ -15,6 +15,7 @@ mod lazy;
 mod lazy_write;
 mod list;
 pub mod map;
+pub mod parser;
 mod path;
 #[cfg(test)]
 mod random;
@@ -74,6 +75,7 @@ pub fn field(env: &mut Env, base: &Value, name: &str) -> Flow<Values> {
     let _ = env;
     match base {
         Value::Map(map) => map::field(map, name),
+        Value::Parser(parser) => parser::field(parser, name),
         base => structs::field(base, name),
     }
 }

@@ -48,6 +48,15 @@ pub fn walk(env: &mut Env, target: &mut Option<Value>, steps: &[Access], leaf: L
             },
         );
     }
+    if let Some(Value::Parser(parser)) = target
+        && !steps.is_empty()
+    {
+        let value = match leaf {
+            Leaf::Assign(value) => value,
+            Leaf::Delete => Value::empty(),
+        };
+        return super::parser::write(env, parser, steps, &value);
+    }
     match (steps, leaf) {
         ([], Leaf::Assign(value)) => *target = Some(value),
         ([], Leaf::Delete) => *target = Some(Value::empty()),

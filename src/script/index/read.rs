@@ -22,12 +22,20 @@ pub fn paren(env: &mut Env, base: &Value, subscripts: &[Value]) -> Flow<Value> {
     if let Value::Map(map) = base {
         return super::map::read(env, map, subscripts);
     }
+    if let Value::Parser(_) = base {
+        return fail!("only '()' indexing with exactly zero arguments is supported by an inputParser");
+    }
     match lazy::subscripts(subscripts)? {
         // The first rows and columns of a diagonal matrix are one, too.
         LazySubscripts::Host(known)
             if base.is_diagonal() && subscripts.len() == 2 && subscripts.iter().all(is_leading) =>
         {
             Ok(host(env, base, known)?.diagonal())
+        }
+        // Rows and columns of a permutation matrix in another order are one; so are those of an identity.
+        LazySubscripts::Host(known) if subscripts.len() == 2 && (base.is_permutation() || base.is_identity()) => {
+            let part = host(env, base, known)?;
+            Ok(if part.dims() == base.dims() { part.permutation() } else { part })
         }
         LazySubscripts::Host(known) if !matches!(base, Value::Lazy(_)) => host(env, base, known),
         known => match lazy::read(env, base, known, subscripts)? {
@@ -90,7 +98,9 @@ pub fn host(env: &Env, base: &Value, subscripts: Subscripts) -> Flow<Value> {
         Value::Cell(cell) => Value::cell(dims, grid.gather(&cell.items)),
         Value::Struct(array) => Value::Struct(Arc::new(structs::gather(array, &grid, dims))),
         Value::Function(_) => return fail!("function handle cannot be indexed with ()"),
-        Value::Lazy(_) | Value::Map(_) | Value::Colon => return fail!("an array in host memory was to be indexed"),
+        Value::Lazy(_) | Value::Map(_) | Value::Parser(_) | Value::Colon => {
+            return fail!("an array in host memory was to be indexed");
+        }
     })
 }
 
@@ -98,6 +108,9 @@ pub fn host(env: &Env, base: &Value, subscripts: Subscripts) -> Flow<Value> {
 pub fn brace(env: &mut Env, base: &Value, subscripts: &[Value]) -> Flow<Values> {
     if let Value::Map(_) = base {
         return fail!("containers.Map: only '()' indexing is supported");
+    }
+    if let Value::Parser(_) = base {
+        return fail!("object cannot be indexed with '{{'");
     }
     let Value::Cell(cell) = base else {
         return fail!("{} cannot be indexed with {{", structs::indexed_name(base));

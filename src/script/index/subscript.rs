@@ -145,7 +145,7 @@ pub fn resolve(value: &Value, position: Position) -> Flow<Resolved> {
             },
             (None, None) => return Ok(Resolved::Lazy(lazy.clone())),
         },
-        Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_) => {
+        Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_) | Value::Parser(_) => {
             return Err(invalid(&format!("<{}>", value.type_name()), position));
         }
     };

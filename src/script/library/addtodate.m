@@ -2,6 +2,7 @@ function d = addtodate (d, q, f)
   if nargin != 3, print_usage (); end
   switch f
     case {"year", "month"}
+      if isscalar (d), d = repmat (d, size (q)); end
       v = datevec (d);
       if strcmp (f, "year"), v(:,1) += q(:); else, v(:,2) += q(:); end
       v(:,1) += floor ((v(:,2) - 1) / 12);

@@ -83,6 +83,11 @@ pub fn find(name: &str) -> Option<&'static Written> {
     BY_NAME.get_or_init(|| rows().collect()).get(name).copied()
 }
 
+/// The function of this name that only functions of the library call.
+pub fn find_shared(name: &str) -> Option<&'static Written> {
+    table::shared().iter().find(|w| w.name == name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,7 +95,7 @@ mod tests {
     #[test]
     fn every_text_compiles_and_defines_its_function_first_under_a_name_that_nothing_else_has() {
         let mut seen = std::collections::HashSet::new();
-        for written in families().iter().flat_map(|(_, rows)| rows.iter()) {
+        for written in families().iter().flat_map(|(_, rows)| rows.iter()).chain(table::shared()) {
             let loaded = written.load().unwrap_or_else(|e| panic!("{}: {}", written.name, e.message));
             assert_eq!(&*loaded.code.name, written.name);
             assert!(super::super::builtins::find(written.name).is_none(), "{} is a builtin, too", written.name);

@@ -3,7 +3,7 @@ function s = sqrtm (a)
   if ndims (a) != 2 || rows (a) != columns (a), error ("sqrtm: A must be a square matrix"); end
   if isempty (a), s = a; return; end
   if isdiag (a)
-    s = diag (sqrt (diag (a)));
+    s = full (diag (sqrt (diag (a))));
   elseif ishermitian (a)
     [v, d] = eig (a);
     s = v * diag (sqrt (diag (d))) * v';

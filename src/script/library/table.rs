@@ -210,11 +210,6 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                     "Solves differential equations by formulas of orders 3 and 2."
                 ),
                 written!(
-                    "embedded_steps",
-                    "[t, y] = embedded_steps (name, fcn, tspan, y0, c, a, b, e, order, refine, options)",
-                    "Solves differential equations by a given pair of formulas."
-                ),
-                written!(
                     "triplequad",
                     "q = triplequad (f, xa, xb, ya, yb, za, zb, tol, quadf)",
                     "The integral of a function of three variables."
@@ -299,6 +294,12 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 written!("datevec", "[y, mo, d, h, mi, s] = datevec (date, format)", "The parts of a date."),
                 written!("datestr", "datestr (date, format)", "Dates as text."),
                 written!("date", "date ()", "Today as text."),
+                written!("gmtime", "tm = gmtime (seconds)", "The parts of a time, which counts from 1970."),
+                written!("localtime", "tm = localtime (seconds)", "The parts of a time (UTC)."),
+                written!("mktime", "seconds = mktime (tm)", "A time from its parts, as gmtime gives them."),
+                written!("strftime", "strftime (template, tm)", "The parts of a time as text."),
+                written!("asctime", "asctime (tm)", "The parts of a time as a line of text."),
+                written!("ctime", "ctime (seconds)", "A time as a line of text."),
                 written!("weekday", "[n, s] = weekday (d, format)", "The day of the week, 1 for Sunday."),
                 written!(
                     "addtodate",
@@ -335,4 +336,14 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
         ),
     ];
     FAMILIES
+}
+
+/// Functions that only functions of the library call; scripts do not see them.
+pub fn shared() -> &'static [Written] {
+    static SHARED: &[Written] = &[written!(
+        "embedded_steps",
+        "[t, y] = embedded_steps (name, fcn, tspan, y0, c, a, b, e, order, refine, options)",
+        "Solves differential equations by a given pair of formulas."
+    )];
+    SHARED
 }

@@ -419,6 +419,11 @@ pub(crate) fn determinant(a: &[f64], n: usize) -> Option<f64> {
     if n == 0 || n > ROWS_MAX || a.iter().any(|x| !x.is_finite()) {
         return None;
     }
+    // A triangular matrix has its determinant on its diagonal.
+    let zero = |below: bool| (0..n * n).all(|k| (if below { k % n <= k / n } else { k % n >= k / n }) || a[k] == 0.0);
+    if zero(true) || zero(false) {
+        return Some((0..n).map(|i| a[i + i * n]).product());
+    }
     Some(Cholesky::new(a, n).map_or_else(|| Lu::new(a, n).determinant(), |factor| factor.determinant()))
 }
 

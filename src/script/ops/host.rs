@@ -6,7 +6,7 @@ use super::operand::{
     Host, arithmetic_class, complex_in_class, in_class, in_wide_class, is_wide, nan_is_no_truth, type_name,
 };
 use super::{power, wide};
-use crate::script::error::{Flow, fail_id};
+use crate::script::error::{Flow, fail};
 use crate::script::syntax::ast::BinaryOp;
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use num_complex::Complex64;
@@ -14,8 +14,7 @@ use std::cmp::Ordering;
 
 /// The error of operands whose classes an operator does not combine.
 pub(crate) fn undefined<T>(op: BinaryOp, a: &Value, b: &Value) -> Flow<T> {
-    fail_id!(
-        "Octave:undefined-function",
+    fail!(
         "binary operator '{}' not implemented for '{}' by '{}' operations",
         op.symbol(),
         type_name(a, true),

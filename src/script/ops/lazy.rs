@@ -8,7 +8,7 @@ use crate::Array;
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::syntax::ast::{BinaryOp, UnaryOp};
-use crate::script::value::{Class, Lazy, Value};
+use crate::script::value::{Class, Data, Lazy, Value};
 use std::sync::Arc;
 
 pub use crate::script::value::lazy::lift;
@@ -63,11 +63,12 @@ impl Operand {
     }
 }
 
-/// The number of a value that has one element in host memory.
+/// The number of a value that has one element in host memory; `None` for an integer that no double is.
 pub(crate) fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Num(x) => Some(*x),
         Value::Bool(x) => Some(*x as u8 as f64),
+        Value::Tensor(t) if matches!(&t.data, Data::I64(v) if v.len() == 1 && v[0].unsigned_abs() > 1 << 53) => None,
         Value::Tensor(t) if t.len() == 1 && !t.data.is_complex() => Some(t.data.f64_at(0)),
         _ => None,
     }

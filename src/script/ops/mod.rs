@@ -28,7 +28,7 @@ pub(crate) use operand::{
 };
 
 use super::env::Env;
-use super::error::{Flow, fail, fail_id};
+use super::error::{Flow, fail};
 use super::syntax::ast::{BinaryOp, UnaryOp};
 use super::value::tensor::map_data;
 use super::value::{CellArray, Class, Data, Dims, Form, Function, StructArray, Tensor, Value};
@@ -46,7 +46,18 @@ pub fn binary(env: &mut Env, op: BinaryOp, a: &Value, b: &Value) -> Flow<Value> 
         return Ok(value);
     }
     let value = general(env, op, a, b)?;
+    let value = if keeps_permutation(op, a, b) { value.permutation() } else { value };
     Ok(if keeps_diagonal(op, a, b) { value.diagonal() } else { value })
+}
+
+/// Whether the result is a permutation matrix because of what the operands are.
+fn keeps_permutation(op: BinaryOp, a: &Value, b: &Value) -> bool {
+    a.is_permutation()
+        && match op {
+            BinaryOp::MatMul => b.is_permutation(),
+            BinaryOp::MatPow => matches!(b, Value::Num(x) if x.fract() == 0.0),
+            _ => false,
+        }
 }
 
 /// Whether the result is a diagonal matrix because of what the operands are.
@@ -113,8 +124,8 @@ fn general(env: &mut Env, op: BinaryOp, a: &Value, b: &Value) -> Flow<Value> {
             return linear::left_divide(env, &x, &y, class);
         }
         BinaryOp::MatPow if !a.is_scalar() || !b.is_scalar() => {
-            if let (Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_), _)
-            | (_, Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_)) = (a, b)
+            if let (Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_) | Value::Parser(_), _)
+            | (_, Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_) | Value::Parser(_)) = (a, b)
             {
                 return host::undefined(op, a, b);
             }
@@ -205,9 +216,8 @@ pub fn unary(env: &mut Env, op: UnaryOp, a: &Value) -> Flow<Value> {
 }
 
 fn prefix(env: &mut Env, op: UnaryOp, a: &Value) -> Flow<Value> {
-    if let Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_) = a {
-        return fail_id!(
-            "Octave:undefined-function",
+    if let Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_) | Value::Parser(_) = a {
+        return fail!(
             "unary operator '{}' not implemented for '{}' operands",
             match op {
                 UnaryOp::Minus => '-',
@@ -259,13 +269,9 @@ pub fn transpose(env: &mut Env, a: &Value, conjugate: bool) -> Flow<Value> {
     let flipped = Dims::new(&[columns, rows]);
     Ok(match a {
         Value::Num(_) | Value::Bool(_) => a.clone(),
-        Value::Function(_) | Value::Map(_) | Value::Colon => {
+        Value::Function(_) | Value::Map(_) | Value::Parser(_) | Value::Colon => {
             let symbol = if conjugate { "'" } else { ".'" };
-            return fail_id!(
-                "Octave:undefined-function",
-                "unary operator '{symbol}' not implemented for '{}' operands",
-                type_name(a, false)
-            );
+            return fail!("unary operator '{symbol}' not implemented for '{}' operands", type_name(a, false));
         }
         Value::Tensor(t) => {
             let data = map_data!(&t.data, v => transposed(v, rows, columns));
@@ -276,7 +282,11 @@ pub fn transpose(env: &mut Env, a: &Value, conjugate: bool) -> Flow<Value> {
             };
             let mut out = Tensor::new(flipped, data);
             out.double_quoted = t.double_quoted;
-            Value::tensor_as_is(if t.form == Form::Diagonal { out.diagonal() } else { out })
+            Value::tensor_as_is(match t.form {
+                Form::Diagonal => out.diagonal(),
+                Form::Permutation => out.permutation(),
+                _ => out,
+            })
         }
         Value::Lazy(l) => lazy::record_from(env, l.array.t(), l.class, &[a])?,
         Value::Cell(c) => Value::Cell(Arc::new(CellArray::new(flipped, transposed(&c.items, rows, columns)))),
@@ -317,7 +327,7 @@ pub fn truth(env: &mut Env, value: &Value) -> Flow<bool> {
         Value::Bool(b) => Ok(*b),
         Value::Num(x) if !x.is_nan() => Ok(*x != 0.0),
         Value::Cell(_) => fail!("invalid conversion from cell array to logical value"),
-        Value::Struct(_) | Value::Function(_) | Value::Map(_) => Ok(false),
+        Value::Struct(_) | Value::Function(_) | Value::Map(_) | Value::Parser(_) => Ok(false),
         _ => {
             let host = Host::of(env, value)?;
             match host.elements().truths() {
@@ -337,10 +347,12 @@ pub fn cast(env: &mut Env, value: &Value, class: Class) -> Flow<Value> {
         return Ok(value.clone());
     }
     match value {
-        Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_) if class == Class::Logical => {
+        Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_) | Value::Parser(_)
+            if class == Class::Logical =>
+        {
             return fail!("logical: wrong type argument '{}'", type_name(value, false));
         }
-        Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_) => {
+        Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_) | Value::Parser(_) => {
             return fail!("invalid conversion from {} to {}", type_name(value, false), class.name());
         }
         Value::Tensor(t) if t.data.is_complex() && class.is_integer() => {

@@ -35,6 +35,8 @@ pub enum Class {
     Function,
     /// `containers.Map`.
     Map,
+    /// `inputParser`.
+    Parser,
 }
 
 impl Class {
@@ -45,7 +47,7 @@ impl Class {
             Class::Single | Class::Int32 | Class::Uint32 => 4,
             Class::Int16 | Class::Uint16 => 2,
             Class::Char | Class::Logical | Class::Int8 | Class::Uint8 => 1,
-            Class::Cell | Class::Struct | Class::Function | Class::Map => size_of::<super::Value>(),
+            Class::Cell | Class::Struct | Class::Function | Class::Map | Class::Parser => size_of::<super::Value>(),
         }
     }
 
@@ -84,6 +86,7 @@ impl Class {
             Class::Struct => "struct",
             Class::Function => "function_handle",
             Class::Map => "containers.Map",
+            Class::Parser => "inputParser",
         }
     }
 

@@ -18,6 +18,7 @@ pub mod function;
 pub mod lazy;
 pub mod made;
 pub mod map;
+pub mod parser;
 mod release;
 pub mod structure;
 pub mod tensor;
@@ -28,6 +29,7 @@ pub use class::Class;
 pub use function::Function;
 pub use lazy::Lazy;
 pub use map::Map;
+pub use parser::Parser;
 pub use structure::StructArray;
 pub use tensor::{Data, Dims, Form, Tensor};
 
@@ -52,6 +54,8 @@ pub enum Value {
     Function(Arc<Function>),
     /// A `containers.Map`, which its copies share.
     Map(Arc<Map>),
+    /// An `inputParser`, which its copies share.
+    Parser(Arc<Parser>),
     /// The colon that stands alone as an index. Never in a variable.
     Colon,
 }
@@ -84,6 +88,27 @@ impl Value {
             Value::Tensor(t) => Value::Tensor(Arc::new(Arc::unwrap_or_clone(t).diagonal())),
             other => other,
         }
+    }
+
+    /// The same array, known to be a permutation matrix ([`Tensor::permutation`]); other values as they are.
+    pub fn permutation(self) -> Value {
+        match self {
+            Value::Tensor(t) => Value::Tensor(Arc::new(Arc::unwrap_or_clone(t).permutation())),
+            other => other,
+        }
+    }
+
+    /// Whether it is known to be a permutation matrix.
+    pub fn is_permutation(&self) -> bool {
+        matches!(self, Value::Tensor(t) if t.form == Form::Permutation)
+    }
+
+    /// Whether it is known to be an identity matrix.
+    pub fn is_identity(&self) -> bool {
+        let Value::Tensor(t) = self else { return false };
+        let (rows, columns) = (t.dims.rows(), t.dims.columns());
+        let one = |i: usize| matches!(&t.data, Data::F64(v) if v[i * rows + i] == 1.0);
+        self.is_diagonal() && rows == columns && (0..rows).all(one)
     }
 
     /// Whether it is known to be diagonal.
@@ -129,6 +154,7 @@ impl Value {
             Value::Struct(_) => Class::Struct,
             Value::Function(_) => Class::Function,
             Value::Map(_) => Class::Map,
+            Value::Parser(_) => Class::Parser,
             Value::Colon => Class::Char,
         }
     }
@@ -169,7 +195,7 @@ impl Value {
                 Class::Cell => "cell",
                 Class::Struct => pick("scalar struct", "struct"),
                 Class::Function => "function handle",
-                Class::Map => "object",
+                Class::Map | Class::Parser => "object",
             },
         }
     }
@@ -177,7 +203,7 @@ impl Value {
     /// Its dimensions; known without computing anything.
     pub fn dims(&self) -> Dims {
         match self {
-            Value::Num(_) | Value::Bool(_) | Value::Function(_) | Value::Colon => Dims::scalar(),
+            Value::Num(_) | Value::Bool(_) | Value::Function(_) | Value::Parser(_) | Value::Colon => Dims::scalar(),
             Value::Tensor(t) => t.dims.clone(),
             Value::Lazy(l) => l.dims.clone(),
             Value::Cell(c) => c.dims.clone(),
@@ -189,7 +215,7 @@ impl Value {
     /// The number of its elements.
     pub fn len(&self) -> usize {
         match self {
-            Value::Num(_) | Value::Bool(_) | Value::Function(_) | Value::Colon => 1,
+            Value::Num(_) | Value::Bool(_) | Value::Function(_) | Value::Parser(_) | Value::Colon => 1,
             Value::Tensor(t) => t.len(),
             Value::Lazy(l) => l.dims.elements(),
             Value::Cell(c) => c.items.len(),

@@ -4,7 +4,7 @@
 //! takes a bounded stack.
 
 use super::function::Closure;
-use super::{CellArray, Function, Map, StructArray, Value};
+use super::{CellArray, Function, Map, Parser, StructArray, Value};
 use std::sync::Arc;
 
 impl Drop for CellArray {
@@ -22,6 +22,12 @@ impl Drop for StructArray {
 }
 
 impl Drop for Map {
+    fn drop(&mut self) {
+        release(self.take_values());
+    }
+}
+
+impl Drop for Parser {
     fn drop(&mut self) {
         release(self.take_values());
     }
@@ -58,6 +64,11 @@ fn release(values: Vec<Value>) {
                     open.extend(map.take_values().into_iter().filter(is_container));
                 }
             }
+            Value::Parser(parser) => {
+                if let Some(mut parser) = Arc::into_inner(parser) {
+                    open.extend(parser.take_values().into_iter().filter(is_container));
+                }
+            }
             Value::Function(function) => {
                 if let Some(Function::Anonymous(closure)) = Arc::into_inner(function)
                     && let Some(mut closure) = Arc::into_inner(closure)
@@ -73,7 +84,7 @@ fn release(values: Vec<Value>) {
 
 fn is_container(value: &Value) -> bool {
     match value {
-        Value::Cell(_) | Value::Struct(_) | Value::Map(_) => true,
+        Value::Cell(_) | Value::Struct(_) | Value::Map(_) | Value::Parser(_) => true,
         Value::Function(function) => matches!(**function, Function::Anonymous(_)),
         _ => false,
     }

@@ -333,6 +333,8 @@ pub enum Form {
     },
     /// A matrix of float class whose elements off the diagonal are zero because of how it was made (`eye`, `diag`).
     Diagonal,
+    /// A matrix of doubles with one 1 in each row and column because of how it was made (`lu`).
+    Permutation,
 }
 
 /// An array in host memory.
@@ -403,6 +405,25 @@ impl Tensor {
         };
         if zero && self.dims.len() == 2 && self.len() > 1 {
             self.form = Form::Diagonal;
+        }
+        self
+    }
+
+    /// The same, known to be a permutation matrix: if it is one, of doubles, and no scalar.
+    pub fn permutation(mut self) -> Tensor {
+        let n = self.dims.rows();
+        if let Data::F64(v) = &self.data
+            && self.dims.len() == 2
+            && self.dims.columns() == n
+            && n > 1
+        {
+            let mut taken = vec![false; n];
+            let mut ones = v.iter().enumerate().filter(|(_, x)| **x != 0.0);
+            let one_each = ones.all(|(k, x)| *x == 1.0 && !std::mem::replace(&mut taken[k % n], true))
+                && v.chunks(n).all(|column| column.iter().filter(|x| **x != 0.0).count() == 1);
+            if one_each {
+                self.form = Form::Permutation;
+            }
         }
         self
     }

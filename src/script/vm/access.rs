@@ -7,7 +7,7 @@ use crate::script::compile::code::{Count, Inst, PathStep, Slot, Want};
 use crate::script::error::{Flow, ScriptError, Stop, fail, fail_id};
 use crate::script::index::{self, Access, Values};
 use crate::script::value::lazy::Past;
-use crate::script::value::{Data, Form, Function, Tensor, Value};
+use crate::script::value::{Data, Form, Function, Parser, Tensor, Value};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -228,8 +228,14 @@ impl Interp {
 
     /// `object.name`, before parentheses: where the object has such a method, it takes the object's place.
     pub(super) fn method(&mut self, name: &str) -> bool {
-        let Some(object @ Value::Map(_)) = self.stack.last() else { return false };
-        let Some(name) = METHODS.iter().find(|m| **m == name) else { return false };
+        let methods: &[&'static str] = match self.stack.last() {
+            Some(Value::Map(_)) => &METHODS,
+            Some(Value::Parser(_)) => &Parser::METHODS,
+            _ => return false,
+        };
+        let (Some(object), Some(name)) = (self.stack.last(), methods.iter().find(|m| **m == name)) else {
+            return false;
+        };
         let method = Value::Function(Arc::new(Function::Method(name, object.clone())));
         self.stack.pop();
         self.stack.push(method);

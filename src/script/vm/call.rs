@@ -55,7 +55,8 @@ impl Interp {
         if let Some(builtin) = builtins::find(name) {
             return Ok(Some(Callee::Builtin(builtin)));
         }
-        match library::find(name) {
+        let in_library = self.frame().is_some_and(|f| library::holds(&f.code));
+        match library::find(name).or_else(|| library::find_shared(name).filter(|_| in_library)) {
             Some(written) => self.load_written(written).map(Some),
             None => Ok(None),
         }
@@ -152,7 +153,9 @@ impl Interp {
         want: Want,
         nargout: usize,
     ) -> Flow<()> {
-        let (Some(callee), 1) = (self.lookup(name)?, below) else { return Err(self.undefined(name).into()) };
+        // A function of the script that has this name is not the object's.
+        let (Some(builtin), 1) = (builtins::find(name), below) else { return Err(self.undefined(name).into()) };
+        let callee = Callee::Builtin(builtin);
         let at = self.stack.len() - self.count(count) - 1;
         let method = std::mem::replace(&mut self.stack[at], object.clone());
         let counted = match count {
@@ -238,11 +241,11 @@ impl Interp {
                 None => Err(self.undefined(name).into()),
             },
             Function::Anonymous(closure) => self.enter_closure(closure, args, returns, nargout),
-            Function::Method(name, object) => match self.lookup(name)? {
-                Some(callee) => {
+            Function::Method(name, object) => match builtins::find(name) {
+                Some(builtin) => {
                     let mut all: Args = smallvec::smallvec![object.clone()];
                     all.extend(args);
-                    self.invoke(callee, all, returns, nargout)
+                    self.invoke(Callee::Builtin(builtin), all, returns, nargout)
                 }
                 None => Err(self.undefined(name).into()),
             },
@@ -263,6 +266,7 @@ impl Interp {
             Callee::User(code) => self.enter(code, args, returns, nargout),
             Callee::Script(file) => {
                 let unit = compile::compile_eval(&file, &self.slot_names(), 0)?;
+                self.define(&unit);
                 self.enter_eval(unit, Scope::Here, returns, 0)
             }
             Callee::Builtin(builtin) => self.run_builtin(builtin, &args, returns, nargout),
@@ -306,6 +310,10 @@ impl Interp {
                 Ok(())
             }
             Outcome::Call { function, args } => self.call_function(&function, args.into(), returns, nargout),
+            Outcome::File { name, text } => {
+                let file = syntax::parse(&Source::new(name, text))?;
+                self.invoke(Callee::Script(Arc::new(file)), Args::new(), returns, 0)
+            }
             Outcome::Eval { text, handler, capture, scope } => {
                 let unit =
                     self.evaluated(text, handler, scope, if capture { nargout.saturating_sub(1) } else { nargout })?;

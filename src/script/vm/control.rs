@@ -77,7 +77,7 @@ impl Interp {
         let dims = value.dims();
         let count = if dims.rows() == 0 { 0 } else { dims.elements() / dims.rows() };
         Ok(match value {
-            Value::Num(_) | Value::Bool(_) | Value::Function(_) | Value::Map(_) | Value::Colon => {
+            Value::Num(_) | Value::Bool(_) | Value::Function(_) | Value::Map(_) | Value::Parser(_) | Value::Colon => {
                 Iteration::Once(Some(value))
             }
             Value::Struct(s) if s.len() == 1 => Iteration::Once(Some(Value::Struct(s))),

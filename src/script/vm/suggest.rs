@@ -6,7 +6,6 @@ pub(super) fn missing(name: &str) -> Option<&'static str> {
         "sparse" | "speye" | "spones" | "spalloc" | "sprand" | "sprandn" | "spdiags" => {
             "sparse arrays are not supported yet: use full ones"
         }
-        "inputParser" => "inputParser is not supported yet: look at nargin, and check with validateattributes",
         "table" | "timetable" | "readtable" | "array2table" | "struct2table" | "cell2table" => {
             "tables are not supported yet: use a struct of columns"
         }

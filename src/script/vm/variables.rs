@@ -322,7 +322,7 @@ impl Interp {
 
     /// The number of arguments that the innermost function was called with; `None` at a script's top level.
     pub fn nargin(&self) -> Option<usize> {
-        self.function_frame().map(|f| f.nargin)
+        self.called_frame().map(|f| f.nargin)
     }
 
     /// The number of outputs that the innermost function was asked for.
@@ -330,13 +330,18 @@ impl Interp {
         self.function_frame().map(|f| f.nargout)
     }
 
-    fn function_frame(&self) -> Option<&Frame> {
+    /// The frame of the innermost function, if the script runs in one: its own or an anonymous one.
+    fn called_frame(&self) -> Option<&Frame> {
         let mut frames = self.frames.iter().rev().filter_map(|a| match a {
             Activation::Code(frame) => Some(frame),
             Activation::Task(_) => None,
         });
         let frame = frames.find(|f| f.code.kind != Kind::Eval)?;
-        (frame.code.kind == Kind::Function).then_some(frame)
+        (frame.code.kind != Kind::Script).then_some(frame)
+    }
+
+    fn function_frame(&self) -> Option<&Frame> {
+        self.called_frame().filter(|f| f.code.kind == Kind::Function)
     }
 
     /// Every array of the runtime that a variable or operand of any frame holds, once.
@@ -354,6 +359,7 @@ impl Interp {
                         open.extend(map.entries().into_iter().map(|(_, value)| value));
                         maps.push(map);
                     }
+                    Value::Parser(parser) => open.extend(parser.values()),
                     Value::Function(function) => match &*function {
                         Function::Anonymous(closure) => open.extend(closure.captured.iter().map(|(_, v)| v.clone())),
                         Function::Method(_, value) => open.push(value.clone()),

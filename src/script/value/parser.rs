@@ -1,0 +1,207 @@
+//! `inputParser`: which arguments a function takes, and what came of the last list of them.
+//!
+//! Must hold: a parser is a handle: who copies it names the same settings. The lock is held for the time of one access
+//! only, never while a check runs.
+
+use super::{Function, StructArray, Value};
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// An `inputParser`.
+#[derive(Debug, Default)]
+pub struct Parser {
+    state: Mutex<State>,
+}
+
+/// What may be set.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Whether names are told apart by their case.
+    pub case_sensitive: bool,
+    /// The function that errors name.
+    pub function_name: String,
+    /// Whether names that are not defined are kept rather than refused.
+    pub keep_unmatched: bool,
+    /// Kept, without an effect, as in Octave.
+    pub partial_matching: bool,
+    /// Whether a struct stands for its fields' names and values.
+    pub struct_expand: bool,
+}
+
+/// An argument that was defined.
+#[derive(Clone, Debug)]
+pub struct Argument {
+    /// How it is given.
+    pub kind: ArgumentKind,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its value where it is not given.
+    pub default: Value,
+    /// What says whether a value fits.
+    pub check: Option<Arc<Function>>,
+}
+
+/// How an argument is given, in the order in which they have to be defined but for the last two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ArgumentKind {
+    /// By its position, always.
+    Required,
+    /// By its position, perhaps.
+    Optional,
+    /// By its name, before its value.
+    Parameter,
+    /// By its name alone.
+    Switch,
+}
+
+/// What the last parsing gave.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    /// The values of all arguments.
+    pub results: StructArray,
+    /// What was given under other names.
+    pub unmatched: StructArray,
+    /// The names of those that were not given.
+    pub defaults: Vec<Arc<str>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    settings: Settings,
+    arguments: Vec<Argument>,
+    parsed: Parsed,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            case_sensitive: false,
+            function_name: String::new(),
+            keep_unmatched: false,
+            partial_matching: false,
+            struct_expand: true,
+        }
+    }
+}
+
+impl Default for Parsed {
+    fn default() -> Parsed {
+        Parsed { results: StructArray::scalar(), unmatched: StructArray::scalar(), defaults: Vec::new() }
+    }
+}
+
+impl Parser {
+    /// The names of what may be read, sorted.
+    pub const PROPERTIES: [&'static str; 9] = [
+        "CaseSensitive",
+        "FunctionName",
+        "KeepUnmatched",
+        "Parameters",
+        "PartialMatching",
+        "Results",
+        "StructExpand",
+        "Unmatched",
+        "UsingDefaults",
+    ];
+
+    /// The functions that may stand behind a point.
+    pub const METHODS: [&'static str; 6] =
+        ["addRequired", "addOptional", "addParameter", "addParamValue", "addSwitch", "parse"];
+
+    /// What is set.
+    pub fn settings(&self) -> Settings {
+        self.state.lock().settings.clone()
+    }
+
+    /// Changes what is set.
+    pub fn set(&self, change: impl FnOnce(&mut Settings)) {
+        change(&mut self.state.lock().settings);
+    }
+
+    /// What was defined, in order.
+    pub fn arguments(&self) -> Vec<Argument> {
+        self.state.lock().arguments.clone()
+    }
+
+    /// Defines one more.
+    pub fn define(&self, argument: Argument) {
+        self.state.lock().arguments.push(argument);
+    }
+
+    /// Keeps what a parsing gave.
+    pub fn finish(&self, parsed: Parsed) {
+        self.state.lock().parsed = parsed;
+    }
+
+    /// The names of all arguments: in the order of their kinds, and of their definition.
+    pub fn names(&self) -> Vec<Arc<str>> {
+        let mut arguments = self.arguments();
+        arguments.sort_by_key(|a| a.kind);
+        arguments.into_iter().map(|a| a.name).collect()
+    }
+
+    /// What a property is; `None` for what is none.
+    pub fn property(&self, name: &str) -> Option<Value> {
+        let settings = self.settings();
+        let structure =
+            |pick: fn(&Parsed) -> &StructArray| Value::Struct(Arc::new(pick(&self.state.lock().parsed).clone()));
+        Some(match name {
+            "CaseSensitive" => settings.case_sensitive.into(),
+            "FunctionName" => Value::string(settings.function_name),
+            "KeepUnmatched" => settings.keep_unmatched.into(),
+            "PartialMatching" => settings.partial_matching.into(),
+            "StructExpand" => settings.struct_expand.into(),
+            "Parameters" => texts(&self.names()),
+            "Results" => structure(|p| &p.results),
+            "Unmatched" => structure(|p| &p.unmatched),
+            "UsingDefaults" => texts(&self.state.lock().parsed.defaults),
+            _ => return None,
+        })
+    }
+
+    /// Every value that it holds.
+    pub fn values(&self) -> Vec<Value> {
+        let state = self.state.lock();
+        let parsed = [&state.parsed.results, &state.parsed.unmatched].into_iter();
+        let parsed = parsed.flat_map(|s| s.fields.values().flatten().cloned());
+        state.arguments.iter().map(|a| a.default.clone()).chain(parsed).collect()
+    }
+
+    /// The values, which leave it.
+    pub fn take_values(&mut self) -> Vec<Value> {
+        let state = std::mem::take(self.state.get_mut());
+        let checks = state.arguments.iter().filter_map(|a| a.check.clone()).map(Value::Function);
+        let defaults = state.arguments.iter().map(|a| a.default.clone());
+        let parsed = [&state.parsed.results, &state.parsed.unmatched].into_iter();
+        let parsed = parsed.flat_map(|s| s.fields.values().flatten().cloned());
+        checks.chain(defaults).chain(parsed).collect()
+    }
+}
+
+/// Names as a cell row; the empty cell of no names is 0×0.
+fn texts(names: &[Arc<str>]) -> Value {
+    if names.is_empty() {
+        return Value::cell(super::Dims::zero(), Vec::new());
+    }
+    let names = names.iter().map(|n| Value::string(n.as_bytes())).collect();
+    Value::Cell(Arc::new(super::CellArray::row(names)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_name_the_same_settings_and_names_are_in_the_order_of_kinds() {
+        let parser = Arc::new(Parser::default());
+        let other = parser.clone();
+        let argument = |kind, name: &str| Argument { kind, name: name.into(), default: Value::empty(), check: None };
+        parser.define(argument(ArgumentKind::Switch, "s"));
+        parser.define(argument(ArgumentKind::Parameter, "p"));
+        parser.set(|s| s.keep_unmatched = true);
+        assert!(other.settings().keep_unmatched);
+        assert_eq!(other.names().join(" "), "p s");
+        assert!(Parser::PROPERTIES.iter().all(|name| other.property(name).is_some()));
+        assert!(other.property("State").is_none());
+    }
+}
