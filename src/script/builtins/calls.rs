@@ -1,6 +1,7 @@
 //! Functions that call functions: `feval`, `cellfun`, `arrayfun`, `structfun`, handles and their names.
 
 use super::{ANY, Builtin, Outcome, Task, TaskStep, nothing};
+use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail};
 use crate::script::index::{self, Values};
 use crate::script::source::Source;
@@ -432,7 +433,8 @@ impl Each {
     fn finish(&mut self, interp: &mut Interp) -> Flow<TaskStep> {
         let mut out = Values::new();
         for results in &self.results {
-            if results.is_empty() && self.nargout == 0 && self.count > 0 {
+            // As a statement it gives nothing where no call gave anything; cells there are also of no calls.
+            if results.is_empty() && self.nargout == 0 && (self.count > 0 || self.uniform) {
                 break;
             }
             out.push(self.collect(interp, results)?);
@@ -549,7 +551,25 @@ impl Task for Each {
     }
 }
 
+/// `cellfun ("size", c, dim)` and `cellfun ("isclass", c, name)`: what a word asks of every cell, with one argument.
+fn asked_of_cells(env: &Env, word: &str, cells: &CellArray, argument: &Value) -> Flow<Value> {
+    let dims = cells.dims.clone();
+    if word == "size" {
+        let dim = super::args::dim(env, argument, |_| "cellfun: K must be a positive integer".into())?;
+        let extents = cells.items.iter().map(|item| item.dims().extent(dim) as f64).collect();
+        return Ok(Value::tensor(Tensor::new(dims, Data::F64(extents))));
+    }
+    let Some(class) = argument.as_text() else { return fail!("cellfun: not enough arguments for \"isclass\"") };
+    let is = cells.items.iter().map(|item| item.class_name() == class).collect();
+    Ok(Value::tensor(Tensor::new(dims, Data::Bool(is))))
+}
+
 fn cellfun(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    if let ([word, Value::Cell(cells), argument], true) = (args, args[0].is_char())
+        && let Some(word) = word.as_text().filter(|w| ["size", "isclass"].contains(&w.as_str()))
+    {
+        return Ok(asked_of_cells(&interp.env, &word, cells, argument)?.into());
+    }
     let function = match super::args::is_word(&args[0], "prodofsize") {
         true => Arc::new(Function::Named("numel".into())),
         false => function_of(&args[0], "cellfun")?,

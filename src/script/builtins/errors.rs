@@ -3,7 +3,7 @@
 use super::{ANY, Builtin, Outcome, nothing};
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail, fail_id};
-use crate::script::value::{StructArray, Value};
+use crate::script::value::{Dims, StructArray, Value};
 use crate::script::vm::{Interp, error_value};
 use std::sync::Arc;
 
@@ -240,7 +240,17 @@ fn warning(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
     env.host_all(args)?;
     let first = args.first().and_then(Value::as_text).unwrap_or_default();
     match first.as_str() {
-        _ if args.is_empty() => return Ok(nothing()),
+        _ if args.is_empty() && nargout == 0 => return Ok(nothing()),
+        _ if args.is_empty() => {
+            let off = env.warnings_off.iter().filter(|id| *id != "all").map(|id| (id.as_str(), "off"));
+            let all = ("all", if env.warnings_off.iter().any(|id| id == "all") { "off" } else { "on" });
+            let (identifiers, states): (Vec<Value>, Vec<Value>) =
+                std::iter::once(all).chain(off).map(|(id, state)| (Value::from(id), Value::from(state))).unzip();
+            let mut array = StructArray::empty(Dims::new(&[identifiers.len(), 1]));
+            array.fields.insert("identifier".into(), identifiers);
+            array.fields.insert("state".into(), states);
+            return Ok(Value::Struct(Arc::new(array)).into());
+        }
         "on" | "off" | "error" | "query" => {
             let id = args.get(1).and_then(Value::as_text).unwrap_or_else(|| "all".into());
             let was = if env.warnings_off.contains(&id) { "off" } else { "on" };

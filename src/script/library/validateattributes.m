@@ -4,15 +4,16 @@ function validateattributes (x, classes, attributes, varargin)
   who = "";
   if numel (varargin) > 0 && ischar (varargin{1}) && ! isempty (varargin{1}), who = [varargin{1}, ": "]; end
   if numel (varargin) > 1 && ! isempty (varargin{2}), name = varargin{2}; end
+  if numel (varargin) > 2 && ! isempty (varargin{3}), name = sprintf ("%s (argument #%i)", name, varargin{3}); end
   if ! isempty (classes)
     fits = cellfun (@(c) isa (x, c) || strcmp (c, "numeric") && isnumeric (x), classes);
-    if ! any (fits), error ("Octave:invalid-type", "%s%s must be of class:\n\n  %s\n\nbut was of class %s", who, name, strjoin (classes, "\n  "), class (x)); end
+    if ! any (fits), error ("Octave:invalid-type", "%s%s must be of class:\n\n  %s\n\nbut was of class %s", who, name, strjoin (names_of (classes), " "), class (x)); end
   end
   k = 1;
   while k <= numel (attributes)
     word = lower (attributes{k});
     k++;
-    takes = {"size", "numel", "ncols", "nrows", "ndims", ">", ">=", "<", "<=", "diag"};
+    takes = {"size", "numel", "ncols", "nrows", "ndims", ">", ">=", "<", "<="};
     if any (strcmp (word, takes)), v = attributes{k}; k++; end
     switch word
       case "2d", ok = ndims (x) == 2;
@@ -51,11 +52,38 @@ function validateattributes (x, classes, attributes, varargin)
       otherwise, error ("Octave:invalid-input-arg", "validateattributes: unknown ATTRIBUTE %s", word);
     end
     if ! ok
-      if any (strcmp (word, takes)) && any (word(1) == "<>")
-        names = struct ("x3e", "greater than", "x3c", "less than");
-        error (sprintf ("Octave:expected-%s", word), "%s%s must be %s %f", who, name, strrep (strrep (strrep (strrep (word, ">=", "greater than or equal to"), "<=", "less than or equal to"), ">", "greater than"), "<", "less than"), v);
+      switch word
+        case "size"
+          what = sprintf ("be of size %s but was %s", extents (v), extents (size (x)));
+        case "numel", what = sprintf ("have %d elements", v);
+        case "ncols", what = sprintf ("have %d columns", v);
+        case "nrows", what = sprintf ("have %d rows", v);
+        case "ndims", what = sprintf ("have %d dimensions", v);
+        case ">", what = sprintf ("be greater than %f", v);
+        case ">=", what = sprintf ("be greater than or equal to %f", v);
+        case "<", what = sprintf ("be less than %f", v);
+        case "<=", what = sprintf ("be less than or equal to %f", v);
+        otherwise, what = ["be " word];
       end
-      error (sprintf ("Octave:expected-%s", word), "%s%s must be %s", who, name, word);
+      error (sprintf ("Octave:expected-%s", word), "%s%s must %s", who, name, what);
     end
   end
+end
+
+function text = extents (v)
+  text = strrep (sprintf ("%dx", v)(1:end-1), "NaN", "N");
+end
+
+% The classes that words stand for, in order, each once.
+function names = names_of (classes)
+  names = {};
+  for k = 1:numel (classes)
+    switch classes{k}
+      case "float", names = [names, {"single", "double"}];
+      case "numeric"
+        names = [names, {"single", "double", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}];
+      otherwise, names{end+1} = classes{k};
+    end
+  end
+  names = unique (names);
 end

@@ -78,4 +78,3 @@ if (1), disp('one'), end, if 0, elseif 1, disp('elif'), end
 switch 'x', case {'x', 'y'}, disp('in'), otherwise, disp('out'), end
 do, K--; until K < 0
 K
-unwind_protect, error('a'); unwind_protect_cleanup, disp('cl'); end_unwind_protect
