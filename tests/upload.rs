@@ -213,3 +213,25 @@ fn what_users_fill_counts_against_the_budget_until_they_let_go_of_it() {
         drop(s.upload::<f32>([15 * MIB, 1]).unwrap());
     }
 }
+
+#[test]
+fn what_the_program_brought_takes_nothing_of_the_hosts_budget() {
+    let rt = Runtime::builder().device("host").host_budget(8 << 20).start_blocking().unwrap();
+    let s = rt.session("brought").open();
+    // 16 MiB each: the host reads them where they lie.
+    let n = 4 << 20;
+    let (a, b) = (vec![1.5f32; n], (0..n).map(|i| (i % 7) as f32).collect::<Vec<f32>>());
+    let (x, y) = (s.from_vec(a, [n, 1]).unwrap(), s.from_vec(b, [n, 1]).unwrap());
+    for _ in 0..3 {
+        assert_eq!(wait((&x - &y).max_over(..).item::<f32>()).unwrap(), 1.5);
+        assert_eq!(wait((&x * &y).slice((6..8, ..)).gather::<f32>()).unwrap().as_slice(), [9.0, 0.0]);
+    }
+    // What it makes is its own, and must fit; nothing is written over what the program holds.
+    let error = wait((&x * 2.0).eval()).unwrap_err();
+    assert_eq!((error.kind(), error.op()), (ErrorKind::OutOfMemory, Some("mul")), "{error}");
+    let small = s.from_vec(vec![1.0f32; 1 << 20], [1 << 20, 1]).unwrap();
+    let kept = wait(small.gather_view::<f32>()).unwrap();
+    assert_eq!(wait((small + 1.0).sum(..).item::<f32>()).unwrap(), (2 << 20) as f32);
+    assert!(kept.iter().all(|x| *x == 1.0));
+    assert!(rt.stats().bytes_resident_peak <= 8 << 20, "{}", rt.stats());
+}

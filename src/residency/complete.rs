@@ -238,18 +238,15 @@ impl State {
             state.lost = Some(error.clone());
         }
         // Slots first: nothing below may give one back to the new pool.
-        let mut adopted = 0;
         for value in self.values.values_mut() {
             for copy in value.copies.iter_mut().filter(|c| c.device == d) {
                 for segment in &mut copy.segments {
                     if segment.slot().is_some() {
                         segment.change(Change::Give);
-                        adopted += std::mem::take(&mut segment.adopted);
                     }
                 }
             }
         }
-        self.adopted_bytes -= adopted;
         if let Some(cursor) = cursor {
             self.drop_scratch(&cursor.plan);
             self.failing.push_back((cursor.plan.region, error.clone()));

@@ -9,6 +9,7 @@ use super::message::ResidencyInstruction;
 use super::state::State;
 use super::tiles::{Need, needs_of, segments_used, tile_range, tiles_of};
 use super::values::{Key, Value, segments_of};
+use crate::device::info::DeviceKind;
 use crate::device::message::{Command, Slot, Transfer};
 use crate::error::{Error, ErrorKind};
 use crate::fusion::plan::{Launch, Plan, PlanBuffer, Role, Step};
@@ -164,9 +165,12 @@ impl State {
                     |b: u32| plan.inputs.iter().any(|i| i.dies && Key::Value(i.value) == cursor.keys[b as usize]);
                 source.is_some_and(|b| needs.iter().any(|n| n.buffer == b) && dies(b))
             };
+            // The host reads its inputs where they lie.
+            let is_host = device.info.kind == DeviceKind::Host;
+            let is_lent = |need: &&Need| is_host && matches!(plan.buffers[need.buffer as usize].role, Role::Input(_));
             let bytes: u64 = needs
                 .iter()
-                .filter(|need| !shares(need))
+                .filter(|need| !shares(need) && !is_lent(need))
                 .map(|need| self.slot_bytes(d, cursor.keys[need.buffer as usize], need.segment))
                 .map(|bytes| device.pool.charged(bytes))
                 .sum();

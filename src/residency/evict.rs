@@ -11,10 +11,14 @@ use super::values::{Change, DeviceCopy, Key, Place};
 use crate::device::info::DeviceKind;
 use crate::device::message::{Command, Slot};
 use crate::error::{Error, ErrorKind};
+use crate::host_buffer::HostBuffer;
 use crate::ids::BufferId;
 
 /// Eviction goes on until live slots take at most this many hundredths of the budget.
 const LOW_MARK_PERCENT: u64 = 85;
+
+/// Below this, taking part in the pool costs less than what it is spared.
+const LENT_BYTES_MIN: usize = if cfg!(test) { 0 } else { 64 << 10 };
 
 /// How an attempt to evict one segment ended.
 enum Attempt {
@@ -58,14 +62,26 @@ impl State {
     fn limit(&self, d: usize) -> u64 {
         let budget = self.devices[d].info.budget_bytes;
         match self.devices[d].info.kind {
-            DeviceKind::Host => budget.saturating_sub(self.host_copy_bytes + self.granted_bytes()),
+            DeviceKind::Host => budget.saturating_sub(self.host_copy_bytes + self.grants.bytes()),
             DeviceKind::Gpu => budget,
         }
     }
 
-    /// Bytes that users were given to fill and that no pool counts.
-    fn granted_bytes(&self) -> u64 {
-        self.grants.bytes().saturating_sub(self.adopted_bytes)
+    /// A slot for the contents of host memory: on the host it lies where they are, which takes nothing of the budget.
+    pub(super) fn allocate_for(
+        &mut self,
+        d: usize,
+        from: &HostBuffer,
+        bytes: u64,
+        open: &mut Open,
+    ) -> Result<Slot, Stop> {
+        if self.devices[d].info.kind == DeviceKind::Host && from.bytes().len() >= LENT_BYTES_MIN {
+            let buffer = BufferId(self.new_number());
+            let slot = self.devices[d].pool.lend(buffer, bytes);
+            open.commands.push(Command::Allocate { buffer, bytes: slot.bytes });
+            return Ok(slot);
+        }
+        self.allocate(d, bytes, open)
     }
 
     /// Evicts at least one segment, then on to the low mark.
@@ -107,6 +123,9 @@ impl State {
         for (key, segment) in candidates {
             let value = &self.values[&key];
             let at = value.segment(d, segment).expect("RES-7: the index holds segments with slots");
+            if at.slot().is_some_and(|slot| device.pool.is_lent(slot)) {
+                continue;
+            }
             let known = value.whole.is_some() || at.part.is_some();
             let host_bytes = value.segment_elements(segment, device.shift) * value.dtype.bytes() as u64;
             if known || (!is_host && (at.coming.is_some() || host_bytes <= host_room)) {
@@ -138,7 +157,7 @@ impl State {
             arrival.draining_bytes = slot.bytes;
             self.devices[d].draining_bytes += slot.bytes;
         }
-        self.devices[d].pool.put(slot);
+        self.put_back(d, slot);
         self.totals.evictions += 1;
         self.totals.bytes_evicted += slot.bytes;
         self.story.note(key, d, segment, if known { "dropped, bytes" } else { "evicted, bytes" }, slot.bytes);
@@ -147,7 +166,7 @@ impl State {
     /// Bytes of host memory that evicted values may still take.
     fn host_room(&self) -> u64 {
         let Some(host) = self.devices.iter().find(|d| d.info.kind == DeviceKind::Host) else { return u64::MAX };
-        host.info.budget_bytes.saturating_sub(self.host_copy_bytes + self.granted_bytes() + host.pool.total_bytes())
+        host.info.budget_bytes.saturating_sub(self.host_copy_bytes + self.grants.bytes() + host.pool.total_bytes())
     }
 
     /// Drops host copies whose bytes are also valid on a device. Whether any were dropped.

@@ -21,7 +21,7 @@ impl State {
         let shift = self.devices[d].shift;
         let value = self.values.get_mut(&key).expect("RES-8: a value in use is known");
         if value.copy(d).is_none() {
-            let segment = Segment { place: Place::Absent, part: None, coming: None, stamp: 0, adopted: 0 };
+            let segment = Segment { place: Place::Absent, part: None, coming: None, stamp: 0 };
             let segments = smallvec::smallvec![segment; segments_of(value.elements, shift) as usize];
             value.copies.push(DeviceCopy { device: d, segments });
         }
@@ -75,24 +75,25 @@ impl State {
         let at = self.segment_mut(d, key, segment);
         let slot = at.slot().expect("RES-1: only a segment with a slot gives it away");
         at.change(change);
-        let (stamp, adopted) = (at.stamp, std::mem::take(&mut at.adopted));
-        self.adopted_bytes -= adopted;
+        let stamp = at.stamp;
         let device = &mut self.devices[d];
         device.lru[device.pool.in_slab(slot) as usize].remove(&stamp);
         slot
     }
 
+    /// A slot that nobody holds any more goes back to its pool, or, if it was lent, to its owner.
+    pub(super) fn put_back(&mut self, d: usize, slot: Slot) {
+        let device = &mut self.devices[d];
+        if device.pool.put(slot) {
+            device.spent.push(slot.buffer);
+        }
+    }
+
     /// Frees a segment's slot, if it has one. Later commands may use it at once: a device works in order.
     pub(super) fn free(&mut self, d: usize, key: Key, segment: u32) {
         if self.slot_of(d, key, segment).is_some() {
-            let adopted = self.segment_mut(d, key, segment).adopted > 0;
             let slot = self.give(d, key, segment, Change::Give);
-            let device = &mut self.devices[d];
-            device.pool.put(slot);
-            // Behind it lies the user's memory, which serves nobody else.
-            if adopted && device.pool.discard(slot.buffer) {
-                device.spent.push(slot.buffer);
-            }
+            self.put_back(d, slot);
             self.story.note(key, d, segment, "freed, bytes", slot.bytes);
         }
     }

@@ -27,6 +27,8 @@ pub(super) fn padded(bytes: u64) -> u64 {
 struct Held {
     bytes: u64,
     slab: bool,
+    /// Behind its name lies somebody else's memory: it counts nowhere.
+    lent: bool,
     /// When it was given back, for whole buffers that are free.
     freed_at: Option<u64>,
 }
@@ -133,7 +135,7 @@ impl Pool {
     pub(super) fn grow(&mut self, buffer: BufferId, bytes: u64) -> u64 {
         let size = self.growth(bytes);
         let slab = padded(bytes) <= self.slab_slot_bytes_max;
-        self.buffers.insert(buffer, Held { bytes: size, slab, freed_at: None });
+        self.buffers.insert(buffer, Held { bytes: size, slab, lent: false, freed_at: None });
         self.total_bytes += size;
         if slab {
             self.blocks.last_mut().expect("RES-3: slabs have orders").insert((buffer, 0));
@@ -143,16 +145,33 @@ impl Pool {
         size
     }
 
-    /// Takes back a slot.
-    pub(super) fn put(&mut self, slot: Slot) {
+    /// A slot in memory of somebody else, under a new name.
+    pub(super) fn lend(&mut self, buffer: BufferId, bytes: u64) -> Slot {
+        let bytes = padded(bytes);
+        self.buffers.insert(buffer, Held { bytes, slab: false, lent: true, freed_at: None });
+        Slot { buffer, offset: 0, bytes }
+    }
+
+    /// Whether a slot is lent.
+    pub(super) fn is_lent(&self, slot: Slot) -> bool {
+        self.held(slot.buffer).lent
+    }
+
+    /// Takes back a slot; whether it was lent, so that the device must let go of its buffer.
+    pub(super) fn put(&mut self, slot: Slot) -> bool {
         let held = self.held(slot.buffer);
         let (size, slab) = (held.bytes, held.slab);
+        if held.lent {
+            self.buffers.remove(&slot.buffer);
+            return true;
+        }
         if slab {
             self.put_block(slot);
         } else {
             self.live_bytes -= size;
             self.shelve(slot.buffer, size);
         }
+        false
     }
 
     /// Removes a buffer that holds no live slot, the longest unused first; the device must free it.
@@ -189,7 +208,9 @@ impl Pool {
             let bytes = if held.slab { block_bytes(slot.bytes) } else { held.bytes };
             assert!(slot.offset.is_multiple_of(BLOCK_BYTES) && slot.bytes.is_multiple_of(16), "RES-3: {slot:?}");
             assert!(slot.offset + bytes <= held.bytes, "RES-3: a slot ends in its buffer");
-            ranges.push((slot.buffer, slot.offset, slot.offset + bytes));
+            if !held.lent {
+                ranges.push((slot.buffer, slot.offset, slot.offset + bytes));
+            }
         }
         let live: u64 = ranges.iter().map(|r| r.2 - r.1).sum();
         assert_eq!(live, self.live_bytes, "RES-3: live bytes");

@@ -9,7 +9,6 @@ use super::message::ResidencyInstruction;
 use super::state::State;
 use super::tiles::Need;
 use super::values::{Change, Key, Place, Segment};
-use crate::device::info::DeviceKind;
 use crate::device::message::{Command, Slot};
 use crate::error::{Error, ErrorKind};
 use crate::fusion::plan::Role;
@@ -99,12 +98,8 @@ impl State {
         };
         let elements = self.values[&key].segment_elements(segment, self.devices[d].shift);
         let bytes = self.slot_bytes(d, key, segment);
-        // On the host an upload is computed on where it lies: the pool counts it from now on.
-        let adopted = if self.devices[d].info.kind == DeviceKind::Host { from.granted_bytes() } else { 0 };
-        self.adopted_bytes += adopted;
-        let to = self.allocate(d, bytes, &mut cursor.open).inspect_err(|_| self.adopted_bytes -= adopted)?;
+        let to = self.allocate_for(d, &from, bytes, &mut cursor.open)?;
         self.assign(d, key, segment, to, &mut cursor.open);
-        self.segment_mut(d, key, segment).adopted = adopted;
         if elements > 0 {
             cursor.open.commands.push(Command::Upload { from, first, elements, to });
         }
@@ -130,7 +125,9 @@ impl State {
             if need.reads {
                 source = Some(self.fetch(d, cursor, from, need.segment, out)?);
             }
-            if same_size && self.may_take(cursor, from) && self.slot_of(d, from_key, need.segment).is_some() {
+            // What is lent is its owner's: it is read, and never written.
+            let own = self.slot_of(d, from_key, need.segment).is_some_and(|slot| !self.devices[d].pool.is_lent(slot));
+            if same_size && own && self.may_take(cursor, from) {
                 return Ok(false);
             }
         }

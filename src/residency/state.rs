@@ -162,8 +162,6 @@ pub struct State {
     pub(super) host_copy_bytes: u64,
     /// What users were given to fill, which counts against that budget, too.
     pub(super) grants: Arc<Grants>,
-    /// Bytes of it that the host device computes on where they lie: its pool counts them.
-    pub(super) adopted_bytes: u64,
     pub(super) next: u64,
     pub(super) clock: u64,
     pub(super) totals: Totals,
@@ -188,7 +186,6 @@ impl State {
             failing: VecDeque::new(),
             host_copy_bytes: 0,
             grants: Arc::default(),
-            adopted_bytes: 0,
             next: 0,
             clock: 0,
             totals: Totals::default(),

@@ -62,8 +62,6 @@ pub(super) struct Segment {
     pub(super) coming: Option<Transfer>,
     /// When it was used last, where it has a slot.
     pub(super) stamp: u64,
-    /// Bytes of its slot that are a user's grant, on the host device.
-    pub(super) adopted: u64,
 }
 
 impl Segment {
