@@ -148,7 +148,7 @@ const CASES: &[Case] = &[
     }),
     ("scattered", |s, n| {
         let at = s.randi::<u32>(0..(n * COLUMNS) as i64, [n, 1]);
-        vec![made(s, [n, COLUMNS]).flatten().assign_at(&at, &made(s, [n, 1]))]
+        vec![made(s, [n, COLUMNS]).flatten().assign_at(&at, made(s, [n, 1]))]
     }),
     ("products", |s, n| {
         vec![made(s, [n, COLUMNS]).t().matmul(&made(s, [n, COLUMNS])), made(s, [n, 8]).matmul(&made(s, [8, COLUMNS]))]

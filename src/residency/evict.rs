@@ -18,7 +18,7 @@ use crate::ids::BufferId;
 const LOW_MARK_PERCENT: u64 = 85;
 
 /// Below this, taking part in the pool costs less than what it is spared.
-const LENT_BYTES_MIN: usize = if cfg!(test) { 0 } else { 64 << 10 };
+const LENT_BYTES_MIN: usize = if cfg!(test) { 1 } else { 64 << 10 };
 
 /// How an attempt to evict one segment ended.
 enum Attempt {

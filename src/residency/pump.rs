@@ -109,7 +109,8 @@ impl State {
         let most = device.info.budget_bytes / IDLE_SHARE;
         let much = device.pool.total_bytes() - device.pool.live_bytes() > most;
         // Prepared batches may name the buffers; `Release` follows only what was submitted.
-        if !(much || !device.spent.is_empty()) || !device.prepared.is_empty() || device.stalled {
+        let nothing = !much && device.spent.is_empty();
+        if nothing || !device.prepared.is_empty() || device.stalled {
             return;
         }
         let mut idle = if much { device.pool.idle_bytes() } else { 0 };
