@@ -90,10 +90,12 @@ pub fn capability(
     }
     let longest = lengths.iter().copied().chain([meta.elements()]).max().unwrap_or(0);
     let segmented = longest as u64 > 1u64 << device.segment_shift.min(63);
+    if let (Op::Apply(op), Some(input)) = (op, args.first())
+        && let Some(reason) = wgsl::refusal(*op, *input)
+    {
+        return Err(reason);
+    }
     match op {
-        Op::Apply(op) if args.first().is_some_and(|input| !wgsl::supports(*op, *input)) => {
-            Err("this function of f64 is not precise enough on GPUs")
-        }
         Op::ArgSort { .. } if segmented => Err("sorting an array of several segments runs on the host"),
         Op::AssignIndex { .. } if segmented => {
             Err("assigning by index to an array of several segments runs on the host")

@@ -26,10 +26,19 @@ pub struct Functions {
     texts: Vec<String>,
 }
 
-/// Whether an op is written as WGSL at all. The gamma function of f64 is not: an H200's compiler rearranges its sums
-/// until hundreds of ulp are lost. The device must have the dtypes besides.
+/// Whether an op is written as WGSL at all. The device must have the dtypes besides.
 pub fn supports(op: ElementOp, input: DType) -> bool {
-    !(op == ElementOp::Gamma && input == DType::F64)
+    refusal(op, input).is_none()
+}
+
+/// Why an op is not written as WGSL: an H200's compiler rearranges the sums of f64's gamma function until hundreds of
+/// ulp are lost, and does not end, or fails, over powers of `i64` and of f64 in one kernel.
+pub fn refusal(op: ElementOp, input: DType) -> Option<&'static str> {
+    match (op, input) {
+        (ElementOp::Gamma, DType::F64) => Some("the gamma function of f64 is not precise enough on GPUs"),
+        (ElementOp::Pow, DType::I64) => Some("compilers of GPUs fail over powers of i64 beside f64"),
+        _ => None,
+    }
 }
 
 /// Which part of a row is recorded.
