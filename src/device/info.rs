@@ -142,6 +142,9 @@ const SLABS_MIN: u64 = 64;
 /// Slabs of less than this would hold next to nothing.
 const SLAB_BYTES_MIN: u64 = 1 << 10;
 
+/// Below this, taking part in the pool costs less than what it is spared.
+const READ_IN_PLACE_BYTES_MIN: u64 = if cfg!(test) { 1 } else { 64 << 10 };
+
 /// How a device's small values share buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slabs {
@@ -166,6 +169,11 @@ impl DeviceInfo {
             return Slabs { bytes: 0, slot_bytes_max: 0 };
         }
         Slabs { bytes, slot_bytes_max: self.slab_slot_bytes_max.min(bytes / 4) }
+    }
+
+    /// Whether so much host memory is read where it lies, in place of a copy of the device's own. It is never written.
+    pub fn reads_in_place(&self, bytes: u64) -> bool {
+        self.kind == DeviceKind::Host && bytes >= READ_IN_PLACE_BYTES_MIN
     }
 
     /// The size of the buffer of its own that serves a request.

@@ -83,7 +83,7 @@ impl Assembly<'_, '_> {
             let (sites, site_of, work) = (&mut self.sites, &mut self.site_of, self.work);
             let mut fault_word = |n: u32| site(work, sites, site_of, n);
             let (last_reader, work) = (&self.last_reader, self.work);
-            let dies = |source: Source| dies(work, last_reader, index, source);
+            let dies = |source: Source| dies(work, self.device, last_reader, index, source);
             // A cluster's own roots are not among its reads, so whoever reads one is another.
             let read_later = |root: u32| last_reader.contains_key(&Source::Node(root));
             let around =
@@ -224,7 +224,7 @@ impl Assembly<'_, '_> {
     /// The node's buffer starts as the base: its memory where nobody reads it any more, `read` tells whether the
     /// node's own kernel does; else a copy.
     fn take_over_or_copy(&mut self, cluster: usize, node: u32, base: Source, read: bool) {
-        if !read && dies(self.work, &self.last_reader, cluster, base) {
+        if !read && dies(self.work, self.device, &self.last_reader, cluster, base) {
             self.take_over(node, base);
         } else {
             let (from, to) = (self.buffer(base), self.buffer(Source::Node(node)));
@@ -363,7 +363,14 @@ impl Assembly<'_, '_> {
     }
 }
 
-fn dies(work: &Work<'_>, last_reader: &FxHashMap<Source, usize>, cluster: usize, source: Source) -> bool {
+/// Whether nobody needs a buffer after a cluster, so that it may be written over.
+fn dies(
+    work: &Work<'_>,
+    device: &DeviceInfo,
+    last_reader: &FxHashMap<Source, usize>,
+    cluster: usize,
+    source: Source,
+) -> bool {
     if last_reader.get(&source) != Some(&cluster) {
         return false;
     }
@@ -371,7 +378,9 @@ fn dies(work: &Work<'_>, last_reader: &FxHashMap<Source, usize>, cluster: usize,
         Source::Node(n) => !work.nodes[n as usize].output,
         Source::Input(i) => {
             let input = &work.region.inputs[i as usize];
-            input.dies && !work.region.readbacks.contains(&input.value)
+            let bytes = (input.meta.elements() * input.meta.dtype.bytes()) as u64;
+            let is_lent = input.is_source && device.reads_in_place(bytes);
+            input.dies && !is_lent && !work.region.readbacks.contains(&input.value)
         }
         Source::Scratch(_) | Source::Pack(_) => false,
     }

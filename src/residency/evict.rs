@@ -17,9 +17,6 @@ use crate::ids::BufferId;
 /// Eviction goes on until live slots take at most this many hundredths of the budget.
 const LOW_MARK_PERCENT: u64 = 85;
 
-/// Below this, taking part in the pool costs less than what it is spared.
-const LENT_BYTES_MIN: usize = if cfg!(test) { 1 } else { 64 << 10 };
-
 /// How an attempt to evict one segment ended.
 enum Attempt {
     Evicted,
@@ -75,7 +72,7 @@ impl State {
         bytes: u64,
         open: &mut Open,
     ) -> Result<Slot, Stop> {
-        if self.devices[d].info.kind == DeviceKind::Host && from.bytes().len() >= LENT_BYTES_MIN {
+        if self.devices[d].info.reads_in_place(from.bytes().len() as u64) {
             let buffer = BufferId(self.new_number());
             let slot = self.devices[d].pool.lend(buffer, bytes);
             open.commands.push(Command::Allocate { buffer, bytes: slot.bytes });

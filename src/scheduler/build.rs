@@ -93,6 +93,7 @@ impl GroupBuilder<'_> {
                         meta: from.node.meta.clone(),
                         source: from.host.clone().filter(|_| preview && !from.known),
                         dies: dies(dep, self.number),
+                        is_source: matches!(from.node.op, crate::graph::Op::Source(_)),
                     });
                     RegionArg::Input(inputs.len() as u32 - 1)
                 });

@@ -367,6 +367,7 @@ impl State {
                 meta: live.node.meta.clone(),
                 source: None,
                 dies: false,
+                is_source: false,
             }],
             readbacks: vec![live.node.value],
             why: occasion.why,

@@ -51,6 +51,8 @@ pub struct RegionInput {
     pub source: Option<Arc<HostBuffer>>,
     /// Nobody can reach it after this region: its memory may be reused in place.
     pub dies: bool,
+    /// It came from the user: the host device reads it where it lies.
+    pub is_source: bool,
 }
 
 /// Why a region ends where it does.

@@ -66,7 +66,7 @@ impl Build {
     fn input(&mut self, dims: &[usize], dies: bool) -> X {
         let meta = Meta { dtype: DType::F32, shape: Shape::new(dims).unwrap() };
         let value = self.value();
-        self.region.inputs.push(RegionInput { value, meta, source: None, dies });
+        self.region.inputs.push(RegionInput { value, meta, source: None, dies, is_source: false });
         X(RegionArg::Input(self.region.inputs.len() as u32 - 1))
     }
 
