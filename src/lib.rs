@@ -54,6 +54,7 @@ pub mod kernels;
 #[doc(hidden)]
 pub mod mail;
 #[cfg(feature = "image")]
+#[doc(hidden)]
 pub mod picture;
 #[doc(hidden)]
 pub mod residency;
@@ -76,6 +77,8 @@ pub use array::{
 };
 pub use config::DeviceChoice;
 pub use device::CACHE_VARIABLE;
+#[cfg(feature = "gpu")]
+pub use device::gpu::{AdapterSummary, adapters};
 pub use device::info::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile, Precision};
 pub use error::{Error, ErrorKind, Result};
 pub use graph::{DType, Element, Meta, Nan, ReduceOp, Scalar, ScanOp, Shape};

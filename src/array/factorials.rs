@@ -15,7 +15,7 @@ use crate::ids::DeviceId;
 const INFINITE: usize = 172;
 
 /// The values at -1, 0, 1, ..: what is below is NaN, too, and what is above infinite, too. Correctly rounded: each
-/// factorial is computed exactly, as far as its leading 256 bits.
+/// factorial is computed exactly, and rounded once.
 fn table() -> Vec<f64> {
     let mut values = vec![f64::NAN, f64::INFINITY];
     let mut exact = vec![1u64];

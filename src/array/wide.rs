@@ -1,8 +1,7 @@
 //! `i64` beside f64: exact, although neither type holds the other.
 //!
 //! In: an elementwise op on an `i64` array and f64. Out: ops whose result is that of exact arithmetic, rounded half away
-//! from zero and saturated; comparisons are those of the numbers themselves. Must hold: WIDE-1: no value of the `i64` array
-//! passes through f64, whose 53 bits would round it.
+//! from zero and saturated; comparisons are those of the numbers themselves. Must hold: WIDE-1 (`kernels::element::wide`).
 //!
 //! An op beside a number is recorded as it is, and computed as `kernels::element::wide` says; here are bounds and choices,
 //! which round the number first. What can be done beside f64 that is not known when the op is recorded is in
@@ -107,7 +106,7 @@ fn clamped(operands: &[Operand<'_>], at: At) -> Option<Array> {
         }
         is_float = true;
         let missing = apply(ElementOp::IsNan, &mut [array.into()], at);
-        Some(wide_x.select(&missing, none, &wide_x.whole(array)).into())
+        Some(wide_x.choose(&missing, none, &wide_x.whole(array)).into())
     };
     let bounds = (bound(low, i64::MIN), bound(high, i64::MAX));
     if !is_float {
@@ -131,10 +130,6 @@ impl Wide<'_> {
 
     pub(super) fn op<'b>(&self, op: ElementOp, a: impl Into<Operand<'b>>, b: impl Into<Operand<'b>>) -> Array {
         apply(op, &mut [a.into(), b.into()], self.at)
-    }
-
-    pub(super) fn select(&self, mask: &Array, yes: i64, no: &Array) -> Array {
-        apply(ElementOp::Select, &mut [mask.into(), yes.into(), no.into()], self.at)
     }
 }
 

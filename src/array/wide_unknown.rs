@@ -1,20 +1,20 @@
 //! `i64` beside f64 whose value is not known yet: exact comparisons, sums, differences and bounds.
 //!
 //! In: an `i64` array and an array of f64 or f32; of one element where the result is `i64`. Out: ops of f64 that take the
-//! numbers apart and ops of `i64`, which fuse to one kernel. Must hold: WIDE-1: only numbers that came as f64 are ever f64.
+//! numbers apart and ops of `i64`, which fuse to one kernel. Must hold: WIDE-1 (`kernels::element::wide`).
 
 use super::handle::Array;
 use super::operand::Operand;
 use super::record::{apply, cast_in};
 use super::wide::Wide;
 use crate::graph::{DType, ElementOp};
-use crate::kernels::element::wide::{LIMIT, mirrored};
+use crate::kernels::element::wide::{self, LIMIT, mirrored};
 
 impl Wide<'_> {
     /// The result of `op` beside `number`, or of its mirror image; `None` for what is computed in f64.
     pub(super) fn beside(&self, op: ElementOp, number: &Array, reversed: bool) -> Option<Array> {
         let dtype = number.dtype().ok().filter(|dtype| dtype.is_float())?;
-        let is_comparison = op.info().rule == crate::graph::table::DTypeRule::Comparison;
+        let is_comparison = wide::is_comparison(op);
         if !is_comparison && !number.shape().is_ok_and(|shape| shape.is_scalar()) {
             return None;
         }
@@ -115,9 +115,9 @@ impl Wide<'_> {
             // Less than one below 2^63, which the sum could not hold.
             let least = self.with(ElementOp::Eq, i64::MIN);
             let small = self.float(ElementOp::Eq, &truncated, 0.0);
-            result = self.select(&self.op(ElementOp::And, least, small), i64::MAX, &result);
+            result = self.choose(&self.op(ElementOp::And, least, small), i64::MAX, &result);
         }
-        self.select(&self.one(ElementOp::IsNan, number), 0, &result)
+        self.choose(&self.one(ElementOp::IsNan, number), 0i64, &result)
     }
 
     fn one(&self, op: ElementOp, a: &Array) -> Array {

@@ -142,7 +142,7 @@ const SLABS_MIN: u64 = 64;
 /// Slabs of less than this would hold next to nothing.
 const SLAB_BYTES_MIN: u64 = 1 << 10;
 
-/// Below this, taking part in the pool costs less than what it is spared.
+/// Smaller data is copied into a slot of the pool: that costs less than a name of its own.
 const READ_IN_PLACE_BYTES_MIN: u64 = if cfg!(test) { 1 } else { 64 << 10 };
 
 /// How a device's small values share buffers.

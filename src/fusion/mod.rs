@@ -10,6 +10,7 @@
 //! | [`form`] | region → working nodes: synthetic nodes, transposes of matmul read as views |
 //! | [`cut`] | working nodes → which are written out: outputs, anchors, operands of library kernels, budget cuts |
 //! | [`cluster`] | → clusters: one kernel each, merged where they share a space and data |
+//! | [`pack`] | clusters that read more than the device binds → operands that are copied together first |
 //! | [`lower`] (with [`builder`], [`index`], [`fold`]) | cluster → kernel IR, parameters, in-place operands |
 //! | [`assemble`] | → steps over virtual buffers with liveness and traffic |
 //! | [`fits`] | → whether each launch finds bindings and memory; else all is grouped again, into smaller kernels |

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn most_flipped_bits_of_a_jpeg_are_found() {
+    fn a_good_part_of_flipped_bits_of_a_jpeg_is_found() {
         let whole = picture(ImageFormat::Jpeg);
         let begin = whole.windows(2).position(|pair| pair == [0xFF, 0xDA]).unwrap() + 14;
         let places: Vec<usize> = (begin..whole.len() - 4).step_by(23).collect();

@@ -2,7 +2,7 @@
 //!
 //! In: calls from the cursor, eviction and completions. Out: changed values, readback commands.
 //! Must hold: RES-1 (through `Segment::change`), RES-7 (a segment is in the LRU index exactly while it has a slot),
-//! RES-9 (the bytes counted against the host budget are those of parts, whole copies and readbacks on their way).
+//! RES-9 (what counts against the host budget, see `mod.rs`).
 
 use super::batch::Open;
 use super::message::ResidencyInstruction;

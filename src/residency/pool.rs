@@ -1,6 +1,7 @@
 //! A device's memory as slots: size classes, slabs and free lists.
 //!
-//! In: sizes wanted, slots given back. Out: slots, and the buffers that the device must allocate or free.
+//! In: sizes wanted, slots given back. Out: slots, and the buffers that the device must allocate or free; and names for
+//! memory that is lent, which counts nowhere.
 //! Must hold: RES-2 (bytes in use and bytes pooled together stay within the budget: the caller asks
 //! [`Pool::room_for`] before it calls [`Pool::grow`]), RES-3 (no two live slots overlap).
 //!

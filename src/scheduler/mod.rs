@@ -13,7 +13,7 @@
 //! | `Lazy` | (gone) | nobody can reach it: dead, or computed only in passing |
 //! | `Coming` | `Here` | its region finished |
 //! | `Here` | `Coming` | it was lost with its device, and what it was made from exists |
-//! | `Lazy`, `Coming`, `Here` | `Failed` | an operand failed at the cut; its region failed; its device was lost |
+//! | `Lazy`, `Coming`, `Here` | `Failed` | an operand failed at the cut; its region failed; its device was lost; nobody needs it any more |
 //!
 //! Invariants (checked by `State::validate`):
 //! - SCHED-1: the index names every live value once, and each entry names its own value.

@@ -2,7 +2,7 @@
 //!
 //! In: records, one by one. Out: the same, in order. A tape is mostly written and read once, on two threads: memory that
 //! is fresh for every segment would be mapped, zeroed and faulted in by the system, which costs more than recording does.
-//! Must hold: TAPE-5: nothing is moved when a tape grows, and an emptied chunk goes back to where its tape took it from.
+//! Must hold: RECORDS-1: nothing is moved when a tape grows, and an emptied chunk goes back to where its tape took it from.
 
 use super::message::Record;
 use parking_lot::Mutex;
@@ -26,7 +26,7 @@ impl Spares {
     }
 
     fn put(&self, chunk: Vec<Record>) {
-        debug_assert!(chunk.is_empty(), "TAPE-5: a spare chunk holds nothing");
+        debug_assert!(chunk.is_empty(), "RECORDS-1: a spare chunk holds nothing");
         if chunk.capacity() != CHUNK {
             return;
         }

@@ -68,7 +68,7 @@ pub enum CutReason {
     ByteLimit,
     /// The next node runs on another device.
     DeviceChange,
-    /// A region holds at most so many nodes.
+    /// A region holds at most so many nodes, or elements of independent parts.
     RegionLimit,
 }
 

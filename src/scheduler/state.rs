@@ -1,7 +1,8 @@
 //! The scheduler as a state machine: events in, instructions out. No channel, clock, thread or device.
 //!
 //! What each kind of event does stands beside this file: `ingest` (segments), `cut` (what runs), `placement`
-//! (where), `demand` (gathers), `fairness` (whose turn), `completion` and `taint` (what happened to it).
+//! (where), `demand` (gathers), `fairness` (whose turn), `completion` and `taint` (what happened to it),
+//! `cancel` (what nobody needs any more), `lineage` (what was lost, again) and `opening` (a GPU on demand).
 
 use super::cut::Scratch;
 use super::fairness::Turns;

@@ -5,8 +5,7 @@
 
 use crate::shared::{Outcome, RuntimeOptions};
 use std::fmt;
-use tidemill::Result;
-use tidemill::device::info::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile};
+use tidemill::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile, Result};
 
 /// What is to be shown.
 #[derive(Clone, Debug, clap::Args)]
@@ -35,11 +34,11 @@ pub async fn run(options: &Options) -> Result<Report> {
 
 #[cfg(feature = "gpu")]
 fn adapters() -> Vec<String> {
-    let line = |a: tidemill::device::gpu::AdapterSummary| {
+    let line = |a: tidemill::AdapterSummary| {
         let memory = Bytes(a.memory_bytes);
         format!("gpu:{}  {} ({}, {}, {memory})", a.index, a.name, a.kind, a.driver)
     };
-    tidemill::device::gpu::adapters().into_iter().map(line).collect()
+    tidemill::adapters().into_iter().map(line).collect()
 }
 
 #[cfg(not(feature = "gpu"))]

@@ -7,7 +7,7 @@ use super::Lowering;
 use crate::device::info::DeviceKind;
 use crate::fusion::builder::Origin;
 use crate::graph::{DType, ElementOp, Scalar};
-use crate::kernels::element::wide::Emit;
+use crate::kernels::element::wide::{self, Emit};
 use crate::kernels::ir::Val;
 
 /// Writes the ops of one node down.
@@ -26,7 +26,7 @@ impl Emit for Emitter<'_, '_, '_> {
         let dtype = match op {
             ElementOp::Select => builder.dtype_of(args[1]),
             ElementOp::And | ElementOp::Not => DType::Bool,
-            _ if op.info().rule == crate::graph::table::DTypeRule::Comparison => DType::Bool,
+            _ if wide::is_comparison(op) => DType::Bool,
             _ => DType::I64,
         };
         builder.apply(op, args, dtype)

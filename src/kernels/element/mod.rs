@@ -1,7 +1,7 @@
 //! Elementwise ops made runnable: the op table's semantic functions as host loops and as WGSL.
 //!
 //! In: an op, dtypes and arguments. Out: computed blocks ([`host`]) or shader text ([`wgsl`]). What an op means
-//! stands in `graph::semantics` alone; here is only how it is run.
+//! stands in `graph::semantics`, and beside numbers of another class in [`mixed`] and [`wide`]; here is how it is run.
 
 pub mod host;
 mod host_cast;

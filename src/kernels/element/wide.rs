@@ -4,8 +4,9 @@
 //! arithmetic, rounded half away from zero and saturated; comparisons are those of the numbers themselves. A number with a
 //! fraction is `±mantissa / 2^shift`, its mantissa odd and below 2^53. What depends on it are numbers of `i64`, which are
 //! parameters of a kernel: so 2, 2.5, infinity and NaN are one kernel.
-//! Must hold: WIDE-1: no `i64` value passes through f64, whose 53 bits would round it, but of powers with a fraction, and of
-//! numbers beyond `i64` that are divided by `i64`. WIDE-2: where [`Emit::chooses`] says no, the ops that are emitted follow
+//! Must hold: WIDE-1: no `i64` value passes through f64, whose 53 bits would round it, but of powers with a fraction, of
+//! numbers beyond `i64` that are divided by `i64`, and beside numbers that are not known when the op is recorded and turn out
+//! to have a fraction (`array::wide_unknown`). WIDE-2: where [`Emit::chooses`] says no, the ops that are emitted follow
 //! from op and side alone, but of powers.
 
 use crate::graph::ElementOp::{self, *};
@@ -63,7 +64,8 @@ pub fn mirrored(op: ElementOp) -> ElementOp {
     }
 }
 
-fn is_comparison(op: ElementOp) -> bool {
+/// Whether an op compares numbers.
+pub fn is_comparison(op: ElementOp) -> bool {
     matches!(op, Eq | Ne | Lt | Le | Gt | Ge)
 }
 

@@ -114,24 +114,6 @@ impl Form<'_> {
     }
 }
 
-/// `n` elements of a class, all of one value.
-pub fn full(class: Class, value: f64, n: usize) -> Data {
-    match class {
-        Class::Single => Data::F32(vec![value as f32; n]),
-        Class::Int8 => Data::I8(vec![value as i8; n]),
-        Class::Int16 => Data::I16(vec![value as i16; n]),
-        Class::Int32 => Data::I32(vec![value as i32; n]),
-        Class::Int64 => Data::I64(vec![value as i64; n]),
-        Class::Uint8 => Data::U8(vec![value as u8; n]),
-        Class::Uint16 => Data::U16(vec![value as u16; n]),
-        Class::Uint32 => Data::U32(vec![value as u32; n]),
-        Class::Uint64 => Data::U64(vec![value as u64; n]),
-        Class::Char => Data::Char(vec![value as u8; n]),
-        Class::Logical => Data::Bool(vec![value != 0.0; n]),
-        _ => Data::F64(vec![value; n]),
-    }
-}
-
 /// Refuses host arrays that memory does not hold.
 ///
 /// # Errors
@@ -158,7 +140,7 @@ fn fill(env: &mut Env, form: &Form<'_>, dims: Dims, value: f64) -> Flow<Value> {
     let data = match (form.complex(), class) {
         (true, Class::Single) => Data::C32(vec![Complex32::new(value as f32, 0.0); n]),
         (true, _) => Data::C64(vec![Complex64::new(value, 0.0); n]),
-        _ => full(class, value, n),
+        _ => Data::filled(class, value, n),
     };
     Ok(Value::tensor_as_is(Tensor::new(dims, data)))
 }
@@ -300,7 +282,7 @@ fn int_limit(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Ou
         // Exact where a double is not.
         (Class::Int64, max) => Data::I64(vec![if max { i64::MAX } else { i64::MIN }]),
         (Class::Uint64, max) => Data::U64(vec![if max { u64::MAX } else { 0 }]),
-        (class, max) => full(class, if max { greatest } else { least } as f64, 1),
+        (class, max) => Data::filled(class, if max { greatest } else { least } as f64, 1),
     };
     Ok(Value::tensor(Tensor::scalar(data)).into())
 }
@@ -346,7 +328,7 @@ fn eye(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
     check_host(env, &dims, class)?;
     let mut data = Data::zeros(class, rows * columns);
-    let one = full(class, 1.0, 1);
+    let one = Data::filled(class, 1.0, 1);
     for k in 0..n {
         set(&mut data, k * rows + k, &one, 0);
     }

@@ -25,7 +25,7 @@ pub static ROWS: &[Builtin] = &[
         3,
         0,
         "addRequired (p, name, check)",
-        "Define an argument that has to be given.",
+        "Defines an argument that must be given.",
         |i, a, _| define(&mut i.env, ArgumentKind::Required, "addRequired", a),
     ),
     row(
@@ -34,7 +34,7 @@ pub static ROWS: &[Builtin] = &[
         4,
         0,
         "addOptional (p, name, default, check)",
-        "Define an argument that may be given behind the required ones.",
+        "Defines an argument that may be given behind the required ones.",
         |i, a, _| define(&mut i.env, ArgumentKind::Optional, "addOptional", a),
     ),
     row(
@@ -43,7 +43,7 @@ pub static ROWS: &[Builtin] = &[
         6,
         0,
         "addParameter (p, name, default, check)",
-        "Define an argument that is given as its name and its value.",
+        "Defines an argument that is given as its name and its value.",
         |i, a, _| define(&mut i.env, ArgumentKind::Parameter, "addParameter", a),
     ),
     row(
@@ -52,7 +52,7 @@ pub static ROWS: &[Builtin] = &[
         4,
         0,
         "addParamValue (p, name, default, check)",
-        "Define an argument that is given as its name and its value.",
+        "Defines an argument that is given as its name and its value.",
         |i, a, _| define(&mut i.env, ArgumentKind::Parameter, "addParameter", a),
     ),
     row(
@@ -61,7 +61,7 @@ pub static ROWS: &[Builtin] = &[
         2,
         0,
         "addSwitch (p, name)",
-        "Define an argument that is true where its name is given.",
+        "Defines an argument that is true where its name is given.",
         |i, a, _| define(&mut i.env, ArgumentKind::Switch, "addSwitch", a),
     ),
     row(
@@ -70,7 +70,7 @@ pub static ROWS: &[Builtin] = &[
         ANY,
         0,
         "parse (p, arguments...)",
-        "Hold arguments against what a parser was told of them; p.Results has their values.",
+        "Checks arguments against what was defined; p.Results has their values.",
         parse,
     ),
 ];

@@ -567,7 +567,7 @@ fn append(to: &mut Data, from: Data) {
                 (Data::C64(a), Data::F64(b)) => a.extend(b.into_iter().map(Complex64::from)),
                 (Data::C32(a), Data::F32(b)) => a.extend(b.into_iter().map(Complex32::from)),
                 (to, from) => (0..from.len()).for_each(|i| {
-                    let one = super::creation::full(to.class(), from.f64_at(i), 1);
+                    let one = Data::filled(to.class(), from.f64_at(i), 1);
                     if one.class() == to.class() && !to.is_complex() {
                         append(to, one);
                     }

@@ -2,7 +2,8 @@
 //!
 //! In: a name and a value, or a value. Out: bytes, printed to the environment's output or returned. [`layout`] says
 //! how numbers are written, [`page`] how arrays become lines, [`nested`] how names, cells and structs are put around
-//! them; [`number`] writes a number as C does, and [`template`] is `printf`.
+//! them; [`number`] writes a number as C does, [`rational`] as a quotient, [`raw`] as its bytes, and [`template`] is
+//! `printf`.
 //!
 //! Must hold: what lies on the runtime is asked for before anything is printed (SCRIPT-2).
 

@@ -10,7 +10,7 @@ use super::subscript::{Places, Position, Resolved, Subscript, Subscripts, linear
 use crate::script::env::Env;
 use crate::script::error::{Flow, Need, ScriptError, Stop};
 use crate::script::value::lazy::lift;
-use crate::script::value::{Class, Dims, Lazy, Tensor, Value};
+use crate::script::value::{Class, Data, Dims, Lazy, Tensor, Value};
 use crate::{Array, DType, Shape, SliceArg, step};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ fn read_known(env: &mut Env, base: &Value, subscripts: Subscripts) -> Flow<Read>
     if let (true, false, Some(filled)) = (small, lazy.pinned, &lazy.filled) {
         if filled.writes.is_empty() {
             // One number everywhere: nobody has to be asked.
-            let data = crate::script::builtins::creation::full(lazy.class, filled.value, n);
+            let data = Data::filled(lazy.class, filled.value, n);
             return Ok(Read::Done(Value::tensor(Tensor::new(dims, data))));
         }
         // What was written from here is read here: a loop makes each part from the one before.

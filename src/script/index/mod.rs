@@ -3,8 +3,8 @@
 //!
 //! In the order in which data flows: `subscript` makes positions of values, `grid` walks the places that several
 //! subscripts name together and says how shapes fit, `read`, `write`, `delete`, `structs` and `concat` do it
-//! to host values, `path` goes the way into nested ones and `list` to several places at once, `lazy` and
-//! `lazy_write` record all of it where arrays of the runtime take part.
+//! to host values, `map` and `parser` to objects, `path` goes the way into nested ones and `list` to several places at
+//! once, `lazy` and `lazy_write` record all of it where arrays of the runtime take part.
 //!
 //! Messages say `index (5,_)` where Octave names the variable; the machine, which knows it, puts it in.
 

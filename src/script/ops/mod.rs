@@ -6,7 +6,7 @@
 //!
 //! How to read: `operand` is what is computed on, `expand` how two operands meet, `host` the operators in host
 //! memory (`wide` for 64-bit integers, `complex`, `power`), `lazy` the same recorded on the runtime; `linear` is
-//! matrices, `range` the colon.
+//! matrices (`gauss` small real ones), `range` the colon.
 
 pub mod complex;
 mod expand;

@@ -209,7 +209,7 @@ impl Filled {
     /// Its elements in host memory.
     fn tensor(&self, env: &Env, class: Class, dims: &Dims) -> Flow<Arc<Tensor>> {
         env.check_host(dims, class.bytes())?;
-        let data = crate::script::builtins::creation::full(class, self.value, dims.elements());
+        let data = Data::filled(class, self.value, dims.elements());
         let mut target = Some(Value::tensor_as_is(Tensor::new(dims.clone(), data)));
         for (subscripts, value) in &self.writes {
             index::write_host(env, &mut target, subscripts.clone(), value.clone())?;

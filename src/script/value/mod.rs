@@ -1,5 +1,5 @@
 //! What a script computes with: scalars in the value itself, small arrays in host memory, big ones on the runtime,
-//! containers, function handles.
+//! containers, maps, function handles, parsers of arguments.
 //!
 //! Invariants:
 //! - VALUE-1: a real double scalar is always [`Value::Num`], a logical scalar always [`Value::Bool`]; a

@@ -214,6 +214,24 @@ pub(crate) use __script_each_data as each_data;
 pub(crate) use __script_map_data as map_data;
 
 impl Data {
+    /// `n` elements of a class, all of one value.
+    pub fn filled(class: Class, value: f64, n: usize) -> Data {
+        match class {
+            Class::Single => Data::F32(vec![value as f32; n]),
+            Class::Int8 => Data::I8(vec![value as i8; n]),
+            Class::Int16 => Data::I16(vec![value as i16; n]),
+            Class::Int32 => Data::I32(vec![value as i32; n]),
+            Class::Int64 => Data::I64(vec![value as i64; n]),
+            Class::Uint8 => Data::U8(vec![value as u8; n]),
+            Class::Uint16 => Data::U16(vec![value as u16; n]),
+            Class::Uint32 => Data::U32(vec![value as u32; n]),
+            Class::Uint64 => Data::U64(vec![value as u64; n]),
+            Class::Char => Data::Char(vec![value as u8; n]),
+            Class::Logical => Data::Bool(vec![value != 0.0; n]),
+            _ => Data::F64(vec![value; n]),
+        }
+    }
+
     /// How many elements.
     pub fn len(&self) -> usize {
         each_data!(self, v => v.len())

@@ -3,8 +3,8 @@
 //! In: a [`Unit`]. Out: output, an end, and the variables of the script. Invariants:
 //! - VM-1: the machine's own stack is flat: calls of functions, handles and callbacks are frames in a vector.
 //! - VM-2: an instruction that ends in a [`Need`](super::error::Need) leaves frames and operands as they were.
-//! - VM-4: what an instruction recorded and then needs is known when it runs again (`drive.rs`): it gets on.
 //! - VM-3: when a frame ends, by return or by error, operands, loops, marks and handlers above its base are gone.
+//! - VM-4: what an instruction recorded and then needs is known when it runs again (`drive.rs`), so that it makes progress.
 
 mod access;
 mod call;

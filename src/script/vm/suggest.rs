@@ -16,7 +16,7 @@ pub(super) fn missing(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The known names that a slip of the finger away from `name`, closest first; at most three.
+/// The known names that are a slip of the finger away from `name`, closest first; at most three.
 pub(super) fn closest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
     let allowed = 1 + name.chars().count() / 5;
     let mut close: Vec<(usize, &str)> = known
