@@ -81,8 +81,8 @@ pub struct Config {
     pub open_on_demand: Option<bool>,
     /// Bytes that values may take on the GPU; `None`: most of what the adapter has.
     pub device_budget: Option<u64>,
-    /// Bytes that values and upload writers may take in host memory; `None`: most of what the machine has. Data that the
-    /// program brought and the host device reads where it lies does not count.
+    /// Bytes that values may take in host memory; `None`: most of what the machine has. Upload writers may give out as much
+    /// besides. Data that the program brought and the host device reads where it lies does not count.
     pub host_budget: Option<u64>,
     /// Where the timeline is written, if at all.
     pub timeline: Option<PathBuf>,

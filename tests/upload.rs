@@ -215,6 +215,25 @@ fn what_users_fill_counts_against_the_budget_until_they_let_go_of_it() {
 }
 
 #[test]
+fn what_writers_hold_leaves_others_room_to_compute() {
+    const MIB: usize = 1 << 20;
+    let rt = Runtime::builder().device("host").host_budget(8 << 20).start_blocking().unwrap();
+    let (a, b) = (rt.session("fills").open(), rt.session("computes").open());
+    let writers: Vec<_> = (0..4).map(|_| a.upload::<f32>([MIB / 2, 1]).unwrap()).collect();
+    assert!(a.upload::<f32>([1, 1]).is_err(), "all is given out");
+    assert_eq!(wait((b.full(2.0f32, [MIB / 2, 1]) * 0.5).gather::<f32>()).unwrap()[MIB / 4], 1.0);
+    drop(writers);
+    let gathers = (0..12).map(|k| {
+        let mut writer = a.upload::<f32>([MIB / 2, 1]).unwrap();
+        writer.as_mut_slice().fill(k as f32);
+        (writer.finish() + 1.0).gather::<f32>()
+    });
+    for (k, gathered) in gathers.map(wait).enumerate() {
+        assert_eq!(gathered.unwrap()[9], k as f32 + 1.0);
+    }
+}
+
+#[test]
 fn what_the_program_brought_takes_nothing_of_the_hosts_budget() {
     let rt = Runtime::builder().device("host").host_budget(8 << 20).start_blocking().unwrap();
     let s = rt.session("brought").open();

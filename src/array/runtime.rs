@@ -118,8 +118,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Bytes that values and upload writers may take in host memory; most of what the machine has by default. Data that the
-    /// program brought and the host device reads where it lies does not count.
+    /// Bytes that values may take in host memory; most of what the machine has by default. Upload writers may give out as
+    /// much besides. Data that the program brought and the host device reads where it lies does not count.
     pub fn host_budget(mut self, bytes: u64) -> RuntimeBuilder {
         self.config.host_budget = Some(bytes);
         self

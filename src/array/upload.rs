@@ -106,7 +106,7 @@ impl<T: Element> UploadWriter<T> {
     }
 }
 
-/// A part of the host's budget. Where it is spent, what was let go of may be on its way back: the tape, which may hold
+/// A part of what writers may give out: as much as the host's budget, beside it. Where it is spent, what was let go of may be on its way back: the tape, which may hold
 /// drops, is cut, and the caller is held for a moment, as it is where its recording runs ahead of the ring.
 fn granted(home: &Arc<Home>, bytes: u64) -> Result<Grant> {
     let devices = &home.link.devices;

@@ -9,6 +9,15 @@
 #[derive(Debug)]
 pub(super) struct Damaged;
 
+/// How much of a picture was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Looked {
+    /// All codes, up to the marker of the end. What follows is no part of the picture.
+    AtAll,
+    /// Only what says that it is of a kind that is not looked at.
+    AtHeaders,
+}
+
 type Checked<T> = Result<T, Damaged>;
 
 /// Bytes that some encoders leave behind a scan's last code.
@@ -93,6 +102,10 @@ impl Bits<'_> {
             return Err(Damaged);
         }
         self.rest = &self.rest[stray..];
+        // Any number of bytes may fill up to a marker (B.1.1.2).
+        while let [0xFF, 0xFF, ..] = self.rest {
+            self.rest = &self.rest[1..];
+        }
         Ok(self.rest.len())
     }
 }
@@ -109,7 +122,7 @@ struct Reader {
 }
 
 /// Reads all codes of a JPEG.
-pub(super) fn check(bytes: &[u8]) -> Checked<()> {
+pub(super) fn check(bytes: &[u8]) -> Checked<Looked> {
     let mut reader = Reader::default();
     let mut rest = bytes.get(2..).ok_or(Damaged)?;
     loop {
@@ -118,7 +131,7 @@ pub(super) fn check(bytes: &[u8]) -> Checked<()> {
         let marker = rest[at + 1];
         rest = &rest[at + 2..];
         match marker {
-            0xD9 => return if reader.scans > 0 { Ok(()) } else { Err(Damaged) },
+            0xD9 => return if reader.scans > 0 { Ok(Looked::AtAll) } else { Err(Damaged) },
             0x01 | 0xD0..=0xD8 => continue,
             _ => {}
         }
@@ -128,9 +141,9 @@ pub(super) fn check(bytes: &[u8]) -> Checked<()> {
         rest = &rest[length..];
         match marker {
             0xC4 => reader.read_codes(part)?,
-            0xC0..=0xC2 if !reader.read_frame(part, marker == 0xC2)? => return Ok(()),
+            0xC0..=0xC2 if !reader.read_frame(part, marker == 0xC2)? => return Ok(Looked::AtHeaders),
             // Other codings.
-            0xC3 | 0xC5..=0xCF => return Ok(()),
+            0xC3 | 0xC5..=0xCF => return Ok(Looked::AtHeaders),
             0xDB => reader.read_steps(part)?,
             0xDD => reader.restart = usize::from(u16::from_be_bytes(*part.first_chunk().ok_or(Damaged)?)),
             0xDA => {

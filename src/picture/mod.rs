@@ -81,16 +81,18 @@ fn crc(data: &[u8]) -> u32 {
 
 /// A JPEG whose data is whole.
 fn jpeg(bytes: &[u8]) -> Result<DynamicImage> {
-    if jpeg_is_cut_short(bytes) {
-        return Err(unreadable(CUT));
-    }
     let picture = image::load_from_memory_with_format(bytes, ImageFormat::Jpeg).map_err(|error| in_words(&error))?;
-    jpeg::check(bytes).map(|()| picture).map_err(|_| unreadable(DAMAGED))
+    match jpeg::check(bytes) {
+        Ok(jpeg::Looked::AtAll) => Ok(picture),
+        Ok(jpeg::Looked::AtHeaders) if !has_no_end(bytes) => Ok(picture),
+        Err(jpeg::Damaged) if !has_no_end(bytes) => Err(unreadable(DAMAGED)),
+        _ => Err(unreadable(CUT)),
+    }
 }
 
-/// Whether a JPEG's marker of its end (ITU-T T.81, B.1.1.3) is missing behind its last scan, which decoders fill with
-/// grey.
-fn jpeg_is_cut_short(bytes: &[u8]) -> bool {
+/// Whether a JPEG's marker of its end (ITU-T T.81, B.1.1.3) seems to be missing behind its last scan, which decoders fill
+/// with grey. Not so sure where something else follows the picture.
+fn has_no_end(bytes: &[u8]) -> bool {
     let last = |marker: [u8; 2]| bytes.windows(2).rposition(|pair| pair == marker);
     last([0xFF, 0xD9]) < last([0xFF, 0xDA])
 }
@@ -154,6 +156,18 @@ mod tests {
         let middle = file.len() / 2;
         file[middle] ^= 1;
         assert_eq!(said(&file), "the picture's data is damaged: a checksum does not match");
+    }
+
+    #[test]
+    fn what_follows_a_jpeg_is_no_part_of_it() {
+        let whole = picture(ImageFormat::Jpeg);
+        let plain = image::load_from_memory(&whole).unwrap();
+        // A film, say, in which the marker of a scan's begin happens to stand.
+        let tail = [&[0u8; 40][..], &[0xFF, 0xDA, 7, 9], &[3; 40]].concat();
+        assert_eq!(decode(&[&whole[..], &tail].concat()).unwrap(), plain);
+        let cut = &whole[..whole.len() * 2 / 3];
+        assert_eq!(said(cut), CUT);
+        assert!(!said(&[cut, &tail].concat()).is_empty());
     }
 
     #[test]

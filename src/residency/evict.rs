@@ -54,12 +54,11 @@ impl State {
         }
     }
 
-    /// Bytes that a device's pool may take: on the host device, host copies of others' values and what users fill share
-    /// the budget.
+    /// Bytes that a device's pool may take: on the host device, host copies of others' values share the budget.
     fn limit(&self, d: usize) -> u64 {
         let budget = self.devices[d].info.budget_bytes;
         match self.devices[d].info.kind {
-            DeviceKind::Host => budget.saturating_sub(self.host_copy_bytes + self.grants.bytes()),
+            DeviceKind::Host => budget.saturating_sub(self.host_copy_bytes),
             DeviceKind::Gpu => budget,
         }
     }
@@ -163,7 +162,7 @@ impl State {
     /// Bytes of host memory that evicted values may still take.
     fn host_room(&self) -> u64 {
         let Some(host) = self.devices.iter().find(|d| d.info.kind == DeviceKind::Host) else { return u64::MAX };
-        host.info.budget_bytes.saturating_sub(self.host_copy_bytes + self.grants.bytes() + host.pool.total_bytes())
+        host.info.budget_bytes.saturating_sub(self.host_copy_bytes + host.pool.total_bytes())
     }
 
     /// Drops host copies whose bytes are also valid on a device. Whether any were dropped.

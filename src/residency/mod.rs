@@ -24,8 +24,8 @@
 //! - RES-6: a paused cursor waits for a readback whose batch is out.
 //! - RES-7: a device's LRU index holds exactly the segments that have slots there.
 //! - RES-8: a waiting plan knows how many of its inputs are not made, and each input knows the plan.
-//! - RES-9: bytes counted against the host budget are those of readbacks kept or on their way; what users were given to
-//!   fill counts beside them. What the host device reads where it lies is lent, and counts nowhere else.
+//! - RES-9: bytes counted against the host budget are those of readbacks kept or on their way. What the host device reads
+//!   where it lies (what the program brought, what upload writers filled) is lent, and counts nowhere.
 //! - RES-10: within one step, what was found is there until the step removes it.
 //! - RES-11: batches in flight move at most a quarter of the device's budget over its link, or there is one only.
 

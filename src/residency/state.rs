@@ -15,7 +15,6 @@ use crate::device::info::{DeviceInfo, DeviceKind};
 use crate::device::message::{Batch, Transfer};
 use crate::error::{Error, ErrorKind};
 use crate::fusion::plan::Plan;
-use crate::host_buffer::Grants;
 use crate::ids::{BatchId, BufferId, DeviceId, RegionId, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -160,8 +159,6 @@ pub struct State {
     /// Bytes of evicted and read-back values in host memory (and on their way), which count against the
     /// host device's budget.
     pub(super) host_copy_bytes: u64,
-    /// What users were given to fill, which counts against that budget, too.
-    pub(super) grants: Arc<Grants>,
     pub(super) next: u64,
     pub(super) clock: u64,
     pub(super) totals: Totals,
@@ -185,17 +182,11 @@ impl State {
             unwanted: FxHashSet::default(),
             failing: VecDeque::new(),
             host_copy_bytes: 0,
-            grants: Arc::default(),
             next: 0,
             clock: 0,
             totals: Totals::default(),
             story: Story::default(),
         }
-    }
-
-    /// The same beside memory that users were given to fill.
-    pub fn with_grants(self, grants: Arc<Grants>) -> State {
-        State { grants, ..self }
     }
 
     /// Takes in one fact and says what follows from it.

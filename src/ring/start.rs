@@ -126,7 +126,7 @@ pub fn start_with(
     let machines = Machines::new(
         scheduler::run::Runner::new(scheduler, counters.clone(), timeline.clone()),
         fusion::state::State::new(infos.clone(), &config),
-        residency::state::State::new(infos, &config).with_grants(devices.grants().clone()),
+        residency::state::State::new(infos, &config),
         counters,
         timeline,
     );
