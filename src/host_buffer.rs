@@ -33,17 +33,17 @@ pub struct HostBuffer {
     dtype: DType,
     elements: usize,
     storage: Storage,
-    /// Its part of the host's budget, where the runtime made it for a user to fill.
+    /// Its part of what users may be given to fill, where the runtime made it for that.
     grant: Option<Grant>,
 }
 
-/// Bytes of the host's budget that users were given to fill, until everybody has let go of them.
+/// Bytes that users were given to fill, until everybody has let go of them.
 #[derive(Debug, Default)]
 pub struct Grants {
     bytes: AtomicU64,
 }
 
-/// A part of the budget, given back when it is dropped.
+/// A part of them, given back when it is dropped.
 #[derive(Debug)]
 pub struct Grant {
     bytes: u64,
@@ -51,11 +51,6 @@ pub struct Grant {
 }
 
 impl Grants {
-    /// Bytes granted now.
-    pub fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
-    }
-
     /// So many bytes more, as long as all together are within `budget`.
     ///
     /// # Errors
@@ -292,15 +287,10 @@ impl HostBuffer {
         crate::graph::Scalar::from_bits(self.dtype, u64::from_le_bytes(word))
     }
 
-    /// With the part of the budget that it takes as long as it lives.
+    /// With the grant that it takes as long as it lives.
     pub fn granted(mut self, grant: Grant) -> HostBuffer {
         self.grant = Some(grant);
         self
-    }
-
-    /// Bytes of the host's budget that count for it alone.
-    pub fn granted_bytes(&self) -> u64 {
-        self.grant.as_ref().map_or(0, |grant| grant.bytes)
     }
 
     /// Wrapped for sharing.

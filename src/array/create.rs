@@ -80,8 +80,8 @@ impl Session {
     ///
     /// # Errors
     /// `ErrorKind::Shape` for more elements or dimensions than an array may have, `ErrorKind::OutOfMemory` where the
-    /// machine has no memory for them, or the host's budget no room beside what else was given out to be filled and is in
-    /// use (which is waited for a moment, where the budget alone would do).
+    /// machine has no memory for them, or where what writers may give out (as much as the host's budget) is in use, which is
+    /// waited for a moment.
     #[track_caller]
     pub fn upload<T: Element>(&self, shape: impl IntoShape) -> Result<UploadWriter<T>> {
         let at = Location::caller();

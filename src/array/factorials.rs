@@ -5,14 +5,15 @@
 //! finite values. Must hold: no index is outside of the table, so that no kernel can fault.
 
 use super::handle::Array;
-use super::record::{At, Input, apply, cast_in, derive, node, source};
-use super::tape::Home;
+use super::record::{At, Input, apply, cast_in, derive, folds, node, source};
 use crate::graph::{DType, ElementOp, Meta, Op, Shape};
 use crate::host_buffer::HostBuffer;
-use crate::ids::DeviceId;
+use std::sync::LazyLock;
 
 /// The least argument whose value overflows.
 const INFINITE: usize = 172;
+
+static TABLE: LazyLock<Vec<f64>> = LazyLock::new(table);
 
 /// The values at -1, 0, 1, ..: what is below is NaN, too, and what is above infinite, too. Correctly rounded: each
 /// factorial is computed exactly, and rounded once.
@@ -47,17 +48,12 @@ fn nearest(limbs: &[u64]) -> f64 {
     top as f64 * 2f64.powi(64 * high as i32 - spare as i32)
 }
 
-/// Whether ops on a known array are computed at once.
-fn data_folds(home: &Home, x: &Array, meta: &Meta) -> bool {
-    meta.elements() <= home.fold_elements_max && x.1.unwrap_or(DeviceId::HOST) == DeviceId::HOST
-}
-
 /// The gamma function of an array that is not of floats.
 pub(super) fn of(x: &Array, at: At) -> Array {
     derive(&[x], ElementOp::Gamma.name(), at, |home, metas| {
         let meta = Meta { dtype: DType::F64, shape: metas[0].shape.clone() };
-        let values = table();
-        let is_small = data_folds(home, x, &meta);
+        let values = &*TABLE;
+        let is_small = folds(home, meta.elements(), x.1);
         if let Some(data) = x.0.host.as_deref().filter(|_| is_small) {
             let at_element = |i: usize| match data.scalar(i).as_f64() {
                 below if below < 0.0 => f64::NAN,
@@ -72,7 +68,7 @@ pub(super) fn of(x: &Array, at: At) -> Array {
         let bounded = apply(ElementOp::Max, &mut [(&bounded).into(), (-1i64).into()], at);
         let index = apply(ElementOp::Add, &mut [(&bounded).into(), 1i64.into()], at);
         let shape = Shape::new(&[values.len(), 1])?;
-        let table = source(home, HostBuffer::from_vec(values), shape, "gamma", at);
+        let table = source(home, HostBuffer::from_slice(values), shape, "gamma", at);
         Ok(node(home, Op::Take { dim: None }, &[Input::Last(&table), Input::Last(&index)], meta, at))
     })
 }

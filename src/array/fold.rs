@@ -6,7 +6,6 @@
 //! through the same host functions as the host device's.
 
 use super::fold_reduce;
-use crate::graph::table::DTypeRule;
 use crate::graph::{DType, ElementOp, Meta, Op, Scalar, Shape, View};
 use crate::host_buffer::HostBuffer;
 use crate::kernels::element::host::{self, HostArg};
@@ -217,11 +216,7 @@ impl wide::Emit for Folding {
     fn op(&mut self, op: ElementOp, args: &[Arc<HostBuffer>]) -> Arc<HostBuffer> {
         let blocks: SmallVec<[HostArg<'_>; 3]> = args.iter().map(|b| HostArg::Block(b.bytes())).collect();
         let input = args.last().map_or(DType::I64, |last| last.dtype());
-        let output = match op.info().rule {
-            DTypeRule::Comparison | DTypeRule::Logic => DType::Bool,
-            _ => input,
-        };
-        self.run(op, input, output, &blocks).shared()
+        self.run(op, input, wide::output(op, input), &blocks).shared()
     }
 
     fn number(&mut self, number: i64) -> Arc<HostBuffer> {

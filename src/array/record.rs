@@ -163,7 +163,7 @@ fn make(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, at: At) -> M
         let data = HostBuffer::zeroed(meta.dtype, 0);
         return Made::Array(Array::host(home, meta, data, op.name(), at).pinned(pin));
     }
-    if elements <= home.fold_elements_max && pin.unwrap_or(DeviceId::HOST) == DeviceId::HOST {
+    if folds(home, elements, pin) {
         let known: Option<SmallVec<[fold::Known<'_>; 3]>> = inputs.iter().map(|i| i.known()).collect();
         if let Some(data) = known.and_then(|known| fold::evaluate(&op, &known, &meta)) {
             Counters::add(&home.link.counters.ops_folded, 1);
@@ -171,6 +171,11 @@ fn make(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, at: At) -> M
         }
     }
     push(home, op, inputs, meta, pin, at)
+}
+
+/// Whether an op of so many elements on known data is computed at once.
+pub(crate) fn folds(home: &Home, elements: usize, pin: Option<DeviceId>) -> bool {
+    elements <= home.fold_elements_max && pin.unwrap_or(DeviceId::HOST) == DeviceId::HOST
 }
 
 /// Host data as an array: known at once where it is tiny, else a source on the tape.

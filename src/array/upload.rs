@@ -106,8 +106,9 @@ impl<T: Element> UploadWriter<T> {
     }
 }
 
-/// A part of what writers may give out: as much as the host's budget, beside it. Where it is spent, what was let go of may be on its way back: the tape, which may hold
-/// drops, is cut, and the caller is held for a moment, as it is where its recording runs ahead of the ring.
+/// A part of what writers may give out: as much as the host's budget, beside it. Where it is spent, what was let go of may
+/// be on its way back: the tape, which may hold drops, is cut, and the caller is held for a moment, as it is where its
+/// recording runs ahead of the ring.
 fn granted(home: &Arc<Home>, bytes: u64) -> Result<Grant> {
     let devices = &home.link.devices;
     let budget = devices.open().iter().find(|d| d.id == DeviceId::HOST).map_or(u64::MAX, |host| host.budget_bytes);

@@ -284,7 +284,7 @@ impl Env {
     pub fn check_host(&self, dims: &[usize], width: usize) -> Flow<()> {
         self.check_elements(dims)?;
         let bytes = dims.iter().fold(width, |bytes, &d| bytes.saturating_mul(d));
-        if bytes > memory::BYTES_UNASKED && memory::available().is_some_and(|most| bytes as u64 > most) {
+        if !memory::holds(bytes) {
             return super::error::fail_id!(
                 "Octave:out-of-memory",
                 "out of memory or dimension too large for Octave's index type"

@@ -7,7 +7,12 @@
 use std::fs::read_to_string;
 
 /// Below this nobody asks.
-pub const BYTES_UNASKED: usize = 1 << 28;
+const BYTES_UNASKED: usize = 1 << 28;
+
+/// Whether so many bytes can be had, as far as anybody tells.
+pub fn holds(bytes: usize) -> bool {
+    bytes <= BYTES_UNASKED || available().is_none_or(|most| bytes as u64 <= most)
+}
 
 /// Bytes that can still be had; `None` where that is not known.
 pub fn available() -> Option<u64> {

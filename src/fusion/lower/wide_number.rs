@@ -23,13 +23,8 @@ impl Emit for Emitter<'_, '_, '_> {
 
     fn op(&mut self, op: ElementOp, args: &[Val]) -> Val {
         let builder = &mut self.lowering.builder;
-        let dtype = match op {
-            ElementOp::Select => builder.dtype_of(args[1]),
-            ElementOp::And | ElementOp::Not => DType::Bool,
-            _ if wide::is_comparison(op) => DType::Bool,
-            _ => DType::I64,
-        };
-        builder.apply(op, args, dtype)
+        let last = args.last().map_or(DType::I64, |&last| builder.dtype_of(last));
+        builder.apply(op, args, wide::output(op, last))
     }
 
     fn number(&mut self, number: i64) -> Val {

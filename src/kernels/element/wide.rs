@@ -9,7 +9,9 @@
 //! to have a fraction (`array::wide_unknown`). WIDE-2: where [`Emit::chooses`] says no, the ops that are emitted follow
 //! from op and side alone, but of powers.
 
+use crate::graph::DType;
 use crate::graph::ElementOp::{self, *};
+use crate::graph::table::DTypeRule;
 
 /// One past the greatest `i64`.
 pub const LIMIT: f64 = 9_223_372_036_854_775_808.0;
@@ -66,7 +68,15 @@ pub fn mirrored(op: ElementOp) -> ElementOp {
 
 /// Whether an op compares numbers.
 pub fn is_comparison(op: ElementOp) -> bool {
-    matches!(op, Eq | Ne | Lt | Le | Gt | Ge)
+    op.info().rule == DTypeRule::Comparison
+}
+
+/// The dtype that an op gives whose last argument is of this one.
+pub fn output(op: ElementOp, last: DType) -> DType {
+    match op.info().rule {
+        DTypeRule::Comparison | DTypeRule::Logic => DType::Bool,
+        _ => last,
+    }
 }
 
 fn is_inside(number: f64) -> bool {

@@ -5,7 +5,7 @@
 //! before its point (at least 5, at most 16) and W = P + 7. A given precision is P. Blank columns at both ends go.
 
 use super::output::{RATIONAL_PLACES, text_row};
-use super::{Builtin, Outcome, args, row};
+use super::{Builtin, Outcome, args, row, text};
 use crate::script::display::number::{self, Notation};
 use crate::script::display::{rational, rational_lines, template};
 use crate::script::env::Env;
@@ -306,11 +306,5 @@ fn rats(interp: &mut Interp, all: &[Value], _: usize) -> Flow<Outcome> {
         true => (*host).clone(),
         false => Tensor::new(host.dims.clone(), Data::F64(host.data.to_f64())),
     };
-    let lines = rational_lines(&doubles, places);
-    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
-    // What is shorter is filled with zero bytes.
-    let at = |r: usize, c: usize| lines[r].get(c).copied().unwrap_or(0);
-    let rows = lines.len();
-    let bytes = (0..columns).flat_map(|c| (0..rows).map(move |r| (r, c))).map(|(r, c)| at(r, c)).collect();
-    Ok(Value::tensor(Tensor::new(Dims::new(&[rows, columns]), Data::Char(bytes))).into())
+    Ok(Value::tensor(text::filled_up(&rational_lines(&doubles, places), 0)).into())
 }

@@ -18,15 +18,19 @@ pub fn is_blank(b: u8) -> bool {
 
 /// Rows as a char matrix, padded with blanks on the right.
 pub fn char_matrix(rows: &[Vec<u8>]) -> Value {
-    let (n, columns) = (rows.len(), rows.iter().map(Vec::len).max().unwrap_or(0));
-    let mut data = vec![b' '; n * columns];
+    Value::tensor(filled_up(rows, b' '))
+}
+
+/// Rows as a char matrix, those that are shorter filled up on the right.
+pub fn filled_up(rows: &[impl AsRef<[u8]>], fill: u8) -> Tensor {
+    let (n, columns) = (rows.len(), rows.iter().map(|row| row.as_ref().len()).max().unwrap_or(0));
+    let mut data = vec![fill; n * columns];
     for (r, row) in rows.iter().enumerate() {
-        for (c, &b) in row.iter().enumerate() {
+        for (c, &b) in row.as_ref().iter().enumerate() {
             data[c * n + r] = b;
         }
     }
-    let dims = Dims::new(&[n, columns]);
-    Value::tensor(Tensor::new(dims, Data::Char(data)))
+    Tensor::new(Dims::new(&[n, columns]), Data::Char(data))
 }
 
 /// The rows of a char array; a string is one row, and the 0×0 one has none.

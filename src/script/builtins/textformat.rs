@@ -2,11 +2,14 @@
 //!
 //! In: named values in host memory; the bytes of a file. Out: text; named values. A variable is `# name:`, `# type:`,
 //! what the type needs (`# rows:`, `# ndims:`, `# length:`) and its elements: of matrices row by row, of others one a
-//! line, column-major. Must hold: nothing is allocated beyond what the bytes can fill, and nesting is bounded.
+//! line, column-major. Must hold: nothing is allocated beyond what the bytes can fill, but for ranges, which
+//! memory has to hold; nesting is bounded.
 
 use super::calls::handle_with;
+use super::text::filled_up;
 use crate::script::display::number::{self, Notation};
 use crate::script::env::DEPTH_MAX;
+use crate::script::memory;
 use crate::script::value::{CellArray, Class, Data, Dims, Form, Function, StructArray, Tensor, Value};
 use indexmap::IndexMap;
 use num_complex::{Complex32, Complex64};
@@ -351,8 +354,8 @@ impl<'b> Reader<'b> {
     }
 
     fn text(&mut self, double_quoted: bool) -> Result<Value, String> {
-        let (dims, bytes) = match self.next("elements") {
-            Some("0") => (Dims::zero(), Vec::new()),
+        let text = match self.next("elements") {
+            Some("0") => Tensor::new(Dims::zero(), Data::Char(Vec::new())),
             Some(n) => {
                 let n: usize = n.parse().map_err(|_| format!("'# elements: {n}' is no number"))?;
                 let mut rows = Vec::new();
@@ -361,18 +364,15 @@ impl<'b> Reader<'b> {
                     rows.push(self.taken(length)?);
                     self.line();
                 }
-                let columns = rows.iter().map(|row| row.len()).max().unwrap_or(0);
-                let at = |r: usize, c: usize| rows[r].get(c).copied().unwrap_or(b' ');
-                let bytes = (0..columns).flat_map(|c| (0..n).map(move |r| (r, c))).map(|(r, c)| at(r, c)).collect();
-                (Dims::new(&[n, columns]), bytes)
+                filled_up(&rows, b' ')
             }
             None => {
                 let dims = self.extents()?.0;
                 let bytes = self.taken(dims.elements())?.to_vec();
-                (dims, bytes)
+                Tensor::new(dims, Data::Char(bytes))
             }
         };
-        Ok(Value::tensor(Tensor { double_quoted, ..Tensor::new(dims, Data::Char(bytes)) }))
+        Ok(Value::tensor(Tensor { double_quoted, ..text }))
     }
 
     fn taken(&mut self, n: usize) -> Result<&'b [u8], String> {
@@ -389,6 +389,9 @@ impl<'b> Reader<'b> {
         let n = ((limit - base) / step * (1.0 + f64::EPSILON)).floor() + 1.0;
         if !(n >= 0.0 && n < (1u64 << 32) as f64) {
             return Err("the range has no end".into());
+        }
+        if !memory::holds(n as usize * size_of::<f64>()) {
+            return Err("no memory holds the range".into());
         }
         let data = (0..n as usize).map(|i| base + i as f64 * step).collect();
         let tensor = Tensor::new(Dims::new(&[1, n as usize]), Data::F64(data));
@@ -524,6 +527,7 @@ mod tests {
             "# name: x\n# type: int8 scalar\n300\n",
             "# name: x\n# type: sparse matrix\n",
             "# name: x\n# type: double_range\n# base, limit, increment\n0 1 0\n",
+            "# name: x\n# type: double_range\n# base, limit, increment\n0 1e15 1\n",
             "# name: f\n# type: function handle\n@<anonymous>\n@(x\n",
         ] {
             assert!(read(text.as_bytes()).is_err(), "{text}");
