@@ -79,7 +79,8 @@ pub struct Config {
     pub device: DeviceChoice,
     /// Whether the GPU is opened when something is first to be placed on it; `None`: where the device is `auto`.
     pub open_on_demand: Option<bool>,
-    /// Bytes that values may take on the GPU; `None`: most of what the adapter has.
+    /// Bytes that values may take on the GPU; `None`: most of what the adapter has. A step that needs more by itself takes
+    /// more while it runs.
     pub device_budget: Option<u64>,
     /// Bytes that values may take in host memory; `None`: most of what the machine has. Upload writers may give out as much
     /// besides. Data that the program brought and the host device reads where it lies does not count.

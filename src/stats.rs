@@ -115,6 +115,8 @@ counters! {
     evictions,
     /// Bytes evicted.
     bytes_evicted,
+    /// Buffers that a step needed beyond its device's budget, by itself.
+    beyond_budget,
     /// Bytes that values and pools take on devices now.
     bytes_resident_now,
     /// The most that they took.

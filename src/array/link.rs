@@ -51,10 +51,9 @@ impl Link {
         SessionId(self.sessions.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Bytes a tape may pin: the setting, but no more than a quarter of a small device budget.
+    /// Bytes a tape may pin, whatever the device's budget is: where a tape is cut decides which kernels run.
     pub fn tape_bytes_max(&self) -> u64 {
-        let share = self.config.device_budget.map_or(u64::MAX, |budget| budget / 4);
-        self.config.tape_bytes_max.min(share).max(1)
+        self.config.tape_bytes_max.max(1)
     }
 
     /// Nodes of one session that may be in the ring before its recording thread is held.

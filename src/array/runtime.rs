@@ -112,7 +112,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Bytes that values may take on the GPU; most of what it has by default.
+    /// Bytes that values may take on the GPU; most of what it has by default. What does not fit is evicted to host memory;
+    /// a single op that needs more by itself takes more while it runs. The bits of a program do not depend on it.
     pub fn device_budget(mut self, bytes: u64) -> RuntimeBuilder {
         self.config.device_budget = Some(bytes);
         self

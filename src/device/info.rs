@@ -127,8 +127,15 @@ pub struct DeviceInfo {
     pub immediate_words_max: u32,
     /// Bytes that values may take on it.
     pub budget_bytes: u64,
-    /// log2 of the elements in a segment: arrays longer than that are kept in several allocations.
+    /// Bytes that one step may take of it, whatever the budget is: a step that needs more than the budget takes the rest
+    /// until it is done. Of the host, whose budget is strict, the same.
+    pub memory_bytes: u64,
+    /// log2 of the elements in a segment: arrays longer than that are kept in several allocations, which come and go
+    /// one by one. A tight budget has short segments.
     pub segment_shift: u32,
+    /// log2 of the elements that one binding spans, at least `segment_shift`, and a function of the device alone: what
+    /// a kernel reads or writes all over lies in pieces of so many elements.
+    pub span_shift: u32,
     /// Slots up to this size are cut from shared slabs; 0 for none.
     pub slab_slot_bytes_max: u64,
     /// Batches it may hold at a time.
@@ -233,7 +240,9 @@ impl DeviceInfo {
             bindings_max: 16,
             immediate_words_max: 0,
             budget_bytes: 1 << 40,
+            memory_bytes: 1 << 40,
             segment_shift: 20,
+            span_shift: 20,
             slab_slot_bytes_max: 0,
             batches_in_flight_max: 2,
         }

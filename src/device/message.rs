@@ -81,12 +81,12 @@ pub enum Command {
         launch: Arc<Launch>,
         /// Which part of it.
         tile: Tile,
-        /// For each of the launch's uses, the slots of its segments (one if tiled).
+        /// For each of the launch's uses, the slots of its pieces (one if tiled).
         bindings: Vec<SmallVec<[Slot; 1]>>,
         /// The slot of fault words.
         faults: Option<Slot>,
-        /// log2 of elements in a segment.
-        segment_shift: u32,
+        /// log2 of elements in a piece of what is not tiled.
+        span_shift: u32,
     },
     /// Bring elements of a slot to host memory; reported as `ReadbackDone`.
     Readback {

@@ -5,6 +5,7 @@
 
 use super::cluster::Grouping;
 use super::form::{Class, Work};
+use super::join::join;
 use super::library;
 use super::lower::{Lowered, Packed, Source, Surroundings, lower};
 use super::plan::{FaultSite, Launch, Plan, PlanBuffer, PlanInput, Program, Role, Step, Use};
@@ -262,7 +263,15 @@ impl Assembly<'_, '_> {
     }
 
     fn new_buffer(&mut self, role: Role, dtype: DType, elements: u64) -> u32 {
-        self.buffers.push(PlanBuffer { role, dtype, elements, in_place_of: None, zeroed: false, live: (u32::MAX, 0) });
+        self.buffers.push(PlanBuffer {
+            role,
+            dtype,
+            elements,
+            in_place_of: None,
+            zeroed: false,
+            joined: false,
+            live: (u32::MAX, 0),
+        });
         self.buffers.len() as u32 - 1
     }
 
@@ -324,22 +333,7 @@ impl Assembly<'_, '_> {
                 outputs.push((value, node.meta.clone(), buffer));
             }
         }
-        for (s, step) in self.steps.iter().enumerate() {
-            let used: SmallVec<[u32; 8]> = match step {
-                Step::Launch(launch) => launch.uses.iter().map(|u| u.buffer).chain(launch.faults).collect(),
-                Step::Copy { from, to } | Step::Pack { from, to, .. } => smallvec![*from, *to],
-            };
-            for buffer in used {
-                let live = &mut self.buffers[buffer as usize].live;
-                *live = (live.0.min(s as u32), live.1.max(s as u32));
-            }
-        }
-        for buffer in &mut self.buffers {
-            if buffer.live.0 == u32::MAX {
-                buffer.live = (0, 0);
-            }
-        }
-        Plan {
+        let mut plan = Plan {
             region: region.id,
             session: region.session,
             device: self.device.id,
@@ -359,6 +353,29 @@ impl Assembly<'_, '_> {
             readbacks: region.readbacks.clone(),
             fault_sites: self.sites,
             cached,
+        };
+        join(&mut plan, self.device);
+        set_lives(&mut plan);
+        plan
+    }
+}
+
+/// Notes the first and the last step of every buffer.
+pub fn set_lives(plan: &mut Plan) {
+    plan.buffers.iter_mut().for_each(|buffer| buffer.live = (u32::MAX, 0));
+    for (s, step) in plan.steps.iter().enumerate() {
+        let used: SmallVec<[u32; 8]> = match step {
+            Step::Launch(launch) => launch.uses.iter().map(|u| u.buffer).chain(launch.faults).collect(),
+            Step::Copy { from, to } | Step::Pack { from, to, .. } => smallvec![*from, *to],
+        };
+        for buffer in used {
+            let live = &mut plan.buffers[buffer as usize].live;
+            *live = (live.0.min(s as u32), live.1.max(s as u32));
+        }
+    }
+    for buffer in &mut plan.buffers {
+        if buffer.live.0 == u32::MAX {
+            buffer.live = (0, 0);
         }
     }
 }

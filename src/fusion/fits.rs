@@ -1,7 +1,7 @@
-//! What a launch needs of its device at once: bindings, and bytes of the budget.
+//! What a step needs of its device at once: bindings, and bytes of memory.
 //!
-//! In: a plan. Out: the first launch that needs more than there is. Must hold: it depends on sizes and on the device's
-//! limits alone; what fits here, residency finds room for, whatever else is on the device (it can leave).
+//! In: a plan. Out: the first step that needs more than there is. Must hold: it depends on sizes and on the device alone,
+//! not on its budget: what fits here, residency finds room for, whatever else is on the device (it can leave).
 
 use super::plan::{Launch, Plan, Step, Use};
 use crate::device::info::{DeviceInfo, DeviceKind};
@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind};
 use rustc_hash::FxHashMap;
 
 /// What is wrong with a launch: `ErrorKind::Unsupported` where it binds more buffers than a kernel of the device may,
-/// `ErrorKind::OutOfMemory` where what it uses at a time is more than the budget.
+/// `ErrorKind::OutOfMemory` where what it uses at a time is more than the device's memory.
 pub fn misfit(plan: &Plan, device: &DeviceInfo) -> Option<Error> {
     if device.kind == DeviceKind::Host {
         return None;
@@ -27,9 +27,9 @@ pub fn misfit(plan: &Plan, device: &DeviceInfo) -> Option<Error> {
                 "its arrays lie in {bindings} pieces of memory, and a kernel of this device binds at most {most}"
             );
             (ErrorKind::Unsupported, text)
-        } else if bytes > device.budget_bytes {
-            let budget = device.budget_bytes;
-            (ErrorKind::OutOfMemory, format!("it uses {bytes} bytes at a time, and the device's budget is {budget}"))
+        } else if bytes > device.memory_bytes {
+            let most = device.memory_bytes;
+            (ErrorKind::OutOfMemory, format!("it uses {bytes} bytes at a time, and the device has {most} for it"))
         } else {
             return None;
         };
@@ -42,8 +42,8 @@ fn misfit_pack<'p>(step: &Step, plan: &'p Plan, device: &DeviceInfo) -> Option<&
     let Step::Pack { from, to, .. } = step else { return None };
     let buffer = |b: u32| &plan.buffers[b as usize];
     let bytes = |b: u32| device.bytes_at_once(buffer(b).dtype, buffer(b).elements);
-    let is_one = device.segment_shift >= 32 || buffer(*to).elements <= 1 << device.segment_shift;
-    if is_one && bytes(*from) + bytes(*to) <= device.budget_bytes {
+    let is_one = device.span_shift >= 32 || buffer(*to).elements <= 1 << device.span_shift;
+    if is_one && bytes(*from) + bytes(*to) <= device.memory_bytes {
         return None;
     }
     plan.steps.iter().find_map(|step| match step {
@@ -54,18 +54,19 @@ fn misfit_pack<'p>(step: &Step, plan: &'p Plan, device: &DeviceInfo) -> Option<&
 
 fn bindings(launch: &Launch, plan: &Plan, device: &DeviceInfo) -> u64 {
     let segments = |used: &Use| match plan.buffers[used.buffer as usize].elements {
-        elements if !used.tiled && device.segment_shift < 32 => elements.div_ceil(1 << device.segment_shift).max(1),
+        elements if !used.tiled && device.span_shift < 32 => elements.div_ceil(1 << device.span_shift).max(1),
         _ => 1,
     };
     1 + launch.uses.iter().map(segments).sum::<u64>() + launch.faults.is_some() as u64
 }
 
+/// Bytes of what is there while a launch runs; a copy step needs less than one of those around it.
 fn bytes_at_once(launch: &Launch, plan: &Plan, device: &DeviceInfo) -> u64 {
     let mut held: FxHashMap<u32, u64> = FxHashMap::default();
     let faults = launch.faults.map(|buffer| Use { buffer, tiled: false, writes: true, reads: true });
     for used in launch.uses.iter().copied().chain(faults) {
         let buffer = &plan.buffers[used.buffer as usize];
-        let bytes = if used.tiled {
+        let bytes = if used.tiled && !buffer.joined {
             device.bytes_in_turn(buffer.dtype, buffer.elements)
         } else {
             device.bytes_at_once(buffer.dtype, buffer.elements)

@@ -13,6 +13,7 @@
 //! | [`pack`] | clusters that read more than the device binds → operands that are copied together first |
 //! | [`lower`] (with [`builder`], [`index`], [`fold`]) | cluster → kernel IR, parameters, in-place operands |
 //! | [`assemble`] | → steps over virtual buffers with liveness and traffic |
+//! | [`join`] | → the same, with copies around kernels that use all of what lies in segments |
 //! | [`fits`] | → whether each launch finds bindings and memory; else all is grouped again, into smaller kernels |
 //!
 //! `form`, `cut` and `cluster` depend on structure alone and are cached by the region's relative form
@@ -38,6 +39,7 @@ pub mod fits;
 pub mod fold;
 pub mod form;
 pub mod index;
+pub mod join;
 pub mod key;
 pub mod library;
 pub mod lower;

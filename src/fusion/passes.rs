@@ -18,12 +18,12 @@ use std::sync::Arc;
 
 /// Plans a region.
 ///
-/// A buffer of several segments takes several bindings, and bytes of the budget, which the grouping (made from structure
-/// alone) does not see: where a kernel turns out to take too much, the region is grouped again into kernels that read less.
+/// A buffer in several pieces takes several bindings, and memory, which the grouping (made from structure alone) does not
+/// see: where a kernel turns out to take too much, the region is grouped again into kernels that read less.
 ///
 /// # Errors
 /// `ErrorKind::Unsupported` where a single op binds more than the device can, `ErrorKind::OutOfMemory` where it uses more
-/// than the budget at a time.
+/// than the device's memory at a time.
 pub fn plan(region: &Region, device: &DeviceInfo, caches: &mut Caches) -> Result<Plan> {
     let work = form(region);
     let mut budget = Budget::of(device);

@@ -4,6 +4,8 @@
 //! - PLAN-1: steps are in an order in which every buffer is written before it is read.
 //! - PLAN-2: a buffer with `in_place_of` is written only by steps at or after the last read of that input.
 //! - PLAN-3: a launch has as many uses as its program has operands.
+//! - PLAN-4: what a launch uses untiled is of one segment, or joined; what it uses tiled is all joined, or none of it;
+//!   what is joined lives within the plan.
 
 use crate::error::{Error, Site};
 use crate::graph::{DType, Meta};
@@ -40,6 +42,8 @@ pub struct PlanBuffer {
     pub in_place_of: Option<u32>,
     /// Must be zero before its first use.
     pub zeroed: bool,
+    /// It lies in pieces as long as a binding spans, not in segments: kernels use all of it at a time.
+    pub joined: bool,
     /// First and last step that uses it (inclusive).
     pub live: (u32, u32),
 }
@@ -98,14 +102,14 @@ pub struct Launch {
 pub enum Step {
     /// Run a kernel.
     Launch(Arc<Launch>),
-    /// Copy a whole buffer.
+    /// Copy a whole buffer, also from segments into longer pieces and back.
     Copy {
         /// From.
         from: u32,
         /// To.
         to: u32,
     },
-    /// Copy a whole buffer into a part of another; both are of one segment.
+    /// Copy a whole buffer into a part of another; both lie in one piece.
     Pack {
         /// From.
         from: u32,

@@ -133,7 +133,7 @@ pub struct Totals {
 /// Why a region that no plan of its device serves runs on the host.
 pub const NO_PLAN: &str = "its arrays lie in more pieces of memory than a kernel of this device binds";
 /// Likewise.
-pub const NO_ROOM: &str = "what it uses at a time does not fit the device's budget";
+pub const NO_ROOM: &str = "what it uses at a time does not fit the device's memory";
 
 #[derive(Debug)]
 struct Waiting {

@@ -225,6 +225,7 @@ impl State {
         let error = error.with_device(self.devices[d].info.name.clone());
         let state = &mut self.devices[d];
         state.pool = Pool::new(&state.info);
+        state.overdrawn = false;
         state.lru.iter_mut().for_each(|lru| lru.clear());
         state.prepared.clear();
         state.in_flight = 0;

@@ -6,8 +6,9 @@
 
 use super::batch::Open;
 use super::message::ResidencyInstruction;
+use super::pool::padded;
 use super::state::State;
-use super::tiles::{Need, needs_of, segments_used, tile_range, tiles_of};
+use super::tiles::{Need, needs_of, segments_used, tile_range, tile_shift, tiles_of};
 use super::values::{Key, Value, segments_of};
 use crate::device::info::DeviceKind;
 use crate::device::message::{Command, Slot, Transfer};
@@ -110,7 +111,7 @@ impl State {
         while let Some(step) = plan.steps.get(cursor.step) {
             match step {
                 Step::Launch(launch) => {
-                    let tiles = tiles_of(launch, &plan, self.devices[d].shift)?;
+                    let tiles = tiles_of(launch, &plan, &self.devices[d])?;
                     while cursor.tile < tiles.unwrap_or(1) {
                         let blame = |stop| blamed(stop, launch);
                         self.place_tile(d, cursor, launch, tiles, out).map_err(blame)?;
@@ -119,8 +120,8 @@ impl State {
                     self.totals.kernels += 1;
                 }
                 Step::Copy { from, to } => {
-                    let count = segments_of(plan.buffers[*to as usize].elements, self.devices[d].shift);
-                    while cursor.tile < count {
+                    let shift = self.copy_shift(d, cursor, *from, *to);
+                    while cursor.tile < segments_of(plan.buffers[*to as usize].elements, shift) {
                         self.place_copy(d, cursor, *from, *to, out)?;
                         cursor.tile += 1;
                     }
@@ -141,6 +142,7 @@ impl State {
     fn enter_buffers(&mut self, d: usize, cursor: &Cursor) {
         for (buffer, &key) in cursor.plan.buffers.iter().zip(&cursor.keys) {
             let value = self.values.entry(key).or_insert_with(|| Value::new(buffer.dtype, buffer.elements));
+            value.joined = buffer.joined;
             if value.elements == 0 && value.whole.is_none() {
                 value.whole = Some(HostBuffer::zeroed(value.dtype, 0).shared());
             }
@@ -151,13 +153,13 @@ impl State {
         }
     }
 
-    /// Refuses a plan with a step whose own working set is beyond the budget, before anything of it is placed.
+    /// Refuses a plan with a step whose own working set is beyond the device's memory, before anything of it is placed.
     fn check_fits(&self, d: usize, cursor: &Cursor) -> Result<(), Stop> {
         let (device, plan) = (&self.devices[d], &cursor.plan);
         for step in &plan.steps {
             let Step::Launch(launch) = step else { continue };
-            let tiles = tiles_of(launch, plan, device.shift)?;
-            let needs = needs_of(launch, plan, device.shift, tiles.map(|_| 0));
+            let tiles = tiles_of(launch, plan, device)?;
+            let needs = needs_of(launch, plan, device, tiles.map(|_| 0));
             // An output that takes over the memory of an operand of the same step adds nothing.
             let shares = |need: &&Need| {
                 let source = plan.buffers[need.buffer as usize].in_place_of;
@@ -174,9 +176,9 @@ impl State {
                 .map(|need| self.slot_bytes(d, cursor.keys[need.buffer as usize], need.segment))
                 .map(|bytes| device.pool.charged(bytes))
                 .sum();
-            if bytes > device.info.budget_bytes {
-                let text =
-                    format!("it needs {bytes} bytes at once, and the budget is {} bytes", device.info.budget_bytes);
+            if bytes > device.info.memory_bytes {
+                let what = if is_host { "budget is" } else { "device has" };
+                let text = format!("it needs {bytes} bytes at once, and the {what} {} bytes", device.info.memory_bytes);
                 return Err(blamed(Stop::Fail(Error::new(ErrorKind::OutOfMemory, text)), launch));
             }
         }
@@ -193,9 +195,9 @@ impl State {
         out: &mut Vec<ResidencyInstruction>,
     ) -> Result<(), Stop> {
         let plan = cursor.plan.clone();
-        let shift = self.devices[d].shift;
+        let shift = tile_shift(launch, &plan, &self.devices[d]);
         let tile = tiles.map(|_| cursor.tile);
-        let needs = needs_of(launch, &plan, shift, tile);
+        let needs = needs_of(launch, &plan, &self.devices[d], tile);
         let slots = self.reside(d, cursor, &needs, out)?;
         let slot_of = |buffer: u32, segment: u32| {
             let at = needs.iter().position(|n| n.buffer == buffer && n.segment == segment);
@@ -204,14 +206,14 @@ impl State {
         let bindings = launch
             .uses
             .iter()
-            .map(|u| segments_used(u, &plan, shift, tile).map(|s| slot_of(u.buffer, s)).collect())
+            .map(|u| segments_used(u, &plan, &self.devices[d], tile).map(|s| slot_of(u.buffer, s)).collect())
             .collect();
         cursor.open.commands.push(Command::Dispatch {
             launch: launch.clone(),
             tile: tile_range(&launch.geometry, shift, tile, tiles.unwrap_or(1)),
             bindings,
             faults: launch.faults.map(|f| slot_of(f, 0)),
-            segment_shift: shift.min(31),
+            span_shift: self.devices[d].span_shift.min(31),
         });
         for need in needs.iter().filter(|n| n.writes) {
             self.drop_part(d, cursor.keys[need.buffer as usize], need.segment);
@@ -228,6 +230,12 @@ impl State {
         Ok(())
     }
 
+    /// log2 of the elements that one command of a copy step copies: of the shorter segments.
+    fn copy_shift(&self, d: usize, cursor: &Cursor, from: u32, to: u32) -> u32 {
+        let shift = |buffer: u32| self.shift_of(d, cursor.keys[buffer as usize]);
+        shift(from).min(shift(to))
+    }
+
     fn place_copy(
         &mut self,
         d: usize,
@@ -236,22 +244,42 @@ impl State {
         to: u32,
         out: &mut Vec<ResidencyInstruction>,
     ) -> Result<(), Stop> {
-        let segment = cursor.tile;
+        let tile = cursor.tile;
         let takes_over = cursor.plan.buffers[to as usize].in_place_of == Some(from) && self.may_take(cursor, from);
-        if takes_over && self.is_fresh(d, cursor, to, segment) {
+        if takes_over && self.is_fresh(d, cursor, to, tile) {
             // The copy is a renaming.
-            let need = Need { buffer: to, segment, reads: true, writes: true };
+            let need = Need { buffer: to, segment: tile, reads: true, writes: true };
             return self.reside(d, cursor, &[need], out).map(drop);
         }
+        let plan = cursor.plan.clone();
+        let (source, width) = (&plan.buffers[from as usize], {
+            let dtype = plan.buffers[from as usize].dtype;
+            self.devices[d].info.element_bytes(dtype)
+        });
+        let shift = self.copy_shift(d, cursor, from, to);
+        let first = (tile as u64) << shift;
+        let segment_of = |state: &State, buffer: u32| {
+            let shift = state.shift_of(d, cursor.keys[buffer as usize]);
+            ((first >> shift) as u32, (first & ((1 << shift) - 1)) * width)
+        };
+        let ((from_segment, from_offset), (to_segment, to_offset)) = (segment_of(self, from), segment_of(self, to));
         let needs = [
-            Need { buffer: from, segment, reads: true, writes: false },
-            Need { buffer: to, segment, reads: false, writes: true },
+            Need { buffer: from, segment: from_segment, reads: true, writes: false },
+            // What was copied into it before stays.
+            Need { buffer: to, segment: to_segment, reads: to_offset > 0, writes: true },
         ];
         let slots = self.reside(d, cursor, &needs, out)?;
-        if cursor.plan.buffers[to as usize].elements > 0 {
-            cursor.open.commands.push(Command::Copy { from: slots[0], to: slots[1] });
+        let bytes = padded((source.elements - first).min(1 << shift) * width);
+        if source.elements > 0 {
+            let part = |slot: Slot, offset: u64| Slot { offset: slot.offset + offset, bytes, ..slot };
+            let (from, to) = (part(slots[0], from_offset), part(slots[1], to_offset));
+            cursor.open.commands.push(Command::Copy { from, to });
         }
-        self.drop_part(d, cursor.keys[to as usize], segment);
+        self.drop_part(d, cursor.keys[to as usize], to_segment);
+        // Short segments of what dies with this step are not kept beside the whole.
+        if plan.buffers[to as usize].joined && self.dies_at(cursor, from, cursor.step) {
+            self.let_go(d, cursor, from, from_segment);
+        }
         Ok(())
     }
 
@@ -303,17 +331,18 @@ impl State {
         self.free(d, key, segment);
     }
 
-    /// Frees what the step that was just placed used last.
+    /// Frees what the step that was just placed used last; what it took beyond the budget goes back at once.
     fn free_dead(&mut self, d: usize, cursor: &mut Cursor) {
         let step = cursor.step - 1;
         for n in 0..cursor.plan.buffers.len() as u32 {
             if self.dies_at(cursor, n, step) {
-                let count = segments_of(cursor.plan.buffers[n as usize].elements, self.devices[d].shift);
-                for segment in 0..count {
+                let shift = self.shift_of(d, cursor.keys[n as usize]);
+                for segment in 0..segments_of(cursor.plan.buffers[n as usize].elements, shift) {
                     self.let_go(d, cursor, n, segment);
                 }
             }
         }
+        self.settle(d, &mut cursor.open);
     }
 }
 

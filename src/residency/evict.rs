@@ -2,13 +2,14 @@
 //!
 //! In: bytes wanted by the step that is being placed. Out: a slot, or the reason to wait, or the refusal.
 //! Must hold: RES-2. Order of what is tried: free memory of the pool; a new buffer within the budget; free buffers
-//! handed back to the device; values evicted, the longest unused first, and once that begins, down to a low mark.
+//! handed back to the device; values evicted, the longest unused first, and once that begins, down to a low mark; and
+//! where all that is left belongs to the step itself, a new buffer beyond the budget.
 
 use super::batch::Open;
 use super::cursor::{Block, Stop};
 use super::state::State;
 use super::values::{Change, DeviceCopy, Key, Place};
-use crate::device::info::DeviceKind;
+use crate::device::info::{DeviceInfo, DeviceKind};
 use crate::device::message::{Command, Slot};
 use crate::error::{Error, ErrorKind};
 use crate::host_buffer::HostBuffer;
@@ -39,19 +40,53 @@ impl State {
             }
             let limit = self.limit(d);
             if self.devices[d].pool.room_for(bytes, limit) {
-                let buffer = BufferId(self.new_number());
-                let bytes = self.devices[d].pool.grow(buffer, bytes);
-                open.commands.push(Command::Allocate { buffer, bytes });
-                self.totals.pool_misses += 1;
+                self.grow(d, bytes, open);
                 grown = true;
             } else if let Some(buffer) = self.devices[d].pool.trim() {
                 open.commands.push(Command::Free { buffer });
             } else if self.devices[d].info.kind == DeviceKind::Host && self.drop_spare_host_copies() {
                 // The limit has risen.
-            } else {
-                self.evict(d, bytes, open)?;
+            } else if !self.evict(d, bytes, open)? {
+                // All that is left belongs to the step itself.
+                if !self.devices[d].may_overdraw(bytes) {
+                    return Err(self.refusal(d, bytes, ""));
+                }
+                self.grow(d, bytes, open);
+                grown = true;
+                self.devices[d].overdrawn = true;
+                self.totals.beyond_budget += 1;
             }
         }
+    }
+
+    /// Adds a buffer to a device's pool.
+    fn grow(&mut self, d: usize, bytes: u64, open: &mut Open) {
+        let buffer = BufferId(self.new_number());
+        let bytes = self.devices[d].pool.grow(buffer, bytes);
+        open.commands.push(Command::Allocate { buffer, bytes });
+        self.totals.pool_misses += 1;
+    }
+
+    fn refusal(&self, d: usize, bytes: u64, why: &str) -> Stop {
+        let DeviceInfo { budget_bytes, memory_bytes, .. } = self.devices[d].info;
+        let most = budget_bytes.max(memory_bytes);
+        let text = format!("{bytes} more bytes do not fit into {most} bytes beside what the same step needs{why}");
+        Stop::Fail(Error::new(ErrorKind::OutOfMemory, text))
+    }
+
+    /// Hands free buffers back until a device that took more than its budget for a step is within it again.
+    pub(super) fn settle(&mut self, d: usize, open: &mut Open) {
+        if !self.devices[d].overdrawn {
+            return;
+        }
+        let budget = self.devices[d].info.budget_bytes;
+        let pool = &mut self.devices[d].pool;
+        while pool.total_bytes() > budget
+            && let Some(buffer) = pool.trim()
+        {
+            open.commands.push(Command::Free { buffer });
+        }
+        self.devices[d].overdrawn = self.devices[d].pool.total_bytes() > budget;
     }
 
     /// Bytes that a device's pool may take: on the host device, host copies of others' values share the budget.
@@ -80,8 +115,8 @@ impl State {
         self.allocate(d, bytes, open)
     }
 
-    /// Evicts at least one segment, then on to the low mark.
-    fn evict(&mut self, d: usize, bytes: u64, open: &mut Open) -> Result<(), Stop> {
+    /// Evicts at least one segment, then on to the low mark. False where nothing can leave but what the step needs.
+    fn evict(&mut self, d: usize, bytes: u64, open: &mut Open) -> Result<bool, Stop> {
         let budget = self.devices[d].info.budget_bytes;
         let wanted = self.devices[d].pool.charged(bytes);
         let low = (budget / 100 * LOW_MARK_PERCENT).saturating_sub(wanted);
@@ -89,18 +124,15 @@ impl State {
         loop {
             match self.evict_one(d, open) {
                 Attempt::Evicted => any = true,
-                Attempt::Draining | Attempt::Nothing(_) if any => return Ok(()),
+                Attempt::Draining | Attempt::Nothing(_) if any => return Ok(true),
                 Attempt::Draining => return Err(Stop::Wait(Block::Draining(self.devices[d].draining_bytes))),
-                Attempt::Nothing(host_full) => {
-                    let why = if host_full { ", and host memory for evicted values is full" } else { "" };
-                    let text = format!(
-                        "{bytes} more bytes do not fit into the budget of {budget} bytes beside what the same step needs{why}"
-                    );
-                    return Err(Stop::Fail(Error::new(ErrorKind::OutOfMemory, text)));
+                Attempt::Nothing(true) => {
+                    return Err(self.refusal(d, bytes, ", and host memory for evicted values is full"));
                 }
+                Attempt::Nothing(false) => return Ok(false),
             }
             if self.devices[d].pool.live_bytes() <= low {
-                return Ok(());
+                return Ok(true);
             }
         }
     }
@@ -123,7 +155,8 @@ impl State {
                 continue;
             }
             let known = value.whole.is_some() || at.part.is_some();
-            let host_bytes = value.segment_elements(segment, device.shift) * value.dtype.bytes() as u64;
+            let host_bytes =
+                value.segment_elements(segment, device.shift_of(value.joined)) * value.dtype.bytes() as u64;
             if known || (!is_host && (at.coming.is_some() || host_bytes <= host_room)) {
                 victim = Some((key, segment, known));
                 break;

@@ -18,9 +18,9 @@ use std::sync::Arc;
 impl State {
     /// Makes room in the books for a value's segments on a device.
     pub(super) fn ensure_copy(&mut self, d: usize, key: Key) {
-        let shift = self.devices[d].shift;
         let value = self.values.get_mut(&key).expect("RES-8: a value in use is known");
         if value.copy(d).is_none() {
+            let shift = self.devices[d].shift_of(value.joined);
             let segment = Segment { place: Place::Absent, part: None, coming: None, stamp: 0 };
             let segments = smallvec::smallvec![segment; segments_of(value.elements, shift) as usize];
             value.copies.push(DeviceCopy { device: d, segments });
@@ -31,7 +31,13 @@ impl State {
     pub(super) fn slot_bytes(&self, d: usize, key: Key, segment: u32) -> u64 {
         let value = &self.values[&key];
         let device = &self.devices[d];
-        padded(value.segment_elements(segment, device.shift) * device.info.element_bytes(value.dtype))
+        let elements = value.segment_elements(segment, device.shift_of(value.joined));
+        padded(elements * device.info.element_bytes(value.dtype))
+    }
+
+    /// log2 of elements in a segment of a value or buffer on a device.
+    pub(super) fn shift_of(&self, d: usize, key: Key) -> u32 {
+        self.devices[d].shift_of(self.values[&key].joined)
     }
 
     pub(super) fn slot_of(&self, d: usize, key: Key, segment: u32) -> Option<Slot> {
@@ -167,7 +173,7 @@ impl State {
     /// Emits a readback of a segment that has a slot, unless its bytes are, or will be, in host memory.
     pub(super) fn read_back(&mut self, d: usize, key: Key, segment: u32, open: &mut Open) {
         let value = &self.values[&key];
-        let (dtype, elements) = (value.dtype, value.segment_elements(segment, self.devices[d].shift));
+        let (dtype, elements) = (value.dtype, value.segment_elements(segment, self.devices[d].shift_of(value.joined)));
         let at = value.segment(d, segment).expect("RES-8: a segment in use is in the books");
         let Some(from) = at.slot() else { return };
         if at.part.is_some() || at.coming.is_some() || value.whole.is_some() {

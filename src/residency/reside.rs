@@ -83,7 +83,7 @@ impl State {
         }
         let (from, first) = match (&at.part, &value.whole, at.coming) {
             (Some(part), _, _) => (part.clone(), 0),
-            (None, Some(whole), _) => (whole.clone(), (segment as u64) << self.devices[d].shift),
+            (None, Some(whole), _) => (whole.clone(), (segment as u64) << self.shift_of(d, key)),
             (None, None, Some(transfer)) => return Err(Stop::Wait(Block::Arrival(transfer))),
             (None, None, None) => {
                 if !value.is_recoverable() {
@@ -91,12 +91,12 @@ impl State {
                 }
                 self.collect(key, d, &mut cursor.open, out);
                 match &self.values[&key].whole {
-                    Some(whole) => (whole.clone(), (segment as u64) << self.devices[d].shift),
+                    Some(whole) => (whole.clone(), (segment as u64) << self.shift_of(d, key)),
                     None => return Err(Stop::Wait(Block::HostCopy(key))),
                 }
             }
         };
-        let elements = self.values[&key].segment_elements(segment, self.devices[d].shift);
+        let elements = self.values[&key].segment_elements(segment, self.shift_of(d, key));
         let bytes = self.slot_bytes(d, key, segment);
         let to = self.allocate_for(d, &from, bytes, &mut cursor.open)?;
         self.assign(d, key, segment, to, &mut cursor.open);

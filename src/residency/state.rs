@@ -34,6 +34,8 @@ pub struct Totals {
     pub evictions: u64,
     /// Bytes evicted.
     pub bytes_evicted: u64,
+    /// Buffers that a step needed beyond the budget.
+    pub beyond_budget: u64,
     /// Outputs that took over an input's memory.
     pub reused_in_place: u64,
     /// Bytes that values and pools take on all devices now.
@@ -67,11 +69,15 @@ pub(super) struct Device {
     pub(super) info: DeviceInfo,
     /// log2 of elements in a segment; 32 on the host device, where nothing is cut.
     pub(super) shift: u32,
+    /// The same of what is joined.
+    pub(super) span_shift: u32,
     pub(super) pool: Pool,
     /// Segments with slots by last use: those in whole buffers, those in slabs.
     pub(super) lru: [BTreeMap<u64, (Key, u32)>; 2],
     /// Segments with stamps from here on belong to the step that is being placed.
     pub(super) pin_floor: u64,
+    /// It took more than its budget for a step, and has not given it back (RES-2).
+    pub(super) overdrawn: bool,
     /// Bytes that left their slots and have not arrived in host memory.
     pub(super) draining_bytes: u64,
     /// Plans whose inputs are all placed, by arrival.
@@ -399,12 +405,19 @@ impl State {
 }
 
 impl Device {
+    /// log2 of elements in a segment of what is joined, or is not.
+    pub(super) fn shift_of(&self, joined: bool) -> u32 {
+        if joined { self.span_shift } else { self.shift }
+    }
+
     fn new(info: DeviceInfo, batches_in_flight: u32) -> Device {
         Device {
             shift: if info.kind == DeviceKind::Host { 32 } else { info.segment_shift.min(32) },
+            span_shift: if info.kind == DeviceKind::Host { 32 } else { info.span_shift.min(32) },
             pool: Pool::new(&info),
             lru: [BTreeMap::new(), BTreeMap::new()],
             pin_floor: 0,
+            overdrawn: false,
             draining_bytes: 0,
             ready: BTreeMap::new(),
             cursor: None,
@@ -419,6 +432,11 @@ impl Device {
             lost: None,
             info,
         }
+    }
+
+    /// Whether its memory beyond the budget has room for a slot. The host's budget is strict.
+    pub(super) fn may_overdraw(&self, bytes: u64) -> bool {
+        self.info.kind == DeviceKind::Gpu && self.pool.room_for(bytes, self.info.memory_bytes)
     }
 
     /// Bytes that may drain at a time.

@@ -41,6 +41,8 @@ impl Program {
             let mut info = device(id as u8, DeviceKind::Gpu, budget, shift + random.below(2) as u32);
             info.slab_slot_bytes_max = if random.below(2) == 0 { 0 } else { 1 << 10 };
             info.batches_in_flight_max = 1 + random.below(3) as u32;
+            info.memory_bytes = 1 << 24;
+            info.span_shift = 20;
             infos.push(info);
         }
         let lengths = vec![1, 3, 100, 64 + random.below(400)];
@@ -89,9 +91,18 @@ impl Program {
             self.live[&a].iter().zip(&self.live[&b]).map(|(x, y)| x.wrapping_add(*y).wrapping_add(1)).collect();
         let scratch = plan.scratch(length, self.random.below(4) == 0);
         plan.map(length, &[at_a, at_b], &[scratch]);
+        if length > 4 && self.random.below(3) == 0 {
+            let uses = [(at_b, false, true, false), (scratch, false, true, true)];
+            plan.launch(Geometry::Map { elements: length as u32 }, &uses, None);
+            now = now.iter().zip(&self.live[&b]).map(|(x, y)| x.wrapping_add(*y).wrapping_add(1)).collect();
+        }
         let out = self.new_value();
         let at_out = plan.output(out, length);
-        if self.random.below(2) == 0 {
+        if length > 4 && self.random.below(3) == 0 {
+            let uses = [(scratch, false, true, false), (at_out, false, false, true)];
+            plan.launch(Geometry::Map { elements: length as u32 }, &uses, None);
+            now.iter_mut().for_each(|x| *x = x.wrapping_add(1));
+        } else if self.random.below(2) == 0 {
             // out = a's memory, read through the same binding.
             plan.in_place(at_out, at_a);
             let uses = [(scratch, true, true, false), (at_out, true, true, true)];
@@ -121,6 +132,7 @@ impl Program {
         if dies {
             self.live.remove(&a);
         }
+        plan.join(&self.world.devices[on as usize].info);
         let retired = self.random.below(3) == 0 && self.live.len() > 2;
         let retire = |program: &mut Program| {
             let nth = program.random.below(program.live.len() as u64) as usize;

@@ -1,10 +1,12 @@
 //! How a launch is cut where its operands have several segments.
 //!
-//! In: a launch and the segment size of its device. Out: tiles, and what each one uses.
+//! In: a launch and its device's segment size. Out: tiles, and what each one uses. What is joined, or of one segment, is
+//! used as a whole (PLAN-4).
 //! Must hold: tiles cover the launch's space once, in order, and only the last says so; they depend on shapes and
 //! segment size alone, so that the bits of a reduction do too.
 
 use super::cursor::{Stop, blamed};
+use super::state::Device;
 use super::values::segments_of;
 use crate::device::message::Tile;
 use crate::error::{Error, ErrorKind};
@@ -22,8 +24,11 @@ pub(super) struct Need {
 }
 
 /// Segments of a use that a tile binds.
-pub(super) fn segments_used(u: &Use, plan: &Plan, shift: u32, tile: Option<u32>) -> std::ops::Range<u32> {
-    let count = segments_of(plan.buffers[u.buffer as usize].elements, shift);
+pub(super) fn segments_used(u: &Use, plan: &Plan, device: &Device, tile: Option<u32>) -> std::ops::Range<u32> {
+    let buffer = &plan.buffers[u.buffer as usize];
+    let count = segments_of(buffer.elements, device.shift_of(buffer.joined));
+    let whole = u.tiled || buffer.joined || count == 1 || device.shift == device.span_shift;
+    debug_assert!(whole, "PLAN-4: buffer {} lies in {count} segments", u.buffer);
     match tile {
         Some(n) if u.tiled && count > 1 => n..n + 1,
         _ => 0..count,
@@ -31,7 +36,7 @@ pub(super) fn segments_used(u: &Use, plan: &Plan, shift: u32, tile: Option<u32>)
 }
 
 /// What a tile of a launch uses, each segment once.
-pub(super) fn needs_of(launch: &Launch, plan: &Plan, shift: u32, tile: Option<u32>) -> SmallVec<[Need; 8]> {
+pub(super) fn needs_of(launch: &Launch, plan: &Plan, device: &Device, tile: Option<u32>) -> SmallVec<[Need; 8]> {
     let mut needs: SmallVec<[Need; 8]> = SmallVec::new();
     let mut add = |need: Need| match needs.iter_mut().find(|n| n.buffer == need.buffer && n.segment == need.segment) {
         Some(n) => {
@@ -41,7 +46,7 @@ pub(super) fn needs_of(launch: &Launch, plan: &Plan, shift: u32, tile: Option<u3
         None => needs.push(need),
     };
     for u in &launch.uses {
-        for segment in segments_used(u, plan, shift, tile) {
+        for segment in segments_used(u, plan, device, tile) {
             add(Need { buffer: u.buffer, segment, reads: u.reads, writes: u.writes });
         }
     }
@@ -51,8 +56,15 @@ pub(super) fn needs_of(launch: &Launch, plan: &Plan, shift: u32, tile: Option<u3
     needs
 }
 
+/// log2 of the elements of a tile.
+pub(super) fn tile_shift(launch: &Launch, plan: &Plan, device: &Device) -> u32 {
+    let joined = |u: &Use| u.tiled && plan.buffers[u.buffer as usize].joined;
+    device.shift_of(launch.uses.iter().any(joined))
+}
+
 /// The number of tiles, if a tiled use has several segments.
-pub(super) fn tiles_of(launch: &Launch, plan: &Plan, shift: u32) -> Result<Option<u32>, Stop> {
+pub(super) fn tiles_of(launch: &Launch, plan: &Plan, device: &Device) -> Result<Option<u32>, Stop> {
+    let shift = tile_shift(launch, plan, device);
     let tiled = |u: &&Use| u.tiled && segments_of(plan.buffers[u.buffer as usize].elements, shift) > 1;
     if launch.uses.iter().find(tiled).is_none() {
         return Ok(None);

@@ -121,6 +121,8 @@ pub(super) enum Status {
 pub(super) struct Value {
     pub(super) dtype: DType,
     pub(super) elements: u64,
+    /// It lies in pieces as long as a binding spans, not in segments.
+    pub(super) joined: bool,
     pub(super) status: Status,
     /// The region that makes it, until it has finished.
     pub(super) maker: Option<RegionId>,
@@ -144,6 +146,7 @@ impl Value {
         Value {
             dtype,
             elements,
+            joined: false,
             status: Status::Pending,
             maker: None,
             whole: None,

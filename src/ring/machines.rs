@@ -282,6 +282,7 @@ impl Machines {
             Counters::add(&self.counters.pool_misses, now.pool_misses - self.placed.pool_misses);
             Counters::add(&self.counters.evictions, now.evictions - self.placed.evictions);
             Counters::add(&self.counters.bytes_evicted, now.bytes_evicted - self.placed.bytes_evicted);
+            Counters::add(&self.counters.beyond_budget, now.beyond_budget - self.placed.beyond_budget);
             Counters::add(&self.counters.reused_in_place, now.reused_in_place - self.placed.reused_in_place);
             self.counters.resident(now.bytes_resident);
             if self.timeline.is_on() && now.bytes_resident != self.placed.bytes_resident {

@@ -89,18 +89,18 @@ pub fn capability(
         }
     }
     let longest = lengths.iter().copied().chain([meta.elements()]).max().unwrap_or(0);
-    let segmented = longest as u64 > 1u64 << device.segment_shift.min(63);
+    let segmented = longest as u64 > 1u64 << device.span_shift.min(63);
     if let (Op::Apply(op), Some(input)) = (op, args.first())
         && let Some(reason) = wgsl::refusal(*op, *input)
     {
         return Err(reason);
     }
     match op {
-        Op::ArgSort { .. } if segmented => Err("sorting an array of several segments runs on the host"),
+        Op::ArgSort { .. } if segmented => Err("sorting an array that is longer than one binding runs on the host"),
         Op::AssignIndex { .. } if segmented => {
-            Err("assigning by index to an array of several segments runs on the host")
+            Err("assigning by index to an array that is longer than one binding runs on the host")
         }
-        Op::Scan { .. } if segmented => Err("a scan of an array of several segments runs on the host"),
+        Op::Scan { .. } if segmented => Err("a scan of an array that is longer than one binding runs on the host"),
         _ if !room::fits(op, args, lengths, meta, device) => Err(room::NO_ROOM),
         _ => Ok(()),
     }
@@ -131,7 +131,7 @@ fn is_library(op: &Op) -> bool {
 pub(super) fn dream(host: &DeviceInfo) -> DeviceInfo {
     let features = Features { f64: true, i64: true, ..host.features };
     let (id, kind) = (DeviceId::GPU, DeviceKind::Gpu);
-    DeviceInfo { id, kind, features, costs: DREAM, segment_shift: 63, budget_bytes: u64::MAX, ..host.clone() }
+    DeviceInfo { id, kind, features, costs: DREAM, span_shift: 63, memory_bytes: u64::MAX, ..host.clone() }
 }
 
 impl State {

@@ -10,17 +10,17 @@ use crate::graph::{DType, Meta, Op, View};
 use rustc_hash::FxHashSet;
 
 /// Why an op runs on the host whose operands, all together, are more than the device may hold.
-pub(super) const NO_ROOM: &str = "its operands do not fit the device's budget together";
+pub(super) const NO_ROOM: &str = "its operands do not fit the device's memory together";
 
 /// Whether a device's budget holds what an op on arrays of these dtypes and lengths uses at a time.
 pub(super) fn fits(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, device: &DeviceInfo) -> bool {
     let all = lengths.iter().map(|&n| n as u64).sum::<u64>() + meta.elements() as u64;
     let slabs = (lengths.len() as u64 + 2) * device.slabs().bytes;
     // Nearly everything is far from it: elements take up to 8 bytes, rounded up by an eighth.
-    if all.saturating_mul(9).saturating_add(slabs) <= device.budget_bytes {
+    if all.saturating_mul(9).saturating_add(slabs) <= device.memory_bytes {
         return true;
     }
-    bytes_at_a_time(op, dtypes, lengths, meta, device) <= device.budget_bytes
+    bytes_at_a_time(op, dtypes, lengths, meta, device) <= device.memory_bytes
 }
 
 fn bytes_at_a_time(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, device: &DeviceInfo) -> u64 {
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn what_passes_in_segments_always_fits_and_what_is_read_elsewhere_must_fit_together() {
         let device =
-            DeviceInfo { budget_bytes: 64 << 20, segment_shift: 20, ..DeviceInfo::toy(DeviceId(1), DeviceKind::Gpu) };
+            DeviceInfo { memory_bytes: 64 << 20, segment_shift: 20, ..DeviceInfo::toy(DeviceId(1), DeviceKind::Gpu) };
         let meta = |dims: &[usize]| Meta { dtype: DType::F32, shape: Shape::new(dims).unwrap() };
         let fits = |op: &Op, lengths: &[usize], meta: &Meta| super::fits(op, &[DType::F32; 2], lengths, meta, &device);
         let n = 10 << 20;

@@ -152,10 +152,8 @@ pub(super) fn device_info(
     let limits = &opened.limits;
     let binding_bytes_max = limits.max_storage_buffer_binding_size & !15;
     let budget_bytes = config.device_budget.unwrap_or(opened.memory_bytes / 5 * 4);
-    let segment_shift = config
-        .injection
-        .segment_shift
-        .unwrap_or_else(|| segment_shift(binding_bytes_max.min(limits.max_buffer_size), budget_bytes));
+    let span_bytes = binding_bytes_max.min(limits.max_buffer_size);
+    let shift = |bytes| config.injection.segment_shift.unwrap_or_else(|| shift_of(bytes));
     DeviceInfo {
         id,
         kind: DeviceKind::Gpu,
@@ -171,15 +169,20 @@ pub(super) fn device_info(
         bindings_max: bindings(limits).min(config.injection.bindings_max.unwrap_or(BINDINGS_CAP)),
         immediate_words_max: immediate_words(opened),
         budget_bytes,
-        segment_shift,
+        memory_bytes: budget_bytes.max(opened.memory_bytes / 5 * 4),
+        segment_shift: shift(span_bytes.min(budget_bytes / SEGMENTS_IN_BUDGET)),
+        span_shift: shift(span_bytes),
         slab_slot_bytes_max: SLAB_SLOT_BYTES_MAX,
         batches_in_flight_max: config.batches_in_flight.max(1),
     }
 }
 
-/// The largest segment whose widest elements fit a binding and an eighth of the budget.
-fn segment_shift(binding_bytes: u64, budget_bytes: u64) -> u32 {
-    let elements = (binding_bytes.min(budget_bytes / 8) / 8).max(1 << 12);
+/// Segments of the widest elements that the budget holds at the least: kernels use several at a time.
+const SEGMENTS_IN_BUDGET: u64 = 16;
+
+/// log2 of the widest elements that so many bytes hold.
+fn shift_of(bytes: u64) -> u32 {
+    let elements = (bytes / 8).max(1 << 12);
     // Element indices are 32 bits wide.
     elements.ilog2().min(31)
 }
@@ -352,11 +355,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_segment_is_the_largest_power_of_two_of_wide_elements_that_fits_binding_and_budget() {
-        assert_eq!(segment_shift(128 << 20, 64 << 30), 24);
-        assert_eq!(segment_shift((128 << 20) - 16, 64 << 30), 23);
-        assert_eq!(segment_shift(2 << 30, 64 << 20), 20);
-        assert_eq!(segment_shift(2 << 30, 0), 12);
+    fn a_segment_is_the_largest_power_of_two_of_wide_elements_that_fits() {
+        assert_eq!(shift_of(128 << 20), 24);
+        assert_eq!(shift_of((128 << 20) - 16), 23);
+        assert_eq!(shift_of((64 << 20) / SEGMENTS_IN_BUDGET), 19);
+        assert_eq!(shift_of(0), 12);
     }
 
     #[test]

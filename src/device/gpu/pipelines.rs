@@ -221,7 +221,7 @@ pub(super) struct Maker {
     /// Where compilations are counted.
     pub(super) counters: Arc<Counters>,
     /// log2 of elements in a segment.
-    pub(super) segment_shift: u32,
+    pub(super) span_shift: u32,
 }
 
 /// A device with its pipelines: what changes when a lost one is replaced.
@@ -249,7 +249,7 @@ pub(super) struct GpuCompiler {
 
 impl GpuCompiler {
     fn segments(&self, plan: &Plan, launch: &Launch) -> Vec<u8> {
-        let segment = 1u64 << self.maker.segment_shift;
+        let segment = 1u64 << self.maker.span_shift;
         let of = |buffer: u32| plan.buffers[buffer as usize].elements.div_ceil(segment).clamp(1, 255) as u8;
         launch.uses.iter().map(|u| if u.tiled { 1 } else { of(u.buffer) }).collect()
     }
@@ -260,7 +260,7 @@ impl GpuCompiler {
             Program::Kernel(kernel, hash) => pipelines.kernel(&self.maker, station, kernel, *hash).map(drop),
             Program::Library(library) => {
                 let segments = self.segments(plan, launch);
-                let passes = self.maker.shaders.passes(library, &segments, self.maker.segment_shift)?;
+                let passes = self.maker.shaders.passes(library, &segments, self.maker.span_shift)?;
                 passes.par_iter().try_for_each(|pass| pipelines.pass(&self.maker, station, pass, &segments).map(drop))
             }
         }
@@ -271,7 +271,7 @@ impl GpuCompiler {
             Program::Kernel(kernel, hash) => station.pipelines.has(&Key::Kernel(*hash, kernel.clone())),
             Program::Library(library) => {
                 let segments = self.segments(plan, launch);
-                let Ok(passes) = self.maker.shaders.passes(library, &segments, self.maker.segment_shift) else {
+                let Ok(passes) = self.maker.shaders.passes(library, &segments, self.maker.span_shift) else {
                     return false;
                 };
                 let key = |p: &Pass| Key::Pass(p.key.clone(), pass_bindings(p, &segments));

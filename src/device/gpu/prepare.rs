@@ -161,7 +161,7 @@ struct Run<'a> {
     tile: Tile,
     bindings: &'a [SmallVec<[Slot; 1]>],
     faults: Option<Slot>,
-    segment_shift: u32,
+    span_shift: u32,
 }
 
 /// Whom to blame for a failure at a command: the first launch from there on, or the last before it.
@@ -222,9 +222,9 @@ impl Preparer<'_> {
             Command::Zero { slot } => out.steps.push(Step::Zero(self.range(slot)?)),
             Command::Copy { from, .. } if from.bytes == 0 => {}
             Command::Copy { from, to } => out.steps.push(Step::Copy(self.range(from)?, self.range(to)?)),
-            Command::Dispatch { launch, tile, bindings, faults, segment_shift } => {
-                let (tile, faults, segment_shift) = (*tile, *faults, *segment_shift);
-                self.dispatch(Run { launch, tile, bindings, faults, segment_shift }, out)?;
+            Command::Dispatch { launch, tile, bindings, faults, span_shift } => {
+                let (tile, faults, span_shift) = (*tile, *faults, *span_shift);
+                self.dispatch(Run { launch, tile, bindings, faults, span_shift }, out)?;
             }
             Command::Readback { transfer, from, dtype, elements } => {
                 let from = self.elements(from, *dtype, *elements)?;
@@ -263,14 +263,14 @@ impl Preparer<'_> {
                 let slots = run.bindings.iter().flatten().chain(run.faults.iter().filter(|_| kernel.faults));
                 let bound = self.bind(slots, &pipeline)?;
                 let shaders = &self.maker.shaders;
-                for call in shaders.calls(kernel, &run.launch.geometry, run.tile, run.segment_shift) {
+                for call in shaders.calls(kernel, &run.launch.geometry, run.tile, run.span_shift) {
                     let body = run.launch.params.get(HEADER_WORDS as usize..).unwrap_or(&[]);
                     out.call(&pipeline, &bound, &[&call.header, body], call.grid, run.launch);
                 }
             }
             Program::Library(library) => {
                 let segments: Vec<u8> = run.bindings.iter().map(|slots| slots.len() as u8).collect();
-                let passes = self.maker.shaders.passes(library, &segments, run.segment_shift)?;
+                let passes = self.maker.shaders.passes(library, &segments, run.span_shift)?;
                 for pass in passes.iter() {
                     let pipeline = self.station.pipelines.pass(self.maker, self.station, pass, &segments)?;
                     let operands = pass.operands.iter().filter_map(|o| run.bindings.get(usize::from(*o))).flatten();

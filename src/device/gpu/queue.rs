@@ -85,7 +85,7 @@ pub(super) fn start(
     let threads = context.config.worker_threads.or_else(|| std::thread::available_parallelism().ok().map(usize::from));
     let pool = Arc::new(CopyPool::new(threads.unwrap_or(1), "tidemill-gpu"));
     context.timeline.name_device(info.id, &info.name);
-    let maker = Arc::new(Maker { shaders, counters: context.counters.clone(), segment_shift: info.segment_shift });
+    let maker = Arc::new(Maker { shaders, counters: context.counters.clone(), span_shift: info.span_shift });
     let current: Current = Arc::default();
     let completion = Completion {
         id: info.id,

@@ -38,7 +38,9 @@ pub(super) fn describe(config: &Config, threads: usize, costs: Costs) -> DeviceI
         bindings_max: 256,
         immediate_words_max: 0,
         budget_bytes,
+        memory_bytes: budget_bytes,
         segment_shift: 32,
+        span_shift: 32,
         slab_slot_bytes_max: 0,
         batches_in_flight_max: config.batches_in_flight.max(1),
     }

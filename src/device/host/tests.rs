@@ -147,7 +147,7 @@ fn dispatch(launch: Arc<Launch>, slots: &[Slot], faults: Option<Slot>) -> Comman
         tile: Tile { begin: 0, end: elements, base: 0, last: true },
         bindings: slots.iter().map(|&s| -> SmallVec<[Slot; 1]> { smallvec![s] }).collect(),
         faults,
-        segment_shift: 32,
+        span_shift: 32,
     }
 }
 

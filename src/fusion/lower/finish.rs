@@ -24,11 +24,11 @@ impl Lowering<'_, '_> {
         };
         let tiles = match self.space.fold {
             Fold::None | Fold::Alone => true,
-            // Whole chunks lie in one segment, or the fold reads all segments at once.
+            // Whole chunks lie in one piece, or the fold reads all pieces at once.
             Fold::Reduce(_) => {
                 self.space.folds_all()
                     && reduce_plan(outer, inner, self.space.inner_fast()).chunk as u64
-                        <= 1u64 << device.segment_shift.min(63)
+                        <= 1u64 << device.span_shift.min(63)
             }
             Fold::Scan { .. } => false,
         };
@@ -42,7 +42,7 @@ impl Lowering<'_, '_> {
             } as u64;
             let index = self.operand_of[source] as usize;
             operand.tiled = tiles && self.flat_only[index];
-            let segments = if device.segment_shift >= 32 { 1 } else { elements.div_ceil(1 << device.segment_shift) };
+            let segments = if device.span_shift >= 32 { 1 } else { elements.div_ceil(1 << device.span_shift) };
             operand.segments = if operand.tiled { 1 } else { segments.clamp(1, 255) as u8 };
         }
         let mut kernel = Kernel {

@@ -219,7 +219,7 @@ fn what_does_not_fit_one_segment_together_is_not_packed() {
         y = b.apply(ElementOp::Add, &[y, x]);
     }
     b.output(y);
-    let small = DeviceInfo { segment_shift: 10, ..device(DeviceKind::Gpu) };
+    let small = DeviceInfo { segment_shift: 10, span_shift: 10, ..device(DeviceKind::Gpu) };
     let plan = passes::plan(&b.region, &small, &mut Caches::default()).unwrap();
     passes::verify(&plan);
     assert!(kernels(&plan).len() > 1 && plan.steps.iter().all(|s| matches!(s, Step::Launch(_))));

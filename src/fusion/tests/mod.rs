@@ -1,11 +1,12 @@
 //! Tests of the passes: regions built by hand, counts and structures of the plans they become.
 
 mod fusing;
+mod joining;
 mod plans;
 
 use crate::config::Config;
 use crate::device::info::*;
-use crate::fusion::plan::{Plan, Program, Role, Step};
+use crate::fusion::plan::{Plan, PlanBuffer, Program, Role, Step};
 use crate::fusion::state::{Caches, State};
 use crate::fusion::{message::*, passes};
 use crate::graph::*;

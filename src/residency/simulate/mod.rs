@@ -22,9 +22,18 @@ use crate::residency::state::State;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A device's numbers.
+/// A device's numbers; its budget is all the memory that it has.
 pub(super) fn device(id: u8, kind: DeviceKind, budget_bytes: u64, segment_shift: u32) -> DeviceInfo {
-    DeviceInfo { software: true, budget_bytes, segment_shift, ..DeviceInfo::toy(DeviceId(id), kind) }
+    let memory_bytes = budget_bytes;
+    let span_shift = segment_shift;
+    DeviceInfo {
+        software: true,
+        budget_bytes,
+        memory_bytes,
+        segment_shift,
+        span_shift,
+        ..DeviceInfo::toy(DeviceId(id), kind)
+    }
 }
 
 pub(super) fn value(index: u32) -> ValueId {

@@ -1,7 +1,10 @@
 //! Plans of toy launches, built use by use.
 
 use super::{meta, value};
+use crate::device::info::DeviceInfo;
 use crate::error::Error;
+use crate::fusion::assemble::set_lives;
+use crate::fusion::join::join;
 use crate::fusion::plan::{FaultSite, Launch, Plan, PlanBuffer, PlanInput, Program, Role, Step, Use};
 use crate::graph::DType;
 use crate::host_buffer::HostBuffer;
@@ -33,7 +36,15 @@ impl Builder {
 
     fn buffer(&mut self, role: Role, dtype: DType, elements: u64) -> u32 {
         let live = (u32::MAX, 0);
-        self.0.buffers.push(PlanBuffer { role, dtype, elements, in_place_of: None, zeroed: false, live });
+        self.0.buffers.push(PlanBuffer {
+            role,
+            dtype,
+            elements,
+            in_place_of: None,
+            zeroed: false,
+            joined: false,
+            live,
+        });
         self.0.buffers.len() as u32 - 1
     }
 
@@ -150,6 +161,12 @@ impl Builder {
         self.used(from);
         self.used(to);
         self.0.steps.push(Step::Copy { from, to });
+    }
+
+    /// Joins what the plan's launches use untiled, as fusion does for this device.
+    pub(in crate::residency) fn join(&mut self, device: &DeviceInfo) {
+        join(&mut self.0, device);
+        set_lives(&mut self.0);
     }
 
     pub(in crate::residency) fn read_back(&mut self, id: u32) {

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// An in-order device over plain bytes; `None` is a byte that nobody wrote.
 pub(in crate::residency) struct ToyDevice {
-    pub(super) info: DeviceInfo,
+    pub(in crate::residency) info: DeviceInfo,
     pub(super) buffers: BTreeMap<BufferId, Vec<Option<u8>>>,
     pub(in crate::residency) queue: VecDeque<Batch>,
     pub(in crate::residency) reports: VecDeque<ResidencyEvent>,
@@ -116,7 +116,7 @@ impl ToyDevice {
                 let old = self.buffers.insert(*buffer, vec![None; *bytes as usize]);
                 assert!(old.is_none() || self.lenient, "{buffer:?} is allocated twice");
                 let total = self.buffers.values().map(|b| b.len() as u64).sum::<u64>();
-                assert!(total <= self.info.budget_bytes || self.lenient, "over the budget: {total}");
+                assert!(total <= self.info.memory_bytes || self.lenient, "over the memory: {total}");
                 self.bytes_peak = self.bytes_peak.max(total);
             }
             Command::Free { buffer } => {
@@ -136,8 +136,8 @@ impl ToyDevice {
                 let bytes = self.range(*from)?.to_vec();
                 self.range(*to)?.copy_from_slice(&bytes);
             }
-            Command::Dispatch { launch, tile, bindings, faults, segment_shift } => {
-                self.dispatch(launch, *tile, bindings, *segment_shift)?;
+            Command::Dispatch { launch, tile, bindings, faults, span_shift } => {
+                self.dispatch(launch, *tile, bindings, *span_shift)?;
                 if let Some(slot) = faults {
                     self.write(*slot, DType::U32, 0, 1)?;
                 }

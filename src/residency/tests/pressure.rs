@@ -159,7 +159,7 @@ fn a_step_that_cannot_fit_is_refused_by_name_and_harms_nothing_else() {
     world.feed(plan.done());
     let error = &world.failed[&RegionId(2)];
     assert_eq!((error.kind(), error.op(), error.device()), (ErrorKind::OutOfMemory, Some("toy"), Some("toy 1")));
-    assert_eq!(error.message(), "it needs 2560 bytes at once, and the budget is 1024 bytes");
+    assert_eq!(error.message(), "it needs 2560 bytes at once, and the device has 1024 bytes");
     assert!(error.location().is_some());
     assert!(world.arrived[&value(4)].is_err());
     let mut plan = Builder::new(3, 1);
@@ -170,6 +170,68 @@ fn a_step_that_cannot_fit_is_refused_by_name_and_harms_nothing_else() {
     world.feed(plan.done());
     world.settle();
     assert_eq!(world.data(5), [12, 13, 14, 15]);
+}
+
+#[test]
+fn a_step_that_needs_more_than_the_budget_takes_it_from_the_memory_and_gives_it_back() {
+    let mut gpu = device(1, DeviceKind::Gpu, 1 << 10, 20);
+    gpu.memory_bytes = 4 << 10;
+    let mut world = World::new(vec![device(0, DeviceKind::Host, 1 << 30, 31), gpu]);
+    let mut plan = Builder::new(1, 1);
+    let kept = plan.output(1, 100);
+    plan.map(100, &[], &[kept]);
+    world.feed(plan.done());
+    world.settle();
+    let mut plan = Builder::new(2, 1);
+    let input = plan.input(3, 300, Some(numbers(0, 300)), true);
+    let output = plan.output(4, 300);
+    plan.map(300, &[input], &[output]);
+    plan.read_back(4);
+    world.feed(plan.done());
+    world.settle();
+    assert_eq!(world.data(4), (1..301).collect::<Vec<_>>());
+    // What others keep had to leave first; what the step took alone is more than the budget, and counted.
+    let totals = world.state.totals();
+    assert_eq!((totals.evictions, totals.beyond_budget), (1, 2), "{totals:?}");
+    assert_eq!(world.devices[1].bytes_peak, 2 * 1280);
+    // The next allocation finds the device within its budget.
+    let mut plan = Builder::new(3, 1);
+    let input = plan.input(1, 100, None, true);
+    let output = plan.output(5, 100);
+    plan.map(100, &[input], &[output]);
+    plan.read_back(5);
+    world.feed(plan.done());
+    world.settle();
+    assert_eq!(world.data(5), vec![2; 100]);
+    assert!(world.state.totals().bytes_resident <= 1 << 10);
+}
+
+#[test]
+fn what_is_used_all_over_is_joined_from_short_segments_and_goes_back_to_them() {
+    // Segments of 64 bytes in a budget of 1 KiB: 100 elements lie in 7 of them.
+    let mut gpu = device(1, DeviceKind::Gpu, 1 << 10, 4);
+    (gpu.memory_bytes, gpu.span_shift) = (4 << 10, 20);
+    let mut world = World::new(vec![device(0, DeviceKind::Host, 1 << 30, 31), gpu.clone()]);
+    let mut plan = Builder::new(1, 1);
+    let input = plan.input(1, 100, Some(numbers(0, 100)), true);
+    let output = plan.output(2, 100);
+    plan.launch(Geometry::Map { elements: 100 }, &[(input, false, true, false), (output, false, false, true)], None);
+    plan.join(&gpu);
+    world.feed(plan.done());
+    world.settle();
+    let mut plan = Builder::new(2, 1);
+    let input = plan.input(2, 100, None, true);
+    let output = plan.output(3, 100);
+    // In place, and all over.
+    plan.in_place(output, input);
+    plan.launch(Geometry::Map { elements: 100 }, &[(output, false, true, true)], None);
+    plan.read_back(3);
+    plan.join(&gpu);
+    world.feed(plan.done());
+    world.settle();
+    assert_eq!(world.data(3), (2..102).collect::<Vec<_>>());
+    let dispatches: Vec<_> = world.log.iter().filter(|l| l.contains("dispatch")).collect();
+    assert!(dispatches.len() == 2 && dispatches.iter().all(|l| !l.contains('|')), "{dispatches:?}");
 }
 
 #[test]

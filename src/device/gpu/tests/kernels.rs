@@ -169,6 +169,7 @@ fn plan(launches: Vec<Arc<Launch>>) -> Plan {
         elements: 4,
         in_place_of: None,
         zeroed: false,
+        joined: false,
         live: (0, 0),
     };
     Plan {
@@ -245,7 +246,7 @@ fn a_generated_kernel_runs_tile_by_tile() {
             tile: Tile { begin, end, base: begin, last: end == elements },
             bindings: vec![smallvec::smallvec![a[i]], smallvec::smallvec![b[i]]],
             faults: None,
-            segment_shift: 12,
+            span_shift: 12,
         });
     }
     commands.push(readback(0, b[0], DType::F32, 4096));

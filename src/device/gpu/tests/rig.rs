@@ -219,6 +219,6 @@ pub(super) fn dispatch(launch: &Arc<Launch>, a: Slot, b: Slot, faults: Slot, ele
         tile: Tile { begin: 0, end: elements, base: 0, last: true },
         bindings: vec![smallvec::smallvec![a], smallvec::smallvec![b]],
         faults: Some(faults),
-        segment_shift: 20,
+        span_shift: 20,
     }
 }
