@@ -153,6 +153,7 @@ pub(super) fn device_info(
     let binding_bytes_max = limits.max_storage_buffer_binding_size & !15;
     let budget_bytes = config.device_budget.unwrap_or(opened.memory_bytes / 5 * 4);
     let span_bytes = binding_bytes_max.min(limits.max_buffer_size);
+    let segments_min = if config.device_budget.is_some() { SEGMENTS_IN_BUDGET } else { SEGMENTS_IN_MEMORY };
     let shift = |bytes| config.injection.segment_shift.unwrap_or_else(|| shift_of(bytes));
     DeviceInfo {
         id,
@@ -170,15 +171,17 @@ pub(super) fn device_info(
         immediate_words_max: immediate_words(opened),
         budget_bytes,
         memory_bytes: budget_bytes.max(opened.memory_bytes / 5 * 4),
-        segment_shift: shift(span_bytes.min(budget_bytes / SEGMENTS_IN_BUDGET)),
+        segment_shift: shift(span_bytes.min(budget_bytes / segments_min)),
         span_shift: shift(span_bytes),
         slab_slot_bytes_max: SLAB_SLOT_BYTES_MAX,
         batches_in_flight_max: config.batches_in_flight.max(1),
     }
 }
 
-/// Segments of the widest elements that the budget holds at the least: kernels use several at a time.
+/// Segments of the widest elements that a budget holds at the least: kernels use several at a time.
 const SEGMENTS_IN_BUDGET: u64 = 16;
+/// The same where nobody asked for a budget: longer ones have to be joined less often.
+const SEGMENTS_IN_MEMORY: u64 = 8;
 
 /// log2 of the widest elements that so many bytes hold.
 fn shift_of(bytes: u64) -> u32 {
