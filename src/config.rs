@@ -45,6 +45,8 @@ pub struct Injection {
     pub software_serves: bool,
     /// log2 of elements in a segment, instead of what the device's limits imply.
     pub segment_shift: Option<u32>,
+    /// log2 of elements that a binding spans; as `segment_shift` where only that is given.
+    pub span_shift: Option<u32>,
     /// Storage buffers that the GPU's kernels may bind, instead of what the device's limits allow.
     pub bindings_max: Option<u32>,
 }

@@ -63,6 +63,13 @@ fn random_programs_agree_with_plain_loops_on_the_gpu() {
     programs_agree("gpu", &rt, 3, cases(24));
 }
 
+#[test]
+fn random_programs_agree_with_plain_loops_where_arrays_lie_in_short_segments() {
+    let injection = Injection { segment_shift: Some(4), span_shift: Some(20), ..Injection::default() };
+    let Some(rt) = gpu(|b| b.fold_elements_max(0).injection(injection)) else { return };
+    programs_agree("gpu, short segments", &rt, 7, cases(24));
+}
+
 /// One check of a program fails, a third of the others hold.
 fn poison(first: u64) -> Twist {
     Twist::Poison((first >> 32) as usize)

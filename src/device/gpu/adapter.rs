@@ -154,7 +154,7 @@ pub(super) fn device_info(
     let budget_bytes = config.device_budget.unwrap_or(opened.memory_bytes / 5 * 4);
     let span_bytes = binding_bytes_max.min(limits.max_buffer_size);
     let segments_min = if config.device_budget.is_some() { SEGMENTS_IN_BUDGET } else { SEGMENTS_IN_MEMORY };
-    let shift = |bytes| config.injection.segment_shift.unwrap_or_else(|| shift_of(bytes));
+    let injected = &config.injection;
     DeviceInfo {
         id,
         kind: DeviceKind::Gpu,
@@ -171,8 +171,8 @@ pub(super) fn device_info(
         immediate_words_max: immediate_words(opened),
         budget_bytes,
         memory_bytes: budget_bytes.max(opened.memory_bytes / 5 * 4),
-        segment_shift: shift(span_bytes.min(budget_bytes / segments_min)),
-        span_shift: shift(span_bytes),
+        segment_shift: injected.segment_shift.unwrap_or_else(|| shift_of(span_bytes.min(budget_bytes / segments_min))),
+        span_shift: injected.span_shift.or(injected.segment_shift).unwrap_or_else(|| shift_of(span_bytes)),
         slab_slot_bytes_max: SLAB_SLOT_BYTES_MAX,
         batches_in_flight_max: config.batches_in_flight.max(1),
     }
