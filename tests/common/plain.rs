@@ -317,7 +317,9 @@ impl Plain {
         });
         let (a, b, n) = (self.largest(), other.largest(), k as f64);
         let error = n * (self.error * b + other.error * a + self.error * other.error);
-        out.rounded(error, self.exact() && other.exact(), n * a * b)
+        // As of a running sum: a GPU adds the products one by one.
+        let roundings = n * f64::from(f32::EPSILON) / 2.0 * n * a * b;
+        out.rounded(error + roundings, self.exact() && other.exact(), n * a * b)
     }
 }
 
