@@ -528,3 +528,23 @@ fn on_a_terminal_the_repl_edits_lines_and_keeps_their_history() {
     assert!(history.contains("x = 1 + 1\n"), "{history}");
     assert!(history.contains("y = 40 + 2") && !history.contains("never run"), "{history}");
 }
+
+#[test]
+fn a_stack_without_calls_is_not_shown() {
+    for text in ["error ('no')", "eval ('error (\"no\")')", "x = eval ('1 +')"] {
+        let err = fed(&["repl"], text).2;
+        assert!(err.starts_with("error: ") && !err.contains("called from"), "{text}: {err}");
+    }
+    assert!(fed(&["repl"], "function f (), error ('no'); end\nf ()").2.contains("f at line 1 column 16"));
+}
+
+#[test]
+fn what_nobody_reads_any_more_does_not_hold_up_the_end() {
+    // Every turn of the loop is recorded; some portions of it are computing when the script ends.
+    let text = "y = ones (3000); for k = 1:30000, y = y + 1; end, exit (4)";
+    let begin = Instant::now();
+    assert_eq!(run(&["eval", text]).0, 4);
+    // The runtime itself would let what is in flight end for half a minute.
+    let seconds = begin.elapsed().as_secs();
+    assert!(seconds < 25, "{seconds} s");
+}

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
+use std::time::Duration;
 use tidemill::script::Script;
 use tidemill::script::env::Options as ScriptOptions;
 use tidemill::script::error::{Call, ScriptError};
@@ -78,6 +79,9 @@ pub struct PlaceOptions {
     pub stats: bool,
 }
 
+/// How long the end waits for what is still computed: nobody reads it any more.
+const DRAIN: Duration = Duration::from_secs(1);
+
 impl RunOptions {
     /// Whether more than one script runs at the same time.
     pub fn is_many(&self) -> bool {
@@ -92,7 +96,7 @@ impl PlaceOptions {
     /// A device that is not there, a timeline that cannot be written.
     pub async fn start(&self) -> Result<Runtime> {
         // A script that computes little never loads a driver.
-        let mut builder = Runtime::builder().open_on_demand(true);
+        let mut builder = Runtime::builder().open_on_demand(true).drain(DRAIN);
         if let Some(device) = &self.device {
             builder = builder.device(device.as_str());
         }
@@ -387,7 +391,7 @@ fn report_of(script: Option<&str>, error: &ScriptError) {
     let is_elsewhere = |call: &Call| place.is_some_and(|p| !Arc::ptr_eq(&p.source, &call.place.source));
     let calls = &error.stack;
     if calls.iter().any(|call| !call.function.is_empty() || is_elsewhere(call)) {
-        text.extend_from_slice(b"error: called from\n");
+        let mut heading = "error: called from\n";
         for call in calls {
             let at = call.place.source.position(call.place.span.start);
             let (source, function) = (&call.place.source.name, call.function.as_str());
@@ -396,6 +400,7 @@ fn report_of(script: Option<&str>, error: &ScriptError) {
                 ("", _) => "the script",
                 (function, _) => function,
             };
+            text.extend_from_slice(std::mem::take(&mut heading).as_bytes());
             let line = format!("    {function} at line {} column {} of {source}\n", at.line, at.column);
             text.extend_from_slice(line.as_bytes());
         }
