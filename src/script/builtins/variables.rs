@@ -1,6 +1,7 @@
 //! Variables by their names: which there are, what they are, and removing them.
 
 use super::environment::{scope, text};
+use super::pattern;
 use super::queries::bytes_of;
 use super::{ANY, Builtin, Outcome, nothing};
 use crate::script::error::{Flow, fail};
@@ -159,7 +160,24 @@ fn clear(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         w.starts_with('-') || matches!(w.as_str(), "all" | "variables" | "functions" | "global" | "classes")
     };
     let flags: Vec<&str> = words.iter().filter(|w| is_flag(w)).map(|w| w.trim_start_matches('-')).collect();
-    let names: Vec<&String> = words.iter().filter(|w| !is_flag(w)).collect();
+    let mut names: Vec<&String> = words.iter().filter(|w| !is_flag(w)).collect();
+    let mut matching = Vec::new();
+    if flags.iter().any(|f| matches!(*f, "r" | "regexp")) {
+        for variable in interp.described_variables() {
+            for pattern in &names {
+                let (pattern, name) = (pattern.as_bytes(), variable.name.as_bytes());
+                let (_, found) = pattern::matches(&mut interp.env, "clear", pattern, name, pattern::DEFAULT)?;
+                if !found.is_empty() {
+                    matching.push(variable.name.to_string());
+                    break;
+                }
+            }
+        }
+        if matching.is_empty() {
+            return Ok(nothing());
+        }
+        names = matching.iter().collect();
+    }
     let exclusive = flags.iter().any(|f| matches!(*f, "x" | "exclusive" | "except"));
     let chosen = |name: &str| {
         let named = names.iter().any(|p| fits(p.as_bytes(), name.as_bytes()));
