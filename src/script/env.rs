@@ -103,6 +103,8 @@ pub struct Env {
     pub output: Box<dyn Output>,
     /// How it is run.
     pub options: Options,
+    /// The folder that names of files are relative to, once `cd` has chosen one; the process's until then.
+    pub folder: Option<PathBuf>,
     /// How numbers are shown.
     pub format: Format,
     /// When the script started.
@@ -150,6 +152,7 @@ impl Env {
             session,
             output,
             options,
+            folder: None,
             format: Format::default(),
             started: Instant::now(),
             tic: None,
@@ -161,6 +164,14 @@ impl Env {
             waits: 0,
             at_home: false,
             part_elements_max: None,
+        }
+    }
+
+    /// Where a file of this name is. Scripts that run at the same time share a process, so that its folder is left alone.
+    pub fn at(&self, name: impl AsRef<Path>) -> PathBuf {
+        match &self.folder {
+            Some(folder) => folder.join(name),
+            None => name.as_ref().to_path_buf(),
         }
     }
 

@@ -151,8 +151,8 @@ pub(super) fn scope(value: &Value, who: &str) -> Flow<Scope> {
     }
 }
 
-fn run_file(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let mut path = PathBuf::from(text(&args[0], "run", "FILE")?);
+fn run_file(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let mut path = interp.env.at(&text(&args[0], "run", "FILE")?);
     if !path.exists() {
         path.set_extension("m");
     }
@@ -184,7 +184,7 @@ fn exist(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         };
     }
     if code == 0 && (any || kind == "file" || kind == "dir") {
-        match std::fs::metadata(&name) {
+        match std::fs::metadata(interp.env.at(&name)) {
             Ok(meta) if meta.is_dir() => code = 7,
             Ok(_) if kind != "dir" => code = 2,
             _ => {}

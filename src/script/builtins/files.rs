@@ -222,6 +222,7 @@ pub fn system(error: &io::Error) -> String {
 
 fn fopen(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
+    let at = args[0].as_text().map(|name| interp.env.at(name)).unwrap_or_default();
     let files = interp.env.keep.of::<Files>();
     let Some(name) = args[0].as_text() else {
         let fid = args[0].clone();
@@ -256,7 +257,7 @@ fn fopen(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         b"a+" => options.read(true).append(true).create(true),
         _ => return fail!("invalid mode specified"),
     };
-    let opened = options.open(&name).and_then(|file| match file.metadata()?.is_dir() {
+    let opened = options.open(at).and_then(|file| match file.metadata()?.is_dir() {
         true => Err(io::Error::from_raw_os_error(21)),
         false => Ok(file),
     });
@@ -509,9 +510,9 @@ fn fwrite(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
     Ok(if nargout == 0 { nothing() } else { Value::Num(data.len() as f64).into() })
 }
 
-fn fileread(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+fn fileread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let Some(name) = args[0].as_text() else { return fail!("fileread: FILENAME argument must be a string") };
-    match std::fs::read(&name) {
+    match std::fs::read(interp.env.at(&name)) {
         Ok(bytes) => Ok(Value::string(bytes).into()),
         Err(_) => fail!("fileread: cannot open file {name}"),
     }

@@ -21,27 +21,31 @@ pub static ROWS: &[Builtin] = &[
         Ok(Value::string(format!("{}/", std::env::temp_dir().to_string_lossy().trim_end_matches('/'))).into())
     }),
     row("tempname", 0, 2, 1, "tempname (folder, prefix)", "A name that no file has.", tempname),
-    row("isfile", 1, 1, 1, "isfile (name)", "Whether files of these names are there.", |_, a, _| are(a, Path::is_file)),
-    row("isfolder", 1, 1, 1, "isfolder (name)", "Whether folders of these names are there.", |_, a, _| {
-        are(a, Path::is_dir)
+    row("isfile", 1, 1, 1, "isfile (name)", "Whether files of these names are there.", |i, a, _| {
+        are(i, a, Path::is_file)
     }),
-    row("isdir", 1, 1, 1, "isdir (name)", "Whether folders of these names are there.", |_, a, _| are(a, Path::is_dir)),
+    row("isfolder", 1, 1, 1, "isfolder (name)", "Whether folders of these names are there.", |i, a, _| {
+        are(i, a, Path::is_dir)
+    }),
+    row("isdir", 1, 1, 1, "isdir (name)", "Whether folders of these names are there.", |i, a, _| {
+        are(i, a, Path::is_dir)
+    }),
     row("mkdir", 1, 2, 3, "[ok, message] = mkdir (parent, name)", "Makes a folder.", mkdir),
     row("rmdir", 1, 2, 3, "[ok, message] = rmdir (name, \"s\")", "Removes a folder.", rmdir),
-    row("unlink", 1, 1, 2, "[error, message] = unlink (name)", "Removes a file.", |_, a, n| {
-        let removed = std::fs::remove_file(path("unlink", &a[0])?);
+    row("unlink", 1, 1, 2, "[error, message] = unlink (name)", "Removes a file.", |i, a, n| {
+        let removed = std::fs::remove_file(i.env.at(&path("unlink", &a[0])?));
         Ok(if n == 0 && removed.is_ok() { nothing() } else { status(removed) })
     }),
     row("delete", 1, 1, 0, "delete (name)", "Removes a file.", delete),
-    row("rename", 2, 2, 2, "[error, message] = rename (old, new)", "Gives a file another name.", |_, a, n| {
-        let renamed = std::fs::rename(path("rename", &a[0])?, path("rename", &a[1])?);
+    row("rename", 2, 2, 2, "[error, message] = rename (old, new)", "Gives a file another name.", |i, a, n| {
+        let renamed = std::fs::rename(i.env.at(&path("rename", &a[0])?), i.env.at(&path("rename", &a[1])?));
         Ok(if n == 0 && renamed.is_ok() { nothing() } else { status(renamed) })
     }),
-    row("copyfile", 2, 3, 3, "[ok, message] = copyfile (from, to)", "Copies a file.", |_, a, n| {
-        moved("copyfile", a, n, |from, to| std::fs::copy(from, to).map(|_| ()))
+    row("copyfile", 2, 3, 3, "[ok, message] = copyfile (from, to)", "Copies a file.", |i, a, n| {
+        moved(i, "copyfile", a, n, |from, to| std::fs::copy(from, to).map(|_| ()))
     }),
-    row("movefile", 2, 3, 3, "[ok, message] = movefile (from, to)", "Moves a file.", |_, a, n| {
-        moved("movefile", a, n, |from, to| std::fs::rename(from, to))
+    row("movefile", 2, 3, 3, "[ok, message] = movefile (from, to)", "Moves a file.", |i, a, n| {
+        moved(i, "movefile", a, n, |from, to| std::fs::rename(from, to))
     }),
     row("readdir", 1, 1, 1, "readdir (folder)", "The names in a folder.", readdir),
     row("dir", 0, 1, 1, "dir (folder)", "What is in a folder.", dir),
@@ -123,8 +127,8 @@ fn tempname(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
 }
 
-fn are(args: &[Value], is: fn(&Path) -> bool) -> Flow<Outcome> {
-    let there = |v: &Value| v.as_text().is_some_and(|name| is(Path::new(&name)));
+fn are(interp: &Interp, args: &[Value], is: fn(&Path) -> bool) -> Flow<Outcome> {
+    let there = |v: &Value| v.as_text().is_some_and(|name| is(&interp.env.at(&name)));
     Ok(match &args[0] {
         Value::Cell(c) => {
             let answers = Data::Bool(c.items.iter().map(there).collect());
@@ -144,12 +148,13 @@ fn told(who: &str, result: io::Result<()>, nargout: usize) -> Flow<Outcome> {
     }
 }
 
-fn mkdir(_: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+fn mkdir(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let mut name = path("mkdir", &args[0])?;
     if let Some(below) = args.get(1) {
         name = format!("{name}/{}", path("mkdir", below)?);
     }
-    if Path::new(&name).is_dir() {
+    let name = interp.env.at(&name);
+    if name.is_dir() {
         return Ok(match nargout {
             0 => nothing(),
             _ => vec![Value::Bool(true), Value::string("directory exists"), Value::string("mkdir")].into(),
@@ -158,34 +163,41 @@ fn mkdir(_: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     told("mkdir", std::fs::create_dir_all(&name), nargout)
 }
 
-fn rmdir(_: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
-    let name = path("rmdir", &args[0])?;
+fn rmdir(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let name = interp.env.at(&path("rmdir", &args[0])?);
     let all = args.get(1).is_some_and(|v| super::args::is_word(v, "s"));
     told("rmdir", if all { std::fs::remove_dir_all(&name) } else { std::fs::remove_dir(&name) }, nargout)
 }
 
 fn delete(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let name = path("delete", &args[0])?;
-    if std::fs::remove_file(&name).is_err() {
-        let what = if Path::new(&name).exists() { "could not delete file" } else { "no such file" };
+    let file = interp.env.at(&name);
+    if std::fs::remove_file(&file).is_err() {
+        let what = if file.exists() { "could not delete file" } else { "no such file" };
         interp.env.warn("Octave:delete:no-such-file", &format!("delete: {what}: {name}"));
     }
     Ok(nothing())
 }
 
-fn moved(who: &str, args: &[Value], nargout: usize, run: fn(&str, &str) -> io::Result<()>) -> Flow<Outcome> {
-    let from = path(who, &args[0])?;
-    let mut to = path(who, &args[1])?;
-    if Path::new(&to).is_dir()
-        && let Some(name) = Path::new(&from).file_name()
+fn moved(
+    interp: &Interp,
+    who: &str,
+    args: &[Value],
+    nargout: usize,
+    run: fn(&Path, &Path) -> io::Result<()>,
+) -> Flow<Outcome> {
+    let from = interp.env.at(&path(who, &args[0])?);
+    let mut to = interp.env.at(&path(who, &args[1])?);
+    if to.is_dir()
+        && let Some(name) = from.file_name()
     {
-        to = format!("{to}/{}", name.to_string_lossy());
+        to.push(name);
     }
     told(who, run(&from, &to), nargout)
 }
 
-fn listed(who: &str, folder: &str) -> Flow<Vec<String>> {
-    match std::fs::read_dir(folder) {
+fn listed(interp: &Interp, who: &str, folder: &str) -> Flow<Vec<String>> {
+    match std::fs::read_dir(interp.env.at(folder)) {
         Ok(entries) => {
             let mut list: Vec<String> =
                 entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
@@ -197,8 +209,8 @@ fn listed(who: &str, folder: &str) -> Flow<Vec<String>> {
     }
 }
 
-fn readdir(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    Ok(names(listed("readdir", &path("readdir", &args[0])?)?).into())
+fn readdir(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    Ok(names(listed(interp, "readdir", &path("readdir", &args[0])?)?).into())
 }
 
 fn dir(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
@@ -206,9 +218,9 @@ fn dir(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         Some(value) => path("dir", value)?,
         None => ".".to_string(),
     };
-    let list = match Path::new(&folder).is_file() {
+    let list = match interp.env.at(&folder).is_file() {
         true => vec![folder.clone()],
-        false => listed("dir", &folder)?,
+        false => listed(interp, "dir", &folder)?,
     };
     if nargout == 0 {
         interp.env.print(format!("{}\n", list.join("  ")));
@@ -217,8 +229,9 @@ fn dir(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let n = list.len();
     let (mut folders, mut bytes, mut is_dir) = (Vec::new(), Vec::new(), Vec::new());
     for name in &list {
-        let full = Path::new(&folder).join(name);
-        let meta = std::fs::metadata(&full).or_else(|_| std::fs::metadata(&folder));
+        let folder_at = interp.env.at(&folder);
+        let full = folder_at.join(name);
+        let meta = std::fs::metadata(&full).or_else(|_| std::fs::metadata(&folder_at));
         folders.push(Value::string(&folder));
         bytes.push(Value::Num(meta.as_ref().map_or(0.0, |m| if m.is_dir() { 0.0 } else { m.len() as f64 })));
         is_dir.push(Value::Bool(meta.is_ok_and(|m| m.is_dir())));

@@ -96,7 +96,7 @@ fn save(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         ascii(&interp.env, &saved, has("-double"))?
     } else {
         if has("-append")
-            && let Ok(bytes) = std::fs::read(file)
+            && let Ok(bytes) = std::fs::read(interp.env.at(file))
         {
             let mut old = matformat::read(&bytes).map_err(|e| ScriptError::new(format!("save: {e}")))?;
             old.retain(|(name, _)| !saved.iter().any(|(n, _)| n == name));
@@ -106,7 +106,7 @@ fn save(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         let compress = !has("-v6") && !has("-6");
         matformat::write(&saved, compress).map_err(|e| ScriptError::new(format!("save: {e}")))?
     };
-    match std::fs::write(file, bytes) {
+    match std::fs::write(interp.env.at(file), bytes) {
         Ok(()) => Ok(nothing()),
         Err(error) => fail!("save: unable to open output file '{file}': {}", system(&error)),
     }
@@ -120,11 +120,11 @@ fn save_text(interp: &mut Interp, file: &str, saved: &[(String, Value)], append:
         return Ok(nothing());
     }
     let mut bytes = match append {
-        true => std::fs::read(file).unwrap_or_default(),
+        true => std::fs::read(interp.env.at(file)).unwrap_or_default(),
         false => b"# Created by Tidemill\n".to_vec(),
     };
     bytes.extend(text);
-    match std::fs::write(file, bytes) {
+    match std::fs::write(interp.env.at(file), bytes) {
         Ok(()) => Ok(nothing()),
         Err(error) => fail!("save: unable to open output file '{file}': {}", system(&error)),
     }
@@ -198,11 +198,11 @@ fn load(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let (options, names) = words("load", args)?;
     let has = |name: &str| options.iter().any(|o| o == name);
     let Some((file, names)) = names.split_first() else { return fail!("load: no file name given") };
-    let path = match Path::new(file).is_file() {
+    let path = match interp.env.at(file).is_file() {
         true => file.clone(),
         false => format!("{file}.mat"),
     };
-    let Ok(bytes) = std::fs::read(&path) else { return fail!("load: unable to find file {file}") };
+    let Ok(bytes) = std::fs::read(interp.env.at(&path)) else { return fail!("load: unable to find file {file}") };
     let is_text = textformat::is_text(&bytes) && !has("-ascii") && !has("-mat");
     if !is_text && (has("-ascii") || !matformat::is_mat(&bytes) && !has("-mat")) {
         return load_text(interp, file, &bytes, nargout);

@@ -52,9 +52,9 @@ fn planes<T: Copy>(
     out
 }
 
-fn imread(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+fn imread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let file = path("imread", &args[0])?;
-    let Ok(bytes) = std::fs::read(&file) else { return fail!("imread: unable to find file '{file}'") };
+    let Ok(bytes) = std::fs::read(interp.env.at(&file)) else { return fail!("imread: unable to find file '{file}'") };
     let picture = match picture::decode(&bytes) {
         Ok(picture) => picture,
         Err(error) => return fail!("imread: {file}: {}", error.message()),
@@ -156,14 +156,14 @@ fn imwrite(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
                 1 => DynamicImage::from(picture.into_luma8()),
                 _ => DynamicImage::from(picture.into_rgb8()),
             };
-            std::fs::File::create(&file).map_err(image::ImageError::IoError).and_then(|f| {
+            std::fs::File::create(env.at(&file)).map_err(image::ImageError::IoError).and_then(|f| {
                 let writer = std::io::BufWriter::new(f);
                 let encoder =
                     image::codecs::jpeg::JpegEncoder::new_with_quality(writer, quality.clamp(1.0, 100.0) as u8);
                 picture.write_with_encoder(encoder)
             })
         }
-        format => picture.save_with_format(&file, format),
+        format => picture.save_with_format(env.at(&file), format),
     };
     match written {
         Ok(()) => Ok(nothing()),

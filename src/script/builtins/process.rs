@@ -1,6 +1,8 @@
 //! The process around a script: its arguments and end, variables of the environment, the path, standard streams.
 
+use super::args::is_word;
 use super::environment::text;
+use super::files::system;
 use super::{ANY, Builtin, Outcome, nothing};
 use crate::script::env::Env;
 use crate::script::error::{Flow, Stop, fail};
@@ -111,12 +113,30 @@ pub static ROWS: &[Builtin] = &[
         run: genpath,
     },
     Builtin {
+        name: "cd",
+        args_min: 0,
+        args_max: 1,
+        outputs_max: 1,
+        usage: "cd (folder)",
+        summary: "Goes to another folder, for this script.",
+        run: cd,
+    },
+    Builtin {
+        name: "chdir",
+        args_min: 0,
+        args_max: 1,
+        outputs_max: 1,
+        usage: "chdir (folder)",
+        summary: "Goes to another folder, for this script.",
+        run: cd,
+    },
+    Builtin {
         name: "pwd",
         args_min: 0,
         args_max: 0,
         outputs_max: 1,
         usage: "pwd ()",
-        summary: "The folder that the process runs in.",
+        summary: "The folder that names of files are relative to.",
         run: pwd,
     },
     Builtin {
@@ -289,39 +309,45 @@ fn unsetenv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(nothing())
 }
 
-fn folders(args: &[Value], who: &str) -> Flow<Vec<PathBuf>> {
+fn folders(interp: &Interp, args: &[Value], who: &str) -> Flow<Vec<PathBuf>> {
     let mut all = Vec::new();
     for arg in args.iter().filter(|a| a.is_string()) {
         let path = text(arg, who, "DIR")?;
         if !path.starts_with('-') {
-            all.extend(std::env::split_paths(&path));
+            all.extend(std::env::split_paths(&path).map(|folder| interp.env.at(folder)));
         }
     }
     Ok(all)
 }
 
 fn addpath(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
-    for folder in folders(args, "addpath")? {
+    // What is added goes before what was there, unless asked otherwise; of several folders, the first is first.
+    let last = args.iter().any(|a| is_word(a, "-end")) || matches!(args.last(), Some(Value::Num(n)) if *n == 1.0);
+    let mut added = folders(interp, args, "addpath")?;
+    if !last {
+        added.reverse();
+    }
+    for folder in added {
         if !folder.is_dir() {
             interp.env.warn("", &format!("addpath: {}: No such file or directory", folder.display()));
         }
-        interp.add_folder(&folder);
+        interp.add_folder(&folder, !last);
     }
     Ok(if nargout > 0 { Value::string("").into() } else { nothing() })
 }
 
 fn rmpath(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    for folder in folders(args, "rmpath")? {
+    for folder in folders(interp, args, "rmpath")? {
         std::sync::Arc::make_mut(&mut interp.files).retain(|_, file| file.parent() != Some(folder.as_path()));
     }
     Ok(nothing())
 }
 
-fn genpath(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+fn genpath(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let mut open = vec![PathBuf::from(text(&args[0], "genpath", "DIR")?)];
     let mut all: Vec<String> = Vec::new();
     while let Some(folder) = open.pop() {
-        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        let Ok(entries) = std::fs::read_dir(interp.env.at(&folder)) else { continue };
         all.push(folder.display().to_string());
         let mut below: Vec<PathBuf> =
             entries.flatten().map(|e| e.path()).filter(|p| p.is_dir() && !p.is_symlink()).collect();
@@ -334,11 +360,33 @@ fn genpath(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::string(all.join(if cfg!(windows) { ";" } else { ":" })).into())
 }
 
-fn pwd(_: &mut Interp, _: &[Value], _: usize) -> Flow<Outcome> {
-    match std::env::current_dir() {
+fn pwd(interp: &mut Interp, _: &[Value], _: usize) -> Flow<Outcome> {
+    match interp.env.folder.clone().map_or_else(std::env::current_dir, Ok) {
         Ok(path) => Ok(Value::string(path.display().to_string()).into()),
         Err(error) => fail!("pwd: {error}"),
     }
+}
+
+fn cd(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let before = pwd(interp, &[], 1)?;
+    let home = std::env::var_os("HOME").map_or("/".into(), |home| home.to_string_lossy().into_owned());
+    let name = match args.first() {
+        None if nargout > 0 => return Ok(before),
+        None => home,
+        Some(value) => match text(value, "cd", "DIR")? {
+            name if name == "~" || name.starts_with("~/") => home + &name[1..],
+            name => name,
+        },
+    };
+    let gone = interp.env.at(&name).canonicalize().and_then(|folder| match folder.is_dir() {
+        true => Ok(folder),
+        false => Err(std::io::Error::from_raw_os_error(20)),
+    });
+    match gone {
+        Ok(folder) => interp.go_to(folder),
+        Err(error) => return fail!("{name}: {}", system(&error)),
+    }
+    Ok(if nargout > 0 { before } else { nothing() })
 }
 
 fn fflush(interp: &mut Interp, _: &[Value], nargout: usize) -> Flow<Outcome> {

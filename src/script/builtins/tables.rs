@@ -225,7 +225,8 @@ fn write(interp: &mut Interp, who: &str, args: &[Value]) -> Flow<Outcome> {
     }
     let mut options = std::fs::File::options();
     options.create(true).write(true).append(append).truncate(!append);
-    let written = options.open(&file).and_then(|mut f| std::io::Write::write_all(&mut f, out.as_bytes()));
+    let written =
+        options.open(interp.env.at(&file)).and_then(|mut f| std::io::Write::write_all(&mut f, out.as_bytes()));
     match written {
         Ok(()) => Ok(nothing()),
         Err(error) => fail!("{who}: {file}: {}", system(&error)),
@@ -374,7 +375,7 @@ fn read(interp: &mut Interp, who: &str, args: &[Value], missing: f64) -> Flow<Ou
             window.1 = args::extent(args::number(env, who, c)?)?;
         }
     }
-    let Ok(bytes) = std::fs::read(&file) else { return fail!("{who}: unable to open file '{file}'") };
+    let Ok(bytes) = std::fs::read(interp.env.at(&file)) else { return fail!("{who}: unable to open file '{file}'") };
     let lines: Vec<Vec<String>> = fields(&bytes, &separator)
         .into_iter()
         .enumerate()
@@ -397,7 +398,9 @@ fn readmatrix(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             separator = delimiter(&path("readmatrix", value)?);
         }
     }
-    let Ok(bytes) = std::fs::read(&file) else { return fail!("readmatrix: unable to open file '{file}'") };
+    let Ok(bytes) = std::fs::read(interp.env.at(&file)) else {
+        return fail!("readmatrix: unable to open file '{file}'");
+    };
     let mut lines = fields(&bytes, &separator);
     // Headings are lines without a number before the first one that has some.
     let headings = lines.iter().take_while(|l| l.iter().all(|f| spelled(f.as_bytes()).re.is_nan())).count();

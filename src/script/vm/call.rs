@@ -17,7 +17,7 @@ use crate::script::value::function::Closure;
 use crate::script::value::{CellArray, Function, Value};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Arguments of a call.
@@ -93,9 +93,34 @@ impl Interp {
         }
     }
 
-    /// Looks for function files in a folder, too.
-    pub fn add_folder(&mut self, folder: &Path) {
-        add_files(Arc::make_mut(&mut self.files), folder);
+    /// Looks for function files in a folder, too: before the others that were added, or after them. What lies in the
+    /// script's own folders is found first.
+    pub fn add_folder(&mut self, folder: &Path, first: bool) {
+        let files = Arc::make_mut(&mut self.files);
+        if first {
+            let own = |file: &PathBuf| {
+                let parent = file.parent();
+                parent == self.env.folder.as_deref() && parent.is_some()
+                    || self.env.options.path.iter().any(|path| parent == Some(path))
+            };
+            files.retain(|name, file| own(file) || !folder.join(format!("{name}.m")).is_file());
+        }
+        add_files(files, folder);
+    }
+
+    /// Names of files are relative to this folder from now on, and the functions in it are found first, instead of those
+    /// of the folder before.
+    pub fn go_to(&mut self, folder: PathBuf) {
+        let before = self.env.folder.replace(folder.clone()).unwrap_or_else(|| PathBuf::from("."));
+        let is_gone =
+            |name: &str, file: &Path| file.parent() == Some(&before) || folder.join(format!("{name}.m")).is_file();
+        let files = Arc::make_mut(&mut self.files);
+        self.functions.retain(|name, code| {
+            let file = files.get(name).filter(|file| is_gone(name, file));
+            file.is_none_or(|file| code.source.name != file.display().to_string())
+        });
+        files.retain(|name, file| !is_gone(name, file));
+        add_files(files, &folder);
     }
 
     /// How many outputs an instruction asks a function for.
@@ -470,7 +495,7 @@ impl Interp {
         let (variables, heights) = (frame.variables, frame.heights);
         let captured = self.captures.last().is_some_and(|c| c.0 == self.frames.len());
         let values: Values = match code.kind {
-            Kind::Function => self.outputs(&code, variables, nargout)?,
+            Kind::Function => self.outputs(&code, variables, nargout, returns)?,
             Kind::Anonymous => self.above_mark(heights.marks),
             Kind::Eval if self.marks.len() > heights.marks => self.above_mark(heights.marks),
             Kind::Eval | Kind::Script => Values::new(),
@@ -501,9 +526,11 @@ impl Interp {
         std::mem::take(&mut captured.lock().out)
     }
 
-    /// The values of a function's outputs: as many as are asked for, at least one if it is set.
-    fn outputs(&mut self, code: &Arc<Code>, variables: usize, nargout: usize) -> Flow<Values> {
+    /// The values of a function's outputs: as many as are asked for, at least one if it is set. Where they are assigned,
+    /// one that is not set leaves its place empty (a colon): nobody may want it (`~`).
+    fn outputs(&mut self, code: &Arc<Code>, variables: usize, nargout: usize, returns: Return) -> Flow<Values> {
         let mut values = Values::new();
+        let are_assigned = nargout > 1 && matches!(returns, Return::Push(Want::Many(_) | Want::Targets));
         for (i, &slot) in code.outputs.iter().enumerate().take(nargout.max(1)) {
             match self.slot_value(slot) {
                 Some(value) => {
@@ -512,7 +539,8 @@ impl Interp {
                     }
                     values.push(value);
                 }
-                None if i < nargout.max(1) && nargout > 0 && i == 0 => {
+                None if are_assigned => values.push(Value::Colon),
+                None if i < nargout => {
                     return fail_id!("Octave:undefined-function", "'{}' undefined", code.names[slot as usize]);
                 }
                 None => break,
@@ -554,6 +582,9 @@ impl Interp {
                 if let Some(Activation::Code(frame)) = self.frames.last_mut() {
                     frame.pc += 1;
                 }
+            }
+            Return::Task if values.iter().any(|v| matches!(v, Value::Colon)) => {
+                return fail!("some elements undefined in return list");
             }
             Return::Task => self.give_task(values),
             Return::Nobody | Return::Session => {}

@@ -13,6 +13,7 @@ use crate::script::syntax::ast::Name;
 use crate::script::value::Value;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A session that is kept while a text of it runs: what was known when the text began, and the note.
@@ -20,6 +21,7 @@ pub struct Kept {
     session: Session,
     options: Options,
     format: Format,
+    folder: Option<PathBuf>,
     warnings_off: Vec<String>,
     functions: FxHashMap<Name, Arc<Code>>,
     files: Arc<FunctionFiles>,
@@ -45,6 +47,7 @@ impl Interp {
             session: self.env.session.clone(),
             options: self.env.options.clone(),
             format: self.env.format,
+            folder: self.env.folder.clone(),
             warnings_off: self.env.warnings_off.clone(),
             functions: self.functions.clone(),
             files: self.files.clone(),
@@ -86,6 +89,7 @@ impl Kept {
         let noted = self.noted.lock().take()?;
         let mut env = Env::new(self.session.clone(), output, self.options.clone());
         env.format = self.format;
+        env.folder = self.folder.clone();
         env.warnings_off = self.warnings_off.clone();
         let mut interp = Interp::new(env);
         interp.functions = self.functions.clone();
