@@ -4,13 +4,13 @@
 //! BUF-2: a buffer is written only while it has one owner, as a fresh one has; a shared buffer never.
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::grants::Grant;
 use crate::graph::{DType, Element};
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::any::Any;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Memory that a device has mapped for the host and takes back when this is dropped.
 pub trait MappedBytes: Send + Sync {
@@ -35,45 +35,6 @@ pub struct HostBuffer {
     storage: Storage,
     /// Its part of what users may be given to fill, where the runtime made it for that.
     grant: Option<Grant>,
-}
-
-/// Bytes that users were given to fill, until everybody has let go of them.
-#[derive(Debug, Default)]
-pub struct Grants {
-    bytes: AtomicU64,
-}
-
-/// A part of them, given back when it is dropped.
-#[derive(Debug)]
-pub struct Grant {
-    bytes: u64,
-    of: Arc<Grants>,
-}
-
-impl Grants {
-    /// So many bytes more, as long as all together are within `budget`.
-    ///
-    /// # Errors
-    /// `ErrorKind::OutOfMemory` where they are not.
-    pub fn grant(self: &Arc<Grants>, bytes: u64, budget: u64) -> Result<Grant> {
-        let add = |now: u64| now.checked_add(bytes).filter(|sum| *sum <= budget);
-        match self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add) {
-            Ok(_) => Ok(Grant { bytes, of: self.clone() }),
-            Err(now) => {
-                let text = format!(
-                    "{bytes} bytes to fill do not fit into the host's budget of {budget} bytes beside {now} bytes that were \
-                     given out before and are in use"
-                );
-                Err(Error::new(ErrorKind::OutOfMemory, text))
-            }
-        }
-    }
-}
-
-impl Drop for Grant {
-    fn drop(&mut self) {
-        self.of.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
 }
 
 enum Storage {

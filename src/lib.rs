@@ -44,6 +44,8 @@ pub mod error;
 #[doc(hidden)]
 pub mod fusion;
 #[doc(hidden)]
+pub mod grants;
+#[doc(hidden)]
 pub mod graph;
 #[doc(hidden)]
 pub mod host_buffer;

@@ -81,12 +81,60 @@ impl Session {
     /// # Errors
     /// `ErrorKind::Shape` for more elements or dimensions than an array may have, `ErrorKind::OutOfMemory` where the
     /// machine has no memory for them, or where what writers may give out (as much as the host's budget) is in use, which is
-    /// waited for a moment.
+    /// waited for a moment (up to 250 ms, on the calling thread). [`Session::upload_async`] waits without holding a thread.
     #[track_caller]
     pub fn upload<T: Element>(&self, shape: impl IntoShape) -> Result<UploadWriter<T>> {
         let at = Location::caller();
         let shape = shape.into_shape().map_err(|e| e.with_op("upload").with_location(at))?;
         UploadWriter::new(self.home().clone(), shape, None).map_err(|e| e.with_op("upload").with_location(at))
+    }
+
+    /// As [`Session::upload`], but where what writers may give out is in use, the future waits until enough of it was let go
+    /// of, and holds no thread. Who asks first is served first. A future that is dropped takes nothing.
+    ///
+    /// Memory is let go of when an array that was filled and all that reads it are gone, in the order of its session's
+    /// program: what another session lets go of comes back when that session next awaits something or is flushed.
+    /// Nothing is waited for that the program itself still holds elsewhere; use your executor's time-out where that may be.
+    ///
+    /// ```
+    /// # fn main() -> tidemill::Result<()> {
+    /// # futures::executor::block_on(async {
+    /// use tidemill::Runtime;
+    ///
+    /// let rt = Runtime::builder().device("host").host_budget(8 << 20).start().await?;
+    /// let s = rt.session("frames").open();
+    /// let mut sums = Vec::new();
+    /// for frame in 0..8 {
+    ///     // 4 MiB each, of the 8 MiB that writers may hold: the third waits until the first frame is done with.
+    ///     let mut writer = s.upload_async::<f32>([1 << 20, 1]).await?;
+    ///     writer.as_mut_slice().fill(frame as f32);
+    ///     sums.push(writer.finish().max_over(..).item::<f32>());
+    /// }
+    /// let last = futures::future::try_join_all(sums).await?;
+    /// assert_eq!(last[7], 7.0);
+    /// # rt.shutdown().await
+    /// # })
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As `upload`: `ErrorKind::OutOfMemory` at once where the array could never fit; `ErrorKind::Cancelled` where the
+    /// session is closed, and `ErrorKind::Shutdown` where the runtime ends, also while it waits.
+    #[track_caller]
+    pub fn upload_async<T: Element>(
+        &self,
+        shape: impl IntoShape,
+    ) -> impl Future<Output = Result<UploadWriter<T>>> + Send + 'static {
+        let at = Location::caller();
+        let shape = shape.into_shape();
+        let writer = shape.map(|shape| UploadWriter::when_free(self.home().clone(), shape, None));
+        async move {
+            let named = |e: Error| e.with_op("upload").with_location(at);
+            match writer {
+                Ok(writer) => writer.await.map_err(named),
+                Err(error) => Err(named(error)),
+            }
+        }
     }
 
     /// As [`Session::upload`], for an array that is pinned to a device, as by [`Array::pin`]: `"gpu"` fills memory that

@@ -28,7 +28,7 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Bytes that drops alone may hold back when no op is on the tape: sending them costs no fusion.
 const IDLE_DROP_BYTES_MAX: u64 = 256 << 10;
@@ -56,6 +56,8 @@ pub(crate) struct Home {
     nodes_max: usize,
     /// `Session::mark`.
     pub mark: AtomicU64,
+    /// Its futures of upload writers, which wait for what is let go of.
+    pub uploads_awaited: AtomicU32,
     bytes_max: u64,
 }
 
@@ -132,6 +134,7 @@ impl Home {
             gate,
             tape,
             mark: AtomicU64::new(0),
+            uploads_awaited: AtomicU32::new(0),
             fold_elements_max,
             nodes_max,
             bytes_max,
@@ -224,7 +227,8 @@ impl Home {
         tape.end_value(self.id, index, recorded_in, bytes, source);
         let idle =
             tape.nodes == 0 && (tape.pinned_bytes >= IDLE_DROP_BYTES_MAX || tape.records.len() >= IDLE_RECORDS_MAX);
-        if idle || tape.pinned_bytes > self.bytes_max {
+        let awaited = tape.pinned_bytes > 0 && self.uploads_awaited.load(Ordering::SeqCst) > 0;
+        if idle || awaited || tape.pinned_bytes > self.bytes_max {
             let after = self.cut(&mut tape, CutReason::ByteLimit);
             drop(tape);
             // A drop never waits: it may run anywhere, also while unwinding.
@@ -314,8 +318,12 @@ impl Home {
         if tape.announced {
             self.link.send(SchedulerEvent::SessionClosed(self.id));
         }
+        let refusal = tape.refusal();
         drop(tape);
         drop(after.foreign);
+        if self.uploads_awaited.load(Ordering::SeqCst) > 0 {
+            self.link.devices.grants().refuse(self.id.0, &refusal);
+        }
     }
 
     #[cold]

@@ -9,13 +9,16 @@ use super::record::source;
 use super::tape::Home;
 use crate::config::DeviceChoice;
 use crate::error::{Error, ErrorKind, Result};
+use crate::grants::{Grant, Granted};
 use crate::graph::{Element, Shape};
-use crate::host_buffer::{Grant, HostBuffer};
+use crate::host_buffer::HostBuffer;
 use crate::ids::DeviceId;
 use crate::threads;
+use std::future::Future;
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
 /// How long a writer waits for memory that others have let go of.
@@ -40,13 +43,40 @@ pub struct UploadWriter<T: Element> {
 impl<T: Element> UploadWriter<T> {
     /// Memory for an array that goes to a device: the one that it is pinned to, or the runtime's.
     pub(crate) fn new(home: Arc<Home>, shape: Shape, pin: Option<DeviceId>) -> Result<UploadWriter<T>> {
+        let bytes = bytes_of::<T>(&shape);
+        let grant = granted(&home, bytes)?;
+        UploadWriter::with(home, shape, pin, grant, true)
+    }
+
+    /// The same as soon as what others fill leaves room for it.
+    pub(crate) fn when_free(
+        home: Arc<Home>,
+        shape: Shape,
+        pin: Option<DeviceId>,
+    ) -> impl Future<Output = Result<UploadWriter<T>>> + Send + 'static {
+        let waits = home.is_open().map(|()| Waits::new(home, bytes_of::<T>(&shape)));
+        async move {
+            let mut waits = waits?;
+            let grant = (&mut waits.granted).await?;
+            waits.home.is_open()?;
+            // A GPU that is not open yet is not waited for.
+            UploadWriter::with(waits.home.clone(), shape, pin, grant, false)
+        }
+    }
+
+    fn with(
+        home: Arc<Home>,
+        shape: Shape,
+        pin: Option<DeviceId>,
+        grant: Grant,
+        opens: bool,
+    ) -> Result<UploadWriter<T>> {
         let elements = shape.elements();
         let named = matches!(home.link.config.device, DeviceChoice::Gpu(_));
         let to_gpu = pin.map_or(named, |device| device == DeviceId::GPU);
         // A bool takes a word there, which is nobody's slice of bools.
         let fits = T::DTYPE.bytes() == T::DTYPE.gpu_bytes() && elements * T::DTYPE.bytes() >= DIRECT_BYTES_MIN;
-        let grant = granted(&home, (elements * T::DTYPE.bytes()) as u64)?;
-        let leased = if to_gpu && fits { leased(&home, elements * T::DTYPE.bytes()) } else { None };
+        let leased = if to_gpu && fits { leased(&home, elements * T::DTYPE.bytes(), opens) } else { None };
         let (data, zeroed) = match leased {
             Some(memory) => (HostBuffer::from_mapped(T::DTYPE, elements, memory), false),
             None => (HostBuffer::try_zeroed(T::DTYPE, elements)?, true),
@@ -106,12 +136,45 @@ impl<T: Element> UploadWriter<T> {
     }
 }
 
+fn bytes_of<T: Element>(shape: &Shape) -> u64 {
+    shape.elements() as u64 * T::DTYPE.bytes() as u64
+}
+
+/// What writers may give out.
+fn budget(home: &Home) -> u64 {
+    let open = home.link.devices.open();
+    open.iter().find(|d| d.id == DeviceId::HOST).map_or(u64::MAX, |host| host.budget_bytes)
+}
+
+/// A session that waits for memory to fill. What is let go of meanwhile does not stay on its tape.
+struct Waits {
+    home: Arc<Home>,
+    granted: Granted,
+}
+
+impl Waits {
+    fn new(home: Arc<Home>, bytes: u64) -> Waits {
+        home.uploads_awaited.fetch_add(1, SeqCst);
+        let (grants, budget) = (home.link.devices.grants(), budget(&home));
+        let granted = grants.when_free(home.id.0, bytes, budget);
+        if granted.must_wait() {
+            home.flush();
+        }
+        Waits { home, granted }
+    }
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.home.uploads_awaited.fetch_sub(1, SeqCst);
+    }
+}
+
 /// A part of what writers may give out: as much as the host's budget, beside it. Where it is spent, what was let go of may
 /// be on its way back: the tape, which may hold drops, is cut, and the caller is held for a moment, as it is where its
 /// recording runs ahead of the ring.
 fn granted(home: &Arc<Home>, bytes: u64) -> Result<Grant> {
-    let devices = &home.link.devices;
-    let budget = devices.open().iter().find(|d| d.id == DeviceId::HOST).map_or(u64::MAX, |host| host.budget_bytes);
+    let (devices, budget) = (&home.link.devices, budget(home));
     let mut grant = devices.grants().grant(bytes, budget);
     if grant.is_ok() || bytes > budget || threads::is_own() {
         return grant;
@@ -125,9 +188,11 @@ fn granted(home: &Arc<Home>, bytes: u64) -> Result<Grant> {
     grant
 }
 
-/// The GPU's own memory, if there is some left. A GPU that was named and left for later is opened: the array goes there.
-fn leased(home: &Arc<Home>, bytes: usize) -> Option<Box<dyn crate::host_buffer::MappedBytes>> {
+/// The GPU's own memory, if there is some left. A GPU that was named and left for later is opened, where the caller may
+/// wait: the array goes there.
+fn leased(home: &Arc<Home>, bytes: usize, opens: bool) -> Option<Box<dyn crate::host_buffer::MappedBytes>> {
     let devices = &home.link.devices;
-    let gpu = devices.all().iter().find(|d| d.id == DeviceId::GPU)?;
+    let known = if opens { devices.all() } else { devices.open() };
+    let gpu = known.iter().find(|d| d.id == DeviceId::GPU)?;
     devices.upload_memory(gpu.id)?.lease(bytes)
 }

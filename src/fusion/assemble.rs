@@ -336,6 +336,7 @@ impl Assembly<'_, '_> {
         let mut plan = Plan {
             region: region.id,
             session: region.session,
+            weight: region.weight,
             device: self.device.id,
             inputs: region
                 .inputs

@@ -7,6 +7,7 @@
 //! - PLAN-4: what a launch uses untiled is of one segment, or joined; what it uses tiled is all joined, or none of it;
 //!   what is joined lives within the plan.
 
+use crate::device::info::Costs;
 use crate::error::{Error, Site};
 use crate::graph::{DType, Meta};
 use crate::host_buffer::HostBuffer;
@@ -149,6 +150,8 @@ pub struct Plan {
     pub region: RegionId,
     /// Its session.
     pub session: SessionId,
+    /// How much of a device the session may have, beside others.
+    pub weight: u32,
     /// Where it runs.
     pub device: DeviceId,
     /// Values that must exist before it.
@@ -165,4 +168,37 @@ pub struct Plan {
     pub fault_sites: Vec<FaultSite>,
     /// Whether the plan came from the cache.
     pub cached: bool,
+}
+
+/// Simple operations that an instruction stands for, on average.
+const OPERATIONS_PER_INST: f64 = 2.0;
+
+impl Launch {
+    /// Microseconds that it takes a device, roughly: what decides how much is sent at a time, and no bit.
+    pub fn estimate_us(&self, costs: &Costs) -> f64 {
+        let elements = match self.geometry {
+            Geometry::Map { elements } => elements as f64,
+            Geometry::Reduce { outer, inner } | Geometry::Scan { outer, inner, .. } => outer as f64 * inner as f64,
+        };
+        let operations = match &self.program {
+            Program::Kernel(kernel, _) => {
+                elements * OPERATIONS_PER_INST * kernel.insts.len().max(self.ops as usize) as f64
+            }
+            Program::Library(library) => library.operations(),
+        };
+        let bytes = (self.bytes_read + self.bytes_written) as f64;
+        let memory_us = bytes / (costs.memory_gb_per_s * 1e3);
+        costs.dispatch_us + memory_us.max(operations / (costs.f32_gop_per_s * 1e3))
+    }
+}
+
+impl Plan {
+    /// Microseconds that its launches take a device, roughly.
+    pub fn estimate_us(&self, costs: &Costs) -> f64 {
+        let launch_us = |step: &Step| match step {
+            Step::Launch(launch) => launch.estimate_us(costs),
+            Step::Copy { .. } | Step::Pack { .. } => 0.0,
+        };
+        self.steps.iter().map(launch_us).sum()
+    }
 }

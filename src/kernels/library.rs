@@ -71,6 +71,17 @@ pub enum Library {
 }
 
 impl Library {
+    /// Simple operations that it takes, roughly.
+    pub fn operations(&self) -> f64 {
+        match *self {
+            Library::MatMul { m, n, k, batch, .. } => 2.0 * m as f64 * n as f64 * k as f64 * batch as f64,
+            Library::ArgSort { before, len, after, .. } => {
+                8.0 * before as f64 * after as f64 * len as f64 * (len.max(2) as f64).log2()
+            }
+            Library::AssignIndex { before, after, count, .. } => 4.0 * before as f64 * after as f64 * count as f64,
+        }
+    }
+
     /// For labels and `explain()`.
     pub fn name(&self) -> &'static str {
         match self {

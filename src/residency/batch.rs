@@ -21,12 +21,14 @@ pub(super) struct Open {
     pub(super) fills: Vec<(Key, u32)>,
     /// Readbacks in it.
     pub(super) transfers: Vec<Transfer>,
+    /// What its uploads, copies and dispatches take, estimated.
+    pub(super) work_us: f64,
 }
 
 impl Open {
     /// An empty batch.
     pub(super) fn new(id: BatchId, region: RegionId, session: SessionId) -> Open {
-        Open { id, region, session, commands: Vec::new(), fills: Vec::new(), transfers: Vec::new() }
+        Open { id, region, session, commands: Vec::new(), fills: Vec::new(), transfers: Vec::new(), work_us: 0.0 }
     }
 }
 

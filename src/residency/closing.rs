@@ -106,9 +106,9 @@ impl State {
             let work = self.regions.get_mut(&region).expect("RES-8: users are open regions");
             work.missing -= 1;
             if work.missing == 0 && work.phase == Phase::Waiting {
-                let (arrival, device) = (work.arrival, work.plan.device);
-                if let Some(d) = self.index_of(device) {
-                    self.devices[d].ready.insert(arrival, region);
+                let (arrival, plan) = (work.arrival, work.plan.clone());
+                if let Some(d) = self.index_of(plan.device) {
+                    self.devices[d].turns.add(plan.session, plan.weight, arrival, region);
                 }
             }
         }

@@ -191,9 +191,10 @@ impl State {
         let Some(work) = self.regions.remove(&region) else { return };
         out.push(ResidencyInstruction::RegionFailed { region, error: error.clone() });
         if let Some(d) = self.index_of(work.plan.device) {
-            self.devices[d].ready.remove(&work.arrival);
-            if self.devices[d].cursor.as_ref().is_some_and(|c| c.plan.region == region) {
-                self.devices[d].cursor = None;
+            self.devices[d].turns.remove(work.plan.session, work.arrival);
+            if let Some(at) = self.devices[d].cursors.iter().position(|c| c.plan.region == region) {
+                self.devices[d].cursors.swap_remove(at);
+                self.devices[d].end_turn(work.plan.session);
             }
         }
         for (output, _, _) in &work.plan.outputs {
@@ -234,7 +235,8 @@ impl State {
         state.spent.clear();
         state.stalled = false;
         let flights = std::mem::take(&mut state.flights);
-        let cursor = state.cursor.take();
+        let cursors = std::mem::take(&mut state.cursors);
+        cursors.iter().for_each(|cursor| state.end_turn(cursor.plan.session));
         if !replaced {
             state.lost = Some(error.clone());
         }
@@ -248,7 +250,7 @@ impl State {
                 }
             }
         }
-        if let Some(cursor) = cursor {
+        for cursor in cursors {
             self.drop_scratch(&cursor.plan);
             self.failing.push_back((cursor.plan.region, error.clone()));
         }

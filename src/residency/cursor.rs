@@ -1,14 +1,15 @@
 //! Placing a plan: a cursor walks its steps, tile by tile, and fills a batch.
 //!
-//! In: a plan whose inputs exist. Out: a batch of commands, several where the cursor must pause.
-//! Must hold: RES-6, a paused cursor waits only for what is certain to come; a step that is tried again after a
-//! pause finds what it had placed, since nothing else is placed on the device in between.
+//! In: a plan whose inputs exist. Out: a batch of commands, several where the cursor must pause or leaves the device to
+//! others. Must hold: RES-6, a paused cursor waits only for what is certain to come; a step that is tried again after a
+//! pause finds what it had placed, or places it again. Which kernels run, and over what, does not depend on pauses.
 
 use super::batch::Open;
 use super::message::ResidencyInstruction;
 use super::pool::padded;
 use super::state::State;
 use super::tiles::{Need, needs_of, segments_used, tile_range, tile_shift, tiles_of};
+use super::turns::SLICE_US;
 use super::values::{Key, Value, segments_of};
 use crate::device::info::DeviceKind;
 use crate::device::message::{Command, Slot, Transfer};
@@ -27,12 +28,16 @@ pub(super) enum Block {
     HostCopy(Key),
     /// Fewer bytes draining than this.
     Draining(u64),
+    /// Memory of other plans in progress: until one more than so many have ended.
+    Others(u64),
 }
 
 /// Why a step can't be placed now.
 #[derive(Debug)]
 pub(super) enum Stop {
     Wait(Block),
+    /// Its batch is full, and others have their turn.
+    Yield,
     Fail(Error),
 }
 
@@ -70,24 +75,36 @@ impl Cursor {
         let open = Open::new(id, plan.region, plan.session);
         Cursor { plan, keys, ends, step: 0, tile: 0, open, blocked: None, checked: false }
     }
+
+    /// Lets others have their turn, where what comes next would make its batch longer than a slice.
+    fn make_way(&self, next_us: f64) -> Result<(), Stop> {
+        let placed_us = self.open.work_us;
+        if placed_us > 0.0 && placed_us + next_us > SLICE_US { Err(Stop::Yield) } else { Ok(()) }
+    }
 }
 
 impl State {
-    /// Places as much of the device's current plan as can be placed now.
-    pub(super) fn advance(&mut self, d: usize, out: &mut Vec<ResidencyInstruction>) {
-        let mut cursor = self.devices[d].cursor.take().expect("RES-6: only a device with a cursor advances");
+    /// Places as much of a plan in progress as can be placed now and is its share.
+    pub(super) fn advance(&mut self, d: usize, cursor: usize, out: &mut Vec<ResidencyInstruction>) {
+        let mut cursor = self.devices[d].cursors.swap_remove(cursor);
         cursor.blocked = None;
-        match self.run(d, &mut cursor, out) {
-            Ok(()) => self.placed(d, cursor, out),
-            Err(Stop::Wait(block)) => {
+        let result = self.run(d, &mut cursor, out);
+        self.devices[d].turns.charge(cursor.plan.session, cursor.open.work_us);
+        match result {
+            Ok(()) => {
+                self.devices[d].end_turn(cursor.plan.session);
+                self.placed(d, cursor, out);
+            }
+            Err(stop @ (Stop::Wait(_) | Stop::Yield)) => {
                 self.close(d, &mut cursor.open, false);
-                cursor.blocked = Some(block);
-                self.devices[d].cursor = Some(cursor);
+                cursor.blocked = if let Stop::Wait(block) = stop { Some(block) } else { None };
+                self.devices[d].cursors.push(cursor);
             }
             Err(Stop::Fail(error)) => {
                 // What is in the batch moved others' values and buffers: it must run all the same.
                 self.close(d, &mut cursor.open, true);
                 self.drop_scratch(&cursor.plan);
+                self.devices[d].end_turn(cursor.plan.session);
                 let error = error.with_device(self.devices[d].info.name.clone());
                 self.failing.push_back((cursor.plan.region, error));
             }
@@ -112,9 +129,12 @@ impl State {
             match step {
                 Step::Launch(launch) => {
                     let tiles = tiles_of(launch, &plan, &self.devices[d])?;
+                    let tile_us = launch.estimate_us(&self.devices[d].info.costs) / tiles.unwrap_or(1) as f64;
                     while cursor.tile < tiles.unwrap_or(1) {
+                        cursor.make_way(tile_us)?;
                         let blame = |stop| blamed(stop, launch);
                         self.place_tile(d, cursor, launch, tiles, out).map_err(blame)?;
+                        cursor.open.work_us += tile_us;
                         cursor.tile += 1;
                     }
                     self.totals.kernels += 1;
@@ -122,6 +142,7 @@ impl State {
                 Step::Copy { from, to } => {
                     let shift = self.copy_shift(d, cursor, *from, *to);
                     while cursor.tile < segments_of(plan.buffers[*to as usize].elements, shift) {
+                        cursor.make_way(0.0)?;
                         self.place_copy(d, cursor, *from, *to, out)?;
                         cursor.tile += 1;
                     }

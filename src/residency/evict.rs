@@ -68,6 +68,10 @@ impl State {
     }
 
     fn refusal(&self, d: usize, bytes: u64, why: &str) -> Stop {
+        if self.may_wait_for_others(d) {
+            // What others have in progress will give memory back.
+            return Stop::Wait(Block::Others(self.devices[d].cursors_ended));
+        }
         let DeviceInfo { budget_bytes, memory_bytes, .. } = self.devices[d].info;
         let most = budget_bytes.max(memory_bytes);
         let text = format!("{bytes} more bytes do not fit into {most} bytes beside what the same step needs{why}");
@@ -90,7 +94,7 @@ impl State {
     }
 
     /// Bytes that a device's pool may take: on the host device, host copies of others' values share the budget.
-    fn limit(&self, d: usize) -> u64 {
+    pub(super) fn limit(&self, d: usize) -> u64 {
         let budget = self.devices[d].info.budget_bytes;
         match self.devices[d].info.kind {
             DeviceKind::Host => budget.saturating_sub(self.host_copy_bytes),
@@ -193,7 +197,7 @@ impl State {
     }
 
     /// Bytes of host memory that evicted values may still take.
-    fn host_room(&self) -> u64 {
+    pub(super) fn host_room(&self) -> u64 {
         let Some(host) = self.devices.iter().find(|d| d.info.kind == DeviceKind::Host) else { return u64::MAX };
         host.info.budget_bytes.saturating_sub(self.host_copy_bytes + host.pool.total_bytes())
     }

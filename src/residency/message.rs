@@ -27,7 +27,7 @@ pub enum ResidencyEvent {
         /// Why.
         error: Error,
     },
-    /// Nobody needs what a region makes any more. It fails as cancelled, unless it is placed already.
+    /// Nobody needs what a region makes any more. It fails as cancelled, unless all of it is placed already.
     RegionUnwanted(RegionId),
     /// Values that will never be made: the outputs of a region that was abandoned.
     ValuesFailed {

@@ -1,16 +1,20 @@
 //! After every event: does all that can be done now, until nothing more can.
 //!
 //! In: the state. Out: plans started and resumed, batches submitted within credit, idle memory released.
-//! Must hold: RES-4; RES-11; a failure takes effect before anything that could build on the failed value is placed.
+//! Must hold: RES-4; RES-11; RES-12; a failure takes effect before anything that could build on the failed value is placed.
 
 use super::cursor::{Block, Cursor};
 use super::message::ResidencyInstruction;
 use super::state::{Device, Phase, State};
+use super::turns::SLICE_US;
+use crate::device::info::DeviceKind;
 use crate::device::message::Command;
-use crate::ids::{BatchId, BufferId};
+use crate::ids::{BatchId, BufferId, SessionId};
 
 /// A device with this many batches waiting for credit starts no further plan.
 const PREPARED_MAX: usize = 2;
+/// So many sessions are looked at for one whose turn it is.
+const LOOK_MAX: usize = 64;
 /// Free buffers beyond this share of the budget go back to the device.
 const IDLE_SHARE: u64 = 2;
 
@@ -44,27 +48,74 @@ impl State {
         // A failure must take effect before anything that could build on the failed value is placed.
         while self.failing.is_empty() {
             self.submit(d, out);
-            if let Some(cursor) = &self.devices[d].cursor {
-                if cursor.blocked.is_some_and(|block| self.is_blocked(d, block)) {
-                    break;
-                }
-            } else if self.devices[d].prepared.len() >= PREPARED_MAX || !self.start_next(d) {
-                break;
-            }
-            self.advance(d, out);
+            let Some(cursor) = self.next_turn(d) else { break };
+            self.advance(d, cursor, out);
+            self.devices[d].last_chance = false;
             moved = true;
         }
         moved
     }
 
-    fn start_next(&mut self, d: usize) -> bool {
-        let Some((_, region)) = self.devices[d].ready.pop_first() else { return false };
+    /// The plan in progress that goes on now, which may be one that begins.
+    fn next_turn(&mut self, d: usize) -> Option<usize> {
+        let device = &self.devices[d];
+        // Who stopped in the middle of a step for what the device itself brings goes on first: it holds what it found.
+        let in_step = |c: &Cursor| matches!(c.blocked, Some(Block::Arrival(_) | Block::Draining(_)));
+        if let Some(at) = device.cursors.iter().position(in_step) {
+            let is_blocked = device.cursors[at].blocked.is_some_and(|block| self.is_blocked(d, block));
+            return (!is_blocked).then_some(at);
+        }
+        if device.prepared.len() >= PREPARED_MAX {
+            return None;
+        }
+        let takes_long = device.prepared.is_empty() && device.in_flight < device.long_in_flight_max();
+        let mut begins = None;
+        for (session, begin) in device.turns.in_order().take(LOOK_MAX) {
+            if let Some(region) = begin {
+                if (takes_long || self.regions[&region].work_us <= SLICE_US) && self.has_room_beside(d, region) {
+                    begins = Some(session);
+                    break;
+                }
+            } else {
+                let at = device.cursors.iter().position(|c| c.plan.session == session);
+                let at = at.expect("RES-13: a session with a plan in progress has a cursor");
+                let cursor = &device.cursors[at];
+                let is_blocked = cursor.blocked.is_some_and(|block| self.is_blocked(d, block));
+                if !is_blocked && (takes_long || self.regions[&cursor.plan.region].work_us <= SLICE_US) {
+                    return Some(at);
+                }
+            }
+        }
+        if let Some(session) = begins {
+            return Some(self.begin(d, session));
+        }
+        let goes_on = |c: &Cursor| !c.blocked.is_some_and(|block| self.is_blocked(d, block));
+        let idle = takes_long.then(|| device.cursors.iter().position(goes_on)).flatten();
+        idle.or_else(|| self.last_chance(d))
+    }
+
+    fn begin(&mut self, d: usize, session: SessionId) -> usize {
         let id = BatchId(self.new_number());
+        let region = self.devices[d].turns.begin(session);
         let work = self.regions.get_mut(&region).expect("RES-8: a ready region is open");
         work.phase = Phase::Placing;
         let cursor = Cursor::new(work.plan.clone(), id);
-        self.devices[d].cursor = Some(cursor);
-        true
+        let device = &mut self.devices[d];
+        device.cursors.push(cursor);
+        device.cursors.len() - 1
+    }
+
+    /// Where plans in progress wait for each other's memory, the youngest must do without.
+    fn last_chance(&mut self, d: usize) -> Option<usize> {
+        let device = &mut self.devices[d];
+        let ended = device.cursors_ended;
+        let waits = |c: &Cursor| matches!(c.blocked, Some(Block::Others(since)) if since == ended);
+        if !device.cursors.iter().all(waits) {
+            return None;
+        }
+        let (youngest, _) = device.cursors.iter().enumerate().max_by_key(|(_, c)| c.plan.region)?;
+        device.last_chance = true;
+        Some(youngest)
     }
 
     /// Whether what a paused cursor waits for is still to come (RES-6).
@@ -73,6 +124,7 @@ impl State {
             Block::Arrival(transfer) => self.transfers.contains_key(&transfer),
             Block::HostCopy(key) => self.values.get(&key).is_some_and(|v| v.whole.is_none() && v.collect),
             Block::Draining(bytes) => self.devices[d].draining_bytes >= bytes,
+            Block::Others(ended) => self.devices[d].cursors_ended == ended,
         }
     }
 
@@ -127,6 +179,13 @@ impl State {
 }
 
 impl Device {
+    /// Batches that may be in flight when a slice of a long plan is sent: on the host, where a single step may take long,
+    /// short plans always find room beside them.
+    fn long_in_flight_max(&self) -> usize {
+        let least = if self.info.kind == DeviceKind::Host { 1 } else { self.credit.min(2) };
+        (self.credit - 1).max(least)
+    }
+
     /// Lets go of buffers of a failed batch that nobody uses: whether they exist need not be found out.
     fn drop_doubtful(&mut self, out: &mut Vec<ResidencyInstruction>) {
         if self.doubtful.is_empty() {

@@ -101,6 +101,7 @@ impl State {
         let to = self.allocate_for(d, &from, bytes, &mut cursor.open)?;
         self.assign(d, key, segment, to, &mut cursor.open);
         if elements > 0 {
+            cursor.open.work_us += self.devices[d].upload_us(bytes);
             cursor.open.commands.push(Command::Upload { from, first, elements, to });
         }
         Ok(to)

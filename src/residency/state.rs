@@ -9,15 +9,17 @@ use super::intervals::Intervals;
 use super::message::{ResidencyEvent, ResidencyInstruction};
 use super::pool::Pool;
 use super::story::Story;
+use super::turns::Turns;
 use super::values::{Key, Status, Value};
 use crate::config::Config;
 use crate::device::info::{DeviceInfo, DeviceKind};
 use crate::device::message::{Batch, Transfer};
 use crate::error::{Error, ErrorKind};
 use crate::fusion::plan::Plan;
-use crate::ids::{BatchId, BufferId, DeviceId, RegionId, ValueId};
+use crate::ids::{BatchId, BufferId, DeviceId, RegionId, SessionId, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -80,10 +82,14 @@ pub(super) struct Device {
     pub(super) overdrawn: bool,
     /// Bytes that left their slots and have not arrived in host memory.
     pub(super) draining_bytes: u64,
-    /// Plans whose inputs are all placed, by arrival.
-    pub(super) ready: BTreeMap<u64, RegionId>,
-    /// The plan that is being placed.
-    pub(super) cursor: Option<Cursor>,
+    /// Plans whose inputs are all placed, and whose turn it is.
+    pub(super) turns: Turns,
+    /// The plans that are being placed, one of a session at the most.
+    pub(super) cursors: Vec<Cursor>,
+    /// Plans that are in progress no more, since the start.
+    pub(super) cursors_ended: u64,
+    /// The plan that is being placed gets no more memory by waiting for others.
+    pub(super) last_chance: bool,
     /// Batches that wait for credit.
     pub(super) prepared: VecDeque<Batch>,
     /// Batches submitted or prepared.
@@ -116,9 +122,13 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) plan: Arc<Plan>,
+    /// What its launches take, estimated.
+    pub(super) work_us: f64,
     pub(super) arrival: u64,
     /// Inputs that are not placed yet.
     pub(super) missing: u32,
+    /// Bytes of its own that are in use at each step; found out when somebody asks.
+    pub(super) profile: OnceCell<Box<[u64]>>,
     pub(super) phase: Phase,
     /// Its batches that have not been reported back.
     pub(super) batches: u32,
@@ -315,10 +325,14 @@ impl State {
                 None => Some(Error::new(ErrorKind::Internal, format!("there is no device {}", plan.device))),
             };
         }
+        let (session, weight) = (plan.session, plan.weight);
+        let work_us = plan.estimate_us(device.map_or(&self.devices[0].info.costs, |d| &self.devices[d].info.costs));
         let work = Work {
             plan,
+            work_us,
             arrival,
             missing,
+            profile: OnceCell::new(),
             phase: Phase::Waiting,
             batches: 0,
             depends: SmallVec::new(),
@@ -329,7 +343,7 @@ impl State {
         self.regions.insert(region, work);
         match (failed, device) {
             (Some(error), _) => self.failing.push_back((region, error)),
-            (None, Some(d)) if missing == 0 => drop(self.devices[d].ready.insert(arrival, region)),
+            (None, Some(d)) if missing == 0 => self.devices[d].turns.add(session, weight, arrival, region),
             _ => self.fail_orphans(),
         }
     }
@@ -359,11 +373,12 @@ impl State {
         }
     }
 
-    /// What a plan brings is taken in whether or not it runs: others may read it.
+    /// What a plan brings is taken in whether or not it runs: others may read it. Of one in progress, what is not placed
+    /// yet is not run.
     fn region_unwanted(&mut self, region: RegionId) {
         match self.regions.get(&region).map(|work| work.phase) {
-            Some(Phase::Waiting) => self.failing.push_back((region, crate::scheduler::gone())),
-            Some(Phase::Placing | Phase::Placed) => {}
+            Some(Phase::Waiting | Phase::Placing) => self.failing.push_back((region, crate::scheduler::gone())),
+            Some(Phase::Placed) => {}
             None if !self.ended.contains(region) => drop(self.unwanted.insert(region)),
             None => {}
         }
@@ -419,8 +434,10 @@ impl Device {
             pin_floor: 0,
             overdrawn: false,
             draining_bytes: 0,
-            ready: BTreeMap::new(),
-            cursor: None,
+            turns: Turns::default(),
+            cursors: Vec::new(),
+            cursors_ended: 0,
+            last_chance: false,
             prepared: VecDeque::new(),
             flights: BTreeMap::new(),
             in_flight: 0,
@@ -437,6 +454,20 @@ impl Device {
     /// Whether its memory beyond the budget has room for a slot. The host's budget is strict.
     pub(super) fn may_overdraw(&self, bytes: u64) -> bool {
         self.info.kind == DeviceKind::Gpu && self.pool.room_for(bytes, self.info.memory_bytes)
+    }
+
+    /// A session's plan is in progress no more.
+    pub(super) fn end_turn(&mut self, session: SessionId) {
+        self.turns.end(session);
+        self.cursors_ended += 1;
+    }
+
+    /// Microseconds that so many bytes take to get there; the host reads them where they lie.
+    pub(super) fn upload_us(&self, bytes: u64) -> f64 {
+        match self.info.kind {
+            DeviceKind::Host => 0.0,
+            DeviceKind::Gpu => bytes as f64 / (self.info.costs.upload_gb_per_s * 1e3),
+        }
     }
 
     /// Bytes that may drain at a time.

@@ -1,7 +1,7 @@
 //! Random programs on toy devices, against plain vectors: late reports, tight budgets, several devices, failures.
 
 use super::message::ResidencyEvent;
-use super::simulate::{Builder, World, device, value};
+use super::simulate::{Builder, World, device, slow, value};
 use crate::device::info::DeviceKind;
 use crate::error::{Error, ErrorKind};
 use crate::host_buffer::HostBuffer;
@@ -45,6 +45,8 @@ impl Program {
             info.span_shift = 20;
             infos.push(info);
         }
+        // Where a device is slow, plans are placed in slices.
+        let infos = infos.into_iter().map(|info| if random.below(2) == 0 { slow(info) } else { info }).collect();
         let lengths = vec![1, 3, 100, 64 + random.below(400)];
         Program {
             random,
@@ -81,7 +83,7 @@ impl Program {
         let length = self.lengths[self.random.below(self.lengths.len() as u64) as usize];
         let region = self.next_region;
         self.next_region += 1;
-        let mut plan = Builder::new(region, on);
+        let mut plan = Builder::new(region, on).of_session(self.random.below(3), 1 + self.random.below(4) as u32);
         let (a, a_source) = self.pick(length);
         let (b, b_source) = self.pick(length);
         let dies = a != b && self.random.below(3) == 0;

@@ -76,17 +76,36 @@ impl State {
         for batch in &device.prepared {
             assert!(device.flights.contains_key(&batch.id), "RES-4: a prepared batch has a record");
         }
-        let Some(cursor) = device.cursor.as_ref().filter(|_| !device.stalled) else { return };
-        let block = cursor.blocked.expect("RES-6: a cursor that isn't paused has gone on");
-        assert!(cursor.open.commands.is_empty(), "RES-6: a paused cursor has closed its batch");
-        let coming = match block {
-            Block::Arrival(transfer) => self.is_out(transfer),
-            Block::HostCopy(key) => self.values.get(&key).is_some_and(|v| {
-                v.collect && v.copies.iter().flat_map(|c| &c.segments).filter_map(|s| s.coming).any(|t| self.is_out(t))
-            }),
-            Block::Draining(_) => device.draining_bytes > 0,
-        };
-        assert!(coming, "RES-6: {block:?} will not come");
+        if device.stalled {
+            return;
+        }
+        let is_out = device.in_flight > 0 || !device.prepared.is_empty();
+        for cursor in &device.cursors {
+            assert!(cursor.open.commands.is_empty(), "RES-6: a paused cursor has closed its batch");
+            let coming = match cursor.blocked {
+                None => is_out,
+                Some(Block::Arrival(transfer)) => self.is_out(transfer),
+                Some(Block::HostCopy(key)) => self.values.get(&key).is_none_or(|v| {
+                    !v.collect
+                        || v.copies.iter().flat_map(|c| &c.segments).filter_map(|s| s.coming).any(|t| self.is_out(t))
+                }),
+                Some(Block::Draining(_)) => device.draining_bytes > 0 || is_out,
+                Some(Block::Others(_)) => {
+                    is_out || device.cursors.iter().any(|c| !matches!(c.blocked, Some(Block::Others(_))))
+                }
+            };
+            assert!(coming, "RES-6, RES-12: what {:?} waits for will not come", cursor.blocked);
+            assert!(device.turns.is_open(cursor.plan.session), "RES-13: a plan in progress is in its turn");
+            let same = device.cursors.iter().filter(|c| c.plan.session == cursor.plan.session);
+            assert_eq!(same.count(), 1, "RES-13: one plan of a session is in progress");
+        }
+        if device.cursors.is_empty() && self.failing.is_empty() {
+            assert!(device.turns.is_empty() || is_out, "RES-12: plans wait for device {d}, which has nothing to do");
+        }
+        for region in device.turns.waiting() {
+            let work = &self.regions[&region];
+            assert_eq!((work.phase, work.missing), (Phase::Waiting, 0), "RES-13: region {region} waits for its turn");
+        }
     }
 
     /// Whether a readback stands in a batch that is out, or its batch is done and the readback on its way.

@@ -12,7 +12,7 @@ use crate::device::handle::{Compiler, DeviceHandle, UploadMemory};
 use crate::device::info::DeviceInfo;
 use crate::device::message::DeviceInstruction;
 use crate::error::{Error, ErrorKind};
-use crate::host_buffer::Grants;
+use crate::grants::Grants;
 use crate::ids::DeviceId;
 use crate::mail::Post;
 use crossbeam_channel::Sender;

@@ -179,6 +179,7 @@ fn ring_thread(mut ring: Loop, mut end: End) {
 
 impl End {
     fn close(&mut self, why: Error) {
+        self.devices.grants().close(&why);
         self.gathers.close(why);
         self.gates.close();
         self.devices.close(Instant::now() + DEVICE_END_MAX);

@@ -125,6 +125,7 @@ impl GroupBuilder<'_> {
         Region {
             id,
             session: self.cut.session,
+            weight: 1,
             device: self.group.device,
             nodes,
             inputs,

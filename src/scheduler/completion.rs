@@ -33,7 +33,7 @@ impl State {
             None => error,
         };
         record.early = Some(faults.into_iter().map(|(value, error)| (value, named(error))).collect());
-        self.in_flight -= 1;
+        self.left(id);
         self.settle(vec![id], out);
     }
 
@@ -104,8 +104,11 @@ impl State {
 
     /// A region could not be planned, placed or run.
     pub(super) fn region_failed(&mut self, id: RegionId, error: Error, out: &mut Vec<SchedulerInstruction>) {
-        let Some(record) = self.regions.get(&id).filter(|r| r.sent && r.early.is_none()) else { return };
-        self.in_flight -= 1;
+        if !self.regions.get(&id).is_some_and(|r| r.sent && r.early.is_none()) {
+            return;
+        }
+        self.left(id);
+        let record = &self.regions[&id];
         let lost = error.kind() == ErrorKind::DeviceLost;
         let inputs = self.input_errors(id, true);
         let is_consequence = inputs.iter().any(|e| e.is_some());

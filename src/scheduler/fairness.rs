@@ -1,11 +1,13 @@
 //! Whose turn it is: weighted deficit round robin over the sessions that have regions waiting.
 //!
-//! In: queues. Out: regions, in program order within a session. Must hold: SCHED-4, SCHED-6. A region waits
+//! In: queues. Out: regions, in program order within a session. Must hold: SCHED-4, SCHED-6, and that long regions don't
+//! keep short ones of other sessions from being sent. A region waits
 //! until the regions that make its inputs have been sent; those were cut before it, so the earliest waiting
 //! region can always go.
 
 use super::graph::Home;
 use super::message::SchedulerInstruction;
+use super::portions::elements_max;
 use super::region::Region;
 use super::state::{Session, State};
 use crate::ids::{RegionId, SessionId};
@@ -15,6 +17,14 @@ use std::collections::VecDeque;
 const UNIT_ELEMENTS: u64 = 1 << 20;
 /// The most units a region costs: a long one does not stop its session for ever.
 const UNITS_MAX: u64 = 8;
+/// A region that computes this many times what a portion does is long: its device is busy with it for a while.
+const LONG: u64 = 4;
+/// Long regions of a session that may be downstream: one that runs, and what is planned meanwhile.
+const LONG_OF_SESSION_MAX: usize = 3;
+/// Credits beside the others while long regions are downstream: for short regions that wait for nothing.
+pub(super) const RESERVE: usize = 2;
+/// So many sessions are looked at for one that may use the reserve.
+const LOOK_MAX: usize = 64;
 
 /// The round.
 #[derive(Debug, Default)]
@@ -22,6 +32,8 @@ pub(super) struct Turns {
     active: VecDeque<SessionId>,
     /// The session at the front has had its share for this visit.
     topped: bool,
+    /// The long regions downstream, and whose they are.
+    long: Vec<(RegionId, SessionId)>,
 }
 
 impl State {
@@ -52,7 +64,15 @@ impl State {
     /// Sends regions while credits last.
     pub(super) fn pump(&mut self, out: &mut Vec<SchedulerInstruction>) {
         let mut blocked = 0;
-        while self.in_flight < self.credits && blocked < self.turns.active.len() {
+        loop {
+            let most = match self.in_flight {
+                n if n < self.credits => usize::MAX,
+                n if n < self.credits + RESERVE && !self.turns.long.is_empty() => LOOK_MAX,
+                _ => return,
+            };
+            if blocked >= self.turns.active.len().min(most) {
+                return;
+            }
             let owner = self.turns.active[0];
             let session = self.sessions.get_mut(&owner).expect("SCHED-6: an active session is known");
             let Some(&head) = session.queue.front() else {
@@ -66,13 +86,13 @@ impl State {
                 }
                 continue;
             };
-            if !self.is_ready(head) {
+            if !self.is_ready(head) || !self.has_credit(head) {
                 self.pass_turn();
                 blocked += 1;
                 continue;
             }
             blocked = 0;
-            let cost = cost_units(&self.regions[&head].region);
+            let cost = (self.regions[&head].elements / UNIT_ELEMENTS).clamp(1, UNITS_MAX);
             let session = self.sessions.get_mut(&owner).expect("SCHED-6: an active session is known");
             if !self.turns.topped {
                 session.deficit += session.weight;
@@ -103,13 +123,44 @@ impl State {
             })
     }
 
+    /// Whether a credit is left for a region of its kind.
+    fn has_credit(&self, id: RegionId) -> bool {
+        let (record, long) = (&self.regions[&id], &self.turns.long);
+        let mine = long.iter().filter(|(_, session)| *session == record.region.session).count();
+        if self.is_long(id) {
+            let most = self.credits.saturating_sub(RESERVE).max(1);
+            return self.in_flight < self.credits && mine < LONG_OF_SESSION_MAX && long.len() < most;
+        }
+        let waits = |value| matches!(self.graph.get(value).map(|l| &l.home), Some(Home::Coming(_)));
+        self.in_flight < self.credits || (mine == 0 && !record.region.inputs.iter().any(|i| waits(i.value)))
+    }
+
+    fn is_long(&self, id: RegionId) -> bool {
+        let record = &self.regions[&id];
+        let device = self.devices.get(record.region.device.0 as usize);
+        device.is_some_and(|device| record.elements > LONG * elements_max(device.kind))
+    }
+
+    /// A region is downstream no more.
+    pub(super) fn left(&mut self, id: RegionId) {
+        self.in_flight -= 1;
+        self.turns.long.retain(|(long, _)| *long != id);
+    }
+
     /// Passes a region downstream, with the host data that residency does not have yet, and what ends with it.
     fn send(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) {
+        let is_long = self.is_long(id);
         let record = self.regions.get_mut(&id).expect("SCHED-6: a queued region is unfinished");
         record.sent = true;
         record.losses = self.losses[record.region.device.0 as usize];
         self.in_flight += 1;
         let mut region = record.region.clone();
+        if let Some(session) = self.sessions.get(&region.session) {
+            region.weight = session.weight.min(u32::MAX as u64) as u32;
+        }
+        if is_long {
+            self.turns.long.push((id, region.session));
+        }
         let retires = std::mem::take(&mut record.retires);
         for input in &mut region.inputs {
             let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
@@ -128,7 +179,7 @@ impl State {
     }
 }
 
-fn cost_units(region: &Region) -> u64 {
-    let elements: u64 = region.nodes.iter().map(|n| n.meta.elements() as u64).sum();
-    (elements / UNIT_ELEMENTS).clamp(1, UNITS_MAX)
+/// Elements that a region's nodes compute.
+pub(super) fn elements_of(region: &Region) -> u64 {
+    region.nodes.iter().map(|n| n.meta.elements() as u64).sum()
 }

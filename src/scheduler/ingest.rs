@@ -360,6 +360,7 @@ impl State {
         let region = Region {
             id: RegionId(self.next_region),
             session,
+            weight: 1,
             device: if self.is_open(live.made) { live.made } else { crate::ids::DeviceId::HOST },
             nodes: Vec::new(),
             inputs: vec![RegionInput {

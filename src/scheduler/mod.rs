@@ -20,7 +20,8 @@
 //! - SCHED-2: only lazy values have edges from their arguments, and `users` is the number of edges to users.
 //! - SCHED-3: every open gather waits for something that is under way: a region that makes its value, a
 //!   readback, or an explanation.
-//! - SCHED-4: at most `credits` regions are downstream, and exactly those are marked as sent.
+//! - SCHED-4: at most `credits` regions are downstream, and two short ones beside long ones; exactly those are marked
+//!   as sent.
 //! - SCHED-5: every live value is kept by somebody: a handle, a user, a gather, or an unfinished region.
 //! - SCHED-6: a session's regions wait in the order in which they were cut.
 //! - SCHED-7: every recorded node's credit is given back exactly once: credits out and credits held by

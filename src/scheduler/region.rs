@@ -88,6 +88,8 @@ pub struct Region {
     pub id: RegionId,
     /// Whose it is.
     pub session: SessionId,
+    /// Its session's weight.
+    pub weight: u32,
     /// Where it runs.
     pub device: DeviceId,
     /// What it computes.

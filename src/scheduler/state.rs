@@ -5,7 +5,7 @@
 //! `cancel` (what nobody needs any more), `lineage` (what was lost, again) and `opening` (a GPU on demand).
 
 use super::cut::Scratch;
-use super::fairness::Turns;
+use super::fairness::{Turns, elements_of};
 use super::graph::{Home, LiveGraph};
 use super::message::{Delivered, SchedulerEvent, SchedulerInstruction, Want};
 use super::opening::Opening;
@@ -136,6 +136,8 @@ pub(super) struct Gather {
 pub(super) struct Record {
     /// The region, without host data: that is attached when it is sent.
     pub region: Region,
+    /// Elements that its nodes compute.
+    pub elements: u64,
     /// Its place in the order of cutting; a repeated region keeps it.
     pub order: u64,
     /// It is downstream.
@@ -162,6 +164,7 @@ impl Record {
     /// Of a region that waits for its turn.
     pub fn new(region: Region, order: u64) -> Record {
         Record {
+            elements: elements_of(&region),
             region,
             order,
             sent: false,

@@ -63,7 +63,7 @@ impl State {
     fn validate_regions(&self) {
         let sent = self.regions.values().filter(|r| r.sent && r.early.is_none()).count();
         assert_eq!(sent, self.in_flight, "SCHED-4: regions downstream");
-        assert!(sent <= self.credits, "SCHED-4: {sent} regions are downstream");
+        assert!(sent <= self.credits + super::fairness::RESERVE, "SCHED-4: {sent} regions are downstream");
         let mut queued = 0;
         for session in self.sessions.values() {
             let orders: Vec<u64> = session.queue.iter().map(|id| self.regions[id].order).collect();

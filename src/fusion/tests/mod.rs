@@ -49,6 +49,7 @@ impl Build {
             region: Region {
                 id: RegionId(0),
                 session: SessionId(0),
+                weight: 1,
                 device: DeviceId(1),
                 nodes: vec![],
                 inputs: vec![],

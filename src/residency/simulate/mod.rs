@@ -36,6 +36,13 @@ pub(super) fn device(id: u8, kind: DeviceKind, budget_bytes: u64, segment_shift:
     }
 }
 
+/// A device for which a hundred elements of one launch are a slice.
+pub(super) fn slow(mut info: DeviceInfo) -> DeviceInfo {
+    info.costs.f32_gop_per_s = 1e-4;
+    info.costs.dispatch_us = 0.0;
+    info
+}
+
 pub(super) fn value(index: u32) -> ValueId {
     ValueId { session: SessionId(0), index }
 }
@@ -59,6 +66,8 @@ pub(super) struct World {
     pub(super) lost: Vec<ValueId>,
     /// Batches submitted, in words.
     pub(super) log: Vec<String>,
+    /// The regions of batches with dispatches, as they were submitted.
+    pub(super) dispatched: Vec<RegionId>,
 }
 
 impl World {
@@ -72,6 +81,7 @@ impl World {
             failed: BTreeMap::new(),
             lost: Vec::new(),
             log: Vec::new(),
+            dispatched: Vec::new(),
         }
     }
 
@@ -89,6 +99,9 @@ impl World {
         for instruction in out {
             match instruction {
                 ResidencyInstruction::Submit { device, batch } => {
+                    if batch.commands.iter().any(|c| matches!(c, Command::Dispatch { .. })) {
+                        self.dispatched.push(batch.region);
+                    }
                     self.log.extend(batch.commands.iter().map(|c| format!("{device}: {}", brief(c))));
                     self.devices[device.0 as usize].queue.push_back(batch);
                 }

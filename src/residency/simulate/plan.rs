@@ -23,6 +23,7 @@ impl Builder {
         Builder(Plan {
             region: RegionId(region),
             session: SessionId(0),
+            weight: 1,
             device: DeviceId(device),
             inputs: Vec::new(),
             buffers: Vec::new(),
@@ -32,6 +33,13 @@ impl Builder {
             fault_sites: Vec::new(),
             cached: false,
         })
+    }
+
+    /// Of another session.
+    pub(in crate::residency) fn of_session(mut self, session: u64, weight: u32) -> Builder {
+        self.0.session = SessionId(session as u32);
+        self.0.weight = weight;
+        self
     }
 
     fn buffer(&mut self, role: Role, dtype: DType, elements: u64) -> u32 {

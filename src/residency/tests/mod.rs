@@ -3,6 +3,7 @@
 mod failure;
 mod placing;
 mod pressure;
+mod turns;
 
 use super::simulate::{Builder, numbers};
 

@@ -175,6 +175,7 @@ fn plan(launches: Vec<Arc<Launch>>) -> Plan {
     Plan {
         region: RegionId(0),
         session: SessionId(0),
+        weight: 1,
         device: DeviceId(1),
         inputs: Vec::new(),
         buffers: vec![buffer.clone(), buffer],

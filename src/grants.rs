@@ -1,0 +1,260 @@
+//! What users are given to fill counts against a budget until everybody has let go of it.
+//!
+//! In: bytes wanted. Out: grants, at once or when others are given back. Must hold: GRANT-1: what is out is within the
+//! budget that each was asked for with. GRANT-2: who waits is served in order, and told the end where none can come any
+//! more. GRANT-3: who waits no longer holds nobody up and takes nothing along.
+
+use crate::error::{Error, ErrorKind, Result};
+use futures::channel::oneshot;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::task::{Context, Poll, ready};
+
+/// Bytes that users were given to fill, until everybody has let go of them.
+#[derive(Debug, Default)]
+pub struct Grants {
+    bytes: AtomicU64,
+    /// How many wait; changed with `queue` locked.
+    waiting: AtomicUsize,
+    queue: Mutex<Queue>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    next: u64,
+    first_come: VecDeque<Waiter>,
+    /// Why nothing is given out any more.
+    closed: Option<Error>,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    number: u64,
+    /// For whom: a session's number.
+    owner: u32,
+    bytes: u64,
+    budget: u64,
+    answer: oneshot::Sender<Result<Grant>>,
+}
+
+/// A part of them, given back when it is dropped.
+#[derive(Debug)]
+pub struct Grant {
+    bytes: u64,
+    of: Arc<Grants>,
+}
+
+/// The future of a grant.
+#[derive(Debug)]
+pub struct Granted {
+    number: u64,
+    of: Arc<Grants>,
+    answer: oneshot::Receiver<Result<Grant>>,
+}
+
+impl Grants {
+    /// So many bytes more, as long as all together are within `budget`.
+    ///
+    /// # Errors
+    /// `ErrorKind::OutOfMemory` where they are not.
+    pub fn grant(self: &Arc<Grants>, bytes: u64, budget: u64) -> Result<Grant> {
+        let add = |now: u64| now.checked_add(bytes).filter(|sum| *sum <= budget);
+        match self.bytes.fetch_update(SeqCst, SeqCst, add) {
+            Ok(_) => Ok(Grant { bytes, of: self.clone() }),
+            Err(now) => {
+                let text = format!(
+                    "{bytes} bytes to fill do not fit into the host's budget of {budget} bytes beside {now} bytes that were \
+                     given out before and are in use"
+                );
+                Err(Error::new(ErrorKind::OutOfMemory, text))
+            }
+        }
+    }
+
+    /// The same as soon as so many are free, after those who asked before.
+    pub fn when_free(self: &Arc<Grants>, owner: u32, bytes: u64, budget: u64) -> Granted {
+        let (sender, answer) = oneshot::channel();
+        let mut queue = self.queue.lock();
+        let number = queue.next;
+        queue.next += 1;
+        match &queue.closed {
+            Some(error) => drop(sender.send(Err(error.clone()))),
+            None if bytes > budget => drop(sender.send(self.grant(bytes, budget))),
+            None => {
+                queue.first_come.push_back(Waiter { number, owner, bytes, budget, answer: sender });
+                // From here on, who gives back looks for us; what was given back before is there now.
+                self.waiting.fetch_add(1, SeqCst);
+            }
+        }
+        drop(queue);
+        self.serve();
+        Granted { number, of: self.clone(), answer }
+    }
+
+    /// Who waits for this owner waits in vain.
+    pub fn refuse(&self, owner: u32, error: &Error) {
+        self.end(|waiter| waiter.owner == owner, error);
+    }
+
+    /// Nothing is waited for any more.
+    pub fn close(&self, error: &Error) {
+        self.queue.lock().closed.get_or_insert_with(|| error.clone());
+        self.end(|_| true, error);
+    }
+
+    fn end(&self, which: impl Fn(&Waiter) -> bool, error: &Error) {
+        let mut queue = self.queue.lock();
+        let (ended, left): (VecDeque<Waiter>, _) = std::mem::take(&mut queue.first_come).into_iter().partition(which);
+        queue.first_come = left;
+        self.waiting.fetch_sub(ended.len(), SeqCst);
+        drop(queue);
+        ended.into_iter().for_each(|waiter| drop(waiter.answer.send(Err(error.clone()))));
+    }
+
+    /// Gives who waits what is free.
+    fn serve(self: &Arc<Grants>) {
+        while self.waiting.load(SeqCst) > 0 {
+            let mut queue = self.queue.lock();
+            let Some(first) = queue.first_come.front() else { return };
+            let Ok(grant) = self.grant(first.bytes, first.budget) else { return };
+            let first = queue.first_come.pop_front();
+            self.waiting.fetch_sub(1, SeqCst);
+            drop(queue);
+            // Not under the lock: a grant that nobody takes comes back here.
+            drop(first.map(|first| first.answer.send(Ok(grant))));
+        }
+    }
+
+    /// Who waits by this number waits no longer.
+    fn leave(self: &Arc<Grants>, number: u64) {
+        let mut queue = self.queue.lock();
+        let at = queue.first_come.iter().position(|waiter| waiter.number == number);
+        let gone = at.and_then(|at| queue.first_come.remove(at));
+        self.waiting.fetch_sub(gone.iter().len(), SeqCst);
+        drop(queue);
+        if gone.is_some() {
+            self.serve();
+        }
+    }
+}
+
+impl Drop for Grant {
+    fn drop(&mut self) {
+        self.of.bytes.fetch_sub(self.bytes, SeqCst);
+        self.of.serve();
+    }
+}
+
+impl Granted {
+    /// Whether it waits for others.
+    pub fn must_wait(&self) -> bool {
+        self.of.queue.lock().first_come.iter().any(|waiter| waiter.number == self.number)
+    }
+}
+
+impl Future for Granted {
+    type Output = Result<Grant>;
+
+    fn poll(mut self: Pin<&mut Granted>, context: &mut Context<'_>) -> Poll<Result<Grant>> {
+        let answer = ready!(Pin::new(&mut self.answer).poll(context));
+        Poll::Ready(answer.unwrap_or_else(|_| Err(Error::new(ErrorKind::Shutdown, "the runtime is gone"))))
+    }
+}
+
+impl Drop for Granted {
+    fn drop(&mut self) {
+        self.of.leave(self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt;
+
+    const BUDGET: u64 = 100;
+
+    #[test]
+    fn who_waits_is_served_in_order_as_memory_comes_back() {
+        let grants = Arc::new(Grants::default());
+        let (a, b) = (grants.grant(60, BUDGET).unwrap(), grants.grant(40, BUDGET).unwrap());
+        let mut large = grants.when_free(1, 80, BUDGET);
+        let mut small = grants.when_free(1, 10, BUDGET);
+        assert!((&mut large).now_or_never().is_none());
+        drop(b);
+        assert!((&mut small).now_or_never().is_none(), "what came later does not overtake");
+        drop(a);
+        let large = large.now_or_never().unwrap().unwrap();
+        let small = small.now_or_never().unwrap().unwrap();
+        assert!(grants.grant(11, BUDGET).is_err());
+        drop((large, small));
+        assert!(grants.grant(BUDGET, BUDGET).is_ok());
+    }
+
+    #[test]
+    fn who_gives_up_takes_nothing_along_and_holds_nobody_up() {
+        let grants = Arc::new(Grants::default());
+        let all = grants.grant(BUDGET, BUDGET).unwrap();
+        let first = grants.when_free(1, BUDGET, BUDGET);
+        let mut second = grants.when_free(1, 50, BUDGET);
+        drop(first);
+        assert!((&mut second).now_or_never().is_none());
+        let third = grants.when_free(1, 50, BUDGET);
+        drop(all);
+        // Served, but not looked at.
+        drop(third);
+        let second = second.now_or_never().unwrap().unwrap();
+        let half = grants.grant(50, BUDGET).unwrap();
+        let front = grants.when_free(1, 51, BUDGET);
+        let mut behind = grants.when_free(1, 50, BUDGET);
+        drop(half);
+        assert!((&mut behind).now_or_never().is_none());
+        drop(front);
+        assert!(behind.now_or_never().unwrap().is_ok());
+        drop(second);
+        assert!(grants.grant(BUDGET, BUDGET).is_ok());
+        assert_eq!(grants.waiting.load(SeqCst), 0);
+    }
+
+    #[test]
+    fn what_can_never_come_is_an_error() {
+        let grants = Arc::new(Grants::default());
+        let kind = |granted: Granted| granted.now_or_never().map(|result| result.unwrap_err().kind());
+        assert_eq!(kind(grants.when_free(1, BUDGET + 1, BUDGET)), Some(ErrorKind::OutOfMemory));
+        let held = grants.grant(BUDGET, BUDGET).unwrap();
+        let (mut one, two) = (grants.when_free(1, 1, BUDGET), grants.when_free(2, 1, BUDGET));
+        grants.refuse(2, &Error::new(ErrorKind::Cancelled, "a test"));
+        assert_eq!(kind(two), Some(ErrorKind::Cancelled));
+        assert!((&mut one).now_or_never().is_none());
+        grants.close(&Error::new(ErrorKind::Shutdown, "a test"));
+        assert_eq!(kind(one), Some(ErrorKind::Shutdown));
+        drop(held);
+        assert_eq!(kind(grants.when_free(1, 1, BUDGET)), Some(ErrorKind::Shutdown));
+    }
+
+    #[test]
+    fn nobody_is_forgotten_where_threads_give_and_take() {
+        let grants = Arc::new(Grants::default());
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let grants = &grants;
+                scope.spawn(move || {
+                    for n in 0..500 {
+                        let bytes = 1 + (thread * 31 + n * 17) % BUDGET;
+                        let granted = grants.when_free(thread as u32, bytes, BUDGET);
+                        if n % 5 == 0 {
+                            drop(granted);
+                            continue;
+                        }
+                        drop(futures::executor::block_on(granted).unwrap());
+                    }
+                });
+            }
+        });
+        assert!(grants.grant(BUDGET, BUDGET).is_ok());
+    }
+}

@@ -1,0 +1,187 @@
+//! Whose turn it is on a device: sessions with a plan that can go on, by the time they have had there.
+//!
+//! In: plans whose inputs are made, what placed work takes. Out: sessions, who is due first. Must hold: RES-13, a session's
+//! plans go in the order of their arrival, and it has one in progress at the most; who had nothing to do saves no time up.
+
+use crate::ids::{RegionId, SessionId};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Work that a batch holds at the most before others have their turn, in estimated microseconds. A longer step is one
+/// batch all the same.
+pub(super) const SLICE_US: f64 = 2000.0;
+
+/// The sessions that have something to place on a device.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    sessions: FxHashMap<SessionId, Share>,
+    /// The same by time, then by the arrival of what is next.
+    order: BTreeSet<(u64, u64, SessionId)>,
+    /// The time of who was last in turn: newcomers begin there.
+    now: u64,
+}
+
+/// A session's part of a device.
+#[derive(Debug)]
+struct Share {
+    /// What it has had: nanoseconds over its weight.
+    time: u64,
+    weight: u32,
+    /// Plans whose inputs are all made, by arrival.
+    plans: BTreeMap<u64, RegionId>,
+    /// The arrival of the plan in progress.
+    open: Option<u64>,
+}
+
+impl Share {
+    /// The arrival of what goes on next.
+    fn next(&self) -> Option<u64> {
+        self.open.or_else(|| self.plans.keys().next().copied())
+    }
+}
+
+impl Turns {
+    /// A plan can be placed.
+    pub(super) fn add(&mut self, session: SessionId, weight: u32, arrival: u64, region: RegionId) {
+        let now = self.now;
+        self.change(session, |share| {
+            share.weight = weight.max(1);
+            share.plans.insert(arrival, region);
+            share.time = share.time.max(now);
+        });
+    }
+
+    /// A plan that waits is not to be placed.
+    pub(super) fn remove(&mut self, session: SessionId, arrival: u64) {
+        if self.sessions.contains_key(&session) {
+            self.change(session, |share| {
+                share.plans.remove(&arrival);
+            });
+        }
+    }
+
+    /// The session's next plan is in progress from now on.
+    pub(super) fn begin(&mut self, session: SessionId) -> RegionId {
+        let mut begun = None;
+        self.change(session, |share| {
+            begun = share.plans.pop_first();
+            share.open = begun.map(|(arrival, _)| arrival);
+        });
+        begun.expect("RES-13: who begins has a plan that waits").1
+    }
+
+    /// The session's plan in progress has ended.
+    pub(super) fn end(&mut self, session: SessionId) {
+        self.change(session, |share| share.open = None);
+    }
+
+    /// The session, whose turn it was, has had so many microseconds.
+    pub(super) fn charge(&mut self, session: SessionId, us: f64) {
+        let mut before = self.now;
+        self.change(session, |share| {
+            before = before.max(share.time);
+            share.time += ((us * 1e3) as u64 / share.weight as u64).max(1);
+        });
+        self.now = before;
+    }
+
+    /// The sessions, who is due first; with the plan that would begin, unless one is in progress.
+    pub(super) fn in_order(&self) -> impl Iterator<Item = (SessionId, Option<RegionId>)> + '_ {
+        self.order.iter().map(|&(_, _, session)| {
+            let share = &self.sessions[&session];
+            let next = share.plans.values().next().copied();
+            (session, next.filter(|_| share.open.is_none()))
+        })
+    }
+
+    /// Whether nobody has anything to place.
+    pub(super) fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// Whether the session has a plan in progress.
+    pub(super) fn is_open(&self, session: SessionId) -> bool {
+        self.sessions.get(&session).is_some_and(|share| share.open.is_some())
+    }
+
+    /// Plans that wait.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = RegionId> + '_ {
+        self.sessions.values().flat_map(|share| share.plans.values().copied())
+    }
+
+    fn change(&mut self, session: SessionId, change: impl FnOnce(&mut Share)) {
+        let time = self.now;
+        let new = || Share { time, weight: 1, plans: BTreeMap::new(), open: None };
+        let share = self.sessions.entry(session).or_insert_with(new);
+        if let Some(next) = share.next() {
+            self.order.remove(&(share.time, next, session));
+        }
+        change(share);
+        match share.next() {
+            Some(next) => drop(self.order.insert((share.time, next, session))),
+            None => drop(self.sessions.remove(&session)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who is due, `count` times, each turn taking so many microseconds of the session.
+    fn turns(turns: &mut Turns, count: usize, us: impl Fn(SessionId) -> f64) -> Vec<u32> {
+        let next = |turns: &mut Turns| {
+            let (session, _) = turns.in_order().next().unwrap();
+            turns.charge(session, us(session));
+            session.0
+        };
+        (0..count).map(|_| next(turns)).collect()
+    }
+
+    #[test]
+    fn sessions_have_time_by_their_weight() {
+        let mut all = Turns::default();
+        for (session, weight) in [(1, 1), (2, 3)] {
+            all.add(SessionId(session), weight, session as u64, RegionId(session as u64));
+            all.begin(SessionId(session));
+        }
+        let had = turns(&mut all, 400, |session| if session.0 == 1 { 20.0 } else { 10.0 });
+        // Session 2 has three times as much time, in turns of half the length.
+        let second = had.iter().filter(|&&s| s == 2).count();
+        assert!((340..=346).contains(&second), "{second}");
+        assert_eq!(had[..4], [1, 2, 2, 2]);
+    }
+
+    #[test]
+    fn a_newcomer_is_due_at_once_and_idle_sessions_save_nothing_up() {
+        let mut all = Turns::default();
+        all.add(SessionId(1), 1, 1, RegionId(1));
+        all.begin(SessionId(1));
+        assert_eq!(turns(&mut all, 5, |_| 10.0), [1; 5]);
+        all.add(SessionId(2), 1, 2, RegionId(2));
+        assert_eq!(all.in_order().next(), Some((SessionId(2), Some(RegionId(2)))));
+        assert_eq!(all.begin(SessionId(2)), RegionId(2));
+        assert_eq!(turns(&mut all, 6, |_| 10.0), [2, 1, 2, 1, 2, 1]);
+        all.end(SessionId(2));
+        assert_eq!(turns(&mut all, 3, |_| 10.0), [1; 3]);
+        all.add(SessionId(2), 1, 3, RegionId(3));
+        all.begin(SessionId(2));
+        assert_eq!(turns(&mut all, 4, |_| 10.0), [2, 1, 2, 1]);
+    }
+
+    #[test]
+    fn a_sessions_plans_go_in_order_and_one_at_a_time() {
+        let mut all = Turns::default();
+        let session = SessionId(7);
+        all.add(session, 1, 5, RegionId(50));
+        all.add(session, 1, 4, RegionId(40));
+        assert_eq!(all.begin(session), RegionId(40));
+        assert!(all.is_open(session));
+        assert_eq!(all.in_order().collect::<Vec<_>>(), [(session, None)]);
+        all.end(session);
+        assert_eq!(all.in_order().collect::<Vec<_>>(), [(session, Some(RegionId(50)))]);
+        all.remove(session, 5);
+        all.remove(session, 5);
+        assert!(all.is_empty() && all.sessions.is_empty());
+    }
+}
