@@ -32,6 +32,12 @@ pub struct Injection {
     pub lose_device_in_completion_at_batch: Option<u64>,
     /// The batch of this number fails with an out-of-memory error.
     pub out_of_memory_at_batch: Option<u64>,
+    /// Work that a batch holds before others have their turn, in estimated microseconds, in place of two milliseconds.
+    pub slice_us: Option<f64>,
+    /// On the host, a launch that is estimated to take so many microseconds runs beside others, in place of a measured bound.
+    pub long_launch_us: Option<f64>,
+    /// The first launch that the host runs beside others waits for this.
+    pub hold_first_long: Option<std::sync::Arc<Hold>>,
     /// The device holds its first batch until this is set and notified.
     pub hold_first_batch: Option<std::sync::Arc<Hold>>,
     /// Features the GPU device must not use although the adapter has them: `"f64"`, `"i64"`, `"subgroups"`,

@@ -254,3 +254,83 @@ fn what_the_program_brought_takes_nothing_of_the_hosts_budget() {
     assert!(kept.iter().all(|x| *x == 1.0));
     assert!(rt.stats().bytes_resident_peak <= 8 << 20, "{}", rt.stats());
 }
+
+/// 4 MiB each, of 8 MiB.
+const HALF: usize = 1 << 20;
+
+fn half_full() -> (Runtime, Session) {
+    let rt = Runtime::builder().device("host").host_budget(8 << 20).start_blocking().unwrap();
+    let s = rt.session("waits").open();
+    (rt, s)
+}
+
+fn is_pending<T>(future: &mut (impl Future<Output = T> + Unpin)) -> bool {
+    let mut context = futures::task::Context::from_waker(futures::task::noop_waker_ref());
+    std::pin::Pin::new(future).poll(&mut context).is_pending()
+}
+
+#[test]
+fn who_awaits_a_writer_gets_it_when_others_have_let_go() {
+    let (_rt, s) = half_full();
+    let mut writers: Vec<_> = (0..2).map(|_| wait(s.upload_async::<f32>([HALF, 1])).unwrap()).collect();
+    let mut third = Box::pin(s.upload_async::<f32>([HALF, 1]));
+    let mut fourth = Box::pin(s.upload_async::<f32>([1, 1]));
+    assert!(is_pending(&mut third) && is_pending(&mut fourth));
+    let mut writer = writers.pop().unwrap();
+    writer.as_mut_slice().fill(2.0);
+    let x = writer.finish();
+    assert!(is_pending(&mut third), "the array is its memory");
+    let sum = (&x * 0.5).sum(..).item::<f32>();
+    drop(x);
+    assert_eq!(wait(sum).unwrap(), HALF as f32);
+    // The last that read it is done, and the tape that let go of it was cut.
+    let mut third = wait(third).unwrap();
+    assert!(is_pending(&mut fourth), "first come, first served");
+    third.write(&[7.0]).unwrap();
+    drop(writers);
+    wait(fourth).unwrap();
+    assert_eq!(wait(third.finish().sum(..).item::<f32>()).unwrap(), 7.0);
+}
+
+#[test]
+fn tasks_of_one_thread_share_what_writers_may_hold() {
+    let (_rt, s) = half_full();
+    // All at once on one thread: whoever waits must not hold those who would give memory back.
+    let frame = async |k: usize| {
+        let mut writer = s.upload_async::<f32>([HALF, 1]).await.unwrap();
+        writer.as_mut_slice().fill(k as f32);
+        writer.finish().max_over(..).item::<f32>().await.unwrap()
+    };
+    let all = wait(futures::future::join_all((0..12).map(frame)));
+    assert_eq!(all, (0..12).map(|k| k as f32).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_writer_that_can_never_come_is_an_error() {
+    let (rt, s) = half_full();
+    let kind = |result: tidemill::Result<tidemill::UploadWriter<f32>>| {
+        let error = result.err().expect("it does not come");
+        assert_eq!(error.op(), Some("upload"), "{error}");
+        assert!(error.location().is_some_and(|at| at.file().ends_with("upload.rs")), "{error:?}");
+        error.kind()
+    };
+    assert_eq!(kind(wait(s.upload_async::<f32>([3 * HALF, 1]))), ErrorKind::OutOfMemory);
+    assert_eq!(kind(wait(s.upload_async::<f32>([usize::MAX, 2]))), ErrorKind::Shape);
+    let held: Vec<_> = (0..2).map(|_| s.upload::<f32>([HALF, 1]).unwrap()).collect();
+    // Dropped, it gives nothing away and holds nobody up.
+    let mut dropped = Box::pin(s.upload_async::<f32>([2 * HALF, 1]));
+    assert!(is_pending(&mut dropped));
+    let other = rt.session("closes").open();
+    let mut closed = Box::pin(other.upload_async::<f32>([1, 1]));
+    let mut ends = Box::pin(s.upload_async::<f32>([1, 1]));
+    assert!(is_pending(&mut closed) && is_pending(&mut ends));
+    drop(dropped);
+    other.close();
+    assert_eq!(kind(wait(closed)), ErrorKind::Cancelled);
+    assert_eq!(kind(wait(other.upload_async::<f32>([1, 1]))), ErrorKind::Cancelled);
+    assert!(is_pending(&mut ends));
+    wait(rt.shutdown()).unwrap();
+    assert_eq!(kind(wait(ends)), ErrorKind::Shutdown);
+    assert_eq!(kind(wait(s.upload_async::<f32>([1, 1]))), ErrorKind::Shutdown);
+    drop(held);
+}

@@ -9,7 +9,6 @@ use super::message::ResidencyInstruction;
 use super::pool::padded;
 use super::state::State;
 use super::tiles::{Need, needs_of, segments_used, tile_range, tile_shift, tiles_of};
-use super::turns::SLICE_US;
 use super::values::{Key, Value, segments_of};
 use crate::device::info::DeviceKind;
 use crate::device::message::{Command, Slot, Transfer};
@@ -77,9 +76,9 @@ impl Cursor {
     }
 
     /// Lets others have their turn, where what comes next would make its batch longer than a slice.
-    fn make_way(&self, next_us: f64) -> Result<(), Stop> {
+    fn make_way(&self, next_us: f64, slice_us: f64) -> Result<(), Stop> {
         let placed_us = self.open.work_us;
-        if placed_us > 0.0 && placed_us + next_us > SLICE_US { Err(Stop::Yield) } else { Ok(()) }
+        if placed_us > 0.0 && placed_us + next_us > slice_us { Err(Stop::Yield) } else { Ok(()) }
     }
 }
 
@@ -131,7 +130,7 @@ impl State {
                     let tiles = tiles_of(launch, &plan, &self.devices[d])?;
                     let tile_us = launch.estimate_us(&self.devices[d].info.costs) / tiles.unwrap_or(1) as f64;
                     while cursor.tile < tiles.unwrap_or(1) {
-                        cursor.make_way(tile_us)?;
+                        cursor.make_way(tile_us, self.slice_us)?;
                         let blame = |stop| blamed(stop, launch);
                         self.place_tile(d, cursor, launch, tiles, out).map_err(blame)?;
                         cursor.open.work_us += tile_us;
@@ -142,7 +141,7 @@ impl State {
                 Step::Copy { from, to } => {
                     let shift = self.copy_shift(d, cursor, *from, *to);
                     while cursor.tile < segments_of(plan.buffers[*to as usize].elements, shift) {
-                        cursor.make_way(0.0)?;
+                        cursor.make_way(0.0, self.slice_us)?;
                         self.place_copy(d, cursor, *from, *to, out)?;
                         cursor.tile += 1;
                     }

@@ -6,7 +6,6 @@
 use super::cursor::{Block, Cursor};
 use super::message::ResidencyInstruction;
 use super::state::{Device, Phase, State};
-use super::turns::SLICE_US;
 use crate::device::info::DeviceKind;
 use crate::device::message::Command;
 use crate::ids::{BatchId, BufferId, SessionId};
@@ -72,7 +71,7 @@ impl State {
         let mut begins = None;
         for (session, begin) in device.turns.in_order().take(LOOK_MAX) {
             if let Some(region) = begin {
-                if (takes_long || self.regions[&region].work_us <= SLICE_US) && self.has_room_beside(d, region) {
+                if (takes_long || self.regions[&region].work_us <= self.slice_us) && self.has_room_beside(d, region) {
                     begins = Some(session);
                     break;
                 }
@@ -81,7 +80,7 @@ impl State {
                 let at = at.expect("RES-13: a session with a plan in progress has a cursor");
                 let cursor = &device.cursors[at];
                 let is_blocked = cursor.blocked.is_some_and(|block| self.is_blocked(d, block));
-                if !is_blocked && (takes_long || self.regions[&cursor.plan.region].work_us <= SLICE_US) {
+                if !is_blocked && (takes_long || self.regions[&cursor.plan.region].work_us <= self.slice_us) {
                     return Some(at);
                 }
             }

@@ -9,7 +9,7 @@ use super::intervals::Intervals;
 use super::message::{ResidencyEvent, ResidencyInstruction};
 use super::pool::Pool;
 use super::story::Story;
-use super::turns::Turns;
+use super::turns::{SLICE_US, Turns};
 use super::values::{Key, Status, Value};
 use crate::config::Config;
 use crate::device::info::{DeviceInfo, DeviceKind};
@@ -156,6 +156,8 @@ pub(super) struct Arrival {
 #[derive(Debug)]
 pub struct State {
     pub(super) devices: Vec<Device>,
+    /// Work that a batch holds before others have their turn, in estimated microseconds.
+    pub(super) slice_us: f64,
     /// Most batches that a device may be sent at a time, whatever it could hold.
     pub(super) batches_in_flight: u32,
     pub(super) values: FxHashMap<Key, Value>,
@@ -187,6 +189,7 @@ impl State {
         let batches_in_flight = config.batches_in_flight;
         State {
             devices: devices.into_iter().map(|info| Device::new(info, batches_in_flight)).collect(),
+            slice_us: config.injection.slice_us.unwrap_or(SLICE_US),
             batches_in_flight,
             values: FxHashMap::default(),
             regions: FxHashMap::default(),

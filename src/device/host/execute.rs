@@ -1,17 +1,20 @@
 //! One batch on the host: its commands, in order.
 //!
-//! In: a batch. Out: readbacks, fault words, nanoseconds; or the error of the first command that fails.
+//! In: commands. Out: readbacks, fault words, nanoseconds; a launch that takes long, to be run beside others; or the error
+//! of the first command that fails.
 //!
 //! Must hold: HOST-4: whatever a kernel does, a panic too, ends as an error that names its op.
 
+use super::lanes::Job;
 use super::table::Table;
 use crate::device::handle::Context;
+use crate::device::info::Costs;
 use crate::device::message::{Command, DeviceEvent, Slot};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fusion::plan::{Launch, Program};
 use crate::host_buffer::HostBuffer;
 use crate::ids::DeviceId;
-use crate::kernels::eval::{self, HostOperand, Pool};
+use crate::kernels::eval::{HostOperand, Pool};
 use crate::kernels::ir::{Geometry, Kernel};
 use crate::kernels::library::Library;
 use crate::stats::Counters;
@@ -20,7 +23,7 @@ use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What the commands of a batch leave behind.
 #[derive(Debug, Default)]
@@ -39,21 +42,25 @@ pub(super) struct Executor<'a> {
     /// Panic in the first dispatch, or at the end where there is none (a test's injection).
     pub panics: bool,
     pub done: Done,
+    /// From how long on a launch is run beside others, and what tells how long it takes.
+    pub long: Option<(f64, &'a Costs)>,
 }
 
 impl Executor<'_> {
-    /// Runs all commands; the first that fails ends it.
+    /// Runs commands up to a launch that takes long; the first that fails ends it.
     ///
     /// # Errors
     /// Of memory, or `ErrorKind::Internal` with the words of a panic.
-    pub fn run(&mut self, commands: Vec<Command>) -> Result<()> {
+    pub fn run(&mut self, commands: &mut impl Iterator<Item = Command>) -> Result<Option<Job>> {
         for command in commands {
-            self.guarded(command)?;
+            if let Some(job) = self.guarded(command)? {
+                return Ok(Some(job));
+            }
         }
-        if self.panics { Err(internal("the panic that a test asked for")) } else { Ok(()) }
+        if self.panics { Err(internal("the panic that a test asked for")) } else { Ok(None) }
     }
 
-    fn guarded(&mut self, command: Command) -> Result<()> {
+    fn guarded(&mut self, command: Command) -> Result<Option<Job>> {
         let blame = match &command {
             Command::Dispatch { launch, .. } => Some(launch.blame),
             _ => None,
@@ -67,7 +74,7 @@ impl Executor<'_> {
         })
     }
 
-    fn command(&mut self, command: Command) -> Result<()> {
+    fn command(&mut self, command: Command) -> Result<Option<Job>> {
         match command {
             Command::Allocate { buffer, bytes } => self.table.allocate(buffer, bytes as usize),
             Command::Free { buffer } => self.table.free(buffer),
@@ -80,7 +87,7 @@ impl Executor<'_> {
                 unsafe { std::ptr::write_bytes(at, 0, (slot.bytes as usize).min(there)) };
             }
             Command::Copy { from, to } => self.copy(from, to)?,
-            Command::Dispatch { launch, bindings, faults, .. } => self.dispatch(&launch, &bindings, faults)?,
+            Command::Dispatch { launch, bindings, faults, .. } => return self.dispatch(&launch, &bindings, faults),
             Command::Readback { transfer, from, dtype, elements } => {
                 let data = self.table.share(from.buffer, from.offset as usize, dtype, elements as usize)?;
                 let device = DeviceId::HOST;
@@ -96,7 +103,7 @@ impl Executor<'_> {
                 self.done.faults.extend(set.map(|(number, _)| number as u32));
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     fn upload(&mut self, from: Arc<HostBuffer>, first: usize, elements: usize, to: Slot) -> Result<()> {
@@ -127,7 +134,12 @@ impl Executor<'_> {
         Ok(())
     }
 
-    fn dispatch(&mut self, launch: &Launch, bindings: &[SmallVec<[Slot; 1]>], faults: Option<Slot>) -> Result<()> {
+    fn dispatch(
+        &mut self,
+        launch: &Arc<Launch>,
+        bindings: &[SmallVec<[Slot; 1]>],
+        faults: Option<Slot>,
+    ) -> Result<Option<Job>> {
         if std::mem::take(&mut self.panics) {
             panic!("the panic that a test asked for");
         }
@@ -136,21 +148,33 @@ impl Executor<'_> {
             Some(slot) => self.fault_words(slot)?,
             None => None,
         };
+        let job = Job { launch: launch.clone(), operands, words };
+        if self.long.is_some_and(|(long_us, costs)| is_long(launch, long_us, costs)) {
+            return Ok(Some(job));
+        }
+        self.here(&job)?;
+        Ok(None)
+    }
+
+    /// Runs a launch on this thread.
+    ///
+    /// # Errors
+    /// What the kernel fails with.
+    pub fn here(&mut self, job: &Job) -> Result<()> {
+        let start = Instant::now();
+        job.run(self.pool, &self.context.counters)?;
+        self.ran(&job.launch, start.elapsed());
+        Ok(())
+    }
+
+    /// Counts a launch that has just ended.
+    pub fn ran(&mut self, launch: &Launch, took: Duration) {
         let counters = &self.context.counters;
         Counters::add(&counters.bytes_kernel_read, launch.bytes_read);
         Counters::add(&counters.bytes_kernel_written, launch.bytes_written);
+        let took_ns = took.as_nanos() as u64;
+        self.done.compute_ns += took_ns;
         let timeline = &self.context.timeline;
-        let (span_start, start) = (timeline.now_ns(), Instant::now());
-        match &launch.program {
-            Program::Kernel(kernel, _) => {
-                eval::run(kernel, &launch.geometry, &launch.params, &operands, words, self.pool, counters)?;
-            }
-            Program::Library(library) => {
-                let site = launch.params.first().copied().unwrap_or(0) as usize;
-                eval::run_library(library, &operands, words, site, self.pool, counters)?;
-            }
-        }
-        self.done.compute_ns += start.elapsed().as_nanos() as u64;
         if timeline.is_on() {
             let details = [
                 ("ops", Detail::Int(launch.ops as i64)),
@@ -158,9 +182,9 @@ impl Executor<'_> {
                 ("bytes written", Detail::Int(launch.bytes_written as i64)),
             ];
             let lane = Lane::DeviceCompute(DeviceId::HOST);
-            timeline.span(lane, &launch.label, span_start, timeline.now_ns(), &details);
+            let end = timeline.now_ns();
+            timeline.span(lane, &launch.label, end.saturating_sub(took_ns), end, &details);
         }
-        Ok(())
     }
 
     /// The memory of each operand: what is written first gets memory of its own.
@@ -207,6 +231,11 @@ impl Executor<'_> {
     }
 }
 
+/// Whether a launch is worth a thread of its own.
+pub(super) fn is_long(launch: &Launch, long_us: f64, costs: &Costs) -> bool {
+    launch.estimate_us(costs) >= long_us
+}
+
 /// Whether an operand is scratch that only GPUs use.
 fn is_scratch(program: &Program, operand: usize) -> bool {
     match program {
@@ -237,11 +266,11 @@ fn overwrites(launch: &Launch, operand: usize, bytes: u64) -> bool {
     }
 }
 
-fn internal(words: impl Into<String>) -> Error {
+pub(super) fn internal(words: impl Into<String>) -> Error {
     Error::new(ErrorKind::Internal, words)
 }
 
-fn panic_words(panic: &(dyn std::any::Any + Send)) -> String {
+pub(super) fn panic_words(panic: &(dyn std::any::Any + Send)) -> String {
     let words = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
     let words = words.or_else(|| panic.downcast_ref::<String>().cloned());
     format!("a worker panicked: {}", words.unwrap_or_else(|| "without words".to_owned()))

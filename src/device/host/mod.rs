@@ -1,18 +1,22 @@
 //! The CPU as a device: the same plans on worker threads.
 //!
-//! In: batches. Out: completions and readbacks. One thread runs the batches in order; kernels spread over the
-//! worker pool. Host data enters and leaves without a copy.
+//! In: batches. Out: completions and readbacks. One thread runs the batches as if in order; kernels spread over the
+//! worker pool, and long ones run on a thread of their own, while short batches that share no memory with them go on. Host data enters and leaves without a copy.
 //!
 //! Must hold:
 //! - HOST-1: what lies free is bounded.
 //! - HOST-2: memory that anybody outside holds is never written.
 //! - HOST-3: an allocation has memory only from its first write on.
 //! - HOST-4: whatever a kernel does, a panic too, ends as an error that names its op.
+//! - HOST-5: memory that a launch uses beside others is neither freed nor written to by anybody else until it has ended.
+//! - HOST-6: batches that touch the same memory, and one of them changes it, run in the order in which they came.
 
 mod blocks;
 mod execute;
 mod info;
+mod lanes;
 mod measure;
+mod order;
 mod run;
 mod table;
 #[cfg(test)]
@@ -49,7 +53,7 @@ pub fn open(context: Context) -> Result<DeviceHandle> {
     let info = info::describe(&context.config, pool.threads(), costs);
     let blocks = blocks::Blocks::new(info::kept_bytes_max(&info), context.counters.clone());
     let (instructions, mailbox) = crossbeam_channel::unbounded();
-    let actor = run::Actor::new(context, pool, blocks);
+    let actor = run::Actor::new(context, pool, info.costs, blocks);
     let thread = std::thread::Builder::new()
         .name("tidemill-host".to_owned())
         .spawn(move || actor.run(&mailbox))

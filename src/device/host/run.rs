@@ -1,50 +1,118 @@
-//! The host device's thread: batches in order, events out.
+//! The host device's thread: batches as if in order, events out.
+//!
+//! In: instructions. Out: events. A launch that takes long runs beside others (`lanes`); its batch goes on when it has
+//! ended. What comes after it meanwhile runs too, unless it touches the same memory (HOST-6).
 
 use super::blocks::Blocks;
-use super::execute::{Done, Executor};
+use super::execute::{Done, Executor, is_long};
+use super::lanes::{Landed, Lanes};
+use super::order::Touched;
 use super::table::Table;
 use crate::config::{DeviceChoice, Injection};
 use crate::device::handle::Context;
-use crate::device::message::{Batch, DeviceEvent, DeviceInstruction};
+use crate::device::info::Costs;
+use crate::device::message::{Batch, Command, DeviceEvent, DeviceInstruction};
 use crate::error::{Error, ErrorKind};
-use crate::ids::{BatchId, DeviceId};
+use crate::ids::{BatchId, BufferId, DeviceId, RegionId};
 use crate::kernels::eval::Pool;
 use crate::timeline::{Detail, Lane, flow};
-use crossbeam_channel::Receiver;
+use crossbeam_channel::{Receiver, select};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// How errors name this device.
 const NAME: &str = "host";
+/// A launch that is estimated to take so many microseconds runs beside others.
+const LONG_US: f64 = 3000.0;
 
 /// The state of the host device.
 pub(super) struct Actor {
+    /// Before the table: its threads end before the memory that they use does.
+    lanes: Lanes,
     context: Context,
     pool: Pool,
+    costs: Costs,
     table: Table,
+    /// Batches with a launch beside others.
+    away: Vec<Running>,
+    /// What touches memory that those, or others before it, touch.
+    waiting: VecDeque<(Work, Touched)>,
     /// Batches begun.
     begun: u64,
     /// `Stop` was heard while the mailbox was drained.
     stopped: bool,
 }
 
+/// What the mailbox brings, in its order where that matters.
+enum Work {
+    /// With a panic that a test asks for.
+    Batch(Batch, bool),
+    Release(Vec<BufferId>),
+}
+
+/// A batch that has begun.
+struct Running {
+    id: BatchId,
+    region: RegionId,
+    rest: std::vec::IntoIter<Command>,
+    touched: Touched,
+    done: Done,
+    start_ns: u64,
+}
+
+/// What the thread hears.
+enum Heard {
+    Told(DeviceInstruction),
+    Landed(Landed),
+    Nothing,
+}
+
 impl Actor {
-    pub fn new(context: Context, pool: Pool, blocks: Arc<Blocks>) -> Actor {
-        Actor { context, pool, table: Table::new(blocks), begun: 0, stopped: false }
+    pub fn new(context: Context, pool: Pool, costs: Costs, blocks: Arc<Blocks>) -> Actor {
+        let mut actor = Actor {
+            lanes: Lanes::new(pool.threads(), context.counters.clone(), None),
+            context,
+            pool,
+            costs,
+            table: Table::new(blocks),
+            away: Vec::new(),
+            waiting: VecDeque::new(),
+            begun: 0,
+            stopped: false,
+        };
+        let hold = actor.injection().and_then(|i| i.hold_first_long.clone());
+        actor.lanes = Lanes::new(actor.pool.threads(), actor.context.counters.clone(), hold);
+        actor
     }
 
     /// Runs until told to stop, or until nobody can tell it anything.
     pub fn run(mut self, mailbox: &Receiver<DeviceInstruction>) {
         crate::threads::mark_own();
         let _guard = self.context.timeline.clone().enter_thread("host");
-        while let Ok(instruction) = mailbox.recv() {
-            match instruction {
-                DeviceInstruction::Submit(batch) => self.submit(batch, mailbox),
-                DeviceInstruction::Release(buffers) => buffers.into_iter().for_each(|b| self.table.free(b)),
-                DeviceInstruction::Stop => break,
+        while !self.stopped {
+            match self.hear(mailbox) {
+                Heard::Told(DeviceInstruction::Submit(batch)) => self.submit(batch, mailbox),
+                Heard::Told(DeviceInstruction::Release(buffers)) => {
+                    let touched = self.touched(|| Touched::dropping(&buffers));
+                    self.take(Work::Release(buffers), touched);
+                }
+                Heard::Landed(landed) => self.landed(landed),
+                Heard::Told(DeviceInstruction::Stop) | Heard::Nothing => break,
             }
-            if self.stopped {
-                break;
-            }
+        }
+        while !self.away.is_empty() {
+            let Ok(landed) = self.lanes.landed.recv() else { break };
+            self.landed(landed);
+        }
+    }
+
+    fn hear(&self, mailbox: &Receiver<DeviceInstruction>) -> Heard {
+        if self.away.is_empty() {
+            return mailbox.recv().map_or(Heard::Nothing, Heard::Told);
+        }
+        select! {
+            recv(self.lanes.landed) -> landed => landed.map_or(Heard::Nothing, Heard::Landed),
+            recv(mailbox) -> told => told.map_or(Heard::Nothing, Heard::Told),
         }
     }
 
@@ -71,38 +139,138 @@ impl Actor {
         } else if starved {
             self.fail(batch.id, Error::new(ErrorKind::OutOfMemory, "the exhausted memory that a test asked for"));
         } else {
-            self.execute(batch, panics);
+            let touched = self.touched(|| Touched::by(&batch.commands));
+            self.take(Work::Batch(batch, panics), touched);
         }
     }
 
-    fn execute(&mut self, batch: Batch, panics: bool) {
-        let start = self.context.timeline.now_ns();
-        let Batch { id, region, commands, .. } = batch;
-        let mut executor = Executor {
-            context: &self.context,
-            table: &mut self.table,
-            pool: &self.pool,
-            panics,
-            done: Done::default(),
-        };
-        let span = tracing::debug_span!("batch", region = region.0);
-        let result = span.in_scope(|| executor.run(commands));
-        let done = executor.done;
+    /// What is found out only where it matters: while something runs beside others.
+    fn touched(&self, find: impl FnOnce() -> Touched) -> Touched {
+        if self.away.is_empty() { Touched::default() } else { find() }
+    }
+
+    /// Begins work, or lets it wait for what it must come after (HOST-6).
+    fn take(&mut self, work: Work, touched: Touched) {
+        let waits = self.away.iter().any(|running| running.touched.conflicts(&touched))
+            || self.waiting.iter().any(|(_, earlier)| earlier.conflicts(&touched));
+        if waits {
+            self.waiting.push_back((work, touched));
+        } else {
+            self.begin(work);
+        }
+    }
+
+    fn begin(&mut self, work: Work) {
+        match work {
+            Work::Release(buffers) => buffers.into_iter().for_each(|b| self.table.free(b)),
+            Work::Batch(Batch { id, region, commands, .. }, panics) => {
+                let long_us = self.long_us();
+                let takes_long = |command: &Command| match command {
+                    Command::Dispatch { launch, .. } => is_long(launch, long_us, &self.costs),
+                    _ => false,
+                };
+                let may_go_away = commands.iter().any(takes_long);
+                let touched = if may_go_away { Touched::by(&commands) } else { Touched::default() };
+                let (rest, start_ns) = (commands.into_iter(), self.context.timeline.now_ns());
+                self.go_on(Running { id, region, rest, touched, done: Done::default(), start_ns }, panics);
+            }
+        }
+    }
+
+    fn long_us(&self) -> f64 {
+        self.injection().and_then(|i| i.long_launch_us).unwrap_or(LONG_US)
+    }
+
+    /// Runs what is left of a batch, up to its end or a launch that takes long.
+    fn go_on(&mut self, mut running: Running, mut panics: bool) {
+        let long_us = self.long_us();
+        loop {
+            let mut executor = Executor {
+                context: &self.context,
+                table: &mut self.table,
+                pool: &self.pool,
+                panics,
+                done: std::mem::take(&mut running.done),
+                long: Some((long_us, &self.costs)),
+            };
+            let span = tracing::debug_span!("batch", region = running.region.0);
+            let result = span.in_scope(|| executor.run(&mut running.rest));
+            panics = executor.panics;
+            running.done = executor.done;
+            let job = match result {
+                Ok(Some(job)) => job,
+                Ok(None) => return self.end(running, None),
+                Err(error) => return self.end(running, Some(error)),
+            };
+            let blame = job.launch.blame;
+            let Some(job) = self.lanes.start(running.id, job, self.away.len()) else {
+                self.away.push(running);
+                return;
+            };
+            // The system has no thread left: it runs here.
+            let mut executor = Executor {
+                context: &self.context,
+                table: &mut self.table,
+                pool: &self.pool,
+                panics: false,
+                done: std::mem::take(&mut running.done),
+                long: None,
+            };
+            let result = executor.here(&job);
+            running.done = executor.done;
+            if let Err(error) = result {
+                return self.end(running, Some(error.with_op(blame.0).with_site(blame.1)));
+            }
+        }
+    }
+
+    /// A launch beside others has ended: its batch goes on, and so does what waited for it.
+    fn landed(&mut self, landed: Landed) {
+        let Landed { batch, launch, result, took } = landed;
+        let Some(at) = self.away.iter().position(|running| running.id == batch) else { return };
+        let mut running = self.away.swap_remove(at);
+        match result {
+            Ok(()) => {
+                let mut executor = Executor {
+                    context: &self.context,
+                    table: &mut self.table,
+                    pool: &self.pool,
+                    panics: false,
+                    done: std::mem::take(&mut running.done),
+                    long: None,
+                };
+                executor.ran(&launch, took);
+                running.done = executor.done;
+                self.go_on(running, false);
+            }
+            Err(error) => {
+                let (op, site) = launch.blame;
+                self.end(running, Some(error.with_op(op).with_site(site)));
+            }
+        }
+        for (work, touched) in std::mem::take(&mut self.waiting) {
+            self.take(work, touched);
+        }
+    }
+
+    /// Reports a batch.
+    fn end(&mut self, running: Running, error: Option<Error>) {
+        let Running { id, region, done, start_ns, .. } = running;
         let timeline = &self.context.timeline;
         if timeline.is_on() {
             let details = [("region", Detail::Int(region.0 as i64))];
             let lane = Lane::DeviceQueue(DeviceId::HOST);
-            timeline.flow_end(lane.clone(), flow::to_device(region), start);
-            timeline.span(lane, &format!("batch {id}"), start, timeline.now_ns(), &details);
+            timeline.flow_end(lane.clone(), flow::to_device(region), start_ns);
+            timeline.span(lane, &format!("batch {id}"), start_ns, timeline.now_ns(), &details);
         }
-        match result {
-            Ok(()) => self.send(DeviceEvent::BatchFinished {
+        match error {
+            None => self.send(DeviceEvent::BatchFinished {
                 device: DeviceId::HOST,
                 batch: id,
                 faults: done.faults,
                 device_ns: done.compute_ns,
             }),
-            Err(error) => self.fail(id, error),
+            Some(error) => self.fail(id, error),
         }
     }
 
@@ -110,6 +278,16 @@ impl Actor {
     /// of before: they fail first.
     fn lose(&mut self, batch: BatchId, mailbox: &Receiver<DeviceInstruction>) {
         let error = Error::new(ErrorKind::DeviceLost, "the device was lost").with_device(NAME);
+        // What runs beside others uses memory of before, too.
+        for running in std::mem::take(&mut self.away) {
+            let _ = self.lanes.landed.recv();
+            self.fail(running.id, error.clone());
+        }
+        for (work, _) in std::mem::take(&mut self.waiting) {
+            if let Work::Batch(waiting, _) = work {
+                self.fail(waiting.id, error.clone());
+            }
+        }
         self.table.lose_all();
         self.fail(batch, error.clone());
         for instruction in mailbox.try_iter() {

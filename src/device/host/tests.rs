@@ -354,3 +354,95 @@ fn stop_ends_the_thread_after_what_was_submitted_and_large_memory_is_used_again(
     let stats = bench.counters.read();
     assert_eq!(stats.pool_hits + stats.pool_misses, 3);
 }
+
+/// A device of one worker for which every launch is long, and which holds the first one.
+fn held(lose_device_at_batch: Option<u64>) -> (Bench, Arc<Hold>) {
+    let hold = Arc::new(Hold::default());
+    let hold_first_long = Some(hold.clone());
+    let injection =
+        Injection { long_launch_us: Some(0.0), hold_first_long, lose_device_at_batch, ..Injection::default() };
+    (Bench::injected(injection), hold)
+}
+
+#[test]
+fn what_shares_nothing_with_a_long_launch_goes_on_beside_it_and_the_rest_keeps_its_order() {
+    let (mut bench, hold) = held(None);
+    let x = HostBuffer::from_slice(&[1.0f32, 2.0]).shared();
+    bench.submit(vec![allocate(0, 2), upload(0, &x)]);
+    assert_eq!(bench.finished().0, BatchId(0));
+    let long = bench.submit(vec![allocate(1, 2), double(2, 0, 1)]);
+    // Reads what is written.
+    let after = bench.submit(vec![allocate(2, 2), double(2, 1, 2), readback(2, 2)]);
+    // Writes over what is read.
+    let over = HostBuffer::from_slice(&[9.0f32, 9.0]).shared();
+    let over = bench.submit(vec![upload(0, &over), readback(0, 2)]);
+    bench.handle.instructions.send(DeviceInstruction::Release(vec![BufferId(1)])).unwrap();
+    // Reads what others only read, once more beside the launch, and computes.
+    let beside = bench.submit(vec![allocate(3, 2), upload(3, &x), allocate(4, 2), double(2, 3, 4), readback(4, 2)]);
+    assert_eq!(bench.read().as_slice::<f32>().unwrap(), [2.0, 4.0]);
+    assert_eq!(bench.finished().0, beside);
+    assert!(bench.events.try_recv().is_err(), "the others wait");
+    hold.release();
+    assert_eq!(bench.finished().0, long);
+    let mut ended = vec![];
+    let mut read = vec![];
+    for _ in 0..4 {
+        match bench.event() {
+            DeviceEvent::ReadbackDone { data, .. } => read.push(data.unwrap().as_slice::<f32>().unwrap().to_vec()),
+            DeviceEvent::BatchFinished { batch, .. } => ended.push(batch),
+            other => panic!("{other:?}"),
+        }
+    }
+    ended.sort_unstable();
+    read.sort_by(|a, b| a[0].total_cmp(&b[0]));
+    assert_eq!((ended, read), (vec![after, over], vec![vec![4.0, 8.0], vec![9.0, 9.0]]));
+    assert_eq!(bench.counters.read().host_kernels, 3);
+}
+
+#[test]
+fn a_panic_in_a_long_launch_fails_its_batch_alone() {
+    let (mut bench, hold) = held(None);
+    let x = HostBuffer::from_slice(&[1.0f32, 2.0]).shared();
+    let mut wrong =
+        (*launch(Program::Kernel(Arc::new(doubling(false)), 1), 2, &[(true, false), (false, true)])).clone();
+    wrong.geometry = Geometry::Scan { outer: 1, inner: 2, reverse: false };
+    let tile = Tile { begin: 0, end: 2, base: 0, last: true };
+    let bindings = [slot(0, 2), slot(1, 2)].iter().map(|&s| -> SmallVec<[Slot; 1]> { smallvec![s] }).collect();
+    let broken = Command::Dispatch { launch: Arc::new(wrong), tile, bindings, faults: None, segment_shift: 32 };
+    bench.submit(vec![allocate(0, 2), upload(0, &x), allocate(1, 2), broken]);
+    bench.submit(vec![double(2, 0, 1), readback(1, 2)]);
+    hold.release();
+    let (batch, error) = bench.failed();
+    assert_eq!((batch, error.kind(), error.op()), (BatchId(0), ErrorKind::Internal, Some("add")));
+    assert_eq!(bench.read().as_slice::<f32>().unwrap(), [2.0, 4.0]);
+    assert_eq!(bench.finished().0, BatchId(1));
+}
+
+#[test]
+fn a_device_that_is_lost_or_stopped_ends_its_long_launches_first() {
+    let (mut bench, hold) = held(Some(2));
+    let x = HostBuffer::from_slice(&[1.0f32, 2.0]).shared();
+    let doubled = || vec![allocate(0, 2), upload(0, &x), allocate(1, 2), double(2, 0, 1), readback(1, 2)];
+    bench.submit(doubled());
+    bench.submit(vec![readback(1, 2)]);
+    bench.submit(vec![]);
+    hold.release();
+    let mut failed: Vec<BatchId> = vec![];
+    loop {
+        match bench.event() {
+            DeviceEvent::BatchFailed { batch, error, .. } => {
+                assert_eq!(error.kind(), ErrorKind::DeviceLost);
+                failed.push(batch);
+            }
+            DeviceEvent::Lost { .. } => break,
+            // The launch may have ended before.
+            DeviceEvent::BatchFinished { .. } | DeviceEvent::ReadbackDone { .. } => {}
+        }
+    }
+    assert!(failed.contains(&BatchId(2)), "{failed:?}");
+    bench.submit(doubled());
+    bench.handle.instructions.send(DeviceInstruction::Stop).unwrap();
+    bench.handle.threads.drain(..).for_each(|t| t.join().unwrap());
+    let events: Vec<DeviceEvent> = bench.events.drain().collect();
+    assert!(matches!(events.last(), Some(DeviceEvent::BatchFinished { batch: BatchId(3), .. })), "{events:?}");
+}

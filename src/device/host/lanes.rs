@@ -1,0 +1,128 @@
+//! Long launches, each on a thread of its own, so that the device's thread goes on with short ones.
+//!
+//! In: launches with the memory that they use. Out: how they ended. Threads are started when they are first needed, each
+//! with workers of its own: who waits for a short launch's workers never waits for a long one's.
+//!
+//! Must hold: HOST-5: memory that a launch uses beside others is neither freed nor written to by anybody else until it has
+//! ended; the device's thread sees to that (`order.rs`).
+
+use super::execute::{internal, panic_words};
+use crate::error::Result;
+use crate::fusion::plan::{Launch, Program};
+use crate::ids::BatchId;
+use crate::kernels::eval::{self, HostOperand, Pool};
+use crate::stats::Counters;
+use crossbeam_channel::{Receiver, Sender};
+use smallvec::SmallVec;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// A launch, and the memory that it uses.
+pub(super) struct Job {
+    pub launch: Arc<Launch>,
+    pub operands: SmallVec<[HostOperand<'static>; 8]>,
+    pub words: Option<&'static [AtomicU32]>,
+}
+
+impl Job {
+    /// Runs it here.
+    ///
+    /// # Errors
+    /// What the kernel fails with.
+    pub fn run(&self, pool: &Pool, counters: &Counters) -> Result<()> {
+        let launch = &self.launch;
+        match &launch.program {
+            Program::Kernel(kernel, _) => {
+                eval::run(kernel, &launch.geometry, &launch.params, &self.operands, self.words, pool, counters)
+            }
+            Program::Library(library) => {
+                let site = launch.params.first().copied().unwrap_or(0) as usize;
+                eval::run_library(library, &self.operands, self.words, site, pool, counters)
+            }
+        }
+    }
+}
+
+/// How a launch beside others ended.
+pub(super) struct Landed {
+    pub batch: BatchId,
+    pub launch: Arc<Launch>,
+    pub result: Result<()>,
+    pub took: Duration,
+}
+
+/// The threads for long launches.
+pub(super) struct Lanes {
+    jobs: Sender<(BatchId, Job)>,
+    mailbox: Receiver<(BatchId, Job)>,
+    reports: Sender<Landed>,
+    /// How they ended.
+    pub landed: Receiver<Landed>,
+    threads: Vec<JoinHandle<()>>,
+    workers: usize,
+    counters: Arc<Counters>,
+    /// What a test holds the first launch with.
+    hold: Option<Arc<crate::config::Hold>>,
+}
+
+impl Lanes {
+    /// None yet; each will have so many workers.
+    pub fn new(workers: usize, counters: Arc<Counters>, hold: Option<Arc<crate::config::Hold>>) -> Lanes {
+        let (jobs, mailbox) = crossbeam_channel::unbounded();
+        let (reports, landed) = crossbeam_channel::unbounded();
+        Lanes { jobs, mailbox, reports, landed, threads: Vec::new(), workers, counters, hold }
+    }
+
+    /// Runs a launch on a thread that has nothing else to do, with `busy` others; gives it back where the system has no
+    /// thread for it.
+    pub fn start(&mut self, batch: BatchId, job: Job, busy: usize) -> Option<Job> {
+        while self.threads.len() <= busy {
+            let number = self.threads.len();
+            let (workers, counters) = (self.workers, self.counters.clone());
+            let (mailbox, reports) = (self.mailbox.clone(), self.reports.clone());
+            let hold = self.hold.take();
+            let Ok(pool) = Pool::new(Some(workers)) else { return Some(job) };
+            let thread = std::thread::Builder::new().name(format!("tidemill-long-{number}"));
+            let spawned = thread.spawn(move || work(&mailbox, &reports, &pool, &counters, hold.as_deref()));
+            match spawned {
+                Ok(thread) => self.threads.push(thread),
+                Err(_) => return Some(job),
+            }
+        }
+        self.jobs.send((batch, job)).err().map(|back| back.into_inner().1)
+    }
+}
+
+impl Drop for Lanes {
+    fn drop(&mut self) {
+        // Nobody else sends: the threads end.
+        self.jobs = crossbeam_channel::unbounded().0;
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(
+    mailbox: &Receiver<(BatchId, Job)>,
+    reports: &Sender<Landed>,
+    pool: &Pool,
+    counters: &Counters,
+    mut hold: Option<&crate::config::Hold>,
+) {
+    crate::threads::mark_own();
+    while let Ok((batch, job)) = mailbox.recv() {
+        if let Some(hold) = hold.take() {
+            hold.wait();
+        }
+        let start = Instant::now();
+        let done = catch_unwind(AssertUnwindSafe(|| job.run(pool, counters)));
+        let result = done.unwrap_or_else(|panic| Err(internal(panic_words(&*panic))));
+        // The memory is nobody's but the table's from here on.
+        let landed = Landed { batch, launch: job.launch, result, took: start.elapsed() };
+        let _ = reports.send(landed);
+    }
+}
