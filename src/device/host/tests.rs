@@ -408,7 +408,7 @@ fn a_panic_in_a_long_launch_fails_its_batch_alone() {
     wrong.geometry = Geometry::Scan { outer: 1, inner: 2, reverse: false };
     let tile = Tile { begin: 0, end: 2, base: 0, last: true };
     let bindings = [slot(0, 2), slot(1, 2)].iter().map(|&s| -> SmallVec<[Slot; 1]> { smallvec![s] }).collect();
-    let broken = Command::Dispatch { launch: Arc::new(wrong), tile, bindings, faults: None, segment_shift: 32 };
+    let broken = Command::Dispatch { launch: Arc::new(wrong), tile, bindings, faults: None, span_shift: 32 };
     bench.submit(vec![allocate(0, 2), upload(0, &x), allocate(1, 2), broken]);
     bench.submit(vec![double(2, 0, 1), readback(1, 2)]);
     hold.release();

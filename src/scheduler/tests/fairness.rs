@@ -78,3 +78,32 @@ fn a_region_waits_until_what_makes_its_input_was_sent() {
     }
     assert_eq!(order, [first, shared, y]);
 }
+
+#[test]
+fn long_regions_leave_credits_to_short_ones_of_others() {
+    const LONG: usize = 5 << 20;
+    let mut b = Bench::new(DeviceChoice::Host);
+    let ask = |b: &mut Bench, elements: usize| {
+        let x = b.rand(elements);
+        b.demand(x, Want::Device);
+        b.cut().len()
+    };
+    b.open(1, 1);
+    let long: usize = (0..8).map(|_| ask(&mut b, LONG)).sum();
+    assert_eq!(long, 3, "of one session");
+    b.open(2, 1);
+    let long: usize = (0..8).map(|_| ask(&mut b, LONG)).sum();
+    assert_eq!(long, 1, "of all sessions");
+    b.open(3, 1);
+    let short: usize = (0..8).map(|_| ask(&mut b, 8)).sum();
+    assert_eq!(short, 4, "the last two credits, and the reserve");
+}
+
+#[test]
+fn a_region_knows_the_weight_of_its_session() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    b.open(1, 7);
+    let x = b.rand(8);
+    b.demand(x, Want::Device);
+    assert_eq!(b.cut()[0].weight, 7);
+}
