@@ -148,7 +148,7 @@ impl Executor<'_> {
             Some(slot) => self.fault_words(slot)?,
             None => None,
         };
-        let job = Job { launch: launch.clone(), operands, words };
+        let job = Job { launch: launch.clone(), operands, words, hold: None };
         if self.long.is_some_and(|(long_us, costs)| is_long(launch, long_us, costs)) {
             return Ok(Some(job));
         }

@@ -7,6 +7,7 @@
 //! ended; the device's thread sees to that (`order.rs`).
 
 use super::execute::{internal, panic_words};
+use crate::config::Hold;
 use crate::error::Result;
 use crate::fusion::plan::{Launch, Program};
 use crate::ids::BatchId;
@@ -25,6 +26,8 @@ pub(super) struct Job {
     pub launch: Arc<Launch>,
     pub operands: SmallVec<[HostOperand<'static>; 8]>,
     pub words: Option<&'static [AtomicU32]>,
+    /// What a test holds it with.
+    pub hold: Option<Arc<Hold>>,
 }
 
 impl Job {
@@ -65,12 +68,12 @@ pub(super) struct Lanes {
     workers: usize,
     counters: Arc<Counters>,
     /// What a test holds the first launch with.
-    hold: Option<Arc<crate::config::Hold>>,
+    hold: Option<Arc<Hold>>,
 }
 
 impl Lanes {
     /// None yet; each will have so many workers.
-    pub fn new(workers: usize, counters: Arc<Counters>, hold: Option<Arc<crate::config::Hold>>) -> Lanes {
+    pub fn new(workers: usize, counters: Arc<Counters>, hold: Option<Arc<Hold>>) -> Lanes {
         let (jobs, mailbox) = crossbeam_channel::unbounded();
         let (reports, landed) = crossbeam_channel::unbounded();
         Lanes { jobs, mailbox, reports, landed, threads: Vec::new(), workers, counters, hold }
@@ -78,20 +81,20 @@ impl Lanes {
 
     /// Runs a launch on a thread that has nothing else to do, with `busy` others; gives it back where the system has no
     /// thread for it.
-    pub fn start(&mut self, batch: BatchId, job: Job, busy: usize) -> Option<Job> {
+    pub fn start(&mut self, batch: BatchId, mut job: Job, busy: usize) -> Option<Job> {
         while self.threads.len() <= busy {
             let number = self.threads.len();
             let (workers, counters) = (self.workers, self.counters.clone());
             let (mailbox, reports) = (self.mailbox.clone(), self.reports.clone());
-            let hold = self.hold.take();
             let Ok(pool) = Pool::new(Some(workers)) else { return Some(job) };
             let thread = std::thread::Builder::new().name(format!("tidemill-long-{number}"));
-            let spawned = thread.spawn(move || work(&mailbox, &reports, &pool, &counters, hold.as_deref()));
+            let spawned = thread.spawn(move || work(&mailbox, &reports, &pool, &counters));
             match spawned {
                 Ok(thread) => self.threads.push(thread),
                 Err(_) => return Some(job),
             }
         }
+        job.hold = self.hold.take();
         self.jobs.send((batch, job)).err().map(|back| back.into_inner().1)
     }
 }
@@ -106,16 +109,10 @@ impl Drop for Lanes {
     }
 }
 
-fn work(
-    mailbox: &Receiver<(BatchId, Job)>,
-    reports: &Sender<Landed>,
-    pool: &Pool,
-    counters: &Counters,
-    mut hold: Option<&crate::config::Hold>,
-) {
+fn work(mailbox: &Receiver<(BatchId, Job)>, reports: &Sender<Landed>, pool: &Pool, counters: &Counters) {
     crate::threads::mark_own();
     while let Ok((batch, job)) = mailbox.recv() {
-        if let Some(hold) = hold.take() {
+        if let Some(hold) = &job.hold {
             hold.wait();
         }
         let start = Instant::now();

@@ -13,7 +13,7 @@ fn world(host_bytes: u64, gpu_bytes: u64) -> World {
     infos.iter_mut().for_each(|info| info.batches_in_flight_max = 1);
     let mut world = World::new(infos);
     // It does not know that the host reads where they lie what plans bring.
-    world.devices[0].info.budget_bytes = 1 << 20;
+    world.devices[0].info.memory_bytes = 1 << 20;
     world
 }
 
