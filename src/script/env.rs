@@ -297,7 +297,7 @@ impl Env {
         let bytes = dims.iter().fold(width, |bytes, &d| bytes.saturating_mul(d));
         if !memory::holds(bytes) {
             return super::error::fail_id!(
-                "Octave:out-of-memory",
+                "Octave:bad-alloc",
                 "out of memory or dimension too large for Octave's index type"
             );
         }
@@ -315,7 +315,7 @@ impl Env {
         let n = dims.iter().filter(|&&d| d != 0).fold(1usize, |n, &d| n.saturating_mul(d));
         if n > most {
             return super::error::fail_id!(
-                "Octave:out-of-memory",
+                "Octave:bad-alloc",
                 "out of memory or dimension too large for Octave's index type"
             );
         }

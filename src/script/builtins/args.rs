@@ -58,7 +58,7 @@ pub fn integer(x: f64) -> Flow<i64> {
         return fail!("conversion of {} to octave_idx_type value failed", short(x));
     }
     if x.abs() >= 9.2e18 {
-        return fail_id!("Octave:out-of-memory", "out of memory or dimension too large for Octave's index type");
+        return fail_id!("Octave:bad-alloc", "out of memory or dimension too large for Octave's index type");
     }
     Ok(x as i64)
 }

@@ -2,7 +2,7 @@
 
 use super::{ANY, Builtin, Outcome, Task, TaskStep, nothing};
 use crate::script::env::Env;
-use crate::script::error::{Flow, ScriptError, fail};
+use crate::script::error::{Flow, ScriptError, fail, fail_id};
 use crate::script::index::{self, Values};
 use crate::script::source::Source;
 use crate::script::syntax;
@@ -422,7 +422,8 @@ impl Each {
         for (i, value) in values.into_iter().take(self.results.len()).enumerate() {
             // Structs of equal fields become an array of them.
             if self.uniform && (value.len() != 1 || matches!(value, Value::Cell(_) | Value::Function(_))) {
-                return fail!("{0}: all values must be scalars when UniformOutput = true", self.who);
+                let id = if self.who == "arrayfun" { "Octave:invalid-fun-call" } else { "" };
+                return fail_id!(id, "{}: all values must be scalars when UniformOutput = true", self.who);
             }
             self.results[i].push(value);
         }

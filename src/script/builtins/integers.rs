@@ -3,7 +3,7 @@
 use super::args::number;
 use super::{ANY, Builtin, Outcome, Task, TaskStep, row};
 use crate::script::env::Env;
-use crate::script::error::{Flow, ScriptError, fail};
+use crate::script::error::{Flow, ScriptError, fail, fail_id};
 use crate::script::index::Values;
 use crate::script::ops;
 use crate::script::value::{Class, Data, Dims, Function, Tensor, Value};
@@ -138,13 +138,13 @@ fn is_prime(n: u64) -> bool {
 
 fn isprime(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (dims, x, _) = reals(&interp.env, "isprime", &args[0])?;
-    if x.iter().any(|v| v.fract() != 0.0 || !v.is_finite()) {
+    if x.iter().any(|v| v.is_nan() || v.floor() != *v) {
         return fail!("isprime: X contains non-integer entries");
     }
     if x.iter().any(|&v| v < 0.0) {
         return fail!("isprime: X must be a non-negative integer");
     }
-    let prime = x.iter().map(|&v| is_prime(v as u64)).collect();
+    let prime = x.iter().map(|&v| v.is_finite() && is_prime(v as u64)).collect();
     Ok(Value::tensor(Tensor::new(dims, Data::Bool(prime))).into())
 }
 
@@ -269,10 +269,9 @@ fn nchoosek(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return fail!("nchoosek: K must be an integer >= 0");
     }
     if let Value::Cell(cell) = &args[0] {
-        let rows = choices(cell.items.len(), k as usize)?;
-        let (m, k) = (rows.len(), k as usize);
-        let items = (0..m * k).map(|at| cell.items[rows[at % m][at / m]].clone()).collect();
-        return Ok(Value::cell(Dims::new(&[m, k]), items).into());
+        let (dims, order) = choices(&interp.env, cell.items.len(), k as usize, size_of::<Value>())?;
+        let items = order.into_iter().map(|at| cell.items[at as usize].clone()).collect();
+        return Ok(Value::cell(dims, items).into());
     }
     let set = interp.env.host(&args[0])?;
     if set.len() == 1 {
@@ -289,34 +288,39 @@ fn nchoosek(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         }
         return Ok(in_class(&mut interp.env, Dims::scalar(), vec![c], set.data.class())?.into());
     }
-    let (k, rows) = (k as usize, choices(set.len(), k as usize)?);
-    let m = rows.len();
-    let order: Vec<usize> = (0..m * k).map(|at| rows[at % m][at / m]).collect();
-    Ok(Value::tensor(Tensor::new(Dims::new(&[m, k]), set.data.pick(order.into_iter()))).into())
+    let (dims, order) = choices(&interp.env, set.len(), k as usize, size_of::<f64>())?;
+    Ok(Value::tensor(Tensor::new(dims, set.data.pick(order.into_iter().map(|at| at as usize)))).into())
 }
 
-/// All choices of k of n places, in order.
-fn choices(n: usize, k: usize) -> Flow<Vec<Vec<usize>>> {
-    let mut rows: Vec<Vec<usize>> = Vec::new();
+/// The most rows of choices.
+const CHOICES_MAX: f64 = 1e7;
+
+/// All choices of k of n places: a row each, in order, column-major. They are counted before any is made.
+fn choices(env: &Env, n: usize, k: usize, bytes: usize) -> Flow<(Dims, Vec<u32>)> {
     if k > n {
-        return match k {
-            0..=0xff_ffff => Ok(rows),
-            _ => fail!("out of memory or dimension too large for Octave's index type"),
-        };
+        env.check_host(&[1, k], bytes)?;
+        return Ok((Dims::new(&[0, k]), Vec::new()));
     }
-    let mut pick: Vec<usize> = (0..k).collect();
-    while pick.len() <= n {
-        rows.push(pick.clone());
-        if rows.len() > 10_000_000 {
-            return fail!("out of memory or dimension too large for Octave's index type");
-        }
-        let Some(at) = (0..k).rev().find(|&i| pick[i] < n - k + i) else { break };
+    let count = (0..k.min(n - k)).try_fold(1.0, |count: f64, i| {
+        let more = (count * (n - i) as f64 / (i + 1) as f64).round();
+        (more <= CHOICES_MAX).then_some(more)
+    });
+    let (Some(count), Ok(_)) = (count, u32::try_from(n)) else {
+        return fail_id!("Octave:bad-alloc", "out of memory or dimension too large for Octave's index type");
+    };
+    let m = count as usize;
+    env.check_host(&[m, k], bytes + size_of::<u32>())?;
+    let mut out = vec![0; m * k];
+    let mut pick: Vec<u32> = (0..k as u32).collect();
+    for row in 0..m {
+        pick.iter().enumerate().for_each(|(column, &place)| out[column * m + row] = place);
+        let Some(at) = (0..k).rev().find(|&i| (pick[i] as usize) < n - k + i) else { break };
         pick[at] += 1;
         for j in at + 1..k {
             pick[j] = pick[j - 1] + 1;
         }
     }
-    Ok(rows)
+    Ok((Dims::new(&[m, k]), out))
 }
 
 fn perms(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

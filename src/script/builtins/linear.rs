@@ -22,7 +22,7 @@ pub static ROWS: &[Builtin] = &[
     row("trace", 1, 1, 1, "trace (a)", "The sum of the diagonal of a square matrix.", trace),
     row("cond", 1, 2, 1, "cond (a)", "The ratio of the largest to the smallest singular value.", cond),
     row("lu", 1, 2, 3, "[l, u, p] = lu (a, \"vector\")", "Factors with partial pivoting.", lu),
-    row("qr", 1, 2, 2, "[q, r] = qr (a, 0)", "An orthogonal and an upper triangular factor.", qr),
+    row("qr", 1, 2, 3, "[q, r, e] = qr (a, 0)", "An orthogonal and an upper triangular factor.", qr),
     row("chol", 1, 2, 2, "r = chol (a)", "The upper triangular factor of a positive definite matrix.", chol),
     row("svd", 1, 2, 3, "[u, s, v] = svd (a, 0)", "Singular values and vectors.", svd),
     row("eig", 1, 1, 2, "[v, d] = eig (a)", "Eigenvalues and eigenvectors.", eig),
@@ -195,7 +195,7 @@ fn parts<T: Number>(who: &str, a: &Mat<T>, thin: bool) -> Flow<Parts<T>> {
     let (m, n) = (a.nrows(), a.ncols());
     if m == 0 || n == 0 {
         if m.max(n) > EMPTY_EXTENT_MAX {
-            return fail_id!("Octave:out-of-memory", "out of memory or dimension too large for Octave's index type");
+            return fail_id!("Octave:bad-alloc", "out of memory or dimension too large for Octave's index type");
         }
         return Ok(Parts { u: Mat::identity(m, m), s: Vec::new(), v: Mat::identity(n, n) });
     }
@@ -367,25 +367,63 @@ fn triangles<T: Number>(a: &Mat<T>, nargout: usize, vector: bool, value: impl Fn
 }
 
 fn qr(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
-    let a = real(&interp.env, "qr", &args[0])?;
-    let (m, n) = (a.matrix.nrows(), a.matrix.ncols());
     let thin = args.len() > 1;
-    if m == 0 || n == 0 {
-        return empty_factors(&interp.env, &a, thin, nargout);
-    }
-    if !thin && nargout > 1 {
+    let (m, n) = (args[0].dims().rows(), args[0].dims().columns());
+    if m > 0 && n > 0 && !thin && nargout > 1 {
         check_square(&interp.env, m)?;
     }
-    let factors = a.matrix.qr();
+    if nargout > 2 {
+        check_square(&interp.env, n)?;
+    }
+    if let Some((a, class)) = complex(&interp.env, &args[0])?
+        && m > 0
+        && n > 0
+    {
+        return Ok(orthogonal(&a, thin, nargout, |m| complex_value(m, class)).into());
+    }
+    let a = real(&interp.env, "qr", &args[0])?;
+    if m == 0 || n == 0 {
+        if nargout > 2 {
+            return fail!("qr: A must have elements");
+        }
+        return empty_factors(&interp.env, &a, thin, nargout);
+    }
+    Ok(orthogonal(&a.matrix, thin, nargout, |m| value_of(m, a.single)).into())
+}
+
+/// The outputs of `qr`; with three, columns are exchanged so that the diagonal's magnitudes descend.
+fn orthogonal<T: Number>(a: &Mat<T>, thin: bool, nargout: usize, value: impl Fn(&Mat<T>) -> Value) -> Vec<Value> {
+    let (m, n) = (a.nrows(), a.ncols());
     let k = if thin { m.min(n) } else { m };
-    let (q, r) = if thin {
-        (factors.compute_thin_Q(), factors.thin_R().to_owned())
-    } else {
-        (factors.compute_Q(), factors.R().to_owned())
-    };
-    let r = Mat::from_fn(k, n, |i, j| if i <= j && i < r.nrows() { r[(i, j)] } else { 0.0 });
-    Ok(if nargout < 2 { vec![value_of(&r, a.single)] } else { vec![value_of(&q, a.single), value_of(&r, a.single)] }
-        .into())
+    let upper = |r: &Mat<T>| Mat::from_fn(k, n, |i, j| if i <= j && i < r.nrows() { r[(i, j)] } else { T::real(0.0) });
+    if nargout > 2 {
+        let factors = a.col_piv_qr();
+        let q = if thin { factors.compute_thin_Q() } else { factors.compute_Q() };
+        let (order, _) = factors.P().arrays();
+        let order: Vec<usize> = order.iter().map(|&at| at as usize).collect();
+        let exchange = if thin {
+            Value::row(order.iter().map(|&at| at as f64 + 1.0).collect())
+        } else {
+            let e = Mat::from_fn(n, n, |i, j| if order[j] == i { 1.0 } else { 0.0 });
+            value_of(&e, false).permutation()
+        };
+        return vec![value(&q), value(&upper(&factors.R().to_owned())), exchange];
+    }
+    let factors = a.qr();
+    let mut r = upper(&factors.R().to_owned());
+    let turns: Vec<(T, T)> = (0..k.min(n)).map(|j| T::turn(r[(j, j)], j + 1 == m)).collect();
+    for (j, &(turn, element)) in turns.iter().enumerate() {
+        (j..n).for_each(|c| r[(j, c)] *= turn);
+        r[(j, j)] = element;
+    }
+    if nargout < 2 {
+        return vec![value(&r)];
+    }
+    let mut q = if thin { factors.compute_thin_Q() } else { factors.compute_Q() };
+    for (j, (turn, _)) in turns.iter().enumerate() {
+        (0..m).for_each(|c| q[(c, j)] *= turn.conjugate());
+    }
+    vec![value(&q), value(&r)]
 }
 
 /// The factors of a matrix without elements.
@@ -433,65 +471,145 @@ fn chol(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
 }
 
 fn svd(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
-    let a = real(&interp.env, "svd", &args[0])?;
-    let (m, n) = (a.matrix.nrows(), a.matrix.ncols());
+    let (m, n) = (args[0].dims().rows(), args[0].dims().columns());
     // `svd (a, 0)` cuts tall matrices alone; `"econ"` cuts both ways.
     let thin = nargout < 2 || args.len() > 1 && (m > n || super::args::has_word(&args[1..], "econ"));
+    if !thin {
+        check_square(&interp.env, m.max(n))?;
+    }
+    if let Some((a, class)) = complex(&interp.env, &args[0])? {
+        let p = parts("svd", &a, thin)?;
+        return Ok(singular(&p, (m, n), thin, nargout, class == Class::Single, |m| complex_value(m, class)).into());
+    }
+    let a = real(&interp.env, "svd", &args[0])?;
     let p = parts("svd", &a.matrix, thin)?;
+    Ok(singular(&p, (m, n), thin, nargout, a.single, |m| value_of(m, a.single)).into())
+}
+
+/// The outputs of `svd` of a matrix of these extents.
+fn singular<T>(
+    p: &Parts<T>,
+    (m, n): (usize, usize),
+    thin: bool,
+    nargout: usize,
+    single: bool,
+    value: impl Fn(&Mat<T>) -> Value,
+) -> Vec<Value> {
     if nargout < 2 {
-        let s = Mat::from_fn(p.s.len(), if p.s.is_empty() { 0 } else { 1 }, |i, _| p.s[i]);
-        return Ok(value_of(&s, a.single).into());
+        return vec![value_of(&Mat::from_fn(p.s.len(), 1, |i, _| p.s[i]), single)];
     }
     let (rows, columns) = if thin { (p.s.len(), p.s.len()) } else { (m, n) };
     let s = Mat::from_fn(rows, columns, |i, j| if i == j { p.s[i] } else { 0.0 });
-    Ok(vec![value_of(&p.u, a.single), value_of(&s, a.single).diagonal(), value_of(&p.v, a.single)].into())
+    vec![value(&p.u), value_of(&s, single).diagonal(), value(&p.v)]
 }
 
 fn eig(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
-    let a = real(&interp.env, "eig", &args[0])?;
-    let n = a.matrix.nrows();
-    if n != a.matrix.ncols() {
+    let (a, class) = match complex(&interp.env, &args[0])? {
+        Some((a, class)) => (Matrix::Complex(a), class),
+        None => {
+            let a = real(&interp.env, "eig", &args[0])?;
+            (Matrix::Real(a.matrix), if a.single { Class::Single } else { Class::Double })
+        }
+    };
+    let (rows, columns) = match &a {
+        Matrix::Real(a) => (a.nrows(), a.ncols()),
+        Matrix::Complex(a) => (a.nrows(), a.ncols()),
+    };
+    if rows != columns {
         return fail!("eig: argument must be a square matrix");
     }
-    if n == 0 {
+    if rows == 0 {
         return Ok(vec![Value::empty(), Value::empty()].into());
     }
-    if (0..n * n).any(|k| !a.matrix[(k % n, k / n)].is_finite()) {
+    let found = match &a {
+        Matrix::Real(a) => eigen(a, nargout > 1),
+        Matrix::Complex(a) => eigen_complex(a),
+    };
+    let Some((values, vectors)) = found? else { return fail!("eig: no convergence") };
+    let column = Mat::from_fn(rows, 1, |i, _| values[i]);
+    if nargout < 2 {
+        return Ok(complex_value(&column, class).into());
+    }
+    let diagonal = Mat::from_fn(rows, rows, |i, j| if i == j { values[i] } else { Complex64::new(0.0, 0.0) });
+    Ok(vec![complex_value(&vectors, class), complex_value(&diagonal, class).diagonal()].into())
+}
+
+/// A matrix of either kind.
+enum Matrix {
+    Real(Mat<f64>),
+    Complex(Mat<Complex64>),
+}
+
+/// Eigenvalues and the eigenvectors that belong to them; nothing if they do not converge.
+type Eigen = Option<(Vec<Complex64>, Mat<Complex64>)>;
+
+fn check_finite<T: Number>(a: &Mat<T>) -> Flow<()> {
+    let n = a.nrows();
+    if (0..n * n).any(|k| !a[(k % n, k / n)].size().is_finite()) {
         return fail!("eig: matrix contains Inf or NaN values");
     }
-    let symmetric = (0..n).all(|i| (0..i).all(|j| a.matrix[(i, j)] == a.matrix[(j, i)]));
-    if symmetric {
-        let Ok(eigen) = a.matrix.self_adjoint_eigen(Side::Lower) else { return fail!("eig: no convergence") };
-        let values = Mat::from_fn(n, 1, |i, _| eigen.S().column_vector()[i]);
-        if nargout < 2 {
-            return Ok(value_of(&values, a.single).into());
-        }
+    Ok(())
+}
+
+fn is_hermitian<T: Number>(a: &Mat<T>) -> bool {
+    (0..a.nrows()).all(|i| (0..=i).all(|j| a[(i, j)] == a[(j, i)].conjugate()))
+}
+
+/// Of a real matrix: those of symmetric ones ascend, others stand as LAPACK leaves them.
+fn eigen(a: &Mat<f64>, with_vectors: bool) -> Flow<Eigen> {
+    check_finite(a)?;
+    let n = a.nrows();
+    let widened = |x: f64| Complex64::new(x, 0.0);
+    if is_hermitian(a) {
+        let Ok(eigen) = a.self_adjoint_eigen(Side::Lower) else { return Ok(None) };
+        let values = (0..n).map(|i| widened(eigen.S().column_vector()[i])).collect();
         let vectors = normal_signs(&eigen.U().to_owned());
-        let diagonal = Mat::from_fn(n, n, |i, j| if i == j { values[(i, 0)] } else { 0.0 });
-        return Ok(vec![value_of(&vectors, a.single), value_of(&diagonal, a.single).diagonal()].into());
+        return Ok(Some((values, Mat::from_fn(n, n, |i, j| widened(vectors[(i, j)])))));
     }
-    let Ok(eigen) = a.matrix.eigen() else { return fail!("eig: no convergence") };
-    let values: Vec<Complex64> =
-        (0..n).map(|i| eigen.S().column_vector()[i]).map(|z| Complex64::new(z.re, z.im)).collect();
-    let mut order: Vec<usize> = (0..n).collect();
-    if values.iter().all(|z| z.im == 0.0) {
-        order.sort_by(|&i, &j| values[i].re.total_cmp(&values[j].re));
+    if n <= ops::schur::ROWS_MAX {
+        let elements = column_major(a.as_ref());
+        if with_vectors {
+            let found = ops::schur::eigen(&elements, n);
+            return Ok(found.map(|(values, u)| (values, Mat::from_fn(n, n, |i, j| u[j * n + i]))));
+        }
+        return Ok(ops::schur::values(&elements, n).map(|values| (values, Mat::zeros(0, 0))));
     }
-    let complex =
-        |dims: [usize; 2], data: Vec<Complex64>| Value::tensor(Tensor::new(Dims::new(&dims), Data::C64(data)));
-    if nargout < 2 {
-        return Ok(complex([n, 1], order.iter().map(|&i| values[i]).collect()).into());
+    let Ok(eigen) = a.eigen() else { return Ok(None) };
+    let values: Vec<Complex64> = (0..n).map(|i| eigen.S().column_vector()[i]).collect();
+    Ok(Some(unit_columns(values, &eigen.U().to_owned())))
+}
+
+/// Of a complex matrix: those of Hermitian ones ascend and are real.
+fn eigen_complex(a: &Mat<Complex64>) -> Flow<Eigen> {
+    check_finite(a)?;
+    let n = a.nrows();
+    if is_hermitian(a) {
+        let Ok(eigen) = a.self_adjoint_eigen(Side::Lower) else { return Ok(None) };
+        let values = (0..n).map(|i| Complex64::new(eigen.S().column_vector()[i].re, 0.0)).collect();
+        // The last element of each is made real and positive.
+        let u = eigen.U();
+        let turn = |z: Complex64| if z.norm() == 0.0 { Complex64::new(1.0, 0.0) } else { z.conj() / z.norm() };
+        let turned = |i: usize, j: usize| match u[(i, j)] * turn(u[(n - 1, j)]) {
+            z if i == n - 1 => Complex64::new(z.re, 0.0),
+            z => z,
+        };
+        return Ok(Some((values, Mat::from_fn(n, n, turned))));
     }
-    let u = eigen.U();
-    let mut vectors = Vec::with_capacity(n * n);
-    let mut diagonal = vec![Complex64::new(0.0, 0.0); n * n];
-    for (j, &from) in order.iter().enumerate() {
-        let column: Vec<Complex64> = (0..n).map(|i| Complex64::new(u[(i, from)].re, u[(i, from)].im)).collect();
-        let length = column.iter().map(|z| z.norm_sqr()).sum::<f64>().sqrt();
-        vectors.extend(column.iter().map(|z| z / length));
-        diagonal[j * n + j] = values[from];
+    let Ok(eigen) = a.eigen() else { return Ok(None) };
+    let values: Vec<Complex64> = (0..n).map(|i| eigen.S().column_vector()[i]).collect();
+    Ok(Some(unit_columns(values, &eigen.U().to_owned())))
+}
+
+/// The vectors at unit length, the largest element of each real.
+fn unit_columns(values: Vec<Complex64>, u: &Mat<Complex64>) -> (Vec<Complex64>, Mat<Complex64>) {
+    let n = u.nrows();
+    let mut vectors = u.clone();
+    for j in 0..n {
+        let mut column: Vec<Complex64> = (0..n).map(|i| u[(i, j)]).collect();
+        ops::schur::normalise(&mut column);
+        (0..n).for_each(|i| vectors[(i, j)] = column[i]);
     }
-    Ok(vec![complex([n, n], vectors), complex([n, n], diagonal).diagonal()].into())
+    (values, vectors)
 }
 
 /// Eigenvectors are fixed up to their sign: each column's last element is made positive.
@@ -501,21 +619,34 @@ fn normal_signs(vectors: &Mat<f64>) -> Mat<f64> {
 }
 
 fn null(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    if let Some((a, class)) = complex(&interp.env, &args[0])? {
+        let (p, r) = decomposed(&interp.env, "null", args, &a, class == Class::Single)?;
+        let n = a.ncols();
+        return Ok(complex_value(&Mat::from_fn(n, n - r, |i, j| p.v[(i, r + j)]), class).into());
+    }
     let a = real(&interp.env, "null", &args[0])?;
-    let (m, n) = (a.matrix.nrows(), a.matrix.ncols());
-    let p = parts("null", &a.matrix, false)?;
-    let least = tolerance(&interp.env, args, &p.s, m, n, a.single)?;
-    let r = p.s.iter().filter(|&&s| s > least).count();
+    let (p, r) = decomposed(&interp.env, "null", args, &a.matrix, a.single)?;
+    let n = a.matrix.ncols();
     Ok(value_of(&Mat::from_fn(n, n - r, |i, j| p.v[(i, r + j)]), a.single).into())
 }
 
-fn orth(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let a = real(&interp.env, "orth", &args[0])?;
-    let (m, n) = (a.matrix.nrows(), a.matrix.ncols());
-    let p = parts("orth", &a.matrix, false)?;
-    let least = tolerance(&interp.env, args, &p.s, m, n, a.single)?;
+/// All singular vectors, and how many singular values are above the tolerance.
+fn decomposed<T: Number>(env: &Env, who: &str, args: &[Value], a: &Mat<T>, single: bool) -> Flow<(Parts<T>, usize)> {
+    check_square(env, a.nrows().max(a.ncols()))?;
+    let p = parts(who, a, false)?;
+    let least = tolerance(env, args, &p.s, a.nrows(), a.ncols(), single)?;
     let r = p.s.iter().filter(|&&s| s > least).count();
-    Ok(value_of(&Mat::from_fn(m, r, |i, j| p.u[(i, j)]), a.single).into())
+    Ok((p, r))
+}
+
+fn orth(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    if let Some((a, class)) = complex(&interp.env, &args[0])? {
+        let (p, r) = decomposed(&interp.env, "orth", args, &a, class == Class::Single)?;
+        return Ok(complex_value(&Mat::from_fn(a.nrows(), r, |i, j| p.u[(i, j)]), class).into());
+    }
+    let a = real(&interp.env, "orth", &args[0])?;
+    let (p, r) = decomposed(&interp.env, "orth", args, &a.matrix, a.single)?;
+    Ok(value_of(&Mat::from_fn(a.matrix.nrows(), r, |i, j| p.u[(i, j)]), a.single).into())
 }
 
 /// Higham, "The scaling and squaring method for the matrix exponential revisited" (2005), with the approximant of
@@ -542,6 +673,9 @@ fn expm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let norm = norm_1(&a.matrix);
     if !norm.is_finite() {
         return Ok(value_of(&Mat::from_fn(n, n, |_, _| f64::NAN), a.single).into());
+    }
+    if norm == 0.0 {
+        return Ok(value_of(&Mat::identity(n, n), a.single).diagonal().into());
     }
     let squarings = (norm / 5.371920351148152).log2().ceil().clamp(0.0, 1000.0) as i32;
     let scale = 2.0f64.powi(-squarings);
@@ -605,6 +739,20 @@ fn kron(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         product = Real { matrix, single: product.single || b.single };
     }
     Ok(value_of(&product.matrix, product.single).into())
+}
+
+/// The eigenvalues of a square matrix with elements; real where nothing in it is imaginary, as long as it is finite.
+///
+/// # Errors
+/// As `eig`.
+pub(super) fn eigenvalues_of(a: &Mat<Complex64>) -> Flow<Vec<Complex64>> {
+    let n = a.nrows();
+    let real = (0..n).all(|j| (0..n).all(|i| a[(i, j)].im == 0.0));
+    let found = if real { eigen(&Mat::from_fn(n, n, |i, j| a[(i, j)].re), false) } else { eigen_complex(a) };
+    match found? {
+        Some((values, _)) => Ok(values),
+        None => fail!("eig: no convergence"),
+    }
 }
 
 /// The eigenvalues of a square matrix, as a column.

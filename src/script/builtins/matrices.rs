@@ -91,6 +91,7 @@ fn diag(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let count = (rows - first_row).min(columns - first_column).max(0);
     let places: Vec<usize> = (0..count).map(|i| (first_row + i + (first_column + i) * rows) as usize).collect();
     match pick(&host, Dims::new(&[places.len(), 1]), &places) {
+        Some(Value::Tensor(tensor)) => Ok(Value::tensor(std::sync::Arc::unwrap_or_clone(tensor)).into()),
         Some(value) => Ok(value.into()),
         None => fail!("diag: requires vector of proper dimension"),
     }

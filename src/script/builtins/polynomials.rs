@@ -177,41 +177,34 @@ fn polyint(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 }
 
 fn roots(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let p = vector(&interp.env, "roots", &args[0])?;
+    let host = interp.env.host(&args[0])?;
+    if !host.dims.is_vector() && host.len() > 1 {
+        return fail!("roots: argument must be a vector");
+    }
+    let real = !host.data.is_complex();
+    let p: Vec<Complex64> = (0..host.len()).map(|i| host.data.c64_at(i)).collect();
     if p.iter().any(|c| !c.is_finite()) {
         return fail!("roots: inputs must not contain Inf or NaN");
     }
-    let first = p.iter().position(|c| *c != 0.0);
-    let last = p.iter().rposition(|c| *c != 0.0);
+    let zero = Complex64::new(0.0, 0.0);
+    let first = p.iter().position(|c| *c != zero);
+    let last = p.iter().rposition(|c| *c != zero);
     let (Some(first), Some(last)) = (first, last) else { return Ok(Value::empty().into()) };
     let zeros = p.len() - 1 - last;
     let p = &p[first..=last];
     let n = p.len() - 1;
     let mut found: Vec<Complex64> = Vec::new();
     if n > 0 {
-        interp.env.check_host(&[n, n], size_of::<f64>())?;
-        let companion = Mat::from_fn(n, n, |i, j| {
-            if i == 0 {
-                -p[j + 1] / p[0]
-            } else if i == j + 1 {
-                1.0
-            } else {
-                0.0
-            }
+        interp.env.check_host(&[n, n], if real { size_of::<f64>() } else { size_of::<Complex64>() })?;
+        let companion = Mat::from_fn(n, n, |i, j| match i {
+            0 if real => Complex64::new(-p[j + 1].re / p[0].re, 0.0),
+            0 => -p[j + 1] / p[0],
+            _ if i == j + 1 => Complex64::new(1.0, 0.0),
+            _ => zero,
         });
-        match companion.eigenvalues() {
-            Ok(values) => found.extend(values.iter().map(|z| Complex64::new(z.re, z.im))),
-            Err(_) => return fail!("roots: no convergence"),
-        }
-    }
-    // Larger roots first, as the companion matrix's order gives them for real ones.
-    if found.iter().all(|z| z.im == 0.0) {
-        found.sort_by(|a, b| b.re.abs().total_cmp(&a.re.abs()).then(b.re.total_cmp(&a.re)));
+        found = super::linear::eigenvalues_of(&companion)?;
     }
     found.extend(std::iter::repeat_n(Complex64::new(0.0, 0.0), zeros));
-    if found.is_empty() {
-        return Ok(Value::empty().into());
-    }
     Ok(Value::tensor(Tensor::new(Dims::new(&[found.len(), 1]), Data::C64(found))).into())
 }
 

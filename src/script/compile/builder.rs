@@ -165,8 +165,8 @@ impl Builder {
     pub fn jump(&mut self, to: Label) {
         self.emit(Inst::Jump(to.0), self.at);
     }
-    pub fn jump_if(&mut self, to: Label, when: bool, strict: bool, span: Span) {
-        self.emit(Inst::JumpIf { to: to.0, when, strict }, span);
+    pub fn jump_if(&mut self, to: Label, when: bool, span: Span) {
+        self.emit(Inst::JumpIf { to: to.0, when }, span);
     }
     pub fn jump_if_decided(&mut self, to: Label, or: bool, span: Span) {
         self.emit(Inst::JumpIfDecided { to: to.0, or }, span);

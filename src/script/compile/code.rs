@@ -140,12 +140,10 @@ pub enum Inst {
     Binary(BinaryOp),
     /// Pops start, (step,) stop; pushes the row.
     Range { step: bool },
-    /// Pops one, pushes its truth. `strict`: an operand of `&&` or `||`.
-    Truth { strict: bool },
     /// Goes on elsewhere.
     Jump(u32),
     /// Pops one, goes elsewhere if its truth is `when`.
-    JumpIf { to: u32, when: bool, strict: bool },
+    JumpIf { to: u32, when: bool },
     /// Goes elsewhere if a variable has a value.
     JumpIfDefined { slot: Slot, to: u32 },
     /// Remembers the stack's height for a [`Count::Marked`].

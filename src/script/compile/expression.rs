@@ -140,7 +140,7 @@ impl Builder {
 
     /// Jumps to the label if the expression's truth is `when`; goes on otherwise.
     pub fn condition(&mut self, expr: &Expr, to: Label, when: bool) -> Done {
-        self.condition_part(expr, to, when, false)
+        self.condition_part(expr, to, when)
     }
 
     /// The condition of a statement: there `|` and `&` end early, too, where their left side is one element.
@@ -148,7 +148,7 @@ impl Builder {
         match &expr.kind {
             ExprKind::Chain(_, links) if links.last().is_some_and(|last| is_elementwise_logical(last.op)) => {
                 self.decided(expr)?;
-                self.jump_if(to, when, false, expr.span);
+                self.jump_if(to, when, expr.span);
                 Ok(())
             }
             _ => self.condition(expr, to, when),
@@ -178,15 +178,13 @@ impl Builder {
         Ok(())
     }
 
-    fn condition_part(&mut self, expr: &Expr, to: Label, when: bool, strict: bool) -> Done {
+    fn condition_part(&mut self, expr: &Expr, to: Label, when: bool) -> Done {
         match &expr.kind {
             ExprKind::Chain(first, links) if is_short_circuit(expr) => self.short_circuits(first, links, to, when),
-            ExprKind::Unary(UnaryOp::Not, inner) if is_short_circuit(inner) => {
-                self.condition_part(inner, to, !when, strict)
-            }
+            ExprKind::Unary(UnaryOp::Not, inner) if is_short_circuit(inner) => self.condition_part(inner, to, !when),
             _ => {
                 self.expr(expr)?;
-                self.jump_if(to, when, strict, expr.span);
+                self.jump_if(to, when, expr.span);
                 Ok(())
             }
         }
@@ -208,13 +206,13 @@ impl Builder {
             }
         }
         if plain == 0 {
-            self.condition_part(first, to, when, true)?;
+            self.condition_part(first, to, when)?;
         } else {
             self.chain(first, &links[..plain])?;
-            self.jump_if(to, when, true, links[plain - 1].span);
+            self.jump_if(to, when, links[plain - 1].span);
         }
         for (link, (to, when, skip)) in links[plain..].iter().zip(jumps.into_iter().rev()) {
-            self.condition_part(&link.right, to, when, true)?;
+            self.condition_part(&link.right, to, when)?;
             if let Some(skip) = skip {
                 self.bind(skip);
             }

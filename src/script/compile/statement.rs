@@ -165,7 +165,7 @@ impl Builder {
             let next = self.label();
             self.expr(case)?;
             self.emit(Inst::CaseMatches, case.span);
-            self.jump_if(next, false, false, case.span);
+            self.jump_if(next, false, case.span);
             self.emit(Inst::Pop, case.span);
             self.block(body)?;
             self.jump(out);

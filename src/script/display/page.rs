@@ -139,7 +139,7 @@ fn columns<'a>(printer: &Printer, tensor: &'a Tensor) -> Columns<'a> {
             let precision = printer.precision(single);
             let layout = match &tensor.data {
                 Data::F64(v) if let Form::Range { limit } = tensor.form => layout::range(v, limit, precision),
-                data => layout::matrix(Extent::of((0..data.len()).map(|i| data.f64_at(i))), precision),
+                data => layout::matrix(Extent::of(shown(tensor).map(|i| data.f64_at(i))), precision),
             };
             Columns {
                 width: layout.width + 2,
@@ -154,7 +154,7 @@ fn columns<'a>(printer: &Printer, tensor: &'a Tensor) -> Columns<'a> {
             let data = &tensor.data;
             let (diagonal, rows) = (tensor.form == Form::Diagonal, tensor.dims.rows());
             let precision = printer.precision(matches!(data, Data::C32(_)));
-            let layout = layout::complex_matrix((0..data.len()).map(|i| data.c64_at(i)), precision);
+            let layout = layout::complex_matrix(shown(tensor).map(|i| data.c64_at(i)), precision);
             Columns {
                 width: layout.real + layout.imaginary + 7,
                 range: false,
@@ -178,6 +178,15 @@ fn columns<'a>(printer: &Printer, tensor: &'a Tensor) -> Columns<'a> {
             Columns { width: width + 2, range: false, push: Box::new(push) }
         }
         data => integer_columns(data, integer_width(data)),
+    }
+}
+
+/// The elements that a page is laid out by: of a diagonal matrix those on its diagonal.
+fn shown(tensor: &Tensor) -> impl Iterator<Item = usize> + Clone {
+    let rows = tensor.dims.rows();
+    match tensor.form {
+        Form::Diagonal => (0..rows.min(tensor.dims.columns()) * (rows + 1)).step_by(rows + 1),
+        _ => (0..tensor.len()).step_by(1),
     }
 }
 

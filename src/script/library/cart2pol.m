@@ -6,15 +6,7 @@ function [theta, r, z] = cart2pol (x, y, z)
   end
   theta = atan2 (y, x);
   r = sqrt (x .^ 2 + y .^ 2);
-  if nargout <= 1 && together || nargout <= 1
-    if together && columns (c) == 3
-      theta = [theta(:), r(:), c(:,3)];
-    elseif nargin == 3
-      theta = [theta(:), r(:), z(:)];
-    else
-      theta = [theta(:), r(:)];
-    end
-  elseif together && columns (c) == 3
+  if together && columns (c) == 3
     z = c(:,3);
   end
 end

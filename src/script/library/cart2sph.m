@@ -3,5 +3,4 @@ function [theta, phi, r] = cart2sph (x, y, z)
   theta = atan2 (y, x);
   phi = atan2 (z, sqrt (x .^ 2 + y .^ 2));
   r = sqrt (x .^ 2 + y .^ 2 + z .^ 2);
-  if nargout <= 1, theta = [theta(:), phi(:), r(:)]; end
 end

@@ -7,7 +7,4 @@ function [x, y, z] = pol2cart (theta, r, z)
   end
   x = r .* cos (theta);
   y = r .* sin (theta);
-  if nargout <= 1
-    if nargin == 3 || together && columns (c) == 3, x = [x(:), y(:), z(:)]; else, x = [x(:), y(:)]; end
-  end
 end

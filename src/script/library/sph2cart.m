@@ -3,5 +3,4 @@ function [x, y, z] = sph2cart (theta, phi, r)
   x = r .* cos (phi) .* cos (theta);
   y = r .* cos (phi) .* sin (theta);
   z = r .* sin (phi);
-  if nargout <= 1, x = [x(:), y(:), z(:)]; end
 end

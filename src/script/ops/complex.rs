@@ -247,12 +247,18 @@ pub(crate) fn tanh(z: Complex64) -> Complex64 {
 
 /// The inverse hyperbolic sine.
 pub(crate) fn asinh(z: Complex64) -> Complex64 {
-    let w = asin(c(-z.im, z.re));
+    let w = asin_continued(c(-z.im, z.re));
     c(w.im, -w.re)
 }
 
-/// The inverse sine, by roots of 1 - z and 1 + z, which keeps the digits near the branch points.
+/// The inverse sine. Beyond 1 on the real axis it is continued from the other side, as Octave does.
 pub(crate) fn asin(z: Complex64) -> Complex64 {
+    let w = asin_continued(z);
+    if z.im == 0.0 && z.re > 1.0 { w.conj() } else { w }
+}
+
+/// The inverse sine, by roots of 1 - z and 1 + z, which keeps the digits near the branch points.
+fn asin_continued(z: Complex64) -> Complex64 {
     if z.re == 0.0 && z.im.is_finite() {
         return c(z.re, z.im.asinh());
     }
@@ -267,8 +273,13 @@ pub(crate) fn asin(z: Complex64) -> Complex64 {
     c(re, im)
 }
 
-/// The inverse cosine.
+/// The inverse cosine. Beyond 1 on the real axis it is continued from the other side, as Octave does.
 pub(crate) fn acos(z: Complex64) -> Complex64 {
+    let w = acos_continued(z);
+    if z.im == 0.0 && z.re > 1.0 { w.conj() } else { w }
+}
+
+fn acos_continued(z: Complex64) -> Complex64 {
     if is_large(z) {
         let re = z.im.abs().atan2(z.re);
         return c(re, (-ln_double(z)).copysign(-z.im));
@@ -281,7 +292,7 @@ pub(crate) fn acos(z: Complex64) -> Complex64 {
 
 /// The inverse hyperbolic cosine, in the right half plane.
 pub(crate) fn acosh(z: Complex64) -> Complex64 {
-    let w = acos(z);
+    let w = acos_continued(z);
     // i acos(z) or -i acos(z), whichever has no negative real part.
     if w.im <= 0.0 && !(w.im == 0.0 && z.im.is_sign_negative()) { c(-w.im, w.re) } else { c(w.im, -w.re) }
 }
@@ -315,14 +326,12 @@ fn ln_double(z: Complex64) -> f64 {
 
 /// The sine of a real number outside of -1..1 has this angle.
 pub(crate) fn asin_beyond(x: f64) -> Complex64 {
-    let w = asin(c(x, 0.0));
-    if x > 1.0 { w.conj() } else { w }
+    asin(c(x, 0.0))
 }
 
 /// The cosine of a real number outside of -1..1 has this angle.
 pub(crate) fn acos_beyond(x: f64) -> Complex64 {
-    let w = acos(c(x, 0.0));
-    if x > 1.0 { w.conj() } else { w }
+    acos(c(x, 0.0))
 }
 
 /// A power with a whole exponent, by repeated squaring.

@@ -153,6 +153,9 @@ pub(crate) trait Number: ComplexField<Real = f64> + Copy {
     fn conjugate(self) -> Self;
     /// A real number.
     fn real(x: f64) -> Self;
+    /// The factor that makes an element of an upper triangular factor's diagonal real, with the sign that LAPACK's
+    /// reflections give it, and what becomes of the element. The last row of a square matrix is not reflected.
+    fn turn(element: Self, last: bool) -> (Self, Self);
     /// The inverse of a small matrix in Octave's order of additions, if there is such a way.
     fn small_inverse(_: &[Self], _: usize) -> Option<Vec<Self>> {
         None
@@ -176,6 +179,9 @@ impl Number for f64 {
     }
     fn conjugate(self) -> f64 {
         self
+    }
+    fn turn(element: Self, _: bool) -> (Self, Self) {
+        (1.0, element)
     }
     fn real(x: f64) -> f64 {
         x
@@ -201,6 +207,14 @@ impl Number for Complex64 {
     }
     fn conjugate(self) -> Complex64 {
         self.conj()
+    }
+    fn turn(element: Self, last: bool) -> (Self, Self) {
+        let size = element.norm();
+        if element.im == 0.0 || size == 0.0 {
+            return (c(1.0, 0.0), element);
+        }
+        let sign = if last { -element.re.signum() } else { element.re.signum() };
+        (element.conj() * (sign / size), c(sign * size, 0.0))
     }
     fn real(x: f64) -> Complex64 {
         c(x, 0.0)
@@ -419,6 +433,9 @@ fn by_eigenvalues(a: &[Complex64], n: usize, complex: bool, f: impl Fn(Complex64
 /// A whole power, by repeated squaring; of the inverse where it is negative.
 fn whole_power(env: &mut Env, a: &Host<'_>, exponent: i32, n: usize, class: Class) -> Flow<Value> {
     let dims = Dims::new(&[n, n]);
+    if exponent == 0 {
+        return Ok(Value::tensor(Tensor::new(dims, in_class(class, identity(n)))).diagonal());
+    }
     if a.is_complex() {
         let base = a.elements().complexes_in(class).into_owned();
         let base = if exponent < 0 { inverse(env, &base, n, class) } else { base };

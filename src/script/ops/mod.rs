@@ -6,7 +6,7 @@
 //!
 //! How to read: `operand` is what is computed on, `expand` how two operands meet, `host` the operators in host
 //! memory (`wide` for 64-bit integers, `complex`, `power`), `lazy` the same recorded on the runtime; `linear` is
-//! matrices (`gauss` small real ones), `range` the colon.
+//! matrices (`gauss` small real ones, `schur` eigenvalues), `range` the colon.
 
 pub mod complex;
 mod expand;
@@ -17,6 +17,7 @@ pub mod linear;
 mod operand;
 mod power;
 mod range;
+pub(crate) mod schur;
 mod wide;
 
 #[cfg(test)]

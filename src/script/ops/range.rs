@@ -48,7 +48,7 @@ impl Span {
             if beyond { nearest - 1.0 } else { nearest }
         };
         if count >= (1u64 << 53) as f64 {
-            return fail_id!("Octave:out-of-memory", "out of memory or dimension too large for Octave's index type");
+            return fail_id!("Octave:bad-alloc", "out of memory or dimension too large for Octave's index type");
         }
         let mut last = start + count * step;
         if !whole {

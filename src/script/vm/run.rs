@@ -145,13 +145,13 @@ impl Interp {
                     pc = to as usize;
                     continue;
                 }
-                Inst::JumpIf { to, when, strict } => {
+                Inst::JumpIf { to, when } => {
                     let truth = match self.stack.last() {
                         Some(Value::Bool(b)) => *b,
                         Some(Value::Num(x)) if !x.is_nan() => *x != 0.0,
                         _ => {
                             self.set_pc(pc);
-                            self.truth_of_top(strict)?
+                            self.truth_of_top()?
                         }
                     };
                     self.stack.pop();
@@ -318,13 +318,8 @@ impl Interp {
             }
             Inst::Range { step: true } => self.replace(3, |env, s| ops::range(env, &s[0], Some(&s[1]), &s[2]))?,
             Inst::Range { step: false } => self.replace(2, |env, s| ops::range(env, &s[0], None, &s[1]))?,
-            Inst::Truth { strict } => {
-                let truth = self.truth_of_top(strict)?;
-                self.stack.pop();
-                self.stack.push(Value::Bool(truth));
-            }
             Inst::JumpIfDecided { to, or } => {
-                if self.stack.last().is_some_and(|v| v.dims().is_scalar()) && self.truth_of_top(false)? == or {
+                if self.stack.last().is_some_and(|v| v.dims().is_scalar()) && self.truth_of_top()? == or {
                     self.stack.pop();
                     self.stack.push(Value::Bool(or));
                     return Ok(Next::To(to));
@@ -550,11 +545,8 @@ impl Interp {
         }
     }
 
-    fn truth_of_top(&mut self, strict: bool) -> Flow<bool> {
+    fn truth_of_top(&mut self) -> Flow<bool> {
         let Some(value) = self.stack.last() else { return Ok(false) };
-        if strict && value.is_empty() {
-            return fail!("invalid conversion from empty value to real scalar");
-        }
         let value = value.clone();
         ops::truth(&mut self.env, &value)
     }

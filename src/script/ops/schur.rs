@@ -1,0 +1,541 @@
+//! Eigenvalues of real square matrices that are not symmetric, in the order in which LAPACK's routines leave them.
+//!
+//! In: a matrix, column-major and finite. Out: its eigenvalues as they stand on the diagonal of its real Schur form, and
+//! the unit eigenvectors. Must hold: the steps are those of dgebal, dgehd2, dlahqr, dlanv2 and dtrevc in double precision,
+//! so that the eigenvalues deflate in the same places; everything else would be as good, but be printed in another order.
+
+use num_complex::Complex64;
+
+/// Matrices of at most so many rows take this way; LAPACK's own order is that of another algorithm beyond.
+pub(crate) const ROWS_MAX: usize = 75;
+
+/// A square matrix with subscripts from 1, as the algorithms are written.
+#[derive(Clone)]
+struct Square {
+    n: usize,
+    data: Vec<f64>,
+}
+
+impl Square {
+    fn identity(n: usize) -> Self {
+        Self { n, data: (0..n * n).map(|k| if k % (n + 1) == 0 { 1.0 } else { 0.0 }).collect() }
+    }
+
+    fn at(&self, i: usize, j: usize) -> f64 {
+        self.data[(j - 1) * self.n + i - 1]
+    }
+
+    fn of(&mut self, i: usize, j: usize) -> &mut f64 {
+        &mut self.data[(j - 1) * self.n + i - 1]
+    }
+
+    fn swap(&mut self, a: (usize, usize), b: (usize, usize)) {
+        let n = self.n;
+        self.data.swap((a.1 - 1) * n + a.0 - 1, (b.1 - 1) * n + b.0 - 1);
+    }
+}
+
+/// The real Schur form of a balanced matrix.
+struct Form {
+    t: Square,
+    /// The orthogonal factor.
+    z: Square,
+    values: Vec<Complex64>,
+    balance: Balance,
+}
+
+/// What balancing did.
+struct Balance {
+    low: usize,
+    high: usize,
+    /// Factors of the rows from `low` to `high`; with which row the others were exchanged.
+    scale: Vec<f64>,
+}
+
+/// The eigenvalues and, column by column, the eigenvectors, both as LAPACK gives them; nothing if they do not converge.
+pub(crate) fn eigen(a: &[f64], n: usize) -> Option<(Vec<Complex64>, Vec<Complex64>)> {
+    let form = schur(a, n)?;
+    let vectors = vectors(&form);
+    Some((form.values, vectors))
+}
+
+/// The eigenvalues alone.
+pub(crate) fn values(a: &[f64], n: usize) -> Option<Vec<Complex64>> {
+    Some(schur(a, n)?.values)
+}
+
+fn schur(a: &[f64], n: usize) -> Option<Form> {
+    let mut t = Square { n, data: a.to_vec() };
+    let balance = balanced(&mut t);
+    let mut z = Square::identity(n);
+    hessenberg(&mut t, &mut z, balance.low, balance.high);
+    let mut values: Vec<Complex64> = (1..=n).map(|i| Complex64::new(t.at(i, i), 0.0)).collect();
+    triangular(&mut t, &mut z, balance.low, balance.high, &mut values)?;
+    Some(Form { t, z, values, balance })
+}
+
+/// Exchanges rows and columns so that eigenvalues that stand alone come to the ends, and scales the others by powers of 2
+/// until rows and columns are about as long (dgebal).
+fn balanced(a: &mut Square) -> Balance {
+    let n = a.n;
+    let mut scale = vec![1.0; n + 1];
+    let (mut low, mut high) = (1, n);
+    let exchange = |a: &mut Square, j: usize, m: usize, low: usize, high: usize| {
+        if j != m {
+            (1..=high).for_each(|i| a.swap((i, j), (i, m)));
+            (low..=n).for_each(|i| a.swap((j, i), (m, i)));
+        }
+    };
+    loop {
+        let alone = (1..=high).rev().find(|&j| (1..=high).all(|i| i == j || a.at(j, i) == 0.0));
+        let Some(j) = alone else { break };
+        scale[high] = j as f64;
+        exchange(a, j, high, low, high);
+        if high == 1 {
+            return Balance { low: 1, high: 1, scale };
+        }
+        high -= 1;
+    }
+    loop {
+        let alone = (low..=high).find(|&j| (low..=high).all(|i| i == j || a.at(i, j) == 0.0));
+        let Some(j) = alone else { break };
+        scale[low] = j as f64;
+        exchange(a, j, low, low, high);
+        low += 1;
+    }
+    (low..=high).for_each(|i| scale[i] = 1.0);
+    let least = f64::MIN_POSITIVE / f64::EPSILON;
+    let (small, large) = (least * 2.0, 1.0 / (least * 2.0));
+    loop {
+        let mut settled = true;
+        for i in low..=high {
+            let mut c = norm((low..=high).map(|k| a.at(k, i)));
+            let mut r = norm((low..=high).map(|k| a.at(i, k)));
+            let mut column = (1..=high).map(|k| a.at(k, i).abs()).fold(0.0, f64::max);
+            let mut row = (low..=n).map(|k| a.at(i, k).abs()).fold(0.0, f64::max);
+            if c == 0.0 || r == 0.0 {
+                continue;
+            }
+            let (mut g, mut f, s) = (r / 2.0, 1.0f64, c + r);
+            while c < g && f.max(c).max(column) < large && r.min(g).min(row) > small {
+                f *= 2.0;
+                c *= 2.0;
+                column *= 2.0;
+                r /= 2.0;
+                g /= 2.0;
+                row /= 2.0;
+            }
+            g = c / 2.0;
+            while g >= r && r.max(row) < large && f.min(c).min(g).min(column) > small {
+                f /= 2.0;
+                c /= 2.0;
+                g /= 2.0;
+                column /= 2.0;
+                r *= 2.0;
+                row *= 2.0;
+            }
+            if c + r >= 0.95 * s
+                || f < 1.0 && scale[i] < 1.0 && f * scale[i] <= least
+                || f > 1.0 && scale[i] > 1.0 && scale[i] >= 1.0 / least / f
+            {
+                continue;
+            }
+            scale[i] *= f;
+            settled = false;
+            (low..=n).for_each(|k| *a.of(i, k) /= f);
+            (1..=high).for_each(|k| *a.of(k, i) *= f);
+        }
+        if settled {
+            return Balance { low, high, scale };
+        }
+    }
+}
+
+fn norm(x: impl Iterator<Item = f64> + Clone) -> f64 {
+    let most = x.clone().fold(0.0, |m: f64, v| m.max(v.abs()));
+    if most == 0.0 { 0.0 } else { most * x.map(|v| (v / most) * (v / most)).sum::<f64>().sqrt() }
+}
+
+/// A reflection that takes the vector to a multiple of the first unit vector (dlarfg): the vector becomes that multiple
+/// and the rest of the reflection's direction; gives its factor.
+fn reflection(v: &mut [f64]) -> f64 {
+    let rest = norm(v[1..].iter().copied());
+    if rest == 0.0 {
+        return 0.0;
+    }
+    let alpha = v[0];
+    let beta = -alpha.hypot(rest).copysign(alpha);
+    v[1..].iter_mut().for_each(|x| *x /= alpha - beta);
+    v[0] = beta;
+    (beta - alpha) / beta
+}
+
+/// Reduces to Hessenberg form (dgehd2), and collects the reflections.
+fn hessenberg(a: &mut Square, z: &mut Square, low: usize, high: usize) {
+    let n = a.n;
+    for i in low..high {
+        let mut v: Vec<f64> = (i + 1..=high).map(|k| a.at(k, i)).collect();
+        let tau = reflection(&mut v);
+        *a.of(i + 1, i) = v[0];
+        (i + 2..=high).for_each(|k| *a.of(k, i) = 0.0);
+        v[0] = 1.0;
+        let columns = |a: &mut Square, row: usize| {
+            let sum: f64 = v.iter().enumerate().map(|(k, x)| a.at(row, i + 1 + k) * x).sum();
+            v.iter().enumerate().for_each(|(k, x)| *a.of(row, i + 1 + k) -= tau * sum * x);
+        };
+        (1..=high).for_each(|row| columns(a, row));
+        (1..=n).for_each(|row| columns(z, row));
+        for column in i + 1..=n {
+            let sum: f64 = v.iter().enumerate().map(|(k, x)| a.at(i + 1 + k, column) * x).sum();
+            v.iter().enumerate().for_each(|(k, x)| *a.of(i + 1 + k, column) -= tau * sum * x);
+        }
+    }
+}
+
+/// Where the matrix between `low` and `high` falls apart above row `i`: the row from which on it does not.
+fn deflated(h: &Square, low: usize, i: usize, ihi: usize, ilo: usize) -> usize {
+    let tiny = f64::MIN_POSITIVE * ((ihi - ilo + 1) as f64 / f64::EPSILON);
+    for k in (low + 1..=i).rev() {
+        let below = h.at(k, k - 1).abs();
+        if below <= tiny {
+            return k;
+        }
+        let mut test = h.at(k - 1, k - 1).abs() + h.at(k, k).abs();
+        if test == 0.0 {
+            if k >= ilo + 2 {
+                test += h.at(k - 1, k - 2).abs();
+            }
+            if k < ihi {
+                test += h.at(k + 1, k).abs();
+            }
+        }
+        if below <= f64::EPSILON * test {
+            let above = h.at(k - 1, k).abs();
+            let (last, difference) = (h.at(k, k).abs(), (h.at(k - 1, k - 1) - h.at(k, k)).abs());
+            let (ab, ba) = (below.max(above), below.min(above));
+            let (aa, bb) = (last.max(difference), last.min(difference));
+            let s = aa + ab;
+            if ba * (ab / s) <= tiny.max(f64::EPSILON * (bb * (aa / s))) {
+                return k;
+            }
+        }
+    }
+    low
+}
+
+/// The two shifts of a step, as real and imaginary parts.
+fn shifts(h: &Square, l: usize, i: usize, deflations: usize) -> [f64; 4] {
+    let exceptional = |s: f64, corner: f64| (0.75 * s + corner, s, -0.4375 * s, 0.75 * s + corner);
+    let (h11, h21, h12, h22) = if deflations.is_multiple_of(20) {
+        exceptional(h.at(i, i - 1).abs() + h.at(i - 1, i - 2).abs(), h.at(i, i))
+    } else if deflations.is_multiple_of(10) {
+        exceptional(h.at(l + 1, l).abs() + h.at(l + 2, l + 1).abs(), h.at(l, l))
+    } else {
+        (h.at(i - 1, i - 1), h.at(i, i - 1), h.at(i - 1, i), h.at(i, i))
+    };
+    let s = h11.abs() + h12.abs() + h21.abs() + h22.abs();
+    if s == 0.0 {
+        return [0.0; 4];
+    }
+    let (h11, h21, h12, h22) = (h11 / s, h21 / s, h12 / s, h22 / s);
+    let tr = (h11 + h22) / 2.0;
+    let det = (h11 - tr) * (h22 - tr) - h12 * h21;
+    let root = det.abs().sqrt();
+    if det >= 0.0 {
+        return [tr * s, root * s, tr * s, -root * s];
+    }
+    let (first, second) = (tr + root, tr - root);
+    let near = if (first - h22).abs() <= (second - h22).abs() { first * s } else { second * s };
+    [near, 0.0, near, 0.0]
+}
+
+/// The first column of the double-shift step, and the row where it can start.
+fn start(h: &Square, l: usize, i: usize, [r1, i1, r2, i2]: [f64; 4]) -> (usize, [f64; 3]) {
+    let mut m = i - 2;
+    loop {
+        let s = (h.at(m, m) - r2).abs() + i2.abs() + h.at(m + 1, m).abs();
+        let h21 = h.at(m + 1, m) / s;
+        let v = [
+            h21 * h.at(m, m + 1) + (h.at(m, m) - r1) * ((h.at(m, m) - r2) / s) - i1 * (i2 / s),
+            h21 * (h.at(m, m) + h.at(m + 1, m + 1) - r1 - r2),
+            h21 * h.at(m + 2, m + 1),
+        ];
+        let s = v[0].abs() + v[1].abs() + v[2].abs();
+        let v = v.map(|x| x / s);
+        if m == l {
+            return (m, v);
+        }
+        let around = h.at(m - 1, m - 1).abs() + h.at(m, m).abs() + h.at(m + 1, m + 1).abs();
+        if h.at(m, m - 1).abs() * (v[1].abs() + v[2].abs()) <= f64::EPSILON * v[0].abs() * around {
+            return (m, v);
+        }
+        m -= 1;
+    }
+}
+
+/// The QR iteration with double shifts (dlahqr).
+fn triangular(h: &mut Square, z: &mut Square, ilo: usize, ihi: usize, values: &mut [Complex64]) -> Option<()> {
+    let n = h.n;
+    let steps_max = 30 * (ihi - ilo + 1).max(10);
+    let mut i = ihi;
+    loop {
+        let (mut l, mut deflations, mut converged) = (ilo, 0, false);
+        for _ in 0..=steps_max {
+            l = deflated(h, l, i, ihi, ilo);
+            if l > ilo {
+                *h.of(l, l - 1) = 0.0;
+            }
+            if l + 1 >= i {
+                converged = true;
+                break;
+            }
+            deflations += 1;
+            let (m, v) = start(h, l, i, shifts(h, l, i, deflations));
+            sweep(h, z, (l, m, i), v);
+        }
+        if !converged {
+            return None;
+        }
+        if l == i {
+            values[i - 1] = Complex64::new(h.at(i, i), 0.0);
+        } else {
+            let [c, s] = standard(h, i, values);
+            let turn = |x: &mut f64, y: &mut f64| (*x, *y) = (c * *x + s * *y, c * *y - s * *x);
+            for j in i + 1..=n {
+                let (mut x, mut y) = (h.at(i - 1, j), h.at(i, j));
+                turn(&mut x, &mut y);
+                (*h.of(i - 1, j), *h.of(i, j)) = (x, y);
+            }
+            for (square, rows) in [(&mut *h, i - 2), (&mut *z, n)] {
+                for j in 1..=rows {
+                    let (mut x, mut y) = (square.at(j, i - 1), square.at(j, i));
+                    turn(&mut x, &mut y);
+                    *square.of(j, i - 1) = x;
+                    *square.of(j, i) = y;
+                }
+            }
+        }
+        if l <= ilo {
+            return Some(());
+        }
+        i = l - 1;
+    }
+}
+
+/// One double-shift step on the rows from `l` to `i`, which begins at row `m` with this column.
+fn sweep(h: &mut Square, z: &mut Square, (l, m, i): (usize, usize, usize), first: [f64; 3]) {
+    let n = h.n;
+    for k in m..i {
+        let count = 3.min(i - k + 1);
+        let mut v: Vec<f64> = match k {
+            _ if k == m => first[..count].to_vec(),
+            _ => (0..count).map(|d| h.at(k + d, k - 1)).collect(),
+        };
+        let t = reflection(&mut v);
+        if k > m {
+            *h.of(k, k - 1) = v[0];
+            (1..count).for_each(|d| *h.of(k + d, k - 1) = 0.0);
+        } else if m > l {
+            *h.of(k, k - 1) *= 1.0 - t;
+        }
+        v[0] = 1.0;
+        for j in k..=n {
+            let sum: f64 = v.iter().enumerate().map(|(d, x)| x * h.at(k + d, j)).sum();
+            v.iter().enumerate().for_each(|(d, x)| *h.of(k + d, j) -= sum * t * x);
+        }
+        for (square, rows) in [(&mut *h, i.min(k + 3)), (&mut *z, n)] {
+            for j in 1..=rows {
+                let sum: f64 = v.iter().enumerate().map(|(d, x)| x * square.at(j, k + d)).sum();
+                v.iter().enumerate().for_each(|(d, x)| *square.of(j, k + d) -= sum * t * x);
+            }
+        }
+    }
+}
+
+/// Brings the 2x2 block that ends at row `i` to its standard form (dlanv2): triangular, or of equal diagonal elements.
+/// Gives the rotation and notes the eigenvalues.
+fn standard(h: &mut Square, i: usize, values: &mut [Complex64]) -> [f64; 2] {
+    let (mut a, mut b, mut c, mut d) = (h.at(i - 1, i - 1), h.at(i - 1, i), h.at(i, i - 1), h.at(i, i));
+    let (mut cs, mut sn) = (1.0, 0.0);
+    let sign = |x: f64| 1.0f64.copysign(x);
+    if c == 0.0 {
+    } else if b == 0.0 {
+        (cs, sn) = (0.0, 1.0);
+        (a, b, c, d) = (d, -c, 0.0, a);
+    } else if a - d != 0.0 || sign(b) == sign(c) {
+        let difference = a - d;
+        let mut p = 0.5 * difference;
+        let (most, least) = (b.abs().max(c.abs()), b.abs().min(c.abs()) * sign(b) * sign(c));
+        let scale = p.abs().max(most);
+        let mut root = p / scale * p + most / scale * least;
+        if root >= 4.0 * f64::EPSILON {
+            root = p + (scale.sqrt() * root.sqrt()).copysign(p);
+            a = d + root;
+            d -= most / root * least;
+            let tau = c.hypot(root);
+            (cs, sn) = (root / tau, c / tau);
+            (b, c) = (b - c, 0.0);
+        } else {
+            let sigma = b + c;
+            let tau = sigma.hypot(difference);
+            cs = (0.5 * (1.0 + sigma.abs() / tau)).sqrt();
+            sn = -(p / (tau * cs)) * sign(sigma);
+            let (aa, bb, cc, dd) = (a * cs + b * sn, -a * sn + b * cs, c * cs + d * sn, -c * sn + d * cs);
+            (a, b, c, d) = (aa * cs + cc * sn, bb * cs + dd * sn, -aa * sn + cc * cs, -bb * sn + dd * cs);
+            let middle = 0.5 * (a + d);
+            (a, d) = (middle, middle);
+            if c != 0.0 && b == 0.0 {
+                (b, c) = (-c, 0.0);
+                (cs, sn) = (-sn, cs);
+            } else if c != 0.0 && sign(b) == sign(c) {
+                let (sab, sac) = (b.abs().sqrt(), c.abs().sqrt());
+                p = (sab * sac).copysign(c);
+                let tau = 1.0 / (b + c).abs().sqrt();
+                (a, d) = (middle + p, middle - p);
+                (b, c) = (b - c, 0.0);
+                (cs, sn) = (cs * (sab * tau) - sn * (sac * tau), cs * (sac * tau) + sn * (sab * tau));
+            }
+        }
+    }
+    (*h.of(i - 1, i - 1), *h.of(i - 1, i), *h.of(i, i - 1)) = (a, b, c);
+    *h.of(i, i) = d;
+    let imaginary = if c == 0.0 { 0.0 } else { b.abs().sqrt() * c.abs().sqrt() };
+    values[i - 2] = Complex64::new(a, imaginary);
+    values[i - 1] = Complex64::new(d, if c == 0.0 { 0.0 } else { -imaginary });
+    [cs, sn]
+}
+
+/// The unit eigenvectors: of the Schur form by substitution (dtrevc), turned and scaled back. The largest element of a
+/// complex one is real.
+fn vectors(form: &Form) -> Vec<Complex64> {
+    let (t, n) = (&form.t, form.t.n);
+    let mut out = Vec::with_capacity(n * n);
+    let mut k = 1;
+    while k <= n {
+        let value = form.values[k - 1];
+        let pair = value.im != 0.0;
+        let last = if pair { k + 1 } else { k };
+        let mut x = vec![Complex64::new(0.0, 0.0); n + 1];
+        if !pair {
+            x[k] = Complex64::new(1.0, 0.0);
+        } else if t.at(k, k + 1).abs() >= t.at(k + 1, k).abs() {
+            x[k] = Complex64::new(1.0, 0.0);
+            x[k + 1] = Complex64::new(0.0, value.im / t.at(k, k + 1));
+        } else {
+            x[k] = Complex64::new(-value.im / t.at(k + 1, k), 0.0);
+            x[k + 1] = Complex64::new(0.0, 1.0);
+        }
+        substitute(t, value, k, last, &mut x);
+        let mut vector: Vec<Complex64> = (1..=n).map(|i| (1..=last).map(|j| x[j] * form.z.at(i, j)).sum()).collect();
+        form.balance.undo(&mut vector);
+        normalise(&mut vector);
+        out.extend(&vector);
+        if pair {
+            out.extend(vector.iter().map(|z| z.conj()));
+        }
+        k = last + 1;
+    }
+    out
+}
+
+/// Gives a vector with elements unit length, and makes its largest element real, which keeps the sign of its real part.
+pub(crate) fn normalise(vector: &mut [Complex64]) {
+    let length = vector.iter().map(|z| z.norm_sqr()).sum::<f64>().sqrt();
+    vector.iter_mut().for_each(|z| *z /= length);
+    let at = (0..vector.len()).fold(0, |m, i| if vector[i].norm_sqr() > vector[m].norm_sqr() { i } else { m });
+    let largest = vector[at];
+    if largest.im != 0.0 {
+        let turn = largest.conj() * (1f64.copysign(largest.re) / largest.norm());
+        vector.iter_mut().for_each(|z| *z *= turn);
+        vector[at].im = 0.0;
+    }
+}
+
+/// Solves for the elements above row `first` of the vector whose other elements are there, from the bottom up.
+fn substitute(t: &Square, value: Complex64, first: usize, last: usize, x: &mut [Complex64]) {
+    let largest = t.data.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
+    let least = (f64::EPSILON * (value.re.abs() + value.im.abs())).max(f64::MIN_POSITIVE * largest.max(1.0));
+    let right = |x: &[Complex64], row: usize, from: usize| -> Complex64 {
+        -(from..=last).map(|j| x[j] * t.at(row, j)).sum::<Complex64>()
+    };
+    let away = |z: Complex64| if z.norm() < least { Complex64::new(least, 0.0) } else { z };
+    let mut j = first;
+    while j > 1 {
+        j -= 1;
+        if j > 1 && t.at(j, j - 1) != 0.0 {
+            let (r, s) = (right(x, j - 1, j + 1), right(x, j, j + 1));
+            let (a, d) = (t.at(j - 1, j - 1) - value, t.at(j, j) - value);
+            let (b, c) = (t.at(j - 1, j), t.at(j, j - 1));
+            let determinant = away(a * d - b * c);
+            x[j - 1] = (r * d - s * b) / determinant;
+            x[j] = (s * a - r * c) / determinant;
+            j -= 1;
+        } else {
+            x[j] = right(x, j, j + 1) / away(t.at(j, j) - value);
+        }
+        // Nothing overflows: only the direction counts.
+        let most = x[1..=last].iter().fold(0.0, |m: f64, z| m.max(z.norm()));
+        if most > 1e100 {
+            x[1..=last].iter_mut().for_each(|z| *z /= most);
+        }
+    }
+}
+
+impl Balance {
+    /// The eigenvector of the matrix before it was balanced (dgebak).
+    fn undo(&self, vector: &mut [Complex64]) {
+        let n = vector.len();
+        (self.low..=self.high).for_each(|i| vector[i - 1] *= self.scale[i]);
+        (1..self.low).rev().for_each(|i| vector.swap(i - 1, self.scale[i] as usize - 1));
+        (self.high + 1..=n).for_each(|i| vector.swap(i - 1, self.scale[i] as usize - 1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The largest element of `A v - v λ` over all pairs.
+    fn residual(a: &[f64], n: usize) -> f64 {
+        let (values, vectors) = eigen(a, n).expect("it converges");
+        let mut worst: f64 = 0.0;
+        for (k, value) in values.iter().enumerate() {
+            let v = &vectors[k * n..(k + 1) * n];
+            for i in 0..n {
+                let product: Complex64 = (0..n).map(|j| v[j] * a[j * n + i]).sum();
+                worst = worst.max((product - value * v[i]).norm());
+            }
+        }
+        worst
+    }
+
+    #[test]
+    fn eigenvectors_of_many_matrices_are_eigenvectors() {
+        let mut state = 7u64;
+        let mut next = || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) as f64 / (1u64 << 31) as f64 - 0.5
+        };
+        for n in 1..=40 {
+            let mut a: Vec<f64> = (0..n * n).map(|_| next()).collect();
+            assert!(residual(&a, n) < 1e-12, "{n} rows");
+            // Many zeros: rows and columns that stand alone, which balancing takes to the ends.
+            a.iter_mut().enumerate().for_each(|(k, x)| *x = if k % 3 == 0 { *x } else { 0.0 });
+            assert!(residual(&a, n) < 1e-12, "{n} rows with zeros");
+        }
+    }
+
+    #[test]
+    fn eigenvalues_stand_where_lapack_leaves_them() {
+        let near = |a: &[f64], n: usize, expected: &[f64]| {
+            let found = values(a, n).expect("it converges");
+            let close = found.iter().zip(expected).all(|(z, x)| (z.re - x).abs() < 1e-9 && z.im == 0.0);
+            assert!(close, "{found:?} is not {expected:?}");
+        };
+        near(&[4.0, 1.0, -2.0, 1.0], 2, &[3.0, 2.0]);
+        near(&[8.0, 3.0, 4.0, 1.0, 5.0, 9.0, 6.0, 7.0, 2.0], 3, &[15.0, 24f64.sqrt(), -(24f64.sqrt())]);
+        // A triangle's diagonal stays as it is.
+        near(&[3.0, 0.0, 5.0, 1.0], 2, &[3.0, 1.0]);
+        assert_eq!(values(&[0.0; 9], 3).expect("it converges"), [Complex64::new(0.0, 0.0); 3]);
+    }
+}
