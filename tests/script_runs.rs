@@ -182,6 +182,16 @@ fn the_workspace_comes_back_as_values() {
     assert!(matches!(workspace.get("b"), Some(Value::Tensor(t)) if t.len() == 4));
     assert_eq!(workspace.get("c").and_then(Value::as_text).as_deref(), Some("text"));
     assert!(matches!(workspace.get("d"), Some(Value::Lazy(l)) if l.dims[..] == [100, 100]));
+    assert!(workspace.array("d").is_some() && workspace.array("b").is_none());
+    let workspace = futures::executor::block_on(async {
+        let workspace = Script::parse("t = sum (ones (100, 100)(:));").unwrap().run(&session).await.unwrap();
+        assert_eq!(workspace.number("t"), None);
+        workspace.gather().await.unwrap();
+        let bad = Script::parse("r = sqrt (-ones (100, 100));").unwrap().run(&session).await.unwrap();
+        assert!(bad.gather().await.unwrap_err().message.contains("complex (x)"));
+        workspace
+    });
+    assert_eq!(workspace.number("t"), Some(1e4));
 }
 
 /// Fifty statements on small and big arrays; `bad` makes the copy fail half-way.

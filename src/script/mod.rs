@@ -223,7 +223,28 @@ impl Workspace {
         self.variables.iter().find(|(n, _)| n == name).map(|(_, v)| v)
     }
 
-    /// A variable that is a real double scalar.
+    /// A variable that is an array of the runtime: small ones lie in the script's own memory.
+    pub fn array(&self, name: &str) -> Option<&crate::Array> {
+        match self.get(name)? {
+            Value::Lazy(lazy) => Some(&lazy.array),
+            _ => None,
+        }
+    }
+
+    /// Awaits the variables that are arrays of the runtime; their values are in host memory afterwards.
+    ///
+    /// # Errors
+    /// The fault of one that carries one.
+    pub async fn gather(&self) -> Result<(), ScriptError> {
+        let lazy = |(_, value): &(String, Value)| match value {
+            Value::Lazy(lazy) => Some(lazy.clone()),
+            _ => None,
+        };
+        let arrays: Vec<_> = self.variables.iter().filter_map(lazy).collect();
+        value::lazy::fetch(&arrays).await
+    }
+
+    /// A variable that is a real scalar; of the runtime, once it has been awaited ([`Workspace::gather`]).
     pub fn number(&self, name: &str) -> Option<f64> {
         match self.get(name)? {
             Value::Num(x) => Some(*x),

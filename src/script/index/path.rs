@@ -148,7 +148,7 @@ fn through_field(
     rest: &[Access],
     leaf: Leaf,
 ) -> Flow<()> {
-    let dims = struct_dims(target, subscripts.is_some())?;
+    let dims = struct_dims(target, subscripts.is_some(), !rest.is_empty())?;
     let spot = match subscripts {
         Some(subscripts) => spot(env, &dims, subscripts)?,
         None => Spot { exists: matches!(target, Some(Value::Struct(_))), at: 0, dims: Dims::scalar() },
@@ -183,8 +183,8 @@ fn through_field(
     Ok(())
 }
 
-/// The dimensions of a target that is a struct array, or becomes one.
-fn struct_dims(target: &Option<Value>, subscripted: bool) -> Flow<Dims> {
+/// The dimensions of a target that is a struct array, or becomes one. `nested`: the field is on the way to another.
+fn struct_dims(target: &Option<Value>, subscripted: bool, nested: bool) -> Flow<Dims> {
     match target {
         None => Ok(Dims::zero()),
         Some(Value::Struct(array)) if subscripted || array.len() == 1 => Ok(array.dims.clone()),
@@ -193,9 +193,9 @@ fn struct_dims(target: &Option<Value>, subscripted: bool) -> Flow<Dims> {
             if subscripted || value.dims() == Dims::zero() { Ok(Dims::zero()) } else { fail!("{MANY}") }
         }
         Some(Value::Cell(_)) if subscripted => fail!("cell cannot be indexed with ."),
-        Some(Value::Cell(_) | Value::Struct(_)) => fail!("{MANY}"),
+        Some(Value::Struct(_)) => fail!("{MANY}"),
         Some(value) if subscripted => not_last(value),
-        Some(value) if value.dims().is_scalar() => fail!("{} cannot be indexed with .", value.type_name()),
+        Some(value) if nested || value.dims().is_scalar() => fail!("{} cannot be indexed with .", value.type_name()),
         Some(_) => fail!("{MANY}"),
     }
 }
