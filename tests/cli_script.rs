@@ -548,3 +548,14 @@ fn what_nobody_reads_any_more_does_not_hold_up_the_end() {
     let seconds = begin.elapsed().as_secs();
     assert!(seconds < 25, "{seconds} s");
 }
+
+#[test]
+fn help_knows_the_functions_of_a_session() {
+    let text = "function r = plain (x), r = x; end\nfunction r = told (x)\n  % TOLD says it.\n  r = x;\nend\n\
+                help plain\nhelp told\nhelp nosuch\nhelp sin";
+    let (code, out, _) = fed(&["repl"], text);
+    assert_eq!(code, 0);
+    for words in ["'plain' is a function", "TOLD says it.", "help: 'nosuch' not found", "sin (x)"] {
+        assert!(out.contains(words), "{words} is missing in {out}");
+    }
+}

@@ -188,6 +188,9 @@ fn help(interp: &mut Interp, topic: &str) {
             None => match (library::find(topic), interp.documentation(topic)) {
                 (Some(written), _) => format!("{}\n\n  {}\n", written.usage, written.summary),
                 (None, Some(doc)) => format!("{doc}\n"),
+                (None, None) if matches!(interp.lookup(topic), Ok(Some(_))) => {
+                    format!("'{topic}' is a function without a comment at its head\n")
+                }
                 (None, None) => format!("help: '{topic}' not found\n"),
             },
         }
