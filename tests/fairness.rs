@@ -130,17 +130,27 @@ fn a_tiny_gather_ends_while_a_long_kernel_of_another_session_runs() {
         gathers.into_iter().map(bits).collect()
     };
     let hold = Arc::new(Hold::default());
+    let costs = Runtime::builder().device("host").start_blocking().unwrap().devices()[0].costs;
     let injection = Injection {
         hold_first_long: Some(hold.clone()),
         long_launch_us: Some(20.0),
-        slice_us: Some(0.0),
+        slice_us: Some(costs.dispatch_us + 60.0 / costs.f32_gop_per_s),
         ..Injection::default()
     };
     let rt = Runtime::builder().device("host").injection(injection).start_blocking().unwrap();
     let long = rt.session("long").open();
     let mut large = gathers(&long);
+    // What reads what is being made waits, and is in nobody's way.
+    let y = ramp(&long, ELEMENTS).cos();
+    let mut waits: Vec<Gather<f32>> = vec![y.gather::<f32>()];
     large.iter_mut().for_each(ask);
+    waits.iter_mut().for_each(ask);
     placed(&rt, 1);
+    for k in 0..4 {
+        let mut next = (&y + k as f32).slice((0..1, 0)).gather::<f32>();
+        ask(&mut next);
+        waits.push(next);
+    }
     for n in 0..20 {
         let s = rt.session("tiny").open();
         let y = ramp(&s, N + n) * 2.0;
@@ -148,6 +158,7 @@ fn a_tiny_gather_ends_while_a_long_kernel_of_another_session_runs() {
         assert_eq!(wait((y + 1.0).sum(..).item::<f32>()).unwrap(), ((N + n) * (N + n)) as f32);
     }
     large.iter_mut().for_each(ask);
+    drop(waits);
     hold.release();
     let beside = bits(large);
     // The same bits as alone, in whole batches.

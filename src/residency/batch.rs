@@ -53,6 +53,7 @@ impl State {
         let mut flight = Flight {
             region: done.region,
             service,
+            long: self.regions.get(&done.region).is_some_and(|work| work.long),
             fills: done.fills,
             transfers: done.transfers,
             allocated: Vec::new(),

@@ -31,8 +31,10 @@ impl State {
     /// A slot for a segment of the step that is being placed.
     pub(super) fn allocate(&mut self, d: usize, bytes: u64, open: &mut Open) -> Result<Slot, Stop> {
         let mut grown = false;
+        let mut beside = self.goes_beside_long(d, open);
         loop {
-            if let Some(slot) = self.devices[d].pool.take(bytes) {
+            let slot = if beside { self.take_beside(d, bytes) } else { self.devices[d].pool.take(bytes) };
+            if let Some(slot) = slot {
                 if !grown {
                     self.totals.pool_hits += 1;
                 }
@@ -42,6 +44,8 @@ impl State {
             if self.devices[d].pool.room_for(bytes, limit) {
                 self.grow(d, bytes, open);
                 grown = true;
+            } else if std::mem::take(&mut beside) {
+                // Better later than never.
             } else if let Some(buffer) = self.devices[d].pool.trim() {
                 open.commands.push(Command::Free { buffer });
             } else if self.devices[d].info.kind == DeviceKind::Host && self.drop_spare_host_copies() {
@@ -57,6 +61,22 @@ impl State {
                 self.totals.beyond_budget += 1;
             }
         }
+    }
+
+    /// Whether the batch may run on the host beside long ones, if it does not use the memory of these.
+    fn goes_beside_long(&self, d: usize, open: &Open) -> bool {
+        let device = &self.devices[d];
+        device.info.kind == DeviceKind::Host
+            && device.flights.values().any(|flight| flight.long)
+            && self.regions.get(&open.region).is_some_and(|work| !work.long)
+    }
+
+    /// A free slot of which no long batch knows that is out.
+    fn take_beside(&mut self, d: usize, bytes: u64) -> Option<Slot> {
+        let device = &mut self.devices[d];
+        let long = device.flights.values().filter(|flight| flight.long);
+        let busy: Vec<BufferId> = long.flat_map(|flight| flight.touched.iter().copied()).collect();
+        device.pool.take_unless(bytes, |buffer| busy.contains(&buffer))
     }
 
     /// Adds a buffer to a device's pool.

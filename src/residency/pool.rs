@@ -132,6 +132,16 @@ impl Pool {
         Some(Slot { buffer, offset: 0, bytes })
     }
 
+    /// A free buffer of its own for this request, that is none of these.
+    pub(super) fn take_unless(&mut self, bytes: u64, is_one: impl Fn(BufferId) -> bool) -> Option<Slot> {
+        let free = self.whole.get_mut(&self.whole_bytes(padded(bytes)))?;
+        let at = free.iter().rposition(|&buffer| !is_one(buffer))?;
+        // The last is taken.
+        let last = free.len() - 1;
+        free.swap(at, last);
+        self.take(bytes)
+    }
+
     /// Adds a buffer for this request under a new name; returns its size. [`Pool::take`] then succeeds.
     pub(super) fn grow(&mut self, buffer: BufferId, bytes: u64) -> u64 {
         let size = self.growth(bytes);

@@ -6,9 +6,10 @@
 use super::cursor::{Block, Cursor};
 use super::message::ResidencyInstruction;
 use super::state::{Device, Phase, State};
+use super::values::Key;
 use crate::device::info::DeviceKind;
 use crate::device::message::Command;
-use crate::ids::{BatchId, BufferId, SessionId};
+use crate::ids::{BatchId, BufferId, RegionId, SessionId};
 
 /// A device with this many batches waiting for credit starts no further plan.
 const PREPARED_MAX: usize = 2;
@@ -71,7 +72,7 @@ impl State {
         let mut begins = None;
         for (session, begin) in device.turns.in_order().take(LOOK_MAX) {
             if let Some(region) = begin {
-                if (takes_long || self.regions[&region].work_us <= self.slice_us) && self.has_room_beside(d, region) {
+                if (takes_long || !self.is_long(region)) && self.has_room_beside(d, region) {
                     begins = Some(session);
                     break;
                 }
@@ -80,7 +81,7 @@ impl State {
                 let at = at.expect("RES-13: a session with a plan in progress has a cursor");
                 let cursor = &device.cursors[at];
                 let is_blocked = cursor.blocked.is_some_and(|block| self.is_blocked(d, block));
-                if !is_blocked && (takes_long || self.regions[&cursor.plan.region].work_us <= self.slice_us) {
+                if !is_blocked && (takes_long || !self.is_long(cursor.plan.region)) {
                     return Some(at);
                 }
             }
@@ -96,12 +97,24 @@ impl State {
     fn begin(&mut self, d: usize, session: SessionId) -> usize {
         let id = BatchId(self.new_number());
         let region = self.devices[d].turns.begin(session);
+        let long = self.is_long(region);
         let work = self.regions.get_mut(&region).expect("RES-8: a ready region is open");
+        work.long = long;
         work.phase = Phase::Placing;
         let cursor = Cursor::new(work.plan.clone(), id);
         let device = &mut self.devices[d];
         device.cursors.push(cursor);
         device.cursors.len() - 1
+    }
+
+    /// Whether a plan keeps its device for longer than a slice, or waits there for one that does.
+    fn is_long(&self, region: RegionId) -> bool {
+        let work = &self.regions[&region];
+        let waits = |value| {
+            let maker = self.values.get(&Key::Value(value)).and_then(|v| v.maker);
+            maker.and_then(|maker| self.regions.get(&maker)).is_some_and(|maker| maker.long)
+        };
+        work.long || work.work_us > self.slice_us || work.plan.inputs.iter().any(|input| waits(input.value))
     }
 
     /// Where plans in progress wait for each other's memory, the youngest must do without.

@@ -56,6 +56,8 @@ pub(super) struct Flight {
     pub(super) region: RegionId,
     /// It serves others (a move between devices, the rest of a failed region): its end is not the region's.
     pub(super) service: bool,
+    /// Of a long region.
+    pub(super) long: bool,
     pub(super) fills: Vec<(Key, u32)>,
     pub(super) transfers: Vec<Transfer>,
     pub(super) allocated: Vec<(BufferId, u64)>,
@@ -124,6 +126,8 @@ pub(super) struct Work {
     pub(super) plan: Arc<Plan>,
     /// What its launches take, estimated.
     pub(super) work_us: f64,
+    /// It was begun, and keeps its device for longer than a slice, or waits for one that does.
+    pub(super) long: bool,
     pub(super) arrival: u64,
     /// Inputs that are not placed yet.
     pub(super) missing: u32,
@@ -333,6 +337,7 @@ impl State {
         let work = Work {
             plan,
             work_us,
+            long: false,
             arrival,
             missing,
             profile: OnceCell::new(),

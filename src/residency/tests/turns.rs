@@ -192,3 +192,73 @@ fn plans_that_wait_for_each_others_memory_end() {
     let through = |n: u64| world.finished.contains_key(&RegionId(n));
     assert!(through(5), "the elder gets the memory of the younger: {:?}", world.failed);
 }
+
+/// A plan that a device with two batches in flight takes as one long batch: `result` = `source` + 1, and a scalar that
+/// nobody keeps.
+fn long(region: u64, source: u32, result: u32, total: u32) -> Builder {
+    let mut plan = Builder::new(region, 0).of_session(region, 1);
+    let input = plan.input(source, 300, Some(numbers(0, 300)), true);
+    let output = plan.output(result, 300);
+    plan.map(300, &[input], &[output]);
+    let sum = plan.output(total, 1);
+    plan.sum(300, input, sum);
+    plan.read_back(total);
+    plan
+}
+
+#[test]
+fn what_waits_for_a_long_plan_leaves_a_place_to_others() {
+    let mut info = slow(device(0, DeviceKind::Host, 1 << 20, 31));
+    info.batches_in_flight_max = 3;
+    let mut world = World::new(vec![info]);
+    let mut first = Builder::new(1, 0).of_session(1, 1);
+    let input = first.input(1, 300, Some(numbers(0, 300)), true);
+    let output = first.output(11, 300);
+    first.map(300, &[input], &[output]);
+    world.feed(first.done());
+    // These read what it makes, and the device has not even begun.
+    for n in 2..6 {
+        let mut plan = Builder::new(n, 0).of_session(1, 1);
+        let input = plan.input(11, 300, None, false);
+        let output = plan.output(10 + n as u32, 1);
+        plan.sum(1, input, output);
+        plan.read_back(10 + n as u32);
+        world.feed(plan.done());
+    }
+    let out = |world: &World| -> Vec<u64> { world.dispatched.iter().map(|r| r.0).collect() };
+    assert_eq!(out(&world), [1, 2]);
+    world.feed(chain(9, 0, 1, 4, 9, 19).of_session(9, 1).done());
+    assert_eq!(out(&world), [1, 2, 9]);
+    world.settle();
+    assert_eq!(world.data(19), plus(1, 4));
+    assert_eq!(world.state.regions_open(), 0);
+}
+
+#[test]
+fn a_small_plan_takes_no_memory_that_a_long_batch_still_uses() {
+    let mut info = slow(device(0, DeviceKind::Host, 1 << 20, 31));
+    info.batches_in_flight_max = 8;
+    let mut world = World::new(vec![info]);
+    world.feed(long(1, 1, 11, 12).done());
+    // The scalar is read back and gone, as far as the books tell.
+    world.feed(ResidencyEvent::ValueRetired { value: value(12), after: None });
+    // What its launches are bound to, as they were sent.
+    let named = |lines: &[String]| -> Vec<String> {
+        let bound = lines.iter().filter_map(|line| line.split_once(" over ")).map(|(_, bound)| bound);
+        bound.flat_map(|bound| bound.split(", ").map(str::to_owned)).collect()
+    };
+    let sent = world.log.len();
+    let before = named(&world.log);
+    let mut plan = Builder::new(2, 0).of_session(2, 1);
+    let input = plan.input(2, 4, Some(numbers(5, 4)), true);
+    let total = plan.output(22, 1);
+    plan.sum(4, input, total);
+    plan.read_back(22);
+    world.feed(plan.done());
+    let beside = named(&world.log[sent..]);
+    assert!(!beside.is_empty(), "it is out beside the long one");
+    assert!(beside.iter().all(|buffer| !before.contains(buffer)), "{before:?} {beside:?}");
+    world.settle();
+    assert_eq!(world.data(22), [5 + 6 + 7 + 8]);
+    assert_eq!(world.state.regions_open(), 0);
+}
