@@ -105,6 +105,8 @@ pub struct Env {
     pub options: Options,
     /// The folder that names of files are relative to, once `cd` has chosen one; the process's until then.
     pub folder: Option<PathBuf>,
+    /// Folders that function files are looked for in besides the script's own, in order.
+    pub added: Vec<PathBuf>,
     /// How numbers are shown.
     pub format: Format,
     /// When the script started.
@@ -153,6 +155,7 @@ impl Env {
             output,
             options,
             folder: None,
+            added: Vec::new(),
             format: Format::default(),
             started: Instant::now(),
             tic: None,

@@ -331,14 +331,14 @@ fn addpath(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
         if !folder.is_dir() {
             interp.env.warn("", &format!("addpath: {}: No such file or directory", folder.display()));
         }
-        interp.add_folder(&folder, !last);
+        interp.add_folder(folder, !last);
     }
     Ok(if nargout > 0 { Value::string("").into() } else { nothing() })
 }
 
 fn rmpath(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     for folder in folders(interp, args, "rmpath")? {
-        std::sync::Arc::make_mut(&mut interp.files).retain(|_, file| file.parent() != Some(folder.as_path()));
+        interp.remove_folder(&folder);
     }
     Ok(nothing())
 }

@@ -6,7 +6,7 @@ use super::run::Slice;
 use crate::script::builtins::{self, Builtin, Outcome, Scope, Task, TaskStep};
 use crate::script::compile::code::{Count, Kind, Want};
 use crate::script::compile::{self, Code};
-use crate::script::env::add_files;
+use crate::script::env::{FunctionFiles, add_files};
 use crate::script::error::{Flow, ScriptError, Stop, fail, fail_id};
 use crate::script::index::Values;
 use crate::script::library::{self, Written};
@@ -93,34 +93,40 @@ impl Interp {
         }
     }
 
-    /// Looks for function files in a folder, too: before the others that were added, or after them. What lies in the
-    /// script's own folders is found first.
-    pub fn add_folder(&mut self, folder: &Path, first: bool) {
-        let files = Arc::make_mut(&mut self.files);
-        if first {
-            let own = |file: &PathBuf| {
-                let parent = file.parent();
-                parent == self.env.folder.as_deref() && parent.is_some()
-                    || self.env.options.path.iter().any(|path| parent == Some(path))
-            };
-            files.retain(|name, file| own(file) || !folder.join(format!("{name}.m")).is_file());
-        }
-        add_files(files, folder);
+    /// Looks for function files in a folder, too: before the others that were added, or after them.
+    pub fn add_folder(&mut self, folder: PathBuf, first: bool) {
+        let added = &mut self.env.added;
+        added.retain(|other| *other != folder);
+        added.insert(if first { 0 } else { added.len() }, folder);
+        self.look_again();
+    }
+
+    /// No longer looks for function files in a folder that was added.
+    pub fn remove_folder(&mut self, folder: &Path) {
+        self.env.added.retain(|other| other != folder);
+        self.look_again();
     }
 
     /// Names of files are relative to this folder from now on, and the functions in it are found first, instead of those
     /// of the folder before.
     pub fn go_to(&mut self, folder: PathBuf) {
-        let before = self.env.folder.replace(folder.clone()).unwrap_or_else(|| PathBuf::from("."));
-        let is_gone =
-            |name: &str, file: &Path| file.parent() == Some(&before) || folder.join(format!("{name}.m")).is_file();
-        let files = Arc::make_mut(&mut self.files);
-        self.functions.retain(|name, code| {
-            let file = files.get(name).filter(|file| is_gone(name, file));
-            file.is_none_or(|file| code.source.name != file.display().to_string())
+        self.env.folder = Some(folder);
+        self.look_again();
+    }
+
+    /// Finds the function files in the folder that the script has gone to, in its own, and in those that were added. What
+    /// was read from a file that its name no longer stands for is forgotten.
+    fn look_again(&mut self) {
+        let env = &self.env;
+        let own = env.options.path.iter().filter(|path| env.folder.is_none() || path.as_path() != Path::new("."));
+        let mut files = FunctionFiles::default();
+        env.folder.iter().chain(own).chain(&env.added).for_each(|folder| add_files(&mut files, folder));
+        let before = std::mem::replace(&mut self.files, Arc::new(files));
+        let files = &self.files;
+        self.functions.retain(|name, code| match before.get(name) {
+            Some(file) if code.source.name == file.display().to_string() => files.get(name) == Some(file),
+            _ => true,
         });
-        files.retain(|name, file| !is_gone(name, file));
-        add_files(files, &folder);
     }
 
     /// How many outputs an instruction asks a function for.

@@ -22,6 +22,7 @@ pub struct Kept {
     options: Options,
     format: Format,
     folder: Option<PathBuf>,
+    added: Vec<PathBuf>,
     warnings_off: Vec<String>,
     functions: FxHashMap<Name, Arc<Code>>,
     files: Arc<FunctionFiles>,
@@ -48,6 +49,7 @@ impl Interp {
             options: self.env.options.clone(),
             format: self.env.format,
             folder: self.env.folder.clone(),
+            added: self.env.added.clone(),
             warnings_off: self.env.warnings_off.clone(),
             functions: self.functions.clone(),
             files: self.files.clone(),
@@ -90,6 +92,7 @@ impl Kept {
         let mut env = Env::new(self.session.clone(), output, self.options.clone());
         env.format = self.format;
         env.folder = self.folder.clone();
+        env.added = self.added.clone();
         env.warnings_off = self.warnings_off.clone();
         let mut interp = Interp::new(env);
         interp.functions = self.functions.clone();

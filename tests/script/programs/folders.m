@@ -27,5 +27,16 @@ clear -regexp ^be.*e$
 exist ('before'), exist ('base')
 cd (start)
 strcmp (pwd (), start)
-for name = {'below/twice.m', 'below/v.mat', 'below/c.csv', 'twice.m'}, delete (fullfile (base, name{1})); end
-rmdir (fullfile (base, 'below')); rmdir (base); isfolder (base)
+mkdir (base, 'one'); mkdir (base, 'two');
+for place = {'one', 'two'}
+  f = fopen (fullfile (base, place{1}, 'whence_came.m'), 'w');
+  fprintf (f, "function s = whence_came ()\n  s = '%s';\nend\n", place{1});
+  fclose (f);
+end
+addpath (fullfile (base, 'one')); addpath (fullfile (base, 'two'));
+whence_came ()
+rmpath (fullfile (base, 'two')); clear functions
+whence_came ()
+rmpath (fullfile (base, 'one'));
+for name = {'one/whence_came.m', 'two/whence_came.m', 'below/twice.m', 'below/v.mat', 'below/c.csv', 'twice.m'}, delete (fullfile (base, name{1})); end
+rmdir (fullfile (base, 'one')); rmdir (fullfile (base, 'two')); rmdir (fullfile (base, 'below')); rmdir (base); isfolder (base)
