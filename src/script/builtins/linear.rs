@@ -400,7 +400,7 @@ fn orthogonal<T: Number>(a: &Mat<T>, thin: bool, nargout: usize, value: impl Fn(
         let factors = a.col_piv_qr();
         let q = if thin { factors.compute_thin_Q() } else { factors.compute_Q() };
         let (order, _) = factors.P().arrays();
-        let order: Vec<usize> = order.iter().map(|&at| at as usize).collect();
+        let order: Vec<usize> = order.to_vec();
         let exchange = if thin {
             Value::row(order.iter().map(|&at| at as f64 + 1.0).collect())
         } else {
