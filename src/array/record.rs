@@ -106,7 +106,7 @@ pub(crate) fn common_home<'a>(arrays: impl Iterator<Item = &'a Array> + Clone) -
                 format!(
                     "an array of session '{}' was used with one of session '{}' before it was evaluated or shared: \
                      call share() on it first",
-                    array.0.home.name, home.name
+                    &*array.0.home.name, &*home.name
                 ),
             ));
         }

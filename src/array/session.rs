@@ -4,9 +4,11 @@
 //! all that was recorded.
 
 use super::link::Link;
-use super::tape::Home;
+use super::place;
+use super::tape::{Home, Name};
 use crate::device::info::DeviceInfo;
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -15,17 +17,25 @@ use std::sync::atomic::Ordering;
 /// Arrays are made by a session and stay in it; see [`Array::share`](super::Array::share) for use by another.
 /// Ops of one session run in an order that respects its program, and the same program gives the same bits,
 /// whatever other sessions do.
-#[derive(Clone)]
-pub struct Session(Arc<User>);
-
-/// What the user's handles share, apart from the arrays' hold on the session.
-struct User {
-    home: Arc<Home>,
+pub struct Session {
+    /// Taken by `drop` alone.
+    home: ManuallyDrop<Arc<Home>>,
 }
 
-impl Drop for User {
+impl Clone for Session {
+    fn clone(&self) -> Session {
+        self.home.users.fetch_add(1, Ordering::Relaxed);
+        Session { home: self.home.clone() }
+    }
+}
+
+impl Drop for Session {
     fn drop(&mut self) {
-        self.home.flush_foreign();
+        if self.home.users.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.home.flush_foreign();
+        }
+        // SAFETY: the handle ends here, and nobody sees the field again.
+        place::leave(unsafe { ManuallyDrop::take(&mut self.home) });
     }
 }
 
@@ -33,7 +43,7 @@ impl Drop for User {
 #[must_use = "a session opens with open()"]
 pub struct SessionBuilder {
     link: Arc<Link>,
-    name: Arc<str>,
+    name: Name,
     weight: u32,
     seed: Option<u64>,
     stream: u64,
@@ -66,13 +76,13 @@ impl SessionBuilder {
     /// Opens the session.
     pub fn open(self) -> Session {
         let home = Home::open(self.link, self.name, self.weight, self.seed, self.stream);
-        Session(Arc::new(User { home }))
+        Session { home: ManuallyDrop::new(home) }
     }
 }
 
 impl Session {
     pub(crate) fn home(&self) -> &Arc<Home> {
-        &self.0.home
+        &self.home
     }
 
     /// From now on, every op that this session records carries this mark, and so does the error of one that fails
@@ -124,7 +134,7 @@ impl Session {
     /// Waits until the ring has caught up with this session, so that recording will not be held.
     pub async fn ready(&self) {
         let home = self.home().clone();
-        home.gate.below(home.link.ring_nodes_max()).await;
+        home.gate().below(home.link.ring_nodes_max()).await;
     }
 
     /// Ends the session now: gathers that are pending fail with `ErrorKind::Cancelled` (but for those whose work is

@@ -14,6 +14,7 @@
 
 use super::handle::{Array, UNRECORDED};
 use super::link::Link;
+use super::place;
 use crate::error::{Error, ErrorKind, Result, Site};
 use crate::graph::{Arg, Meta, Node, Op, RandomKey};
 use crate::ids::{DeviceId, GatherId, SessionId, ValueId};
@@ -27,8 +28,9 @@ use crate::timeline::Lane;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::panic::Location;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, OnceLock};
 
 /// Bytes that drops alone may hold back when no op is on the tape: sending them costs no fusion.
 const IDLE_DROP_BYTES_MAX: u64 = 256 << 10;
@@ -36,19 +38,25 @@ const IDLE_DROP_BYTES_MAX: u64 = 256 << 10;
 const IDLE_RECORDS_MAX: usize = 256;
 
 /// A session, as its arrays see it. Lives as long as the session's handle, an array or a gather of it does.
+///
+/// It begins cache lines of its own (two, which processors fetch together): sessions that were opened one after the other
+/// run on different cores, and a script marks its session with every statement.
+#[repr(align(128))]
 pub(crate) struct Home {
     /// Its id.
     pub id: SessionId,
     /// Its name.
-    pub name: Arc<str>,
+    pub name: Name,
+    /// Handles of the user's, apart from the arrays' hold on the session.
+    pub users: AtomicUsize,
     /// Its share of the devices.
     pub weight: u32,
     /// Philox's stream.
     pub stream: u64,
     /// The runtime.
     pub link: Arc<Link>,
-    /// Holds the recording thread while too much is in the ring.
-    pub gate: Arc<Gate>,
+    /// Holds the recording thread while too much is in the ring; made when the ring is to hear of the session.
+    gate: OnceLock<Arc<Gate>>,
     /// The tape.
     pub tape: Mutex<Tape>,
     /// Settings, where every op reads them.
@@ -59,6 +67,24 @@ pub(crate) struct Home {
     /// Its futures of upload writers, which wait for what is let go of.
     pub uploads_awaited: AtomicU32,
     bytes_max: u64,
+}
+
+/// A session's name; a short one lies beside the session's other fields.
+pub(crate) struct Name(SmallVec<[u8; 24]>);
+
+impl From<&str> for Name {
+    fn from(name: &str) -> Name {
+        Name(SmallVec::from_slice(name.as_bytes()))
+    }
+}
+
+impl Deref for Name {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        // It was a text.
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
 }
 
 /// What was recorded since the last cut.
@@ -105,9 +131,8 @@ pub(crate) struct Demand {
 
 impl Home {
     /// Opens a session on a runtime. The ring hears of it with its first segment (TAPE-5).
-    pub fn open(link: Arc<Link>, name: Arc<str>, weight: u32, seed: Option<u64>, stream: u64) -> Arc<Home> {
+    pub fn open(link: Arc<Link>, name: Name, weight: u32, seed: Option<u64>, stream: u64) -> Arc<Home> {
         let id = link.next_session();
-        let gate = Arc::new(Gate::default());
         link.timeline.name_session(id, &name);
         let bytes_max = link.tape_bytes_max();
         let tape = Tape {
@@ -125,13 +150,14 @@ impl Home {
         };
         let (fold_elements_max, nodes_max) = (link.config.fold_elements_max, link.config.tape_nodes_max.max(1));
         let tape = Mutex::new(tape);
-        Arc::new(Home {
+        place::put(Home {
             id,
             name,
+            users: AtomicUsize::new(1),
             weight,
             stream,
             link,
-            gate,
+            gate: OnceLock::new(),
             tape,
             mark: AtomicU64::new(0),
             uploads_awaited: AtomicU32::new(0),
@@ -139,6 +165,11 @@ impl Home {
             nodes_max,
             bytes_max,
         })
+    }
+
+    /// Its gate.
+    pub fn gate(&self) -> &Arc<Gate> {
+        self.gate.get_or_init(Arc::default)
     }
 
     /// A line of the program, with the mark that the session has now.
@@ -213,7 +244,7 @@ impl Home {
     pub fn run_after(&self, after: After) {
         drop(after.foreign);
         if after.hold {
-            self.gate.wait_below(self.link.ring_nodes_max());
+            self.gate().wait_below(self.link.ring_nodes_max());
         }
     }
 
@@ -336,12 +367,12 @@ impl Home {
         tape.pinned_bytes = 0;
         tape.segment = tape.segment.wrapping_add(1);
         if !std::mem::replace(&mut tape.announced, true) {
-            (self.link.register_gate)(self.id, self.gate.clone());
-            let (session, name, weight) = (self.id, self.name.clone(), self.weight);
+            (self.link.register_gate)(self.id, self.gate().clone());
+            let (session, name, weight) = (self.id, Arc::from(&*self.name), self.weight);
             // The segment wakes the ring.
             let _ = self.link.events.put(SchedulerEvent::SessionOpened { session, name, weight });
         }
-        self.gate.enter(nodes);
+        self.gate().enter(nodes);
         Counters::add(&self.link.counters.ops_recorded, nodes);
         let at_ns = self.link.timeline.now_ns();
         // TAPE-1: under the lock.

@@ -9,8 +9,9 @@
 //! - CROWD-2: a run is polled by one thread at a time, and its owner is woken whenever a helper lets go of it.
 //! - CROWD-3: dropping the future cancels the run, at the latest when it next lets others run.
 
-use super::Workspace;
 use super::error::ScriptError;
+use super::{Script, Workspace};
+use crate::Session;
 use crossbeam_channel::{Receiver, Sender};
 use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -41,6 +42,11 @@ struct Crowd {
 }
 
 thread_local!(static CROWD: Arc<Crowd> = Arc::default());
+
+/// Memory for a run in progress is taken by the thread that begins it, and mostly let go of by the same.
+fn begun(script: Script, session: Session) -> Run {
+    Box::pin(async move { script.run_captured(&session).await })
+}
 
 /// A run's place among those that its thread has made.
 pub(super) struct Place {
@@ -78,15 +84,15 @@ pub(super) enum Made {
     Shared(Shared),
 }
 
-/// A run is made; `run` makes it once more, for whoever takes it over.
-pub(super) fn made(run: impl FnOnce() -> Run) -> Made {
+/// A run is made; a helper may take it over.
+pub(super) fn made(script: &Script, session: &Session) -> Made {
     let crowd = CROWD.with(Arc::clone);
     let before = crowd.waiting.fetch_add(1, Ordering::Relaxed);
     let place = Place { crowd, has_begun: false };
     if before < ALONE_MAX || helpers_max() == 0 {
         return Made::Alone(place);
     }
-    let member = Arc::new(Member(Mutex::new(State::New(run()))));
+    let member = Arc::new(Member(Mutex::new(State::New(script.clone(), session.clone()))));
     place.crowd.members.lock().push(member.clone());
     Made::Shared(Shared { member, place, own: None })
 }
@@ -95,8 +101,8 @@ pub(super) fn made(run: impl FnOnce() -> Run) -> Made {
 struct Member(Mutex<State>);
 
 enum State {
-    /// Nobody has begun it.
-    New(Run),
+    /// Nobody has begun it: what is run, and on what.
+    New(Script, Session),
     /// A helper is at it; who is to be woken when it lets go.
     Away(Option<Waker>),
     /// A helper has begun it, and it waits for something.
@@ -124,7 +130,8 @@ impl Future for Shared {
         if this.own.is_none() {
             let mut state = this.member.0.lock();
             match std::mem::replace(&mut *state, State::Gone) {
-                State::New(run) | State::Back(run) => this.own = Some(run),
+                State::New(script, session) => this.own = Some(begun(script, session)),
+                State::Back(run) => this.own = Some(run),
                 State::Away(_) => {
                     *state = State::Away(Some(context.waker().clone()));
                     return Poll::Pending;
@@ -197,7 +204,7 @@ fn help(crowd: &Crowd) {
         let mut run = {
             let mut state = member.0.lock();
             match std::mem::replace(&mut *state, State::Away(None)) {
-                State::New(run) => run,
+                State::New(script, session) => begun(script, session),
                 other => {
                     *state = other;
                     continue;

@@ -160,24 +160,25 @@ impl Script {
         &'a self,
         session: &'a crate::Session,
     ) -> impl Future<Output = Result<Workspace, ScriptError>> + Send + 'a {
-        let made = crowd::made(|| {
-            let (script, session) = (self.clone(), session.clone());
-            Box::pin(async move { script.run_captured(&session).await })
-        });
+        let made = crowd::made(self, session);
         async move {
             match made {
                 Made::Alone(mut place) => {
                     place.begin();
-                    self.run_captured(session).await
+                    // Futures that wait for their turn are small, since an executor moves and keeps them; the thread that
+                    // begins one takes the memory for it.
+                    Box::pin(self.run_captured(session)).await
                 }
                 Made::Shared(run) => run.await,
             }
         }
     }
 
+    /// [`Script::run`] on the thread that polls it.
     async fn run_captured(&self, session: &crate::Session) -> Result<Workspace, ScriptError> {
         let captured = Arc::new(Mutex::new(Captured::default()));
-        let mut interp = Interp::new(Env::new(session.clone(), Box::new(captured.clone()), Options::default()));
+        let env = Env::new(session.clone(), Box::new(captured.clone()), Options::default());
+        let mut interp = Box::new(Interp::new(env));
         let mut workspace = self.run_on(&mut interp, true).await?;
         workspace.out = std::mem::take(&mut captured.lock().out);
         Ok(workspace)
@@ -194,7 +195,7 @@ impl Script {
         output: Box<dyn Output>,
         options: Options,
     ) -> Result<Workspace, ScriptError> {
-        let mut interp = Interp::new(Env::new(session.clone(), output, options));
+        let mut interp = Box::new(Interp::new(Env::new(session.clone(), output, options)));
         self.run_on(&mut interp, false).await
     }
 
