@@ -27,8 +27,8 @@ use crate::stats::Counters;
 use crate::timeline::Lane;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
-use std::panic::Location;
 use std::ops::Deref;
+use std::panic::Location;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
