@@ -413,21 +413,33 @@ fn accumarray(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             *extent = (*extent).max(s as usize);
         }
     }
+    let mut dims = None;
     if let Some(size) = args.get(2).filter(|s| !s.is_empty()) {
         let size = env.host(size)?.data.to_f64();
-        for (d, extent) in extents.iter_mut().enumerate() {
+        if rank <= 1 && size.len() > 1 {
+            // One subscript counts through all elements.
+            let size: Vec<usize> = size.iter().map(|&d| d as usize).collect();
+            env.check_host(&size, size_of::<Vec<usize>>())?;
+            let elements = size.iter().product();
+            if elements < extents[0] {
+                return fail!("accumarray: dimensions mismatch");
+            }
+            extents = vec![elements];
+            dims = Some(Dims::new(&size));
+        }
+        for (d, extent) in extents.iter_mut().enumerate().filter(|_| dims.is_none()) {
             let wanted = size.get(d).copied().unwrap_or(1.0) as usize;
             if wanted < *extent {
                 return fail!("accumarray: dimensions mismatch");
             }
             *extent = wanted;
         }
-        // A vector of sums may lie.
-        if rank == 1 && size.first() == Some(&1.0) && size.len() == 2 {
-            extents = vec![1, extents[0].max(size[1] as usize)];
-        }
     }
-    let dims = if extents.len() == 1 { Dims::new(&[extents[0], 1]) } else { Dims::new(&extents) };
+    let dims = match dims {
+        Some(dims) => dims,
+        None if extents.len() == 1 => Dims::new(&[extents[0], 1]),
+        None => Dims::new(&extents),
+    };
     env.check_host(&dims, size_of::<Vec<usize>>())?;
     let mut places: Vec<Vec<usize>> = vec![Vec::new(); dims.elements()];
     for i in 0..n {

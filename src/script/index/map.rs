@@ -48,7 +48,7 @@ pub fn read(env: &mut Env, map: &Arc<Map>, subscripts: &[Value]) -> Flow<Value> 
         Some(value) => Ok(value),
         None => {
             let key = shown(env, given)?;
-            fail_id!("Octave:index-out-of-bounds", "containers.Map: specified key <{key}> does not exist")
+            fail!("containers.Map: specified key <{key}> does not exist")
         }
     }
 }
