@@ -239,7 +239,7 @@ fn ismember(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     env.host_all(args)?;
     let rows = has_word(&args[2..], "rows");
-    if matches!(args[1], Value::Cell(_)) && args[0].is_numeric() {
+    if matches!(args[1], Value::Cell(_)) && args[0].is_numeric() && !args[0].is_empty() {
         return fail!("ismember: cell array of strings cannot be combined with a nonstring value");
     }
     // One text is looked for among texts; a text's letters are looked for among letters.
