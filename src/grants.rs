@@ -1,8 +1,8 @@
 //! What users are given to fill counts against a budget until everybody has let go of it.
 //!
 //! In: bytes wanted. Out: grants, at once or when others are given back. Must hold: GRANT-1: what is out is within the
-//! budget that each was asked for with. GRANT-2: who waits is served in order, and told the end where none can come any
-//! more. GRANT-3: who waits no longer holds nobody up and takes nothing along.
+//! budget that each was asked for with. GRANT-2: who waits is served in order, before all who come later, and told the end
+//! where none can come any more. GRANT-3: who waits no longer holds nobody up and takes nothing along.
 
 use crate::error::{Error, ErrorKind, Result};
 use futures::channel::oneshot;
@@ -57,11 +57,20 @@ pub struct Granted {
 }
 
 impl Grants {
-    /// So many bytes more, as long as all together are within `budget`.
+    /// So many bytes more, as long as all together are within `budget` and nobody waits for some.
     ///
     /// # Errors
     /// `ErrorKind::OutOfMemory` where they are not.
     pub fn grant(self: &Arc<Grants>, bytes: u64, budget: u64) -> Result<Grant> {
+        if self.waiting.load(SeqCst) > 0 {
+            let text =
+                format!("{bytes} bytes to fill have to wait: others wait for theirs, and are given theirs first");
+            return Err(Error::new(ErrorKind::OutOfMemory, text));
+        }
+        self.take(bytes, budget)
+    }
+
+    fn take(self: &Arc<Grants>, bytes: u64, budget: u64) -> Result<Grant> {
         let add = |now: u64| now.checked_add(bytes).filter(|sum| *sum <= budget);
         match self.bytes.fetch_update(SeqCst, SeqCst, add) {
             Ok(_) => Ok(Grant { bytes, of: self.clone() }),
@@ -83,7 +92,7 @@ impl Grants {
         queue.next += 1;
         match &queue.closed {
             Some(error) => drop(sender.send(Err(error.clone()))),
-            None if bytes > budget => drop(sender.send(self.grant(bytes, budget))),
+            None if bytes > budget => drop(sender.send(self.take(bytes, budget))),
             None => {
                 queue.first_come.push_back(Waiter { number, owner, bytes, budget, answer: sender });
                 // From here on, who gives back looks for us; what was given back before is there now.
@@ -120,7 +129,7 @@ impl Grants {
         while self.waiting.load(SeqCst) > 0 {
             let mut queue = self.queue.lock();
             let Some(first) = queue.first_come.front() else { return };
-            let Ok(grant) = self.grant(first.bytes, first.budget) else { return };
+            let Ok(grant) = self.take(first.bytes, first.budget) else { return };
             let first = queue.first_come.pop_front();
             self.waiting.fetch_sub(1, SeqCst);
             drop(queue);
@@ -193,6 +202,17 @@ mod tests {
         assert!(grants.grant(11, BUDGET).is_err());
         drop((large, small));
         assert!(grants.grant(BUDGET, BUDGET).is_ok());
+    }
+
+    #[test]
+    fn who_asks_at_once_does_not_overtake_who_waits() {
+        let grants = Arc::new(Grants::default());
+        let held = grants.grant(60, BUDGET).unwrap();
+        let mut large = grants.when_free(1, 80, BUDGET);
+        assert!(grants.grant(10, BUDGET).is_err(), "there is room, but not before the one that waits");
+        drop(held);
+        assert!((&mut large).now_or_never().unwrap().is_ok());
+        assert!(grants.grant(10, BUDGET).is_ok());
     }
 
     #[test]

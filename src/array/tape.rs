@@ -4,8 +4,9 @@
 //! Invariants:
 //! - TAPE-1: records leave in the order in which the program made them, and segments in the order of their cuts
 //!   (the event is sent under the lock).
-//! - TAPE-2: where a tape is cut depends on this session's program order alone: on counts of nodes and bytes of
-//!   this tape, on polls, flushes and evals, never on time or on the ring.
+//! - TAPE-2: where a tape is cut for a demand or a limit depends on this session's program order alone: on counts of nodes
+//!   and bytes of this tape, on polls and evals, never on time or on the ring. A flush, also one for a writer that waits for
+//!   memory, computes nothing.
 //! - TAPE-3: a foreign array used by a record is held until that record's segment has been sent, so that its own
 //!   session's `Dropped` record reaches the scheduler later.
 //! - TAPE-4: nothing of the user's (arrays of other sessions, futures) is dropped under the lock.
@@ -259,8 +260,11 @@ impl Home {
         let idle =
             tape.nodes == 0 && (tape.pinned_bytes >= IDLE_DROP_BYTES_MAX || tape.records.len() >= IDLE_RECORDS_MAX);
         let awaited = tape.pinned_bytes > 0 && self.uploads_awaited.load(Ordering::SeqCst) > 0;
-        if idle || awaited || tape.pinned_bytes > self.bytes_max {
-            let after = self.cut(&mut tape, CutReason::ByteLimit);
+        let is_full = idle || tape.pinned_bytes > self.bytes_max;
+        if is_full || awaited {
+            // For a writer that waits nothing is computed: only what was let go of is passed on.
+            let why = if is_full { CutReason::ByteLimit } else { CutReason::Flush };
+            let after = self.cut(&mut tape, why);
             drop(tape);
             // A drop never waits: it may run anywhere, also while unwinding.
             drop(after.foreign);

@@ -14,6 +14,7 @@ use crate::graph::{Element, Shape};
 use crate::host_buffer::HostBuffer;
 use crate::ids::DeviceId;
 use crate::threads;
+use futures::FutureExt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -150,23 +151,27 @@ fn budget(home: &Home) -> u64 {
 struct Waits {
     home: Arc<Home>,
     granted: Granted,
+    /// It had to wait.
+    waits: bool,
 }
 
 impl Waits {
     fn new(home: Arc<Home>, bytes: u64) -> Waits {
-        home.uploads_awaited.fetch_add(1, SeqCst);
         let (grants, budget) = (home.link.devices.grants(), budget(&home));
         let granted = grants.when_free(home.id.0, bytes, budget);
-        if granted.must_wait() {
+        let waits = granted.must_wait();
+        if waits {
+            home.uploads_awaited.fetch_add(1, SeqCst);
+            // What was let go of before.
             home.flush();
         }
-        Waits { home, granted }
+        Waits { home, granted, waits }
     }
 }
 
 impl Drop for Waits {
     fn drop(&mut self) {
-        self.home.uploads_awaited.fetch_sub(1, SeqCst);
+        self.home.uploads_awaited.fetch_sub(self.waits.into(), SeqCst);
     }
 }
 
@@ -175,17 +180,20 @@ impl Drop for Waits {
 /// recording runs ahead of the ring.
 fn granted(home: &Arc<Home>, bytes: u64) -> Result<Grant> {
     let (devices, budget) = (&home.link.devices, budget(home));
-    let mut grant = devices.grants().grant(bytes, budget);
-    if grant.is_ok() || bytes > budget || threads::is_own() {
-        return grant;
+    let at_once = devices.grants().grant(bytes, budget);
+    if at_once.is_ok() || bytes > budget || threads::is_own() {
+        return at_once;
     }
     home.flush();
+    let mut granted = devices.grants().when_free(home.id.0, bytes, budget);
     let start = Instant::now();
-    while grant.is_err() && start.elapsed() < HELD_MAX {
+    while start.elapsed() < HELD_MAX {
+        if let Some(grant) = (&mut granted).now_or_never() {
+            return grant;
+        }
         std::thread::sleep(Duration::from_millis(1));
-        grant = devices.grants().grant(bytes, budget);
     }
-    grant
+    at_once
 }
 
 /// The GPU's own memory, if there is some left. A GPU that was named and left for later is opened, where the caller may

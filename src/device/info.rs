@@ -128,7 +128,7 @@ pub struct DeviceInfo {
     /// Bytes that values may take on it.
     pub budget_bytes: u64,
     /// Bytes that one step may take of it, whatever the budget is: a step that needs more than the budget takes the rest
-    /// until it is done. Of the host, whose budget is strict, the same.
+    /// until it is done. On the host, whose budget is strict, it equals `budget_bytes`.
     pub memory_bytes: u64,
     /// log2 of the elements in a segment: arrays longer than that are kept in several allocations, which come and go
     /// one by one. A tight budget has short segments.
@@ -188,23 +188,21 @@ impl DeviceInfo {
         size_class(bytes).min(self.buffer_bytes_max).max(bytes)
     }
 
-    /// Bytes of the budget that an array takes at the most while one step uses all of it: a small one may keep a slab
-    /// open for itself.
+    /// Bytes of memory that an array takes at the most while one step uses all of it, whatever the budget makes of it: a
+    /// small one may keep a slab open for itself, a longer one is rounded up by at most an eighth.
     pub fn bytes_at_once(&self, dtype: DType, elements: u64) -> u64 {
-        let segment = 1u64 << self.segment_shift.min(62);
-        let (segments, rest) = (elements / segment, elements % segment);
-        segments * self.slot_bytes(dtype, segment) + if rest > 0 { self.slot_bytes(dtype, rest) } else { 0 }
+        let bytes = elements.saturating_mul(self.element_bytes(dtype));
+        bytes.saturating_add(bytes / 8 + 16).max(self.slab_bytes_max())
     }
 
     /// The same where a step uses one segment of it at a time.
     pub fn bytes_in_turn(&self, dtype: DType, elements: u64) -> u64 {
-        self.slot_bytes(dtype, elements.min(1u64 << self.segment_shift.min(62)))
+        self.bytes_at_once(dtype, elements.min(1u64 << self.span_shift.min(62)))
     }
 
-    fn slot_bytes(&self, dtype: DType, elements: u64) -> u64 {
-        let bytes = elements.saturating_mul(self.element_bytes(dtype)).max(1).next_multiple_of(16);
-        let slabs = self.slabs();
-        if bytes <= slabs.slot_bytes_max { slabs.bytes } else { self.whole_bytes(bytes) }
+    /// Bytes of a slab at the most, under any budget.
+    pub fn slab_bytes_max(&self) -> u64 {
+        if self.kind == DeviceKind::Host || self.slab_slot_bytes_max == 0 { 0 } else { SLAB_BYTES_MAX }
     }
 
     /// A device of tests: it can do all, its costs are round numbers, and it holds as much as it is given.

@@ -1,11 +1,10 @@
-//! Pass 5: steps over virtual buffers.
+//! Steps over virtual buffers.
 //!
 //! In: clusters in order. Out: a [`Plan`]. Must hold: PLAN-1 to PLAN-3; a buffer is taken over in place only
 //! by the last step that reads it.
 
 use super::cluster::Grouping;
 use super::form::{Class, Work};
-use super::join::join;
 use super::library;
 use super::lower::{Lowered, Packed, Source, Surroundings, lower};
 use super::plan::{FaultSite, Launch, Plan, PlanBuffer, PlanInput, Program, Role, Step, Use};
@@ -333,7 +332,7 @@ impl Assembly<'_, '_> {
                 outputs.push((value, node.meta.clone(), buffer));
             }
         }
-        let mut plan = Plan {
+        Plan {
             region: region.id,
             session: region.session,
             weight: region.weight,
@@ -354,10 +353,7 @@ impl Assembly<'_, '_> {
             readbacks: region.readbacks.clone(),
             fault_sites: self.sites,
             cached,
-        };
-        join(&mut plan, self.device);
-        set_lives(&mut plan);
-        plan
+        }
     }
 }
 

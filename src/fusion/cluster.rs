@@ -1,4 +1,4 @@
-//! Pass 3: clusters, one kernel each.
+//! Clusters, one kernel each.
 //!
 //! In: working nodes and what is written out. Out: clusters in an order in which they can run. A cluster has
 //! one iteration space; its roots are the written nodes that it computes. Clusters of one space that share
@@ -60,7 +60,7 @@ pub struct Cluster {
     pub split: Option<&'static str>,
 }
 
-/// What the first three passes decide: a function of the region's structure alone.
+/// What the first three passes decide: a function of the region's structure and of what its device binds.
 #[derive(Clone, Debug)]
 pub struct Grouping {
     /// Whether a node's value gets a buffer.

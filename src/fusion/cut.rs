@@ -1,4 +1,4 @@
-//! Pass 2: which nodes are written out.
+//! Which nodes are written out.
 //!
 //! In: working nodes and the device's budgets. Out: for every node, whether its value gets a buffer, and why
 //! a budget asked for it. Must hold: every inline cone between two buffers stays within the budgets of ops

@@ -1,4 +1,4 @@
-//! Pass 1: the region as working nodes.
+//! The region as working nodes.
 //!
 //! In: a region. Out: [`Work`]: nodes with arguments that are nodes, inputs or scalars; synthetic nodes where
 //! a library kernel wants a buffer and the program gave a scalar; the class of each node.

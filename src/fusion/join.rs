@@ -1,4 +1,4 @@
-//! Pass 6: arrays that lie in segments and that a kernel uses all over are joined for it.
+//! Arrays that lie in segments and that a kernel uses all over are joined for it.
 //!
 //! In: a plan whose kernels were made for pieces as long as a binding spans. Out: the same kernels, with copies around them
 //! of what a tight budget keeps in shorter segments. Must hold: PLAN-4; kernels do not change, so that their bits don't

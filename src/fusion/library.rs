@@ -1,7 +1,7 @@
 //! Library kernels: a node of class `Library` as a launch over buffers.
 //!
 //! In: the node. Out: the library kernel with its sizes, and which buffer each operand is.
-//! Must hold: operands are buffers (pass 2 wrote them out); the last operand is scratch, if there is any.
+//! Must hold: operands are buffers (`cut` wrote them out); the last operand is scratch, if there is any.
 
 use super::form::{Work, matmul_operand};
 use super::lower::Source;
@@ -30,7 +30,7 @@ pub fn source_of(arg: RegionArg) -> Source {
     match arg {
         RegionArg::Node(n) => Source::Node(n),
         RegionArg::Input(i) => Source::Input(i),
-        RegionArg::Scalar(_) => unreachable!("FUSE-5: pass 1 made a node of it"),
+        RegionArg::Scalar(_) => unreachable!("FUSE-5: `form` made a node of it"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Pass 4: a cluster as a kernel.
+//! A cluster as a kernel.
 //!
 //! In: a cluster. Out: [`Lowered`]: the kernel, its parameters, which buffer each operand is.
 //! Every inline node is written as a function of the element that is asked for ([`At`]), so that views are

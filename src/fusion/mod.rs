@@ -3,7 +3,7 @@
 //! In: regions from the scheduler. Out: plans to residency. Must never import `wgpu`, own memory or choose
 //! a device.
 //!
-//! The passes, in order ([`passes::plan`]), one file each:
+//! The passes, in order ([`passes::plan`]), one file each; `cut` and `pack` take turns with `cluster`:
 //!
 //! | pass | from → to |
 //! |---|---|
@@ -16,14 +16,15 @@
 //! | [`join`] | → the same, with copies around kernels that use all of what lies in segments |
 //! | [`fits`] | → whether each launch finds bindings and memory; else all is grouped again, into smaller kernels |
 //!
-//! `form`, `cut` and `cluster` depend on structure alone and are cached by the region's relative form
+//! `form`, `cut` and `cluster` depend on structure, and on what the device binds, and are cached by the region's relative form
 //! ([`key`]); lowering runs every time, since it also collects the parameters (sizes, scalars, seeds), and
 //! the kernel it yields is interned by its structure. So a plan can never be stale.
 //!
 //! Invariants:
 //! - FUSE-1: a node is computed in every cluster that needs it, or written out by exactly one.
 //! - FUSE-2: clusters form a DAG; steps are in an order of it (PLAN-1).
-//! - FUSE-3: what is fused depends on the region alone: not on load, timing or the cache.
+//! - FUSE-3: what is fused depends on the region and on its device's numbers alone: not on load, timing, the cache or
+//!   the budget.
 //! - FUSE-4: plans of one session leave in the order in which its regions came, and so do plans that share
 //!   an input, whatever is compiling.
 //! - FUSE-5: what one pass finds out about a node (class, numbers among its arguments, which runs are joined, who may

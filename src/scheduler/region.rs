@@ -60,7 +60,8 @@ pub struct RegionInput {
 pub enum CutReason {
     /// Somebody awaits a value.
     Demand,
-    /// `flush()`, `share()`, `explain()` or `close()`, or its session ended.
+    /// `flush()`, `share()`, `explain()` or `close()`, or its session ended; or a writer waits for memory, to which what was
+    /// let go of is on its way.
     Flush,
     /// The tape reached its cap on undemanded nodes.
     NodeLimit,

@@ -1,6 +1,6 @@
 //! What an op uses of a device's memory at a time, however its region is cut into kernels.
 //!
-//! In: an op, the sizes of its arguments and of its value. Out: bytes of the budget. Must hold: a function of these and
+//! In: an op, the sizes of its arguments and of its value. Out: bytes of its memory. Must hold: a function of these and
 //! of the device's numbers alone, so that placement is, too. What is read or written at the flat index alone passes
 //! through the device a segment at a time; all of the rest has to be there at once.
 
@@ -12,10 +12,10 @@ use rustc_hash::FxHashSet;
 /// Why an op runs on the host whose operands, all together, are more than the device may hold.
 pub(super) const NO_ROOM: &str = "its operands do not fit the device's memory together";
 
-/// Whether a device's budget holds what an op on arrays of these dtypes and lengths uses at a time.
+/// Whether a device's memory holds what an op on arrays of these dtypes and lengths uses at a time.
 pub(super) fn fits(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, device: &DeviceInfo) -> bool {
     let all = lengths.iter().map(|&n| n as u64).sum::<u64>() + meta.elements() as u64;
-    let slabs = (lengths.len() as u64 + 2) * device.slabs().bytes;
+    let slabs = (lengths.len() as u64 + 2) * device.slab_bytes_max();
     // Nearly everything is far from it: elements take up to 8 bytes, rounded up by an eighth.
     if all.saturating_mul(9).saturating_add(slabs) <= device.memory_bytes {
         return true;
@@ -52,7 +52,7 @@ fn bytes_at_a_time(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, de
     });
     let bytes = if writes_in_turn { DeviceInfo::bytes_in_turn } else { DeviceInfo::bytes_at_once };
     // Partial results and fault words are small.
-    reads.sum::<u64>() + bytes(device, meta.dtype, own as u64) + 2 * device.slabs().bytes
+    reads.sum::<u64>() + bytes(device, meta.dtype, own as u64) + 2 * device.slab_bytes_max()
 }
 
 /// Whether a value of a cut is computed from no array: random numbers, ranges, and what is made of them alone.
@@ -109,5 +109,31 @@ mod tests {
         assert!(!fits(&Op::Cat { dim: 0 }, &[n, n], &meta(&[2 * n, 1])));
         assert!(!fits(&Op::MatMul, &[n / 2, n / 2], &meta(&[n, 1])));
         assert!(fits(&Op::Take { dim: None }, &[n, 8 * n], &meta(&[8 * n, 1])));
+    }
+
+    #[test]
+    fn what_fits_does_not_depend_on_the_budget() {
+        let meta = |n: usize| Meta { dtype: DType::F32, shape: Shape::new(&[n, 1]).unwrap() };
+        let toy = DeviceInfo::toy(DeviceId(1), DeviceKind::Gpu);
+        for n in [10 << 20, 20 << 20, 50 << 20, 70 << 20] {
+            let fits = |budget_bytes: u64, segment_shift: u32| {
+                let slab_slot_bytes_max = 1 << 16;
+                let device = DeviceInfo {
+                    budget_bytes,
+                    segment_shift,
+                    slab_slot_bytes_max,
+                    span_shift: 24,
+                    memory_bytes: 256 << 20,
+                    ..toy.clone()
+                };
+                let (map, cat) = (Op::Apply(ElementOp::Add), Op::Cat { dim: 0 });
+                [(map, n), (cat, 2 * n)].map(|(op, to)| fits(&op, &[DType::F32; 2], &[n, n], &meta(to), &device))
+            };
+            let free = fits(256 << 20, 24);
+            assert!(
+                [fits(64 << 20, 19), fits(4 << 20, 15), fits(1 << 10, 12)].iter().all(|tight| *tight == free),
+                "{n}"
+            );
+        }
     }
 }
