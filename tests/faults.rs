@@ -217,6 +217,52 @@ fn a_panic_in_a_worker_fails_its_own_work_only() {
 }
 
 #[test]
+fn a_batch_that_fails_leaves_those_in_flight_behind_it_the_memory_they_share() {
+    type Fault = (ErrorKind, fn(&mut Injection, u64));
+    let faults: [Fault; 2] = [
+        (ErrorKind::OutOfMemory, |i, n| i.out_of_memory_at_batch = Some(n)),
+        (ErrorKind::Internal, |i, n| i.panic_at_batch = Some(n)),
+    ];
+    for ((kind, set), batch) in faults.into_iter().flat_map(|fault| [0, 1, 2, 5].map(|batch| (fault, batch))) {
+        for device in ["host", "gpu"] {
+            let hold = Arc::new(Hold::default());
+            let injecting = |b: RuntimeBuilder| {
+                injected(|i| {
+                    i.hold_first_batch = Some(hold.clone());
+                    set(i, batch);
+                })(b)
+            };
+            let rt = match device {
+                "host" => Some(injecting(Runtime::builder().device("host")).start_blocking().unwrap()),
+                _ => gpu(injecting),
+            };
+            let Some(rt) = rt else { continue };
+            let what = format!("{kind:?} in batch {batch} on {device}");
+            let sessions: Vec<Session> = (0..6).map(|_| rt.session("one of six").open()).collect();
+            // Their values lie in one slab, which the first batch makes.
+            let line = line!() + 1;
+            let gathers: Vec<_> = sessions.iter().map(|s| (ramp(s) * 2.0).gather::<f32>()).collect();
+            let mut all = futures::future::join_all(gathers);
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            assert!(std::pin::Pin::new(&mut all).poll(&mut context).is_pending(), "{what}");
+            // Long enough for several batches to be on their way; with fewer, less is tested.
+            std::thread::sleep(Duration::from_millis(100));
+            hold.release();
+            let results = done(&what, all);
+            let errors: Vec<&Error> = results.iter().filter_map(|result| result.as_ref().err()).collect();
+            assert_eq!(errors.len(), 1, "{what}: {errors:?}");
+            assert_blame(&what, errors[0], kind, "mul", line, true);
+            for values in results.iter().flatten() {
+                assert!((0..N).all(|i| values[i] == 2.0 * i as f32), "{what}");
+            }
+            for s in &sessions {
+                assert_works(&what, s);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_gather_outlives_its_array_its_session_and_its_clones() {
     for (device, rt) in runtimes(|b| b) {
         let gather = {

@@ -40,7 +40,7 @@ pub struct Tile {
 /// One thing to do, in order. Effects are as if each finished before the next began.
 #[derive(Clone, Debug)]
 pub enum Command {
-    /// Make an allocation.
+    /// Make an allocation; one that is there already, in the same size, stays as it is.
     Allocate {
         /// Its name.
         buffer: BufferId,
@@ -146,7 +146,9 @@ pub enum DeviceEvent {
         /// Nanoseconds the device spent on it.
         device_ns: u64,
     },
-    /// A batch failed; its effects are undefined, other batches are not touched.
+    /// A batch failed; what it wrote is undefined, other batches are not touched: the allocations that it should have
+    /// made are made, and those that it should have dropped are dropped, so that batches behind it find what they name.
+    /// Where it is an allocation that can't be made, those that name it fail for the same reason.
     BatchFailed {
         /// Where.
         device: DeviceId,

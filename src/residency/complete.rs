@@ -95,8 +95,8 @@ impl State {
         let Some((d, flight)) = self.land(device, batch) else { return };
         let error = error.with_device(self.devices[d].info.name.clone());
         self.undo(d, batch, &flight, &error, out);
-        // Its allocations may or may not exist: batches in flight will tell, else they are repeated. What it
-        // should have freed is dropped again.
+        // Its allocations exist, unless it is one of them that failed: batches in flight will tell, else they are
+        // repeated. What it should have freed is dropped again.
         self.devices[d].doubtful.extend(flight.allocated);
         self.devices[d].stalled |= error.kind() == ErrorKind::DeviceLost;
         if !flight.freed.is_empty() {

@@ -1,7 +1,8 @@
 //! The table of allocations: which wgpu buffer stands for which id.
 //!
 //! Must hold: an allocation is made before anything that uses it is encoded, and is dropped, never destroyed, so
-//! that wgpu keeps the memory until the last submission that reads it is done.
+//! that wgpu keeps the memory until the last submission that reads it is done; who names one that could not be made
+//! hears why.
 
 use super::raw_device::Gpu;
 use crate::device::message::Slot;
@@ -17,6 +18,8 @@ const RETRY_WAIT: Duration = Duration::from_secs(10);
 #[derive(Default)]
 pub(super) struct Buffers {
     table: FxHashMap<BufferId, wgpu::Buffer>,
+    /// Those that could not be made, and why.
+    refused: FxHashMap<BufferId, Error>,
 }
 
 impl Buffers {
@@ -30,6 +33,19 @@ impl Buffers {
         if self.table.get(&id).is_some_and(|buffer| buffer.size() == size) {
             return Ok(false);
         }
+        match Buffers::make(gpu, size) {
+            Ok(buffer) => {
+                self.refused.remove(&id);
+                Ok(self.table.insert(id, buffer).is_some())
+            }
+            Err(error) => {
+                self.refused.insert(id, error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    fn make(gpu: &Gpu, size: u64) -> Result<wgpu::Buffer> {
         if size > gpu.buffer_bytes_max {
             let most = gpu.buffer_bytes_max;
             let message = format!("an allocation of {size} bytes exceeds the {most} bytes that one buffer may have");
@@ -50,34 +66,38 @@ impl Buffers {
             let retry = error.kind() == ErrorKind::OutOfMemory && gpu.wait_idle(RETRY_WAIT);
             if retry { make() } else { Err(error) }
         });
-        let buffer = made.map_err(|error| match error.kind() {
+        made.map_err(|error| match error.kind() {
             ErrorKind::OutOfMemory => {
                 let message = format!("the device's memory is exhausted: an allocation of {size} bytes failed");
                 Error::new(ErrorKind::OutOfMemory, message)
             }
             _ => error,
-        })?;
-        Ok(self.table.insert(id, buffer).is_some())
+        })
     }
 
     /// Drops an allocation; one that was never made (its batch failed before) is none.
     pub(super) fn free(&mut self, id: BufferId) {
         self.table.remove(&id);
+        self.refused.remove(&id);
     }
 
     /// Forgets all: their device is gone.
     pub(super) fn clear(&mut self) {
         self.table.clear();
+        self.refused.clear();
     }
 
     /// The buffer of a slot.
     ///
     /// # Errors
-    /// `ErrorKind::Internal` if there is none, or the slot does not lie inside of it.
+    /// What its allocation failed with; `ErrorKind::Internal` if there is none, or the slot does not lie inside of it.
     pub(super) fn get(&self, slot: &Slot) -> Result<&wgpu::Buffer> {
         let Some(buffer) = self.table.get(&slot.buffer) else {
-            let message = format!("allocation {} is not on this device: the batch that made it failed", slot.buffer);
-            return Err(Error::new(ErrorKind::Internal, message));
+            let unknown = || {
+                let message = format!("allocation {} is not on this device", slot.buffer);
+                Error::new(ErrorKind::Internal, message)
+            };
+            return Err(self.refused.get(&slot.buffer).cloned().unwrap_or_else(unknown));
         };
         if slot.offset.checked_add(slot.bytes).is_none_or(|end| end > buffer.size()) {
             let (at, len, all) = (slot.offset, slot.bytes, buffer.size());

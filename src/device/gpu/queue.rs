@@ -237,12 +237,7 @@ impl Queue {
         };
         if let Some(error) = error {
             self.rescue(batch);
-            // What follows may not name these again, whether or not this batch got as far.
-            for command in &batch.commands {
-                if let Command::Free { buffer } = command {
-                    self.free(*buffer);
-                }
-            }
+            self.allocations_of(batch);
             let error = blamed(error, blame_from(batch, 0)).with_device(self.name.clone());
             // Through the completion thread, so that batches are reported in order (GPU-2).
             let _ = self.work.send(Work::Failed(batch.id, error));
@@ -362,6 +357,30 @@ impl Queue {
         for &(start, end, bytes) in &submitted.fills {
             let details = [("bytes", Detail::Int(bytes as i64)), ("region", Detail::Int(batch.region.0 as i64))];
             timeline.span(Lane::DeviceUpload(self.id), "upload", start, end, &details);
+        }
+    }
+
+    /// Makes and drops what a failed batch should have, whether or not it got as far: batches that were sent before
+    /// its sender could know name what it makes.
+    fn allocations_of(&mut self, batch: &Batch) {
+        for command in &batch.commands {
+            match command {
+                Command::Allocate { buffer, bytes } => self.allocate(*buffer, *bytes),
+                Command::Free { buffer } => self.free(*buffer),
+                _ => {}
+            }
+        }
+    }
+
+    /// Makes an allocation if it can be made; if not, whoever names it hears why.
+    fn allocate(&mut self, buffer: BufferId, bytes: u64) {
+        let Some((station, tools)) = &mut self.standing else { return };
+        if station.gpu.is_lost() {
+            return;
+        }
+        let make = || self.buffers.allocate(&station.gpu, buffer, bytes);
+        if let Ok(Ok(true)) = catch_unwind(AssertUnwindSafe(make)) {
+            tools.groups.forget(buffer);
         }
     }
 

@@ -45,9 +45,18 @@ pub(super) struct Actor {
 
 /// What the mailbox brings, in its order where that matters.
 enum Work {
-    /// With a panic that a test asks for.
-    Batch(Batch, bool),
+    /// With what a test makes go wrong.
+    Batch(Batch, Option<Wrong>),
     Release(Vec<BufferId>),
+}
+
+/// What a test makes go wrong in a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wrong {
+    /// A panic in its first dispatch, or at its end.
+    Panic,
+    /// Memory is exhausted before its first command.
+    Starve,
 }
 
 /// A batch that has begun.
@@ -125,22 +134,20 @@ impl Actor {
         let number = self.begun;
         self.begun += 1;
         let at = |wanted: Option<u64>| wanted == Some(number);
-        let (mut panics, mut starved, mut lost) = (false, false, false);
+        let (mut wrong, mut lost) = (None, false);
         if let Some(injection) = self.injection() {
             if let (0, Some(hold)) = (number, &injection.hold_first_batch) {
                 hold.wait();
             }
-            panics = at(injection.panic_at_batch);
-            starved = at(injection.out_of_memory_at_batch);
+            let starves = at(injection.out_of_memory_at_batch).then_some(Wrong::Starve);
+            wrong = starves.or(at(injection.panic_at_batch).then_some(Wrong::Panic));
             lost = at(injection.lose_device_at_batch);
         }
         if lost {
             self.lose(batch.id, mailbox);
-        } else if starved {
-            self.fail(batch.id, Error::new(ErrorKind::OutOfMemory, "the exhausted memory that a test asked for"));
         } else {
             let touched = self.touched(|| Touched::by(&batch.commands));
-            self.take(Work::Batch(batch, panics), touched);
+            self.take(Work::Batch(batch, wrong), touched);
         }
     }
 
@@ -163,7 +170,7 @@ impl Actor {
     fn begin(&mut self, work: Work) {
         match work {
             Work::Release(buffers) => buffers.into_iter().for_each(|b| self.table.free(b)),
-            Work::Batch(Batch { id, region, commands, .. }, panics) => {
+            Work::Batch(Batch { id, region, commands, .. }, wrong) => {
                 let long_us = self.long_us();
                 let takes_long = |command: &Command| match command {
                     Command::Dispatch { launch, .. } => is_long(launch, long_us, &self.costs),
@@ -172,7 +179,12 @@ impl Actor {
                 let may_go_away = commands.iter().any(takes_long);
                 let touched = if may_go_away { Touched::by(&commands) } else { Touched::default() };
                 let (rest, start_ns) = (commands.into_iter(), self.context.timeline.now_ns());
-                self.go_on(Running { id, region, rest, touched, done: Done::default(), start_ns }, panics);
+                let running = Running { id, region, rest, touched, done: Done::default(), start_ns };
+                if wrong == Some(Wrong::Starve) {
+                    let words = "the exhausted memory that a test asked for";
+                    return self.end(running, Some(Error::new(ErrorKind::OutOfMemory, words)));
+                }
+                self.go_on(running, wrong == Some(Wrong::Panic));
             }
         }
     }
@@ -255,7 +267,8 @@ impl Actor {
 
     /// Reports a batch.
     fn end(&mut self, running: Running, error: Option<Error>) {
-        let Running { id, region, done, start_ns, .. } = running;
+        let Running { id, region, rest, done, start_ns, .. } = running;
+        self.table.allocations_of(rest);
         let timeline = &self.context.timeline;
         if timeline.is_on() {
             let details = [("region", Detail::Int(region.0 as i64))];

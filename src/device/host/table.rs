@@ -8,6 +8,7 @@
 //! - HOST-3: an allocation has memory only from its first write on.
 
 use super::blocks::{Block, Blocks, SharedBlock};
+use crate::device::message::Command;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::DType;
 use crate::host_buffer::{HostBuffer, MappedBytes};
@@ -60,14 +61,28 @@ impl Table {
         Table { allocations: FxHashMap::default(), blocks, lost: false }
     }
 
-    /// Names an allocation.
+    /// Names an allocation; one that is there in the same size stays as it is.
     pub fn allocate(&mut self, buffer: BufferId, bytes: usize) {
+        if self.allocations.get(&buffer).is_some_and(|there| there.bytes == bytes) {
+            return;
+        }
         self.allocations.insert(buffer, Allocation { bytes, storage: Storage::Unwritten });
     }
 
     /// Forgets one.
     pub fn free(&mut self, buffer: BufferId) {
         self.allocations.remove(&buffer);
+    }
+
+    /// Names and forgets what a failed batch did not get to: batches behind it name what it makes.
+    pub fn allocations_of(&mut self, rest: impl Iterator<Item = Command>) {
+        for command in rest {
+            match command {
+                Command::Allocate { buffer, bytes } => self.allocate(buffer, bytes as usize),
+                Command::Free { buffer } => self.free(buffer),
+                _ => {}
+            }
+        }
     }
 
     /// Forgets all: the device was lost.
@@ -210,6 +225,15 @@ mod tests {
         assert_ne!(first, second);
         set(&mut table, true, 0, 7.0);
         assert_eq!(table.read(A, 0).unwrap().0, second, "its own again: in place");
+    }
+
+    #[test]
+    fn an_allocation_that_is_repeated_keeps_its_elements() {
+        let mut table = table();
+        table.allocate(A, 16);
+        set(&mut table, false, 0, 5.0);
+        table.allocations_of([Command::Allocate { buffer: A, bytes: 16 }].into_iter());
+        assert_eq!(table.share(A, 0, DType::F32, 1).unwrap().as_slice::<f32>().unwrap(), [5.0]);
     }
 
     #[test]

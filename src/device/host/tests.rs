@@ -303,6 +303,31 @@ fn injected_faults_hit_their_batch_and_no_other() {
 }
 
 #[test]
+fn the_allocations_of_a_batch_that_fails_are_there_for_those_behind_it() {
+    let injections = [
+        Injection { out_of_memory_at_batch: Some(1), ..Injection::default() },
+        Injection { panic_at_batch: Some(1), ..Injection::default() },
+    ];
+    for injection in injections {
+        let mut bench = Bench::injected(injection);
+        let x = HostBuffer::from_slice(&[1.0f32]).shared();
+        bench.submit(vec![allocate(0, 1), upload(0, &x), allocate(9, 1)]);
+        bench.submit(vec![allocate(1, 1), double(1, 0, 1), allocate(2, 1), Command::Free { buffer: BufferId(9) }]);
+        bench.submit(vec![double(1, 0, 1), double(1, 1, 2), readback(2, 1)]);
+        // Made again, it keeps what it holds.
+        bench.submit(vec![allocate(2, 1), readback(2, 1)]);
+        bench.submit(vec![readback(9, 1)]);
+        assert_eq!(bench.finished().0, BatchId(0));
+        assert_eq!(bench.failed().0, BatchId(1));
+        for batch in [2, 3] {
+            assert_eq!(bench.read().as_slice::<f32>().unwrap(), [4.0]);
+            assert_eq!(bench.finished().0, BatchId(batch));
+        }
+        assert_eq!(bench.failed().0, BatchId(4), "it was freed");
+    }
+}
+
+#[test]
 fn injection_is_for_the_device_under_test() {
     let injection = Injection { panic_at_batch: Some(0), ..Injection::default() };
     let mut bench = Bench::new(Config { device: DeviceChoice::Gpu(None), injection, ..Config::default() });

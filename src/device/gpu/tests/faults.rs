@@ -62,6 +62,36 @@ fn injected_exhaustion_fails_that_batch_only() {
 }
 
 #[test]
+fn the_allocations_of_a_batch_that_fails_are_there_for_those_behind_it() {
+    let injections = [
+        Injection { out_of_memory_at_batch: Some(0), ..Injection::default() },
+        Injection { panic_at_batch: Some(0), ..Injection::default() },
+    ];
+    for injection in injections {
+        let Some(mut rig) = rig_with(injected(injection), SCALE_WGSL) else { return };
+        assert!(rig.run(scale(1)).is_err());
+        let done = rig.run(scale(1).split_off(1)).unwrap();
+        assert_eq!(done.data[0].1.as_slice::<f32>().unwrap(), [2.0, 4.0, 6.0, 8.0]);
+        // Made again, it keeps what it holds.
+        let done = rig.run(vec![allocate(1, 1024), readback(0, slot(1, 256, 16), DType::F32, 4)]).unwrap();
+        assert_eq!(done.data[0].1.as_slice::<f32>().unwrap(), [2.0, 4.0, 6.0, 8.0]);
+        rig.stop();
+    }
+}
+
+#[test]
+fn who_names_an_allocation_that_could_not_be_made_runs_out_of_memory_too() {
+    let Some(mut rig) = rig() else { return };
+    let name = rig.handle.info.name.clone();
+    assert_eq!(rig.run(vec![allocate(1, u64::MAX / 2)]).unwrap_err().kind(), ErrorKind::OutOfMemory);
+    let error = rig.run(scale(1).split_off(1)).unwrap_err();
+    let line = line!() - 1;
+    assert_blamed(&error, ErrorKind::OutOfMemory, &name, line);
+    assert!(rig.run(scale(1)).is_ok());
+    rig.stop();
+}
+
+#[test]
 fn a_shader_that_does_not_compile_fails_its_batch_with_the_compilers_words() {
     let Some(mut rig) = rig_with(Config::default(), "fn main() { let x = nonsense; }") else { return };
     let name = rig.handle.info.name.clone();
