@@ -149,8 +149,8 @@ impl Counters {
     }
 
     /// Sets the resident bytes and raises their peak.
-    pub fn resident(&self, bytes: u64) {
+    pub fn resident(&self, bytes: u64, peak: u64) {
         self.bytes_resident_now.store(bytes, Relaxed);
-        self.bytes_resident_peak.fetch_max(bytes, Relaxed);
+        self.bytes_resident_peak.fetch_max(peak, Relaxed);
     }
 }

@@ -334,3 +334,22 @@ fn a_writer_that_can_never_come_is_an_error() {
     assert_eq!(kind(wait(s.upload_async::<f32>([1, 1]))), ErrorKind::Shutdown);
     drop(held);
 }
+
+#[test]
+fn what_a_session_has_not_computed_yet_gives_way_to_a_writer_that_waits() {
+    const LEN: usize = 1 << 18;
+    let rt = Runtime::builder().device("host").host_budget(8 << 20).start_blocking().unwrap();
+    let s = rt.session("accumulates").open();
+    let mut sum = s.zeros::<f32>([LEN, 1]);
+    for k in 0..40 {
+        // Nothing is demanded: what was brought before is held by the sum, which nobody has computed.
+        let mut writer = if k % 2 == 0 {
+            s.upload::<f32>([LEN, 1]).unwrap()
+        } else {
+            wait(s.upload_async::<f32>([LEN, 1])).unwrap()
+        };
+        writer.as_mut_slice().fill(1.0);
+        sum = sum + writer.finish();
+    }
+    assert_eq!(wait(sum.slice((7, 0)).item::<f32>()).unwrap(), 40.0);
+}

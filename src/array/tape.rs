@@ -5,8 +5,8 @@
 //! - TAPE-1: records leave in the order in which the program made them, and segments in the order of their cuts
 //!   (the event is sent under the lock).
 //! - TAPE-2: where a tape is cut for a demand or a limit depends on this session's program order alone: on counts of nodes
-//!   and bytes of this tape, on polls and evals, never on time or on the ring. A flush, also one for a writer that waits for
-//!   memory, computes nothing.
+//!   and bytes of this tape, on polls and evals, never on time or on the ring. Where a writer waits for
+//!   memory that others hold, it is cut then, and what is held is computed: going on comes before fusing.
 //! - TAPE-3: a foreign array used by a record is held until that record's segment has been sent, so that its own
 //!   session's `Dropped` record reaches the scheduler later.
 //! - TAPE-4: nothing of the user's (arrays of other sessions, futures) is dropped under the lock.
@@ -262,8 +262,7 @@ impl Home {
         let awaited = tape.pinned_bytes > 0 && self.uploads_awaited.load(Ordering::SeqCst) > 0;
         let is_full = idle || tape.pinned_bytes > self.bytes_max;
         if is_full || awaited {
-            // For a writer that waits nothing is computed: only what was let go of is passed on.
-            let why = if is_full { CutReason::ByteLimit } else { CutReason::Flush };
+            let why = if is_full { CutReason::ByteLimit } else { CutReason::Room };
             let after = self.cut(&mut tape, why);
             drop(tape);
             // A drop never waits: it may run anywhere, also while unwinding.
@@ -319,6 +318,14 @@ impl Home {
         drop(after.foreign);
     }
 
+    /// Sees to it that what the session has not computed, and what it let go of, holds no memory that a writer waits for.
+    pub fn make_room(&self) {
+        let mut tape = self.tape.lock();
+        let after = self.cut(&mut tape, CutReason::Room);
+        drop(tape);
+        drop(after.foreign);
+    }
+
     /// Cuts the tape if it holds arrays of other sessions, so that two sessions cannot keep each other alive.
     pub fn flush_foreign(&self) {
         let mut tape = self.tape.lock();
@@ -363,7 +370,9 @@ impl Home {
 
     #[cold]
     fn cut(&self, tape: &mut Tape, why: CutReason) -> After {
-        if tape.records.is_empty() || tape.closed {
+        // Where memory is waited for, what was sent before is meant as well.
+        let means_more = why == CutReason::Room && tape.announced;
+        if tape.closed || (tape.records.is_empty() && !means_more) {
             return After::default();
         }
         let records = tape.records.take();

@@ -162,8 +162,7 @@ impl Waits {
         let waits = granted.must_wait();
         if waits {
             home.uploads_awaited.fetch_add(1, SeqCst);
-            // What was let go of before.
-            home.flush();
+            home.make_room();
         }
         Waits { home, granted, waits }
     }
@@ -184,7 +183,7 @@ fn granted(home: &Arc<Home>, bytes: u64) -> Result<Grant> {
     if at_once.is_ok() || bytes > budget || threads::is_own() {
         return at_once;
     }
-    home.flush();
+    home.make_room();
     let mut granted = devices.grants().when_free(home.id.0, bytes, budget);
     let start = Instant::now();
     while start.elapsed() < HELD_MAX {

@@ -88,7 +88,9 @@ impl State {
         let mut cursor = self.devices[d].cursors.swap_remove(cursor);
         cursor.blocked = None;
         let result = self.run(d, &mut cursor, out);
-        self.devices[d].turns.charge(cursor.plan.session, cursor.open.work_us);
+        // A batch takes its device for a moment whatever stands in it.
+        let batch_us = self.devices[d].info.costs.launch_us;
+        self.devices[d].turns.charge(cursor.plan.session, cursor.open.work_us + batch_us);
         match result {
             Ok(()) => {
                 self.devices[d].end_turn(cursor.plan.session);

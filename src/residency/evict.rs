@@ -85,6 +85,8 @@ impl State {
         let bytes = self.devices[d].pool.grow(buffer, bytes);
         open.commands.push(Command::Allocate { buffer, bytes });
         self.totals.pool_misses += 1;
+        let resident = self.devices.iter().map(|d| d.pool.total_bytes()).sum();
+        self.totals.bytes_resident_peak = self.totals.bytes_resident_peak.max(resident);
     }
 
     fn refusal(&self, d: usize, bytes: u64, why: &str) -> Stop {

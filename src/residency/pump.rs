@@ -5,7 +5,7 @@
 
 use super::cursor::{Block, Cursor};
 use super::message::ResidencyInstruction;
-use super::state::{Device, Phase, State};
+use super::state::{Device, Flight, Phase, State};
 use super::values::Key;
 use crate::device::info::DeviceKind;
 use crate::device::message::Command;
@@ -69,20 +69,36 @@ impl State {
             return None;
         }
         let takes_long = device.prepared.is_empty() && device.in_flight < device.long_in_flight_max();
+        // A long plan that is due has the next place, unless long ones are all that it waits for: the place that these leave
+        // is for short ones.
+        let is_long = |flight: &&Flight| self.regions.get(&flight.region).is_some_and(|work| work.long);
+        let keeps_place = device.flights.values().filter(is_long).count() < device.long_in_flight_max();
         let mut begins = None;
+        // Who is due and waits for memory of plans in progress is not overtaken for ever: nobody else begins.
+        let mut waits_for_room = false;
         for (session, begin) in device.turns.in_order().take(LOOK_MAX) {
             if let Some(region) = begin {
-                if (takes_long || !self.is_long(region)) && self.has_room_beside(d, region) {
+                if !takes_long && self.is_long(region) {
+                    if keeps_place {
+                        break;
+                    }
+                    continue;
+                }
+                if !waits_for_room && self.has_room_beside(d, region) {
                     begins = Some(session);
                     break;
                 }
+                waits_for_room = true;
             } else {
                 let at = device.cursors.iter().position(|c| c.plan.session == session);
                 let at = at.expect("RES-13: a session with a plan in progress has a cursor");
                 let cursor = &device.cursors[at];
                 let is_blocked = cursor.blocked.is_some_and(|block| self.is_blocked(d, block));
-                if !is_blocked && (takes_long || !self.is_long(cursor.plan.region)) {
-                    return Some(at);
+                let waits = !takes_long && self.is_long(cursor.plan.region);
+                match (is_blocked, waits) {
+                    (false, false) => return Some(at),
+                    (false, true) if keeps_place => break,
+                    _ => {}
                 }
             }
         }

@@ -42,6 +42,8 @@ pub struct Totals {
     pub reused_in_place: u64,
     /// Bytes that values and pools take on all devices now.
     pub bytes_resident: u64,
+    /// The most that they took.
+    pub bytes_resident_peak: u64,
     /// Batches that devices were sent and have not reported back.
     pub batches_in_flight: u64,
     /// Bytes on their way to devices and from them, of these batches.

@@ -1,7 +1,8 @@
 //! Whose turn it is on a device: sessions with a plan that can go on, by the time they have had there.
 //!
 //! In: plans whose inputs are made, what placed work takes. Out: sessions, who is due first. Must hold: RES-13, a session's
-//! plans go in the order of their arrival, and it has one in progress at the most; who had nothing to do saves no time up.
+//! plans go in the order of their arrival, and it has one in progress at the most; who had nothing to do saves no time up,
+//! and owes what it had. This is start-time fair queueing (Goyal, Vin, Cheng 1996).
 
 use crate::ids::{RegionId, SessionId};
 use rustc_hash::FxHashMap;
@@ -19,7 +20,14 @@ pub(super) struct Turns {
     order: BTreeSet<(u64, u64, SessionId)>,
     /// The time of who was last in turn: newcomers begin there.
     now: u64,
+    /// The times of sessions with nothing to place that are ahead of it.
+    ahead: FxHashMap<SessionId, u64>,
+    /// How many of them there may be before those that are ahead no longer are forgotten.
+    ahead_max: usize,
 }
+
+/// Fewer sessions that are ahead are not looked through.
+const AHEAD_MIN: usize = 256;
 
 /// A session's part of a device.
 #[derive(Debug)]
@@ -110,16 +118,33 @@ impl Turns {
     }
 
     fn change(&mut self, session: SessionId, change: impl FnOnce(&mut Share)) {
-        let time = self.now;
-        let new = || Share { time, weight: 1, plans: BTreeMap::new(), open: None };
-        let share = self.sessions.entry(session).or_insert_with(new);
+        let (now, ahead) = (self.now, &mut self.ahead);
+        let share = self.sessions.entry(session).or_insert_with(|| {
+            let time = ahead.remove(&session).unwrap_or(0).max(now);
+            Share { time, weight: 1, plans: BTreeMap::new(), open: None }
+        });
         if let Some(next) = share.next() {
             self.order.remove(&(share.time, next, session));
         }
         change(share);
         match share.next() {
             Some(next) => drop(self.order.insert((share.time, next, session))),
-            None => drop(self.sessions.remove(&session)),
+            None => {
+                let time = share.time;
+                self.sessions.remove(&session);
+                if time > now {
+                    self.owe(session, time);
+                }
+            }
+        }
+    }
+
+    fn owe(&mut self, session: SessionId, time: u64) {
+        self.ahead.insert(session, time);
+        if self.ahead.len() > self.ahead_max.max(AHEAD_MIN) {
+            let now = self.now;
+            self.ahead.retain(|_, time| *time > now);
+            self.ahead_max = 2 * self.ahead.len();
         }
     }
 }
@@ -167,6 +192,45 @@ mod tests {
         all.add(SessionId(2), 1, 3, RegionId(3));
         all.begin(SessionId(2));
         assert_eq!(turns(&mut all, 4, |_| 10.0), [2, 1, 2, 1]);
+    }
+
+    #[test]
+    fn who_comes_and_goes_does_not_keep_a_long_plan_from_its_turn() {
+        let mut all = Turns::default();
+        all.add(SessionId(0), 1, 0, RegionId(0));
+        all.begin(SessionId(0));
+        all.charge(SessionId(0), 1000.0);
+        let mut came = 0;
+        loop {
+            came += 1;
+            let session = SessionId(1 + came % 3);
+            all.add(session, 1, came as u64, RegionId(came as u64));
+            if all.in_order().next().is_some_and(|(due, _)| due == SessionId(0)) {
+                break;
+            }
+            all.begin(session);
+            all.charge(session, 10.0);
+            all.end(session);
+            assert!(came < 400, "it never has its turn");
+        }
+        // Each of the three others had a thousand microseconds, too.
+        assert!((290..=310).contains(&came), "{came}");
+    }
+
+    #[test]
+    fn who_owes_nothing_any_more_is_forgotten() {
+        let mut all = Turns::default();
+        for n in 0..10_000u32 {
+            let session = SessionId(n);
+            all.add(session, 1, n as u64, RegionId(n as u64));
+            all.begin(session);
+            all.charge(session, 1.0);
+            all.end(session);
+            // Somebody who stays, and is served as well.
+            all.add(SessionId(u32::MAX), 1, u64::MAX, RegionId(u64::MAX));
+            all.charge(SessionId(u32::MAX), 1.0);
+        }
+        assert!(all.ahead.len() <= AHEAD_MIN + 1, "{}", all.ahead.len());
     }
 
     #[test]

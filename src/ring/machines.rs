@@ -284,7 +284,7 @@ impl Machines {
             Counters::add(&self.counters.bytes_evicted, now.bytes_evicted - self.placed.bytes_evicted);
             Counters::add(&self.counters.beyond_budget, now.beyond_budget - self.placed.beyond_budget);
             Counters::add(&self.counters.reused_in_place, now.reused_in_place - self.placed.reused_in_place);
-            self.counters.resident(now.bytes_resident);
+            self.counters.resident(now.bytes_resident, now.bytes_resident_peak);
             if self.timeline.is_on() && now.bytes_resident != self.placed.bytes_resident {
                 self.timeline.counter("bytes resident", now.bytes_resident);
             }

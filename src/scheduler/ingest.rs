@@ -204,7 +204,8 @@ impl State {
         (roots, readbacks)
     }
 
-    /// At a limit, all that the user holds is computed, so that what lies behind it can go.
+    /// At a limit, all that the user holds is computed, so that what lies behind it can go; where memory is waited for, also
+    /// what was recorded before.
     fn add_limit_roots(
         &mut self,
         session: SessionId,
@@ -215,16 +216,17 @@ impl State {
         let held = |state: &State, value: &ValueId| {
             state.graph.find(*value).filter(|at| state.graph[*at].is_lazy() && state.graph[*at].held)
         };
-        if matches!(why, CutReason::NodeLimit | CutReason::ByteLimit) {
+        if matches!(why, CutReason::NodeLimit | CutReason::ByteLimit | CutReason::Room) {
             roots.extend(recorded.iter().filter_map(|v| held(self, v)));
         }
         let entry = self.sessions.get_mut(&session).expect("SCHED-9: the segment's session is known");
-        if entry.lazy.len() <= self.lazy_max {
+        let room = why == CutReason::Room;
+        if entry.lazy.len() <= self.lazy_max && !room {
             return;
         }
         let mut left = std::mem::take(&mut entry.lazy);
         left.retain(|v| self.graph.get(*v).is_some_and(|l| l.is_lazy()));
-        if left.len() > self.lazy_max / 2 {
+        if room || left.len() > self.lazy_max / 2 {
             roots.extend(left.iter().filter_map(|v| held(self, v)));
         }
         self.sessions.get_mut(&session).expect("SCHED-9: the segment's session is known").lazy = left;

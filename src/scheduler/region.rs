@@ -60,13 +60,14 @@ pub struct RegionInput {
 pub enum CutReason {
     /// Somebody awaits a value.
     Demand,
-    /// `flush()`, `share()`, `explain()` or `close()`, or its session ended; or a writer waits for memory, to which what was
-    /// let go of is on its way.
+    /// `flush()`, `share()`, `explain()` or `close()`, or its session ended.
     Flush,
     /// The tape reached its cap on undemanded nodes.
     NodeLimit,
     /// The tape reached its cap on pinned bytes.
     ByteLimit,
+    /// A writer of the session waits for memory, which what the session has not computed yet may hold.
+    Room,
     /// The next node runs on another device.
     DeviceChange,
     /// A region holds at most so many nodes, or elements of independent parts.
