@@ -34,7 +34,8 @@ pub struct Injection {
     pub out_of_memory_at_batch: Option<u64>,
     /// Work that a batch holds before others have their turn, in estimated microseconds, in place of two milliseconds.
     pub slice_us: Option<f64>,
-    /// On the host, a launch that is estimated to take so many microseconds runs beside others, in place of a measured bound.
+    /// On the host, a launch that is estimated to take so many microseconds runs beside others, in place of three
+    /// milliseconds.
     pub long_launch_us: Option<f64>,
     /// The first launch that the host runs beside others waits for this.
     pub hold_first_long: Option<std::sync::Arc<Hold>>,

@@ -12,9 +12,6 @@ use std::sync::Arc;
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A fault carried by an array that could not be recorded: the same type as any other error.
-pub type Fault = Error;
-
 /// What went wrong, in one word; match on it to react.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

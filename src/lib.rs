@@ -24,12 +24,15 @@
 //!
 //! # Reading order
 //!
-//! For users: [`Runtime::builder`], [`Session`], [`Array`], [`Gather`], [`Error`], then [`Stats`] and [`timeline`].
+//! For users: [`Runtime::builder`], [`Session`], [`Array`], [`Gather`], [`Error`], then [`Stats`] and [`timeline`];
+//! for scripts, `script`.
 //!
-//! For contributors, after `ARCHITECTURE.md`, in `src/`: `graph` (what an op is), `array` (how one is recorded),
-//! `scheduler` (what runs, and where), `kernels::ir` and `fusion` (as which kernels), `residency` (on which bytes),
-//! `device` (for real), `ring` (what carries the messages between them). These modules are public for the crate's own
-//! tests, benchmarks and examples only, hidden here, and **no part of the stable API**: what is listed below is.
+//! For contributors, after `ARCHITECTURE.md` and in its order, in `src/`: `array` (how an op is recorded), `graph`
+//! (what one is), `scheduler` (what runs, and where), `fusion` (as which kernels), `residency` (on which bytes),
+//! `kernels` (what a kernel is), `device` (for real), `script` (MATLAB-syntax scripts, a client of `array`), `picture`
+//! (pictures in files), [`timeline`] (what is seen of all that), `ring` (what carries the messages between them). Most
+//! of these modules are public for the crate's own tests, benchmarks and examples only, hidden here, and **no part of
+//! the stable API**: what is listed below is.
 
 #[doc(hidden)]
 pub mod array;

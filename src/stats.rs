@@ -89,6 +89,8 @@ counters! {
     host_kernels,
     /// Blocks of elements the host device evaluated.
     host_blocks,
+    /// Nanoseconds that devices spent on batches; on the host, on their kernels.
+    device_ns,
     /// Regions whose plan came from the cache.
     plan_cache_hits,
     /// Regions that had to be planned.

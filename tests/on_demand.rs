@@ -18,7 +18,7 @@ fn auto(set: impl FnOnce(&mut Injection)) -> RuntimeBuilder {
     Runtime::builder().device("auto").fold_elements_max(0).injection(injection)
 }
 
-/// Whether there is an adapter; with `TIDEMILL_REQUIRE_GPU` set there has to be.
+/// Whether there is an adapter; with `TIDEMILL_REQUIRE_GPU=1` there has to be.
 fn has_gpu() -> bool {
     common::gpu(|b| b).is_some()
 }

@@ -54,7 +54,7 @@ fn story(builder: RuntimeBuilder) -> Option<String> {
     let path = folder.path().join("story.json");
     let runtime = match builder.fold_elements_max(0).worker_threads(1).timeline(&path).start_blocking() {
         Ok(runtime) => runtime,
-        Err(error) if std::env::var_os("TIDEMILL_REQUIRE_GPU").is_some() => panic!("a GPU is required: {error}"),
+        Err(error) if common::requires_gpu() => panic!("a GPU is required: {error}"),
         Err(_) => return None,
     };
     let session = common::session(&runtime);

@@ -119,8 +119,9 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Bytes that values may take in host memory; most of what the machine has by default. Upload writers may give out as
-    /// much besides. Data that the program brought and the host device reads where it lies does not count.
+    /// Bytes that values may take in host memory; most of what the machine has by default. It is strict: a step that
+    /// needs more fails its gathers with `ErrorKind::OutOfMemory`. Upload writers may give out as much besides. Data
+    /// that the program brought and the host device reads where it lies does not count.
     pub fn host_budget(mut self, bytes: u64) -> RuntimeBuilder {
         self.config.host_budget = Some(bytes);
         self
@@ -184,7 +185,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Opens the devices, but for a GPU that is opened on demand, and starts the runtime, under any executor: the opening runs on a thread of its own.
+    /// Opens the devices, but for a GPU that is opened on demand, and starts the runtime, under any executor: the
+    /// opening runs on a thread of its own.
     ///
     /// # Errors
     /// `ErrorKind::Device` for an unknown or missing device, `ErrorKind::Io` for a timeline that cannot be written.
@@ -290,7 +292,7 @@ impl Runtime {
         }
         // Joining threads and closing the file may block: not on the caller's executor.
         let (sender, receiver) = oneshot::channel();
-        let thread = std::thread::Builder::new().name("close".into());
+        let thread = std::thread::Builder::new().name("tidemill-close".into());
         thread.spawn(move || {
             drop(ring);
             let _ = sender.send(self.link.timeline.finish());

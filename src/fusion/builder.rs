@@ -213,7 +213,7 @@ impl Builder {
 }
 
 /// The level of a value made of two others.
-pub fn join_levels(a: Level, b: Level) -> Level {
+fn join_levels(a: Level, b: Level) -> Level {
     match (a, b) {
         (Level::Uniform, other) | (other, Level::Uniform) => other,
         (Level::Element, Level::Reduced) | (Level::Reduced, Level::Element) => {

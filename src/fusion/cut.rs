@@ -13,7 +13,7 @@ use crate::scheduler::region::RegionArg;
 use smallvec::SmallVec;
 
 /// Graph ops one kernel may hold.
-pub const OPS_MAX: u32 = 64;
+const OPS_MAX: u32 = 64;
 /// Ops several merged roots may hold together.
 pub const OPS_MERGED_MAX: u32 = 128;
 

@@ -45,7 +45,7 @@ pub struct Space {
 
 impl Space {
     /// The dimensions that `Inner` runs over.
-    pub fn inner_dims(&self) -> DimSet {
+    fn inner_dims(&self) -> DimSet {
         match self.fold {
             Fold::Reduce(dims) => dims,
             Fold::Scan { dim, .. } => 1 << dim,

@@ -8,7 +8,6 @@ use super::explain::explain;
 use super::message::{FusionEvent, FusionInstruction};
 use super::passes::plan;
 use super::plan::{Plan, Program, Step};
-use crate::config::Config;
 use crate::device::info::{DeviceInfo, DeviceKind};
 use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, RegionId};
@@ -20,12 +19,12 @@ use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Entries the cache of groupings holds; the oldest half goes when it is full.
-pub const GROUPINGS_MAX: usize = 4096;
+/// Entries the cache of groupings holds. When it is full, what was not used since the last time goes, or else all.
+const GROUPINGS_MAX: usize = 4096;
 /// Kernels that are kept by structure; likewise.
-pub const KERNELS_MAX: usize = 4096;
+const KERNELS_MAX: usize = 4096;
 
-/// A bounded map by structural hash: when it is full, entries not used since the last trim go.
+/// A bounded map by structural hash: when it is full, entries not used since the last trim go, or all where all were.
 #[derive(Debug)]
 pub struct Bounded<V> {
     entries: FxHashMap<u64, (V, bool)>,
@@ -153,7 +152,7 @@ pub struct State {
 
 impl State {
     /// A state that knows no plan.
-    pub fn new(devices: Vec<DeviceInfo>, _config: &Config) -> State {
+    pub fn new(devices: Vec<DeviceInfo>) -> State {
         State { devices, caches: Caches::default(), waiting: VecDeque::new(), totals: Totals::default() }
     }
 

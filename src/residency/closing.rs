@@ -94,7 +94,7 @@ impl State {
             self.value_made(Key::Value(*id));
         }
         self.release_inputs(&plan);
-        self.end_region(plan.region, out);
+        self.end_region(plan.region);
         self.finish_if_done(plan.region, out);
     }
 

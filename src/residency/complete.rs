@@ -23,6 +23,7 @@ impl State {
         out: &mut Vec<ResidencyInstruction>,
     ) {
         let Some((d, flight)) = self.land(device, batch) else { return };
+        self.totals.device_ns += device_ns;
         self.devices[d].doubtful.retain(|(buffer, _)| !flight.touched.contains(buffer));
         for &(key, segment) in &flight.fills {
             self.finish_fill(d, key, segment, batch);
@@ -32,7 +33,6 @@ impl State {
         }
         if let Some(work) = self.regions.get_mut(&flight.region) {
             work.batches -= 1;
-            work.device_ns += device_ns;
             work.faults.extend(faults);
             self.finish_if_done(flight.region, out);
         }
@@ -82,7 +82,7 @@ impl State {
                 value.maker = None;
             }
         }
-        out.push(ResidencyInstruction::RegionFinished { region, faults, device_ns: work.device_ns });
+        out.push(ResidencyInstruction::RegionFinished { region, faults });
     }
 
     pub(super) fn batch_failed(
@@ -194,7 +194,7 @@ impl State {
             self.devices[d].turns.remove(work.plan.session, work.arrival);
             if let Some(at) = self.devices[d].cursors.iter().position(|c| c.plan.region == region) {
                 self.devices[d].cursors.swap_remove(at);
-                self.devices[d].end_turn(work.plan.session);
+                self.devices[d].plan_ended(work.plan.session);
             }
         }
         for (output, _, _) in &work.plan.outputs {
@@ -206,7 +206,7 @@ impl State {
             }
             self.drop_scratch(&work.plan);
             self.release_inputs(&work.plan);
-            self.end_region(region, out);
+            self.end_region(region);
         }
         for (&other, work) in &self.regions {
             if work.depends.contains(&region) {
@@ -236,7 +236,7 @@ impl State {
         state.stalled = false;
         let flights = std::mem::take(&mut state.flights);
         let cursors = std::mem::take(&mut state.cursors);
-        cursors.iter().for_each(|cursor| state.end_turn(cursor.plan.session));
+        cursors.iter().for_each(|cursor| state.plan_ended(cursor.plan.session));
         if !replaced {
             state.lost = Some(error.clone());
         }

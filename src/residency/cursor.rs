@@ -93,7 +93,7 @@ impl State {
         self.devices[d].turns.charge(cursor.plan.session, cursor.open.work_us + batch_us);
         match result {
             Ok(()) => {
-                self.devices[d].end_turn(cursor.plan.session);
+                self.devices[d].plan_ended(cursor.plan.session);
                 self.placed(d, cursor, out);
             }
             Err(stop @ (Stop::Wait(_) | Stop::Yield)) => {
@@ -105,7 +105,7 @@ impl State {
                 // What is in the batch moved others' values and buffers: it must run all the same.
                 self.close(d, &mut cursor.open, true);
                 self.drop_scratch(&cursor.plan);
-                self.devices[d].end_turn(cursor.plan.session);
+                self.devices[d].plan_ended(cursor.plan.session);
                 let error = error.with_device(self.devices[d].info.name.clone());
                 self.failing.push_back((cursor.plan.region, error));
             }

@@ -1,9 +1,11 @@
 //! Memory under pressure: where a slot comes from, and what leaves for it.
 //!
-//! In: bytes wanted by the step that is being placed. Out: a slot, or the reason to wait, or the refusal.
-//! Must hold: RES-2. Order of what is tried: free memory of the pool; a new buffer within the budget; free buffers
-//! handed back to the device; values evicted, the longest unused first, and once that begins, down to a low mark; and
-//! where all that is left belongs to the step itself, a new buffer beyond the budget.
+//! In: bytes wanted by the step that is being placed. Out: a slot, or the reason to wait, or the refusal. Must hold:
+//! RES-2. Order of what is tried: free memory of the pool, on the host beside a long batch only what no long batch
+//! touches (`take_beside`); a new buffer within the budget; what long batches touch after all; free buffers handed back
+//! to the device; on the host, host copies dropped that a device holds too; values evicted, the longest unused first,
+//! and once that begins, down to a low mark; and where all that is left belongs to the step itself, on a GPU, a new
+//! buffer beyond the budget.
 
 use super::batch::Open;
 use super::cursor::{Block, Stop};

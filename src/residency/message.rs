@@ -101,8 +101,6 @@ pub enum ResidencyInstruction {
         region: RegionId,
         /// Values whose computation set a fault word.
         faults: Vec<(ValueId, Error)>,
-        /// Measured nanoseconds.
-        device_ns: u64,
     },
     /// To the scheduler: a region failed.
     RegionFailed {

@@ -4,11 +4,13 @@
 //!
 //! A plan that has arrived waits until its inputs are made; then a cursor walks its steps and fills a
 //! batch, as if every command ran at once: a device works as if strictly in order, so a slot freed by one command serves
-//! the next. A long plan is placed slice by slice, and the sessions that have something to place take turns. Under pressure the least recently used segments leave for host memory, and come back when used.
+//! the next. A long plan is placed slice by slice, and the sessions that have something to place take turns. Under
+//! pressure the least recently used segments leave for host memory, and come back when used.
 //!
-//! Reading order: `message`, `values` (what is known of a value), `state` (events), `pump` (what follows from
-//! them), `turns` (whose turn it is), `beside` (who may begin while others are in progress), `cursor` (walks a plan; `tiles` cuts its launches, `reside` finds their slots, `closing` ends it), `evict` and
-//! `pool` (where slots come from), `batch`, `complete` (reports and failures), `holding` (segments and host copies).
+//! Reading order: `message`, `values` (what is known of a value), `state` (events), `pump` (what follows from them),
+//! `turns` (whose turn it is), `beside` (who may begin while others are in progress), `cursor` (walks a plan; `tiles`
+//! cuts its launches, `reside` finds their slots, `closing` ends it), `evict` and `pool` (where slots come from),
+//! `batch`, `complete` (reports and failures), `holding` (segments and host copies).
 //!
 //! Assumed: plans of one session arrive in region order (a value dies in the last of them); events of one device
 //! come in the order in which it worked, and a batch that failed with
@@ -29,7 +31,7 @@
 //!   where it lies (what the program brought, what upload writers filled) is lent, and counts nowhere.
 //! - RES-10: within one step, what was found is there until the step removes it.
 //! - RES-11: batches in flight move at most a quarter of the device's budget over its link, or there is one only.
-//! - RES-12: what has been begun and is not blocked waits for a batch that is out, and so does what has not been begun.
+//! - RES-12: while plans wait for a device, or are in progress there and not blocked, a batch of that device is out.
 //! - RES-13: a session's plans go in the order of their arrival on each device, one at a time.
 
 pub mod message;

@@ -48,7 +48,7 @@ impl State {
         // A failure must take effect before anything that could build on the failed value is placed.
         while self.failing.is_empty() {
             self.submit(d, out);
-            let Some(cursor) = self.next_turn(d) else { break };
+            let Some(cursor) = self.take_turn(d) else { break };
             self.advance(d, cursor, out);
             self.devices[d].last_chance = false;
             moved = true;
@@ -57,7 +57,7 @@ impl State {
     }
 
     /// The plan in progress that goes on now, which may be one that begins.
-    fn next_turn(&mut self, d: usize) -> Option<usize> {
+    fn take_turn(&mut self, d: usize) -> Option<usize> {
         let device = &self.devices[d];
         // Who stopped in the middle of a step for what the device itself brings goes on first: it holds what it found.
         let in_step = |c: &Cursor| matches!(c.blocked, Some(Block::Arrival(_) | Block::Draining(_)));
@@ -107,7 +107,7 @@ impl State {
         }
         let goes_on = |c: &Cursor| !c.blocked.is_some_and(|block| self.is_blocked(d, block));
         let idle = takes_long.then(|| device.cursors.iter().position(goes_on)).flatten();
-        idle.or_else(|| self.last_chance(d))
+        idle.or_else(|| self.give_last_chance(d))
     }
 
     fn begin(&mut self, d: usize, session: SessionId) -> usize {
@@ -134,7 +134,7 @@ impl State {
     }
 
     /// Where plans in progress wait for each other's memory, the youngest must do without.
-    fn last_chance(&mut self, d: usize) -> Option<usize> {
+    fn give_last_chance(&mut self, d: usize) -> Option<usize> {
         let device = &mut self.devices[d];
         let ended = device.cursors_ended;
         let waits = |c: &Cursor| matches!(c.blocked, Some(Block::Others(since)) if since == ended);

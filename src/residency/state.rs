@@ -28,6 +28,8 @@ use std::sync::Arc;
 pub struct Totals {
     /// Kernels whose launches were placed, each counted once however many tiles it runs in.
     pub kernels: u64,
+    /// Nanoseconds that devices spent on batches.
+    pub device_ns: u64,
     /// Slots served from free memory.
     pub pool_hits: u64,
     /// Slots for which a buffer was allocated.
@@ -143,7 +145,6 @@ pub(super) struct Work {
     /// Unfinished batches of others whose uploads it reads.
     pub(super) depends_batches: SmallVec<[BatchId; 2]>,
     pub(super) faults: Vec<u32>,
-    pub(super) device_ns: u64,
 }
 
 /// What a readback brings.
@@ -218,8 +219,8 @@ impl State {
     pub fn handle(&mut self, event: ResidencyEvent, out: &mut Vec<ResidencyInstruction>) {
         match event {
             ResidencyEvent::PlanReady(plan) => self.plan_ready(plan),
-            ResidencyEvent::ValueRetired { value, after } => self.value_retired(value, after, out),
-            ResidencyEvent::RegionAbandoned { region, error } => self.region_abandoned(region, error, out),
+            ResidencyEvent::ValueRetired { value, after } => self.value_retired(value, after),
+            ResidencyEvent::RegionAbandoned { region, error } => self.region_abandoned(region, error),
             ResidencyEvent::RegionUnwanted(region) => self.region_unwanted(region),
             ResidencyEvent::ValuesFailed { values, error } => {
                 for value in values {
@@ -348,7 +349,6 @@ impl State {
             depends: SmallVec::new(),
             depends_batches: SmallVec::new(),
             faults: Vec::new(),
-            device_ns: 0,
         };
         self.regions.insert(region, work);
         match (failed, device) {
@@ -358,17 +358,17 @@ impl State {
         }
     }
 
-    fn value_retired(&mut self, value: ValueId, after: Option<RegionId>, out: &mut Vec<ResidencyInstruction>) {
+    fn value_retired(&mut self, value: ValueId, after: Option<RegionId>) {
         match after {
             Some(region) if !self.ended.contains(region) => {
                 self.retire_after.entry(region).or_default().push(value);
             }
-            _ => self.retire(Key::Value(value), out),
+            _ => self.retire(Key::Value(value)),
         }
     }
 
     /// Nobody but the plans in `users` can reach the value any more.
-    pub(super) fn retire(&mut self, key: Key, _out: &mut Vec<ResidencyInstruction>) {
+    fn retire(&mut self, key: Key) {
         if let Some(value) = self.values.get_mut(&key) {
             value.retired = true;
             self.forget_if_dead(key);
@@ -376,10 +376,10 @@ impl State {
     }
 
     /// A region is placed or failed: what waited for that is retired.
-    pub(super) fn end_region(&mut self, region: RegionId, out: &mut Vec<ResidencyInstruction>) {
+    pub(super) fn end_region(&mut self, region: RegionId) {
         self.ended.insert(region);
         for value in self.retire_after.remove(&region).unwrap_or_default() {
-            self.retire(Key::Value(value), out);
+            self.retire(Key::Value(value));
         }
     }
 
@@ -394,7 +394,7 @@ impl State {
         }
     }
 
-    fn region_abandoned(&mut self, region: RegionId, error: Error, out: &mut Vec<ResidencyInstruction>) {
+    fn region_abandoned(&mut self, region: RegionId, error: Error) {
         if self.regions.contains_key(&region) {
             self.failing.push_back((region, error));
             return;
@@ -402,7 +402,7 @@ impl State {
         self.seen.insert(region);
         self.unwanted.remove(&region);
         self.abandoned = Some(error);
-        self.end_region(region, out);
+        self.end_region(region);
         self.fail_orphans();
     }
 
@@ -467,7 +467,7 @@ impl Device {
     }
 
     /// A session's plan is in progress no more.
-    pub(super) fn end_turn(&mut self, session: SessionId) {
+    pub(super) fn plan_ended(&mut self, session: SessionId) {
         self.turns.end(session);
         self.cursors_ended += 1;
     }

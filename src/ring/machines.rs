@@ -231,8 +231,8 @@ impl Machines {
                     effects.push(Effect::Release { device, buffers });
                     continue;
                 }
-                ResidencyInstruction::RegionFinished { region, faults, device_ns } => {
-                    SchedulerEvent::RegionFinished { region, faults, device_ns }
+                ResidencyInstruction::RegionFinished { region, faults } => {
+                    SchedulerEvent::RegionFinished { region, faults }
                 }
                 ResidencyInstruction::RegionFailed { region, error } => SchedulerEvent::RegionFailed { region, error },
                 ResidencyInstruction::ValueArrived { value, data } => SchedulerEvent::ValueArrived { value, data },
@@ -278,6 +278,7 @@ impl Machines {
         let now = self.residency.totals();
         if now != self.placed {
             Counters::add(&self.counters.kernels, now.kernels - self.placed.kernels);
+            Counters::add(&self.counters.device_ns, now.device_ns - self.placed.device_ns);
             Counters::add(&self.counters.pool_hits, now.pool_hits - self.placed.pool_hits);
             Counters::add(&self.counters.pool_misses, now.pool_misses - self.placed.pool_misses);
             Counters::add(&self.counters.evictions, now.evictions - self.placed.evictions);

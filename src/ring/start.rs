@@ -125,7 +125,7 @@ pub fn start_with(
     };
     let machines = Machines::new(
         scheduler::run::Runner::new(scheduler, counters.clone(), timeline.clone()),
-        fusion::state::State::new(infos.clone(), &config),
+        fusion::state::State::new(infos.clone()),
         residency::state::State::new(infos, &config),
         counters,
         timeline,

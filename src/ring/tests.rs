@@ -157,6 +157,7 @@ fn a_gather_goes_once_around_the_ring() {
     assert!(ring.has_ended());
     let stats = counters.read();
     assert_eq!((stats.regions, stats.gathers, stats.kernels, stats.gathers_failed), (1, 1, 1, 0));
+    assert_eq!(stats.device_ns, 1, "what the device says of its only batch");
     let late = wait(gather(&ring, 1));
     assert_eq!(late.unwrap_err().kind(), ErrorKind::Shutdown);
 }

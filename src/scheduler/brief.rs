@@ -10,7 +10,7 @@ use crate::ids::{DeviceId, SessionId, ValueId};
 use smallvec::SmallVec;
 
 /// Arguments of such an op at most.
-pub const ARGS_MAX: usize = 2;
+const ARGS_MAX: usize = 2;
 
 /// An elementwise op on values of its own session, and numbers.
 #[derive(Debug)]

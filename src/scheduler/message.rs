@@ -110,10 +110,8 @@ pub enum SchedulerEvent {
     RegionFinished {
         /// Which.
         region: RegionId,
-        /// Fault words that are set: indices into the region's fault sites, with their errors.
+        /// Values whose computation set a fault word, with their errors.
         faults: Vec<(ValueId, Error)>,
-        /// What the device measured for it, in nanoseconds.
-        device_ns: u64,
     },
     /// A region could not be planned, placed or run; its outputs do not exist.
     RegionFailed {
@@ -136,7 +134,7 @@ pub enum SchedulerEvent {
         /// The device's fault.
         error: Error,
     },
-    /// A device is gone; `replacement` says whether it was opened again.
+    /// A device is gone; `replaced` says whether it was opened again.
     DeviceLost {
         /// Which.
         device: DeviceId,

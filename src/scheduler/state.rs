@@ -1,8 +1,9 @@
 //! The scheduler as a state machine: events in, instructions out. No channel, clock, thread or device.
 //!
-//! What each kind of event does stands beside this file: `ingest` (segments), `cut` (what runs), `placement`
-//! (where), `demand` (gathers), `fairness` (whose turn), `completion` and `taint` (what happened to it),
-//! `cancel` (what nobody needs any more), `lineage` (what was lost, again) and `opening` (a GPU on demand).
+//! What each kind of event does stands beside this file: `ingest` (segments, into the `graph`), `cut` (what runs),
+//! `placement` (where) and `room` (whether it fits there), `build` (regions, in `portions` of a bounded size), `demand`
+//! (gathers), `fairness` (whose turn), `completion` and `taint` (what happened to it), `cancel` (what nobody needs any
+//! more), `lineage` (what was lost, again) and `opening` (a GPU on demand).
 
 use super::cut::Scratch;
 use super::fairness::{Turns, elements_of};
@@ -66,7 +67,7 @@ pub struct Totals {
     pub elsewhere: BTreeMap<&'static str, u64>,
     /// Values that were lost with their device, and made again.
     pub values_made_again: u64,
-    /// Nodes recorded, and credits given back.
+    /// Nodes recorded.
     pub nodes_recorded: u64,
     /// Credits given back.
     pub nodes_credited: u64,
@@ -263,9 +264,7 @@ impl State {
             SchedulerEvent::GatherCancelled(gather) => self.cancel(gather, out),
             SchedulerEvent::SessionClosed(session) => self.close_session(session, out),
             SchedulerEvent::ExplainAsked { gather, value } => self.explain(gather, value, out),
-            SchedulerEvent::RegionFinished { region, faults, device_ns: _ } => {
-                self.region_finished(region, faults, out)
-            }
+            SchedulerEvent::RegionFinished { region, faults } => self.region_finished(region, faults, out),
             SchedulerEvent::RegionFailed { region, error } => self.region_failed(region, error, out),
             SchedulerEvent::ValueArrived { value, data } => self.value_arrived(value, data, out),
             SchedulerEvent::ValueLost { value, error } => self.value_lost(value, error, out),

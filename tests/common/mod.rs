@@ -17,12 +17,17 @@ pub fn runtimes() -> Vec<(String, Runtime)> {
     all
 }
 
-/// A runtime on the GPU, or `None` with a message where there is no adapter. With `TIDEMILL_REQUIRE_GPU` set, a
-/// missing adapter fails the test.
+/// Whether a missing adapter fails a test.
+pub fn requires_gpu() -> bool {
+    std::env::var_os("TIDEMILL_REQUIRE_GPU").is_some_and(|v| v == "1")
+}
+
+/// A runtime on the GPU, or `None` with a message where there is no adapter. With `TIDEMILL_REQUIRE_GPU=1`, a missing
+/// adapter fails the test.
 pub fn gpu(set: impl FnOnce(tidemill::RuntimeBuilder) -> tidemill::RuntimeBuilder) -> Option<Runtime> {
     match set(Runtime::builder().device("gpu")).start_blocking() {
         Ok(runtime) => Some(runtime),
-        Err(error) if std::env::var_os("TIDEMILL_REQUIRE_GPU").is_some() => panic!("a GPU is required: {error}"),
+        Err(error) if requires_gpu() => panic!("a GPU is required: {error}"),
         Err(error) => {
             eprintln!("skipped on the GPU: {error}");
             None

@@ -1,7 +1,8 @@
 //! The CPU as a device: the same plans on worker threads.
 //!
 //! In: batches. Out: completions and readbacks. One thread runs the batches as if in order; kernels spread over the
-//! worker pool, and long ones run on a thread of their own, while short batches that share no memory with them go on. Host data enters and leaves without a copy.
+//! worker pool, and long ones run on a thread of their own, while short batches that share no memory with them go on.
+//! Host data enters and leaves without a copy.
 //!
 //! Must hold:
 //! - HOST-1: what lies free is bounded.

@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// How errors name this device.
 const NAME: &str = "host";
 /// A launch that is estimated to take so many microseconds runs beside others.
-const LONG_US: f64 = 3000.0;
+const LAUNCH_APART_US: f64 = 3000.0;
 
 /// The state of the host device.
 pub(super) struct Actor {
@@ -190,7 +190,7 @@ impl Actor {
     }
 
     fn long_us(&self) -> f64 {
-        self.injection().and_then(|i| i.long_launch_us).unwrap_or(LONG_US)
+        self.injection().and_then(|i| i.long_launch_us).unwrap_or(LAUNCH_APART_US)
     }
 
     /// Runs what is left of a batch, up to its end or a launch that takes long.

@@ -4,7 +4,6 @@ mod fusing;
 mod joining;
 mod plans;
 
-use crate::config::Config;
 use crate::device::info::*;
 use crate::fusion::plan::{Plan, PlanBuffer, Program, Role, Step};
 use crate::fusion::state::{Caches, State};

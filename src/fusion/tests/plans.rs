@@ -125,7 +125,7 @@ fn empty_arrays_run_nothing_and_folds_of_them_run() {
 
 #[test]
 fn the_second_region_of_a_structure_hits_the_cache_and_compiles_nothing() {
-    let mut state = State::new(vec![device(DeviceKind::Host), device(DeviceKind::Gpu)], &Config::default());
+    let mut state = State::new(vec![device(DeviceKind::Host), device(DeviceKind::Gpu)]);
     let mut out = vec![];
     for (id, n) in [(0, 1000), (1, 2000)] {
         let mut b = Build::new();
@@ -146,7 +146,7 @@ fn the_second_region_of_a_structure_hits_the_cache_and_compiles_nothing() {
 
 #[test]
 fn plans_of_one_session_leave_in_order_whatever_is_compiling() {
-    let mut state = State::new(vec![device(DeviceKind::Host), device(DeviceKind::Gpu)], &Config::default());
+    let mut state = State::new(vec![device(DeviceKind::Host), device(DeviceKind::Gpu)]);
     let mut out = vec![];
     for (id, session, ops) in [(0, 0, 10), (1, 0, 10), (2, 7, 10)] {
         let mut b = Build::new();

@@ -3,7 +3,7 @@
 //! In: names and element types. Out: declarations with `load_name(i)` and `store_name(i, value)`.
 //!
 //! Must hold: parameter word 0 of a library kernel is its fault word's number ([`FAULT_WORD`]), word 1 log2 of
-//! the elements in a segment ([`SEGMENT_SHIFT_WORD`]); its own words follow from [`OWN_WORDS`] on.
+//! the elements in a segment (`SEGMENT_SHIFT_WORD`); its own words follow from [`OWN_WORDS`] on.
 
 use super::dispatch::rows;
 use crate::error::{Error, ErrorKind};
@@ -13,7 +13,7 @@ use std::fmt::Write;
 /// the launch's `params[0]` there if the pass binds fault words.
 pub const FAULT_WORD: usize = 0;
 /// The parameter word of a pass that holds log2 of the elements in a segment.
-pub const SEGMENT_SHIFT_WORD: usize = 1;
+const SEGMENT_SHIFT_WORD: usize = 1;
 /// The first parameter word that a library kernel uses as it likes.
 pub const OWN_WORDS: usize = 2;
 

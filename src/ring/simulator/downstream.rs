@@ -101,7 +101,7 @@ impl Simulator {
         for value in self.ends_after.remove(&region.id).unwrap_or_default() {
             self.ended.insert(value);
         }
-        let mut events = vec![SchedulerEvent::RegionFinished { region: region.id, faults, device_ns: 1 }];
+        let mut events = vec![SchedulerEvent::RegionFinished { region: region.id, faults }];
         for value in &region.readbacks {
             let data = HostBuffer::from_vec(vec![self.exists[value].0]).shared();
             let place = self.dice.below(events.len() + 1);

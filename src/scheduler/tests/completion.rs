@@ -272,7 +272,7 @@ fn a_gather_whose_readback_was_lost_waits_for_the_value_that_is_made_again() {
     let g = b.gather(x);
     let first = b.cut();
     // The region was done, the elements were on their way.
-    b.event(SchedulerEvent::RegionFinished { region: first[0].id, faults: vec![], device_ns: 1 });
+    b.event(SchedulerEvent::RegionFinished { region: first[0].id, faults: vec![] });
     let error = Error::new(ErrorKind::DeviceLost, "the device is gone");
     b.event(SchedulerEvent::ValueLost { value: x, error: error.clone() });
     b.event(SchedulerEvent::ValueArrived { value: x, data: Err(error.clone()) });
@@ -307,7 +307,7 @@ fn a_readback_that_is_lost_after_its_region_finished_fails_its_gather() {
     let x = b.rand(8);
     let g = b.gather(x);
     let regions = b.cut();
-    b.event(SchedulerEvent::RegionFinished { region: regions[0].id, faults: vec![], device_ns: 0 });
+    b.event(SchedulerEvent::RegionFinished { region: regions[0].id, faults: vec![] });
     assert!(b.result(g).is_none());
     b.event(SchedulerEvent::ValueArrived { value: x, data: Err(Error::new(ErrorKind::OutOfMemory, "no room")) });
     assert_eq!(b.error(g).kind(), ErrorKind::OutOfMemory);

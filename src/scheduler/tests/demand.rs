@@ -43,7 +43,7 @@ fn data_that_arrives_before_its_region_is_finished_waits_for_the_faults() {
     b.event(SchedulerEvent::ValueArrived { value: x, data });
     assert!(b.result(g).is_none());
     let fault = Error::new(ErrorKind::Index, "out of range");
-    b.event(SchedulerEvent::RegionFinished { region: regions[0].id, faults: vec![(x, fault)], device_ns: 0 });
+    b.event(SchedulerEvent::RegionFinished { region: regions[0].id, faults: vec![(x, fault)] });
     assert_eq!(b.error(g).kind(), ErrorKind::Index);
 }
 

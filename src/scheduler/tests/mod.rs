@@ -177,7 +177,7 @@ impl Bench {
 
     /// The region ran, with these fault words set; what it brings to the host arrives.
     pub fn finish_with(&mut self, region: &Region, faults: Vec<(ValueId, Error)>) {
-        self.event(SchedulerEvent::RegionFinished { region: region.id, faults, device_ns: 1 });
+        self.event(SchedulerEvent::RegionFinished { region: region.id, faults });
         for value in &region.readbacks {
             let data = Ok(HostBuffer::from_vec(vec![value.index as f32]).shared());
             self.event(SchedulerEvent::ValueArrived { value: *value, data });

@@ -2,7 +2,6 @@
 
 use super::Interp;
 use super::frame::{Activation, Frame, Return, TaskFrame, Variable};
-use super::run::Slice;
 use crate::script::builtins::{self, Builtin, Outcome, Scope, Task, TaskStep};
 use crate::script::compile::code::{Count, Kind, Want};
 use crate::script::compile::{self, Code};
@@ -596,11 +595,6 @@ impl Interp {
             Return::Nobody | Return::Session => {}
         }
         Ok(())
-    }
-
-    /// Runs a slice; for the driver.
-    pub(super) fn run_slice(&mut self) -> Slice {
-        self.slice()
     }
 
     /// The name of the innermost function.

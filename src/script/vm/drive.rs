@@ -79,7 +79,7 @@ pub async fn drive(interp: &mut Interp) -> End {
         // It is told again all that it was told: then it runs as it did before, and further.
         interp.env.awaited = asked.answers.clone();
         interp.went_on = interp.steps;
-        let need = match made::with_known(&asked.known, || interp.run_slice()) {
+        let need = match made::with_known(&asked.known, || interp.slice()) {
             Slice::Done => return End::Done,
             Slice::Exit(status) => return End::Exit(status),
             Slice::Failed(error) => return End::Failed(error),
@@ -160,14 +160,10 @@ async fn yield_once() {
 async fn materialise(arrays: &[Arc<Lazy>]) -> Result<(), ScriptError> {
     let evals: Vec<_> = arrays.iter().map(|l| l.array.eval()).collect();
     for (lazy, result) in arrays.iter().zip(join_all(evals).await) {
-        result.map_err(runtime_error)?;
+        result?;
         lazy.set_checked();
     }
     Ok(())
-}
-
-fn runtime_error(error: crate::Error) -> ScriptError {
-    error.into()
 }
 
 #[cfg(test)]
