@@ -349,7 +349,7 @@ fn what_a_session_has_not_computed_yet_gives_way_to_a_writer_that_waits() {
             wait(s.upload_async::<f32>([LEN, 1])).unwrap()
         };
         writer.as_mut_slice().fill(1.0);
-        sum = sum + writer.finish();
+        sum += writer.finish();
     }
     assert_eq!(wait(sum.slice((7, 0)).item::<f32>()).unwrap(), 40.0);
 }
