@@ -134,8 +134,16 @@ fn the_recording_thread_is_held_while_too_much_is_in_the_ring() {
         }
     });
     let mut taken = 0;
+    let mut first = 0;
+    for _ in 0..10_000 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        first += ring.nodes().len();
+        if first >= 32 {
+            break;
+        }
+    }
     std::thread::sleep(std::time::Duration::from_millis(50));
-    let first: usize = ring.nodes().len();
+    first += ring.nodes().len();
     assert!((32..=40).contains(&first), "8 times the limit and one segment, not {first}");
     ring.gates.lock()[0].leave(first as u64);
     taken += first;
