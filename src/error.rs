@@ -12,6 +12,12 @@ use std::sync::Arc;
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// What a caught panic said.
+pub(crate) fn panic_words(panic: &(dyn std::any::Any + Send)) -> String {
+    let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
+    words.or_else(|| panic.downcast_ref().cloned()).unwrap_or_else(|| "a panic without words".to_owned())
+}
+
 /// What went wrong, in one word; match on it to react.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

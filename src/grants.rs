@@ -62,7 +62,7 @@ impl Grants {
     /// # Errors
     /// `ErrorKind::OutOfMemory` where they are not.
     pub fn grant(self: &Arc<Grants>, bytes: u64, budget: u64) -> Result<Grant> {
-        if self.waiting.load(SeqCst) > 0 {
+        if bytes <= budget && self.waiting.load(SeqCst) > 0 {
             let text =
                 format!("{bytes} bytes to fill have to wait: others wait for theirs, and are given theirs first");
             return Err(Error::new(ErrorKind::OutOfMemory, text));

@@ -188,6 +188,11 @@ impl DeviceInfo {
         size_class(bytes).min(self.buffer_bytes_max).max(bytes)
     }
 
+    /// Pieces in which a kernel binds all of an array: at least one, also of an empty one.
+    pub fn pieces(&self, elements: u64) -> u64 {
+        elements.div_ceil(1 << self.span_shift.min(63)).max(1)
+    }
+
     /// Bytes of memory that an array takes at the most while one step uses all of it, whatever the budget makes of it: a
     /// small one may keep a slab open for itself, a longer one is rounded up by at most an eighth.
     pub fn bytes_at_once(&self, dtype: DType, elements: u64) -> u64 {

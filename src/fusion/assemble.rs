@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind};
 use crate::graph::{DType, Op};
 use crate::kernels::ir::{Access, Geometry};
 use rustc_hash::FxHashMap;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 struct Assembly<'a, 'r> {
@@ -262,15 +262,7 @@ impl Assembly<'_, '_> {
     }
 
     fn new_buffer(&mut self, role: Role, dtype: DType, elements: u64) -> u32 {
-        self.buffers.push(PlanBuffer {
-            role,
-            dtype,
-            elements,
-            in_place_of: None,
-            zeroed: false,
-            joined: false,
-            live: (u32::MAX, 0),
-        });
+        self.buffers.push(PlanBuffer::new(role, dtype, elements));
         self.buffers.len() as u32 - 1
     }
 
@@ -353,26 +345,6 @@ impl Assembly<'_, '_> {
             readbacks: region.readbacks.clone(),
             fault_sites: self.sites,
             cached,
-        }
-    }
-}
-
-/// Notes the first and the last step of every buffer.
-pub fn set_lives(plan: &mut Plan) {
-    plan.buffers.iter_mut().for_each(|buffer| buffer.live = (u32::MAX, 0));
-    for (s, step) in plan.steps.iter().enumerate() {
-        let used: SmallVec<[u32; 8]> = match step {
-            Step::Launch(launch) => launch.uses.iter().map(|u| u.buffer).chain(launch.faults).collect(),
-            Step::Copy { from, to } | Step::Pack { from, to, .. } => smallvec![*from, *to],
-        };
-        for buffer in used {
-            let live = &mut plan.buffers[buffer as usize].live;
-            *live = (live.0.min(s as u32), live.1.max(s as u32));
-        }
-    }
-    for buffer in &mut plan.buffers {
-        if buffer.live.0 == u32::MAX {
-            buffer.live = (0, 0);
         }
     }
 }

@@ -104,15 +104,7 @@ impl Joining<'_> {
         }
         let PlanBuffer { dtype, elements, .. } = self.plan.buffers[buffer as usize];
         let joined = self.plan.buffers.len() as u32;
-        self.plan.buffers.push(PlanBuffer {
-            role: Role::Scratch,
-            dtype,
-            elements,
-            in_place_of: None,
-            zeroed: false,
-            joined: true,
-            live: (u32::MAX, 0),
-        });
+        self.plan.buffers.push(PlanBuffer { joined: true, ..PlanBuffer::new(Role::Scratch, dtype, elements) });
         if reads {
             self.plan.steps.push(Step::Copy { from: buffer, to: joined });
         }

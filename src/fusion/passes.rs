@@ -3,7 +3,7 @@
 //! In: a region and its device. Out: a plan. Every stage's result can be printed: `TIDEMILL_DUMP=DIR` writes
 //! the groupings beside the kernels' IR and WGSL.
 
-use super::assemble::{assemble, set_lives};
+use super::assemble::assemble;
 use super::cluster::{Grouping, group};
 use super::cut::Budget;
 use super::fits::misfit;
@@ -39,7 +39,7 @@ pub fn plan(region: &Region, device: &DeviceInfo, caches: &mut Caches) -> Result
         });
         let mut plan = assemble(&work, &grouping, device, &mut caches.kernels, cached);
         join(&mut plan, device);
-        set_lives(&mut plan);
+        plan.note_lives();
         match misfit(&plan, device) {
             // What is packed may not fit one piece of memory, or not beside what it is copied from.
             Some(_) if budget.packs && plan.steps.iter().any(|step| matches!(step, Step::Pack { .. })) => {

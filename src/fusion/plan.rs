@@ -14,7 +14,7 @@ use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, RegionId, SessionId, ValueId};
 use crate::kernels::ir::{Geometry, Kernel};
 use crate::kernels::library::Library;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
 /// What a virtual buffer stands for.
@@ -47,6 +47,13 @@ pub struct PlanBuffer {
     pub joined: bool,
     /// First and last step that uses it (inclusive).
     pub live: (u32, u32),
+}
+
+impl PlanBuffer {
+    /// A buffer that no step uses yet, in segments.
+    pub fn new(role: Role, dtype: DType, elements: u64) -> PlanBuffer {
+        PlanBuffer { role, dtype, elements, in_place_of: None, zeroed: false, joined: false, live: (0, 0) }
+    }
 }
 
 /// How a launch uses a virtual buffer, in the order of the kernel's operands.
@@ -192,7 +199,30 @@ impl Launch {
     }
 }
 
+impl Step {
+    /// The buffers that it uses, some perhaps twice.
+    fn buffers(&self) -> SmallVec<[u32; 8]> {
+        match self {
+            Step::Launch(launch) => launch.uses.iter().map(|used| used.buffer).chain(launch.faults).collect(),
+            Step::Copy { from, to } | Step::Pack { from, to, .. } => smallvec![*from, *to],
+        }
+    }
+}
+
 impl Plan {
+    /// Notes the first and the last step of every buffer.
+    pub fn note_lives(&mut self) {
+        let mut lives = vec![(0, 0); self.buffers.len()];
+        let mut seen = vec![false; self.buffers.len()];
+        for (s, step) in self.steps.iter().enumerate() {
+            for buffer in step.buffers() {
+                let (live, s) = (&mut lives[buffer as usize], s as u32);
+                *live = if std::mem::replace(&mut seen[buffer as usize], true) { (live.0, s) } else { (s, s) };
+            }
+        }
+        self.buffers.iter_mut().zip(lives).for_each(|(buffer, live)| buffer.live = live);
+    }
+
     /// Microseconds that its launches take a device, roughly.
     pub fn estimate_us(&self, costs: &Costs) -> f64 {
         let launch_us = |step: &Step| match step {

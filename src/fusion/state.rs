@@ -9,7 +9,7 @@ use super::message::{FusionEvent, FusionInstruction};
 use super::passes::plan;
 use super::plan::{Plan, Program, Step};
 use crate::device::info::{DeviceInfo, DeviceKind};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, panic_words};
 use crate::ids::{DeviceId, RegionId};
 use crate::kernels::ir::Kernel;
 use crate::scheduler::region::Region;
@@ -281,11 +281,7 @@ fn planned(region: &Region, devices: &[DeviceInfo], caches: &mut Caches) -> Resu
 /// Runs a pass so that a broken invariant fails its region, with the invariant's name, and nothing else.
 fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
-        let words = panic
-            .downcast_ref::<String>()
-            .cloned()
-            .or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()))
-            .unwrap_or_else(|| "a pass panicked".to_owned());
+        let words = panic_words(&*panic);
         Error::new(ErrorKind::Internal, format!("planning failed, which is a bug in Tidemill: {words}"))
     })
 }

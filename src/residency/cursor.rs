@@ -144,7 +144,7 @@ impl State {
                     let shift = self.copy_shift(d, cursor, *from, *to);
                     while cursor.tile < segments_of(plan.buffers[*to as usize].elements, shift) {
                         cursor.make_way(0.0, self.slice_us)?;
-                        self.place_copy(d, cursor, *from, *to, out)?;
+                        self.place_copy(d, cursor, (*from, *to), shift, out)?;
                         cursor.tile += 1;
                     }
                 }
@@ -258,12 +258,13 @@ impl State {
         shift(from).min(shift(to))
     }
 
+    /// Copies so many elements as `shift` says: all of the shorter segment.
     fn place_copy(
         &mut self,
         d: usize,
         cursor: &mut Cursor,
-        from: u32,
-        to: u32,
+        (from, to): (u32, u32),
+        shift: u32,
         out: &mut Vec<ResidencyInstruction>,
     ) -> Result<(), Stop> {
         let tile = cursor.tile;
@@ -274,17 +275,14 @@ impl State {
             return self.reside(d, cursor, &[need], out).map(drop);
         }
         let plan = cursor.plan.clone();
-        let (source, width) = (&plan.buffers[from as usize], {
-            let dtype = plan.buffers[from as usize].dtype;
-            self.devices[d].info.element_bytes(dtype)
-        });
-        let shift = self.copy_shift(d, cursor, from, to);
+        let source = &plan.buffers[from as usize];
+        let width = self.devices[d].info.element_bytes(source.dtype);
         let first = (tile as u64) << shift;
-        let segment_of = |state: &State, buffer: u32| {
-            let shift = state.shift_of(d, cursor.keys[buffer as usize]);
+        let place = |buffer: u32| {
+            let shift = self.shift_of(d, cursor.keys[buffer as usize]);
             ((first >> shift) as u32, (first & ((1 << shift) - 1)) * width)
         };
-        let ((from_segment, from_offset), (to_segment, to_offset)) = (segment_of(self, from), segment_of(self, to));
+        let ((from_segment, from_offset), (to_segment, to_offset)) = (place(from), place(to));
         let needs = [
             Need { buffer: from, segment: from_segment, reads: true, writes: false },
             // What was copied into it before stays.

@@ -11,7 +11,7 @@ use super::batch::Open;
 use super::cursor::{Block, Stop};
 use super::state::State;
 use super::values::{Change, DeviceCopy, Key, Place};
-use crate::device::info::{DeviceInfo, DeviceKind};
+use crate::device::info::DeviceKind;
 use crate::device::message::{Command, Slot};
 use crate::error::{Error, ErrorKind};
 use crate::host_buffer::HostBuffer;
@@ -55,7 +55,8 @@ impl State {
             } else if !self.evict(d, bytes, open)? {
                 // All that is left belongs to the step itself.
                 if !self.devices[d].may_overdraw(bytes) {
-                    return Err(self.refusal(d, bytes, ""));
+                    let most = self.devices[d].info.memory_bytes;
+                    return Err(self.refusal(d, bytes, most, "what the same step needs"));
                 }
                 self.grow(d, bytes, open);
                 grown = true;
@@ -91,14 +92,12 @@ impl State {
         self.totals.bytes_resident_peak = self.totals.bytes_resident_peak.max(resident);
     }
 
-    fn refusal(&self, d: usize, bytes: u64, why: &str) -> Stop {
+    fn refusal(&self, d: usize, bytes: u64, most: u64, beside: &str) -> Stop {
         if self.may_wait_for_others(d) {
             // What others have in progress will give memory back.
             return Stop::Wait(Block::Others(self.devices[d].cursors_ended));
         }
-        let DeviceInfo { budget_bytes, memory_bytes, .. } = self.devices[d].info;
-        let most = budget_bytes.max(memory_bytes);
-        let text = format!("{bytes} more bytes do not fit into {most} bytes beside what the same step needs{why}");
+        let text = format!("{bytes} more bytes do not fit into {most} bytes beside {beside}");
         Stop::Fail(Error::new(ErrorKind::OutOfMemory, text))
     }
 
@@ -155,7 +154,8 @@ impl State {
                 Attempt::Draining | Attempt::Nothing(_) if any => return Ok(true),
                 Attempt::Draining => return Err(Stop::Wait(Block::Draining(self.devices[d].draining_bytes))),
                 Attempt::Nothing(true) => {
-                    return Err(self.refusal(d, bytes, ", and host memory for evicted values is full"));
+                    let beside = "what others keep, and host memory for evicted values is full";
+                    return Err(self.refusal(d, bytes, budget, beside));
                 }
                 Attempt::Nothing(false) => return Ok(false),
             }

@@ -5,7 +5,7 @@
 
 use super::cursor::{Block, Cursor};
 use super::message::ResidencyInstruction;
-use super::state::{Device, Flight, Phase, State};
+use super::state::{Device, Phase, State};
 use super::values::Key;
 use crate::device::info::DeviceKind;
 use crate::device::message::Command;
@@ -71,8 +71,7 @@ impl State {
         let takes_long = device.prepared.is_empty() && device.in_flight < device.long_in_flight_max();
         // A long plan that is due has the next place, unless long ones are all that it waits for: the place that these leave
         // is for short ones.
-        let is_long = |flight: &&Flight| self.regions.get(&flight.region).is_some_and(|work| work.long);
-        let keeps_place = device.flights.values().filter(is_long).count() < device.long_in_flight_max();
+        let keeps_place = device.flights.values().filter(|flight| flight.long).count() < device.long_in_flight_max();
         let mut begins = None;
         // Who is due and waits for memory of plans in progress is not overtaken for ever: nobody else begins.
         let mut waits_for_room = false;

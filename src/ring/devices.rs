@@ -135,7 +135,7 @@ impl Devices {
         let spawned = thread.spawn(move || {
             crate::threads::mark_own();
             let result = catch_unwind(AssertUnwindSafe(opener)).unwrap_or_else(|panic| {
-                let words = super::panic_words(&*panic);
+                let words = crate::error::panic_words(&*panic);
                 Err(Error::new(ErrorKind::Internal, format!("opening a device panicked: {words}")))
             });
             devices.opened(result);

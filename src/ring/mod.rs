@@ -43,9 +43,3 @@ pub use gates::Gates;
 pub use gathers::{GatherTable, Promise};
 pub use open::start;
 pub use start::{Ring, start_with};
-
-/// What a panic said.
-fn panic_words(panic: &(dyn std::any::Any + Send)) -> String {
-    let words = panic.downcast_ref::<String>().cloned();
-    words.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_else(|| "a panic".to_owned())
-}

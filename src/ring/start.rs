@@ -166,7 +166,7 @@ fn ring_thread(mut ring: Loop, mut end: End) {
         Error::new(ErrorKind::Shutdown, "the runtime has shut down")
     }));
     let why = outcome.unwrap_or_else(|panic| {
-        let words = super::panic_words(&*panic);
+        let words = crate::error::panic_words(&*panic);
         Error::new(
             ErrorKind::Internal,
             format!("the runtime stopped on a broken invariant, a bug in Tidemill: {words}"),

@@ -58,7 +58,7 @@ impl Workers {
         let work = move || {
             let start_ns = timeline.now_ns();
             let result = catch_unwind(AssertUnwindSafe(|| compiler.prepare(&plan))).unwrap_or_else(|panic| {
-                let words = super::panic_words(&*panic);
+                let words = crate::error::panic_words(&*panic);
                 Err(Error::new(ErrorKind::Internal, format!("compiling panicked, which is a bug in Tidemill: {words}")))
             });
             if timeline.is_on() {

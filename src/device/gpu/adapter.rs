@@ -151,7 +151,8 @@ pub(super) fn device_info(
 ) -> DeviceInfo {
     let limits = &opened.limits;
     let binding_bytes_max = limits.max_storage_buffer_binding_size & !15;
-    let budget_bytes = config.device_budget.unwrap_or(opened.memory_bytes / 5 * 4);
+    let memory_bytes = opened.memory_bytes / 5 * 4;
+    let budget_bytes = config.device_budget.unwrap_or(memory_bytes);
     let span_bytes = binding_bytes_max.min(limits.max_buffer_size);
     let segments_min = if config.device_budget.is_some() { SEGMENTS_IN_BUDGET } else { SEGMENTS_IN_MEMORY };
     let injected = &config.injection;
@@ -170,7 +171,7 @@ pub(super) fn device_info(
         bindings_max: bindings(limits).min(config.injection.bindings_max.unwrap_or(BINDINGS_CAP)),
         immediate_words_max: immediate_words(opened),
         budget_bytes,
-        memory_bytes: budget_bytes.max(opened.memory_bytes / 5 * 4),
+        memory_bytes: memory_bytes.max(budget_bytes),
         segment_shift: injected.segment_shift.unwrap_or_else(|| shift_of(span_bytes.min(budget_bytes / segments_min))),
         span_shift: injected.span_shift.or(injected.segment_shift).unwrap_or_else(|| shift_of(span_bytes)),
         slab_slot_bytes_max: SLAB_SLOT_BYTES_MAX,

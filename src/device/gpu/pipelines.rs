@@ -220,7 +220,7 @@ pub(super) struct Maker {
     pub(super) shaders: Arc<dyn Shaders>,
     /// Where compilations are counted.
     pub(super) counters: Arc<Counters>,
-    /// log2 of elements in a segment.
+    /// log2 of elements that one binding spans.
     pub(super) span_shift: u32,
 }
 

@@ -4,7 +4,7 @@
 
 use super::finish::{Finish, State};
 use crate::eager::Eager;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, panic_words};
 use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -185,13 +185,4 @@ impl Gpu {
     pub(super) fn inject_poll_panic(&self) {
         self.poll_panics.store(true, Ordering::Relaxed);
     }
-}
-
-/// The words of a caught panic.
-pub(super) fn panic_words(payload: &(dyn std::any::Any + Send)) -> String {
-    payload
-        .downcast_ref::<&str>()
-        .map(|s| (*s).to_owned())
-        .or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without words".to_owned())
 }

@@ -10,7 +10,7 @@ use super::table::Table;
 use crate::device::handle::Context;
 use crate::device::info::Costs;
 use crate::device::message::{Command, DeviceEvent, Slot};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, panic_words};
 use crate::fusion::plan::{Launch, Program};
 use crate::host_buffer::HostBuffer;
 use crate::ids::DeviceId;
@@ -42,8 +42,10 @@ pub(super) struct Executor<'a> {
     /// Panic in the first dispatch, or at the end where there is none (a test's injection).
     pub panics: bool,
     pub done: Done,
-    /// From how long on a launch is run beside others, and what tells how long it takes.
-    pub long: Option<(f64, &'a Costs)>,
+    /// What tells how long a launch takes.
+    pub costs: &'a Costs,
+    /// From how many microseconds on a launch is run beside others.
+    pub long_us: f64,
 }
 
 impl Executor<'_> {
@@ -67,7 +69,7 @@ impl Executor<'_> {
         };
         // The table is left as it is: every allocation in it is whole, whatever is written there.
         let done = catch_unwind(AssertUnwindSafe(|| self.command(command)));
-        let result = done.unwrap_or_else(|panic| Err(internal(panic_words(&*panic))));
+        let result = done.unwrap_or_else(|panic| Err(panicked(&*panic)));
         result.map_err(|error| match blame {
             Some((op, site)) => error.with_op(op).with_site(site),
             None => error,
@@ -149,7 +151,7 @@ impl Executor<'_> {
             None => None,
         };
         let job = Job { launch: launch.clone(), operands, words, hold: None };
-        if self.long.is_some_and(|(long_us, costs)| is_long(launch, long_us, costs)) {
+        if is_long(launch, self.long_us, self.costs) {
             return Ok(Some(job));
         }
         self.here(&job)?;
@@ -266,12 +268,11 @@ fn overwrites(launch: &Launch, operand: usize, bytes: u64) -> bool {
     }
 }
 
-pub(super) fn internal(words: impl Into<String>) -> Error {
+fn internal(words: impl Into<String>) -> Error {
     Error::new(ErrorKind::Internal, words)
 }
 
-pub(super) fn panic_words(panic: &(dyn std::any::Any + Send)) -> String {
-    let words = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
-    let words = words.or_else(|| panic.downcast_ref::<String>().cloned());
-    format!("a worker panicked: {}", words.unwrap_or_else(|| "without words".to_owned()))
+/// Of a kernel that panicked.
+pub(super) fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
+    internal(format!("a worker panicked: {}", panic_words(panic)))
 }

@@ -6,7 +6,7 @@
 //! Must hold: HOST-5: memory that a launch uses beside others is neither freed nor written to by anybody else until it has
 //! ended; the device's thread sees to that (`order.rs`).
 
-use super::execute::{internal, panic_words};
+use super::execute::panicked;
 use crate::config::Hold;
 use crate::error::Result;
 use crate::fusion::plan::{Launch, Program};
@@ -117,7 +117,7 @@ fn work(mailbox: &Receiver<(BatchId, Job)>, reports: &Sender<Landed>, pool: &Poo
         }
         let start = Instant::now();
         let done = catch_unwind(AssertUnwindSafe(|| job.run(pool, counters)));
-        let result = done.unwrap_or_else(|panic| Err(internal(panic_words(&*panic))));
+        let result = done.unwrap_or_else(|panic| Err(panicked(&*panic)));
         // The memory is nobody's but the table's from here on.
         let landed = Landed { batch, launch: job.launch, result, took: start.elapsed() };
         let _ = reports.send(landed);

@@ -50,6 +50,15 @@ enum Work {
     Release(Vec<BufferId>),
 }
 
+impl Work {
+    fn touched(&self) -> Touched {
+        match self {
+            Work::Batch(batch, _) => Touched::by(&batch.commands),
+            Work::Release(buffers) => Touched::dropping(buffers),
+        }
+    }
+}
+
 /// What a test makes go wrong in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wrong {
@@ -57,6 +66,11 @@ enum Wrong {
     Panic,
     /// Memory is exhausted before its first command.
     Starve,
+}
+
+/// What tests inject, where this is the device under test.
+fn injection(context: &Context) -> Option<&Injection> {
+    (context.config.device == DeviceChoice::Host).then_some(&context.config.injection)
 }
 
 /// A batch that has begun.
@@ -78,8 +92,9 @@ enum Heard {
 
 impl Actor {
     pub fn new(context: Context, pool: Pool, costs: Costs, blocks: Arc<Blocks>) -> Actor {
-        let mut actor = Actor {
-            lanes: Lanes::new(pool.threads(), context.counters.clone(), None),
+        let hold = injection(&context).and_then(|i| i.hold_first_long.clone());
+        Actor {
+            lanes: Lanes::new(pool.threads(), context.counters.clone(), hold),
             context,
             pool,
             costs,
@@ -88,10 +103,7 @@ impl Actor {
             waiting: VecDeque::new(),
             begun: 0,
             stopped: false,
-        };
-        let hold = actor.injection().and_then(|i| i.hold_first_long.clone());
-        actor.lanes = Lanes::new(actor.pool.threads(), actor.context.counters.clone(), hold);
-        actor
+        }
     }
 
     /// Runs until told to stop, or until nobody can tell it anything.
@@ -102,8 +114,7 @@ impl Actor {
             match self.hear(mailbox) {
                 Heard::Told(DeviceInstruction::Submit(batch)) => self.submit(batch, mailbox),
                 Heard::Told(DeviceInstruction::Release(buffers)) => {
-                    let touched = self.touched(|| Touched::dropping(&buffers));
-                    self.take(Work::Release(buffers), touched);
+                    self.take(Work::Release(buffers));
                 }
                 Heard::Landed(landed) => self.landed(landed),
                 Heard::Told(DeviceInstruction::Stop) | Heard::Nothing => break,
@@ -125,17 +136,12 @@ impl Actor {
         }
     }
 
-    /// What tests inject, where this is the device under test.
-    fn injection(&self) -> Option<&Injection> {
-        (self.context.config.device == DeviceChoice::Host).then_some(&self.context.config.injection)
-    }
-
     fn submit(&mut self, batch: Batch, mailbox: &Receiver<DeviceInstruction>) {
         let number = self.begun;
         self.begun += 1;
         let at = |wanted: Option<u64>| wanted == Some(number);
         let (mut wrong, mut lost) = (None, false);
-        if let Some(injection) = self.injection() {
+        if let Some(injection) = injection(&self.context) {
             if let (0, Some(hold)) = (number, &injection.hold_first_batch) {
                 hold.wait();
             }
@@ -146,28 +152,29 @@ impl Actor {
         if lost {
             self.lose(batch.id, mailbox);
         } else {
-            let touched = self.touched(|| Touched::by(&batch.commands));
-            self.take(Work::Batch(batch, wrong), touched);
+            self.take(Work::Batch(batch, wrong));
         }
     }
 
-    /// What is found out only where it matters: while something runs beside others.
-    fn touched(&self, find: impl FnOnce() -> Touched) -> Touched {
-        if self.away.is_empty() { Touched::default() } else { find() }
+    /// Begins work, or lets it wait for what it must come after (HOST-6). What it touches is found out only where that
+    /// matters: while something runs beside others.
+    fn take(&mut self, work: Work) {
+        let touched = (!self.away.is_empty()).then(|| work.touched());
+        self.take_touching(work, touched);
     }
 
-    /// Begins work, or lets it wait for what it must come after (HOST-6).
-    fn take(&mut self, work: Work, touched: Touched) {
-        let waits = self.away.iter().any(|running| running.touched.conflicts(&touched))
-            || self.waiting.iter().any(|(_, earlier)| earlier.conflicts(&touched));
-        if waits {
-            self.waiting.push_back((work, touched));
-        } else {
-            self.begin(work);
+    fn take_touching(&mut self, work: Work, touched: Option<Touched>) {
+        let waits = |touched: &Touched| {
+            self.away.iter().any(|running| running.touched.conflicts(touched))
+                || self.waiting.iter().any(|(_, earlier)| earlier.conflicts(touched))
+        };
+        match touched {
+            Some(touched) if waits(&touched) => self.waiting.push_back((work, touched)),
+            touched => self.begin(work, touched),
         }
     }
 
-    fn begin(&mut self, work: Work) {
+    fn begin(&mut self, work: Work, touched: Option<Touched>) {
         match work {
             Work::Release(buffers) => buffers.into_iter().for_each(|b| self.table.free(b)),
             Work::Batch(Batch { id, region, commands, .. }, wrong) => {
@@ -176,8 +183,10 @@ impl Actor {
                     Command::Dispatch { launch, .. } => is_long(launch, long_us, &self.costs),
                     _ => false,
                 };
-                let may_go_away = commands.iter().any(takes_long);
-                let touched = if may_go_away { Touched::by(&commands) } else { Touched::default() };
+                let touched = match touched {
+                    None if commands.iter().any(takes_long) => Touched::by(&commands),
+                    touched => touched.unwrap_or_default(),
+                };
                 let (rest, start_ns) = (commands.into_iter(), self.context.timeline.now_ns());
                 let running = Running { id, region, rest, touched, done: Done::default(), start_ns };
                 if wrong == Some(Wrong::Starve) {
@@ -190,50 +199,55 @@ impl Actor {
     }
 
     fn long_us(&self) -> f64 {
-        self.injection().and_then(|i| i.long_launch_us).unwrap_or(LAUNCH_APART_US)
+        injection(&self.context).and_then(|i| i.long_launch_us).unwrap_or(LAUNCH_APART_US)
     }
 
     /// Runs what is left of a batch, up to its end or a launch that takes long.
     fn go_on(&mut self, mut running: Running, mut panics: bool) {
-        let long_us = self.long_us();
         loop {
-            let mut executor = Executor {
-                context: &self.context,
-                table: &mut self.table,
-                pool: &self.pool,
-                panics,
-                done: std::mem::take(&mut running.done),
-                long: Some((long_us, &self.costs)),
-            };
             let span = tracing::debug_span!("batch", region = running.region.0);
-            let result = span.in_scope(|| executor.run(&mut running.rest));
-            panics = executor.panics;
-            running.done = executor.done;
+            let result = span.in_scope(|| {
+                self.execute(&mut running, |executor, rest| {
+                    executor.panics = std::mem::take(&mut panics);
+                    executor.run(rest)
+                })
+            });
             let job = match result {
                 Ok(Some(job)) => job,
                 Ok(None) => return self.end(running, None),
                 Err(error) => return self.end(running, Some(error)),
             };
-            let blame = job.launch.blame;
+            let (op, site) = job.launch.blame;
             let Some(job) = self.lanes.start(running.id, job, self.away.len()) else {
                 self.away.push(running);
                 return;
             };
             // The system has no thread left: it runs here.
-            let mut executor = Executor {
-                context: &self.context,
-                table: &mut self.table,
-                pool: &self.pool,
-                panics: false,
-                done: std::mem::take(&mut running.done),
-                long: None,
-            };
-            let result = executor.here(&job);
-            running.done = executor.done;
-            if let Err(error) = result {
-                return self.end(running, Some(error.with_op(blame.0).with_site(blame.1)));
+            if let Err(error) = self.execute(&mut running, |executor, _| executor.here(&job)) {
+                return self.end(running, Some(error.with_op(op).with_site(site)));
             }
         }
+    }
+
+    /// Does something for a batch.
+    fn execute<T>(
+        &mut self,
+        running: &mut Running,
+        run: impl FnOnce(&mut Executor<'_>, &mut std::vec::IntoIter<Command>) -> T,
+    ) -> T {
+        let long_us = self.long_us();
+        let mut executor = Executor {
+            context: &self.context,
+            table: &mut self.table,
+            pool: &self.pool,
+            costs: &self.costs,
+            panics: false,
+            done: std::mem::take(&mut running.done),
+            long_us,
+        };
+        let result = run(&mut executor, &mut running.rest);
+        running.done = executor.done;
+        result
     }
 
     /// A launch beside others has ended: its batch goes on, and so does what waited for it.
@@ -243,16 +257,7 @@ impl Actor {
         let mut running = self.away.swap_remove(at);
         match result {
             Ok(()) => {
-                let mut executor = Executor {
-                    context: &self.context,
-                    table: &mut self.table,
-                    pool: &self.pool,
-                    panics: false,
-                    done: std::mem::take(&mut running.done),
-                    long: None,
-                };
-                executor.ran(&launch, took);
-                running.done = executor.done;
+                self.execute(&mut running, |executor, _| executor.ran(&launch, took));
                 self.go_on(running, false);
             }
             Err(error) => {
@@ -261,7 +266,7 @@ impl Actor {
             }
         }
         for (work, touched) in std::mem::take(&mut self.waiting) {
-            self.take(work, touched);
+            self.take_touching(work, Some(touched));
         }
     }
 

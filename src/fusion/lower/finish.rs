@@ -42,8 +42,7 @@ impl Lowering<'_, '_> {
             } as u64;
             let index = self.operand_of[source] as usize;
             operand.tiled = tiles && self.flat_only[index];
-            let segments = if device.span_shift >= 32 { 1 } else { elements.div_ceil(1 << device.span_shift) };
-            operand.segments = if operand.tiled { 1 } else { segments.clamp(1, 255) as u8 };
+            operand.segments = if operand.tiled { 1 } else { device.pieces(elements).min(255) as u8 };
         }
         let mut kernel = Kernel {
             form,

@@ -3,7 +3,6 @@
 use super::{meta, value};
 use crate::device::info::DeviceInfo;
 use crate::error::Error;
-use crate::fusion::assemble::set_lives;
 use crate::fusion::join::join;
 use crate::fusion::plan::{FaultSite, Launch, Plan, PlanBuffer, PlanInput, Program, Role, Step, Use};
 use crate::graph::DType;
@@ -43,16 +42,7 @@ impl Builder {
     }
 
     fn buffer(&mut self, role: Role, dtype: DType, elements: u64) -> u32 {
-        let live = (u32::MAX, 0);
-        self.0.buffers.push(PlanBuffer {
-            role,
-            dtype,
-            elements,
-            in_place_of: None,
-            zeroed: false,
-            joined: false,
-            live,
-        });
+        self.0.buffers.push(PlanBuffer::new(role, dtype, elements));
         self.0.buffers.len() as u32 - 1
     }
 
@@ -111,12 +101,6 @@ impl Builder {
         self.buffer(Role::Faults, DType::U32, sites.len() as u64)
     }
 
-    fn used(&mut self, buffer: u32) {
-        let step = self.0.steps.len() as u32;
-        let live = &mut self.0.buffers[buffer as usize].live;
-        *live = (live.0.min(step), live.1.max(step));
-    }
-
     /// A launch over `n` elements; each use: buffer, tiled, reads, writes.
     pub(in crate::residency) fn launch(
         &mut self,
@@ -124,8 +108,6 @@ impl Builder {
         uses: &[(u32, bool, bool, bool)],
         faults: Option<u32>,
     ) {
-        uses.iter().for_each(|u| self.used(u.0));
-        faults.into_iter().for_each(|f| self.used(f));
         let kernel = Kernel {
             form: Form::Map,
             operands: Vec::new(),
@@ -166,22 +148,20 @@ impl Builder {
     }
 
     pub(in crate::residency) fn copy(&mut self, from: u32, to: u32) {
-        self.used(from);
-        self.used(to);
         self.0.steps.push(Step::Copy { from, to });
     }
 
     /// Joins what the plan's launches use untiled, as fusion does for this device.
     pub(in crate::residency) fn join(&mut self, device: &DeviceInfo) {
         join(&mut self.0, device);
-        set_lives(&mut self.0);
     }
 
     pub(in crate::residency) fn read_back(&mut self, id: u32) {
         self.0.readbacks.push(value(id));
     }
 
-    pub(in crate::residency) fn done(self) -> ResidencyEvent {
+    pub(in crate::residency) fn done(mut self) -> ResidencyEvent {
+        self.0.note_lives();
         ResidencyEvent::PlanReady(Arc::new(self.0))
     }
 }

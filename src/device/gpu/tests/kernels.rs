@@ -163,15 +163,7 @@ fn a_library_pass_binds_the_operands_that_it_names_and_gets_the_launchs_fault_wo
 }
 
 fn plan(launches: Vec<Arc<Launch>>) -> Plan {
-    let buffer = PlanBuffer {
-        role: Role::Scratch,
-        dtype: DType::F32,
-        elements: 4,
-        in_place_of: None,
-        zeroed: false,
-        joined: false,
-        live: (0, 0),
-    };
+    let buffer = PlanBuffer::new(Role::Scratch, DType::F32, 4);
     Plan {
         region: RegionId(0),
         session: SessionId(0),
