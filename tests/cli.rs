@@ -105,7 +105,15 @@ fn a_timeline_is_summarised_and_what_is_none_is_refused() {
     assert_eq!(code(&good), 0);
     assert!(out(&good).starts_with("1 events over 2.500 ms\n"), "{}", out(&good));
     std::fs::write(&path, r#"[{"ph":"X","#).unwrap();
-    for (file, words) in [(name, "is cut short after 0 events"), ("/no/such/file.json", "cannot be read")] {
+    let blank = dir.path().join("blank.json");
+    std::fs::write(&blank, " ".repeat(100_000)).unwrap();
+    let mut bad = vec![(name, "is cut short after 0 events"), ("/no/such/file.json", "cannot be read")];
+    bad.push((blank.to_str().unwrap(), "it begins with blanks only"));
+    // Its bytes have no end.
+    if cfg!(unix) {
+        bad.push(("/dev/zero", "is no timeline"));
+    }
+    for (file, words) in bad {
         let bad = run(&["trace", "summary", file]);
         assert_eq!(code(&bad), 1);
         assert!(err(&bad).starts_with("error: ") && err(&bad).contains(words), "{}", err(&bad));

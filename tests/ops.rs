@@ -90,6 +90,13 @@ fn elementwise_functions_have_matlabs_values() {
             vec![2.0, 1.0, -1.0, 5.0],
         ),
         (
+            "an infinite divisor leaves what is there",
+            |s| row(s, &[0.0f32, 0.0, 5.0, -5.0]).modulo(row(s, &[-INF as f32, INF as f32, INF as f32, -INF as f32])),
+            F32,
+            &[1, 4],
+            vec![0.0, 0.0, 5.0, -5.0],
+        ),
+        (
             "rem takes the dividend's sign",
             |s| &row(s, &[5.0f32, -5.0, 5.0]) % &row(s, &[3.0f32, 3.0, 0.0]),
             F32,

@@ -7,7 +7,7 @@
 use crate::config::Config;
 use crate::ids::SessionId;
 use crate::mail::Post;
-use crate::ring::{Devices, Gate, GatherTable};
+use crate::ring::{Devices, Gate, GatherTable, Room};
 use crate::scheduler::message::SchedulerEvent;
 use crate::scheduler::records::Spares;
 use crate::stats::Counters;
@@ -56,8 +56,9 @@ impl Link {
         self.config.tape_bytes_max.max(1)
     }
 
-    /// Nodes of one session that may be in the ring before its recording thread is held.
-    pub fn ring_nodes_max(&self) -> u64 {
-        8 * self.config.tape_nodes_max.max(1) as u64
+    /// What of one session may be in the ring before its recording thread is held: eight tapes by nodes, two by bytes,
+    /// so that one is computed while another is recorded.
+    pub fn ring_room(&self) -> Room {
+        Room { nodes: 8 * self.config.tape_nodes_max.max(1) as u64, bytes: self.tape_bytes_max().saturating_mul(2) }
     }
 }

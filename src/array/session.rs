@@ -134,7 +134,7 @@ impl Session {
     /// Waits until the ring has caught up with this session, so that recording will not be held.
     pub async fn ready(&self) {
         let home = self.home().clone();
-        home.gate().below(home.link.ring_nodes_max()).await;
+        home.gate().below(home.link.ring_room()).await;
     }
 
     /// Ends the session now: gathers that are pending fail with `ErrorKind::Cancelled` (but for those whose work is

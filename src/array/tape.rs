@@ -95,6 +95,8 @@ pub(crate) struct Tape {
     nodes: usize,
     /// Bytes of values that are kept only because their `Dropped` record is still here.
     pinned_bytes: u64,
+    /// A drop has cut the tape at its limit of bytes: the next op is held in its place.
+    holds_next: bool,
     /// The next value's number.
     next_index: u32,
     /// How many cuts were made.
@@ -140,6 +142,7 @@ impl Home {
             records: Records::default(),
             nodes: 0,
             pinned_bytes: 0,
+            holds_next: false,
             next_index: 0,
             segment: 0,
             seed: seed.unwrap_or_else(|| default_seed(id)),
@@ -235,17 +238,18 @@ impl Home {
     #[inline]
     pub fn check_limits(&self, tape: &mut Tape) -> Option<After> {
         let is_full = tape.nodes >= self.nodes_max;
-        (is_full || tape.pinned_bytes > self.bytes_max).then(|| {
+        if is_full || tape.pinned_bytes > self.bytes_max {
             let why = if is_full { CutReason::NodeLimit } else { CutReason::ByteLimit };
-            After { hold: true, ..self.cut(tape, why) }
-        })
+            return Some(After { hold: true, ..self.cut(tape, why) });
+        }
+        std::mem::take(&mut tape.holds_next).then(|| After { foreign: Vec::new(), hold: true })
     }
 
     /// Does what must not be done under the lock. Holds the caller only after a limit's cut.
     pub fn run_after(&self, after: After) {
         drop(after.foreign);
         if after.hold {
-            self.gate().wait_below(self.link.ring_nodes_max());
+            self.gate().wait_below(self.link.ring_room());
         }
     }
 
@@ -263,9 +267,10 @@ impl Home {
         let is_full = idle || tape.pinned_bytes > self.bytes_max;
         if is_full || awaited {
             let why = if is_full { CutReason::ByteLimit } else { CutReason::Room };
+            tape.holds_next = tape.pinned_bytes > self.bytes_max;
             let after = self.cut(&mut tape, why);
             drop(tape);
-            // A drop never waits: it may run anywhere, also while unwinding.
+            // A drop never waits: it may run anywhere, also while unwinding. The next op does.
             drop(after.foreign);
         }
     }
@@ -377,7 +382,7 @@ impl Home {
         }
         let records = tape.records.take();
         let nodes = std::mem::take(&mut tape.nodes) as u64;
-        tape.pinned_bytes = 0;
+        let pinned_bytes = std::mem::take(&mut tape.pinned_bytes);
         tape.segment = tape.segment.wrapping_add(1);
         if !std::mem::replace(&mut tape.announced, true) {
             (self.link.register_gate)(self.id, self.gate().clone());
@@ -385,7 +390,7 @@ impl Home {
             // The segment wakes the ring.
             let _ = self.link.events.put(SchedulerEvent::SessionOpened { session, name, weight });
         }
-        self.gate().enter(nodes);
+        self.gate().enter(nodes, pinned_bytes);
         Counters::add(&self.link.counters.ops_recorded, nodes);
         let at_ns = self.link.timeline.now_ns();
         // TAPE-1: under the lock.

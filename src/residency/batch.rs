@@ -52,6 +52,7 @@ impl State {
         let done = std::mem::replace(open, next);
         let mut flight = Flight {
             region: done.region,
+            work_us: done.work_us,
             service,
             long: self.regions.get(&done.region).is_some_and(|work| work.long),
             fills: done.fills,

@@ -32,6 +32,8 @@ impl State {
             return;
         }
         if let Some(work) = self.regions.get_mut(&flight.region) {
+            let (session, weight) = (work.plan.session, work.plan.weight);
+            self.devices[d].turns.settle(session, weight, flight.work_us, device_ns as f64 / 1e3);
             work.batches -= 1;
             work.faults.extend(faults);
             self.finish_if_done(flight.region, out);

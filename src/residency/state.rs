@@ -58,6 +58,8 @@ pub struct Totals {
 #[derive(Debug)]
 pub(super) struct Flight {
     pub(super) region: RegionId,
+    /// What its session was charged for its commands.
+    pub(super) work_us: f64,
     /// It serves others (a move between devices, the rest of a failed region): its end is not the region's.
     pub(super) service: bool,
     /// Of a long region.

@@ -93,6 +93,21 @@ impl Turns {
         self.now = before;
     }
 
+    /// What the session, of this weight, was charged so many microseconds for has taken so many.
+    pub(super) fn settle(&mut self, session: SessionId, weight: u32, charged_us: f64, took_us: f64) {
+        let (now, ns) = (self.now, |us: f64| (us * 1e3) as u64 / u64::from(weight.max(1)));
+        // Time that is given back is not saved up.
+        let settled = |time: u64| (time.saturating_add(ns(took_us)).saturating_sub(ns(charged_us))).max(time.min(now));
+        if self.sessions.contains_key(&session) {
+            self.change(session, |share| share.time = settled(share.time));
+            return;
+        }
+        let time = settled(self.ahead.remove(&session).unwrap_or(now));
+        if time > now {
+            self.owe(session, time);
+        }
+    }
+
     /// The sessions, who is due first; with the plan that would begin, unless one is in progress.
     pub(super) fn in_order(&self) -> impl Iterator<Item = (SessionId, Option<RegionId>)> + '_ {
         self.order.iter().map(|&(_, _, session)| {
@@ -215,6 +230,41 @@ mod tests {
         }
         // Each of the three others had a thousand microseconds, too.
         assert!((290..=310).contains(&came), "{came}");
+    }
+
+    #[test]
+    fn in_the_end_sessions_are_charged_what_their_work_took() {
+        let mut all = Turns::default();
+        for session in 1..=2 {
+            all.add(SessionId(session), 1, session as u64, RegionId(session as u64));
+            all.begin(SessionId(session));
+        }
+        let mut had = [0; 2];
+        for _ in 0..400 {
+            let (session, _) = all.in_order().next().unwrap();
+            all.charge(session, 10.0);
+            // The second's work takes four times what was thought, the first's half.
+            all.settle(session, 1, 10.0, if session.0 == 1 { 5.0 } else { 40.0 });
+            had[session.0 as usize - 1] += 1;
+        }
+        assert!((350..=358).contains(&had[0]), "{had:?}");
+    }
+
+    #[test]
+    fn who_has_nothing_to_place_when_its_work_ends_owes_what_it_took() {
+        let mut all = Turns::default();
+        for n in 0..2 {
+            all.add(SessionId(1), 3, n, RegionId(n));
+            all.begin(SessionId(1));
+            all.charge(SessionId(1), 3.0);
+            all.end(SessionId(1));
+            all.settle(SessionId(1), 3, 3.0, 300.0);
+        }
+        assert_eq!(all.ahead[&SessionId(1)], 200_000);
+        all.settle(SessionId(1), 3, 150.0, 0.0);
+        assert_eq!(all.ahead[&SessionId(1)], 150_000);
+        all.settle(SessionId(1), 3, 900.0, 0.0);
+        assert!(all.ahead.is_empty(), "nothing is saved up");
     }
 
     #[test]

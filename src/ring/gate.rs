@@ -1,8 +1,19 @@
-//! A session's gate: holds the recording thread while too many of its nodes are in the ring.
+//! A session's gate: holds the recording thread while too many of its nodes, or of the bytes that only they keep, are in
+//! the ring.
 
 use parking_lot::{Condvar, Mutex};
+use std::collections::VecDeque;
 
-/// Counts a session's nodes in the ring.
+/// How much of a session may be in the ring before its recording thread is held.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// Nodes.
+    pub nodes: u64,
+    /// Bytes of values that the program has let go of.
+    pub bytes: u64,
+}
+
+/// Counts a session's nodes in the ring, and what they keep.
 #[derive(Debug, Default)]
 pub struct Gate {
     inner: Mutex<Inner>,
@@ -13,20 +24,48 @@ pub struct Gate {
 #[derive(Debug, Default)]
 struct Inner {
     nodes: u64,
+    bytes: u64,
+    /// Nodes and bytes of the segments that keep any, in order: nodes that leave count as the oldest.
+    kept: VecDeque<(u64, u64)>,
     closed: bool,
 }
 
+impl Inner {
+    fn is_below(&self, room: Room) -> bool {
+        self.closed || (self.nodes <= room.nodes && self.bytes <= room.bytes)
+    }
+
+    fn leave(&mut self, nodes: u64) {
+        self.nodes = self.nodes.saturating_sub(nodes);
+        let mut left = nodes;
+        while let Some((of_segment, bytes)) = self.kept.front_mut() {
+            let these = left.min(*of_segment);
+            *of_segment -= these;
+            left -= these;
+            if *of_segment > 0 {
+                break;
+            }
+            self.bytes -= *bytes;
+            self.kept.pop_front();
+        }
+    }
+}
+
 impl Gate {
-    /// Nodes enter the ring.
-    pub fn enter(&self, nodes: u64) {
-        self.inner.lock().nodes += nodes;
+    /// A segment of nodes enters the ring, with bytes of values that are kept for it alone.
+    pub fn enter(&self, nodes: u64, bytes: u64) {
+        let mut inner = self.inner.lock();
+        inner.nodes += nodes;
+        // What is only let go of is gone as soon as the ring hears of it.
+        if nodes > 0 {
+            inner.bytes += bytes;
+            inner.kept.push_back((nodes, bytes));
+        }
     }
 
     /// Nodes have left the ring.
     pub fn leave(&self, nodes: u64) {
-        let mut inner = self.inner.lock();
-        inner.nodes = inner.nodes.saturating_sub(nodes);
-        drop(inner);
+        self.inner.lock().leave(nodes);
         self.wake();
     }
 
@@ -36,22 +75,22 @@ impl Gate {
         self.wake();
     }
 
-    /// Holds the calling thread while more than `limit` nodes are in the ring. The ring needs nothing from
+    /// Holds the calling thread while more is in the ring than there is room for. The ring needs nothing from
     /// this thread, so it always ends.
-    pub fn wait_below(&self, limit: u64) {
+    pub fn wait_below(&self, room: Room) {
         let mut inner = self.inner.lock();
-        while inner.nodes > limit && !inner.closed {
+        while !inner.is_below(room) {
             self.changed.wait(&mut inner);
         }
     }
 
     /// The asynchronous form of [`Gate::wait_below`].
-    pub async fn below(&self, limit: u64) {
+    pub async fn below(&self, room: Room) {
         loop {
             let wait = {
                 let mut wakers = self.wakers.lock();
                 let inner = self.inner.lock();
-                if inner.nodes <= limit || inner.closed {
+                if inner.is_below(room) {
                     return;
                 }
                 let (sender, receiver) = futures::channel::oneshot::channel();
@@ -67,5 +106,30 @@ impl Gate {
         for waker in self.wakers.lock().drain(..) {
             let _ = waker.send(());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_leave_with_the_nodes_of_their_segment() {
+        let gate = Gate::default();
+        let room = |nodes, bytes| gate.inner.lock().is_below(Room { nodes, bytes });
+        gate.enter(3, 100);
+        gate.enter(2, 50);
+        gate.enter(0, 1000);
+        assert!(room(5, 150) && !room(4, 150) && !room(5, 149));
+        gate.leave(2);
+        assert!(room(3, 150) && !room(3, 149));
+        gate.leave(2);
+        assert!(room(1, 50) && !room(1, 49));
+        gate.leave(1);
+        assert!(room(0, 0));
+        gate.enter(1, 7);
+        assert!(!room(9, 6));
+        gate.close();
+        assert!(room(0, 0));
     }
 }

@@ -38,7 +38,7 @@ mod simulator;
 mod tests;
 
 pub use devices::Devices;
-pub use gate::Gate;
+pub use gate::{Gate, Room};
 pub use gates::Gates;
 pub use gathers::{GatherTable, Promise};
 pub use open::start;

@@ -1,6 +1,6 @@
 //! The real ring over a device that a test stands in for.
 
-use super::{Gate, Ring, start_with};
+use super::{Gate, Ring, Room, start_with};
 use crate::config::{Config, DeviceChoice, Hold};
 use crate::device::handle::{Compiler, DeviceHandle};
 use crate::device::info::{DeviceInfo, DeviceKind};
@@ -149,10 +149,10 @@ fn a_gather_goes_once_around_the_ring() {
     let (ring, counters) = start(Behaviour::Works);
     let gate = Arc::new(Gate::default());
     ring.gates.register(SessionId(0), gate.clone());
-    gate.enter(1);
+    gate.enter(1, 0);
     let result = wait(gather(&ring, 0));
     assert!(matches!(result, Ok(Delivered::Host(data)) if data.len() == 8));
-    gate.wait_below(0);
+    gate.wait_below(Room { nodes: 0, bytes: 0 });
     futures::executor::block_on(ring.shutdown(Duration::from_secs(5)));
     assert!(ring.has_ended());
     let stats = counters.read();
@@ -270,7 +270,7 @@ fn a_broken_invariant_fails_every_gather_with_its_name_and_hangs_nothing() {
     let (ring, _) = start(Behaviour::Holds(hold.clone()));
     let gate = Arc::new(Gate::default());
     ring.gates.register(SessionId(0), gate.clone());
-    gate.enter(100);
+    gate.enter(100, 0);
     let first = gather(&ring, 0);
     let twice = gather(&ring, 0);
     hold.release();
@@ -280,7 +280,7 @@ fn a_broken_invariant_fails_every_gather_with_its_name_and_hangs_nothing() {
             assert!(error.message().contains("SCHED-1"), "{error}");
         }
     }
-    gate.wait_below(0);
+    gate.wait_below(Room { nodes: 0, bytes: 0 });
     assert_eq!(wait(gather(&ring, 1)).unwrap_err().kind(), ErrorKind::Internal);
     futures::executor::block_on(ring.shutdown(Duration::from_secs(1)));
 }

@@ -158,6 +158,36 @@ fn the_recording_thread_is_held_while_too_much_is_in_the_ring() {
 }
 
 #[test]
+fn the_recording_thread_is_held_while_too_many_bytes_are_in_the_ring() {
+    let ring = FakeRing::new(Config { tape_bytes_max: 1 << 20, ..Config::default() });
+    let s = ring.session("held");
+    let recorder = std::thread::spawn(move || {
+        let mut acc = s.zeros::<f32>([1000, 100]);
+        for _ in 0..100 {
+            acc = acc * 0.5 + s.from_vec(vec![1.0f32; 100_000], [1000, 100]).unwrap();
+        }
+    });
+    let ops = |ring: &FakeRing| ring.nodes().len();
+    let mut first = 0;
+    for _ in 0..10_000 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        first += ops(&ring);
+        if first >= 15 {
+            break;
+        }
+    }
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    first += ops(&ring);
+    assert!((15..=27).contains(&first), "two segments of about three steps of three ops, not {first}");
+    ring.gates.lock()[0].leave(first as u64);
+    while !recorder.is_finished() {
+        ring.gates.lock()[0].leave(ops(&ring) as u64);
+        std::thread::yield_now();
+    }
+    recorder.join().unwrap();
+}
+
+#[test]
 fn a_million_ops_can_be_recorded_before_the_first_gather() {
     let ring = FakeRing::unfolded();
     let server = ring.answer_with_zeros();

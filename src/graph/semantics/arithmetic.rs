@@ -241,7 +241,7 @@ pub fn modulo<F: Float>(a: F, b: F) -> F {
     // To be moved by the divisor before the scale is taken off: the remainder itself may be subnormal.
     let moved = F::select(whole, a + b, (divisor - rest) * back).with_sign_of(b);
     let moved = F::select(a.less(zero) ^ b.less(zero), moved, plain);
-    F::select(rest.same(zero) & (!whole | a.same(zero)), zero.with_sign_of(b), moved)
+    F::select(F::select(whole, a, rest).same(zero), zero.with_sign_of(b), moved)
 }
 
 /// [`modulo`] for any quotient; `a` where `b` is zero.

@@ -5,7 +5,11 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use serde_json::Value;
+use std::io::Read;
 use std::path::Path;
+
+/// Within so many bytes a timeline shows that it is one.
+const HEAD_BYTES: u64 = 64 << 10;
 
 /// One event, as far as a summary needs it. Times are nanoseconds.
 #[derive(Debug)]
@@ -24,7 +28,7 @@ pub(super) struct Event {
 /// Hands every event of a file to `each`.
 pub(super) fn read(path: &Path, mut each: impl FnMut(Event)) -> Result<()> {
     let fail = |what: String| Error::new(ErrorKind::Io, format!("{}: {what}", path.display()));
-    let bytes = std::fs::read(path).map_err(|e| fail(format!("cannot be read: {e}")))?;
+    let bytes = contents(path).map_err(|e| fail(format!("cannot be read: {e}")))?;
     let start = skip_space(&bytes, 0);
     match bytes.get(start) {
         None => Err(fail("is empty, so it is no timeline".into())),
@@ -39,6 +43,19 @@ pub(super) fn read(path: &Path, mut each: impl FnMut(Event)) -> Result<()> {
         }
         Some(_) => Err(fail("is no timeline: a timeline is a JSON array of events".into())),
     }
+}
+
+/// What a file holds; of one whose head is no timeline's, the head alone: a device's bytes may have no end.
+fn contents(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut file = std::fs::File::open(path)?;
+    let mut bytes = Vec::new();
+    Read::by_ref(&mut file).take(HEAD_BYTES).read_to_end(&mut bytes)?;
+    if matches!(bytes.get(skip_space(&bytes, 0)), Some(b'[' | b'{')) {
+        file.read_to_end(&mut bytes)?;
+    } else if bytes.len() as u64 == HEAD_BYTES && skip_space(&bytes, 0) == bytes.len() {
+        return Err(std::io::Error::other("it begins with blanks only"));
+    }
+    Ok(bytes)
 }
 
 /// The values of an array, one after the other, so that a large file is never in memory as a tree.
