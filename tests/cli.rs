@@ -185,7 +185,7 @@ fn a_corrupt_picture_is_named_and_the_others_are_developed() {
         ["photo", corrupt.to_str().unwrap(), &astronaut, "-o", folder.to_str().unwrap(), "--device", "host"];
     let output = run(&arguments);
     assert_eq!(code(&output), 1, "{}", err(&output));
-    assert!(out(&output).contains("corrupt.png"), "{}", out(&output));
+    assert!(err(&output).contains("corrupt.png") && !out(&output).contains("corrupt.png"), "{}", err(&output));
     assert_eq!(names(&folder), ["astronaut.png"]);
     // Without a single result, no folder is left.
     let nothing = dir.path().join("nothing");

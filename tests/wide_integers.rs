@@ -192,6 +192,44 @@ fn native_sums_of_i64_are_exact_in_any_order_and_saturate_at_the_end() {
     }
 }
 
+#[test]
+fn what_becomes_an_i64_within_a_kernel_keeps_its_sign() {
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        let ends = [i32::MIN, -4, 0, i32::MAX].map(i64::from);
+        let data: Vec<i32> = (0..5000).map(|i| ends[i % 4] as i32).collect();
+        let x = s.from_slice(&data, [5000, 1]).unwrap().cast::<i64>();
+        let of = |y: Array| wait(y.slice((2500..2504, 0)).gather::<i64>()).unwrap().into_vec();
+        assert_eq!(of(x.abs()), ends.map(i64::abs), "{device}");
+        assert_eq!(of(x.sign()), ends.map(i64::signum), "{device}");
+        assert_eq!(of(-&x), ends.map(|x| -x), "{device}");
+        assert_eq!(of(&x + &x), ends.map(|x| x + x), "{device}");
+        assert_eq!(of(x.lt(0).cast::<i64>()), [1, 1, 0, 0], "{device}");
+        assert_eq!(wait((&x % 3).min_over(0).item::<i64>()).unwrap(), -2, "{device}");
+    }
+}
+
+#[test]
+fn native_sums_of_narrower_integers_saturate_at_the_end_too() {
+    let large = 2_000_000_000;
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        // Short and long: what is folded in host memory, and what a kernel adds up.
+        for zeros in [0, 5000] {
+            let sum = |ends: &[i32]| {
+                let mut data = ends.to_vec();
+                data.extend(vec![0; zeros]);
+                wait(s.from_slice(&data, [data.len(), 1]).unwrap().sum_native(0).item::<i32>()).unwrap()
+            };
+            assert_eq!(sum(&[large, large, -large, -large, -large]), -large, "{device}");
+            assert_eq!(sum(&[large, large]), i32::MAX, "{device}");
+            let bytes: Vec<u8> = [vec![200, 100], vec![0; zeros]].concat();
+            let bytes = s.from_slice(&bytes, [bytes.len(), 1]).unwrap();
+            assert_eq!(wait(bytes.sum_native(0).item::<u8>()).unwrap(), 255, "{device}");
+        }
+    }
+}
+
 /// `num / den`, rounded half away from zero and saturated; `None` where 128 bits do not hold it.
 fn rounded(num: Option<i128>, den: i128) -> Option<i64> {
     let num = num.filter(|n| n.unsigned_abs() < 1 << 125)?;

@@ -275,6 +275,10 @@ impl Outcome for Report {
     fn succeeded(&self) -> bool {
         self.failed.is_empty()
     }
+
+    fn failures(&self) -> Vec<&Error> {
+        self.failed.iter().map(|(_, error)| error).collect()
+    }
 }
 
 impl fmt::Display for Report {
@@ -285,9 +289,6 @@ impl fmt::Display for Report {
                 let Channel { mean, std, least, greatest } = c;
                 writeln!(f, "  {name:<6} mean {mean:.4}  std {std:.4}  least {least:.4}  greatest {greatest:.4}")?;
             }
-        }
-        for (_, error) in &self.failed {
-            writeln!(f, "failed: {error}")?;
         }
         f.write_str(&stats_text(&self.stats))
     }

@@ -100,6 +100,11 @@ pub fn stats_text(stats: &Option<Stats>) -> String {
 pub trait Outcome: Display {
     /// Whether everything that was asked for was done.
     fn succeeded(&self) -> bool;
+
+    /// Why something was not done, for the standard error.
+    fn failures(&self) -> Vec<&Error> {
+        Vec::new()
+    }
 }
 
 /// Runs a program to its end and says how it went; the `main` of an example.
@@ -110,6 +115,7 @@ pub fn conclude<R: Outcome>(program: impl Future<Output = Result<R>>) -> ExitCod
             if let Err(error) = print(&report) {
                 return failure(&error);
             }
+            report.failures().into_iter().for_each(|error| drop(failure(error)));
             if report.succeeded() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(error) => failure(&error),

@@ -38,7 +38,8 @@ macro_rules! reductions {
 reductions! {
     /// The sum; 0 of nothing. Integers and bools give f64.
     sum, nan_sum => ReduceOp::Sum, Include;
-    /// The product; 1 of nothing. Integers and bools give f64.
+    /// The product; 1 of nothing. Integers and bools give f64. It is made of products of parts, whatever the order of the
+    /// elements: where a part's leaves the range, as of the later ones of `0..1000`, a zero elsewhere makes it NaN.
     prod, nan_prod => ReduceOp::Prod, Include;
     /// The mean; NaN of nothing. Integers and bools give f64.
     mean, nan_mean => ReduceOp::Mean, Include;
@@ -119,17 +120,23 @@ impl Array {
         scan(self, op, dim, nan, reverse, Location::caller())
     }
 
-    /// The sum in the array's own dtype: integers saturate, of bools it is [`Array::any`]. Of `i64` it is exact and
-    /// saturates once, at the end; narrower integers saturate on the way.
+    /// The sum in the array's own dtype: of integers it is exact and saturates once, at the end, of bools it is
+    /// [`Array::any`].
     #[track_caller]
     pub fn sum_native(&self, dims: impl Dims) -> Array {
         let at = Location::caller();
         derive(&[self], "sum", at, |home, metas| {
             let op = if metas[0].dtype == DType::Bool { ReduceOp::Any } else { ReduceOp::Sum };
             let dims = dims.set(&metas[0].shape);
-            let sum = |x: &Array| lower(home, &[x], op, dims, Nan::Include, metas[0].dtype, at);
-            if metas[0].dtype != DType::I64 || metas[0].elements() == 0 || effective_dims(&metas[0].shape, dims) == 0 {
-                return sum(self);
+            let (dtype, nothing) = (metas[0].dtype, metas[0].elements() == 0);
+            let sum_of = |x: &Array, dtype| lower(home, &[x], op, dims, Nan::Include, dtype, at);
+            let sum = |x: &Array| sum_of(x, DType::I64);
+            if !dtype.is_integer() || nothing || effective_dims(&metas[0].shape, dims) == 0 {
+                return sum_of(self, dtype);
+            }
+            if dtype != DType::I64 {
+                // 2^31 elements below 2^32 at the most: none is lost.
+                return Ok(cast_in(home, &sum(&cast_in(home, self, DType::I64, at))?, dtype, at));
             }
             let carried = |x: &Array| sum(x).unwrap_or_else(|error| Array::faulty(home, error, "sum", at));
             summed(self, at, carried).checked()
@@ -161,15 +168,17 @@ impl Array {
     }
 }
 
-/// The float type in which products of these are summed.
-pub(crate) fn products_dtype(metas: &[&Meta]) -> Result<DType> {
+/// The float type in which products of these are summed, by the op `name`.
+pub(crate) fn products_dtype(name: &'static str, metas: &[&Meta]) -> Result<DType> {
     let types = metas.iter().map(|m| crate::graph::ArgType {
         dtype: if m.dtype == DType::Bool { DType::F64 } else { m.dtype },
         weak: false,
         scalar: m.shape.is_scalar(),
     });
     let types: smallvec::SmallVec<[_; 2]> = types.collect();
-    let result = ElementOp::Mul.signature(&types)?.result;
+    // The error is this op's, not the multiplication's.
+    let named = |error: Error| Error::new(error.kind(), error.message()).with_op(name);
+    let result = ElementOp::Mul.signature(&types).map_err(named)?.result;
     Ok(if result.is_float() { result } else { DType::F64 })
 }
 
@@ -183,7 +192,7 @@ fn dot(a: &Array, b: &Array, dims: impl Dims, nan: Nan, at: At) -> Array {
         }
         // Only floats hold NaN; what is made of other types has none.
         let nan = if metas.iter().any(|meta| meta.dtype.is_float()) { nan } else { Nan::Include };
-        let dtype = products_dtype(metas)?;
+        let dtype = products_dtype("dot", metas)?;
         let (x, y) = (cast_in(home, a, dtype, at), cast_in(home, b, dtype, at));
         lower(home, &[&x, &y], ReduceOp::Dot, dims.set(&metas[0].shape), nan, dtype, at)
     })

@@ -169,7 +169,7 @@ impl Array {
         let at = Location::caller();
         derive(&[self, other], "matmul", at, |home, metas| {
             let shape = rules::multiplied(&metas[0].shape, &metas[1].shape)?;
-            let meta = Meta { dtype: products_dtype(metas)?, shape };
+            let meta = Meta { dtype: products_dtype("matmul", metas)?, shape };
             if metas[0].elements() == 0 || metas[1].elements() == 0 {
                 return Ok(zeros(home, meta, at));
             }

@@ -120,6 +120,8 @@ fn bad_arguments_are_typed_errors() {
         x.take(&s.zeros::<f32>([2, 1])).error().unwrap().message(),
         "indices must be integers, and these are f32"
     );
+    let product = s.full(1i32, [3, 3]).matmul(&s.full(1u32, [3, 3]));
+    assert_eq!(product.error().map(|e| (e.kind(), e.op())), Some((ErrorKind::DType, Some("matmul"))));
     assert_eq!(kind(&x.take(&s.full(9i32, [2, 1]))), Some(ErrorKind::Index));
     assert_eq!(kind(&x.take(&s.full(-1i64, [2, 1]))), Some(ErrorKind::Index));
     assert_eq!(kind(&x.slice((0..4, 0))), Some(ErrorKind::Index));

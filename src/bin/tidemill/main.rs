@@ -243,6 +243,7 @@ async fn run(command: Command, interrupts: &Arc<Interrupts>) -> Result<u8> {
 
 fn tell(report: impl Outcome) -> Result<u8> {
     print(&report)?;
+    report.failures().into_iter().for_each(|error| drop(failure(error)));
     Ok(u8::from(!report.succeeded()))
 }
 

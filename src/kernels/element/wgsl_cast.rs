@@ -54,6 +54,13 @@ where
     if A::NAME == B::NAME { x.id() } else { x.convert::<B>().id() }
 }
 
+/// An `i32` as an `i64`. Of one that it converts itself, Mesa's compiler (22.3) takes `< 0` to be false.
+fn extended(x: Traced<I32>) -> Traced<I64> {
+    let (sign, offset) = (Traced::constant("0x80000000u"), Traced::constant("2147483648li"));
+    let raised: Traced<U32> = x.bitcast::<U32>().infix("^", sign);
+    raised.convert::<U64>().bitcast::<I64>().infix("-", offset)
+}
+
 /// Records the cast of an argument.
 pub(super) fn record(input: DType, output: DType, text: &str) -> u32 {
     const I32_MIN: i64 = i32::MIN as i64;
@@ -96,7 +103,7 @@ pub(super) fn record(input: DType, output: DType, text: &str) -> u32 {
                 DType::U8 => whole_to_whole::<I32, U8>(x, Some(0), Some(255)),
                 DType::U32 => whole_to_whole::<I32, U32>(x, Some(0), None),
                 DType::I32 => x.id(),
-                DType::I64 => whole_to_whole::<I32, I64>(x, None, None),
+                DType::I64 => extended(x).id(),
             }
         }
         DType::I64 => {
