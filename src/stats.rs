@@ -105,6 +105,8 @@ counters! {
     bytes_kernel_read,
     /// Bytes that kernels wrote.
     bytes_kernel_written,
+    /// Bytes copied within a device's memory.
+    bytes_copied,
     /// Bytes copied from a device to host memory.
     bytes_read_back,
     /// Allocations served from a pool.

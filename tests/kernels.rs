@@ -553,6 +553,25 @@ fn explain_tells_the_plan_that_then_runs() {
 }
 
 #[test]
+fn explain_tells_what_a_plan_copies_and_that_is_counted() {
+    for (device, rt) in unfolded(|b| b) {
+        let s = session(&rt);
+        let x = source(&s, [10_000, 1]) + 0.0;
+        wait(x.eval()).unwrap();
+        let y = x.assign((3..9, ..), 2.0);
+        let text = wait(y.explain()).unwrap();
+        assert!(text.contains("copy: buffer 0 to buffer 1; reads 40000 B, writes 40000 B"), "{device}: {text}");
+        let (_, did) = counted(&rt, || wait(y.eval()).unwrap());
+        // Memory is handed out in whole blocks.
+        assert!((40_000..40_960).contains(&did.bytes_copied), "{device}: {}", did.bytes_copied);
+        let z = y.assign((0..3, ..), 1.0);
+        drop(y);
+        let (_, did) = counted(&rt, || wait(z.eval()).unwrap());
+        assert_eq!(did.bytes_copied, 0, "{device}: nobody else holds it");
+    }
+}
+
+#[test]
 fn explain_names_the_ops_where_they_run_and_what_is_reused_in_place() {
     for (device, rt) in unfolded(|b| b) {
         let s = session(&rt);

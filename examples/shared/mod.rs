@@ -115,7 +115,9 @@ pub fn conclude<R: Outcome>(program: impl Future<Output = Result<R>>) -> ExitCod
             if let Err(error) = print(&report) {
                 return failure(&error);
             }
-            report.failures().into_iter().for_each(|error| drop(failure(error)));
+            for error in report.failures() {
+                failure(error);
+            }
             if report.succeeded() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(error) => failure(&error),

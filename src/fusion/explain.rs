@@ -22,21 +22,25 @@ pub fn explain(region: &Region, plan: &Plan, device: &DeviceInfo) -> String {
     for &(candidate, us) in &region.placement.estimates_us {
         let _ = writeln!(text, "  estimated on device {candidate}: {us:.1} us");
     }
+    let bytes_of = |buffer: u32| {
+        let buffer = &plan.buffers[buffer as usize];
+        buffer.elements * device.element_bytes(buffer.dtype)
+    };
     let mut number = 0;
     // Buffers whose takeover was told.
     let mut taken = std::collections::BTreeSet::new();
     for step in &plan.steps {
         match step {
             Step::Copy { from, to } => {
-                let _ = writeln!(
-                    text,
-                    "  copy: buffer {from} to buffer {to} ({} elements)",
-                    plan.buffers[*to as usize].elements
-                );
+                let bytes = bytes_of(*to);
+                let _ = writeln!(text, "  copy: buffer {from} to buffer {to}; reads {bytes} B, writes {bytes} B");
             }
             Step::Pack { from, to, first } => {
-                let elements = plan.buffers[*from as usize].elements;
-                let _ = writeln!(text, "  pack: buffer {from} into buffer {to} at {first} ({elements} elements)");
+                let bytes = bytes_of(*from);
+                let _ = writeln!(
+                    text,
+                    "  pack: buffer {from} into buffer {to} at {first}; reads {bytes} B, writes {bytes} B"
+                );
             }
             Step::Launch(launch) => {
                 number += 1;

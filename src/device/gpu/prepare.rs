@@ -141,6 +141,8 @@ pub(super) struct Prepared {
     pub(super) dispatches: u64,
     /// Bytes that finished launches read and wrote.
     pub(super) kernel_bytes: (u64, u64),
+    /// Bytes copied from slot to slot.
+    pub(super) copied_bytes: u64,
 }
 
 /// What preparing needs.
@@ -221,7 +223,10 @@ impl Preparer<'_> {
             Command::Zero { slot } if slot.bytes == 0 => {}
             Command::Zero { slot } => out.steps.push(Step::Zero(self.range(slot)?)),
             Command::Copy { from, .. } if from.bytes == 0 => {}
-            Command::Copy { from, to } => out.steps.push(Step::Copy(self.range(from)?, self.range(to)?)),
+            Command::Copy { from, to } => {
+                out.steps.push(Step::Copy(self.range(from)?, self.range(to)?));
+                out.copied_bytes += from.bytes;
+            }
             Command::Dispatch { launch, tile, bindings, faults, span_shift } => {
                 let (tile, faults, span_shift) = (*tile, *faults, *span_shift);
                 self.dispatch(Run { launch, tile, bindings, faults, span_shift }, out)?;

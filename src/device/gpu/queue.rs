@@ -284,7 +284,7 @@ impl Queue {
         let preparer = Preparer { station, maker: &self.maker, buffers: &mut self.buffers, groups: &mut tools.groups };
         let prepared = preparer.batch(batch)?;
         let label = if prepared.steps.is_empty() { String::new() } else { label(&prepared) };
-        let (dispatches, kernel_bytes) = (prepared.dispatches, prepared.kernel_bytes);
+        let Prepared { dispatches, kernel_bytes, copied_bytes, .. } = prepared;
         let mut end = BatchEnd {
             batch: batch.id,
             region: batch.region,
@@ -321,7 +321,7 @@ impl Queue {
             };
             let submitted = encoding.run(prepared)?;
             end.submitted_ns = self.context.timeline.now_ns();
-            self.count(dispatches, kernel_bytes, &submitted);
+            self.count(dispatches, kernel_bytes, copied_bytes, &submitted);
             self.draw(batch, began_ns, end.submitted_ns, &submitted);
             flight.finish = Some(submitted.finish);
             flight.chunks = submitted.chunks;
@@ -336,11 +336,12 @@ impl Queue {
         Ok(())
     }
 
-    fn count(&self, dispatches: u64, kernel_bytes: (u64, u64), submitted: &Submitted) {
+    fn count(&self, dispatches: u64, kernel_bytes: (u64, u64), copied_bytes: u64, submitted: &Submitted) {
         let counters = &self.context.counters;
         Counters::add(&counters.dispatches, dispatches);
         Counters::add(&counters.bytes_kernel_read, kernel_bytes.0);
         Counters::add(&counters.bytes_kernel_written, kernel_bytes.1);
+        Counters::add(&counters.bytes_copied, copied_bytes);
         Counters::add(&counters.bytes_uploaded, submitted.uploaded);
         Counters::add(&counters.bytes_staged, submitted.staged);
     }

@@ -133,6 +133,7 @@ impl Executor<'_> {
         let bytes = (from.bytes.min(to.bytes) as usize).min(there).min(room);
         // SAFETY: both hold that many bytes; two slots do not overlap, and `copy` would bear it.
         unsafe { std::ptr::copy(source, target, bytes) };
+        Counters::add(&self.context.counters.bytes_copied, bytes as u64);
         Ok(())
     }
 
