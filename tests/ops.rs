@@ -97,6 +97,17 @@ fn elementwise_functions_have_matlabs_values() {
             vec![0.0, 0.0, 5.0, -5.0],
         ),
         (
+            "a zero among finite numbers makes their product zero, wherever it stands",
+            |s| {
+                tidemill::cat(0, &[&s.arange(0.0f32, 2000.0, 1.0).prod(..), &s.arange(-1500.0f32, 500.0, 1.0).prod(..)])
+                    .unwrap()
+            },
+            F32,
+            &[2, 1],
+            vec![0.0, 0.0],
+        ),
+        ("infinity times zero is no number", |s| row(s, &[INF as f32, 2.0, 0.0]).prod(..), F32, &[1, 1], vec![NAN]),
+        (
             "rem takes the dividend's sign",
             |s| &row(s, &[5.0f32, -5.0, 5.0]) % &row(s, &[3.0f32, 3.0, 0.0]),
             F32,

@@ -69,7 +69,12 @@ fn reduce_values(op: ReduceOp, nan: Nan, values: &[Scalar], dtype: DType) -> Sca
     let true_of = |v: Scalar| v.as_f64() != 0.0;
     match op {
         ReduceOp::Sum | ReduceOp::Dot if !dtype.is_integer() => number(dtype, total(floats())),
-        ReduceOp::Prod if !dtype.is_integer() => number(dtype, floats().product()),
+        ReduceOp::Prod if !dtype.is_integer() => {
+            let product: f64 = floats().product();
+            // As a kernel, which multiplies products of parts.
+            let is_zero = product.is_nan() && floats().all(f64::is_finite);
+            number(dtype, if is_zero { 0.0 } else { product })
+        }
         ReduceOp::Sum | ReduceOp::Dot => kept().fold(number(dtype, 0.0), |a, b| whole(a, b, dtype, |x, y| x + y)),
         ReduceOp::Prod => kept().fold(number(dtype, 1.0), |a, b| whole(a, b, dtype, |x, y| x * y)),
         ReduceOp::Mean => number(dtype, total(floats()) / n),

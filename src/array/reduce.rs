@@ -38,8 +38,8 @@ macro_rules! reductions {
 reductions! {
     /// The sum; 0 of nothing. Integers and bools give f64.
     sum, nan_sum => ReduceOp::Sum, Include;
-    /// The product; 1 of nothing. Integers and bools give f64. It is made of products of parts, whatever the order of the
-    /// elements: where a part's leaves the range, as of the later ones of `0..1000`, a zero elsewhere makes it NaN.
+    /// The product; 1 of nothing, 0 of finite numbers with a zero. Integers and bools give f64. It is made of products of
+    /// parts: where one of them underflows to zero and another overflows, it is NaN.
     prod, nan_prod => ReduceOp::Prod, Include;
     /// The mean; NaN of nothing. Integers and bools give f64.
     mean, nan_mean => ReduceOp::Mean, Include;

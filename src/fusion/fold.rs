@@ -21,7 +21,8 @@ impl Lowering<'_, '_> {
             }
             ReduceOp::Prod => {
                 let x = self.cleaned(x, omit, 1);
-                self.folded(Monoid::Prod, smallvec![x], dtype)
+                let product = self.folded(Monoid::Prod, smallvec![x], dtype);
+                if dtype.is_float() { self.product_of_parts(x, product, dtype) } else { product }
             }
             ReduceOp::Mean => self.mean(n, x, omit, dtype),
             ReduceOp::Var { ddof } => self.variance(x, omit, ddof, dtype),
@@ -79,6 +80,20 @@ impl Lowering<'_, '_> {
                 self.folded(Monoid::Sum, smallvec![product], dtype)
             }
         }
+    }
+
+    /// The product of `x`, made of products of parts: where finite numbers hold a zero it is zero, though another part's
+    /// product left the range, and infinity times zero is none.
+    fn product_of_parts(&mut self, x: Val, product: Val, dtype: DType) -> Val {
+        let zero = self.builder.constant(Scalar::I32(0).cast(dtype));
+        let is_zero = self.builder.apply(ElementOp::Eq, &[x, zero], DType::Bool);
+        let is_finite = self.builder.apply(ElementOp::IsFinite, &[x], DType::Bool);
+        let holds_zero = self.folded(Monoid::Any, smallvec![is_zero], DType::Bool);
+        let all_finite = self.folded(Monoid::All, smallvec![is_finite], DType::Bool);
+        let is_none = self.builder.apply(ElementOp::IsNan, &[product], DType::Bool);
+        let is_zero = self.builder.apply(ElementOp::And, &[holds_zero, all_finite], DType::Bool);
+        let mended = self.builder.apply(ElementOp::And, &[is_zero, is_none], DType::Bool);
+        self.builder.apply(ElementOp::Select, &[mended, zero, product], dtype)
     }
 
     fn folded(&mut self, monoid: Monoid, args: SmallVec<[Val; 2]>, dtype: DType) -> Val {
