@@ -284,10 +284,10 @@ impl Env {
 
     /// Prints a warning, unless it is switched off: `warning: …` on standard error.
     pub fn warn(&mut self, identifier: &str, message: &str) {
-        self.last_warning = (message.to_string(), identifier.to_string());
         if self.warnings_off.iter().any(|w| w == "all" || w == identifier && !identifier.is_empty()) {
             return;
         }
+        self.last_warning = (message.to_string(), identifier.to_string());
         self.output.err(format!("warning: {message}\n").as_bytes());
     }
 

@@ -167,7 +167,7 @@ fn isna(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::tensor(Tensor::new(x.dims.clone(), Data::Bool(missing.collect()))).into())
 }
 
-fn missing() -> f64 {
+pub(super) fn missing() -> f64 {
     f64::from_bits(0x7FF8_40F4_4000_0000)
 }
 

@@ -232,7 +232,10 @@ fn print_usage(interp: &mut Interp, _: &[Value], _: usize) -> Flow<Outcome> {
     if name.is_empty() {
         return fail!("print_usage: only valid inside a function");
     }
-    fail_id!("Octave:invalid-fun-call", "Invalid call to {name}")
+    match crate::script::library::find(&name) {
+        Some(written) => super::invalid_call(written.name, written.usage),
+        None => fail!("print_usage: '{name}' not found"),
+    }
 }
 
 fn warning(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {

@@ -73,6 +73,9 @@ fn in_class(env: &mut Env, dims: Dims, data: Vec<f64>, class: Class) -> Flow<Val
 
 fn primes(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let class = args[0].class();
+    if args[0].len() != 1 {
+        return fail!("primes: N must be a real scalar");
+    }
     let n = number(&interp.env, "primes", &args[0])?;
     if n.is_nan() || n < 2.0 {
         return Ok(in_class(&mut interp.env, Dims::new(&[1, 0]), Vec::new(), class)?.into());
@@ -254,6 +257,8 @@ fn lcm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 
 fn factorial(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (dims, n, class) = reals(&interp.env, "factorial", &args[0])?;
+    // Integers give doubles, which most factorials need.
+    let class = if class == Class::Single { class } else { Class::Double };
     if n.iter().any(|&v| v < 0.0 || v.fract() != 0.0) {
         return fail!("factorial: all N must be real non-negative integers");
     }

@@ -180,7 +180,7 @@ pub(super) fn interp1(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Out
     };
     // Cubics go on beyond their ends unless told otherwise.
     let goes_on = has_word(options, "extrap") || outside.is_none() && matches!(chosen, Method::Pchip | Method::Spline);
-    let outside = outside.unwrap_or(f64::NAN);
+    let outside = outside.unwrap_or_else(super::creation::missing);
     let mut out = Vec::with_capacity(xi.len().saturating_mul(columns));
     for column in 0..columns {
         let values = order.iter().map(|&i| y.data.f64_at(column * rows + i)).collect();

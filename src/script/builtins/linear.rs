@@ -214,6 +214,23 @@ fn parts<T: Number>(who: &str, a: &Mat<T>, thin: bool) -> Flow<Parts<T>> {
     }
 }
 
+/// Beyond this extent the library's blocked algorithms decompose a real matrix: they are faster, and their signs are their own.
+const SIGNED_MAX: usize = 64;
+
+/// As [`parts`], of a real matrix: the signs of the vectors are LAPACK's.
+fn real_parts(who: &str, a: &Mat<f64>, thin: bool) -> Flow<Parts<f64>> {
+    let (m, n) = (a.nrows(), a.ncols());
+    let finite = (0..n).all(|j| (0..m).all(|i| a[(i, j)].is_finite()));
+    if finite
+        && m.min(n) > 0
+        && m.max(n) <= SIGNED_MAX
+        && let Some(p) = ops::svd::decompose(a, thin)
+    {
+        return Ok(Parts { u: p.u, s: p.s, v: p.v });
+    }
+    parts(who, a, thin)
+}
+
 fn tolerance(env: &Env, args: &[Value], s: &[f64], m: usize, n: usize, single: bool) -> Flow<f64> {
     let epsilon = if single { f32::EPSILON as f64 } else { f64::EPSILON };
     match args.get(1) {
@@ -229,7 +246,7 @@ fn rank(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return Ok(Value::Num(s.iter().filter(|&&s| s > least).count() as f64).into());
     }
     let a = real(&interp.env, "rank", &args[0])?;
-    let p = parts("rank", &a.matrix, true)?;
+    let p = real_parts("rank", &a.matrix, true)?;
     let least = tolerance(&interp.env, args, &p.s, a.matrix.nrows(), a.matrix.ncols(), a.single)?;
     Ok(Value::Num(p.s.iter().filter(|&&s| s > least).count() as f64).into())
 }
@@ -247,7 +264,7 @@ fn pinv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
     let a = real(&interp.env, "pinv", &args[0])?;
     let (m, n) = (a.matrix.nrows(), a.matrix.ncols());
-    let p = parts("pinv", &a.matrix, true)?;
+    let p = real_parts("pinv", &a.matrix, true)?;
     let least = tolerance(&interp.env, args, &p.s, m, n, a.single)?;
     let inverse = Mat::from_fn(n, m, |i, j| {
         p.s.iter().enumerate().filter(|(_, s)| **s > least).map(|(k, s)| p.v[(i, k)] * p.u[(j, k)] / s).sum()
@@ -261,7 +278,7 @@ fn cond(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         Some((a, class)) => (parts("cond", &a, true)?.s, class == Class::Single),
         None => {
             let a = real(&interp.env, "cond", &args[0])?;
-            (parts("cond", &a.matrix, true)?.s, a.single)
+            (real_parts("cond", &a.matrix, true)?.s, a.single)
         }
     };
     let ratio = match (s.first(), s.last()) {
@@ -439,6 +456,9 @@ fn empty_factors(env: &Env, a: &Real, thin: bool, nargout: usize) -> Flow<Outcom
 }
 
 fn chol(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    if args[0].is_numeric() && args[0].dims().rows() != args[0].dims().columns() {
+        return fail!("chol: requires square matrix");
+    }
     let a = square(&interp.env, "chol", &args[0])?;
     let n = a.matrix.nrows();
     let lower = super::args::has_word(&args[1..], "lower");
@@ -482,7 +502,7 @@ fn svd(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         return Ok(singular(&p, (m, n), thin, nargout, class == Class::Single, |m| complex_value(m, class)).into());
     }
     let a = real(&interp.env, "svd", &args[0])?;
-    let p = parts("svd", &a.matrix, thin)?;
+    let p = real_parts("svd", &a.matrix, thin)?;
     Ok(singular(&p, (m, n), thin, nargout, a.single, |m| value_of(m, a.single)).into())
 }
 
@@ -516,7 +536,7 @@ fn eig(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         Matrix::Complex(a) => (a.nrows(), a.ncols()),
     };
     if rows != columns {
-        return fail!("eig: argument must be a square matrix");
+        return fail!("eig: A must be a square matrix");
     }
     if rows == 0 {
         return Ok(vec![Value::empty(), Value::empty()].into());
@@ -561,6 +581,12 @@ fn eigen(a: &Mat<f64>, with_vectors: bool) -> Flow<Eigen> {
     let n = a.nrows();
     let widened = |x: f64| Complex64::new(x, 0.0);
     if is_hermitian(a) {
+        if n <= SIGNED_MAX {
+            let wide = |(values, u): (Vec<f64>, Mat<f64>)| {
+                (values.into_iter().map(widened).collect(), Mat::from_fn(n, n, |i, j| widened(u[(i, j)])))
+            };
+            return Ok(ops::symmetric::decompose(a).map(wide));
+        }
         let Ok(eigen) = a.self_adjoint_eigen(Side::Lower) else { return Ok(None) };
         let values = (0..n).map(|i| widened(eigen.S().column_vector()[i])).collect();
         let vectors = normal_signs(&eigen.U().to_owned());
@@ -618,22 +644,34 @@ fn normal_signs(vectors: &Mat<f64>) -> Mat<f64> {
     Mat::from_fn(n, vectors.ncols(), |i, j| if vectors[(n - 1, j)] < 0.0 { -vectors[(i, j)] } else { vectors[(i, j)] })
 }
 
+/// Nothing, if a number is next to it.
+fn without_noise(x: f64, single: bool) -> f64 {
+    let least = if single { f32::EPSILON as f64 } else { f64::EPSILON };
+    if x.abs() < least { 0.0 } else { x }
+}
+
 fn null(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if let Some((a, class)) = complex(&interp.env, &args[0])? {
-        let (p, r) = decomposed(&interp.env, "null", args, &a, class == Class::Single)?;
+        let (p, r) = decomposed(&interp.env, args, &a, class == Class::Single, |a| parts("null", a, false))?;
         let n = a.ncols();
         return Ok(complex_value(&Mat::from_fn(n, n - r, |i, j| p.v[(i, r + j)]), class).into());
     }
     let a = real(&interp.env, "null", &args[0])?;
-    let (p, r) = decomposed(&interp.env, "null", args, &a.matrix, a.single)?;
+    let (p, r) = decomposed(&interp.env, args, &a.matrix, a.single, |a| real_parts("null", a, false))?;
     let n = a.matrix.ncols();
-    Ok(value_of(&Mat::from_fn(n, n - r, |i, j| p.v[(i, r + j)]), a.single).into())
+    Ok(value_of(&Mat::from_fn(n, n - r, |i, j| without_noise(p.v[(i, r + j)], a.single)), a.single).into())
 }
 
 /// All singular vectors, and how many singular values are above the tolerance.
-fn decomposed<T: Number>(env: &Env, who: &str, args: &[Value], a: &Mat<T>, single: bool) -> Flow<(Parts<T>, usize)> {
+fn decomposed<T>(
+    env: &Env,
+    args: &[Value],
+    a: &Mat<T>,
+    single: bool,
+    parts: impl Fn(&Mat<T>) -> Flow<Parts<T>>,
+) -> Flow<(Parts<T>, usize)> {
     check_square(env, a.nrows().max(a.ncols()))?;
-    let p = parts(who, a, false)?;
+    let p = parts(a)?;
     let least = tolerance(env, args, &p.s, a.nrows(), a.ncols(), single)?;
     let r = p.s.iter().filter(|&&s| s > least).count();
     Ok((p, r))
@@ -641,12 +679,12 @@ fn decomposed<T: Number>(env: &Env, who: &str, args: &[Value], a: &Mat<T>, singl
 
 fn orth(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if let Some((a, class)) = complex(&interp.env, &args[0])? {
-        let (p, r) = decomposed(&interp.env, "orth", args, &a, class == Class::Single)?;
-        return Ok(complex_value(&Mat::from_fn(a.nrows(), r, |i, j| p.u[(i, j)]), class).into());
+        let (p, r) = decomposed(&interp.env, args, &a, class == Class::Single, |a| parts("orth", a, false))?;
+        return Ok(complex_value(&Mat::from_fn(a.nrows(), r, |i, j| -p.u[(i, j)]), class).into());
     }
     let a = real(&interp.env, "orth", &args[0])?;
-    let (p, r) = decomposed(&interp.env, "orth", args, &a.matrix, a.single)?;
-    Ok(value_of(&Mat::from_fn(a.matrix.nrows(), r, |i, j| p.u[(i, j)]), a.single).into())
+    let (p, r) = decomposed(&interp.env, args, &a.matrix, a.single, |a| real_parts("orth", a, false))?;
+    Ok(value_of(&Mat::from_fn(a.matrix.nrows(), r, |i, j| -p.u[(i, j)]), a.single).into())
 }
 
 /// Higham, "The scaling and squaring method for the matrix exponential revisited" (2005), with the approximant of

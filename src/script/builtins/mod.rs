@@ -183,13 +183,24 @@ impl From<Vec<Value>> for Outcome {
     }
 }
 
+/// The error of a call that a function does not take, with how it is called.
+///
+/// # Errors
+/// Always.
+pub fn invalid_call<T>(name: &str, usage: &str) -> Flow<T> {
+    let usage: Vec<&str> = usage.split(name).collect();
+    // Arguments stand in capitals, as Octave's documentation has them.
+    let usage = usage.iter().map(|part| part.to_uppercase()).collect::<Vec<_>>().join(name);
+    fail_id!("Octave:invalid-fun-call", "Invalid call to {name}.  Correct usage is:\n\n -- {usage}")
+}
+
 /// Refuses a call with too few or too many arguments or outputs.
 ///
 /// # Errors
 /// As Octave words it.
 pub fn check_call(builtin: &Builtin, args: usize, nargout: usize) -> Flow<()> {
     if args < builtin.args_min as usize || builtin.args_max != ANY && args > builtin.args_max as usize {
-        return fail_id!("Octave:invalid-fun-call", "Invalid call to {}", builtin.name);
+        return invalid_call(builtin.name, builtin.usage);
     }
     if nargout > builtin.outputs_max as usize && builtin.outputs_max != ANY && nargout > 1 {
         return fail_id!("Octave:invalid-fun-call", "{}: function called with too many outputs", builtin.name);

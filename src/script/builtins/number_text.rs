@@ -67,6 +67,12 @@ fn num2str(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return fail!("num2str: PRECISION must be a scalar integer >= 0");
     }
     let digits = digits.min(PRECISION_MAX) as usize;
+    // For integers and logicals a precision is the columns' width.
+    if !matches!(x.data.class(), Class::Double | Class::Single) {
+        let columns =
+            Columns { width: if x.len() == 1 { 0 } else { digits }, digits: DIGITS_MAX as usize, exact: true };
+        return Ok(text_of(&x, columns).into());
+    }
     Ok(text_of(&x, Columns { width: if x.len() == 1 { 0 } else { digits + 7 }, digits, exact: false }).into())
 }
 

@@ -265,11 +265,10 @@ struct Scanned {
     end: usize,
 }
 
-/// Reads until the text ends, something does not fit, or `enough` elements are there. `once`: the template once only.
+/// Reads until the text ends, something does not fit, or `enough` conversions are made. `once`: the template once only.
 fn scan(text: &[u8], items: &[Item], enough: usize, once: bool) -> Scanned {
     let mut input = Input { text, at: 0 };
     let mut out = Scanned { found: Vec::new(), count: 0, fits: true, end: 0 };
-    let mut elements = 0;
     'passes: loop {
         let (start, count) = (input.at, out.count);
         for item in items {
@@ -283,12 +282,11 @@ fn scan(text: &[u8], items: &[Item], enough: usize, once: bool) -> Scanned {
                     input.at += 1;
                 }
                 Item::Conversion { kind, width, kept } => {
-                    if elements >= enough {
+                    if out.count >= enough {
                         break 'passes;
                     }
                     match input.read(kind, *width) {
                         Some(found) if *kept => {
-                            elements += if let Found::Text(text) = &found { text.len() } else { 1 };
                             out.found.push(found);
                             out.count += 1;
                         }
@@ -312,24 +310,23 @@ fn scan(text: &[u8], items: &[Item], enough: usize, once: bool) -> Scanned {
 /// Rows, columns and all elements that are wanted.
 struct Wanted {
     rows: Option<usize>,
-    columns: Option<usize>,
     elements: usize,
 }
 
 fn wanted(interp: &Interp, who: &str, size: Option<&Value>) -> Flow<Wanted> {
-    let Some(size) = size else { return Ok(Wanted { rows: None, columns: None, elements: usize::MAX }) };
+    let Some(size) = size else { return Ok(Wanted { rows: None, elements: usize::MAX }) };
     let size = interp.env.host(size)?.data.to_f64();
     let extent = |x: f64| -> Flow<Option<usize>> {
         if x == f64::INFINITY { Ok(None) } else { Ok(Some(super::args::extent(x)?)) }
     };
     match size[..] {
         [] => fail!("{who}: invalid SIZE specification"),
-        [n] => Ok(Wanted { rows: None, columns: None, elements: extent(n)?.unwrap_or(usize::MAX) }),
+        [n] => Ok(Wanted { rows: None, elements: extent(n)?.unwrap_or(usize::MAX) }),
         [m, n, ..] => {
             let Some(rows) = extent(m)? else { return fail!("{who}: infinite value invalid as size specification") };
             let columns = extent(n)?;
             let elements = columns.map_or(usize::MAX, |c| rows.saturating_mul(c));
-            Ok(Wanted { rows: Some(rows), columns, elements })
+            Ok(Wanted { rows: Some(rows), elements })
         }
     }
 }
@@ -347,13 +344,14 @@ fn shaped(found: Vec<Found>, items: &[Item], wanted: &Wanted) -> Value {
             Found::Text(text) => numbers.extend(text.into_iter().map(f64::from)),
         }
     }
-    numbers.truncate(wanted.elements);
-    if text_only && wanted.rows.is_none() {
+    // How much is wanted counts conversions: a word is one, whatever its length.
+    let rows = wanted.rows.or(if numbers.len() > wanted.elements { Some(wanted.elements) } else { None });
+    if text_only && wanted.rows.is_none_or(|rows| rows == 1) {
         return text_row(numbers.into_iter().map(|x| x as u8).collect());
     }
-    let dims = match wanted.rows {
+    let dims = match rows {
         Some(rows) if rows > 0 => {
-            let columns = numbers.len().div_ceil(rows).min(wanted.columns.unwrap_or(usize::MAX));
+            let columns = numbers.len().div_ceil(rows);
             numbers.resize(rows * columns, 0.0);
             Dims::new(&[rows, columns])
         }

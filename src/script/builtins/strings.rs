@@ -86,6 +86,9 @@ fn char_(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         if host.data.class() == Class::Char {
             return Ok(one.clone().into());
         }
+        if matches!(host.data, Data::F64(_) | Data::F32(_)) && (0..host.len()).any(|i| host.data.f64_at(i).is_nan()) {
+            return fail!("invalid conversion from NaN to character");
+        }
         return Ok(Value::tensor(Tensor::new(host.dims.clone(), characters(&host.data))).into());
     }
     let mut rows = Vec::new();

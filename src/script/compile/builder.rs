@@ -26,6 +26,7 @@ pub(super) struct Builder {
     params: Vec<Option<Slot>>,
     varargin: Option<Slot>,
     outputs: Vec<Slot>,
+    output_spans: Vec<Span>,
     varargout: Option<Slot>,
     paths: Vec<Vec<PathStep>>,
     pub closures: Vec<ClosureCode>,
@@ -77,6 +78,7 @@ impl Builder {
             params: Vec::new(),
             varargin: None,
             outputs: Vec::new(),
+            output_spans: Vec::new(),
             varargout: None,
             paths: Vec::new(),
             closures: Vec::new(),
@@ -111,6 +113,7 @@ impl Builder {
                 self.varargout = Some(slot);
             } else {
                 self.outputs.push(slot);
+                self.output_spans.push(output.span);
             }
         }
         for param in params {
@@ -221,6 +224,7 @@ impl Builder {
             params: self.params,
             varargin: self.varargin,
             outputs: self.outputs,
+            output_spans: self.output_spans,
             varargout: self.varargout,
             paths: self.paths,
             closures: self.closures,

@@ -43,6 +43,8 @@ pub struct Code {
     pub varargin: Option<Slot>,
     /// The slots of the outputs, `varargout` apart.
     pub outputs: Vec<Slot>,
+    /// Where the outputs are named, in the same order.
+    pub output_spans: Vec<Span>,
     /// The slot of `varargout`.
     pub varargout: Option<Slot>,
     /// Ways into values that assignments take.

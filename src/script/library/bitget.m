@@ -3,5 +3,4 @@ function c = bitget (a, n)
   if isinteger (a), one = cast (1, class (a)); most = sizeof (one) * 8; else, one = 1; most = 53; end
   if any (n(:) < 1 | n(:) > most), error ("bitget: N must be in the range [1,%d]", most); end
   c = bitand (a, bitshift (one, double (n) - 1)) != cast (0, class (a));
-  c = cast (c, class (a));
 end

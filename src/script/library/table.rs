@@ -50,6 +50,19 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                     "a = accumdim (subs, values, dim, n, fcn, fill)",
                     "Slices of an array summed by their numbers along a dimension."
                 ),
+                written!("moment", "moment (x, p, type, dim)", "The moments of a sample."),
+                written!("ranks", "ranks (x, dim)", "The ranks of elements; equal ones share theirs."),
+                written!("spearman", "spearman (x, y)", "Correlations of ranks."),
+                written!("kendall", "kendall (x, y)", "Kendall's correlation of orders."),
+                written!(
+                    "statistics",
+                    "statistics (x, dim)",
+                    "The least, quartiles, greatest, mean, deviation, skewness and kurtosis."
+                ),
+                written!("runlength", "[count, value] = runlength (x)", "How often each element of a vector repeats."),
+                written!("movprod", "movprod (x, wlen)", "Products of a moving window."),
+                written!("movmad", "movmad (x, wlen)", "Mean absolute deviations of a moving window."),
+                written!("nth_element", "nth_element (x, n, dim)", "The nth least elements."),
                 written!(
                     "ismissing",
                     "ismissing (a, missing)",
@@ -267,6 +280,29 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                     "[err, a, b, ...] = common_size (x, y, ...)",
                     "Scalars repeated to the size of the other arguments; 1 if these differ."
                 ),
+                written!("repelem", "repelem (x, r1, r2, ...)", "An array whose elements are repeated."),
+                written!(
+                    "uniquetol",
+                    "[c, ia, ic] = uniquetol (a, tol)",
+                    "The elements that differ by more than a tolerance."
+                ),
+                written!("powerset", "powerset (a, \"rows\")", "All subsets of a set."),
+                written!("convn", "convn (a, b, shape)", "The convolution of arrays."),
+                written!("rcond", "rcond (a)", "The reciprocal of a matrix's condition number."),
+                written!("sylvester", "sylvester (a, b, c)", "The matrix x for which a x + x b is c."),
+                written!("cplxpair", "cplxpair (z, tol)", "Complex numbers in conjugate pairs, real ones behind them."),
+                written!("sinpi", "sinpi (x)", "The sine of pi x."),
+                written!("cospi", "cospi (x)", "The cosine of pi x."),
+                written!("signbit", "signbit (x)", "Whether the sign bit is set."),
+                written!("issparse", "issparse (x)", "Whether an array is sparse: none is."),
+                written!("integral3", "integral3 (f, xa, xb, ya, yb, za, zb)", "The integral over a volume."),
+                written!("quad2d", "quad2d (f, xa, xb, ya, yb)", "The integral over an area."),
+                written!("quadcc", "[q, err] = quadcc (f, a, b)", "The integral over an interval."),
+                written!(
+                    "lsode",
+                    "[x, state, message] = lsode (fcn, x0, t)",
+                    "Solves differential equations at given times."
+                ),
                 written!("compan", "compan (c)", "The companion matrix of a polynomial."),
             ],
         ),
@@ -274,6 +310,10 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
             "Text, dates, checks, written in the language",
             &[
                 written!("inline", "f = inline (text, names, ...)", "A function of a text, as a handle."),
+                written!("strtrunc", "strtrunc (s, n)", "Texts cut to a length."),
+                written!("compare_versions", "compare_versions (v1, v2, operator)", "How two version numbers compare."),
+                written!("verLessThan", "verLessThan (package, version)", "Whether a version is before another."),
+                written!("computer", "[c, maxsize, endian] = computer (\"arch\")", "What kind of machine this is."),
                 written!("newline", "newline ()", "The character that ends a line."),
                 written!("isstring", "isstring (x)", "Whether a value is a string object: none is."),
                 written!(

@@ -17,7 +17,10 @@ pub mod linear;
 mod operand;
 mod power;
 mod range;
+mod rotations;
 pub(crate) mod schur;
+pub(crate) mod svd;
+pub(crate) mod symmetric;
 mod wide;
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::Interp;
 use super::frame::{Activation, Frame, Return, TaskFrame, Variable};
 use crate::script::builtins::{self, Builtin, Outcome, Scope, Task, TaskStep};
-use crate::script::compile::code::{Count, Kind, Want};
+use crate::script::compile::code::{Count, Kind, Slot, Want};
 use crate::script::compile::{self, Code};
 use crate::script::env::{FunctionFiles, add_files};
 use crate::script::error::{Flow, ScriptError, Stop, fail, fail_id};
@@ -535,6 +535,7 @@ impl Interp {
     /// one that is not set leaves its place empty (a colon): nobody may want it (`~`).
     fn outputs(&mut self, code: &Arc<Code>, variables: usize, nargout: usize, returns: Return) -> Flow<Values> {
         let mut values = Values::new();
+        self.unset.clear();
         let are_assigned = nargout > 1 && matches!(returns, Return::Push(Want::Many(_) | Want::Targets));
         for (i, &slot) in code.outputs.iter().enumerate().take(nargout.max(1)) {
             match self.slot_value(slot) {
@@ -544,10 +545,11 @@ impl Interp {
                     }
                     values.push(value);
                 }
-                None if are_assigned => values.push(Value::Colon),
-                None if i < nargout => {
-                    return fail_id!("Octave:undefined-function", "'{}' undefined", code.names[slot as usize]);
+                None if are_assigned => {
+                    self.unset.push((i, unset_output(code, i, slot)));
+                    values.push(Value::Colon);
                 }
+                None if i < nargout => return Err(unset_output(code, i, slot).into()),
                 None => break,
             }
         }
@@ -559,6 +561,14 @@ impl Interp {
             values.extend(cell.items.iter().take(more).cloned());
         }
         Ok(values)
+    }
+
+    /// The error of the `n`th value (from 1) of a list that is assigned and not there.
+    pub(super) fn missing(&self, n: usize) -> ScriptError {
+        match self.unset.iter().find(|(i, _)| i + 1 == n) {
+            Some((_, error)) => error.clone(),
+            None => ScriptError::new(format!("element number {n} undefined in return list")),
+        }
     }
 
     /// The innermost frame goes, with all that is its own.
@@ -601,6 +611,15 @@ impl Interp {
     pub fn function_name(&self) -> Name {
         self.frame().map_or_else(|| "".into(), |f| f.code.name.clone())
     }
+}
+
+/// The error of an output that its function did not set, with the place that names it.
+fn unset_output(code: &Code, i: usize, slot: Slot) -> ScriptError {
+    let near = code.output_spans.get(i).map_or_else(String::new, |span| {
+        let at = code.source.position(span.start);
+        format!(" near line {}, column {}", at.line, at.column)
+    });
+    ScriptError::with_id("Octave:undefined-function", format!("'{}' undefined{near}", code.names[slot as usize]))
 }
 
 /// A task that has nothing to do.

@@ -27,6 +27,7 @@ pub use variables::Described;
 
 use super::compile::{Code, Unit};
 use super::env::{Env, FunctionFiles};
+use super::error::ScriptError;
 use super::syntax::ast::Name;
 use super::value::Value;
 use frame::{Activation, Handler, Iteration};
@@ -60,6 +61,8 @@ pub struct Interp {
     bases: Vec<Option<Value>>,
     /// Targets that wait for their values, of the innermost assignment last.
     targets: Vec<targets::Targets>,
+    /// The outputs that the function that returned last did not set though they are assigned: their numbers and errors.
+    unset: Vec<(usize, ScriptError)>,
     /// Open tries, innermost last.
     handlers: Vec<Handler>,
     /// Arrays that were made inside of an open try and may carry a fault, also those that nobody can name any more.
@@ -103,6 +106,7 @@ impl Interp {
             marks: Vec::new(),
             bases: Vec::new(),
             targets: Vec::new(),
+            unset: Vec::new(),
             handlers: Vec::new(),
             suspects: Default::default(),
             texts: Default::default(),

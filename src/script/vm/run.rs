@@ -371,7 +371,7 @@ impl Interp {
             }
             Inst::Defined(n) => {
                 if matches!(self.stack.last(), Some(Value::Colon)) {
-                    return fail!("element number {n} undefined in return list");
+                    return Err(self.missing(n as usize).into());
                 }
             }
             Inst::Row(count) if self.append(1, self.count(count)) => self.drop_mark(count),

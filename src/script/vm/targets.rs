@@ -73,7 +73,7 @@ impl Interp {
         let is_missing = |value: &Value| matches!(value, Value::Colon);
         if values.iter().any(is_missing) {
             return match &values[..] {
-                [_] => fail!("element number {first} undefined in return list"),
+                [_] => Err(self.missing(first).into()),
                 _ => fail!("some elements undefined in return list"),
             };
         }
@@ -89,9 +89,7 @@ impl Interp {
     /// The value of a target that takes one must be there.
     pub(super) fn target_defined(&self, target: u16) -> Flow<()> {
         match (self.stack.last(), self.targets.last()) {
-            (Some(Value::Colon), Some(targets)) => {
-                fail!("element number {} undefined in return list", targets.first(target as usize))
-            }
+            (Some(Value::Colon), Some(targets)) => Err(self.missing(targets.first(target as usize)).into()),
             _ => Ok(()),
         }
     }

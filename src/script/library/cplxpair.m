@@ -1,0 +1,27 @@
+function y = cplxpair (z, tol)
+  if nargin < 1, print_usage (); end
+  if nargin < 2 || isempty (tol), tol = 100 * eps; end
+  if isempty (z), y = zeros (size (z)); return; end
+  if ! isvector (z)
+    y = z;
+    for j = 1:columns (z), y(:,j) = cplxpair (z(:,j), tol); end
+    return;
+  end
+  v = z(:);
+  is_real = abs (imag (v)) <= tol * abs (v);
+  reals = sort (real (v(is_real)));
+  v = v(! is_real);
+  if mod (numel (v), 2), error ("cplxpair: could not pair all complex numbers"); end
+  [~, order] = sort (real (v)); v = v(order);
+  pairs = zeros (0, 1);
+  while ! isempty (v)
+    distance = abs (v(2:end) - conj (v(1)));
+    [least, k] = min (distance);
+    if least > tol * abs (v(1)), error ("cplxpair: could not pair all complex numbers"); end
+    below = complex (real (v(1)), -abs (imag (v(1))));
+    pairs(end+1:end+2,1) = [below; conj(below)];
+    v([1, k+1]) = [];
+  end
+  y = [pairs; reals];
+  if isrow (z), y = y.'; end
+end

@@ -1,0 +1,3 @@
+function y = movmad (x, wlen)
+  y = movfun (@(v) mad (v), x, wlen);
+end

@@ -1,0 +1,3 @@
+function y = movprod (x, wlen)
+  y = movfun (@prod, x, wlen);
+end

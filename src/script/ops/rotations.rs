@@ -1,0 +1,169 @@
+//! Plane rotations, reflections and matrices of two by two: the steps of decompositions, as LAPACK takes them.
+
+use faer::Mat;
+
+/// A rotation of two rows or columns.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rotation {
+    pub c: f64,
+    pub s: f64,
+}
+
+impl Rotation {
+    pub const NONE: Rotation = Rotation { c: 1.0, s: 0.0 };
+
+    pub fn inverse(self) -> Rotation {
+        Rotation { c: self.c, s: -self.s }
+    }
+
+    /// Turns column `j` and the one behind it.
+    pub fn columns(self, a: &mut Mat<f64>, j: usize) {
+        for i in 0..a.nrows() {
+            let (x, y) = (a[(i, j)], a[(i, j + 1)]);
+            a[(i, j)] = self.c * x + self.s * y;
+            a[(i, j + 1)] = self.c * y - self.s * x;
+        }
+    }
+}
+
+/// Rotations of neighbours, in the order in which they were made, from column `first`.
+pub(super) struct Sweep {
+    first: usize,
+    turns: Vec<Rotation>,
+}
+
+impl Sweep {
+    pub fn new(first: usize) -> Sweep {
+        Sweep { first, turns: Vec::new() }
+    }
+
+    pub fn push(&mut self, turn: Rotation) {
+        self.turns.push(turn);
+    }
+
+    /// From the first columns to the last ones.
+    pub fn forward(&self, a: &mut Mat<f64>) {
+        self.turns.iter().enumerate().for_each(|(k, turn)| turn.columns(a, self.first + k));
+    }
+
+    /// From the last columns to the first ones: they were made in this order, too.
+    pub fn backward(&self, a: &mut Mat<f64>) {
+        let last = self.first + self.turns.len() - 1;
+        self.turns.iter().enumerate().for_each(|(k, turn)| turn.columns(a, last - k));
+    }
+}
+
+/// The rotation that takes (f, g) to (r, 0), and r.
+pub(super) fn rotation(f: f64, g: f64) -> (Rotation, f64) {
+    if g == 0.0 {
+        return (Rotation::NONE, f);
+    }
+    if f == 0.0 {
+        return (Rotation { c: 0.0, s: 1f64.copysign(g) }, g.abs());
+    }
+    let (small, large) = (f64::MIN_POSITIVE.sqrt(), (f64::MAX / 4.0).sqrt());
+    let within = |x: f64| x.abs() > small && x.abs() < large;
+    let scale = if within(f) && within(g) { 1.0 } else { f.abs().max(g.abs()) };
+    let (p, q) = (f / scale, g / scale);
+    let length = (p * p + q * q).sqrt();
+    let r = length.copysign(f);
+    (Rotation { c: p.abs() / length, s: q / r }, r * scale)
+}
+
+/// The reflection `1 - tau v v'` that takes a vector to (beta, 0, …): v, tau and beta.
+pub(super) fn reflector(x: &[f64]) -> (Vec<f64>, f64, f64) {
+    let largest = x[1..].iter().fold(0f64, |m, x| m.max(x.abs()));
+    let mut v = x.to_vec();
+    let alpha = x[0];
+    if largest == 0.0 {
+        v[0] = 1.0;
+        return (v, 0.0, alpha);
+    }
+    let rest = largest * x[1..].iter().map(|x| (x / largest).powi(2)).sum::<f64>().sqrt();
+    let beta = -alpha.hypot(rest).copysign(alpha);
+    v[1..].iter_mut().for_each(|x| *x /= alpha - beta);
+    v[0] = 1.0;
+    (v, (beta - alpha) / beta, beta)
+}
+
+/// The smaller singular value of `[f g; 0 h]`.
+pub(super) fn smallest_2x2(f: f64, g: f64, h: f64) -> f64 {
+    let (f, g, h) = (f.abs(), g.abs(), h.abs());
+    let (low, high) = (f.min(h), f.max(h));
+    if low == 0.0 {
+        return 0.0;
+    }
+    let (sum, difference) = (1.0 + low / high, (high - low) / high);
+    if g < high {
+        let ratio = (g / high).powi(2);
+        return low * (2.0 / ((sum * sum + ratio).sqrt() + (difference * difference + ratio).sqrt()));
+    }
+    let ratio = high / g;
+    if ratio == 0.0 {
+        return low * high / g;
+    }
+    let c = 1.0 / ((1.0 + (sum * ratio).powi(2)).sqrt() + (1.0 + (difference * ratio).powi(2)).sqrt());
+    2.0 * (low * c * ratio)
+}
+
+/// The decomposition of `[f g; 0 h]`.
+pub(super) struct Two {
+    pub largest: f64,
+    pub smallest: f64,
+    pub left: Rotation,
+    pub right: Rotation,
+}
+
+/// The singular values of `[f g; 0 h]` and the rotations that show them.
+pub(super) fn singular_2x2(f: f64, g: f64, h: f64) -> Two {
+    let swapped = h.abs() > f.abs();
+    let (ft, ht) = if swapped { (h, f) } else { (f, h) };
+    let (fa, ha, ga) = (ft.abs(), ht.abs(), g.abs());
+    let sign = |x: f64| 1f64.copysign(x);
+    // Which of f, g and h is the largest.
+    let mut most = if swapped { 3 } else { 1 };
+    let (mut smallest, mut largest);
+    let (mut cl, mut cr, mut sl, mut sr) = (1.0, 1.0, 0.0, 0.0);
+    if ga == 0.0 {
+        (smallest, largest) = (ha, fa);
+    } else if ga > fa && fa / ga < f64::EPSILON / 2.0 {
+        most = 2;
+        largest = ga;
+        smallest = if ha > 1.0 { fa / (ga / ha) } else { fa / ga * ha };
+        (cl, sl, sr, cr) = (1.0, ht / g, 1.0, ft / g);
+    } else {
+        if ga > fa {
+            most = 2;
+        }
+        let d = fa - ha;
+        let l = if d == fa { 1.0 } else { d / fa };
+        let m = g / ft;
+        let t = 2.0 - l;
+        let (mm, tt) = (m * m, t * t);
+        let s = (tt + mm).sqrt();
+        let r = if l == 0.0 { m.abs() } else { (l * l + mm).sqrt() };
+        let a = 0.5 * (s + r);
+        (smallest, largest) = (ha / a, fa * a);
+        let t = match (mm == 0.0, l == 0.0) {
+            (true, true) => 2f64.copysign(ft) * sign(g),
+            (true, false) => g / d.copysign(ft) + m / t,
+            _ => (m / (s + t) + m / (r + l)) * (1.0 + a),
+        };
+        let l = (t * t + 4.0).sqrt();
+        (cr, sr) = (2.0 / l, t / l);
+        cl = (cr + sr * m) / a;
+        sl = (ht / ft) * sr / a;
+    }
+    let (left, right) = match swapped {
+        true => (Rotation { c: sr, s: cr }, Rotation { c: sl, s: cl }),
+        false => (Rotation { c: cl, s: sl }, Rotation { c: cr, s: sr }),
+    };
+    let turned = match most {
+        1 => sign(right.c) * sign(left.c) * sign(f),
+        2 => sign(right.s) * sign(left.c) * sign(g),
+        _ => sign(right.s) * sign(left.s) * sign(h),
+    };
+    largest = largest.copysign(turned);
+    smallest = smallest.copysign(turned * sign(f) * sign(h));
+    Two { largest, smallest, left, right }
+}
