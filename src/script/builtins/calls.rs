@@ -161,7 +161,7 @@ fn bsxfun(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 fn func2str(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     match &args[0] {
         Value::Function(function) => Ok(Value::string(function.text()).into()),
-        _ => fail!("func2str: FCN_HANDLE argument must be a valid function handle"),
+        _ => fail!("func2str: FCN_HANDLE argument must be a function handle object"),
     }
 }
 

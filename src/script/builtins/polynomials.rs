@@ -86,7 +86,7 @@ fn polyfit(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
     let (x, y) = (interp.env.host(&args[0])?, interp.env.host(&args[1])?);
     let n = number(&interp.env, "polyfit", &args[2])?;
     if x.dims != y.dims && x.len() != y.len() {
-        return fail!("polyfit: X and Y must be vectors of the same size");
+        return fail!("polyfit: X and Y must have the same number of points");
     }
     if n < 0.0 || n.fract() != 0.0 || n > 1000.0 {
         return fail!("polyfit: N must be a non-negative integer");

@@ -187,7 +187,7 @@ fn getfield(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 }
 
 fn orderfields(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let Value::Struct(s) = &args[0] else { return fail!("orderfields: argument must be a struct") };
+    let Value::Struct(s) = &args[0] else { return fail!("orderfields: S1 must be a struct") };
     let n = s.fields.len();
     let by_name = |names: Vec<String>| -> Flow<Vec<usize>> {
         let order: Option<Vec<usize>> = names.iter().map(|name| s.fields.get_index_of(name.as_str())).collect();
