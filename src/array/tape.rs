@@ -264,10 +264,10 @@ impl Home {
         let idle =
             tape.nodes == 0 && (tape.pinned_bytes >= IDLE_DROP_BYTES_MAX || tape.records.len() >= IDLE_RECORDS_MAX);
         let awaited = tape.pinned_bytes > 0 && self.uploads_awaited.load(Ordering::SeqCst) > 0;
-        let is_full = idle || tape.pinned_bytes > self.bytes_max;
-        if is_full || awaited {
-            let why = if is_full { CutReason::ByteLimit } else { CutReason::Room };
-            tape.holds_next = tape.pinned_bytes > self.bytes_max;
+        let many_bytes = idle || tape.pinned_bytes > self.bytes_max;
+        if many_bytes || awaited {
+            let why = if many_bytes { CutReason::ByteLimit } else { CutReason::Room };
+            tape.holds_next |= tape.pinned_bytes > self.bytes_max;
             let after = self.cut(&mut tape, why);
             drop(tape);
             // A drop never waits: it may run anywhere, also while unwinding. The next op does.

@@ -86,13 +86,13 @@ impl Lowering<'_, '_> {
     /// product left the range, and infinity times zero is none.
     fn product_of_parts(&mut self, x: Val, product: Val, dtype: DType) -> Val {
         let zero = self.builder.constant(Scalar::I32(0).cast(dtype));
-        let is_zero = self.builder.apply(ElementOp::Eq, &[x, zero], DType::Bool);
-        let is_finite = self.builder.apply(ElementOp::IsFinite, &[x], DType::Bool);
-        let holds_zero = self.folded(Monoid::Any, smallvec![is_zero], DType::Bool);
-        let all_finite = self.folded(Monoid::All, smallvec![is_finite], DType::Bool);
-        let is_none = self.builder.apply(ElementOp::IsNan, &[product], DType::Bool);
+        let element_is_zero = self.builder.apply(ElementOp::Eq, &[x, zero], DType::Bool);
+        let element_is_finite = self.builder.apply(ElementOp::IsFinite, &[x], DType::Bool);
+        let holds_zero = self.folded(Monoid::Any, smallvec![element_is_zero], DType::Bool);
+        let all_finite = self.folded(Monoid::All, smallvec![element_is_finite], DType::Bool);
         let is_zero = self.builder.apply(ElementOp::And, &[holds_zero, all_finite], DType::Bool);
-        let mended = self.builder.apply(ElementOp::And, &[is_zero, is_none], DType::Bool);
+        let is_nan = self.builder.apply(ElementOp::IsNan, &[product], DType::Bool);
+        let mended = self.builder.apply(ElementOp::And, &[is_zero, is_nan], DType::Bool);
         self.builder.apply(ElementOp::Select, &[mended, zero, product], dtype)
     }
 

@@ -21,7 +21,7 @@ pub(super) struct Open {
     pub(super) fills: Vec<(Key, u32)>,
     /// Readbacks in it.
     pub(super) transfers: Vec<Transfer>,
-    /// What its uploads, copies and dispatches take, estimated.
+    /// What its uploads and dispatches take, estimated; copies are charged when their time is known.
     pub(super) work_us: f64,
 }
 

@@ -93,7 +93,7 @@ impl Turns {
         self.now = before;
     }
 
-    /// What the session, of this weight, was charged so many microseconds for has taken so many.
+    /// Corrects a charge of a session of this weight, once the time that the work took is known.
     pub(super) fn settle(&mut self, session: SessionId, weight: u32, charged_us: f64, took_us: f64) {
         let (now, ns) = (self.now, |us: f64| (us * 1e3) as u64 / u64::from(weight.max(1)));
         // Time that is given back is not saved up.

@@ -56,10 +56,13 @@ impl Gate {
     pub fn enter(&self, nodes: u64, bytes: u64) {
         let mut inner = self.inner.lock();
         inner.nodes += nodes;
-        // What is only let go of is gone as soon as the ring hears of it.
         if nodes > 0 {
             inner.bytes += bytes;
             inner.kept.push_back((nodes, bytes));
+        } else if let Some((_, of_segment)) = inner.kept.back_mut() {
+            // Segments before may still read what is only let go of; without one it is gone when the ring hears of it.
+            *of_segment += bytes;
+            inner.bytes += bytes;
         }
     }
 
@@ -119,14 +122,17 @@ mod tests {
         let room = |nodes, bytes| gate.inner.lock().is_below(Room { nodes, bytes });
         gate.enter(3, 100);
         gate.enter(2, 50);
-        gate.enter(0, 1000);
         assert!(room(5, 150) && !room(4, 150) && !room(5, 149));
+        gate.enter(0, 5);
+        assert!(!room(5, 154) && room(5, 155));
         gate.leave(2);
-        assert!(room(3, 150) && !room(3, 149));
+        assert!(room(3, 155) && !room(3, 154));
         gate.leave(2);
-        assert!(room(1, 50) && !room(1, 49));
+        assert!(room(1, 55) && !room(1, 54));
         gate.leave(1);
         assert!(room(0, 0));
+        gate.enter(0, 1000);
+        assert!(room(0, 0), "nothing is there that could read it");
         gate.enter(1, 7);
         assert!(!room(9, 6));
         gate.close();

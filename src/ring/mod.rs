@@ -6,7 +6,7 @@
 //!
 //! | mailbox | from | bound |
 //! |---|---|---|
-//! | users' events | sessions | their gates: a recording thread is held while its nodes are in the ring |
+//! | users' events | sessions | their gates: a recording thread is held while too many of its nodes, or of the bytes they keep, are in the ring |
 //! | device events | device threads | batches in flight |
 //! | compiled plans | compile workers | regions downstream (the scheduler's credits) |
 //! | an opened device | the thread that opens it | one |

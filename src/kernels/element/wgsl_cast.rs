@@ -54,7 +54,7 @@ where
     if A::NAME == B::NAME { x.id() } else { x.convert::<B>().id() }
 }
 
-/// An `i32` as an `i64`. Of one that it converts itself, Mesa's compiler (22.3) takes `< 0` to be false.
+/// An `i32` as an `i64`. Mesa 22.3 compiles `i64(x) < 0` of an i32 `x` to false, so the sign is extended by arithmetic.
 fn extended(x: Traced<I32>) -> Traced<I64> {
     let (sign, offset) = (Traced::constant("0x80000000u"), Traced::constant("2147483648li"));
     let raised: Traced<U32> = x.bitcast::<U32>().infix("^", sign);

@@ -143,6 +143,32 @@ fn values_are_equal_by_what_they_hold() {
 }
 
 #[test]
+fn matrices_of_extreme_numbers_are_decomposed_like_others() {
+    check(&[
+        ("abs (eig (1e200 * [2 1; 1 2])' / 1e200 - [1 3]) < 1e-14", "[true true]"),
+        ("abs (eig (1e-200 * [2 1; 1 2])' / 1e-200 - [1 3]) < 1e-14", "[true true]"),
+        ("abs (eig (1e300 * [2 1; 0 3])' / 1e300 - [2 3]) < 1e-14", "[true true]"),
+        ("abs (svd (1e200 * [2 1; 1 2])' / 1e200 - [3 1]) < 1e-14", "[true true]"),
+        ("abs (svd (1e-306 * [2 1; 1 2])' / 1e-306 - [3 1]) < 1e-14", "[true true]"),
+        ("abs (svd (1e308 * [1 .1; .2 1])' / 1e308 - svd ([1 .1; .2 1])') < 1e-14", "[true true]"),
+        ("all (isfinite (svd (1e200 * rand (70))))", "true"),
+    ]);
+}
+
+#[test]
+fn scanned_numbers_take_the_size_that_was_asked_for_as_far_as_they_go() {
+    check(&[
+        ("sscanf ('1', '%d', [3 1])", "1"),
+        ("sscanf ('1', '%d', [1e12 1])", "1"),
+        ("sscanf ('1', '%d', [3 Inf])", "1"),
+        ("sscanf ('1 2 3 4', '%d', [3 2])", "[1 4;2 0;3 0]"),
+        ("sscanf ('1 2 3 4', '%d', [3 1])", "[1;2;3]"),
+        ("size (sscanf ('1 2', '%d', [0 1]))", "[0 1]"),
+        ("size (sscanf ('1 2', '%d', [0 3]))", "[0 3]"),
+    ]);
+}
+
+#[test]
 fn mistakes_are_told_in_octaves_words() {
     for (code, message) in [
         ("sum (1, 0)", "sum: invalid dimension DIM = 0"),

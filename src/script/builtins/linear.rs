@@ -219,6 +219,17 @@ const SIGNED_MAX: usize = 64;
 
 /// As [`parts`], of a real matrix: the signs of the vectors are LAPACK's.
 fn real_parts(who: &str, a: &Mat<f64>, thin: bool) -> Flow<Parts<f64>> {
+    let by = ops::rotations::taming(a);
+    if by == 1.0 {
+        return tame_parts(who, a, thin);
+    }
+    let mut p = tame_parts(who, &Mat::from_fn(a.nrows(), a.ncols(), |i, j| a[(i, j)] * by), thin)?;
+    p.s.iter_mut().for_each(|s| *s /= by);
+    Ok(p)
+}
+
+/// As [`real_parts`], of ordinary numbers.
+fn tame_parts(who: &str, a: &Mat<f64>, thin: bool) -> Flow<Parts<f64>> {
     let (m, n) = (a.nrows(), a.ncols());
     let finite = (0..n).all(|j| (0..m).all(|i| a[(i, j)].is_finite()));
     if finite
@@ -580,6 +591,11 @@ fn eigen(a: &Mat<f64>, with_vectors: bool) -> Flow<Eigen> {
     check_finite(a)?;
     let n = a.nrows();
     let widened = |x: f64| Complex64::new(x, 0.0);
+    let by = ops::rotations::taming(a);
+    if by != 1.0 {
+        let found = eigen(&Mat::from_fn(n, n, |i, j| a[(i, j)] * by), with_vectors)?;
+        return Ok(found.map(|(values, u)| (values.into_iter().map(|x| x / by).collect(), u)));
+    }
     if is_hermitian(a) {
         if n <= SIGNED_MAX {
             let wide = |(values, u): (Vec<f64>, Mat<f64>)| {
@@ -677,6 +693,7 @@ fn decomposed<T>(
     Ok((p, r))
 }
 
+/// The signs are those of Octave, which makes the decomposition's negative.
 fn orth(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if let Some((a, class)) = complex(&interp.env, &args[0])? {
         let (p, r) = decomposed(&interp.env, args, &a, class == Class::Single, |a| parts("orth", a, false))?;

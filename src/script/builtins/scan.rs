@@ -310,23 +310,24 @@ fn scan(text: &[u8], items: &[Item], enough: usize, once: bool) -> Scanned {
 /// Rows, columns and all elements that are wanted.
 struct Wanted {
     rows: Option<usize>,
+    columns: Option<usize>,
     elements: usize,
 }
 
 fn wanted(interp: &Interp, who: &str, size: Option<&Value>) -> Flow<Wanted> {
-    let Some(size) = size else { return Ok(Wanted { rows: None, elements: usize::MAX }) };
+    let Some(size) = size else { return Ok(Wanted { rows: None, columns: None, elements: usize::MAX }) };
     let size = interp.env.host(size)?.data.to_f64();
     let extent = |x: f64| -> Flow<Option<usize>> {
         if x == f64::INFINITY { Ok(None) } else { Ok(Some(super::args::extent(x)?)) }
     };
     match size[..] {
         [] => fail!("{who}: invalid SIZE specification"),
-        [n] => Ok(Wanted { rows: None, elements: extent(n)?.unwrap_or(usize::MAX) }),
+        [n] => Ok(Wanted { rows: None, columns: None, elements: extent(n)?.unwrap_or(usize::MAX) }),
         [m, n, ..] => {
             let Some(rows) = extent(m)? else { return fail!("{who}: infinite value invalid as size specification") };
             let columns = extent(n)?;
             let elements = columns.map_or(usize::MAX, |c| rows.saturating_mul(c));
-            Ok(Wanted { rows: Some(rows), elements })
+            Ok(Wanted { rows: Some(rows), columns, elements })
         }
     }
 }
@@ -350,7 +351,9 @@ fn shaped(found: Vec<Found>, items: &[Item], wanted: &Wanted) -> Value {
         return text_row(numbers.into_iter().map(|x| x as u8).collect());
     }
     let dims = match rows {
-        Some(rows) if rows > 0 => {
+        Some(0) if wanted.rows.is_some() => Dims::new(&[0, wanted.columns.unwrap_or(0)]),
+        // One column is as long as what was found; of several, the last is filled up.
+        Some(rows) if rows > 0 && numbers.len() > rows => {
             let columns = numbers.len().div_ceil(rows);
             numbers.resize(rows * columns, 0.0);
             Dims::new(&[rows, columns])

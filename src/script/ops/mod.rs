@@ -17,7 +17,7 @@ pub mod linear;
 mod operand;
 mod power;
 mod range;
-mod rotations;
+pub(crate) mod rotations;
 pub(crate) mod schur;
 pub(crate) mod svd;
 pub(crate) mod symmetric;

@@ -2,6 +2,17 @@
 
 use faer::Mat;
 
+/// The power of two by which a matrix of extreme numbers is multiplied, so that their squares neither overflow nor vanish
+/// (LAPACK scales for the same reason); 1 for an ordinary one.
+pub(crate) fn taming(a: &Mat<f64>) -> f64 {
+    let most = (0..a.ncols()).flat_map(|j| (0..a.nrows()).map(move |i| a[(i, j)].abs())).fold(0.0, f64::max);
+    if most == 0.0 || !most.is_finite() || (1e-140..=1e140).contains(&most) {
+        return 1.0;
+    }
+    // Of subnormals the power itself would overflow.
+    2f64.powi(-(most.log2() as i32).clamp(-1000, 1000))
+}
+
 /// A rotation of two rows or columns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rotation {

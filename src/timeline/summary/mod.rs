@@ -129,7 +129,7 @@ impl Collected {
         self.events += 1;
         match event.phase.as_str() {
             "X" => {
-                let end_ns = event.at_ns + event.duration_ns;
+                let end_ns = event.at_ns.saturating_add(event.duration_ns);
                 self.span(&event, end_ns);
             }
             "B" => self.open.entry((event.pid, event.tid)).or_default().push(event),
