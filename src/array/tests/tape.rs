@@ -169,7 +169,7 @@ fn the_recording_thread_is_held_while_too_many_bytes_are_in_the_ring() {
             acc = acc * 0.5 + source(&s);
             // The second drop must not forget that the first reached the limit.
             let (x, y) = (source(&s), source(&s));
-            acc = acc + (&x + &y);
+            acc += &x + &y;
         }
     });
     let ops = |ring: &FakeRing| ring.nodes().len();
