@@ -107,19 +107,25 @@ pub trait Outcome: Display {
     }
 }
 
+/// Prints a report, and on the standard error what it could not do; whether all was done.
+///
+/// # Errors
+/// As [`print`].
+pub fn tell(report: &impl Outcome) -> Result<bool> {
+    print(report)?;
+    for error in report.failures() {
+        failure(error);
+    }
+    Ok(report.succeeded())
+}
+
 /// Runs a program to its end and says how it went; the `main` of an example.
 pub fn conclude<R: Outcome>(program: impl Future<Output = Result<R>>) -> ExitCode {
     let executor = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    match executor.map_err(Error::from).and_then(|executor| executor.block_on(program)) {
-        Ok(report) => {
-            if let Err(error) = print(&report) {
-                return failure(&error);
-            }
-            for error in report.failures() {
-                failure(error);
-            }
-            if report.succeeded() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-        }
+    let told = executor.map_err(Error::from).and_then(|executor| executor.block_on(program)).and_then(|r| tell(&r));
+    match told {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => failure(&error),
     }
 }

@@ -48,6 +48,11 @@ impl Share {
     }
 }
 
+/// Microseconds of a device as time of a session of this weight: nanoseconds over it.
+fn time_of(us: f64, weight: u32) -> u64 {
+    (us * 1e3) as u64 / u64::from(weight.max(1))
+}
+
 impl Turns {
     /// A plan can be placed.
     pub(super) fn add(&mut self, session: SessionId, weight: u32, arrival: u64, region: RegionId) {
@@ -88,16 +93,16 @@ impl Turns {
         let mut before = self.now;
         self.change(session, |share| {
             before = before.max(share.time);
-            share.time += ((us * 1e3) as u64 / share.weight as u64).max(1);
+            share.time += time_of(us, share.weight).max(1);
         });
         self.now = before;
     }
 
     /// Corrects a charge of a session of this weight, once the time that the work took is known.
     pub(super) fn settle(&mut self, session: SessionId, weight: u32, charged_us: f64, took_us: f64) {
-        let (now, ns) = (self.now, |us: f64| (us * 1e3) as u64 / u64::from(weight.max(1)));
+        let (now, took, charged) = (self.now, time_of(took_us, weight), time_of(charged_us, weight));
         // Time that is given back is not saved up.
-        let settled = |time: u64| (time.saturating_add(ns(took_us)).saturating_sub(ns(charged_us))).max(time.min(now));
+        let settled = |time: u64| time.saturating_add(took).saturating_sub(charged).max(time.min(now));
         if self.sessions.contains_key(&session) {
             self.change(session, |share| share.time = settled(share.time));
             return;

@@ -242,11 +242,7 @@ async fn run(command: Command, interrupts: &Arc<Interrupts>) -> Result<u8> {
 }
 
 fn tell(report: impl Outcome) -> Result<u8> {
-    print(&report)?;
-    for error in report.failures() {
-        failure(error);
-    }
-    Ok(u8::from(!report.succeeded()))
+    shared::tell(&report).map(|succeeded| u8::from(!succeeded))
 }
 
 fn on_interrupt(interrupts: Arc<Interrupts>, outlived: bool) -> Result<()> {

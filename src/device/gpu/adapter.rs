@@ -58,6 +58,10 @@ pub(super) struct Opened {
     pub(super) memory_bytes: u64,
 }
 
+/// Held while a device is opened, of whatever runtime of this process: seen with NVIDIA's driver (580.159), one of a dozen
+/// that open at once may compute without end within the driver, which lets no other go on.
+pub(super) static OPENING: Mutex<()> = Mutex::new(());
+
 /// Adapters that can run kernels, best first. Empty without a driver.
 pub fn adapters() -> Vec<AdapterSummary> {
     let summary = |(index, adapter): (usize, &wgpu::Adapter)| {
@@ -115,6 +119,7 @@ pub(super) fn open(index: Option<usize>, config: &Config) -> Result<Opened> {
 
 /// Opens the same adapter anew after its device was lost.
 pub(super) fn reopen(index: usize, name: &str, features: wgpu::Features, generation: u32) -> Result<Opened> {
+    let _alone = OPENING.lock();
     let all = look();
     let same = |i: &usize| all.get(*i).is_some_and(|a| a.get_info().name == name);
     let found = Some(index).filter(same).or_else(|| (0..all.len()).find(same));

@@ -59,10 +59,6 @@ use std::sync::Arc;
 /// Instructions that wait at most; submissions are limited by credits long before.
 const MAILBOX: usize = 1024;
 
-/// Held while a device is opened, of whatever runtime of this process: seen with NVIDIA's driver (580.159), one of a dozen
-/// that open at once may compute without end within the driver, which lets no other go on.
-static OPENING: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
-
 /// Opens an adapter (its index in [`adapters`], or the best one) and starts its threads.
 ///
 /// # Errors
@@ -81,7 +77,7 @@ fn open_with(
     stamp_dispatches: bool,
     shaders: impl FnOnce(super::info::Precision, &super::info::DeviceInfo) -> Arc<dyn Shaders>,
 ) -> Result<DeviceHandle> {
-    let _alone = OPENING.lock();
+    let _alone = adapter::OPENING.lock();
     let opened = adapter::open(index, &context.config)?;
     let (profile, costs) = probe::probe(&opened)?;
     let info = adapter::device_info(&opened, id, &context.config, profile, costs);

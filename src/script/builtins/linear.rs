@@ -219,11 +219,8 @@ const SIGNED_MAX: usize = 64;
 
 /// As [`parts`], of a real matrix: the signs of the vectors are LAPACK's.
 fn real_parts(who: &str, a: &Mat<f64>, thin: bool) -> Flow<Parts<f64>> {
-    let by = ops::rotations::taming(a);
-    if by == 1.0 {
-        return tame_parts(who, a, thin);
-    }
-    let mut p = tame_parts(who, &Mat::from_fn(a.nrows(), a.ncols(), |i, j| a[(i, j)] * by), thin)?;
+    let Some((tame, by)) = ops::rotations::tamed(a) else { return tame_parts(who, a, thin) };
+    let mut p = tame_parts(who, &tame, thin)?;
     p.s.iter_mut().for_each(|s| *s /= by);
     Ok(p)
 }
@@ -231,8 +228,7 @@ fn real_parts(who: &str, a: &Mat<f64>, thin: bool) -> Flow<Parts<f64>> {
 /// As [`real_parts`], of ordinary numbers.
 fn tame_parts(who: &str, a: &Mat<f64>, thin: bool) -> Flow<Parts<f64>> {
     let (m, n) = (a.nrows(), a.ncols());
-    let finite = (0..n).all(|j| (0..m).all(|i| a[(i, j)].is_finite()));
-    if finite
+    if is_finite(a)
         && m.min(n) > 0
         && m.max(n) <= SIGNED_MAX
         && let Some(p) = ops::svd::decompose(a, thin)
@@ -575,11 +571,11 @@ enum Matrix {
 type Eigen = Option<(Vec<Complex64>, Mat<Complex64>)>;
 
 fn check_finite<T: Number>(a: &Mat<T>) -> Flow<()> {
-    let n = a.nrows();
-    if (0..n * n).any(|k| !a[(k % n, k / n)].size().is_finite()) {
-        return fail!("eig: matrix contains Inf or NaN values");
-    }
-    Ok(())
+    if is_finite(a) { Ok(()) } else { fail!("eig: matrix contains Inf or NaN values") }
+}
+
+fn is_finite<T: Number>(a: &Mat<T>) -> bool {
+    (0..a.ncols()).all(|j| (0..a.nrows()).all(|i| a[(i, j)].size().is_finite()))
 }
 
 fn is_hermitian<T: Number>(a: &Mat<T>) -> bool {
@@ -591,9 +587,8 @@ fn eigen(a: &Mat<f64>, with_vectors: bool) -> Flow<Eigen> {
     check_finite(a)?;
     let n = a.nrows();
     let widened = |x: f64| Complex64::new(x, 0.0);
-    let by = ops::rotations::taming(a);
-    if by != 1.0 {
-        let found = eigen(&Mat::from_fn(n, n, |i, j| a[(i, j)] * by), with_vectors)?;
+    if let Some((tame, by)) = ops::rotations::tamed(a) {
+        let found = eigen(&tame, with_vectors)?;
         return Ok(found.map(|(values, u)| (values.into_iter().map(|x| x / by).collect(), u)));
     }
     if is_hermitian(a) {

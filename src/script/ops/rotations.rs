@@ -2,15 +2,16 @@
 
 use faer::Mat;
 
-/// The power of two by which a matrix of extreme numbers is multiplied, so that their squares neither overflow nor vanish
-/// (LAPACK scales for the same reason); 1 for an ordinary one.
-pub(crate) fn taming(a: &Mat<f64>) -> f64 {
+/// A matrix of extreme numbers times a power of two, so that their squares neither overflow nor vanish (LAPACK scales for the
+/// same reason), and that power; `None` of an ordinary one.
+pub(crate) fn tamed(a: &Mat<f64>) -> Option<(Mat<f64>, f64)> {
     let most = (0..a.ncols()).flat_map(|j| (0..a.nrows()).map(move |i| a[(i, j)].abs())).fold(0.0, f64::max);
     if most == 0.0 || !most.is_finite() || (1e-140..=1e140).contains(&most) {
-        return 1.0;
+        return None;
     }
     // Of subnormals the power itself would overflow.
-    2f64.powi(-(most.log2() as i32).clamp(-1000, 1000))
+    let by = 2f64.powi(-(most.log2() as i32).clamp(-1000, 1000));
+    Some((Mat::from_fn(a.nrows(), a.ncols(), |i, j| a[(i, j)] * by), by))
 }
 
 /// A rotation of two rows or columns.

@@ -19,7 +19,7 @@ pub(crate) struct Singular {
     pub v: Mat<f64>,
 }
 
-/// The decomposition of a finite matrix with elements, whose squares neither overflow nor vanish (`taming`); `None` if it
+/// The decomposition of a finite matrix with elements, whose squares neither overflow nor vanish (`tamed`); `None` if it
 /// did not converge.
 pub(crate) fn decompose(a: &Mat<f64>, thin: bool) -> Option<Singular> {
     let (m, n) = (a.nrows(), a.ncols());
