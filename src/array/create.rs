@@ -13,6 +13,7 @@ use super::upload::UploadWriter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{DType, Dist, Element, ElementOp, Meta, Op, Scalar, Shape};
 use crate::host_buffer::HostBuffer;
+use crate::ids::DeviceId;
 use crate::kernels::random;
 use std::ops::Range;
 use std::panic::Location;
@@ -125,16 +126,7 @@ impl Session {
         &self,
         shape: impl IntoShape,
     ) -> impl Future<Output = Result<UploadWriter<T>>> + Send + 'static {
-        let at = Location::caller();
-        let shape = shape.into_shape();
-        let writer = shape.map(|shape| UploadWriter::when_free(self.home().clone(), shape, None));
-        async move {
-            let named = |e: Error| e.with_op("upload").with_location(at);
-            match writer {
-                Ok(writer) => writer.await.map_err(named),
-                Err(error) => Err(named(error)),
-            }
-        }
+        self.upload_when_free(Ok(None), shape.into_shape(), Location::caller())
     }
 
     /// As [`Session::upload`], for an array that is pinned to a device, as by [`Array::pin`]: `"gpu"` fills memory that
@@ -151,22 +143,52 @@ impl Session {
         UploadWriter::new(self.home().clone(), shape, pin).map_err(named)
     }
 
+    /// As [`Session::upload_to`], and waits as [`Session::upload_async`] does.
+    ///
+    /// # Errors
+    /// As both.
+    #[track_caller]
+    pub fn upload_async_to<T: Element>(
+        &self,
+        device: impl IntoDevice,
+        shape: impl IntoShape,
+    ) -> impl Future<Output = Result<UploadWriter<T>>> + Send + 'static {
+        let pin = device.into_device().and_then(|device| self.home().link.device(device)).map(|d| d.map(|d| d.id));
+        self.upload_when_free(pin, shape.into_shape(), Location::caller())
+    }
+
+    fn upload_when_free<T: Element>(
+        &self,
+        pin: Result<Option<DeviceId>>,
+        shape: Result<Shape>,
+        at: At,
+    ) -> impl Future<Output = Result<UploadWriter<T>>> + Send + 'static {
+        let writer = pin.and_then(|pin| Ok(UploadWriter::when_free(self.home().clone(), shape?, pin)));
+        async move {
+            let named = |e: Error| e.with_op("upload").with_location(at);
+            match writer {
+                Ok(writer) => writer.await.map_err(named),
+                Err(error) => Err(named(error)),
+            }
+        }
+    }
+
     /// One value everywhere.
     #[track_caller]
     pub fn full<T: Element>(&self, value: T, shape: impl IntoShape) -> Array {
-        self.filled(value.to_scalar(), shape, Location::caller())
+        self.filled("full", value.to_scalar(), shape, Location::caller())
     }
 
     /// Zeros.
     #[track_caller]
     pub fn zeros<T: Element>(&self, shape: impl IntoShape) -> Array {
-        self.filled(Scalar::I64(0).cast(T::DTYPE), shape, Location::caller())
+        self.filled("zeros", Scalar::I64(0).cast(T::DTYPE), shape, Location::caller())
     }
 
     /// Ones.
     #[track_caller]
     pub fn ones<T: Element>(&self, shape: impl IntoShape) -> Array {
-        self.filled(Scalar::I64(1).cast(T::DTYPE), shape, Location::caller())
+        self.filled("ones", Scalar::I64(1).cast(T::DTYPE), shape, Location::caller())
     }
 
     /// The identity matrix with `n` rows and columns.
@@ -313,8 +335,11 @@ impl Session {
         sum
     }
 
-    fn filled(&self, value: Scalar, shape: impl IntoShape, at: At) -> Array {
-        self.made(Op::Fill, shape, value.dtype(), &[value], at)
+    fn filled(&self, name: &'static str, value: Scalar, shape: impl IntoShape, at: At) -> Array {
+        match shape.into_shape() {
+            Ok(shape) => self.made(Op::Fill, shape, value.dtype(), &[value], at),
+            Err(error) => Array::faulty(self.home(), error, name, at),
+        }
     }
 
     fn random(&self, dist: Dist, dtype: DType, shape: impl IntoShape, args: &[Scalar], at: At) -> Array {

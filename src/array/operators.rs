@@ -110,4 +110,8 @@ assign! {
     SubAssign::sub_assign => Sub;
     MulAssign::mul_assign => Mul;
     DivAssign::div_assign => Div;
+    RemAssign::rem_assign => Rem;
+    BitAndAssign::bitand_assign => And;
+    BitOrAssign::bitor_assign => Or;
+    BitXorAssign::bitxor_assign => Xor;
 }

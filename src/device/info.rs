@@ -24,6 +24,7 @@ pub enum Precision {
 
 /// What a device's arithmetic does, probed at start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct FloatProfile {
     /// `fma(a, b, c)` rounds once.
     pub fma_fused: bool,
@@ -62,6 +63,7 @@ impl FloatProfile {
 
 /// What a device can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Features {
     /// f64 in kernels.
     pub f64: bool,
@@ -79,6 +81,7 @@ pub struct Features {
 
 /// Measured constants for the placement model.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Costs {
     /// Microseconds from submission to completion of an empty kernel with its readback.
     pub launch_us: f64,
@@ -98,6 +101,7 @@ pub struct Costs {
 
 /// A device, in numbers.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct DeviceInfo {
     /// Its number in this runtime.
     pub id: DeviceId,

@@ -102,6 +102,9 @@ fn faults_are_carried_the_first_operands_wins_and_nothing_is_recorded() {
     assert_eq!(a.try_add(&b).unwrap_err().kind(), ErrorKind::Shape);
     assert_eq!(bad.shape().unwrap_err().kind(), ErrorKind::Shape);
     assert_eq!(s.randn::<f32>(bad.shape()).error().unwrap().op(), Some("add"));
+    let huge = [usize::MAX, 2];
+    let made = [s.zeros::<f32>(huge), s.ones::<f32>(huge), s.full(2.0f32, huge), s.eye::<f32>(usize::MAX)];
+    assert_eq!(made.map(|x| x.error().unwrap().op()), ["zeros", "ones", "full", "eye"].map(Some));
     s.flush();
     assert!(ring.story().is_empty());
     assert!(format!("{bad:?}").starts_with("Array(faulty: add: 2x3 and 4x3 do not expand to one shape"));
@@ -240,6 +243,34 @@ fn a_reduction_over_one_element_is_no_reduction() {
     assert_eq!(folded::<f64>(&y.var(0))[1], 0.0);
     assert_eq!(folded::<u32>(&y.argmax(0)), [0, 0]);
     assert_eq!(folded::<bool>(&y.any(0)), [true, true]);
+}
+
+#[test]
+fn operators_that_assign_are_the_operators() {
+    let ring = FakeRing::new(Config::default());
+    let s = ring.session("assign");
+    let start = || s.from_vec(vec![7i32, -7, 0], [1, 3]).unwrap();
+    type Change = fn(&mut crate::Array);
+    let cases: [(Change, [i32; 3]); 5] = [
+        (|x| *x += 2, [9, -5, 2]),
+        (|x| *x -= 2, [5, -9, -2]),
+        (|x| *x *= 2, [14, -14, 0]),
+        (|x| *x /= 2, [4, -4, 0]),
+        (|x| *x %= 4, [3, -3, 0]),
+    ];
+    for (change, expected) in cases {
+        let (mut x, kept) = (start(), start());
+        change(&mut x);
+        assert_eq!(folded::<i32>(&x), expected);
+        assert_eq!(folded::<i32>(&kept), [7, -7, 0]);
+    }
+    let cases: [(Change, [bool; 3]); 3] =
+        [(|x| *x &= 1, [true, true, false]), (|x| *x |= 0, [true, true, false]), (|x| *x ^= 1, [false, false, true])];
+    for (change, expected) in cases {
+        let mut x = start();
+        change(&mut x);
+        assert_eq!(folded::<bool>(&x), expected);
+    }
 }
 
 #[test]

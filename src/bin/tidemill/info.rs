@@ -108,7 +108,7 @@ fn show(device: &DeviceInfo, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 fn features(features: Features) -> String {
-    let Features { f64, i64, subgroups, timestamps, mappable, pipeline_cache } = features;
+    let Features { f64, i64, subgroups, timestamps, mappable, pipeline_cache, .. } = features;
     words(&[
         (f64, "f64"),
         (i64, "i64"),
@@ -120,7 +120,7 @@ fn features(features: Features) -> String {
 }
 
 fn profile(profile: FloatProfile) -> String {
-    let FloatProfile { fma_fused, keeps_subnormals, exact_division, exact_sqrt, keeps_negative_zero } = profile;
+    let FloatProfile { fma_fused, keeps_subnormals, exact_division, exact_sqrt, keeps_negative_zero, .. } = profile;
     words(&[
         (fma_fused, "fused fma"),
         (keeps_subnormals, "subnormals"),

@@ -54,6 +54,7 @@ pub fn open(context: Context) -> Result<DeviceHandle> {
     let info = info::describe(&context.config, pool.threads(), costs);
     let blocks = blocks::Blocks::new(info::kept_bytes_max(&info), context.counters.clone());
     let (instructions, mailbox) = crossbeam_channel::unbounded();
+    context.timeline.name_device(info.id, &info.name);
     let actor = run::Actor::new(context, pool, info.costs, blocks);
     let thread = std::thread::Builder::new()
         .name("tidemill-host".to_owned())

@@ -62,20 +62,21 @@ macro_rules! float {
             fn times(self, other: Self) -> Self { self * other }
             #[inline(always)]
             fn min_include(self, other: Self) -> Self {
-                // A comparison with NaN is false: a NaN in `self` stays, one in `other` is taken.
-                if self < other || self != self { self } else { other }
+                // A comparison with NaN is false: a NaN in `self` stays, one in `other` is taken. Of equal zeros of
+                // different sign the first stays, as in the GPU's folds.
+                if other < self || other != other { other } else { self }
             }
             #[inline(always)]
             fn min_omit(self, other: Self) -> Self {
-                if self < other || other != other { self } else { other }
+                if other < self || self != self { other } else { self }
             }
             #[inline(always)]
             fn max_include(self, other: Self) -> Self {
-                if self > other || self != self { self } else { other }
+                if other > self || other != other { other } else { self }
             }
             #[inline(always)]
             fn max_omit(self, other: Self) -> Self {
-                if self > other || other != other { self } else { other }
+                if other > self || self != self { other } else { self }
             }
             #[inline(always)]
             fn is_nan_number(self) -> bool { self != self }

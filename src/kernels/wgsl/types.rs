@@ -149,6 +149,15 @@ pub(crate) fn is_nan(dtype: DType, width: u32, expression: &str) -> String {
     }
 }
 
+/// Whether a float scalar is neither infinite nor NaN, by its bits.
+pub(crate) fn is_finite(dtype: DType, expression: &str) -> String {
+    match dtype {
+        DType::F32 => format!("((bitcast<u32>({expression}) & 0x7fffffffu) < 0x7f800000u)"),
+        DType::F64 => format!("((bitcast<u64>({expression}) & 0x7ffffffffffffffflu) < 0x7ff0000000000000lu)"),
+        _ => "true".to_string(),
+    }
+}
+
 /// The lanes of a vector, or the scalar itself.
 pub(crate) fn lanes(expression: &str, width: u32) -> Vec<String> {
     if width == 1 {

@@ -280,31 +280,49 @@ impl fmt::Display for Millis {
     }
 }
 
+/// A name from a file, on one line: control characters, of which a terminal may obey some, are written as escapes.
+struct OneLine<'a>(&'a str);
+
+impl fmt::Display for OneLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0
+            .chars()
+            .try_for_each(|c| if c.is_control() { write!(f, "{}", c.escape_default()) } else { write!(f, "{c}") })
+    }
+}
+
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} events over {}", self.events, Millis(self.duration_ns))?;
         self.show_lanes(f)?;
         writeln!(f, "\nTransfers overlapped with compute")?;
         for d in &self.devices {
-            let (percent, device) = (d.overlap() * 100.0, &d.device);
+            let (percent, device) = (d.overlap() * 100.0, OneLine(&d.device));
             let (transfer, compute) = (Millis(d.transfer_ns), Millis(d.compute_ns));
             writeln!(f, "  {percent:>5.1} % of {transfer:>14} beside {compute:>14} of compute  {device}")?;
         }
         writeln!(f, "\nLongest kernels (total, runs, longest)")?;
         for k in &self.kernels {
-            writeln!(f, "  {:>14} {:>8} {:>14}  {}", Millis(k.total_ns), k.runs, Millis(k.longest_ns), k.kernel)?;
+            writeln!(
+                f,
+                "  {:>14} {:>8} {:>14}  {}",
+                Millis(k.total_ns),
+                k.runs,
+                Millis(k.longest_ns),
+                OneLine(&k.kernel)
+            )?;
         }
         writeln!(f, "\nLargest gaps in compute (length, begin)")?;
         for g in &self.gaps {
-            writeln!(f, "  {:>14} at {:>14}  {}", Millis(g.length_ns), Millis(g.start_ns), g.device)?;
+            writeln!(f, "  {:>14} at {:>14}  {}", Millis(g.length_ns), Millis(g.start_ns), OneLine(&g.device))?;
         }
         writeln!(f, "\nPeaks of counters")?;
         for (name, peak) in &self.counter_peaks {
-            writeln!(f, "  {peak:>16}  {name}")?;
+            writeln!(f, "  {peak:>16}  {}", OneLine(name))?;
         }
         writeln!(f, "\nReasons given")?;
         for (name, count) in &self.reasons {
-            writeln!(f, "  {count:>8}  {name}")?;
+            writeln!(f, "  {count:>8}  {}", OneLine(name))?;
         }
         Ok(())
     }
@@ -322,13 +340,13 @@ impl Summary {
         }
         for group in groups {
             let mut lanes: Vec<&LaneSummary> = self.lanes.iter().filter(|l| l.group == group).collect();
-            writeln!(f, "  {group}")?;
+            writeln!(f, "  {}", OneLine(group))?;
             if lanes.len() > 2 * LISTED {
                 lanes.sort_by(|a, b| b.busy_ns.cmp(&a.busy_ns).then_with(|| a.lane.cmp(&b.lane)));
             }
             let shown = if lanes.len() > 2 * LISTED { LISTED } else { lanes.len() };
             for lane in &lanes[..shown] {
-                writeln!(f, "    {:>14} {:>8}  {}", Millis(lane.busy_ns), lane.spans, lane.lane)?;
+                writeln!(f, "    {:>14} {:>8}  {}", Millis(lane.busy_ns), lane.spans, OneLine(&lane.lane))?;
             }
             if shown < lanes.len() {
                 writeln!(f, "    and {} more lanes", lanes.len() - shown)?;

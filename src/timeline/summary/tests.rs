@@ -53,6 +53,13 @@ fn a_known_timeline_has_the_numbers_that_it_was_written_with() {
 }
 
 #[test]
+fn names_from_a_file_stay_on_their_lines() {
+    let trace = TRACE.replace("\"compute (2)\"", "\"two\\nlines\\u001b[31m\"");
+    let text = summary_of(&trace).unwrap().to_string();
+    assert!(text.contains("  two\\nlines\\u{1b}[31m\n"), "{text}");
+}
+
+#[test]
 fn the_object_form_reads_like_the_array_form() {
     let object = format!("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":{TRACE}}}");
     assert_eq!(summary_of(&object).unwrap(), summary_of(TRACE).unwrap());

@@ -72,3 +72,40 @@ fn two_scans_share_a_line_and_nan_stays_where_it_is_included() {
     assert_eq!(floats(&got[1])[1..], [1.0, 1.0, 3.0]);
     assert!(floats(&got[2]).iter().all(|v| v.is_nan()));
 }
+
+/// A running product behind a zero is zero though products of later parts leave the range, as the host's walk has it;
+/// an infinity or NaN among the numbers still makes NaN.
+#[test]
+fn a_running_product_stays_zero_behind_a_zero() {
+    let Some(gpu) = gpu() else { return };
+    for reverse in [false, true] {
+        let mut build = Build::new(Form::Scan { inner_fast: true });
+        let a = build.operand(DType::F32, Access::Read);
+        let out = build.operand(DType::F32, Access::Write);
+        let i = build.inst(InstOp::Inner, DType::U32);
+        let x = build.load(a, i, Run::Flat);
+        let running = build.inst(InstOp::Scan { monoid: Monoid::Prod, arg: x }, DType::F32);
+        build.store(out, Some(i), running, None);
+        let mut data = vec![-10.0f32; 900];
+        data[3] = 0.0;
+        data[700] = f32::INFINITY;
+        if reverse {
+            data.reverse();
+        }
+        let geometry = Geometry::Scan { outer: 1, inner: 900, reverse };
+        let got = build.run(gpu, geometry, &[words(&data), vec![0; 900]]);
+        let mut got = floats(&got[1]);
+        if reverse {
+            got.reverse();
+        }
+        assert_eq!(got[..3], [-10.0, 100.0, -1000.0]);
+        for (place, value) in got.iter().enumerate().skip(3) {
+            if place < 700 {
+                let negative = place % 2 == 1;
+                assert!(*value == 0.0 && value.is_sign_negative() == negative, "{place}: {value}");
+            } else {
+                assert!(value.is_nan(), "{place}: {value}");
+            }
+        }
+    }
+}
