@@ -3,7 +3,7 @@
 mod common;
 use common::{gpu, wait};
 use futures::future::join_all;
-use tidemill::{Array, Runtime, Session, Stats, cat, select, step};
+use tidemill::{Array, ErrorKind, Runtime, RuntimeBuilder, Session, Stats, cat, select, step};
 
 const BUDGET: u64 = 4 << 20;
 
@@ -207,4 +207,23 @@ fn what_passes_a_budget_in_segments_stays_within_it() {
     let stats = rt.stats();
     assert_eq!(stats.beyond_budget, 0);
     assert!(stats.evictions > 0 && stats.bytes_resident_peak <= BUDGET, "{stats:?}");
+}
+
+/// Two gathers are joined, and so in one region; what the one lacks memory for is no fault of the other's.
+#[test]
+fn what_does_not_fit_fails_alone_and_what_it_read_is_still_there() {
+    let small = |b: RuntimeBuilder| b.device_budget(1 << 20).host_budget(1 << 20).fold_elements_max(0);
+    let host = small(Runtime::builder().device("host")).start_blocking().unwrap();
+    for rt in [Some(host), gpu(small)].into_iter().flatten() {
+        let s = rt.session("joined").open();
+        let y = s.from_vec(vec![1.0f32; 400_000], [400, 1000]).unwrap();
+        let modest = (y.slice((0..3, 0..3)) * 2.0).sum(..);
+        let greedy = y.repmat(&[1, 3]).sort(0).0;
+        let (good, bad) = wait(futures::future::join(modest.item::<f32>(), greedy.gather::<f32>()));
+        assert_eq!(good.unwrap(), 18.0);
+        let error = bad.unwrap_err();
+        assert_eq!((error.kind(), error.location().map(|l| l.file())), (ErrorKind::OutOfMemory, Some(file!())));
+        assert_eq!(wait(modest.item::<f32>()).unwrap(), 18.0);
+        assert_eq!(wait((y.slice((0..2, 0)) + 1.0).gather::<f32>()).unwrap().as_slice(), [2.0, 2.0]);
+    }
 }

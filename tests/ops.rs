@@ -570,6 +570,31 @@ fn structure_ops_move_elements_and_nothing_else() {
             &[2, 3],
             vec![3.0, 6.0, 3.0, 6.0, 1.0, 4.0],
         ),
+        (
+            "take along the last dimension where the index is flat",
+            |s| {
+                let x = s.arange(0.0f32, 24.0, 1.0).reshape([2, 3, 4]);
+                x.take_along(2, &(&x % 5).argmax(2))
+            },
+            F32,
+            &[2, 3],
+            vec![18.0, 19.0, 14.0, 9.0, 4.0, 23.0],
+        ),
+        (
+            "points up to a stop that rounding reaches",
+            |s| s.arange(0.0f32, 0.3, 0.1),
+            F32,
+            &[1, 3],
+            vec![0.0, 0.1, 0.2],
+        ),
+        ("points at an infinite distance", |s| s.arange(2.0f32, 5.0, f32::INFINITY), F32, &[1, 1], vec![2.0]),
+        (
+            "points to infinity",
+            |s| s.linspace(0.0f32, f32::INFINITY, 3),
+            F32,
+            &[1, 3],
+            vec![0.0, f64::INFINITY, f64::INFINITY],
+        ),
         ("assign a slice", |s| matrix(s).assign((0, 1..3), 9.0), F32, &[2, 3], vec![1.0, 4.0, 9.0, 5.0, 9.0, 6.0]),
         (
             "assign to zeros",

@@ -34,15 +34,17 @@ pub fn at_least(least: u64) -> clap::builder::RangedU64ValueParser<usize> {
     clap::builder::RangedU64ValueParser::new().range(least..)
 }
 
-/// A parser of numbers that refuses, as a usage error, infinity and NaN.
+/// A parser of numbers that refuses, as a usage error, NaN and what is infinite in single precision, in which the programs
+/// compute.
 pub fn finite(text: &str) -> std::result::Result<f64, String> {
     let number = text.parse::<f64>().map_err(|error| error.to_string())?;
-    if number.is_finite() { Ok(number) } else { Err("it has to be a finite number".to_owned()) }
+    if (number as f32).is_finite() { Ok(number) } else { Err("it has to be a finite number (of f32)".to_owned()) }
 }
 
 /// As [`finite`]; it refuses zero and what is below it, too.
 pub fn positive(text: &str) -> std::result::Result<f64, String> {
-    finite(text).and_then(|n| if n > 0.0 { Ok(n) } else { Err("it has to be a finite number above 0".to_owned()) })
+    finite(text)
+        .and_then(|n| if n as f32 > 0.0 { Ok(n) } else { Err("it has to be a finite number above 0".to_owned()) })
 }
 
 impl Default for RuntimeOptions {

@@ -3,6 +3,7 @@
 //! Must hold: constructors from host data return `Result`; the others carry their faults.
 
 use super::dims::IntoShape;
+use super::fold::iota;
 use super::handle::Array;
 use super::layout;
 use super::operand::Operand;
@@ -26,7 +27,7 @@ impl Session {
     #[track_caller]
     pub fn from_slice<T: Element>(&self, data: &[T], shape: impl IntoShape) -> Result<Array> {
         let at = Location::caller();
-        let shape = checked(data.len(), shape, at)?;
+        let shape = checked(data.len(), shape, "from_slice", at)?;
         Ok(source(self.home(), HostBuffer::from_slice(data), shape, "from_slice", at))
     }
 
@@ -37,7 +38,7 @@ impl Session {
     #[track_caller]
     pub fn from_vec<T: Element>(&self, data: Vec<T>, shape: impl IntoShape) -> Result<Array> {
         let at = Location::caller();
-        let shape = checked(data.len(), shape, at)?;
+        let shape = checked(data.len(), shape, "from_vec", at)?;
         Ok(source(self.home(), HostBuffer::from_vec(data), shape, "from_vec", at))
     }
 
@@ -48,7 +49,7 @@ impl Session {
     #[track_caller]
     pub fn from_row_major<T: Element>(&self, data: &[T], shape: impl IntoShape) -> Result<Array> {
         let at = Location::caller();
-        let shape = checked(data.len(), shape, at)?;
+        let shape = checked(data.len(), shape, "from_row_major", at)?;
         let data = HostBuffer::from_vec(layout::to_column_major(data, shape.dims()));
         Ok(source(self.home(), data, shape, "from_row_major", at))
     }
@@ -197,7 +198,8 @@ impl Session {
         self.made(Op::Eye, [n, n], T::DTYPE, &[], Location::caller())
     }
 
-    /// `n` points from `first` to `last` in a row, both ends exact; of one point, the last.
+    /// `n` points from `first` to `last` in a row, both ends exact; of one point, the last. Where the span of the ends
+    /// is beyond the type's greatest number, so may points between them be.
     #[track_caller]
     pub fn linspace<T: Element>(&self, first: T, last: T, n: usize) -> Array {
         let at = Location::caller();
@@ -214,6 +216,8 @@ impl Session {
         let at = Location::caller();
         let (first, stop, step) = (first.to_scalar(), stop.to_scalar(), step.to_scalar());
         match points(first, stop, step) {
+            // One point has no step, which may be infinite.
+            Some(1) if T::DTYPE.is_float() => self.ranged(first, Scalar::I64(0).cast(T::DTYPE), 1, at),
             Some(count) => self.ranged(first, step, count, at),
             None => {
                 let message = format!("there is no range of {} from {first} to {stop} by {step}", T::DTYPE);
@@ -364,8 +368,8 @@ impl Session {
     }
 }
 
-fn checked(len: usize, shape: impl IntoShape, at: At) -> Result<Shape> {
-    let named = |error: Error| error.with_op("from").with_location(at);
+fn checked(len: usize, shape: impl IntoShape, name: &'static str, at: At) -> Result<Shape> {
+    let named = |error: Error| error.with_op(name).with_location(at);
     let shape = shape.into_shape().map_err(named)?;
     if shape.elements() != len {
         let message = format!("{len} elements do not fill an array of {shape}, which holds {}", shape.elements());
@@ -402,7 +406,22 @@ fn points(first: Scalar, stop: Scalar, step: Scalar) -> Option<usize> {
         // Beyond the greatest shape, the shape's own error says so.
         return Some(usize::try_from(count).unwrap_or(usize::MAX));
     }
-    let count = ((stop.as_f64() - first.as_f64()) / step.as_f64()).ceil();
+    let (from, to, by) = (first.as_f64(), stop.as_f64(), step.as_f64());
+    if by.is_infinite() && from.is_finite() {
+        return Some(usize::from((to - from) * by > 0.0));
+    }
+    let count = ((to - from) / by).ceil();
     let known = first.dtype() != DType::Bool && count.is_finite();
-    known.then_some(count.max(0.0).min(u64::MAX as f64 / 2.0) as usize)
+    // Of these, those that rounding, too, leaves before `stop`; they are monotone.
+    let most = known.then_some(count.max(0.0).min(u64::MAX as f64 / 2.0) as usize)?;
+    let before = |i: usize| {
+        let x = iota(first.dtype(), first, step, i).as_f64();
+        if by > 0.0 { x < to } else { x > to }
+    };
+    let (mut low, mut high) = (0, most);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if before(middle) { low = middle + 1 } else { high = middle }
+    }
+    Some(low)
 }

@@ -6,6 +6,7 @@
 //! through the same host functions as the host device's.
 
 use super::fold_reduce;
+use crate::graph::rules::linspace_step;
 use crate::graph::{DType, ElementOp, Meta, Op, Scalar, Shape, View};
 use crate::host_buffer::HostBuffer;
 use crate::kernels::element::host::{self, HostArg};
@@ -240,7 +241,7 @@ pub(crate) fn number(dtype: DType, value: f64) -> Scalar {
     Scalar::F64(value).cast(dtype)
 }
 
-fn iota(dtype: DType, first: Scalar, step: Scalar, i: usize) -> Scalar {
+pub(crate) fn iota(dtype: DType, first: Scalar, step: Scalar, i: usize) -> Scalar {
     match (first, step) {
         (Scalar::F32(first), Scalar::F32(step)) => Scalar::F32(first + step * i as f32),
         (Scalar::F64(first), Scalar::F64(step)) => Scalar::F64(first + step * i as f64),
@@ -253,8 +254,14 @@ fn linspace(first: Scalar, last: Scalar, i: usize, n: usize) -> Scalar {
     if i + 1 >= n {
         return last;
     }
-    let part = i as f64 / (n - 1) as f64;
-    number(first.dtype(), first.as_f64() + (last.as_f64() - first.as_f64()) * part)
+    if i == 0 {
+        return first;
+    }
+    let (from, to) = (first.as_f64(), last.as_f64());
+    let (part, span) = (i as f64 / (n - 1) as f64, to - from);
+    // A span beyond the greatest number is that of finite ends, or the ends' own infinity.
+    let distance = if span.is_infinite() { linspace_step(from, to, n) * i as f64 } else { span * part };
+    number(first.dtype(), from + distance)
 }
 
 fn fold_view(view: &View, operand: &Known<'_>, meta: &Meta) -> HostBuffer {
@@ -351,5 +358,15 @@ mod tests {
         let out = out.as_slice::<f64>().unwrap();
         assert_eq!([out[0], out[2]], [0.1, 0.7]);
         assert!((out[1] - 0.4).abs() < 1e-15);
+        let ends = |from: f64, to: f64, n: usize| {
+            let args = [Known::Number(Scalar::F64(from)), Known::Number(Scalar::F64(to))];
+            let out = evaluate(&Op::Linspace, &args, &meta(DType::F64, &[1, n])).unwrap();
+            out.as_slice::<f64>().unwrap().to_vec()
+        };
+        let wide = ends(-f64::MAX, f64::MAX, 5);
+        assert_eq!((wide[0], wide[2], wide[4]), (-f64::MAX, 0.0, f64::MAX));
+        assert_eq!(ends(0.0, f64::INFINITY, 3), [0.0, f64::INFINITY, f64::INFINITY]);
+        assert_eq!(ends(f64::NEG_INFINITY, 0.0, 2), [f64::NEG_INFINITY, 0.0]);
+        assert_eq!(ends(2.0, 3.0, 1), [3.0]);
     }
 }

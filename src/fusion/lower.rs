@@ -359,8 +359,11 @@ impl Lowering<'_, '_> {
             Op::TakeAlong { dim } => {
                 let index = self.arg(n, 1, at, guard);
                 let mut list = coordinates(&mut self.builder, &self.space, at, &node.meta.shape, n);
-                let extent = work.arg_shape(node.args[0]).dim(*dim as usize);
-                list[*dim as usize] = Coordinate::Val(self.check(n, index, extent, guard));
+                let dim = *dim as usize;
+                let extent = work.arg_shape(node.args[0]).dim(dim);
+                // The result has no such dimension where the index has one element along it.
+                list.resize(list.len().max(dim + 1), Coordinate::Zero);
+                list[dim] = Coordinate::Val(self.check(n, index, extent, guard));
                 self.arg(n, 0, &At::Coordinates(list), guard)
             }
             Op::AssignSlice(dims) => self.assign_slice(n, dims, at, guard),

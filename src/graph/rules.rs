@@ -240,6 +240,16 @@ pub fn taken_along(operand: &Shape, index: &Shape, dim: usize) -> Result<()> {
     }
 }
 
+/// The distance of `n` points from `from` to `to`, also where the span is beyond the greatest number.
+pub(crate) fn linspace_step(from: f64, to: f64, n: usize) -> f64 {
+    let (span, parts) = (to - from, n.saturating_sub(1) as f64);
+    match n {
+        0 | 1 => 0.0,
+        _ if span.is_infinite() => to / parts - from / parts,
+        _ => span / parts,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -99,7 +99,7 @@ impl State {
     }
 
     /// A value can be used from now on.
-    fn value_made(&mut self, key: Key) {
+    pub(super) fn value_made(&mut self, key: Key) {
         let Some(value) = self.values.get_mut(&key) else { return };
         value.status = Status::Placed;
         for region in value.users.clone() {

@@ -191,6 +191,12 @@ impl State {
     /// A region fails, with all that was computed from it; nothing happens if it has ended.
     pub(super) fn fail_region(&mut self, region: RegionId, error: Error, out: &mut Vec<ResidencyInstruction>) {
         let Some(work) = self.regions.remove(&region) else { return };
+        // Before the region's own end, after which it may be sent again.
+        if work.phase != Phase::Placed {
+            for &value in &work.plan.readbacks {
+                out.push(ResidencyInstruction::ValueArrived { value, data: Err(error.clone()) });
+            }
+        }
         out.push(ResidencyInstruction::RegionFailed { region, error: error.clone() });
         if let Some(d) = self.index_of(work.plan.device) {
             self.devices[d].turns.remove(work.plan.session, work.arrival);
@@ -203,9 +209,6 @@ impl State {
             self.fail_value(Key::Value(*output), &error, out);
         }
         if work.phase != Phase::Placed {
-            for &value in &work.plan.readbacks {
-                out.push(ResidencyInstruction::ValueArrived { value, data: Err(error.clone()) });
-            }
             self.drop_scratch(&work.plan);
             self.release_inputs(&work.plan);
             self.end_region(region);

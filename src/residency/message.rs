@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::fusion::plan::Plan;
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, BufferId, DeviceId, RegionId, ValueId};
+use crate::scheduler::region::RegionInput;
 use std::sync::Arc;
 
 /// Facts that reach residency.
@@ -24,6 +25,8 @@ pub enum ResidencyEvent {
     RegionAbandoned {
         /// Which.
         region: RegionId,
+        /// What it read, with host data: others may read it, too, and count on this region to have brought it.
+        inputs: Vec<RegionInput>,
         /// Why.
         error: Error,
     },

@@ -17,6 +17,7 @@ use crate::device::message::{Batch, Transfer};
 use crate::error::{Error, ErrorKind};
 use crate::fusion::plan::Plan;
 use crate::ids::{BatchId, BufferId, DeviceId, RegionId, SessionId, ValueId};
+use crate::scheduler::region::RegionInput;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::cell::OnceCell;
@@ -222,7 +223,7 @@ impl State {
         match event {
             ResidencyEvent::PlanReady(plan) => self.plan_ready(plan),
             ResidencyEvent::ValueRetired { value, after } => self.value_retired(value, after),
-            ResidencyEvent::RegionAbandoned { region, error } => self.region_abandoned(region, error),
+            ResidencyEvent::RegionAbandoned { region, inputs, error } => self.region_abandoned(region, inputs, error),
             ResidencyEvent::RegionUnwanted(region) => self.region_unwanted(region),
             ResidencyEvent::ValuesFailed { values, error } => {
                 for value in values {
@@ -396,16 +397,34 @@ impl State {
         }
     }
 
-    fn region_abandoned(&mut self, region: RegionId, error: Error) {
+    fn region_abandoned(&mut self, region: RegionId, inputs: Vec<RegionInput>, error: Error) {
         if self.regions.contains_key(&region) {
             self.failing.push_back((region, error));
             return;
+        }
+        for input in inputs {
+            self.keep_input(input);
         }
         self.seen.insert(region);
         self.unwanted.remove(&region);
         self.abandoned = Some(error);
         self.end_region(region);
         self.fail_orphans();
+    }
+
+    /// An input of a plan that never came: what is known of it must not depend on that plan.
+    fn keep_input(&mut self, input: RegionInput) {
+        let key = Key::Value(input.value);
+        if input.dies {
+            self.retire(key);
+        } else if let Some(source) = input.source {
+            let elements = input.meta.elements() as u64;
+            let value = self.values.entry(key).or_insert_with(|| Value::new(input.meta.dtype, elements));
+            if matches!(value.status, Status::Pending) && value.maker.is_none() {
+                value.whole = Some(source);
+                self.value_made(key);
+            }
+        }
     }
 
     /// Fails waiting plans with an input that no region can make any more: every region before the plan's has

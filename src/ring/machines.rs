@@ -194,8 +194,9 @@ impl Machines {
 
     /// A region that could not be planned: residency must not wait for what it would have made.
     fn abandon(&mut self, region: RegionId, error: Error) {
-        let values = self.scheduler.state().outputs_of(region);
-        self.to_residency.push_back(ResidencyEvent::RegionAbandoned { region, error: error.clone() });
+        let state = self.scheduler.state();
+        let (values, inputs) = (state.outputs_of(region), state.inputs_of(region));
+        self.to_residency.push_back(ResidencyEvent::RegionAbandoned { region, inputs, error: error.clone() });
         self.to_residency.push_back(ResidencyEvent::ValuesFailed { values, error: error.clone() });
         self.to_scheduler.push_back(SchedulerEvent::RegionFailed { region, error });
     }

@@ -121,6 +121,11 @@ impl State {
             self.fail_values(failed, out);
             return;
         }
+        // Something in it cannot be planned or finds no memory: what has no part in that goes again.
+        if matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::Internal) && self.take_apart(id, out) {
+            return;
+        }
+        let record = &self.regions[&id];
         let (device, losses) = (record.region.device, record.losses);
         let error = error.with_device(self.device_name(device));
         let outputs: Vec<ValueId> = record.region.nodes.iter().filter(|n| n.output).map(|n| n.value).collect();

@@ -9,7 +9,7 @@ use super::message::{Record as TapeRecord, SchedulerInstruction, Want};
 use super::opening::Waiting;
 use super::records::Records;
 use super::region::{CutReason, Placement, Region, RegionInput};
-use super::state::{Gather, Phase, Record, Session, State, What, shutting_down};
+use super::state::{Gather, PARTS_MAX, Phase, Record, Session, State, What, shutting_down};
 use crate::error::{Error, ErrorKind};
 use crate::graph::Node;
 use crate::ids::{GatherId, RegionId, SessionId, ValueId};
@@ -352,7 +352,7 @@ impl State {
         for value in &region.readbacks {
             self.graph.get_mut(*value).expect("SCHED-8: a readback's value is live").readback = Some(id);
         }
-        self.regions.insert(id, Record { credits, cut_at_ns, ..Record::new(region, id.0) });
+        self.regions.insert(id, Record { credits, cut_at_ns, ..Record::new(region, id.0 * PARTS_MAX as u64) });
         self.enqueue(id);
     }
 

@@ -94,7 +94,7 @@ impl State {
         self.count().values_made_again += 1;
     }
 
-    fn read_by(&mut self, id: RegionId, inputs: &[RegionInput]) {
+    pub(super) fn read_by(&mut self, id: RegionId, inputs: &[RegionInput]) {
         for input in inputs {
             self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live").regions.push(id);
         }
@@ -102,7 +102,7 @@ impl State {
 }
 
 /// The part of a region that makes these values, with nothing to read back and nothing that ends with it.
-fn part_of(region: &Region, wanted: &FxHashSet<ValueId>) -> Region {
+pub(super) fn part_of(region: &Region, wanted: &FxHashSet<ValueId>) -> Region {
     let mut part = region.clone();
     part.readbacks.clear();
     for node in &mut part.nodes {

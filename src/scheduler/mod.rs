@@ -53,6 +53,7 @@ mod opening;
 mod placement;
 mod portions;
 mod room;
+mod split;
 mod taint;
 mod validate;
 

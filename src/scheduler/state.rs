@@ -10,7 +10,7 @@ use super::fairness::{Turns, elements_of};
 use super::graph::{Home, LiveGraph};
 use super::message::{Delivered, SchedulerEvent, SchedulerInstruction, Want};
 use super::opening::Opening;
-use super::region::Region;
+use super::region::{Region, RegionInput};
 use crate::config::{Config, DeviceChoice};
 use crate::device::info::DeviceInfo;
 use crate::error::{Error, ErrorKind};
@@ -132,6 +132,9 @@ pub(super) struct Gather {
     pub want: Want,
 }
 
+/// How many regions one becomes at most when it is taken apart.
+pub(super) const PARTS_MAX: usize = 64;
+
 /// An unfinished region.
 #[derive(Debug)]
 pub(super) struct Record {
@@ -139,7 +142,7 @@ pub(super) struct Record {
     pub region: Region,
     /// Elements that its nodes compute.
     pub elements: u64,
-    /// Its place in the order of cutting; a repeated region keeps it.
+    /// Its place in the order of cutting; a repeated region keeps it, and has room behind it for its parts.
     pub order: u64,
     /// It is downstream.
     pub sent: bool,
@@ -299,6 +302,13 @@ impl State {
     /// When the segment of an unfinished region was cut, in nanoseconds of the runtime's clock.
     pub fn cut_at_ns(&self, region: RegionId) -> Option<u64> {
         self.regions.get(&region).map(|record| record.cut_at_ns)
+    }
+
+    /// What an unfinished region reads, with the data of those that the host has.
+    pub fn inputs_of(&self, region: RegionId) -> Vec<RegionInput> {
+        let inputs = self.regions.get(&region).map(|record| &record.region.inputs);
+        let host = |value| self.graph.get(value).and_then(|live| live.host.clone());
+        inputs.into_iter().flatten().map(|i| RegionInput { source: host(i.value), ..i.clone() }).collect()
     }
 
     /// The values that an unfinished region makes for others.

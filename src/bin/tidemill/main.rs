@@ -149,9 +149,22 @@ fn without_desktop() {
     }
 }
 
+/// Prints help, the version, or what is wrong with the arguments, and says how that ends.
+fn told(answer: &clap::Error) -> ExitCode {
+    match answer.print() {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe && answer.exit_code() == 0 => {
+            failure(&error.into())
+        }
+        _ => ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2)),
+    }
+}
+
 fn main() -> ExitCode {
     without_desktop();
-    let Arguments { command } = Arguments::parse();
+    let Arguments { command } = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(answer) => return told(&answer),
+    };
     let interrupts = Arc::new(Interrupts::default());
     let heeds_itself = command.heeds_interrupts();
     if let Err(error) = on_interrupt(interrupts.clone(), heeds_itself) {

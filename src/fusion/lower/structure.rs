@@ -5,6 +5,7 @@
 use super::Lowering;
 use crate::fusion::builder::Origin;
 use crate::fusion::index::{At, Coordinate, coordinates, linear};
+use crate::graph::rules::linspace_step;
 use crate::graph::{ElementOp, Scalar, SliceDim, View};
 use crate::kernels::ir::{IndexCompare, IndexOp, Val};
 use crate::scheduler::region::RegionArg;
@@ -32,13 +33,17 @@ impl Lowering<'_, '_> {
             _ => unreachable!("FUSE-5: linspace takes numbers"),
         };
         let (from, to) = (number(node.args[0]), number(node.args[1]));
-        let step = if points > 1 { (to - from) / (points - 1) as f64 } else { 0.0 };
+        let step = linspace_step(from, to, points);
         let step = self.builder.scalar(Origin::Attribute(n, 0), Scalar::F64(step).cast(dtype));
         let end = self.builder.number(Origin::Attribute(n, 1), points as u32 - 1);
         let at_end = self.builder.compare(IndexCompare::Equal, element, end);
         let index = self.builder.cast(element, dtype);
         let distance = self.builder.apply(ElementOp::Mul, &[index, step], dtype);
         let inner = self.builder.apply(ElementOp::Add, &[first, distance], dtype);
+        // Nothing times an infinite step is no number.
+        let begin = self.builder.number(Origin::Attribute(n, 2), 0);
+        let at_begin = self.builder.compare(IndexCompare::Equal, element, begin);
+        let inner = self.builder.apply(ElementOp::Select, &[at_begin, first, inner], dtype);
         self.builder.apply(ElementOp::Select, &[at_end, last, inner], dtype)
     }
 

@@ -3,10 +3,12 @@
 use super::double;
 use crate::device::info::DeviceKind;
 use crate::error::{Error, ErrorKind};
+use crate::graph::{DType, Meta, Shape};
 use crate::ids::{DeviceId, RegionId};
 use crate::kernels::ir::Geometry;
 use crate::residency::message::ResidencyEvent;
 use crate::residency::simulate::{Builder, World, device, numbers, value};
+use crate::scheduler::region::RegionInput;
 
 #[test]
 fn a_region_fails_with_a_later_batch_of_the_region_that_made_its_input() {
@@ -153,10 +155,40 @@ fn a_plan_whose_input_was_abandoned_fails_instead_of_waiting_for_ever() {
         if told {
             world.feed(ResidencyEvent::ValuesFailed { values: vec![value(9)], error: error.clone() });
         }
-        world.feed(ResidencyEvent::RegionAbandoned { region: RegionId(2), error: error.clone() });
+        world.feed(ResidencyEvent::RegionAbandoned { region: RegionId(2), inputs: Vec::new(), error: error.clone() });
         assert_eq!(world.failed[&RegionId(3)].message(), error.message());
         world.settle();
         assert_eq!(world.state.regions_open(), 0);
+    }
+}
+
+#[test]
+fn what_an_abandoned_region_was_to_bring_is_there_for_others() {
+    let error = Error::new(ErrorKind::Internal, "it cannot be planned");
+    for early in [true, false] {
+        let mut world = World::with_gpu(1 << 20, 20);
+        let mut plan = Builder::new(3, 1);
+        // Region 2 was to bring it: this one has no host data.
+        let input = plan.input(9, 4, None, true);
+        let output = plan.output(6, 4);
+        plan.map(4, &[input], &[output]);
+        plan.read_back(6);
+        let meta = Meta { dtype: DType::U32, shape: Shape::new(&[4]).unwrap() };
+        let input =
+            |value, dies| RegionInput { value, meta: meta.clone(), source: Some(numbers(0, 4)), dies, is_source: true };
+        let inputs = vec![input(value(9), false), input(value(8), true)];
+        let abandoned = ResidencyEvent::RegionAbandoned { region: RegionId(2), inputs, error: error.clone() };
+        world.feed(ResidencyEvent::RegionUnwanted(RegionId(1)));
+        if early {
+            world.feed(abandoned);
+            world.feed(plan.done());
+        } else {
+            world.feed(plan.done());
+            world.feed(abandoned);
+        }
+        world.settle();
+        assert_eq!(world.data(6), [1, 2, 3, 4]);
+        assert_eq!(world.state.values_held(), 1, "what ended with the region is not kept");
     }
 }
 

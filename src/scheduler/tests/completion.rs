@@ -72,6 +72,46 @@ fn a_failed_region_fails_its_outputs_and_their_dependents_and_nobody_else() {
 }
 
 #[test]
+fn a_region_without_memory_is_taken_apart_and_only_what_needs_it_fails() {
+    for kind in [ErrorKind::OutOfMemory, ErrorKind::Internal] {
+        let mut b = Bench::new(DeviceChoice::Host);
+        let shared = b.source(8);
+        let (one, two) = (b.scale(shared, 8), b.scale(shared, 8));
+        let (bad, good) = (b.gather(one), b.gather(two));
+        // It ends with the region.
+        b.release(shared);
+        let first = b.cut();
+        assert_eq!(first.len(), 1);
+        assert!(first[0].inputs[0].dies);
+        b.fail(first[0].id, kind);
+        let parts = b.sent();
+        assert_eq!(parts.iter().map(values).collect::<Vec<_>>(), [vec![one], vec![two]]);
+        assert!(parts.iter().all(|p| !p.inputs[0].dies));
+        assert!(parts[0].inputs[0].source.is_some(), "residency has forgotten it");
+        b.fail(parts[0].id, kind);
+        assert_eq!(b.error(bad).kind(), kind);
+        assert!(b.sent().is_empty(), "a part is not repeated");
+        b.finish(&parts[1]);
+        assert!(b.delivered(good));
+        assert_eq!(b.credits(), 3);
+    }
+}
+
+#[test]
+fn parts_of_a_region_that_share_a_node_stay_together() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let x = b.rand(8);
+    let (one, two) = (b.scale(x, 8), b.sum(x));
+    let gathers = [b.gather(one), b.gather(two)];
+    let first = b.cut();
+    b.fail(first[0].id, ErrorKind::OutOfMemory);
+    assert!(b.sent().is_empty());
+    for gather in gathers {
+        assert_eq!(b.error(gather).kind(), ErrorKind::OutOfMemory);
+    }
+}
+
+#[test]
 fn a_waiting_region_is_cut_down_to_what_does_not_depend_on_a_failure() {
     let mut b = Bench::new(DeviceChoice::Host);
     let x = b.rand(8);

@@ -1,0 +1,117 @@
+//! A region that failed as a whole is taken apart, so that a failure stays with what needs what failed.
+//!
+//! In: a region that could not be planned, placed or run. Out: regions of its parts that share no node, each sent again.
+//! Must hold: a region is taken apart once; its parts read what it read, and have its place in the order of cutting.
+
+use super::graph::Home;
+use super::lineage::part_of;
+use super::message::SchedulerInstruction;
+use super::region::{Region, RegionArg};
+use super::state::{PARTS_MAX, Record, State};
+use crate::ids::{RegionId, ValueId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+impl State {
+    /// Sends the parts of a failed region again. False where there is one part, where it was repeated before, or where
+    /// something that ended with it is not there any more.
+    pub(super) fn take_apart(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) -> bool {
+        let record = &self.regions[&id];
+        if record.attempts > 0 || record.unwanted {
+            return false;
+        }
+        let parts = parts(&record.region);
+        let is_spent = |value: ValueId| {
+            self.graph.get(value).is_none_or(|live| live.host.is_none() || !matches!(live.home, Home::Here))
+        };
+        if parts.len() < 2 || record.region.inputs.iter().any(|input| input.dies && is_spent(input.value)) {
+            return false;
+        }
+        let whole = self.regions.remove(&id).expect("SCHED-8: it is unfinished");
+        for input in &whole.region.inputs {
+            let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
+            live.regions.retain(|r| *r != id);
+            if input.dies {
+                // Residency has forgotten it: its host data is sent anew, and it ends when nobody reads it any more.
+                live.known = false;
+                live.retired = false;
+            }
+        }
+        for (number, wanted) in parts.iter().enumerate() {
+            self.send_part(&whole, number, wanted);
+        }
+        let inputs = whole.region.inputs.iter().filter_map(|input| self.graph.find(input.value)).collect();
+        self.release(inputs, out);
+        true
+    }
+
+    /// Queues the part of a region that makes these values; the first also brings what the region only read.
+    fn send_part(&mut self, whole: &Record, number: usize, wanted: &FxHashSet<ValueId>) {
+        let again = RegionId(self.next_region);
+        self.next_region += 1;
+        let mut region = part_of(&whole.region, wanted);
+        region.id = again;
+        let is_input = |value: ValueId| whole.region.inputs.iter().find(|input| input.value == value);
+        for &value in &whole.region.readbacks {
+            match is_input(value) {
+                Some(input) if number == 0 => {
+                    if region.inputs.iter().all(|i| i.value != value) {
+                        region.inputs.push(input.clone());
+                    }
+                }
+                None if wanted.contains(&value) => {}
+                _ => continue,
+            }
+            region.readbacks.push(value);
+            let live = self.graph.get_mut(value).expect("SCHED-8: a readback's value is live");
+            live.readback = Some(again);
+            live.readback_error = None;
+        }
+        region.inputs.iter_mut().for_each(|input| input.dies = false);
+        self.read_by(again, &region.inputs);
+        for &value in wanted {
+            let live = self.graph.get_mut(value).expect("SCHED-8: an output is live");
+            live.home = Home::Coming(again);
+            live.known = false;
+            for reader in live.regions.clone() {
+                if let Some(reader) = self.regions.get_mut(&reader) {
+                    reader.stale |= reader.sent;
+                }
+            }
+        }
+        let (credits, cut_at_ns) = (if number == 0 { whole.credits } else { 0 }, whole.cut_at_ns);
+        let order = whole.order + number as u64;
+        self.regions.insert(again, Record { attempts: 1, credits, cut_at_ns, ..Record::new(region, order) });
+        self.enqueue(again);
+    }
+}
+
+/// The outputs of a region, grouped by whether anything in the region is common to what makes them.
+fn parts(region: &Region) -> Vec<FxHashSet<ValueId>> {
+    let mut leader: Vec<usize> = (0..region.nodes.len()).collect();
+    fn find(leader: &mut [usize], mut at: usize) -> usize {
+        while leader[at] != at {
+            leader[at] = leader[leader[at]];
+            at = leader[at];
+        }
+        at
+    }
+    for (position, node) in region.nodes.iter().enumerate() {
+        for arg in &node.args {
+            if let RegionArg::Node(of) = *arg {
+                let (a, b) = (find(&mut leader, position), find(&mut leader, of as usize));
+                leader[a.max(b)] = a.min(b);
+            }
+        }
+    }
+    let mut numbers: FxHashMap<usize, usize> = FxHashMap::default();
+    let mut parts: Vec<FxHashSet<ValueId>> = Vec::new();
+    for (position, node) in region.nodes.iter().enumerate().filter(|(_, node)| node.output) {
+        let next = parts.len().min(PARTS_MAX - 1);
+        let number = *numbers.entry(find(&mut leader, position)).or_insert(next);
+        if number == parts.len() {
+            parts.push(FxHashSet::default());
+        }
+        parts[number].insert(node.value);
+    }
+    parts
+}
