@@ -154,7 +154,8 @@ impl RuntimeBuilder {
     }
 
     /// Values of at most this many elements are computed when they are recorded, where all operands are known on
-    /// the host; 64 by default, 0 turns it off.
+    /// the host; 64 by default, 0 turns it off. A program's bits depend on it, as on the two below: what is computed
+    /// together decides how it is rounded.
     pub fn fold_elements_max(mut self, elements: usize) -> RuntimeBuilder {
         self.config.fold_elements_max = elements;
         self
