@@ -11,9 +11,11 @@ pub mod clocks;
 pub mod comparisons;
 pub mod conversions;
 pub mod convert_text;
+pub mod counts;
 pub mod creation;
 pub mod device;
 pub mod documentation;
+pub mod eigen;
 pub mod elementwise;
 pub mod environment;
 pub mod errors;
@@ -24,6 +26,7 @@ pub mod folders;
 pub mod fourier;
 pub mod ignored;
 pub mod integers;
+pub mod integrals;
 pub mod interpolation;
 pub mod lanes;
 pub mod linear;
@@ -40,6 +43,7 @@ pub mod pattern;
 pub mod pictures;
 pub mod polynomials;
 pub mod process;
+pub mod products;
 pub mod queries;
 pub mod random;
 pub mod record;
@@ -50,8 +54,10 @@ pub mod scan;
 pub mod scans;
 pub mod sets;
 pub mod shape;
+pub mod singular;
 pub mod sorting;
 pub mod special;
+pub mod splitting;
 pub mod statistics;
 pub mod strings;
 pub mod structs;
@@ -62,7 +68,9 @@ mod text_tests;
 mod textformat;
 pub mod variables;
 
-use super::error::{Flow, ScriptError, fail_id};
+pub use counts::{check_call, invalid_call};
+
+use super::error::{Flow, ScriptError};
 use super::index::Values;
 use super::value::{Function, Value};
 use super::vm::Interp;
@@ -161,6 +169,14 @@ pub enum Scope {
 }
 
 impl Outcome {
+    /// Its first value; the empty matrix where there is none.
+    pub fn first(self) -> Value {
+        match self {
+            Outcome::Values(values) => values.into_iter().next().unwrap_or_else(Value::empty),
+            _ => Value::empty(),
+        }
+    }
+
     /// A text that runs in the caller's variables.
     pub fn text(text: impl Into<String>) -> Outcome {
         Outcome::Eval { text: text.into(), handler: None, capture: false, scope: Scope::Here }
@@ -181,31 +197,6 @@ impl From<Vec<Value>> for Outcome {
     fn from(values: Vec<Value>) -> Outcome {
         Outcome::Values(values.into())
     }
-}
-
-/// The error of a call that a function does not take, with how it is called.
-///
-/// # Errors
-/// Always.
-pub fn invalid_call<T>(name: &str, usage: &str) -> Flow<T> {
-    let usage: Vec<&str> = usage.split(name).collect();
-    // Arguments stand in capitals, as Octave's documentation has them.
-    let usage = usage.iter().map(|part| part.to_uppercase()).collect::<Vec<_>>().join(name);
-    fail_id!("Octave:invalid-fun-call", "Invalid call to {name}.  Correct usage is:\n\n -- {usage}")
-}
-
-/// Refuses a call with too few or too many arguments or outputs.
-///
-/// # Errors
-/// As Octave words it.
-pub fn check_call(builtin: &Builtin, args: usize, nargout: usize) -> Flow<()> {
-    if args < builtin.args_min as usize || builtin.args_max != ANY && args > builtin.args_max as usize {
-        return invalid_call(builtin.name, builtin.usage);
-    }
-    if nargout > builtin.outputs_max as usize && builtin.outputs_max != ANY && nargout > 1 {
-        return fail_id!("Octave:invalid-fun-call", "{}: function called with too many outputs", builtin.name);
-    }
-    Ok(())
 }
 
 /// No output.

@@ -1,6 +1,7 @@
 //! Polynomials, interpolation, numerical integrals, convolution and filters.
 
 use super::args::{has_word, number};
+use super::integrals::{cumtrapz, trapz};
 use super::linear::{real, value_of};
 use super::{Builtin, Outcome, row};
 use crate::script::env::Env;
@@ -23,7 +24,15 @@ pub static ROWS: &[Builtin] = &[
         polyfit,
     ),
     row("polyval", 2, 4, 1, "polyval (p, x, [], mu)", "A polynomial's values.", polyval),
-    row("polyder", 1, 1, 1, "polyder (p)", "A polynomial's derivative.", polyder),
+    row(
+        "polyder",
+        1,
+        2,
+        2,
+        "[q, d] = polyder (a, b)",
+        "The derivative of a polynomial, or of the product or quotient of two.",
+        polyder,
+    ),
     row("polyint", 1, 2, 1, "polyint (p, k)", "A polynomial's integral.", polyint),
     row("roots", 1, 1, 1, "roots (p)", "A polynomial's roots, as eigenvalues of its companion matrix.", roots),
     row("poly", 1, 1, 1, "poly (r)", "The polynomial with these roots.", poly),
@@ -69,7 +78,7 @@ fn any_single(tensors: &[&Tensor]) -> bool {
 }
 
 /// Doubles, as singles where an operand was single.
-fn reals_as(dims: Dims, data: Vec<f64>, single: bool) -> Value {
+pub(super) fn reals_as(dims: Dims, data: Vec<f64>, single: bool) -> Value {
     let data = if single { Data::F32(data.iter().map(|&x| x as f32).collect()) } else { Data::F64(data) };
     Value::tensor(Tensor::new(dims, data))
 }
@@ -157,14 +166,44 @@ fn polyval(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(reals_as(x.dims.clone(), (0..x.len()).map(at).collect(), single).into())
 }
 
-fn polyder(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let p = vector(&interp.env, "polyder", &args[0])?;
+fn polyder(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let a = vector(&interp.env, "polyder", &args[0])?;
+    let Some(b) = args.get(1) else { return Ok(Value::row(derivative(&a)).into()) };
+    let b = vector(&interp.env, "polyder", b)?;
+    if nargout < 2 {
+        return Ok(Value::row(derivative(&times(&a, &b))).into());
+    }
+    // (a' b - a b') / b^2, over the leading coefficient of the denominator.
+    let (first, second) = (times(&derivative(&a), &b), times(&a, &derivative(&b)));
+    let n = first.len().max(second.len());
+    let at = |p: &[f64], i: usize| (i + p.len()).checked_sub(n).map_or(0.0, |i| p[i]);
+    let over = without_leading_zeros((0..n).map(|i| at(&first, i) - at(&second, i)).collect());
+    let under = without_leading_zeros(times(&b, &b));
+    let by = under.first().copied().filter(|x| *x != 0.0).unwrap_or(1.0);
+    let scaled = |p: Vec<f64>| Value::row(p.into_iter().map(|x| x / by).collect());
+    Ok(vec![scaled(over), scaled(under)].into())
+}
+
+/// The coefficients of a product.
+fn times(a: &[f64], b: &[f64]) -> Vec<f64> {
+    let mut out = vec![0.0; (a.len() + b.len()).saturating_sub(1)];
+    for (i, x) in a.iter().enumerate() {
+        b.iter().enumerate().for_each(|(j, y)| out[i + j] += x * y);
+    }
+    out
+}
+
+fn without_leading_zeros(mut p: Vec<f64>) -> Vec<f64> {
+    let leading = p.iter().take_while(|c| **c == 0.0).count().min(p.len().saturating_sub(1));
+    p.drain(..leading);
+    p
+}
+
+fn derivative(p: &[f64]) -> Vec<f64> {
     let n = p.len();
-    let mut out: Vec<f64> =
-        p.iter().take(n.saturating_sub(1)).enumerate().map(|(i, c)| c * (n - 1 - i) as f64).collect();
-    let leading = out.iter().take_while(|c| **c == 0.0).count().min(out.len().saturating_sub(1));
-    out.drain(..leading);
-    Ok(Value::row(if out.is_empty() { vec![0.0] } else { out }).into())
+    let out: Vec<f64> = p.iter().take(n.saturating_sub(1)).enumerate().map(|(i, c)| c * (n - 1 - i) as f64).collect();
+    let out = without_leading_zeros(out);
+    if out.is_empty() { vec![0.0] } else { out }
 }
 
 fn polyint(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -202,7 +241,7 @@ fn roots(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             _ if i == j + 1 => Complex64::new(1.0, 0.0),
             _ => zero,
         });
-        found = super::linear::eigenvalues_of(&companion)?;
+        found = super::eigen::eigenvalues_of(&companion)?;
     }
     found.extend(std::iter::repeat_n(Complex64::new(0.0, 0.0), zeros));
     Ok(Value::tensor(Tensor::new(Dims::new(&[found.len(), 1]), Data::C64(found))).into())
@@ -216,7 +255,7 @@ fn poly(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if !square && !dims.is_vector() && !args[0].is_empty() {
         return fail!("poly: input must be numeric, 2-D, and a square matrix or a vector");
     }
-    let roots = if square { super::linear::eigenvalues(interp, &args[0])? } else { args[0].clone() };
+    let roots = if square { super::eigen::eigenvalues(interp, &args[0])? } else { args[0].clone() };
     let roots = interp.env.host(&roots)?;
     let roots: Vec<Complex64> = (0..roots.len()).map(|i| roots.data.c64_at(i)).collect();
     let p = roots.iter().fold(vec![Complex64::new(1.0, 0.0)], |p, r| {
@@ -396,93 +435,4 @@ fn filter(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let single = args[..3].iter().any(|v| v.class() == Class::Single);
     let left = reals_as(Dims::new(&[order - 1, lanes.count]), left, single);
     Ok(vec![reals_as(x.dims.clone(), out, single), left].into())
-}
-
-/// What is integrated.
-struct Integrand {
-    /// The samples.
-    y: std::sync::Arc<Tensor>,
-    /// Their places; `None`: 1 apart.
-    x: Option<Vec<f64>>,
-    /// The dimension.
-    d: usize,
-    single: bool,
-}
-
-fn integrand(env: &Env, name: &str, args: &[Value]) -> Flow<Integrand> {
-    env.host_all(args)?;
-    // A number after samples is the dimension: `trapz (y, 2)`.
-    let (x, y, dim) = match args {
-        [y] => (None, y, None),
-        [y, dim] if dim.len() == 1 && y.len() != 1 => (None, y, Some(dim)),
-        [x, y, rest @ ..] => (Some(env.host(x)?).filter(|x| !x.is_empty()), y, rest.first()),
-        [] => return fail!("Invalid call to {name}"),
-    };
-    let y = env.host(y)?;
-    let d = match dim {
-        Some(dim) => super::args::dim(env, dim, |_| format!("{name}: DIM must be a valid dimension"))?,
-        None => y.dims.first_non_singleton(),
-    };
-    let x = x.map(|x| x.data.to_f64());
-    if x.as_ref().is_some_and(|x| x.len() != y.dims.extent(d) && x.len() != y.len()) {
-        return fail!("{name}: length of X and length of Y along DIM must match");
-    }
-    let single = args.iter().take(2).any(|v| v.class() == Class::Single);
-    Ok(Integrand { y, x, d, single })
-}
-
-/// Something linear of real samples, for complex ones part by part.
-fn by_parts(given: &Integrand, dims: Dims, of: impl Fn(&[f64]) -> Vec<f64>) -> Value {
-    let parts =
-        |part: fn(Complex64) -> f64| (0..given.y.len()).map(|i| part(given.y.data.c64_at(i))).collect::<Vec<_>>();
-    let real = of(&parts(|z| z.re));
-    if !given.y.data.is_complex() {
-        return reals_as(dims, real, given.single);
-    }
-    let imaginary = of(&parts(|z| z.im));
-    let joined = real.into_iter().zip(imaginary).map(|(re, im)| Complex64::new(re, im)).collect();
-    let class = if given.single { Class::Single } else { Class::Double };
-    Value::tensor(Tensor::new(dims, crate::script::ops::complex_in_class(class, joined)))
-}
-
-/// Running integrals along a dimension.
-fn integrals(y: &[f64], dims: &Dims, x: Option<&[f64]>, d: usize) -> Vec<f64> {
-    let lanes = super::lanes::Lanes::new(dims, d);
-    let mut out = vec![0.0; y.len()];
-    for lane in 0..y.len().checked_div(dims.extent(d)).unwrap_or(0) {
-        let mut sum = 0.0;
-        let mut before: Option<usize> = None;
-        for (i, at) in lanes.positions(lane).enumerate() {
-            if let Some(last) = before {
-                let step = match x {
-                    Some(x) if x.len() == y.len() => x[at] - x[last],
-                    Some(x) => x[i] - x[i - 1],
-                    None => 1.0,
-                };
-                sum += step * (y[at] + y[last]) / 2.0;
-            }
-            out[at] = sum;
-            before = Some(at);
-        }
-    }
-    out
-}
-
-fn trapz(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let given = integrand(&interp.env, "trapz", args)?;
-    let shape = &given.y.dims;
-    let lanes = super::lanes::Lanes::new(shape, given.d);
-    let dims = if shape[..] == [0, 0] { Dims::scalar() } else { shape.with(given.d, 1) };
-    let last = |y: &[f64]| {
-        let all = integrals(y, shape, given.x.as_deref(), given.d);
-        let end = |lane| if all.is_empty() { 0.0 } else { lanes.positions(lane).next_back().map_or(0.0, |at| all[at]) };
-        (0..dims.elements()).map(end).collect()
-    };
-    Ok(by_parts(&given, dims.clone(), last).into())
-}
-
-fn cumtrapz(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let given = integrand(&interp.env, "cumtrapz", args)?;
-    let shape = &given.y.dims;
-    Ok(by_parts(&given, shape.clone(), |y| integrals(y, shape, given.x.as_deref(), given.d)).into())
 }

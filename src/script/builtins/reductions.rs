@@ -417,7 +417,7 @@ fn greatest_or_nan(sums: &Array) -> Array {
     sums.isnan().any(..).select(f64::NAN, sums.max_over(..))
 }
 
-fn norm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+pub(super) fn norm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     let x = &args[0];
     let wrong = || {
@@ -576,7 +576,10 @@ fn matrix_norm(t: &Tensor, p: f64) -> Flow<f64> {
                 }
                 false => {
                     let m = faer::Mat::from_fn(rows, columns, |r, c| t.data.f64_at(c * rows + r));
-                    singular(m.singular_values().ok())?
+                    match crate::script::ops::rotations::tamed(&m) {
+                        Some((tame, by)) => singular(tame.singular_values().ok())? / by,
+                        None => singular(m.singular_values().ok())?,
+                    }
                 }
             }
         }

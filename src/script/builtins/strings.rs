@@ -2,7 +2,8 @@
 //!
 //! In: char arrays and cell arrays of strings. Out: the same. Empty strings come out 0×0, as in Octave.
 
-use super::text::{self, cell_column, cell_row, char_matrix, each, is_blank, is_space, unescaped};
+use super::splitting::{ostrsplit, strsplit};
+use super::text::{self, cell_column, char_matrix, each, is_blank, is_space, unescaped};
 use super::{ANY, Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row("char", 1, ANY, 1, "char (x, ...)", "A char matrix of texts, or the characters of these codes.", char_),
+    row("char", 0, ANY, 1, "char (x, ...)", "A char matrix of texts, or the characters of these codes.", char_),
     row("cellstr", 0, 1, 1, "cellstr (s)", "The rows of a char matrix as a cell array.", cellstr),
     row("strvcat", 0, ANY, 1, "strvcat (x, ...)", "A char matrix of texts, without the empty ones.", strvcat),
     row("strcat", 0, ANY, 1, "strcat (s, ...)", "Joins strings, element by element of cells.", strcat),
@@ -81,6 +82,9 @@ fn characters(data: &Data) -> Data {
 fn char_(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     env.host_all(args)?;
+    if args.is_empty() {
+        return Ok(Value::string("").into());
+    }
     if let [one @ (Value::Num(_) | Value::Bool(_) | Value::Tensor(_) | Value::Lazy(_))] = args {
         let host = env.host(one)?;
         if host.data.class() == Class::Char {
@@ -209,107 +213,8 @@ fn cstrcat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
 }
 
-/// The options of `strsplit` after its separators.
-struct Splitting {
-    collapse: bool,
-    regular: bool,
-}
-
-fn splitting(env: &mut Env, mut rest: &[Value]) -> Flow<Splitting> {
-    let mut options = Splitting { collapse: true, regular: false };
-    if let [value] = rest
-        && !value.is_char()
-    {
-        options.collapse = crate::script::ops::truth(env, value)?;
-        return Ok(options);
-    }
-    while let Some((name, more)) = rest.split_first() {
-        let text = name.as_text().unwrap_or_default();
-        let value = more.first();
-        match (text.to_lowercase().as_str(), value) {
-            ("collapsedelimiters", Some(value)) => options.collapse = crate::script::ops::truth(env, value)?,
-            ("delimitertype", Some(value)) => {
-                let kind = value.as_text().unwrap_or_default().to_lowercase();
-                options.regular = "regularexpression".starts_with(&kind) && !kind.is_empty();
-            }
-            _ => {
-                return fail_id!(
-                    "Octave:strsplit:invalid_parameter_name",
-                    "strsplit: invalid parameter name, '{text}'"
-                );
-            }
-        }
-        rest = more.get(1..).unwrap_or_default();
-    }
-    Ok(options)
-}
-
-fn strsplit(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let refused = "strsplit: S and DEL must be string values";
-    // The separators may be left out before the options.
-    let first = args.get(1).and_then(Value::as_text).map(|t| t.to_lowercase()).unwrap_or_default();
-    let no_separator = args.len() % 2 == 1 && matches!(first.as_str(), "collapsedelimiters" | "delimitertype");
-    let (separators, rest) = match args.get(1) {
-        Some(value) if !no_separator => (text::list(value, refused)?, &args[2..]),
-        _ => (vec![&b" "[..], b"\x0c", b"\n", b"\r", b"\t", b"\x0b"], &args[1..]),
-    };
-    let options = splitting(&mut interp.env, rest)?;
-    let s = text::string(&args[0], refused)?;
-    let (parts, found) = if options.regular {
-        let pattern = separators.iter().map(|p| String::from_utf8_lossy(p)).collect::<Vec<_>>().join("|");
-        let pattern = if options.collapse { format!("({pattern})+") } else { pattern };
-        super::regexp::split(&mut interp.env, s, pattern.as_bytes())?
-    } else {
-        let mut separators: Vec<Vec<u8>> = separators.iter().map(|p| unescaped(p)).collect();
-        // The longest that fits is taken.
-        separators.sort_by_key(|p| std::cmp::Reverse(p.len()));
-        split_at(s, &separators, options.collapse)
-    };
-    Ok(vec![cell_row(parts), cell_row(found)].into())
-}
-
-/// Splits a text at separators: the parts, and what stood between them.
-fn split_at(s: &[u8], separators: &[Vec<u8>], collapse: bool) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
-    let (mut parts, mut found) = (Vec::new(), Vec::new());
-    let (mut from, mut at) = (0, 0);
-    let fits = |at: usize| separators.iter().find(|p| !p.is_empty() && s[at..].starts_with(p)).map(Vec::len);
-    while at < s.len() {
-        let Some(len) = fits(at) else {
-            at += 1;
-            continue;
-        };
-        let start = at;
-        at += len;
-        while collapse && let Some(len) = fits(at) {
-            at += len;
-        }
-        parts.push(s[from..start].to_vec());
-        found.push(s[start..at].to_vec());
-        from = at;
-    }
-    parts.push(s[from..].to_vec());
-    (parts, found)
-}
-
-fn ostrsplit(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let refused = "ostrsplit: S and SEP must be string values";
-    let strip = match args.get(2) {
-        Some(value) => crate::script::ops::truth(&mut interp.env, value)?,
-        None => false,
-    };
-    let separators = text::string(&args[1], refused)?;
-    let (Some(rows), true) = (text::rows(&args[0]), args[0].is_char()) else { return fail!("{refused}") };
-    let mut parts: Vec<Vec<u8>> = Vec::new();
-    for row in rows {
-        parts.extend(row.split(|b| separators.contains(b)).map(<[u8]>::to_vec));
-    }
-    parts.retain(|p| !strip || !p.is_empty());
-    let items = parts.into_iter().map(|p| wide(&p)).collect();
-    Ok(Value::Cell(Arc::new(CellArray::row(items))).into())
-}
-
 /// A char row that is 1×0 if it is empty.
-fn wide(bytes: &[u8]) -> Value {
+pub(super) fn wide(bytes: &[u8]) -> Value {
     Value::tensor(Tensor::new(Dims::new(&[1, bytes.len()]), Data::Char(bytes.to_vec())))
 }
 
@@ -374,6 +279,14 @@ fn strtok(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 }
 
 fn strrep(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let overlaps = match args.get(3..).unwrap_or_default() {
+        [] => true,
+        [name, value] if super::args::is_word(name, "overlaps") => crate::script::ops::truth(&mut interp.env, value)?,
+        [name, _] if name.is_string() => {
+            return fail!("strrep: unknown option: {}", name.as_text().unwrap_or_default());
+        }
+        _ => return super::invalid_call("strrep", "strrep (s, old, new)"),
+    };
     let refused = "strrep: PTN and REP arguments must be strings or cell arrays of strings";
     if !args[1].is_char() || !args[2].is_char() {
         return fail!("{refused}");
@@ -383,7 +296,7 @@ fn strrep(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     let replace = |value: &Value| -> Flow<Value> {
         let bytes = value.as_bytes().unwrap_or_default();
-        let places = text::find_all(bytes, pattern, true);
+        let places = text::find_all(bytes, pattern, overlaps);
         if places.is_empty() {
             return Ok(value.clone());
         }
@@ -398,6 +311,12 @@ fn strrep(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             Ok(each(cell, replace)?.into())
         }
         value if value.is_string() => Ok(replace(value)?.into()),
+        value if value.is_char() => {
+            let rows = text::rows(value).unwrap_or_default();
+            let rows =
+                rows.into_iter().map(|row| Ok(replace(&Value::string(row))?.as_bytes().unwrap_or_default().to_vec()));
+            Ok(char_matrix(&rows.collect::<Flow<Vec<_>>>()?).into())
+        }
         _ => fail!("strrep: STR, PTN, and REP arguments must be strings or cell arrays of strings"),
     }
 }
@@ -429,7 +348,7 @@ fn trim_value(value: &Value, both: bool, refused: &str) -> Flow<Value> {
     match value {
         Value::Cell(cell) => each(cell, |v| match v {
             Value::Cell(_) => trim_value(v, both, refused),
-            v if v.is_char() => trim_value(v, both, refused),
+            v if v.is_char() || !both && v.is_empty() => trim_value(v, both, refused),
             _ => fail!("{refused}"),
         }),
         value if value.is_string() => Ok(Value::string(trimmed(value.as_bytes().unwrap_or_default(), both))),

@@ -4,6 +4,10 @@
 //! the unit eigenvectors. Must hold: the steps are those of dgebal, dgehd2, dlahqr, dlanv2 and dtrevc in double precision,
 //! so that the eigenvalues deflate in the same places; everything else would be as good, but be printed in another order.
 
+mod forms;
+
+pub(crate) use forms::{Factored, hessenberg_form, schur_form};
+
 use num_complex::Complex64;
 
 /// Matrices of at most so many rows take this way; LAPACK's own order is that of another algorithm beyond.
@@ -74,9 +78,8 @@ fn schur(a: &[f64], n: usize) -> Option<Form> {
     Some(Form { t, z, values, balance })
 }
 
-/// Exchanges rows and columns so that eigenvalues that stand alone come to the ends, and scales the others by powers of 2
-/// until rows and columns are about as long (dgebal).
-fn balanced(a: &mut Square) -> Balance {
+/// Exchanges rows and columns so that eigenvalues that stand alone come to the ends (dgebal, of job P).
+fn isolated(a: &mut Square) -> Balance {
     let n = a.n;
     let mut scale = vec![1.0; n + 1];
     let (mut low, mut high) = (1, n);
@@ -104,6 +107,13 @@ fn balanced(a: &mut Square) -> Balance {
         low += 1;
     }
     (low..=high).for_each(|i| scale[i] = 1.0);
+    Balance { low, high, scale }
+}
+
+/// As [`isolated`], then scales the others by powers of 2 until rows and columns are about as long (dgebal).
+fn balanced(a: &mut Square) -> Balance {
+    let n = a.n;
+    let Balance { low, high, mut scale } = isolated(a);
     let least = f64::MIN_POSITIVE / f64::EPSILON;
     let (small, large) = (least * 2.0, 1.0 / (least * 2.0));
     loop {
