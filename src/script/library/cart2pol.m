@@ -4,6 +4,13 @@ function [theta, r, z] = cart2pol (x, y, z)
   if together
     c = x; x = c(:,1); y = c(:,2);
   end
+  if nargin == 3
+    [differ, x, y, z] = common_size (x, y, z);
+    if differ, error ("cart2pol: X, Y, Z must be the same size or scalars"); end
+  elseif nargin == 2
+    [differ, x, y] = common_size (x, y);
+    if differ, error ("cart2pol: X, Y must be the same size or scalars"); end
+  end
   theta = atan2 (y, x);
   r = sqrt (x .^ 2 + y .^ 2);
   if together && columns (c) == 3

@@ -2,12 +2,14 @@ function varargout = datevec (date, format)
   % Of numbers, or of texts in the usual formats or in FORMAT.
   if nargin < 1, print_usage (); end
   if ischar (date), date = cellstr (date); end
+  shape = [];
   if iscell (date)
     if nargin < 2 || ! ischar (format), format = ""; end
     v = zeros (numel (date), 6);
     for k = 1:numel (date), v(k,:) = of_text (strtrim (date{k}), format); end
   else
-    date = date(:);
+    shape = size (date);
+    date = double (date(:));
     day = floor (date);
     rest = round (86400000 * (date - day)) / 1000;
     carried = rest >= 86400;
@@ -29,7 +31,9 @@ function varargout = datevec (date, format)
     minute = floor (rest / 60);
     v = [year, month, day, hour, minute, rest - 60 * minute];
   end
-  if nargout <= 1, varargout = {v}; else, varargout = num2cell (v, 1); end
+  if nargout <= 1, varargout = {v}; return; end
+  varargout = num2cell (v, 1);
+  if ! isempty (shape), varargout = cellfun (@(c) reshape (c, shape), varargout, "UniformOutput", false); end
 end
 function v = of_text (text, format)
   formats = {"dd-mmm-yyyy HH:MM:SS", "dd-mmm-yyyy", "mm/dd/yy", "mm/dd", "HH:MM:SS", "HH:MM:SS PM", "HH:MM", "HH:MM PM", ...
@@ -45,7 +49,7 @@ end
 function v = by_format (text, format)
   months = {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"};
   marks = {"yyyy", "mmmm", "mmm", "mm", "dd", "HH", "MM", "SS", "FFF", "PM", "AM", "yy"};
-  forms = {'(\d{4})', '([A-Za-z]+)', '([A-Za-z]{3})', '(\d{1,2})', '(\d{1,2})', '(\d{1,2})', '(\d{2})', '(\d{2}(?:\.\d+)?)', '(\d{3})', '([AaPp][Mm])', '([AaPp][Mm])', '(\d{2})'};
+  forms = {'(\d{4})', '([A-Za-z]+)', '([A-Za-z]{3})', '(\d{1,2})', '(\d{1,2})', '(\d{1,2})', '(\d{2})', '(\d{2}(?:\.\d+)?)', '(\d{1,3})', '([AaPp][Mm])', '([AaPp][Mm])', '(\d{2})'};
   pattern = "^";
   order = zeros (1, 0);
   while ! isempty (format)
@@ -56,6 +60,8 @@ function v = by_format (text, format)
     if found
       pattern = [pattern, forms{found}];
       order(end+1) = found;
+      % Seconds have no fraction of their own where the format asks for thousandths.
+      if strcmp (marks{found}, "FFF"), pattern = strrep (pattern, forms{8}, '(\d{2})'); end
       format = format(numel (marks{found})+1:end);
     else
       pattern = [pattern, regexprep(format(1), '([.\\+*?\[\](){}^$|])', '\\$1')];
@@ -82,10 +88,8 @@ function v = by_format (text, format)
       case "HH", v(4) = x;
       case "MM", v(5) = x;
       case "SS", v(6) = x;
-      case "FFF", v(6) += x / 1000;
+      case "FFF", v(6) += x / 10 ^ numel (word);
       case {"PM", "AM"}, v(4) = mod (v(4), 12) + 12 * strcmpi (word, "PM");
     end
   end
-  has_date = any (order == 1) || any (order == 12) || any (ismember (order, [2, 3, 4]));
-  if ! has_date, v(2) = now_(2); end
 end

@@ -2,10 +2,14 @@ function y = expint (x)
   % E1 of real numbers; of negative ones with the imaginary part -pi.
   if nargin != 1, print_usage (); end
   y = zeros (size (x));
-  for k = 1:numel (x), y(k) = one_expint (x(k)); end
+  for k = 1:numel (x), y(k) = one_expint (double (x(k))); end
+  if isa (x, "single"), y = single (y); end
 end
 function y = one_expint (x)
   if x == 0, y = Inf; return; end
+  if isnan (x), y = NaN; return; end
+  if x == Inf, y = 0; return; end
+  if x == -Inf, y = complex (-Inf, -pi); return; end
   if x < 2
     total = 0;
     term = 1;

@@ -1,20 +1,49 @@
-function y = movfun (fcn, x, wlen)
-  % Windows are cut off at the ends, where there is nothing left of them.
+function y = movfun (fcn, x, wlen, varargin)
+  % Windows are cut off at the ends, or filled up there as the option Endpoints says.
   if nargin < 3, print_usage (); end
+  ends = "shrink";
+  dim = find (size (x) != 1, 1);
+  if isempty (dim), dim = 1; end
+  if mod (numel (varargin), 2), print_usage (); end
+  for k = 1:2:numel (varargin)
+    switch lower (varargin{k})
+      case "endpoints", ends = varargin{k+1};
+      case "dim", dim = varargin{k+1};
+      case {"nancond", "outdim", "samplepoints"}
+      otherwise, error ("movfun: argument '%s' is not a valid parameter", upper (varargin{k}));
+    end
+  end
   if isscalar (wlen)
     if mod (wlen, 2), before = (wlen - 1) / 2; after = before; else, before = wlen / 2; after = before - 1; end
   else
     before = wlen(1); after = wlen(2);
   end
-  turned = isrow (x);
-  if turned, x = x.'; end
   y = zeros (size (x));
   if isempty (x), return; end
+  order = [dim, 1:dim-1, dim+1:ndims(x)];
+  turned = size (permute (x, order));
+  x = reshape (permute (x, order), turned(1), []);
+  y = zeros (size (x));
   n = rows (x);
   for j = 1:columns (x)
     for i = 1:n
-      y(i,j) = fcn (x(max (1, i - before):min (n, i + after), j));
+      y(i,j) = fcn (window (x(:,j), i - before:i + after, n, ends));
     end
   end
-  if turned, y = y.'; end
+  y = ipermute (reshape (y, turned), order);
+end
+function w = window (x, at, n, ends)
+  inside = at >= 1 & at <= n;
+  if isnumeric (ends)
+    w = repmat (ends, numel (at), 1);
+    w(inside) = x(at(inside));
+    return
+  end
+  switch lower (ends)
+    case "shrink", w = x(at(inside));
+    case "fill", w = NaN (numel (at), 1); w(inside) = x(at(inside));
+    case "same", w = x(max (1, min (n, at)));
+    case {"periodic", "period"}, w = x(mod (at - 1, n) + 1);
+    otherwise, error ("movfun: unknown value '%s' of ENDPOINTS", ends);
+  end
 end

@@ -1,3 +1,4 @@
-function y = movmean (x, wlen)
-  y = movfun (@mean, x, wlen);
+function y = movmean (x, wlen, varargin)
+  if nargin < 2, print_usage (); end
+  y = movfun (@mean, x, wlen, varargin{:});
 end

@@ -1,3 +1,4 @@
-function y = movmedian (x, wlen)
-  y = movfun (@median, x, wlen);
+function y = movmedian (x, wlen, varargin)
+  if nargin < 2, print_usage (); end
+  y = movfun (@median, x, wlen, varargin{:});
 end

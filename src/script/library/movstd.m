@@ -1,3 +1,6 @@
-function y = movstd (x, wlen)
-  y = movfun (@std, x, wlen);
+function y = movstd (x, wlen, varargin)
+  if nargin < 2, print_usage (); end
+  weight = 0;
+  if ! isempty (varargin) && ! ischar (varargin{1}), weight = varargin{1}; varargin(1) = []; end
+  y = movfun (@(v) std (v, weight), x, wlen, varargin{:});
 end

@@ -2,6 +2,19 @@ function y = pchip (x, y, xi)
   % Cubic, monotone where the samples are: slopes as Fritsch and Carlson limit them.
   if nargin < 2, print_usage (); end
   n = numel (x);
+  if ! isvector (y)
+    % A curve for each row, whose pieces stand together.
+    outer = size (y)(1:end-1);
+    y = reshape (y, prod (outer), []);
+    coefs = [];
+    for k = 1:rows (y)
+      one = pchip (x, y(k,:));
+      coefs(k:rows (y):rows (y)*one.pieces,1:4) = one.coefs;
+    end
+    y = mkpp (one.breaks, coefs, outer);
+    if nargin > 2, y = ppval (y, xi); end
+    return
+  end
   if n < 2, error ("pchip: X must be at least of length 2"); end
   [x, order] = sort (x(:));
   a = y(:)(order);

@@ -9,8 +9,19 @@ function [q, n] = quadv (fcn, a, b, tol)
   if any (! isfinite (fa(:))), fa = fcn (a + eps * (b - a)); end
   if any (! isfinite (fb(:))), fb = fcn (b - eps * (b - a)); end
   fc = fcn (c);
-  [q, n] = halves (fcn, a, b, fa, fc, fb, (b - a) / 6 * (fa + 4 * fc + fb), tol, 0);
-  n += 3;
+  % Three parts of different lengths, lest a period of the function is taken for a constant.
+  at = [a, a + 0.27158 * (b - a), b - 0.27158 * (b - a), b];
+  values = {fa, fcn(at(2)), fcn(at(3)), fb};
+  middles = {fcn((at(1) + at(2)) / 2), fc, fcn((at(3) + at(4)) / 2)};
+  q = 0;
+  n = 7;
+  for k = 1:3
+    [f1, f2, f3] = deal (values{k}, middles{k}, values{k+1});
+    whole = (at(k+1) - at(k)) / 6 * (f1 + 4 * f2 + f3);
+    [part, m] = halves (fcn, at(k), at(k+1), f1, f2, f3, whole, tol, 0);
+    q = q + part;
+    n += m;
+  end
 end
 function [q, n] = halves (fcn, a, b, fa, fc, fb, whole, tol, depth)
   c = (a + b) / 2;

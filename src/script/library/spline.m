@@ -2,6 +2,19 @@ function y = spline (x, y, xi)
   % Cubic, twice continuously differentiable; not-a-knot ends, or given slopes if Y has two more elements than X.
   if nargin < 2, print_usage (); end
   n = numel (x);
+  if ! isvector (y)
+    % A curve for each row, whose pieces stand together.
+    outer = size (y)(1:end-1);
+    y = reshape (y, prod (outer), []);
+    coefs = [];
+    for k = 1:rows (y)
+      one = spline (x, y(k,:));
+      coefs(k:rows (y):rows (y)*one.pieces,1:4) = one.coefs;
+    end
+    y = mkpp (one.breaks, coefs, outer);
+    if nargin > 2, y = ppval (y, xi); end
+    return
+  end
   if n < 2, error ("spline: requires at least 2 points"); end
   [x, order] = sort (x(:));
   y = y(:);

@@ -27,7 +27,11 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 ),
                 written!("center", "center (x, dim)", "What is left of an array after its mean is taken off."),
                 written!("mad", "mad (x, opt, dim)", "The mean (0) or median (1) absolute deviation."),
-                written!("rescale", "rescale (x, low, high)", "An array scaled to an interval, [0, 1] by default."),
+                written!(
+                    "rescale",
+                    "rescale (x, low, high, option, value)",
+                    "An array scaled to an interval, [0, 1] by default."
+                ),
                 written!(
                     "hist",
                     "[n, x] = hist (y, x, scale)",
@@ -35,8 +39,8 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 ),
                 written!(
                     "movfun",
-                    "movfun (fcn, x, wlen)",
-                    "A function of a moving window, which is cut off at the ends."
+                    "movfun (fcn, x, wlen, option, value)",
+                    "A function of a moving window, by default cut off at the ends."
                 ),
                 written!("movmean", "movmean (x, wlen)", "Means of a moving window."),
                 written!("movmedian", "movmedian (x, wlen)", "Medians of a moving window."),
@@ -51,7 +55,7 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                     "Slices of an array summed by their numbers along a dimension."
                 ),
                 written!("moment", "moment (x, p, type, dim)", "The moments of a sample."),
-                written!("ranks", "ranks (x, dim)", "The ranks of elements; equal ones share theirs."),
+                written!("ranks", "ranks (x, dim, type)", "The ranks of elements; equal ones share theirs."),
                 written!("spearman", "spearman (x, y)", "Correlations of ranks."),
                 written!("kendall", "kendall (x, y)", "Kendall's correlation of orders."),
                 written!(

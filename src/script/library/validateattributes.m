@@ -65,7 +65,7 @@ function validateattributes (x, classes, attributes, varargin)
         case "<=", what = sprintf ("be less than or equal to %f", v);
         otherwise, what = ["be " word];
       end
-      error (sprintf ("Octave:expected-%s", word), "%s%s must %s", who, name, what);
+      error (sprintf ("Octave:%s", identifier (word)), "%s%s must %s", who, name, what);
     end
   end
 end
@@ -86,4 +86,11 @@ function names = names_of (classes)
     end
   end
   names = unique (names);
+end
+function id = identifier (word)
+  words = {"size", "numel", "ncols", "nrows", "ndims", ">", ">=", "<", "<="};
+  ids = {"incorrect-size", "incorrect-numel", "incorrect-numcols", "incorrect-numrows", "incorrect-numdims", ...
+         "expected-greater", "expected-greater-equal", "expected-less", "expected-less-equal"};
+  at = find (strcmp (word, words));
+  if isempty (at), id = ["expected-", word]; else, id = ids{at}; end
 end
