@@ -32,6 +32,18 @@ impl Output for Captured {
     }
 }
 
+/// Keeps both streams as one text, in the order in which they were written (`evalc`).
+pub struct Together(pub std::sync::Arc<parking_lot::Mutex<Captured>>);
+
+impl Output for Together {
+    fn out(&mut self, bytes: &[u8]) {
+        self.0.lock().out(bytes);
+    }
+    fn err(&mut self, bytes: &[u8]) {
+        self.0.lock().out(bytes);
+    }
+}
+
 /// A sink that several hold, so that what is written can be read afterwards.
 impl<T: Output> Output for std::sync::Arc<parking_lot::Mutex<T>> {
     fn out(&mut self, bytes: &[u8]) {

@@ -385,6 +385,9 @@ impl Each {
         let dims = first.or(arrays.iter().enumerate().next()).map_or_else(Dims::zero, |(_, a)| a.0.clone());
         for (i, array) in of_many() {
             if array.0 != dims {
+                if who == "arrayfun" {
+                    return fail_id!("Octave:invalid-input-arg", "arrayfun: dimensions mismatch");
+                }
                 return fail!(
                     "{who}: all the input arguments must have the same size and shape (arg {} and arg {})",
                     first.map_or(1, |f| f.0 + 1),

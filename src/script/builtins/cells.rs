@@ -93,8 +93,12 @@ fn num2cell(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 }
 
 fn cell2mat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let Value::Cell(cell) = &args[0] else { return fail!("cell2mat: C must be a cell array") };
-    let Some(first) = cell.items.first() else { return Ok(Value::empty().into()) };
+    let Value::Cell(cell) = &args[0] else {
+        return if args[0].is_empty() { Ok(Value::empty().into()) } else { fail!("cell2mat: C must be a cell array") };
+    };
+    let Some(first) = cell.items.first() else {
+        return Ok(Value::tensor(Tensor::zeros(Class::Double, cell.dims.clone())).into());
+    };
     // All items are of one kind: numbers, texts, truth values, cells or structs.
     let kind = |v: &Value| match v.class() {
         class if class.is_numeric() => Class::Double,

@@ -115,9 +115,10 @@ fn compare_first(
         return fail!("{name}: N must be greater than 0");
     }
     let n = n as usize;
+    // Texts that are shorter than that are equal as a whole or not at all.
     let begins = |x: &[u8], y: &[u8]| match (x.get(..n), y.get(..n)) {
         (Some(x), Some(y)) => same(x, y),
-        _ => x.is_empty() && y.is_empty(),
+        _ => x.len() == y.len() && same(x, y),
     };
     let equal = |a: &Value, b: &Value| match (a, b) {
         (Value::Tensor(a), Value::Tensor(b)) => match (a.data.chars(), b.data.chars()) {
@@ -181,14 +182,18 @@ fn positions(places: Vec<usize>) -> Value {
 }
 
 fn strfind(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let mut overlaps = true;
-    if let [name, value] = args.get(2..).unwrap_or_default() {
-        if !args::is_word(name, "overlaps") {
-            return fail!("strfind: unknown option: {}", name.as_text().unwrap_or_default());
-        }
-        overlaps = crate::script::ops::truth(&mut interp.env, value)?;
-    } else if args.len() > 2 {
+    let (mut overlaps, mut in_cell) = (true, false);
+    let options = args.get(2..).unwrap_or_default();
+    if options.len() % 2 == 1 {
         return fail_id!("Octave:invalid-fun-call", "Invalid call to strfind");
+    }
+    for option in options.chunks(2) {
+        let truth = crate::script::ops::truth(&mut interp.env, &option[1])?;
+        match option[0].as_text().unwrap_or_default().to_lowercase().as_str() {
+            "overlaps" => overlaps = truth,
+            "forcecelloutput" => in_cell = truth,
+            _ => return fail!("strfind: unknown option: {}", option[0].as_text().unwrap_or_default()),
+        }
     }
     let refused = "strfind: PATTERN must be a string or cell array of strings";
     let patterns = text::list(&args[1], refused)?;
@@ -206,7 +211,8 @@ fn strfind(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             Ok(Value::cell(cell.dims.clone(), patterns.into_iter().map(|p| one(s, p)).collect()).into())
         }
         (value, _) if value.is_string() => {
-            Ok(one(value.as_bytes().unwrap_or_default(), patterns.first().copied().unwrap_or_default()).into())
+            let found = one(value.as_bytes().unwrap_or_default(), patterns.first().copied().unwrap_or_default());
+            Ok(if in_cell { Value::cell(Dims::scalar(), vec![found]) } else { found }.into())
         }
         _ => fail!("strfind: first argument must be a string or cell array of strings"),
     }
@@ -227,8 +233,9 @@ fn index_of(_: &mut Interp, name: &str, args: &[Value], last: bool) -> Flow<Outc
             }
             None => fail!("{name}: S must be a string or cell array of strings"),
         },
-        value => match value.as_bytes() {
-            Some(s) => Ok(Value::Num(place(s)).into()),
+        value => match text::rows(value) {
+            Some(_) if value.is_string() => Ok(Value::Num(place(value.as_bytes().unwrap_or_default())).into()),
+            Some(rows) => Ok(Value::column(rows.iter().map(|row| place(row)).collect()).into()),
             None => fail!("{name}: S must be a string or cell array of strings"),
         },
     }
@@ -241,13 +248,18 @@ fn strchr(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::row(places).into())
 }
 
+/// Whether a word is `IgnoreCase`, or how it begins.
+fn begins_option(word: &Value) -> bool {
+    word.as_text().is_some_and(|w| !w.is_empty() && "ignorecase".starts_with(&w.to_ascii_lowercase()))
+}
+
 fn begins(interp: &mut Interp, name: &str, args: &[Value], fits: fn(&[u8], &[u8]) -> bool) -> Flow<Outcome> {
     let list = text::list(&args[0], &format!("{name}: STR must be a string or cell array of strings"))?;
     let patterns = text::list(&args[1], &format!("{name}: PATTERN must be a string or cell array of strings"))?;
     let mut ignore_case = false;
     match args.get(2..).unwrap_or_default() {
         [] => {}
-        [option, value] if args::is_word(option, "ignorecase") => {
+        [option, value] if begins_option(option) => {
             ignore_case = crate::script::ops::truth(&mut interp.env, value)?;
         }
         [_, _] => return fail!("{name}: third input must be \"IgnoreCase\""),
@@ -264,7 +276,7 @@ fn begins(interp: &mut Interp, name: &str, args: &[Value], fits: fn(&[u8], &[u8]
 }
 
 fn validatestring(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let s = text::string(&args[0], "validatestring: STR must be a character string")?;
+    let s = text::string(&args[0], "validatestring: STR must be a single character string")?;
     let options = text::list(&args[1], "validatestring: STRARRAY must be a cellstr")?;
     let mut names = Vec::new();
     let mut position = None;

@@ -5,7 +5,7 @@ use super::{Builtin, Outcome, Task, TaskStep, args, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail};
 use crate::script::index::Values;
-use crate::script::value::{Data, Dims, Function, Tensor, Value};
+use crate::script::value::{Class, Data, Dims, Function, Tensor, Value};
 use crate::script::vm::Interp;
 use num_complex::Complex64;
 use std::sync::Arc;
@@ -95,6 +95,17 @@ fn dec2(interp: &mut Interp, name: &str, args: &[Value], base: usize) -> Flow<Ou
     let bits = [8, 16, 32, 64].into_iter().find(|b| least >= -(2f64.powi(b - 1))).unwrap_or(64);
     if matches!(args[0], Value::Bool(_)) || values.iter().any(|x| !x.is_finite() || *x != x.trunc()) {
         return fail!("{name}: input must be integers");
+    }
+    // The widest integers are beyond what a double holds.
+    if matches!(args[0].class(), Class::Int64 | Class::Uint64) {
+        let host = interp.env.host(&args[0])?;
+        let exact: Vec<i128> = match &host.data {
+            Data::I64(v) => v.iter().map(|&x| x as i128).collect(),
+            Data::U64(v) => v.iter().map(|&x| x as i128).collect(),
+            _ => Vec::new(),
+        };
+        let wrap = |x: i128| if x < 0 { ((1i128 << bits) + x) as u128 } else { x as u128 };
+        return Ok(in_base(&exact.into_iter().map(wrap).collect::<Vec<_>>(), &digits(base), len).into());
     }
     for x in values {
         out.push(match x < 0.0 {

@@ -3,12 +3,12 @@
 //! In: sizes, classes, prototypes. Out: host arrays, or fills recorded on the runtime where they are big.
 
 use super::args::{class_word, integer, is_word, number, sizes};
+use super::operators::{cat, joined};
 use super::record::{check_shape, filled, is_big, lift, pin, record};
 use super::{ANY, Builtin, Outcome, row};
 use crate::script::display::number::is_missing;
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail, fail_id};
-use crate::script::index;
 use crate::script::value::{Class, Data, Dims, Lazy, Tensor, Value};
 use crate::script::vm::Interp;
 use num_complex::{Complex32, Complex64};
@@ -59,11 +59,9 @@ pub static ROWS: &[Builtin] = &[
     row("logspace", 2, 3, 1, "logspace (a, b, n)", "Points at equal ratios from 10^a to 10^b.", logspace),
     row("colon", 2, 3, 1, "colon (base, increment, limit)", "The range base:increment:limit.", colon),
     row("cat", 1, ANY, 1, "cat (dim, a, b, ...)", "Joins arrays along a dimension.", cat),
-    row("horzcat", 0, ANY, 1, "horzcat (a, b, ...)", "Joins arrays side by side.", |i, a, _| {
-        Ok(index::concatenate(&mut i.env, 1, a)?.into())
-    }),
+    row("horzcat", 0, ANY, 1, "horzcat (a, b, ...)", "Joins arrays side by side.", |i, a, _| joined(&mut i.env, 1, a)),
     row("vertcat", 0, ANY, 1, "vertcat (a, b, ...)", "Joins arrays one below the other.", |i, a, _| {
-        Ok(index::concatenate(&mut i.env, 0, a)?.into())
+        joined(&mut i.env, 0, a)
     }),
 ];
 
@@ -482,14 +480,6 @@ fn colon(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         _ => return fail_id!("Octave:invalid-fun-call", "Invalid call to colon"),
     }
     .into())
-}
-
-fn cat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let d = super::args::dim(&interp.env, &args[0], |_| "cat: DIM must be a valid dimension".to_string())?;
-    if d > 1 << 10 {
-        return fail!("cat: DIM must be a valid dimension");
-    }
-    Ok(index::concatenate(&mut interp.env, d, &args[1..])?.into())
 }
 
 /// A host array or recorded array of a value, whichever it is, in another class of the runtime.

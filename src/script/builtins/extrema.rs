@@ -238,10 +238,11 @@ fn of_two(env: &mut Env, greatest: bool, x: &Value, y: &Value, omit_nan: bool) -
             *if omit_nan { b } else { a }
         } else if b.is_nan() {
             *if omit_nan { a } else { b }
-        } else if (greatest && b > a) || (!greatest && b < a) {
-            *b
-        } else {
+        } else if (greatest && a > b) || (!greatest && a < b) {
             *a
+        } else {
+            // Of zeros of either sign, the second.
+            *b
         };
         return Ok(Value::Num(kept));
     }
@@ -288,11 +289,16 @@ fn of_two(env: &mut Env, greatest: bool, x: &Value, y: &Value, omit_nan: bool) -
     };
     let (da, db) = (convert(&a.data), convert(&b.data));
     let (pa, pb) = (expanded(&a.dims, &dims), expanded(&b.dims, &dims));
+    // Of equals, as zeros of either sign are, the array's is kept before a number, and the second of two numbers.
+    let second = a.len() == 1;
     macro_rules! pairs {
         ($($variant:ident),*) => {
             match (&da, &db) {
                 $((Data::$variant(a), Data::$variant(b)) => Data::$variant(
-                    pa.iter().zip(&pb).map(|(&i, &j)| better(a[i], b[j], greatest, omit_nan)).collect(),
+                    pa.iter().zip(&pb).map(|(&i, &j)| {
+                        let (x, y) = if second { (b[j], a[i]) } else { (a[i], b[j]) };
+                        better(x, y, greatest, omit_nan)
+                    }).collect(),
                 ),)*
                 _ => return fail!("{name}: cannot compute {name} ({}, {})", operand_name(x), operand_name(y)),
             }

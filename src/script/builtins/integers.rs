@@ -154,13 +154,13 @@ fn isprime(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 fn factor(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let class = args[0].class();
     let q = number(&interp.env, "factor", &args[0])?;
-    if args[0].len() != 1 || q.fract() != 0.0 || !(q >= 1.0 && q < 2f64.powi(53)) {
+    if args[0].len() != 1 || q.fract() != 0.0 || !(q >= 0.0 && q < 2f64.powi(53)) {
         return fail!("factor: Q must be a real non-negative integer");
     }
     let mut rest = q as u64;
     let mut found: Vec<u64> = Vec::new();
     let mut p = 2u64;
-    while p * p <= rest {
+    while rest > 0 && p * p <= rest {
         while rest.is_multiple_of(p) {
             found.push(p);
             rest /= p;
@@ -329,8 +329,7 @@ fn choices(env: &Env, n: usize, k: usize, bytes: usize) -> Flow<(Dims, Vec<u32>)
 }
 
 fn perms(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let v = interp.env.host(&args[0])?;
-    let n = v.len();
+    let n = args[0].len();
     if n > 10 {
         return fail!("out of memory or dimension too large for Octave's index type");
     }
@@ -346,7 +345,12 @@ fn perms(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
     let m = rows.len();
     let order: Vec<usize> = (0..m * n).map(|at| rows[at % m][at / m]).collect();
-    Ok(Value::tensor(Tensor::new(Dims::new(&[m, n]), v.data.pick(order.into_iter()))).into())
+    let dims = Dims::new(&[m, n]);
+    if let Value::Cell(cell) = &args[0] {
+        return Ok(Value::cell(dims, order.into_iter().map(|at| cell.items[at].clone()).collect()).into());
+    }
+    let v = interp.env.host(&args[0])?;
+    Ok(Value::tensor(Tensor::new(dims, v.data.pick(order.into_iter()))).into())
 }
 
 /// What `accumarray` does with the values of a place, where it needs no function of the script.
@@ -506,6 +510,10 @@ impl Groups {
         }
         if self.results.iter().any(Value::is_complex) {
             return Ok(Value::tensor(Tensor::new(self.dims.clone(), Data::C64(numbers))));
+        }
+        if class == Class::Logical {
+            let truths = numbers.iter().map(|z| z.re != 0.0).collect();
+            return Ok(Value::tensor(Tensor::new(self.dims.clone(), Data::Bool(truths))));
         }
         in_class(env, self.dims.clone(), numbers.iter().map(|z| z.re).collect(), class)
     }

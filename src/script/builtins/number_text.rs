@@ -222,8 +222,8 @@ fn int2str(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 
 fn mat2str(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
-    if let Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Colon = args[0] {
-        return fail!("mat2str: X must be two dimensional");
+    if let Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_) | Value::Colon = args[0] {
+        return super::invalid_call("mat2str", "mat2str (x, n, \"class\")");
     }
     let x = interp.env.host(&args[0])?;
     if x.dims.len() > 2 {

@@ -1,7 +1,9 @@
 //! The operators as functions: `plus (a, b, ...)`, `not (x)`, `transpose (x)`.
 
 use super::{ANY, Builtin, Outcome, row};
-use crate::script::error::{Flow, fail};
+use crate::script::env::Env;
+use crate::script::error::{Flow, Stop, fail};
+use crate::script::index;
 use crate::script::ops;
 use crate::script::syntax::ast::{BinaryOp, UnaryOp};
 use crate::script::value::{Class, Value};
@@ -100,5 +102,23 @@ fn pow2(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             let power = ops::binary(env, BinaryOp::Pow, &Value::Num(2.0), &args[1])?;
             Ok(ops::binary(env, BinaryOp::Mul, &args[0], &power)?.into())
         }
+    }
+}
+
+pub(super) fn cat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let d = super::args::dim(&interp.env, &args[0], |_| "cat: DIM must be a valid dimension".to_string())?;
+    if d > 1 << 10 {
+        return fail!("cat: DIM must be a valid dimension");
+    }
+    joined(&mut interp.env, d, &args[1..])
+}
+
+/// Parts joined by a function; what does not fit is told in other words than in brackets.
+pub(super) fn joined(env: &mut Env, d: usize, parts: &[Value]) -> Flow<Outcome> {
+    match index::concatenate(env, d, parts) {
+        Err(Stop::Error(error)) if error.message.contains(" dimensions mismatch (") => {
+            fail!("cat: dimension mismatch")
+        }
+        other => Ok(other?.into()),
     }
 }

@@ -182,6 +182,10 @@ fn full(class: Class) -> f64 {
 fn im2double(env: &mut Env, picture: &Value) -> Flow<Value> {
     let class = picture.class();
     let double = ops::cast(env, picture, Class::Double)?;
+    if class == Class::Int16 {
+        let shifted = ops::binary(env, BinaryOp::Add, &double, &Value::Num(32768.0))?;
+        return ops::binary(env, BinaryOp::Div, &shifted, &Value::Num(65535.0));
+    }
     match full(class) {
         1.0 => Ok(double),
         greatest => ops::binary(env, BinaryOp::Div, &double, &Value::Num(greatest)),

@@ -25,7 +25,7 @@ pub static ROWS: &[Builtin] = &[
     row("idivide", 2, 3, 1, "idivide (x, y, op)", "An integer quotient, by fix, floor, ceil or round.", idivide),
     row("nthroot", 2, 2, 1, "nthroot (x, n)", "The real nth root.", nthroot),
     row("beta", 2, 2, 1, "beta (a, b)", "The beta function.", |i, a, _| {
-        beta(&mut i.env, "beta", &a[0], &a[1], |a, b| special::ln_beta(a, b).exp())
+        beta(&mut i.env, "beta", &a[0], &a[1], special::beta)
     }),
     row("betaln", 2, 2, 1, "betaln (a, b)", "The logarithm of the beta function.", |i, a, _| {
         beta(&mut i.env, "betaln", &a[0], &a[1], special::ln_beta)

@@ -85,6 +85,12 @@ pub(crate) fn erfc_inverse(y: f64) -> f64 {
 }
 
 /// The logarithm of the beta function.
+/// The beta function; the sign of one of a negative number is that of the gamma functions in it.
+pub(crate) fn beta(a: f64, b: f64) -> f64 {
+    let sign = |x: f64| if x < 0.0 && x.floor().rem_euclid(2.0) == 1.0 { -1.0 } else { 1.0 };
+    sign(a) * sign(b) * sign(a + b) * ln_beta(a, b).exp()
+}
+
 pub(crate) fn ln_beta(a: f64, b: f64) -> f64 {
     ln_gamma(a) + ln_gamma(b) - ln_gamma(a + b)
 }

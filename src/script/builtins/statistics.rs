@@ -457,10 +457,10 @@ fn quantiles(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Ou
             data[place] = quantile_of(&sorted, p, method, class == Class::Single);
         }
     }
-    // The quantiles of a column lie as P does.
-    if host.dims.columns() == 1 && host.dims.len() == 2 && args.get(2).is_none_or(Value::is_empty) {
+    // The quantiles of a vector lie as P does.
+    if host.dims.is_vector() && args.get(2).is_none_or(Value::is_empty) {
         let row = args.get(1).is_none_or(|p| p.is_empty() || p.dims().rows() == 1);
-        out = if row { Dims::new(&[1, p.len()]) } else { out };
+        out = if row { Dims::new(&[1, p.len()]) } else { Dims::new(&[p.len(), 1]) };
     }
     Ok(Value::tensor(Tensor::new(out, Data::F64(data).converted(class))).into())
 }

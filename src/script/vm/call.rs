@@ -9,7 +9,7 @@ use crate::script::env::{FunctionFiles, add_files};
 use crate::script::error::{Flow, ScriptError, Stop, fail, fail_id};
 use crate::script::index::Values;
 use crate::script::library::{self, Written};
-use crate::script::output::Captured;
+use crate::script::output::{Captured, Together};
 use crate::script::source::Source;
 use crate::script::syntax::{self, ast::Name};
 use crate::script::value::function::Closure;
@@ -351,7 +351,7 @@ impl Interp {
                 self.enter_eval(unit, scope, returns, nargout)?;
                 if capture {
                     let captured = Arc::new(Mutex::new(Captured::default()));
-                    let output = std::mem::replace(&mut self.env.output, Box::new(captured.clone()));
+                    let output = std::mem::replace(&mut self.env.output, Box::new(Together(captured.clone())));
                     self.captures.push((self.frames.len(), captured, output));
                 }
                 Ok(())
