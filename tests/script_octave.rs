@@ -44,7 +44,7 @@ fn read(name: &str) -> Vec<Case> {
     cases
 }
 
-const FILES: [&str; 15] = [
+const FILES: [&str; 16] = [
     "display.txt",
     "elementwise.txt",
     "operators.txt",
@@ -60,6 +60,7 @@ const FILES: [&str; 15] = [
     "language.txt",
     "calls.txt",
     "bounds.txt",
+    "numerics.txt",
 ];
 
 /// What a case prints here; `error: …` if it fails.
