@@ -2,6 +2,7 @@
 //!
 //! `help`, `docs/matlab.md`, argument counts and suggestions for unknown names all read the same rows.
 
+pub mod accumulation;
 pub mod args;
 mod assertion;
 pub mod bits;

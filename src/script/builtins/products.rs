@@ -38,9 +38,8 @@ pub(super) fn expm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcom
     if norm == 0.0 {
         return Ok(value_of(&Mat::identity(n, n), a.single).diagonal().into());
     }
-    if n == 1 || args[0].is_diagonal() {
-        let e = Mat::from_fn(n, n, |i, j| if i == j { a.matrix[(i, i)].exp() } else { 0.0 });
-        return Ok(value_of(&e, a.single).diagonal().into());
+    if n == 1 {
+        return Ok(value_of(&Mat::from_fn(1, 1, |i, j| a.matrix[(i, j)].exp()), a.single).into());
     }
     let squarings = (norm / 5.371920351148152).log2().ceil().clamp(0.0, 1000.0) as i32;
     let scale = 2.0f64.powi(-squarings);

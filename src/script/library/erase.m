@@ -3,7 +3,7 @@ function text = erase (text, pattern)
   if nargin != 2, print_usage (); end
   if ! (ischar (text) || iscellstr (text)), error ("erase: STR must be a string or cell array of strings"); end
   if ! (ischar (pattern) || iscellstr (pattern)), error ("erase: PTN must be a string or cell array of strings"); end
-  if ischar (pattern), pattern = cellstr (pattern); end
+  if ischar (pattern) && rows (pattern) > 1, pattern = cellstr (pattern); elseif ischar (pattern), pattern = {pattern}; end
   pattern = pattern(! cellfun (@isempty, pattern(:)));
   if isempty (pattern), return; end
   any_of = strjoin (cellfun (@(p) regexptranslate ("escape", p), pattern(:).', "UniformOutput", false), "|");

@@ -1,0 +1,225 @@
+//! Counting and adding into places: `accumarray`, `histc`.
+
+use super::args::number;
+use super::integers::{in_class, reals};
+use super::{Outcome, Task, TaskStep};
+use crate::script::env::Env;
+use crate::script::error::{Flow, ScriptError, fail};
+use crate::script::index::Values;
+use crate::script::value::{Class, Data, Dims, Function, Tensor, Value};
+use crate::script::vm::Interp;
+use std::sync::Arc;
+
+/// What `accumarray` does with the values of a place, where it needs no function of the script.
+fn reducer(value: Option<&Value>) -> Option<fn(&[f64]) -> f64> {
+    let name = match value {
+        None => return Some(|v| v.iter().sum()),
+        Some(v) if v.is_empty() => return Some(|v| v.iter().sum()),
+        Some(Value::Function(f)) => match &**f {
+            Function::Named(name) => name.to_string(),
+            Function::Anonymous(_) | Function::Method(..) => return None,
+        },
+        Some(_) => return None,
+    };
+    Some(match name.as_str() {
+        "sum" | "plus" => |v| v.iter().sum(),
+        "max" => |v| v.iter().copied().fold(f64::NAN, f64::max),
+        "min" => |v| v.iter().copied().fold(f64::NAN, f64::min),
+        "prod" => |v| v.iter().product(),
+        "mean" => |v| v.iter().sum::<f64>() / v.len() as f64,
+        "numel" | "length" => |v| v.len() as f64,
+        _ => return None,
+    })
+}
+
+/// The subscripts of `accumarray`, a row for each value: how many, how many columns, and the columns one after another.
+fn subscripts_of(env: &Env, value: &Value) -> Flow<(usize, usize, Vec<f64>)> {
+    if let Value::Cell(cell) = value {
+        env.host_all(&cell.items)?;
+        let columns = cell.items.iter().map(|v| Ok(env.host(v)?.data.to_f64())).collect::<Flow<Vec<_>>>()?;
+        let n = columns.first().map_or(0, Vec::len);
+        if columns.iter().any(|c| c.len() != n) {
+            return fail!("accumarray: all subscripts must have the same length");
+        }
+        return Ok((n, columns.len(), columns.concat()));
+    }
+    let host = env.host(value)?;
+    let rows = host.dims.rows();
+    if host.is_empty() && rows > 0 {
+        return fail!("accumarray: SUBS must have at least one column");
+    }
+    Ok((rows, host.len().checked_div(rows).unwrap_or(1), host.data.to_f64()))
+}
+
+pub(super) fn accumarray(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    interp.env.host_all(args)?;
+    let env = &mut interp.env;
+    let values = env.host(&args[1])?;
+    let (n, rank, subscripts) = subscripts_of(env, &args[0])?;
+    let fill = match args.get(4).filter(|v| !v.is_empty()) {
+        Some(value) => number(env, "accumarray", value)?,
+        None => 0.0,
+    };
+    if values.len() != 1 && values.len() != n {
+        return fail!("accumarray: dimension mismatch");
+    }
+    let subscript = |i: usize, d: usize| subscripts[d * n + i];
+    let mut extents = vec![0usize; rank.max(1)];
+    for i in 0..n {
+        for (d, extent) in extents.iter_mut().enumerate() {
+            let s = subscript(i, d);
+            if s < 1.0 || s.fract() != 0.0 || !s.is_finite() {
+                return fail!(
+                    "index ({}): out of bound; value {} out of bound {}",
+                    super::args::short(s),
+                    super::args::short(s),
+                    n
+                );
+            }
+            *extent = (*extent).max(s as usize);
+        }
+    }
+    let mut dims = None;
+    if let Some(size) = args.get(2).filter(|s| !s.is_empty()) {
+        let size = env.host(size)?.data.to_f64();
+        if rank <= 1 && size.len() > 1 {
+            // One subscript counts through all elements.
+            let size: Vec<usize> = size.iter().map(|&d| d as usize).collect();
+            env.check_host(&size, size_of::<Vec<usize>>())?;
+            let elements = size.iter().product();
+            if elements < extents[0] {
+                return fail!("accumarray: dimensions mismatch");
+            }
+            extents = vec![elements];
+            dims = Some(Dims::new(&size));
+        }
+        for (d, extent) in extents.iter_mut().enumerate().filter(|_| dims.is_none()) {
+            let wanted = size.get(d).copied().unwrap_or(1.0) as usize;
+            if wanted < *extent {
+                return fail!("accumarray: dimensions mismatch");
+            }
+            *extent = wanted;
+        }
+    }
+    let dims = match dims {
+        Some(dims) => dims,
+        None if extents.len() == 1 => Dims::new(&[extents[0], 1]),
+        None => Dims::new(&extents),
+    };
+    env.check_host(&dims, size_of::<Vec<usize>>())?;
+    let mut places: Vec<Vec<usize>> = vec![Vec::new(); dims.elements()];
+    for i in 0..n {
+        let mut at = 0;
+        for d in (0..rank.max(1)).rev() {
+            at = at * extents.get(d).copied().filter(|_| rank > 1).unwrap_or(1) + subscript(i, d) as usize - 1;
+        }
+        places[at].push(if values.len() == 1 { 0 } else { i });
+    }
+    if let Some(reduce) = reducer(args.get(3)).filter(|_| !values.data.is_complex()) {
+        let of = |p: &Vec<usize>| reduce(&p.iter().map(|&i| values.data.f64_at(i)).collect::<Vec<_>>());
+        let data = places.iter().map(|p| if p.is_empty() { fill } else { of(p) }).collect();
+        return Ok(in_class(env, dims, data, values.data.class())?.into());
+    }
+    let function = match args.get(3).filter(|f| !f.is_empty()) {
+        Some(function) => super::calls::function_of(function, "accumarray")?,
+        None => Arc::new(Function::Named("sum".into())),
+    };
+    let groups = (places.into_iter().enumerate())
+        .filter(|(_, p)| !p.is_empty())
+        .map(|(at, p)| {
+            let column = Tensor::new(Dims::new(&[p.len(), 1]), values.data.pick(p.into_iter()));
+            (at, Value::tensor(column))
+        })
+        .collect();
+    Ok(Outcome::Task(Box::new(Groups { function, groups, dims, fill, results: Vec::new() })))
+}
+
+/// `accumarray` with a function of the script: a call for each place that has values.
+struct Groups {
+    function: Arc<Function>,
+    /// Places that have values, and those.
+    groups: Vec<(usize, Value)>,
+    dims: Dims,
+    fill: f64,
+    results: Vec<Value>,
+}
+
+impl Groups {
+    /// The results at their places: cells where the function gives cells, numbers otherwise.
+    fn finish(&self, env: &mut Env) -> Flow<Value> {
+        env.host_all(&self.results)?;
+        if self.results.iter().any(|v| v.len() != 1) {
+            return fail!("accumarray: FCN must return a scalar or a cell");
+        }
+        let placed = || self.groups.iter().map(|g| g.0).zip(&self.results);
+        if let Some(Value::Cell(_)) = self.results.first() {
+            let mut items = vec![Value::empty(); self.dims.elements()];
+            for (at, value) in placed() {
+                let Value::Cell(cell) = value else { return fail!("accumarray: FCN must always return a cell") };
+                items[at] = cell.items[0].clone();
+            }
+            return Ok(Value::cell(self.dims.clone(), items));
+        }
+        let class = self.results.first().map_or(Class::Double, Value::class);
+        let mut numbers = vec![num_complex::Complex64::new(self.fill, 0.0); self.dims.elements()];
+        for (at, value) in placed() {
+            numbers[at] = env.host(value)?.data.c64_at(0);
+        }
+        if self.results.iter().any(Value::is_complex) {
+            return Ok(Value::tensor(Tensor::new(self.dims.clone(), Data::C64(numbers))));
+        }
+        if class == Class::Logical {
+            let truths = numbers.iter().map(|z| z.re != 0.0).collect();
+            return Ok(Value::tensor(Tensor::new(self.dims.clone(), Data::Bool(truths))));
+        }
+        in_class(env, self.dims.clone(), numbers.iter().map(|z| z.re).collect(), class)
+    }
+}
+
+impl Task for Groups {
+    fn step(&mut self, interp: &mut Interp, last: Option<Result<Values, ScriptError>>) -> Flow<TaskStep> {
+        match last {
+            Some(Ok(values)) => match values.into_iter().next() {
+                Some(value) => self.results.push(value),
+                None => return fail!("accumarray: FCN must return a value"),
+            },
+            Some(Err(error)) => return Err(error.into()),
+            None => {}
+        }
+        match self.groups.get(self.results.len()) {
+            Some((_, values)) => {
+                Ok(TaskStep::Call { function: self.function.clone(), args: vec![values.clone()], nargout: 1 })
+            }
+            None => Ok(TaskStep::Done(std::iter::once(self.finish(&mut interp.env)?).collect())),
+        }
+    }
+}
+
+pub(super) fn histc(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    interp.env.host_all(args)?;
+    let (dims, x, _) = reals(&interp.env, "histc", &args[0])?;
+    let (_, edges, _) = reals(&interp.env, "histc", &args[1])?;
+    if edges.is_empty() {
+        return fail!("histc: EDGES must not be empty");
+    }
+    let d = match args.get(2) {
+        Some(dim) => {
+            super::args::dim(&interp.env, dim, |_| "histc: DIM must be an integer and a valid dimension".into())?
+        }
+        None => dims.first_non_singleton(),
+    };
+    let (length, stride) = (dims.extent(d), dims.iter().take(d).product::<usize>());
+    let out_dims = dims.with(d, edges.len());
+    let mut out = vec![0.0; out_dims.elements()];
+    let mut bins = vec![0.0; x.len()];
+    for (k, v) in x.iter().enumerate() {
+        let lane = k % stride + k / (stride * length) * stride * edges.len();
+        let bin = edges.partition_point(|e| e <= v);
+        if bin > 0 && (bin < edges.len() || *v == edges[edges.len() - 1]) {
+            out[lane + (bin - 1) * stride] += 1.0;
+            bins[k] = bin as f64;
+        }
+    }
+    let counts = Value::tensor(Tensor::new(out_dims, Data::F64(out)));
+    Ok(vec![counts, Value::tensor(Tensor::new(dims, Data::F64(bins)))].into())
+}
