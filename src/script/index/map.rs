@@ -4,7 +4,7 @@
 
 use super::{Access, Values};
 use crate::script::env::Env;
-use crate::script::error::{Flow, fail, fail_id};
+use crate::script::error::{Flow, fail};
 use crate::script::value::map::{Key, Map, Values as Kind};
 use crate::script::value::{Class, Tensor, Value};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn fitting_key(env: &Env, map: &Map, value: &Value) -> Flow<Key> {
     match key(env, map, value)? {
         Some(key) => Ok(key),
         None => {
-            fail_id!("Octave:error", "containers.Map: specified key type does not match the type of this container")
+            fail!("containers.Map: specified key type does not match the type of this container")
         }
     }
 }
