@@ -59,3 +59,19 @@ impl<T: Output> Output for std::sync::Arc<parking_lot::Mutex<T>> {
         self.lock().closed()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_streams_stand_together_in_the_order_in_which_they_were_written() {
+        let kept = std::sync::Arc::new(parking_lot::Mutex::new(Captured::default()));
+        let mut both = Together(kept.clone());
+        both.out(b"a");
+        both.err(b"b");
+        both.out(b"c");
+        assert_eq!(kept.lock().out, b"abc");
+        assert!(kept.lock().err.is_empty());
+    }
+}

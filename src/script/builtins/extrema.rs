@@ -389,6 +389,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn of_equal_zeros_an_arrays_is_kept_before_a_number_and_the_second_of_two_numbers() {
+        let mut env = crate::script::testing::env();
+        let mut signs = |x: Value, y: Value| -> Vec<bool> {
+            let kept = of_two(&mut env, true, &x, &y, true).ok().expect("small arrays wait for nothing");
+            let host = env.host(&kept).ok().expect("small arrays wait for nothing");
+            host.data.to_f64().iter().map(|x| x.is_sign_negative()).collect()
+        };
+        let zeros = || Value::row(vec![-0.0, 0.0]);
+        assert_eq!(signs(zeros(), Value::Num(0.0)), [true, false]);
+        assert_eq!(signs(Value::Num(0.0), zeros()), [true, false]);
+        assert_eq!(signs(zeros(), Value::row(vec![0.0, -0.0])), [true, false]);
+        assert_eq!(signs(Value::Num(-0.0), Value::Num(0.0)), [false]);
+        assert_eq!(signs(Value::Num(0.0), Value::Num(-0.0)), [true]);
+    }
+
+    #[test]
     fn a_lane_of_doubles_has_its_extremum_where_the_plain_walk_finds_it() {
         let mut state = 7u64;
         let mut next = || {
