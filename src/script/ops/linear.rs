@@ -360,6 +360,9 @@ pub(crate) fn power(env: &mut Env, a: &Value, b: &Value) -> Flow<Value> {
     if !a.is_scalar() && !b.is_scalar() {
         return fail!("can't do A ^ B for A and B both matrices");
     }
+    if a.class().is_integer() || b.class().is_integer() {
+        return undefined(BinaryOp::MatPow, a, b);
+    }
     let dims = if a.is_scalar() { b.dims() } else { a.dims() };
     if dims.len() > 2 || dims.rows() != dims.columns() && dims.elements() > 0 {
         return fail!(
@@ -367,9 +370,6 @@ pub(crate) fn power(env: &mut Env, a: &Value, b: &Value) -> Flow<Value> {
         );
     }
     let class = host::result_class(BinaryOp::MatPow, a, b)?;
-    if class.is_integer() {
-        return undefined(BinaryOp::MatPow, a, b);
-    }
     if dims.elements() == 0 {
         return Ok(Value::tensor(Tensor::zeros(class, Dims::zero())));
     }

@@ -440,6 +440,11 @@ impl Interp {
         let nargin = args.len();
         let name = if code.text.is_empty() { &*code.name } else { "@<anonymous>" };
         if nargin > code.params.len() && code.varargin.is_none() {
+            if let Some(written) = library::find(name).filter(|_| library::holds(&code))
+                && builtins::counts::is_built_in_there(name)
+            {
+                return builtins::invalid_call(name, written.usage);
+            }
             return fail_id!("Octave:invalid-fun-call", "{name}: function called with too many inputs");
         }
         if nargout > code.outputs.len() && code.varargout.is_none() && code.kind == Kind::Function {
