@@ -9,6 +9,7 @@ use crate::graph::{DType, Element};
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::any::Any;
 use std::fmt;
+use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -100,6 +101,18 @@ impl<T: Element> MappedBytes for VecBytes<T> {
     }
 }
 
+/// Elements of somebody else, who may share them with others.
+struct SharedElements<T, O> {
+    owner: O,
+    elements: PhantomData<fn() -> T>,
+}
+
+impl<T: Element, O: AsRef<[T]> + Send + Sync> MappedBytes for SharedElements<T, O> {
+    fn bytes(&self) -> &[u8] {
+        as_bytes(self.owner.as_ref())
+    }
+}
+
 /// The bytes of a slice of elements.
 pub fn as_bytes<T: Element>(slice: &[T]) -> &[u8] {
     // SAFETY: every `Element` is plain data without padding.
@@ -158,6 +171,14 @@ impl HostBuffer {
             storage: Storage::Vec(Box::new(VecBytes(data))),
             grant: None,
         }
+    }
+
+    /// Reads the owner's elements where they lie, as long as this buffer lives. They are aligned as elements, no more
+    /// (BUF-1).
+    pub fn from_shared<T: Element>(owner: impl AsRef<[T]> + Send + Sync + 'static) -> HostBuffer {
+        let elements = owner.as_ref().len();
+        let shared = SharedElements::<T, _> { owner, elements: PhantomData };
+        HostBuffer { dtype: T::DTYPE, elements, storage: Storage::Vec(Box::new(shared)), grant: None }
     }
 
     /// Memory mapped by a device, in host form: `elements * dtype.bytes()` bytes.

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{counted, gpu, host, wait};
+use std::sync::Arc;
 use tidemill::config::Injection;
 use tidemill::error::ErrorKind;
 use tidemill::{Array, Element, Runtime, Session};
@@ -253,6 +254,78 @@ fn what_the_program_brought_takes_nothing_of_the_hosts_budget() {
     assert_eq!(wait((small + 1.0).sum(..).item::<f32>()).unwrap(), (2 << 20) as f32);
     assert!(kept.iter().all(|x| *x == 1.0));
     assert!(rt.stats().bytes_resident_peak <= 8 << 20, "{}", rt.stats());
+}
+
+/// A part of elements that others hold, too.
+struct Part<T>(Arc<Vec<T>>, std::ops::Range<usize>);
+
+impl<T> AsRef<[T]> for Part<T> {
+    fn as_ref(&self) -> &[T] {
+        &self.0[self.1.clone()]
+    }
+}
+
+#[test]
+fn an_owners_elements_are_read_where_they_lie_whatever_their_type_and_alignment() {
+    fn check<T: Element + PartialEq + std::fmt::Debug>(rt: &Runtime, of: impl Fn(usize) -> T) {
+        let s = rt.session("shared").open();
+        let all: Arc<Vec<T>> = Arc::new((0..300 * 300 + 2).map(of).collect());
+        // From the second element on: aligned as an element is, no more.
+        let x = s.from_shared::<T>(Part(all.clone(), 1..300 * 300 + 1), [300, 300]).unwrap();
+        let again = wait(x.t().t().reshape([300 * 300, 1]).slice((10..89_000, ..)).gather::<T>()).unwrap();
+        assert!(again.iter().eq(all[11..89_001].iter()), "{}", T::DTYPE);
+        let view = wait(x.gather_view::<T>()).unwrap();
+        assert_eq!(view[..], all[1..300 * 300 + 1], "{}", T::DTYPE);
+    }
+    for rt in [Some(host()), gpu(|b| b)].into_iter().flatten() {
+        check(&rt, value);
+        check(&rt, |i| i as f64 / 7.0);
+        check(&rt, |i| i as i64 - 5);
+        check(&rt, |i| i as i32 - 5);
+        check(&rt, |i| i as u32);
+        check(&rt, |i| i as u8);
+        check(&rt, |i| i % 3 == 0);
+    }
+}
+
+#[test]
+fn what_an_owner_shares_takes_nothing_of_the_hosts_budget_and_is_never_written() {
+    let rt = Runtime::builder().device("host").host_budget(8 << 20).start_blocking().unwrap();
+    let s = rt.session("shared").open();
+    // 16 MiB, beside 8 MiB of budget.
+    let all: Arc<[f32]> = (0..4 << 20).map(|i| (i % 7) as f32).collect();
+    let x = s.from_shared(all.clone(), [4 << 20, 1]).unwrap();
+    assert_eq!(wait(x.max_over(..).item::<f32>()).unwrap(), 6.0);
+    // Nothing on the way there has copied them.
+    assert_eq!(wait(x.gather_view::<f32>()).unwrap().as_ptr(), all.as_ptr());
+    // An array that nobody else holds is changed in place, but not where it is somebody else's memory.
+    let part: Arc<[f32]> = Arc::from(&all[..1 << 19]);
+    let mut y = s.from_shared(part.clone(), [1 << 19, 1]).unwrap();
+    for k in 0..3 {
+        y = y.assign((k..k + 1, ..), 100.0f32) + 1.0;
+    }
+    assert_eq!(wait(y.slice((0..4, ..)).gather::<f32>()).unwrap().as_slice(), [103.0, 102.0, 101.0, 6.0]);
+    assert!(part.iter().eq(&all[..1 << 19]));
+}
+
+#[test]
+fn an_owner_is_let_go_of_when_nothing_reads_it_any_more() {
+    for rt in [Some(host()), gpu(|b| b)].into_iter().flatten() {
+        let s = rt.session("shared").open();
+        let all: Arc<[f32]> = (0..N).map(value).collect();
+        assert_eq!(s.from_shared(all.clone(), [N, 2]).unwrap_err().kind(), ErrorKind::Shape);
+        assert_eq!(Arc::strong_count(&all), 1, "what fits no array is given back");
+        let doubled = s.from_shared(all.clone(), [N, 1]).unwrap() * 2.0;
+        assert_eq!(Arc::strong_count(&all), 2, "it is still to be read");
+        assert_eq!(wait(doubled.slice((9..10, ..)).item::<f32>()).unwrap(), value(9) * 2.0);
+        drop(doubled);
+        // What the session lets go of is heard of when it next awaits something.
+        let gone = (0..10_000).any(|_| {
+            wait(s.full(1.0f32, [100, 100]).eval()).unwrap();
+            Arc::strong_count(&all) == 1
+        });
+        assert!(gone);
+    }
 }
 
 /// 4 MiB each, of 8 MiB.

@@ -42,6 +42,54 @@ impl Session {
         Ok(source(self.home(), HostBuffer::from_vec(data), shape, "from_vec", at))
     }
 
+    /// An array that reads the elements, in column-major order, where their owner has them, without a copy: an
+    /// `Arc<[T]>`, or a type of your own that lends a part of something larger. The owner is let go of when nothing reads
+    /// them any more: neither this array nor what is still to be computed from it.
+    ///
+    /// The owner must give the same elements whenever it is asked. On the host they are read where they lie and count for
+    /// no budget; a GPU gets a copy. Any alignment will do that `T` has by itself.
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// use std::sync::Arc;
+    /// use tidemill::Runtime;
+    ///
+    /// /// One frame of a recording that stays in memory.
+    /// struct Frame(Arc<Vec<f32>>, usize);
+    ///
+    /// impl AsRef<[f32]> for Frame {
+    ///     fn as_ref(&self) -> &[f32] {
+    ///         &self.0[self.1 * 6..][..6]
+    ///     }
+    /// }
+    ///
+    /// let rt = Runtime::builder().device("host").start().await?;
+    /// let s = rt.session("frames").open();
+    /// let recording = Arc::new((0..12).map(|i| i as f32).collect::<Vec<f32>>());
+    /// let second = s.from_shared::<f32>(Frame(recording.clone(), 1), [2, 3])?;
+    /// assert_eq!(second.sum(..).item::<f32>().await?, 51.0);
+    ///
+    /// let weights: Arc<[f32]> = Arc::from([0.5, 2.0]);
+    /// let weighted = s.from_shared(weights.clone(), [2, 1])? * second;
+    /// assert_eq!(weighted.gather::<f32>().await?.as_slice(), [3.0, 14.0, 4.0, 18.0, 5.0, 22.0]);
+    /// # rt.shutdown().await
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Session::from_slice`].
+    #[track_caller]
+    pub fn from_shared<T: Element>(
+        &self,
+        owner: impl AsRef<[T]> + Send + Sync + 'static,
+        shape: impl IntoShape,
+    ) -> Result<Array> {
+        let at = Location::caller();
+        let data = HostBuffer::from_shared(owner);
+        let shape = checked(data.len(), shape, at)?;
+        Ok(source(self.home(), data, shape, "from_shared", at))
+    }
+
     /// An array of these elements, which are in row-major order.
     ///
     /// # Errors
