@@ -433,3 +433,21 @@ fn a_run_that_is_dropped_anywhere_leaves_its_session_and_the_others_alone() {
     assert!(ended < 60, "all of them ended at once");
     assert_eq!(run(&rt, text).unwrap(), "1\n");
 }
+
+#[test]
+fn an_array_under_other_dimensions_keeps_its_elements_whoever_writes() {
+    let text = "A = gather (reshape (1:160000, 400, 400));
+        v = A(:); B = reshape (v, 200, 800); w = B;
+        A(2) = -1; v(3) = -2; B(4) = -3;
+        printf ('%d ', A(1:5), v(1:5), B(1:5), w(1:5), size (v), size (B), sum (w(:)));
+        c = int16 (A); d = c(:)'; d(1) = 9; e = complex (A(:), 1); e(1) = 7i; g = A(:, :); g(1) = 8;
+        printf ('%d ', c(1), d(1), A(1), imag (e(1)), g(1));
+        % What the runtime has still to compute keeps what it was given.
+        s = A * 2; A(1) = 100; t = A + 1; A(1) = 200;
+        printf ('%d ', s(1), t(1), A(1));";
+    for (device, rt) in devices() {
+        let expected = "1 -1 3 4 5 1 2 -2 4 5 1 2 3 -3 5 1 2 3 4 5 160000 1 200 800 12800080000 \
+                        1 9 1 7 8 2 101 200 ";
+        assert_eq!(run(&rt, text).unwrap(), expected, "{device}");
+    }
+}

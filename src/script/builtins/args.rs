@@ -221,7 +221,7 @@ pub fn class_word(value: &Value) -> Option<Class> {
 pub fn texts(value: &Value) -> Option<Vec<Vec<u8>>> {
     match value {
         Value::Cell(c) => c.items.iter().map(|v| v.as_bytes().map(<[u8]>::to_vec)).collect(),
-        Value::Tensor(t) if matches!(t.data, Data::Char(_)) => t.row_strings(),
+        Value::Tensor(t) if matches!(*t.data, Data::Char(_)) => t.row_strings(),
         _ => None,
     }
 }

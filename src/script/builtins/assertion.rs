@@ -238,7 +238,7 @@ fn elements(x: &Tensor, y: &Tensor, tolerance: &Tensor) -> Vec<Difference> {
     let mut lines = Vec::new();
     for i in 0..x.len() {
         let (a, b) = (x.data.c64_at(i), y.data.c64_at(i));
-        let equal = match (&x.data, &y.data) {
+        let equal = match (&*x.data, &*y.data) {
             (Data::I64(p), Data::I64(q)) => p[i] == q[i],
             (Data::U64(p), Data::U64(q)) => p[i] == q[i],
             _ => a == b,

@@ -266,10 +266,7 @@ fn index_of(env: &mut crate::script::env::Env, value: &Value, i: usize) -> Flow<
 fn reshape_host(env: &mut crate::script::env::Env, value: Value, dims: Dims) -> Flow<Value> {
     match value {
         Value::Cell(c) if c.items.len() == dims.elements() => Ok(Value::cell(dims, c.items.clone())),
-        value => {
-            let tensor = env.host(&value)?;
-            Ok(Value::tensor((*tensor).clone().reshaped(dims)))
-        }
+        value => Ok(Value::tensor(env.host(&value)?.seen_as(dims))),
     }
 }
 
@@ -489,9 +486,9 @@ impl Each {
 fn first_elements(parts: &[Arc<Tensor>]) -> Data {
     macro_rules! gather {
         ($($variant:ident),*) => {
-            match &parts[0].data {
+            match &*parts[0].data {
                 $(Data::$variant(_) => Data::$variant(
-                    parts.iter().filter_map(|p| if let Data::$variant(v) = &p.data { v.first().copied() } else { None }).collect(),
+                    parts.iter().filter_map(|p| if let Data::$variant(v) = &*p.data { v.first().copied() } else { None }).collect(),
                 ),)*
                 Data::C64(_) | Data::C32(_) => Data::C64(parts.iter().map(|p| p.data.c64_at(0)).collect()),
             }

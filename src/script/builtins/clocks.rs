@@ -87,7 +87,7 @@ fn toc(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let since = match args.first() {
         Some(id) => {
             let id = interp.env.host(id)?;
-            let micros = match &id.data {
+            let micros = match &*id.data {
                 Data::U64(v) => v.first().copied().unwrap_or(1),
                 data if !data.is_empty() => data.f64_at(0) as u64,
                 _ => 1,

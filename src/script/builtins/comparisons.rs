@@ -326,7 +326,7 @@ fn kind_of(interp: &mut Interp, value: &Value, is: fn(u8) -> bool) -> Flow<Value
         return each(cell, |v| kind_of(interp, v, is));
     }
     let host = interp.env.host(value)?;
-    let answers = match &host.data {
+    let answers = match &*host.data {
         Data::Char(bytes) => bytes.iter().map(|&b| is(b)).collect(),
         other => (0..other.len())
             .map(|i| other.f64_at(i))

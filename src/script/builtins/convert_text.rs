@@ -99,7 +99,7 @@ fn dec2(interp: &mut Interp, name: &str, args: &[Value], base: usize) -> Flow<Ou
     // The widest integers are beyond what a double holds.
     if matches!(args[0].class(), Class::Int64 | Class::Uint64) {
         let host = interp.env.host(&args[0])?;
-        let exact: Vec<i128> = match &host.data {
+        let exact: Vec<i128> = match &*host.data {
             Data::I64(v) => v.iter().map(|&x| x as i128).collect(),
             Data::U64(v) => v.iter().map(|&x| x as i128).collect(),
             _ => Vec::new(),

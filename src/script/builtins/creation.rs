@@ -224,7 +224,7 @@ fn eps(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             return fail!("eps: X must be of a floating point type");
         }
         let host = interp.env.host(x)?;
-        let data = match &host.data {
+        let data = match &*host.data {
             Data::F32(v) => Data::F32(v.iter().map(|&x| spacing_f32(x)).collect()),
             Data::C32(v) => Data::F32(v.iter().map(|x| spacing_f32(x.norm())).collect()),
             Data::C64(v) => Data::F64(v.iter().map(|x| spacing(x.norm())).collect()),

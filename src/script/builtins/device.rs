@@ -108,7 +108,7 @@ fn gather(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
     env.host_all(args)?;
     let count = nargout.clamp(1, args.len());
     let values = args[..count].iter().map(|v| match v {
-        Value::Lazy(_) => Ok(Value::tensor((*env.host(v)?).clone())),
+        Value::Lazy(_) => Ok(Value::held(env.host(v)?)),
         other => Ok(other.clone()),
     });
     Ok(values.collect::<Flow<Values>>()?.into())

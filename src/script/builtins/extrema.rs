@@ -116,7 +116,7 @@ fn of_one(
     }
     let (t, d, out) = joined(&host, &dims);
     let lanes = Lanes::new(&t.dims, d);
-    let places = match &t.data {
+    let places = match &*t.data {
         Data::F64(v) if lanes.stride == 1 => {
             let lane = |lane| lanes.start(lane)..lanes.start(lane) + lanes.len;
             (0..lanes.count).map(|n| extreme_double(&v[lane(n)], greatest, omit_nan)).collect()

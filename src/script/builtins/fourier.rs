@@ -34,11 +34,11 @@ struct Signal {
 impl Signal {
     fn read(who: &str, env: &Env, value: &Value) -> Flow<Signal> {
         let host = env.host(value)?;
-        if value.is_char() || !value.class().is_numeric() && !matches!(host.data, Data::Bool(_)) {
+        if value.is_char() || !value.class().is_numeric() && !matches!(*host.data, Data::Bool(_)) {
             return fail!("{who}: invalid argument");
         }
         let values = (0..host.len()).map(|i| host.data.c64_at(i)).collect();
-        let single = matches!(host.data, Data::F32(_) | Data::C32(_));
+        let single = matches!(*host.data, Data::F32(_) | Data::C32(_));
         Ok(Signal { dims: host.dims.clone(), values, single })
     }
 

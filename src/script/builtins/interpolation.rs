@@ -200,7 +200,7 @@ pub(super) fn interp1(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Out
             Dims::new(&extents)
         }
     };
-    let single = [Some(&y), x.as_ref(), Some(&xi)].into_iter().flatten().any(|t| matches!(t.data, Data::F32(_)));
+    let single = [Some(&y), x.as_ref(), Some(&xi)].into_iter().flatten().any(|t| matches!(*t.data, Data::F32(_)));
     let data = if single { Data::F32(out.iter().map(|&v| v as f32).collect()) } else { Data::F64(out) };
     Ok(Value::tensor(Tensor::new(dims, data)).into())
 }

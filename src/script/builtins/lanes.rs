@@ -126,7 +126,7 @@ pub fn pick(value: &Value, dims: Dims, positions: &[usize]) -> Option<Value> {
     let positions = positions.iter().copied();
     Some(match value {
         Value::Tensor(t) => {
-            let mut picked = Tensor::new(dims, map_data!(&t.data, v => positions.map(|i| v[i]).collect()));
+            let mut picked = Tensor::new(dims, map_data!(&*t.data, v => positions.map(|i| v[i]).collect()));
             picked.double_quoted = t.double_quoted;
             // Nothing is not complex.
             if picked.is_empty() { Value::tensor(picked) } else { Value::tensor_as_is(picked) }

@@ -64,7 +64,7 @@ pub(super) fn real(env: &Env, who: &str, value: &Value) -> Flow<Real> {
     }
     let (rows, columns) = (host.dims.rows(), host.dims.columns());
     let matrix = Mat::from_fn(rows, columns, |i, j| host.data.f64_at(j * rows + i));
-    Ok(Real { matrix, single: matches!(host.data, Data::F32(_)) })
+    Ok(Real { matrix, single: matches!(*host.data, Data::F32(_)) })
 }
 
 pub(super) fn square(env: &Env, who: &str, value: &Value) -> Flow<Real> {
@@ -227,7 +227,7 @@ fn trace(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if host.data.is_complex() {
         return Ok(Value::tensor(Tensor::scalar(Data::C64(vec![sum]))).into());
     }
-    Ok(number(sum.re, matches!(host.data, Data::F32(_))).into())
+    Ok(number(sum.re, matches!(*host.data, Data::F32(_))).into())
 }
 
 /// Gaussian elimination with partial pivoting (Golub and Van Loan, Matrix Computations, algorithm 3.4.1): both factors

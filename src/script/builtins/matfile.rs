@@ -51,7 +51,7 @@ fn words(who: &str, args: &[Value]) -> Flow<(Vec<String>, Vec<String>)> {
 /// The value with all its parts in host memory.
 fn home(env: &Env, value: &Value) -> Flow<Value> {
     Ok(match value {
-        Value::Lazy(_) => Value::tensor_as_is((*env.host(value)?).clone()),
+        Value::Lazy(_) => Value::held(env.host(value)?),
         Value::Cell(c) => {
             let items = c.items.iter().map(|v| home(env, v)).collect::<Flow<Vec<_>>>()?;
             Value::Cell(Arc::new(CellArray::new(c.dims.clone(), items)))

@@ -404,7 +404,7 @@ fn array(out: &mut Vec<u8>, of: &str, name: &str, value: &Value) -> Result<(), S
     put(&mut body, element::UINT32, &[class, bits, 0, 0, 0, 0, 0, 0])?;
     // A row of text is saved as MATLAB's: its dimensions count units of UTF-16.
     let units = match value {
-        Value::Tensor(t) if t.dims.len() == 2 && t.dims.rows() == 1 => match &t.data {
+        Value::Tensor(t) if t.dims.len() == 2 && t.dims.rows() == 1 => match &*t.data {
             Data::Char(bytes) if !bytes.is_ascii() => {
                 std::str::from_utf8(bytes).ok().map(|text| text.encode_utf16().collect::<Vec<u16>>())
             }

@@ -143,7 +143,7 @@ fn text_of(x: &Tensor, columns: Columns) -> Value {
 fn push_element(line: &mut Vec<u8>, x: &Tensor, i: usize, columns: Columns) {
     let notation = Notation::General(columns.digits);
     let z = x.data.c64_at(i);
-    let real = match &x.data {
+    let real = match &*x.data {
         Data::I64(v) if columns.exact => v[i].to_string(),
         Data::U64(v) if columns.exact => v[i].to_string(),
         _ => number::text(z.re, notation),
@@ -207,7 +207,7 @@ fn int2str(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if x.data.class() == Class::Char {
         return Ok(args[0].clone().into());
     }
-    let rounded = match &x.data {
+    let rounded = match &*x.data {
         Data::C64(_) | Data::C32(_) | Data::F64(_) | Data::F32(_) => {
             let real = x.data.to_f64().into_iter().map(f64::round).collect();
             Tensor::new(x.dims.clone(), Data::F64(real))
@@ -254,7 +254,7 @@ fn bracketed(x: &Tensor, digits: (usize, usize)) -> String {
 }
 
 fn element(x: &Tensor, i: usize, digits: (usize, usize)) -> String {
-    if let Data::Bool(v) = &x.data {
+    if let Data::Bool(v) = &*x.data {
         return if v[i] { "true" } else { "false" }.into();
     }
     let z = x.data.c64_at(i);

@@ -97,7 +97,7 @@ fn samples(t: &Tensor, channels: usize) -> Flow<Samples> {
         let (pixel, channel) = (i / channels, i % channels);
         (channel * width + pixel % width) * height + pixel / width
     });
-    Ok(match &t.data {
+    Ok(match &*t.data {
         Data::U8(v) => Samples::Bytes(order.map(|i| v[i]).collect()),
         Data::U16(v) => Samples::Words(order.map(|i| v[i]).collect()),
         Data::Bool(v) => Samples::Bytes(order.map(|i| if v[i] { 255 } else { 0 }).collect()),

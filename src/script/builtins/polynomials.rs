@@ -74,7 +74,7 @@ fn vector(env: &Env, who: &str, value: &Value) -> Flow<Vec<f64>> {
 
 /// Whether any of these is single, which makes the result single.
 fn any_single(tensors: &[&Tensor]) -> bool {
-    tensors.iter().any(|t| matches!(t.data, Data::F32(_) | Data::C32(_)))
+    tensors.iter().any(|t| matches!(*t.data, Data::F32(_) | Data::C32(_)))
 }
 
 /// Doubles, as singles where an operand was single.

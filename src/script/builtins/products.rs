@@ -125,7 +125,7 @@ pub(super) fn cross(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outco
     }
     let dims = if vectors && x.dims != y.dims { Dims::new(&[3, 1]) } else { dims };
     let stride: usize = if vectors { 1 } else { dims[..(d - 1).min(dims.len())].iter().product() };
-    let single = matches!(x.data, Data::F32(_) | Data::C32(_)) || matches!(y.data, Data::F32(_) | Data::C32(_));
+    let single = matches!(*x.data, Data::F32(_) | Data::C32(_)) || matches!(*y.data, Data::F32(_) | Data::C32(_));
     if x.data.is_complex() || y.data.is_complex() {
         let at = |t: &Tensor, lane: usize, i: usize| t.data.c64_at(lane + (i % 3) * stride);
         let real = (!x.data.is_complex(), !y.data.is_complex());

@@ -295,7 +295,7 @@ fn truths(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Outco
             false => each_lane(v, lanes, |mut lane| lane.all(|x| x.is_true() || x.no_number())),
         }
     }
-    let truth = each_data!(&t.data, v => over_lanes(v, lanes, is_any));
+    let truth = each_data!(&*t.data, v => over_lanes(v, lanes, is_any));
     Ok(Value::tensor(Tensor::new(out, Data::Bool(truth))).into())
 }
 
@@ -309,7 +309,7 @@ fn nnz(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return Ok(record(l.array.count_nonzero(..).cast::<f64>(), Class::Double, &[x])?.into());
     }
     let host = hosted(&interp.env, x)?;
-    let count = each_data!(&host.data, v => v.iter().filter(|x| x.is_true() || x.no_number()).count());
+    let count = each_data!(&*host.data, v => v.iter().filter(|x| x.is_true() || x.no_number()).count());
     Ok(Value::from(count).into())
 }
 
@@ -354,14 +354,14 @@ fn dot(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
     env.host_all(args)?;
     let (a, b) = (hosted(env, x)?, hosted(env, y)?);
-    let (a, b) = ((*a).clone().reshaped(shape.clone()), (*b).clone().reshaped(shape));
+    let (a, b) = (a.seen_as(shape.clone()), b.seen_as(shape));
     let (a, b) = in_common(&a.data, &b.data, a.dims.clone());
     let (ta, d, out) = joined(&a, &dims);
     let (tb, _, _) = joined(&b, &dims);
     let lanes = Lanes::new(&ta.dims, d);
     macro_rules! products {
         ($($variant:ident),*) => {
-            match (&ta.data, &tb.data) {
+            match (&*ta.data, &*tb.data) {
                 $((Data::$variant(a), Data::$variant(b)) => Data::$variant(
                     (0..lanes.count)
                         .map(|lane| lanes.positions(lane).fold(Field::ZERO, |sum, p| sum + a[p].conjugate() * b[p]))

@@ -200,7 +200,7 @@ fn hypot(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &mut interp.env;
     let magnitude = |env: &mut Env, x: &Value| match x {
         Value::Tensor(t) if t.data.is_complex() => {
-            let z = t.data.clone();
+            let z = Data::clone(&t.data);
             let lengths = (0..t.len()).map(|i| ops::complex::abs(z.c64_at(i))).collect();
             let _ = env;
             Value::tensor(Tensor::new(t.dims.clone(), in_class(t.data.class(), lengths)))

@@ -238,7 +238,7 @@ fn differences(value: &Value, d: usize) -> Flow<Value> {
         return record(array, l.class, &[value]);
     }
     let host = match value {
-        Value::Tensor(t) => (**t).clone(),
+        Value::Tensor(t) => t.seen_as(t.dims.clone()),
         Value::Num(x) => Tensor::scalar(Data::F64(vec![*x])),
         _ => return fail!("diff: X must be numeric or logical"),
     };
@@ -254,7 +254,7 @@ fn differences(value: &Value, d: usize) -> Flow<Value> {
     let step = from.stride;
     macro_rules! subtract {
         ($(($variant:ident, $minus:expr)),*) => {
-            match &host.data {
+            match &*host.data {
                 $(Data::$variant(v) => Data::$variant(places.iter().map(|&p| $minus(v[p + step], v[p])).collect()),)*
                 other => other.clone(),
             }

@@ -66,7 +66,7 @@ pub static ROWS: &[Builtin] =
 /// The same elements, known neither as a range nor as diagonal.
 fn full(x: &Value) -> Value {
     match x {
-        Value::Tensor(t) if t.form != Form::Full => Value::tensor_as_is(Tensor { form: Form::Full, ..(**t).clone() }),
+        Value::Tensor(t) if t.form != Form::Full => Value::tensor_as_is(t.seen_as(t.dims.clone())),
         other => other.clone(),
     }
 }
@@ -134,7 +134,7 @@ pub fn reshaped(value: &Value, dims: Dims) -> Flow<Value> {
     debug_assert_eq!(value.len(), dims.elements());
     Ok(match value {
         Value::Num(_) | Value::Bool(_) => value.clone(),
-        Value::Tensor(t) => Value::tensor_as_is((**t).clone().reshaped(dims)),
+        Value::Tensor(t) => Value::tensor_as_is(t.seen_as(dims)),
         Value::Lazy(l) => record(l.array.reshape(&dims[..]), l.class, &[value])?,
         Value::Cell(c) => Value::cell(dims, c.items.clone()),
         Value::Struct(s) => {
@@ -541,7 +541,7 @@ fn placed(x: &Value, out: &Dims, first: &[i64], padding: &Value) -> Flow<Value> 
             let data = |v: &Value| match v {
                 Value::Num(n) => Data::F64(vec![*n]),
                 Value::Bool(b) => Data::Bool(vec![*b]),
-                Value::Tensor(t) => t.data.clone(),
+                Value::Tensor(t) => Data::clone(&t.data),
                 _ => Data::F64(Vec::new()),
             };
             let mut all = data(x);
@@ -615,7 +615,7 @@ fn pad(interp: &mut Interp, name: &'static str, args: &[Value], front: bool) -> 
 /// The value with its elements in host memory.
 pub fn host_value(env: &Env, value: &Value) -> Flow<Value> {
     match value {
-        Value::Lazy(_) => Ok(Value::tensor((*env.host(value)?).clone())),
+        Value::Lazy(_) => Ok(Value::held(env.host(value)?)),
         other => Ok(other.clone()),
     }
 }
@@ -706,7 +706,7 @@ fn ind2sub(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
         .collect();
     let total = named.iter().fold(1.0, |n, &d| n * d as f64);
     let index = env.host(&args[1])?;
-    let index = match &index.data {
+    let index = match &*index.data {
         Data::Bool(mask) => {
             let places: Vec<f64> = mask.iter().enumerate().filter(|(_, m)| **m).map(|(i, _)| i as f64 + 1.0).collect();
             let n = places.len();

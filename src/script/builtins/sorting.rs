@@ -113,7 +113,7 @@ fn sort(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         match (&strings, &tensor) {
             (Some(s), _) if descending => order.sort_by(|&a, &b| s[b].cmp(&s[a])),
             (Some(s), _) => order.sort_by(|&a, &b| s[a].cmp(&s[b])),
-            (_, Some(t)) => each_data!(&t.data, v => sorted_places(v, &mut order, descending)),
+            (_, Some(t)) => each_data!(&*t.data, v => sorted_places(v, &mut order, descending)),
             _ => {}
         }
         for (to, from) in lanes.positions(lane).zip(order) {
@@ -181,7 +181,7 @@ fn sortrows(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome
     } else {
         check_array("sortrows", &a)?;
         let t = env.host(&a)?;
-        each_data!(&t.data, v => order.sort_by(|&x, &y| compare_rows(v, rows, &by, x, y)));
+        each_data!(&*t.data, v => order.sort_by(|&x, &y| compare_rows(v, rows, &by, x, y)));
     }
     let places: Vec<usize> = (0..columns).flat_map(|c| order.iter().map(move |&r| r + c * rows)).collect();
     let Some(sorted) = pick(&a, a.dims(), &places) else { return fail!("sortrows: wrong type argument") };
@@ -220,7 +220,7 @@ fn issorted(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let columns = if rows { t.dims.columns() } else { 1 };
     let sorted = modes.iter().any(|&down| {
         let by: Vec<(usize, bool)> = (0..columns).map(|c| (c, down)).collect();
-        each_data!(&t.data, v => (1..n).all(|r| compare_rows(v, n, &by, r - 1, r) != Ordering::Greater))
+        each_data!(&*t.data, v => (1..n).all(|r| compare_rows(v, n, &by, r - 1, r) != Ordering::Greater))
     });
     Ok(Value::Bool(sorted).into())
 }
@@ -276,7 +276,7 @@ fn find(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         return found_on_runtime(x, l, &found, limit, from_end, nargout);
     }
     let host = hosted(env, x)?;
-    let mut places: Vec<usize> = each_data!(&host.data, v => {
+    let mut places: Vec<usize> = each_data!(&*host.data, v => {
         v.iter().enumerate().filter(|(_, x)| x.is_true() || x.no_number()).map(|(i, _)| i).collect()
     });
     if places.len() > limit {
@@ -339,7 +339,7 @@ fn nonzeros(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return Ok(record(l.array.take(&found.array), l.class, &[x])?.into());
     }
     let host = hosted(env, x)?;
-    let places: Vec<usize> = each_data!(&host.data, v => {
+    let places: Vec<usize> = each_data!(&*host.data, v => {
         v.iter().enumerate().filter(|(_, x)| x.is_true() || x.no_number()).map(|(i, _)| i).collect()
     });
     let dims = Dims::new(&[places.len(), 1]);
@@ -419,7 +419,7 @@ fn unique(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
             }
             let (rows, columns) = (dims.rows(), dims.columns());
             let by: Vec<(usize, bool)> = (0..columns).map(|c| (c, false)).collect();
-            let found = each_data!(&t.data, v => distinct(
+            let found = each_data!(&*t.data, v => distinct(
                 rows,
                 &asked,
                 |a, b| compare_rows(v, rows, &by, a, b),
@@ -431,7 +431,7 @@ fn unique(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
         }
         _ => {
             let t = env.host(&x)?;
-            let found = each_data!(&t.data, v => distinct(
+            let found = each_data!(&*t.data, v => distinct(
                 v.len(),
                 &asked,
                 |a, b| ranked(v[a], v[b], false),

@@ -74,8 +74,8 @@ fn mean(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let class = host.data.class();
     let (t, d, out) = joined(&host, &dims);
     let lanes = Lanes::new(&t.dims, d);
-    let wide = if flags.double { widened(&t.data) } else { t.data.clone() };
-    let data = float_data!(&*as_float(&wide), v => means(v, lanes, flags.omit_nan));
+    let wide = flags.double.then(|| widened(&t.data));
+    let data = float_data!(&*as_float(wide.as_ref().unwrap_or(&t.data)), v => means(v, lanes, flags.omit_nan));
     let data = if flags.native && class.is_integer() { data.converted(class) } else { data };
     Ok(Value::tensor(Tensor::new(out, data)).into())
 }
@@ -165,7 +165,7 @@ fn median(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let class = host.data.class();
     let (t, d, out) = joined(&host, &dims);
     let lanes = Lanes::new(&t.dims, d);
-    let data = match &t.data {
+    let data = match &*t.data {
         Data::F64(v) => Data::F64(medians(v, lanes, flags.omit_nan, f64::NAN, half)),
         Data::F32(v) => Data::F32(medians(v, lanes, flags.omit_nan, f32::NAN, half)),
         Data::C64(v) => Data::C64(medians(v, lanes, flags.omit_nan, Field::of(f64::NAN), half)),
@@ -237,7 +237,7 @@ fn mode(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let lanes = Lanes::new(&t.dims, d);
     // Of each lane: how often, and where its most frequent elements lie, least first.
     let found: Vec<(usize, Vec<usize>)> =
-        each_data!(&t.data, v => (0..lanes.count).map(|n| most_frequent(v, lanes, n)).collect());
+        each_data!(&*t.data, v => (0..lanes.count).map(|n| most_frequent(v, lanes, n)).collect());
     let modes = if lanes.len == 0 {
         Data::F64(vec![f64::NAN; lanes.count])
     } else {

@@ -90,7 +90,7 @@ fn char_(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         if host.data.class() == Class::Char {
             return Ok(one.clone().into());
         }
-        if matches!(host.data, Data::F64(_) | Data::F32(_)) && (0..host.len()).any(|i| host.data.f64_at(i).is_nan()) {
+        if matches!(*host.data, Data::F64(_) | Data::F32(_)) && (0..host.len()).any(|i| host.data.f64_at(i).is_nan()) {
             return fail!("invalid conversion from NaN to character");
         }
         return Ok(Value::tensor(Tensor::new(host.dims.clone(), characters(&host.data))).into());
@@ -402,7 +402,7 @@ fn cased(interp: &mut Interp, name: &str, args: &[Value], up: bool) -> Flow<Outc
     fn change(value: &Value, name: &str, up: bool) -> Flow<Value> {
         Ok(match value {
             Value::Cell(cell) => each(cell, |v| change(v, name, up))?,
-            Value::Tensor(t) => match &t.data {
+            Value::Tensor(t) => match &*t.data {
                 // Letters may take other numbers of bytes, and so of elements, in the other case.
                 Data::Char(bytes) if !bytes.is_ascii() && t.dims.len() == 2 => {
                     let rows = t.row_strings().unwrap_or_default();

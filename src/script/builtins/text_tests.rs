@@ -39,7 +39,7 @@ fn shown(value: &Value) -> String {
                 s.fields.iter().map(|(name, values)| format!("{name}=({})", list(values, ";"))).collect();
             format!("S[{dims}:{fields}]")
         }
-        Value::Tensor(t) => match &t.data {
+        Value::Tensor(t) => match &*t.data {
             Data::Char(bytes) => {
                 let one = |&b: &u8| match b {
                     32..127 => (b as char).to_string(),

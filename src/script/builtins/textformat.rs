@@ -132,14 +132,14 @@ fn real(x: f64) -> String {
 }
 
 fn array(out: &mut Vec<u8>, t: &Tensor) {
-    if let Data::Char(bytes) = &t.data {
+    if let Data::Char(bytes) = &*t.data {
         return text(out, t, bytes);
     }
     let prefix = match t.data.class() {
         Class::Single => "float ",
         _ => "",
     };
-    let element = |i: usize| match &t.data {
+    let element = |i: usize| match &*t.data {
         Data::F64(_) | Data::F32(_) => real(t.data.f64_at(i)),
         Data::C64(_) | Data::C32(_) => {
             let z = t.data.c64_at(i);
@@ -161,7 +161,7 @@ fn array(out: &mut Vec<u8>, t: &Tensor) {
     if t.len() == 1 && t.dims.len() == 2 {
         return line(out, format!("{}\n{}", kind("scalar"), element(0)));
     }
-    if let (Form::Range { limit }, Data::F64(v)) = (t.form, &t.data)
+    if let (Form::Range { limit }, Data::F64(v)) = (t.form, &*t.data)
         && v.len() > 1
     {
         let numbers = format!("{} {} {}", real(v[0]), real(limit), real(v[1] - v[0]));

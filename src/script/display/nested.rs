@@ -132,7 +132,7 @@ impl Printer {
             self.out.push(b'\n');
             return;
         }
-        if tensor.dims.len() > 2 && tensor.dims.rows() == 1 && matches!(tensor.data, Data::Char(_)) {
+        if tensor.dims.len() > 2 && tensor.dims.rows() == 1 && matches!(*tensor.data, Data::Char(_)) {
             self.indent_line();
             self.out.extend_from_slice(format!("{name} = ").as_bytes());
             return page::block(self, tensor);
@@ -319,7 +319,7 @@ fn host(value: &Value) -> Option<Arc<Tensor>> {
 
 /// What stands behind `name = ` in one line; `None` for what needs a block.
 fn one_line(printer: &Printer, tensor: &Tensor) -> Option<Vec<u8>> {
-    if let Data::Char(chars) = &tensor.data {
+    if let Data::Char(chars) = &*tensor.data {
         return match (tensor.dims.len(), tensor.dims.rows()) {
             (2, 0) => Some(Vec::new()),
             (2, 1) => Some(chars.clone()),

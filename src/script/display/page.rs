@@ -21,7 +21,7 @@ pub(super) fn scalar(printer: &Printer, tensor: &Tensor) -> Option<Vec<u8>> {
         return Some(text);
     }
     let bank = printer.format.style == Style::Bank;
-    Some(match &tensor.data {
+    Some(match &*tensor.data {
         Data::C64(_) | Data::C32(_) if bank => {
             let part = tensor.data.c64_at(0).re;
             let layout = layout::matrix(Extent::of(std::iter::once(part)), printer.precision(false));
@@ -96,7 +96,7 @@ struct Columns<'a> {
 
 /// An array that is not empty and no scalar, as lines, without the blank line after it.
 pub(super) fn block(printer: &mut Printer, tensor: &Tensor) {
-    if let Data::Char(chars) = &tensor.data {
+    if let Data::Char(chars) = &*tensor.data {
         return char_pages(printer, &tensor.dims, chars);
     }
     if tensor.dims.len() > 2 {
@@ -124,7 +124,7 @@ fn columns<'a>(printer: &Printer, tensor: &'a Tensor) -> Columns<'a> {
         };
         return Columns { width, range: false, push: Box::new(push) };
     }
-    match &tensor.data {
+    match &*tensor.data {
         data @ (Data::C64(_) | Data::C32(_)) if style == Style::Bank => {
             let precision = printer.precision(false);
             let layout = layout::matrix(Extent::of((0..data.len()).map(|i| data.c64_at(i).re)), precision);
@@ -135,9 +135,9 @@ fn columns<'a>(printer: &Printer, tensor: &'a Tensor) -> Columns<'a> {
             Columns { width: layout.width + 2, range: false, push: Box::new(push) }
         }
         Data::F64(_) | Data::F32(_) => {
-            let single = matches!(tensor.data, Data::F32(_));
+            let single = matches!(*tensor.data, Data::F32(_));
             let precision = printer.precision(single);
-            let layout = match &tensor.data {
+            let layout = match &*tensor.data {
                 Data::F64(v) if let Form::Range { limit } = tensor.form => layout::range(v, limit, precision),
                 data => layout::matrix(Extent::of(shown(tensor).map(|i| data.f64_at(i))), precision),
             };
@@ -151,7 +151,7 @@ fn columns<'a>(printer: &Printer, tensor: &'a Tensor) -> Columns<'a> {
             }
         }
         Data::C64(_) | Data::C32(_) => {
-            let data = &tensor.data;
+            let data = &*tensor.data;
             let (diagonal, rows) = (tensor.form == Form::Diagonal, tensor.dims.rows());
             let precision = printer.precision(matches!(data, Data::C32(_)));
             let layout = layout::complex_matrix(shown(tensor).map(|i| data.c64_at(i)), precision);

@@ -173,7 +173,7 @@ impl Arguments {
         if tensor.is_empty() {
             return Some((Element::Empty, None));
         }
-        let element = match &tensor.data {
+        let element = match &*tensor.data {
             Data::Char(v) => Element::Char(v[at]),
             Data::I64(v) => Element::Integer(v[at] as i128),
             Data::U64(v) => Element::Integer(v[at] as i128),

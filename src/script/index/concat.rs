@@ -37,10 +37,10 @@ pub fn append(env: &Env, dim: usize, parts: &mut [Value]) -> bool {
             if !lies_along(&tensor.dims, tensor.data.len()) || !rest.iter().all(fits) {
                 return false;
             }
-            match &mut tensor.data {
+            match &mut *tensor.data {
                 Data::F64(v) => {
                     let doubles = |p: &Value| match p {
-                        Value::Tensor(t) => matches!(t.data, Data::F64(_)),
+                        Value::Tensor(t) => matches!(*t.data, Data::F64(_)),
                         _ => true,
                     };
                     if !rest.iter().all(doubles) {
@@ -56,7 +56,7 @@ pub fn append(env: &Env, dim: usize, parts: &mut [Value]) -> bool {
                 }
                 Data::Char(v) => {
                     let alike = |p: &Value| match p {
-                        Value::Tensor(t) => matches!(t.data, Data::Char(_)) && t.double_quoted == tensor.double_quoted,
+                        Value::Tensor(t) => matches!(*t.data, Data::Char(_)) && t.double_quoted == tensor.double_quoted,
                         _ => false,
                     };
                     if !rest.iter().all(alike) {
@@ -115,8 +115,8 @@ pub fn join(env: &mut Env, dim: usize, parts: &[Value]) -> Flow<Value> {
 /// One part between brackets: no range any more, and no complex number without an imaginary part.
 fn alone(value: &Value) -> Value {
     match value {
-        Value::Tensor(t) if t.form != Form::Full => Value::tensor_as_is(Tensor { form: Form::Full, ..(**t).clone() }),
-        Value::Tensor(t) if t.data.is_complex() => Value::tensor((**t).clone()),
+        Value::Tensor(t) if t.form != Form::Full => Value::tensor_as_is(t.seen_as(t.dims.clone())),
+        Value::Tensor(t) if t.data.is_complex() => Value::tensor(t.seen_as(t.dims.clone())),
         other => other.clone(),
     }
 }
@@ -266,7 +266,7 @@ fn on_host(env: &Env, dim: usize, parts: &[Value], joined: &Joined, class: Class
     let converted: Vec<Cow<'_, Data>> = taken
         .iter()
         .map(|t| match (t.data.class() == class, complex) {
-            (true, false) => Cow::Borrowed(&t.data),
+            (true, false) => Cow::Borrowed(&*t.data),
             (_, true) => Cow::Owned(t.data.converted(class).complexified()),
             (false, false) => Cow::Owned(t.data.converted(class)),
         })

@@ -104,7 +104,7 @@ fn run_of_vector(base: &mut Value, subscripts: &[Subscript]) -> bool {
         [_, 1] => Dims::new(&[n - len, 1]),
         _ => return false,
     };
-    each_data!(&mut tensor.data, v => drop(v.drain(first..first + len)));
+    each_data!(&mut *tensor.data, v => drop(v.drain(first..first + len)));
     tensor.dims = dims;
     tensor.form = Form::Full;
     true
@@ -181,7 +181,7 @@ fn without(env: &mut Env, base: &Value, rest: Rest) -> Flow<Value> {
         Value::Struct(array) => Value::Struct(Arc::new(super::structs::gather(array, &grid, dims))),
         other => {
             let tensor = env.host(other)?;
-            let data = map_data!(&tensor.data, v => grid.gather(v));
+            let data = map_data!(&*tensor.data, v => grid.gather(v));
             Value::tensor(Tensor { double_quoted: tensor.double_quoted, ..Tensor::new(dims, data) })
         }
     })

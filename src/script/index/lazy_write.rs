@@ -67,7 +67,7 @@ fn write_at_home(env: &mut Env, target: &mut Option<Value>, values: &[Value], va
     env.host_all(target.iter().filter(|t| matches!(t, Value::Lazy(_))).chain(given).chain(indices))?;
     let subscripts = on_host(env, values)?;
     let value = match value {
-        Value::Lazy(_) if !keeps => Value::tensor_as_is(Arc::unwrap_or_clone(env.host(value)?)),
+        Value::Lazy(_) if !keeps => Value::held(env.host(value)?),
         other => other.clone(),
     };
     bring_home(env, target)?;

@@ -1,8 +1,8 @@
 //! Reading: `a(i, j)`, `c{i}`, of host arrays, cells and structs.
 
-use super::grid::{Reading, reading};
+use super::grid::{Reading, read_dims, reading};
 use super::lazy::{self, LazySubscripts, Read};
-use super::subscript::{Position, Resolved, Subscripts, place, resolve};
+use super::subscript::{Position, Resolved, Subscript, Subscripts, place, resolve};
 use super::{Values, structs};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
@@ -50,7 +50,7 @@ fn is_leading(subscript: &Value) -> bool {
     match subscript {
         Value::Colon => true,
         Value::Num(k) => *k == 1.0,
-        Value::Tensor(t) if t.is_range() => matches!(&t.data, Data::F64(v) if matches!(v[..], [1.0, 2.0, ..])),
+        Value::Tensor(t) if t.is_range() => matches!(&*t.data, Data::F64(v) if matches!(v[..], [1.0, 2.0, ..])),
         _ => false,
     }
 }
@@ -59,10 +59,10 @@ fn is_leading(subscript: &Value) -> bool {
 #[inline]
 fn scalar(base: &Value, subscripts: &[Value]) -> Option<Value> {
     let (dims, data) = match base {
-        Value::Tensor(tensor) => (&tensor.dims, &tensor.data),
+        Value::Tensor(tensor) => (&tensor.dims, &*tensor.data),
         Value::Lazy(lazy) if !lazy.pinned => {
             let host = lazy.host.get()?;
-            (&host.dims, &host.data)
+            (&host.dims, &*host.data)
         }
         _ => return None,
     };
@@ -86,11 +86,17 @@ fn scalar(base: &Value, subscripts: &[Value]) -> Option<Value> {
 
 /// The same of a value that is in host memory, its subscripts known.
 pub fn host(env: &Env, base: &Value, subscripts: Subscripts) -> Flow<Value> {
+    if let Value::Tensor(tensor) = base
+        && subscripts.iter().all(Subscript::is_colon)
+    {
+        let (dims, _) = read_dims(&tensor.dims, &subscripts)?;
+        return Ok(Value::tensor(tensor.seen_as(dims)));
+    }
     let Reading { grid, dims } = reading(&base.dims(), subscripts)?;
     env.check_host(&dims, base.class().bytes())?;
     Ok(match base {
         Value::Tensor(tensor) => {
-            let data = map_data!(&tensor.data, v => grid.gather(v));
+            let data = map_data!(&*tensor.data, v => grid.gather(v));
             Value::tensor(Tensor { double_quoted: tensor.double_quoted, ..Tensor::new(dims, data) })
         }
         Value::Num(x) => Value::tensor(Tensor::new(dims, Data::F64(vec![*x; grid.len()]))),

@@ -180,7 +180,7 @@ fn even(first: f64, step: f64, len: usize, dims: &Dims) -> Option<Subscript> {
 
 fn of_tensor(tensor: &Tensor, position: Position) -> Flow<Subscript> {
     let dims = &tensor.dims;
-    Ok(match &tensor.data {
+    Ok(match &*tensor.data {
         Data::F64(v) => {
             if tensor.is_range()
                 && let [first, second, ..] = v[..]

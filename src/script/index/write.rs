@@ -66,14 +66,14 @@ pub fn scalar(target: &mut Option<Value>, subscripts: &[Value], value: &Value) -
             [_, 1] => Dims::new(&[n + 1, 1]),
             _ => return false,
         };
-        match (&mut tensor.data, value) {
+        match (&mut *tensor.data, value) {
             (Data::F64(v), Value::Num(x)) if subscripts.len() == 1 => v.push(*x),
             (Data::Bool(v), Value::Bool(x)) if subscripts.len() == 1 => v.push(*x),
             _ => return false,
         }
         tensor.dims = longer;
     } else {
-        match (&mut tensor.data, value) {
+        match (&mut *tensor.data, value) {
             (Data::F64(v), Value::Num(x)) => v[at] = *x,
             (Data::F64(v), Value::Bool(x)) => v[at] = *x as u8 as f64,
             (Data::Bool(v), Value::Bool(x)) => v[at] = *x,
@@ -133,7 +133,7 @@ pub fn host(env: &Env, target: &mut Option<Value>, subscripts: Subscripts, value
     let fresh = match target {
         None => true,
         // `[]` becomes what is put into it.
-        Some(Value::Tensor(t)) => t.dims == Dims::zero() && matches!(t.data, Data::F64(_)),
+        Some(Value::Tensor(t)) => t.dims == Dims::zero() && matches!(*t.data, Data::F64(_)),
         _ => false,
     };
     match (&*target, &value) {
@@ -178,12 +178,12 @@ fn into_array(env: &Env, target: &mut Option<Value>, subscripts: Subscripts, giv
     }
     match left {
         Left::Same => {}
-        Left::Complex => tensor.data = tensor.data.complexified(),
-        Left::ComplexDouble => tensor.data = tensor.data.converted(Class::Double).complexified(),
+        Left::Complex => tensor.data = tensor.data.complexified().into(),
+        Left::ComplexDouble => tensor.data = tensor.data.converted(Class::Double).complexified().into(),
     }
     let new = writing.dims.clone();
     let grid = writing.grid();
-    each_pair!(&mut tensor.data, &*data, l, r => {
+    each_pair!(&mut *tensor.data, &*data, l, r => {
         resize(l, &old, &new, Default::default());
         grid.scatter(l, r);
     });
@@ -217,11 +217,11 @@ fn settle(target: &mut Option<Value>, written: &Data, nowhere: bool) {
     };
     if may_be_real {
         let tensor = Arc::make_mut(shared);
-        let data = std::mem::replace(&mut tensor.data, Data::F64(Vec::new()));
+        let data = std::mem::replace(&mut *tensor.data, Data::F64(Vec::new()));
         let dims = tensor.dims.clone();
         tensor.data = Tensor::new(dims, data).narrowed().data;
     }
-    let boxed = match &shared.data {
+    let boxed = match &*shared.data {
         Data::F64(v) => shared.dims.is_scalar().then(|| Value::Num(v[0])),
         Data::Bool(v) => shared.dims.is_scalar().then(|| Value::Bool(v[0])),
         _ => None,
@@ -243,7 +243,7 @@ enum Left {
 
 /// The value's elements as the left side takes them.
 fn fitted(class: Class, complex: bool, given: &Tensor) -> Flow<(Cow<'_, Data>, Left)> {
-    let data = &given.data;
+    let data = &*given.data;
     if data.is_complex() {
         let left = if complex { Left::Same } else { Left::Complex };
         return Ok(match class {

@@ -68,7 +68,7 @@ pub(crate) fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Num(x) => Some(*x),
         Value::Bool(x) => Some(*x as u8 as f64),
-        Value::Tensor(t) if matches!(&t.data, Data::I64(v) if v.len() == 1 && v[0].unsigned_abs() > 1 << 53) => None,
+        Value::Tensor(t) if matches!(&*t.data, Data::I64(v) if v.len() == 1 && v[0].unsigned_abs() > 1 << 53) => None,
         Value::Tensor(t) if t.len() == 1 && !t.data.is_complex() => Some(t.data.f64_at(0)),
         _ => None,
     }

@@ -278,7 +278,7 @@ pub fn transpose(env: &mut Env, a: &Value, conjugate: bool) -> Flow<Value> {
             return fail!("unary operator '{symbol}' not implemented for '{}' operands", type_name(a, false));
         }
         Value::Tensor(t) => {
-            let data = map_data!(&t.data, v => transposed(v, rows, columns));
+            let data = map_data!(&*t.data, v => transposed(v, rows, columns));
             let data = match data {
                 Data::C64(v) if conjugate => Data::C64(v.into_iter().map(|z| z.conj()).collect()),
                 Data::C32(v) if conjugate => Data::C32(v.into_iter().map(|z| z.conj()).collect()),
@@ -362,7 +362,7 @@ pub fn cast(env: &mut Env, value: &Value, class: Class) -> Flow<Value> {
         Value::Tensor(t) if t.data.is_complex() && class.is_integer() => {
             return fail!("invalid conversion from {} to {}", type_name(value, false), class.name());
         }
-        Value::Tensor(t) if matches!(t.data, Data::Char(_)) && class == Class::Logical => {
+        Value::Tensor(t) if matches!(*t.data, Data::Char(_)) && class == Class::Logical => {
             return fail!("logical: wrong type argument '{}'", type_name(value, false));
         }
         Value::Lazy(l) if class.dtype().is_some() => return lazy::cast(env, l, class),

@@ -124,7 +124,7 @@ fn limit(env: &mut Env, value: &Value) -> Flow<Limit> {
         env.warn("", "imaginary part of complex colon arguments is ignored");
     }
     let value = host.data.f64_at(0);
-    let exact = match &host.data {
+    let exact = match &*host.data {
         Data::I64(v) => v[0] as i128,
         Data::U64(v) => v[0] as i128,
         _ => value as i128,

@@ -43,8 +43,8 @@ fn close(x: f64, y: f64, tolerance: f64, strict: bool) -> bool {
 pub(crate) fn same(a: &Tensor, b: &Tensor, tolerance: f64, strict: bool) -> bool {
     let tolerance = if a.data.class() == Class::Single { tolerance.max(2e-7) } else { tolerance };
     a.dims == b.dims
-        && std::mem::discriminant(&a.data) == std::mem::discriminant(&b.data)
-        && match (&a.data, &b.data) {
+        && std::mem::discriminant(&*a.data) == std::mem::discriminant(&*b.data)
+        && match (&*a.data, &*b.data) {
             (Data::I64(x), Data::I64(y)) => x == y,
             (Data::U64(x), Data::U64(y)) => x == y,
             (Data::C64(_) | Data::C32(_), _) => (0..a.len()).all(|i| {

@@ -5,6 +5,7 @@
 //!
 //! [`Need::Host`]: crate::script::error::Need::Host
 
+use super::held::LENT_BYTES_MIN;
 use super::made::{self, Known};
 use super::{Class, Data, Dims, Tensor, Value};
 use crate::script::env::Env;
@@ -115,8 +116,7 @@ impl Lazy {
 
     /// Its host values as a value, once they have been awaited.
     pub fn at_home(&self) -> Option<Value> {
-        let host = self.host.get()?;
-        Some(if self.dims.is_scalar() { Value::tensor_as_is((**host).clone()) } else { Value::Tensor(host.clone()) })
+        self.host.get().cloned().map(Value::held)
     }
 
     /// The same, known to hold `value` everywhere.
@@ -286,13 +286,49 @@ pub fn lift(env: &Env, value: &Value, class: Class) -> Flow<Array> {
             let tensor = env.host(value)?;
             let dims: &[usize] = &tensor.dims;
             if tensor.data.class() == class && !tensor.data.is_complex() {
-                upload(env, tensor.data.clone(), dims)?
+                lend(env, &tensor, dims)?
             } else {
                 upload(env, tensor.data.converted(class), dims)?
             }
         }
     })
 }
+
+/// An array of the runtime that reads a host array's elements where they lie; few are copied. As long as the runtime may
+/// read them, whoever else holds the array copies it before writing into it (VALUE-4).
+fn lend(env: &Env, tensor: &Arc<Tensor>, dims: &[usize]) -> Flow<Array> {
+    if tensor.data.bytes() < LENT_BYTES_MIN {
+        return upload(env, Data::clone(&tensor.data), dims);
+    }
+    let (session, lent) = (&env.session, Lent(tensor.clone()));
+    Ok(match &*tensor.data {
+        Data::F64(_) => session.from_shared::<f64>(lent, dims)?,
+        Data::F32(_) => session.from_shared::<f32>(lent, dims)?,
+        Data::I32(_) => session.from_shared::<i32>(lent, dims)?,
+        Data::I64(_) => session.from_shared::<i64>(lent, dims)?,
+        Data::U8(_) => session.from_shared::<u8>(lent, dims)?,
+        Data::U32(_) => session.from_shared::<u32>(lent, dims)?,
+        Data::Bool(_) => session.from_shared::<bool>(lent, dims)?,
+        other => return fail!("arrays of class {} are kept in host memory", other.class().name()),
+    })
+}
+
+/// A host array as the runtime holds it.
+struct Lent(Arc<Tensor>);
+
+macro_rules! lent {
+    ($($ty:ty => $variant:ident),*) => {$(
+        impl AsRef<[$ty]> for Lent {
+            fn as_ref(&self) -> &[$ty] {
+                match &*self.0.data {
+                    Data::$variant(elements) => elements,
+                    _ => &[],
+                }
+            }
+        }
+    )*};
+}
+lent!(f64 => F64, f32 => F32, i32 => I32, i64 => I64, u8 => U8, u32 => U32, bool => Bool);
 
 fn upload(env: &Env, data: Data, dims: &[usize]) -> Flow<Array> {
     let session = &env.session;
@@ -322,6 +358,38 @@ mod tests {
         let array = lift(&env, &value, Class::Uint8).ok().unwrap();
         let lazy = Lazy::new(array, Class::Uint8, false, false).unwrap().value();
         let tensor = testing::settle(&mut env, |env| env.host(&lazy)).unwrap();
-        assert_eq!((&tensor.dims[..], &tensor.data), (&[1, 3][..], &Data::U8(vec![2, 0, 255])));
+        assert_eq!((&tensor.dims[..], &*tensor.data), (&[1, 3][..], &Data::U8(vec![2, 0, 255])));
+    }
+
+    #[test]
+    fn many_elements_are_lent_and_copied_once_by_whoever_writes_meanwhile() {
+        let mut env = testing::env();
+        let numbers = |n: usize| Value::tensor(Tensor::new(Dims::new(&[n, 1]), Data::F64(vec![1.5; n])));
+        let holders = |value: &Value| if let Value::Tensor(t) = value { Arc::strong_count(t) } else { 0 };
+        let mut value = numbers(1 << 16);
+        let doubled = lift(&env, &value, Class::Double).ok().unwrap() * 2.0;
+        assert_eq!(holders(&value), 2);
+        let few = numbers(1000);
+        let _copied = lift(&env, &few, Class::Double).ok().unwrap();
+        assert_eq!(holders(&few), 1);
+
+        // What is pending keeps the elements that it was given.
+        let mut set = |value: &mut Value, k: f64| {
+            let mut target = Some(value.clone());
+            *value = Value::empty();
+            let steps = [index::Access::Paren(std::iter::once(Value::Num(k)).collect())];
+            index::assign(&mut env, &mut target, &steps, Value::Num(9.0)).ok().unwrap();
+            *value = target.unwrap();
+        };
+        set(&mut value, 1.0);
+        let Value::Tensor(first) = &value else { panic!("it stays on the host") };
+        let at = Arc::as_ptr(first);
+        set(&mut value, 2.0);
+        let Value::Tensor(tensor) = &value else { panic!("it stays on the host") };
+        assert_eq!((Arc::as_ptr(tensor), holders(&value)), (at, 1));
+        let sums = [doubled.clone().sum(..), doubled.slice((0..3, ..)).sum(..)];
+        let sums = sums.map(|sum| futures::executor::block_on(sum.item::<f64>()).unwrap());
+        assert_eq!(sums, [3.0 * 65536.0, 9.0]);
+        assert_eq!([tensor.data.f64_at(0), tensor.data.f64_at(1), tensor.data.f64_at(2)], [9.0, 9.0, 1.5]);
     }
 }

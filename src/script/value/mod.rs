@@ -8,13 +8,14 @@
 //! - VALUE-3: complex data with no imaginary part is made real by [`Value::tensor`]; `Value::tensor_as_is` keeps it
 //!   (what `complex()` gives).
 //! - VALUE-4: values are shared by reference count and copied on write: whoever holds the only reference may change it
-//!   in place.
+//!   in place. Arrays of other dimensions (`A(:)`, `reshape`) and the runtime may share elements, too (`held.rs`).
 //! - VALUE-5: however deep values are nested, their end takes a bounded stack (`release.rs`).
 
 pub mod cell;
 pub mod class;
 pub mod convert;
 pub mod function;
+pub mod held;
 pub mod lazy;
 pub mod made;
 pub mod map;
@@ -27,6 +28,7 @@ pub mod total;
 pub use cell::CellArray;
 pub use class::Class;
 pub use function::Function;
+pub use held::Held;
 pub use lazy::Lazy;
 pub use map::Map;
 pub use parser::Parser;
@@ -64,7 +66,7 @@ impl Value {
     /// A host array as a value, narrowed: double and logical scalars lose their box, complex without imaginary part
     /// becomes real.
     pub fn tensor(tensor: Tensor) -> Value {
-        if let Data::C64(_) | Data::C32(_) = tensor.data {
+        if let Data::C64(_) | Data::C32(_) = *tensor.data {
             return Value::tensor_as_is(tensor.narrowed());
         }
         Value::tensor_as_is(tensor)
@@ -73,13 +75,18 @@ impl Value {
     /// As [`Value::tensor`], but complex stays complex.
     pub fn tensor_as_is(tensor: Tensor) -> Value {
         if tensor.len() == 1 && tensor.dims.len() == 2 {
-            match &tensor.data {
+            match &*tensor.data {
                 Data::F64(x) => return Value::Num(x[0]),
                 Data::Bool(x) => return Value::Bool(x[0]),
                 _ => {}
             }
         }
         Value::Tensor(Arc::new(tensor))
+    }
+
+    /// An array that others may hold, too, as a value: complex stays complex.
+    pub fn held(tensor: Arc<Tensor>) -> Value {
+        if tensor.len() == 1 { Value::tensor_as_is(Arc::unwrap_or_clone(tensor)) } else { Value::Tensor(tensor) }
     }
 
     /// The same array, known to be diagonal ([`Tensor::diagonal`]); other values as they are.
@@ -107,7 +114,7 @@ impl Value {
     pub fn is_identity(&self) -> bool {
         let Value::Tensor(t) = self else { return false };
         let (rows, columns) = (t.dims.rows(), t.dims.columns());
-        let one = |i: usize| matches!(&t.data, Data::F64(v) if v[i * rows + i] == 1.0);
+        let one = |i: usize| matches!(&*t.data, Data::F64(v) if v[i * rows + i] == 1.0);
         self.is_diagonal() && rows == columns && (0..rows).all(one)
     }
 
@@ -236,7 +243,7 @@ impl Value {
 
     /// Whether its class is char.
     pub fn is_char(&self) -> bool {
-        matches!(self, Value::Tensor(t) if matches!(t.data, Data::Char(_)))
+        matches!(self, Value::Tensor(t) if matches!(*t.data, Data::Char(_)))
     }
 
     /// Whether it is a char row (or an empty char array): what takes the place of a string.

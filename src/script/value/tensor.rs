@@ -3,6 +3,7 @@
 //! Must hold: VALUE-2; a tensor's data has exactly as many elements as its dimensions say.
 
 use super::class::Class;
+use super::held::Held;
 use num_complex::{Complex32, Complex64};
 use smallvec::SmallVec;
 use std::fmt;
@@ -242,6 +243,11 @@ impl Data {
         self.len() == 0
     }
 
+    /// How much memory they take.
+    pub fn bytes(&self) -> usize {
+        each_data!(self, v => size_of_val(&v[..]))
+    }
+
     /// The class.
     pub fn class(&self) -> Class {
         match self {
@@ -361,7 +367,7 @@ pub struct Tensor {
     /// The dimensions.
     pub dims: Dims,
     /// The elements, column-major.
-    pub data: Data,
+    pub data: Held,
     /// Char data that came from double quotes (it prints alike; some functions ask).
     pub double_quoted: bool,
     /// What made it, where that shows when it is printed.
@@ -375,7 +381,7 @@ impl Tensor {
     /// VALUE-2: if the number of elements is not what the dimensions say.
     pub fn new(dims: Dims, data: Data) -> Tensor {
         assert_eq!(dims.elements(), data.len(), "VALUE-2: dimensions {dims} for {} elements", data.len());
-        Tensor { dims, data, double_quoted: false, form: Form::Full }
+        Tensor { dims, data: Held::Own(data), double_quoted: false, form: Form::Full }
     }
 
     /// One element.
@@ -414,7 +420,7 @@ impl Tensor {
     pub fn diagonal(mut self) -> Tensor {
         let rows = self.dims.rows().max(1);
         let off = |i: usize| i % rows != i / rows;
-        let zero = match &self.data {
+        let zero = match &*self.data {
             Data::F64(v) => v.iter().enumerate().all(|(i, x)| *x == 0.0 || !off(i)),
             Data::F32(v) => v.iter().enumerate().all(|(i, x)| *x == 0.0 || !off(i)),
             Data::C64(v) => v.iter().enumerate().all(|(i, z)| (z.re == 0.0 && z.im == 0.0) || !off(i)),
@@ -430,7 +436,7 @@ impl Tensor {
     /// The same, known to be a permutation matrix: if it is one, of doubles, and no scalar.
     pub fn permutation(mut self) -> Tensor {
         let n = self.dims.rows();
-        if let Data::F64(v) = &self.data
+        if let Data::F64(v) = &*self.data
             && self.dims.len() == 2
             && self.dims.columns() == n
             && n > 1
@@ -448,7 +454,7 @@ impl Tensor {
 
     /// A char row or an empty char array.
     pub fn is_string(&self) -> bool {
-        matches!(self.data, Data::Char(_)) && self.dims.len() == 2 && (self.dims.rows() == 1 || self.is_empty())
+        matches!(*self.data, Data::Char(_)) && self.dims.len() == 2 && (self.dims.rows() == 1 || self.is_empty())
     }
 
     /// The same elements under other dimensions.
@@ -461,9 +467,13 @@ impl Tensor {
 
     /// Real data instead of complex data whose imaginary parts are all zero.
     pub fn narrowed(mut self) -> Tensor {
-        match &self.data {
-            Data::C64(v) if v.iter().all(|z| z.im == 0.0) => self.data = Data::F64(v.iter().map(|z| z.re).collect()),
-            Data::C32(v) if v.iter().all(|z| z.im == 0.0) => self.data = Data::F32(v.iter().map(|z| z.re).collect()),
+        match &*self.data {
+            Data::C64(v) if v.iter().all(|z| z.im == 0.0) => {
+                self.data = Data::F64(v.iter().map(|z| z.re).collect()).into()
+            }
+            Data::C32(v) if v.iter().all(|z| z.im == 0.0) => {
+                self.data = Data::F32(v.iter().map(|z| z.re).collect()).into()
+            }
             _ => {}
         }
         self

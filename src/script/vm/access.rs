@@ -7,7 +7,7 @@ use crate::script::compile::code::{Count, Inst, PathStep, Slot, Want};
 use crate::script::error::{Flow, ScriptError, Stop, fail, fail_id};
 use crate::script::index::{self, Access, Values};
 use crate::script::value::lazy::Past;
-use crate::script::value::{Data, Form, Function, Parser, Tensor, Value};
+use crate::script::value::{Data, Form, Function, Held, Parser, Tensor, Value};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl Interp {
             },
             _ => return false,
         };
-        let (Some(Value::Num(k)), Data::F64(data)) = (self.stack.last_mut(), &tensor.data) else { return false };
+        let (Some(Value::Num(k)), Data::F64(data)) = (self.stack.last_mut(), &*tensor.data) else { return false };
         let position = *k as usize;
         if position as f64 != *k || position == 0 {
             return false;
@@ -46,7 +46,7 @@ impl Interp {
         let Variable::Value(Value::Tensor(tensor)) = &self.variables[variable] else { return false };
         let n = self.stack.len();
         let Some([Value::Num(i), Value::Num(j)]) = self.stack.last_chunk() else { return false };
-        let (Some(at), Data::F64(data)) = (pair_place(tensor, *i, *j), &tensor.data) else { return false };
+        let (Some(at), Data::F64(data)) = (pair_place(tensor, *i, *j), &*tensor.data) else { return false };
         let Some(&x) = data.get(at) else { return false };
         self.stack.truncate(n - 1);
         self.stack[n - 2] = Value::Num(x);
@@ -68,7 +68,7 @@ impl Interp {
         let Variable::Value(Value::Tensor(shared)) = &mut self.variables[variable] else { return false };
         let Some(&[Value::Num(value), Value::Num(i), Value::Num(j)]) = self.stack.last_chunk() else { return false };
         let Some(at) = pair_place(shared, i, j) else { return false };
-        let Some(Tensor { data: Data::F64(data), form, .. }) = Arc::get_mut(shared) else { return false };
+        let Some(Tensor { data: Held::Own(Data::F64(data)), form, .. }) = Arc::get_mut(shared) else { return false };
         // A diagonal matrix may remain one.
         let Some(place) = data.get_mut(at).filter(|_| *form != Form::Diagonal) else { return false };
         *place = value;
@@ -82,7 +82,7 @@ impl Interp {
         let n = self.stack.len();
         let Variable::Value(Value::Tensor(tensor)) = &mut self.variables[variable] else { return false };
         let [Value::Num(value), Value::Num(k)] = self.stack[n - 2..] else { return false };
-        let Some(Tensor { data: Data::F64(data), form, .. }) = Arc::get_mut(tensor) else { return false };
+        let Some(Tensor { data: Held::Own(Data::F64(data)), form, .. }) = Arc::get_mut(tensor) else { return false };
         let position = k as usize;
         if position as f64 != k || position == 0 || position > data.len() {
             return false;

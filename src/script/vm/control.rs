@@ -86,7 +86,7 @@ impl Interp {
                 let data = Value::Tensor(self.env.host(&value)?);
                 self.columns_of(data)?
             }
-            Value::Tensor(ref t) if t.dims.rows() == 1 && matches!(t.data, Data::F64(_)) => {
+            Value::Tensor(ref t) if t.dims.rows() == 1 && matches!(*t.data, Data::F64(_)) => {
                 Iteration::Row { data: value, next: 0, count }
             }
             data => Iteration::Columns { data, next: 0, count },
@@ -102,7 +102,7 @@ impl Interp {
                 *next += 1;
                 x
             }
-            Some(Iteration::Row { data: Value::Tensor(t), next, count }) if *next < *count => match &t.data {
+            Some(Iteration::Row { data: Value::Tensor(t), next, count }) if *next < *count => match &*t.data {
                 Data::F64(data) => {
                     *next += 1;
                     data[*next - 1]
@@ -399,7 +399,7 @@ fn flat_columns(value: &Value) -> Value {
     let dims = value.dims();
     let flat = Dims::new(&[dims.rows(), dims.elements().checked_div(dims.rows()).unwrap_or(0)]);
     match value {
-        Value::Tensor(t) => Value::Tensor(Arc::new((**t).clone().reshaped(flat))),
+        Value::Tensor(t) => Value::Tensor(Arc::new(t.seen_as(flat))),
         Value::Struct(s) => Value::Struct(Arc::new((**s).clone().with_dims(flat))),
         other => other.clone(),
     }

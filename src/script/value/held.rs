@@ -1,0 +1,180 @@
+//! Elements of host arrays that two arrays may hold: `A(:)` and `reshape(A, …)` take none of their own.
+//!
+//! In: an array and other dimensions. Out: an array that reads the first one's elements until either of them is written.
+//! Must hold: HELD-1: what is lent was never borrowed: an array that reads another's elements passes that one on. HELD-2:
+//! elements that somebody else may read are never written: who writes copies them first, or takes them where nobody
+//! else is left.
+
+use super::tensor::{Data, Dims, Form, Tensor};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+/// What copying takes longer than it takes to count one more holder, later, where either is written.
+pub(super) const LENT_BYTES_MIN: usize = 1 << 15;
+
+/// The elements of a host array.
+#[derive(Clone)]
+pub enum Held {
+    /// Its own.
+    Own(Data),
+    /// Those of another array, which has elements of its own (HELD-1).
+    Of(Arc<Tensor>),
+}
+
+impl Held {
+    /// The elements, moved out where nobody else holds them.
+    pub fn into_data(self) -> Data {
+        match self {
+            Held::Own(data) => data,
+            Held::Of(lender) => match Arc::try_unwrap(lender) {
+                Ok(lender) => lender.data.into_data(),
+                Err(lender) => Data::clone(&lender.data),
+            },
+        }
+    }
+
+    /// Elements of its own (HELD-2).
+    #[cold]
+    fn make_own(&mut self) {
+        let held = std::mem::replace(self, Held::Own(Data::F64(Vec::new())));
+        *self = Held::Own(held.into_data());
+    }
+}
+
+impl Deref for Held {
+    type Target = Data;
+
+    #[inline(always)]
+    fn deref(&self) -> &Data {
+        match self {
+            Held::Own(data) => data,
+            Held::Of(lender) => match &lender.data {
+                Held::Own(data) => data,
+                Held::Of(_) => unreachable!("HELD-1: a lender has elements of its own"),
+            },
+        }
+    }
+}
+
+impl DerefMut for Held {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Data {
+        if let Held::Of(_) = self {
+            self.make_own();
+        }
+        match self {
+            Held::Own(data) => data,
+            Held::Of(_) => unreachable!("HELD-2: they were made its own"),
+        }
+    }
+}
+
+impl From<Data> for Held {
+    fn from(data: Data) -> Held {
+        Held::Own(data)
+    }
+}
+
+impl PartialEq for Held {
+    fn eq(&self, other: &Held) -> bool {
+        **self == **other
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+impl Tensor {
+    /// The same elements under other dimensions, known neither as a range nor as diagonal. Where they are many, both
+    /// arrays hold the same ones.
+    pub fn seen_as(self: &Arc<Tensor>, dims: Dims) -> Tensor {
+        assert_eq!(dims.elements(), self.len(), "VALUE-2: a reshape keeps the elements");
+        let data = match &self.data {
+            Held::Of(lender) => Held::Of(lender.clone()),
+            Held::Own(data) if data.bytes() >= LENT_BYTES_MIN => Held::Of(self.clone()),
+            Held::Own(data) => Held::Own(data.clone()),
+        };
+        Tensor { dims, data, double_quoted: self.double_quoted, form: Form::Full }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(n: usize) -> Arc<Tensor> {
+        Arc::new(Tensor::new(Dims::new(&[n, 1]), Data::F64((0..n).map(|i| i as f64).collect())))
+    }
+
+    fn address(tensor: &Tensor) -> usize {
+        match &*tensor.data {
+            Data::F64(v) => v.as_ptr() as usize,
+            _ => 0,
+        }
+    }
+
+    fn set(tensor: &mut Tensor, to: f64) {
+        if let Data::F64(v) = &mut *tensor.data {
+            v[0] = to;
+        }
+    }
+
+    #[test]
+    fn many_elements_are_held_by_both_and_few_are_copied() {
+        let many = numbers(LENT_BYTES_MIN / 8);
+        let row = many.seen_as(Dims::new(&[1, many.len()]));
+        assert_eq!((address(&row), row.dims.rows(), &row.data), (address(&many), 1, &many.data));
+        let few = numbers(LENT_BYTES_MIN / 8 - 1);
+        assert_ne!(address(&few.seen_as(few.dims.clone())), address(&few));
+    }
+
+    #[test]
+    fn whoever_writes_first_copies_once_and_the_other_keeps_what_it_had() {
+        let many = numbers(1 << 14);
+        let lent = address(&many);
+        let mut row = many.seen_as(Dims::new(&[1, 1 << 14]));
+        set(&mut row, 7.0);
+        let own = address(&row);
+        assert_ne!(own, lent);
+        set(&mut row, 8.0);
+        assert_eq!((address(&row), row.data.f64_at(0), many.data.f64_at(0)), (own, 8.0, 0.0));
+
+        // The lender writes: it is shared, so that it is copied as any shared value is.
+        let view = many.seen_as(Dims::new(&[1, 1 << 14]));
+        let mut lender = many.clone();
+        drop(many);
+        set(Arc::make_mut(&mut lender), 9.0);
+        assert_eq!((lender.data.f64_at(0), view.data.f64_at(0)), (9.0, 0.0));
+        assert_eq!((address(&view), address(&lender) == lent), (lent, false));
+    }
+
+    #[test]
+    fn elements_that_nobody_else_holds_any_more_are_written_where_they_lie() {
+        let many = numbers(1 << 14);
+        let lent = address(&many);
+        let mut row = many.seen_as(Dims::new(&[1, 1 << 14]));
+        drop(many);
+        set(&mut row, 7.0);
+        assert_eq!(address(&row), lent);
+        let mut many = Arc::new(row);
+        drop(many.seen_as(Dims::new(&[128, 128])));
+        let alone = Arc::get_mut(&mut many).unwrap();
+        set(alone, 8.0);
+        assert_eq!(address(alone), lent);
+    }
+
+    #[test]
+    fn a_borrower_passes_its_lender_on() {
+        let many = numbers(1 << 14);
+        let row = Arc::new(many.seen_as(Dims::new(&[1, 1 << 14])));
+        let square = row.seen_as(Dims::new(&[128, 128]));
+        drop(row);
+        assert!(matches!(&square.data, Held::Of(lender) if Arc::ptr_eq(lender, &many)));
+        // Moving them out copies as long as the lender is there.
+        assert_eq!(square.data.into_data(), *many.data);
+    }
+}
