@@ -435,6 +435,62 @@ fn a_run_that_is_dropped_anywhere_leaves_its_session_and_the_others_alone() {
 }
 
 #[test]
+fn a_part_that_a_range_names_is_what_the_same_range_in_a_variable_names() {
+    let arrays = [
+        "1:9",
+        "(1:9)' * 0.5",
+        "reshape (1:12, 3, 4)",
+        "eye (4)",
+        "'some text'",
+        "\"more text\"",
+        "int8 ([1 2 3 4 5 6])",
+        "[1+2i, 3, 4-1i, 5, 6]",
+        "[true false true false true]",
+        "{1, 'b', [1 2 3], 4}",
+        "ones (2, 2, 3)",
+        "7",
+        "zeros (0, 3)",
+        "(1:10000) / 4",
+    ];
+    let bounds =
+        ["2:end", "1:end", "1:3", "2:end-1", "3:3", "3:2", "0:2", "2:99999", "1.5:3", "1:2.5", "'a':'b'", "1:NaN"];
+    let mut text = String::from("n = 0;\n");
+    for array in arrays {
+        for bound in bounds {
+            let whole = bound.replace("end", "numel (x)");
+            text.push_str(&format!(
+                "x = {array}; r = {whole};
+                 try
+                   p = x(r);
+                 catch e
+                   p = e.message;
+                 end
+                 y = x;
+                 try
+                   q = x({bound});
+                 catch e
+                   q = e.message;
+                 end
+                 if ! (isequal (p, q) && isequal (size (p), size (q)) && strcmp (class (p), class (q)))
+                   fprintf ('%s of %s\\n', '{}', '{}');
+                 end
+                 if ! isequal (x, y), disp ('changed'); end, n = n + 1;\n",
+                bound.replace('\'', "''"),
+                array.replace('\'', "''"),
+            ));
+        }
+    }
+    // Ends within ends, functions that are called with a range, parts that are added to.
+    text.push_str(
+        "x = 1:5; x = x(1:x(2:end)(1)); x = [x(2:end) x(1)]; f = @(r) sum (r); printf ('%d', x, f(1:3), max (2:4));",
+    );
+    let rt = host();
+    assert_eq!(run(&rt, &text).unwrap(), "2164");
+    let recorded = Options { host_elements_max: 0, ..Options::default() };
+    assert_eq!(run_with(&rt, &text, recorded).unwrap(), "2164");
+}
+
+#[test]
 fn an_array_under_other_dimensions_keeps_its_elements_whoever_writes() {
     let text = "A = gather (reshape (1:160000, 400, 400));
         v = A(:); B = reshape (v, 200, 800); w = B;

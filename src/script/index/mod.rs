@@ -34,6 +34,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 pub use list::{assign_list, places};
+pub use read::slice;
 pub use subscript::Subscripts;
 pub use write::host as write_host;
 

@@ -2,14 +2,18 @@
 
 use super::grid::{Reading, read_dims, reading};
 use super::lazy::{self, LazySubscripts, Read};
-use super::subscript::{Position, Resolved, Subscript, Subscripts, place, resolve};
+use super::subscript::{Position, Resolved, Subscript, Subscripts, along, place, resolve};
 use super::{Values, structs};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::value::tensor::map_data;
-use crate::script::value::{Data, Tensor, Value};
+use crate::script::value::{Data, Dims, Tensor, Value};
 use smallvec::SmallVec;
+use std::ops::Range;
 use std::sync::Arc;
+
+/// Room behind a part that was read, in elements.
+const SLICE_ROOM: usize = 4;
 
 /// `base(subscripts)`.
 pub fn paren(env: &mut Env, base: &Value, subscripts: &[Value]) -> Flow<Value> {
@@ -108,6 +112,18 @@ pub fn host(env: &Env, base: &Value, subscripts: Subscripts) -> Flow<Value> {
             return fail!("an array in host memory was to be indexed");
         }
     })
+}
+
+/// The elements at these places, which lie in the array, as `x(a:b)` gives them: two at least.
+pub fn slice(tensor: &Tensor, places: Range<usize>) -> Tensor {
+    let count = places.len();
+    let data = map_data!(&*tensor.data, v => {
+        // A little is often added behind a part.
+        let mut part = Vec::with_capacity(count + SLICE_ROOM);
+        part.extend_from_slice(&v[places]);
+        part
+    });
+    Tensor::new(along(&tensor.dims, count).unwrap_or_else(|| Dims::new(&[1, count])), data)
 }
 
 /// `base{subscripts}`.

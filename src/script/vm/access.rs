@@ -53,6 +53,45 @@ impl Interp {
         true
     }
 
+    /// `x(a:b)` of an array in host memory, within bounds, without making the range: from the range's instruction to the
+    /// one that reads.
+    pub(super) fn slice_fast(&mut self, code: &Code, pc: usize, variables: usize) -> bool {
+        let at = applied_at(code, pc);
+        let Some(&Inst::Apply { slot, count: Count::Fixed(1), last, .. }) = code.insts.get(at) else { return false };
+        let variable = variables + slot as usize;
+        let tensor = match &self.variables[variable] {
+            Variable::Value(Value::Tensor(tensor)) => tensor,
+            Variable::Value(Value::Lazy(lazy)) if !lazy.pinned => match lazy.host.get() {
+                Some(host) => host,
+                None => return false,
+            },
+            _ => return false,
+        };
+        let Some(&[Value::Num(first), Value::Num(end)]) = self.stack.last_chunk() else { return false };
+        let (from, to) = ((first as usize).wrapping_sub(1), end as usize);
+        let is_whole = first as usize as f64 == first && to as f64 == end;
+        // A part of one element loses its box, and what is long may be recorded.
+        if !is_whole || from >= to || to > tensor.len() {
+            return false;
+        }
+        let count = to - from;
+        if !(2..=self.env.options.host_elements_max).contains(&count) {
+            return false;
+        }
+        let part = Tensor { double_quoted: tensor.double_quoted, ..index::slice(tensor, from..to) };
+        let value = Value::tensor(part);
+        if last {
+            self.variables[variable] = Variable::Undefined;
+        }
+        if at != pc + 1 {
+            self.bases.pop();
+        }
+        self.stack.pop();
+        self.stack.pop();
+        self.stack.push(value);
+        true
+    }
+
     /// `x(k) = v` and `x(i, j) = v` of doubles that nobody else holds, within bounds.
     #[inline(always)]
     pub(super) fn store_at_fast(&mut self, code: &Code, variable: usize, path: u32) -> bool {
@@ -388,6 +427,11 @@ impl Interp {
         }
         fail!("'end': nonconformant arguments")
     }
+}
+
+/// Where the value is read whose only subscript the instruction at `pc` makes.
+pub(super) fn applied_at(code: &Code, pc: usize) -> usize {
+    if let Some(Inst::BaseEnd) = code.insts.get(pc + 1) { pc + 2 } else { pc + 1 }
 }
 
 /// Where row `i` and column `j`, which count from 1, lie in a matrix; `None` outside of it.

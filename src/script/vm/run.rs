@@ -1,6 +1,7 @@
 //! The loop over instructions.
 
 use super::Interp;
+use super::access::applied_at;
 use super::frame::{Activation, Frame, Return, Variable};
 use crate::script::builtins::TaskStep;
 use crate::script::compile::code::{Count, Inst, Want};
@@ -188,6 +189,7 @@ impl Interp {
                     if self.apply_fast(base + slot as usize) => {}
                 Inst::Apply { slot, count: Count::Fixed(2), last: false, .. }
                     if self.apply_pair_fast(base + slot as usize) => {}
+                Inst::Range { step: false } if self.slice_fast(&code, pc, base) => pc = applied_at(&code, pc),
                 Inst::StoreAt { slot, path } if self.store_at_fast(&code, base + slot as usize, path) => {}
                 Inst::Return => {
                     self.set_pc(pc);
