@@ -86,7 +86,7 @@ impl Session {
     ) -> Result<Array> {
         let at = Location::caller();
         let data = HostBuffer::from_shared(owner);
-        let shape = checked(data.len(), shape, at)?;
+        let shape = checked(data.len(), shape, "from_shared", at)?;
         Ok(source(self.home(), data, shape, "from_shared", at))
     }
 
