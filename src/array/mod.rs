@@ -4,7 +4,6 @@
 //! cancels to the scheduler. Must never touch a device.
 //!
 //! Invariants: TAPE-1 to TAPE-5 (`tape`), PLAIN-1 (`plain`), RECORD-1 to RECORD-5 (`record`), HANDLE-1 and HANDLE-2 (`handle`),
-//! PLACE-1 (`place`),
 //! GATHER-1 to GATHER-3 (`pending`), FOLD-1 (`fold`), WIDE-1 (`wide`),
 //! HOSTARRAY-1 (`host_array`).
 //!
@@ -28,7 +27,6 @@ mod operand;
 mod operators;
 mod pending;
 mod pin;
-mod place;
 mod plain;
 mod record;
 mod reduce;

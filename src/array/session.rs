@@ -4,11 +4,9 @@
 //! all that was recorded.
 
 use super::link::Link;
-use super::place;
 use super::tape::{Home, Name};
 use crate::device::info::DeviceInfo;
 use std::fmt;
-use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -18,8 +16,7 @@ use std::sync::atomic::Ordering;
 /// Ops of one session run in an order that respects its program, and the same program gives the same bits,
 /// whatever other sessions do.
 pub struct Session {
-    /// Taken by `drop` alone.
-    home: ManuallyDrop<Arc<Home>>,
+    home: Arc<Home>,
 }
 
 impl Clone for Session {
@@ -34,8 +31,6 @@ impl Drop for Session {
         if self.home.users.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.home.flush_foreign();
         }
-        // SAFETY: the handle ends here, and nobody sees the field again.
-        place::leave(unsafe { ManuallyDrop::take(&mut self.home) });
     }
 }
 
@@ -76,7 +71,7 @@ impl SessionBuilder {
     /// Opens the session.
     pub fn open(self) -> Session {
         let home = Home::open(self.link, self.name, self.weight, self.seed, self.stream);
-        Session { home: ManuallyDrop::new(home) }
+        Session { home }
     }
 }
 

@@ -15,7 +15,6 @@
 
 use super::handle::{Array, UNRECORDED};
 use super::link::Link;
-use super::place;
 use crate::error::{Error, ErrorKind, Result, Site};
 use crate::graph::{Arg, Meta, Node, Op, RandomKey};
 use crate::ids::{DeviceId, GatherId, SessionId, ValueId};
@@ -154,7 +153,7 @@ impl Home {
         };
         let (fold_elements_max, nodes_max) = (link.config.fold_elements_max, link.config.tape_nodes_max.max(1));
         let tape = Mutex::new(tape);
-        place::put(Home {
+        Arc::new(Home {
             id,
             name,
             users: AtomicUsize::new(1),
