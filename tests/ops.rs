@@ -755,6 +755,34 @@ fn a_slice_that_is_assigned_from_the_array_itself_reads_what_was_there_before() 
 }
 
 #[test]
+fn a_loop_that_updates_slices_from_themselves_copies_nothing() {
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        let (rows, columns) = (3000, 12);
+        let mut x = s.arange(0.0f32, 36_000.0, 1.0).reshape([rows, columns]) * 1.0;
+        let mut expected = values(&x);
+        let before = rt.stats().bytes_copied;
+        for k in (0..columns).rev().step_by(2).chain([3, 3]) {
+            let own = x.slice((.., k..k + 1));
+            let new = &own * 2.0 - (&own + 3.0);
+            drop(own);
+            x = x.assign((.., k..k + 1), new);
+            expected[k * rows..][..rows].iter_mut().for_each(|v| *v = *v * 2.0 - (*v + 3.0));
+        }
+        // Other rows, backwards, and from another place: that is beside a copy.
+        let other = x.slice((step(10..20, -1), ..)) + 1.0;
+        assert_array(&format!("columns on {device}"), &x, &[rows, columns], &expected, 0.0);
+        assert_eq!(rt.stats().bytes_copied, before, "{device}");
+        x = x.assign((10..20, ..), other);
+        let old = expected.clone();
+        (0..columns).flat_map(|c| (10..20).map(move |r| (r, c))).for_each(|(r, c)| {
+            expected[c * rows + r] = old[c * rows + 29 - r] + 1.0;
+        });
+        assert_array(&format!("rows on {device}"), &x, &[rows, columns], &expected, 0.0);
+    }
+}
+
+#[test]
 fn functions_of_one_computed_value_are_those_of_a_plain_one() {
     type Ours = fn(&tidemill::Array) -> tidemill::Array;
     type Plain = fn(f64) -> f64;

@@ -96,7 +96,7 @@ impl Assembly<'_, '_> {
         let root = cluster.roots[0].0;
         if self.work.nodes[root as usize].class == Class::Patch {
             let base = library::source_of(self.work.nodes[root as usize].args[0]);
-            // What is assigned may be made of the base itself, at other elements than those it is stored to.
+            // What is assigned may be made of the base itself; it is no operand any more where that is done in place.
             self.take_over_or_copy(index, root, base, lowered.sources.contains(&base));
         }
         let packs = self.pack(&lowered.packed);

@@ -1,13 +1,17 @@
 //! The end of lowering: which operands are tiled, which outputs take over an operand's memory, and the kernel.
 //!
 //! In: what was lowered. Out: [`Lowered`]. Must hold: PLAN-2: an output takes over only what is read at the flat index,
-//! by this kernel last.
+//! by this kernel last; or, of a patch, where it is overwritten.
 
 use super::{Lowered, Lowering, Source};
 use crate::device::info::{DeviceInfo, DeviceKind};
 use crate::fusion::cluster::Fold;
-use crate::graph::DType;
+use crate::fusion::form::Class;
+use crate::fusion::library::source_of;
+use crate::graph::{DType, Op, SliceDim, View};
 use crate::kernels::ir::{Access, Form, Geometry, InstOp, Kernel, Operand, reduce_plan};
+use crate::scheduler::region::RegionArg;
+use rustc_hash::FxHashMap;
 
 impl Lowering<'_, '_> {
     pub(super) fn finish(mut self, device: &DeviceInfo, dies: &dyn Fn(Source) -> bool) -> Lowered {
@@ -80,6 +84,10 @@ impl Lowering<'_, '_> {
     fn reuse(&mut self, dies: &dyn Fn(Source) -> bool) -> Vec<(u32, Source)> {
         let mut in_place = Vec::new();
         let mut removed: Vec<u16> = Vec::new();
+        if let Some((base, out)) = self.patched_where_it_is_read(dies) {
+            removed.push(base);
+            self.redirect(base, out);
+        }
         for s in 0..self.stores.len() {
             let out = self.stores[s].operand as usize;
             let Source::Node(root) = self.sources[out] else { continue };
@@ -104,6 +112,49 @@ impl Lowering<'_, '_> {
         }
         self.remove_operands(&removed);
         in_place
+    }
+
+    /// Of a patch that reads its dying base where it overwrites it, and nowhere else (`a(:,k) = a(:,k) * 2`): the operands of
+    /// the base and of what is stored, which may be one.
+    fn patched_where_it_is_read(&self, dies: &dyn Fn(Source) -> bool) -> Option<(u16, u16)> {
+        let root = self.cluster.roots[0].0;
+        let node = &self.work.nodes[root as usize];
+        let (Class::Patch, Op::AssignSlice(dims)) = (node.class, &node.op) else { return None };
+        let base = source_of(node.args[0]);
+        let (&read, &out) = (self.operand_of.get(&base)?, self.operand_of.get(&Source::Node(root))?);
+        let is_own = || self.reads_own_places(node.args[1], base, Some(&dims[..]), &mut FxHashMap::default());
+        (dies(base) && self.cluster.roots.len() == 1 && is_own()).then_some((read, out))
+    }
+
+    /// Whether an argument reads the base at most at this slice of it, element by element; without a slice, whether it
+    /// does not read it at all.
+    fn reads_own_places(
+        &self,
+        arg: RegionArg,
+        base: Source,
+        slice: Option<&[SliceDim]>,
+        known: &mut FxHashMap<(u32, bool), bool>,
+    ) -> bool {
+        let RegionArg::Node(n) = arg else { return !matches!(arg, RegionArg::Input(_)) || source_of(arg) != base };
+        if self.written[n as usize] {
+            return source_of(arg) != base;
+        }
+        let key = (n, slice.is_some());
+        if let Some(&known) = known.get(&key) {
+            return known;
+        }
+        let node = &self.work.nodes[n as usize];
+        let fits = |arg: RegionArg| self.work.arg_shape(arg) == self.space.shape;
+        let own = match &node.op {
+            Op::View(View::Slice(of)) if source_of(node.args[0]) == base => slice == Some(&of[..]) && fits(arg),
+            // Its operands at the same element, or anywhere.
+            op => node.args.iter().all(|&operand| {
+                let same_element = matches!(op, Op::Apply(_)) && fits(arg) && fits(operand);
+                self.reads_own_places(operand, base, slice.filter(|_| same_element), known)
+            }),
+        };
+        known.insert(key, own);
+        own
     }
 
     fn elements_of(&self, source: Source) -> usize {

@@ -59,6 +59,45 @@ fn slice_assignments_in_a_row_are_patches_in_place() {
     assert_eq!(kernels(&plan).iter().map(|l| l.bytes_written).sum::<u64>(), 20);
 }
 
+/// `a(:,k) = a(:,k) * 2 + …` for columns in a row, and forms of it that need the base's other elements.
+#[test]
+fn a_slice_that_is_made_of_itself_is_patched_in_place_and_of_others_beside_a_copy() {
+    let slice = |k: usize, columns: usize| -> SmallVec<[SliceDim; 4]> {
+        smallvec![SliceDim { start: 0, step: 1, len: 100 }, SliceDim { start: k, step: 1, len: columns }]
+    };
+    for (form, copies) in [("own", 0), ("own twice", 0), ("the next", 1), ("a sum", 1), ("flipped", 1), ("kept", 1)] {
+        let mut b = Build::new();
+        let mut x = b.input(&[100, 50], form != "kept");
+        let view = |b: &mut Build, x, k, columns| {
+            b.node(Op::View(View::Slice(slice(k, columns).as_slice().into())), &[x], &[100, columns], DType::F32)
+        };
+        for k in [3, 7] {
+            let own = view(&mut b, x, k, 2);
+            let other = match form {
+                "own twice" => own,
+                "the next" => view(&mut b, x, k + 1, 2),
+                "a sum" => {
+                    let column = view(&mut b, x, k, 1);
+                    b.node(Op::View(View::Broadcast), &[column], &[100, 2], DType::F32)
+                }
+                "flipped" => {
+                    let dims = [SliceDim { start: 99, step: -1, len: 100 }, SliceDim { start: 0, step: 1, len: 2 }];
+                    b.node(Op::View(View::Slice(dims.as_slice().into())), &[own], &[100, 2], DType::F32)
+                }
+                _ => s(2.0),
+            };
+            let made = b.node(Op::Apply(ElementOp::Mul), &[own, other], &[100, 2], DType::F32);
+            x = b.node(Op::AssignSlice(slice(k, 2).as_slice().into()), &[x, made], &[100, 50], DType::F32);
+        }
+        b.output(x);
+        let plan = b.plan(DeviceKind::Gpu);
+        let copied = plan.steps.iter().filter(|s| !matches!(s, Step::Launch(_))).count();
+        // Of a base that lives on there is a copy, which the second column then patches.
+        let expected = if form == "kept" { 1 } else { 2 * copies };
+        assert_eq!(copied, expected, "{form}");
+    }
+}
+
 #[test]
 fn the_edges_of_a_computed_array_are_selects_and_a_loop_over_its_slices_patches_it() {
     for (slices, launches) in [(4, 1), (100, 97)] {
