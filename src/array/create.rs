@@ -47,7 +47,8 @@ impl Session {
     /// them any more: neither this array nor what is still to be computed from it.
     ///
     /// The owner must give the same elements whenever it is asked. On the host they are read where they lie and count for
-    /// no budget; a GPU gets a copy. Any alignment will do that `T` has by itself.
+    /// no budget; a GPU gets a copy. It may be asked, and dropped, on threads of the runtime, and must wait for nothing
+    /// there. Any alignment will do that `T` has by itself.
     ///
     /// ```
     /// # futures::executor::block_on(async {
@@ -455,7 +456,7 @@ fn points(first: Scalar, stop: Scalar, step: Scalar) -> Option<usize> {
         return Some(usize::try_from(count).unwrap_or(usize::MAX));
     }
     let (from, to, by) = (first.as_f64(), stop.as_f64(), step.as_f64());
-    if by.is_infinite() && from.is_finite() {
+    if by.is_infinite() && from.is_finite() && !to.is_nan() {
         return Some(usize::from((to - from) * by > 0.0));
     }
     let count = ((to - from) / by).ceil();

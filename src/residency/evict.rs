@@ -133,7 +133,7 @@ impl State {
         bytes: u64,
         open: &mut Open,
     ) -> Result<Slot, Stop> {
-        if self.devices[d].info.reads_in_place(from.bytes().len() as u64) {
+        if self.devices[d].info.reads_in_place((from.len() * from.dtype().bytes()) as u64) {
             let buffer = BufferId(self.new_number());
             let slot = self.devices[d].pool.lend(buffer, bytes);
             open.commands.push(Command::Allocate { buffer, bytes: slot.bytes });

@@ -66,12 +66,12 @@ impl State {
     }
 
     /// Whether anybody but the region itself may still ask for one of its outputs.
-    fn needs_output(&self, id: RegionId, value: ValueId) -> bool {
+    pub(super) fn needs_output(&self, id: RegionId, value: ValueId) -> bool {
         let Some(live) = self.graph.get(value) else { return false };
         live.reachable() || !live.gathers.is_empty() || live.regions.iter().any(|r| *r != id)
     }
 
-    fn wants_readback(&self, value: ValueId) -> bool {
+    pub(super) fn wants_readback(&self, value: ValueId) -> bool {
         let wants = |g: &GatherId| self.gathers[g].want == Want::Host;
         self.graph.get(value).is_some_and(|l| l.gathers.iter().any(wants))
     }
@@ -91,7 +91,7 @@ impl State {
     }
 
     /// Outputs that nobody misses will never exist.
-    fn never_made(&mut self, outputs: Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
+    pub(super) fn never_made(&mut self, outputs: Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
         let mut ended = Vec::new();
         for at in outputs.into_iter().filter_map(|v| self.graph.find(v)).collect::<Vec<_>>() {
             self.graph[at].home = Home::Failed(gone());

@@ -116,7 +116,7 @@ impl State {
         let unwanted = record.unwanted;
         if may_repeat && !unwanted && record.attempts < ATTEMPTS_MAX {
             let again = self.restart(id, lost);
-            let mut failed = self.restore_spent(again, &error, lost);
+            let mut failed = self.restore_spent(again, &error);
             failed.extend(self.prune_region(again, out));
             self.fail_values(failed, out);
             return;
@@ -156,8 +156,8 @@ impl State {
     }
 
     /// Inputs that ended with the failed attempt of a region, which residency has forgotten: host data is sent anew; what
-    /// lived on a lost device alone is made again. Returns what cannot be.
-    fn restore_spent(&mut self, again: RegionId, error: &Error, lost: bool) -> Vec<(NodeIndex, Error)> {
+    /// lived on a device alone is made again. Returns what cannot be.
+    fn restore_spent(&mut self, again: RegionId, error: &Error) -> Vec<(NodeIndex, Error)> {
         let inputs = &self.regions[&again].region.inputs;
         let spent: Vec<ValueId> = inputs.iter().filter(|input| input.dies).map(|input| input.value).collect();
         let mut gone = Vec::new();
@@ -166,7 +166,7 @@ impl State {
             let live = &mut self.graph[at];
             live.known = false;
             let is_elsewhere = live.host.is_some() || !matches!(live.home, Home::Here);
-            if lost && !is_elsewhere && !self.make_again(at, error) {
+            if !is_elsewhere && !self.make_again(at, error) {
                 let name = self.device_name(self.graph[at].made);
                 gone.push((at, error.clone().with_device(name)));
             }
@@ -206,6 +206,8 @@ impl State {
             let live = self.graph.get_mut(node.value).expect("SCHED-8: an output is live");
             live.home = Home::Coming(again);
             live.known = false;
+            // What ended with the first attempt ends again with this one.
+            live.retired = false;
             readers.extend(live.regions.iter().copied());
         }
         for value in &record.region.readbacks {
@@ -410,7 +412,7 @@ fn deadline() -> Error {
     Error::new(ErrorKind::Shutdown, "the runtime was shut down before the value was computed")
 }
 
-fn move_to_host(region: &mut super::region::Region) {
+pub(super) fn move_to_host(region: &mut super::region::Region) {
     region.device = DeviceId::HOST;
     region.placement.reason = "the device that it was placed on is gone".to_owned();
 }

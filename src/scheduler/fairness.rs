@@ -164,7 +164,8 @@ impl State {
         let retires = std::mem::take(&mut record.retires);
         for input in &mut region.inputs {
             let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
-            if !live.known {
+            // What a repeated region read may have ended since residency was told of it.
+            if !live.known || record.attempts > 0 || record.is_part {
                 input.source = live.host.clone();
                 live.known = true;
             }

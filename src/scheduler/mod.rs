@@ -12,6 +12,7 @@
 //! | `Lazy` | `Coming` | a cut writes it out |
 //! | `Lazy` | (gone) | nobody can reach it: dead, or computed only in passing |
 //! | `Coming` | `Here` | its region finished |
+//! | `Coming` | `Coming` | its region goes again, whole or in parts (`split.rs`) |
 //! | `Here` | `Coming` | it was lost with its device, and what it was made from exists |
 //! | `Lazy`, `Coming`, `Here` | `Failed` | an operand failed at the cut; its region failed; its device was lost; nobody needs it any more |
 //!

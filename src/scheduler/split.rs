@@ -1,8 +1,10 @@
 //! A region that failed as a whole is taken apart, so that a failure stays with what needs what failed.
 //!
-//! In: a region that could not be planned, placed or run. Out: regions of its parts that share no node, each sent again.
-//! Must hold: a region is taken apart once; its parts read what it read, and have its place in the order of cutting.
+//! In: a region that could not be planned, or that found no memory. Out: regions of its parts that share no node, each sent
+//! again. Must hold: a region is taken apart once; its parts read what it read, have its place in the order of cutting,
+//! and end nothing themselves.
 
+use super::completion::move_to_host;
 use super::graph::Home;
 use super::lineage::part_of;
 use super::message::SchedulerInstruction;
@@ -12,26 +14,31 @@ use crate::ids::{RegionId, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl State {
-    /// Sends the parts of a failed region again. False where there is one part, where it was repeated before, or where
+    /// Sends the parts of a failed region that somebody needs again. False where there is one part, where it was repeated before, or where
     /// something that ended with it is not there any more.
     pub(super) fn take_apart(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) -> bool {
         let record = &self.regions[&id];
-        if record.attempts > 0 || record.unwanted {
+        if record.attempts > 0 || record.is_part || record.unwanted {
             return false;
         }
-        let parts = parts(&record.region);
+        let is_needed = |value: &ValueId| self.needs_output(id, *value) || self.wants_readback(*value);
+        let all = parts(&record.region);
+        let count = all.len();
+        let (parts, unneeded): (Vec<_>, Vec<_>) = all.into_iter().partition(|part| part.iter().any(is_needed));
+        // Of what nobody holds any more, residency was told that it ends: with this region, one behind it, or before.
         let is_spent = |value: ValueId| {
-            self.graph.get(value).is_none_or(|live| live.host.is_none() || !matches!(live.home, Home::Here))
+            let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
+            live.retired && (live.host.is_none() || !matches!(live.home, Home::Here))
         };
-        if parts.len() < 2 || record.region.inputs.iter().any(|input| input.dies && is_spent(input.value)) {
+        if count < 2 || parts.is_empty() || record.region.inputs.iter().any(|input| is_spent(input.value)) {
             return false;
         }
         let whole = self.regions.remove(&id).expect("SCHED-8: it is unfinished");
         for input in &whole.region.inputs {
             let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
             live.regions.retain(|r| *r != id);
-            if input.dies {
-                // Residency has forgotten it: its host data is sent anew, and it ends when nobody reads it any more.
+            if live.retired {
+                // Its host data is sent anew, and it ends when nobody reads it any more.
                 live.known = false;
                 live.retired = false;
             }
@@ -39,28 +46,19 @@ impl State {
         for (number, wanted) in parts.iter().enumerate() {
             self.send_part(&whole, number, wanted);
         }
+        self.never_made(unneeded.into_iter().flatten().collect(), out);
         let inputs = whole.region.inputs.iter().filter_map(|input| self.graph.find(input.value)).collect();
         self.release(inputs, out);
         true
     }
 
-    /// Queues the part of a region that makes these values; the first also brings what the region only read.
+    /// Queues the part of a region that makes these values. What a region with outputs brings are some of these.
     fn send_part(&mut self, whole: &Record, number: usize, wanted: &FxHashSet<ValueId>) {
         let again = RegionId(self.next_region);
         self.next_region += 1;
         let mut region = part_of(&whole.region, wanted);
         region.id = again;
-        let is_input = |value: ValueId| whole.region.inputs.iter().find(|input| input.value == value);
-        for &value in &whole.region.readbacks {
-            match is_input(value) {
-                Some(input) if number == 0 => {
-                    if region.inputs.iter().all(|i| i.value != value) {
-                        region.inputs.push(input.clone());
-                    }
-                }
-                None if wanted.contains(&value) => {}
-                _ => continue,
-            }
+        for &value in whole.region.readbacks.iter().filter(|value| wanted.contains(value)) {
             region.readbacks.push(value);
             let live = self.graph.get_mut(value).expect("SCHED-8: a readback's value is live");
             live.readback = Some(again);
@@ -72,6 +70,7 @@ impl State {
             let live = self.graph.get_mut(value).expect("SCHED-8: an output is live");
             live.home = Home::Coming(again);
             live.known = false;
+            live.retired = false;
             for reader in live.regions.clone() {
                 if let Some(reader) = self.regions.get_mut(&reader) {
                     reader.stale |= reader.sent;
@@ -80,7 +79,10 @@ impl State {
         }
         let (credits, cut_at_ns) = (if number == 0 { whole.credits } else { 0 }, whole.cut_at_ns);
         let order = whole.order + number as u64;
-        self.regions.insert(again, Record { attempts: 1, credits, cut_at_ns, ..Record::new(region, order) });
+        if !self.is_open(region.device) {
+            move_to_host(&mut region);
+        }
+        self.regions.insert(again, Record { is_part: true, credits, cut_at_ns, ..Record::new(region, order) });
         self.enqueue(again);
     }
 }

@@ -156,6 +156,8 @@ pub(super) struct Record {
     pub losses: u32,
     /// A region that it reads was sent again after this one: its failure is a consequence.
     pub stale: bool,
+    /// It is a part of a region that was taken apart.
+    pub is_part: bool,
     /// Nobody needs what it makes, and residency was told so.
     pub unwanted: bool,
     /// Values that end with it, announced when it is sent.
@@ -175,6 +177,7 @@ impl Record {
             credits: 0,
             cut_at_ns: 0,
             attempts: 0,
+            is_part: false,
             losses: 0,
             stale: false,
             unwanted: false,

@@ -97,6 +97,117 @@ fn a_region_without_memory_is_taken_apart_and_only_what_needs_it_fails() {
     }
 }
 
+/// What a region read may have been let go of while it was downstream, by its session or for a region behind it.
+#[test]
+fn parts_bring_what_residency_was_told_to_forget() {
+    for closed in [false, true] {
+        let mut b = Bench::new(DeviceChoice::Host);
+        let shared = b.source(8);
+        let (one, two) = (b.scale(shared, 8), b.scale(shared, 8));
+        b.demand(one, Want::Device);
+        b.demand(two, Want::Device);
+        let first = b.cut();
+        assert!(!first[0].inputs[0].dies);
+        if closed {
+            b.event(SchedulerEvent::SessionClosed(SessionId(0)));
+        } else {
+            let behind = b.sum(shared);
+            b.demand(behind, Want::Device);
+            b.release(shared);
+            let second = b.cut();
+            assert!(second[0].inputs[0].dies);
+            b.fail(first[0].id, ErrorKind::OutOfMemory);
+            b.finish(&second[0]);
+        }
+        if closed {
+            b.fail(first[0].id, ErrorKind::OutOfMemory);
+        }
+        let parts = b.sent();
+        assert_eq!(parts.len(), 2, "what is under way is delivered");
+        for part in &parts {
+            assert!(part.inputs.iter().all(|input| input.source.is_some()), "whoever comes first, and again");
+            b.finish(part);
+        }
+    }
+}
+
+/// Of a value on a device alone that ended meanwhile, parts could not be made: the region fails as a whole.
+#[test]
+fn a_region_whose_operand_ended_on_its_device_is_not_taken_apart() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let x = b.rand(8);
+    b.demand(x, Want::Device);
+    let made = b.cut();
+    b.finish(&made[0]);
+    let (one, two) = (b.scale(x, 8), b.scale(x, 8));
+    let gathers = [b.gather(one), b.gather(two)];
+    b.release(x);
+    let first = b.cut();
+    b.fail(first[0].id, ErrorKind::OutOfMemory);
+    assert!(b.sent().is_empty());
+    for gather in gathers {
+        assert_eq!(b.error(gather).kind(), ErrorKind::OutOfMemory);
+    }
+}
+
+/// An output that nobody holds any more when its region goes again ends with that, too.
+#[test]
+fn what_was_let_go_of_while_its_region_ran_is_retired_after_the_part_that_makes_it() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let shared = b.source(8);
+    let (one, two) = (b.scale(shared, 8), b.scale(shared, 8));
+    let (bad, good) = (b.gather(one), b.gather(two));
+    let first = b.cut();
+    b.release(two);
+    b.cut();
+    b.fail(first[0].id, ErrorKind::OutOfMemory);
+    let parts = b.sent();
+    b.fail(parts[0].id, ErrorKind::OutOfMemory);
+    b.out.retain(|i| !matches!(i, SchedulerInstruction::Retire { .. }));
+    b.finish(&parts[1]);
+    assert!(b.delivered(good) && b.error(bad).kind() == ErrorKind::OutOfMemory);
+    let is_retired =
+        |i: &SchedulerInstruction| matches!(i, SchedulerInstruction::Retire { value, .. } if *value == two);
+    assert!(b.out.iter().any(is_retired));
+}
+
+#[test]
+fn parts_that_nobody_needs_any_more_are_not_made() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let shared = b.source(8);
+    let (one, two) = (b.scale(shared, 8), b.scale(shared, 8));
+    let (unwanted, good) = (b.gather(one), b.gather(two));
+    let first = b.cut();
+    b.release(one);
+    b.withdraw(unwanted);
+    b.cut();
+    b.fail(first[0].id, ErrorKind::OutOfMemory);
+    let parts = b.sent();
+    assert_eq!(parts.iter().map(values).collect::<Vec<_>>(), [vec![two]]);
+    b.finish(&parts[0]);
+    assert!(b.delivered(good));
+    assert_eq!(b.credits(), 3);
+}
+
+/// A part is repeated once where its device is lost, as any region is.
+#[test]
+fn a_part_outlives_its_device() {
+    let mut b = Bench::new(DeviceChoice::Gpu(None));
+    let shared = b.source(8);
+    let gathers = [b.scale(shared, 8), b.scale(shared, 8)].map(|x| b.gather(x));
+    let first = b.cut();
+    b.fail(first[0].id, ErrorKind::OutOfMemory);
+    let parts = b.sent();
+    b.fail(parts[0].id, ErrorKind::DeviceLost);
+    b.finish(&parts[1]);
+    let lost = Error::new(ErrorKind::DeviceLost, "injected");
+    b.event(SchedulerEvent::DeviceLost { device: parts[0].device, error: lost, replaced: true });
+    let again = b.sent();
+    assert_eq!(again.len(), 1);
+    b.finish(&again[0]);
+    assert!(gathers.into_iter().all(|gather| b.delivered(gather)));
+}
+
 #[test]
 fn parts_of_a_region_that_share_a_node_stay_together() {
     let mut b = Bench::new(DeviceChoice::Host);

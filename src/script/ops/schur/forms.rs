@@ -12,6 +12,9 @@ pub(crate) struct Factored {
 
 /// The real Schur form (dgees); nothing if it does not converge.
 pub(crate) fn schur_form(a: &[f64], n: usize) -> Option<Factored> {
+    if n == 0 {
+        return Some(Factored { form: Vec::new(), factor: Vec::new() });
+    }
     let mut t = Square { n, data: a.to_vec() };
     let mut z = Square::identity(n);
     let Balance { low, high, scale } = isolated(&mut t);
@@ -56,6 +59,13 @@ mod tests {
             }
         }
         worst
+    }
+
+    #[test]
+    fn nothing_has_forms_of_nothing() {
+        for found in [schur_form(&[], 0).expect("nothing converges"), hessenberg_form(&[], 0)] {
+            assert!(found.form.is_empty() && found.factor.is_empty());
+        }
     }
 
     #[test]
