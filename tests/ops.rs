@@ -769,6 +769,13 @@ fn a_loop_that_updates_slices_from_themselves_copies_nothing() {
             x = x.assign((.., k..k + 1), new);
             expected[k * rows..][..rows].iter_mut().for_each(|v| *v = *v * 2.0 - (*v + 3.0));
         }
+        // From the column before, as a recurrence does, and from rows that stay.
+        for k in 1..columns {
+            let next = x.slice((.., k - 1..k)) * 0.5 + x.slice((5..6, k - 1..k));
+            x = x.assign((.., k..k + 1), next);
+            let before = expected[(k - 1) * rows..][..rows].to_vec();
+            (0..rows).for_each(|r| expected[k * rows + r] = before[r] * 0.5 + before[5]);
+        }
         // Other rows, backwards, and from another place: that is beside a copy.
         let other = x.slice((step(10..20, -1), ..)) + 1.0;
         assert_array(&format!("columns on {device}"), &x, &[rows, columns], &expected, 0.0);

@@ -65,7 +65,16 @@ fn a_slice_that_is_made_of_itself_is_patched_in_place_and_of_others_beside_a_cop
     let slice = |k: usize, columns: usize| -> SmallVec<[SliceDim; 4]> {
         smallvec![SliceDim { start: 0, step: 1, len: 100 }, SliceDim { start: k, step: 1, len: columns }]
     };
-    for (form, copies) in [("own", 0), ("own twice", 0), ("the next", 1), ("a sum", 1), ("flipped", 1), ("kept", 1)] {
+    for (form, copies) in [
+        ("own", 0),
+        ("own twice", 0),
+        ("before", 0),
+        ("a sum of others", 0),
+        ("the next", 1),
+        ("a sum", 1),
+        ("flipped", 1),
+        ("kept", 1),
+    ] {
         let mut b = Build::new();
         let mut x = b.input(&[100, 50], form != "kept");
         let view = |b: &mut Build, x, k, columns| {
@@ -76,8 +85,9 @@ fn a_slice_that_is_made_of_itself_is_patched_in_place_and_of_others_beside_a_cop
             let other = match form {
                 "own twice" => own,
                 "the next" => view(&mut b, x, k + 1, 2),
-                "a sum" => {
-                    let column = view(&mut b, x, k, 1);
+                "before" => view(&mut b, x, k - 2, 2),
+                "a sum" | "a sum of others" => {
+                    let column = view(&mut b, x, if form == "a sum" { k } else { k + 2 }, 1);
                     b.node(Op::View(View::Broadcast), &[column], &[100, 2], DType::F32)
                 }
                 "flipped" => {
