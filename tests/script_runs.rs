@@ -130,6 +130,16 @@ fn a_root_of_a_negative_element_is_an_error_that_names_the_function_and_is_seen_
         assert!(error.message.contains("complex"), "{device}: {}", error.message);
         let out = run(&rt, "x = linspace (-1, 1, 10000); ok = 0;\ntry, y = log (x); catch, ok = 1; end, disp (ok)");
         assert_eq!(out.unwrap(), "1\n", "{device}");
+        // However the try is left.
+        let x = "x = linspace (-1, 1, 10000); n = 0;\n";
+        for (text, printed) in [
+            ("for k = 1:2, try, y = sqrt (x); break; catch, y = k; end, end, disp (y)", "2\n"),
+            ("for k = 1:2, try, y = sqrt (x); continue; catch, n += k; end, end, disp (n)", "3\n"),
+            ("function y = f (x)\n  try, y = sqrt (x); return; catch, y = 7; end\nend\ndisp (f (x))", "7\n"),
+            ("while true, try, y = sqrt (1 - abs (x)); break; catch, n = 9; end, end, disp (n)", "0\n"),
+        ] {
+            assert_eq!(run(&rt, &format!("{x}{text}")).unwrap(), printed, "{device}: {text}");
+        }
     }
 }
 

@@ -184,7 +184,7 @@ impl Builder {
         let around = self.around.clone();
         for depth in (0..around.len()).rev() {
             match &around[depth] {
-                Around::Try => self.emit(Inst::TryEnd { check: false }, span),
+                Around::Try => self.emit(Inst::TryEnd { check: true }, span),
                 Around::Cleanup(block) => self.run_cleanup(block, depth, span)?,
                 Around::Loop { again: to_again, out, is_for } => {
                     if again {
@@ -220,7 +220,7 @@ impl Builder {
         let at = self.at;
         for depth in (0..around.len()).rev() {
             match &around[depth] {
-                Around::Try => self.emit(Inst::TryEnd { check: false }, at),
+                Around::Try => self.emit(Inst::TryEnd { check: true }, at),
                 Around::Cleanup(block) => self.run_cleanup(block, depth, at)?,
                 Around::Loop { .. } => {}
             }
