@@ -159,7 +159,8 @@ impl State {
     /// lived on a device alone is made again. Returns what cannot be.
     fn restore_spent(&mut self, again: RegionId, error: &Error) -> Vec<(NodeIndex, Error)> {
         let inputs = &self.regions[&again].region.inputs;
-        let spent: Vec<ValueId> = inputs.iter().filter(|input| input.dies).map(|input| input.value).collect();
+        let spent: Vec<ValueId> =
+            inputs.iter().map(|input| input.value).filter(|v| self.has_ended(*v, again)).collect();
         let mut gone = Vec::new();
         for value in spent {
             let at = self.graph.find(value).expect("SCHED-8: a region's input is live");
@@ -172,6 +173,19 @@ impl State {
             }
         }
         gone
+    }
+
+    /// Whether residency was told that a value ends, by the first attempt of `again` or since; what only a region that
+    /// waits yet will say is not told.
+    fn has_ended(&self, value: ValueId, again: RegionId) -> bool {
+        let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
+        let will_say = |id: &RegionId| {
+            let waits = self.regions.get(id).filter(|record| !record.sent && *id != again);
+            waits.is_some_and(|record| {
+                record.retires.contains(&value) || record.region.inputs.iter().any(|i| i.value == value && i.dies)
+            })
+        };
+        live.retired && !live.regions.iter().any(will_say)
     }
 
     /// Nothing is sent to a device that failed a region as lost before it has said whether it serves again.

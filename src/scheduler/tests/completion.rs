@@ -131,6 +131,40 @@ fn parts_bring_what_residency_was_told_to_forget() {
     }
 }
 
+/// What a region behind a failed one reads may have been let go of meanwhile: then it is not there for the second attempt.
+#[test]
+fn a_repeated_region_does_not_wait_for_what_was_let_go_of_while_it_ran() {
+    for released in [false, true] {
+        let mut b = Bench::new(DeviceChoice::Host);
+        let x = b.rand(8);
+        b.demand(x, Want::Device);
+        let made = b.cut();
+        b.finish(&made[0]);
+        let bad = b.rand(8);
+        b.demand(bad, Want::Device);
+        let first = b.cut();
+        let (both, alone) = (b.add(bad, x, 8), b.scale(x, 8));
+        let gathers = [b.gather(both), b.gather(alone)];
+        let second = b.cut();
+        assert!(!second[0].inputs.iter().any(|input| input.dies));
+        if released {
+            b.release(x);
+            b.cut();
+        }
+        b.fail(first[0].id, ErrorKind::OutOfMemory);
+        b.fail(second[0].id, ErrorKind::Internal);
+        assert_eq!(b.error(gathers[0]).kind(), ErrorKind::OutOfMemory);
+        let again = b.sent();
+        if released {
+            assert!(again.is_empty());
+            assert!(b.error(gathers[1]).kind() == ErrorKind::Internal);
+        } else {
+            b.finish(&again[0]);
+            assert!(b.delivered(gathers[1]));
+        }
+    }
+}
+
 /// Of a value on a device alone that ended meanwhile, parts could not be made: the region fails as a whole.
 #[test]
 fn a_region_whose_operand_ended_on_its_device_is_not_taken_apart() {
