@@ -159,13 +159,15 @@ impl State {
     /// lived on a device alone is made again. Returns what cannot be.
     fn restore_spent(&mut self, again: RegionId, error: &Error) -> Vec<(NodeIndex, Error)> {
         let inputs = &self.regions[&again].region.inputs;
-        let spent: Vec<ValueId> =
-            inputs.iter().map(|input| input.value).filter(|v| self.has_ended(*v, again)).collect();
+        let spent: Vec<(ValueId, bool)> =
+            inputs.iter().map(|input| (input.value, input.dies)).filter(|(v, _)| self.has_ended(*v, again)).collect();
         let mut gone = Vec::new();
-        for value in spent {
+        for (value, dies) in spent {
             let at = self.graph.find(value).expect("SCHED-8: a region's input is live");
             let live = &mut self.graph[at];
             live.known = false;
+            // What the region does not end itself is told to end once more.
+            live.retired = dies;
             let is_elsewhere = live.host.is_some() || !matches!(live.home, Home::Here);
             if !is_elsewhere && !self.make_again(at, error) {
                 let name = self.device_name(self.graph[at].made);
