@@ -189,7 +189,7 @@ impl Session {
         let at = Location::caller();
         let named = |e: Error| e.with_op("upload").with_location(at);
         let shape = shape.into_shape().map_err(named)?;
-        let pin = self.home().link.device(device.into_device().map_err(named)?).map_err(named)?.map(|d| d.id);
+        let pin = self.pin_to(device).map_err(named)?;
         UploadWriter::new(self.home().clone(), shape, pin).map_err(named)
     }
 
@@ -203,8 +203,11 @@ impl Session {
         device: impl IntoDevice,
         shape: impl IntoShape,
     ) -> impl Future<Output = Result<UploadWriter<T>>> + Send + 'static {
-        let pin = device.into_device().and_then(|device| self.home().link.device(device)).map(|d| d.map(|d| d.id));
-        self.upload_when_free(pin, shape.into_shape(), Location::caller())
+        self.upload_when_free(self.pin_to(device), shape.into_shape(), Location::caller())
+    }
+
+    fn pin_to(&self, device: impl IntoDevice) -> Result<Option<DeviceId>> {
+        Ok(self.home().link.device(device.into_device()?)?.map(|device| device.id))
     }
 
     fn upload_when_free<T: Element>(

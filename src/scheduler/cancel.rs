@@ -143,19 +143,25 @@ impl State {
 
 /// The outputs of those parts of a region, sharing neither nodes nor inputs with others, of which nobody needs anything.
 fn unneeded_parts(region: &Region, needed: impl Fn(ValueId) -> bool) -> FxHashSet<ValueId> {
+    let parts = joined(region, true);
+    let outputs = || region.nodes.iter().enumerate().filter(|(_, n)| n.output);
+    let wanted: FxHashSet<usize> =
+        outputs().filter(|(_, n)| needed(n.value)).map(|(position, _)| parts.find(position)).collect();
+    outputs().filter(|(position, _)| !wanted.contains(&parts.find(*position))).map(|(_, n)| n.value).collect()
+}
+
+/// The nodes of a region, by position, joined with what they are made of; behind them its inputs, alike if asked for.
+pub(super) fn joined(region: &Region, by_inputs: bool) -> UnionFind<usize> {
     let count = region.nodes.len();
     let mut parts = UnionFind::<usize>::new(count + region.inputs.len());
     for (position, node) in region.nodes.iter().enumerate() {
         for arg in &node.args {
             match *arg {
                 RegionArg::Node(p) => drop(parts.union(position, p as usize)),
-                RegionArg::Input(i) => drop(parts.union(position, count + i as usize)),
-                RegionArg::Scalar(_) => {}
+                RegionArg::Input(i) if by_inputs => drop(parts.union(position, count + i as usize)),
+                RegionArg::Input(_) | RegionArg::Scalar(_) => {}
             }
         }
     }
-    let outputs = || region.nodes.iter().enumerate().filter(|(_, n)| n.output);
-    let wanted: FxHashSet<usize> =
-        outputs().filter(|(_, n)| needed(n.value)).map(|(position, _)| parts.find(position)).collect();
-    outputs().filter(|(position, _)| !wanted.contains(&parts.find(*position))).map(|(_, n)| n.value).collect()
+    parts
 }

@@ -217,18 +217,26 @@ impl State {
             let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
             live.regions.iter_mut().filter(|r| **r == id).for_each(|r| *r = again);
         }
+        self.comes_again(&record.region);
+        self.regions.insert(again, record);
+        self.enqueue(again);
+        again
+    }
+
+    /// What a region makes and brings comes from it now, after an attempt that failed.
+    pub(super) fn comes_again(&mut self, region: &super::region::Region) {
         let mut readers: Vec<RegionId> = Vec::new();
-        for node in record.region.nodes.iter().filter(|n| n.output) {
+        for node in region.nodes.iter().filter(|n| n.output) {
             let live = self.graph.get_mut(node.value).expect("SCHED-8: an output is live");
-            live.home = Home::Coming(again);
+            live.home = Home::Coming(region.id);
             live.known = false;
             // What ended with the first attempt ends again with this one.
             live.retired = false;
             readers.extend(live.regions.iter().copied());
         }
-        for value in &record.region.readbacks {
+        for value in &region.readbacks {
             let live = self.graph.get_mut(*value).expect("SCHED-8: a readback's value is live");
-            live.readback = Some(again);
+            live.readback = Some(region.id);
             live.readback_error = None;
         }
         for reader in readers {
@@ -236,9 +244,6 @@ impl State {
                 reader.stale |= reader.sent;
             }
         }
-        self.regions.insert(again, record);
-        self.enqueue(again);
-        again
     }
 
     /// Cuts a waiting region down to what does not depend on missing inputs. Returns the outputs that fail.

@@ -105,6 +105,7 @@ impl State {
 pub(super) fn part_of(region: &Region, wanted: &FxHashSet<ValueId>) -> Region {
     let mut part = region.clone();
     part.readbacks.clear();
+    part.inputs.iter_mut().for_each(|input| input.dies = false);
     for node in &mut part.nodes {
         node.output = wanted.contains(&node.value);
     }

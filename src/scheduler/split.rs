@@ -4,11 +4,12 @@
 //! again. Must hold: a region is taken apart once; its parts read what it read, have its place in the order of cutting,
 //! and end nothing themselves.
 
+use super::cancel::joined;
 use super::completion::move_to_host;
 use super::graph::Home;
 use super::lineage::part_of;
 use super::message::SchedulerInstruction;
-use super::region::{Region, RegionArg};
+use super::region::Region;
 use super::state::{PARTS_MAX, Record, State};
 use crate::ids::{RegionId, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -58,25 +59,9 @@ impl State {
         self.next_region += 1;
         let mut region = part_of(&whole.region, wanted);
         region.id = again;
-        for &value in whole.region.readbacks.iter().filter(|value| wanted.contains(value)) {
-            region.readbacks.push(value);
-            let live = self.graph.get_mut(value).expect("SCHED-8: a readback's value is live");
-            live.readback = Some(again);
-            live.readback_error = None;
-        }
-        region.inputs.iter_mut().for_each(|input| input.dies = false);
+        region.readbacks.extend(whole.region.readbacks.iter().filter(|value| wanted.contains(value)));
         self.read_by(again, &region.inputs);
-        for &value in wanted {
-            let live = self.graph.get_mut(value).expect("SCHED-8: an output is live");
-            live.home = Home::Coming(again);
-            live.known = false;
-            live.retired = false;
-            for reader in live.regions.clone() {
-                if let Some(reader) = self.regions.get_mut(&reader) {
-                    reader.stale |= reader.sent;
-                }
-            }
-        }
+        self.comes_again(&region);
         let (credits, cut_at_ns) = (if number == 0 { whole.credits } else { 0 }, whole.cut_at_ns);
         let order = whole.order + number as u64;
         if !self.is_open(region.device) {
@@ -89,27 +74,12 @@ impl State {
 
 /// The outputs of a region, grouped by whether anything in the region is common to what makes them.
 fn parts(region: &Region) -> Vec<FxHashSet<ValueId>> {
-    let mut leader: Vec<usize> = (0..region.nodes.len()).collect();
-    fn find(leader: &mut [usize], mut at: usize) -> usize {
-        while leader[at] != at {
-            leader[at] = leader[leader[at]];
-            at = leader[at];
-        }
-        at
-    }
-    for (position, node) in region.nodes.iter().enumerate() {
-        for arg in &node.args {
-            if let RegionArg::Node(of) = *arg {
-                let (a, b) = (find(&mut leader, position), find(&mut leader, of as usize));
-                leader[a.max(b)] = a.min(b);
-            }
-        }
-    }
+    let joined = joined(region, false);
     let mut numbers: FxHashMap<usize, usize> = FxHashMap::default();
     let mut parts: Vec<FxHashSet<ValueId>> = Vec::new();
     for (position, node) in region.nodes.iter().enumerate().filter(|(_, node)| node.output) {
         let next = parts.len().min(PARTS_MAX - 1);
-        let number = *numbers.entry(find(&mut leader, position)).or_insert(next);
+        let number = *numbers.entry(joined.find(position)).or_insert(next);
         if number == parts.len() {
             parts.push(FxHashSet::default());
         }

@@ -41,8 +41,8 @@ impl Lowering<'_, '_> {
         let distance = self.builder.apply(ElementOp::Mul, &[index, step], dtype);
         let inner = self.builder.apply(ElementOp::Add, &[first, distance], dtype);
         // Nothing times an infinite step is no number.
-        let begin = self.builder.number(Origin::Attribute(n, 2), 0);
-        let at_begin = self.builder.compare(IndexCompare::Equal, element, begin);
+        let zero = self.builder.zero();
+        let at_begin = self.builder.compare(IndexCompare::Equal, element, zero);
         let inner = self.builder.apply(ElementOp::Select, &[at_begin, first, inner], dtype);
         self.builder.apply(ElementOp::Select, &[at_end, last, inner], dtype)
     }

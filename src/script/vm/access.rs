@@ -14,18 +14,21 @@ use std::sync::Arc;
 /// Functions of a `containers.Map` that may stand behind a point.
 const METHODS: [&str; 7] = ["isKey", "keys", "values", "remove", "length", "numel", "isempty"];
 
+/// The array of a variable whose elements the host has.
+#[inline(always)]
+fn in_host_memory(variable: &Variable) -> Option<&Tensor> {
+    match variable {
+        Variable::Value(Value::Tensor(tensor)) => Some(tensor),
+        Variable::Value(Value::Lazy(lazy)) if !lazy.pinned => lazy.host.get().map(|host| &**host),
+        _ => None,
+    }
+}
+
 impl Interp {
     /// `x(k)` of a vector of doubles by a double, without leaving the loop.
     #[inline(always)]
     pub(super) fn apply_fast(&mut self, variable: usize) -> bool {
-        let tensor = match &self.variables[variable] {
-            Variable::Value(Value::Tensor(tensor)) => tensor,
-            Variable::Value(Value::Lazy(lazy)) if !lazy.pinned => match lazy.host.get() {
-                Some(host) => host,
-                None => return false,
-            },
-            _ => return false,
-        };
+        let Some(tensor) = in_host_memory(&self.variables[variable]) else { return false };
         let (Some(Value::Num(k)), Data::F64(data)) = (self.stack.last_mut(), &*tensor.data) else { return false };
         let position = *k as usize;
         if position as f64 != *k || position == 0 {
@@ -59,14 +62,7 @@ impl Interp {
         let at = applied_at(code, pc);
         let Some(&Inst::Apply { slot, count: Count::Fixed(1), last, .. }) = code.insts.get(at) else { return false };
         let variable = variables + slot as usize;
-        let tensor = match &self.variables[variable] {
-            Variable::Value(Value::Tensor(tensor)) => tensor,
-            Variable::Value(Value::Lazy(lazy)) if !lazy.pinned => match lazy.host.get() {
-                Some(host) => host,
-                None => return false,
-            },
-            _ => return false,
-        };
+        let Some(tensor) = in_host_memory(&self.variables[variable]) else { return false };
         let Some(&[Value::Num(first), Value::Num(end)]) = self.stack.last_chunk() else { return false };
         let (from, to) = ((first as usize).wrapping_sub(1), end as usize);
         let is_whole = first as usize as f64 == first && to as f64 == end;
