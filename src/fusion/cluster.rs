@@ -8,9 +8,13 @@
 
 use super::cut::{Bits, Budget, Cones, Cuts, OPS_MERGED_MAX, cut, weight};
 use super::form::{Class, Work};
+use super::lower::Source;
 use super::pack;
+use super::patches::base_of;
 use crate::graph::{DimSet, Op, Shape, View};
 use crate::scheduler::region::RegionArg;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -56,6 +60,8 @@ pub struct Cluster {
     pub reads: Bits,
     /// Those of them that are copied together before it runs, so that one binding serves them (`pack`).
     pub packed: Bits,
+    /// Nodes that overwrite what it reads: it runs before them (FUSE-7).
+    pub before: SmallVec<[u32; 1]>,
     /// Why a budget ended it, if one did.
     pub split: Option<&'static str>,
 }
@@ -100,6 +106,7 @@ pub fn group(work: &Work<'_>, budget: Budget) -> Grouping {
 fn initial(work: &Work<'_>, cuts: &Cuts) -> Vec<Cluster> {
     let mut cones = Cones::new(work);
     let mut clusters = Vec::new();
+    let overwritten = overwritten(work);
     for (index, node) in work.nodes.iter().enumerate() {
         cones.compute(work, cuts, index);
         if !cuts.written[index] || node.class == Class::Empty {
@@ -115,6 +122,7 @@ fn initial(work: &Work<'_>, cuts: &Cuts) -> Vec<Cluster> {
             (_, Class::Inline) => (node.meta.shape.clone(), Fold::None, Phase::Element),
             _ => (node.meta.shape.clone(), Fold::Alone, Phase::Element),
         };
+        let overwriters = cones.reads[index].iter().filter_map(|buffer| overwritten.get(&buffer).copied());
         clusters.push(Cluster {
             shape,
             fold,
@@ -122,10 +130,23 @@ fn initial(work: &Work<'_>, cuts: &Cuts) -> Vec<Cluster> {
             members: cones.nodes[index].clone(),
             reads: cones.reads[index].clone(),
             packed: Bits::new(0),
+            before: overwriters.filter(|&by| by > index as u32).collect(),
             split: cuts.reason[index],
         });
     }
     clusters
+}
+
+/// Buffers of which a part is overwritten where they lie, and by which node.
+fn overwritten(work: &Work<'_>) -> FxHashMap<u32, u32> {
+    let count = work.nodes.len() as u32;
+    let patches = (0..count).filter(|&n| work.nodes[n as usize].takes_over);
+    let of = |n: u32| match base_of(work, n)? {
+        Source::Node(base) => Some((base, n)),
+        Source::Input(i) => Some((count + i, n)),
+        Source::Scratch(_) | Source::Pack(_) => None,
+    };
+    patches.filter_map(of).collect()
 }
 
 fn merge(work: &Work<'_>, cuts: &Cuts, budget: Budget, clusters: &mut Vec<Cluster>) {
@@ -164,6 +185,7 @@ fn join(clusters: &mut Vec<Cluster>, a: usize, b: usize, shape: Shape, fold: Fol
     cluster.members.union(&other.members);
     cluster.reads.union(&other.reads);
     cluster.roots = roots;
+    cluster.before.extend(other.before);
     cluster.split = split;
     let mut reads = Bits::new(0);
     std::mem::swap(&mut reads, &mut cluster.reads);
@@ -304,8 +326,11 @@ fn path_around(clusters: &[Cluster], a: usize, b: usize) -> bool {
     reaches(a, b) || reaches(b, a)
 }
 
-fn depends(clusters: &[Cluster], consumer: usize, producer: usize) -> bool {
-    clusters[producer].roots.iter().any(|&(n, _)| clusters[consumer].reads.contains(n))
+/// Whether a cluster has to run after another: it reads what that one makes, or overwrites what that one reads.
+fn depends(clusters: &[Cluster], later: usize, earlier: usize) -> bool {
+    let (later, earlier) = (&clusters[later], &clusters[earlier]);
+    earlier.roots.iter().any(|&(n, _)| later.reads.contains(n))
+        || later.roots.iter().any(|(n, _)| earlier.before.contains(n))
 }
 
 /// Inline nodes that several large clusters compute and that cost more than a round trip through memory.
@@ -376,6 +401,10 @@ fn order(mut clusters: Vec<Cluster>, nodes: usize) -> Vec<Cluster> {
         for producer in producers {
             feeds[producer as usize].push(c as u32);
             waits_for[c] += 1;
+        }
+        for overwriter in cluster.before.iter().filter_map(|&by| maker[by as usize]) {
+            feeds[c].push(overwriter);
+            waits_for[overwriter as usize] += 1;
         }
     }
     let mut ready: BinaryHeap<Reverse<u32>> =

@@ -158,13 +158,13 @@ pub fn weight(op: &Op) -> u32 {
     }
 }
 
-/// Decides which nodes are written out; `extra` are nodes that a later pass wants written.
-pub fn cut(work: &Work<'_>, budget: Budget, extra: &[u32]) -> Cuts {
-    let count = work.nodes.len();
-    let mut cuts = Cuts { written: vec![false; count], reason: vec![None; count] };
+/// What gets a buffer whatever the budgets are: outputs, anchors, operands of library kernels, arrays that are patched,
+/// and what is written apart for that.
+pub fn anchored(work: &Work<'_>) -> Vec<bool> {
+    let mut written = vec![false; work.nodes.len()];
     for (index, node) in work.nodes.iter().enumerate() {
-        if node.output || node.class != Class::Inline {
-            cuts.written[index] = true;
+        if node.output || node.apart || node.class != Class::Inline {
+            written[index] = true;
         }
         let operands: &[RegionArg] = match node.class {
             Class::Library => &node.args,
@@ -175,8 +175,20 @@ pub fn cut(work: &Work<'_>, budget: Budget, extra: &[u32]) -> Cuts {
         for &arg in operands {
             let arg = if matches!(node.op, Op::MatMul) { matmul_operand(work, arg).0 } else { arg };
             if let RegionArg::Node(n) = arg {
-                cuts.written[n as usize] = true;
+                written[n as usize] = true;
             }
+        }
+    }
+    written
+}
+
+/// Decides which nodes are written out; `extra` are nodes that a later pass wants written.
+pub fn cut(work: &Work<'_>, budget: Budget, extra: &[u32]) -> Cuts {
+    let count = work.nodes.len();
+    let mut cuts = Cuts { written: anchored(work), reason: vec![None; count] };
+    for (index, node) in work.nodes.iter().enumerate() {
+        if node.apart {
+            cuts.reason[index] = Some("what it is made of is overwritten in place");
         }
     }
     for n in partly_checked(work, &cuts.written) {

@@ -1,9 +1,10 @@
 //! The region as working nodes.
 //!
 //! In: a region. Out: [`Work`]: nodes with arguments that are nodes, inputs or scalars; synthetic nodes where
-//! a library kernel wants a buffer and the program gave a scalar; the class of each node.
+//! a library kernel wants a buffer and the program gave a scalar; the class of each node; what is overwritten in place.
 //! Must hold: arguments stand before their node; a node knows its consumers.
 
+use super::patches;
 use crate::error::Site;
 use crate::graph::{DType, Meta, Op, Shape, View};
 use crate::ids::ValueId;
@@ -46,6 +47,10 @@ pub struct WorkNode {
     pub at: Site,
     /// How it is computed.
     pub class: Class,
+    /// It overwrites a part of an array, in that array's memory where nobody needs it after the region (`patches`).
+    pub takes_over: bool,
+    /// It is written out, since what it is made of is overwritten before it is needed (`patches`).
+    pub apart: bool,
     /// Nodes that use it.
     pub consumers: SmallVec<[u32; 4]>,
 }
@@ -103,6 +108,8 @@ pub fn form(region: &Region) -> Work<'_> {
                         output: false,
                         at: node.at,
                         class: Class::Inline,
+                        takes_over: false,
+                        apart: false,
                         consumers: SmallVec::new(),
                     });
                     *arg = RegionArg::Node(nodes.len() as u32 - 1);
@@ -122,6 +129,8 @@ pub fn form(region: &Region) -> Work<'_> {
             output: node.output,
             at: node.at,
             class,
+            takes_over: false,
+            apart: false,
             consumers: SmallVec::new(),
         });
     }
@@ -132,7 +141,9 @@ pub fn form(region: &Region) -> Work<'_> {
             }
         }
     }
-    Work { region, nodes }
+    let mut work = Work { region, nodes };
+    patches::find(&mut work);
+    work
 }
 
 /// Arguments one `cat` joins at most: wider ones become a tree, so that a budget of bindings can cut it.
@@ -173,6 +184,8 @@ fn narrow_cat(
                 output: false,
                 at: node.at,
                 class,
+                takes_over: false,
+                apart: false,
                 consumers: SmallVec::new(),
             });
             joined.push(RegionArg::Node(nodes.len() as u32 - 1));

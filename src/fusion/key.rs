@@ -34,7 +34,7 @@ pub fn key(work: &Work<'_>, device: u8, reads_max: u32, packs: bool) -> u64 {
     for node in &work.nodes {
         std::mem::discriminant(&node.op).hash(&mut hasher);
         structure(&node.op, &mut hasher);
-        node.class.hash(&mut hasher);
+        (node.class, node.takes_over, node.apart).hash(&mut hasher);
         node.output.hash(&mut hasher);
         node.meta.dtype.hash(&mut hasher);
         shape_key(&node.meta.shape, &mut hasher, &mut numbered);

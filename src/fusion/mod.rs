@@ -8,6 +8,7 @@
 //! | pass | from → to |
 //! |---|---|
 //! | [`form`] | region → working nodes: synthetic nodes, transposes of matmul read as views |
+//! | [`patches`] | → who overwrites a part of an array where it lies, and what is written out before that |
 //! | [`cut`] | working nodes → which are written out: outputs, anchors, operands of library kernels, budget cuts |
 //! | [`cluster`] | → clusters: one kernel each, merged where they share a space and data |
 //! | [`pack`] | clusters that read more than the device binds → operands that are copied together first |
@@ -16,7 +17,7 @@
 //! | [`join`] | → the same, with copies around kernels that use all of what lies in segments |
 //! | [`fits`] | → whether each launch finds bindings and memory; else all is grouped again, into smaller kernels |
 //!
-//! `form`, `cut` and `cluster` depend on structure, and on what the device binds, and are cached by the region's relative form
+//! `cut` and `cluster` depend on structure, and on what the device binds, and are cached by the region's relative form
 //! ([`key`]); lowering runs every time, since it also collects the parameters (sizes, scalars, seeds), and
 //! the kernel it yields is interned by its structure. So a plan can never be stale.
 //!
@@ -47,6 +48,7 @@ pub mod lower;
 pub mod message;
 pub mod pack;
 pub mod passes;
+pub mod patches;
 pub mod plan;
 pub mod state;
 #[cfg(test)]

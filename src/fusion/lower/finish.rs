@@ -8,10 +8,8 @@ use crate::device::info::{DeviceInfo, DeviceKind};
 use crate::fusion::cluster::Fold;
 use crate::fusion::form::Class;
 use crate::fusion::library::source_of;
-use crate::graph::{DType, Op, SliceDim, View};
+use crate::graph::DType;
 use crate::kernels::ir::{Access, Form, Geometry, InstOp, Kernel, Operand, reduce_plan};
-use crate::scheduler::region::RegionArg;
-use rustc_hash::FxHashMap;
 
 impl Lowering<'_, '_> {
     pub(super) fn finish(mut self, device: &DeviceInfo, dies: &dyn Fn(Source) -> bool) -> Lowered {
@@ -114,48 +112,17 @@ impl Lowering<'_, '_> {
         in_place
     }
 
-    /// Of a patch that reads its dying base where it overwrites it, or where it does not (`a(:,k) = a(:,k-1) + a(:,k)`): the
-    /// operands of the base and of what is stored, which may be one.
+    /// Of a patch that reads its dying base where it overwrites it, or where nothing is overwritten
+    /// (`a(:,k) = a(:,k-1) + a(:,k)`, FUSE-7): the operands of the base and of what is stored, which may be one.
     fn patched_where_it_is_read(&self, dies: &dyn Fn(Source) -> bool) -> Option<(u16, u16)> {
         let root = self.cluster.roots[0].0;
         let node = &self.work.nodes[root as usize];
-        let (Class::Patch, Op::AssignSlice(dims)) = (node.class, &node.op) else { return None };
+        if node.class != Class::Patch {
+            return None;
+        }
         let base = source_of(node.args[0]);
         let (&read, &out) = (self.operand_of.get(&base)?, self.operand_of.get(&Source::Node(root))?);
-        let keeps = || self.keeps_what_it_reads(node.args[1], (base, dims), true, &mut FxHashMap::default());
-        (dies(base) && self.cluster.roots.len() == 1 && keeps()).then_some((read, out))
-    }
-
-    /// Whether nothing that an argument reads of the base is overwritten by another element's store into this slice;
-    /// `own`: the argument is asked for at the space's own elements.
-    fn keeps_what_it_reads(
-        &self,
-        arg: RegionArg,
-        (base, dims): (Source, &[SliceDim]),
-        own: bool,
-        known: &mut FxHashMap<(u32, bool), bool>,
-    ) -> bool {
-        let RegionArg::Node(n) = arg else { return !matches!(arg, RegionArg::Input(_)) || source_of(arg) != base };
-        if self.written[n as usize] {
-            return source_of(arg) != base;
-        }
-        if let Some(&known) = known.get(&(n, own)) {
-            return known;
-        }
-        let node = &self.work.nodes[n as usize];
-        let own = own && self.work.arg_shape(arg) == self.space.shape;
-        let keeps = match &node.op {
-            Op::View(View::Slice(of)) if source_of(node.args[0]) == base => {
-                are_apart(of, dims) || (own && of[..] == *dims)
-            }
-            // Its operands at the same element, or anywhere.
-            op => node.args.iter().all(|&operand| {
-                let own = own && matches!(op, Op::Apply(_)) && self.work.arg_shape(operand) == self.space.shape;
-                self.keeps_what_it_reads(operand, (base, dims), own, known)
-            }),
-        };
-        known.insert((n, own), keeps);
-        keeps
+        (node.takes_over && dies(base)).then_some((read, out))
     }
 
     fn elements_of(&self, source: Source) -> usize {
@@ -211,17 +178,4 @@ impl Lowering<'_, '_> {
         filter(&mut self.elements_written, keep);
         self.operand_of = self.sources.iter().enumerate().map(|(i, &s)| (s, i as u16)).collect();
     }
-}
-
-/// Whether two slices of an array share no element, as their bounds tell.
-fn are_apart(a: &[SliceDim], b: &[SliceDim]) -> bool {
-    let bounds = |dim: &SliceDim| {
-        let first = dim.start as i128;
-        let last = first + dim.step as i128 * (dim.len as i128 - 1);
-        (first.min(last), first.max(last))
-    };
-    a.iter().zip(b).any(|(a, b)| {
-        let ((a_low, a_high), (b_low, b_high)) = (bounds(a), bounds(b));
-        a_high < b_low || b_high < a_low
-    })
 }

@@ -1,0 +1,360 @@
+//! Slices that are assigned from the array itself: what was there before is what is read, the array is not copied for it,
+//! and the bits are those of an array that is copied.
+
+mod common;
+use common::{counted, gpu, session, unfolded, values, wait};
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+use proptest::{arbitrary::any, collection::vec};
+use tidemill::config::Injection;
+use tidemill::{Array, Runtime, Session, SliceArg, step};
+
+/// Elements of a dimension: the first, the step, how many.
+type Part = (usize, isize, usize);
+
+/// One statement of a program.
+#[derive(Clone, Copy, Debug)]
+enum Statement {
+    /// `x(to) = x(from) * 0.5 + 1`
+    Move { to: [Part; 2], from: [Part; 2] },
+    /// `x(to) = x(from) - x(other)`
+    Subtract { to: [Part; 2], from: [Part; 2], other: [Part; 2] },
+    /// `x(to) = x(from) + x(i, j)`
+    AddOne { to: [Part; 2], from: [Part; 2], one: [usize; 2] },
+    /// `x(to) = x(to) - x(row, columns)`
+    Eliminate { to: [Part; 2], row: usize },
+    /// `t = x(to); x(to) = x(from); x(from) = t`
+    Swap { to: [Part; 2], from: [Part; 2] },
+    /// `t = -x(from); x(to) = x(to) * 2; x(to) = x(to) + t`
+    Keep { to: [Part; 2], from: [Part; 2] },
+    /// `x(rows, :) = x(flipped rows, :)`, by indices
+    Permute { rows: Part },
+    /// What was recorded is computed.
+    Compute,
+}
+
+/// Numbers that choose; they repeat.
+struct Choices<'a>(std::iter::Cycle<std::slice::Iter<'a, u32>>);
+
+impl Choices<'_> {
+    fn below(&mut self, n: usize) -> usize {
+        *self.0.next().expect("they repeat") as usize % n
+    }
+
+    /// A part of so many elements of a dimension, in some step and direction.
+    fn part(&mut self, extent: usize, len: usize) -> Part {
+        let step_max = if len == 1 { 1 } else { ((extent - 1) / (len - 1)).min(3) };
+        let by = 1 + self.below(step_max);
+        let span = (len - 1) * by;
+        let low = self.below(extent - span);
+        if self.below(2) == 0 { (low, by as isize, len) } else { (low + span, -(by as isize), len) }
+    }
+
+    fn statement(&mut self, dims: [usize; 2]) -> Statement {
+        let lens = [1 + self.below(dims[0]), 1 + self.below(dims[1])];
+        let mut parts = || [self.part(dims[0], lens[0]), self.part(dims[1], lens[1])];
+        let (to, from, other) = (parts(), parts(), parts());
+        match self.below(8) {
+            0 => Statement::Move { to, from },
+            1 => Statement::Subtract { to, from, other },
+            2 => Statement::AddOne { to, from, one: [self.below(dims[0]), self.below(dims[1])] },
+            3 => Statement::Eliminate { to, row: self.below(dims[0]) },
+            4 => Statement::Swap { to, from },
+            5 => Statement::Keep { to, from },
+            6 => Statement::Permute { rows: to[0] },
+            _ => Statement::Compute,
+        }
+    }
+}
+
+fn places((first, by, len): Part) -> impl Iterator<Item = usize> {
+    (0..len).map(move |k| first.wrapping_add_signed(by * k as isize))
+}
+
+/// Plain loops over a column-major matrix.
+#[derive(Clone)]
+struct Plain {
+    rows: usize,
+    data: Vec<f32>,
+}
+
+impl Plain {
+    fn slice(&self, part: [Part; 2]) -> Vec<f32> {
+        places(part[1]).flat_map(|c| places(part[0]).map(move |r| self.data[c * self.rows + r])).collect()
+    }
+
+    fn assign(&mut self, part: [Part; 2], value: Vec<f32>) {
+        let all = places(part[1]).flat_map(|c| places(part[0]).map(move |r| (r, c)));
+        all.zip(value).for_each(|((r, c), v)| self.data[c * self.rows + r] = v);
+    }
+
+    fn run(&mut self, statement: Statement) {
+        let both =
+            |a: Vec<f32>, b: Vec<f32>, f: fn(f32, f32) -> f32| a.into_iter().zip(b).map(|(a, b)| f(a, b)).collect();
+        match statement {
+            Statement::Move { to, from } => {
+                self.assign(to, self.slice(from).into_iter().map(|v| v * 0.5 + 1.0).collect());
+            }
+            Statement::Subtract { to, from, other } => {
+                self.assign(to, both(self.slice(from), self.slice(other), |a, b| a - b));
+            }
+            Statement::AddOne { to, from, one: [r, c] } => {
+                let one = self.data[c * self.rows + r];
+                self.assign(to, self.slice(from).into_iter().map(|v| v + one).collect());
+            }
+            Statement::Eliminate { to, row } => {
+                let rows = self.slice([(row, 0, to[0].2), to[1]]);
+                self.assign(to, both(self.slice(to), rows, |a, b| a - b));
+            }
+            Statement::Swap { to, from } => {
+                let kept = self.slice(to);
+                self.assign(to, self.slice(from));
+                self.assign(from, kept);
+            }
+            Statement::Keep { to, from } => {
+                let kept: Vec<f32> = self.slice(from).into_iter().map(|v| -v).collect();
+                self.assign(to, self.slice(to).into_iter().map(|v| v * 2.0).collect());
+                self.assign(to, both(self.slice(to), kept, |a, b| a + b));
+            }
+            Statement::Permute { rows } => {
+                let all = (0, 1, self.data.len() / self.rows);
+                let flipped = (rows.0.wrapping_add_signed(rows.1 * (rows.2 as isize - 1)), -rows.1, rows.2);
+                self.assign([rows, all], self.slice([flipped, all]));
+            }
+            Statement::Compute => {}
+        }
+    }
+}
+
+fn argument((first, by, len): Part) -> SliceArg {
+    let last = first.wrapping_add_signed(by * (len as isize - 1));
+    step(first.min(last)..first.max(last) + 1, by as i64)
+}
+
+fn slice(x: &Array, part: [Part; 2]) -> Array {
+    x.slice((argument(part[0]), argument(part[1])))
+}
+
+/// Runs a statement; `held` is given what the array was before each assignment, so that it is copied.
+fn run(s: &Session, x: Array, statement: Statement, held: &mut Option<Vec<Array>>) -> Array {
+    let mut assign = |x: Array, part: [Part; 2], value: Array| {
+        let new = x.assign((argument(part[0]), argument(part[1])), value);
+        held.iter_mut().for_each(|held| held.push(x.clone()));
+        new
+    };
+    match statement {
+        Statement::Move { to, from } => {
+            let value = slice(&x, from) * 0.5 + 1.0;
+            assign(x, to, value)
+        }
+        Statement::Subtract { to, from, other } => {
+            let value = slice(&x, from) - slice(&x, other);
+            assign(x, to, value)
+        }
+        Statement::AddOne { to, from, one: [r, c] } => {
+            let value = slice(&x, from) + x.slice((r, c));
+            assign(x, to, value)
+        }
+        Statement::Eliminate { to, row } => {
+            let value = slice(&x, to) - slice(&x, [(row, 1, 1), to[1]]);
+            assign(x, to, value)
+        }
+        Statement::Swap { to, from } => {
+            let (kept, value) = (slice(&x, to), slice(&x, from));
+            let x = assign(x, to, value);
+            assign(x, from, kept)
+        }
+        Statement::Keep { to, from } => {
+            let (kept, value) = (-slice(&x, from), slice(&x, to) * 2.0);
+            let x = assign(x, to, value);
+            let value = slice(&x, to) + kept;
+            assign(x, to, value)
+        }
+        Statement::Permute { rows } => {
+            let index = |rows: Vec<u32>| s.from_slice(&rows, [rows.len()]).unwrap();
+            let there: Vec<u32> = places(rows).map(|row| row as u32).collect();
+            let value = x.take_dim(0, &index(there.iter().rev().copied().collect()));
+            let new = x.assign_dim(0, &index(there), value);
+            held.iter_mut().for_each(|held| held.push(x.clone()));
+            new
+        }
+        Statement::Compute => {
+            wait(x.eval()).unwrap();
+            x
+        }
+    }
+}
+
+fn start(s: &Session, dims: [usize; 2]) -> (Array, Plain) {
+    let data: Vec<f32> = (0..dims[0] * dims[1]).map(|i| ((i * 7919) % 1009) as f32).collect();
+    let x = s.from_slice(&data, dims).unwrap() + 0.0;
+    wait(x.eval()).unwrap();
+    (x, Plain { rows: dims[0], data })
+}
+
+/// Runs random programs in place, with every array held, and as plain loops.
+fn programs_agree(what: &str, rt: &Runtime, seed: u8, cases: u32) {
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 300, ..Config::default() };
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
+    let numbers = (1usize..40, 1usize..12, vec(vec(any::<u32>(), 20), 1..12));
+    let result = TestRunner::new_with_rng(config, rng).run(&numbers, |(rows, columns, numbers)| {
+        let dims = [rows, columns];
+        let program: Vec<Statement> = numbers.iter().map(|n| Choices(n.iter().cycle()).statement(dims)).collect();
+        let mut gathered: [Vec<f64>; 2] = [Vec::new(), Vec::new()];
+        let mut expected = None;
+        for (gathered, mut held) in gathered.iter_mut().zip([None, Some(Vec::new())]) {
+            let s = session(rt);
+            let (mut x, mut plain) = start(&s, dims);
+            for &statement in &program {
+                x = run(&s, x, statement, &mut held);
+                plain.run(statement);
+            }
+            *gathered = values(&x);
+            expected = Some(plain.data);
+        }
+        let bits = |data: &[f64]| -> Vec<u64> { data.iter().map(|v| v.to_bits()).collect() };
+        let expected: Vec<f64> = expected.unwrap_or_default().into_iter().map(f64::from).collect();
+        for (how, gathered) in ["in place", "copied"].iter().zip(&gathered) {
+            if bits(gathered) != bits(&expected) {
+                let message = format!("{how}, {rows}x{columns}: {program:?}\n{gathered:?}\nexpected {expected:?}");
+                return Err(TestCaseError::fail(message));
+            }
+        }
+        Ok(())
+    });
+    result.unwrap_or_else(|error| panic!("{what}, seed {seed}: {error}"));
+}
+
+#[test]
+fn random_overlapping_slices_read_what_was_there_before() {
+    for (device, rt) in unfolded(|b| b) {
+        programs_agree(device, &rt, 1, if device == "host" { 200 } else { 24 });
+    }
+}
+
+#[test]
+fn random_overlapping_slices_read_what_was_there_before_where_arrays_lie_in_segments() {
+    let injection = |span| Injection { segment_shift: Some(4), span_shift: Some(span), ..Injection::default() };
+    for span in [4, 20] {
+        let Some(rt) = gpu(|b| b.fold_elements_max(0).injection(injection(span))) else { return };
+        programs_agree(&format!("segments of 16, pieces of 2^{span}"), &rt, 2, 12);
+    }
+}
+
+/// A loop body over the columns, rows or elements of a matrix, in trip `k`.
+type Body = fn(Array, usize) -> Array;
+
+const BODIES: [(&str, Body); 7] = [
+    ("a reversal", |x, k| {
+        let value = x.slice((step(10..490, -1), k));
+        x.assign((10..490, k), value)
+    }),
+    ("a swap of rows", |x, k| {
+        let (t, value) = (x.slice((k, ..)), x.slice((400 - k, ..)));
+        let x = x.assign((k, ..), value);
+        x.assign((400 - k, ..), t)
+    }),
+    ("a swap of columns by one assignment", |x, k| {
+        let value = x.slice((.., step(k..21, k as i64 - 20)));
+        x.assign((.., step(k..21, 20 - k as i64)), value)
+    }),
+    ("a shift", |x, k| {
+        let value = x.slice((0..499, k)) + 1.0;
+        x.assign((1..500, k), value)
+    }),
+    ("a row over its pivot", |x, k| {
+        let value = x.slice((k, ..)) / x.slice((k, k));
+        x.assign((k, ..), value)
+    }),
+    ("an elimination", |x, k| {
+        let value = x.slice((k + 1, ..)) - x.slice((k + 1, k)) / x.slice((k, k)) * x.slice((k, ..));
+        x.assign((k + 1, ..), value)
+    }),
+    ("a row that is kept for two others", |x, k| {
+        let row = x.slice((k, ..)) * 0.5;
+        let x = x.assign((k, ..), &row);
+        let below = x.slice((k + 1, ..)) - &row;
+        let x = x.assign((k + 1, ..), below);
+        let above = x.slice((k - 1, ..)) - row;
+        x.assign((k - 1, ..), above)
+    }),
+];
+
+#[test]
+fn loops_over_slices_that_are_made_of_the_array_copy_nothing_and_compile_once() {
+    for (device, rt) in unfolded(|b| b) {
+        for (name, body) in BODIES {
+            let what = format!("{name} on {device}");
+            let trips = |first: usize| {
+                let s = session(&rt);
+                let (x, _) = start(&s, [500, 40]);
+                counted(&rt, || {
+                    let x = (first..first + 8).fold(x, body);
+                    wait(x.eval()).unwrap_or_else(|e| panic!("{what}: {e}"));
+                })
+                .1
+            };
+            let did = trips(2);
+            assert_eq!(did.bytes_copied, 0, "{what}");
+            let again = trips(3);
+            assert_eq!((again.bytes_copied, again.pipelines_compiled), (0, 0), "{what}, again");
+            assert_eq!(again.plan_cache_misses, 0, "{what}, again");
+            let largest = 6 * 500 * 4 * 8 * 2;
+            assert!(did.bytes_kernel_written <= largest, "{what}: {} bytes", did.bytes_kernel_written);
+        }
+    }
+}
+
+/// Bodies of scripts over an array of 600 x 600, in `T` trips.
+#[cfg(feature = "script")]
+const SCRIPTS: [(&str, &str); 6] = [
+    ("swap", "for k = 1:T, t = A(k,:); A(k,:) = A(600-k,:); A(600-k,:) = t; end, printf ('%.5g\\n', sum (A(3,:)))"),
+    ("swap of pairs", "for k = 1:T, A([k 600-k],:) = A([600-k k],:); end, printf ('%.5g\\n', sum (A(3,:)))"),
+    ("reversal", "for k = 1:T, A(:,k) = A(end:-1:1,k); end, printf ('%.5g\\n', sum (A(3,:)))"),
+    ("shift", "for k = 1:T, A(2:600,:) = A(1:599,:); end, printf ('%.5g\\n', sum (A(T,:)))"),
+    ("scaling", "for k = 1:T, A(k,:) = A(k,:) / A(k,k); end, printf ('%.5g\\n', sum (A(3,:)))"),
+    (
+        "elimination",
+        "for j = 1:4, for i = j+1:j+T/4, A(i,:) = A(i,:) - A(i,j) / A(j,j) * A(j,:); end, end, \
+         printf ('%.5g\\n', sum (abs (A(5,:))))",
+    ),
+];
+
+/// What a script printed whose arrays of more than so many elements are recorded, and what was done for it.
+#[cfg(feature = "script")]
+fn scripted(rt: &Runtime, text: &str, host_elements_max: usize) -> (String, tidemill::Stats) {
+    use tidemill::script::{Script, env::Options, output::Captured};
+    let captured = std::sync::Arc::new(parking_lot::Mutex::new(Captured::default()));
+    let options = Options { host_elements_max, ..Options::default() };
+    let script = Script::parse(text).unwrap();
+    let (ran, did) = counted(rt, || wait(script.run_with(&session(rt), Box::new(captured.clone()), options)));
+    ran.unwrap_or_else(|error| panic!("{text}: {error}"));
+    let out = String::from_utf8_lossy(&captured.lock().out).into_owned();
+    (out, did)
+}
+
+#[cfg(feature = "script")]
+#[test]
+fn scripts_that_loop_over_slices_of_a_large_array_do_not_copy_it_in_every_trip() {
+    for (device, rt) in unfolded(|b| b) {
+        for (name, body) in SCRIPTS {
+            let text = |trips: usize| {
+                let start =
+                    "A = single (reshape (mod ((1:360000) * 7919, 1009), 600, 600)) + 600 * eye (600, 'single');";
+                format!("T = {trips}; {start} {body}")
+            };
+            // What begins on the runtime may come home where small parts of it are read; or all is recorded.
+            for recorded in [false, true] {
+                let what = format!("{name} on {device}, all recorded: {recorded}");
+                let copied = |trips: usize| {
+                    let (out, did) = scripted(&rt, &text(trips), if recorded { 0 } else { 4096 });
+                    assert_eq!(out, scripted(&rt, &text(trips), usize::MAX).0, "{what}");
+                    assert!(!recorded || did.ops_recorded > 2 * trips as u64, "{what}: {}", did.ops_recorded);
+                    did.bytes_copied
+                };
+                let (few, many) = (copied(8), copied(24));
+                let array = 600 * 600 * 4;
+                assert!(few <= array + array / 8 && many == few, "{what}: {few}, then {many} bytes copied");
+            }
+        }
+    }
+}
