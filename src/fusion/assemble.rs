@@ -376,7 +376,10 @@ fn dies(
 fn site(work: &Work<'_>, sites: &mut Vec<FaultSite>, site_of: &mut FxHashMap<u32, u32>, n: u32) -> u32 {
     *site_of.entry(n).or_insert_with(|| {
         let node = &work.nodes[n as usize];
-        let extent = work.arg_shape(node.args[0]);
+        let extent = match node.op {
+            Op::AssignIndex { .. } => node.meta.shape.clone(),
+            _ => work.arg_shape(node.args[0]),
+        };
         let outside = |message| Error::new(ErrorKind::Index, message);
         let error = match &node.op {
             Op::Ensure { message, .. } => Error::new(ErrorKind::Domain, &**message),

@@ -119,7 +119,16 @@ pub fn form(region: &Region) -> Work<'_> {
         if let Op::Cat { dim } = node.op {
             narrow_cat(&mut nodes, region, node, dim as usize, &mut args);
         }
-        let class = classify(&nodes, region, node.meta.elements(), &node.op, &args);
+        let mut class = classify(&nodes, region, node.meta.elements(), &node.op, &args);
+        if matches!(node.op, Op::AssignSlice(_) | Op::AssignIndex { .. }) {
+            // What is overwritten is a buffer, under whatever dimensions.
+            let mut beneath = args.clone();
+            beneath[0] = unreshaped(&nodes, args[0], |n| nodes[n as usize].output);
+            let there = classify(&nodes, region, node.meta.elements(), &node.op, &beneath);
+            if matches!(there, Class::Patch | Class::Library) {
+                (args, class) = (beneath, there);
+            }
+        }
         renamed.push(nodes.len() as u32);
         nodes.push(WorkNode {
             value: Some(node.value),
@@ -194,6 +203,20 @@ fn narrow_cat(
     }
 }
 
+/// What lies beneath views that only give other dimensions; those that are written have buffers of their own.
+pub fn unreshaped(nodes: &[WorkNode], mut arg: RegionArg, is_written: impl Fn(u32) -> bool) -> RegionArg {
+    while let RegionArg::Node(n) = arg
+        && let node = &nodes[n as usize]
+        && matches!(node.op, Op::View(View::Reshape))
+        && node.class == Class::Inline
+        && !is_written(n)
+        && !matches!(node.args[0], RegionArg::Scalar(_))
+    {
+        arg = node.args[0];
+    }
+    arg
+}
+
 /// Slices assigned one after the other that are selects in what computes the array, as many as it has edges. A loop
 /// that fills an array slice by slice patches its memory.
 const SELECTS_MAX: usize = 4;
@@ -209,7 +232,7 @@ fn selects_in_a_row(nodes: &[WorkNode], last: u32) -> usize {
         && matches!(node.op, Op::AssignSlice(_))
     {
         count += 1;
-        at = match node.args[0] {
+        at = match unreshaped(nodes, node.args[0], |n| nodes[n as usize].output) {
             RegionArg::Node(base) => Some(base),
             _ => None,
         };

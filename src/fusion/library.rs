@@ -54,7 +54,7 @@ pub fn call(work: &Work<'_>, n: u32) -> LibraryCall {
             }
         }
         Op::AssignIndex { dim } => {
-            let shape = work.arg_shape(node.args[0]);
+            let shape = &node.meta.shape;
             let (before, extent, after) = match dim {
                 None => (1, shape.elements() as u32, 1),
                 Some(dim) => around(shape.dims(), *dim as usize),

@@ -7,7 +7,7 @@
 //! reads of it no element that another element's store overwrites.
 
 use super::cut::anchored;
-use super::form::{Class, Work};
+use super::form::{Class, Work, unreshaped};
 use super::library::source_of;
 use super::lower::Source;
 use crate::graph::{Op, Shape, SliceDim, View};
@@ -99,7 +99,7 @@ fn apart(work: &Work<'_>, written: &[bool], readers: &[u32], (p, base): (u32, So
         let lens: Vec<usize> = dims.iter().map(|d| d.len).collect();
         let space = Shape::new(&lens).expect("SHAPE-2: a slice is no larger than its array");
         let is_written = |n: u32| written[n as usize] || found.contains(&n);
-        let reading = Reading { work, is_written: &is_written, base, dims, space };
+        let reading = Reading { work, is_written: &is_written, base, shape: &node.meta.shape, dims, space };
         if !reading.keeps(node.args[1], true, &mut FxHashMap::default()) {
             match node.args[1] {
                 RegionArg::Node(value) if !is_written(value) => found.push(value),
@@ -115,7 +115,8 @@ struct Reading<'a, 'r> {
     work: &'a Work<'r>,
     is_written: &'a dyn Fn(u32) -> bool,
     base: Source,
-    /// The slice that is overwritten.
+    /// The base's dimensions, and the slice that is overwritten.
+    shape: &'a Shape,
     dims: &'a [SliceDim],
     space: Shape,
 }
@@ -135,7 +136,7 @@ impl Reading<'_, '_> {
         let node = &self.work.nodes[n as usize];
         let own = own && self.work.arg_shape(arg) == self.space;
         let keeps = match &node.op {
-            Op::View(View::Slice(of)) if source_of(node.args[0]) == self.base => {
+            Op::View(View::Slice(of)) if self.is_base(node.args[0]) => {
                 share_nothing(of, self.dims) || (own && of[..] == *self.dims)
             }
             // Its operands at the same element, or anywhere.
@@ -146,6 +147,12 @@ impl Reading<'_, '_> {
         };
         known.insert((n, own), keeps);
         keeps
+    }
+
+    /// Whether an argument is the base, under the dimensions in which it is overwritten.
+    fn is_base(&self, arg: RegionArg) -> bool {
+        let beneath = unreshaped(&self.work.nodes, arg, self.is_written);
+        source_of(beneath) == self.base && self.work.arg_shape(arg) == *self.shape
     }
 }
 

@@ -1,6 +1,7 @@
 //! What plans reuse, copy and leave out, and when they come from the cache.
 
 use super::*;
+use std::sync::Arc;
 
 #[test]
 fn other_sizes_and_scalars_give_the_same_kernel() {
@@ -141,6 +142,30 @@ fn what_a_patch_overwrites_before_it_is_needed_is_written_out_first() {
     b.output(x);
     b.output(y);
     assert_eq!(copies(&b.plan(DeviceKind::Gpu)), 0, "a sum");
+}
+
+#[test]
+fn a_part_under_other_dimensions_is_patched_where_it_lies() {
+    let mut b = Build::new();
+    let mut x = b.input(&[100, 50], true);
+    for k in [10, 20, 30usize] {
+        let part = |from| Arc::<[SliceDim]>::from([from, SliceDim { start: 0, step: 1, len: 1 }]);
+        let flat = b.node(Op::View(View::Reshape), &[x], &[5000, 1], DType::F32);
+        let apart = part(SliceDim { start: 1, step: 9, len: 300 });
+        let value = b.node(Op::View(View::Slice(apart)), &[flat], &[300, 1], DType::F32);
+        let to = part(SliceDim { start: 9 * k, step: 9, len: 300 });
+        let new = b.node(Op::AssignSlice(to), &[flat, value], &[5000, 1], DType::F32);
+        x = b.node(Op::View(View::Reshape), &[new], &[100, 50], DType::F32);
+    }
+    // A row of the matrix is another part than the same numbers among its elements.
+    let row = b.node(Op::View(View::Slice(columns(9, 1).as_slice().into())), &[x], &[100, 1], DType::F32);
+    let flat = b.node(Op::View(View::Reshape), &[x], &[5000, 1], DType::F32);
+    let to = [SliceDim { start: 900, step: 1, len: 100 }, SliceDim { start: 0, step: 1, len: 1 }];
+    let x = b.node(Op::AssignSlice(to.as_slice().into()), &[flat, row], &[5000, 1], DType::F32);
+    b.output(x);
+    let plan = b.plan(DeviceKind::Gpu);
+    let written: Vec<u64> = kernels(&plan).iter().map(|l| l.bytes_written / 4).collect();
+    assert_eq!((copies(&plan), written), (0, vec![300, 300, 300, 100, 100]));
 }
 
 #[test]
