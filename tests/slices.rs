@@ -213,12 +213,10 @@ fn programs_agree(what: &str, rt: &Runtime, seed: u8, cases: u32) {
             *gathered = values(&x);
             expected = Some(plain.data);
         }
-        let bits = |data: &[f64]| -> Vec<u64> { data.iter().map(|v| v.to_bits()).collect() };
         let expected: Vec<f64> = expected.unwrap_or_default().into_iter().map(f64::from).collect();
         for (how, gathered) in ["in place", "copied"].iter().zip(&gathered) {
-            if bits(gathered) != bits(&expected) {
-                let wrong = (0..expected.len()).find(|&i| gathered[i].to_bits() != expected[i].to_bits());
-                let message = format!("{how}, {rows}x{columns}, first at {wrong:?}: {program:?}");
+            if let Some(i) = (0..expected.len()).find(|&i| gathered[i].to_bits() != expected[i].to_bits()) {
+                let message = format!("{how}, {rows}x{columns}, element {i}: {program:?}");
                 return Err(TestCaseError::fail(message));
             }
         }
