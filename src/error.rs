@@ -22,8 +22,10 @@ pub(crate) fn panic_words(panic: &(dyn std::any::Any + Send)) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Shapes that do not fit each other, a length that does not fit a shape, a shape that overflows.
+    /// Shapes that do not fit each other, a length that does not fit a shape.
     Shape,
+    /// More elements or dimensions than an array may have.
+    TooLarge,
     /// A dtype that the op or the gather does not accept.
     DType,
     /// An index, slice or dimension outside of its array.

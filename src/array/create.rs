@@ -23,7 +23,7 @@ impl Session {
     /// An array with a copy of these elements, in column-major order.
     ///
     /// # Errors
-    /// `ErrorKind::Shape` where their number does not fit the shape, or the shape overflows.
+    /// `ErrorKind::Shape` where their number does not fit the shape, `ErrorKind::TooLarge` where the shape overflows.
     #[track_caller]
     pub fn from_slice<T: Element>(&self, data: &[T], shape: impl IntoShape) -> Result<Array> {
         let at = Location::caller();
@@ -112,7 +112,7 @@ impl Session {
     /// An array of an `ndarray`'s elements.
     ///
     /// # Errors
-    /// `ErrorKind::Shape` for more elements or dimensions than an array may have.
+    /// `ErrorKind::TooLarge` for more elements or dimensions than an array may have.
     #[cfg(feature = "ndarray")]
     #[track_caller]
     pub fn from_ndarray<T, S, D>(&self, array: &ndarray::ArrayBase<S, D>) -> Result<Array>
@@ -130,7 +130,7 @@ impl Session {
     /// memory that the GPU reads, as long as there is some.
     ///
     /// # Errors
-    /// `ErrorKind::Shape` for more elements or dimensions than an array may have, `ErrorKind::OutOfMemory` where the
+    /// `ErrorKind::TooLarge` for more elements or dimensions than an array may have, `ErrorKind::OutOfMemory` where the
     /// machine has no memory for them, or where what writers may give out (as much as the host's budget) is in use, which is
     /// waited for a moment (up to 250 ms, on the calling thread). [`Session::upload_async`] waits without holding a thread.
     #[track_caller]
@@ -315,7 +315,7 @@ impl Session {
     /// `normal`) would have given here, counted as one op of the session's.
     ///
     /// # Errors
-    /// `ErrorKind::DType` where `T` is not f32 or f64, `ErrorKind::Shape` for more elements than an array may have.
+    /// `ErrorKind::DType` where `T` is not f32 or f64, `ErrorKind::TooLarge` for more elements than an array may have.
     #[track_caller]
     pub fn draw<T: Element>(&self, normal: bool, n: usize) -> Result<Vec<T>> {
         let at = Location::caller();

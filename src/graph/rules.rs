@@ -113,13 +113,14 @@ pub fn expands(from: &Shape, to: &Shape) -> Result<()> {
 /// The shape of `shape` tiled.
 ///
 /// # Errors
-/// `ErrorKind::Shape` where it overflows.
+/// `ErrorKind::TooLarge` where it overflows.
 pub fn repeated(shape: &Shape, times: &[usize]) -> Result<Shape> {
     let mut dims = SmallVec::<[usize; 4]>::new();
     for d in 0..times.len().max(shape.rank()) {
         let t = times.get(d).copied().unwrap_or(1);
         let n = shape.dim(d).checked_mul(t);
-        dims.push(n.ok_or_else(|| shape_error(format!("{shape} repeated {t} times in dimension {d} overflows")))?);
+        let overflows = || format!("{shape} repeated {t} times in dimension {d} overflows");
+        dims.push(n.ok_or_else(|| Error::new(ErrorKind::TooLarge, overflows()))?);
     }
     Shape::new(&dims)
 }
@@ -180,7 +181,7 @@ pub fn diagonal(shape: &Shape, k: i64) -> Result<Shape> {
 /// The square matrix with `n` elements on its `k`-th diagonal.
 ///
 /// # Errors
-/// `ErrorKind::Shape` where it overflows.
+/// `ErrorKind::TooLarge` where it overflows.
 pub fn with_diagonal(n: usize, k: i64) -> Result<Shape> {
     let side = n.saturating_add(k.unsigned_abs() as usize);
     Shape::new(&[side, side])
@@ -213,7 +214,7 @@ pub fn multiplied(a: &Shape, b: &Shape) -> Result<Shape> {
 /// The shape of `operand` with `count` elements in dimension `dim`.
 ///
 /// # Errors
-/// `ErrorKind::Shape` where it overflows, `ErrorKind::Argument` for a dimension beyond the greatest rank.
+/// `ErrorKind::TooLarge` where it overflows, `ErrorKind::Argument` for a dimension beyond the greatest rank.
 pub fn with_extent(operand: &Shape, dim: usize, count: usize) -> Result<Shape> {
     if dim >= Shape::RANK_MAX {
         return Err(Error::new(ErrorKind::Argument, format!("dimension {dim} is beyond the greatest rank")));
@@ -317,7 +318,7 @@ mod tests {
     fn shifts_wrap_and_overflowing_repeats_are_errors() {
         assert_eq!(shifts(&shape(&[4, 3]), &[-1, 7]).as_slice(), [3, 1]);
         assert_eq!(repeated(&shape(&[2, 3]), &[2, 1, 2]).unwrap().dims(), [4, 3, 2]);
-        assert_eq!(repeated(&shape(&[1 << 20, 1]), &[1 << 20]).unwrap_err().kind(), ErrorKind::Shape);
-        assert_eq!(repeated(&shape(&[2, 3]), &[usize::MAX]).unwrap_err().kind(), ErrorKind::Shape);
+        assert_eq!(repeated(&shape(&[1 << 20, 1]), &[1 << 20]).unwrap_err().kind(), ErrorKind::TooLarge);
+        assert_eq!(repeated(&shape(&[2, 3]), &[usize::MAX]).unwrap_err().kind(), ErrorKind::TooLarge);
     }
 }

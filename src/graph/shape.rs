@@ -51,7 +51,7 @@ impl Shape {
     /// Normalises `dims`: one extent `n` becomes `[n, 1]`, none becomes `[1, 1]`.
     ///
     /// # Errors
-    /// `ErrorKind::Shape` where the product exceeds [`Shape::ELEMENTS_MAX`] or the rank [`Shape::RANK_MAX`].
+    /// `ErrorKind::TooLarge` where the product exceeds [`Shape::ELEMENTS_MAX`] or the rank [`Shape::RANK_MAX`].
     pub fn new(dims: &[usize]) -> Result<Shape> {
         let rank = dims.iter().rposition(|&extent| extent != 1).map_or(0, |last| last + 1);
         let extents = match dims[..rank] {
@@ -61,7 +61,7 @@ impl Shape {
             ref more => {
                 if rank > Shape::RANK_MAX {
                     return Err(Error::new(
-                        ErrorKind::Shape,
+                        ErrorKind::TooLarge,
                         format!("an array has at most {} dimensions, and {rank} were asked for", Shape::RANK_MAX),
                     ));
                 }
@@ -76,7 +76,7 @@ impl Shape {
                 Some(p) if p <= Shape::ELEMENTS_MAX => p,
                 _ => {
                     return Err(Error::new(
-                        ErrorKind::Shape,
+                        ErrorKind::TooLarge,
                         format!(
                             "an array of {} has more elements than the {} that one array may hold",
                             join(shape.dims()),
