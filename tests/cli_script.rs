@@ -392,6 +392,162 @@ fn an_interrupted_script_exits_with_130_and_leaves_a_timeline_that_opens() {
     is_timeline(&trace);
 }
 
+/// Guards that are left by an interrupt: of a function's loop, of a step that takes long, of a wait; a catch is none.
+const GUARDED: &[(&str, &str)] = &[
+    ("1", "begin (); k = 0; while true, k = k + 1; end"),
+    // Others begin where one waits, not in its steps.
+    ("2", "begin (); k = 0; while true, k = k + 1; end"),
+    ("1", "begin (); x = conv (ones (1, 20000), ones (1, 20000));"),
+    ("2", "begin (); pause (1000);"),
+    ("1", "begin (); cellfun (@(x) arrayfun (@(y) y, 1:1e7), {1, 2});"),
+];
+
+fn guarded(body: &str) -> String {
+    format!(
+        "function begin (), disp ('begin'), fflush (stdout); end\n\
+         function inner ()\n\
+           try, unwind_protect, {body}\n\
+           unwind_protect_cleanup, disp ('inner'), end_unwind_protect\n\
+           catch, disp ('caught'), end\n\
+         end\n\
+         unwind_protect, inner ();\n\
+         unwind_protect_cleanup, x = rand (300); disp (sum (x(:) < 2)), end_unwind_protect\n\
+         disp ('after')\n"
+    )
+}
+
+#[test]
+fn an_interrupt_runs_the_cleanup_of_what_it_ends() {
+    for (copies, body) in GUARDED {
+        let scripts = Scripts::new(&[("guarded.m", &guarded(body))]);
+        let trace = scripts.path("trace.json");
+        let arguments = ["run", &scripts.path("guarded.m"), "--copies", copies, "--trace", &trace];
+        let mut child = tidemill(&arguments).spawn().unwrap();
+        let mut out = Told::by(child.stdout.take().unwrap());
+        for _ in 0..copies.parse().unwrap() {
+            out.wait("begin\n");
+        }
+        interrupt(&child);
+        let (code, _, err) = ended(child);
+        assert_eq!((code, err.as_str()), (130, "interrupted\n"), "{copies} copies of {body}");
+        let said = out.rest();
+        let mut lines: Vec<_> = said.lines().collect();
+        lines.sort_unstable();
+        let expected = if *copies == "2" { "90000 90000 inner inner" } else { "90000 inner" };
+        assert_eq!(lines.join(" "), expected, "{copies} copies of {body}");
+        is_timeline(Path::new(&trace));
+    }
+}
+
+#[test]
+fn what_no_memory_holds_is_an_error() {
+    let bodies = [
+        "x = regexprep (repmat ('a', 1, 1e6), 'a', repmat ('b', 1, 1e7));",
+        "x = num2cell (zeros (6e4, 6e4));",
+        "c = repmat ({repmat('a', 1, 1e6)}, 1e6, 1); x = char (c);",
+        "c = {'a'}; for k = 1:60, c = {c, c}; end, x = strvcat (c);",
+        "x = sprintf ('%100000d', 1:1e7);",
+        "x = sprintf (repmat ('%100000d', 1, 1e6), 1:1e6);",
+        "x = (1:1e6) + (1:1e6)';",
+        "x = ones (1e6, 1) * ones (1, 1e6);",
+        "x = max ((1:1e6), (1:1e6)');",
+        "x = [repmat('a', 1, 4e9); repmat('b', 1, 4e9)];",
+        "[c{1:4e9}] = deal (0);",
+    ];
+    for body in bodies {
+        let text = format!("try, {body} catch e, disp (e.identifier), end, {body}");
+        let (code, out, err) = run(&["eval", &text]);
+        assert_eq!((code, out.as_str()), (1, "Octave:bad-alloc\n"), "{body}: {err}");
+        assert!(err.contains("error: out of memory"), "{body}: {err}");
+    }
+    let (code, _, err) = run(&["eval", "x = fileread ('/dev/zero');"]);
+    assert!(code == 1 && err.contains("cannot open file"), "{err}");
+}
+
+/// A script's objects of `onCleanup`, however it ends.
+#[test]
+fn what_a_variable_s_end_runs_is_run_however_a_script_ends() {
+    let f = "function f (), c = onCleanup (@() disp ('f ends')); disp ('in f'); ";
+    let cases = [
+        ("c = onCleanup (@() disp ('bye')); disp (1)", 0, "1\nbye\n"),
+        ("c = onCleanup (@() disp ('bye')); error ('no')", 1, "bye\n"),
+        ("c = onCleanup (@() disp ('bye')); exit (4)", 4, "bye\n"),
+        ("c = onCleanup (@() error ('no')); disp (1)", 0, "1\n"),
+        ("c = onCleanup (@() exit (5)); disp (1)", 5, "1\n"),
+        ("c = onCleanup (@() disp (sum (rand (300)(:)) > 0)); disp (1)", 0, "1\n1\n"),
+        (&format!("1; {f}end\nf (); disp (2)"), 0, "in f\nf ends\n2\n"),
+        (&format!("1; {f}error ('no'); end\ntry, f (); catch, disp ('caught'), end"), 0, "in f\nf ends\ncaught\n"),
+        (&format!("1; {f}error ('no'); end\nf ()"), 1, "in f\nf ends\n"),
+    ];
+    for (text, status, printed) in cases {
+        let scripts = Scripts::new(&[("ends.m", text)]);
+        let (code, out, err) = run(&["run", &scripts.path("ends.m")]);
+        assert_eq!((code, out.as_str()), (status, printed), "{text}: {err}");
+        let warned = err.contains("onCleanup: error caught while executing cleanup function:\nno");
+        assert_eq!(warned, text.contains("@() error"), "{text}: {err}");
+    }
+    let scripts = Scripts::new(&[("loop.m", &format!("1; {f}fflush (stdout); while true, end, end\nf ()"))]);
+    let mut child = tidemill(&["run", &scripts.path("loop.m")]).spawn().unwrap();
+    let mut out = Told::by(child.stdout.take().unwrap());
+    out.wait("in f\n");
+    interrupt(&child);
+    assert_eq!(ended(child).0, 130);
+    assert_eq!(out.rest(), "f ends\n");
+    let (code, out, _) = fed(&["repl"], "c = onCleanup (@() disp ('bye'));\ndisp (1)\n");
+    assert_eq!((code, out.as_str()), (0, "1\nbye\n"));
+}
+
+#[test]
+fn a_function_inside_of_a_function_is_refused_where_it_begins() {
+    let scripts = Scripts::new(&[(
+        "nested.m",
+        "function f ()\n  x = 1;\n  function g ()\n    x = 2;\n  end\n  g ();\nend\nf ()\n",
+    )]);
+    let (code, _, err) = run(&["run", &scripts.path("nested.m")]);
+    assert_eq!(code, 1);
+    assert!(err.contains("nested functions are not supported") && err.contains("nested.m:3:3"), "{err}");
+}
+
+#[test]
+fn a_second_interrupt_ends_also_the_cleanup() {
+    let text = "unwind_protect, disp ('begin'), fflush (stdout); while true, end\n\
+                unwind_protect_cleanup, disp ('cleans'), fflush (stdout); k = 0; while true, k = k + 1; end\n\
+                end_unwind_protect";
+    let scripts = Scripts::new(&[("endless.m", text)]);
+    let mut child = tidemill(&["run", &scripts.path("endless.m")]).spawn().unwrap();
+    let mut out = Told::by(child.stdout.take().unwrap());
+    out.wait("begin");
+    interrupt(&child);
+    out.wait("cleans");
+    // It is left its time until it is interrupted again.
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(child.try_wait().unwrap().is_none());
+    interrupt(&child);
+    let (code, _, err) = ended(child);
+    assert_eq!((code, err.as_str()), (130, "interrupted\n"));
+}
+
+#[test]
+fn the_repl_outlives_interrupted_cleanup() {
+    let mut child = tidemill(&["repl"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut out = Told::by(child.stdout.take().unwrap());
+    let loops = "printf ('running\\n'); fflush (stdout); while true, end";
+    for (cleanup, interrupts) in [("k = 1;", 1), ("k = 2; printf ('running\\n'); fflush (stdout); pause (1000);", 2)] {
+        let text = format!("unwind_protect, {loops}\nunwind_protect_cleanup, {cleanup}\nend_unwind_protect\n");
+        stdin.write_all(text.as_bytes()).unwrap();
+        for _ in 0..interrupts {
+            out.wait("running");
+            interrupt(&child);
+        }
+        stdin.write_all(b"printf ('alive %d\\n', k)\n").unwrap();
+        out.wait(&format!("alive {interrupts}"));
+    }
+    drop(stdin);
+    let (code, _, err) = ended(child);
+    assert_eq!((code, err.matches("interrupted").count()), (0, 2), "{err}");
+}
+
 #[test]
 fn eval_runs_a_text() {
     assert_eq!(run(&["eval", "x = 1 + 1"]), (0, "x = 2\n".into(), String::new()));
@@ -414,7 +570,11 @@ fn the_repl_keeps_variables_over_errors_and_reads_statements_of_several_lines() 
     assert_eq!(out.matches("x = 4").count(), 1, "it went on after exit: {out}");
     assert!(err.contains("'no_such_name' undefined") && err.contains("parse error"), "{err}");
     assert_eq!(fed(&["repl"], "x = 1;\n").0, 0);
-    assert_eq!(fed(&["repl"], "x = [1, 2").0, 0);
+    for (text, missing) in [("x = [1, 2", "the text ends"), ("x = 3\nif x", "'end'")] {
+        let (code, out, err) = fed(&["repl"], text);
+        assert_eq!((code, out.contains("x = 3")), (1, text.contains("x = 3")), "{text}: {err}");
+        assert!(err.contains("parse error") && err.contains(missing), "{text}: {err}");
+    }
 }
 
 /// A process's output, as it comes.
@@ -435,6 +595,14 @@ impl Told {
             }
         });
         Told { chunks, text: String::new() }
+    }
+
+    /// What comes until the end.
+    fn rest(mut self) -> String {
+        while let Ok(chunk) = self.chunks.recv_timeout(PATIENCE) {
+            self.text.push_str(&String::from_utf8_lossy(&chunk));
+        }
+        self.text
     }
 
     /// Waits until these words have come, and forgets all up to their end.

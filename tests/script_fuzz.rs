@@ -8,12 +8,13 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 use tidemill::Runtime;
 use tidemill::script::env::{Env, Options};
+use tidemill::script::interrupt::Interrupt;
 use tidemill::script::output::Output;
 use tidemill::script::source::Source;
 use tidemill::script::syntax;
@@ -399,12 +400,12 @@ fn runs(text: &str) {
 struct Watch(std::sync::mpsc::Sender<()>);
 
 impl Watch {
-    fn over(interrupt: Arc<AtomicBool>, text: &str) -> Watch {
+    fn over(interrupt: Arc<Interrupt>, text: &str) -> Watch {
         let (sender, ended) = channel();
         let text = text.to_string();
         std::thread::spawn(move || {
             if ended.recv_timeout(RUN_TIME_MAX) == Err(RecvTimeoutError::Timeout) {
-                interrupt.store(true, Ordering::Relaxed);
+                interrupt.raise();
                 if ended.recv_timeout(END_TIME_MAX) == Err(RecvTimeoutError::Timeout) {
                     eprintln!("the interpreter does not end: {text:?}");
                     std::process::abort();

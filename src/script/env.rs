@@ -6,9 +6,11 @@
 
 use super::display::Format;
 use super::error::{Flow, Need, ScriptError, Stop};
+use super::interrupt::Interrupt;
 use super::memory;
 use super::output::Output;
 use super::syntax::ast::Name;
+use super::value::cleanup::Due;
 use super::value::{Data, Tensor, Value};
 use crate::Session;
 use rustc_hash::FxHashMap;
@@ -44,6 +46,8 @@ pub struct Options {
     pub elements_max: usize,
     /// Whether the plan of what is awaited is printed on the standard error before it runs.
     pub explain: bool,
+    /// What interrupts it, where somebody may; copies of a script can share one.
+    pub interrupt: Option<Arc<Interrupt>>,
 }
 
 impl Default for Options {
@@ -57,6 +61,7 @@ impl Default for Options {
             recursion_max: 256,
             elements_max: 1 << 32,
             explain: false,
+            interrupt: None,
         }
     }
 }
@@ -123,12 +128,39 @@ pub struct Env {
     pub keep: Keep,
     /// What every [`Need::Future`] of this instruction gave, in order, for the instruction's next run.
     pub awaited: VecDeque<Value>,
+    /// Functions of `onCleanup` objects that have ended; `None` until one is made.
+    pub due: Option<Arc<Due>>,
+    /// In whose name the faults of what is recorded now speak, where it is not the op's.
+    pub speaker: Option<Speaker>,
     /// How often the script has waited for arrays of the runtime, small ones behind them ([`Env::waited_for`]).
     waits: u32,
     /// [`Env::stays_home`].
     at_home: bool,
     /// [`Env::part_elements_max`], once small arrays stay at home.
     part_elements_max: Option<usize>,
+}
+
+/// A function that others make up, and what the faults of its arrays say of numbers outside of its real domain.
+#[derive(Clone, Copy)]
+pub struct Speaker {
+    /// Its name.
+    pub name: &'static str,
+    /// Which numbers those are, where they are not those of the function within.
+    pub beyond: Option<&'static str>,
+    /// Whether complex results are an error whatever the numbers are.
+    pub is_real: bool,
+}
+
+impl Speaker {
+    /// What a fault says: its op, and why. `name` and `beyond` are those of the function within.
+    pub fn words(speaker: Option<Speaker>, name: &'static str, beyond: &str) -> (&'static str, String) {
+        let beyond = speaker.and_then(|s| s.beyond).unwrap_or(beyond);
+        let words = match speaker {
+            Some(speaker) if speaker.is_real => "produced complex result".into(),
+            _ => format!("{beyond} is complex, which the device does not have: use complex (x) instead"),
+        };
+        (speaker.map_or(name, |s| s.name), words)
+    }
 }
 
 /// How often a script waits for small arrays before they stay on the host.
@@ -164,6 +196,8 @@ impl Env {
             warnings_off: Vec::new(),
             keep: Keep::default(),
             awaited: VecDeque::new(),
+            due: None,
+            speaker: None,
             waits: 0,
             at_home: false,
             part_elements_max: None,

@@ -98,6 +98,8 @@ pub enum Stop {
     Need(Need),
     /// `exit(status)`: the script ends.
     Exit(i32),
+    /// An interrupt from outside: what is guarded is cleaned up, then the script ends.
+    Interrupted,
 }
 
 /// What an instruction waits for.
@@ -122,18 +124,27 @@ impl From<ScriptError> for Stop {
     }
 }
 
+/// What Octave says of arrays that no memory holds.
+const OUT_OF_MEMORY: &str = "out of memory or dimension too large for Octave's index type";
+
 impl From<crate::Error> for ScriptError {
     fn from(error: crate::Error) -> ScriptError {
-        let message = match error.op() {
+        let words = match error.op() {
             Some(op) => format!("{op}: {}", error.message()),
             None => error.message().to_string(),
         };
         let identifier = match error.kind() {
             crate::ErrorKind::Index => "Octave:index-out-of-bounds",
             crate::ErrorKind::Shape => "Octave:nonconformant-args",
+            crate::ErrorKind::OutOfMemory | crate::ErrorKind::TooLarge => "Octave:bad-alloc",
             _ => "Tidemill:runtime",
         };
+        let (message, help) = match error.kind() {
+            crate::ErrorKind::TooLarge => (OUT_OF_MEMORY.into(), Some(words)),
+            _ => (words, None),
+        };
         ScriptError {
+            help,
             origin: error.mark().map(|mark| Box::new(Origin::Recorded(mark))),
             ..ScriptError::with_id(identifier, message)
         }

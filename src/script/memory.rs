@@ -4,7 +4,11 @@
 //! In: what Linux tells of itself and of the group of processes it counts us in. Out: bytes, or nothing where nobody
 //! tells. Must hold: this is asked for big arrays only; it costs some system calls.
 
-use std::fs::read_to_string;
+use super::env::Env;
+use super::error::Flow;
+use std::fs::{File, read_to_string};
+use std::io::{self, Read};
+use std::path::Path;
 
 /// Below this nobody asks.
 const BYTES_UNASKED: usize = 1 << 28;
@@ -25,6 +29,45 @@ pub fn available() -> Option<u64> {
     match (machine, group()) {
         (Some(machine), Some(group)) => Some(machine.min(group)),
         (machine, group) => machine.or(group),
+    }
+}
+
+/// What grows piece by piece, and has memory asked for before it takes twice as much as when that was asked last.
+#[derive(Default)]
+pub struct Growth {
+    bytes: usize,
+    asked: usize,
+}
+
+impl Growth {
+    /// Takes in so many bytes more.
+    ///
+    /// # Errors
+    /// As [`Env::check_host`].
+    pub fn add(&mut self, env: &Env, bytes: usize) -> Flow<()> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > self.asked {
+            self.asked = self.bytes.saturating_mul(2);
+            env.check_host(&[self.asked], 1)?;
+        }
+        Ok(())
+    }
+}
+
+/// A whole file; some have no end.
+///
+/// # Errors
+/// What keeps it from being read, and a memory that does not hold it.
+pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let (mut file, mut bytes) = (File::open(path)?, Vec::new());
+    loop {
+        let block = bytes.len().max(BYTES_UNASKED / 8);
+        if (&mut file).take(block as u64).read_to_end(&mut bytes)? < block {
+            return Ok(bytes);
+        }
+        if !holds(bytes.len().saturating_mul(2)) {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
     }
 }
 

@@ -31,6 +31,7 @@ pub mod display;
 pub mod env;
 pub mod error;
 pub mod index;
+pub mod interrupt;
 pub mod library;
 mod memory;
 pub mod ops;

@@ -48,6 +48,7 @@ pub fn settle<T>(env: &mut Env, mut step: impl FnMut(&mut Env) -> Flow<T>) -> Re
             Ok(value) => return Ok(value),
             Err(Stop::Error(error)) => return Err(*error),
             Err(Stop::Exit(status)) => return Err(ScriptError::new(format!("exit ({status})"))),
+            Err(Stop::Interrupted) => return Err(ScriptError::new("interrupted")),
             Err(Stop::Need(need)) => match need {
                 Need::Host(arrays) => block_on(lazy::fetch(&arrays))?,
                 Need::Materialised(arrays) => {

@@ -2,7 +2,8 @@
 //!
 //! In: arguments. Out: a report on the standard output, errors on the standard error, and an exit code: 0 done,
 //! 1 failed, 2 wrong usage, 130 interrupted. The programs themselves are those of `examples/`.
-//! Must hold: an interrupt ends the runtime in order, so that its timeline opens; a second one ends at once.
+//! Must hold: an interrupt ends scripts behind their cleanup and the runtime in order, so that its timeline opens; a second
+//! one ends at once.
 
 #[path = "../../../examples/concurrent/program.rs"]
 mod concurrent;
@@ -94,12 +95,36 @@ pub struct Interrupts {
     /// Whether the program is ending for it.
     noticed: Arc<AtomicBool>,
     notify: Notify,
+    /// What the scripts that run are told.
+    #[cfg(feature = "script")]
+    scripts: Arc<tidemill::script::interrupt::Interrupt>,
 }
 
 impl Interrupts {
     /// Waits for one.
     pub async fn asked(&self) {
         self.notify.notified().await;
+    }
+
+    /// Waits for one, and for a while beyond it, in which scripts clean up and end by themselves.
+    async fn given_up(&self) {
+        self.asked().await;
+        self.noticed.store(true, Ordering::Relaxed);
+        #[cfg(feature = "script")]
+        {
+            tokio::time::sleep(LOOK_UP).await;
+            while self.is_cleaning() {
+                tokio::time::sleep(LOOK_UP).await;
+            }
+        }
+    }
+
+    /// Whether scripts clean up, or will do so when they look up.
+    fn is_cleaning(&self) -> bool {
+        #[cfg(feature = "script")]
+        return self.scripts.is_guarded();
+        #[cfg(not(feature = "script"))]
+        false
     }
 
     /// Forgets those that came.
@@ -111,15 +136,20 @@ impl Interrupts {
     }
 
     /// `outlived`: the command goes on after an interrupt.
-    fn ask(&self, outlived: bool) {
+    fn ask(self: &Arc<Self>, outlived: bool) {
         if self.asked.swap(true, Ordering::Relaxed) {
             end_at_once();
         }
+        #[cfg(feature = "script")]
+        self.scripts.raise();
         self.notify.notify_one();
         if !outlived {
-            let noticed = self.noticed.clone();
+            let (interrupts, noticed) = (self.clone(), self.noticed.clone());
             std::thread::spawn(move || {
                 std::thread::sleep(LOOK_UP);
+                while interrupts.is_cleaning() {
+                    std::thread::sleep(LOOK_UP);
+                }
                 if noticed.load(Ordering::Relaxed) {
                     std::thread::sleep(PATIENCE);
                 }
@@ -186,13 +216,12 @@ fn main() -> ExitCode {
     let result = executor.block_on(async {
         tokio::select! {
             result = run(command, &interrupts) => Some(result),
-            () = interrupts.asked(), if !heeds_itself => {
-                interrupts.noticed.store(true, Ordering::Relaxed);
-                None
-            }
+            () = interrupts.given_up(), if !heeds_itself => None,
         }
     });
     match result {
+        // A script that has cleaned up and ended.
+        Some(_) if !heeds_itself && interrupts.asked.load(Ordering::Relaxed) => end_at_once(),
         Some(Ok(status)) => ExitCode::from(status),
         Some(Err(error)) => failure(&error),
         None => {
@@ -231,9 +260,9 @@ async fn run(command: Command, interrupts: &Arc<Interrupts>) -> Result<u8> {
     let _ = interrupts;
     match command {
         #[cfg(feature = "script")]
-        Command::Run(options) => script::run(options).await,
+        Command::Run(options) => script::run(options, interrupts).await,
         #[cfg(feature = "script")]
-        Command::Eval(options) => script::eval(options).await,
+        Command::Eval(options) => script::eval(options, interrupts).await,
         #[cfg(feature = "script")]
         Command::Repl(options) => repl::run(options, interrupts.clone()).await,
         Command::Info(options) => tell(info::run(&options).await?),

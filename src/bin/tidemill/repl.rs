@@ -6,12 +6,10 @@
 use super::script::{PlaceOptions, report};
 use super::sink::{Console, Shared, say};
 use super::{Interrupts, LOOK_UP};
-use futures::future::{Either, select};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tidemill::script::env::{Env, Options};
@@ -34,13 +32,18 @@ pub async fn run(options: PlaceOptions, interrupts: Arc<Interrupts>) -> Result<u
     let console = Console::new();
     let output = Shared::new(console.clone(), false, None);
     let left = output.left();
-    let script_options = Options { path: vec![PathBuf::from(".")], ..Options::default() };
+    let (path, interrupt) = (vec![PathBuf::from(".")], Some(interrupts.scripts.clone()));
+    let script_options = Options { path, interrupt, ..Options::default() };
     let interp = Interp::new(Env::new(session, Box::new(output), script_options));
     let mut machine = Machine { interp, left };
     machine.interp.begin_session();
     let mut lines = Lines::new()?;
     let mut status = 0;
     while let Some(text) = lines.statement().await? {
+        // Of a program or a file that was cut off; who types sees what is said of it.
+        if lines.is_cut_off {
+            status = 1;
+        }
         if let Some(topic) = help_topic(&text) {
             help(&mut machine.interp, topic);
             console.flush();
@@ -53,6 +56,8 @@ pub async fn run(options: PlaceOptions, interrupts: Arc<Interrupts>) -> Result<u
             break;
         }
     }
+    // What a variable's end runs.
+    (machine, _) = run_text(machine, "clear all".into(), &console, &interrupts).await?;
     lines.remember();
     if options.stats {
         say(runtime.stats());
@@ -78,6 +83,7 @@ async fn run_text(
 ) -> Result<(Machine, Option<i32>)> {
     // What was meant for the line that was typed is not for what runs now.
     interrupts.heed();
+    machine.interp.heed_interrupts();
     let source = Source::new("repl", text);
     if let Err(error) = machine.interp.begin_text(&source) {
         report(&error);
@@ -94,7 +100,10 @@ async fn run_text(
             say("interrupted\n");
             Ok((machine, None))
         }
-        Some(End::Exit(status)) => Ok((machine, Some(status))),
+        Some(End::Exit(status)) => {
+            machine.interp.abandon();
+            Ok((machine, Some(status)))
+        }
         Some(End::Failed(error)) => {
             report(&error);
             machine.interp.abandon();
@@ -111,30 +120,14 @@ async fn drive(
     interrupts: &Interrupts,
 ) -> Result<(Machine, Option<End>)> {
     let kept = machine.interp.keep();
-    let (interrupt, left) = (machine.interp.interrupt.clone(), machine.left.clone());
-    let (stop, stopped) = oneshot::channel::<()>();
+    let left = machine.left.clone();
     let (tell, mut told) = oneshot::channel();
     let run = move || {
-        let end = {
-            let running = pin!(tidemill::script::vm::drive(&mut machine.interp));
-            match futures::executor::block_on(select(running, stopped)) {
-                Either::Left((end, _)) => Some(end),
-                Either::Right(_) => None,
-            }
-        };
+        let end = futures::executor::block_on(tidemill::script::vm::drive(&mut machine.interp));
         // Where nobody waits any more, it has been left behind.
-        let _ = tell.send((machine, end));
+        let _ = tell.send((machine, Some(end)));
     };
     std::thread::Builder::new().name("text".into()).stack_size(STACK_BYTES).spawn(run)?;
-    let mut ended = tokio::select! {
-        ended = &mut told => Some(ended),
-        () = interrupts.asked() => None,
-    };
-    if ended.is_none() {
-        interrupt.store(true, Ordering::Relaxed);
-        // It may end at this moment.
-        let _ = stop.send(());
-    }
     // Another machine in this one's place, which is no longer heard.
     let revived = || {
         let output = Shared::new(console.clone(), false, None);
@@ -143,17 +136,23 @@ async fn drive(
         left.store(true, Ordering::Relaxed);
         Some(Machine { interp, left: heard })
     };
+    let mut asked = 0;
     let ended = loop {
-        if let Some(ended) = ended {
-            break ended;
+        tokio::select! {
+            ended = &mut told => break ended,
+            () = interrupts.asked() => {
+                asked += 1;
+                interrupts.heed();
+            }
+            () = tokio::time::sleep(LOOK_UP), if asked > 0 => {
+                // What cleans up is waited for, until it is interrupted, too. Between two steps it sees that in a moment.
+                if (asked > 1 || !interrupts.is_cleaning())
+                    && let Some(machine) = revived()
+                {
+                    return Ok((machine, None));
+                }
+            }
         }
-        ended = tokio::time::timeout(LOOK_UP, &mut told).await.ok();
-        if ended.is_none()
-            && let Some(machine) = revived()
-        {
-            return Ok((machine, None));
-        }
-        // Between two steps it sees the interrupt in a moment.
     };
     if let Ok(ended) = ended {
         return Ok(ended);
@@ -202,12 +201,14 @@ fn help(interp: &mut Interp, topic: &str) {
 struct Lines {
     editor: Option<DefaultEditor>,
     history: Option<PathBuf>,
+    /// Whether the input, no terminal, ended within a statement.
+    is_cut_off: bool,
 }
 
 impl Lines {
     fn new() -> Result<Lines> {
         if !std::io::stdin().is_terminal() {
-            return Ok(Lines { editor: None, history: None });
+            return Ok(Lines { editor: None, history: None, is_cut_off: false });
         }
         let mut editor = DefaultEditor::new().map_err(terminal)?;
         let home = std::env::var_os("HOME").or_else(|| std::env::var_os("USERPROFILE"));
@@ -216,7 +217,7 @@ impl Lines {
             // The first session has no history yet.
             let _ = editor.load_history(path);
         }
-        Ok(Lines { editor: Some(editor), history })
+        Ok(Lines { editor: Some(editor), history, is_cut_off: false })
     }
 
     /// The next whole statement, over several lines if need be; `None` at the end of the input.
@@ -231,7 +232,11 @@ impl Lines {
                     continue;
                 }
                 Line::End if text.trim().is_empty() => return Ok(None),
-                Line::End => return Ok(Some(text)),
+                Line::End => {
+                    let parses = syntax::parse(&Source::new("repl", text.as_str())).is_ok();
+                    self.is_cut_off = self.editor.is_none() && !parses;
+                    return Ok(Some(text));
+                }
             };
             text.push_str(&line);
             text.push('\n');

@@ -3,6 +3,7 @@
 //! In: files, `-`, or a text. Out: what the scripts print, on the standard output; errors with their place and their
 //! call stack, on the standard error; an exit status. Must hold: lines of different scripts never mix.
 
+use super::Interrupts;
 use super::sink::{Console, Shared, say};
 use ariadne::{Config, IndexType, Label, Report, ReportKind};
 use clap::Args;
@@ -119,7 +120,7 @@ struct Task {
 ///
 /// # Errors
 /// What keeps the runtime from starting or ending.
-pub async fn run(options: RunOptions) -> Result<u8> {
+pub async fn run(options: RunOptions, interrupts: &Interrupts) -> Result<u8> {
     let mut status = 0;
     let mut tasks = Vec::new();
     for file in &options.files {
@@ -128,7 +129,9 @@ pub async fn run(options: RunOptions) -> Result<u8> {
                 Ok(script) => {
                     let stem = file.file_stem().map_or("-".into(), |s| s.to_string_lossy().into_owned());
                     let (arguments, explain) = (options.arguments.clone(), options.explain);
-                    let script_options = ScriptOptions { arguments, explain, path, ..ScriptOptions::default() };
+                    let interrupt = Some(interrupts.scripts.clone());
+                    let script_options =
+                        ScriptOptions { arguments, explain, path, interrupt, ..ScriptOptions::default() };
                     tasks.push(Task { script, name: stem, options: script_options, copies: options.copies });
                 }
                 Err(error) => {
@@ -152,10 +155,11 @@ pub async fn run(options: RunOptions) -> Result<u8> {
 ///
 /// # Errors
 /// As [`run`].
-pub async fn eval(options: EvalOptions) -> Result<u8> {
+pub async fn eval(options: EvalOptions, interrupts: &Interrupts) -> Result<u8> {
     match Script::from_source(&Source::new("eval", options.text)) {
         Ok(script) => {
-            let script_options = ScriptOptions { path: vec![PathBuf::from(".")], ..ScriptOptions::default() };
+            let (path, interrupt) = (vec![PathBuf::from(".")], Some(interrupts.scripts.clone()));
+            let script_options = ScriptOptions { path, interrupt, ..ScriptOptions::default() };
             let task = Task { script, name: "eval".into(), options: script_options, copies: 1 };
             run_tasks(vec![task], &options.place, false).await
         }

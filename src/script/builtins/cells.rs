@@ -54,6 +54,9 @@ fn num2cell(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         other => other.clone(),
     };
     let dims = value.dims();
+    // Numbers and truths lie in their value, all else on its own.
+    let apart = if matches!(value.class(), Class::Double | Class::Logical) { 0 } else { 128 };
+    env.check_host(&dims, size_of::<Value>() + apart)?;
     let Some(over) = args.get(1) else {
         let items = (0..value.len())
             .map(|i| match &value {
@@ -250,5 +253,5 @@ fn cell2struct(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         let values = (0..lanes.count).map(|lane| cell.items[lanes.start(lane) + k * lanes.stride].clone()).collect();
         fields.insert(String::from_utf8_lossy(name).as_ref().into(), values);
     }
-    Ok(Value::Struct(Arc::new(StructArray { dims: Dims::new(&rest), fields, class: None })).into())
+    Ok(Value::Struct(Arc::new(StructArray { dims: Dims::new(&rest), fields, class: None, cleanup: None })).into())
 }

@@ -60,22 +60,27 @@ pub fn invalid_call<T>(name: &str, usage: &str) -> Flow<T> {
     fail_id!("Octave:invalid-fun-call", "Invalid call to {known}.  Correct usage is:\n\n -- {usage}")
 }
 
-/// Refuses a call with too few or too many arguments or outputs.
+/// Refuses a call with too few or too many arguments or outputs; how many outputs it gives. Where they are `listed` for
+/// targets, a builtin of Octave gives as many as it has, and what is missing is told when it is assigned.
 ///
 /// # Errors
 /// As Octave words it.
-pub fn check_call(builtin: &Builtin, args: usize, nargout: usize) -> Flow<()> {
+pub fn check_call(builtin: &Builtin, args: usize, nargout: usize, listed: bool) -> Flow<usize> {
     let too_many = builtin.args_max != ANY && args > builtin.args_max as usize;
-    if too_many && WRITTEN_THERE.binary_search(&builtin.name).is_ok() {
+    let is_written = WRITTEN_THERE.binary_search(&builtin.name).is_ok();
+    if too_many && is_written {
         return fail_id!("Octave:invalid-fun-call", "{}: function called with too many inputs", builtin.name);
     }
     if too_many || args < builtin.args_min as usize {
         return invalid_call(builtin.name, builtin.usage);
     }
     if nargout > builtin.outputs_max as usize && builtin.outputs_max != ANY && nargout > 1 {
+        if listed && !is_written {
+            return Ok(builtin.outputs_max as usize);
+        }
         return fail_id!("Octave:invalid-fun-call", "{}: function called with too many outputs", builtin.name);
     }
-    Ok(())
+    Ok(nargout)
 }
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ fn made(interp: &mut Interp, name: &str, args: &[Value], nargout: usize) -> Flow
         }
         args.push(Value::from("gpuArray"));
     }
-    super::check_call(builtin, args.len(), nargout)?;
+    super::check_call(builtin, args.len(), nargout, false)?;
     match (builtin.run)(interp, &args, nargout)? {
         Outcome::Values(values) => {
             let values = values.iter().map(|v| pinned(interp, v)).collect::<Flow<Values>>()?;

@@ -1,10 +1,13 @@
 //! Errors, warnings and assertions.
 
-use super::{ANY, Builtin, Outcome, nothing};
+use super::{ANY, Builtin, Outcome, Task, TaskStep, nothing};
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail, fail_id};
-use crate::script::value::{Dims, StructArray, Value};
+use crate::script::index::Values;
+use crate::script::value::cleanup::Cleanup;
+use crate::script::value::{Dims, Function, StructArray, Value};
 use crate::script::vm::{Interp, error_value};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The family.
@@ -89,6 +92,15 @@ pub static ROWS: &[Builtin] = &[
         usage: "text = getReport (err)",
         summary: "An error object as text.",
         run: get_report,
+    },
+    Builtin {
+        name: "onCleanup",
+        args_min: 1,
+        args_max: 1,
+        outputs_max: 1,
+        usage: "obj = onCleanup (function)",
+        summary: "An object whose end, by `clear` or with the variable that holds it, calls a function.",
+        run: on_cleanup,
     },
     Builtin {
         name: "print_usage",
@@ -220,6 +232,34 @@ fn exception(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let text = format_template(&mut interp.env, &args[1..])?;
     let error = ScriptError::with_id(&identifier, String::from_utf8_lossy(&text));
     Ok(error_value(&error).into())
+}
+
+fn on_cleanup(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let Value::Function(function) = &args[0] else { return fail!("onCleanup: argument must be a function handle") };
+    let due = interp.env.due.get_or_insert_default().clone();
+    let mut object = StructArray::scalar().with_class(Some("onCleanup"));
+    object.cleanup = Some(Arc::new(Cleanup::new(function.clone(), due, &interp.interrupt)));
+    Ok(Value::Struct(Arc::new(object)).into())
+}
+
+/// Calls the functions of `onCleanup` objects that have ended. Their errors are warnings.
+pub(crate) struct CleansUp(pub VecDeque<Arc<Function>>);
+
+impl Task for CleansUp {
+    fn step(&mut self, interp: &mut Interp, last: Option<Result<Values, ScriptError>>) -> Flow<TaskStep> {
+        if let Some(Err(error)) = last {
+            let words = "onCleanup: error caught while executing cleanup function:";
+            interp.env.warn("", &format!("{words}\n{}\n", error.message));
+        }
+        Ok(match self.0.pop_front() {
+            Some(function) => TaskStep::Call { function, args: Vec::new(), nargout: 0 },
+            None => TaskStep::Done(Values::new()),
+        })
+    }
+
+    fn catches(&self) -> bool {
+        true
+    }
 }
 
 fn get_report(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

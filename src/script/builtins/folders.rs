@@ -243,5 +243,5 @@ fn dir(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         ("isdir".into(), is_dir),
     ]);
     let dims = crate::script::value::Dims::new(&[n, 1]);
-    Ok(Value::Struct(Arc::new(StructArray { dims, fields, class: None })).into())
+    Ok(Value::Struct(Arc::new(StructArray { dims, fields, class: None, cleanup: None })).into())
 }

@@ -142,6 +142,7 @@ pub fn pick(value: &Value, dims: Dims, positions: &[usize]) -> Option<Value> {
                 .map(|(k, v)| (k.clone(), positions.clone().map(|i| v[i].clone()).collect()))
                 .collect(),
             class: s.class,
+            cleanup: s.cleanup.clone(),
         })),
         _ => return None,
     })

@@ -306,7 +306,7 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        Ok(Value::Struct(Arc::new(StructArray { dims, fields, class: None })))
+        Ok(Value::Struct(Arc::new(StructArray { dims, fields, class: None, cleanup: None })))
     }
 }
 

@@ -6,6 +6,7 @@
 use super::text::is_space;
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, Stop, fail};
+use crate::script::memory::Growth;
 use fancy_regex::Regex;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -100,6 +101,9 @@ pub fn compile(env: &mut Env, who: &str, pattern: &[u8], flags: Flags, ends_line
     Ok(compiled)
 }
 
+/// About what a match, or a group of one, takes with what is made of it.
+const FOUND_BYTES: usize = 300;
+
 /// All matches of a pattern in a text, as Octave counts them: after a match of nothing the search goes on one
 /// character further.
 ///
@@ -125,7 +129,7 @@ pub fn matches(
     };
     let place = |at: usize| bytes.as_ref().map_or(at, |places| places[at]);
     let compiled = compile(env, who, pattern, flags, text.ends_with(b"\n"))?;
-    let mut found = Vec::new();
+    let (mut found, mut growth) = (Vec::new(), Growth::default());
     let mut from = 0;
     while from <= subject.len() {
         let captures = match compiled.regex.captures_from_pos(&*subject, from) {
@@ -141,6 +145,8 @@ pub fn matches(
             false => whole.end(),
         };
         if !is_empty || flags.empty_matches {
+            // A place for it, and what is made of it.
+            growth.add(env, FOUND_BYTES * captures.len())?;
             let groups = (1..captures.len()).map(|i| captures.get(i).map(range)).collect();
             found.push(Found { at: range(whole), groups });
             if flags.once {

@@ -7,6 +7,7 @@ use super::text::{self, unescaped};
 use super::{ANY, Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
+use crate::script::memory::Growth;
 use crate::script::value::{CellArray, Class, Data, Dims, StructArray, Tensor, Value};
 use crate::script::vm::Interp;
 use indexmap::IndexMap;
@@ -187,7 +188,7 @@ fn names(text: &[u8], compiled: &Compiled, found: &[Found]) -> Value {
             .collect();
         fields.insert(name.clone(), values);
     }
-    Value::Struct(Arc::new(StructArray { dims, fields, class: None }))
+    Value::Struct(Arc::new(StructArray { dims, fields, class: None, cleanup: None }))
 }
 
 fn cell(items: Vec<Value>) -> Value {
@@ -270,7 +271,7 @@ fn regexprep(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             let (_, found) = pattern::matches(env, "regexprep", pattern, &text, flags)?;
             if !found.is_empty() {
                 changed = true;
-                text = replaced(&text, &found, new);
+                text = replaced(env, &text, &found, new)?;
             }
         }
         Ok(if changed || !value.is_char() { Value::string(text) } else { value.clone() })
@@ -323,26 +324,27 @@ fn replacement(bytes: &[u8], escapes: bool) -> Vec<New> {
     out
 }
 
-fn replaced(text: &[u8], found: &[Found], new: &[New]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
+fn replaced(env: &Env, text: &[u8], found: &[Found], new: &[New]) -> Flow<Vec<u8>> {
+    let (mut out, mut growth) = (Vec::with_capacity(text.len()), Growth::default());
     let mut from = 0;
     for f in found {
         out.extend(text.get(from..f.at.start).unwrap_or_default());
         for piece in new {
-            match piece {
-                New::Text(bytes) => out.extend(bytes),
-                New::Group(0) => out.extend(&text[f.at.clone()]),
-                New::Group(n) => {
-                    if let Some(Some(group)) = f.groups.get(n - 1) {
-                        out.extend(&text[group.clone()]);
-                    }
-                }
-            }
+            let piece = match piece {
+                New::Text(bytes) => bytes,
+                New::Group(0) => &text[f.at.clone()],
+                New::Group(n) => match f.groups.get(n - 1) {
+                    Some(Some(group)) => &text[group.clone()],
+                    _ => continue,
+                },
+            };
+            growth.add(env, piece.len())?;
+            out.extend_from_slice(piece);
         }
         from = f.at.end;
     }
     out.extend(&text[from..]);
-    out
+    Ok(out)
 }
 
 fn regexptranslate(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

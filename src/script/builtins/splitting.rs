@@ -5,6 +5,7 @@ use super::strings::wide;
 use super::text::{self, cell_row, unescaped};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
+use crate::script::memory::Growth;
 use crate::script::value::{CellArray, Value};
 use crate::script::vm::Interp;
 use std::sync::Arc;
@@ -63,14 +64,17 @@ pub(super) fn strsplit(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Ou
         let mut separators: Vec<Vec<u8>> = separators.iter().map(|p| unescaped(p)).collect();
         // The longest that fits is taken.
         separators.sort_by_key(|p| std::cmp::Reverse(p.len()));
-        split_at(s, &separators, options.collapse)
+        split_at(&interp.env, s, &separators, options.collapse)?
     };
     Ok(vec![cell_row(parts), cell_row(found)].into())
 }
 
+/// About what a short part of a text takes, as one of many in a cell array.
+const PART_BYTES: usize = 200;
+
 /// Splits a text at separators: the parts, and what stood between them.
-fn split_at(s: &[u8], separators: &[Vec<u8>], collapse: bool) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
-    let (mut parts, mut found) = (Vec::new(), Vec::new());
+fn split_at(env: &Env, s: &[u8], separators: &[Vec<u8>], collapse: bool) -> Flow<(Vec<Vec<u8>>, Vec<Vec<u8>>)> {
+    let (mut parts, mut found, mut growth) = (Vec::new(), Vec::new(), Growth::default());
     let (mut from, mut at) = (0, 0);
     let fits = |at: usize| separators.iter().find(|p| !p.is_empty() && s[at..].starts_with(p)).map(Vec::len);
     while at < s.len() {
@@ -83,12 +87,13 @@ fn split_at(s: &[u8], separators: &[Vec<u8>], collapse: bool) -> (Vec<Vec<u8>>, 
         while collapse && let Some(len) = fits(at) {
             at += len;
         }
+        growth.add(env, 2 * PART_BYTES)?;
         parts.push(s[from..start].to_vec());
         found.push(s[start..at].to_vec());
         from = at;
     }
     parts.push(s[from..].to_vec());
-    (parts, found)
+    Ok((parts, found))
 }
 
 pub(super) fn ostrsplit(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -99,9 +104,12 @@ pub(super) fn ostrsplit(interp: &mut Interp, args: &[Value], _: usize) -> Flow<O
     };
     let separators = text::string(&args[1], refused)?;
     let (Some(rows), true) = (text::rows(&args[0]), args[0].is_char()) else { return fail!("{refused}") };
-    let mut parts: Vec<Vec<u8>> = Vec::new();
+    let (mut parts, mut growth) = (Vec::<Vec<u8>>::new(), Growth::default());
     for row in rows {
-        parts.extend(row.split(|b| separators.contains(b)).map(<[u8]>::to_vec));
+        for part in row.split(|b| separators.contains(b)) {
+            growth.add(&interp.env, PART_BYTES)?;
+            parts.push(part.to_vec());
+        }
     }
     parts.retain(|p| !strip || !p.is_empty());
     let items = parts.into_iter().map(|p| wide(&p)).collect();

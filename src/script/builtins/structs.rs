@@ -88,7 +88,7 @@ fn struct_(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         };
         fields.insert(name_of(&pair[0]).unwrap_or_else(|| "".into()), values);
     }
-    Ok(Value::Struct(Arc::new(StructArray { dims, fields, class: None })).into())
+    Ok(Value::Struct(Arc::new(StructArray { dims, fields, class: None, cleanup: None })).into())
 }
 
 fn fieldnames(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -225,7 +225,7 @@ fn orderfields(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         .iter()
         .filter_map(|&i| s.fields.get_index(i).map(|(name, values)| (name.clone(), values.clone())))
         .collect();
-    let sorted = StructArray { dims: s.dims.clone(), fields, class: s.class };
+    let sorted = StructArray { dims: s.dims.clone(), fields, class: s.class, cleanup: None };
     let order = Value::column(order.into_iter().map(|i| i as f64 + 1.0).collect());
     Ok(vec![Value::Struct(Arc::new(sorted)), order].into())
 }
@@ -245,7 +245,7 @@ fn substruct(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
     let dims = Dims::new(&[1, types.len()]);
     let fields = IndexMap::from([("type".into(), types), ("subs".into(), subs)]);
-    Ok(Value::Struct(Arc::new(StructArray { dims, fields, class: None })).into())
+    Ok(Value::Struct(Arc::new(StructArray { dims, fields, class: None, cleanup: None })).into())
 }
 
 /// The accesses that a struct array with `type` and `subs` describes.

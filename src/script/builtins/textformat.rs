@@ -350,7 +350,7 @@ impl<'b> Reader<'b> {
             }
             fields.insert(name, values);
         }
-        Ok(Value::Struct(Arc::new(StructArray { dims, fields, class: None })))
+        Ok(Value::Struct(Arc::new(StructArray { dims, fields, class: None, cleanup: None })))
     }
 
     fn text(&mut self, double_quoted: bool) -> Result<Value, String> {

@@ -87,6 +87,9 @@ impl Printer {
         }
         match value {
             Value::Cell(cell) => self.named_cell(name, cell),
+            Value::Struct(structure) if let Some(cleanup) = &structure.cleanup => {
+                self.named_text(name, &cleanup_text(&cleanup.function));
+            }
             Value::Struct(structure) => self.named_struct(name, structure),
             Value::Function(function) => self.named_function(name, function),
             Value::Map(map) => self.named_map(name, map),
@@ -107,6 +110,9 @@ impl Printer {
                 true => self.line(cell_summary(cell)),
                 false => self.cell_body(cell),
             },
+            Value::Struct(structure) if let Some(cleanup) = &structure.cleanup => {
+                self.line(cleanup_text(&cleanup.function));
+            }
             Value::Struct(structure) if structure.len() == 1 => self.inside(4, |p| p.fields(structure)),
             Value::Struct(structure) => self.inside(2, |p| p.field_names(structure)),
             Value::Function(function) => self.line(handle_text(function)),
@@ -290,12 +296,20 @@ impl Printer {
         if let Function::Named(_) = function {
             return self.line(format!("{name} = {}", handle_text(function)));
         }
+        self.named_text(name, &handle_text(function));
+    }
+
+    fn named_text(&mut self, name: &str, text: &str) {
         self.line(format!("{name} ="));
         self.loose_line();
-        self.out.extend_from_slice(handle_text(function).as_bytes());
+        self.out.extend_from_slice(text.as_bytes());
         self.out.push(b'\n');
         self.closing_line();
     }
+}
+
+fn cleanup_text(function: &Function) -> String {
+    format!("onCleanup ({})", handle_text(function))
 }
 
 /// A function handle as it prints.

@@ -417,5 +417,5 @@ fn join_structs(dim: usize, parts: &[Value], at: usize) -> Flow<Value> {
         (name.clone(), interleave(dim, &joined.dims, &chunks))
     });
     let fields = fields.collect();
-    Ok(Value::Struct(Arc::new(StructArray { dims: joined.dims, fields, class: first.class })))
+    Ok(Value::Struct(Arc::new(StructArray { dims: joined.dims, fields, class: first.class, cleanup: None })))
 }

@@ -28,7 +28,7 @@ pub fn indexed_name(value: &Value) -> &'static str {
 /// The elements at these places.
 pub fn gather(array: &StructArray, grid: &Grid, dims: Dims) -> StructArray {
     let fields = array.fields.iter().map(|(name, values)| (name.clone(), grid.gather(values))).collect();
-    StructArray { dims, fields, class: array.class }
+    StructArray { dims, fields, class: array.class, cleanup: array.cleanup.clone() }
 }
 
 /// More elements, whose fields are empty.

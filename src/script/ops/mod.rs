@@ -298,6 +298,7 @@ pub fn transpose(env: &mut Env, a: &Value, conjugate: bool) -> Flow<Value> {
             dims: flipped,
             fields: s.fields.iter().map(|(k, v)| (k.clone(), transposed(v, rows, columns))).collect(),
             class: s.class,
+            cleanup: s.cleanup.clone(),
         })),
     })
 }

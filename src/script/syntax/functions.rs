@@ -28,6 +28,9 @@ impl Parser<'_> {
             self.advance()?;
         } else if matches!(self.token.kind, TokenKind::EndOfText | TokenKind::Keyword(Keyword::Function)) {
             self.open_function = true;
+            if self.at_keyword(Keyword::Function) {
+                self.next_function.get_or_insert(self.token.span);
+            }
         } else {
             self.close(Keyword::EndFunction)?;
         }

@@ -46,6 +46,8 @@ pub(super) struct Parser<'t> {
     pub(super) functions: Vec<Arc<FunctionDef>>,
     /// Whether a function ended without an `end`.
     pub(super) open_function: bool,
+    /// Where the next began behind the first that did: inside of it, if that has an `end` after all.
+    pub(super) next_function: Option<Span>,
 }
 
 impl<'t> Parser<'t> {
@@ -69,6 +71,7 @@ impl<'t> Parser<'t> {
             parens: FxHashMap::default(),
             functions: Vec::new(),
             open_function: false,
+            next_function: None,
         }
     }
 
@@ -87,7 +90,8 @@ impl<'t> Parser<'t> {
                 TokenKind::Keyword(keyword)
                     if self.open_function && matches!(keyword, Keyword::End | Keyword::EndFunction) =>
                 {
-                    let error = self.error("functions inside of functions are not supported yet");
+                    let place = self.next_function.unwrap_or(self.token.span);
+                    let error = SyntaxError::new("nested functions are not supported", place);
                     return Err(error.helped("end each function before the next begins, and pass what they share"));
                 }
                 TokenKind::Keyword(keyword) => {

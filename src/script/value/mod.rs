@@ -13,6 +13,7 @@
 
 pub mod cell;
 pub mod class;
+pub mod cleanup;
 pub mod convert;
 pub mod function;
 pub mod held;

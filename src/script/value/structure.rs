@@ -2,6 +2,7 @@
 //!
 //! Must hold: every field has as many values as the array has elements.
 
+use super::cleanup::Cleanup;
 use super::{Dims, Value};
 use indexmap::IndexMap;
 use std::sync::Arc;
@@ -15,6 +16,8 @@ pub struct StructArray {
     pub fields: IndexMap<Arc<str>, Vec<Value>>,
     /// The class of an object that behaves as a struct (`MException`, `gpuDevice`'s); `None` for a struct.
     pub class: Option<&'static str>,
+    /// Of an object of `onCleanup`: what its end does.
+    pub cleanup: Option<Arc<Cleanup>>,
 }
 
 impl StructArray {
@@ -25,7 +28,7 @@ impl StructArray {
 
     /// An array without fields.
     pub fn empty(dims: Dims) -> StructArray {
-        StructArray { dims, fields: IndexMap::new(), class: None }
+        StructArray { dims, fields: IndexMap::new(), class: None, cleanup: None }
     }
 
     /// The same of another class.
@@ -68,6 +71,7 @@ impl StructArray {
             dims: Dims::scalar(),
             fields: self.fields.iter().map(|(k, v)| (k.clone(), vec![v[i].clone()])).collect(),
             class: self.class,
+            cleanup: self.cleanup.clone(),
         }
     }
 }

@@ -304,7 +304,8 @@ impl Interp {
     }
 
     fn run_builtin(&mut self, builtin: &'static Builtin, args: &[Value], returns: Return, nargout: usize) -> Flow<()> {
-        builtins::check_call(builtin, args.len(), nargout)?;
+        let listed = matches!(returns, Return::Push(Want::Many(_) | Want::Targets));
+        let nargout = builtins::check_call(builtin, args.len(), nargout, listed)?;
         let outcome = self.noted(|interp| (builtin.run)(interp, args, nargout))?;
         if let Outcome::Values(values) = &outcome {
             values.iter().for_each(|value| self.note_result(args, value));

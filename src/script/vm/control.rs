@@ -1,10 +1,11 @@
 //! Loops, `switch`, and errors that are caught.
 
 use super::Interp;
-use super::frame::{Activation, Handler, Heights, Iteration, Variable};
-use crate::script::compile::code::Slot;
+use super::frame::{Activation, Caught, Handler, Heights, Iteration, Variable};
+use crate::script::compile::code::{Inst, Slot};
 use crate::script::error::{Call, Flow, Need, ScriptError, Stop, fail};
 use crate::script::index;
+use crate::script::interrupt::Guard;
 use crate::script::ops;
 use crate::script::value::{CellArray, Class, Data, Dims, Lazy, StructArray, Tensor, Value, lazy};
 use std::sync::Arc;
@@ -214,15 +215,16 @@ impl Interp {
         if let (Value::Num(a), Value::Num(b)) = (subject, case) {
             return Ok(a == b);
         }
+        let extents = |v: &Value| (v.dims().rows(), v.dims().columns());
+        if extents(subject) != extents(case) {
+            return Ok(false);
+        }
         if !is_array(subject) || !is_array(case) {
             // There is no such comparison: the operator says so.
             let equal = ops::binary(&mut self.env, crate::script::syntax::ast::BinaryOp::Eq, subject, case)?;
             return ops::truth(&mut self.env, &equal);
         }
         let (subject, case) = (self.env.host(subject)?, self.env.host(case)?);
-        if subject.dims.rows() != case.dims.rows() || subject.dims.columns() != case.dims.columns() {
-            return Ok(false);
-        }
         if subject.data.class() == case.data.class() && subject.data.is_complex() == case.data.is_complex() {
             return Ok(subject.data == case.data);
         }
@@ -254,7 +256,10 @@ impl Interp {
     pub(super) fn try_begin(&mut self, pc: u32) {
         let heights = self.heights();
         let since = self.suspects.next();
-        self.handlers.push(Handler { frame: self.frames.len() - 1, pc: pc as usize, heights, since });
+        let pc = pc as usize;
+        let cleans = matches!(self.code().insts.get(pc), Some(Inst::HoldError));
+        let guard = cleans.then(|| Guard::of(&self.interrupt));
+        self.handlers.push(Handler { frame: self.frames.len() - 1, pc, heights, since, guard });
     }
 
     /// The end of what is tried: faults of what was recorded in it are its own.
@@ -301,7 +306,7 @@ impl Interp {
                 self.suspects.forget(since);
                 if let Some(Activation::Code(frame)) = self.frames.last_mut() {
                     frame.pc = pc;
-                    frame.caught = Some(error);
+                    frame.caught = Some(Caught::Error(error));
                 }
                 return Ok(());
             }
@@ -315,6 +320,50 @@ impl Interp {
             }
             self.drop_frame();
         }
+    }
+
+    /// An interrupt leaves its instruction: to the innermost cleanup, past what only catches errors. False where nothing is
+    /// left to run.
+    pub(super) fn unwind_interrupted(&mut self) -> bool {
+        self.env.awaited.clear();
+        self.heed_interrupts();
+        // Before guards go with what they guard.
+        self.cleaning.get_or_insert_with(|| Guard::of(&self.interrupt));
+        loop {
+            let depth = self.frames.len();
+            match self.frames.last_mut() {
+                None => break,
+                Some(Activation::Code(frame)) if frame.is_session => break,
+                Some(Activation::Code(frame))
+                    if let Some(handler) = self.handlers.last()
+                        && handler.frame + 1 == depth =>
+                {
+                    let (pc, heights, since) = (handler.pc, handler.heights, handler.since);
+                    let cleans = handler.guard.is_some();
+                    if cleans {
+                        frame.pc = pc;
+                        frame.caught = Some(Caught::Interrupt);
+                    }
+                    self.cut(heights);
+                    self.suspects.forget(since);
+                    if cleans {
+                        return true;
+                    }
+                }
+                Some(_) => self.drop_frame(),
+            }
+        }
+        false
+    }
+
+    /// Forgets the interrupts that came.
+    pub fn heed_interrupts(&mut self) {
+        self.interrupts_heeded = self.interrupt.raised();
+    }
+
+    /// Whether one came that was not heeded.
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.interrupt.raised() != self.interrupts_heeded
     }
 
     /// The open calls, innermost first.
@@ -334,23 +383,24 @@ impl Interp {
 
     /// The error that was caught, as `err`.
     pub(super) fn caught(&mut self, slot: Option<Slot>) {
-        let Some(error) = self.frame_mut().and_then(|f| f.caught.take()) else { return };
-        if let Some(slot) = slot {
+        let caught = self.frame_mut().and_then(|f| f.caught.take());
+        if let (Some(Caught::Error(error)), Some(slot)) = (caught, slot) {
             self.put_slot(slot, Some(error_value(&error)));
         }
     }
 
     pub(super) fn hold_error(&mut self) {
         if let Some(frame) = self.frame_mut()
-            && let Some(error) = frame.caught.take()
+            && let Some(caught) = frame.caught.take()
         {
-            frame.held.push(error);
+            frame.held.push(caught);
         }
     }
 
     pub(super) fn rethrow(&mut self) -> Flow<()> {
         match self.frame_mut().and_then(|f| f.held.pop()) {
-            Some(error) => Err(error.into()),
+            Some(Caught::Error(error)) => Err(error.into()),
+            Some(Caught::Interrupt) => Err(Stop::Interrupted),
             None => Ok(()),
         }
     }

@@ -1,12 +1,13 @@
 //! The future of a run: it lets the machine run, awaits what it needs, and lets it run again.
 
 use super::Interp;
-use super::run::Slice;
+use super::run::{INTERRUPTED, Slice};
 use crate::script::error::{Need, ScriptError};
 use crate::script::value::made::{self, Known};
 use crate::script::value::{Lazy, Value, lazy};
-use futures::future::join_all;
+use futures::future::{Either, join_all, select};
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -101,14 +102,27 @@ pub async fn drive(interp: &mut Interp) -> End {
             // What a future waits for is not known here: a pause, or something large.
             Need::Future(_) | Need::Yield | Need::Materialised(_) => {}
         }
-        let result = match need {
-            _ if asked.times > ASKS_MAX => {
-                Err(ScriptError::new("VM-4: an instruction asks for ever and never gets on"))
+        let is_stuck = asked.times > ASKS_MAX;
+        let answer = async {
+            match need {
+                _ if is_stuck => Err(ScriptError::new("VM-4: an instruction asks for ever and never gets on")),
+                Need::Yield => Ok(None),
+                Need::Host(arrays) => lazy::fetch(&arrays).await.map(|()| None),
+                Need::Materialised(arrays) => materialise(&arrays).await.map(|()| Some(Value::Bool(true))),
+                Need::Future(future) => future.await.map(Some),
             }
-            Need::Yield => Ok(None),
-            Need::Host(arrays) => lazy::fetch(&arrays).await.map(|()| None),
-            Need::Materialised(arrays) => materialise(&arrays).await.map(|()| Some(Value::Bool(true))),
-            Need::Future(future) => future.await.map(Some),
+        };
+        let interrupted = interp.interrupt.beyond(interp.interrupts_heeded);
+        let result = match select(pin!(answer), pin!(interrupted)).await {
+            Either::Left((result, _)) => Some(result),
+            Either::Right(_) => None,
+        };
+        let Some(result) = result else {
+            asked = Asked::default();
+            if !interp.unwind_interrupted() {
+                interp.ends_with(Slice::Exit(INTERRUPTED));
+            }
+            continue;
         };
         match result {
             Ok(answer) => {
@@ -121,7 +135,7 @@ pub async fn drive(interp: &mut Interp) -> End {
             Err(error) => {
                 asked = Asked::default();
                 if let Err(error) = interp.raise(error) {
-                    return End::Failed(error);
+                    interp.ends_with(Slice::Failed(error));
                 }
             }
         }

@@ -4,6 +4,7 @@ use crate::script::builtins::Task;
 use crate::script::compile::Code;
 use crate::script::compile::code::Want;
 use crate::script::error::ScriptError;
+use crate::script::interrupt::Guard;
 use crate::script::syntax::ast::Name;
 use crate::script::value::{CellArray, StructArray, Value};
 use std::sync::Arc;
@@ -65,10 +66,10 @@ pub(super) struct Frame {
     pub returns: Return,
     /// Names of variables that evaluated text added, after the code's own.
     pub extra: Vec<Name>,
-    /// The error that a handler is about to take.
-    pub caught: Option<ScriptError>,
-    /// Errors that wait for their cleanup to end.
-    pub held: Vec<ScriptError>,
+    /// What a handler is about to take.
+    pub caught: Option<Caught>,
+    /// What waits for its cleanup to end.
+    pub held: Vec<Caught>,
     /// Whether it runs in the variables of the frame below (`eval`).
     pub shares: bool,
     /// Whether it only holds the variables of a session's texts.
@@ -85,6 +86,13 @@ pub(super) struct TaskFrame {
     pub nargout: usize,
 }
 
+/// What a handler takes.
+pub(super) enum Caught {
+    Error(ScriptError),
+    /// Only where what follows is cleanup.
+    Interrupt,
+}
+
 /// An open try.
 pub(super) struct Handler {
     /// Its frame's number.
@@ -94,6 +102,8 @@ pub(super) struct Handler {
     pub heights: Heights,
     /// The number of the first suspect that is its own.
     pub since: u64,
+    /// Where it is cleanup, which an interrupt waits for.
+    pub guard: Option<Guard>,
 }
 
 /// A loop in progress.

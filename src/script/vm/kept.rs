@@ -98,6 +98,7 @@ impl Kept {
         interp.functions = self.functions.clone();
         interp.files = self.files.clone();
         interp.locals = self.locals.clone();
+        interp.heed_interrupts();
         interp.begin_session();
         if let Some(Activation::Code(frame)) = interp.frames.first_mut() {
             frame.extra = noted.names;

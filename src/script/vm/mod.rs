@@ -28,19 +28,25 @@ pub use variables::Described;
 use super::compile::{Code, Unit};
 use super::env::{Env, FunctionFiles};
 use super::error::ScriptError;
+use super::interrupt::{Guard, Interrupt};
 use super::syntax::ast::Name;
 use super::value::Value;
 use frame::{Activation, Handler, Iteration};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// A running script.
 pub struct Interp {
     /// What it has around it.
     pub env: Env,
-    /// Set from outside to end what runs with an interrupt.
-    pub interrupt: Arc<AtomicBool>,
+    /// What ends what runs from outside.
+    pub interrupt: Arc<Interrupt>,
+    /// How many of its raises are past.
+    interrupts_heeded: usize,
+    /// The end that waits for what cleans up.
+    ended: Option<run::Slice>,
+    /// While what an interrupt has left to clean up runs.
+    cleaning: Option<Guard>,
     /// Functions that the script's files and evaluated texts have defined.
     pub(crate) functions: FxHashMap<Name, Arc<Code>>,
     /// Function files found beside the script and in added folders; the first that has a name wins.
@@ -94,8 +100,11 @@ impl Interp {
     pub fn new(env: Env) -> Interp {
         let files = env.options.found.of(&env.options.path);
         Interp {
+            interrupt: env.options.interrupt.clone().unwrap_or_default(),
+            interrupts_heeded: 0,
+            ended: None,
+            cleaning: None,
             env,
-            interrupt: Arc::default(),
             functions: FxHashMap::default(),
             files,
             locals: FxHashMap::default(),
@@ -173,7 +182,7 @@ impl Interp {
             self.drop_frame();
         }
         self.env.awaited.clear();
-        self.interrupt.store(false, std::sync::atomic::Ordering::Relaxed);
+        self.heed_interrupts();
     }
 
     /// The comment at the head of a function of the script.

@@ -2,8 +2,9 @@
 
 use super::Interp;
 use super::access::applied_at;
-use super::frame::{Activation, Frame, Return, Variable};
-use crate::script::builtins::TaskStep;
+use super::frame::{Activation, Frame, Return, TaskFrame, Variable};
+use crate::script::builtins::errors::CleansUp;
+use crate::script::builtins::{Task, TaskStep};
 use crate::script::compile::code::{Count, Inst, Want};
 use crate::script::error::{Flow, Need, ScriptError, Stop, fail, fail_id};
 use crate::script::index::{self, Values};
@@ -13,7 +14,6 @@ use crate::script::value::function::Closure;
 use crate::script::value::{CellArray, Dims, Function, Value};
 use crate::script::{display, ops};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Why the machine stopped running.
 pub(super) enum Slice {
@@ -23,9 +23,12 @@ pub(super) enum Slice {
     Need(Need),
     /// An error that nothing caught.
     Failed(Box<ScriptError>),
-    /// `exit`.
+    /// `exit`, or an interrupt.
     Exit(i32),
 }
+
+/// The exit status of what was interrupted.
+pub(super) const INTERRUPTED: i32 = 130;
 
 /// Backward jumps and calls between two looks at the clock, the interrupt and other tasks.
 const STEPS_BETWEEN_LOOKS: u32 = 20_000;
@@ -38,23 +41,66 @@ impl Interp {
     pub(super) fn slice(&mut self) -> Slice {
         let mut budget = STEPS_BETWEEN_LOOKS;
         loop {
+            if self.cleans_up()
+                && let Some(due) = &self.env.due
+            {
+                let (task, heights): (Box<dyn Task>, _) = (Box::new(CleansUp(due.take())), self.heights());
+                let returns = Return::Nobody;
+                self.frames.push(Activation::Task(TaskFrame { task, last: None, heights, returns, nargout: 0 }));
+            }
             let result = match self.frames.last_mut() {
-                None => return Slice::Done,
+                None => return self.come_to_end(),
                 // A session's own frame has no statements left; its texts run above it.
-                Some(Activation::Code(frame)) if frame.is_session => return Slice::Done,
+                Some(Activation::Code(frame)) if frame.is_session => return self.come_to_end(),
                 Some(Activation::Code(_)) => self.run_frame(&mut budget),
                 Some(Activation::Task(_)) => self.run_task(),
             };
-            match result {
-                Ok(()) => {}
+            let end = match result {
+                Ok(()) => continue,
                 Err(Stop::Need(need)) => return Slice::Need(need),
-                Err(Stop::Exit(status)) => return Slice::Exit(status),
-                Err(Stop::Error(error)) => {
-                    if let Err(error) = self.unwind(*error) {
-                        return Slice::Failed(error);
-                    }
+                Err(Stop::Exit(status)) => {
+                    self.drop_frames();
+                    Slice::Exit(status)
                 }
+                Err(Stop::Interrupted) if self.unwind_interrupted() => continue,
+                Err(Stop::Interrupted) => Slice::Exit(INTERRUPTED),
+                Err(Stop::Error(error)) => match self.unwind(*error) {
+                    Ok(()) => continue,
+                    Err(error) => Slice::Failed(error),
+                },
+            };
+            self.ended = Some(end);
+            if !self.is_due() {
+                return self.come_to_end();
             }
+        }
+    }
+
+    /// Whether these are to be called now: not while an instruction has answers to take.
+    fn cleans_up(&self) -> bool {
+        self.is_due() && self.env.awaited.is_empty()
+    }
+
+    /// All that was left to clean up has run.
+    fn come_to_end(&mut self) -> Slice {
+        self.cleaning = None;
+        self.ended.take().unwrap_or(Slice::Done)
+    }
+
+    /// How the machine ends once what cleans up has run.
+    pub(super) fn ends_with(&mut self, end: Slice) {
+        self.ended = Some(end);
+    }
+
+    /// Whether objects have ended that call a function then.
+    fn is_due(&self) -> bool {
+        self.env.due.as_ref().is_some_and(|due| due.any())
+    }
+
+    /// Drops all frames but a session's own.
+    fn drop_frames(&mut self) {
+        while !matches!(self.frames.last(), None | Some(Activation::Code(Frame { is_session: true, .. }))) {
+            self.drop_frame();
         }
     }
 
@@ -83,8 +129,8 @@ impl Interp {
         if let Some(frame) = self.frame() {
             self.env.session.mark((frame.code.id as u64) << 32 | frame.pc as u64);
         }
-        if self.interrupt.load(Ordering::Relaxed) {
-            return Err(Stop::Exit(130));
+        if self.is_interrupted() {
+            return Err(Stop::Interrupted);
         }
         let Some(Activation::Task(mut frame)) = self.frames.pop() else { return Ok(()) };
         let last = frame.last.take();
@@ -197,12 +243,16 @@ impl Interp {
                 }
                 _ => {
                     self.set_pc(pc);
+                    // What the last instruction has ended.
+                    if self.cleans_up() {
+                        return Ok(());
+                    }
                     // What these do may take a while: the next look comes sooner.
                     *budget = budget.saturating_sub(8);
                     let next = self.step(inst)?;
                     // It may have taken long.
-                    if self.interrupt.load(Ordering::Relaxed) {
-                        return Err(Stop::Exit(130));
+                    if self.is_interrupted() {
+                        return Err(Stop::Interrupted);
                     }
                     if self.env.is_to_stay() {
                         self.env.stay();
@@ -229,11 +279,15 @@ impl Interp {
 
     /// Between slices: other tasks, an interrupt, a reader that has gone.
     fn look(&mut self) -> Flow<()> {
-        if self.interrupt.load(Ordering::Relaxed) {
-            return Err(Stop::Exit(130));
+        if self.is_interrupted() {
+            return Err(Stop::Interrupted);
         }
         if self.env.output.closed() {
             return Err(Stop::Exit(0));
+        }
+        if let Some((_, captured, _)) = self.captures.last() {
+            let bytes = captured.lock().out.len();
+            self.env.check_host(&[bytes], 1)?;
         }
         Err(Stop::Need(Need::Yield))
     }

@@ -54,7 +54,7 @@ impl Interp {
         let (steps, at, marks) = self.way(path)?;
         let base = self.slot_value(slot);
         let places = index::places(&mut self.env, base.as_ref(), &steps)?;
-        self.env.check_elements(&[places])?;
+        self.env.check_host(&[places], 4 * size_of::<Value>())?;
         self.stack.truncate(at);
         self.marks.truncate(marks);
         self.wait_for(steps, places);

@@ -1,0 +1,67 @@
+//! An interrupt of running scripts, from outside of them: Ctrl-C, or whoever embeds them.
+//!
+//! In: [`Interrupt::raise`]. Out: machines that give up what they wait for, run what `unwind_protect_cleanup` guards, and
+//! end. Must hold: every machine heeds each raise once; one that comes while cleanup runs ends that cleanup, too.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::sync::Notify;
+
+/// What interrupts the machines that share it ([`Options::interrupt`](super::env::Options::interrupt)).
+#[derive(Debug, Default)]
+pub struct Interrupt {
+    /// How often it has been raised.
+    raised: AtomicUsize,
+    /// How many cleanups run, or follow what runs.
+    guards: AtomicUsize,
+    notify: Notify,
+}
+
+impl Interrupt {
+    /// Interrupts what runs.
+    pub fn raise(&self) {
+        self.raised.fetch_add(1, Ordering::Relaxed);
+        self.notify.notify_waiters();
+    }
+
+    /// How often it has been raised.
+    pub fn raised(&self) -> usize {
+        self.raised.load(Ordering::Relaxed)
+    }
+
+    /// Whether cleanup runs, or follows what runs: it is worth waiting for.
+    pub fn is_guarded(&self) -> bool {
+        self.guards.load(Ordering::Relaxed) > 0
+    }
+
+    /// Waits until it has been raised more often than that.
+    pub(super) async fn beyond(&self, heeded: usize) {
+        loop {
+            let notified = self.notify.notified();
+            futures::pin_mut!(notified);
+            // Before the count is read: a raise in between is not missed.
+            notified.as_mut().enable();
+            if self.raised() != heeded {
+                return;
+            }
+            notified.await;
+        }
+    }
+}
+
+/// Says that there is cleanup, while it lives.
+#[derive(Debug)]
+pub(super) struct Guard(Arc<Interrupt>);
+
+impl Guard {
+    pub(super) fn of(interrupt: &Arc<Interrupt>) -> Guard {
+        interrupt.guards.fetch_add(1, Ordering::Relaxed);
+        Guard(interrupt.clone())
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.guards.fetch_sub(1, Ordering::Relaxed);
+    }
+}
