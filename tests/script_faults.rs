@@ -49,6 +49,36 @@ fn a_fault_names_its_op_and_the_line_that_recorded_it_and_where_it_was_read() {
 }
 
 #[test]
+fn a_fault_names_the_function_that_was_called() {
+    let advised = [
+        ("asec", "between -1 and 1"),
+        ("acsc", "between -1 and 1"),
+        ("acoth", "between -1 and 1"),
+        ("asech", "outside of 0 to 1"),
+        ("acosd", "beyond 1"),
+        ("asind", "beyond 1"),
+    ];
+    for (device, rt) in devices() {
+        for (name, numbers) in advised {
+            // Numbers on both sides of 1.
+            let error = run(&rt, &format!("y = {name} (rand (300) * 2 + 1e-3); disp (y(1))")).1.unwrap_err();
+            let begin = format!("{name}: of a number {numbers} is complex");
+            assert!(error.message.starts_with(&begin), "{device}: {}", error.message);
+            assert!(error.message.contains("use complex (x)"), "{device}: {}", error.message);
+        }
+        for call in ["realsqrt (x)", "reallog (x)", "realpow (x, 0.5)"] {
+            let error = run(&rt, &format!("x = rand (300) - 0.5; y = {call}; disp (y(1))")).1.unwrap_err();
+            let name = call.split(' ').next().unwrap();
+            let begin = format!("{name}: produced complex result (recorded");
+            assert!(error.message.starts_with(&begin), "{device}: {}", error.message);
+        }
+        // What is recorded afterwards speaks for itself again.
+        let error = run(&rt, "x = rand (300) - 0.5; y = realsqrt (abs (x)); z = sqrt (x); disp (z(1))").1.unwrap_err();
+        assert!(error.message.starts_with("sqrt: of a negative number"), "{device}: {}", error.message);
+    }
+}
+
+#[test]
 fn faults_of_functions_handles_and_evaluated_texts_name_their_own_lines() {
     let rt = &devices()[0].1;
     let x = "x = rand (100) - 0.5;\n";

@@ -44,7 +44,7 @@ fn read(name: &str) -> Vec<Case> {
     cases
 }
 
-const FILES: [&str; 16] = [
+const FILES: [&str; 17] = [
     "display.txt",
     "elementwise.txt",
     "operators.txt",
@@ -61,6 +61,7 @@ const FILES: [&str; 16] = [
     "calls.txt",
     "bounds.txt",
     "numerics.txt",
+    "odd.txt",
 ];
 
 /// What a case prints here; `error: …` if it fails.

@@ -138,6 +138,7 @@ fn typecast(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return fail!("typecast: invalid input CLASS: {}", args[0].class_name());
     }
     let host = env.host(&args[0])?;
+    env.check_host(&host.dims, 2 * host.data.class().bytes())?;
     let bytes = bytes_of(&host.data);
     let name = args[1].as_text().unwrap_or_default();
     let Some(class) = Class::from_name(&name).filter(|c| *c != Class::Logical || bytes.iter().all(|&b| b < 2)) else {

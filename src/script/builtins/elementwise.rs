@@ -6,11 +6,12 @@
 
 use super::{Builtin, Outcome, row};
 use crate::Array;
-use crate::script::env::Env;
+use crate::script::env::{Env, Speaker};
 use crate::script::error::{Flow, fail};
 use crate::script::ops::{self, Elements, Host, complex::c, complex_in_class, in_class, lazy, type_name};
 use crate::script::syntax::ast::BinaryOp;
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
+use crate::script::vm::Interp;
 use num_complex::Complex64;
 use std::f64::consts::{LN_2, LN_10, PI};
 
@@ -181,10 +182,12 @@ macro_rules! reciprocal {
             Ok(ops::binary(&mut i.env, BinaryOp::Div, &Value::Num(1.0), &y)?.into())
         })
     };
-    (to $name:literal, $summary:literal, $outer:literal) => {
+    (to $name:literal, $summary:literal, $outer:literal $(, $beyond:literal)?) => {
         one!($name, $summary, |i, a, n| {
             let x = ops::binary(&mut i.env, BinaryOp::Div, &Value::Num(1.0), &a[0])?;
-            Ok(call(i, $outer, &x, n)?.into())
+            let beyond: &[&str] = &[$($beyond)?];
+            let speaker = Speaker { name: $name, beyond: beyond.first().copied(), is_real: false };
+            Ok(speaking(i, speaker, |i| call(i, $outer, &x, n))?.into())
         })
     };
 }
@@ -213,8 +216,8 @@ pub static ROWS: &[Builtin] = &[
     map!("asin", "The angle whose sine is x.", f64::asin, To(ops::complex::asin), Some(Array::asin), Some(&BEYOND_ASIN)),
     map!("acos", "The angle whose cosine is x.", f64::acos, To(ops::complex::acos), Some(Array::acos), Some(&BEYOND_ACOS)),
     map!("atan", "The angle whose tangent is x.", f64::atan, To(ops::complex::atan), Some(Array::atan)),
-    reciprocal!(to "asec", "The angle whose secant is x.", "acos"),
-    reciprocal!(to "acsc", "The angle whose cosecant is x.", "asin"),
+    reciprocal!(to "asec", "The angle whose secant is x.", "acos", "of a number between -1 and 1"),
+    reciprocal!(to "acsc", "The angle whose cosecant is x.", "asin", "of a number between -1 and 1"),
     reciprocal!(to "acot", "The angle whose cotangent is x.", "atan"),
     map!("sinh", "The hyperbolic sine.", f64::sinh, To(ops::complex::sinh), Some(Array::sinh)),
     map!("cosh", "The hyperbolic cosine.", f64::cosh, To(ops::complex::cosh), Some(Array::cosh)),
@@ -225,9 +228,9 @@ pub static ROWS: &[Builtin] = &[
     map!("asinh", "The number whose hyperbolic sine is x.", libm::asinh, To(ops::complex::asinh), Some(Array::asinh)),
     map!("acosh", "The number whose hyperbolic cosine is x.", libm::acosh, To(ops::complex::acosh), Some(Array::acosh), Some(&BELOW_ACOSH)),
     map!("atanh", "The number whose hyperbolic tangent is x.", libm::atanh, To(ops::complex::atanh), Some(Array::atanh), Some(&BEYOND_ATANH)),
-    reciprocal!(to "asech", "The number whose hyperbolic secant is x.", "acosh"),
+    reciprocal!(to "asech", "The number whose hyperbolic secant is x.", "acosh", "of a number outside of 0 to 1"),
     reciprocal!(to "acsch", "The number whose hyperbolic cosecant is x.", "asinh"),
-    reciprocal!(to "acoth", "The number whose hyperbolic cotangent is x.", "atanh"),
+    reciprocal!(to "acoth", "The number whose hyperbolic cotangent is x.", "atanh", "of a number between -1 and 1"),
     keep!("floor", "floor", true, "Rounds towards minus infinity.", f64::floor, |x| x, To(|z| c(z.re.floor(), z.im.floor())), Some(Array::floor)),
     keep!("ceil", "ceil", true, "Rounds towards infinity.", f64::ceil, |x| x, To(|z| c(z.re.ceil(), z.im.ceil())), Some(Array::ceil)),
     keep!("fix", "fix", true, "Rounds towards zero.", f64::trunc, |x| x, To(|z| c(z.re.trunc(), z.im.trunc())), Some(Array::fix)),
@@ -251,9 +254,9 @@ pub static ROWS: &[Builtin] = &[
     row("sind", 1, 1, 1, "sind (x)", "The sine of degrees, exact at multiples of 30.", |i, a, _| degrees(i, "sind", &a[0], Turn::Sine)),
     row("cosd", 1, 1, 1, "cosd (x)", "The cosine of degrees, exact at multiples of 30.", |i, a, _| degrees(i, "cosd", &a[0], Turn::Cosine)),
     row("tand", 1, 1, 1, "tand (x)", "The tangent of degrees, exact at multiples of 45.", |i, a, _| degrees(i, "tand", &a[0], Turn::Tangent)),
-    row("asind", 1, 1, 1, "asind (x)", "The angle in degrees whose sine is x.", |i, a, n| in_degrees(i, "asin", &a[0], n)),
-    row("acosd", 1, 1, 1, "acosd (x)", "The angle in degrees whose cosine is x.", |i, a, n| in_degrees(i, "acos", &a[0], n)),
-    row("atand", 1, 1, 1, "atand (x)", "The angle in degrees whose tangent is x.", |i, a, n| in_degrees(i, "atan", &a[0], n)),
+    row("asind", 1, 1, 1, "asind (x)", "The angle in degrees whose sine is x.", |i, a, n| in_degrees(i, ("asind", "asin"), &a[0], n)),
+    row("acosd", 1, 1, 1, "acosd (x)", "The angle in degrees whose cosine is x.", |i, a, n| in_degrees(i, ("acosd", "acos"), &a[0], n)),
+    row("atand", 1, 1, 1, "atand (x)", "The angle in degrees whose tangent is x.", |i, a, n| in_degrees(i, ("atand", "atan"), &a[0], n)),
     reciprocal!(of "secd", "1 / cosd (x).", "cosd"),
     reciprocal!(of "cscd", "1 / sind (x).", "sind"),
     reciprocal!(of "cotd", "1 / tand (x).", "tand"),
@@ -261,22 +264,33 @@ pub static ROWS: &[Builtin] = &[
     row("rad2deg", 1, 1, 1, "rad2deg (x)", "Radians as degrees.", |i, a, _| turned(i, "rad2deg: RAD", &a[0], 180.0 / PI)),
     row("nextpow2", 1, 1, 1, "nextpow2 (x)", "The least n with 2^n >= abs (x).", nextpow2),
     row("realsqrt", 1, 1, 1, "realsqrt (x)", "The square root; an error where it is complex.", |i, a, n| {
-        let y = call(i, "sqrt", &a[0], n)?;
-        Ok(must_be_real("realsqrt", y)?.into())
+        must_be_real(i, "realsqrt", |i| call(i, "sqrt", &a[0], n))
     }),
     row("reallog", 1, 1, 1, "reallog (x)", "The natural logarithm; an error where it is complex.", |i, a, n| {
-        let y = call(i, "log", &a[0], n)?;
-        Ok(must_be_real("reallog", y)?.into())
+        must_be_real(i, "reallog", |i| call(i, "log", &a[0], n))
     }),
 ];
 
-/// Refuses complex results.
-pub(crate) fn must_be_real(name: &str, value: Value) -> Flow<Value> {
-    if value.is_complex() { fail!("{name}: produced complex result") } else { Ok(value) }
+/// Refuses complex results, also of arrays of the runtime.
+pub(crate) fn must_be_real(
+    interp: &mut Interp,
+    name: &'static str,
+    value: impl FnOnce(&mut Interp) -> Flow<Value>,
+) -> Flow<Outcome> {
+    let value = speaking(interp, Speaker { name, beyond: None, is_real: true }, value)?;
+    if value.is_complex() { fail!("{name}: produced complex result") } else { Ok(value.into()) }
+}
+
+/// What is recorded by `f` fails in the name of the function that calls it.
+fn speaking<T>(interp: &mut Interp, speaker: Speaker, f: impl FnOnce(&mut Interp) -> Flow<T>) -> Flow<T> {
+    interp.env.speaker = Some(speaker);
+    let result = f(interp);
+    interp.env.speaker = None;
+    result
 }
 
 /// Another builtin of one argument, by its name.
-fn call(interp: &mut crate::script::vm::Interp, name: &str, x: &Value, outputs: usize) -> Flow<Value> {
+fn call(interp: &mut Interp, name: &str, x: &Value, outputs: usize) -> Flow<Value> {
     let Some(builtin) = super::find(name) else { return fail!("'{name}' undefined") };
     match (builtin.run)(interp, std::slice::from_ref(x), outputs.min(1))? {
         Outcome::Values(mut values) if !values.is_empty() => Ok(values.remove(0)),
@@ -347,8 +361,8 @@ fn recorded(env: &Env, map: &Map, method: fn(&Array) -> Array, x: &Value, class:
     let (Some(beyond), Value::Lazy(_)) = (map.beyond, x) else {
         return lazy::record_from(env, image, class, &[x]);
     };
-    let message = format!("{} is complex, which the device does not have: use complex (x) instead", beyond.what);
-    let image = lazy::guarded(&image, map.name, &(beyond.sound)(&array), &message);
+    let (op, words) = Speaker::words(env.speaker, map.name, beyond.what);
+    let image = lazy::guarded(&image, op, &(beyond.sound)(&array), &words);
     let (pinned, _) = lazy::marks(&[x]);
     lazy::record(env, image, class, pinned, true)
 }
@@ -433,7 +447,7 @@ fn angles(x: &Array) -> Array {
     x.isnan().select(x, 0.0).atan2(x)
 }
 
-fn imag(interp: &mut crate::script::vm::Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+fn imag(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     static MAP: Map = Map {
         name: "imag",
         real: |_| 0.0,
@@ -456,7 +470,7 @@ fn gammas(x: &Array) -> Array {
     (x.lt(0.0) & x.fix().eq_to(x)).select(f64::INFINITY, x.gamma())
 }
 
-fn round(interp: &mut crate::script::vm::Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+fn round(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     static MAP: Map = Map {
         name: "round",
         real: f64::round,
@@ -480,7 +494,7 @@ fn round(interp: &mut crate::script::vm::Interp, args: &[Value], _: usize) -> Fl
     Ok(ops::binary(env, down, &whole, &scale)?.into())
 }
 
-fn log2(interp: &mut crate::script::vm::Interp, args: &[Value], outputs: usize) -> Flow<Outcome> {
+fn log2(interp: &mut Interp, args: &[Value], outputs: usize) -> Flow<Outcome> {
     static MAP: Map = Map {
         name: "log2",
         real: f64::log2,
@@ -513,7 +527,7 @@ fn exponent_above(x: f64) -> f64 {
     if x == 0.0 || !x.is_finite() { x.abs() } else { exponent as f64 - (fraction == 0.5) as u8 as f64 }
 }
 
-fn nextpow2(interp: &mut crate::script::vm::Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+fn nextpow2(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     static MAP: Map = Map {
         name: "nextpow2",
         real: exponent_above,
@@ -590,7 +604,7 @@ impl Turn {
     }
 }
 
-fn degrees(interp: &mut crate::script::vm::Interp, name: &'static str, x: &Value, turn: Turn) -> Flow<Outcome> {
+fn degrees(interp: &mut Interp, name: &'static str, x: &Value, turn: Turn) -> Flow<Outcome> {
     let env = &mut interp.env;
     if !x.is_numeric() && x.class() != Class::Logical {
         return fail!("{name}: X must be numeric");
@@ -614,14 +628,15 @@ fn degrees(interp: &mut crate::script::vm::Interp, name: &'static str, x: &Value
 }
 
 /// The angle that another function gives, in degrees.
-fn in_degrees(interp: &mut crate::script::vm::Interp, name: &str, x: &Value, outputs: usize) -> Flow<Outcome> {
-    let radians = call(interp, name, x, outputs)?;
+fn in_degrees(interp: &mut Interp, (name, radians): (&'static str, &str), x: &Value, outputs: usize) -> Flow<Outcome> {
+    let speaker = Speaker { name, beyond: None, is_real: false };
+    let radians = speaking(interp, speaker, |i| call(i, radians, x, outputs))?;
     let env = &mut interp.env;
     let scaled = ops::binary(env, BinaryOp::Mul, &radians, &Value::Num(180.0))?;
     Ok(ops::binary(env, BinaryOp::Div, &scaled, &Value::Num(PI))?.into())
 }
 
-fn turned(interp: &mut crate::script::vm::Interp, what: &str, x: &Value, factor: f64) -> Flow<Outcome> {
+fn turned(interp: &mut Interp, what: &str, x: &Value, factor: f64) -> Flow<Outcome> {
     if !x.class().is_float() {
         return fail!("{what} must be a floating point class (double or single)");
     }

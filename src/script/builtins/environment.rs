@@ -2,6 +2,7 @@
 
 use super::{ANY, Builtin, Outcome, Scope, calls};
 use crate::script::error::{Flow, fail};
+use crate::script::memory;
 use crate::script::value::Value;
 use crate::script::vm::{Callee, Interp};
 use std::path::PathBuf;
@@ -156,7 +157,7 @@ fn run_file(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if !path.exists() {
         path.set_extension("m");
     }
-    match std::fs::read(&path) {
+    match memory::read(&path) {
         Ok(bytes) => {
             let (name, text) = (path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned());
             Ok(Outcome::File { name, text })

@@ -7,6 +7,7 @@
 use super::{Builtin, Outcome, args, nothing, row, text};
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail, fail_id};
+use crate::script::memory;
 use crate::script::value::{CellArray, Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
 use std::fs::File;
@@ -116,6 +117,9 @@ impl Stream {
         if self.used == self.ahead.len() {
             self.ahead.clear();
             self.used = 0;
+        }
+        if !memory::holds(self.ahead.len().saturating_mul(2)) {
+            return Err(io::ErrorKind::OutOfMemory.into());
         }
         let mut block = [0; 1 << 14];
         let n = self.file.read(&mut block)?;
@@ -512,7 +516,7 @@ fn fwrite(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
 
 fn fileread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let Some(name) = args[0].as_text() else { return fail!("fileread: FILENAME argument must be a string") };
-    match std::fs::read(interp.env.at(&name)) {
+    match memory::read(interp.env.at(&name)) {
         Ok(bytes) => Ok(Value::string(bytes).into()),
         Err(_) => fail!("fileread: cannot open file {name}"),
     }

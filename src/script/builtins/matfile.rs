@@ -9,6 +9,7 @@ use super::variables::fits;
 use super::{ANY, Builtin, Outcome, matformat, nothing, row, tables, textformat};
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail};
+use crate::script::memory;
 use crate::script::value::{CellArray, StructArray, Value};
 use crate::script::vm::Interp;
 use std::path::Path;
@@ -96,7 +97,7 @@ fn save(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         ascii(&interp.env, &saved, has("-double"))?
     } else {
         if has("-append")
-            && let Ok(bytes) = std::fs::read(interp.env.at(file))
+            && let Ok(bytes) = memory::read(interp.env.at(file))
         {
             let mut old = matformat::read(&bytes).map_err(|e| ScriptError::new(format!("save: {e}")))?;
             old.retain(|(name, _)| !saved.iter().any(|(n, _)| n == name));
@@ -120,7 +121,7 @@ fn save_text(interp: &mut Interp, file: &str, saved: &[(String, Value)], append:
         return Ok(nothing());
     }
     let mut bytes = match append {
-        true => std::fs::read(interp.env.at(file)).unwrap_or_default(),
+        true => memory::read(interp.env.at(file)).unwrap_or_default(),
         false => b"# Created by Tidemill\n".to_vec(),
     };
     bytes.extend(text);
@@ -202,7 +203,7 @@ fn load(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         true => file.clone(),
         false => format!("{file}.mat"),
     };
-    let Ok(bytes) = std::fs::read(interp.env.at(&path)) else { return fail!("load: unable to find file {file}") };
+    let Ok(bytes) = memory::read(interp.env.at(&path)) else { return fail!("load: unable to find file {file}") };
     let is_text = textformat::is_text(&bytes) && !has("-ascii") && !has("-mat");
     if !is_text && (has("-ascii") || !matformat::is_mat(&bytes) && !has("-mat")) {
         return load_text(interp, file, &bytes, nargout);

@@ -52,11 +52,8 @@ fn num2str(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return Ok(args[0].clone().into());
     }
     let Some(how) = args.get(1) else { return Ok(text_of(&x, columns_of(&x)).into()) };
-    if how.is_char() && !x.data.is_complex() {
-        return by_template(&mut interp.env, how, &x);
-    }
     if how.is_char() {
-        return Ok(text_of(&x, columns_of(&x)).into());
+        return by_template(&mut interp.env, how, &x);
     }
     let digits = match how {
         Value::Num(digits) => *digits,
@@ -182,7 +179,13 @@ fn by_template(env: &mut Env, how: &Value, x: &Tensor) -> Flow<Outcome> {
     let (rows, count) = (x.dims.rows(), x.len() / x.dims.rows().max(1));
     let Value::Tensor(pattern) = how else { return fail!("num2str: PRECISION must be a scalar integer >= 0") };
     let once = pattern.data.chars().unwrap_or_default();
-    let repeats = line_length(&x.dims);
+    let is_complex = x.data.is_complex();
+    let (once, x) = match is_complex {
+        true => (&with_imaginary(once)[..], &beside_imaginary(x)),
+        false => (once, x),
+    };
+    let count = if is_complex { 2 * count } else { count };
+    let repeats = line_length(&x.dims) / if is_complex { 2 } else { 1 };
     env.check_host(&[once.len(), repeats], 1)?;
     let mut line = once.repeat(repeats);
     line.extend_from_slice(if pattern.double_quoted { b"\n" } else { b"\\n" });
@@ -194,7 +197,43 @@ fn by_template(env: &mut Env, how: &Value, x: &Tensor) -> Flow<Outcome> {
     if text.last() == Some(&b'\n') {
         text.pop();
     }
+    if is_complex {
+        text = with_units_moved(&text);
+    }
     Ok(trimmed(text.split(|&b| b == b'\n').map(<[u8]>::to_vec).collect()).into())
+}
+
+/// A template for a real part, and one for an imaginary part with its sign and unit.
+fn with_imaginary(template: &[u8]) -> Vec<u8> {
+    let end = template.iter().rposition(|&b| !is_blank(b)).map_or(0, |at| at + 1);
+    [&template[..end], b"%-+", template.get(1..).unwrap_or_default(), b"i"].concat()
+}
+
+/// Real parts as columns, each with its imaginary parts as the next.
+fn beside_imaginary(x: &Tensor) -> Tensor {
+    let rows = x.dims.rows().max(1);
+    let part = |i: usize| {
+        let (row, column) = (i % rows, i / rows);
+        let z = x.data.c64_at(column / 2 * rows + row);
+        if column % 2 == 0 { z.re } else { z.im }
+    };
+    let mut dims = x.dims.to_vec();
+    dims[1] *= 2;
+    Tensor::new(Dims::new(&dims), Data::F64((0..2 * x.len()).map(part).collect()))
+}
+
+/// Units stand before the blanks that fill their field; at the end of a line without these.
+fn with_units_moved(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    for (i, &byte) in text.iter().enumerate() {
+        let blanks = if byte == b'i' { out.iter().rev().take_while(|&&b| b == b' ').count() } else { 0 };
+        out.truncate(out.len() - blanks);
+        out.push(byte);
+        if text.get(i + 1).is_some_and(|&next| next != b'\n') {
+            out.extend(std::iter::repeat_n(b' ', blanks));
+        }
+    }
+    out
 }
 
 fn int2str(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

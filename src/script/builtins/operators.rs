@@ -66,8 +66,7 @@ pub static ROWS: &[Builtin] = &[
     row("transpose", 1, 1, 1, "transpose (x)", "x.'.", |i, a, _| Ok(ops::transpose(&mut i.env, &a[0], false)?.into())),
     row("ctranspose", 1, 1, 1, "ctranspose (x)", "x'.", |i, a, _| Ok(ops::transpose(&mut i.env, &a[0], true)?.into())),
     row("realpow", 2, 2, 1, "realpow (x, y)", "x .^ y; an error where it is complex.", |i, a, _| {
-        let power = ops::binary(&mut i.env, BinaryOp::Pow, &a[0], &a[1])?;
-        Ok(super::elementwise::must_be_real("realpow", power)?.into())
+        super::elementwise::must_be_real(i, "realpow", |i| ops::binary(&mut i.env, BinaryOp::Pow, &a[0], &a[1]))
     }),
     row("pow2", 1, 2, 1, "pow2 (f, e)", "2 .^ e, or f .* 2 .^ e.", pow2),
 ];

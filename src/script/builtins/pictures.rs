@@ -9,6 +9,7 @@ use crate::picture;
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::index;
+use crate::script::memory;
 use crate::script::ops;
 use crate::script::syntax::ast::BinaryOp;
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
@@ -54,7 +55,7 @@ fn planes<T: Copy>(
 
 fn imread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let file = path("imread", &args[0])?;
-    let Ok(bytes) = std::fs::read(interp.env.at(&file)) else { return fail!("imread: unable to find file '{file}'") };
+    let Ok(bytes) = memory::read(interp.env.at(&file)) else { return fail!("imread: unable to find file '{file}'") };
     let picture = match picture::decode(&bytes) {
         Ok(picture) => picture,
         Err(error) => return fail!("imread: {file}: {}", error.message()),

@@ -168,8 +168,11 @@ fn polyval(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 
 fn polyder(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let a = vector(&interp.env, "polyder", &args[0])?;
-    let Some(b) = args.get(1) else { return Ok(Value::row(derivative(&a)).into()) };
-    let b = vector(&interp.env, "polyder", b)?;
+    let b = args.get(1).map(|b| vector(&interp.env, "polyder", b)).transpose()?;
+    if a.is_empty() || b.as_ref().is_some_and(Vec::is_empty) {
+        return fail!("polyder: argument must be a vector");
+    }
+    let Some(b) = b else { return Ok(Value::row(derivative(&a)).into()) };
     if nargout < 2 {
         return Ok(Value::row(derivative(&times(&a, &b))).into());
     }

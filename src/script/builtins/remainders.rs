@@ -235,7 +235,8 @@ fn idivide(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let class = checked("idivide", a, b)?;
     let dims = expanded("quotient", &a.dims(), &b.dims())?;
     let (x, y) = Host::pair(env, a, b)?;
-    let is_whole = |h: &Host<'_>| !h.class().is_float() || h.elements().reals().iter().all(|x| x.trunc() == *x);
+    let whole = |x: &f64| x.trunc() == *x && x.abs() < 1e30;
+    let is_whole = |h: &Host<'_>| !h.class().is_float() || h.elements().reals().iter().all(whole);
     let data = if is_whole(&x) && is_whole(&y) {
         let (p, q) = (x.elements().integers(), y.elements().integers());
         let (p, q) = (Side { data: &p[..], dims: x.dims() }, Side { data: &q[..], dims: y.dims() });

@@ -144,6 +144,24 @@ fn alike(a: &mut Given, b: &mut Given) {
     }
 }
 
+/// Where one set has integers, the numbers of the other are such, too, before they are compared.
+fn saturated(a: &mut Given, b: &mut Given) {
+    let class = joined_class(a, b);
+    for set in [a, b] {
+        if !class.is_integer() || set.class == class {
+            continue;
+        }
+        let fit = |x: f64| Data::F64(vec![x]).converted(class).f64_at(0);
+        for key in &mut set.keys {
+            match key {
+                Key::Number(x) => *x = fit(*x),
+                Key::Row(row) => row.iter_mut().for_each(|x| *x = fit(*x)),
+                Key::Complex(_) | Key::Text(_) => {}
+            }
+        }
+    }
+}
+
 /// Both sets; a text beside a cell of texts is one of them.
 fn both(env: &Env, who: &str, args: &[Value]) -> Flow<(Given, Given, bool)> {
     env.host_all(args)?;
@@ -155,7 +173,11 @@ fn both(env: &Env, who: &str, args: &[Value]) -> Flow<(Given, Given, bool)> {
     };
     let (a, b) = (wrap(&args[0], &args[1]), wrap(&args[1], &args[0]));
     let (mut a, mut b) = (given(env, who, &a, rows)?, given(env, who, &b, rows)?);
+    if a.is_cell != b.is_cell {
+        return fail!("{who}: cell array of strings cannot be combined with a nonstring value");
+    }
     alike(&mut a, &mut b);
+    saturated(&mut a, &mut b);
     Ok((a, b, rows))
 }
 
@@ -209,7 +231,7 @@ fn value_of(keys: &[Key], a: &Given, b: &Given, rows: bool) -> Value {
     };
     if a.is_cell || b.is_cell {
         let items = keys.iter().map(|k| if let Key::Text(t) = k { Value::string(t) } else { Value::empty() }).collect();
-        return Value::cell(if n == 0 { Dims::new(&[usize::from(flat), 0]) } else { dims }, items);
+        return Value::cell(dims, items);
     }
     let class = joined_class(a, b);
     if let Some(Key::Complex(_)) = keys.first() {
@@ -239,7 +261,9 @@ fn ismember(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     env.host_all(args)?;
     let rows = has_word(&args[2..], "rows");
-    if matches!(args[1], Value::Cell(_)) && args[0].is_numeric() && !args[0].is_empty() {
+    let is_cell = |v: &Value| matches!(v, Value::Cell(_));
+    let is_odd = |v: &Value| !is_cell(v) && !v.is_char() && !v.is_empty();
+    if is_cell(&args[0]) && is_odd(&args[1]) || is_cell(&args[1]) && is_odd(&args[0]) {
         return fail!("ismember: cell array of strings cannot be combined with a nonstring value");
     }
     // One text is looked for among texts; a text's letters are looked for among letters.
@@ -282,12 +306,10 @@ fn intersect(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let keys: Vec<Key> = found.iter().map(|f| f.0.clone()).collect();
     // Two single elements have nothing, of no shape, in common.
     let alone = a.keys.len() == 1 && b.keys.len() == 1;
-    let value = if keys.is_empty() && alone && a.is_cell {
-        Value::cell(Dims::zero(), Vec::new())
-    } else if keys.is_empty() && (a.keys.is_empty() || b.keys.is_empty() || alone) && !a.is_cell && !b.is_cell {
-        Value::tensor(Tensor::zeros(joined_class(&a, &b), Dims::zero()))
-    } else {
-        value_of(&keys, &a, &b, rows)
+    let value = match keys.is_empty() && (a.keys.is_empty() || b.keys.is_empty() || alone) {
+        true if a.is_cell => Value::cell(Dims::zero(), Vec::new()),
+        true => Value::tensor(Tensor::zeros(joined_class(&a, &b), Dims::zero())),
+        false => value_of(&keys, &a, &b, rows),
     };
     Ok(vec![value, places(found.iter().map(|f| f.1)), places(found.iter().map(|f| f.2))].into())
 }

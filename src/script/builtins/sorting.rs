@@ -227,7 +227,7 @@ fn issorted(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 
 /// The dimensions of `n` found elements of an array: a row only of a row.
 fn found_dims(x: &Dims, n: usize) -> Dims {
-    if n == 0 && (x.is_scalar() || x[..] == [0, 0]) {
+    if n == 0 && (x.is_scalar() || x[..2] == [0, 0]) {
         Dims::zero()
     } else if x.len() == 2 && x.rows() == 1 && x.columns() != 1 {
         Dims::new(&[1, n])
@@ -453,10 +453,11 @@ fn unique(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
     if nargout < 2 {
         return Ok(picked.into());
     }
+    let nothing = which.is_empty();
     let places = |v: Vec<usize>| {
         let v: Vec<f64> = v.into_iter().map(|i| i as f64 + 1.0).collect();
         match () {
-            _ if x.is_empty() => Value::empty(),
+            _ if nothing => Value::empty(),
             _ if asked.legacy && dims.rows() == 1 => Value::row(v),
             _ => Value::column(v),
         }

@@ -7,6 +7,7 @@ use super::text::{self, cell_column, char_matrix, each, is_blank, is_space, unes
 use super::{ANY, Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
+use crate::script::memory::Growth;
 use crate::script::value::{CellArray, Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
 use std::sync::Arc;
@@ -52,14 +53,15 @@ pub static ROWS: &[Builtin] = &[
 ];
 
 /// The rows that an argument of `char` or `strvcat` stands for.
-fn rows_of(env: &Env, value: &Value, out: &mut Vec<Vec<u8>>) -> Flow<()> {
+fn rows_of(env: &Env, value: &Value, growth: &mut Growth, out: &mut Vec<Vec<u8>>) -> Flow<()> {
     match value {
-        Value::Cell(c) => c.items.iter().try_for_each(|v| rows_of(env, v, out))?,
+        Value::Cell(c) => c.items.iter().try_for_each(|v| rows_of(env, v, growth, out))?,
         Value::Struct(_) | Value::Function(_) => {
             return fail!("octave_base_value::convert_to_str_internal (): wrong type argument '{}'", value.type_name());
         }
         value => {
             let host = env.host(value)?;
+            growth.add(env, host.len() + size_of::<Vec<u8>>() * host.dims.rows().max(1))?;
             let chars = Tensor::new(host.dims.clone(), characters(&host.data));
             match chars.is_empty() && chars.dims.rows() == 0 {
                 true => out.push(Vec::new()),
@@ -95,9 +97,9 @@ fn char_(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         }
         return Ok(Value::tensor(Tensor::new(host.dims.clone(), characters(&host.data))).into());
     }
-    let mut rows = Vec::new();
+    let (mut rows, mut growth) = (Vec::new(), Growth::default());
     for arg in args {
-        rows_of(env, arg, &mut rows)?;
+        rows_of(env, arg, &mut growth, &mut rows)?;
     }
     env.check_host(&[rows.len(), rows.iter().map(Vec::len).max().unwrap_or(0)], 1)?;
     Ok(char_matrix(&rows).into())
@@ -106,11 +108,12 @@ fn char_(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 fn strvcat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     env.host_all(args)?;
-    let mut rows = Vec::new();
+    let (mut rows, mut growth) = (Vec::new(), Growth::default());
     for arg in args {
-        rows_of(env, arg, &mut rows)?;
+        rows_of(env, arg, &mut growth, &mut rows)?;
     }
     rows.retain(|r| !r.is_empty());
+    env.check_host(&[rows.len(), rows.iter().map(Vec::len).max().unwrap_or(0)], 1)?;
     Ok(char_matrix(&rows).into())
 }
 

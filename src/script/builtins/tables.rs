@@ -8,6 +8,7 @@ use super::files::{path, system};
 use super::{ANY, Builtin, Outcome, args, nothing, row, text};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
+use crate::script::memory;
 use crate::script::value::{Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
 use num_complex::Complex64;
@@ -375,7 +376,7 @@ fn read(interp: &mut Interp, who: &str, args: &[Value], missing: f64) -> Flow<Ou
             window.1 = args::extent(args::number(env, who, c)?)?;
         }
     }
-    let Ok(bytes) = std::fs::read(interp.env.at(&file)) else { return fail!("{who}: unable to open file '{file}'") };
+    let Ok(bytes) = memory::read(interp.env.at(&file)) else { return fail!("{who}: unable to open file '{file}'") };
     let lines: Vec<Vec<String>> = fields(&bytes, &separator)
         .into_iter()
         .enumerate()
@@ -398,7 +399,7 @@ fn readmatrix(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             separator = delimiter(&path("readmatrix", value)?);
         }
     }
-    let Ok(bytes) = std::fs::read(interp.env.at(&file)) else {
+    let Ok(bytes) = memory::read(interp.env.at(&file)) else {
         return fail!("readmatrix: unable to open file '{file}'");
     };
     let mut lines = fields(&bytes, &separator);

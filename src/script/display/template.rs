@@ -15,6 +15,7 @@ use super::nested::kind;
 use super::number::{self, Flags, Notation};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
+use crate::script::memory::Growth;
 use crate::script::value::{Data, Tensor, Value};
 use std::sync::Arc;
 
@@ -223,19 +224,24 @@ pub fn format(env: &mut Env, name: &str, template: &Value, args: &[Value]) -> Fl
             other => list.push(env.host(other)?),
         }
     }
-    run(name, &pieces, Arguments { list, argument: 0, element: 0 })
+    run(env, name, &pieces, Arguments { list, argument: 0, element: 0 })
 }
 
-fn run(name: &str, pieces: &[Piece], mut args: Arguments) -> Flow<Vec<u8>> {
-    let mut out = Vec::new();
+fn run(env: &Env, name: &str, pieces: &[Piece], mut args: Arguments) -> Flow<Vec<u8>> {
+    let (mut out, mut growth) = (Vec::new(), Growth::default());
     let converts = pieces.iter().any(|p| matches!(p, Piece::Conversion(_)));
     loop {
         for piece in pieces {
             match piece {
-                Piece::Text(text) => out.extend_from_slice(text),
+                Piece::Text(text) => {
+                    growth.add(env, text.len())?;
+                    out.extend_from_slice(text);
+                }
                 Piece::Conversion(conversion) => {
                     let Some(field) = sizes(name, conversion, &mut args)? else { return Ok(out) };
                     let Some((element, text)) = args.next(field.letter == b's') else { return Ok(out) };
+                    let text_bytes = text.as_ref().map_or(0, Vec::len);
+                    growth.add(env, text_bytes + field.width + field.precision.unwrap_or(0))?;
                     convert(&mut out, &field, element, text);
                 }
             }

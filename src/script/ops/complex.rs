@@ -378,7 +378,10 @@ pub(crate) fn pow(z: Complex64, w: Complex64) -> Complex64 {
     if z.re == 0.0 && z.im == 0.0 && w.im == 0.0 {
         return c(0.0f64.powf(w.re), 0.0);
     }
-    exp(mul(w, ln(z)))
+    let power = exp(mul(w, ln(z)));
+    // Its sign would be the machine's.
+    let plain = |x: f64| if x.is_nan() { f64::NAN } else { x };
+    c(plain(power.re), plain(power.im))
 }
 
 /// A real number to a complex power.

@@ -5,7 +5,7 @@
 
 use super::operand::nan_is_no_truth;
 use crate::Array;
-use crate::script::env::Env;
+use crate::script::env::{Env, Speaker};
 use crate::script::error::{Flow, fail};
 use crate::script::syntax::ast::{BinaryOp, UnaryOp};
 use crate::script::value::{Class, Data, Lazy, Value};
@@ -282,7 +282,8 @@ fn power(env: &Env, a: &Value, b: &Value, class: Class) -> Flow<Value> {
         let array = pair.apply(|x, y| x.pow(y), |x, y| x.pow(y), |x, y| lift_number(env, x).pow(y));
         return record_from(env, array, class, &[a, b]);
     }
-    let guard = |array: Array, sound: &Array| guarded(&array, "power", sound, BEYOND_POWER);
+    let (op, words) = Speaker::words(env.speaker, "power", "a negative number to a fractional power");
+    let guard = |array: Array, sound: &Array| guarded(&array, op, sound, &words);
     let (array, may_fault) = match &pair {
         Pair::Left(x, 2.0) => (x.square(), false),
         Pair::Left(x, 3.0) => (x * x * x, false),
@@ -310,9 +311,6 @@ fn power_leaves(a: &Value, b: &Value) -> bool {
     let float = !a.class().is_integer() && !b.class().is_integer();
     float && any(a, |x| x < 0.0) == Some(true) && any(b, |y| y.trunc() != y) == Some(true)
 }
-
-const BEYOND_POWER: &str =
-    "a negative number to a fractional power is complex, which the device does not have: use complex (x) instead";
 
 fn lift_number(env: &Env, x: f64) -> Array {
     env.session.scalar(x)
