@@ -230,8 +230,9 @@ impl Builder {
             closures: self.closures,
             ends: self.ends,
         };
-        // Another function may name this one's variables from afar: then none of them ends early.
-        let is_seen = ["evalin", "assignin"].iter().any(|word| code.source.text.contains(word));
+        // Another function may name this one's variables from afar, or their end does something: then none of them ends
+        // early.
+        let is_seen = ["evalin", "assignin", "onCleanup"].iter().any(|word| code.source.text.contains(word));
         match (release, code.kind) {
             _ if is_seen => {}
             (true, _) => liveness::mark_last_uses(&mut code, false),
