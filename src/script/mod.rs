@@ -206,7 +206,14 @@ impl Script {
     /// The error that the script did not catch.
     pub async fn run_on(&self, interp: &mut Interp, keep: bool) -> Result<Workspace, ScriptError> {
         interp.begin(&*self.unit(keep)?);
-        let end = vm::drive(interp).await;
+        let mut end = vm::drive(interp).await;
+        if !keep && interp.env.due.is_some() {
+            // What the end of its variables runs.
+            drop(interp.take_workspace());
+            if let End::Done = end {
+                end = vm::drive(interp).await;
+            }
+        }
         interp.env.output.flush();
         let exit = match end {
             End::Done => None,
