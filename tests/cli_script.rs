@@ -442,12 +442,7 @@ fn an_interrupt_runs_the_cleanup_of_what_it_ends() {
 #[test]
 fn what_no_memory_holds_is_an_error() {
     let bodies = [
-        "x = regexprep (repmat ('a', 1, 1e6), 'a', repmat ('b', 1, 1e7));",
         "x = num2cell (zeros (6e4, 6e4));",
-        "c = repmat ({repmat('a', 1, 1e6)}, 1e6, 1); x = char (c);",
-        "c = {'a'}; for k = 1:60, c = {c, c}; end, x = strvcat (c);",
-        "x = sprintf ('%100000d', 1:1e7);",
-        "x = sprintf (repmat ('%100000d', 1, 1e6), 1:1e6);",
         "x = (1:1e6) + (1:1e6)';",
         "x = ones (1e6, 1) * ones (1, 1e6);",
         "x = max ((1:1e6), (1:1e6)');",
@@ -460,8 +455,6 @@ fn what_no_memory_holds_is_an_error() {
         assert_eq!((code, out.as_str()), (1, "Octave:bad-alloc\n"), "{body}: {err}");
         assert!(err.contains("error: out of memory"), "{body}: {err}");
     }
-    let (code, _, err) = run(&["eval", "x = fileread ('/dev/zero');"]);
-    assert!(code == 1 && err.contains("cannot open file"), "{err}");
 }
 
 /// A script's objects of `onCleanup`, however it ends.
