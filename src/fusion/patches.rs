@@ -3,8 +3,7 @@
 //! In: working nodes. Out: on the nodes, who takes its base over ([`WorkNode::takes_over`]) and what is written apart before
 //! that ([`WorkNode::apart`]): the row that waits to be swapped, the slice that is shifted onto itself. So an assignment to
 //! a slice costs as much as the slice, not as the array.
-//! Must hold: FUSE-7: whoever takes its base over is the last, in the region's order, that reads it, and its own kernel
-//! reads of it no element that another element's store overwrites.
+//! Must hold: FUSE-7, as far as the region's order and its slices tell; whether the base really ends there, `assemble` finds.
 
 use super::cut::anchored;
 use super::form::{Class, Work, unreshaped};
