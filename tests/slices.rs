@@ -311,6 +311,32 @@ fn loops_over_slices_that_are_made_of_the_array_copy_nothing_and_compile_once() 
     }
 }
 
+#[test]
+fn an_array_that_is_looked_at_between_its_assignments_is_not_copied_and_one_recorded_for_long_once_a_tape() {
+    for (device, rt) in unfolded(|b| b) {
+        let s = session(&rt);
+        let (mut x, _) = start(&s, [500, 40]);
+        let ((), did) = counted(&rt, || {
+            for k in 0..30 {
+                let value = x.slice((.., k..k + 1)) * 0.5;
+                x = x.assign((.., k + 1..k + 2), value);
+                wait(x.slice((k, k)).item::<f32>()).unwrap();
+            }
+        });
+        assert_eq!(did.bytes_copied, 0, "looked at on {device}");
+        // More nodes than a tape holds: each time it is full, array and successor may both be held for a moment.
+        let ((), did) = counted(&rt, || {
+            for k in 0..3000 {
+                let (row, pivot) = (x.slice((k % 500, ..)), x.slice((k % 500, 0)));
+                x = x.assign((k % 500, ..), row + pivot);
+            }
+            wait(x.eval()).unwrap();
+        });
+        let (cuts, array) = (did.ops_recorded / 4096, 500 * 40 * 4);
+        assert!(cuts > 1 && did.bytes_copied <= cuts * (array + array / 8), "{}, {device}", did.bytes_copied);
+    }
+}
+
 /// Bodies of scripts over an array of 200 x 200, in `T` trips.
 #[cfg(feature = "script")]
 const SCRIPTS: [(&str, &str); 7] = [

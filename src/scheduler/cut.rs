@@ -12,6 +12,7 @@ use super::portions::{elements_max, portions};
 use super::region::CutReason;
 use super::state::State;
 use crate::error::Error;
+use crate::graph::Op;
 use crate::ids::{DeviceId, SessionId};
 use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashMap;
@@ -359,7 +360,8 @@ impl State {
         }
     }
 
-    /// Forces out what would keep more bytes alive by staying lazy than it takes itself. True if anything was.
+    /// Forces out what would keep more bytes alive by staying lazy than it takes itself, or as many where it would take
+    /// their place. True if anything was.
     ///
     /// Each input belongs to the one passed node that alone keeps it alive, if there is such a node: ownership
     /// flows from users to arguments in one pass, so this is linear.
@@ -414,7 +416,11 @@ impl State {
         }
         let mut any = false;
         for (position, bytes) in pinned {
-            if bytes > self.graph[cut.nodes[position as usize].at].node.meta.bytes() as u64 {
+            let node = &self.graph[cut.nodes[position as usize].at].node;
+            let own = node.meta.bytes() as u64;
+            // An array that is overwritten in part takes its base's memory; later, it would be a copy.
+            let overwrites = matches!(node.op, Op::AssignSlice(_) | Op::AssignIndex { .. });
+            if bytes > own || bytes == own && overwrites {
                 forced[position as usize] = true;
                 any = true;
             }
