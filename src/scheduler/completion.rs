@@ -258,14 +258,14 @@ impl State {
             .filter_map(|(node, error)| error.clone().filter(|_| node.output).map(|e| (node.value, e)))
             .collect();
         let dropped = taint::prune(&mut record.region, &inputs, &errors);
-        let was_downstream = record.attempts > 0;
         let is_empty = record.region.readbacks.is_empty() && !record.region.nodes.iter().any(|n| n.output);
         let mut touched = Vec::new();
         for (value, dies) in dropped {
             let at = self.graph.find(value).expect("SCHED-8: a region's input is live");
             let live = &mut self.graph[at];
             live.regions.retain(|r| *r != id);
-            live.retired &= was_downstream || !dies;
+            // Nobody downstream was told that it ends: of a region that was, what had ended is there anew.
+            live.retired &= !dies;
             touched.push(at);
         }
         let failed = outputs.into_iter().filter_map(|(v, e)| self.graph.find(v).map(|at| (at, e))).collect();

@@ -55,20 +55,32 @@ impl Simulator {
         }
     }
 
+    /// A region fails, and what would have ended with it ends.
     fn fail(&mut self, region: Region, kind: ErrorKind) {
         for node in region.nodes.iter().filter(|n| n.output) {
             self.exists.remove(&node.value);
             self.failed.insert(node.value);
         }
+        self.end_with(&region);
+        self.forget();
         let error = Error::new(kind, "injected");
         self.event(SchedulerEvent::RegionFailed { region: region.id, error });
     }
 
-    /// A region is not run, and what would have ended with it ends.
+    fn end_with(&mut self, region: &Region) {
+        let dying = region.inputs.iter().filter(|i| i.dies).map(|i| i.value);
+        self.seen.died += dying.clone().count();
+        self.ended.extend(dying.chain(self.ends_after.remove(&region.id).unwrap_or_default()));
+    }
+
+    /// As residency does: what has ended is gone, once no region downstream reads it.
+    pub(super) fn forget(&mut self) {
+        let Simulator { exists, ended, flight, .. } = self;
+        exists.retain(|value, _| !ended.contains(value) || flight.iter().any(|r| reads(r, *value)));
+    }
+
     fn drop_unwanted(&mut self, region: Region) {
         self.seen.unwanted += 1;
-        let dying = region.inputs.iter().filter(|i| i.dies).map(|i| i.value);
-        self.ended.extend(dying.chain(self.ends_after.remove(&region.id).unwrap_or_default()));
         self.fail(region, ErrorKind::Cancelled);
     }
 
@@ -94,19 +106,14 @@ impl Simulator {
                 self.exists.insert(node.value, (number, region.device));
             }
         }
-        for input in region.inputs.iter().filter(|i| i.dies) {
-            self.seen.died += 1;
-            self.ended.insert(input.value);
-        }
-        for value in self.ends_after.remove(&region.id).unwrap_or_default() {
-            self.ended.insert(value);
-        }
+        self.end_with(&region);
         let mut events = vec![SchedulerEvent::RegionFinished { region: region.id, faults }];
         for value in &region.readbacks {
             let data = HostBuffer::from_vec(vec![self.exists[value].0]).shared();
             let place = self.dice.below(events.len() + 1);
             events.insert(place, SchedulerEvent::ValueArrived { value: *value, data: Ok(data) });
         }
+        self.forget();
         for event in events {
             self.event(event);
         }
@@ -149,4 +156,9 @@ impl Simulator {
         self.gpu_gone = !replaced;
         self.event(SchedulerEvent::DeviceLost { device: gpu, error, replaced });
     }
+}
+
+/// Whether a region reads a value that others make.
+fn reads(region: &Region, value: ValueId) -> bool {
+    region.inputs.iter().any(|input| input.value == value)
 }

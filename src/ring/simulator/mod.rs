@@ -207,10 +207,8 @@ impl Simulator {
             self.drain();
             self.event(SchedulerEvent::ShutdownAsked);
             assert!(self.stopped, "a drained ring stops");
-            if self.mode == Mode::Healthy {
-                let kept: Vec<_> = self.exists.keys().filter(|v| !self.ended.contains(v)).collect();
-                assert!(kept.is_empty(), "nobody can reach {kept:?}, and they were never retired");
-            }
+            let kept: Vec<_> = self.exists.keys().collect();
+            assert!(kept.is_empty(), "nobody can reach {kept:?}, and they were never retired");
         }
         self.seen.again = self.state.totals().values_made_again as usize;
         assert!(self.open.is_empty(), "unresolved: {:?}", self.open);
@@ -247,7 +245,9 @@ impl Simulator {
             }
             if let Some(data) = &input.source {
                 let number = data.as_slice::<i64>().unwrap()[0];
-                self.exists.entry(value).or_insert((number, DeviceId::HOST));
+                if self.exists.insert(value, (number, DeviceId::HOST)).is_none() {
+                    self.ended.remove(&value);
+                }
             }
             let is_made = |r: &Region| r.nodes.iter().any(|n| n.output && n.value == value);
             let is_coming = self.flight.iter().any(is_made);
@@ -259,6 +259,9 @@ impl Simulator {
                 assert!(!matches!(arg, RegionArg::Node(p) if *p as usize >= position), "REGION-1");
             }
             self.seen.repeated += self.failed.remove(&node.value) as usize;
+            if node.output {
+                self.ended.remove(&node.value);
+            }
         }
         assert!(!self.gpu_gone || region.device == DeviceId::HOST, "{} goes to a device that is gone", region.id);
         self.flight.push(region);
@@ -273,6 +276,7 @@ impl Simulator {
             _ => {
                 let fresh = self.ended.insert(value);
                 assert!(fresh || self.mode != Mode::Healthy, "{value} ends twice");
+                self.forget();
             }
         }
     }
