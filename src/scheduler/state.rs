@@ -7,7 +7,7 @@
 
 use super::cut::Scratch;
 use super::fairness::{Turns, elements_of};
-use super::graph::{Home, LiveGraph};
+use super::graph::{Home, Live, LiveGraph};
 use super::message::{Delivered, SchedulerEvent, SchedulerInstruction, Want};
 use super::opening::Opening;
 use super::region::{Region, RegionInput};
@@ -370,8 +370,9 @@ impl State {
                 _ => live.regions.is_empty() && live.gathers.is_empty(),
             };
             let exists = !matches!(live.home, Home::Failed(_));
-            if exists && !live.retired && (live.known || !live.regions.is_empty() || !settled) {
-                live.retired = true;
+            let is_told = exists && !live.retired && (live.known || !live.regions.is_empty() || !settled);
+            if is_told && self.read_in_order(&self.graph[at]) {
+                self.graph[at].retired = true;
                 self.retire(at, out);
             }
             if settled {
@@ -379,6 +380,14 @@ impl State {
                 self.log.note(value, What::Forgotten);
             }
         }
+    }
+
+    /// Whether the unfinished regions that read a value keep an order, so that one of them is the last: they are one
+    /// session's. Where they are not, the value's end is told once those of all sessions but one have ended.
+    pub(super) fn read_in_order(&self, live: &Live) -> bool {
+        let mut sessions = live.regions.iter().filter_map(|id| self.regions.get(id)).map(|r| r.region.session);
+        let first = sessions.next();
+        sessions.all(|session| Some(session) == first)
     }
 
     /// Removes a lazy value and hands its arguments on.

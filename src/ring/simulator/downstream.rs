@@ -38,7 +38,7 @@ impl Simulator {
         let is_missing = |v: &ValueId| self.failed.contains(v) && !self.exists.contains_key(v);
         if self.flight[place].inputs.iter().any(|i| is_missing(&i.value)) {
             let region = self.flight.remove(place);
-            return self.fail(region, ErrorKind::Internal);
+            return self.fail(vec![region], ErrorKind::Internal);
         }
         // It waits for what an earlier region downstream makes.
         if !self.flight[place].inputs.iter().all(|i| self.exists.contains_key(&i.value)) {
@@ -49,22 +49,26 @@ impl Simulator {
             return self.drop_unwanted(region);
         }
         match self.mode {
-            Mode::Failing if self.dice.one_in(8) => self.fail(region, ErrorKind::OutOfMemory),
+            Mode::Failing if self.dice.one_in(8) => self.fail(vec![region], ErrorKind::OutOfMemory),
             Mode::Dropping if self.dice.one_in(8) => {}
             _ => self.finish(region),
         }
     }
 
-    /// A region fails, and what would have ended with it ends.
-    fn fail(&mut self, region: Region, kind: ErrorKind) {
-        for node in region.nodes.iter().filter(|n| n.output) {
-            self.exists.remove(&node.value);
-            self.failed.insert(node.value);
+    /// Regions fail, and what would have ended with them ends; then the scheduler hears of it.
+    fn fail(&mut self, regions: Vec<Region>, kind: ErrorKind) {
+        for region in &regions {
+            for node in region.nodes.iter().filter(|n| n.output) {
+                self.exists.remove(&node.value);
+                self.failed.insert(node.value);
+            }
+            self.end_with(region);
         }
-        self.end_with(&region);
         self.forget();
-        let error = Error::new(kind, "injected");
-        self.event(SchedulerEvent::RegionFailed { region: region.id, error });
+        for region in regions {
+            let error = Error::new(kind, "injected");
+            self.event(SchedulerEvent::RegionFailed { region: region.id, error });
+        }
     }
 
     fn end_with(&mut self, region: &Region) {
@@ -81,7 +85,7 @@ impl Simulator {
 
     fn drop_unwanted(&mut self, region: Region) {
         self.seen.unwanted += 1;
-        self.fail(region, ErrorKind::Cancelled);
+        self.fail(vec![region], ErrorKind::Cancelled);
     }
 
     /// Computes a region, and reports in any order.
@@ -145,10 +149,7 @@ impl Simulator {
             self.exists.remove(value);
             self.failed.insert(*value);
         }
-        let lost: Vec<Region> = lost;
-        for region in lost {
-            self.fail(region, ErrorKind::DeviceLost);
-        }
+        self.fail(lost, ErrorKind::DeviceLost);
         for value in values {
             self.event(SchedulerEvent::ValueLost { value, error: error.clone() });
         }

@@ -5,7 +5,7 @@
 //! wrong input shows. Must hold for every seed: each gather resolves exactly once, and not after it was
 //! cancelled; without failures its result is right and exactly the dependents of faults are poisoned; nothing is
 //! read after it ended, and nothing is kept that nobody can reach; `validate()` after every event. A failure
-//! prints its seed: `SEED=n cargo test simulator` runs that one alone.
+//! prints its seed: `SEED=n cargo test simulator` runs that one alone, and prints what the scheduler hears and says.
 
 mod downstream;
 mod users;
@@ -105,6 +105,8 @@ struct Simulator {
     /// Gathers that were cancelled meanwhile: they may still resolve.
     cancelled_late: FxHashSet<GatherId>,
     choice: DeviceChoice,
+    /// Print what the scheduler hears and says.
+    aloud: bool,
     seen: Seen,
 }
 
@@ -166,6 +168,7 @@ impl Simulator {
             opening: false,
             cancelled_late: FxHashSet::default(),
             choice,
+            aloud: std::env::var_os("SEED").is_some(),
             seen: Seen::default(),
             dice,
         };
@@ -217,7 +220,13 @@ impl Simulator {
 
     fn event(&mut self, event: SchedulerEvent) {
         let mut out = vec![];
+        if self.aloud {
+            eprintln!("{event:?}");
+        }
         self.state.handle(event, &mut out);
+        if self.aloud {
+            out.iter().for_each(|instruction| eprintln!("  -> {instruction:?}"));
+        }
         self.state.validate();
         for instruction in out {
             match instruction {
@@ -282,7 +291,9 @@ impl Simulator {
     }
 
     fn resolve(&mut self, gather: GatherId, result: Result<Delivered, Error>) {
-        if self.cancelled_late.contains(&gather) {
+        // One that was cancelled in a segment that is refused as a whole is refused, too.
+        let is_refused = matches!(&result, Err(error) if error.kind() == ErrorKind::Shutdown);
+        if self.cancelled_late.contains(&gather) || (is_refused && self.cancelled.contains(&gather)) {
             return;
         }
         let value = self
