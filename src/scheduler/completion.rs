@@ -166,13 +166,13 @@ impl State {
             let at = self.graph.find(value).expect("SCHED-8: a region's input is live");
             let live = &mut self.graph[at];
             live.known = false;
-            // What the region does not end itself is told to end once more.
-            live.retired = dies;
             let is_elsewhere = live.host.is_some() || !matches!(live.home, Home::Here);
             if !is_elsewhere && !self.make_again(at, error) {
                 let name = self.device_name(self.graph[at].made);
                 gone.push((at, error.clone().with_device(name)));
             }
+            // What the region does not end itself is told to end once more.
+            self.graph[at].retired = dies;
         }
         gone
     }

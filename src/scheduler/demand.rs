@@ -98,7 +98,7 @@ impl State {
             let live = &mut self.graph[at];
             live.regions.retain(|r| *r != id);
             // What it would have ended has not ended.
-            live.retired &= is_sent || record.attempts > 0 || !input.dies;
+            live.retired &= is_sent || !input.dies;
             touched.push(at);
         }
         for value in record.retires.drain(..) {

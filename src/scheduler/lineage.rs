@@ -39,6 +39,8 @@ impl State {
         let live = &mut self.graph[at];
         live.home = Home::Coming(id);
         live.lineage = None;
+        // What ended before ends again.
+        live.retired = false;
         // Its elements were on their way, and their region was done.
         if wants && live.readback.is_none_or(|r| !self.regions.contains_key(&r)) {
             live.readback = Some(id);

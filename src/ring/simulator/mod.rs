@@ -267,8 +267,8 @@ impl Simulator {
             for arg in &node.args {
                 assert!(!matches!(arg, RegionArg::Node(p) if *p as usize >= position), "REGION-1");
             }
-            self.seen.repeated += self.failed.remove(&node.value) as usize;
             if node.output {
+                self.seen.repeated += self.failed.remove(&node.value) as usize;
                 self.ended.remove(&node.value);
             }
         }

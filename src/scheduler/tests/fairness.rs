@@ -80,6 +80,46 @@ fn a_region_waits_until_what_makes_its_input_was_sent() {
 }
 
 #[test]
+fn what_two_sessions_read_ends_once_only_one_of_them_reads_it() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let shared = b.rand(8);
+    b.demand(shared, Want::Device);
+    for made in b.cut() {
+        b.finish(&made);
+    }
+    b.open(9, 1);
+    let mut in_flight = vec![];
+    for _ in 0..6 {
+        let x = b.rand(8);
+        b.demand(x, Want::Device);
+        in_flight.extend(b.cut());
+    }
+    // Of a session that has had its turns; it is cut before the other's, and sent after it.
+    let slow = b.scale(shared, 8);
+    b.gather(slow);
+    assert!(b.cut().is_empty());
+    b.open(2, 100);
+    let fast = b.scale(shared, 8);
+    b.gather(fast);
+    assert!(b.cut().is_empty());
+    b.session = SessionId(0);
+    b.release(shared);
+    b.cut();
+    let (mut order, mut ended) = (vec![], false);
+    for region in in_flight {
+        b.finish(&region);
+        for reader in b.sent() {
+            order.push(values(&reader)[0]);
+            assert!(!reader.inputs[0].dies);
+            ended |= b.retired().iter().any(|(value, _)| *value == shared);
+            assert_eq!(ended, order == [fast, slow], "{order:?}");
+            b.finish(&reader);
+        }
+    }
+    assert_eq!(order, [fast, slow]);
+}
+
+#[test]
 fn long_regions_leave_credits_to_short_ones_of_others() {
     const LONG: usize = 5 << 20;
     let mut b = Bench::new(DeviceChoice::Host);
