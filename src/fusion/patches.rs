@@ -1,7 +1,7 @@
 //! Which arrays are overwritten in part where they lie, and what is written out for that.
 //!
-//! In: working nodes. Out: on the nodes, who takes its base over ([`WorkNode::takes_over`]) and what is written apart before
-//! that ([`WorkNode::apart`]): the row that waits to be swapped, the slice that is shifted onto itself. So an assignment to
+//! In: working nodes. Out: on the nodes, who takes its base over (`WorkNode::takes_over`) and what is written apart before
+//! that (`WorkNode::apart`): the row that waits to be swapped, the slice that is shifted onto itself. So an assignment to
 //! a slice costs as much as the slice, not as the array.
 //! Must hold: FUSE-7, as far as the region's order and its slices tell; whether the base really ends there, `assemble` finds.
 
