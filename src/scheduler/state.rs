@@ -401,7 +401,7 @@ impl State {
         work.extend(arguments);
     }
 
-    /// Tells residency that a value ends: after the last unfinished region that reads or makes it.
+    /// Tells residency that a value ends: after the last to arrive of the unfinished regions that read or make it.
     fn retire(&mut self, at: NodeIndex, out: &mut Vec<SchedulerInstruction>) {
         let live = &self.graph[at];
         let value = live.node.value;
@@ -409,9 +409,9 @@ impl State {
             Home::Coming(region) => Some(region),
             _ => None,
         };
-        let order = |id: &RegionId| self.regions.get(id).map(|r| r.order);
-        let after =
-            live.regions.iter().copied().chain(maker).filter(|id| order(id).is_some()).max_by_key(|id| order(id));
+        // A reader that waits, for the first time or again, arrives after all that were sent.
+        let rank = |id: RegionId| self.regions.get(&id).map(|r| (!r.sent && Some(id) != maker, r.order, id));
+        let after = live.regions.iter().copied().chain(maker).filter_map(rank).max().map(|(.., id)| id);
         let known = live.known;
         self.log.note(value, What::Retired);
         match after.and_then(|id| self.regions.get_mut(&id)) {
