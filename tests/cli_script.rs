@@ -439,6 +439,36 @@ fn an_interrupt_runs_the_cleanup_of_what_it_ends() {
     }
 }
 
+/// Ways out of what cleans up; none of them leads past the interrupt that runs it.
+#[test]
+fn an_interrupt_goes_on_whatever_ends_the_cleanup() {
+    let begin = "function begin (), disp ('begin'), fflush (stdout); pause (1000); end\n";
+    let cases = [
+        ("try, unwind_protect, begin (); unwind_protect_cleanup, error ('no'), end, catch, disp ('caught'), end", ""),
+        ("for k = 1:2, unwind_protect, begin (); unwind_protect_cleanup, disp (k), continue, end, end", "1\n"),
+        ("while true, unwind_protect, begin (); unwind_protect_cleanup, disp (1), break, end, end", "1\n"),
+        (
+            "unwind_protect, begin (); unwind_protect_cleanup, try, error ('no'), catch e, disp (e.message), end, end",
+            "no\n",
+        ),
+        ("eval ('unwind_protect, begin (); unwind_protect_cleanup, error (''no''), end', 'disp (1)')", ""),
+        ("f ();", "1\n"),
+        ("g ();", "b ends\n"),
+    ];
+    let functions = "function f (), unwind_protect, begin (); unwind_protect_cleanup, disp (1), return, end, end\n\
+                     function g (), a = onCleanup (@() begin ()); b = onCleanup (@() disp ('b ends')); end\n";
+    for (body, expected) in cases {
+        let scripts = Scripts::new(&[("ends.m", &format!("{begin}{functions}{body}\ndisp ('after')\n"))]);
+        let mut child = tidemill(&["run", &scripts.path("ends.m")]).spawn().unwrap();
+        let mut out = Told::by(child.stdout.take().unwrap());
+        out.wait("begin\n");
+        interrupt(&child);
+        let (code, _, err) = ended(child);
+        assert_eq!((code, out.rest().as_str()), (130, expected), "{body}: {err}");
+        assert!(err.ends_with("interrupted\n"), "{body}: {err}");
+    }
+}
+
 #[test]
 fn what_no_memory_holds_is_an_error() {
     let bodies = [
@@ -463,6 +493,7 @@ fn what_a_variable_s_end_runs_is_run_however_a_script_ends() {
     let f = "function f (), c = onCleanup (@() disp ('f ends')); disp ('in f'); ";
     let cases = [
         ("c = onCleanup (@() disp ('bye')); disp (1)", 0, "1\nbye\n"),
+        ("global c; c = onCleanup (@() disp ('bye')); disp (1)", 0, "1\nbye\n"),
         ("c = onCleanup (@() disp ('bye')); error ('no')", 1, "bye\n"),
         ("c = onCleanup (@() disp ('bye')); exit (4)", 4, "bye\n"),
         ("c = onCleanup (@() error ('no')); disp (1)", 0, "1\n"),

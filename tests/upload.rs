@@ -388,7 +388,7 @@ fn a_writer_that_can_never_come_is_an_error() {
         error.kind()
     };
     assert_eq!(kind(wait(s.upload_async::<f32>([3 * HALF, 1]))), ErrorKind::OutOfMemory);
-    assert_eq!(kind(wait(s.upload_async::<f32>([usize::MAX, 2]))), ErrorKind::Shape);
+    assert_eq!(kind(wait(s.upload_async::<f32>([usize::MAX, 2]))), ErrorKind::TooLarge);
     let held: Vec<_> = (0..2).map(|_| s.upload::<f32>([HALF, 1]).unwrap()).collect();
     // Dropped, it gives nothing away and holds nobody up.
     let mut dropped = Box::pin(s.upload_async::<f32>([2 * HALF, 1]));

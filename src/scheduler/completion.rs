@@ -181,13 +181,14 @@ impl State {
     /// waits yet will say is not told.
     fn has_ended(&self, value: ValueId, again: RegionId) -> bool {
         let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
-        let will_say = |id: &RegionId| {
-            let waits = self.regions.get(id).filter(|record| !record.sent && *id != again);
-            waits.is_some_and(|record| {
-                record.retires.contains(&value) || record.region.inputs.iter().any(|i| i.value == value && i.dies)
-            })
-        };
-        live.retired && !live.regions.iter().any(will_say)
+        live.retired && !live.regions.iter().any(|&id| id != again && self.will_say(id, value))
+    }
+
+    /// Whether a region waits that will say of a value that it ends.
+    pub(super) fn will_say(&self, id: RegionId, value: ValueId) -> bool {
+        self.regions.get(&id).filter(|record| !record.sent).is_some_and(|record| {
+            record.retires.contains(&value) || record.region.inputs.iter().any(|i| i.value == value && i.dies)
+        })
     }
 
     /// Nothing is sent to a device that failed a region as lost before it has said whether it serves again.

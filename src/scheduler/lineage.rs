@@ -36,11 +36,13 @@ impl State {
             self.suspect[made.0 as usize] = true;
         }
         let wants = self.wants_host(&self.graph[at]);
+        let live = &self.graph[at];
+        let is_said = live.regions.iter().any(|&reader| self.will_say(reader, value));
         let live = &mut self.graph[at];
         live.home = Home::Coming(id);
         live.lineage = None;
-        // What ended before ends again.
-        live.retired = false;
+        // What ended before ends again, unless a region that waits will say so.
+        live.retired = is_said;
         // Its elements were on their way, and their region was done.
         if wants && live.readback.is_none_or(|r| !self.regions.contains_key(&r)) {
             live.readback = Some(id);

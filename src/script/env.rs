@@ -46,7 +46,8 @@ pub struct Options {
     pub elements_max: usize,
     /// Whether the plan of what is awaited is printed on the standard error before it runs.
     pub explain: bool,
-    /// What interrupts it, where somebody may; copies of a script can share one.
+    /// What interrupts it, where somebody may; copies of a script can share one. What was raised once ends every script
+    /// that it is given to, also later: one for each run.
     pub interrupt: Option<Arc<Interrupt>>,
 }
 

@@ -208,10 +208,11 @@ impl Script {
         interp.begin(&*self.unit(keep)?);
         let mut end = vm::drive(interp).await;
         if !keep && interp.env.due.is_some() {
-            // What the end of its variables runs.
-            drop(interp.take_workspace());
+            // What the end of its variables runs, also of those that are global or persistent.
+            interp.drop_variables();
+            let last = vm::drive(interp).await;
             if let End::Done = end {
-                end = vm::drive(interp).await;
+                end = last;
             }
         }
         interp.env.output.flush();

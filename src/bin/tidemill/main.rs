@@ -221,7 +221,12 @@ fn main() -> ExitCode {
     });
     match result {
         // A script that has cleaned up and ended.
-        Some(_) if !heeds_itself && interrupts.asked.load(Ordering::Relaxed) => end_at_once(),
+        Some(result) if !heeds_itself && interrupts.asked.load(Ordering::Relaxed) => {
+            if let Err(error) = result {
+                failure(&error);
+            }
+            end_at_once()
+        }
         Some(Ok(status)) => ExitCode::from(status),
         Some(Err(error)) => failure(&error),
         None => {

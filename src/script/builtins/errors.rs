@@ -4,8 +4,9 @@ use super::{ANY, Builtin, Outcome, Task, TaskStep, nothing};
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail, fail_id};
 use crate::script::index::Values;
-use crate::script::value::cleanup::Cleanup;
-use crate::script::value::{Dims, Function, StructArray, Value};
+use crate::script::interrupt::Guard;
+use crate::script::value::cleanup::{Cleanup, Due, Ended};
+use crate::script::value::{Dims, StructArray, Value};
 use crate::script::vm::{Interp, error_value};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -242,8 +243,27 @@ fn on_cleanup(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::Struct(Arc::new(object)).into())
 }
 
-/// Calls the functions of `onCleanup` objects that have ended. Their errors are warnings.
-pub(crate) struct CleansUp(pub VecDeque<Arc<Function>>);
+/// Calls the functions of `onCleanup` objects that have ended. Their errors are warnings; those that it does not come to are
+/// due again.
+pub(crate) struct CleansUp {
+    functions: VecDeque<Ended>,
+    due: Arc<Due>,
+    /// Of the one that runs.
+    guard: Option<Guard>,
+}
+
+impl CleansUp {
+    /// All that are due.
+    pub fn all(due: &Arc<Due>) -> CleansUp {
+        CleansUp { functions: due.take(), due: due.clone(), guard: None }
+    }
+}
+
+impl Drop for CleansUp {
+    fn drop(&mut self) {
+        self.due.give_back(std::mem::take(&mut self.functions));
+    }
+}
 
 impl Task for CleansUp {
     fn step(&mut self, interp: &mut Interp, last: Option<Result<Values, ScriptError>>) -> Flow<TaskStep> {
@@ -251,8 +271,12 @@ impl Task for CleansUp {
             let words = "onCleanup: error caught while executing cleanup function:";
             interp.env.warn("", &format!("{words}\n{}\n", error.message));
         }
-        Ok(match self.0.pop_front() {
-            Some(function) => TaskStep::Call { function, args: Vec::new(), nargout: 0 },
+        let next = self.functions.pop_front();
+        Ok(match next {
+            Some(Ended { function, guard }) => {
+                self.guard = Some(guard);
+                TaskStep::Call { function, args: Vec::new(), nargout: 0 }
+            }
             None => TaskStep::Done(Values::new()),
         })
     }

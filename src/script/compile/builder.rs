@@ -60,6 +60,8 @@ pub(super) enum Around {
     Try,
     /// The body of an `unwind_protect`, with what cleans up.
     Cleanup(Block),
+    /// What cleans up after an error, which is held meanwhile.
+    Held,
 }
 
 impl Builder {

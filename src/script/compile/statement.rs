@@ -186,6 +186,11 @@ impl Builder {
             match &around[depth] {
                 Around::Try => self.emit(Inst::TryEnd { check: true }, span),
                 Around::Cleanup(block) => self.run_cleanup(block, depth, span)?,
+                // No jump goes past an error.
+                Around::Held => {
+                    self.emit(Inst::Rethrow, span);
+                    return Ok(());
+                }
                 Around::Loop { again: to_again, out, is_for } => {
                     if again {
                         self.jump(*to_again);
@@ -222,6 +227,10 @@ impl Builder {
             match &around[depth] {
                 Around::Try => self.emit(Inst::TryEnd { check: true }, at),
                 Around::Cleanup(block) => self.run_cleanup(block, depth, at)?,
+                Around::Held => {
+                    self.emit(Inst::Rethrow, at);
+                    return Ok(());
+                }
                 Around::Loop { .. } => {}
             }
         }
@@ -289,7 +298,10 @@ impl Builder {
         self.jump(out);
         self.bind(failed);
         self.emit(Inst::HoldError, at);
-        self.block(cleanup)?;
+        self.around.push(Around::Held);
+        let result = self.block(cleanup);
+        self.around.pop();
+        result?;
         self.emit(Inst::Rethrow, at);
         self.bind(out);
         Ok(())

@@ -259,7 +259,11 @@ impl Interp {
         let pc = pc as usize;
         let cleans = matches!(self.code().insts.get(pc), Some(Inst::HoldError));
         let guard = cleans.then(|| Guard::of(&self.interrupt));
-        self.handlers.push(Handler { frame: self.frames.len() - 1, pc, heights, since, guard });
+        let held = match self.frames.last() {
+            Some(Activation::Code(frame)) => frame.held.len(),
+            _ => 0,
+        };
+        self.handlers.push(Handler { frame: self.frames.len() - 1, pc, heights, since, held, guard });
     }
 
     /// The end of what is tried: faults of what was recorded in it are its own.
@@ -301,14 +305,21 @@ impl Interp {
             } else if let Some(handler) = self.handlers.last()
                 && handler.frame + 1 == depth
             {
-                let (pc, heights, since) = (handler.pc, handler.heights, handler.since);
+                let (pc, heights, since, held) = (handler.pc, handler.heights, handler.since, handler.held);
+                if self.leaves_interrupted(held) {
+                    return self.interrupted_by(error);
+                }
                 self.cut(heights);
                 self.suspects.forget(since);
                 if let Some(Activation::Code(frame)) = self.frames.last_mut() {
                     frame.pc = pc;
+                    frame.held.truncate(held);
                     frame.caught = Some(Caught::Error(error));
                 }
                 return Ok(());
+            }
+            if self.leaves_interrupted(0) {
+                return self.interrupted_by(error);
             }
             let is_last = match self.frames.last() {
                 None => true,
@@ -320,6 +331,25 @@ impl Interp {
             }
             self.drop_frame();
         }
+    }
+
+    /// Whether what leaves the innermost frame, or the cleanups in it that began after `held` others, leaves one that an
+    /// interrupt runs.
+    fn leaves_interrupted(&self, held: usize) -> bool {
+        match self.frames.last() {
+            Some(Activation::Code(frame)) => frame.held.iter().skip(held).any(|h| matches!(h, Caught::Interrupt)),
+            _ => false,
+        }
+    }
+
+    /// An error ends a cleanup that an interrupt runs: the interrupt goes on, and the error is a warning, or, where nothing is
+    /// left to run, what the script ends with.
+    fn interrupted_by(&mut self, error: ScriptError) -> Result<(), Box<ScriptError>> {
+        if !self.unwind_interrupted() {
+            return Err(Box::new(error));
+        }
+        self.env.warn("", &format!("error while cleaning up after an interrupt: {}", error.message));
+        Ok(())
     }
 
     /// An interrupt leaves its instruction: to the innermost cleanup, past what only catches errors. False where nothing is
@@ -340,6 +370,7 @@ impl Interp {
                 {
                     let (pc, heights, since) = (handler.pc, handler.heights, handler.since);
                     let cleans = handler.guard.is_some();
+                    frame.held.truncate(handler.held);
                     if cleans {
                         frame.pc = pc;
                         frame.caught = Some(Caught::Interrupt);

@@ -102,6 +102,8 @@ pub(super) struct Handler {
     pub heights: Heights,
     /// The number of the first suspect that is its own.
     pub since: u64,
+    /// Cleanups of its frame that hold an error and began before it.
+    pub held: usize,
     /// Where it is cleanup, which an interrupt waits for.
     pub guard: Option<Guard>,
 }

@@ -149,6 +149,12 @@ impl Interp {
     pub fn take_workspace(&mut self) -> Vec<(Name, Value)> {
         std::mem::take(&mut self.workspace)
     }
+
+    /// Ends what the script left, and what is global or persistent.
+    pub fn drop_variables(&mut self) {
+        self.workspace.clear();
+        self.statics.iter_mut().for_each(|value| *value = None);
+    }
 }
 
 impl Interp {
@@ -183,6 +189,7 @@ impl Interp {
         }
         self.env.awaited.clear();
         self.heed_interrupts();
+        (self.ended, self.cleaning) = (None, None);
     }
 
     /// The comment at the head of a function of the script.

@@ -44,7 +44,7 @@ impl Interp {
             if self.cleans_up()
                 && let Some(due) = &self.env.due
             {
-                let (task, heights): (Box<dyn Task>, _) = (Box::new(CleansUp(due.take())), self.heights());
+                let (task, heights): (Box<dyn Task>, _) = (Box::new(CleansUp::all(due)), self.heights());
                 let returns = Return::Nobody;
                 self.frames.push(Activation::Task(TaskFrame { task, last: None, heights, returns, nargout: 0 }));
             }
@@ -59,6 +59,7 @@ impl Interp {
                 Ok(()) => continue,
                 Err(Stop::Need(need)) => return Slice::Need(need),
                 Err(Stop::Exit(status)) => {
+                    self.env.awaited.clear();
                     self.drop_frames();
                     Slice::Exit(status)
                 }
@@ -69,7 +70,11 @@ impl Interp {
                     Err(error) => Slice::Failed(error),
                 },
             };
-            self.ended = Some(end);
+            // An error that ends a script is told, also where an interrupt ends what cleans up after it.
+            let is_kept = matches!((&self.ended, &end), (Some(Slice::Failed(_)), Slice::Exit(INTERRUPTED)));
+            if !is_kept {
+                self.ended = Some(end);
+            }
             if !self.is_due() {
                 return self.come_to_end();
             }

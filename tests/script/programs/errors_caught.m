@@ -104,3 +104,14 @@ try, c = {1, 2}; c{:}.a, catch e, disp(e.message), end
 try, ones(1, 2){1}, catch e, disp(e.message), end
 try, error('Octave:some-id', 'msg\twith tab'), catch e, disp(e.message), end
 try, nargin('nonexistent_fn'), catch e, disp(e.message), end
+for k=1:3
+  try
+    unwind_protect
+      error('x');
+    unwind_protect_cleanup
+      disp('cleanup'); if k==2, continue, end
+    end
+  catch e
+    disp(e.message);
+  end
+end
