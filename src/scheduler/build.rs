@@ -41,14 +41,13 @@ impl State {
             Dep::Input(i) => {
                 let input = &cut.inputs[i as usize];
                 let live = &self.graph[input.at];
-                let elsewhere = |id| self.regions.get(id).is_some_and(|r| r.region.session != cut.session);
                 // A value that residency was told to retire is already on its way out; one that other sessions' regions
                 // read, too, has no last reader.
                 last_of_input[i as usize] == number
                     && input.remaining == 0
                     && !live.held
                     && !live.retired
-                    && !live.regions.iter().any(elsewhere)
+                    && self.read_only_by(live, cut.session)
             }
         };
         let mut regions = Vec::with_capacity(cut.groups.len());

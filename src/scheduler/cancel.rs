@@ -121,15 +121,7 @@ impl State {
         let dropped = taint::prune(&mut record.region, &inputs, &errors);
         let is_dropped = |v: &ValueId| unneeded.contains(v) || dropped.iter().any(|(value, _)| value == v);
         let spared: Vec<ValueId> = record.retires.extract_if(.., |v| is_dropped(v)).collect();
-        let mut touched = Vec::new();
-        for (value, dies) in &dropped {
-            let at = self.graph.find(*value).expect("SCHED-8: a region's input is live");
-            let live = &mut self.graph[at];
-            live.regions.retain(|r| *r != id);
-            // What it would have ended has not ended.
-            live.retired &= !dies;
-            touched.push(at);
-        }
+        let mut touched: Vec<_> = dropped.iter().map(|&(value, dies)| self.read_no_more(id, value, dies)).collect();
         for at in spared.into_iter().filter_map(|v| self.graph.find(v)).collect::<Vec<_>>() {
             self.graph[at].retired = false;
             touched.push(at);

@@ -260,15 +260,8 @@ impl State {
             .collect();
         let dropped = taint::prune(&mut record.region, &inputs, &errors);
         let is_empty = record.region.readbacks.is_empty() && !record.region.nodes.iter().any(|n| n.output);
-        let mut touched = Vec::new();
-        for (value, dies) in dropped {
-            let at = self.graph.find(value).expect("SCHED-8: a region's input is live");
-            let live = &mut self.graph[at];
-            live.regions.retain(|r| *r != id);
-            // Nobody downstream was told that it ends: of a region that was, what had ended is there anew.
-            live.retired &= !dies;
-            touched.push(at);
-        }
+        // Nobody downstream was told that they end: of a region that was, what had ended is there anew.
+        let touched = dropped.into_iter().map(|(value, dies)| self.read_no_more(id, value, dies)).collect();
         let failed = outputs.into_iter().filter_map(|(v, e)| self.graph.find(v).map(|at| (at, e))).collect();
         // Its outputs are no longer coming from here; until `fail_values` has told them, nobody else looks.
         if is_empty {

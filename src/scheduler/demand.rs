@@ -92,15 +92,8 @@ impl State {
             self.dequeue(id);
         }
         let mut record = self.regions.remove(&id).expect("SCHED-8: an unfinished region has a record");
-        let mut touched = Vec::new();
-        for input in &record.region.inputs {
-            let at = self.graph.find(input.value).expect("SCHED-8: a region's input is live");
-            let live = &mut self.graph[at];
-            live.regions.retain(|r| *r != id);
-            // What it would have ended has not ended.
-            live.retired &= is_sent || !input.dies;
-            touched.push(at);
-        }
+        let inputs = record.region.inputs.iter();
+        let mut touched: Vec<_> = inputs.map(|i| self.read_no_more(id, i.value, !is_sent && i.dies)).collect();
         for value in record.retires.drain(..) {
             if let Some(at) = self.graph.find(value) {
                 self.graph[at].retired = false;

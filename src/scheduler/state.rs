@@ -384,10 +384,24 @@ impl State {
 
     /// Whether the unfinished regions that read a value keep an order, so that one of them is the last: they are one
     /// session's. Where they are not, the value's end is told once those of all sessions but one have ended.
-    pub(super) fn read_in_order(&self, live: &Live) -> bool {
-        let mut sessions = live.regions.iter().filter_map(|id| self.regions.get(id)).map(|r| r.region.session);
-        let first = sessions.next();
-        sessions.all(|session| Some(session) == first)
+    fn read_in_order(&self, live: &Live) -> bool {
+        let first = live.regions.iter().find_map(|id| self.regions.get(id));
+        first.is_none_or(|record| self.read_only_by(live, record.region.session))
+    }
+
+    /// Whether no unfinished region of another session reads a value.
+    pub(super) fn read_only_by(&self, live: &Live, session: SessionId) -> bool {
+        let mut readers = live.regions.iter().filter_map(|id| self.regions.get(id));
+        readers.all(|record| record.region.session == session)
+    }
+
+    /// A region reads a value no more; `dies`: it would have ended it, and has not.
+    pub(super) fn read_no_more(&mut self, id: RegionId, value: ValueId, dies: bool) -> NodeIndex {
+        let at = self.graph.find(value).expect("SCHED-8: a region's input is live");
+        let live = &mut self.graph[at];
+        live.regions.retain(|r| *r != id);
+        live.retired &= !dies;
+        at
     }
 
     /// Removes a lazy value and hands its arguments on.

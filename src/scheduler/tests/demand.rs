@@ -60,24 +60,10 @@ fn a_gather_cancelled_on_the_tape_computes_nothing() {
     assert_eq!(b.state.totals().ops_dead, 1);
 }
 
-/// Fills the credits with regions of session 9, so that what follows stays in its queue.
-fn fill(b: &mut Bench) -> Vec<Region> {
-    b.open(9, 1);
-    let mut regions = vec![];
-    for _ in 0..6 {
-        let x = b.rand(8);
-        b.demand(x, Want::Device);
-        regions.extend(b.cut());
-    }
-    assert!(regions.len() >= 5);
-    b.credits();
-    regions
-}
-
 #[test]
 fn a_cancelled_gather_drops_the_regions_that_only_it_needed() {
     let mut b = Bench::new(DeviceChoice::Host);
-    let busy = fill(&mut b);
+    let busy = b.fill();
     b.open(0, 1);
     let x = b.source(8);
     let y = b.scale(x, 8);
@@ -100,7 +86,7 @@ fn a_cancelled_gather_drops_the_regions_that_only_it_needed() {
 #[test]
 fn a_region_that_waits_is_cut_down_to_what_is_still_wanted() {
     let mut b = Bench::new(DeviceChoice::Host);
-    let busy = fill(&mut b);
+    let busy = b.fill();
     b.open(0, 1);
     let (x, y) = (b.source(8), b.source(8));
     let parts: Vec<ValueId> = [x, x, y].into_iter().map(|from| b.scale(from, 8)).collect();
@@ -174,7 +160,7 @@ fn a_region_downstream_that_nobody_needs_is_abandoned_and_what_it_read_is_let_go
 #[test]
 fn a_cancelled_gather_leaves_what_another_waits_for() {
     let mut b = Bench::new(DeviceChoice::Host);
-    let busy = fill(&mut b);
+    let busy = b.fill();
     b.open(0, 1);
     let x = b.rand(8);
     let g = b.gather(x);
@@ -196,7 +182,7 @@ fn a_closed_session_lets_go_of_everything_and_fails_what_has_not_been_sent() {
     let sent = b.rand(8);
     let first = b.gather(sent);
     let under_way = b.cut();
-    let mut busy = fill(&mut b);
+    let mut busy = b.fill();
     busy.truncate(0);
     b.open(0, 1);
     let x = b.scale(sent, 8);

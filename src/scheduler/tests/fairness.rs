@@ -19,13 +19,7 @@ fn at_most_so_many_regions_are_downstream() {
 #[test]
 fn sessions_take_turns_by_weight_and_keep_their_own_order() {
     let mut b = Bench::new(DeviceChoice::Host);
-    let mut in_flight = vec![];
-    b.open(9, 1);
-    for _ in 0..6 {
-        let x = b.rand(8);
-        b.demand(x, Want::Device);
-        in_flight.extend(b.cut());
-    }
+    let mut in_flight = b.fill();
     for (session, weight) in [(1, 1), (2, 3)] {
         b.open(session, weight);
         for _ in 0..12 {
@@ -53,13 +47,7 @@ fn sessions_take_turns_by_weight_and_keep_their_own_order() {
 #[test]
 fn a_region_waits_until_what_makes_its_input_was_sent() {
     let mut b = Bench::new(DeviceChoice::Host);
-    let mut in_flight = vec![];
-    b.open(9, 1);
-    for _ in 0..6 {
-        let x = b.rand(8);
-        b.demand(x, Want::Device);
-        in_flight.extend(b.cut());
-    }
+    let in_flight = b.fill();
     b.open(1, 1);
     let first = b.rand(8);
     b.demand(first, Want::Device);
@@ -87,13 +75,7 @@ fn what_two_sessions_read_ends_once_only_one_of_them_reads_it() {
     for made in b.cut() {
         b.finish(&made);
     }
-    b.open(9, 1);
-    let mut in_flight = vec![];
-    for _ in 0..6 {
-        let x = b.rand(8);
-        b.demand(x, Want::Device);
-        in_flight.extend(b.cut());
-    }
+    let in_flight = b.fill();
     // Of a session that has had its turns; it is cut before the other's, and sent after it.
     let slow = b.scale(shared, 8);
     b.gather(slow);

@@ -82,6 +82,20 @@ impl Bench {
         self.event(SchedulerEvent::SessionOpened { session: self.session, name, weight });
     }
 
+    /// Fills the credits with regions of session 9, so that what follows stays in its queue.
+    pub fn fill(&mut self) -> Vec<Region> {
+        self.open(9, 1);
+        let mut regions = vec![];
+        for _ in 0..6 {
+            let x = self.rand(8);
+            self.demand(x, Want::Device);
+            regions.extend(self.cut());
+        }
+        assert!(regions.len() >= 5);
+        self.credits();
+        regions
+    }
+
     pub fn event(&mut self, event: SchedulerEvent) {
         self.state.handle(event, &mut self.out);
         if self.validates {
