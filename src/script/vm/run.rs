@@ -70,11 +70,7 @@ impl Interp {
                     Err(error) => Slice::Failed(error),
                 },
             };
-            // An error that ends a script is told, also where an interrupt ends what cleans up after it.
-            let is_kept = matches!((&self.ended, &end), (Some(Slice::Failed(_)), Slice::Exit(INTERRUPTED)));
-            if !is_kept {
-                self.ended = Some(end);
-            }
+            self.ends_with(end);
             if !self.is_due() {
                 return self.come_to_end();
             }
@@ -92,9 +88,13 @@ impl Interp {
         self.ended.take().unwrap_or(Slice::Done)
     }
 
-    /// How the machine ends once what cleans up has run.
+    /// How the machine ends once what cleans up has run. An error that ends a script is told, also where an interrupt ends
+    /// what cleans up after it.
     pub(super) fn ends_with(&mut self, end: Slice) {
-        self.ended = Some(end);
+        let is_kept = matches!((&self.ended, &end), (Some(Slice::Failed(_)), Slice::Exit(INTERRUPTED)));
+        if !is_kept {
+            self.ended = Some(end);
+        }
     }
 
     /// Whether objects have ended that call a function then.
