@@ -29,6 +29,42 @@ pub trait UploadMemory: Send + Sync {
     fn lease(&self, bytes: usize) -> Option<Box<dyn MappedBytes>>;
 }
 
+/// Does small work on the thread of who asks for it.
+pub trait Inline: Send + Sync {
+    /// Carries out an instruction at once, on this thread, where that takes a few microseconds and nothing that the device
+    /// was told before is unfinished. Its mailbox is empty, and nobody else sends.
+    ///
+    /// # Errors
+    /// The instruction, where it has to be sent.
+    fn try_inline(&self, instruction: DeviceInstruction) -> Result<(), DeviceInstruction>;
+}
+
+/// How the ring reaches a device.
+#[derive(Clone)]
+pub struct Reach {
+    /// Its mailbox.
+    pub instructions: crossbeam_channel::Sender<DeviceInstruction>,
+    /// A way past the mailbox.
+    pub inline: Option<Arc<dyn Inline>>,
+}
+
+impl Reach {
+    /// By the mailbox alone.
+    pub fn by(instructions: crossbeam_channel::Sender<DeviceInstruction>) -> Reach {
+        Reach { instructions, inline: None }
+    }
+
+    /// Gives an instruction; who has a moment may carry it out here. False if the device has ended.
+    pub fn give(&self, instruction: DeviceInstruction, has_a_moment: bool) -> bool {
+        let inline = self.inline.as_ref().filter(|_| has_a_moment && self.instructions.is_empty());
+        let left = match inline {
+            Some(inline) => inline.try_inline(instruction),
+            None => Err(instruction),
+        };
+        left.err().is_none_or(|instruction| self.instructions.send(instruction).is_ok())
+    }
+}
+
 /// What every device actor is given.
 #[derive(Clone)]
 pub struct Context {
@@ -46,8 +82,8 @@ pub struct Context {
 pub struct DeviceHandle {
     /// Its numbers.
     pub info: DeviceInfo,
-    /// Its mailbox.
-    pub instructions: crossbeam_channel::Sender<DeviceInstruction>,
+    /// The way to it.
+    pub reach: Reach,
     /// Its compiler.
     pub compiler: Arc<dyn Compiler>,
     /// Memory that users may fill for it, where that is not host memory.

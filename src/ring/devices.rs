@@ -8,14 +8,13 @@
 //! it could not know. DEVICES-2: whoever waits for the opening is told its end, also where the ring ends meanwhile.
 //! DEVICES-3: every device that was opened is stopped when the ring ends.
 
-use crate::device::handle::{Compiler, DeviceHandle, UploadMemory};
+use crate::device::handle::{Compiler, DeviceHandle, Reach, UploadMemory};
 use crate::device::info::DeviceInfo;
 use crate::device::message::DeviceInstruction;
 use crate::error::{Error, ErrorKind};
 use crate::grants::Grants;
 use crate::ids::DeviceId;
 use crate::mail::Post;
-use crossbeam_channel::Sender;
 use parking_lot::{Condvar, Mutex};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
@@ -34,8 +33,8 @@ pub(super) type Opened = Result<Option<OpenedDevice>, Error>;
 pub(super) struct OpenedDevice {
     /// Its numbers.
     pub(super) info: DeviceInfo,
-    /// Its mailbox.
-    pub(super) instructions: Sender<DeviceInstruction>,
+    /// The way to it.
+    pub(super) reach: Reach,
     /// Its compiler.
     pub(super) compiler: Arc<dyn Compiler>,
 }
@@ -156,8 +155,8 @@ impl Devices {
             }
             Ok(Some(handle)) => {
                 known.infos.push(handle.info.clone());
-                let (info, instructions) = (handle.info.clone(), handle.instructions.clone());
-                let told = OpenedDevice { info, instructions, compiler: handle.compiler.clone() };
+                let (info, reach) = (handle.info.clone(), handle.reach.clone());
+                let told = OpenedDevice { info, reach, compiler: handle.compiler.clone() };
                 inner.handles.push(handle);
                 Ok(Some(told))
             }
@@ -196,11 +195,11 @@ impl Devices {
 fn stop(handles: Vec<DeviceHandle>, deadline: Instant) {
     for device in &handles {
         // A full mailbox of a device that hangs must not hang this thread.
-        let _ = device.instructions.send_timeout(DeviceInstruction::Stop, STOP_WAIT);
+        let _ = device.reach.instructions.send_timeout(DeviceInstruction::Stop, STOP_WAIT);
     }
     for device in handles {
-        let DeviceHandle { instructions, threads, .. } = device;
-        drop(instructions);
+        let DeviceHandle { reach, threads, .. } = device;
+        drop(reach);
         for thread in threads {
             while !thread.is_finished() && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_micros(200));

@@ -2,14 +2,16 @@
 //!
 //! In: device events first, then workers' results, then shutdown and cancels, then one of the users' events at a
 //! time. Out: resolved futures, credits, batches. Must hold: RING-1; RING-2: nothing here waits for a user, and
-//! for a device only where its mailbox is full, and a device never waits for the ring; RING-3: whichever way the
-//! loop ends, also by a panic, the table of gathers and the gates are closed behind it.
+//! for a device only where its mailbox is full, and a device never waits for the ring; the host's work is done here only
+//! where it takes a few microseconds and nobody else waits for the ring; RING-3: whichever way the loop ends, also by a
+//! panic, the table of gathers and the gates are closed behind it.
 
 use super::answers::Answers;
 use super::devices::{Devices, Opened};
 use super::machines::{Effect, Machines};
 use super::workers::Workers;
 use super::{Gates, GatherTable};
+use crate::device::handle::Reach;
 use crate::device::message::{DeviceEvent, DeviceInstruction};
 use crate::eager::Eager;
 use crate::error::{Error, ErrorKind};
@@ -51,7 +53,7 @@ pub(super) struct Edges {
     pub gathers: Arc<GatherTable>,
     pub answers: Arc<Answers>,
     pub gates: Arc<Gates>,
-    pub mailboxes: Vec<crossbeam_channel::Sender<DeviceInstruction>>,
+    pub reaches: Vec<Reach>,
     pub devices: Arc<Devices>,
     pub workers: Workers,
     pub counters: Arc<Counters>,
@@ -187,7 +189,7 @@ impl Loop {
     fn opening_ended(&mut self, opened: Opened) {
         let result = opened.map(|device| {
             device.map(|device| {
-                self.edges.mailboxes.push(device.instructions);
+                self.edges.reaches.push(device.reach);
                 self.edges.workers.add(device.compiler);
                 device.info
             })
@@ -254,9 +256,8 @@ impl Loop {
             return;
         }
         let look = std::mem::take(&mut self.answered).then(|| self.eager.begin());
-        let quiet = |inbox: &Inbox| inbox.users.is_empty() && inbox.devices.is_empty() && inbox.control.is_empty();
-        while look.as_ref().is_some_and(|look| look.again()) && quiet(&self.inbox) {}
-        if quiet(&self.inbox) {
+        while look.as_ref().is_some_and(|look| look.again()) && self.is_quiet() {}
+        if self.is_quiet() {
             match self.deadline {
                 Some(at) => std::thread::park_timeout(at.saturating_duration_since(Instant::now())),
                 None => std::thread::park(),
@@ -306,7 +307,7 @@ impl Loop {
                 {
                     self.edges.answers.expect(answer);
                 }
-                if !self.send(device, DeviceInstruction::Submit(batch)) {
+                if !self.give(device, DeviceInstruction::Submit(batch)) {
                     // A GPU's thread says, when it ends, that the device is lost; it has no mailbox any more by then.
                     let lost = device != DeviceId::HOST;
                     let kind = if lost { ErrorKind::DeviceLost } else { ErrorKind::Internal };
@@ -317,7 +318,7 @@ impl Loop {
                 }
             }
             Effect::Release { device, buffers } => {
-                self.send(device, DeviceInstruction::Release(buffers));
+                self.give(device, DeviceInstruction::Release(buffers));
             }
             Effect::Compile(plan) => self.edges.workers.compile(plan),
             Effect::OpenDevices => self.edges.devices.ask(),
@@ -325,7 +326,15 @@ impl Loop {
         }
     }
 
-    fn send(&self, device: DeviceId, instruction: DeviceInstruction) -> bool {
-        self.edges.mailboxes.get(device.0 as usize).is_some_and(|d| d.send(instruction).is_ok())
+    /// Gives a device an instruction. What takes a few microseconds is done here, where nothing else waits for this thread
+    /// (RING-2): the device's would have to be woken for it, and wake this one again.
+    fn give(&self, device: DeviceId, instruction: DeviceInstruction) -> bool {
+        let has_a_moment = self.backlog.is_empty() && self.is_quiet();
+        self.edges.reaches.get(device.0 as usize).is_some_and(|reach| reach.give(instruction, has_a_moment))
+    }
+
+    /// Whether nothing urgent is there to be taken in.
+    fn is_quiet(&self) -> bool {
+        self.inbox.users.is_empty() && self.inbox.devices.is_empty() && self.inbox.control.is_empty()
     }
 }

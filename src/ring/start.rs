@@ -110,14 +110,14 @@ pub fn start_with(
     if opener.is_some() {
         scheduler = scheduler.with_promised_gpu();
     }
-    let mailboxes = devices.iter().map(|d| d.instructions.clone()).collect();
+    let reaches = devices.iter().map(|d| d.reach.clone()).collect();
     let compilers = devices.iter().map(|d| d.compiler.clone()).collect();
     let devices = Arc::new(Devices::new(devices, opener, opened_sender));
     let edges = Edges {
         gathers: gathers.clone(),
         answers,
         gates: gates.clone(),
-        mailboxes,
+        reaches,
         devices: devices.clone(),
         workers: Workers::new(config.worker_threads.unwrap_or_else(cores), compilers, results, timeline.clone()),
         counters: counters.clone(),

@@ -2,7 +2,7 @@
 
 use super::{Gate, Ring, Room, start_with};
 use crate::config::{Config, DeviceChoice, Hold};
-use crate::device::handle::{Compiler, DeviceHandle};
+use crate::device::handle::{Compiler, DeviceHandle, Reach};
 use crate::device::info::{DeviceInfo, DeviceKind};
 use crate::device::message::{Command, DeviceEvent, DeviceInstruction};
 use crate::error::{Error, ErrorKind, Result};
@@ -82,7 +82,13 @@ fn stand_in(behaviour: Behaviour, info: DeviceInfo, sender: Post<DeviceEvent>) -
             finish(&sender, device, batch.id, &batch.commands);
         }
     });
-    DeviceHandle { info, instructions, compiler: Arc::new(NothingToCompile), uploads: None, threads: vec![thread] }
+    DeviceHandle {
+        info,
+        reach: Reach::by(instructions),
+        compiler: Arc::new(NothingToCompile),
+        uploads: None,
+        threads: vec![thread],
+    }
 }
 
 fn finish(sender: &Post<DeviceEvent>, device: DeviceId, batch: BatchId, commands: &[Command]) {

@@ -21,7 +21,7 @@ use super::shaders::Shaders;
 use super::staging::Staging;
 use super::uploads::Uploads;
 use super::{MAILBOX, thread_error};
-use crate::device::handle::{Context, DeviceHandle, UploadMemory};
+use crate::device::handle::{Context, DeviceHandle, Reach, UploadMemory};
 use crate::device::info::DeviceInfo;
 use crate::device::message::{Batch, Command, DeviceEvent, DeviceInstruction};
 use crate::eager::Eager;
@@ -127,7 +127,7 @@ pub(super) fn start(
     ];
     let uploads: Arc<dyn UploadMemory> = Arc::new(GpuUploads { current: current.clone() });
     let compiler = Arc::new(GpuCompiler { current, maker });
-    Ok(DeviceHandle { info, instructions, compiler, uploads: Some(uploads), threads })
+    Ok(DeviceHandle { info, reach: Reach::by(instructions), compiler, uploads: Some(uploads), threads })
 }
 
 /// The upload ring of the device that stands at present.

@@ -2,6 +2,7 @@
 //!
 //! In: batches. Out: completions and readbacks. One thread runs the batches as if in order; kernels spread over the
 //! worker pool, and long ones run on a thread of their own, while short batches that share no memory with them go on.
+//! A batch of a few microseconds may run on the thread of who sends it.
 //! Host data enters and leaves without a copy.
 //!
 //! Must hold:
@@ -11,6 +12,7 @@
 //! - HOST-4: whatever a kernel does, a panic too, ends as an error that names its op.
 //! - HOST-5: memory that a launch uses beside others is neither freed nor written to by anybody else until it has ended.
 //! - HOST-6: batches that touch the same memory, and one of them changes it, run in the order in which they came.
+//! - HOST-7: who takes from the mailbox holds the state.
 
 mod blocks;
 mod execute;
@@ -24,7 +26,7 @@ mod table;
 mod tests;
 
 use super::costs;
-use super::handle::{Compiler, Context, DeviceHandle};
+use super::handle::{Compiler, Context, DeviceHandle, Inline, Reach};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fusion::plan::Plan;
 use crate::kernels::eval::Pool;
@@ -55,10 +57,15 @@ pub fn open(context: Context) -> Result<DeviceHandle> {
     let blocks = blocks::Blocks::new(info::kept_bytes_max(&info), context.counters.clone());
     let (instructions, mailbox) = crossbeam_channel::unbounded();
     context.timeline.name_device(info.id, &info.name);
+    // A test that holds the device must hold its thread, and not the ring's.
+    let inlines = context.config.injection.hold_first_batch.is_none();
     let actor = run::Actor::new(context, pool, info.costs, blocks);
+    let (ears, desk) = (actor.ears(), Arc::new(run::Desk::new(actor)));
+    let inline = inlines.then(|| desk.clone() as Arc<dyn Inline>);
     let thread = std::thread::Builder::new()
         .name("tidemill-host".to_owned())
-        .spawn(move || actor.run(&mailbox))
+        .spawn(move || desk.run(&mailbox, ears))
         .map_err(|e| Error::new(ErrorKind::Device, format!("the host device's thread did not start: {e}")))?;
-    Ok(DeviceHandle { info, instructions, compiler: Arc::new(NoCompiler), uploads: None, threads: vec![thread] })
+    let reach = Reach { instructions, inline };
+    Ok(DeviceHandle { info, reach, compiler: Arc::new(NoCompiler), uploads: None, threads: vec![thread] })
 }

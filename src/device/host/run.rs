@@ -1,7 +1,8 @@
 //! The host device's thread: batches as if in order, events out.
 //!
 //! In: instructions. Out: events. A launch that takes long runs beside others (`lanes`); its batch goes on when it has
-//! ended. What comes after it meanwhile runs too, unless it touches the same memory (HOST-6).
+//! ended. What comes after it meanwhile runs too, unless it touches the same memory (HOST-6). What takes a few
+//! microseconds may run on the thread of who sends it ([`Desk`]): waking this one takes longer.
 
 use super::blocks::Blocks;
 use super::execute::{Done, Executor, is_long};
@@ -9,14 +10,16 @@ use super::lanes::{Landed, Lanes};
 use super::order::Touched;
 use super::table::Table;
 use crate::config::{DeviceChoice, Injection};
-use crate::device::handle::Context;
+use crate::device::handle::{Context, Inline};
 use crate::device::info::Costs;
 use crate::device::message::{Batch, Command, DeviceEvent, DeviceInstruction};
 use crate::error::{Error, ErrorKind};
+use crate::fusion::plan::{Launch, Program};
 use crate::ids::{BatchId, BufferId, DeviceId, RegionId};
 use crate::kernels::eval::Pool;
-use crate::timeline::{Detail, Lane, flow};
-use crossbeam_channel::{Receiver, select};
+use crate::timeline::{Detail, Lane, Timeline, flow};
+use crossbeam_channel::{Receiver, Select, TryRecvError};
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -24,6 +27,23 @@ use std::sync::Arc;
 const NAME: &str = "host";
 /// A launch that is estimated to take so many microseconds runs beside others.
 const LAUNCH_APART_US: f64 = 3000.0;
+
+/// A batch that is estimated to take at most so many microseconds may run on the thread of who sends it: sending it takes
+/// as long as that, and longer where a core has to be woken.
+const INLINE_US: f64 = 10.0;
+/// Estimated microseconds of a kernel there that has next to nothing to do.
+const INLINE_LAUNCH_US: f64 = 0.5;
+/// Estimated microseconds for a byte that is copied.
+const COPY_US_PER_BYTE: f64 = 1e-4;
+
+/// Where the state is met: by the device's thread, and by who sends what takes a moment.
+///
+/// Must hold: HOST-7: who takes from the mailbox holds the state. So where the mailbox is empty and the state is free, all
+/// that came before has ended, but for what runs beside others.
+pub(super) struct Desk {
+    /// None once the device's thread has ended, whichever way.
+    actor: Mutex<Option<Actor>>,
+}
 
 /// The state of the host device.
 pub(super) struct Actor {
@@ -83,11 +103,58 @@ struct Running {
     start_ns: u64,
 }
 
-/// What the thread hears.
-enum Heard {
-    Told(DeviceInstruction),
-    Landed(Landed),
-    Nothing,
+impl Desk {
+    pub fn new(actor: Actor) -> Desk {
+        Desk { actor: Mutex::new(Some(actor)) }
+    }
+
+    /// The device's thread: runs until told to stop, or until nobody can tell it anything.
+    pub fn run(&self, mailbox: &Receiver<DeviceInstruction>, (timeline, landed): (Timeline, Receiver<Landed>)) {
+        crate::threads::mark_own();
+        let _guard = timeline.enter_thread("host");
+        let _end = Closes(self);
+        let mut news = Select::new();
+        news.recv(&landed);
+        news.recv(mailbox);
+        loop {
+            // What there is to hear is taken under the lock (HOST-7).
+            news.ready();
+            let mut actor = self.actor.lock();
+            let Some(actor) = actor.as_mut() else { return };
+            while let Ok(landed) = landed.try_recv() {
+                actor.landed(landed);
+            }
+            match mailbox.try_recv() {
+                Ok(instruction) => actor.hear(instruction, Some(mailbox)),
+                Err(TryRecvError::Empty) => {}
+                Err(TryRecvError::Disconnected) => actor.stopped = true,
+            }
+            if actor.stopped {
+                return actor.finish();
+            }
+        }
+    }
+}
+
+/// Ends the device with its thread: nobody else does its work, and the ring hears of it.
+struct Closes<'a>(&'a Desk);
+
+impl Drop for Closes<'_> {
+    fn drop(&mut self) {
+        let actor = self.0.actor.lock().take();
+        drop(actor);
+    }
+}
+
+impl Inline for Desk {
+    fn try_inline(&self, instruction: DeviceInstruction) -> Result<(), DeviceInstruction> {
+        let Some(mut actor) = self.actor.try_lock() else { return Err(instruction) };
+        match actor.as_mut() {
+            Some(actor) if actor.may_inline(&instruction) => actor.hear(instruction, None),
+            _ => return Err(instruction),
+        }
+        Ok(())
+    }
 }
 
 impl Actor {
@@ -106,37 +173,68 @@ impl Actor {
         }
     }
 
-    /// Runs until told to stop, or until nobody can tell it anything.
-    pub fn run(mut self, mailbox: &Receiver<DeviceInstruction>) {
-        crate::threads::mark_own();
-        let _guard = self.context.timeline.clone().enter_thread("host");
-        while !self.stopped {
-            match self.hear(mailbox) {
-                Heard::Told(DeviceInstruction::Submit(batch)) => self.submit(batch, mailbox),
-                Heard::Told(DeviceInstruction::Release(buffers)) => {
-                    self.take(Work::Release(buffers));
-                }
-                Heard::Landed(landed) => self.landed(landed),
-                Heard::Told(DeviceInstruction::Stop) | Heard::Nothing => break,
-            }
+    /// What the device's thread needs beside its mailbox: where it shows what it does, and how long launches end.
+    pub fn ears(&self) -> (Timeline, Receiver<Landed>) {
+        (self.context.timeline.clone(), self.lanes.landed.clone())
+    }
+
+    /// Takes in an instruction; who has the mailbox gives it along.
+    fn hear(&mut self, instruction: DeviceInstruction, mailbox: Option<&Receiver<DeviceInstruction>>) {
+        match instruction {
+            DeviceInstruction::Submit(batch) => self.submit(batch, mailbox),
+            DeviceInstruction::Release(buffers) => self.take(Work::Release(buffers)),
+            DeviceInstruction::Stop => self.stopped = true,
         }
+    }
+
+    /// Waits for what runs beside others.
+    fn finish(&mut self) {
         while !self.away.is_empty() {
             let Ok(landed) = self.lanes.landed.recv() else { break };
             self.landed(landed);
         }
     }
 
-    fn hear(&self, mailbox: &Receiver<DeviceInstruction>) -> Heard {
-        if self.away.is_empty() {
-            return mailbox.recv().map_or(Heard::Nothing, Heard::Told);
-        }
-        select! {
-            recv(self.lanes.landed) -> landed => landed.map_or(Heard::Nothing, Heard::Landed),
-            recv(mailbox) -> told => told.map_or(Heard::Nothing, Heard::Told),
-        }
+    /// Whether an instruction may be carried out on the thread of who gives it: it takes a moment, and nothing before it
+    /// is unfinished.
+    fn may_inline(&self, instruction: &DeviceInstruction) -> bool {
+        let quiet = self.away.is_empty() && !self.stopped;
+        quiet
+            && match instruction {
+                DeviceInstruction::Submit(batch) => self.is_short(batch),
+                DeviceInstruction::Release(_) => true,
+                DeviceInstruction::Stop => false,
+            }
     }
 
-    fn submit(&mut self, batch: Batch, mailbox: &Receiver<DeviceInstruction>) {
+    /// Whether a batch takes a moment: small kernels, small copies.
+    fn is_short(&self, batch: &Batch) -> bool {
+        let mut left_us = INLINE_US.min(self.long_us());
+        // The estimate is of all threads; what is small stays on one, and wakes no other.
+        let alone_us = |launch: &Launch| {
+            INLINE_LAUNCH_US + (launch.estimate_us(&self.costs) - self.costs.dispatch_us) * self.pool.threads() as f64
+        };
+        batch.commands.iter().all(|command| {
+            left_us -= match command {
+                Command::Dispatch { launch, bindings, .. } => {
+                    let written = launch.uses.iter().zip(bindings).filter(|(usage, _)| usage.writes);
+                    // Where somebody else holds what is written, it is copied first (HOST-2).
+                    let bytes: u64 = written.flat_map(|(_, slots)| slots).map(|slot| slot.bytes).sum();
+                    match launch.program {
+                        Program::Kernel(..) => alone_us(launch) + bytes as f64 * COPY_US_PER_BYTE,
+                        // Some have workers of their own.
+                        Program::Library(_) => return false,
+                    }
+                }
+                Command::Copy { to: slot, .. } | Command::Zero { slot } => slot.bytes as f64 * COPY_US_PER_BYTE,
+                Command::Upload { .. } | Command::Allocate { .. } | Command::Free { .. } => 0.0,
+                Command::Readback { .. } | Command::ReadFaults { .. } => 0.0,
+            };
+            left_us > 0.0
+        })
+    }
+
+    fn submit(&mut self, batch: Batch, mailbox: Option<&Receiver<DeviceInstruction>>) {
         let number = self.begun;
         self.begun += 1;
         let at = |wanted: Option<u64>| wanted == Some(number);
@@ -294,7 +392,7 @@ impl Actor {
 
     /// The device is gone with all it held, and comes back empty. Batches that wait in the mailbox name memory
     /// of before: they fail first.
-    fn lose(&mut self, batch: BatchId, mailbox: &Receiver<DeviceInstruction>) {
+    fn lose(&mut self, batch: BatchId, mailbox: Option<&Receiver<DeviceInstruction>>) {
         let error = Error::new(ErrorKind::DeviceLost, "the device was lost").with_device(NAME);
         // What runs beside others uses memory of before, too.
         for running in std::mem::take(&mut self.away) {
@@ -308,7 +406,7 @@ impl Actor {
         }
         self.table.lose_all();
         self.fail(batch, error.clone());
-        for instruction in mailbox.try_iter() {
+        for instruction in mailbox.into_iter().flat_map(Receiver::try_iter) {
             match instruction {
                 DeviceInstruction::Submit(waiting) => self.fail(waiting.id, error.clone()),
                 DeviceInstruction::Release(_) => {}

@@ -50,7 +50,7 @@ impl Bench {
         let id = BatchId(self.next);
         self.next += 1;
         let batch = Batch { id, region: RegionId(0), session: SessionId(0), commands };
-        self.handle.instructions.send(DeviceInstruction::Submit(batch)).unwrap();
+        self.handle.reach.instructions.send(DeviceInstruction::Submit(batch)).unwrap();
         id
     }
 
@@ -207,7 +207,7 @@ fn zeros_copies_and_releases_do_what_they_say() {
     assert_eq!(bench.read().as_slice::<f32>().unwrap(), [0.0; 4]);
     assert_eq!(bench.read().as_slice::<f32>().unwrap(), [1.0, 2.0, 3.0, 4.0]);
     bench.finished();
-    bench.handle.instructions.send(DeviceInstruction::Release(vec![BufferId(0)])).unwrap();
+    bench.handle.reach.instructions.send(DeviceInstruction::Release(vec![BufferId(0)])).unwrap();
     bench.submit(vec![readback(0, 4)]);
     let (_, error) = bench.failed();
     assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
@@ -371,7 +371,7 @@ fn stop_ends_the_thread_after_what_was_submitted_and_large_memory_is_used_again(
         let free = Command::Free { buffer: BufferId(1) };
         bench.submit(vec![allocate(1, n), double(n as u32, 0, 1), readback(1, n), free]);
     }
-    bench.handle.instructions.send(DeviceInstruction::Stop).unwrap();
+    bench.handle.reach.instructions.send(DeviceInstruction::Stop).unwrap();
     bench.handle.threads.drain(..).for_each(|t| t.join().unwrap());
     let events: Vec<DeviceEvent> = bench.events.drain().collect();
     assert_eq!(events.len(), 7);
@@ -401,7 +401,7 @@ fn what_shares_nothing_with_a_long_launch_goes_on_beside_it_and_the_rest_keeps_i
     // Writes over what is read.
     let over = HostBuffer::from_slice(&[9.0f32, 9.0]).shared();
     let over = bench.submit(vec![upload(0, &over), readback(0, 2)]);
-    bench.handle.instructions.send(DeviceInstruction::Release(vec![BufferId(1)])).unwrap();
+    bench.handle.reach.instructions.send(DeviceInstruction::Release(vec![BufferId(1)])).unwrap();
     // Reads what others only read, once more beside the launch, and computes.
     let beside = bench.submit(vec![allocate(3, 2), upload(3, &x), allocate(4, 2), double(2, 3, 4), readback(4, 2)]);
     assert_eq!(bench.read().as_slice::<f32>().unwrap(), [2.0, 4.0]);
@@ -466,8 +466,80 @@ fn a_device_that_is_lost_or_stopped_ends_its_long_launches_first() {
     }
     assert!(failed.contains(&BatchId(2)), "{failed:?}");
     bench.submit(doubled());
-    bench.handle.instructions.send(DeviceInstruction::Stop).unwrap();
+    bench.handle.reach.instructions.send(DeviceInstruction::Stop).unwrap();
     bench.handle.threads.drain(..).for_each(|t| t.join().unwrap());
     let events: Vec<DeviceEvent> = bench.events.drain().collect();
     assert!(matches!(events.last(), Some(DeviceEvent::BatchFinished { batch: BatchId(3), .. })), "{events:?}");
+}
+
+/// A batch that doubles so many elements of a fresh source.
+fn doubled(elements: u32, at: u64) -> DeviceInstruction {
+    let n = elements as u64;
+    let x = HostBuffer::from_vec(vec![1.5f32; elements as usize]).shared();
+    let commands =
+        vec![allocate(at, n), upload(at, &x), allocate(at + 1, n), double(elements, at, at + 1), readback(at + 1, n)];
+    DeviceInstruction::Submit(Batch { id: BatchId(at), region: RegionId(0), session: SessionId(0), commands })
+}
+
+/// Carries an instruction out here; whether that was done.
+fn try_inline(bench: &Bench, instruction: DeviceInstruction) -> bool {
+    bench.handle.reach.inline.as_ref().expect("the host has one").try_inline(instruction).is_ok()
+}
+
+#[test]
+fn a_moment_of_work_is_done_by_who_asks_for_it() {
+    let bench = Bench::plain();
+    assert!(try_inline(&bench, doubled(8, 0)));
+    let here: Vec<DeviceEvent> = bench.events.drain().collect();
+    assert!(
+        matches!(&here[..], [
+            DeviceEvent::ReadbackDone { data: Ok(data), .. },
+            DeviceEvent::BatchFinished { batch: BatchId(0), .. },
+        ] if data.as_slice::<f32>().unwrap() == [3.0; 8]),
+        "{here:?}"
+    );
+    assert!(try_inline(&bench, DeviceInstruction::Release(vec![BufferId(0)])));
+    // What is sent goes on with what was made here.
+    let next = vec![allocate(2, 8), double(8, 1, 2), readback(2, 8)];
+    let next = Batch { id: BatchId(2), region: RegionId(0), session: SessionId(0), commands: next };
+    assert!(bench.handle.reach.give(DeviceInstruction::Submit(next), false));
+    assert_eq!(bench.read().as_slice::<f32>().unwrap(), [6.0; 8]);
+    assert_eq!(bench.finished().0, BatchId(2));
+}
+
+#[test]
+fn what_takes_longer_is_left_to_the_devices_thread() {
+    let mut bench = Bench::plain();
+    assert!(!try_inline(&bench, doubled(4 << 20, 0)));
+    let sorts =
+        Program::Library(Library::ArgSort { dtype: DType::F32, before: 1, len: 4, after: 1, descending: false });
+    let sort = launch(sorts, 4, &[(true, false), (false, true), (false, true)]);
+    let sort = vec![dispatch(sort, &[slot(0, 4), slot(1, 4), slot(2, 4)], None)];
+    let sort = Batch { id: BatchId(9), region: RegionId(0), session: SessionId(0), commands: sort };
+    assert!(!try_inline(&bench, DeviceInstruction::Submit(sort)));
+    assert!(!try_inline(&bench, DeviceInstruction::Stop));
+    assert!(bench.events.is_empty());
+    bench.handle.reach.instructions.send(DeviceInstruction::Stop).unwrap();
+    bench.handle.threads.drain(..).for_each(|t| t.join().unwrap());
+    assert!(!try_inline(&bench, doubled(100, 0)), "the device has ended");
+    assert!(!bench.handle.reach.give(doubled(100, 0), true), "and says so");
+}
+
+#[test]
+fn nothing_is_done_before_what_came_earlier() {
+    let hold = Arc::new(Hold::default());
+    let injection =
+        Injection { long_launch_us: Some(100.0), hold_first_long: Some(hold.clone()), ..Injection::default() };
+    let bench = Bench::injected(injection);
+    assert!(bench.handle.reach.give(doubled(16 << 20, 0), true));
+    // Of other memory: but the thread has what is long on its way, and orders what comes behind it.
+    while try_inline(&bench, DeviceInstruction::Release(vec![BufferId(77)])) {
+        std::thread::yield_now();
+    }
+    assert!(bench.handle.reach.give(doubled(100, 4), true));
+    assert_eq!(bench.read().len(), 100);
+    assert_eq!(bench.finished().0, BatchId(4));
+    hold.release();
+    assert_eq!(bench.read().len(), 16 << 20);
+    assert_eq!(bench.finished().0, BatchId(0));
 }

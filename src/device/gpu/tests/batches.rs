@@ -148,7 +148,7 @@ fn a_released_allocation_is_gone_and_what_was_submitted_before_still_ran() {
         upload(&[5u32; 16], slot(1, 0, 64)),
         readback(0, slot(1, 0, 64), DType::U32, 16),
     ]);
-    rig.handle.instructions.send(DeviceInstruction::Release(vec![BufferId(1), BufferId(77)])).unwrap();
+    rig.handle.reach.instructions.send(DeviceInstruction::Release(vec![BufferId(1), BufferId(77)])).unwrap();
     let second = rig.submit(vec![readback(1, slot(1, 0, 64), DType::U32, 16)]);
     assert_eq!(rig.wait(first).unwrap().data[0].1.as_slice::<u32>().unwrap(), [5; 16]);
     let error = rig.wait(second).unwrap_err();
@@ -166,7 +166,7 @@ fn stop_finishes_what_is_in_flight() {
         ids.push(rig.submit(vec![upload(&data, all), readback(0, all, DType::F32, 1 << 20)]));
     }
     let events = rig.events.clone();
-    rig.handle.instructions.send(DeviceInstruction::Stop).unwrap();
+    rig.handle.reach.instructions.send(DeviceInstruction::Stop).unwrap();
     for thread in std::mem::take(&mut rig.handle.threads) {
         thread.join().unwrap();
     }

@@ -116,7 +116,7 @@ impl Rig {
         let id = BatchId(self.batches);
         self.batches += 1;
         let batch = Batch { id, region: RegionId(id.0), session: SessionId(0), commands };
-        self.handle.instructions.send(DeviceInstruction::Submit(batch)).unwrap();
+        self.handle.reach.instructions.send(DeviceInstruction::Submit(batch)).unwrap();
         id
     }
 
@@ -156,7 +156,7 @@ impl Rig {
 
     /// Stops it and joins its threads.
     pub(super) fn stop(self) {
-        self.handle.instructions.send(DeviceInstruction::Stop).unwrap();
+        self.handle.reach.instructions.send(DeviceInstruction::Stop).unwrap();
         for thread in self.handle.threads {
             thread.join().unwrap();
         }
