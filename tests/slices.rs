@@ -312,7 +312,7 @@ fn loops_over_slices_that_are_made_of_the_array_copy_nothing_and_compile_once() 
 }
 
 #[test]
-fn an_array_that_is_looked_at_between_its_assignments_is_not_copied_and_one_recorded_for_long_once_a_tape() {
+fn an_array_is_not_copied_where_it_is_looked_at_between_its_assignments_nor_where_they_fill_a_tape() {
     for (device, rt) in unfolded(|b| b) {
         let s = session(&rt);
         let (mut x, _) = start(&s, [500, 40]);
@@ -324,7 +324,7 @@ fn an_array_that_is_looked_at_between_its_assignments_is_not_copied_and_one_reco
             }
         });
         assert_eq!(did.bytes_copied, 0, "looked at on {device}");
-        // More nodes than a tape holds: each time it is full, array and successor may both be held for a moment.
+        // More nodes than a tape holds: what is let go of behind the last one is known before it is cut.
         let ((), did) = counted(&rt, || {
             for k in 0..3000 {
                 let (row, pivot) = (x.slice((k % 500, ..)), x.slice((k % 500, 0)));
@@ -332,8 +332,8 @@ fn an_array_that_is_looked_at_between_its_assignments_is_not_copied_and_one_reco
             }
             wait(x.eval()).unwrap();
         });
-        let (cuts, array) = (did.ops_recorded / 4096, 500 * 40 * 4);
-        assert!(cuts > 1 && did.bytes_copied <= cuts * (array + array / 8), "{}, {device}", did.bytes_copied);
+        assert!(did.ops_recorded > 2 * 4096);
+        assert_eq!(did.bytes_copied, 0, "recorded for long on {device}");
     }
 }
 

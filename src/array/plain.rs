@@ -39,20 +39,22 @@ pub(super) fn apply(op: ElementOp, operands: &mut [Operand<'_>], at: At) -> Opti
     }
     let args = &args[..operands.len()];
     let mut tape = home.tape.lock();
-    let index = home.push_op(&mut tape, Op::Apply(op), args, &meta, pin, at).ok()?;
-    for operand in operands.iter() {
-        match &operand.0 {
-            Kind::Owned(array) => home.let_go(&mut tape, array),
-            Kind::Last(array) => home.let_go(&mut tape, array),
-            Kind::Borrowed(_) | Kind::Number(_) => {}
+    let before = home.cut_full(&mut tape);
+    let pushed = home.push_op(&mut tape, Op::Apply(op), args, &meta, pin, at);
+    if pushed.is_ok() {
+        for operand in operands.iter() {
+            match &operand.0 {
+                Kind::Owned(array) => home.let_go(&mut tape, array),
+                Kind::Last(array) => home.let_go(&mut tape, array),
+                Kind::Borrowed(_) | Kind::Number(_) => {}
+            }
         }
     }
     let (session, segment) = (home.id, tape.segment);
-    let after = home.check_limits(&mut tape);
+    let after = home.check_bytes(&mut tape);
     drop(tape);
-    if let Some(after) = after {
-        home.run_after(after);
-    }
+    before.into_iter().chain(after).for_each(|after| home.run_after(after));
+    let index = pushed.ok()?;
     let recorded = Recorded { session, index, segment, meta, source: false, pin, op: name, at };
     Some(handle(recorded, operands, first))
 }

@@ -193,6 +193,7 @@ fn push(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, pin: Option<
     let is_source = matches!(op, Op::Source(_));
     let numbers = matches!(op, Op::Apply(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Random { .. });
     let mut tape = home.tape.lock();
+    let before = home.cut_full(&mut tape);
     let mut temporaries = SmallVec::<[ValueId; 2]>::new();
     let mut args = SmallVec::<[Arg; 2]>::new();
     let mut fault = None;
@@ -217,11 +218,9 @@ fn push(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, pin: Option<
         }
     }
     let segment = tape.segment;
-    let after = home.check_limits(&mut tape);
+    let after = home.check_bytes(&mut tape);
     drop(tape);
-    if let Some(after) = after {
-        home.run_after(after);
-    }
+    before.into_iter().chain(after).for_each(|after| home.run_after(after));
     match pushed {
         Ok(index) => {
             Made::Node(Recorded { session: home.id, index, segment, meta, source: is_source, pin, op: name, at })

@@ -233,13 +233,18 @@ impl Home {
         }
     }
 
-    /// Cuts where a limit is reached; after every push.
+    /// Cuts a tape that is full; before every push, so that what the program lets go of behind the last op is known with
+    /// it, as that a variable has another value by then.
     #[inline]
-    pub fn check_limits(&self, tape: &mut Tape) -> Option<After> {
-        let is_full = tape.nodes >= self.nodes_max;
-        if is_full || tape.pinned_bytes > self.bytes_max {
-            let why = if is_full { CutReason::NodeLimit } else { CutReason::ByteLimit };
-            return Some(After { hold: true, ..self.cut(tape, why) });
+    pub fn cut_full(&self, tape: &mut Tape) -> Option<After> {
+        (tape.nodes >= self.nodes_max).then(|| After { hold: true, ..self.cut(tape, CutReason::NodeLimit) })
+    }
+
+    /// Cuts where too many bytes are pinned; after every push.
+    #[inline]
+    pub fn check_bytes(&self, tape: &mut Tape) -> Option<After> {
+        if tape.pinned_bytes > self.bytes_max {
+            return Some(After { hold: true, ..self.cut(tape, CutReason::ByteLimit) });
         }
         std::mem::take(&mut tape.holds_next).then(|| After { foreign: Vec::new(), hold: true })
     }
