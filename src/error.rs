@@ -24,8 +24,10 @@ pub(crate) fn panic_words(panic: &(dyn std::any::Any + Send)) -> String {
 pub enum ErrorKind {
     /// Shapes that do not fit each other, a length that does not fit a shape.
     Shape,
-    /// More elements or dimensions than an array may have.
+    /// More elements than an array may have.
     TooLarge,
+    /// More dimensions than an array may have.
+    Rank,
     /// A dtype that the op or the gather does not accept.
     DType,
     /// An index, slice or dimension outside of its array.

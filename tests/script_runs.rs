@@ -517,3 +517,23 @@ fn an_array_under_other_dimensions_keeps_its_elements_whoever_writes() {
         assert_eq!(run(&rt, text).unwrap(), expected, "{device}");
     }
 }
+
+#[test]
+fn dimensions_beyond_the_runtime_s_are_an_error_in_plain_words_where_arrays_are_large() {
+    let few = "a = size (zeros (ones (1, 40))); b = size (reshape (1:4, [2, 2, ones(1, 40)])); c = cat (40, 1, 2);\n\
+               n = ndims (c); m = ndims (zeros ([ones(1, 39), 2]) + 1); d = size (zeros ([300, 300, ones(1, 40)]));\n\
+               printf ('%d ', a, b, n, m, d, numel (c))";
+    assert_eq!(during(&host(), few).0, "1 1 2 2 40 40 300 300 2 ");
+    for body in [
+        "x = zeros ([300, 300, ones(1, 39), 2]);",
+        "x = rand ([300, 300, ones(1, 39), 2]);",
+        "x = cat (40, rand (300), rand (300)); y = x + 1;",
+        "x = reshape (rand (300), [300, ones(1, 39), 300]);",
+        "x = repmat (rand (300), [ones(1, 40), 2]);",
+        "x = permute (rand (300), [3:42, 1, 2]);",
+    ] {
+        let text = format!("try, {body} disp (1), catch e, disp (e.message), end");
+        let printed = during(&host(), &text).0;
+        assert!(printed.contains("at most 16 dimensions"), "{body}: {printed}");
+    }
+}

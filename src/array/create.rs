@@ -112,7 +112,7 @@ impl Session {
     /// An array of an `ndarray`'s elements.
     ///
     /// # Errors
-    /// `ErrorKind::TooLarge` for more elements or dimensions than an array may have.
+    /// `ErrorKind::TooLarge` for more elements than an array may have, `ErrorKind::Rank` for more dimensions.
     #[cfg(feature = "ndarray")]
     #[track_caller]
     pub fn from_ndarray<T, S, D>(&self, array: &ndarray::ArrayBase<S, D>) -> Result<Array>
@@ -130,9 +130,10 @@ impl Session {
     /// memory that the GPU reads, as long as there is some.
     ///
     /// # Errors
-    /// `ErrorKind::TooLarge` for more elements or dimensions than an array may have, `ErrorKind::OutOfMemory` where the
-    /// machine has no memory for them, or where what writers may give out (as much as the host's budget) is in use, which is
-    /// waited for a moment (up to 250 ms, on the calling thread). [`Session::upload_async`] waits without holding a thread.
+    /// `ErrorKind::TooLarge` for more elements than an array may have, `ErrorKind::Rank` for more dimensions,
+    /// `ErrorKind::OutOfMemory` where the machine has no memory for them, or where what writers may give out (as much as the
+    /// host's budget) is in use, which is waited for a moment (up to 250 ms, on the calling thread).
+    /// [`Session::upload_async`] waits without holding a thread.
     #[track_caller]
     pub fn upload<T: Element>(&self, shape: impl IntoShape) -> Result<UploadWriter<T>> {
         let at = Location::caller();

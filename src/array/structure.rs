@@ -233,8 +233,7 @@ impl Array {
             return Ok(self.clone());
         }
         if dim >= Shape::RANK_MAX {
-            let message = format!("an array has at most {} dimensions, and this is dimension {dim}", Shape::RANK_MAX);
-            return Err(Error::new(ErrorKind::Shape, message));
+            return Err(Shape::too_many(dim + 1));
         }
         let mut dims = whole(shape);
         while dims.len() <= dim {

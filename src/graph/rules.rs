@@ -57,16 +57,18 @@ pub fn reshaped(from: &Shape, to: Shape) -> Result<Shape> {
 /// The shape after `result[d] = shape[perm[d]]`, and the permutation, completed to the rank.
 ///
 /// # Errors
-/// `ErrorKind::Argument` where `perm` names a dimension twice or leaves one of the array's out.
+/// `ErrorKind::Argument` where `perm` names a dimension twice or leaves one of the array's out, `ErrorKind::Rank` where it
+/// names more than an array may have.
 pub fn permuted(shape: &Shape, perm: &[usize]) -> Result<(Shape, SmallVec<[u8; 4]>)> {
     let rank = perm.len().max(2);
+    if rank > Shape::RANK_MAX {
+        return Err(Shape::too_many(rank));
+    }
     let mut full: SmallVec<[u8; 4]> = SmallVec::new();
     for d in 0..rank {
         full.push(perm.get(d).copied().unwrap_or(d).min(u8::MAX as usize) as u8);
     }
-    let valid = rank <= Shape::RANK_MAX
-        && perm.len() >= shape.rank()
-        && (0..rank).all(|d| full.iter().filter(|&&p| p as usize == d).count() == 1);
+    let valid = perm.len() >= shape.rank() && (0..rank).all(|d| full.iter().filter(|&&p| p as usize == d).count() == 1);
     if !valid {
         return Err(Error::new(
             ErrorKind::Argument,

@@ -51,7 +51,8 @@ impl Shape {
     /// Normalises `dims`: one extent `n` becomes `[n, 1]`, none becomes `[1, 1]`.
     ///
     /// # Errors
-    /// `ErrorKind::TooLarge` where the product exceeds [`Shape::ELEMENTS_MAX`] or the rank [`Shape::RANK_MAX`].
+    /// `ErrorKind::TooLarge` where the product exceeds [`Shape::ELEMENTS_MAX`], `ErrorKind::Rank` where there are more
+    /// dimensions than [`Shape::RANK_MAX`].
     pub fn new(dims: &[usize]) -> Result<Shape> {
         let rank = dims.iter().rposition(|&extent| extent != 1).map_or(0, |last| last + 1);
         let extents = match dims[..rank] {
@@ -60,10 +61,7 @@ impl Shape {
             [m, n] => Extents::Matrix([m, n]),
             ref more => {
                 if rank > Shape::RANK_MAX {
-                    return Err(Error::new(
-                        ErrorKind::TooLarge,
-                        format!("an array has at most {} dimensions, and {rank} were asked for", Shape::RANK_MAX),
-                    ));
+                    return Err(Shape::too_many(rank));
                 }
                 Extents::More(more.into())
             }
@@ -154,6 +152,14 @@ impl Shape {
             });
         }
         Shape::new(&out)
+    }
+
+    /// The error of an array of so many dimensions.
+    pub(crate) fn too_many(rank: usize) -> Error {
+        Error::new(
+            ErrorKind::Rank,
+            format!("an array has at most {} dimensions, and {rank} were asked for", Shape::RANK_MAX),
+        )
     }
 
     /// The dimension that reductions and scans take by default: the first that is not 1, else 0.

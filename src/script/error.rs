@@ -126,6 +126,8 @@ impl From<ScriptError> for Stop {
 
 /// What Octave says of arrays that no memory holds.
 const OUT_OF_MEMORY: &str = "out of memory or dimension too large for Octave's index type";
+/// Where there may be more dimensions than the runtime's arrays have.
+const FEW_ELEMENTS: &str = "an array of few elements, which stays in the script's own memory, may have more";
 
 impl From<crate::Error> for ScriptError {
     fn from(error: crate::Error) -> ScriptError {
@@ -141,6 +143,7 @@ impl From<crate::Error> for ScriptError {
         };
         let (message, help) = match error.kind() {
             crate::ErrorKind::TooLarge => (OUT_OF_MEMORY.into(), Some(words)),
+            crate::ErrorKind::Rank => (words, Some(FEW_ELEMENTS.into())),
             _ => (words, None),
         };
         ScriptError {

@@ -57,16 +57,11 @@ pub fn pin(env: &Env, value: Value) -> Flow<Value> {
 /// Refuses shapes that the runtime cannot hold, in the language's words.
 ///
 /// # Errors
-/// Out of memory.
+/// Out of memory, too many dimensions.
 pub fn check_shape(env: &Env, dims: &Dims) -> Flow<()> {
     env.check_elements(dims)?;
-    match Shape::new(dims) {
-        Ok(_) => Ok(()),
-        Err(_) => crate::script::error::fail_id!(
-            "Octave:bad-alloc",
-            "out of memory or dimension too large for Octave's index type"
-        ),
-    }
+    Shape::new(dims)?;
+    Ok(())
 }
 
 /// An array of one number, of a class that the runtime has.
