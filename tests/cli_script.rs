@@ -522,6 +522,80 @@ fn what_a_variable_s_end_runs_is_run_however_a_script_ends() {
 }
 
 #[test]
+fn an_exit_in_what_cleans_up_hides_no_error() {
+    let guarded = "unwind_protect, error ('no'); unwind_protect_cleanup, exit (3); end";
+    let cases = [
+        (guarded, 3, true),
+        (&format!("1; function f (), {guarded}, end\nf ()"), 3, true),
+        ("unwind_protect, c = onCleanup (@() exit (3)); error ('no'); unwind_protect_cleanup, clear c; end", 3, true),
+        ("c = onCleanup (@() exit (3)); error ('no')", 3, true),
+        ("global c; c = onCleanup (@() exit (3)); error ('no')", 3, true),
+        ("c = onCleanup (@() exit (5)); exit (3)", 3, false),
+        // An error that is caught ends nothing.
+        (&format!("try, {guarded}, catch, end"), 3, false),
+        (&format!("try, eval (\"{guarded}\"); catch, end"), 3, false),
+        (&format!("unwind_protect, error ('no'); unwind_protect_cleanup, try, {guarded}, catch, end, end"), 3, true),
+        ("try, error ('no'); catch, unwind_protect, x = 1; unwind_protect_cleanup, exit (3); end, end", 3, false),
+        (&format!("cellfun (@(x) eval (\"{guarded}\"), {{1}}, 'ErrorHandler', @(e, x) 1)"), 3, false),
+        ("exit (130)", 130, false),
+    ];
+    for (text, status, is_told) in cases {
+        let scripts = Scripts::new(&[("ends.m", text)]);
+        let (code, out, err) = run(&["run", &scripts.path("ends.m")]);
+        assert_eq!(
+            (code, out.as_str(), err.matches("error: no").count()),
+            (status, "", is_told.into()),
+            "{text}: {err}"
+        );
+        assert!(is_told || err.is_empty(), "{text}: {err}");
+        // Nor in a session, where a line's error leaves its variables alone.
+        if !text.starts_with("1;") && !text.contains("c = onCleanup") {
+            let (code, out, err) = fed(&["repl"], &format!("{text}\ndisp (1)\n"));
+            assert_eq!((code, out.as_str(), err.contains("error: no")), (status, "", is_told), "{text}: {err}");
+            assert!(!err.contains("interrupted"), "{text}: {err}");
+        }
+    }
+}
+
+#[test]
+fn the_end_of_a_session_ends_its_objects_whatever_is_named_clear() {
+    for clear in ["clear = 3;", "function clear (varargin), disp ('mine'), end"] {
+        let text =
+            format!("{clear}\nc = onCleanup (@() disp ('bye'));\nglobal g; g = {{onCleanup(@() disp ('too'))}};\n");
+        let (code, out, err) = fed(&["repl"], &text);
+        assert_eq!((code, sorted(&out), err.as_str()), (0, vec!["bye", "too"], ""), "{clear}");
+    }
+}
+
+#[test]
+fn a_line_that_is_left_behind_in_the_repl_ends_its_objects() {
+    let mut child = tidemill(&["repl"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut out = Told::by(child.stdout.take().unwrap());
+    let stuck = "printf ('running\\n'); fflush (stdout); conv (ones (1, 4e6), ones (1, 4e6));";
+    let text = format!(
+        "c = onCleanup (@() disp ('c ends')); d = {{onCleanup(@() disp ('d ends'))}}; k = 7;\n\
+         function f (), a = onCleanup (@() disp ('a ends')); g (); end\n\
+         function g (), b = onCleanup (@() disp ('b ends')); {stuck} end\n"
+    );
+    stdin.write_all(text.as_bytes()).unwrap();
+    for _ in 0..2 {
+        // One interrupt is enough, though there are objects.
+        stdin.write_all(b"f ()\nprintf ('alive %d\\n', k)\n").unwrap();
+        out.wait("running\n");
+        interrupt(&child);
+        out.wait("b ends\na ends\nalive 7\n");
+    }
+    // Those of the session live on, and end once, though what was left behind holds them, too.
+    stdin.write_all(b"clear c\nprintf ('alive %d\\n', k)\n").unwrap();
+    out.wait("c ends\nalive 7\n");
+    drop(stdin);
+    let (code, _, err) = ended(child);
+    assert_eq!((code, err.as_str()), (0, "interrupted\ninterrupted\n"));
+    assert_eq!(out.rest(), "d ends\n");
+}
+
+#[test]
 fn a_function_inside_of_a_function_is_refused_where_it_begins() {
     let scripts = Scripts::new(&[(
         "nested.m",

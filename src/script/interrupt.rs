@@ -51,17 +51,26 @@ impl Interrupt {
 
 /// Says that there is cleanup, while it lives.
 #[derive(Debug)]
-pub(super) struct Guard(Arc<Interrupt>);
+pub(super) struct Guard {
+    interrupt: Arc<Interrupt>,
+    /// Of cleanup that only its own machine can run: that machine's count, too.
+    own: Option<Arc<AtomicUsize>>,
+}
 
 impl Guard {
-    pub(super) fn of(interrupt: &Arc<Interrupt>) -> Guard {
-        interrupt.guards.fetch_add(1, Ordering::Relaxed);
-        Guard(interrupt.clone())
+    pub(super) fn of(interrupt: &Arc<Interrupt>, own: Option<&Arc<AtomicUsize>>) -> Guard {
+        let guard = Guard { interrupt: interrupt.clone(), own: own.cloned() };
+        guard.counts().for_each(|count| _ = count.fetch_add(1, Ordering::Relaxed));
+        guard
+    }
+
+    fn counts(&self) -> impl Iterator<Item = &AtomicUsize> {
+        std::iter::once(&self.interrupt.guards).chain(self.own.as_deref())
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.0.guards.fetch_sub(1, Ordering::Relaxed);
+        self.counts().for_each(|count| _ = count.fetch_sub(1, Ordering::Relaxed));
     }
 }

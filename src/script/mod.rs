@@ -108,6 +108,10 @@ pub struct Workspace {
     pub variables: Vec<(String, Value)>,
     /// The status of its `exit`, if it ended by one.
     pub exit: Option<i32>,
+    /// The error that had ended it before what cleans up after it called `exit`.
+    pub error: Option<ScriptError>,
+    /// Whether an interrupt ended it.
+    pub is_interrupted: bool,
     /// What it printed, where nobody else took it.
     out: Vec<u8>,
 }
@@ -210,20 +214,18 @@ impl Script {
         if !keep && interp.env.due.is_some() {
             // What the end of its variables runs, also of those that are global or persistent.
             interp.drop_variables();
-            let last = vm::drive(interp).await;
-            if let End::Done = end {
-                end = last;
-            }
+            end = end.then(vm::drive(interp).await);
         }
         interp.env.output.flush();
-        let exit = match end {
-            End::Done => None,
-            End::Exit(status) => Some(status),
+        let is_interrupted = matches!(end, End::Interrupted);
+        let (exit, error) = match end {
+            End::Done | End::Interrupted => (None, None),
+            End::Exit { status, after } => (Some(status), after.map(|error| *error)),
             End::Failed(error) => return Err(*error),
         };
         let variables = if keep { interp.take_workspace() } else { Vec::new() };
         let variables = variables.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
-        Ok(Workspace { variables, exit, out: Vec::new() })
+        Ok(Workspace { variables, exit, error, is_interrupted, out: Vec::new() })
     }
 }
 

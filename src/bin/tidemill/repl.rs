@@ -57,7 +57,8 @@ pub async fn run(options: PlaceOptions, interrupts: Arc<Interrupts>) -> Result<u
         }
     }
     // What a variable's end runs.
-    (machine, _) = run_text(machine, "clear all".into(), &console, &interrupts).await?;
+    machine.interp.drop_variables();
+    (machine, _) = run_on(machine, &console, &interrupts).await?;
     lines.remember();
     if options.stats {
         say(runtime.stats());
@@ -81,33 +82,51 @@ async fn run_text(
     console: &Arc<Console>,
     interrupts: &Interrupts,
 ) -> Result<(Machine, Option<i32>)> {
-    // What was meant for the line that was typed is not for what runs now.
-    interrupts.heed();
-    machine.interp.heed_interrupts();
     let source = Source::new("repl", text);
     if let Err(error) = machine.interp.begin_text(&source) {
         report(&error);
         machine.interp.abandon();
         return Ok((machine, None));
     }
-    let (mut machine, end) = drive(machine, console, interrupts).await?;
-    console.flush();
+    run_on(machine, console, interrupts).await
+}
+
+/// Runs what has begun, and what is due behind it; a status if that asks to end.
+async fn run_on(
+    mut machine: Machine,
+    console: &Arc<Console>,
+    interrupts: &Interrupts,
+) -> Result<(Machine, Option<i32>)> {
+    // What was meant for the line that was typed is not for what runs now.
     interrupts.heed();
-    match end {
-        Some(End::Done) => Ok((machine, None)),
-        Some(End::Exit(130)) | None => {
-            machine.interp.abandon();
-            say("interrupted\n");
-            Ok((machine, None))
-        }
-        Some(End::Exit(status)) => {
-            machine.interp.abandon();
-            Ok((machine, Some(status)))
-        }
-        Some(End::Failed(error)) => {
-            report(&error);
-            machine.interp.abandon();
-            Ok((machine, None))
+    machine.interp.heed_interrupts();
+    loop {
+        let end;
+        (machine, end) = drive(machine, console, interrupts).await?;
+        console.flush();
+        interrupts.heed();
+        machine.interp.abandon();
+        match end {
+            Some(End::Done) => return Ok((machine, None)),
+            Some(End::Interrupted) => {
+                say("interrupted\n");
+                return Ok((machine, None));
+            }
+            Some(End::Exit { status, after }) => {
+                after.iter().for_each(|error| report(error));
+                return Ok((machine, Some(status)));
+            }
+            Some(End::Failed(error)) => {
+                report(&error);
+                return Ok((machine, None));
+            }
+            None => {
+                say("interrupted\n");
+                // Objects of `onCleanup` that were left behind with the step that did not end.
+                if !machine.interp.is_due() {
+                    return Ok((machine, None));
+                }
+            }
         }
     }
 }
@@ -146,7 +165,7 @@ async fn drive(
             }
             () = tokio::time::sleep(LOOK_UP), if asked > 0 => {
                 // What cleans up is waited for, until it is interrupted, too. Between two steps it sees that in a moment.
-                if (asked > 1 || !interrupts.is_cleaning())
+                if (asked > 1 || !kept.is_guarded())
                     && let Some(machine) = revived()
                 {
                     return Ok((machine, None));

@@ -3,8 +3,8 @@
 //! In: files, `-`, or a text. Out: what the scripts print, on the standard output; errors with their place and their
 //! call stack, on the standard error; an exit status. Must hold: lines of different scripts never mix.
 
-use super::Interrupts;
 use super::sink::{Console, Shared, say};
+use super::{INTERRUPTED, Interrupts};
 use ariadne::{Config, IndexType, Label, Report, ReportKind};
 use clap::Args;
 use futures::FutureExt;
@@ -257,13 +257,23 @@ impl Work {
         let label = self.form.prefix.then(|| format!("{name}: "));
         let output: Box<dyn Output> = Box::new(Shared::new(self.console.clone(), self.form.whole_lines, label));
         match script.run_with(&session, output, options.clone()).await {
-            Ok(workspace) => workspace.exit.unwrap_or(0),
+            Ok(workspace) => {
+                if let Some(error) = &workspace.error {
+                    self.tell(&name, error);
+                }
+                workspace.exit.unwrap_or(if workspace.is_interrupted { i32::from(INTERRUPTED) } else { 0 })
+            }
             Err(error) => {
-                self.console.flush();
-                report_of(self.form.whole_lines.then_some(name.as_str()), &error);
+                self.tell(&name, &error);
                 1
             }
         }
+    }
+
+    /// Tells the error that ended a run.
+    fn tell(&self, name: &str, error: &ScriptError) {
+        self.console.flush();
+        report_of(self.form.whole_lines.then_some(name), error);
     }
 }
 

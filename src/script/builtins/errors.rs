@@ -271,14 +271,13 @@ impl Task for CleansUp {
             let words = "onCleanup: error caught while executing cleanup function:";
             interp.env.warn("", &format!("{words}\n{}\n", error.message));
         }
-        let next = self.functions.pop_front();
-        Ok(match next {
-            Some(Ended { function, guard }) => {
+        while let Some(Ended { duty, guard }) = self.functions.pop_front() {
+            if duty.take() {
                 self.guard = Some(guard);
-                TaskStep::Call { function, args: Vec::new(), nargout: 0 }
+                return Ok(TaskStep::Call { function: duty.function.clone(), args: Vec::new(), nargout: 0 });
             }
-            None => TaskStep::Done(Values::new()),
-        })
+        }
+        Ok(TaskStep::Done(Values::new()))
     }
 
     fn catches(&self) -> bool {

@@ -88,7 +88,7 @@ impl Printer {
         match value {
             Value::Cell(cell) => self.named_cell(name, cell),
             Value::Struct(structure) if let Some(cleanup) = &structure.cleanup => {
-                self.named_text(name, &cleanup_text(&cleanup.function));
+                self.named_text(name, &cleanup_text(&cleanup.duty.function));
             }
             Value::Struct(structure) => self.named_struct(name, structure),
             Value::Function(function) => self.named_function(name, function),
@@ -111,7 +111,7 @@ impl Printer {
                 false => self.cell_body(cell),
             },
             Value::Struct(structure) if let Some(cleanup) = &structure.cleanup => {
-                self.line(cleanup_text(&cleanup.function));
+                self.line(cleanup_text(&cleanup.duty.function));
             }
             Value::Struct(structure) if structure.len() == 1 => self.inside(4, |p| p.fields(structure)),
             Value::Struct(structure) => self.inside(2, |p| p.field_names(structure)),

@@ -1,7 +1,7 @@
 //! Loops, `switch`, and errors that are caught.
 
-use super::Interp;
 use super::frame::{Activation, Caught, Handler, Heights, Iteration, Variable};
+use super::{End, Interp};
 use crate::script::compile::code::{Inst, Slot};
 use crate::script::error::{Call, Flow, Need, ScriptError, Stop, fail};
 use crate::script::index;
@@ -258,7 +258,7 @@ impl Interp {
         let since = self.suspects.next();
         let pc = pc as usize;
         let cleans = matches!(self.code().insts.get(pc), Some(Inst::HoldError));
-        let guard = cleans.then(|| Guard::of(&self.interrupt));
+        let guard = cleans.then(|| Guard::of(&self.interrupt, Some(&self.guards)));
         let held = match self.frames.last() {
             Some(Activation::Code(frame)) => frame.held.len(),
             _ => 0,
@@ -283,7 +283,7 @@ impl Interp {
     }
 
     /// An error leaves its instruction: to the innermost try or task that takes it, or out of the script.
-    pub(super) fn unwind(&mut self, mut error: ScriptError) -> Result<(), Box<ScriptError>> {
+    pub(super) fn unwind(&mut self, mut error: ScriptError) -> Result<(), End> {
         self.env.awaited.clear();
         self.blame_record(&mut error);
         if error.place.is_none() {
@@ -293,43 +293,53 @@ impl Interp {
             error.stack = self.calls();
         }
         self.env.last_error = Some(error.clone());
+        self.leave(Some(error))
+    }
+
+    /// An interrupt leaves its instruction: to the innermost cleanup, or out of the script.
+    pub(super) fn unwind_interrupted(&mut self) -> Result<(), End> {
+        self.env.awaited.clear();
+        self.heed_interrupts();
+        // Before guards go with what they guard.
+        self.cleaning.get_or_insert_with(|| Guard::of(&self.interrupt, Some(&self.guards)));
+        self.leave(None)
+    }
+
+    /// Frames go, up to what takes what leaves: a try or a task an error, only cleanup an interrupt, where there is no error.
+    /// Where nothing takes it, it ends the script.
+    fn leave(&mut self, mut error: Option<ScriptError>) -> Result<(), End> {
         loop {
             let depth = self.frames.len();
-            if let Some(Activation::Task(task)) = self.frames.last_mut() {
-                if task.task.catches() && task.last.is_none() {
-                    task.last = Some(Err(error));
+            let handler = self.handlers.last().filter(|handler| handler.frame + 1 == depth);
+            let held = handler.map_or(0, |handler| handler.held);
+            if let Some(error) = error.take_if(|_| self.leaves_interrupted(held)) {
+                return self.interrupted_by(error);
+            }
+            match (self.frames.last_mut(), handler) {
+                (None, _) => return Err(End::by(error)),
+                (Some(Activation::Code(frame)), None) if frame.is_session => return Err(End::by(error)),
+                (Some(Activation::Code(frame)), Some(handler)) => {
+                    let (heights, since) = (handler.heights, handler.since);
+                    let takes = error.is_some() || handler.guard.is_some();
+                    frame.held.truncate(held);
+                    if takes {
+                        frame.pc = handler.pc;
+                        frame.caught = Some(error.take().map_or(Caught::Interrupt, Caught::Error));
+                    }
+                    self.cut(heights);
+                    self.suspects.forget(since);
+                    if takes {
+                        return Ok(());
+                    }
+                }
+                (Some(Activation::Task(task)), _) if error.is_some() && task.task.catches() && task.last.is_none() => {
+                    task.last = error.map(Err);
                     let heights = task.heights;
                     self.cut(heights);
                     return Ok(());
                 }
-            } else if let Some(handler) = self.handlers.last()
-                && handler.frame + 1 == depth
-            {
-                let (pc, heights, since, held) = (handler.pc, handler.heights, handler.since, handler.held);
-                if self.leaves_interrupted(held) {
-                    return self.interrupted_by(error);
-                }
-                self.cut(heights);
-                self.suspects.forget(since);
-                if let Some(Activation::Code(frame)) = self.frames.last_mut() {
-                    frame.pc = pc;
-                    frame.held.truncate(held);
-                    frame.caught = Some(Caught::Error(error));
-                }
-                return Ok(());
+                _ => self.drop_frame(),
             }
-            if self.leaves_interrupted(0) {
-                return self.interrupted_by(error);
-            }
-            let is_last = match self.frames.last() {
-                None => true,
-                Some(Activation::Code(frame)) => frame.is_session,
-                Some(Activation::Task(_)) => false,
-            };
-            if is_last {
-                return Err(Box::new(error));
-            }
-            self.drop_frame();
         }
     }
 
@@ -344,47 +354,38 @@ impl Interp {
 
     /// An error ends a cleanup that an interrupt runs: the interrupt goes on, and the error is a warning, or, where nothing is
     /// left to run, what the script ends with.
-    fn interrupted_by(&mut self, error: ScriptError) -> Result<(), Box<ScriptError>> {
-        if !self.unwind_interrupted() {
-            return Err(Box::new(error));
+    fn interrupted_by(&mut self, error: ScriptError) -> Result<(), End> {
+        if self.unwind_interrupted().is_err() {
+            return Err(End::Failed(Box::new(error)));
         }
         self.env.warn("", &format!("error while cleaning up after an interrupt: {}", error.message));
         Ok(())
     }
 
-    /// An interrupt leaves its instruction: to the innermost cleanup, past what only catches errors. False where nothing is
-    /// left to run.
-    pub(super) fn unwind_interrupted(&mut self) -> bool {
-        self.env.awaited.clear();
-        self.heed_interrupts();
-        // Before guards go with what they guard.
-        self.cleaning.get_or_insert_with(|| Guard::of(&self.interrupt));
-        loop {
-            let depth = self.frames.len();
-            match self.frames.last_mut() {
-                None => break,
-                Some(Activation::Code(frame)) if frame.is_session => break,
-                Some(Activation::Code(frame))
-                    if let Some(handler) = self.handlers.last()
-                        && handler.frame + 1 == depth =>
-                {
-                    let (pc, heights, since) = (handler.pc, handler.heights, handler.since);
-                    let cleans = handler.guard.is_some();
-                    frame.held.truncate(handler.held);
-                    if cleans {
-                        frame.pc = pc;
-                        frame.caught = Some(Caught::Interrupt);
-                    }
-                    self.cut(heights);
-                    self.suspects.forget(since);
-                    if cleans {
-                        return true;
-                    }
+    /// The error that would end the script once the cleanup that runs had: nothing further out catches it.
+    pub(super) fn error_behind_cleanup(&self) -> Option<Box<ScriptError>> {
+        let mut behind = None;
+        for (n, activation) in self.frames.iter().enumerate() {
+            let frame = match activation {
+                Activation::Code(frame) => frame,
+                Activation::Task(task) if task.task.catches() => break,
+                Activation::Task(_) => continue,
+            };
+            let catch = self.handlers.iter().find(|handler| handler.frame == n && handler.guard.is_none());
+            let is_next = matches!(frame.code.insts.get(frame.pc), Some(Inst::HoldError));
+            // What began within a try is caught by it.
+            let held = frame.held.iter().take(catch.map_or(usize::MAX, |catch| catch.held));
+            let next = frame.caught.iter().filter(|_| is_next && catch.is_none());
+            for caught in held.chain(next) {
+                if let Caught::Error(error) = caught {
+                    behind = Some(error);
                 }
-                Some(_) => self.drop_frame(),
+            }
+            if catch.is_some() {
+                break;
             }
         }
-        false
+        behind.cloned().map(Box::new)
     }
 
     /// Forgets the interrupts that came.

@@ -1,7 +1,7 @@
 //! The future of a run: it lets the machine run, awaits what it needs, and lets it run again.
 
-use super::Interp;
-use super::run::{INTERRUPTED, Slice};
+use super::run::Slice;
+use super::{End, Interp};
 use crate::script::error::{Need, ScriptError};
 use crate::script::value::made::{self, Known};
 use crate::script::value::{Lazy, Value, lazy};
@@ -10,17 +10,6 @@ use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-
-/// How a script ended.
-#[derive(Debug)]
-pub enum End {
-    /// By its last statement.
-    Done,
-    /// By `exit(status)`, or an interrupt (130).
-    Exit(i32),
-    /// By an error that it did not catch.
-    Failed(Box<ScriptError>),
-}
 
 /// Where the machine stood when it asked for something.
 #[derive(Clone, Copy, PartialEq)]
@@ -81,9 +70,7 @@ pub async fn drive(interp: &mut Interp) -> End {
         interp.env.awaited = asked.answers.clone();
         interp.went_on = interp.steps;
         let need = match made::with_known(&asked.known, || interp.slice()) {
-            Slice::Done => return End::Done,
-            Slice::Exit(status) => return End::Exit(status),
-            Slice::Failed(error) => return End::Failed(error),
+            Slice::End(end) => return end,
             Slice::Need(Need::Yield) => {
                 asked = Asked::default();
                 yield_once().await;
@@ -119,8 +106,8 @@ pub async fn drive(interp: &mut Interp) -> End {
         };
         let Some(result) = result else {
             asked = Asked::default();
-            if !interp.unwind_interrupted() {
-                interp.ends_with(Slice::Exit(INTERRUPTED));
+            if let Err(end) = interp.unwind_interrupted() {
+                interp.ends_with(end);
             }
             continue;
         };
@@ -134,8 +121,8 @@ pub async fn drive(interp: &mut Interp) -> End {
             }
             Err(error) => {
                 asked = Asked::default();
-                if let Err(error) = interp.raise(error) {
-                    interp.ends_with(Slice::Failed(error));
+                if let Err(end) = interp.raise(error) {
+                    interp.ends_with(end);
                 }
             }
         }

@@ -11,10 +11,12 @@ use crate::script::env::{Env, FunctionFiles, Options};
 use crate::script::output::Output;
 use crate::script::syntax::ast::Name;
 use crate::script::value::Value;
+use crate::script::value::cleanup::Due;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A session that is kept while a text of it runs: what was known when the text began, and the note.
 pub struct Kept {
@@ -27,6 +29,9 @@ pub struct Kept {
     functions: FxHashMap<Name, Arc<Code>>,
     files: Arc<FunctionFiles>,
     locals: FxHashMap<usize, FxHashMap<Name, Arc<Code>>>,
+    /// Of objects that the text makes, too.
+    due: Arc<Due>,
+    guards: Arc<AtomicUsize>,
     noted: Arc<Mutex<Option<Noted>>>,
 }
 
@@ -54,6 +59,8 @@ impl Interp {
             functions: self.functions.clone(),
             files: self.files.clone(),
             locals: self.locals.clone(),
+            due: self.env.due.get_or_insert_default().clone(),
+            guards: self.guards.clone(),
             noted,
         }
     }
@@ -86,7 +93,8 @@ impl Interp {
 
 impl Kept {
     /// Another machine with the session as it stood when the step began that runs now; `None` where none runs that may
-    /// take long. Open files and what else builtins keep stay with the step.
+    /// take long. Open files and what else builtins keep stay with the step; functions of objects of `onCleanup` that
+    /// ended with it are due.
     pub fn revive(&self, output: Box<dyn Output>) -> Option<Interp> {
         let noted = self.noted.lock().take()?;
         let mut env = Env::new(self.session.clone(), output, self.options.clone());
@@ -107,7 +115,15 @@ impl Kept {
         interp.statics = noted.statics;
         interp.globals = noted.globals;
         interp.persistents = noted.persistents;
+        let due = interp.env.due.get_or_insert_default().clone();
+        due.take_over(&self.due, &interp.held_duties(), &interp.interrupt);
         Some(interp)
+    }
+
+    /// Whether what runs is, or is followed by, cleanup that goes with it where it is left behind. Objects of `onCleanup`
+    /// do not: the machine in its place calls their functions.
+    pub fn is_guarded(&self) -> bool {
+        self.guards.load(Ordering::Relaxed) > 0
     }
 }
 

@@ -10,6 +10,7 @@ mod access;
 mod call;
 mod control;
 mod drive;
+mod end;
 mod frame;
 mod kept;
 mod run;
@@ -20,7 +21,8 @@ mod variables;
 
 pub use call::Callee;
 pub use control::error_value;
-pub use drive::{End, drive};
+pub use drive::drive;
+pub use end::End;
 pub use frame::Variable;
 pub use kept::Kept;
 pub use variables::Described;
@@ -34,6 +36,7 @@ use super::value::Value;
 use frame::{Activation, Handler, Iteration};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 /// A running script.
 pub struct Interp {
@@ -43,8 +46,10 @@ pub struct Interp {
     pub interrupt: Arc<Interrupt>,
     /// How many of its raises are past.
     interrupts_heeded: usize,
+    /// How many cleanups of this machine's frames run, or follow what runs.
+    guards: Arc<AtomicUsize>,
     /// The end that waits for what cleans up.
-    ended: Option<run::Slice>,
+    ended: End,
     /// While what an interrupt has left to clean up runs.
     cleaning: Option<Guard>,
     /// Functions that the script's files and evaluated texts have defined.
@@ -102,7 +107,8 @@ impl Interp {
         Interp {
             interrupt: env.options.interrupt.clone().unwrap_or_default(),
             interrupts_heeded: 0,
-            ended: None,
+            guards: Arc::default(),
+            ended: End::Done,
             cleaning: None,
             env,
             functions: FxHashMap::default(),
@@ -150,9 +156,10 @@ impl Interp {
         std::mem::take(&mut self.workspace)
     }
 
-    /// Ends what the script left, and what is global or persistent.
+    /// Ends what the script left, the variables of a session whose last text has ended, and what is global or persistent.
     pub fn drop_variables(&mut self) {
         self.workspace.clear();
+        self.variables.iter_mut().for_each(|variable| *variable = Variable::Undefined);
         self.statics.iter_mut().for_each(|value| *value = None);
     }
 }
@@ -189,7 +196,7 @@ impl Interp {
         }
         self.env.awaited.clear();
         self.heed_interrupts();
-        (self.ended, self.cleaning) = (None, None);
+        (self.ended, self.cleaning) = (End::Done, None);
     }
 
     /// The comment at the head of a function of the script.

@@ -1,8 +1,8 @@
 //! The loop over instructions.
 
-use super::Interp;
 use super::access::applied_at;
 use super::frame::{Activation, Frame, Return, TaskFrame, Variable};
+use super::{End, Interp};
 use crate::script::builtins::errors::CleansUp;
 use crate::script::builtins::{Task, TaskStep};
 use crate::script::compile::code::{Count, Inst, Want};
@@ -17,18 +17,11 @@ use std::sync::Arc;
 
 /// Why the machine stopped running.
 pub(super) enum Slice {
-    /// Everything has run.
-    Done,
     /// Something must be awaited, then it goes on.
     Need(Need),
-    /// An error that nothing caught.
-    Failed(Box<ScriptError>),
-    /// `exit`, or an interrupt.
-    Exit(i32),
+    /// It has ended.
+    End(End),
 }
-
-/// The exit status of what was interrupted.
-pub(super) const INTERRUPTED: i32 = 130;
 
 /// Backward jumps and calls between two looks at the clock, the interrupt and other tasks.
 const STEPS_BETWEEN_LOOKS: u32 = 20_000;
@@ -51,7 +44,13 @@ impl Interp {
             let result = match self.frames.last_mut() {
                 None => return self.come_to_end(),
                 // A session's own frame has no statements left; its texts run above it.
-                Some(Activation::Code(frame)) if frame.is_session => return self.come_to_end(),
+                Some(Activation::Code(frame)) if frame.is_session => {
+                    self.end_shared();
+                    match self.is_due() {
+                        true => continue,
+                        false => return self.come_to_end(),
+                    }
+                }
                 Some(Activation::Code(_)) => self.run_frame(&mut budget),
                 Some(Activation::Task(_)) => self.run_task(),
             };
@@ -60,14 +59,17 @@ impl Interp {
                 Err(Stop::Need(need)) => return Slice::Need(need),
                 Err(Stop::Exit(status)) => {
                     self.env.awaited.clear();
+                    let after = self.error_behind_cleanup();
                     self.drop_frames();
-                    Slice::Exit(status)
+                    End::Exit { status, after }
                 }
-                Err(Stop::Interrupted) if self.unwind_interrupted() => continue,
-                Err(Stop::Interrupted) => Slice::Exit(INTERRUPTED),
+                Err(Stop::Interrupted) => match self.unwind_interrupted() {
+                    Ok(()) => continue,
+                    Err(end) => end,
+                },
                 Err(Stop::Error(error)) => match self.unwind(*error) {
                     Ok(()) => continue,
-                    Err(error) => Slice::Failed(error),
+                    Err(end) => end,
                 },
             };
             self.ends_with(end);
@@ -85,21 +87,24 @@ impl Interp {
     /// All that was left to clean up has run.
     fn come_to_end(&mut self) -> Slice {
         self.cleaning = None;
-        self.ended.take().unwrap_or(Slice::Done)
+        Slice::End(std::mem::take(&mut self.ended))
     }
 
-    /// How the machine ends once what cleans up has run. An error that ends a script is told, also where an interrupt ends
-    /// what cleans up after it.
-    pub(super) fn ends_with(&mut self, end: Slice) {
-        let is_kept = matches!((&self.ended, &end), (Some(Slice::Failed(_)), Slice::Exit(INTERRUPTED)));
-        if !is_kept {
-            self.ended = Some(end);
-        }
+    /// How the machine ends once what cleans up has run.
+    pub(super) fn ends_with(&mut self, end: End) {
+        self.ended = std::mem::take(&mut self.ended).then(end);
     }
 
     /// Whether objects have ended that call a function then.
-    fn is_due(&self) -> bool {
+    pub fn is_due(&self) -> bool {
         self.env.due.as_ref().is_some_and(|due| due.any())
+    }
+
+    /// Looks for the ends of objects that a machine that was left behind holds, too.
+    fn end_shared(&self) {
+        if let Some(due) = self.env.due.as_ref().filter(|due| due.shares()) {
+            due.end_shared(&self.held_duties(), &self.interrupt);
+        }
     }
 
     /// Drops all frames but a session's own.
@@ -110,7 +115,7 @@ impl Interp {
     }
 
     /// An error raised by what was awaited, at the instruction that asked.
-    pub(super) fn raise(&mut self, error: ScriptError) -> Result<(), Box<ScriptError>> {
+    pub(super) fn raise(&mut self, error: ScriptError) -> Result<(), End> {
         self.unwind(error)
     }
 

@@ -6,6 +6,7 @@ use crate::script::builtins::Scope;
 use crate::script::compile::code::{Inst, Kind, Slot};
 use crate::script::error::{Flow, fail_id};
 use crate::script::syntax::ast::Name;
+use crate::script::value::cleanup::Duty;
 use crate::script::value::{Function, Lazy, Map, Value};
 use std::sync::Arc;
 
@@ -346,37 +347,52 @@ impl Interp {
 
     /// Every array of the runtime that a variable or operand of any frame holds, once.
     pub fn live_values(&self) -> Vec<Arc<Lazy>> {
-        /// What a value holds, also in maps and closures. A map that holds itself is looked into once.
-        fn visit(value: &Value, out: &mut Vec<Arc<Lazy>>) {
-            let mut open = vec![value.clone()];
-            let mut maps: Vec<Arc<Map>> = Vec::new();
-            while let Some(value) = open.pop() {
-                match value {
-                    Value::Lazy(lazy) if !out.iter().any(|l| Arc::ptr_eq(l, &lazy)) => out.push(lazy),
-                    Value::Cell(cell) => open.extend(cell.items.iter().cloned()),
-                    Value::Struct(s) => open.extend(s.fields.values().flatten().cloned()),
-                    Value::Map(map) if !maps.iter().any(|m| Arc::ptr_eq(m, &map)) => {
-                        open.extend(map.entries().into_iter().map(|(_, value)| value));
-                        maps.push(map);
-                    }
-                    Value::Parser(parser) => open.extend(parser.values()),
-                    Value::Function(function) => match &*function {
-                        Function::Anonymous(closure) => open.extend(closure.captured.iter().map(|(_, v)| v.clone())),
-                        Function::Method(_, value) => open.push(value.clone()),
-                        Function::Named(_) => {}
-                    },
-                    _ => {}
-                }
-            }
-        }
-        let mut out = Vec::new();
-        for variable in &self.variables {
-            if let Variable::Value(value) = variable {
-                visit(value, &mut out);
-            }
-        }
-        self.statics.iter().flatten().chain(&self.stack).for_each(|v| visit(v, &mut out));
+        let mut out: Vec<Arc<Lazy>> = Vec::new();
+        self.for_each_held(|value| match value {
+            Value::Lazy(lazy) if !out.iter().any(|l| Arc::ptr_eq(l, lazy)) => out.push(lazy.clone()),
+            _ => {}
+        });
         out
+    }
+
+    /// The functions of every object of `onCleanup` that one of them holds.
+    pub(super) fn held_duties(&self) -> Vec<Arc<Duty>> {
+        let mut out = Vec::new();
+        self.for_each_held(|value| {
+            if let Value::Struct(s) = value {
+                out.extend(s.cleanup.as_ref().map(|cleanup| cleanup.duty.clone()));
+            }
+        });
+        out
+    }
+
+    /// What variables and operands of all frames hold, also in maps and closures. A map that holds itself is looked into
+    /// once.
+    fn for_each_held(&self, mut each: impl FnMut(&Value)) {
+        let variables = self.variables.iter().filter_map(|variable| match variable {
+            Variable::Value(value) => Some(value),
+            _ => None,
+        });
+        let mut open: Vec<Value> = variables.chain(self.statics.iter().flatten()).chain(&self.stack).cloned().collect();
+        let mut maps: Vec<Arc<Map>> = Vec::new();
+        while let Some(value) = open.pop() {
+            each(&value);
+            match value {
+                Value::Cell(cell) => open.extend(cell.items.iter().cloned()),
+                Value::Struct(s) => open.extend(s.fields.values().flatten().cloned()),
+                Value::Map(map) if !maps.iter().any(|m| Arc::ptr_eq(m, &map)) => {
+                    open.extend(map.entries().into_iter().map(|(_, value)| value));
+                    maps.push(map);
+                }
+                Value::Parser(parser) => open.extend(parser.values()),
+                Value::Function(function) => match &*function {
+                    Function::Anonymous(closure) => open.extend(closure.captured.iter().map(|(_, v)| v.clone())),
+                    Function::Method(_, value) => open.push(value.clone()),
+                    Function::Named(_) => {}
+                },
+                _ => {}
+            }
+        }
     }
 
     /// A variable becomes the global of its name.
