@@ -233,7 +233,7 @@ impl Array {
             return Ok(self.clone());
         }
         if dim >= Shape::RANK_MAX {
-            return Err(Shape::too_many(dim + 1));
+            return Err(Shape::too_many(dim.saturating_add(1)));
         }
         let mut dims = whole(shape);
         while dims.len() <= dim {

@@ -84,6 +84,8 @@ async fn run_text(
 ) -> Result<(Machine, Option<i32>)> {
     let source = Source::new("repl", text);
     if let Err(error) = machine.interp.begin_text(&source) {
+        interrupts.heed();
+        machine.interp.heed_interrupts();
         report(&error);
         machine.interp.abandon();
         return Ok((machine, None));

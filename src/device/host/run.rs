@@ -35,6 +35,8 @@ const INLINE_US: f64 = 10.0;
 const INLINE_LAUNCH_US: f64 = 0.5;
 /// Estimated microseconds for a byte that is copied.
 const COPY_US_PER_BYTE: f64 = 1e-4;
+/// The same for one that is given back, which the system may take from the process.
+const FREE_US_PER_BYTE: f64 = 1e-5;
 
 /// Where the state is met: by the device's thread, and by who sends what takes a moment.
 ///
@@ -202,9 +204,15 @@ impl Actor {
         quiet
             && match instruction {
                 DeviceInstruction::Submit(batch) => self.is_short(batch),
-                DeviceInstruction::Release(_) => true,
+                DeviceInstruction::Release(buffers) => {
+                    buffers.iter().map(|&buffer| self.free_us(buffer)).sum::<f64>() < INLINE_US
+                }
                 DeviceInstruction::Stop => false,
             }
+    }
+
+    fn free_us(&self, buffer: BufferId) -> f64 {
+        self.table.bytes_of(buffer) as f64 * FREE_US_PER_BYTE
     }
 
     /// Whether a batch takes a moment: small kernels, small copies.
@@ -227,7 +235,8 @@ impl Actor {
                     }
                 }
                 Command::Copy { to: slot, .. } | Command::Zero { slot } => slot.bytes as f64 * COPY_US_PER_BYTE,
-                Command::Upload { .. } | Command::Allocate { .. } | Command::Free { .. } => 0.0,
+                Command::Free { buffer } => self.free_us(*buffer),
+                Command::Upload { .. } | Command::Allocate { .. } => 0.0,
                 Command::Readback { .. } | Command::ReadFaults { .. } => 0.0,
             };
             left_us > 0.0

@@ -69,6 +69,11 @@ impl Table {
         self.allocations.insert(buffer, Allocation { bytes, storage: Storage::Unwritten });
     }
 
+    /// Bytes of an allocation.
+    pub fn bytes_of(&self, buffer: BufferId) -> usize {
+        self.allocations.get(&buffer).map_or(0, |allocation| allocation.bytes)
+    }
+
     /// Forgets one.
     pub fn free(&mut self, buffer: BufferId) {
         self.allocations.remove(&buffer);

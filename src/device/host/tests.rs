@@ -517,6 +517,12 @@ fn what_takes_longer_is_left_to_the_devices_thread() {
     let sort = vec![dispatch(sort, &[slot(0, 4), slot(1, 4), slot(2, 4)], None)];
     let sort = Batch { id: BatchId(9), region: RegionId(0), session: SessionId(0), commands: sort };
     assert!(!try_inline(&bench, DeviceInstruction::Submit(sort)));
+    let large = bench.submit(vec![allocate(20, 4 << 20)]);
+    assert_eq!(bench.finished().0, large);
+    assert!(
+        !try_inline(&bench, DeviceInstruction::Release(vec![BufferId(20)])),
+        "16 MiB are not given back in a moment"
+    );
     assert!(!try_inline(&bench, DeviceInstruction::Stop));
     assert!(bench.events.is_empty());
     bench.handle.reach.instructions.send(DeviceInstruction::Stop).unwrap();
