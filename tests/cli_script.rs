@@ -4,7 +4,7 @@
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// Far longer than anything takes here, also where the machine has other things to do.
@@ -569,12 +569,12 @@ fn the_end_of_a_session_ends_its_objects_whatever_is_named_clear() {
 
 #[test]
 fn a_line_that_is_left_behind_in_the_repl_ends_its_objects() {
-    let mut child = tidemill(&["repl"]).stdin(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let mut out = Told::by(child.stdout.take().unwrap());
+    let (child, mut stdin, mut out) = repl();
     let stuck = "printf ('running\\n'); fflush (stdout); conv (ones (1, 4e6), ones (1, 4e6));";
     let text = format!(
         "c = onCleanup (@() disp ('c ends')); d = {{onCleanup(@() disp ('d ends'))}}; k = 7;\n\
+         function use (x), disp ('i is used'), end\n\
+         i = onCleanup (@() disp ('i ends')); h = onCleanup (@() use (i)); clear i\n\
          function f (), a = onCleanup (@() disp ('a ends')); g (); end\n\
          function g (), b = onCleanup (@() disp ('b ends')); {stuck} end\n"
     );
@@ -589,6 +589,9 @@ fn a_line_that_is_left_behind_in_the_repl_ends_its_objects() {
     // Those of the session live on, and end once, though what was left behind holds them, too.
     stdin.write_all(b"clear c\nprintf ('alive %d\\n', k)\n").unwrap();
     out.wait("c ends\nalive 7\n");
+    // One that only the function of another holds ends behind that.
+    stdin.write_all(b"clear h\nprintf ('alive %d\\n', k)\n").unwrap();
+    out.wait("i is used\ni ends\nalive 7\n");
     drop(stdin);
     let (code, _, err) = ended(child);
     assert_eq!((code, err.as_str()), (0, "interrupted\ninterrupted\n"));
@@ -627,9 +630,7 @@ fn a_second_interrupt_ends_also_the_cleanup() {
 
 #[test]
 fn the_repl_outlives_interrupted_cleanup() {
-    let mut child = tidemill(&["repl"]).stdin(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let mut out = Told::by(child.stdout.take().unwrap());
+    let (child, mut stdin, mut out) = repl();
     let loops = "printf ('running\\n'); fflush (stdout); while true, end";
     for (cleanup, interrupts) in [("k = 1;", 1), ("k = 2; printf ('running\\n'); fflush (stdout); pause (1000);", 2)] {
         let text = format!("unwind_protect, {loops}\nunwind_protect_cleanup, {cleanup}\nend_unwind_protect\n");
@@ -673,6 +674,14 @@ fn the_repl_keeps_variables_over_errors_and_reads_statements_of_several_lines() 
         assert_eq!((code, out.contains("x = 3")), (1, text.contains("x = 3")), "{text}: {err}");
         assert!(err.contains("parse error") && err.contains(missing), "{text}: {err}");
     }
+}
+
+/// A session that is told what to run as the test goes on.
+fn repl() -> (Child, ChildStdin, Told) {
+    let mut child = tidemill(&["repl"]).stdin(Stdio::piped()).spawn().unwrap();
+    let stdin = child.stdin.take().unwrap();
+    let out = Told::by(child.stdout.take().unwrap());
+    (child, stdin, out)
 }
 
 /// A process's output, as it comes.
@@ -720,9 +729,7 @@ impl Told {
 
 #[test]
 fn an_interrupt_ends_what_runs_in_the_repl_and_leaves_it_alive() {
-    let mut child = tidemill(&["repl"]).stdin(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let mut out = Told::by(child.stdout.take().unwrap());
+    let (child, mut stdin, mut out) = repl();
     stdin.write_all(b"k = 5;\ndisp ('ready')\n").unwrap();
     out.wait("ready");
     for turn in 0..3 {

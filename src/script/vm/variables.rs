@@ -379,7 +379,10 @@ impl Interp {
             each(&value);
             match value {
                 Value::Cell(cell) => open.extend(cell.items.iter().cloned()),
-                Value::Struct(s) => open.extend(s.fields.values().flatten().cloned()),
+                Value::Struct(s) => {
+                    open.extend(s.fields.values().flatten().cloned());
+                    open.extend(s.cleanup.iter().map(|cleanup| Value::Function(cleanup.duty.function.clone())));
+                }
                 Value::Map(map) if !maps.iter().any(|m| Arc::ptr_eq(m, &map)) => {
                     open.extend(map.entries().into_iter().map(|(_, value)| value));
                     maps.push(map);
