@@ -51,9 +51,7 @@ pub(super) fn apply(op: ElementOp, operands: &mut [Operand<'_>], at: At) -> Opti
         }
     }
     let (session, segment) = (home.id, tape.segment);
-    let after = home.check_bytes(&mut tape);
-    drop(tape);
-    before.into_iter().chain(after).for_each(|after| home.run_after(after));
+    home.end_push(tape, before);
     let index = pushed.ok()?;
     let recorded = Recorded { session, index, segment, meta, source: false, pin, op: name, at };
     Some(handle(recorded, operands, first))

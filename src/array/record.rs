@@ -218,9 +218,7 @@ fn push(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, pin: Option<
         }
     }
     let segment = tape.segment;
-    let after = home.check_bytes(&mut tape);
-    drop(tape);
-    before.into_iter().chain(after).for_each(|after| home.run_after(after));
+    home.end_push(tape, before);
     match pushed {
         Ok(index) => {
             Made::Node(Recorded { session: home.id, index, segment, meta, source: is_source, pin, op: name, at })

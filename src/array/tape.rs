@@ -25,7 +25,7 @@ use crate::scheduler::records::Records;
 use crate::scheduler::region::CutReason;
 use crate::stats::Counters;
 use crate::timeline::Lane;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 use std::ops::Deref;
 use std::panic::Location;
@@ -240,20 +240,21 @@ impl Home {
         (tape.nodes >= self.nodes_max).then(|| After { hold: true, ..self.cut(tape, CutReason::NodeLimit) })
     }
 
-    /// Cuts where too many bytes are pinned; after every push.
+    /// Ends a push, with what the cut before it left to do: cuts where too many bytes are pinned, gives the tape back, and
+    /// does what must not be done under its lock. Holds the caller only after a limit's cut.
     #[inline]
-    pub fn check_bytes(&self, tape: &mut Tape) -> Option<After> {
-        if tape.pinned_bytes > self.bytes_max {
-            return Some(After { hold: true, ..self.cut(tape, CutReason::ByteLimit) });
-        }
-        std::mem::take(&mut tape.holds_next).then(|| After { foreign: Vec::new(), hold: true })
-    }
-
-    /// Does what must not be done under the lock. Holds the caller only after a limit's cut.
-    pub fn run_after(&self, after: After) {
-        drop(after.foreign);
-        if after.hold {
-            self.gate().wait_below(self.link.ring_room());
+    pub fn end_push(&self, mut tape: MutexGuard<'_, Tape>, before: Option<After>) {
+        let after = if tape.pinned_bytes > self.bytes_max {
+            Some(After { hold: true, ..self.cut(&mut tape, CutReason::ByteLimit) })
+        } else {
+            std::mem::take(&mut tape.holds_next).then(|| After { foreign: Vec::new(), hold: true })
+        };
+        drop(tape);
+        for After { foreign, hold } in before.into_iter().chain(after) {
+            drop(foreign);
+            if hold {
+                self.gate().wait_below(self.link.ring_room());
+            }
         }
     }
 

@@ -31,8 +31,8 @@ pub trait UploadMemory: Send + Sync {
 
 /// Does small work on the thread of who asks for it.
 pub trait Inline: Send + Sync {
-    /// Carries out an instruction at once, on this thread, where that takes a few microseconds and nothing that the device
-    /// was told before is unfinished. Its mailbox is empty, and nobody else sends.
+    /// Carries out an instruction at once, on this thread, where that is estimated to take a few microseconds and nothing
+    /// that the device was told before is unfinished. Its mailbox is empty, and nobody else sends.
     ///
     /// # Errors
     /// The instruction, where it has to be sent.

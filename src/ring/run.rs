@@ -3,8 +3,8 @@
 //! In: device events first, then workers' results, then shutdown and cancels, then one of the users' events at a
 //! time. Out: resolved futures, credits, batches. Must hold: RING-1; RING-2: nothing here waits for a user, and
 //! for a device only where its mailbox is full, and a device never waits for the ring; the host's work is done here only
-//! where it takes a few microseconds and nobody else waits for the ring; RING-3: whichever way the loop ends, also by a
-//! panic, the table of gathers and the gates are closed behind it.
+//! where it is estimated to take a few microseconds and nobody else waits for the ring; RING-3: whichever way the loop ends,
+//! also by a panic, the table of gathers and the gates are closed behind it.
 
 use super::answers::Answers;
 use super::devices::{Devices, Opened};

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tidemill::script::env::{Env, Options};
+use tidemill::script::error::ScriptError;
 use tidemill::script::source::Source;
 use tidemill::script::vm::{End, Interp};
 use tidemill::script::{builtins, library, syntax};
@@ -50,15 +51,20 @@ pub async fn run(options: PlaceOptions, interrupts: Arc<Interrupts>) -> Result<u
             continue;
         }
         let ended;
-        (machine, ended) = run_text(machine, text, &console, &interrupts).await?;
+        let source = Source::new("repl", text);
+        let begin = |interp: &mut Interp| interp.begin_text(&source);
+        (machine, ended) = run_begun(machine, begin, &console, &interrupts).await?;
         if let Some(code) = ended {
             status = code.rem_euclid(256) as u8;
             break;
         }
     }
     // What a variable's end runs.
-    machine.interp.drop_variables();
-    (machine, _) = run_on(machine, &console, &interrupts).await?;
+    let begin = |interp: &mut Interp| {
+        interp.drop_variables();
+        Ok(())
+    };
+    (machine, _) = run_begun(machine, begin, &console, &interrupts).await?;
     lines.remember();
     if options.stats {
         say(runtime.stats());
@@ -75,33 +81,21 @@ struct Machine {
     left: Arc<AtomicBool>,
 }
 
-/// Runs a text in the session's variables; a status if it asks to end.
-async fn run_text(
+/// Runs what `begin` begins in the session's variables, and what is due behind it; a status if that asks to end.
+async fn run_begun(
     mut machine: Machine,
-    text: String,
-    console: &Arc<Console>,
-    interrupts: &Interrupts,
-) -> Result<(Machine, Option<i32>)> {
-    let source = Source::new("repl", text);
-    if let Err(error) = machine.interp.begin_text(&source) {
-        interrupts.heed();
-        machine.interp.heed_interrupts();
-        report(&error);
-        machine.interp.abandon();
-        return Ok((machine, None));
-    }
-    run_on(machine, console, interrupts).await
-}
-
-/// Runs what has begun, and what is due behind it; a status if that asks to end.
-async fn run_on(
-    mut machine: Machine,
+    begin: impl FnOnce(&mut Interp) -> std::result::Result<(), ScriptError>,
     console: &Arc<Console>,
     interrupts: &Interrupts,
 ) -> Result<(Machine, Option<i32>)> {
     // What was meant for the line that was typed is not for what runs now.
     interrupts.heed();
     machine.interp.heed_interrupts();
+    if let Err(error) = begin(&mut machine.interp) {
+        report(&error);
+        machine.interp.abandon();
+        return Ok((machine, None));
+    }
     loop {
         let end;
         (machine, end) = drive(machine, console, interrupts).await?;
