@@ -327,7 +327,7 @@ impl Session {
         }
         Shape::new(&[n]).map_err(named)?;
         let key = self.home().next_random_key();
-        let words = [key.seed as u32, (key.seed >> 32) as u32, key.stream as u32, (key.stream >> 32) as u32, key.op];
+        let words = key.words();
         let dist = if normal { Dist::Normal } else { Dist::Uniform };
         let mut out = HostBuffer::zeroed(T::DTYPE, n);
         random::fill(dist, T::DTYPE, words, 0, None, out.bytes_mut().expect("BUF-2: a fresh buffer is owned"), n);

@@ -31,12 +31,12 @@ pub trait UploadMemory: Send + Sync {
 
 /// Does small work on the thread of who asks for it.
 pub trait Inline: Send + Sync {
-    /// Carries out an instruction at once, on this thread, where that is estimated to take a few microseconds and nothing
-    /// that the device was told before is unfinished. Its mailbox is empty, and nobody else sends.
+    /// Carries out an instruction at once, on this thread, where that is estimated to take at most `within_us`
+    /// microseconds and nothing that the device was told before is unfinished. Its mailbox is empty, and nobody else sends.
     ///
     /// # Errors
     /// The instruction, where it has to be sent.
-    fn try_inline(&self, instruction: DeviceInstruction) -> Result<(), DeviceInstruction>;
+    fn try_inline(&self, instruction: DeviceInstruction, within_us: f64) -> Result<(), DeviceInstruction>;
 }
 
 /// How the ring reaches a device.
@@ -54,11 +54,12 @@ impl Reach {
         Reach { instructions, inline: None }
     }
 
-    /// Gives an instruction; who has a moment may carry it out here. False if the device has ended.
-    pub fn give(&self, instruction: DeviceInstruction, has_a_moment: bool) -> bool {
-        let inline = self.inline.as_ref().filter(|_| has_a_moment && self.instructions.is_empty());
+    /// Gives an instruction; what is estimated to take at most `within_us` microseconds may be carried out here. False if
+    /// the device has ended.
+    pub fn give(&self, instruction: DeviceInstruction, within_us: f64) -> bool {
+        let inline = self.inline.as_ref().filter(|_| self.instructions.is_empty());
         let left = match inline {
-            Some(inline) => inline.try_inline(instruction),
+            Some(inline) => inline.try_inline(instruction, within_us),
             None => Err(instruction),
         };
         left.err().is_none_or(|instruction| self.instructions.send(instruction).is_ok())

@@ -4,10 +4,11 @@
 //! by the last step that reads it.
 
 use super::cluster::Grouping;
-use super::form::{Class, Work};
+use super::form::{Class, Work, WorkNode};
 use super::library;
 use super::lower::{Lowered, Packed, Source, Surroundings, lower};
 use super::plan::{FaultSite, Launch, Plan, PlanBuffer, PlanInput, Program, Role, Step, Use};
+use super::repeat::{Number, NumberOf, Provenance, is_blind};
 use super::state::KernelCache;
 use crate::device::info::DeviceInfo;
 use crate::error::{Error, ErrorKind};
@@ -120,6 +121,7 @@ impl Assembly<'_, '_> {
         let faults = lowered.kernel.faults.then(|| self.fault_buffer());
         let (label, ops) = self.label(index);
         let root = &self.work.nodes[cluster.roots[cluster.roots.len() - 1].0 as usize];
+        let provenance = self.provenance(root, &lowered.numbers);
         let Lowered { kernel, params, geometry, .. } = lowered;
         let (kernel, hash) = self.kernels.intern(kernel);
         self.steps.push(Step::Launch(Arc::new(Launch {
@@ -134,6 +136,7 @@ impl Assembly<'_, '_> {
             bytes_written,
             split: cluster.split,
             blame: (root.op.name(), root.at),
+            provenance,
         })));
     }
 
@@ -183,7 +186,20 @@ impl Assembly<'_, '_> {
             bytes_written,
             split: None,
             blame: (node.op.name(), node.at),
+            provenance: self.provenance(node, &[]),
         })));
+    }
+
+    /// Where a launch has its source line and its numbers from.
+    fn provenance(&self, root: &WorkNode, numbers: &[(u32, u32, NumberOf)]) -> Arc<Provenance> {
+        let number = |&(word, n, of): &(u32, u32, NumberOf)| {
+            let node = &self.work.nodes[n as usize];
+            let recorded = &self.work.region.nodes[node.number as usize];
+            let varies = node.value.is_some() && is_blind(recorded, |arg| self.work.region.dtype_of(arg));
+            varies.then_some(Number { word, node: node.number, of })
+        };
+        let numbers = numbers.iter().filter_map(number).collect();
+        Arc::new(Provenance { blame: root.number, numbers })
     }
 
     /// Copies what a kernel reads as packed; the pack of each dtype.
@@ -329,16 +345,7 @@ impl Assembly<'_, '_> {
             session: region.session,
             weight: region.weight,
             device: self.device.id,
-            inputs: region
-                .inputs
-                .iter()
-                .map(|input| PlanInput {
-                    value: input.value,
-                    meta: input.meta.clone(),
-                    source: input.source.clone(),
-                    dies: input.dies,
-                })
-                .collect(),
+            inputs: region.inputs.iter().map(PlanInput::from).collect(),
             buffers: self.buffers,
             steps: self.steps,
             outputs,

@@ -4,6 +4,7 @@
 //! Must hold: parameters are shared by origin, never by value, so that the kernel of other sizes and numbers
 //! is the same kernel; levels are computed here and nowhere else (IR-2).
 
+use super::repeat::NumberOf;
 use crate::graph::{DType, ElementOp, RandomKey, Scalar};
 use crate::kernels::ir::{HEADER_WORDS, IndexCompare, IndexOp, Inst, InstOp, Level, Val};
 use rustc_hash::FxHashMap;
@@ -25,6 +26,9 @@ pub enum Origin {
     /// Where an operand (its buffer's number) begins among those that are packed with it.
     Packed(u32),
 }
+
+/// The slot of a node's random key.
+const KEY: u8 = u8::MAX;
 
 /// Up to so many entries are searched one by one: most kernels are small, and a table of their own costs more than
 /// it saves.
@@ -133,6 +137,19 @@ impl Builder {
         val
     }
 
+    /// The first words of the parameters that are scalar arguments or random keys, with whose they are.
+    pub fn numbers(&self) -> impl Iterator<Item = (u32, u32, NumberOf)> + '_ {
+        self.origins.iter().filter_map(|(origin, val)| {
+            let (node, of) = match *origin {
+                Origin::Scalar(node, slot) => (node, NumberOf::Arg(slot)),
+                Origin::Attribute(node, KEY) => (node, NumberOf::Key),
+                _ => return None,
+            };
+            let InstOp::Param(word) = self.insts[val.0 as usize].op else { unreachable!("IR-3") };
+            Some((word, node, of))
+        })
+    }
+
     /// The parameter of an origin, if there is one.
     fn known(&mut self, origin: Origin, dtype: DType) -> Option<Val> {
         if self.origins.len() <= SEARCHED_MAX {
@@ -187,12 +204,12 @@ impl Builder {
     /// The five parameter words of a random stream; the first one's slot.
     pub fn random_key(&mut self, node: u32, key: RandomKey) -> u32 {
         // The words must be neighbours, so they are found again by the first alone.
-        let origin = Origin::Attribute(node, u8::MAX);
+        let origin = Origin::Attribute(node, KEY);
         if let Some(val) = self.known(origin, DType::U32) {
             let InstOp::Param(slot) = self.insts[val.0 as usize].op else { unreachable!("IR-3") };
             return slot;
         }
-        let words = [key.seed as u32, (key.seed >> 32) as u32, key.stream as u32, (key.stream >> 32) as u32, key.op];
+        let words = key.words();
         let slot = self.params.len() as u32;
         let val = self.number(origin, words[0]);
         debug_assert_eq!(self.inst(InstOp::Param(slot), DType::U32), val);

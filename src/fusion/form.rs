@@ -8,7 +8,7 @@ use super::patches;
 use crate::error::Site;
 use crate::graph::{DType, Meta, Op, Shape, View};
 use crate::ids::ValueId;
-use crate::scheduler::region::{Region, RegionArg, RegionNode};
+use crate::scheduler::region::{Region, RegionArg};
 use smallvec::{SmallVec, smallvec};
 
 /// How a node can be computed.
@@ -35,6 +35,8 @@ pub enum Class {
 pub struct WorkNode {
     /// The value it makes, if it is a node of the region.
     pub value: Option<ValueId>,
+    /// The region's node that it is, or is a part of.
+    pub number: u32,
     /// What it computes.
     pub op: Op,
     /// From what; `Node` indexes working nodes.
@@ -88,7 +90,7 @@ impl Work<'_> {
 pub fn form(region: &Region) -> Work<'_> {
     let mut nodes: Vec<WorkNode> = Vec::with_capacity(region.nodes.len());
     let mut renamed: Vec<u32> = Vec::with_capacity(region.nodes.len());
-    for node in &region.nodes {
+    for (number, node) in (0u32..).zip(&region.nodes) {
         let mut args: SmallVec<[RegionArg; 3]> = node
             .args
             .iter()
@@ -102,6 +104,7 @@ pub fn form(region: &Region) -> Work<'_> {
                 if let RegionArg::Scalar(scalar) = *arg {
                     nodes.push(WorkNode {
                         value: None,
+                        number,
                         op: Op::Fill,
                         args: smallvec![RegionArg::Scalar(scalar)],
                         meta: Meta { dtype: scalar.dtype(), shape: Shape::scalar() },
@@ -117,7 +120,7 @@ pub fn form(region: &Region) -> Work<'_> {
             }
         }
         if let Op::Cat { dim } = node.op {
-            narrow_cat(&mut nodes, region, node, dim as usize, &mut args);
+            narrow_cat(&mut nodes, region, number, dim as usize, &mut args);
         }
         let mut class = classify(&nodes, region, node.meta.elements(), &node.op, &args);
         if matches!(node.op, Op::AssignSlice(_) | Op::AssignIndex { .. }) {
@@ -132,6 +135,7 @@ pub fn form(region: &Region) -> Work<'_> {
         renamed.push(nodes.len() as u32);
         nodes.push(WorkNode {
             value: Some(node.value),
+            number,
             op: node.op.clone(),
             args,
             meta: node.meta.clone(),
@@ -161,10 +165,11 @@ const CAT_ARGS_MAX: usize = 6;
 fn narrow_cat(
     nodes: &mut Vec<WorkNode>,
     region: &Region,
-    node: &RegionNode,
+    number: u32,
     dim: usize,
     args: &mut SmallVec<[RegionArg; 3]>,
 ) {
+    let node = &region.nodes[number as usize];
     while args.len() > CAT_ARGS_MAX {
         let mut joined: SmallVec<[RegionArg; 3]> = SmallVec::new();
         for part in args.chunks(CAT_ARGS_MAX) {
@@ -187,6 +192,7 @@ fn narrow_cat(
             let class = if shape.elements() == 0 { Class::Empty } else { Class::Inline };
             nodes.push(WorkNode {
                 value: None,
+                number,
                 op: node.op.clone(),
                 args: SmallVec::from_slice(part),
                 meta: Meta { dtype: node.meta.dtype, shape },

@@ -17,6 +17,7 @@ use super::cluster::{Cluster, Fold, Phase};
 use super::cut::OPS_MERGED_MAX;
 use super::form::{Class, Work};
 use super::index::{At, Coordinate, Space, coordinates, linear, value_of};
+use super::repeat::NumberOf;
 use crate::device::info::DeviceInfo;
 use crate::graph::{DType, Dist, ElementOp, Meta, Op, Scalar, Shape};
 use crate::kernels::element::{mixed, wide};
@@ -45,6 +46,8 @@ pub struct Lowered {
     pub kernel: Kernel,
     /// Its parameter words.
     pub params: Vec<u32>,
+    /// Those that the program may vary: the first word, the working node, what of it.
+    pub numbers: Vec<(u32, u32, NumberOf)>,
     /// Its sizes.
     pub geometry: Geometry,
     /// The buffer of each operand.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub enum FusionEvent {
     /// The scheduler cut a region.
-    RegionCut(Region),
+    RegionCut(Arc<Region>),
     /// The scheduler wants regions explained, not run.
     ExplainAsked {
         /// Resolves with the text.

@@ -18,8 +18,8 @@
 //! | [`fits`] | → whether each launch finds bindings and memory; else all is grouped again, into smaller kernels |
 //!
 //! `cut` and `cluster` depend on structure, and on what the device binds, and are cached by the region's relative form
-//! ([`key`]); lowering runs every time, since it also collects the parameters (sizes, scalars, seeds), and
-//! the kernel it yields is interned by its structure. So a plan can never be stale.
+//! ([`key`]); lowering collects the parameters (sizes, scalars, seeds), and the kernel it yields is interned by its
+//! structure. What comes again with the same sizes is not planned anew ([`repeat`]): only its scalars and seeds are put in.
 //!
 //! Invariants:
 //! - FUSE-1: a node is computed in every cluster that needs it, or written out by exactly one.
@@ -33,6 +33,7 @@
 //! - FUSE-6: a kernel holds no more ops than its budget, and lowering recurses no deeper.
 //! - FUSE-7: who overwrites a part of an array where it lies runs after all others that read it, and itself reads of it no
 //!   element that another element's store overwrites.
+//! - FUSE-8: the plan of a region that comes again is the one that the passes would make.
 
 pub mod assemble;
 pub mod builder;
@@ -52,6 +53,7 @@ pub mod pack;
 pub mod passes;
 pub mod patches;
 pub mod plan;
+pub mod repeat;
 pub mod state;
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@
 //! - PLAN-4: what a launch uses untiled is of one segment, or joined; what it uses tiled is all joined, or none of it;
 //!   what is joined lives within the plan.
 
+use super::repeat::Provenance;
 use crate::device::info::Costs;
 use crate::error::{Error, Site};
 use crate::graph::{DType, Meta};
@@ -14,6 +15,7 @@ use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, RegionId, SessionId, ValueId};
 use crate::kernels::ir::{Geometry, Kernel};
 use crate::kernels::library::Library;
+use crate::scheduler::region::RegionInput;
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
@@ -103,6 +105,8 @@ pub struct Launch {
     pub split: Option<&'static str>,
     /// The op to blame if it fails: its name and its source line.
     pub blame: (&'static str, Site),
+    /// What the region has to put in where it comes again.
+    pub provenance: Arc<Provenance>,
 }
 
 /// One step.
@@ -148,6 +152,12 @@ pub struct PlanInput {
     pub source: Option<Arc<HostBuffer>>,
     /// Nobody needs it after this region.
     pub dies: bool,
+}
+
+impl From<&RegionInput> for PlanInput {
+    fn from(input: &RegionInput) -> PlanInput {
+        PlanInput { value: input.value, meta: input.meta.clone(), source: input.source.clone(), dies: input.dies }
+    }
 }
 
 /// A region's kernels.

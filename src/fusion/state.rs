@@ -8,6 +8,7 @@ use super::explain::explain;
 use super::message::{FusionEvent, FusionInstruction};
 use super::passes::plan;
 use super::plan::{Plan, Program, Step};
+use super::repeat::Repeats;
 use crate::device::info::{DeviceInfo, DeviceKind};
 use crate::error::{Error, ErrorKind, panic_words};
 use crate::ids::{DeviceId, RegionId};
@@ -146,6 +147,7 @@ struct Waiting {
 pub struct State {
     devices: Vec<DeviceInfo>,
     caches: Caches,
+    repeats: Repeats,
     waiting: VecDeque<Waiting>,
     totals: Totals,
 }
@@ -153,7 +155,13 @@ pub struct State {
 impl State {
     /// A state that knows no plan.
     pub fn new(devices: Vec<DeviceInfo>) -> State {
-        State { devices, caches: Caches::default(), waiting: VecDeque::new(), totals: Totals::default() }
+        State {
+            devices,
+            caches: Caches::default(),
+            repeats: Repeats::default(),
+            waiting: VecDeque::new(),
+            totals: Totals::default(),
+        }
     }
 
     /// Counts since the start.
@@ -190,7 +198,7 @@ impl State {
     }
 
     fn region_cut(&mut self, region: &Region, out: &mut Vec<FusionInstruction>) {
-        let planned = planned(region, &self.devices, &mut self.caches);
+        let planned = self.planned(region);
         let new = self.caches.kernels.take_new();
         let plan = match planned {
             Ok((plan, refused)) => {
@@ -224,6 +232,24 @@ impl State {
         }
         self.waiting.push_back(Waiting { plan, compiling: compiles });
         self.release(out);
+    }
+
+    /// The plan of a region that runs, found or made.
+    fn planned(&mut self, region: &Region) -> Result<(Plan, Option<Error>), Error> {
+        if let Some(plan) = guarded(|| self.repeats.find(region))? {
+            if cfg!(debug_assertions) {
+                let (mut anew, _) = planned(region, &self.devices, &mut self.caches)?;
+                self.caches.kernels.take_new();
+                anew.cached = true;
+                assert_eq!(format!("{plan:?}"), format!("{anew:?}"), "FUSE-8");
+            }
+            return Ok((plan, None));
+        }
+        let planned = planned(region, &self.devices, &mut self.caches)?;
+        if planned.1.is_none() {
+            self.repeats.keep(region, &planned.0);
+        }
+        Ok(planned)
     }
 
     fn pipelines_ready(&mut self, region: RegionId, result: Result<(), Error>, out: &mut Vec<FusionInstruction>) {

@@ -59,6 +59,13 @@ pub struct RandomKey {
     pub op: u32,
 }
 
+impl RandomKey {
+    /// The words that kernels read it as.
+    pub fn words(&self) -> [u32; 5] {
+        [self.seed as u32, (self.seed >> 32) as u32, self.stream as u32, (self.stream >> 32) as u32, self.op]
+    }
+}
+
 /// What distribution a random node draws from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dist {

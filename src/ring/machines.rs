@@ -2,7 +2,8 @@
 //! struct, never a wake-up.
 //!
 //! In: events from the edges (users, devices, workers). Out: effects for the edges. Must hold: messages between
-//! two machines keep their order; completions are taken in before new work is passed on.
+//! two machines keep their order; completions are taken in before new work is passed on; a machine is told all that there is
+//! for it before the next one is: several regions that come at once are cut, then planned, then placed.
 
 use super::answers::Answer;
 use crate::device::info::DeviceInfo;
@@ -133,10 +134,10 @@ impl Machines {
         loop {
             if let Some(event) = self.to_scheduler.pop_front() {
                 self.step_scheduler(event, effects);
-            } else if let Some(event) = self.to_residency.pop_front() {
-                self.step_residency(event, effects);
             } else if let Some(event) = self.to_fusion.pop_front() {
                 self.step_fusion(event, effects);
+            } else if let Some(event) = self.to_residency.pop_front() {
+                self.step_residency(event, effects);
             } else {
                 break;
             }

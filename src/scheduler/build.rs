@@ -10,6 +10,7 @@ use super::state::State;
 use crate::graph::Arg;
 use crate::ids::{RegionId, ValueId};
 use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
 
 impl State {
     /// The regions of a cut, numbered from `first`; `wanted` says which outputs are brought to the host.
@@ -21,8 +22,8 @@ impl State {
         wanted: impl Fn(ValueId, &Live) -> bool,
     ) -> Vec<Region> {
         // The last group that reads each value, for `dies`.
-        let mut last_of_node: Vec<u32> = vec![u32::MAX; cut.nodes.len()];
-        let mut last_of_input: Vec<u32> = vec![u32::MAX; cut.inputs.len()];
+        let mut last_of_node: SmallVec<[u32; 32]> = smallvec![u32::MAX; cut.nodes.len()];
+        let mut last_of_input: SmallVec<[u32; 16]> = smallvec![u32::MAX; cut.inputs.len()];
         for (number, group) in cut.groups.iter().enumerate() {
             for &position in &group.nodes {
                 for dep in &cut.nodes[position as usize].deps {
@@ -77,7 +78,9 @@ impl GroupBuilder<'_> {
         wanted: &dyn Fn(ValueId, &Live) -> bool,
     ) -> Region {
         let graph = &self.state.graph;
-        let mut places: FxHashMap<ValueId, RegionArg> = FxHashMap::default();
+        // A value or two from outside for each node is the most that is common.
+        let mut places: FxHashMap<ValueId, RegionArg> =
+            FxHashMap::with_capacity_and_hasher(2 * self.group.nodes.len(), Default::default());
         let mut inputs: Vec<RegionInput> = Vec::new();
         let mut nodes: Vec<RegionNode> = Vec::with_capacity(self.group.nodes.len());
         let mut readbacks = Vec::new();
@@ -146,7 +149,7 @@ impl GroupBuilder<'_> {
         let elsewhere = places().find_map(|p| p.elsewhere);
         let first = places().next().expect("SCHED-10: a group has a node");
         Placement {
-            reason: elsewhere.unwrap_or(first.reason).to_owned(),
+            reason: elsewhere.unwrap_or(first.reason),
             estimates_us: self.cut.estimates.get(first.component as usize).cloned().unwrap_or_default(),
         }
     }

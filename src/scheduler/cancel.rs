@@ -4,7 +4,7 @@
 //! In: values that lost a demand. Out: dropped regions, `Abandon`. Must hold: SCHED-3, SCHED-8; a region is cut down by whole
 //! parts that share nothing, so that the kernels of what is left are those that they would have been.
 
-use super::graph::Home;
+use super::graph::{Entries, Home};
 use super::message::{SchedulerInstruction, Want};
 use super::region::{Region, RegionArg};
 use super::state::State;
@@ -13,6 +13,8 @@ use crate::error::{Error, ErrorKind};
 use crate::ids::{GatherId, RegionId, ValueId};
 use petgraph::unionfind::UnionFind;
 use rustc_hash::FxHashSet;
+use smallvec::smallvec;
+use std::sync::Arc;
 
 /// What became of a value that nobody waited for any more.
 pub fn gone() -> Error {
@@ -41,7 +43,7 @@ impl State {
                 self.drop_if_unneeded(id, &mut work, out);
             }
             if let Some(at) = self.graph.find(value) {
-                self.release(vec![at], out);
+                self.release(smallvec![at], out);
             }
         }
     }
@@ -92,7 +94,7 @@ impl State {
 
     /// Outputs that nobody misses will never exist.
     pub(super) fn never_made(&mut self, outputs: Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
-        let mut ended = Vec::new();
+        let mut ended = Entries::new();
         for at in outputs.into_iter().filter_map(|v| self.graph.find(v)).collect::<Vec<_>>() {
             self.graph[at].home = Home::Failed(gone());
             self.graph[at].readback = None;
@@ -113,15 +115,16 @@ impl State {
             return;
         }
         let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");
-        for node in &mut record.region.nodes {
+        let region = Arc::make_mut(&mut record.region);
+        for node in &mut region.nodes {
             node.output &= !unneeded.contains(&node.value);
         }
-        record.region.readbacks.retain(|v| !unneeded.contains(v));
-        let (inputs, errors) = (vec![None; record.region.inputs.len()], vec![None; record.region.nodes.len()]);
-        let dropped = taint::prune(&mut record.region, &inputs, &errors);
+        region.readbacks.retain(|v| !unneeded.contains(v));
+        let (inputs, errors) = (vec![None; region.inputs.len()], vec![None; region.nodes.len()]);
+        let dropped = taint::prune(region, &inputs, &errors);
         let is_dropped = |v: &ValueId| unneeded.contains(v) || dropped.iter().any(|(value, _)| value == v);
         let spared: Vec<ValueId> = record.retires.extract_if(.., |v| is_dropped(v)).collect();
-        let mut touched: Vec<_> = dropped.iter().map(|&(value, dies)| self.read_no_more(id, value, dies)).collect();
+        let mut touched: Entries = dropped.iter().map(|&(value, dies)| self.read_no_more(id, value, dies)).collect();
         for at in spared.into_iter().filter_map(|v| self.graph.find(v)).collect::<Vec<_>>() {
             self.graph[at].retired = false;
             touched.push(at);

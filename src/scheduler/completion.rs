@@ -4,7 +4,7 @@
 //! In: completions. Out: resolved gathers, credits, regions sent again. Must hold: a region ends once; a fault
 //! or failure reaches exactly what depends on it; what does not is still computed.
 
-use super::graph::{Home, Lineage, Live};
+use super::graph::{Entries, Home, Lineage, Live};
 use super::message::SchedulerInstruction;
 use super::state::{Phase, State, What, shutting_down};
 use super::taint;
@@ -13,6 +13,7 @@ use crate::error::{Error, ErrorKind};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, GatherId, RegionId, ValueId};
 use petgraph::stable_graph::NodeIndex;
+use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
 /// How often a region is sent again before its failure counts.
@@ -34,11 +35,11 @@ impl State {
         };
         record.early = Some(faults.into_iter().map(|(value, error)| (value, named(error))).collect());
         self.left(id);
-        self.settle(vec![id], out);
+        self.settle(smallvec![id], out);
     }
 
     /// Ends finished regions whose inputs' fates are known; that may let later ones end.
-    fn settle(&mut self, mut work: Vec<RegionId>, out: &mut Vec<SchedulerInstruction>) {
+    fn settle(&mut self, mut work: SmallVec<[RegionId; 4]>, out: &mut Vec<SchedulerInstruction>) {
         while let Some(id) = work.pop() {
             let Some(record) = self.regions.get(&id) else { continue };
             let Some(faults) = &record.early else { continue };
@@ -50,15 +51,15 @@ impl State {
             }
             let inputs = self.input_errors(id, false);
             let errors = taint::spread(&record.region, &inputs, faults);
-            let outputs: Vec<(ValueId, Option<Error>)> = (record.region.nodes.iter().zip(errors))
+            let outputs: SmallVec<[(ValueId, Option<Error>); 4]> = (record.region.nodes.iter().zip(errors))
                 .filter(|(node, _)| node.output)
                 .map(|(node, error)| (node.value, error))
                 .collect();
-            let mut record = self.close_region(id, out);
-            let readbacks = std::mem::take(&mut record.region.readbacks);
-            let (session, credits) = (record.region.session, record.credits);
+            let record = self.close_region(id, out);
+            let region = record.region.clone();
+            let (session, credits) = (region.session, record.credits);
             let lineage = Lineage::of(record).filter(|_| !outputs.is_empty());
-            let mut touched = Vec::with_capacity(outputs.len());
+            let mut touched = Entries::new();
             for (value, error) in outputs {
                 let at = self.graph.find(value).expect("SCHED-8: an output is live");
                 let live = &mut self.graph[at];
@@ -72,7 +73,7 @@ impl State {
                 work.extend(live.regions.iter().copied());
                 touched.push(at);
             }
-            for value in &readbacks {
+            for value in &region.readbacks {
                 let Some(at) = self.graph.find(*value) else { continue };
                 if self.graph[at].readback_error.is_some() && self.graph[at].readback == Some(id) {
                     self.graph[at].readback = None;
@@ -90,7 +91,7 @@ impl State {
     }
 
     /// What is wrong with a region's inputs; `missing_only`: with those that will never exist.
-    fn input_errors(&self, id: RegionId, missing_only: bool) -> Vec<Option<Error>> {
+    fn input_errors(&self, id: RegionId, missing_only: bool) -> SmallVec<[Option<Error>; 4]> {
         let error = |value: ValueId| {
             let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
             match &live.home {
@@ -146,7 +147,7 @@ impl State {
                 live.readback_error = Some(live.blame(error.clone()));
                 self.answer(at, out);
                 self.graph[at].readback_error = None;
-                self.release(vec![at], out);
+                self.release(smallvec![at], out);
             }
         }
         if unwanted {
@@ -206,13 +207,14 @@ impl State {
         record.sent = false;
         record.stale = false;
         record.attempts += 1;
-        record.region.id = again;
-        let device = record.region.device;
+        let region = Arc::make_mut(&mut record.region);
+        region.id = again;
+        let device = region.device;
         if lost {
             self.suspect_device(device, record.losses);
         }
         if !self.is_open(device) {
-            move_to_host(&mut record.region);
+            move_to_host(Arc::make_mut(&mut record.region));
         }
         for input in &record.region.inputs {
             let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
@@ -258,7 +260,7 @@ impl State {
         let outputs: Vec<(ValueId, Error)> = (record.region.nodes.iter().zip(&errors))
             .filter_map(|(node, error)| error.clone().filter(|_| node.output).map(|e| (node.value, e)))
             .collect();
-        let dropped = taint::prune(&mut record.region, &inputs, &errors);
+        let dropped = taint::prune(Arc::make_mut(&mut record.region), &inputs, &errors);
         let is_empty = record.region.readbacks.is_empty() && !record.region.nodes.iter().any(|n| n.output);
         // Nobody downstream was told that they end: of a region that was, what had ended is there anew.
         let touched = dropped.into_iter().map(|(value, dies)| self.read_no_more(id, value, dies)).collect();
@@ -274,7 +276,7 @@ impl State {
 
     /// Values that will never exist, and what waits for them.
     fn fail_values(&mut self, mut work: Vec<(NodeIndex, Error)>, out: &mut Vec<SchedulerInstruction>) {
-        let mut finished = Vec::new();
+        let mut finished = SmallVec::new();
         while let Some((at, error)) = work.pop() {
             let Some(live) = self.graph.try_get(at) else { continue };
             let (value, error) = (live.node.value, live.blame(error));
@@ -292,7 +294,7 @@ impl State {
                     _ => {}
                 }
             }
-            self.release(vec![at], out);
+            self.release(smallvec![at], out);
         }
         self.settle(finished, out);
     }
@@ -328,7 +330,7 @@ impl State {
             }
         }
         self.answer(at, out);
-        self.release(vec![at], out);
+        self.release(smallvec![at], out);
     }
 
     /// A value lived only on a device that is gone.
@@ -372,7 +374,7 @@ impl State {
         }
         self.gone[number] = true;
         for record in self.regions.values_mut().filter(|r| !r.sent && r.region.device == device) {
-            move_to_host(&mut record.region);
+            move_to_host(Arc::make_mut(&mut record.region));
         }
     }
 
@@ -429,5 +431,5 @@ fn deadline() -> Error {
 
 pub(super) fn move_to_host(region: &mut super::region::Region) {
     region.device = DeviceId::HOST;
-    region.placement.reason = "the device that it was placed on is gone".to_owned();
+    region.placement.reason = "the device that it was placed on is gone";
 }

@@ -6,7 +6,7 @@
 //! order alone (values of other sessions are inputs), takes time linear in its nodes and edges, and does not
 //! recurse.
 
-use super::graph::Home;
+use super::graph::{Entries, Home};
 use super::placement::Where;
 use super::portions::{elements_max, portions};
 use super::region::CutReason;
@@ -16,8 +16,7 @@ use crate::graph::Op;
 use crate::ids::{DeviceId, SessionId};
 use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
-use std::collections::BTreeMap;
+use smallvec::{SmallVec, smallvec};
 
 /// The most nodes a region holds.
 pub(super) const REGION_NODES_MAX: usize = 1024;
@@ -104,6 +103,9 @@ pub(super) struct Cut {
     pub needs_device: bool,
 }
 
+/// Positions of nodes by stage and device, in that order.
+type Members = SmallVec<[((u32, DeviceId), Vec<u32>); 1]>;
+
 /// Reusable marks: a position for each entry that a cut has met.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
@@ -141,7 +143,7 @@ impl State {
     fn collect(&self, scratch: &mut Scratch, session: SessionId, roots: &[NodeIndex]) -> Cut {
         scratch.marks.resize(self.graph.bound(), Mark::None);
         let marks = &mut scratch.marks;
-        let mut found: Vec<NodeIndex> = Vec::new();
+        let mut found = Entries::new();
         let mut inputs: Vec<CutInput> = Vec::new();
         let mut foreign = Vec::new();
         for &root in roots {
@@ -257,8 +259,8 @@ impl State {
 
     /// Puts the nodes that run into groups by stage and device: a stage ends where an edge changes device.
     fn group(&self, cut: &mut Cut, why: CutReason) {
-        let mut stages: Vec<u32> = vec![0; cut.nodes.len()];
-        let mut members: BTreeMap<(u32, DeviceId), Vec<u32>> = BTreeMap::new();
+        let mut stages: SmallVec<[u32; 32]> = smallvec![0; cut.nodes.len()];
+        let mut members: Members = SmallVec::new();
         for (position, node) in cut.nodes.iter().enumerate() {
             if !node.runs() {
                 continue;
@@ -272,18 +274,26 @@ impl State {
                 }
             }
             stages[position] = stage;
-            members.entry((stage, device)).or_default().push(position as u32);
+            let place = members.binary_search_by_key(&(stage, device), |(place, _)| *place).unwrap_or_else(|at| {
+                members.insert(at, ((stage, device), Vec::with_capacity(cut.nodes.len().min(32))));
+                at
+            });
+            members[place].1.push(position as u32);
         }
         let mut groups = Vec::with_capacity(members.len());
         for ((_, device), nodes) in members {
             let first = groups.len();
             let most = elements_max(self.devices[device.0 as usize].kind);
             for portion in portions(cut, nodes, |n| self.elements_of(cut, n), most) {
-                for nodes in portion.chunks(REGION_NODES_MAX) {
-                    for &position in nodes {
+                let mut add = |nodes: Vec<u32>| {
+                    for &position in &nodes {
                         cut.nodes[position as usize].group = groups.len() as u32;
                     }
-                    groups.push(Group { device, nodes: nodes.to_vec(), why: CutReason::RegionLimit });
+                    groups.push(Group { device, nodes, why: CutReason::RegionLimit });
+                };
+                match portion.len() {
+                    0..=REGION_NODES_MAX => add(portion),
+                    _ => portion.chunks(REGION_NODES_MAX).for_each(|nodes| add(nodes.to_vec())),
                 }
             }
             if let Some(last) = groups[first..].last_mut() {
@@ -313,8 +323,8 @@ impl State {
     /// Decides which nodes are written out: what is demanded, what another region of this cut reads, what is
     /// passed a second time, and what would pin more bytes by staying lazy than it takes.
     fn decide_fates(&self, cut: &mut Cut) {
-        let mut forced: Vec<bool> = cut.nodes.iter().map(|n| n.root || self.graph[n.at].passed).collect();
-        let mut crosses = vec![false; cut.nodes.len()];
+        let mut forced: SmallVec<[bool; 64]> = cut.nodes.iter().map(|n| n.root || self.graph[n.at].passed).collect();
+        let mut crosses: SmallVec<[bool; 64]> = smallvec![false; cut.nodes.len()];
         for node in cut.nodes.iter().filter(|n| n.runs()) {
             for dep in &node.deps {
                 if let Dep::Node(p) = *dep {

@@ -2,7 +2,7 @@
 //!
 //! In: demands, closed sessions. Out: `Resolve`, once for each gather. Must hold: SCHED-3.
 
-use super::graph::Home;
+use super::graph::{Entries, Home};
 use super::ingest::session_closed;
 use super::message::{Delivered, SchedulerInstruction, Want};
 use super::opening::Waiting;
@@ -93,7 +93,7 @@ impl State {
         }
         let mut record = self.regions.remove(&id).expect("SCHED-8: an unfinished region has a record");
         let inputs = record.region.inputs.iter();
-        let mut touched: Vec<_> = inputs.map(|i| self.read_no_more(id, i.value, !is_sent && i.dies)).collect();
+        let mut touched: Entries = inputs.map(|i| self.read_no_more(id, i.value, !is_sent && i.dies)).collect();
         for value in record.retires.drain(..) {
             if let Some(at) = self.graph.find(value) {
                 self.graph[at].retired = false;
@@ -113,7 +113,7 @@ impl State {
         let values = std::mem::replace(&mut entry.values, 0..0);
         let mut gathers: Vec<GatherId> = entry.gathers.iter().copied().collect();
         gathers.sort_unstable();
-        let mut touched: Vec<NodeIndex> = Vec::new();
+        let mut touched = Entries::new();
         for index in values {
             if let Some(at) = self.graph.find(ValueId { session, index }) {
                 self.graph[at].held = false;

@@ -12,6 +12,7 @@ use super::region::Region;
 use super::state::{Session, State};
 use crate::ids::{RegionId, SessionId};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Elements times nodes that cost one unit of a session's turn.
 const UNIT_ELEMENTS: u64 = 1 << 20;
@@ -154,7 +155,9 @@ impl State {
         record.sent = true;
         record.losses = self.losses[record.region.device.0 as usize];
         self.in_flight += 1;
-        let mut region = record.region.clone();
+        let (attempts, is_part) = (record.attempts, record.is_part);
+        // Nobody else has it yet, or not any more.
+        let region = Arc::make_mut(&mut record.region);
         if let Some(session) = self.sessions.get(&region.session) {
             region.weight = session.weight.min(u32::MAX as u64) as u32;
         }
@@ -165,15 +168,14 @@ impl State {
         for input in &mut region.inputs {
             let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
             // What a repeated region read may have ended since residency was told of it.
-            if !live.known || record.attempts > 0 || record.is_part {
-                input.source = live.host.clone();
-                live.known = true;
-            }
+            let is_new = !live.known || attempts > 0 || is_part;
+            input.source = if is_new { live.host.clone() } else { None };
+            live.known |= is_new;
         }
         for node in region.nodes.iter().filter(|n| n.output) {
             self.graph.get_mut(node.value).expect("SCHED-8: a region's output is live").known = true;
         }
-        out.push(SchedulerInstruction::PlanRegion(region));
+        out.push(SchedulerInstruction::PlanRegion(record.region.clone()));
         for value in retires {
             out.push(SchedulerInstruction::Retire { value, after: Some(id) });
         }

@@ -16,6 +16,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
+/// Entries to look at: mostly a few.
+pub(super) type Entries = SmallVec<[NodeIndex; 16]>;
+
 /// Where a value is.
 #[derive(Clone, Debug)]
 pub(super) enum Home {
@@ -72,7 +75,7 @@ pub(super) struct Live {
 #[derive(Debug)]
 pub(super) struct Lineage {
     /// The region, as it was sent.
-    pub region: Region,
+    pub region: Arc<Region>,
     /// Its place in the order of cutting.
     pub order: u64,
     /// How often its device had been lost when it was sent.
@@ -83,9 +86,15 @@ impl Lineage {
     /// How a finished region's outputs could be made again: on the host nothing is lost, an input that ended with the
     /// region is not there any more, and what was made again before is not a third time.
     pub fn of(record: Record) -> Option<Arc<Lineage>> {
-        let Record { region, order, losses, attempts, .. } = record;
+        let Record { mut region, order, losses, attempts, .. } = record;
         let lasting = region.device != DeviceId::HOST && region.inputs.iter().all(|input| !input.dies);
-        (lasting && attempts == 0).then(|| Arc::new(Lineage { region, order, losses }))
+        (lasting && attempts == 0).then(|| {
+            // Host data lives as long as its value does.
+            if region.inputs.iter().any(|input| input.source.is_some()) {
+                Arc::make_mut(&mut region).inputs.iter_mut().for_each(|input| input.source = None);
+            }
+            Arc::new(Lineage { region, order, losses })
+        })
     }
 }
 

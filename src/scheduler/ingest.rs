@@ -4,7 +4,7 @@
 //! the records; whatever was dead at the end of the segment is never computed.
 
 use super::cut::{Cut, Fate};
-use super::graph::Home;
+use super::graph::{Entries, Home};
 use super::message::{Record as TapeRecord, SchedulerInstruction, Want};
 use super::opening::Waiting;
 use super::records::Records;
@@ -14,15 +14,16 @@ use crate::error::{Error, ErrorKind};
 use crate::graph::Node;
 use crate::ids::{GatherId, RegionId, SessionId, ValueId};
 use petgraph::stable_graph::NodeIndex;
+use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
 /// What a segment said, beside its nodes.
 #[derive(Debug, Default)]
 pub(super) struct Noted {
-    recorded: Vec<ValueId>,
+    recorded: SmallVec<[ValueId; 8]>,
     /// Values that lost a handle or were demanded: to be looked at when the segment is cut.
-    dropped: Vec<ValueId>,
-    demanded: Vec<GatherId>,
+    dropped: SmallVec<[ValueId; 8]>,
+    demanded: SmallVec<[GatherId; 2]>,
     cancelled: Vec<ValueId>,
 }
 
@@ -45,7 +46,7 @@ pub(super) struct Unfinished {
     noted: Noted,
     occasion: Occasion,
     /// Roots that are still to be cut, the next ones last, each under its session.
-    work: Vec<(SessionId, Vec<NodeIndex>)>,
+    work: SmallVec<[(SessionId, Entries); 1]>,
     /// Nodes of the segment that went into regions, which hold their credit now.
     assigned: u32,
 }
@@ -81,11 +82,11 @@ impl State {
             self.queue_readback(session, at, occasion);
         }
         // Latest first: a chain's end is dropped last, and its edges are the newest.
-        let mut dead: Vec<NodeIndex> = noted.dropped.iter().filter_map(|v| self.graph.find(*v)).collect();
+        let mut dead: Entries = noted.dropped.iter().filter_map(|v| self.graph.find(*v)).collect();
         dead.retain(|at| self.graph[*at].is_lazy());
         self.release(dead, out);
         self.add_limit_roots(session, why, &noted.recorded, &mut roots);
-        let work = vec![(session, roots)];
+        let work = smallvec![(session, roots)];
         self.cut(Unfinished { session, noted, occasion, work, assigned: 0 }, out);
     }
 
@@ -179,13 +180,8 @@ impl State {
 
     /// Answers demands that can be answered, and sorts the others: lazy values to compute, and values that
     /// exist and must be brought to the host.
-    fn sort_demands(
-        &mut self,
-        demanded: &[GatherId],
-        out: &mut Vec<SchedulerInstruction>,
-    ) -> (Vec<NodeIndex>, Vec<NodeIndex>) {
-        let mut roots = Vec::new();
-        let mut readbacks = Vec::new();
+    fn sort_demands(&mut self, demanded: &[GatherId], out: &mut Vec<SchedulerInstruction>) -> (Entries, Entries) {
+        let (mut roots, mut readbacks) = (Entries::new(), Entries::new());
         for &gather in demanded {
             let Some(Gather { value: Some(value), want, .. }) = self.gathers.get(&gather).copied() else { continue };
             let at = self.graph.find(value).expect("SCHED-3: a gather's value is live");
@@ -206,13 +202,7 @@ impl State {
 
     /// At a limit, all that the user holds is computed, so that what lies behind it can go; where memory is waited for, also
     /// what was recorded before.
-    fn add_limit_roots(
-        &mut self,
-        session: SessionId,
-        why: CutReason,
-        recorded: &[ValueId],
-        roots: &mut Vec<NodeIndex>,
-    ) {
+    fn add_limit_roots(&mut self, session: SessionId, why: CutReason, recorded: &[ValueId], roots: &mut Entries) {
         let held = |state: &State, value: &ValueId| {
             state.graph.find(*value).filter(|at| state.graph[*at].is_lazy() && state.graph[*at].held)
         };
@@ -239,10 +229,8 @@ impl State {
         // Lazy values of other sessions are cut first, each under its own session, so that what fuses never
         // depends on who asks. Values only depend on earlier ones: this ends.
         while let Some((owner, roots)) = segment.work.pop() {
-            let roots: Vec<NodeIndex> =
-                roots.into_iter().filter(|at| self.graph.try_get(*at).is_some_and(|l| l.is_lazy())).collect();
-            let (own, foreign): (Vec<_>, Vec<_>) =
-                roots.into_iter().partition(|at| self.graph[*at].node.value.session == owner);
+            let lazy = roots.into_iter().filter(|at| self.graph.try_get(*at).is_some_and(|l| l.is_lazy()));
+            let (own, foreign): (Entries, Entries) = lazy.partition(|at| self.graph[*at].node.value.session == owner);
             let mut scratch = std::mem::take(&mut self.scratch);
             let mut cut = self.plan_cut(&mut scratch, owner, &own, occasion.why);
             self.scratch = scratch;
@@ -253,7 +241,7 @@ impl State {
                 cut.foreign.dedup();
                 while let Some(&first) = cut.foreign.first() {
                     let home = self.graph[first].node.value.session;
-                    let theirs: Vec<NodeIndex> =
+                    let theirs: Entries =
                         cut.foreign.extract_if(.., |at| self.graph[*at].node.value.session == home).collect();
                     self.sessions.entry(home).or_insert_with(|| Session::new(Arc::from("unnamed"), 1));
                     segment.work.push((home, theirs));
@@ -275,11 +263,10 @@ impl State {
         let regions = self.build_regions(&cut, self.next_region, false, |_, live| self.wants_host(live));
         self.next_region += regions.len() as u64;
         self.count().regions += regions.len() as u64;
-        let ids: Vec<RegionId> = regions.iter().map(|r| r.id).collect();
-        let mut credits = vec![0u32; regions.len()];
+        let ids: SmallVec<[RegionId; 4]> = regions.iter().map(|r| r.id).collect();
+        let mut credits: SmallVec<[u32; 4]> = smallvec![0u32; regions.len()];
         let mut assigned = 0;
-        let mut touched: Vec<NodeIndex> = Vec::new();
-        let mut failed: Vec<NodeIndex> = Vec::new();
+        let (mut touched, mut failed) = (Entries::new(), Entries::new());
         for node in cut.nodes.iter().rev() {
             let value = self.graph[node.at].node.value;
             if node.runs() {
@@ -374,7 +361,7 @@ impl State {
             }],
             readbacks: vec![live.node.value],
             why: occasion.why,
-            placement: Placement { reason: "where the value is".to_owned(), ..Placement::default() },
+            placement: Placement { reason: "where the value is", ..Placement::default() },
             preview: false,
         };
         self.next_region += 1;
@@ -393,7 +380,7 @@ impl State {
     pub(super) fn refuse(&mut self, session: SessionId, records: Records, out: &mut Vec<SchedulerInstruction>) {
         let mut nodes = 0;
         let closed = self.sessions.get(&session).is_some_and(|s| s.closed);
-        let mut released_values = Vec::new();
+        let mut released_values = Entries::new();
         records.for_each(|record| match record {
             TapeRecord::Brief(_, drops) | TapeRecord::Op(_, drops) => {
                 nodes += 1;

@@ -47,7 +47,8 @@ impl State {
         if wants && live.readback.is_none_or(|r| !self.regions.contains_key(&r)) {
             live.readback = Some(id);
             live.readback_error = None;
-            self.regions.get_mut(&id).expect("SCHED-8: it is unfinished").region.readbacks.push(value);
+            let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");
+            Arc::make_mut(&mut record.region).readbacks.push(value);
         }
         let live = &self.graph[at];
         for reader in live.regions.clone() {
@@ -74,7 +75,7 @@ impl State {
         self.next_region += 1;
         let mut region = part_of(&lineage.region, &FxHashSet::from_iter([value]));
         region.id = id;
-        region.placement.reason = "lost with its device, and made again".to_owned();
+        region.placement.reason = "lost with its device, and made again";
         self.read_by(id, &region.inputs);
         // It counts as a second attempt, and the last.
         self.regions.insert(id, Record { attempts: 1, ..Record::new(region, lineage.order) });
@@ -92,7 +93,7 @@ impl State {
         let fresh: Vec<RegionInput> =
             part.inputs.iter().filter(|i| old.inputs.iter().all(|o| o.value != i.value)).cloned().collect();
         self.read_by(id, &fresh);
-        let region = &mut self.regions.get_mut(&id).expect("SCHED-8: it is unfinished").region;
+        let region = Arc::make_mut(&mut self.regions.get_mut(&id).expect("SCHED-8: it is unfinished").region);
         let (placement, readbacks) = (std::mem::take(&mut region.placement), std::mem::take(&mut region.readbacks));
         *region = Region { id, placement, readbacks, ..part };
         self.count().values_made_again += 1;

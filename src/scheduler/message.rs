@@ -173,7 +173,7 @@ pub enum Delivered {
 #[derive(Debug)]
 pub enum SchedulerInstruction {
     /// To fusion: plan this region (and pass it on).
-    PlanRegion(Region),
+    PlanRegion(Arc<Region>),
     /// To fusion: plan these regions, render them, run nothing.
     Explain {
         /// Resolves with the text.

@@ -10,6 +10,7 @@ use super::cut::{Cut, Dep};
 use crate::device::info::DeviceKind;
 use petgraph::unionfind::UnionFind;
 use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
 
 /// Elements that the nodes of a region of independent parts compute, at most, where it has more than one part: a
 /// millisecond or so of a slow device's time, which hides what a region costs.
@@ -21,9 +22,14 @@ pub(super) fn elements_max(kind: DeviceKind) -> u64 {
 }
 
 /// The portions of `nodes` (positions in tape order), whose work is `elements` each; each in tape order.
-pub(super) fn portions(cut: &Cut, nodes: Vec<u32>, elements: impl Fn(u32) -> u64, most: u64) -> Vec<Vec<u32>> {
+pub(super) fn portions(
+    cut: &Cut,
+    nodes: Vec<u32>,
+    elements: impl Fn(u32) -> u64,
+    most: u64,
+) -> SmallVec<[Vec<u32>; 1]> {
     if nodes.iter().map(|&n| elements(n)).sum::<u64>() <= most {
-        return vec![nodes];
+        return smallvec![nodes];
     }
     let count = cut.nodes.len();
     let mut sets = UnionFind::<u32>::new(count + cut.inputs.len());
@@ -44,7 +50,7 @@ pub(super) fn portions(cut: &Cut, nodes: Vec<u32>, elements: impl Fn(u32) -> u64
         }
         parts[part].push(n);
     }
-    let mut portions: Vec<Vec<u32>> = Vec::new();
+    let mut portions: SmallVec<[Vec<u32>; 1]> = SmallVec::new();
     let mut filled = 0;
     for part in parts {
         let work: u64 = part.iter().map(|&n| elements(n)).sum();

@@ -6,7 +6,7 @@
 //! - REGION-3: an input is materialised somewhere, is made by an earlier region, or brings its host data.
 
 use crate::error::Site;
-use crate::graph::{Meta, Op, Scalar};
+use crate::graph::{DType, Meta, Op, Scalar};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, RegionId, SessionId, ValueId};
 use smallvec::SmallVec;
@@ -78,7 +78,7 @@ pub enum CutReason {
 #[derive(Clone, Debug, Default)]
 pub struct Placement {
     /// In words: "asked for", "cheaper", "this device lacks f64", …
-    pub reason: String,
+    pub reason: &'static str,
     /// Estimated microseconds on each candidate, by device number.
     pub estimates_us: SmallVec<[(u8, f64); 2]>,
 }
@@ -106,4 +106,15 @@ pub struct Region {
     pub placement: Placement,
     /// Not run, only planned: for `explain()`.
     pub preview: bool,
+}
+
+impl Region {
+    /// The dtype of an argument.
+    pub fn dtype_of(&self, arg: RegionArg) -> DType {
+        match arg {
+            RegionArg::Node(n) => self.nodes[n as usize].meta.dtype,
+            RegionArg::Input(i) => self.inputs[i as usize].meta.dtype,
+            RegionArg::Scalar(scalar) => scalar.dtype(),
+        }
+    }
 }

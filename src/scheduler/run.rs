@@ -74,7 +74,7 @@ impl Runner {
             ("nodes", Detail::Int(region.nodes.len() as i64)),
             ("cut", Detail::Text(format!("{:?}", region.why))),
             ("device", Detail::Int(region.device.0 as i64)),
-            ("because", Detail::Text(region.placement.reason.clone())),
+            ("because", Detail::Text(region.placement.reason.to_owned())),
         ];
         if !region.placement.estimates_us.is_empty() {
             let estimates: Vec<String> =

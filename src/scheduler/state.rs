@@ -7,7 +7,7 @@
 
 use super::cut::Scratch;
 use super::fairness::{Turns, elements_of};
-use super::graph::{Home, Live, LiveGraph};
+use super::graph::{Entries, Home, Live, LiveGraph};
 use super::message::{Delivered, SchedulerEvent, SchedulerInstruction, Want};
 use super::opening::Opening;
 use super::region::{Region, RegionInput};
@@ -138,8 +138,8 @@ pub(super) const PARTS_MAX: usize = 64;
 /// An unfinished region.
 #[derive(Debug)]
 pub(super) struct Record {
-    /// The region, without host data: that is attached when it is sent.
-    pub region: Region,
+    /// The region; host data that residency does not have yet is attached when it is sent.
+    pub region: Arc<Region>,
     /// Elements that its nodes compute.
     pub elements: u64,
     /// Its place in the order of cutting; a repeated region keeps it, and has room behind it for its parts.
@@ -171,7 +171,7 @@ impl Record {
     pub fn new(region: Region, order: u64) -> Record {
         Record {
             elements: elements_of(&region),
-            region,
+            region: Arc::new(region),
             order,
             sent: false,
             credits: 0,
@@ -350,7 +350,7 @@ impl State {
     }
 
     /// Deletes what nobody can reach, from these values on towards their arguments.
-    pub(super) fn release(&mut self, mut work: Vec<NodeIndex>, out: &mut Vec<SchedulerInstruction>) {
+    pub(super) fn release(&mut self, mut work: Entries, out: &mut Vec<SchedulerInstruction>) {
         while let Some(at) = work.pop() {
             // It may have gone by another way since it was put on the list.
             if self.graph.try_get(at).is_none_or(|live| live.reachable()) {
@@ -405,7 +405,7 @@ impl State {
     }
 
     /// Removes a lazy value and hands its arguments on.
-    fn forget_lazy(&mut self, at: NodeIndex, is_dead: bool, work: &mut Vec<NodeIndex>) {
+    fn forget_lazy(&mut self, at: NodeIndex, is_dead: bool, work: &mut Entries) {
         let arguments = self.graph.detach(at);
         let live = self.graph.remove(at);
         if is_dead {

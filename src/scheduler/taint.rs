@@ -7,10 +7,14 @@ use super::region::{Region, RegionArg, RegionNode};
 use crate::error::Error;
 use crate::ids::ValueId;
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+/// One for each node of a region.
+pub(super) type Errors = SmallVec<[Option<Error>; 8]>;
 
 /// The error of each node: of its first operand that has one, else its own.
-pub(super) fn spread(region: &Region, inputs: &[Option<Error>], faults: &[(ValueId, Error)]) -> Vec<Option<Error>> {
-    let mut errors: Vec<Option<Error>> = Vec::with_capacity(region.nodes.len());
+pub(super) fn spread(region: &Region, inputs: &[Option<Error>], faults: &[(ValueId, Error)]) -> Errors {
+    let mut errors = Errors::with_capacity(region.nodes.len());
     if faults.is_empty() && inputs.iter().all(|e| e.is_none()) {
         errors.resize(region.nodes.len(), None);
         return errors;

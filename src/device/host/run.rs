@@ -28,9 +28,6 @@ const NAME: &str = "host";
 /// A launch that is estimated to take so many microseconds runs beside others.
 const LAUNCH_APART_US: f64 = 3000.0;
 
-/// A batch that is estimated to take at most so many microseconds may run on the thread of who sends it: sending it takes
-/// as long as that, and longer where a core has to be woken.
-const INLINE_US: f64 = 10.0;
 /// Estimated microseconds of a kernel there that has next to nothing to do.
 const INLINE_LAUNCH_US: f64 = 0.5;
 /// Estimated microseconds for a byte that is copied.
@@ -149,10 +146,10 @@ impl Drop for Closes<'_> {
 }
 
 impl Inline for Desk {
-    fn try_inline(&self, instruction: DeviceInstruction) -> Result<(), DeviceInstruction> {
+    fn try_inline(&self, instruction: DeviceInstruction, within_us: f64) -> Result<(), DeviceInstruction> {
         let Some(mut actor) = self.actor.try_lock() else { return Err(instruction) };
         match actor.as_mut() {
-            Some(actor) if actor.may_inline(&instruction) => actor.hear(instruction, None),
+            Some(actor) if actor.may_inline(&instruction, within_us) => actor.hear(instruction, None),
             _ => return Err(instruction),
         }
         Ok(())
@@ -197,15 +194,15 @@ impl Actor {
         }
     }
 
-    /// Whether an instruction may be carried out on the thread of who gives it: it takes a moment, and nothing before it
-    /// is unfinished.
-    fn may_inline(&self, instruction: &DeviceInstruction) -> bool {
+    /// Whether an instruction may be carried out on the thread of who gives it: it takes no longer than that has, and
+    /// nothing before it is unfinished.
+    fn may_inline(&self, instruction: &DeviceInstruction, within_us: f64) -> bool {
         let quiet = self.away.is_empty() && !self.stopped;
         quiet
             && match instruction {
-                DeviceInstruction::Submit(batch) => self.is_short(batch),
+                DeviceInstruction::Submit(batch) => self.is_short(batch, within_us),
                 DeviceInstruction::Release(buffers) => {
-                    buffers.iter().map(|&buffer| self.free_us(buffer)).sum::<f64>() < INLINE_US
+                    buffers.iter().map(|&buffer| self.free_us(buffer)).sum::<f64>() < within_us
                 }
                 DeviceInstruction::Stop => false,
             }
@@ -215,9 +212,9 @@ impl Actor {
         self.table.bytes_of(buffer) as f64 * FREE_US_PER_BYTE
     }
 
-    /// Whether a batch takes a moment: small kernels, small copies.
-    fn is_short(&self, batch: &Batch) -> bool {
-        let mut left_us = INLINE_US.min(self.long_us());
+    /// Whether a batch takes no longer than that: small kernels, small copies.
+    fn is_short(&self, batch: &Batch, within_us: f64) -> bool {
+        let mut left_us = within_us.min(self.long_us());
         // The estimate is of all threads; what is small stays on one, and wakes no other.
         let alone_us = |launch: &Launch| {
             INLINE_LAUNCH_US + (launch.estimate_us(&self.costs) - self.costs.dispatch_us) * self.pool.threads() as f64

@@ -137,6 +137,7 @@ fn launch(program: Program, elements: u32, uses: &[(bool, bool)]) -> Arc<Launch>
         bytes_written: elements as u64 * 4,
         split: None,
         blame: ("add", Location::caller().into()),
+        provenance: Default::default(),
     })
 }
 
@@ -483,7 +484,7 @@ fn doubled(elements: u32, at: u64) -> DeviceInstruction {
 
 /// Carries an instruction out here; whether that was done.
 fn try_inline(bench: &Bench, instruction: DeviceInstruction) -> bool {
-    bench.handle.reach.inline.as_ref().expect("the host has one").try_inline(instruction).is_ok()
+    bench.handle.reach.inline.as_ref().expect("the host has one").try_inline(instruction, 10.0).is_ok()
 }
 
 #[test]
@@ -502,7 +503,7 @@ fn a_moment_of_work_is_done_by_who_asks_for_it() {
     // What is sent goes on with what was made here.
     let next = vec![allocate(2, 8), double(8, 1, 2), readback(2, 8)];
     let next = Batch { id: BatchId(2), region: RegionId(0), session: SessionId(0), commands: next };
-    assert!(bench.handle.reach.give(DeviceInstruction::Submit(next), false));
+    assert!(bench.handle.reach.give(DeviceInstruction::Submit(next), 0.0));
     assert_eq!(bench.read().as_slice::<f32>().unwrap(), [6.0; 8]);
     assert_eq!(bench.finished().0, BatchId(2));
 }
@@ -528,7 +529,7 @@ fn what_takes_longer_is_left_to_the_devices_thread() {
     bench.handle.reach.instructions.send(DeviceInstruction::Stop).unwrap();
     bench.handle.threads.drain(..).for_each(|t| t.join().unwrap());
     assert!(!try_inline(&bench, doubled(100, 0)), "the device has ended");
-    assert!(!bench.handle.reach.give(doubled(100, 0), true), "and says so");
+    assert!(!bench.handle.reach.give(doubled(100, 0), 10.0), "and says so");
 }
 
 #[test]
@@ -537,12 +538,12 @@ fn nothing_is_done_before_what_came_earlier() {
     let injection =
         Injection { long_launch_us: Some(100.0), hold_first_long: Some(hold.clone()), ..Injection::default() };
     let bench = Bench::injected(injection);
-    assert!(bench.handle.reach.give(doubled(16 << 20, 0), true));
+    assert!(bench.handle.reach.give(doubled(16 << 20, 0), 10.0));
     // Of other memory: but the thread has what is long on its way, and orders what comes behind it.
     while try_inline(&bench, DeviceInstruction::Release(vec![BufferId(77)])) {
         std::thread::yield_now();
     }
-    assert!(bench.handle.reach.give(doubled(100, 4), true));
+    assert!(bench.handle.reach.give(doubled(100, 4), 10.0));
     assert_eq!(bench.read().len(), 100);
     assert_eq!(bench.finished().0, BatchId(4));
     hold.release();

@@ -46,6 +46,7 @@ impl Lowering<'_, '_> {
             operand.tiled = tiles && self.flat_only[index];
             operand.segments = if operand.tiled { 1 } else { device.pieces(elements).min(255) as u8 };
         }
+        let numbers = self.builder.numbers().collect();
         let mut kernel = Kernel {
             form,
             operands: self.operands,
@@ -67,6 +68,7 @@ impl Lowering<'_, '_> {
         }
         Lowered {
             kernel,
+            numbers,
             params: self.builder.params,
             geometry,
             sources: self.sources,

@@ -275,7 +275,7 @@ fn the_second_region_of_a_structure_hits_the_cache_and_compiles_nothing() {
         let y = chain(&mut b, n, 10);
         b.output(y);
         b.region.id = RegionId(id);
-        state.handle(FusionEvent::RegionCut(b.region), &mut out);
+        state.handle(FusionEvent::RegionCut(Arc::new(b.region)), &mut out);
         if id == 0 {
             assert!(matches!(out[..], [FusionInstruction::Compile(_)]));
             state.handle(FusionEvent::PipelinesReady { region: RegionId(0), result: Ok(()) }, &mut out);
@@ -300,7 +300,7 @@ fn plans_of_one_session_leave_in_order_whatever_is_compiling() {
         for input in &mut b.region.inputs {
             input.value.session = SessionId(session);
         }
-        state.handle(FusionEvent::RegionCut(b.region), &mut out);
+        state.handle(FusionEvent::RegionCut(Arc::new(b.region)), &mut out);
     }
     let placed: Vec<u64> =
         out.iter().filter_map(|i| if let FusionInstruction::Place(p) = i { Some(p.region.0) } else { None }).collect();

@@ -131,6 +131,7 @@ impl Builder {
             bytes_written: 0,
             split: None,
             blame: ("toy", Location::caller().into()),
+            provenance: Default::default(),
         })));
     }
 

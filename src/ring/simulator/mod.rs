@@ -230,7 +230,7 @@ impl Simulator {
         self.state.validate();
         for instruction in out {
             match instruction {
-                SchedulerInstruction::PlanRegion(region) => self.accept(region),
+                SchedulerInstruction::PlanRegion(region) => self.accept(Arc::unwrap_or_clone(region)),
                 SchedulerInstruction::Retire { value, after } => self.retire(value, after),
                 SchedulerInstruction::Abandon { region } => drop(self.unwanted.insert(region)),
                 SchedulerInstruction::Resolve { gather, result } => self.resolve(gather, result),

@@ -179,7 +179,7 @@ impl Bench {
         regions
             .into_iter()
             .map(|i| match i {
-                SchedulerInstruction::PlanRegion(region) => region,
+                SchedulerInstruction::PlanRegion(region) => Arc::unwrap_or_clone(region),
                 other => unreachable!("{other:?}"),
             })
             .collect()

@@ -79,7 +79,9 @@ fn placement_is_what_it_is_with_a_gpu_that_was_open_from_the_start() {
             let y = b.scale(x, n);
             let total = b.sum(y);
             b.gather(total);
-            b.cut_for(CutReason::Demand).iter().for_each(|r| b.out.push(SchedulerInstruction::PlanRegion(r.clone())));
+            for region in b.cut_for(CutReason::Demand) {
+                b.out.push(SchedulerInstruction::PlanRegion(region.into()));
+            }
             if asked(b) > 0 {
                 opened(b);
             }
@@ -106,7 +108,7 @@ fn auto_goes_on_with_the_host_where_no_gpu_is_there_or_opens() {
         b.event(SchedulerEvent::OpeningEnded(result));
         let regions = b.sent();
         let reason = if failed { "the GPU could not be opened" } else { "the only device" };
-        assert_eq!((regions[0].device, regions[0].placement.reason.as_str()), (DeviceId::HOST, reason));
+        assert_eq!((regions[0].device, regions[0].placement.reason), (DeviceId::HOST, reason));
         let again = b.rand(1 << 24);
         b.gather(again);
         b.cut();

@@ -210,6 +210,7 @@ pub(super) fn launch_of(program: Program, body: Vec<u32>) -> Arc<Launch> {
         bytes_written: 20,
         split: None,
         blame: ("scale", std::panic::Location::caller().into()),
+        provenance: Default::default(),
     })
 }
 

@@ -1,0 +1,291 @@
+//! Regions that come again: their plans, without planning anew.
+//!
+//! In: a region. Out: its plan, where one was planned before that differs from it in names and numbers alone. A region that
+//! comes for the second time leaves its plan; from then on only what the program may vary between two runs of the same
+//! statements is put in: values, source lines, scalars, random keys.
+//! Must hold: FUSE-8: what comes out is the plan that the passes would make (debug builds make it, and compare). So the
+//! signature holds all that they look at, and a number is left out of it only where no pass looks at it.
+
+use super::plan::{Launch, Plan, PlanBuffer, PlanInput, Role, Step};
+use super::state::Bounded;
+use crate::graph::{DType, Op};
+use crate::ids::ValueId;
+use crate::scheduler::region::{Region, RegionArg, RegionNode};
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// Plans that are kept, and signatures of regions that came once.
+const REPEATS_MAX: usize = 1024;
+/// Words of the longest signature: planning what has more takes as long as running it, and keeping it much memory.
+const SIGNATURE_MAX: usize = 2048;
+
+/// Where a parameter word of a launch comes from, if from what the program may vary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Number {
+    /// The first word.
+    pub word: u32,
+    /// The region's node.
+    pub node: u32,
+    /// What of it.
+    pub of: NumberOf,
+}
+
+/// What a [`Number`] is of its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NumberOf {
+    /// The scalar that is this argument.
+    Arg(u8),
+    /// The key of its random numbers.
+    Key,
+}
+
+/// Which nodes of the region a launch has its names and numbers from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Provenance {
+    /// The node to blame if it fails.
+    pub blame: u32,
+    /// Its numbers.
+    pub numbers: Vec<Number>,
+}
+
+/// A plan without names.
+#[derive(Debug)]
+struct Repeat {
+    signature: Box<[u64]>,
+    plan: Plan,
+    /// The region's input or node that each buffer stands for.
+    roles: Vec<Named>,
+    /// The region's node of each output.
+    outputs: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Named {
+    Input(u32),
+    Node(u32),
+    Nothing,
+}
+
+/// What is known of regions that came before.
+#[derive(Debug)]
+pub struct Repeats {
+    plans: Bounded<Arc<Repeat>>,
+    /// Hashes of what came once, so that what never comes again costs nothing more.
+    seen: Bounded<()>,
+    /// The signature of the region that came last, and its hash; none where it has none.
+    signature: Vec<u64>,
+    hash: Option<u64>,
+}
+
+impl Default for Repeats {
+    fn default() -> Repeats {
+        Repeats { plans: Bounded::new(REPEATS_MAX), seen: Bounded::new(REPEATS_MAX), signature: Vec::new(), hash: None }
+    }
+}
+
+impl Repeats {
+    /// The plan of a region, if one like it left its own.
+    pub fn find(&mut self, region: &Region) -> Option<Plan> {
+        self.signature.clear();
+        self.hash = sign(region, &mut self.signature).then(|| {
+            let mut hasher = FxHasher::default();
+            self.signature.hash(&mut hasher);
+            hasher.finish()
+        });
+        let known = self.plans.get(self.hash?)?;
+        (*known.signature == *self.signature).then(|| known.of(region))
+    }
+
+    /// Keeps the plan of the region that was not found a moment ago, if it has been here before.
+    pub fn keep(&mut self, region: &Region, plan: &Plan) {
+        let Some(hash) = self.hash.take().filter(|_| plan.device == region.device) else { return };
+        if self.seen.get(hash).is_none() {
+            self.seen.insert(hash, ());
+            return;
+        }
+        self.plans.insert(hash, Arc::new(Repeat::new(self.signature.as_slice().into(), region, plan)));
+    }
+}
+
+impl Repeat {
+    fn new(signature: Box<[u64]>, region: &Region, plan: &Plan) -> Repeat {
+        let nodes: FxHashMap<ValueId, u32> =
+            region.nodes.iter().enumerate().map(|(n, node)| (node.value, n as u32)).collect();
+        let named = |buffer: &PlanBuffer| match buffer.role {
+            Role::Input(value) => region
+                .inputs
+                .iter()
+                .position(|input| input.value == value)
+                .map_or(Named::Nothing, |input| Named::Input(input as u32)),
+            Role::Output(value) => Named::Node(nodes[&value]),
+            Role::Scratch | Role::Faults => Named::Nothing,
+        };
+        let roles = plan.buffers.iter().map(named).collect();
+        let outputs = plan.outputs.iter().map(|(value, ..)| nodes[value]).collect();
+        let mut plan = plan.clone();
+        // Nothing of the region is kept alive, nor is a second search worth its while.
+        (plan.inputs, plan.readbacks, plan.cached) = (Vec::new(), Vec::new(), true);
+        Repeat { signature, plan, roles, outputs }
+    }
+
+    /// The plan for a region of this signature.
+    fn of(&self, region: &Region) -> Plan {
+        let node = |n: u32| &region.nodes[n as usize];
+        let buffers = self.plan.buffers.iter().zip(&self.roles).map(|(buffer, named)| {
+            let role = match *named {
+                Named::Input(i) => Role::Input(region.inputs[i as usize].value),
+                Named::Node(n) => Role::Output(node(n).value),
+                Named::Nothing => buffer.role.clone(),
+            };
+            PlanBuffer { role, ..buffer.clone() }
+        });
+        let steps = self.plan.steps.iter().map(|step| match step {
+            Step::Launch(launch) => Step::Launch(relaunch(launch, region)),
+            step => step.clone(),
+        });
+        let outputs = self.plan.outputs.iter().zip(&self.outputs);
+        Plan {
+            region: region.id,
+            session: region.session,
+            weight: region.weight,
+            device: region.device,
+            inputs: region.inputs.iter().map(PlanInput::from).collect(),
+            buffers: buffers.collect(),
+            steps: steps.collect(),
+            outputs: outputs.map(|((_, meta, buffer), &n)| (node(n).value, meta.clone(), *buffer)).collect(),
+            readbacks: region.readbacks.clone(),
+            fault_sites: Vec::new(),
+            cached: true,
+        }
+    }
+}
+
+/// A launch with the numbers and the source line of a region.
+fn relaunch(launch: &Arc<Launch>, region: &Region) -> Arc<Launch> {
+    let at = region.nodes[launch.provenance.blame as usize].at;
+    let is_there = std::ptr::eq(launch.blame.1.location, at.location) && launch.blame.1.mark == at.mark;
+    if launch.provenance.numbers.is_empty() && is_there {
+        return launch.clone();
+    }
+    let mut launch = Launch::clone(launch);
+    launch.blame.1 = at;
+    for number in &launch.provenance.numbers {
+        let node = &region.nodes[number.node as usize];
+        let words = &mut launch.params[number.word as usize..];
+        match (number.of, &node.op) {
+            (NumberOf::Arg(slot), _) => {
+                let RegionArg::Scalar(scalar) = node.args[slot as usize] else {
+                    unreachable!("FUSE-8: an argument's kind is in the signature")
+                };
+                words[0] = scalar.bits() as u32;
+                if scalar.dtype().is_wide() {
+                    words[1] = (scalar.bits() >> 32) as u32;
+                }
+            }
+            (NumberOf::Key, Op::Random { key, .. }) => words[..5].copy_from_slice(&key.words()),
+            (NumberOf::Key, op) => unreachable!("FUSE-8: {} has no key", op.name()),
+        }
+    }
+    Arc::new(launch)
+}
+
+/// Whether an op's scalars are parameters that no pass looks at.
+pub fn is_blind(node: &RegionNode, dtype_of: impl Fn(RegionArg) -> DType) -> bool {
+    match node.op {
+        // Integers beside numbers: what they compute in is decided by the numbers (`mixed`, `wide`).
+        Op::Apply(_) => {
+            let mut args = node.args.iter().filter(|arg| !matches!(arg, RegionArg::Scalar(_)));
+            args.all(|&arg| dtype_of(arg).is_float() || dtype_of(arg) == DType::Bool)
+        }
+        Op::Fill | Op::Random { .. } | Op::AssignSlice(_) => true,
+        _ => false,
+    }
+}
+
+/// Writes down all that planning looks at; false where the region is too large, or can fault: what it says then is made of
+/// its own nodes.
+fn sign(region: &Region, words: &mut Vec<u64>) -> bool {
+    let mut to = Recorder(words);
+    (region.device.0, region.inputs.len(), region.nodes.len()).hash(&mut to);
+    for input in &region.inputs {
+        (input.meta.dtype, &input.meta.shape).hash(&mut to);
+        (input.dies, input.is_source, region.readbacks.contains(&input.value)).hash(&mut to);
+    }
+    for node in &region.nodes {
+        if to.0.len() > SIGNATURE_MAX || !attributes(&node.op, &mut to) {
+            return false;
+        }
+        (node.output, node.meta.dtype, &node.meta.shape, node.args.len()).hash(&mut to);
+        let is_blind = is_blind(node, |arg| region.dtype_of(arg));
+        for arg in &node.args {
+            match *arg {
+                RegionArg::Node(n) => (0u8, n).hash(&mut to),
+                RegionArg::Input(i) => (1u8, i).hash(&mut to),
+                RegionArg::Scalar(scalar) if is_blind => (2u8, scalar.dtype()).hash(&mut to),
+                RegionArg::Scalar(scalar) => (3u8, scalar.dtype(), scalar.bits()).hash(&mut to),
+            }
+        }
+    }
+    true
+}
+
+/// An op, but for its random key; false where it can fault.
+fn attributes(op: &Op, to: &mut Recorder<'_>) -> bool {
+    std::mem::discriminant(op).hash(to);
+    match op {
+        Op::Apply(op) => op.hash(to),
+        Op::Random { dist, .. } => dist.hash(to),
+        Op::View(view) => view.hash(to),
+        Op::Cat { dim } => dim.hash(to),
+        Op::Triangle { upper, diagonal } => (upper, diagonal).hash(to),
+        Op::MakeDiagonal(k) => k.hash(to),
+        Op::Reduce { op, dims, nan } => (op, dims, nan).hash(to),
+        Op::Scan { op, dim, nan, reverse } => (op, dim, nan, reverse).hash(to),
+        Op::AssignSlice(dims) => dims.hash(to),
+        Op::ArgSort { dim, descending } => (dim, descending).hash(to),
+        Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::MatMul | Op::Compact => {}
+        Op::Source(_) | Op::Ensure { .. } | Op::Take { .. } | Op::TakeAlong { .. } | Op::AssignIndex { .. } => {
+            return false;
+        }
+    }
+    true
+}
+
+/// Keeps what is hashed: two regions are alike where their words are equal, not only their hashes.
+struct Recorder<'a>(&'a mut Vec<u64>);
+
+impl Hasher for Recorder<'_> {
+    fn finish(&self) -> u64 {
+        unreachable!("FUSE-8: the words are the signature")
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.push(bytes.len() as u64);
+        for part in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..part.len()].copy_from_slice(part);
+            self.0.push(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u8(&mut self, number: u8) {
+        self.0.push(number as u64);
+    }
+
+    fn write_u16(&mut self, number: u16) {
+        self.0.push(number as u64);
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.0.push(number as u64);
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0.push(number);
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.0.push(number as u64);
+    }
+}
