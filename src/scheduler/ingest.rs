@@ -250,7 +250,7 @@ impl State {
             }
             if cut.needs_device {
                 segment.work.push((owner, own));
-                self.opening.wait_for_device(Waiting::Segment(segment), out);
+                self.opening.wait_for_device(Waiting::Segment(Box::new(segment)), out);
                 return;
             }
             segment.assigned += self.commit(cut, occasion, out);

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(super) enum Waiting {
     /// A segment, a part of which may be cut already.
-    Segment(Unfinished),
+    Segment(Box<Unfinished>),
     /// An explanation of a value.
     Explanation(GatherId, ValueId),
 }
@@ -140,7 +140,7 @@ impl State {
             }
         }
         match self.opening.waiting.take() {
-            Some(Waiting::Segment(segment)) => self.cut(segment, out),
+            Some(Waiting::Segment(segment)) => self.cut(*segment, out),
             Some(Waiting::Explanation(gather, value)) => self.explain(gather, value, out),
             None => {}
         }
