@@ -124,11 +124,7 @@ impl Builder {
             return val;
         }
         let slot = self.params.len() as u32;
-        let bits = scalar.bits();
-        self.params.push(bits as u32);
-        if dtype.is_wide() {
-            self.params.push((bits >> 32) as u32);
-        }
+        self.params.extend(scalar.words());
         let val = self.inst(InstOp::Param(slot), dtype);
         self.origins.push((origin, val));
         if !self.origin_of.is_empty() {

@@ -19,7 +19,8 @@
 //!
 //! `cut` and `cluster` depend on structure, and on what the device binds, and are cached by the region's relative form
 //! ([`key`]); lowering collects the parameters (sizes, scalars, seeds), and the kernel it yields is interned by its
-//! structure. What comes again with the same sizes is not planned anew ([`repeat`]): only its scalars and seeds are put in.
+//! structure. What comes again with the same sizes is not planned anew ([`repeat`]): only its scalars and seeds are put
+//! in.
 //!
 //! Invariants:
 //! - FUSE-1: a node is computed in every cluster that needs it, or written out by exactly one.

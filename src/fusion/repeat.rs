@@ -1,8 +1,8 @@
 //! Regions that come again: their plans, without planning anew.
 //!
-//! In: a region. Out: its plan, where one was planned before that differs from it in names and numbers alone. A region that
-//! comes for the second time leaves its plan; from then on only what the program may vary between two runs of the same
-//! statements is put in: values, source lines, scalars, random keys.
+//! In: a region. Out: its plan, where one was planned before that differs from it in names and numbers alone. A region
+//! that comes for the second time leaves its plan; from then on only what the program may vary between two runs of the
+//! same statements is put in: values, source lines, scalars, random keys.
 //! Must hold: FUSE-8: what comes out is the plan that the passes would make (debug builds make it, and compare). So the
 //! signature holds all that they look at, and a number is left out of it only where no pass looks at it.
 
@@ -19,6 +19,8 @@ use std::sync::Arc;
 const REPEATS_MAX: usize = 1024;
 /// Words of the longest signature: planning what has more takes as long as running it, and keeping it much memory.
 const SIGNATURE_MAX: usize = 2048;
+/// The least that an input or a node takes of it.
+const WORDS_MIN: usize = 7;
 
 /// Where a parameter word of a launch comes from, if from what the program may vary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +126,7 @@ impl Repeat {
         let roles = plan.buffers.iter().map(named).collect();
         let outputs = plan.outputs.iter().map(|(value, ..)| nodes[value]).collect();
         let mut plan = plan.clone();
-        // Nothing of the region is kept alive, nor is a second search worth its while.
+        // Nothing of the region is kept alive.
         (plan.inputs, plan.readbacks, plan.cached) = (Vec::new(), Vec::new(), true);
         Repeat { signature, plan, roles, outputs }
     }
@@ -178,10 +180,7 @@ fn relaunch(launch: &Arc<Launch>, region: &Region) -> Arc<Launch> {
                 let RegionArg::Scalar(scalar) = node.args[slot as usize] else {
                     unreachable!("FUSE-8: an argument's kind is in the signature")
                 };
-                words[0] = scalar.bits() as u32;
-                if scalar.dtype().is_wide() {
-                    words[1] = (scalar.bits() >> 32) as u32;
-                }
+                words.iter_mut().zip(scalar.words()).for_each(|(word, new)| *word = new);
             }
             (NumberOf::Key, Op::Random { key, .. }) => words[..5].copy_from_slice(&key.words()),
             (NumberOf::Key, op) => unreachable!("FUSE-8: {} has no key", op.name()),
@@ -203,9 +202,12 @@ pub fn is_blind(node: &RegionNode, dtype_of: impl Fn(RegionArg) -> DType) -> boo
     }
 }
 
-/// Writes down all that planning looks at; false where the region is too large, or can fault: what it says then is made of
-/// its own nodes.
+/// Writes down all that planning looks at; false where the region is too large, or can fault: what it says then is made
+/// of its own nodes.
 fn sign(region: &Region, words: &mut Vec<u64>) -> bool {
+    if (region.inputs.len() + region.nodes.len()) * WORDS_MIN > SIGNATURE_MAX {
+        return false;
+    }
     let mut to = Recorder(words);
     (region.device.0, region.inputs.len(), region.nodes.len()).hash(&mut to);
     for input in &region.inputs {

@@ -173,6 +173,12 @@ impl Scalar {
         }
     }
 
+    /// The bits as the words that kernels read: the low one, and the high one of what is wide.
+    pub fn words(self) -> impl Iterator<Item = u32> {
+        let bits = self.bits();
+        [bits as u32, (bits >> 32) as u32].into_iter().take(if self.dtype().is_wide() { 2 } else { 1 })
+    }
+
     /// The scalar of `dtype` with these bits.
     pub fn from_bits(dtype: DType, bits: u64) -> Scalar {
         match dtype {

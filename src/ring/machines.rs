@@ -2,8 +2,8 @@
 //! struct, never a wake-up.
 //!
 //! In: events from the edges (users, devices, workers). Out: effects for the edges. Must hold: messages between
-//! two machines keep their order; completions are taken in before new work is passed on; a machine is told all that there is
-//! for it before the next one is: several regions that come at once are cut, then planned, then placed.
+//! two machines keep their order; completions are taken in before new work is passed on; a machine is told all that
+//! there is for it before the next one is: several regions that come at once are cut, then planned, then placed.
 
 use super::answers::Answer;
 use crate::device::info::DeviceInfo;

@@ -1,10 +1,10 @@
 //! The ring thread's loop: takes events from the edges, lets the three machines settle, carries out what they say.
 //!
-//! In: device events first, then workers' results, then shutdown and cancels, then a few of the users' events at
-//! a time. Out: resolved futures, credits, batches. Must hold: RING-1; RING-2: nothing here waits for a user, and
-//! for a device only where its mailbox is full, and a device never waits for the ring; the host's work is done here only
-//! where it is estimated to take a few microseconds, fewer where somebody else waits for the ring; RING-3: whichever way the loop ends,
-//! also by a panic, the table of gathers and the gates are closed behind it.
+//! In: device events first, then workers' results, then shutdown and cancels, then a few of the users' events at a
+//! time. Out: resolved futures, credits, batches. Must hold: RING-1; RING-2: nothing here waits for a user, and for a
+//! device only where its mailbox is full, and a device never waits for the ring; the host's work is done here only where
+//! it is estimated to take a few microseconds, fewer where somebody else waits for the ring; RING-3: whichever way the
+//! loop ends, also by a panic, the table of gathers and the gates are closed behind it.
 
 use super::answers::Answers;
 use super::devices::{Devices, Opened};
@@ -63,7 +63,8 @@ pub(super) struct Edges {
 /// Events of one kind that are taken in before the next kind has its turn.
 const DRAIN_MAX: usize = 256;
 
-/// Users' events that go through the machines together: what is worked through side by side finds its code in the caches.
+/// Users' events that go through the machines together: what is worked through side by side finds its code in the
+/// caches.
 const TOLD_AT_ONCE: usize = 4;
 
 /// How long to look for what somebody who was just answered asks next, before sleeping. Seen on an H200's host: 5 us take

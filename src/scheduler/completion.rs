@@ -56,8 +56,8 @@ impl State {
                 .map(|(node, error)| (node.value, error))
                 .collect();
             let record = self.close_region(id, out);
-            let region = record.region.clone();
-            let (session, credits) = (region.session, record.credits);
+            let readbacks: SmallVec<[ValueId; 4]> = record.region.readbacks.iter().copied().collect();
+            let (session, credits) = (record.region.session, record.credits);
             let lineage = Lineage::of(record).filter(|_| !outputs.is_empty());
             let mut touched = Entries::new();
             for (value, error) in outputs {
@@ -73,7 +73,7 @@ impl State {
                 work.extend(live.regions.iter().copied());
                 touched.push(at);
             }
-            for value in &region.readbacks {
+            for value in &readbacks {
                 let Some(at) = self.graph.find(*value) else { continue };
                 if self.graph[at].readback_error.is_some() && self.graph[at].readback == Some(id) {
                     self.graph[at].readback = None;
@@ -214,7 +214,7 @@ impl State {
             self.suspect_device(device, record.losses);
         }
         if !self.is_open(device) {
-            move_to_host(Arc::make_mut(&mut record.region));
+            move_to_host(region);
         }
         for input in &record.region.inputs {
             let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");

@@ -194,8 +194,8 @@ impl Actor {
         }
     }
 
-    /// Whether an instruction may be carried out on the thread of who gives it: it takes no longer than that has, and
-    /// nothing before it is unfinished.
+    /// Whether an instruction may be carried out on the thread of who gives it: it takes at most so many microseconds,
+    /// and nothing before it is unfinished.
     fn may_inline(&self, instruction: &DeviceInstruction, within_us: f64) -> bool {
         let quiet = self.away.is_empty() && !self.stopped;
         quiet
@@ -212,7 +212,7 @@ impl Actor {
         self.table.bytes_of(buffer) as f64 * FREE_US_PER_BYTE
     }
 
-    /// Whether a batch takes no longer than that: small kernels, small copies.
+    /// Whether a batch takes at most so many microseconds: small kernels, small copies.
     fn is_short(&self, batch: &Batch, within_us: f64) -> bool {
         let mut left_us = within_us.min(self.long_us());
         // The estimate is of all threads; what is small stays on one, and wakes no other.

@@ -3,6 +3,7 @@
 mod fusing;
 mod joining;
 mod plans;
+mod repeats;
 
 use crate::device::info::*;
 use crate::fusion::plan::{Plan, PlanBuffer, Program, Role, Step};

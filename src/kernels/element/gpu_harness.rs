@@ -23,13 +23,7 @@ pub(crate) fn storage_type(dtype: DType, width: u32) -> String {
 
 /// A host buffer's elements as the words of a device's buffer.
 pub(crate) fn words(buffer: &HostBuffer) -> Vec<u32> {
-    let wide = buffer.dtype().gpu_bytes() == 8;
-    (0..buffer.len())
-        .flat_map(|i| {
-            let bits = buffer.scalar(i).bits();
-            [bits as u32, (bits >> 32) as u32].into_iter().take(if wide { 2 } else { 1 })
-        })
-        .collect()
+    (0..buffer.len()).flat_map(|i| buffer.scalar(i).words()).collect()
 }
 
 impl Gpu {
