@@ -157,9 +157,6 @@ macro_rules! float_methods {
         fn round_up(self) -> Self {
             self.call("ceil")
         }
-        fn truncated(self) -> Self {
-            self.call("trunc")
-        }
         fn root(self) -> Self {
             self.call("sqrt")
         }
@@ -189,6 +186,9 @@ impl Float for Traced<F32> {
         self.bitcast()
     }
     float_methods!();
+    fn truncated(self) -> Traced<F32> {
+        self.call("trunc")
+    }
     fn small_to_bits(self) -> Traced<U32> {
         // The sum's ulp is 1. A conversion would be slow on GPUs, and naga clamps its operand besides.
         Bits::minus(self.low_bits_plus(0.0), Bits::word(MAGIC_BITS))
@@ -246,6 +246,10 @@ impl Float for Traced<F64> {
         self.bitcast()
     }
     float_methods!();
+    fn truncated(self) -> Traced<F64> {
+        // On some processors Mesa's software adapter (22.3) leaves large f64 with a fraction as they are in `trunc`.
+        Self::select(self.less(Self::lit(0.0)), self.round_up(), self.round_down())
+    }
     fn small_to_bits(self) -> Traced<U64> {
         Bits::minus(self.low_bits_plus(0.0), Bits::word(MAGIC_WIDE_BITS))
     }
