@@ -513,6 +513,9 @@ fn log2(interp: &mut Interp, args: &[Value], outputs: usize) -> Flow<Outcome> {
     let host = Host::of(env, &args[0])?;
     let class = if class == Class::Single { class } else { Class::Double };
     let dims = Dims::new(host.dims());
+    if args[0].is_complex() {
+        return fail!("log2: two outputs of complex values are not supported yet");
+    }
     let parts: Vec<(f64, i32)> = host.elements().reals().iter().map(|&x| libm::frexp(x)).collect();
     let exponent = |&(f, e): &(f64, i32)| if f.is_finite() { e as f64 } else { 0.0 };
     let fractions = in_class(class, parts.iter().map(|p| p.0).collect());

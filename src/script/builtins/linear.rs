@@ -115,12 +115,21 @@ fn det(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         if a.nrows() != a.ncols() {
             return fail!("det: A must be a square matrix");
         }
-        let det = if a.nrows() == 0 { Complex64::new(1.0, 0.0) } else { a.determinant() };
+        let mut det = if a.nrows() == 0 { Complex64::new(1.0, 0.0) } else { a.determinant() };
+        // `faer` divides by a pivot that is zero.
+        if det.is_nan() && column_major(a.as_ref()).iter().all(|z| z.is_finite()) {
+            det = Complex64::new(0.0, 0.0);
+        }
         return Ok(complex_value(&Mat::from_fn(1, 1, |_, _| det), class).into());
     }
     let a = square(&interp.env, "det", &args[0])?;
-    let small = || gauss::determinant(&column_major(a.matrix.as_ref()), a.matrix.nrows()).filter(|_| !a.single);
-    let det = if a.matrix.nrows() == 0 { 1.0 } else { small().unwrap_or_else(|| a.matrix.determinant()) };
+    let (columns, n) = (column_major(a.matrix.as_ref()), a.matrix.nrows());
+    let small = || gauss::determinant(&columns, n).filter(|_| !a.single);
+    let mut det = if n == 0 { 1.0 } else { small().unwrap_or_else(|| a.matrix.determinant()) };
+    // `faer` divides by a pivot that is zero.
+    if det.is_nan() && columns.iter().all(|x| x.is_finite()) {
+        det = gauss::Lu::new(&columns, n).determinant();
+    }
     Ok(number(det, a.single).into())
 }
 

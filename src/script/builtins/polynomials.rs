@@ -100,6 +100,9 @@ fn polyfit(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
     if n < 0.0 || n.fract() != 0.0 || n > 1000.0 {
         return fail!("polyfit: N must be a non-negative integer");
     }
+    if x.data.is_complex() || (y.data.is_complex() && nargout > 1) {
+        return fail!("polyfit: complex arguments are not supported yet");
+    }
     let n = n as usize;
     if x.len() < n + 1 {
         return fail!("polyfit: there must be at least N+1 points");
@@ -113,8 +116,15 @@ fn polyfit(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
         at.iter_mut().for_each(|v| *v = (*v - mean) / deviation);
     }
     let a = Mat::from_fn(x.len(), n + 1, |i, j| at[i].powi((n - j) as i32));
-    let b = Mat::from_fn(y.len(), 1, |i, _| y.data.f64_at(i));
     let factors = a.qr();
+    if y.data.is_complex() {
+        // What is fitted is linear: the real and the imaginary parts are fitted on their own.
+        let part = |z: Complex64, j: usize| if j == 0 { z.re } else { z.im };
+        let p = factors.solve_lstsq(&Mat::from_fn(y.len(), 2, |i, j| part(y.data.c64_at(i), j)));
+        let p = (0..=n).map(|i| Complex64::new(p[(i, 0)], p[(i, 1)])).collect();
+        return Ok(complexes_as(Dims::new(&[1, n + 1]), p, single).into());
+    }
+    let b = Mat::from_fn(y.len(), 1, |i, _| y.data.f64_at(i));
     let p = factors.solve_lstsq(&b);
     let mut out = vec![reals_as(Dims::new(&[1, n + 1]), (0..=n).map(|i| p[(i, 0)]).collect(), single)];
     if nargout > 1 {
@@ -413,29 +423,39 @@ fn filter(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     };
     let lanes = super::lanes::Lanes::new(&x.dims, d);
     let given = match args.get(3).filter(|v| !v.is_empty()) {
-        Some(value) => interp.env.host(value)?.data.to_f64(),
-        None => vec![0.0; (order - 1) * lanes.count],
+        Some(value) => Some(interp.env.host(value)?),
+        None => None,
     };
-    if given.len() != (order - 1) * lanes.count {
+    if given.as_ref().is_some_and(|given| given.len() != (order - 1) * lanes.count) {
         return fail!("filter: first dimension of SI must be of length max (length (a), length (b)) - 1");
     }
-    let mut out = vec![0.0; x.len()];
-    let mut left = Vec::with_capacity(given.len());
-    for lane in 0..lanes.count {
-        // The transposed direct form II.
-        let mut state = given[lane * (order - 1)..(lane + 1) * (order - 1)].to_vec();
-        state.push(0.0);
-        for at in lanes.positions(lane) {
-            let input = x.data.f64_at(at);
-            let y = coefficient(&b, 0) * input + state[0];
-            for i in 1..order {
-                state[i - 1] = state[i] + coefficient(&b, i) * input - coefficient(&a, i) * y;
+    // The transposed direct form II, of real or of imaginary parts.
+    let run = |part: &dyn Fn(&Data, usize) -> f64| {
+        let mut out = vec![0.0; x.len()];
+        let mut left = Vec::with_capacity((order - 1) * lanes.count);
+        for lane in 0..lanes.count {
+            let begin = (0..order - 1).map(|i| given.as_ref().map_or(0.0, |g| part(&g.data, lane * (order - 1) + i)));
+            let mut state: Vec<f64> = begin.chain([0.0]).collect();
+            for at in lanes.positions(lane) {
+                let input = part(&x.data, at);
+                let y = coefficient(&b, 0) * input + state[0];
+                for i in 1..order {
+                    state[i - 1] = state[i] + coefficient(&b, i) * input - coefficient(&a, i) * y;
+                }
+                out[at] = y;
             }
-            out[at] = y;
+            left.extend(&state[..order - 1]);
         }
-        left.extend(&state[..order - 1]);
-    }
+        (out, left)
+    };
     let single = args[..3].iter().any(|v| v.class() == Class::Single);
-    let left = reals_as(Dims::new(&[order - 1, lanes.count]), left, single);
-    Ok(vec![reals_as(x.dims.clone(), out, single), left].into())
+    let (dims, rest) = (x.dims.clone(), Dims::new(&[order - 1, lanes.count]));
+    if !x.data.is_complex() && given.as_ref().is_none_or(|given| !given.data.is_complex()) {
+        let (out, left) = run(&|data, i| data.f64_at(i));
+        return Ok(vec![reals_as(dims, out, single), reals_as(rest, left, single)].into());
+    }
+    let (real, imaginary) = (run(&|data, i| data.c64_at(i).re), run(&|data, i| data.c64_at(i).im));
+    let join = |(re, im): (Vec<f64>, Vec<f64>)| re.into_iter().zip(im).map(|(re, im)| Complex64::new(re, im)).collect();
+    let out = complexes_as(dims, join((real.0, imaginary.0)), single);
+    Ok(vec![out, complexes_as(rest, join((real.1, imaginary.1)), single)].into())
 }
