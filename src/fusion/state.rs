@@ -247,7 +247,7 @@ impl State {
         }
         let planned = planned(region, &self.devices, &mut self.caches)?;
         if planned.1.is_none() {
-            self.repeats.keep(region, &planned.0);
+            guarded(|| self.repeats.keep(region, &planned.0))?;
         }
         Ok(planned)
     }
