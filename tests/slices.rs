@@ -337,9 +337,45 @@ fn an_array_is_not_copied_where_it_is_looked_at_between_its_assignments_nor_wher
     }
 }
 
+#[test]
+fn an_array_that_is_looked_at_before_each_assignment_by_indices_is_not_copied_whatever_its_dimensions() {
+    for (device, rt) in unfolded(|b| b) {
+        let s = session(&rt);
+        let (mut x, plain) = start(&s, [500, 40]);
+        let mut expected: Vec<f64> = plain.data.iter().map(|&v| v as f64).collect();
+        let ((), did) = counted(&rt, || {
+            for k in 0..12usize {
+                let places: Vec<i32> = (0..30).map(|i| (k * 700 + i * 13) as i32).collect();
+                let largest = wait(x.slice((.., k..k + 1)).max_over(..).item::<f32>()).unwrap();
+                // As a vector of all elements, and back.
+                let index = s.from_vec(places.clone(), [30]).unwrap();
+                x = x.reshape([20_000]).assign_at(&index, largest as f64).reshape([500, 40]);
+                places.iter().for_each(|&p| expected[p as usize] = largest as f64);
+                if k % 3 == 0 {
+                    assert_eq!(wait(x.slice((k, k)).item::<f32>()).unwrap() as f64, expected[k * 500 + k]);
+                }
+            }
+            wait(x.eval()).unwrap();
+        });
+        assert_eq!(values(&x), expected, "{device}");
+        assert_eq!(did.bytes_copied, 0, "{device}");
+        // Nor is a copy written under other dimensions: it is the same bytes.
+        let index = s.from_vec(vec![3i32, 5], [2]).unwrap();
+        let ((), did) = counted(&rt, || {
+            x = x.reshape([20_000]).assign_at(&index, 1.0).reshape([40, 500]);
+            wait(x.eval()).unwrap();
+        });
+        assert_eq!(did.bytes_copied, 0, "{device}");
+        // The number and the assignment.
+        assert!(did.kernels <= 2, "{device}: {} kernels", did.kernels);
+        (expected[3], expected[5]) = (1.0, 1.0);
+        assert_eq!(values(&x), expected, "{device}");
+    }
+}
+
 /// Bodies of scripts over an array of 200 x 200, in `T` trips.
 #[cfg(feature = "script")]
-const SCRIPTS: [(&str, &str); 7] = [
+const SCRIPTS: [(&str, &str); 12] = [
     ("swap", "for k = 1:T, t = A(k,:); A(k,:) = A(200-k,:); A(200-k,:) = t; end, printf ('%.5g\\n', sum (A(3,:)))"),
     ("swap of pairs", "for k = 1:T, A([k 200-k],:) = A([200-k k],:); end, printf ('%.5g\\n', sum (A(3,:)))"),
     ("reversal", "for k = 1:T, A(:,k) = A(end:-1:1,k); end, printf ('%.5g\\n', sum (A(3,:)))"),
@@ -350,6 +386,21 @@ const SCRIPTS: [(&str, &str); 7] = [
         "elimination",
         "for j = 1:4, for i = j+1:j+T/4, A(i,:) = A(i,:) - A(i,j) / A(j,j) * A(j,:); end, end, \
          printf ('%.5g\\n', sum (abs (A(5,:))))",
+    ),
+    // What is written depends on what was just read and looked at.
+    (
+        "what a mask names",
+        "for k = 1:T, i = (k-1)*600 + (1:600); m = A(i) > 700; A(i(m)) = 0; end, printf ('%.5g\\n', sum (A(3,:)))",
+    ),
+    ("a masked column", "for k = 1:T, A(A(:,k) > 900, k) = 0; end, printf ('%.5g\\n', sum (A(3,:)))"),
+    ("a branch", "for k = 1:T, v = A(k,k); if v > 3, A(k,k) = v * 2; end, end, printf ('%.5g\\n', sum (A(3,:)))"),
+    (
+        "a branch on a column",
+        "for k = 1:T, m = max (A(:,k)); if m > 3, A(:,k) = A(:,k) / m; end, end, printf ('%.5g\\n', sum (A(3,:)))",
+    ),
+    (
+        "what is found",
+        "for k = 1:T, i = find (A(:,k) > 900); A(200*(k-1) + i) = k; end, printf ('%.5g\\n', sum (A(3,:)))",
     ),
 ];
 

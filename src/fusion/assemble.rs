@@ -10,7 +10,7 @@ use super::lower::{Lowered, Packed, Source, Surroundings, lower};
 use super::plan::{FaultSite, Launch, Plan, PlanBuffer, PlanInput, Program, Role, Step, Use};
 use super::repeat::{Number, NumberOf, Provenance, is_blind};
 use super::state::KernelCache;
-use crate::device::info::DeviceInfo;
+use crate::device::info::{DeviceInfo, DeviceKind};
 use crate::error::{Error, ErrorKind};
 use crate::graph::{DType, Op};
 use crate::kernels::ir::{Access, Geometry};
@@ -167,10 +167,8 @@ impl Assembly<'_, '_> {
             params.push(site(self.work, sites, site_of, root));
             faults = Some(self.fault_buffer());
         }
-        if call.scratch_words > 0 {
+        if call.scratch_words > 0 && self.device.kind == DeviceKind::Gpu {
             let buffer = self.new_buffer(Role::Scratch, DType::U32, call.scratch_words);
-            // Winners start at "nobody".
-            self.buffers[buffer as usize].zeroed = faults.is_some();
             uses.push(Use { buffer, tiled: false, writes: true, reads: true });
         }
         let (label, ops) = self.label(index);
@@ -250,9 +248,9 @@ impl Assembly<'_, '_> {
 
     fn role(&self, node: u32) -> Role {
         let node = &self.work.nodes[node as usize];
-        match (node.output, node.value) {
-            (true, Some(value)) => Role::Output(value),
-            _ => Role::Scratch,
+        match node.output {
+            true => Role::Output(self.work.region.nodes[node.seen_as as usize].value),
+            false => Role::Scratch,
         }
     }
 
@@ -335,9 +333,10 @@ impl Assembly<'_, '_> {
         }
         let mut outputs = Vec::new();
         for (n, node) in self.work.nodes.iter().enumerate() {
-            if let (true, Some(value)) = (node.output, node.value) {
+            if node.output {
                 let buffer = self.buffer(Source::Node(n as u32));
-                outputs.push((value, node.meta.clone(), buffer));
+                let seen = &region.nodes[node.seen_as as usize];
+                outputs.push((seen.value, seen.meta.clone(), buffer));
             }
         }
         Plan {

@@ -45,6 +45,8 @@ pub struct WorkNode {
     pub meta: Meta,
     /// Others will see it.
     pub output: bool,
+    /// The region's node whose value its buffer is for the others: itself, or a reshape of it.
+    pub seen_as: u32,
     /// Where it was recorded.
     pub at: Site,
     /// How it is computed.
@@ -109,6 +111,7 @@ pub fn form(region: &Region) -> Work<'_> {
                         args: smallvec![RegionArg::Scalar(scalar)],
                         meta: Meta { dtype: scalar.dtype(), shape: Shape::scalar() },
                         output: false,
+                        seen_as: number,
                         at: node.at,
                         class: Class::Inline,
                         takes_over: false,
@@ -140,6 +143,7 @@ pub fn form(region: &Region) -> Work<'_> {
             args,
             meta: node.meta.clone(),
             output: node.output,
+            seen_as: number,
             at: node.at,
             class,
             takes_over: false,
@@ -147,6 +151,7 @@ pub fn form(region: &Region) -> Work<'_> {
             consumers: SmallVec::new(),
         });
     }
+    share_buffers(&mut nodes);
     for index in 0..nodes.len() {
         for slot in 0..nodes[index].args.len() {
             if let RegionArg::Node(n) = nodes[index].args[slot] {
@@ -157,6 +162,24 @@ pub fn form(region: &Region) -> Work<'_> {
     let mut work = Work { region, nodes };
     patches::find(&mut work);
     work
+}
+
+/// What others see under other dimensions than it was written in is the same bytes: they get that buffer, and no copy. What
+/// is inline is computed into the reshaped value at once.
+fn share_buffers(nodes: &mut [WorkNode]) {
+    for n in 0..nodes.len() {
+        let node = &nodes[n];
+        if !node.output || node.class != Class::Inline || !matches!(node.op, Op::View(View::Reshape)) {
+            continue;
+        }
+        let RegionArg::Node(from) = unreshaped(nodes, node.args[0], |n| nodes[n as usize].output) else { continue };
+        let written = &nodes[from as usize];
+        if !written.output && matches!(written.class, Class::Patch | Class::Library | Class::Compact) {
+            let number = node.number;
+            (nodes[from as usize].output, nodes[from as usize].seen_as) = (true, number);
+            nodes[n].output = false;
+        }
+    }
 }
 
 /// Arguments one `cat` joins at most: wider ones become a tree, so that a budget of bindings can cut it.
@@ -197,6 +220,7 @@ fn narrow_cat(
                 args: SmallVec::from_slice(part),
                 meta: Meta { dtype: node.meta.dtype, shape },
                 output: false,
+                seen_as: number,
                 at: node.at,
                 class,
                 takes_over: false,

@@ -50,7 +50,8 @@ pub enum Library {
         descending: bool,
     },
     /// `out[index] = value`, the last of duplicates wins; operands `[out (holds the base), index, value, winner]`:
-    /// winner is zeroed scratch, one u32 an element of out's indexed extent. Elements outside fault and are skipped.
+    /// winner is scratch, one u32 an element of out's indexed extent, unless one value is for all. Elements outside fault
+    /// and are skipped.
     /// With `before`/`after` other than 1 it assigns along a dimension: `out[a, index[i], b] = value[a, i, b]`.
     AssignIndex {
         /// Type of out and value.
@@ -99,6 +100,8 @@ impl Library {
             Library::ArgSort { before, len, after, .. } => {
                 (len as u64).next_power_of_two() * before as u64 * after as u64
             }
+            // Where all get the same, nobody wins.
+            Library::AssignIndex { scalar_value: true, .. } => 0,
             Library::AssignIndex { extent, .. } => extent as u64,
         }
     }

@@ -12,7 +12,7 @@ use super::portions::{elements_max, portions};
 use super::region::CutReason;
 use super::state::State;
 use crate::error::Error;
-use crate::graph::Op;
+use crate::graph::{Op, View};
 use crate::ids::{DeviceId, SessionId};
 use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashMap;
@@ -373,8 +373,8 @@ impl State {
     /// Forces out what would keep more bytes alive by staying lazy than it takes itself, or as many where it would take
     /// their place. True if anything was.
     ///
-    /// Each input belongs to the one passed node that alone keeps it alive, if there is such a node: ownership
-    /// flows from users to arguments in one pass, so this is linear.
+    /// Each input, and each node that is written out, belongs to the one passed node that alone keeps it alive, if there is
+    /// such a node: ownership flows from users to arguments in one pass, so this is linear.
     fn add_pinning(&self, cut: &Cut, forced: &mut [bool]) -> bool {
         #[derive(Clone, Copy, PartialEq, Eq)]
         enum Keeper {
@@ -393,11 +393,19 @@ impl State {
         let mut node_users = vec![0u32; cut.nodes.len()];
         let mut input_keepers = vec![Keeper::Nobody; cut.inputs.len()];
         let mut input_users = vec![0u32; cut.inputs.len()];
+        let mut pinned: FxHashMap<u32, u64> = FxHashMap::default();
         for (position, node) in cut.nodes.iter().enumerate().rev() {
+            let outside = node.remaining > node_users[position];
+            if matches!(node.fate, Fate::Output) {
+                let live = &self.graph[node.at];
+                if let (Keeper::One(keeper), false, false) = (node_keepers[position], live.held, outside) {
+                    *pinned.entry(keeper).or_default() += live.node.meta.bytes() as u64;
+                }
+                continue;
+            }
             if !matches!(node.fate, Fate::Passes | Fate::Untouched) {
                 continue;
             }
-            let outside = node.remaining > node_users[position];
             let keeper = match node.fate {
                 Fate::Untouched => Keeper::Several,
                 _ if self.graph[node.at].held || outside => Keeper::One(position as u32),
@@ -416,7 +424,6 @@ impl State {
                 }
             }
         }
-        let mut pinned: FxHashMap<u32, u64> = FxHashMap::default();
         for (number, input) in cut.inputs.iter().enumerate() {
             let live = &self.graph[input.at];
             let outside = input.remaining > input_users[number];
@@ -429,13 +436,24 @@ impl State {
             let node = &self.graph[cut.nodes[position as usize].at].node;
             let own = node.meta.bytes() as u64;
             // An array that is overwritten in part takes its base's memory; later, it would be a copy.
-            let overwrites = matches!(node.op, Op::AssignSlice(_) | Op::AssignIndex { .. });
-            if bytes > own || bytes == own && overwrites {
+            if bytes > own || bytes == own && self.overwrites(cut, position) {
                 forced[position as usize] = true;
                 any = true;
             }
         }
         any
+    }
+
+    /// Whether a node is an array with a part overwritten, under whatever dimensions.
+    fn overwrites(&self, cut: &Cut, mut position: u32) -> bool {
+        loop {
+            let node = &cut.nodes[position as usize];
+            match (&self.graph[node.at].node.op, &node.deps[..]) {
+                (Op::AssignSlice(_) | Op::AssignIndex { .. }, _) => return true,
+                (Op::View(View::Reshape), [Dep::Node(p)]) => position = *p,
+                _ => return false,
+            }
+        }
     }
 }
 

@@ -243,9 +243,7 @@ pub(super) fn is_long(launch: &Launch, long_us: f64, costs: &Costs) -> bool {
 fn is_scratch(program: &Program, operand: usize) -> bool {
     match program {
         Program::Kernel(kernel, _) => kernel.scratch == Some(operand as u16),
-        Program::Library(Library::MatMul { .. }) => false,
-        Program::Library(Library::ArgSort { .. }) => operand == 2,
-        Program::Library(Library::AssignIndex { .. }) => operand == 3,
+        Program::Library(_) => false,
     }
 }
 

@@ -1,6 +1,7 @@
-//! Indexed assignment on a GPU: a pass that lets the last of duplicates win, and one that writes where it won.
+//! Indexed assignment on a GPU: passes that let the last of duplicates win, and one that writes where it won. One value for
+//! all needs no winner.
 //!
-//! In: sizes. Out: two passes. Parameters from `OWN_WORDS` on: before, extent, after, count, elements to write.
+//! In: sizes. Out: the passes. Parameters from `OWN_WORDS` on: before, extent, after, count, elements to write.
 //!
 //! Must hold: an index outside of `0..extent` writes nothing and sets the fault word whose number is in
 //! parameter word [`FAULT_WORD`]; the result doesn't depend on the
@@ -28,23 +29,22 @@ pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<
     let elements = u32::try_from(elements)
         .map_err(|_| Error::new(ErrorKind::Unsupported, "an indexed assignment of more than 2^32 elements"))?;
     let params = vec![0, segment_shift, before, extent, after, count, elements];
-    let mut passes = vec![Pass {
-        key: format!("scatter win {index_dtype}"),
-        wgsl: win(index_dtype),
-        params: params.clone(),
-        operands: vec![1, 3],
-        faults: true,
-        grid: grid_of(count.div_ceil(256) as u64, "an indexed assignment")?,
-    }];
+    let pass = |name: String, wgsl: String, operands: &[u16], faults: bool, over: u32| {
+        let grid = grid_of(over.div_ceil(256) as u64, "an indexed assignment")?;
+        let operands = operands.to_vec();
+        Ok::<_, Error>(Pass { key: format!("scatter {name}"), wgsl, params: params.clone(), operands, faults, grid })
+    };
+    let mut passes = Vec::new();
+    if scalar_value {
+        passes.push(pass(format!("check {index_dtype}"), check(index_dtype), &[1], true, count)?);
+    } else {
+        passes.push(pass(format!("begin {index_dtype}"), begin(index_dtype), &[1, 3], false, count)?);
+        passes.push(pass(format!("win {index_dtype}"), win(index_dtype), &[1, 3], true, count)?);
+    }
     if elements > 0 {
-        passes.push(Pass {
-            key: format!("scatter write {dtype} {index_dtype} {scalar_value}"),
-            wgsl: write(dtype, index_dtype, scalar_value),
-            params,
-            operands: vec![0, 1, 2, 3],
-            faults: false,
-            grid: grid_of(elements.div_ceil(256) as u64, "an indexed assignment")?,
-        });
+        let operands: &[u16] = if scalar_value { &[0, 1, 2] } else { &[0, 1, 2, 3] };
+        let name = format!("write {dtype} {index_dtype} {scalar_value}");
+        passes.push(pass(name, write(dtype, index_dtype, scalar_value), operands, false, elements)?);
     }
     Ok(passes)
 }
@@ -63,6 +63,40 @@ fn place(index_dtype: DType) -> String {
     )
 }
 
+/// The head of a kernel with one invocation an index: `i`, and `to`, its place.
+fn each_index() -> String {
+    let count = OWN_WORDS + 3;
+    format!(
+        "    let i = index * 256u + lid;
+    if (i >= params[{count}]) {{ return; }}
+    let to = place(load_indices(i));
+"
+    )
+}
+
+/// Faults where an index is outside.
+fn check(index_dtype: DType) -> String {
+    let mut module = Module::new();
+    module.operand("indices", storage(index_dtype), 1);
+    module.atomics("faults");
+    module.add(&place(index_dtype));
+    let extent = OWN_WORDS + 1;
+    module.finish(&format!(
+        "{}    if (to >= params[{extent}]) {{ atomicStore(&faults[params[{FAULT_WORD}]], 1u); }}\n",
+        each_index()
+    ))
+}
+
+/// Nobody has won the places that are assigned to; the scratch holds whatever it held.
+fn begin(index_dtype: DType) -> String {
+    let mut module = Module::new();
+    module.operand("indices", storage(index_dtype), 1);
+    module.atomics("winner");
+    module.add(&place(index_dtype));
+    let extent = OWN_WORDS + 1;
+    module.finish(&format!("{}    if (to < params[{extent}]) {{ atomicStore(&winner[to], 0u); }}\n", each_index()))
+}
+
 fn win(index_dtype: DType) -> String {
     let mut module = Module::new();
     module.operand("indices", storage(index_dtype), 1);
@@ -70,13 +104,10 @@ fn win(index_dtype: DType) -> String {
     module.atomics("faults");
     module.add(&place(index_dtype));
     module.finish(&format!(
-        "    let i = index * 256u + lid;
-    if (i >= params[{count}]) {{ return; }}
-    let to = place(load_indices(i));
-    if (to < params[{extent}]) {{ atomicMax(&winner[to], i + 1u); }} else {{ atomicStore(&faults[params[{FAULT_WORD}]], 1u); }}
+        "{}    if (to < params[{extent}]) {{ atomicMax(&winner[to], i + 1u); }} else {{ atomicStore(&faults[params[{FAULT_WORD}]], 1u); }}
 ",
+        each_index(),
         extent = OWN_WORDS + 1,
-        count = OWN_WORDS + 3
     ))
 }
 
@@ -85,9 +116,12 @@ fn write(dtype: DType, index_dtype: DType, scalar_value: bool) -> String {
     module.operand("result", storage(dtype), 1);
     module.operand("indices", storage(index_dtype), 1);
     module.operand("values", storage(dtype), 1);
-    module.operand("winner", "u32", 1);
+    if !scalar_value {
+        module.operand("winner", "u32", 1);
+    }
     module.add(&place(index_dtype));
     let from = if scalar_value { "0u" } else { "e" };
+    let lost = if scalar_value { "" } else { "    if (load_winner(to) != i + 1u) { return; }\n" };
     module.finish(&format!(
         "    let e = index * 256u + lid;
     if (e >= params[{elements}]) {{ return; }}
@@ -95,8 +129,7 @@ fn write(dtype: DType, index_dtype: DType, scalar_value: bool) -> String {
     let i = e / before % params[{count}];
     let to = place(load_indices(i));
     if (to >= params[{extent}]) {{ return; }}
-    if (load_winner(to) != i + 1u) {{ return; }}
-    let outer = e / before / params[{count}];
+{lost}    let outer = e / before / params[{count}];
     store_result(e % before + before * (to + params[{extent}] * outer), load_values({from}));
 ",
         own = OWN_WORDS,
@@ -133,7 +166,7 @@ mod tests {
         }
         let library = library(DType::F32, DType::U32, [3, 50, 2, 400], false);
         let passes = passes(&library, &[1; 4], 30).unwrap();
-        let after = gpu.passes(&passes, &[1; 4], &[base, indices, values, vec![0; extent], vec![0]]);
+        let after = gpu.passes(&passes, &[1; 4], &[base, indices, values, vec![999; extent], vec![0]]);
         assert_eq!(after[0], expected);
         assert_eq!(after[4], [0]);
     }
@@ -154,9 +187,9 @@ mod tests {
             for pass in &mut passes {
                 pass.params[FAULT_WORD] = 2;
             }
-            let after = gpu.passes(&passes, &[1; 4], &[vec![0; 4], indices, vec![8], vec![0; 4], vec![0; 3]]);
+            let after = gpu.passes(&passes, &[1; 3], &[vec![0; 4], indices, vec![8], vec![0; 3]]);
             assert_eq!(after[0], [0, 8, 0, 8], "{index_dtype}");
-            assert_eq!(after[4], [0, 0, 1], "{index_dtype}");
+            assert_eq!(after[3], [0, 0, 1], "{index_dtype}");
         }
     }
 

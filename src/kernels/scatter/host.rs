@@ -5,8 +5,8 @@ use crate::kernels::eval::HostOperand;
 use crate::kernels::library::Library;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Runs `Library::AssignIndex` over its operands `[out, index, value]` (and unused scratch). An index outside
-/// of the extent sets fault word `site`.
+/// Runs `Library::AssignIndex` over its operands `[out, index, value]`. An index outside of the
+/// extent sets fault word `site`.
 pub fn run(library: &Library, operands: &[HostOperand<'_>], faults: Option<&[AtomicU32]>, site: usize) {
     let &Library::AssignIndex { dtype, index_dtype, .. } = library else {
         panic!("LIB-1: {library:?} is no assignment");

@@ -200,7 +200,7 @@ fn put(env: &Env, base: Array, writing: &Writing, value: &Value, class: Class) -
             let grid = Grid::new(extents, subscripts.clone());
             let places = grid.positions();
             let index = places_array(env, &places, &Dims::new(&[places.len(), 1]))?;
-            folded.assign_at(&index, fitted(&[places.len(), 1]))
+            base.assign_at(&index, fitted(&[places.len(), 1]))
         }
     };
     Ok(array.reshape(&writing.dims[..]).checked()?)
@@ -235,7 +235,7 @@ fn write_indexed(
             if places.dims.elements() == 0 {
                 return Ok(Write::Done);
             }
-            lift(env, base, class)?.reshape([n]).assign_at(&places.array, &lift(env, value, class)?)
+            lift(env, base, class)?.assign_at(&places.array, &lift(env, value, class)?)
         }
     } else {
         check_count(count, value)?;
@@ -247,9 +247,9 @@ fn write_indexed(
             // It grows, or fails: the host does either.
             return write_at_home(env, target, values, value);
         }
-        lift(env, base, class)?.reshape([n]).assign_at(&places_of(index), &lift(env, value, class)?)
+        lift(env, base, class)?.assign_at(&places_of(index), &lift(env, value, class)?)
     };
-    let written = derived(array.reshape(&dims[..]), base, index, false)?;
+    let written = derived(array, base, index, false)?;
     *target = Some(written);
     Ok(Write::Done)
 }
