@@ -6,10 +6,13 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// The name of a text that a script evaluates.
+pub const EVALUATED: &str = "eval";
+
 /// A text and its name.
 #[derive(Debug)]
 pub struct Source {
-    /// How messages name it: a path as it was given, `-` for standard input, `eval` for evaluated text.
+    /// How messages name it: a path as it was given, `-` for standard input, [`EVALUATED`].
     pub name: String,
     /// The text, as UTF-8; bytes that were not are replaced.
     pub text: String,

@@ -514,7 +514,15 @@ fn log2(interp: &mut Interp, args: &[Value], outputs: usize) -> Flow<Outcome> {
     let class = if class == Class::Single { class } else { Class::Double };
     let dims = Dims::new(host.dims());
     if args[0].is_complex() {
-        return fail!("log2: two outputs of complex values are not supported yet");
+        // The exponent is that of the magnitude.
+        let split = |z: &Complex64| {
+            let exponent = Some(libm::frexp(ops::complex::abs(*z))).filter(|(f, _)| f.is_finite()).map_or(0, |(_, e)| e);
+            (Complex64::new(libm::ldexp(z.re, -exponent), libm::ldexp(z.im, -exponent)), exponent as f64)
+        };
+        let (fractions, exponents) = host.elements().complexes_in(class).iter().map(split).unzip();
+        let fractions = Tensor::new(dims.clone(), ops::complex_in_class(class, fractions));
+        let exponents = Tensor::new(dims, in_class(class, exponents));
+        return Ok(vec![Value::tensor(fractions), Value::tensor(exponents)].into());
     }
     let parts: Vec<(f64, i32)> = host.elements().reals().iter().map(|&x| libm::frexp(x)).collect();
     let exponent = |&(f, e): &(f64, i32)| if f.is_finite() { e as f64 } else { 0.0 };

@@ -203,6 +203,11 @@ impl Files {
             _ => fail!("{who}: invalid stream number = {}", args::short(x)),
         }
     }
+
+    /// Writes what waits to be written to a file; whether that went well.
+    pub fn flush(&mut self, who: &str, file: &Value) -> Flow<bool> {
+        Ok(self.stream(who, file)?.1.flush().is_ok())
+    }
 }
 
 /// Writes to a stream: 1 is the script's output, 2 its errors.
@@ -366,7 +371,7 @@ fn feof(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::Num((stream.met_end && stream.used == stream.ahead.len()) as u8 as f64).into())
 }
 
-fn fseek(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+fn fseek(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let offset = args::integer(args::number(&interp.env, "fseek", &args[1])?)?;
     let origin = match args.get(2) {
         None => 0.0,
@@ -386,7 +391,7 @@ fn fseek(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         _ => SeekFrom::Start(offset as u64),
     };
     let moved = stream.seek(to).is_ok();
-    Ok(if nargout == 0 { nothing() } else { Value::Num(if moved { 0.0 } else { -1.0 }).into() })
+    Ok(Value::Num(if moved { 0.0 } else { -1.0 }).into())
 }
 
 /// The class that a precision's name means, and the bytes of an element.
@@ -504,14 +509,14 @@ fn joined(first: Data, second: Data) -> Data {
     decoded(&bytes, first.class())
 }
 
-fn fwrite(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+fn fwrite(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     let name = args.get(2).and_then(Value::as_text).unwrap_or_else(|| "uchar".into());
     let Some((class, _)) = precision(&name) else { return fail!("fwrite: invalid PRECISION specified") };
     let data = interp.env.host(&args[1])?;
     let bytes = encoded(&data.data.converted(class));
     write(&mut interp.env, "fwrite", &args[0], &bytes)?;
-    Ok(if nargout == 0 { nothing() } else { Value::Num(data.len() as f64).into() })
+    Ok(Value::Num(data.len() as f64).into())
 }
 
 fn fileread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

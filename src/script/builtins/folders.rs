@@ -34,12 +34,12 @@ pub static ROWS: &[Builtin] = &[
     row("rmdir", 1, 2, 3, "[ok, message] = rmdir (name, \"s\")", "Removes a folder.", rmdir),
     row("unlink", 1, 1, 2, "[error, message] = unlink (name)", "Removes a file.", |i, a, n| {
         let removed = std::fs::remove_file(i.env.at(&path("unlink", &a[0])?));
-        Ok(if n == 0 && removed.is_ok() { nothing() } else { status(removed) })
+        status("unlink", removed, n)
     }),
     row("delete", 1, 1, 0, "delete (name)", "Removes a file.", delete),
     row("rename", 2, 2, 2, "[error, message] = rename (old, new)", "Gives a file another name.", |i, a, n| {
         let renamed = std::fs::rename(i.env.at(&path("rename", &a[0])?), i.env.at(&path("rename", &a[1])?));
-        Ok(if n == 0 && renamed.is_ok() { nothing() } else { status(renamed) })
+        status("rename", renamed, n)
     }),
     row("copyfile", 2, 3, 3, "[ok, message] = copyfile (from, to)", "Copies a file.", |i, a, n| {
         moved(i, "copyfile", a, n, |from, to| std::fs::copy(from, to).map(|_| ()))
@@ -51,11 +51,13 @@ pub static ROWS: &[Builtin] = &[
     row("dir", 0, 1, 1, "dir (folder)", "What is in a folder.", dir),
 ];
 
-/// 0 and no message, or -1 and what the system says.
-fn status(result: io::Result<()>) -> Outcome {
+/// 0 and no message, or -1 and what the system says; an error where nobody asks.
+fn status(who: &str, result: io::Result<()>, nargout: usize) -> Flow<Outcome> {
     match result {
-        Ok(()) => vec![Value::Num(0.0), Value::string("")].into(),
-        Err(error) => vec![Value::Num(-1.0), Value::string(system(&error))].into(),
+        Ok(()) if nargout == 0 => Ok(nothing()),
+        Ok(()) => Ok(vec![Value::Num(0.0), Value::string("")].into()),
+        Err(error) if nargout == 0 => fail!("{who}: operation failed: {}", system(&error)),
+        Err(error) => Ok(vec![Value::Num(-1.0), Value::string(system(&error))].into()),
     }
 }
 
@@ -188,6 +190,9 @@ fn moved(
 ) -> Flow<Outcome> {
     let from = interp.env.at(&path(who, &args[0])?);
     let mut to = interp.env.at(&path(who, &args[1])?);
+    if nargout == 0 && !from.exists() {
+        return fail!("{who}: no files to move");
+    }
     if to.is_dir()
         && let Some(name) = from.file_name()
     {

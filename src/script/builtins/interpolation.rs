@@ -6,10 +6,13 @@
 use super::Outcome;
 use super::args::{has_word, number};
 use crate::script::error::{Flow, fail};
-use crate::script::value::{Data, Dims, Tensor, Value};
+use crate::script::ops;
+use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
 use faer::Mat;
 use faer::linalg::solvers::Solve;
+use num_complex::Complex64;
+use std::sync::Arc;
 
 /// How values between samples are found.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -149,8 +152,8 @@ pub(super) fn interp1(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Out
         [x, y, xi] => (Some(env.host(x)?), env.host(y)?, env.host(xi)?),
         _ => return fail!("Invalid call to interp1"),
     };
-    if [Some(&y), x.as_ref(), Some(&xi)].into_iter().flatten().any(|t| t.data.is_complex()) {
-        return fail!("interp1: complex arguments are not supported yet");
+    if [x.as_ref(), Some(&xi)].into_iter().flatten().any(|t| t.data.is_complex()) {
+        return fail!("interp1: complex places are not supported yet");
     }
     let (rows, columns) = match y.dims.is_vector() {
         true => (y.len(), 1),
@@ -181,16 +184,20 @@ pub(super) fn interp1(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Out
     // Cubics go on beyond their ends unless told otherwise.
     let goes_on = has_word(options, "extrap") || outside.is_none() && matches!(chosen, Method::Pchip | Method::Spline);
     let outside = outside.unwrap_or_else(super::creation::missing);
-    let mut out = Vec::with_capacity(xi.len().saturating_mul(columns));
-    for column in 0..columns {
-        let values = order.iter().map(|&i| y.data.f64_at(column * rows + i)).collect();
-        let samples = Samples::new(&sorted, values, chosen);
-        out.extend((0..xi.len()).map(|k| match xi.data.f64_at(k) {
-            v if v.is_nan() => f64::NAN,
-            v if (v < sorted[0] || v > sorted[rows - 1]) && !goes_on => outside,
-            v => samples.at(v),
-        }));
-    }
+    let part = |of: fn(Complex64) -> f64| {
+        let mut out = Vec::with_capacity(xi.len().saturating_mul(columns));
+        for column in 0..columns {
+            let values = order.iter().map(|&i| of(y.data.c64_at(column * rows + i))).collect();
+            let samples = Samples::new(&sorted, values, chosen);
+            out.extend((0..xi.len()).map(|k| match xi.data.f64_at(k) {
+                v if v.is_nan() => f64::NAN,
+                v if (v < sorted[0] || v > sorted[rows - 1]) && !goes_on => outside,
+                v => samples.at(v),
+            }));
+        }
+        out
+    };
+    let out = part(|z| z.re);
     let dims = match y.dims.is_vector() {
         true => xi.dims.clone(),
         // A result for each column, after the dimensions of the places.
@@ -200,7 +207,13 @@ pub(super) fn interp1(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Out
             Dims::new(&extents)
         }
     };
-    let single = [Some(&y), x.as_ref(), Some(&xi)].into_iter().flatten().any(|t| matches!(*t.data, Data::F32(_)));
+    let narrow = |t: &Arc<Tensor>| matches!(*t.data, Data::F32(_) | Data::C32(_));
+    let single = [Some(&y), x.as_ref(), Some(&xi)].into_iter().flatten().any(narrow);
+    if y.data.is_complex() {
+        let class = if single { Class::Single } else { Class::Double };
+        let out = out.into_iter().zip(part(|z| z.im)).map(|(re, im)| Complex64::new(re, im)).collect();
+        return Ok(Value::tensor(Tensor::new(dims, ops::complex_in_class(class, out))).into());
+    }
     let data = if single { Data::F32(out.iter().map(|&v| v as f32).collect()) } else { Data::F64(out) };
     Ok(Value::tensor(Tensor::new(dims, data)).into())
 }

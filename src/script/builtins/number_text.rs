@@ -100,14 +100,15 @@ fn parts(x: &Tensor) -> impl Iterator<Item = f64> + Clone + '_ {
 fn columns_of(x: &Tensor) -> Columns {
     let (power, non_finite) = largest_power(parts(x));
     let integers = parts(x).all(|v| !v.is_finite() || v == v.trunc());
-    let scalar = x.len() == 1;
-    if integers && power < 15 || integers && scalar {
+    let (scalar, complex) = (x.len() == 1, x.data.is_complex());
+    // Complex integers are written with all of their digits, however many.
+    if integers && (power < DIGITS_MAX || scalar || complex) {
         let digits = (power + 1).max(1);
-        let width = if non_finite { (digits + 2).max(5) } else { digits + 2 };
+        let width = if non_finite && !complex { (digits + 2).max(5) } else { digits + 2 };
         return Columns {
             width: if scalar { 0 } else { width as usize },
-            digits: digits.min(DIGITS_MAX) as usize,
-            exact: power < 16,
+            digits: if complex { digits } else { digits.min(DIGITS_MAX) } as usize,
+            exact: power < DIGITS_MAX,
         };
     }
     let digits = (power + 5).clamp(5, DIGITS_MAX) as usize;
@@ -200,7 +201,9 @@ fn by_template(env: &mut Env, how: &Value, x: &Tensor) -> Flow<Outcome> {
     if is_complex {
         text = with_units_moved(&text);
     }
-    Ok(trimmed(text.split(|&b| b == b'\n').map(<[u8]>::to_vec).collect()).into())
+    // Of real numbers, empty lines go.
+    let lines = text.split(|&b| b == b'\n').filter(|line| is_complex || !line.is_empty());
+    Ok(trimmed(lines.map(<[u8]>::to_vec).collect()).into())
 }
 
 /// A template for a real part, and one for an imaginary part with its sign and unit.

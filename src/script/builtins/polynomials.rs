@@ -2,7 +2,7 @@
 
 use super::args::{has_word, number};
 use super::integrals::{cumtrapz, trapz};
-use super::linear::{real, value_of};
+use super::linear::{complex_value, real, value_of};
 use super::{Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
@@ -11,6 +11,7 @@ use crate::script::vm::Interp;
 use faer::Mat;
 use faer::linalg::solvers::SolveLstsq;
 use num_complex::Complex64;
+use std::ops::{Add, Div, Mul, Sub};
 
 /// The family.
 pub static ROWS: &[Builtin] = &[
@@ -60,17 +61,6 @@ pub static ROWS: &[Builtin] = &[
         super::interpolation::interp1,
     ),
 ];
-
-fn vector(env: &Env, who: &str, value: &Value) -> Flow<Vec<f64>> {
-    let host = env.host(value)?;
-    if host.data.is_complex() {
-        return fail!("{who}: complex arguments are not supported yet");
-    }
-    if !host.dims.is_vector() && !host.is_empty() {
-        return fail!("{who}: argument must be a vector");
-    }
-    Ok(host.data.to_f64())
-}
 
 /// Whether any of these is single, which makes the result single.
 fn any_single(tensors: &[&Tensor]) -> bool {
@@ -176,56 +166,83 @@ fn polyval(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(reals_as(x.dims.clone(), (0..x.len()).map(at).collect(), single).into())
 }
 
+/// The coefficients of a polynomial, and whether they are single.
+fn coefficients(env: &Env, who: &str, value: &Value) -> Flow<(Vec<Complex64>, bool)> {
+    let host = env.host(value)?;
+    if !host.dims.is_vector() && !host.is_empty() {
+        return fail!("{who}: argument must be a vector");
+    }
+    Ok(((0..host.len()).map(|i| host.data.c64_at(i)).collect(), any_single(&[&host])))
+}
+
+/// Coefficients as a row, real where nothing is imaginary.
+fn polynomial(p: Vec<Complex64>, single: bool) -> Value {
+    let dims = Dims::new(&[1, p.len()]);
+    match p.iter().all(|c| c.im == 0.0) {
+        true => reals_as(dims, p.iter().map(|c| c.re).collect(), single),
+        false => complexes_as(dims, p, single),
+    }
+}
+
 fn polyder(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
-    let a = vector(&interp.env, "polyder", &args[0])?;
-    let b = args.get(1).map(|b| vector(&interp.env, "polyder", b)).transpose()?;
-    if a.is_empty() || b.as_ref().is_some_and(Vec::is_empty) {
+    let (a, mut single) = coefficients(&interp.env, "polyder", &args[0])?;
+    let b = args.get(1).map(|b| coefficients(&interp.env, "polyder", b)).transpose()?;
+    if a.is_empty() || b.as_ref().is_some_and(|(b, _)| b.is_empty()) {
         return fail!("polyder: argument must be a vector");
     }
-    let Some(b) = b else { return Ok(Value::row(derivative(&a)).into()) };
+    let Some((b, narrow)) = b else { return Ok(polynomial(derivative(&a), single).into()) };
+    single |= narrow;
     if nargout < 2 {
-        return Ok(Value::row(derivative(&times(&a, &b))).into());
+        return Ok(polynomial(derivative(&times(&a, &b)), single).into());
     }
     // (a' b - a b') / b^2, over the leading coefficient of the denominator.
     let (first, second) = (times(&derivative(&a), &b), times(&a, &derivative(&b)));
     let n = first.len().max(second.len());
-    let at = |p: &[f64], i: usize| (i + p.len()).checked_sub(n).map_or(0.0, |i| p[i]);
+    let at = |p: &[Complex64], i: usize| (i + p.len()).checked_sub(n).map_or(ZERO, |i| p[i]);
     let over = without_leading_zeros((0..n).map(|i| at(&first, i) - at(&second, i)).collect());
     let under = without_leading_zeros(times(&b, &b));
-    let by = under.first().copied().filter(|x| *x != 0.0).unwrap_or(1.0);
-    let scaled = |p: Vec<f64>| Value::row(p.into_iter().map(|x| x / by).collect());
+    let by = under.first().copied().filter(|x| *x != ZERO).unwrap_or(Complex64::ONE);
+    let scaled = |p: Vec<Complex64>| {
+        let over = |x: Complex64| if by.im == 0.0 { x / by.re } else { x / by };
+        polynomial(p.into_iter().map(over).collect(), single)
+    };
     Ok(vec![scaled(over), scaled(under)].into())
 }
 
-/// The coefficients of a product.
-fn times(a: &[f64], b: &[f64]) -> Vec<f64> {
-    let mut out = vec![0.0; (a.len() + b.len()).saturating_sub(1)];
+const ZERO: Complex64 = Complex64::ZERO;
+
+/// The coefficients of a product: the full convolution. Those of real polynomials are real, whatever is infinite.
+fn times(a: &[Complex64], b: &[Complex64]) -> Vec<Complex64> {
+    let mut out = vec![ZERO; (a.len() + b.len()).saturating_sub(1)];
+    let is_real = a.iter().chain(b).all(|z| z.im == 0.0);
     for (i, x) in a.iter().enumerate() {
-        b.iter().enumerate().for_each(|(j, y)| out[i + j] += x * y);
+        for (j, y) in b.iter().enumerate() {
+            out[i + j] += if is_real { Complex64::from(x.re * y.re) } else { x * y };
+        }
     }
     out
 }
 
-fn without_leading_zeros(mut p: Vec<f64>) -> Vec<f64> {
-    let leading = p.iter().take_while(|c| **c == 0.0).count().min(p.len().saturating_sub(1));
+fn without_leading_zeros(mut p: Vec<Complex64>) -> Vec<Complex64> {
+    let leading = p.iter().take_while(|c| **c == ZERO).count().min(p.len().saturating_sub(1));
     p.drain(..leading);
     p
 }
 
-fn derivative(p: &[f64]) -> Vec<f64> {
+fn derivative(p: &[Complex64]) -> Vec<Complex64> {
     let n = p.len();
-    let out: Vec<f64> = p.iter().take(n.saturating_sub(1)).enumerate().map(|(i, c)| c * (n - 1 - i) as f64).collect();
-    let out = without_leading_zeros(out);
-    if out.is_empty() { vec![0.0] } else { out }
+    let times = p.iter().take(n.saturating_sub(1)).enumerate().map(|(i, c)| c * (n - 1 - i) as f64);
+    let out = without_leading_zeros(times.collect());
+    if out.is_empty() { vec![ZERO] } else { out }
 }
 
 fn polyint(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let p = vector(&interp.env, "polyint", &args[0])?;
+    let (p, single) = coefficients(&interp.env, "polyint", &args[0])?;
     let k = args.get(1).map_or(Ok(0.0), |v| number(&interp.env, "polyint", v))?;
     let n = p.len();
-    let mut out: Vec<f64> = p.iter().enumerate().map(|(i, c)| c / (n - i) as f64).collect();
-    out.push(k);
-    Ok(Value::row(out).into())
+    let mut out: Vec<Complex64> = p.iter().enumerate().map(|(i, c)| c / (n - i) as f64).collect();
+    out.push(k.into());
+    Ok(polynomial(out, single).into())
 }
 
 fn roots(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -292,17 +309,6 @@ fn poly(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::tensor(Tensor::new(Dims::new(&[1, p.len()]), Data::C64(p))).into())
 }
 
-/// The full convolution.
-fn convolved(a: &[Complex64], b: &[Complex64]) -> Vec<Complex64> {
-    let mut out = vec![Complex64::new(0.0, 0.0); a.len() + b.len() - 1];
-    for (i, x) in a.iter().enumerate() {
-        for (j, y) in b.iter().enumerate() {
-            out[i + j] += x * y;
-        }
-    }
-    out
-}
-
 fn conv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     let (a, b) = (interp.env.host(&args[0])?, interp.env.host(&args[1])?);
@@ -310,19 +316,8 @@ fn conv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return fail!("conv: both arguments A and B must be vectors");
     }
     let (m, n) = (a.len(), b.len());
-    let full = if a.data.is_complex() || b.data.is_complex() {
-        let all = |t: &Tensor| (0..t.len()).map(|i| t.data.c64_at(i)).collect::<Vec<_>>();
-        convolved(&all(&a), &all(&b))
-    } else {
-        // Real factors stay apart from imaginary parts, whose products with infinity would be NaN.
-        let mut out = vec![Complex64::new(0.0, 0.0); m + n - 1];
-        for i in 0..m {
-            for j in 0..n {
-                out[i + j].re += a.data.f64_at(i) * b.data.f64_at(j);
-            }
-        }
-        out
-    };
+    let all = |t: &Tensor| (0..t.len()).map(|i| t.data.c64_at(i)).collect::<Vec<_>>();
+    let full = times(&all(&a), &all(&b));
     let row = |t: &Tensor| t.dims.rows() == 1;
     let (out, flat) = if has_word(&args[2..], "same") {
         (full[n / 2..n / 2 + m].to_vec(), row(&a))
@@ -381,42 +376,64 @@ where
 
 fn conv2(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
-    let (a, b) = (real(&interp.env, "conv2", &args[0])?, real(&interp.env, "conv2", &args[1])?);
-    let (ma, na, mb, nb) = (a.matrix.nrows(), a.matrix.ncols(), b.matrix.nrows(), b.matrix.ncols());
+    let shape = &args[2..];
+    if !args[..2].iter().any(Value::is_complex) {
+        let (a, b) = (real(&interp.env, "conv2", &args[0])?, real(&interp.env, "conv2", &args[1])?);
+        return Ok(value_of(&convolved(&a.matrix, &b.matrix, shape), a.single || b.single).into());
+    }
+    let parts = |value: &Value| -> Flow<[Mat<f64>; 2]> {
+        let host = interp.env.host(value)?;
+        if host.dims.len() != 2 {
+            return fail!("conv2: argument must be a 2-D matrix");
+        }
+        let (rows, columns) = (host.dims.rows(), host.dims.columns());
+        let at = |i, j| host.data.c64_at(j * rows + i);
+        Ok([Mat::from_fn(rows, columns, |i, j| at(i, j).re), Mat::from_fn(rows, columns, |i, j| at(i, j).im)])
+    };
+    let (a, b) = (parts(&args[0])?, parts(&args[1])?);
+    let part = |i: usize, j: usize| convolved(&a[i], &b[j], shape);
+    let (re, im) = (part(0, 0) - part(1, 1), part(0, 1) + part(1, 0));
+    let single = args[..2].iter().any(|v| v.class() == Class::Single);
+    let class = if single { Class::Single } else { Class::Double };
+    let out = Mat::from_fn(re.nrows(), re.ncols(), |i, j| Complex64::new(re[(i, j)], im[(i, j)]));
+    Ok(complex_value(&out, class).into())
+}
+
+/// The convolution of two matrices: all of it, or the part that `shape` names.
+fn convolved(a: &Mat<f64>, b: &Mat<f64>, shape: &[Value]) -> Mat<f64> {
+    let (ma, na, mb, nb) = (a.nrows(), a.ncols(), b.nrows(), b.ncols());
     let (m, n) = ((ma + mb).saturating_sub(1), (na + nb).saturating_sub(1));
     let at = |i: usize, j: usize| -> f64 {
         let mut sum = 0.0;
         for q in j.saturating_sub(na - 1)..=j.min(nb - 1) {
             for p in i.saturating_sub(ma - 1)..=i.min(mb - 1) {
-                sum += a.matrix[(i - p, j - q)] * b.matrix[(p, q)];
+                sum += a[(i - p, j - q)] * b[(p, q)];
             }
         }
         sum
     };
     if ma * na * mb * nb == 0 {
-        return Ok(value_of(&Mat::zeros(m, n), a.single).into());
+        return Mat::zeros(m, n);
     }
-    let out = if has_word(&args[2..], "same") {
+    if has_word(shape, "same") {
         let (top, left) = (mb / 2, nb / 2);
         Mat::from_fn(ma, na, |i, j| at(i + top, j + left))
-    } else if has_word(&args[2..], "valid") {
+    } else if has_word(shape, "valid") {
         Mat::from_fn((ma + 1).saturating_sub(mb), (na + 1).saturating_sub(nb), |i, j| at(i + mb - 1, j + nb - 1))
     } else {
         Mat::from_fn(m, n, at)
-    };
-    Ok(value_of(&out, a.single || b.single).into())
+    }
 }
 
 fn filter(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
-    let (b, a) = (vector(&interp.env, "filter", &args[0])?, vector(&interp.env, "filter", &args[1])?);
+    let (b, _) = coefficients(&interp.env, "filter", &args[0])?;
+    let (a, _) = coefficients(&interp.env, "filter", &args[1])?;
     let x = interp.env.host(&args[2])?;
-    let lead = a.first().copied().unwrap_or(0.0);
-    if lead == 0.0 {
+    if a.first().is_none_or(|lead| *lead == ZERO) {
         return fail!("filter: a_vector[0] must be nonzero");
     }
     let order = a.len().max(b.len());
-    let coefficient = |v: &[f64], i: usize| v.get(i).copied().unwrap_or(0.0) / lead;
     let d = match args.get(4) {
         Some(dim) => super::args::dim(&interp.env, dim, |_| "filter: DIM must be a valid dimension".into())?,
         None => x.dims.first_non_singleton(),
@@ -429,33 +446,53 @@ fn filter(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if given.as_ref().is_some_and(|given| given.len() != (order - 1) * lanes.count) {
         return fail!("filter: first dimension of SI must be of length max (length (a), length (b)) - 1");
     }
-    // The transposed direct form II, of real or of imaginary parts.
-    let run = |part: &dyn Fn(&Data, usize) -> f64| {
-        let mut out = vec![0.0; x.len()];
-        let mut left = Vec::with_capacity((order - 1) * lanes.count);
-        for lane in 0..lanes.count {
-            let begin = (0..order - 1).map(|i| given.as_ref().map_or(0.0, |g| part(&g.data, lane * (order - 1) + i)));
-            let mut state: Vec<f64> = begin.chain([0.0]).collect();
-            for at in lanes.positions(lane) {
-                let input = part(&x.data, at);
-                let y = coefficient(&b, 0) * input + state[0];
-                for i in 1..order {
-                    state[i - 1] = state[i] + coefficient(&b, i) * input - coefficient(&a, i) * y;
-                }
-                out[at] = y;
-            }
-            left.extend(&state[..order - 1]);
-        }
-        (out, left)
-    };
     let single = args[..3].iter().any(|v| v.class() == Class::Single);
     let (dims, rest) = (x.dims.clone(), Dims::new(&[order - 1, lanes.count]));
-    if !x.data.is_complex() && given.as_ref().is_none_or(|given| !given.data.is_complex()) {
-        let (out, left) = run(&|data, i| data.f64_at(i));
-        return Ok(vec![reals_as(dims, out, single), reals_as(rest, left, single)].into());
+    let given = given.as_deref();
+    if b.iter().chain(&a).any(|c| c.im != 0.0) {
+        let (out, left) = filtered(&b, &a, &lanes, |i| x.data.c64_at(i), given.map(|g| |i: usize| g.data.c64_at(i)));
+        return Ok(vec![complexes_as(dims, out, single), complexes_as(rest, left, single)].into());
     }
-    let (real, imaginary) = (run(&|data, i| data.c64_at(i).re), run(&|data, i| data.c64_at(i).im));
+    // Real coefficients: the parts do not mix, whatever is infinite.
+    let [b, a] = [&b, &a].map(|v| v.iter().map(|c| c.re).collect::<Vec<_>>());
+    let part = |z: fn(Complex64) -> f64| {
+        filtered(&b, &a, &lanes, |i| z(x.data.c64_at(i)), given.map(|g| |i: usize| z(g.data.c64_at(i))))
+    };
+    let real = part(|z| z.re);
+    if !x.data.is_complex() && given.is_none_or(|given| !given.data.is_complex()) {
+        return Ok(vec![reals_as(dims, real.0, single), reals_as(rest, real.1, single)].into());
+    }
+    let imaginary = part(|z| z.im);
     let join = |(re, im): (Vec<f64>, Vec<f64>)| re.into_iter().zip(im).map(|(re, im)| Complex64::new(re, im)).collect();
     let out = complexes_as(dims, join((real.0, imaginary.0)), single);
     Ok(vec![out, complexes_as(rest, join((real.1, imaginary.1)), single)].into())
+}
+
+/// The transposed direct form II along lanes: what comes out, and the states that are left. `given`: the states before.
+fn filtered<T: Copy + Default + Add<Output = T> + Sub<Output = T> + Mul<Output = T> + Div<Output = T>>(
+    b: &[T],
+    a: &[T],
+    lanes: &super::lanes::Lanes,
+    input: impl Fn(usize) -> T,
+    given: Option<impl Fn(usize) -> T>,
+) -> (Vec<T>, Vec<T>) {
+    let order = a.len().max(b.len());
+    let over = |v: &[T]| (0..order).map(|i| v.get(i).map_or(T::default(), |c| *c / a[0])).collect::<Vec<T>>();
+    let (b, a) = (over(b), over(a));
+    let mut out = vec![T::default(); lanes.len * lanes.count];
+    let mut left = Vec::with_capacity((order - 1) * lanes.count);
+    for lane in 0..lanes.count {
+        let begin = (0..order - 1).map(|i| given.as_ref().map_or(T::default(), |g| g(lane * (order - 1) + i)));
+        let mut state: Vec<T> = begin.chain([T::default()]).collect();
+        for at in lanes.positions(lane) {
+            let x = input(at);
+            let y = b[0] * x + state[0];
+            for i in 1..order {
+                state[i - 1] = state[i] + b[i] * x - a[i] * y;
+            }
+            out[at] = y;
+        }
+        left.extend(&state[..order - 1]);
+    }
+    (out, left)
 }

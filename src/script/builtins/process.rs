@@ -2,7 +2,7 @@
 
 use super::args::is_word;
 use super::environment::text;
-use super::files::system;
+use super::files::{Files, system};
 use super::{ANY, Builtin, Outcome, nothing};
 use crate::script::env::Env;
 use crate::script::error::{Flow, Stop, fail};
@@ -222,11 +222,11 @@ pub static ROWS: &[Builtin] = &[
     },
     Builtin {
         name: "fflush",
-        args_min: 0,
+        args_min: 1,
         args_max: 1,
         outputs_max: 1,
-        usage: "fflush (stdout)",
-        summary: "Pass on what was printed.",
+        usage: "fflush (fid)",
+        summary: "Passes on what was printed, or writes what waits to be written to a file.",
         run: fflush,
     },
     Builtin {
@@ -389,7 +389,11 @@ fn cd(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     Ok(if nargout > 0 { before } else { nothing() })
 }
 
-fn fflush(interp: &mut Interp, _: &[Value], nargout: usize) -> Flow<Outcome> {
+fn fflush(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.output.flush();
-    Ok(if nargout > 0 { Value::Num(0.0).into() } else { nothing() })
+    let flushed = match &args[0] {
+        Value::Num(0.0 | 1.0 | 2.0) => true,
+        file => interp.env.keep.of::<Files>().flush("fflush", file)?,
+    };
+    Ok(Value::Num(if flushed { 0.0 } else { -1.0 }).into())
 }

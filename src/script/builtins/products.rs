@@ -1,7 +1,7 @@
 //! The Kronecker and cross products, and the exponential of a matrix.
 
 use super::Outcome;
-use super::linear::{Real, complex_value, norm_1, real, square, value_of};
+use super::linear::{Real, complex, complex_value, norm_1, real, square, value_of};
 use crate::script::error::{Flow, fail};
 use crate::script::ops;
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
@@ -12,7 +12,7 @@ use num_complex::Complex64;
 
 /// Higham, "The scaling and squaring method for the matrix exponential revisited" (2005), with the approximant of
 /// degree 13 throughout.
-pub(super) fn expm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+fn exponential(a: &Mat<f64>) -> Mat<f64> {
     const B: [f64; 14] = [
         64764752532480000.0,
         32382376266240000.0,
@@ -29,21 +29,19 @@ pub(super) fn expm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcom
         182.0,
         1.0,
     ];
-    let a = square(&interp.env, "expm", &args[0])?;
-    let n = a.matrix.nrows();
-    let norm = norm_1(&a.matrix);
+    let (n, norm) = (a.nrows(), norm_1(a));
     if !norm.is_finite() {
-        return Ok(value_of(&Mat::from_fn(n, n, |_, _| f64::NAN), a.single).into());
+        return Mat::from_fn(n, n, |_, _| f64::NAN);
     }
     if norm == 0.0 {
-        return Ok(value_of(&Mat::identity(n, n), a.single).diagonal().into());
+        return Mat::identity(n, n);
     }
     if n == 1 {
-        return Ok(value_of(&Mat::from_fn(1, 1, |i, j| a.matrix[(i, j)].exp()), a.single).into());
+        return Mat::from_fn(1, 1, |i, j| a[(i, j)].exp());
     }
     let squarings = (norm / 5.371920351148152).log2().ceil().clamp(0.0, 1000.0) as i32;
     let scale = 2.0f64.powi(-squarings);
-    let x = Mat::from_fn(n, n, |i, j| a.matrix[(i, j)] * scale);
+    let x = Mat::from_fn(n, n, |i, j| a[(i, j)] * scale);
     let identity = Mat::<f64>::identity(n, n);
     let (x2, sum) = (&x * &x, |parts: &[(f64, &Mat<f64>)]| {
         Mat::from_fn(n, n, |i, j| parts.iter().map(|(c, m)| c * m[(i, j)]).sum::<f64>())
@@ -58,8 +56,33 @@ pub(super) fn expm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcom
     for _ in 0..squarings {
         e = &e * &e;
     }
+    e
+}
+
+pub(super) fn expm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    if let Some((a, class)) = complex(&interp.env, &args[0])? {
+        let n = a.nrows();
+        if n != a.ncols() {
+            return fail!("expm: A must be a square matrix");
+        }
+        if n == 1 {
+            return Ok(complex_value(&Mat::from_fn(1, 1, |i, j| a[(i, j)].exp()), class).into());
+        }
+        interp.env.check_host(&[2 * n, 2 * n], size_of::<f64>())?;
+        // X + iY multiplies as [X -Y; Y X] does.
+        let e = exponential(&Mat::from_fn(2 * n, 2 * n, |i, j| match (i < n, j < n) {
+            (true, true) => a[(i, j)].re,
+            (true, false) => -a[(i, j - n)].im,
+            (false, true) => a[(i - n, j)].im,
+            (false, false) => a[(i - n, j - n)].re,
+        }));
+        let e = Mat::from_fn(n, n, |i, j| Complex64::new(e[(i, j)], e[(i + n, j)]));
+        return Ok(complex_value(&e, class).into());
+    }
+    let a = square(&interp.env, "expm", &args[0])?;
+    let e = value_of(&exponential(&a.matrix), a.single);
     // The exponential of a diagonal matrix is one.
-    Ok(value_of(&e, a.single).diagonal().into())
+    Ok(if a.matrix.nrows() == 1 { e } else { e.diagonal() }.into())
 }
 
 /// A product whose factors may be known to be real: a real factor scales both parts.

@@ -10,7 +10,7 @@ use crate::script::error::{Flow, ScriptError, Stop, fail, fail_id};
 use crate::script::index::Values;
 use crate::script::library::{self, Written};
 use crate::script::output::{Captured, Together};
-use crate::script::source::Source;
+use crate::script::source::{EVALUATED, Source};
 use crate::script::syntax::{self, ast::Name};
 use crate::script::value::function::Closure;
 use crate::script::value::{CellArray, Function, Value};
@@ -380,7 +380,7 @@ impl Interp {
         let frame = self.frame_in(scope);
         let names = self.names_in(frame);
         let known = |name: &str| names.iter().position(|n| &**n == name).is_some_and(|i| self.has_value(frame, i));
-        let parse = |text: String| syntax::parse_with(&Source::new("eval", text), &known);
+        let parse = |text: String| syntax::parse_with(&Source::new(EVALUATED, text), &known);
         let Some(handler) = handler else {
             return Ok(compile::compile_eval(&parse(text)?, &names, nargout)?);
         };

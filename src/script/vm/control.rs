@@ -7,7 +7,9 @@ use crate::script::error::{Call, Flow, Need, ScriptError, Stop, fail};
 use crate::script::index;
 use crate::script::interrupt::Guard;
 use crate::script::ops;
+use crate::script::source::EVALUATED;
 use crate::script::value::{CellArray, Class, Data, Dims, Lazy, StructArray, Tensor, Value, lazy};
+use std::path::Path;
 use std::sync::Arc;
 
 impl Interp {
@@ -444,15 +446,21 @@ pub fn error_value(error: &ScriptError) -> Value {
     object.class = Some("MException");
     object.set("message", error.message.as_str());
     object.set("identifier", error.identifier.as_str());
-    let mut stack = StructArray::empty(Dims::new(&[error.stack.len(), 1]));
+    // A text given to `eval` is no call; a script goes by its file.
+    let calls = error.stack.iter().filter(|call| !call.function.is_empty() || call.place.source.name != EVALUATED);
     let mut columns: [Vec<Value>; 4] = Default::default();
-    for call in &error.stack {
+    for call in calls {
         let at = call.place.source.position(call.place.span.start);
-        columns[0].push(call.place.source.name.as_str().into());
-        columns[1].push(call.function.as_str().into());
+        let file = call.place.source.name.as_str();
+        columns[0].push(file.into());
+        columns[1].push(match call.function.as_str() {
+            "" => Path::new(file).file_stem().unwrap_or_default().to_string_lossy().as_ref().into(),
+            function => function.into(),
+        });
         columns[2].push(Value::Num(at.line as f64));
         columns[3].push(Value::Num(at.column as f64));
     }
+    let mut stack = StructArray::empty(Dims::new(&[columns[0].len(), 1]));
     for (name, values) in ["file", "name", "line", "column"].into_iter().zip(columns) {
         stack.fields.insert(name.into(), values);
     }
