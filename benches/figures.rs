@@ -7,7 +7,7 @@
 //! wrong is reported.
 
 #[cfg(feature = "gpu")]
-mod copy_kernel;
+mod raw_wgpu;
 
 use std::hint::black_box;
 use std::process::{Command, ExitCode};
@@ -249,8 +249,29 @@ async fn round_trip(runtime: &Runtime, options: &Options) -> Result<()> {
         times.push(begin.elapsed().as_secs_f64() * 1e6);
         assert_eq!(value, (i + 1) as f32);
     }
-    report("tiny op and its gather, on the device", median(times), "us", "goal 110 (H200)");
+    let ours = median(times);
+    report("tiny op and its gather, on the device", ours, "us", "goal 110 (H200)");
+    let on_gpu = runtime.devices().iter().any(|d| d.kind == DeviceKind::Gpu);
+    if let Some(raw) = on_gpu.then(|| raw_trip_us(options, rounds)).flatten() {
+        report("  the same by wgpu alone", raw, "us", "");
+        report("  our time over its", ours / raw, "", "");
+    }
     Ok(())
+}
+
+/// The way there and back without Tidemill, on the same GPU.
+#[cfg(feature = "gpu")]
+fn raw_trip_us(options: &Options, rounds: usize) -> Option<f64> {
+    let index = match options.device {
+        DeviceChoice::Gpu(index) => index,
+        _ => None,
+    };
+    raw_wgpu::Raw::open(index.unwrap_or(0))?.trip_us(rounds)
+}
+
+#[cfg(not(feature = "gpu"))]
+fn raw_trip_us(_: &Options, _: usize) -> Option<f64> {
+    None
 }
 
 /// `tanh(y) + 0.1 y` of `y = y0 cos(x/4) + 0.25 y0²` of `y0 = sin(x) exp(-x/10)`.
@@ -273,7 +294,8 @@ async fn chain_beside_copy(options: &Options, elements: usize) -> Result<()> {
         DeviceChoice::Gpu(index) => index,
         _ => None,
     };
-    let Some(copy) = copy_kernel::gb_per_s(index.unwrap_or(0), elements as u64 * 4) else {
+    let raw = raw_wgpu::Raw::open(index.unwrap_or(0));
+    let Some(copy) = raw.and_then(|raw| raw.copy_gb_per_s(elements as u64 * 4)) else {
         println!("no copy kernel could be run on this GPU");
         return Ok(());
     };
