@@ -516,7 +516,8 @@ fn log2(interp: &mut Interp, args: &[Value], outputs: usize) -> Flow<Outcome> {
     if args[0].is_complex() {
         // The exponent is that of the magnitude.
         let split = |z: &Complex64| {
-            let exponent = Some(libm::frexp(ops::complex::abs(*z))).filter(|(f, _)| f.is_finite()).map_or(0, |(_, e)| e);
+            let exponent =
+                Some(libm::frexp(ops::complex::abs(*z))).filter(|(f, _)| f.is_finite()).map_or(0, |(_, e)| e);
             (Complex64::new(libm::ldexp(z.re, -exponent), libm::ldexp(z.im, -exponent)), exponent as f64)
         };
         let (fractions, exponents) = host.elements().complexes_in(class).iter().map(split).unzip();
