@@ -5,14 +5,14 @@
 
 use super::Outcome;
 use super::args::{has_word, number};
+use super::creation::missing;
+use super::polynomials::{any_single, complexes_as, joined, reals_as};
 use crate::script::error::{Flow, fail};
-use crate::script::ops;
-use crate::script::value::{Class, Data, Dims, Tensor, Value};
+use crate::script::value::{Dims, Value};
 use crate::script::vm::Interp;
 use faer::Mat;
 use faer::linalg::solvers::Solve;
 use num_complex::Complex64;
-use std::sync::Arc;
 
 /// How values between samples are found.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -183,7 +183,7 @@ pub(super) fn interp1(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Out
     };
     // Cubics go on beyond their ends unless told otherwise.
     let goes_on = has_word(options, "extrap") || outside.is_none() && matches!(chosen, Method::Pchip | Method::Spline);
-    let outside = outside.unwrap_or_else(super::creation::missing);
+    let outside = outside.map_or_else(|| Complex64::new(missing(), missing()), Complex64::from);
     let part = |of: fn(Complex64) -> f64| {
         let mut out = Vec::with_capacity(xi.len().saturating_mul(columns));
         for column in 0..columns {
@@ -191,7 +191,7 @@ pub(super) fn interp1(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Out
             let samples = Samples::new(&sorted, values, chosen);
             out.extend((0..xi.len()).map(|k| match xi.data.f64_at(k) {
                 v if v.is_nan() => f64::NAN,
-                v if (v < sorted[0] || v > sorted[rows - 1]) && !goes_on => outside,
+                v if (v < sorted[0] || v > sorted[rows - 1]) && !goes_on => of(outside),
                 v => samples.at(v),
             }));
         }
@@ -207,13 +207,9 @@ pub(super) fn interp1(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Out
             Dims::new(&extents)
         }
     };
-    let narrow = |t: &Arc<Tensor>| matches!(*t.data, Data::F32(_) | Data::C32(_));
-    let single = [Some(&y), x.as_ref(), Some(&xi)].into_iter().flatten().any(narrow);
+    let single = any_single(&[&y, &xi]) || x.is_some_and(|x| any_single(&[&x]));
     if y.data.is_complex() {
-        let class = if single { Class::Single } else { Class::Double };
-        let out = out.into_iter().zip(part(|z| z.im)).map(|(re, im)| Complex64::new(re, im)).collect();
-        return Ok(Value::tensor(Tensor::new(dims, ops::complex_in_class(class, out))).into());
+        return Ok(complexes_as(dims, joined(out, part(|z| z.im)), single).into());
     }
-    let data = if single { Data::F32(out.iter().map(|&v| v as f32).collect()) } else { Data::F64(out) };
-    Ok(Value::tensor(Tensor::new(dims, data)).into())
+    Ok(reals_as(dims, out, single).into())
 }

@@ -6,6 +6,7 @@ use super::linear::{complex_value, real, value_of};
 use super::{Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
+use crate::script::ops::complex_in_class;
 use crate::script::value::{Class, Data, Dims, StructArray, Tensor, Value};
 use crate::script::vm::Interp;
 use faer::Mat;
@@ -63,7 +64,7 @@ pub static ROWS: &[Builtin] = &[
 ];
 
 /// Whether any of these is single, which makes the result single.
-fn any_single(tensors: &[&Tensor]) -> bool {
+pub(super) fn any_single(tensors: &[&Tensor]) -> bool {
     tensors.iter().any(|t| matches!(*t.data, Data::F32(_) | Data::C32(_)))
 }
 
@@ -73,11 +74,15 @@ pub(super) fn reals_as(dims: Dims, data: Vec<f64>, single: bool) -> Value {
     Value::tensor(Tensor::new(dims, data))
 }
 
-/// Complex numbers, as singles where an operand was single.
-fn complexes_as(dims: Dims, data: Vec<Complex64>, single: bool) -> Value {
-    let narrow = |z: &Complex64| num_complex::Complex32::new(z.re as f32, z.im as f32);
-    let data = if single { Data::C32(data.iter().map(narrow).collect()) } else { Data::C64(data) };
-    Value::tensor(Tensor::new(dims, data))
+/// Complex numbers, as singles where an operand was single; real where nothing is imaginary.
+pub(super) fn complexes_as(dims: Dims, data: Vec<Complex64>, single: bool) -> Value {
+    let class = if single { Class::Single } else { Class::Double };
+    Value::tensor(Tensor::new(dims, complex_in_class(class, data)))
+}
+
+/// Complex numbers from their parts.
+pub(super) fn joined(re: Vec<f64>, im: Vec<f64>) -> Vec<Complex64> {
+    re.into_iter().zip(im).map(|(re, im)| Complex64::new(re, im)).collect()
 }
 
 fn polyfit(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
@@ -112,7 +117,7 @@ fn polyfit(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
         let part = |z: Complex64, j: usize| if j == 0 { z.re } else { z.im };
         let p = factors.solve_lstsq(&Mat::from_fn(y.len(), 2, |i, j| part(y.data.c64_at(i), j)));
         let p = (0..=n).map(|i| Complex64::new(p[(i, 0)], p[(i, 1)])).collect();
-        return Ok(complexes_as(Dims::new(&[1, n + 1]), p, single).into());
+        return Ok(polynomial(p, single).into());
     }
     let b = Mat::from_fn(y.len(), 1, |i, _| y.data.f64_at(i));
     let p = factors.solve_lstsq(&b);
@@ -177,11 +182,7 @@ fn coefficients(env: &Env, who: &str, value: &Value) -> Flow<(Vec<Complex64>, bo
 
 /// Coefficients as a row, real where nothing is imaginary.
 fn polynomial(p: Vec<Complex64>, single: bool) -> Value {
-    let dims = Dims::new(&[1, p.len()]);
-    match p.iter().all(|c| c.im == 0.0) {
-        true => reals_as(dims, p.iter().map(|c| c.re).collect(), single),
-        false => complexes_as(dims, p, single),
-    }
+    complexes_as(Dims::new(&[1, p.len()]), p, single)
 }
 
 fn polyder(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
@@ -328,12 +329,7 @@ fn conv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     };
     let dims = if flat { Dims::new(&[1, out.len()]) } else { Dims::new(&[out.len(), 1]) };
     let single = any_single(&[&a, &b]);
-    Ok(if a.data.is_complex() || b.data.is_complex() {
-        complexes_as(dims, out, single)
-    } else {
-        reals_as(dims, out.iter().map(|z| z.re).collect(), single)
-    }
-    .into())
+    Ok(complexes_as(dims, out, single).into())
 }
 
 fn deconv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -463,9 +459,8 @@ fn filter(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return Ok(vec![reals_as(dims, real.0, single), reals_as(rest, real.1, single)].into());
     }
     let imaginary = part(|z| z.im);
-    let join = |(re, im): (Vec<f64>, Vec<f64>)| re.into_iter().zip(im).map(|(re, im)| Complex64::new(re, im)).collect();
-    let out = complexes_as(dims, join((real.0, imaginary.0)), single);
-    Ok(vec![out, complexes_as(rest, join((real.1, imaginary.1)), single)].into())
+    let out = complexes_as(dims, joined(real.0, imaginary.0), single);
+    Ok(vec![out, complexes_as(rest, joined(real.1, imaginary.1), single)].into())
 }
 
 /// The transposed direct form II along lanes: what comes out, and the states that are left. `given`: the states before.
