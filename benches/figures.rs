@@ -262,16 +262,21 @@ async fn round_trip(runtime: &Runtime, options: &Options) -> Result<()> {
 /// The way there and back without Tidemill, on the same GPU.
 #[cfg(feature = "gpu")]
 fn raw_trip_us(options: &Options, rounds: usize) -> Option<f64> {
-    let index = match options.device {
-        DeviceChoice::Gpu(index) => index,
-        _ => None,
-    };
-    raw_wgpu::Raw::open(index.unwrap_or(0))?.trip_us(rounds)
+    raw_wgpu::Raw::open(gpu_index(options).unwrap_or(0))?.trip_us(rounds)
 }
 
 #[cfg(not(feature = "gpu"))]
 fn raw_trip_us(_: &Options, _: usize) -> Option<f64> {
     None
+}
+
+/// Which GPU was asked for by its number.
+#[cfg(feature = "gpu")]
+fn gpu_index(options: &Options) -> Option<usize> {
+    match options.device {
+        DeviceChoice::Gpu(index) => index,
+        _ => None,
+    }
 }
 
 /// `tanh(y) + 0.1 y` of `y = y0 cos(x/4) + 0.25 y0²` of `y0 = sin(x) exp(-x/10)`.
@@ -290,10 +295,7 @@ fn chain_of(x: f64) -> f64 {
 /// The chain over a large array beside a copy kernel, both in bytes read and written a second.
 #[cfg(feature = "gpu")]
 async fn chain_beside_copy(options: &Options, elements: usize) -> Result<()> {
-    let index = match options.device {
-        DeviceChoice::Gpu(index) => index,
-        _ => None,
-    };
+    let index = gpu_index(options);
     let raw = raw_wgpu::Raw::open(index.unwrap_or(0));
     let Some(copy) = raw.and_then(|raw| raw.copy_gb_per_s(elements as u64 * 4)) else {
         println!("no copy kernel could be run on this GPU");

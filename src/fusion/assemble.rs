@@ -247,10 +247,9 @@ impl Assembly<'_, '_> {
     }
 
     fn role(&self, node: u32) -> Role {
-        let node = &self.work.nodes[node as usize];
-        match node.output {
-            true => Role::Output(self.work.region.nodes[node.seen_as as usize].value),
-            false => Role::Scratch,
+        match self.work.nodes[node as usize].output {
+            Some(seen) => Role::Output(self.work.region.nodes[seen as usize].value),
+            None => Role::Scratch,
         }
     }
 
@@ -333,9 +332,9 @@ impl Assembly<'_, '_> {
         }
         let mut outputs = Vec::new();
         for (n, node) in self.work.nodes.iter().enumerate() {
-            if node.output {
+            if let Some(seen) = node.output {
                 let buffer = self.buffer(Source::Node(n as u32));
-                let seen = &region.nodes[node.seen_as as usize];
+                let seen = &region.nodes[seen as usize];
                 outputs.push((seen.value, seen.meta.clone(), buffer));
             }
         }
@@ -367,7 +366,7 @@ fn dies(
         return false;
     }
     match source {
-        Source::Node(n) => !work.nodes[n as usize].output,
+        Source::Node(n) => work.nodes[n as usize].output.is_none(),
         Source::Input(i) => {
             let input = &work.region.inputs[i as usize];
             let bytes = (input.meta.elements() * input.meta.dtype.bytes()) as u64;

@@ -163,7 +163,7 @@ pub fn weight(op: &Op) -> u32 {
 pub fn anchored(work: &Work<'_>) -> Vec<bool> {
     let mut written = vec![false; work.nodes.len()];
     for (index, node) in work.nodes.iter().enumerate() {
-        if node.output || node.apart || node.class != Class::Inline {
+        if node.output.is_some() || node.apart || node.class != Class::Inline {
             written[index] = true;
         }
         let operands: &[RegionArg] = match node.class {

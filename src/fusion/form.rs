@@ -43,10 +43,8 @@ pub struct WorkNode {
     pub args: SmallVec<[RegionArg; 3]>,
     /// Dtype and shape.
     pub meta: Meta,
-    /// Others will see it.
-    pub output: bool,
-    /// The region's node whose value its buffer is for the others: itself, or a reshape of it.
-    pub seen_as: u32,
+    /// The region's node as which others will see its buffer: itself, or a reshape of it.
+    pub output: Option<u32>,
     /// Where it was recorded.
     pub at: Site,
     /// How it is computed.
@@ -110,8 +108,7 @@ pub fn form(region: &Region) -> Work<'_> {
                         op: Op::Fill,
                         args: smallvec![RegionArg::Scalar(scalar)],
                         meta: Meta { dtype: scalar.dtype(), shape: Shape::scalar() },
-                        output: false,
-                        seen_as: number,
+                        output: None,
                         at: node.at,
                         class: Class::Inline,
                         takes_over: false,
@@ -129,7 +126,7 @@ pub fn form(region: &Region) -> Work<'_> {
         if matches!(node.op, Op::AssignSlice(_) | Op::AssignIndex { .. }) {
             // What is overwritten is a buffer, under whatever dimensions.
             let mut beneath = args.clone();
-            beneath[0] = unreshaped(&nodes, args[0], |n| nodes[n as usize].output);
+            beneath[0] = unreshaped(&nodes, args[0], |n| nodes[n as usize].output.is_some());
             let there = classify(&nodes, region, node.meta.elements(), &node.op, &beneath);
             if matches!(there, Class::Patch | Class::Library) {
                 (args, class) = (beneath, there);
@@ -142,8 +139,7 @@ pub fn form(region: &Region) -> Work<'_> {
             op: node.op.clone(),
             args,
             meta: node.meta.clone(),
-            output: node.output,
-            seen_as: number,
+            output: node.output.then_some(number),
             at: node.at,
             class,
             takes_over: false,
@@ -169,15 +165,14 @@ pub fn form(region: &Region) -> Work<'_> {
 fn share_buffers(nodes: &mut [WorkNode]) {
     for n in 0..nodes.len() {
         let node = &nodes[n];
-        if !node.output || node.class != Class::Inline || !matches!(node.op, Op::View(View::Reshape)) {
+        if node.output.is_none() || node.class != Class::Inline || !matches!(node.op, Op::View(View::Reshape)) {
             continue;
         }
-        let RegionArg::Node(from) = unreshaped(nodes, node.args[0], |n| nodes[n as usize].output) else { continue };
-        let written = &nodes[from as usize];
-        if !written.output && matches!(written.class, Class::Patch | Class::Library | Class::Compact) {
-            let number = node.number;
-            (nodes[from as usize].output, nodes[from as usize].seen_as) = (true, number);
-            nodes[n].output = false;
+        let is_output = |n: u32| nodes[n as usize].output.is_some();
+        let RegionArg::Node(from) = unreshaped(nodes, node.args[0], is_output) else { continue };
+        let written = nodes[from as usize].class;
+        if !is_output(from) && matches!(written, Class::Patch | Class::Library | Class::Compact) {
+            nodes[from as usize].output = nodes[n].output.take();
         }
     }
 }
@@ -219,8 +214,7 @@ fn narrow_cat(
                 op: node.op.clone(),
                 args: SmallVec::from_slice(part),
                 meta: Meta { dtype: node.meta.dtype, shape },
-                output: false,
-                seen_as: number,
+                output: None,
                 at: node.at,
                 class,
                 takes_over: false,
@@ -262,7 +256,7 @@ fn selects_in_a_row(nodes: &[WorkNode], last: u32) -> usize {
         && matches!(node.op, Op::AssignSlice(_))
     {
         count += 1;
-        at = match unreshaped(nodes, node.args[0], |n| nodes[n as usize].output) {
+        at = match unreshaped(nodes, node.args[0], |n| nodes[n as usize].output.is_some()) {
             RegionArg::Node(base) => Some(base),
             _ => None,
         };
@@ -310,7 +304,7 @@ pub fn matmul_operand(work: &Work<'_>, arg: RegionArg) -> (RegionArg, bool) {
             && perm[0] == 1
             && perm[1] == 0
             && perm.iter().skip(2).enumerate().all(|(i, &p)| p as usize == i + 2)
-            && !node.output
+            && node.output.is_none()
         {
             return (node.args[0], true);
         }

@@ -35,7 +35,7 @@ pub fn key(work: &Work<'_>, device: u8, reads_max: u32, packs: bool) -> u64 {
         std::mem::discriminant(&node.op).hash(&mut hasher);
         structure(&node.op, &mut hasher);
         (node.class, node.takes_over, node.apart).hash(&mut hasher);
-        node.output.hash(&mut hasher);
+        node.output.is_some().hash(&mut hasher);
         node.meta.dtype.hash(&mut hasher);
         shape_key(&node.meta.shape, &mut hasher, &mut numbered);
         node.args.len().hash(&mut hasher);

@@ -166,7 +166,7 @@ fn space_shape(work: &Work<'_>, cluster: &Cluster) -> Shape {
 impl Lowering<'_, '_> {
     fn roots(&mut self, read_later: &dyn Fn(u32) -> bool) {
         for &(root, phase) in &self.cluster.roots {
-            let wanted = self.work.nodes[root as usize].output || read_later(root);
+            let wanted = self.work.nodes[root as usize].output.is_some() || read_later(root);
             let at = if phase == Phase::Reduced { At::Outer } else { At::Flat };
             let value = self.node(root, &at, None);
             if !wanted {

@@ -68,7 +68,7 @@ fn readers(work: &Work<'_>, patches: &[u32]) -> FxHashMap<Source, Vec<u32>> {
 /// Whether nobody needs a buffer beyond the region.
 fn may_end(work: &Work<'_>, source: Source) -> bool {
     match source {
-        Source::Node(n) => !work.nodes[n as usize].output,
+        Source::Node(n) => work.nodes[n as usize].output.is_none(),
         Source::Input(i) => {
             let input = &work.region.inputs[i as usize];
             input.dies && !work.region.readbacks.contains(&input.value)

@@ -6,13 +6,17 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The name of a text that a script evaluates.
+/// The name of a text that is evaluated.
 pub const EVALUATED: &str = "eval";
+/// The name of what is typed at a prompt.
+pub const TYPED: &str = "repl";
+/// The name of what a session's end runs.
+pub const SESSION: &str = "session";
 
 /// A text and its name.
 #[derive(Debug)]
 pub struct Source {
-    /// How messages name it: a path as it was given, `-` for standard input, [`EVALUATED`].
+    /// How messages name it: a path as it was given, `-` for standard input, [`EVALUATED`], [`TYPED`] or [`SESSION`].
     pub name: String,
     /// The text, as UTF-8; bytes that were not are replaced.
     pub text: String,
@@ -22,6 +26,11 @@ impl Source {
     /// A source of this name and text.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
         Arc::new(Source { name: name.into(), text: text.into() })
+    }
+
+    /// Whether it is a text that was given to somebody who runs it: no script that calls others.
+    pub fn is_given(&self) -> bool {
+        [EVALUATED, TYPED, SESSION].contains(&self.name.as_str())
     }
 
     /// Line and column of a byte offset, both from 1; columns count characters.

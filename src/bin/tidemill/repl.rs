@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tidemill::script::env::{Env, Options};
 use tidemill::script::error::ScriptError;
-use tidemill::script::source::Source;
+use tidemill::script::source::{Source, TYPED};
 use tidemill::script::vm::{End, Interp};
 use tidemill::script::{builtins, library, syntax};
 use tidemill::{Error, ErrorKind, Result};
@@ -51,7 +51,7 @@ pub async fn run(options: PlaceOptions, interrupts: Arc<Interrupts>) -> Result<u
             continue;
         }
         let ended;
-        let source = Source::new("repl", text);
+        let source = Source::new(TYPED, text);
         let begin = |interp: &mut Interp| interp.begin_text(&source);
         (machine, ended) = run_begun(machine, begin, &console, &interrupts).await?;
         if let Some(code) = ended {
@@ -248,7 +248,7 @@ impl Lines {
                 }
                 Line::End if text.trim().is_empty() => return Ok(None),
                 Line::End => {
-                    let parses = syntax::parse(&Source::new("repl", text.as_str())).is_ok();
+                    let parses = syntax::parse(&Source::new(TYPED, text.as_str())).is_ok();
                     self.is_cut_off = self.editor.is_none() && !parses;
                     return Ok(Some(text));
                 }

@@ -22,7 +22,7 @@ use tidemill::script::Script;
 use tidemill::script::env::Options as ScriptOptions;
 use tidemill::script::error::{Call, ScriptError};
 use tidemill::script::output::Output;
-use tidemill::script::source::{Place, Source};
+use tidemill::script::source::{EVALUATED, Place, Source};
 use tidemill::{Error, ErrorKind, Result, Runtime};
 use tokio::task::JoinSet;
 
@@ -156,7 +156,7 @@ pub async fn run(options: RunOptions, interrupts: &Interrupts) -> Result<u8> {
 /// # Errors
 /// As [`run`].
 pub async fn eval(options: EvalOptions, interrupts: &Interrupts) -> Result<u8> {
-    match Script::from_source(&Source::new("eval", options.text)) {
+    match Script::from_source(&Source::new(EVALUATED, options.text)) {
         Ok(script) => {
             let (path, interrupt) = (vec![PathBuf::from(".")], Some(interrupts.scripts.clone()));
             let script_options = ScriptOptions { path, interrupt, ..ScriptOptions::default() };
@@ -409,10 +409,10 @@ fn report_of(script: Option<&str>, error: &ScriptError) {
         for call in calls {
             let at = call.place.source.position(call.place.span.start);
             let (source, function) = (&call.place.source.name, call.function.as_str());
-            let function = match (function, source.as_str()) {
-                ("", "eval" | "repl" | "session") => continue,
-                ("", _) => "the script",
-                (function, _) => function,
+            let function = match function {
+                "" if call.place.source.is_given() => continue,
+                "" => "the script",
+                function => function,
             };
             text.extend_from_slice(std::mem::take(&mut heading).as_bytes());
             let line = format!("    {function} at line {} column {} of {source}\n", at.line, at.column);

@@ -241,10 +241,7 @@ pub(super) fn is_long(launch: &Launch, long_us: f64, costs: &Costs) -> bool {
 
 /// Whether an operand is scratch that only GPUs use.
 fn is_scratch(program: &Program, operand: usize) -> bool {
-    match program {
-        Program::Kernel(kernel, _) => kernel.scratch == Some(operand as u16),
-        Program::Library(_) => false,
-    }
+    matches!(program, Program::Kernel(kernel, _) if kernel.scratch == Some(operand as u16))
 }
 
 /// Whether a launch writes every element of an operand of so many bytes, so that nothing of before is needed.

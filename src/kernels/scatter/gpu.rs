@@ -63,52 +63,43 @@ fn place(index_dtype: DType) -> String {
     )
 }
 
-/// The head of a kernel with one invocation an index: `i`, and `to`, its place.
-fn each_index() -> String {
+/// A kernel with one invocation an index, over words that invocations share: `then` of `i` and of `to`, its place.
+fn each_index(index_dtype: DType, shared: &[&str], then: &str) -> String {
+    let mut module = Module::new();
+    module.operand("indices", storage(index_dtype), 1);
+    shared.iter().for_each(|words| module.atomics(words));
+    module.add(&place(index_dtype));
     let count = OWN_WORDS + 3;
-    format!(
+    module.finish(&format!(
         "    let i = index * 256u + lid;
     if (i >= params[{count}]) {{ return; }}
     let to = place(load_indices(i));
+    {then}
 "
-    )
+    ))
 }
 
 /// Faults where an index is outside.
 fn check(index_dtype: DType) -> String {
-    let mut module = Module::new();
-    module.operand("indices", storage(index_dtype), 1);
-    module.atomics("faults");
-    module.add(&place(index_dtype));
     let extent = OWN_WORDS + 1;
-    module.finish(&format!(
-        "{}    if (to >= params[{extent}]) {{ atomicStore(&faults[params[{FAULT_WORD}]], 1u); }}\n",
-        each_index()
-    ))
+    let then = format!("if (to >= params[{extent}]) {{ atomicStore(&faults[params[{FAULT_WORD}]], 1u); }}");
+    each_index(index_dtype, &["faults"], &then)
 }
 
 /// Nobody has won the places that are assigned to; the scratch holds whatever it held.
 fn begin(index_dtype: DType) -> String {
-    let mut module = Module::new();
-    module.operand("indices", storage(index_dtype), 1);
-    module.atomics("winner");
-    module.add(&place(index_dtype));
     let extent = OWN_WORDS + 1;
-    module.finish(&format!("{}    if (to < params[{extent}]) {{ atomicStore(&winner[to], 0u); }}\n", each_index()))
+    let then = format!("if (to < params[{extent}]) {{ atomicStore(&winner[to], 0u); }}");
+    each_index(index_dtype, &["winner"], &then)
 }
 
+/// The last wins; faults where an index is outside.
 fn win(index_dtype: DType) -> String {
-    let mut module = Module::new();
-    module.operand("indices", storage(index_dtype), 1);
-    module.atomics("winner");
-    module.atomics("faults");
-    module.add(&place(index_dtype));
-    module.finish(&format!(
-        "{}    if (to < params[{extent}]) {{ atomicMax(&winner[to], i + 1u); }} else {{ atomicStore(&faults[params[{FAULT_WORD}]], 1u); }}
-",
-        each_index(),
-        extent = OWN_WORDS + 1,
-    ))
+    let extent = OWN_WORDS + 1;
+    let then = format!(
+        "if (to < params[{extent}]) {{ atomicMax(&winner[to], i + 1u); }} else {{ atomicStore(&faults[params[{FAULT_WORD}]], 1u); }}"
+    );
+    each_index(index_dtype, &["winner", "faults"], &then)
 }
 
 fn write(dtype: DType, index_dtype: DType, scalar_value: bool) -> String {

@@ -51,14 +51,25 @@ pub static ROWS: &[Builtin] = &[
     row("dir", 0, 1, 1, "dir (folder)", "What is in a folder.", dir),
 ];
 
-/// 0 and no message, or -1 and what the system says; an error where nobody asks.
-fn status(who: &str, result: io::Result<()>, nargout: usize) -> Flow<Outcome> {
-    match result {
+/// What was done or not, as `answer` tells it; nothing, or an error, where nobody asks.
+fn answered(
+    who: &str,
+    done: io::Result<()>,
+    nargout: usize,
+    answer: impl Fn(Option<String>) -> Vec<Value>,
+) -> Flow<Outcome> {
+    match done {
         Ok(()) if nargout == 0 => Ok(nothing()),
-        Ok(()) => Ok(vec![Value::Num(0.0), Value::string("")].into()),
         Err(error) if nargout == 0 => fail!("{who}: operation failed: {}", system(&error)),
-        Err(error) => Ok(vec![Value::Num(-1.0), Value::string(system(&error))].into()),
+        done => Ok(answer(done.err().as_ref().map(system)).into()),
     }
+}
+
+/// 0 and no message, or -1 and what the system says.
+fn status(who: &str, done: io::Result<()>, nargout: usize) -> Flow<Outcome> {
+    answered(who, done, nargout, |error| {
+        vec![Value::Num(if error.is_some() { -1.0 } else { 0.0 }), Value::string(error.unwrap_or_default())]
+    })
 }
 
 fn fullfile(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -141,13 +152,11 @@ fn are(interp: &Interp, args: &[Value], is: fn(&Path) -> bool) -> Flow<Outcome> 
 }
 
 /// True and no message, or false, what the system says and who says it.
-fn told(who: &str, result: io::Result<()>, nargout: usize) -> Flow<Outcome> {
-    match result {
-        Ok(()) if nargout == 0 => Ok(nothing()),
-        Ok(()) => Ok(vec![Value::Bool(true), Value::string(""), Value::string("")].into()),
-        Err(error) if nargout == 0 => fail!("{who}: operation failed: {}", system(&error)),
-        Err(error) => Ok(vec![Value::Bool(false), Value::string(system(&error)), Value::string(who)].into()),
-    }
+fn told(who: &str, done: io::Result<()>, nargout: usize) -> Flow<Outcome> {
+    answered(who, done, nargout, |error| {
+        let speaker = if error.is_some() { who } else { "" };
+        vec![Value::Bool(error.is_none()), Value::string(error.unwrap_or_default()), Value::string(speaker)]
+    })
 }
 
 fn mkdir(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {

@@ -7,7 +7,6 @@ use crate::script::error::{Call, Flow, Need, ScriptError, Stop, fail};
 use crate::script::index;
 use crate::script::interrupt::Guard;
 use crate::script::ops;
-use crate::script::source::EVALUATED;
 use crate::script::value::{CellArray, Class, Data, Dims, Lazy, StructArray, Tensor, Value, lazy};
 use std::path::Path;
 use std::sync::Arc;
@@ -446,8 +445,8 @@ pub fn error_value(error: &ScriptError) -> Value {
     object.class = Some("MException");
     object.set("message", error.message.as_str());
     object.set("identifier", error.identifier.as_str());
-    // A text given to `eval` is no call; a script goes by its file.
-    let calls = error.stack.iter().filter(|call| !call.function.is_empty() || call.place.source.name != EVALUATED);
+    // A text given to `eval`, or typed, is no call; a script goes by its file.
+    let calls = error.stack.iter().filter(|call| !call.function.is_empty() || !call.place.source.is_given());
     let mut columns: [Vec<Value>; 4] = Default::default();
     for call in calls {
         let at = call.place.source.position(call.place.span.start);

@@ -167,7 +167,7 @@ impl Interp {
 impl Interp {
     /// Begins a session of texts that share their variables: an outermost frame without statements.
     pub fn begin_session(&mut self) {
-        if let Ok(file) = super::syntax::parse(&super::source::Source::new("session", ""))
+        if let Ok(file) = super::syntax::parse(&super::source::Source::new(super::source::SESSION, ""))
             && let Ok(unit) = super::compile::compile(&file, false)
         {
             self.push_script(unit.main);
