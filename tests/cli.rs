@@ -79,6 +79,19 @@ fn wrong_usage_exits_with_2_and_says_what_was_wrong() {
 }
 
 #[test]
+fn the_environments_device_is_read_as_the_one_on_the_command_line() {
+    let with = |device: &str, arguments: &[&str]| tidemill(arguments).env("TIDEMILL_DEVICE", device).output().unwrap();
+    let small = ["concurrent", "--sessions", "2", "--elements", "64"];
+    let output = with("tpu", &small);
+    assert_eq!(code(&output), 2);
+    assert!(err(&output).contains("tpu") && err(&output).contains("gpu:N"), "{}", err(&output));
+    // Blank, unused, or for a command without a device.
+    assert_eq!(code(&with(" ", &small)), 0);
+    assert_eq!(code(&with("tpu", &[&small[..], &["--device", "host"]].concat())), 0);
+    assert_eq!(code(&with("tpu", &["completions", "bash"])), 0);
+}
+
+#[test]
 fn completions_are_printed_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let output = run(&["completions", shell]);

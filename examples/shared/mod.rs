@@ -10,13 +10,13 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tidemill::{DeviceChoice, Error, ErrorKind, IntoDevice, Result, Runtime, Stats};
+use tidemill::{DEVICE_VARIABLE, DeviceChoice, Error, ErrorKind, IntoDevice, Result, Runtime, Stats};
 
 /// Where to compute, and what to tell of it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RuntimeOptions {
-    /// Where to compute: auto, host, gpu or gpu:N (else $TIDEMILL_DEVICE, else auto)
-    #[arg(long, value_name = "DEVICE", value_parser = parse_device)]
+    /// Where to compute: auto, host, gpu or gpu:N; auto if neither is given
+    #[arg(long, value_name = "DEVICE", env = DEVICE_VARIABLE, hide_env_values = true, value_parser = parse_device)]
     pub device: Option<DeviceChoice>,
     /// Write a timeline to this file; it opens in https://ui.perfetto.dev
     #[arg(long, value_name = "FILE")]
@@ -85,11 +85,15 @@ impl RuntimeOptions {
     }
 }
 
-/// Reads a device's name as the command line and the environment give it.
+/// Reads a device's name as the command line and the environment give it; a variable that is set to nothing chooses nothing.
+/// A name that could be no device's is an error of use, a device that is missing is not.
 ///
 /// # Errors
 /// What may be given, in words.
 pub fn parse_device(text: &str) -> std::result::Result<DeviceChoice, String> {
+    if text.trim().is_empty() {
+        return Ok(DeviceChoice::Auto);
+    }
     text.into_device().map_err(|error| error.message().to_owned())
 }
 

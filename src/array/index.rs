@@ -4,6 +4,7 @@
 //! others are checked where they are used, and the fault appears at the gather.
 
 use super::dims::{Slices, resolve};
+use super::gather::{Eval, Item};
 use super::handle::Array;
 use super::operand::{Kind, Operand};
 use super::record::{At, Input, apply, cast_in, common_home, derive, node};
@@ -140,11 +141,14 @@ impl Array {
         // The count is on its way from now on.
         let counted = count(&array, at);
         async move {
-            let (mask, running, total) = counted?;
+            let Counted { mask, running, kept, total } = counted?;
             let total = total.await? as usize;
             let meta = Meta { dtype: DType::U32, shape: Shape::new(&[total])? };
             let inputs = [Input::Array(&mask), Input::Array(&running)];
-            node(&array.0.home, Op::Compact, &inputs, meta, at).checked()
+            let found = node(&array.0.home, Op::Compact, &inputs, meta, at).checked();
+            // From here on it is the recorded op that needs the running count.
+            drop(kept);
+            found
         }
     }
 
@@ -234,8 +238,19 @@ fn scalar_array(home: &Arc<Home>, number: Scalar, at: At) -> Array {
     node(home, Op::Fill, &[Input::Number(number)], meta, at)
 }
 
-/// The mask and its running count as columns, and a gather of the count's last element.
-fn count(array: &Array, at: At) -> Result<(Array, Array, super::gather::Item<u32>)> {
+/// How many elements are not zero, on its way.
+struct Counted {
+    /// Whether each is, a column.
+    mask: Array,
+    /// How many are not zero up to each, a column.
+    running: Array,
+    /// Keeps `running`: who asks for the count asks next where they are.
+    kept: Eval,
+    /// Its last element.
+    total: Item<u32>,
+}
+
+fn count(array: &Array, at: At) -> Result<Counted> {
     let named = |error: Error| error.with_op("nonzero").with_location(at);
     let meta = array.meta()?;
     let home = &array.0.home;
@@ -257,8 +272,8 @@ fn count(array: &Array, at: At) -> Result<(Array, Array, super::gather::Item<u32
         0 => zeros(home, Meta { dtype: DType::U32, shape: Shape::scalar() }, at),
         _ => running.slice_dim(0, n - 1, 1, at)?,
     };
-    let total = total.item::<u32>();
-    Ok((mask, running, total))
+    let (kept, total) = (running.eval(), total.item::<u32>());
+    Ok(Counted { mask, running, kept, total })
 }
 
 fn sort(array: &Array, dim: usize, descending: bool, at: At) -> (Array, Array) {

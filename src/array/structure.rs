@@ -264,10 +264,8 @@ pub(crate) fn zeros(home: &Arc<Home>, meta: Meta, at: At) -> Array {
 /// Arrays joined along a dimension; all other extents must agree (0x0 arrays are skipped). Of mixed dtypes,
 /// the first integer class wins, then f32, then f64.
 ///
-/// An empty list has no session to carry a fault.
-///
 /// # Errors
-/// `ErrorKind::Argument` for an empty list. Other faults are carried by the array.
+/// `ErrorKind::Argument` for an empty list, `ErrorKind::Shape` for arrays that do not fit together, and an operand's fault.
 #[track_caller]
 pub fn cat(dim: usize, arrays: &[&Array]) -> Result<Array> {
     let at = Location::caller();
@@ -286,7 +284,7 @@ pub fn cat(dim: usize, arrays: &[&Array]) -> Result<Array> {
             .collect();
         join(home, dim, parts, meta, at)
     });
-    Ok(joined.unwrap_or_else(|error| Array::faulty(&arrays[0].0.home, error, "cat", at)))
+    joined.map_err(|error| error.with_op("cat").with_location(at))
 }
 
 fn join(home: &Arc<Home>, dim: usize, mut parts: Vec<Array>, meta: Meta, at: At) -> Result<Array> {

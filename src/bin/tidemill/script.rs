@@ -5,6 +5,7 @@
 
 use super::sink::{Console, Shared, say};
 use super::{INTERRUPTED, Interrupts};
+use crate::shared::parse_device;
 use ariadne::{Config, IndexType, Label, Report, ReportKind};
 use clap::Args;
 use futures::FutureExt;
@@ -23,7 +24,7 @@ use tidemill::script::env::Options as ScriptOptions;
 use tidemill::script::error::{Call, ScriptError};
 use tidemill::script::output::Output;
 use tidemill::script::source::{EVALUATED, Place, Source};
-use tidemill::{Error, ErrorKind, Result, Runtime};
+use tidemill::{DEVICE_VARIABLE, DeviceChoice, Error, ErrorKind, Result, Runtime};
 use tokio::task::JoinSet;
 
 /// Options of `tidemill run`.
@@ -58,17 +59,12 @@ pub struct EvalOptions {
     place: PlaceOptions,
 }
 
-/// A name that could be a device's: what is none is an error of use, a device that is missing is not.
-fn device_name(text: &str) -> std::result::Result<String, String> {
-    tidemill::IntoDevice::into_device(text).map(|_| text.to_string()).map_err(|e| e.message().to_string())
-}
-
 /// Where scripts run, and what is recorded of it.
 #[derive(Args)]
 pub struct PlaceOptions {
-    /// auto, host, gpu or gpu:N
-    #[arg(long, value_name = "DEVICE", value_parser = device_name)]
-    pub device: Option<String>,
+    /// Where to compute: auto, host, gpu or gpu:N; auto if neither is given
+    #[arg(long, value_name = "DEVICE", env = DEVICE_VARIABLE, hide_env_values = true, value_parser = parse_device)]
+    pub device: Option<DeviceChoice>,
     /// The seed of the random numbers
     #[arg(long, default_value_t = 0, value_name = "SEED")]
     pub seed: u64,
@@ -98,8 +94,8 @@ impl PlaceOptions {
     pub async fn start(&self) -> Result<Runtime> {
         // A script that computes little never loads a driver.
         let mut builder = Runtime::builder().open_on_demand(true).drain(DRAIN);
-        if let Some(device) = &self.device {
-            builder = builder.device(device.as_str());
+        if let Some(device) = self.device {
+            builder = builder.device(device);
         }
         if let Some(path) = &self.trace {
             builder = builder.timeline(path);
