@@ -265,12 +265,16 @@ pub(crate) fn zeros(home: &Arc<Home>, meta: Meta, at: At) -> Array {
 /// the first integer class wins, then f32, then f64.
 ///
 /// # Errors
-/// `ErrorKind::Argument` for an empty list, `ErrorKind::Shape` for arrays that do not fit together, and an operand's fault.
+/// `ErrorKind::Argument` for an empty list, `ErrorKind::Shape` for arrays that do not fit together. An operand's own
+/// fault is carried on by the array, as operators do: whether it is known by now is a matter of time.
 #[track_caller]
 pub fn cat(dim: usize, arrays: &[&Array]) -> Result<Array> {
     let at = Location::caller();
     if arrays.is_empty() {
         return Err(Error::new(ErrorKind::Argument, "there is nothing to join").with_op("cat").with_location(at));
+    }
+    if let Some(error) = arrays.iter().find_map(|array| array.meta().err()) {
+        return Ok(Array::faulty(&arrays[0].0.home, error, "cat", at));
     }
     let joined = common_home(arrays.iter().copied()).and_then(|home| {
         let metas = arrays.iter().map(|a| a.meta()).collect::<Result<Vec<&Meta>>>()?;

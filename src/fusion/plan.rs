@@ -233,12 +233,16 @@ impl Plan {
         self.buffers.iter_mut().zip(lives).for_each(|(buffer, live)| buffer.live = live);
     }
 
+    /// Its kernels, in order.
+    pub fn launches(&self) -> impl Iterator<Item = &Launch> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Launch(launch) => Some(&**launch),
+            Step::Copy { .. } | Step::Pack { .. } => None,
+        })
+    }
+
     /// Microseconds that its launches take a device, roughly.
     pub fn estimate_us(&self, costs: &Costs) -> f64 {
-        let launch_us = |step: &Step| match step {
-            Step::Launch(launch) => launch.estimate_us(costs),
-            Step::Copy { .. } | Step::Pack { .. } => 0.0,
-        };
-        self.steps.iter().map(launch_us).sum()
+        self.launches().map(|launch| launch.estimate_us(costs)).sum()
     }
 }

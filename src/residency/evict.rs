@@ -9,13 +9,14 @@
 
 use super::batch::Open;
 use super::cursor::{Block, Stop};
+use super::message::Eviction;
 use super::state::State;
 use super::values::{Change, DeviceCopy, Key, Place};
 use crate::device::info::DeviceKind;
 use crate::device::message::{Command, Slot};
 use crate::error::{Error, ErrorKind};
 use crate::host_buffer::HostBuffer;
-use crate::ids::BufferId;
+use crate::ids::{BufferId, DeviceId};
 
 /// Eviction goes on until live slots take at most this many hundredths of the budget.
 const LOW_MARK_PERCENT: u64 = 85;
@@ -149,7 +150,7 @@ impl State {
         let low = (budget / 100 * LOW_MARK_PERCENT).saturating_sub(wanted);
         let mut any = false;
         loop {
-            match self.evict_one(d, open) {
+            match self.evict_one(d, wanted, open) {
                 Attempt::Evicted => any = true,
                 Attempt::Draining | Attempt::Nothing(_) if any => return Ok(true),
                 Attempt::Draining => return Err(Stop::Wait(Block::Draining(self.devices[d].draining_bytes))),
@@ -165,7 +166,7 @@ impl State {
         }
     }
 
-    fn evict_one(&mut self, d: usize, open: &mut Open) -> Attempt {
+    fn evict_one(&mut self, d: usize, wanted: u64, open: &mut Open) -> Attempt {
         let is_host = self.devices[d].info.kind == DeviceKind::Host;
         let mut host_room = self.host_room();
         if host_room < self.devices[d].info.budget_bytes / 8 && !is_host && self.drop_spare_host_copies() {
@@ -197,6 +198,20 @@ impl State {
         if !known && device.draining_bytes > 0 && device.draining_bytes + bytes > device.draining_bytes_max() {
             return Attempt::Draining;
         }
+        self.evictions.push(Eviction {
+            device: DeviceId(d as u8),
+            region: open.region,
+            value: match key {
+                Key::Value(value) => Some(value),
+                Key::Scratch(..) => None,
+            },
+            segment,
+            bytes,
+            wanted,
+            live: device.pool.live_bytes(),
+            budget: device.info.budget_bytes,
+            known,
+        });
         self.evict_segment(d, key, segment, known, open);
         Attempt::Evicted
     }

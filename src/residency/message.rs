@@ -81,6 +81,29 @@ pub enum ResidencyEvent {
     },
 }
 
+/// A segment that left a device for want of memory, and why: for the timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Eviction {
+    /// From where.
+    pub device: DeviceId,
+    /// The region whose step wanted memory.
+    pub region: RegionId,
+    /// What left; none for what lives within one plan.
+    pub value: Option<ValueId>,
+    /// Which segment of it.
+    pub segment: u32,
+    /// Bytes that this gave back.
+    pub bytes: u64,
+    /// Bytes that the step wanted.
+    pub wanted: u64,
+    /// Bytes in use on the device before, of its budget.
+    pub live: u64,
+    /// The device's budget.
+    pub budget: u64,
+    /// Host memory had its bytes already: nothing had to be read back.
+    pub known: bool,
+}
+
 /// What residency tells others to do.
 #[derive(Debug)]
 pub enum ResidencyInstruction {
@@ -119,6 +142,8 @@ pub enum ResidencyInstruction {
         /// The elements.
         data: Result<Arc<HostBuffer>, Error>,
     },
+    /// To the timeline: a segment had to leave.
+    Evicted(Eviction),
     /// To the scheduler: a value lived only on a lost device.
     ValueLost {
         /// Which.

@@ -6,7 +6,7 @@
 
 use super::cursor::Cursor;
 use super::intervals::Intervals;
-use super::message::{ResidencyEvent, ResidencyInstruction};
+use super::message::{Eviction, ResidencyEvent, ResidencyInstruction};
 use super::pool::Pool;
 use super::story::Story;
 use super::turns::{SLICE_US, Turns};
@@ -191,6 +191,8 @@ pub struct State {
     pub(super) clock: u64,
     pub(super) totals: Totals,
     pub(super) story: Story,
+    /// What left during this event, to be told behind it.
+    pub(super) evictions: Vec<Eviction>,
 }
 
 impl State {
@@ -215,6 +217,7 @@ impl State {
             clock: 0,
             totals: Totals::default(),
             story: Story::default(),
+            evictions: Vec::new(),
         }
     }
 
@@ -239,6 +242,7 @@ impl State {
             ResidencyEvent::DeviceLost { device, error, replaced } => self.device_lost(device, error, replaced, out),
         }
         self.pump(out);
+        out.extend(self.evictions.drain(..).map(ResidencyInstruction::Evicted));
     }
 
     /// What was done since the start.

@@ -12,11 +12,11 @@ use crate::error::Error;
 use crate::fusion::message::{FusionEvent, FusionInstruction};
 use crate::fusion::plan::Plan;
 use crate::ids::{BatchId, BufferId, DeviceId, GatherId, RegionId, SessionId};
-use crate::residency::message::{ResidencyEvent, ResidencyInstruction};
+use crate::residency::message::{Eviction, ResidencyEvent, ResidencyInstruction};
 use crate::scheduler::message::{Delivered, SchedulerEvent, SchedulerInstruction};
 use crate::scheduler::run::Runner;
 use crate::stats::Counters;
-use crate::timeline::{Lane, Timeline};
+use crate::timeline::{Detail, Lane, Timeline};
 use crate::{fusion, residency};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -183,7 +183,12 @@ impl Machines {
         for instruction in said.drain(..) {
             match instruction {
                 FusionInstruction::Compile(plan) => effects.push(Effect::Compile(plan)),
-                FusionInstruction::Place(plan) => self.to_residency.push_back(ResidencyEvent::PlanReady(plan)),
+                FusionInstruction::Place(plan) => {
+                    if self.timeline.is_on() {
+                        self.tell_splits(&plan);
+                    }
+                    self.to_residency.push_back(ResidencyEvent::PlanReady(plan));
+                }
                 FusionInstruction::Fail { region, error } => self.abandon(region, error),
                 FusionInstruction::Explained { gather, text } => {
                     self.to_scheduler.push_back(SchedulerEvent::Explained { gather, text });
@@ -233,6 +238,12 @@ impl Machines {
                     effects.push(Effect::Release { device, buffers });
                     continue;
                 }
+                ResidencyInstruction::Evicted(eviction) => {
+                    if self.timeline.is_on() {
+                        self.tell_eviction(&eviction);
+                    }
+                    continue;
+                }
                 ResidencyInstruction::RegionFinished { region, faults } => {
                     SchedulerEvent::RegionFinished { region, faults }
                 }
@@ -247,6 +258,43 @@ impl Machines {
             // After what was lost with it: regions that are sent again must know which inputs are left.
             self.to_scheduler.push_back(SchedulerEvent::DeviceLost { device, error, replaced });
         }
+    }
+
+    /// Why kernels of a plan end where they do.
+    fn tell_splits(&self, plan: &Plan) {
+        for (number, launch) in plan.launches().enumerate() {
+            let Some(reason) = launch.split else { continue };
+            let details = [
+                ("region", Detail::Int(plan.region.0 as i64)),
+                ("kernel", Detail::Int(number as i64)),
+                ("ops", Detail::Text(launch.label.to_string())),
+                ("buffers", Detail::Int(launch.uses.len() as i64)),
+                ("device", Detail::Int(plan.device.0 as i64)),
+                ("because", Detail::Text(reason.to_owned())),
+            ];
+            self.timeline.why(Lane::Fusion, "kernel split", &details);
+        }
+    }
+
+    /// Why a segment left its device.
+    fn tell_eviction(&self, eviction: &Eviction) {
+        let because = if eviction.known {
+            "memory is short, it was unused the longest, and host memory has it"
+        } else {
+            "memory is short, and it was unused the longest: it is read back"
+        };
+        let details = [
+            ("region", Detail::Int(eviction.region.0 as i64)),
+            ("value", Detail::Text(eviction.value.map_or("scratch".to_owned(), |value| value.to_string()))),
+            ("segment", Detail::Int(i64::from(eviction.segment))),
+            ("bytes", Detail::Int(eviction.bytes as i64)),
+            ("bytes wanted", Detail::Int(eviction.wanted as i64)),
+            ("bytes in use", Detail::Int(eviction.live as i64)),
+            ("budget", Detail::Int(eviction.budget as i64)),
+            ("device", Detail::Int(eviction.device.0 as i64)),
+            ("because", Detail::Text(because.to_owned())),
+        ];
+        self.timeline.why(Lane::Residency, "eviction", &details);
     }
 
     fn start_ns(&self) -> u64 {

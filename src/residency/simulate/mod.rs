@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::graph::{DType, Meta, Shape};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, RegionId, SessionId, ValueId};
-use crate::residency::message::{ResidencyEvent, ResidencyInstruction};
+use crate::residency::message::{Eviction, ResidencyEvent, ResidencyInstruction};
 use crate::residency::state::State;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -64,6 +64,7 @@ pub(super) struct World {
     pub(super) finished: BTreeMap<RegionId, Vec<(ValueId, Error)>>,
     pub(super) failed: BTreeMap<RegionId, Error>,
     pub(super) lost: Vec<ValueId>,
+    pub(super) evicted: Vec<Eviction>,
     /// Batches submitted, in words.
     pub(super) log: Vec<String>,
     /// The regions of batches with dispatches, as they were submitted.
@@ -80,6 +81,7 @@ impl World {
             finished: BTreeMap::new(),
             failed: BTreeMap::new(),
             lost: Vec::new(),
+            evicted: Vec::new(),
             log: Vec::new(),
             dispatched: Vec::new(),
         }
@@ -124,6 +126,7 @@ impl World {
                 ResidencyInstruction::ValueArrived { value, data } => {
                     self.arrived.insert(value, data);
                 }
+                ResidencyInstruction::Evicted(eviction) => self.evicted.push(eviction),
                 ResidencyInstruction::ValueLost { value, .. } => self.lost.push(value),
             }
         }

@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind};
 use crate::graph::DType;
 use crate::ids::RegionId;
 use crate::kernels::ir::Geometry;
+use crate::residency::message::Eviction;
 use crate::residency::simulate::{Builder, World, device, numbers, value};
 
 #[test]
@@ -248,6 +249,10 @@ fn eviction_is_refused_where_host_memory_is_full() {
     let kinds: Vec<ErrorKind> = world.failed.values().map(Error::kind).collect();
     // Two values on the device and two in host memory take 400 to 416 bytes each.
     assert_eq!(kinds, [ErrorKind::OutOfMemory, ErrorKind::OutOfMemory]);
+    // Each that left is told of, with the numbers of the decision.
+    assert_eq!(world.evicted.len() as u64, world.state.totals().evictions);
+    let whole = |e: &Eviction| e.budget == 1 << 10 && e.live <= e.budget && e.bytes >= 400 && !e.known;
+    assert!(world.evicted.len() == 2 && world.evicted.iter().all(whole), "{:?}", world.evicted);
 }
 
 #[test]
