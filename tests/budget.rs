@@ -227,3 +227,23 @@ fn what_does_not_fit_fails_alone_and_what_it_read_is_still_there() {
         assert_eq!(wait((y.slice((0..2, 0)) + 1.0).gather::<f32>()).unwrap().as_slice(), [2.0, 2.0]);
     }
 }
+
+/// `MemTotal`, in bytes.
+fn machine_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let kilobytes = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.split_whitespace().next()?;
+    kilobytes.parse::<u64>().ok().map(|k| k << 10)
+}
+
+#[test]
+fn the_host_and_a_gpu_in_its_memory_do_not_promise_more_than_there_is() {
+    let (Some(rt), Some(machine)) = (gpu(|b| b), machine_bytes()) else { return };
+    let [host, gpu] = rt.devices() else { panic!("{:?}", rt.devices()) };
+    if gpu.host_share_bytes > 0 {
+        assert!(host.budget_bytes + gpu.budget_bytes < machine, "{host:?}, {gpu:?}");
+    }
+    assert!(gpu.host_share_bytes > 0 || !gpu.software, "a software adapter's memory is the host's");
+    let asked = 1 << 30;
+    let Some(rt) = common::gpu(|b| b.host_budget(asked)) else { return };
+    assert_eq!(rt.devices()[0].budget_bytes, asked, "what the program set stays");
+}

@@ -327,3 +327,22 @@ fn one_tape_of_twenty_thousand_ops_needs_no_deep_stack() {
         assert_eq!(wait(y.gather::<f32>()).unwrap()[1], 0.25, "{device}");
     }
 }
+
+#[test]
+fn what_was_asked_for_and_never_polled_is_computed_by_a_shutdown() {
+    for (device, rt) in common::unfolded(|b| b) {
+        let gathers: Vec<_> = (0..3)
+            .map(|n| {
+                let s = rt.session("asks").open();
+                let x = s.full(f64::from(n), [100, 1]) * 2.0;
+                // Recorded before or after, and asked for by nobody.
+                drop(&x + 1.0);
+                x.sum(..).item::<f64>()
+            })
+            .collect();
+        common::wait(rt.shutdown()).unwrap();
+        for (n, gather) in gathers.into_iter().enumerate() {
+            assert_eq!(common::wait(gather).unwrap_or_else(|e| panic!("{device}: {e}")), 200.0 * n as f64, "{device}");
+        }
+    }
+}

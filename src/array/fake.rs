@@ -40,6 +40,7 @@ impl FakeRing {
             register_gate: Box::new(move |_, gate| registered.lock().push(gate)),
             sessions: AtomicU32::new(0),
             spares: Arc::default(),
+            demanding: Default::default(),
         };
         FakeRing { link: Arc::new(link), events, gates }
     }

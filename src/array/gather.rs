@@ -115,7 +115,10 @@ fn wrong_dtype<T: Element>(is: DType) -> Error {
 }
 
 impl Array {
-    /// Demands the elements in host memory. In progress from now on; the future only waits, under any executor.
+    /// Demands the elements in host memory: this is where the program asks for them, whatever is recorded behind it, and
+    /// they are begun at the latest when the future is first polled. Before that they are where the session's tape is
+    /// sent: by a poll of another gather of the session, a full tape, [`Session::flush`](super::Session::flush), or the
+    /// runtime's shutdown, which waits for them. The future only waits, under any executor.
     /// `T` must be the array's dtype; see [`Array::gather_as`] to convert.
     ///
     /// # Errors (of the future)

@@ -4,6 +4,7 @@
 //! Must hold: a link outlives its ring without harm: events into an ended ring are dropped, and gathers opened
 //! after it are already resolved to the closing error.
 
+use super::tape::Home;
 use crate::config::Config;
 use crate::ids::SessionId;
 use crate::mail::Post;
@@ -12,8 +13,10 @@ use crate::scheduler::message::SchedulerEvent;
 use crate::scheduler::records::Spares;
 use crate::stats::Counters;
 use crate::timeline::Timeline;
-use std::sync::Arc;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
 
 /// Tells the ring which gate gets a session's credits.
 pub(crate) type RegisterGate = Box<dyn Fn(SessionId, Arc<Gate>) + Send + Sync>;
@@ -38,12 +41,20 @@ pub(crate) struct Link {
     pub sessions: AtomicU32,
     /// Memory of tapes that were sent.
     pub spares: Arc<Spares>,
+    /// Sessions that are open and ever asked for a value: their tapes may hold a demand that nobody polled yet.
+    pub demanding: Mutex<FxHashMap<SessionId, Weak<Home>>>,
 }
 
 impl Link {
     /// Sends to the scheduler; after the ring has ended there is nobody to tell.
     pub fn send(&self, event: SchedulerEvent) {
         let _ = self.events.send(event);
+    }
+
+    /// Cuts all tapes that may hold demands: what was asked for is in the scheduler's mailbox then.
+    pub fn flush_demanding(&self) {
+        let homes: Vec<Arc<Home>> = self.demanding.lock().values().filter_map(Weak::upgrade).collect();
+        homes.iter().for_each(|home| home.flush());
     }
 
     /// The next session's id.

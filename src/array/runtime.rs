@@ -255,6 +255,7 @@ impl Runtime {
             register_gate: Box::new(move |session, gate| gates.register(session, gate)),
             sessions: AtomicU32::new(0),
             spares: Arc::default(),
+            demanding: Mutex::default(),
         };
         Ok(Runtime { link: Arc::new(link), ring: Mutex::new(Some(ring)) })
     }
@@ -280,8 +281,8 @@ impl Runtime {
         &self.link.timeline
     }
 
-    /// Lets the work in flight end, up to the deadline, fails what is left, and closes the timeline. What is
-    /// recorded afterwards fails with `ErrorKind::Shutdown` when it is gathered; what is known on the host already, tiny
+    /// Lets the work in flight end (all that was asked for before, polled or not), up to the deadline, fails what is
+    /// left, and closes the timeline. What is recorded afterwards fails with `ErrorKind::Shutdown` when it is gathered; what is known on the host already, tiny
     /// values and what is computed of them at once, stays with the program.
     ///
     /// # Errors
@@ -289,6 +290,8 @@ impl Runtime {
     pub async fn shutdown(self) -> Result<()> {
         let ring = self.ring.lock().take();
         if let Some(ring) = &ring {
+            // What was asked for and never polled is in flight, too.
+            self.link.flush_demanding();
             // Should this future be dropped here, the ring goes with it and fails what is left.
             ring.shutdown(self.drain()).await;
         }

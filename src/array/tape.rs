@@ -107,6 +107,8 @@ pub(crate) struct Tape {
     /// TAPE-3.
     foreign: Vec<Array>,
     closed: bool,
+    /// Whether the link knows that it asks for values.
+    demanding: bool,
     /// TAPE-5: whether the ring knows the session.
     announced: bool,
     /// When the first record of this segment was made.
@@ -148,6 +150,7 @@ impl Home {
             random_ops: 0,
             foreign: Vec::new(),
             closed: false,
+            demanding: false,
             announced: false,
             started_ns: 0,
         };
@@ -299,10 +302,13 @@ impl Home {
     }
 
     /// Records a demand and opens its gather.
-    pub fn demand(&self, value: ValueId, want: Want) -> Result<Demand> {
+    pub fn demand(self: &Arc<Home>, value: ValueId, want: Want) -> Result<Demand> {
         let mut tape = self.tape.lock();
         if tape.closed {
             return Err(Error::new(ErrorKind::Cancelled, "the session was closed"));
+        }
+        if !std::mem::replace(&mut tape.demanding, true) {
+            self.link.demanding.lock().insert(self.id, Arc::downgrade(self));
         }
         let (gather, promise) = self.link.gathers.open();
         tape.begin(&self.link);
@@ -466,6 +472,9 @@ impl Tape {
 impl Drop for Home {
     fn drop(&mut self) {
         self.close();
+        if self.tape.get_mut().demanding {
+            self.link.demanding.lock().remove(&self.id);
+        }
     }
 }
 

@@ -134,6 +134,9 @@ pub struct DeviceInfo {
     /// Bytes that one step may take of it, whatever the budget is: a step that needs more than the budget takes the rest
     /// until it is done. On the host, whose budget is strict, it equals `budget_bytes`.
     pub memory_bytes: u64,
+    /// Bytes of its budget that are the host's own memory (a software adapter's, an integrated one's): the host's budget
+    /// is so much less, unless the program set it.
+    pub host_share_bytes: u64,
     /// log2 of the elements in a segment: arrays longer than that are kept in several allocations, which come and go
     /// one by one. A tight budget has short segments.
     pub segment_shift: u32,
@@ -172,6 +175,13 @@ pub fn size_class(bytes: u64) -> u64 {
 }
 
 impl DeviceInfo {
+    /// On the host: leaves another device what it takes of the same memory, but keeps a quarter.
+    pub fn leave_to(&mut self, other: &DeviceInfo) {
+        debug_assert!(self.kind == DeviceKind::Host);
+        self.budget_bytes = self.budget_bytes.saturating_sub(other.host_share_bytes).max(self.budget_bytes / 4);
+        self.memory_bytes = self.budget_bytes;
+    }
+
     /// How its small values share buffers.
     pub fn slabs(&self) -> Slabs {
         let share = (self.budget_bytes / SLABS_MIN).max(1);
@@ -248,6 +258,7 @@ impl DeviceInfo {
             immediate_words_max: 0,
             budget_bytes: 1 << 40,
             memory_bytes: 1 << 40,
+            host_share_bytes: 0,
             segment_shift: 20,
             span_shift: 20,
             slab_slot_bytes_max: 0,

@@ -198,6 +198,14 @@ impl State {
                 .map(|need| self.slot_bytes(d, cursor.keys[need.buffer as usize], need.segment))
                 .map(|bytes| device.pool.charged(bytes))
                 .sum();
+            // What leaves the device under pressure has to lie in host memory.
+            let everywhere = device.info.memory_bytes.saturating_add(self.devices[0].info.budget_bytes);
+            let whole = |b: &PlanBuffer| b.elements.saturating_mul(b.dtype.bytes() as u64);
+            let written = launch.uses.iter().filter(|used| used.writes).map(|used| &plan.buffers[used.buffer as usize]);
+            if let Some(bytes) = written.map(whole).find(|bytes| !is_host && *bytes > everywhere) {
+                let text = format!("it makes {bytes} bytes, and the device and the host hold {everywhere} together");
+                return Err(blamed(Stop::Fail(Error::new(ErrorKind::OutOfMemory, text)), launch));
+            }
             if bytes > device.info.memory_bytes {
                 let what = if is_host { "budget is" } else { "device has" };
                 let text = format!("it needs {bytes} bytes at once, and the {what} {} bytes", device.info.memory_bytes);

@@ -233,7 +233,10 @@ impl State {
                     self.fail_value(Key::Value(value), &error, out);
                 }
             }
-            ResidencyEvent::DeviceOpened(info) => self.devices.push(Device::new(info, self.batches_in_flight)),
+            ResidencyEvent::DeviceOpened(info) => {
+                self.devices[0].info.leave_to(&info);
+                self.devices.push(Device::new(info, self.batches_in_flight));
+            }
             ResidencyEvent::BatchFinished { device, batch, faults, device_ns } => {
                 self.batch_finished(device, batch, faults, device_ns, out);
             }

@@ -31,6 +31,9 @@ pub fn start(config: Arc<Config>, timeline: Timeline, counters: Arc<Counters>) -
             opener = Some(Box::new(move || open_gpu(context)) as Opener);
         } else {
             devices.extend(open_gpu(context)?);
+            if let [host, gpu] = &mut devices[..] {
+                host.info.leave_to(&gpu.info);
+            }
         }
     }
     start_with(devices, opener, device_events, config, timeline, counters)

@@ -158,6 +158,7 @@ pub(super) fn device_info(
     let binding_bytes_max = limits.max_storage_buffer_binding_size & !15;
     let memory_bytes = opened.memory_bytes / 5 * 4;
     let budget_bytes = config.device_budget.unwrap_or(memory_bytes);
+    let shares = matches!(opened.about.device_type, wgpu::DeviceType::Cpu | wgpu::DeviceType::IntegratedGpu);
     let span_bytes = binding_bytes_max.min(limits.max_buffer_size);
     let segments_min = if config.device_budget.is_some() { SEGMENTS_IN_BUDGET } else { SEGMENTS_IN_MEMORY };
     let injected = &config.injection;
@@ -177,6 +178,7 @@ pub(super) fn device_info(
         immediate_words_max: immediate_words(opened),
         budget_bytes,
         memory_bytes: memory_bytes.max(budget_bytes),
+        host_share_bytes: if shares && config.host_budget.is_none() { budget_bytes } else { 0 },
         segment_shift: injected.segment_shift.unwrap_or_else(|| shift_of(span_bytes.min(budget_bytes / segments_min))),
         span_shift: injected.span_shift.or(injected.segment_shift).unwrap_or_else(|| shift_of(span_bytes)),
         slab_slot_bytes_max: SLAB_SLOT_BYTES_MAX,

@@ -39,6 +39,7 @@ pub(super) fn describe(config: &Config, threads: usize, costs: Costs) -> DeviceI
         immediate_words_max: 0,
         budget_bytes,
         memory_bytes: budget_bytes,
+        host_share_bytes: 0,
         segment_shift: 32,
         span_shift: 32,
         slab_slot_bytes_max: 0,

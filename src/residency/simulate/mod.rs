@@ -30,6 +30,7 @@ pub(super) fn device(id: u8, kind: DeviceKind, budget_bytes: u64, segment_shift:
         software: true,
         budget_bytes,
         memory_bytes,
+        host_share_bytes: 0,
         segment_shift,
         span_shift,
         ..DeviceInfo::toy(DeviceId(id), kind)

@@ -271,3 +271,21 @@ fn small_values_share_slabs() {
     assert_eq!((totals.pool_misses, totals.pool_hits, totals.bytes_resident), (1, 15, 16 << 10));
     assert!(world.log.iter().any(|l| l.contains("b3+256")), "{:?}", world.log);
 }
+
+#[test]
+fn a_value_that_device_and_host_do_not_hold_together_is_refused_before_anything_is_made() {
+    let devices = || vec![device(0, DeviceKind::Host, 1 << 10, 31), device(1, DeviceKind::Gpu, 1 << 10, 6)];
+    for (elements, fits) in [(400, true), (600, false)] {
+        let mut world = World::new(devices());
+        let mut plan = Builder::new(0, 1);
+        let output = plan.output(1, elements);
+        plan.map(elements, &[], &[output]);
+        world.feed(plan.done());
+        world.settle();
+        assert_eq!((world.failed.is_empty(), !world.log.is_empty()), (fits, fits), "{elements}: {:?}", world.log);
+        for error in world.failed.values() {
+            assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+            assert!(error.message().contains("makes 2400 bytes") && error.op().is_some(), "{error}");
+        }
+    }
+}
