@@ -2,7 +2,7 @@
 
 mod common;
 use common::{runtimes, session, wait};
-use tidemill::Array;
+use tidemill::{Array, DType};
 
 /// Random bits.
 fn numbers_of(mut bits: u64) -> impl FnMut() -> u64 {
@@ -378,6 +378,24 @@ fn whole_numbers_of_f64_are_as_those_of_i64_are() {
         for (c, whole) in [(0.5, 1), (-2.5, -3), (f64::NAN, 0), (1e300, i64::MAX), (f64::NEG_INFINITY, i64::MIN)] {
             let wanted: Vec<i64> = xs.iter().map(|&v| if v > i64::MIN { v } else { whole }).collect();
             assert_eq!(chosen(c), wanted, "{c} on {device}");
+        }
+    }
+}
+
+#[test]
+fn all_that_32_bits_hold_is_a_range_to_draw_from() {
+    const N: usize = 20_000;
+    for (device, rt) in common::unfolded(|b| b) {
+        let s = common::session(&rt);
+        let signed = s.randi::<i32>(i64::from(i32::MIN)..i64::from(i32::MAX) + 1, [N, 1]);
+        let unsigned = s.randi::<u32>(0..1 << 32, [N, 1]);
+        assert_eq!((signed.dtype().unwrap(), unsigned.dtype().unwrap()), (DType::I32, DType::U32));
+        for (drawn, least) in [(common::values(&signed), f64::from(i32::MIN)), (common::values(&unsigned), 0.0)] {
+            let shares: Vec<f64> = drawn.iter().map(|x| (x - least) / 2f64.powi(32)).collect();
+            let mean = shares.iter().sum::<f64>() / N as f64;
+            assert!((mean - 0.5).abs() < 0.02, "{device}: a mean of {mean}");
+            let (low, high) = shares.iter().fold((1f64, 0f64), |(low, high), &x| (low.min(x), high.max(x)));
+            assert!(low < 0.002 && (0.998..1.0).contains(&high), "{device}: {low} to {high}");
         }
     }
 }

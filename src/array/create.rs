@@ -336,8 +336,8 @@ impl Session {
 
     /// Random integers in a range, as `T`; the same on every device.
     ///
-    /// The range must fit `i32`, `u32` where `T` is that, and `i64` where `T` is that or a float. Beyond `i32` a number
-    /// is made of two draws, with 62 random bits.
+    /// The range must fit `i32`, `u32` where `T` is that, and `i64` where `T` is that or a float. Beyond `i32`, and for all
+    /// that `i32` or `u32` holds, a number is made of two draws, with 62 random bits.
     #[track_caller]
     pub fn randi<T: Element>(&self, range: Range<i64>, shape: impl IntoShape) -> Array {
         let at = Location::caller();
@@ -346,7 +346,9 @@ impl Session {
             if drawn == DType::U32 { (0, u32::MAX as i64) } else { (i32::MIN as i64, i32::MAX as i64) };
         let span = range.end.saturating_sub(range.start);
         let is_wide = range.start < least || range.end > greatest + 1 || span > u32::MAX as i64;
-        if range.start < range.end && is_wide && (T::DTYPE == DType::I64 || T::DTYPE.is_float()) {
+        // All that 32 bits hold are one more than a span counts.
+        let is_all = range.start == least && range.end == greatest + 1;
+        if range.start < range.end && is_wide && (is_all || T::DTYPE == DType::I64 || T::DTYPE.is_float()) {
             return self.wide_integers(&range, shape, at).cast_to(T::DTYPE);
         }
         if span <= 0 || span > u32::MAX as i64 || range.start < least || range.end > greatest + 1 {

@@ -200,18 +200,22 @@ fn functions(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let mut s = StructArray::scalar();
     s.set("function", function.text());
     match &**function {
-        Function::Named(_) | Function::Method(..) => s.set("type", "simple"),
+        Function::Named(_) | Function::Method(..) => {
+            s.set("type", "simple");
+            s.set("file", "");
+        }
         Function::Anonymous(closure) => {
             s.set("type", "anonymous");
+            s.set("file", "");
             let mut workspace = StructArray::scalar();
             for (slot, value) in &closure.captured {
                 workspace.set(closure.code.names[*slot as usize].clone(), value.clone());
             }
             let cell = CellArray::row(vec![Value::Struct(Arc::new(workspace))]);
             s.set("workspace", Value::Cell(Arc::new(cell)));
+            s.set("within_file_path", "");
         }
     }
-    s.set("file", "");
     Ok(Value::Struct(Arc::new(s)).into())
 }
 

@@ -73,7 +73,9 @@ impl Writer<'_> {
             return self.bare(expr);
         }
         (0..pairs).for_each(|_| self.text.push('('));
-        self.within(Around::Parens, |writer| writer.bare(expr));
+        // As there: within a matrix, parentheses matter to the arguments of what they hold itself alone.
+        let around = if matches!(expr.kind, ExprKind::Index(..)) { Around::Parens } else { self.around };
+        self.within(around, |writer| writer.bare(expr));
         (0..pairs).for_each(|_| self.text.push(')'));
     }
 
