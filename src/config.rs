@@ -91,7 +91,8 @@ pub struct Config {
     /// Bytes that values may take on the GPU; `None`: most of what the adapter has. A step that needs more by itself takes
     /// more while it runs.
     pub device_budget: Option<u64>,
-    /// Bytes that values may take in host memory; `None`: most of what the machine has. Upload writers may give out as much
+    /// Bytes that values may take in host memory; `None`: most of what the machine has, less what a GPU that is in the same
+    /// memory may take. Upload writers may give out as much
     /// besides. Data that the program brought and the host device reads where it lies does not count.
     pub host_budget: Option<u64>,
     /// Where the timeline is written, if at all.
