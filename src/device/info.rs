@@ -175,10 +175,20 @@ pub fn size_class(bytes: u64) -> u64 {
 }
 
 impl DeviceInfo {
-    /// On the host: leaves another device what it takes of the same memory, but keeps a quarter.
-    pub fn leave_to(&mut self, other: &DeviceInfo) {
+    /// On the host, which holds so many bytes: leaves another device what that takes of the same memory, but keeps those,
+    /// and half of the rest. Returns what it left, which [`DeviceInfo::take_back`] undoes.
+    pub fn leave_to(&mut self, other: &DeviceInfo, held_bytes: u64) -> u64 {
         debug_assert!(self.kind == DeviceKind::Host);
-        self.budget_bytes = self.budget_bytes.saturating_sub(other.host_share_bytes).max(self.budget_bytes / 4);
+        let left = other.host_share_bytes.min(self.budget_bytes.saturating_sub(held_bytes) / 2);
+        self.budget_bytes -= left;
+        self.memory_bytes = self.budget_bytes;
+        left
+    }
+
+    /// On the host: so much that another device took is its own again.
+    pub fn take_back(&mut self, bytes: u64) {
+        debug_assert!(self.kind == DeviceKind::Host);
+        self.budget_bytes += bytes;
         self.memory_bytes = self.budget_bytes;
     }
 

@@ -206,9 +206,9 @@ impl State {
                 Key::Scratch(..) => None,
             },
             segment,
-            bytes,
+            bytes: device.pool.charged(bytes),
             wanted,
-            live: device.pool.live_bytes(),
+            live: device.pool.live_bytes() + if is_host { self.host_copy_bytes } else { 0 },
             budget: device.info.budget_bytes,
             known,
         });

@@ -96,7 +96,7 @@ pub struct Eviction {
     pub bytes: u64,
     /// Bytes that the step wanted.
     pub wanted: u64,
-    /// Bytes in use on the device before, of its budget.
+    /// Bytes in use on the device before, of its budget; on the host with those that host copies take of it.
     pub live: u64,
     /// The device's budget.
     pub budget: u64,

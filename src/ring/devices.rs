@@ -154,6 +154,7 @@ impl Devices {
                 Ok(None)
             }
             Ok(Some(handle)) => {
+                known.infos[0].leave_to(&handle.info, 0);
                 known.infos.push(handle.info.clone());
                 let (info, reach) = (handle.info.clone(), handle.reach.clone());
                 let told = OpenedDevice { info, reach, compiler: handle.compiler.clone() };

@@ -323,15 +323,14 @@ fn features_of(has: wgpu::Features) -> Features {
 }
 
 /// Bytes of memory: half of the machine's for a software adapter, the largest device-local heap where Vulkan
-/// tells, and otherwise a cautious guess.
+/// tells, and otherwise a cautious guess. An integrated one's heap may be all of the machine's: half of it stays the host's.
 fn memory_bytes(adapter: &wgpu::Adapter, about: &wgpu::AdapterInfo) -> u64 {
-    let machine = machine_memory_bytes();
+    let half = machine_memory_bytes() / 2;
     match about.device_type {
-        wgpu::DeviceType::Cpu => machine / 2,
-        kind => vulkan_heap_bytes(adapter).unwrap_or(match kind {
-            wgpu::DeviceType::DiscreteGpu => 8 << 30,
-            _ => (machine / 2).min(8 << 30),
-        }),
+        wgpu::DeviceType::Cpu => half,
+        wgpu::DeviceType::IntegratedGpu => vulkan_heap_bytes(adapter).unwrap_or(8 << 30).min(half),
+        wgpu::DeviceType::DiscreteGpu => vulkan_heap_bytes(adapter).unwrap_or(8 << 30),
+        _ => vulkan_heap_bytes(adapter).unwrap_or(half.min(8 << 30)),
     }
 }
 

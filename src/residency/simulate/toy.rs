@@ -28,7 +28,7 @@ pub(in crate::residency) struct ToyDevice {
 }
 
 impl ToyDevice {
-    pub(super) fn new(info: DeviceInfo) -> ToyDevice {
+    pub(in crate::residency) fn new(info: DeviceInfo) -> ToyDevice {
         let (queue, reports) = (VecDeque::new(), VecDeque::new());
         ToyDevice {
             info,

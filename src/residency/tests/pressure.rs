@@ -1,13 +1,13 @@
 //! Memory that is short and links that are busy: eviction, refusals, credit.
 
 use super::double;
-use crate::device::info::DeviceKind;
+use crate::device::info::{DeviceInfo, DeviceKind};
 use crate::error::{Error, ErrorKind};
 use crate::graph::DType;
 use crate::ids::RegionId;
 use crate::kernels::ir::Geometry;
-use crate::residency::message::Eviction;
-use crate::residency::simulate::{Builder, World, device, numbers, value};
+use crate::residency::message::{Eviction, ResidencyEvent};
+use crate::residency::simulate::{Builder, ToyDevice, World, device, numbers, value};
 
 #[test]
 fn batches_beyond_the_credit_are_held_back() {
@@ -275,7 +275,8 @@ fn small_values_share_slabs() {
 #[test]
 fn a_value_that_device_and_host_do_not_hold_together_is_refused_before_anything_is_made() {
     let devices = || vec![device(0, DeviceKind::Host, 1 << 10, 31), device(1, DeviceKind::Gpu, 1 << 10, 6)];
-    for (elements, fits) in [(400, true), (600, false)] {
+    // 512 words take the 2048 bytes that device and host hold together; of these the device keeps a segment in use.
+    for (elements, fits) in [(400, true), (448, true), (513, false), (600, false)] {
         let mut world = World::new(devices());
         let mut plan = Builder::new(0, 1);
         let output = plan.output(1, elements);
@@ -285,7 +286,41 @@ fn a_value_that_device_and_host_do_not_hold_together_is_refused_before_anything_
         assert_eq!((world.failed.is_empty(), !world.log.is_empty()), (fits, fits), "{elements}: {:?}", world.log);
         for error in world.failed.values() {
             assert_eq!(error.kind(), ErrorKind::OutOfMemory);
-            assert!(error.message().contains("makes 2400 bytes") && error.op().is_some(), "{error}");
+            let makes = format!("makes {} bytes", elements * 4);
+            assert!(error.message().contains(&makes) && error.op().is_some(), "{error}");
         }
+    }
+}
+
+/// A value of so many words, made on the host.
+fn on_host(region: u64, result: u32, words: u64) -> Builder {
+    let mut plan = Builder::new(region, 0);
+    let output = plan.output(result, words);
+    plan.map(words, &[], &[output]);
+    plan
+}
+
+#[test]
+fn a_device_that_is_opened_in_the_hosts_memory_takes_half_of_what_is_free_of_it_until_it_is_lost() {
+    // Of 1 MiB the host holds a half, or nothing; the device would take all, and the host keeps a quarter more, or a half.
+    for (held_words, left_words) in [(1 << 17, 1 << 16), (0, 1 << 17)] {
+        let mut world = World::new(vec![device(0, DeviceKind::Host, 1 << 20, 31)]);
+        if held_words > 0 {
+            world.feed(on_host(0, 0, held_words).done());
+            world.settle();
+        }
+        let gpu = DeviceInfo { host_share_bytes: 1 << 20, ..device(1, DeviceKind::Gpu, 1 << 20, 20) };
+        world.devices.push(ToyDevice::new(gpu.clone()));
+        world.feed(ResidencyEvent::DeviceOpened(gpu));
+        world.feed(on_host(1, 1, left_words + 4).done());
+        world.feed(on_host(2, 2, left_words).done());
+        world.settle();
+        assert_eq!(world.failed.keys().map(|r| r.0).collect::<Vec<_>>(), [1], "beside {held_words} words");
+        assert_eq!(world.failed[&RegionId(1)].kind(), ErrorKind::OutOfMemory);
+        world.devices[1].lose(false);
+        world.settle();
+        world.feed(on_host(3, 3, left_words).done());
+        world.settle();
+        assert!(world.finished.contains_key(&RegionId(3)), "the host has all of its budget again");
     }
 }
