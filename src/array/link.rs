@@ -41,7 +41,8 @@ pub(crate) struct Link {
     pub sessions: AtomicU32,
     /// Memory of tapes that were sent.
     pub spares: Arc<Spares>,
-    /// Sessions that are open and ever asked for a value: their tapes may hold a demand that nobody polled yet.
+    /// Sessions that are open and ever asked for a value: their tapes may hold a demand that nobody polled yet. It is
+    /// locked while a tape is; whoever holds it locks no tape.
     pub demanding: Mutex<FxHashMap<SessionId, Weak<Home>>>,
 }
 
