@@ -229,10 +229,11 @@ pub fn cut(work: &Work<'_>, budget: Budget, extra: &[u32]) -> Cuts {
     cuts
 }
 
-/// Checks that are computed for a part of their elements only, since all that is read of them is slices and elements
-/// at indices. What an array's check finds must not depend on what is read of it, nor on what is fused.
+/// Checks, of conditions and of indices, that are computed for a part of their elements only, since all that is read of
+/// them is slices and elements at indices. What an array's check finds must not depend on what is read of it, nor on what
+/// is fused.
 fn partly_checked(work: &Work<'_>, written: &[bool]) -> Vec<u32> {
-    let is_check = |op: &Op| matches!(op, Op::Ensure { .. });
+    let is_check = |op: &Op| matches!(op, Op::Ensure { .. } | Op::Take { .. } | Op::TakeAlong { .. });
     let mut found = Vec::new();
     if !work.nodes.iter().any(|node| is_check(&node.op)) {
         return found;

@@ -1,7 +1,7 @@
 //! What nobody waits for any more is not run: regions that wait for their turn are dropped, or cut down to what is still
 //! wanted; of those downstream, residency drops what it has not placed.
 //!
-//! In: values that lost a demand. Out: dropped regions, `Abandon`. Must hold: SCHED-3, SCHED-8; a region is cut down by whole
+//! In: values that lost a demand, or their last handle before they were made. Out: dropped regions, `Abandon`. Must hold: SCHED-3, SCHED-8; a region is cut down by whole
 //! parts that share nothing, so that the kernels of what is left are those that they would have been.
 
 use super::graph::{Entries, Home};
@@ -45,6 +45,18 @@ impl State {
             if let Some(at) = self.graph.find(value) {
                 self.release(smallvec![at], out);
             }
+        }
+    }
+
+    /// Drops what nobody needs of regions of which an output was let go of.
+    pub(super) fn drop_idle(&mut self, out: &mut Vec<SchedulerInstruction>) {
+        while !self.idle.is_empty() {
+            let mut idle = std::mem::take(&mut self.idle);
+            idle.sort_unstable();
+            idle.dedup();
+            let mut work = Vec::new();
+            idle.into_iter().for_each(|id| self.drop_if_unneeded(id, &mut work, out));
+            work.into_iter().for_each(|value| self.drop_unneeded(value, out));
         }
     }
 

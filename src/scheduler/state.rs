@@ -51,6 +51,8 @@ pub struct State {
     pub(super) next_segment: u64,
     pub(super) in_flight: usize,
     pub(super) phase: Phase,
+    /// Regions of which an output was let go of before it was made: they are looked at when the event is through.
+    pub(super) idle: Vec<RegionId>,
     pub(super) scratch: Scratch,
     pub(super) log: Log,
     pub(super) totals: Totals,
@@ -244,6 +246,7 @@ impl State {
             next_segment: 0,
             in_flight: 0,
             phase: Phase::Running,
+            idle: Vec::new(),
             scratch: Scratch::default(),
             log: Log::default(),
             totals: Totals::default(),
@@ -280,6 +283,7 @@ impl State {
             SchedulerEvent::ShutdownAsked => self.phase = Phase::Draining,
             SchedulerEvent::DeadlinePassed => self.fail_everything(out),
         }
+        self.drop_idle(out);
         self.pump(out);
         if self.phase == Phase::Draining && self.regions.is_empty() && self.gathers.is_empty() {
             self.phase = Phase::Stopped;
@@ -366,7 +370,12 @@ impl State {
                 continue;
             }
             let settled = match live.home {
-                Home::Coming(_) => false,
+                Home::Coming(region) => {
+                    if live.gathers.is_empty() && live.regions.is_empty() {
+                        self.idle.push(region);
+                    }
+                    false
+                }
                 _ => live.regions.is_empty() && live.gathers.is_empty(),
             };
             let exists = !matches!(live.home, Home::Failed(_));

@@ -3,6 +3,8 @@
 //! In: messages of the parser, of builtins and of the runtime. Out: a [`ScriptError`] that `try` can catch, and that
 //! the command line shows with its place and its call stack.
 
+use super::index::{BEYOND, SUBSCRIPTS};
+use super::ops::TRUTH;
 use super::source::Place;
 use super::value::{Lazy, Value};
 use futures::future::BoxFuture;
@@ -132,11 +134,18 @@ const FEW_ELEMENTS: &str = "an array of few elements, which stays in the script'
 impl From<crate::Error> for ScriptError {
     fn from(error: crate::Error) -> ScriptError {
         let words = match error.op() {
+            Some(BEYOND) => format!("{SUBSCRIPTS}: {}", error.message()),
+            Some(TRUTH) | None => error.message().to_string(),
             Some(op) => format!("{op}: {}", error.message()),
-            None => error.message().to_string(),
         };
         let identifier = match error.kind() {
             crate::ErrorKind::Index => "Octave:index-out-of-bounds",
+            crate::ErrorKind::Domain => match error.op() {
+                Some(BEYOND) => "Octave:index-out-of-bounds",
+                Some(SUBSCRIPTS) => "Octave:invalid-index",
+                Some(TRUTH) => "",
+                _ => "Tidemill:runtime",
+            },
             crate::ErrorKind::Shape => "Octave:nonconformant-args",
             crate::ErrorKind::OutOfMemory | crate::ErrorKind::TooLarge => "Octave:bad-alloc",
             _ => "Tidemill:runtime",

@@ -84,6 +84,55 @@ fn a_cancelled_gather_drops_the_regions_that_only_it_needed() {
 }
 
 #[test]
+fn what_is_let_go_of_after_its_gather_is_dropped_likewise() {
+    // By its handle, as locals end; by the end of what would have read it; with its session.
+    for way in 0..3 {
+        let mut b = Bench::new(DeviceChoice::Host);
+        let busy = b.fill();
+        b.open(0, 1);
+        let x = b.source(8);
+        let y = b.scale(x, 8);
+        let g = b.gather(y);
+        b.release(x);
+        assert!(b.cut().is_empty());
+        b.event(SchedulerEvent::GatherCancelled(g));
+        assert!(b.state.story(y).contains("coming"), "its handle is there: {}", b.state.story(y));
+        match way {
+            0 => b.release(y),
+            1 => {
+                let z = b.scale(y, 8);
+                b.release(y);
+                assert!(b.cut().is_empty());
+                assert!(!b.state.story(y).contains("not live"), "z is made of it");
+                b.release(z);
+            }
+            _ => b.event(SchedulerEvent::SessionClosed(SessionId(0))),
+        }
+        assert!(b.cut().is_empty());
+        b.finish(&busy[0]);
+        assert!(b.sent().is_empty(), "way {way}: nothing of it runs");
+        assert!(b.state.story(x).contains("not live") && b.state.story(y).contains("not live"), "way {way}");
+        assert!(b.retired().is_empty(), "residency never heard of any of it");
+    }
+}
+
+#[test]
+fn a_region_downstream_is_abandoned_when_what_it_makes_is_let_go_of_after_its_gather() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let x = b.rand(8);
+    let g = b.gather(x);
+    let sent = b.cut();
+    b.event(SchedulerEvent::GatherCancelled(g));
+    b.release(x);
+    assert!(b.cut().is_empty());
+    let abandoned =
+        |i: &SchedulerInstruction| matches!(i, SchedulerInstruction::Abandon { region } if *region == sent[0].id);
+    assert_eq!(b.out.iter().filter(|i| abandoned(i)).count(), 1);
+    b.fail(sent[0].id, ErrorKind::Cancelled);
+    assert!(b.state.story(x).contains("not live"));
+}
+
+#[test]
 fn a_region_that_waits_is_cut_down_to_what_is_still_wanted() {
     let mut b = Bench::new(DeviceChoice::Host);
     let busy = b.fill();

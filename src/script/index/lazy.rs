@@ -141,19 +141,24 @@ pub(super) fn places_array(env: &Env, list: &[usize], dims: &Dims) -> Flow<Array
     Ok(env.session.from_vec(list, &dims[..])?)
 }
 
-/// Indices that count from 1, on the runtime, as positions. Using what is no integer faults; what lies outside of an
-/// array faults where it is used.
-pub(super) fn places_of(index: &Lazy) -> Array {
+/// What a fault of subscripts that are no positive integers is named by.
+pub const SUBSCRIPTS: &str = "index";
+/// What a fault of subscripts beyond an array is named by.
+pub const BEYOND: &str = "index beyond";
+
+/// Indices that count from 1, on the runtime, as positions among `extent`, of an array of these dimensions. Using what is
+/// no positive integer, or lies beyond, faults.
+pub(super) fn places_of(index: &Lazy, extent: usize, dims: &Dims) -> Array {
     let x = &index.array;
+    let counts = x.ge(1i64);
+    let holds = match index.class {
+        Class::Double | Class::Single => counts & x.floor().eq_to(x),
+        _ => counts,
+    };
     let places = x.cast_to(DType::I32) - 1i64;
-    match index.class {
-        Class::Double | Class::Single => places.ensure_for(
-            "index",
-            &x.floor().eq_to(x),
-            "subscripts must be either integers 1 to (2^63)-1 or logicals",
-        ),
-        _ => places,
-    }
+    places
+        .ensure_for(BEYOND, &!x.gt(extent as i64), format!("out of bound {extent} (dimensions are {dims})"))
+        .ensure_for(SUBSCRIPTS, &holds, "subscripts must be either integers 1 to (2^63)-1 or logicals")
 }
 
 fn touches_of(value: &Value) -> u32 {
@@ -185,7 +190,8 @@ fn read_mixed(env: &mut Env, base: &Value, resolved: SmallVec<[Resolved; 3]>, va
             _ => {
                 let subscript = Subscript { places: Places::List(Vec::new()), dims: index.dims.clone(), extent: 0 };
                 let out = linear_dims(&dims, &subscript, index.dims.elements());
-                let array = lift(env, base, base.class())?.take(&places_of(index)).reshape(&out[..]);
+                let array =
+                    lift(env, base, base.class())?.take(&places_of(index, dims.elements(), &dims)).reshape(&out[..]);
                 derived(array, base, index, true).map(Read::Done)
             }
         };
@@ -237,7 +243,7 @@ fn read_axes(env: &mut Env, base: &Value, resolved: &[Resolved]) -> Flow<Read> {
     let mut result: Option<&Arc<Lazy>> = None;
     for (d, r) in resolved.iter().enumerate() {
         if let Resolved::Lazy(index) = r {
-            array = array.take_dim(d, &places_of(index));
+            array = array.take_dim(d, &places_of(index, extents[d], &base.dims()));
             result = Some(index);
         }
     }

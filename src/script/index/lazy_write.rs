@@ -247,7 +247,7 @@ fn write_indexed(
             // It grows, or fails: the host does either.
             return write_at_home(env, target, values, value);
         }
-        lift(env, base, class)?.assign_at(&places_of(index), &lift(env, value, class)?)
+        lift(env, base, class)?.assign_at(&places_of(index, n, &base.dims()), &lift(env, value, class)?)
     };
     let written = derived(array, base, index, false)?;
     *target = Some(written);

@@ -33,6 +33,7 @@ use path::Leaf;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
+pub use lazy::{BEYOND, SUBSCRIPTS};
 pub use list::{assign_list, places};
 pub use read::slice;
 pub use subscript::Subscripts;

@@ -11,8 +11,9 @@ function c = cov (x, y, weight)
   if ! (isnumeric (x) || islogical (x)), error ("cov: X must be a numeric vector or matrix"); end
   if ndims (x) > 2, error ("cov: X must be a 2-D matrix or vector"); end
   if ! isequal (weight, 0) && ! isequal (weight, 1), error ("cov: normalization OPT must be 0 or 1"); end
-  if isempty (x), c = NaN; return; end
+  if isequal (size (x), [0, 0]), c = NaN; return; end
   if isrow (x), x = x.'; end
+  if isempty (x), c = NaN (columns (x)); return; end
   if ! isa (x, "single"), x = double (x); end
   n = rows (x);
   x = x - sum (x, 1) / n;

@@ -2,6 +2,7 @@ function l = logm (a)
   if nargin < 1, print_usage (); end
   if ndims (a) != 2 || rows (a) != columns (a), error ("logm: A must be a square matrix"); end
   if isempty (a), l = a; return; end
+  if isa (a, "single"), l = single (logm (double (a))); return; end
   if isdiag (a), l = diag (log (diag (a))); return; end
   if ishermitian (a) || ! isreal (a) || ! all (real (eig (a)) > 0)
     [v, d] = eig (a);

@@ -13,6 +13,9 @@ use std::sync::Arc;
 
 pub use crate::script::value::lazy::lift;
 
+/// What a fault of NaN as a truth value is named by.
+pub const TRUTH: &str = "logical";
+
 /// A recorded array as a value of a class, converted where the runtime computed in another.
 ///
 /// # Errors
@@ -265,7 +268,7 @@ fn truths(env: &Env, value: &Value) -> Flow<(Truth, bool)> {
     }
     let truth = array.cast_to(crate::DType::Bool);
     let sound = !array.isnan();
-    Ok((Truth::Array(guarded(&truth, "logical", &sound, "invalid conversion from NaN to logical")), true))
+    Ok((Truth::Array(guarded(&truth, TRUTH, &sound, "invalid conversion from NaN to logical")), true))
 }
 
 /// The array, good only where `condition` holds: what reads it fails where it does not, naming `op` and saying

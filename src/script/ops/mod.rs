@@ -27,6 +27,7 @@ mod wide;
 pub(crate) mod tests;
 
 pub(crate) use expand::{Side, expanded, zip};
+pub use lazy::TRUTH;
 pub(crate) use operand::{
     Elements, Host, arithmetic_class, complex_in_class, in_class, in_wide_class, is_wide, type_name,
 };

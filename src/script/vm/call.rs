@@ -245,9 +245,10 @@ impl Interp {
         if let Some(why) = super::suggest::missing(name) {
             return error.helped(why);
         }
-        let variables = self.variables();
-        let known = (variables.iter().map(|(n, _)| &**n))
-            .chain(self.functions.keys().map(|n| &**n))
+        // Also of variables that have ended at their last use.
+        let variables = self.slot_names();
+        let known = (variables.iter().map(|n| &**n))
+            .chain(self.functions.keys().chain(self.files.keys()).map(|n| &**n))
             .chain(builtins::families().iter().flat_map(|(_, rows)| rows.iter().map(|b| b.name)))
             .chain(library::families().iter().flat_map(|(_, rows)| rows.iter().map(|w| w.name)));
         let close = super::suggest::closest(name, known);
