@@ -755,6 +755,42 @@ fn many_cancelled_gathers_leave_nothing_behind() {
 }
 
 #[test]
+fn what_is_let_go_of_is_not_run_whichever_ends_first_its_gather_or_its_handle() {
+    for gather_first in [true, false] {
+        let holds = std::cell::RefCell::new(Vec::new());
+        let all = runtimes(|b| {
+            let hold = Arc::new(Hold::default());
+            holds.borrow_mut().push(hold.clone());
+            let injection = Injection { hold_first_batch: Some(hold), ..Injection::default() };
+            b.injection(injection).fold_elements_max(0)
+        });
+        for ((device, rt), hold) in all.into_iter().zip(holds.into_inner()) {
+            let s = rt.session("fickle").open();
+            let products = 100;
+            let mut context = futures::task::Context::from_waker(futures::task::noop_waker_ref());
+            for i in 0..products {
+                let x = s.full(i as f32, [64, 64]);
+                let y = x.matmul(&x);
+                let mut gather = y.gather::<f32>();
+                assert!(std::pin::Pin::new(&mut gather).poll(&mut context).is_pending(), "{device}: it is held");
+                if gather_first {
+                    drop(gather);
+                    drop(y);
+                } else {
+                    drop(y);
+                    drop(gather);
+                }
+            }
+            s.flush();
+            hold.release();
+            assert_works(device, &s);
+            let ran = rt.stats().kernels;
+            assert!(ran < products / 4, "{device}: {ran} kernels of {products} products that nobody wants");
+        }
+    }
+}
+
+#[test]
 fn arrays_without_elements_go_through_every_op() {
     for (device, rt) in runtimes(|b| b.fold_elements_max(0)) {
         let s = rt.session("empty").open();

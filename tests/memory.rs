@@ -246,6 +246,38 @@ fn a_kernel_that_would_bind_too_many_segments_is_split_or_runs_on_the_host() {
 }
 
 #[test]
+fn a_sort_whose_padded_lines_do_not_fit_a_segment_runs_on_the_host() {
+    // 900 elements fit a segment of 1024. Lines of 5 are padded to 8, and take 1440; lines of 30 are padded to 32.
+    let Some(rt) = gpu(segmented) else { return };
+    for (rows, columns, elsewhere) in [(5, 180, true), (30, 30, false)] {
+        let s = rt.session("padded").open();
+        let data: Vec<f32> = (0..rows * columns).map(|i| ((i * 7919) % 1009) as f32).collect();
+        let mut expected = data.clone();
+        expected.chunks_mut(rows).for_each(|line| line.sort_by(f32::total_cmp));
+        let x = s.from_vec(data, [rows, columns]).unwrap();
+        let (sorted, stats) = common::counted(&rt, || wait(x.sort(0).0.gather::<f32>()).unwrap());
+        assert_eq!(sorted.into_vec(), expected, "{rows}x{columns}");
+        assert_eq!(!stats.elsewhere.is_empty(), elsewhere, "{rows}x{columns}: {stats}");
+    }
+}
+
+#[test]
+fn what_no_memory_holds_is_computed_as_often_as_it_is_read() {
+    let rt = Runtime::builder().device("host").host_budget(8 << 20).start_blocking().unwrap();
+    let s = rt.session("large").seed(3).open();
+    // 40 MB, in passing.
+    let x = s.rand::<f32>([1_000_000, 10]) * 2.0;
+    let mean = || f64::from(wait(x.mean(..).item::<f32>()).unwrap());
+    let first = mean();
+    assert!((first - 1.0).abs() < 0.01);
+    for column in 0..10 {
+        wait(x.slice((0..3, column)).gather::<f32>()).unwrap();
+        assert_eq!(mean(), first);
+    }
+    assert!(rt.stats().bytes_resident_peak <= 8 << 20);
+}
+
+#[test]
 fn segments_change_no_bits() {
     let (Some(small), Some(one)) = (gpu(segmented), gpu(|b| b)) else { return };
     let cases: [Case; 4] = [

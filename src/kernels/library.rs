@@ -96,15 +96,17 @@ impl Library {
     pub fn scratch_words(&self) -> u64 {
         match *self {
             Library::MatMul { .. } => 0,
-            // Padded lines of (position) pairs; see `kernels/sort`.
-            Library::ArgSort { before, len, after, .. } => {
-                (len as u64).next_power_of_two() * before as u64 * after as u64
-            }
+            Library::ArgSort { before, len, after, .. } => sort_scratch_words(len as u64, before as u64 * after as u64),
             // Where all get the same, nobody wins.
             Library::AssignIndex { scalar_value: true, .. } => 0,
             Library::AssignIndex { extent, .. } => extent as u64,
         }
     }
+}
+
+/// 32-bit words that a GPU sorts so many lines of so many elements in: padded lines of positions (`kernels/sort`).
+pub fn sort_scratch_words(len: u64, lines: u64) -> u64 {
+    len.next_power_of_two().saturating_mul(lines)
 }
 
 /// One dispatch of a library kernel on a GPU.

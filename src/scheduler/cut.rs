@@ -62,6 +62,8 @@ pub(super) struct CutNode {
     pub root: bool,
     /// Lazy users and handles that remain after the cut; filled by [`Cut::decide_fates`].
     pub remaining: u32,
+    /// What computing it in passing costs, where that is its fate.
+    pub passing_cost: u64,
 }
 
 /// A value from outside of the cut.
@@ -185,6 +187,7 @@ impl State {
                 group: u32::MAX,
                 root: number < roots_end,
                 remaining: self.graph[at].users,
+                passing_cost: 0,
             })
             .collect();
         nodes.sort_unstable_by_key(|n| self.graph[n.at].node.value.index);
@@ -320,10 +323,11 @@ impl State {
         read.chain([self.graph[node.at].node.meta.elements()]).max().unwrap_or(0) as u64
     }
 
-    /// Decides which nodes are written out: what is demanded, what another region of this cut reads, what is
-    /// passed a second time, and what would pin more bytes by staying lazy than it takes.
+    /// Decides which nodes are written out: what is demanded, what another region of this cut reads, what was computed in
+    /// passing before and is worth keeping, and what would pin more bytes by staying lazy than it takes.
     fn decide_fates(&self, cut: &mut Cut) {
-        let mut forced: SmallVec<[bool; 64]> = cut.nodes.iter().map(|n| n.root || self.graph[n.at].passed).collect();
+        let mut forced: SmallVec<[bool; 64]> =
+            (0..cut.nodes.len()).map(|n| cut.nodes[n].root || self.is_worth_keeping(cut, n)).collect();
         let mut crosses: SmallVec<[bool; 64]> = smallvec![false; cut.nodes.len()];
         for node in cut.nodes.iter().filter(|n| n.runs()) {
             for dep in &node.deps {
@@ -333,8 +337,16 @@ impl State {
             }
         }
         self.fates_once(cut, &forced, &crosses);
-        if cut.nodes.iter().any(|n| matches!(n.fate, Fate::Passes)) && self.add_pinning(cut, &mut forced) {
+        let passes = |n: &CutNode| matches!(n.fate, Fate::Passes);
+        if !cut.nodes.iter().any(passes) {
+            return;
+        }
+        if self.add_pinning(cut, &mut forced) {
             self.fates_once(cut, &forced, &crosses);
+        }
+        let costs = self.passing_costs(cut);
+        for (node, cost) in cut.nodes.iter_mut().zip(costs).filter(|(node, _)| passes(node)) {
+            node.passing_cost = cost;
         }
     }
 

@@ -22,7 +22,7 @@ pub(super) type Entries = SmallVec<[NodeIndex; 16]>;
 /// Where a value is.
 #[derive(Clone, Debug)]
 pub(super) enum Home {
-    /// Recorded, not computed; perhaps computed once in passing.
+    /// Recorded, not computed; perhaps computed in passing.
     Lazy,
     /// An output of this unfinished region.
     Coming(RegionId),
@@ -43,8 +43,10 @@ pub(super) struct Live {
     pub held: bool,
     /// Lazy nodes that read it: the edges that lead out of it.
     pub users: u32,
-    /// It was computed once without being written out.
+    /// It was computed without being written out.
     pub passed: bool,
+    /// What that has cost, in elements (`passing.rs`).
+    pub passing_cost: u64,
     /// Residency was told, or is told by a region's `dies`, that it ends.
     pub retired: bool,
     /// Residency has heard of it.
@@ -111,6 +113,7 @@ impl Live {
             held: true,
             users: 0,
             passed: false,
+            passing_cost: 0,
             retired: false,
             known: false,
             segment,

@@ -292,7 +292,9 @@ impl State {
                     self.log.note(value, What::Cut(id));
                 }
                 Fate::Passes => {
-                    self.graph[node.at].passed = true;
+                    let live = &mut self.graph[node.at];
+                    live.passed = true;
+                    live.passing_cost = live.passing_cost.saturating_add(node.passing_cost);
                     self.log.note(value, What::Passed(ids[node.group as usize]));
                 }
                 Fate::Gone => {

@@ -51,6 +51,7 @@ mod graph;
 mod ingest;
 mod lineage;
 mod opening;
+mod passing;
 mod placement;
 mod portions;
 mod room;

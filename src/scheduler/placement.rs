@@ -89,7 +89,7 @@ pub fn capability(
         }
     }
     let longest = lengths.iter().copied().chain([meta.elements()]).max().unwrap_or(0);
-    let segmented = device.pieces(longest as u64) > 1;
+    let segmented = device.pieces(room::scratch_words(op, meta).max(longest as u64)) > 1;
     if let (Op::Apply(op), Some(input)) = (op, args.first())
         && let Some(reason) = wgsl::refusal(*op, *input)
     {

@@ -7,6 +7,7 @@
 use super::cut::{Cut, Dep};
 use crate::device::info::DeviceInfo;
 use crate::graph::{DType, Meta, Op, View};
+use crate::kernels::library::sort_scratch_words;
 use rustc_hash::FxHashSet;
 
 /// Why an op runs on the host whose operands, all together, are more than the device may hold.
@@ -14,7 +15,7 @@ pub(super) const NO_ROOM: &str = "its operands do not fit the device's memory to
 
 /// Whether a device's memory holds what an op on arrays of these dtypes and lengths uses at a time.
 pub(super) fn fits(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, device: &DeviceInfo) -> bool {
-    let all = lengths.iter().map(|&n| n as u64).sum::<u64>() + meta.elements() as u64;
+    let all = lengths.iter().map(|&n| n as u64).sum::<u64>() + meta.elements() as u64 + scratch_words(op, meta);
     let slabs = (lengths.len() as u64 + 2) * device.slab_bytes_max();
     // Nearly everything is far from it: elements take up to 8 bytes, rounded up by an eighth.
     if all.saturating_mul(9).saturating_add(slabs) <= device.memory_bytes {
@@ -51,8 +52,25 @@ fn bytes_at_a_time(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, de
         bytes(device, dtype(n), length as u64)
     });
     let bytes = if writes_in_turn { DeviceInfo::bytes_in_turn } else { DeviceInfo::bytes_at_once };
+    let scratch = match scratch_words(op, meta) {
+        0 => 0,
+        words => device.bytes_at_once(DType::U32, words),
+    };
     // Partial results and fault words are small.
-    reads.sum::<u64>() + bytes(device, meta.dtype, own as u64) + 2 * device.slab_bytes_max()
+    reads.sum::<u64>() + bytes(device, meta.dtype, own as u64) + scratch + 2 * device.slab_bytes_max()
+}
+
+/// 32-bit words that a kernel of an op needs beside what it reads and writes, in one piece.
+pub(super) fn scratch_words(op: &Op, meta: &Meta) -> u64 {
+    match op {
+        Op::ArgSort { dim, .. } => {
+            let len = meta.shape.dim(*dim as usize).max(1);
+            sort_scratch_words(len as u64, (meta.elements() / len) as u64)
+        }
+        // Who wins where indices are repeated.
+        Op::AssignIndex { .. } => meta.elements() as u64,
+        _ => 0,
+    }
 }
 
 /// Whether a value of a cut is computed from no array: random numbers, ranges, and what is made of them alone.
@@ -109,6 +127,10 @@ mod tests {
         assert!(!fits(&Op::Cat { dim: 0 }, &[n, n], &meta(&[2 * n, 1])));
         assert!(!fits(&Op::MatMul, &[n / 2, n / 2], &meta(&[n, 1])));
         assert!(fits(&Op::Take { dim: None }, &[n, 8 * n], &meta(&[8 * n, 1])));
+        // Lines of five elements are sorted in lines of eight.
+        let sort =
+            |len: usize| fits(&Op::ArgSort { dim: 0, descending: false }, &[2 * n / 5], &meta(&[len, 2 * n / 5 / len]));
+        assert!(sort(8) && !sort(5));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The scheduler as a state machine: events in, instructions out. No channel, clock, thread or device.
 //!
 //! What each kind of event does stands beside this file: `ingest` (segments, into the `graph`), `cut` (what runs),
-//! `placement` (where) and `room` (whether it fits there), `build` (regions, in `portions` of a bounded size), `demand`
-//! (gathers), `fairness` (whose turn), `completion` and `taint` (what happened to it), `cancel` (what nobody needs any
-//! more), `lineage` (what was lost, again) and `opening` (a GPU on demand).
+//! `placement` (where) and `room` (whether it fits there), `build` (regions, in `portions` of a bounded size), `passing`
+//! (what is computed and not kept), `demand` (gathers), `fairness` (whose turn), `completion` and `taint` (what happened
+//! to it), `cancel` (what nobody needs any more), `lineage` (what was lost, again) and `opening` (a GPU on demand).
 
 use super::cut::Scratch;
 use super::fairness::{Turns, elements_of};
@@ -452,7 +452,7 @@ impl State {
             None => text.push_str(" not live"),
             Some(live) => {
                 let home = match &live.home {
-                    Home::Lazy if live.passed => "lazy, computed once in passing".to_owned(),
+                    Home::Lazy if live.passed => "lazy, computed in passing".to_owned(),
                     Home::Lazy => "lazy".to_owned(),
                     Home::Coming(region) => format!("coming from region {region}"),
                     Home::Here => format!("here, made on device {}", live.made),

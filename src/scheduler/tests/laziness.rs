@@ -1,6 +1,7 @@
 //! What runs, and what is written out.
 
 use super::*;
+use crate::graph::{SliceDim, View};
 
 #[test]
 fn a_gathered_chain_is_one_region_with_one_output() {
@@ -51,6 +52,54 @@ fn two_demands_of_one_segment_fuse() {
     let regions = b.cut();
     assert_eq!(regions.len(), 1);
     assert_eq!(regions[0].readbacks, [y, z]);
+}
+
+/// How many cuts read a held value of so many elements, each by `read`, before one writes it out; at most ten.
+fn reads_before_it_is_kept(elements: usize, memory_bytes: u64, read: impl Fn(&mut Bench, ValueId) -> ValueId) -> usize {
+    let host = DeviceInfo { memory_bytes, ..device(0, DeviceKind::Host) };
+    let mut b = Bench::on(vec![host], Config { device: DeviceChoice::Host, ..Config::default() });
+    let x = b.rand(elements);
+    (0..10)
+        .take_while(|_| {
+            let part = read(&mut b, x);
+            b.gather(part);
+            b.release(part);
+            let regions = b.cut();
+            regions.iter().for_each(|region| b.finish(region));
+            !regions.iter().any(|region| outputs(region).contains(&x))
+        })
+        .count()
+}
+
+#[test]
+fn a_value_that_is_read_in_parts_is_written_out_when_they_have_cost_as_much_as_the_whole() {
+    let slice = |len: usize| {
+        move |b: &mut Bench, x: ValueId| {
+            let dims = [SliceDim { start: 0, step: 1, len }].into_iter().collect();
+            b.node(Op::View(View::Slice(dims)), &[Arg::Value(x)], DType::F32, &[len])
+        }
+    };
+    let all = |b: &mut Bench, x: ValueId| b.sum(x);
+    let plenty = 1 << 40;
+    assert_eq!(reads_before_it_is_kept(1 << 20, plenty, all), 1);
+    assert_eq!(reads_before_it_is_kept(1 << 20, plenty, slice(1 << 18)), 4);
+    assert_eq!(reads_before_it_is_kept(1 << 20, plenty, slice(1)), 10, "a few elements are no cause to make a million");
+    // Two nodes of a region cost as much as 4096 elements.
+    assert_eq!(reads_before_it_is_kept(1 << 14, plenty, slice(1)), 4);
+    // Of a check, all is computed whatever is read.
+    let checked = |b: &mut Bench, x: ValueId| {
+        let holds =
+            b.node(Op::Apply(ElementOp::Lt), &[Arg::Value(x), Arg::Scalar(Scalar::F32(2.0))], DType::Bool, &[1 << 20]);
+        let ensure = Op::Ensure { op: "test", message: "no".into() };
+        let y = b.node(ensure, &[Arg::Value(x), Arg::Value(holds)], DType::F32, &[1 << 20]);
+        let part = slice(1)(b, y);
+        [holds, y].into_iter().for_each(|value| b.release(value));
+        part
+    };
+    assert_eq!(reads_before_it_is_kept(1 << 20, plenty, checked), 1);
+    // What does not fit beside as much again is computed as often as it is read.
+    assert_eq!(reads_before_it_is_kept(1 << 20, 8 << 20, all), 1);
+    assert_eq!(reads_before_it_is_kept(1 << 20, 7 << 20, all), 10);
 }
 
 #[test]

@@ -1,0 +1,79 @@
+//! Lazy values that a cut computes and does not keep: what computing them again has cost, and when they are kept instead.
+//!
+//! In: a cut whose regions are known. Out: elements that it computes of each node; which nodes are worth their memory. Must
+//! hold: a function of the session's own program and of the devices' memory alone; linear in the cut.
+//!
+//! Computed as a whole, a value is kept the second time. Of one that is read in parts alone, a cut computes these parts, and
+//! that may happen often before it has cost as much as the whole. What no memory holds is never kept.
+
+use super::cut::{Cut, Dep, Fate};
+use super::state::State;
+use crate::graph::Op;
+use smallvec::{SmallVec, smallvec};
+
+/// What taking one node of a region through the ring costs, in elements that could be computed meanwhile.
+const NODE_ELEMENTS: u64 = 2048;
+
+impl State {
+    /// What computing each node of a cut costs, in elements: those that the cut computes of it, and its share of what the
+    /// cut's nodes cost however little they compute.
+    pub(super) fn passing_costs(&self, cut: &Cut) -> SmallVec<[u64; 64]> {
+        let elements = |position: usize| self.graph[cut.nodes[position].at].node.meta.elements() as u64;
+        let mut costs: SmallVec<[u64; 64]> = smallvec![0; cut.nodes.len()];
+        for position in (0..cut.nodes.len()).rev() {
+            let node = &cut.nodes[position];
+            let whole = computes_all(&self.graph[node.at].node.op);
+            if matches!(node.fate, Fate::Output) || whole && costs[position] > 0 {
+                costs[position] = elements(position);
+            }
+            let computed = if whole { u64::MAX } else { costs[position] };
+            for dep in &node.deps {
+                if let Dep::Node(p) = *dep {
+                    let p = p as usize;
+                    costs[p] = costs[p].max(computed.min(elements(p)));
+                }
+            }
+        }
+        let overhead = cut.nodes.len() as u64 * NODE_ELEMENTS;
+        costs.iter_mut().for_each(|cost| *cost = (*cost).max(overhead));
+        costs
+    }
+
+    /// Whether a lazy value has been computed so often in passing that it had better be kept, and could be.
+    pub(super) fn is_worth_keeping(&self, cut: &Cut, position: usize) -> bool {
+        let node = &cut.nodes[position];
+        let live = &self.graph[node.at];
+        let meta = &live.node.meta;
+        let device = &self.devices[node.place.device.0 as usize];
+        let bytes = (meta.elements() as u64).saturating_mul(device.element_bytes(meta.dtype));
+        live.passed && live.passing_cost >= meta.elements() as u64 && bytes <= device.memory_bytes / 2
+    }
+}
+
+/// Whether computing some of a node's elements takes all of its arguments, or computes all of it: reductions, library
+/// kernels, arrays that are patched, and checks, which are about their whole array.
+fn computes_all(op: &Op) -> bool {
+    match op {
+        Op::Reduce { .. }
+        | Op::Scan { .. }
+        | Op::ArgSort { .. }
+        | Op::MatMul
+        | Op::Compact
+        | Op::AssignSlice(_)
+        | Op::AssignIndex { .. }
+        | Op::Take { .. }
+        | Op::TakeAlong { .. }
+        | Op::Ensure { .. } => true,
+        Op::Source(_)
+        | Op::Fill
+        | Op::Iota
+        | Op::Linspace
+        | Op::Eye
+        | Op::Random { .. }
+        | Op::Apply(_)
+        | Op::View(_)
+        | Op::Cat { .. }
+        | Op::Triangle { .. }
+        | Op::MakeDiagonal(_) => false,
+    }
+}
