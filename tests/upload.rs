@@ -401,6 +401,7 @@ fn a_writer_that_can_never_come_is_an_error() {
     other.close();
     assert_eq!(kind(wait(closed)), ErrorKind::Cancelled);
     assert_eq!(kind(wait(other.upload_async::<f32>([1, 1]))), ErrorKind::Cancelled);
+    assert_eq!(kind(other.upload::<f32>([1, 1])), ErrorKind::Cancelled);
     assert!(is_pending(&mut ends));
     wait(rt.shutdown()).unwrap();
     assert_eq!(kind(wait(ends)), ErrorKind::Shutdown);

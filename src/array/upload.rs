@@ -44,6 +44,7 @@ pub struct UploadWriter<T: Element> {
 impl<T: Element> UploadWriter<T> {
     /// Memory for an array that goes to a device: the one that it is pinned to, or the runtime's.
     pub(crate) fn new(home: Arc<Home>, shape: Shape, pin: Option<DeviceId>) -> Result<UploadWriter<T>> {
+        home.is_open()?;
         let bytes = bytes_of::<T>(&shape);
         let grant = granted(&home, bytes)?;
         UploadWriter::with(home, shape, pin, grant, true)
