@@ -26,6 +26,7 @@ pub mod extrema;
 pub mod field;
 pub mod files;
 pub mod folders;
+pub mod found;
 pub mod fourier;
 pub mod graphics;
 pub mod ignored;
@@ -287,6 +288,7 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("Pictures", pictures::ROWS),
         ("Errors", errors::ROWS),
         ("Calls and evaluated text", environment::ROWS),
+        ("What names stand for", found::ROWS),
         ("Variables", variables::ROWS),
         ("Time", clocks::ROWS),
         ("The process and its surroundings", process::ROWS),
