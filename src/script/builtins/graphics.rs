@@ -14,11 +14,11 @@ use std::sync::Arc;
 /// Commands that give a handle for each output.
 #[rustfmt::skip]
 const DRAWN: &[&str] = &[
-    "plot3", "stem", "stem3", "scatter", "scatter3", "bar3", "bar3h", "barh", "pie", "pie3", "pcolor", "quiver", "quiver3",
-    "fplot", "fplot3", "ezplot", "ezplot3", "ezpolar", "ezcontour", "ezcontourf", "ezmesh", "ezmeshc", "ezsurf", "ezsurfc",
+    "plot3", "stem", "stem3", "scatter", "scatter3", "bar3", "bar3h", "pie", "pie3", "pcolor", "quiver", "quiver3",
+    "fplot3", "ezplot", "ezplot3", "ezpolar", "ezcontour", "ezcontourf", "ezmesh", "ezmeshc", "ezsurf", "ezsurfc",
     "fsurf", "fmesh", "fcontour", "fimplicit", "box", "xlabel", "ylabel", "zlabel", "title", "subtitle", "sgtitle", "text",
     "gtext", "annotation", "line", "animatedline", "addpoints", "xline", "yline", "refline", "patch", "fill", "fill3",
-    "rectangle", "surf", "surface", "surfc", "surfl", "surfnorm", "mesh", "meshc", "meshz", "waterfall", "ribbon", "slice",
+    "rectangle", "surf", "surface", "surfc", "surfl", "mesh", "meshc", "meshz", "waterfall", "ribbon", "slice",
     "trimesh", "trisurf", "triplot", "tetramesh", "image", "imagesc", "imshow", "spy", "plotyy", "yyaxis", "plotmatrix",
     "polar", "polarplot", "polarscatter", "compass", "feather", "comet", "comet3", "errorbar", "loglogerr", "semilogxerr",
     "semilogyerr", "histogram", "histogram2", "heatmap", "boxplot", "boxchart", "swarmchart", "bubblechart", "wordcloud",
@@ -45,8 +45,8 @@ const COMMANDS: &[&str] = &[
     "enableDefaultInteractivity",
 ];
 
-/// Commands that give a handle for each line: one for each column of what they draw.
-const LINES: &[&str] = &["plot", "loglog", "semilogx", "semilogy", "area", "bar"];
+/// Commands that give a handle for each line, one for each column of what they draw, in one output: more would be values.
+const LINES: &[&str] = &["plot", "loglog", "semilogx", "semilogy", "area", "bar", "barh", "fplot", "rose", "surfnorm"];
 
 const SAID: &str = "Accepted; nothing is drawn, and the first such call warns.";
 

@@ -47,6 +47,8 @@ pub(super) static STATISTICS: &[Written] = &[
     ),
     written!("peak2peak", "peak2peak (x, dim)", "The greatest minus the least."),
     written!("issortedrows", "issortedrows (x, columns)", "Whether rows are in order."),
+    written!("findgroups", "[g, id] = findgroups (a)", "The number of the group of equal elements that each is in."),
+    written!("splitapply", "[y, ...] = splitapply (fcn, x, ..., g)", "A function of each group of elements or rows."),
 ];
 
 /// Surfaces and turns, written in the language.
@@ -252,6 +254,12 @@ pub(super) static TEXTS: &[Written] = &[
     written!("genvarname", "genvarname (text, taken)", "A name for a variable that is not taken."),
     written!("namelengthmax", "namelengthmax ()", "63, the longest name that every system takes."),
     written!("calendar", "days = calendar (year, month)", "The days of a month, a row a week from Sunday on."),
+    written!(
+        "readlines",
+        "lines = readlines (file)",
+        "The lines of a text file in a cell array; what follows the last line end is one, too."
+    ),
+    written!("writelines", "writelines (lines, file)", "Writes texts as the lines of a file."),
 ];
 
 /// Checks of arguments, written in the language.
