@@ -265,14 +265,14 @@ fn airy_value(k: usize, x: f64, scaled: bool) -> Complex64 {
     }
     if x == 0.0 {
         // 3^(-2/3) / gamma (2/3) and its kin.
-        let at_0 = [0.355_028_053_887_817_24, -0.258_819_403_792_806_8, 0.614_926_627_446_001, 0.448_288_357_353_826_4];
+        let at_0 = [0.355_028_053_887_817_2, -0.258_819_403_792_806_8, 0.614_926_627_446_001, 0.448_288_357_353_826_4];
         return c(at_0[k], 0.0);
     }
     let third = 1.0 / 3.0;
     let size = x.abs();
     let zeta = 2.0 / 3.0 * size * size.sqrt();
     let root = (size / 3.0).sqrt();
-    let order = if k % 2 == 0 { third } else { 2.0 * third };
+    let order = if k.is_multiple_of(2) { third } else { 2.0 * third };
     if x > 0.0 {
         let (i, k_value) = both_modified(order, zeta);
         let (i_less, _) = both_modified(-order, zeta);

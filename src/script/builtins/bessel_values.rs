@@ -9,9 +9,9 @@ use num_complex::Complex64;
 use std::f64::consts::PI;
 
 /// The greatest order that is computed: the work grows with it.
-const ORDER_MAX: f64 = 1e6;
+const ORDER_MAX: f64 = 1e5;
 /// No continued fraction that converges takes more terms.
-const TERMS_MAX: usize = 2_000_000;
+const TERMS_MAX: usize = 500_000;
 /// From here on Hankel's expansion holds for orders of up to 2.
 const FAR: f64 = 30.0;
 const TINY: f64 = 1e-290;

@@ -50,7 +50,7 @@ struct Writer<'e> {
 fn encode(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     let mut writer = Writer { env, nulls: true, pretty: false, out: Vec::new(), depth: 0 };
-    if args.len() % 2 == 0 {
+    if args.len().is_multiple_of(2) {
         return fail_id!("Octave:invalid-fun-call", "Invalid call to jsonencode");
     }
     for pair in args[1..].chunks(2) {
@@ -255,7 +255,7 @@ enum Style {
 }
 
 fn decode(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    if args.len() % 2 == 0 {
+    if args.len().is_multiple_of(2) {
         return fail_id!("Octave:invalid-fun-call", "Invalid call to jsondecode");
     }
     let mut names = Names { change: true, style: Style::Underscore, prefix: "x".into() };
