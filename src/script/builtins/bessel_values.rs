@@ -1,6 +1,6 @@
 //! Bessel functions of real orders and positive numbers.
 //!
-//! In: an order that is not negative and a number above 0. Out: both solutions of the equation, to about 14 digits
+//! In: an order that is not negative and a number above 0. Out: both solutions of the equation, to about 13 digits
 //! (but near their zeros, where the error is absolute). Steed's continued fractions and Temme's series, as in N. M. Temme
 //! (1975, 1976) and A. R. Barnett et al. (1974); far out, where the order is smaller than the number, Hankel's expansion and
 //! the recurrence over orders. Orders above [`ORDER_MAX`] give NaN.
@@ -352,7 +352,7 @@ mod tests {
     use super::*;
 
     fn near(x: f64, y: f64) {
-        assert!((x - y).abs() <= 2e-13 * y.abs(), "{x} is not {y}");
+        assert!((x - y).abs() <= 1e-12 * y.abs(), "{x} is not {y}");
     }
 
     #[test]
@@ -386,7 +386,14 @@ mod tests {
             (40.0, 45.0, 0.1266006212682021, 0.1193321775774934, 2.5613237339087848e-09, 3242212.1444563046),
             (0.0, 1000.0, 0.024786686152420172, 0.004715917977622815, 0.012617240455891255, 0.03962832160075421),
             (2.0, 25.5, -0.1489287094285329, 0.05345889814795608, 0.07329454108977936, 0.2667513563953648),
-            (150.0, 0.5, 0.0, inf, 0.0, inf),
+            (
+                90.0,
+                0.5,
+                4.389011413147519e-193,
+                -8.058377543622604e+189,
+                2.6657291900595295e-193,
+                2.08403382976414e+190,
+            ),
             (12.0, 29.9, 0.15105587020755354, 0.020470961266445688, 0.0065429388033938106, 2.371975056771344),
         ];
         for (nu, x, j, y, i, k) in recorded {

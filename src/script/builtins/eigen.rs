@@ -172,26 +172,38 @@ struct Pair {
     vectors: Mat<Complex64>,
 }
 
-fn complex_pair(a: &Mat<Complex64>, b: &Mat<Complex64>) -> Option<Pair> {
-    let found = a.generalized_eigen(b).ok()?;
-    let (over, under, u) = (found.S_a().column_vector(), found.S_b().column_vector(), found.U());
-    let n = a.nrows();
-    Some(Pair {
-        over: (0..n).map(|i| over[i]).collect(),
-        under: (0..n).map(|i| under[i]).collect(),
-        vectors: Mat::from_fn(n, n, |i, j| u[(i, j)]),
-    })
+/// `generalized_eigen` takes less memory than small matrices need (faer 0.24), and panics: here they get what larger ones
+/// would.
+fn memory<T: faer::traits::ComplexField>(n: usize) -> MemBuffer {
+    let vectors = ComputeEigenvectors::Yes;
+    let par = faer::get_global_parallelism();
+    MemBuffer::new(gevd::gevd_scratch::<T>(n + 64, vectors, vectors, par, Default::default()))
 }
 
-/// The same of real matrices. `generalized_eigen` takes less memory than small ones of them need (faer 0.24), and
-/// panics: here they get what larger ones would.
+fn complex_pair(a: &Mat<Complex64>, b: &Mat<Complex64>) -> Option<Pair> {
+    let n = a.nrows();
+    let mut vectors = Mat::zeros(n, n);
+    let (mut over, mut under) = (Diag::zeros(n), Diag::zeros(n));
+    gevd::gevd_cplx(
+        a.clone().as_mut(),
+        b.clone().as_mut(),
+        over.as_mut(),
+        under.as_mut(),
+        None,
+        Some(vectors.as_mut()),
+        faer::get_global_parallelism(),
+        MemStack::new(&mut memory::<Complex64>(n)),
+        Default::default(),
+    )
+    .ok()?;
+    Some(Pair { over: (0..n).map(|i| over[i]).collect(), under: (0..n).map(|i| under[i]).collect(), vectors })
+}
+
+/// The same of real matrices.
 fn real_pair(a: &Mat<f64>, b: &Mat<f64>) -> Option<Pair> {
     let n = a.nrows();
     let mut u = Mat::zeros(n, n);
     let (mut re, mut im, mut under) = (Diag::zeros(n), Diag::zeros(n), Diag::zeros(n));
-    let vectors = ComputeEigenvectors::Yes;
-    let par = faer::get_global_parallelism();
-    let memory = gevd::gevd_scratch::<f64>(n + 64, vectors, vectors, par, Default::default());
     gevd::gevd_real(
         a.clone().as_mut(),
         b.clone().as_mut(),
@@ -200,8 +212,8 @@ fn real_pair(a: &Mat<f64>, b: &Mat<f64>) -> Option<Pair> {
         under.as_mut(),
         None,
         Some(u.as_mut()),
-        par,
-        MemStack::new(&mut MemBuffer::new(memory)),
+        faer::get_global_parallelism(),
+        MemStack::new(&mut memory::<f64>(n)),
         Default::default(),
     )
     .ok()?;

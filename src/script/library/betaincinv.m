@@ -18,7 +18,7 @@ end
 function x = one (y, a, b, upper)
   tail = "lower";
   if upper, tail = "upper"; end
-  if isnan (y) || isnan (a) || isnan (b), x = NaN; return; end
+  if isnan (y) || ! isfinite (a) || ! isfinite (b), x = NaN; return; end
   if y == upper, x = 0; return; end
   if y == ! upper, x = 1; return; end
   sign_ = 1 - 2 * upper;

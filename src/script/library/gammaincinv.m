@@ -17,13 +17,13 @@ end
 function x = one (y, a, upper)
   tail = "lower";
   if upper, tail = "upper"; end
-  if isnan (y) || isnan (a), x = NaN; return; end
+  if isnan (y) || ! isfinite (a), x = NaN; return; end
   if y == upper, x = 0; return; end
   if y == ! upper, x = Inf; return; end
   sign_ = 1 - 2 * upper;
   below = 0;
   above = max (1, a);
-  while sign_ * (gammainc (above, a, tail) - y) < 0, below = above; above *= 2; end
+  while isfinite (above) && sign_ * (gammainc (above, a, tail) - y) < 0, below = above; above *= 2; end
   x = (below + above) / 2;
   for step = 1:200
     off = sign_ * (gammainc (x, a, tail) - y);

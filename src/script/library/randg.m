@@ -1,6 +1,7 @@
 function r = randg (a, varargin)
   % G. Marsaglia's and W. Tsang's way; below 1 by way of a + 1.
   if nargin < 1, print_usage (); end
+  if ! (isnumeric (a) && isreal (a)), error ("randg: the parameter must be real"); end
   kind = "double";
   if ! isempty (varargin) && ischar (varargin{end}), kind = varargin{end}; varargin(end) = []; end
   if isempty (varargin), dims = size (a); else, dims = size (zeros (varargin{:}, "int8")); end

@@ -1,6 +1,7 @@
 function r = randp (l, varargin)
   % Small means by products of uniform numbers, large ones by halves of what a gamma number leaves.
   if nargin < 1, print_usage (); end
+  if ! (isnumeric (l) && isreal (l)), error ("randp: the parameter must be real"); end
   kind = "double";
   if ! isempty (varargin) && ischar (varargin{end}), kind = varargin{end}; varargin(end) = []; end
   if isempty (varargin), dims = size (l); else, dims = size (zeros (varargin{:}, "int8")); end
