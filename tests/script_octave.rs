@@ -44,7 +44,7 @@ fn read(name: &str) -> Vec<Case> {
     cases
 }
 
-const FILES: [&str; 17] = [
+const FILES: [&str; 19] = [
     "display.txt",
     "elementwise.txt",
     "operators.txt",
@@ -62,6 +62,8 @@ const FILES: [&str; 17] = [
     "bounds.txt",
     "numerics.txt",
     "odd.txt",
+    "functions.txt",
+    "matlab.txt",
 ];
 
 /// What a case prints here; `error: …` if it fails.

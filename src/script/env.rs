@@ -6,6 +6,7 @@
 
 use super::display::Format;
 use super::error::{Flow, Need, ScriptError, Stop};
+use super::handles::Handles;
 use super::interrupt::Interrupt;
 use super::memory;
 use super::output::Output;
@@ -125,6 +126,8 @@ pub struct Env {
     pub last_warning: (String, String),
     /// Warnings that were switched off, by identifier; `all` for all.
     pub warnings_off: Vec<String>,
+    /// The handles that plot commands have given it.
+    pub handles: Handles,
     /// State of builtins that keep some, by the builtin's own type.
     pub keep: Keep,
     /// What every [`Need::Future`] of this instruction gave, in order, for the instruction's next run.
@@ -195,6 +198,7 @@ impl Env {
             last_error: None,
             last_warning: Default::default(),
             warnings_off: Vec::new(),
+            handles: Handles::default(),
             keep: Keep::default(),
             awaited: VecDeque::new(),
             due: None,

@@ -30,6 +30,7 @@ mod crowd;
 pub mod display;
 pub mod env;
 pub mod error;
+pub mod handles;
 pub mod index;
 pub mod interrupt;
 pub mod library;

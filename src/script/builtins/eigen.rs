@@ -9,6 +9,10 @@ use crate::script::ops::linear::{Number, column_major};
 use crate::script::ops::schur::Factored;
 use crate::script::value::{Class, Value};
 use crate::script::vm::Interp;
+use faer::diag::Diag;
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::evd::ComputeEigenvectors;
+use faer::linalg::gevd;
 use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
 use num_complex::Complex64;
@@ -143,15 +147,12 @@ fn eigen_of_pair(a: &Matrix, b: &Matrix) -> Flow<Eigen> {
         return Ok(Some((values, x)));
     }
     let found = match (a, b) {
-        (Matrix::Real(a), Matrix::Real(b)) => a.generalized_eigen(b),
-        (a, b) => a.widened().generalized_eigen(&b.widened()),
+        (Matrix::Real(a), Matrix::Real(b)) => real_pair(a, b),
+        (a, b) => complex_pair(&a.widened(), &b.widened()),
     };
-    let Ok(found) = found else { return Ok(None) };
-    let (over, under) = (found.S_a().column_vector(), found.S_b().column_vector());
+    let Some(Pair { over, under, mut vectors }) = found else { return Ok(None) };
     let infinite = Complex64::new(f64::INFINITY, 0.0);
     let values = (0..n).map(|i| if under[i].norm() == 0.0 { infinite } else { over[i] / under[i] }).collect();
-    let u = found.U();
-    let mut vectors = Mat::from_fn(n, n, |i, j| u[(i, j)]);
     for j in 0..n {
         // The largest element is 1, its size the sum of its parts' (dggev).
         let size = |z: Complex64| z.re.abs() + z.im.abs();
@@ -162,6 +163,76 @@ fn eigen_of_pair(a: &Matrix, b: &Matrix) -> Flow<Eigen> {
         (0..n).filter(|_| by != 0.0).for_each(|i| vectors[(i, j)] /= by);
     }
     Ok(Some((values, vectors)))
+}
+
+/// What a pair of matrices has: eigenvalues as quotients, and vectors.
+struct Pair {
+    over: Vec<Complex64>,
+    under: Vec<Complex64>,
+    vectors: Mat<Complex64>,
+}
+
+/// `generalized_eigen` takes less memory than small matrices need (faer 0.24), and panics: here they get what larger ones
+/// would.
+fn memory<T: faer::traits::ComplexField>(n: usize) -> MemBuffer {
+    let vectors = ComputeEigenvectors::Yes;
+    let par = faer::get_global_parallelism();
+    MemBuffer::new(gevd::gevd_scratch::<T>(n + 64, vectors, vectors, par, Default::default()))
+}
+
+fn complex_pair(a: &Mat<Complex64>, b: &Mat<Complex64>) -> Option<Pair> {
+    let n = a.nrows();
+    let mut vectors = Mat::zeros(n, n);
+    let (mut over, mut under) = (Diag::zeros(n), Diag::zeros(n));
+    gevd::gevd_cplx(
+        a.clone().as_mut(),
+        b.clone().as_mut(),
+        over.as_mut(),
+        under.as_mut(),
+        None,
+        Some(vectors.as_mut()),
+        faer::get_global_parallelism(),
+        MemStack::new(&mut memory::<Complex64>(n)),
+        Default::default(),
+    )
+    .ok()?;
+    Some(Pair { over: (0..n).map(|i| over[i]).collect(), under: (0..n).map(|i| under[i]).collect(), vectors })
+}
+
+/// The same of real matrices.
+fn real_pair(a: &Mat<f64>, b: &Mat<f64>) -> Option<Pair> {
+    let n = a.nrows();
+    let mut u = Mat::zeros(n, n);
+    let (mut re, mut im, mut under) = (Diag::zeros(n), Diag::zeros(n), Diag::zeros(n));
+    gevd::gevd_real(
+        a.clone().as_mut(),
+        b.clone().as_mut(),
+        re.as_mut(),
+        im.as_mut(),
+        under.as_mut(),
+        None,
+        Some(u.as_mut()),
+        faer::get_global_parallelism(),
+        MemStack::new(&mut memory::<f64>(n)),
+        Default::default(),
+    )
+    .ok()?;
+    // Complex ones stand in pairs; the columns of the first and second are the parts of its vector.
+    let second = |j: usize| im[j] != 0.0 && (0..j).rev().take_while(|&k| im[k] != 0.0).count() % 2 == 1;
+    let vector = |i: usize, j: usize| match (im[j] == 0.0, second(j)) {
+        (true, _) => Complex64::new(u[(i, j)], 0.0),
+        (_, false) => Complex64::new(u[(i, j)], u[(i, j + 1)]),
+        (_, true) => Complex64::new(u[(i, j - 1)], -u[(i, j)]),
+    };
+    let value = |j: usize| match second(j) {
+        false => Complex64::new(re[j], im[j]),
+        true => Complex64::new(re[j - 1], -im[j - 1]),
+    };
+    Some(Pair {
+        over: (0..n).map(value).collect(),
+        under: (0..n).map(|j| Complex64::new(under[j], 0.0)).collect(),
+        vectors: Mat::from_fn(n, n, vector),
+    })
 }
 
 /// The real square matrix that `hess` and `schur` take, column-major, its extent and whether it is single.

@@ -36,7 +36,7 @@ pub static ROWS: &[Builtin] = &[
         let removed = std::fs::remove_file(i.env.at(&path("unlink", &a[0])?));
         status("unlink", removed, n)
     }),
-    row("delete", 1, 1, 0, "delete (name)", "Removes a file.", delete),
+    row("delete", 1, 1, 0, "delete (name)", "Removes a file; of handles of plots, nothing.", delete),
     row("rename", 2, 2, 2, "[error, message] = rename (old, new)", "Gives a file another name.", |i, a, n| {
         let renamed = std::fs::rename(i.env.at(&path("rename", &a[0])?), i.env.at(&path("rename", &a[1])?));
         status("rename", renamed, n)
@@ -181,6 +181,9 @@ fn rmdir(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
 }
 
 fn delete(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    if interp.env.handles.holds(&args[0]) {
+        return Ok(nothing());
+    }
     let name = path("delete", &args[0])?;
     let file = interp.env.at(&name);
     if std::fs::remove_file(&file).is_err() {

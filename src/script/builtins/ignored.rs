@@ -1,4 +1,4 @@
-//! Functions that are accepted without an effect: settings of a terminal or of packages, and plots.
+//! Functions that are accepted without an effect: settings of a terminal or of packages.
 
 use super::{ANY, Builtin, Outcome};
 use crate::script::error::Flow;
@@ -10,6 +10,19 @@ const SILENT: &[&str] = &[
     "clc",
     "more",
     "close",
+    "closereq",
+    "echo",
+    "mlock",
+    "munlock",
+    "debug_on_error",
+    "debug_on_warning",
+    "beep_on_error",
+    "print_empty_dimensions",
+    "split_long_rows",
+    "fixed_point_format",
+    "history",
+    "available_graphics_toolkits",
+    "rehash",
     "pkg",
     "beep",
     "graphics_toolkit",
@@ -24,95 +37,22 @@ const SILENT: &[&str] = &[
     "feature",
 ];
 
-/// Functions that would draw. The first that is called warns; all go on.
-const PLOTS: &[&str] = &[
-    "figure",
-    "plot",
-    "plot3",
-    "hold",
-    "axis",
-    "xlabel",
-    "ylabel",
-    "zlabel",
-    "title",
-    "legend",
-    "grid",
-    "subplot",
-    "surf",
-    "mesh",
-    "contour",
-    "contourf",
-    "imagesc",
-    "imshow",
-    "image",
-    "bar",
-    "histogram",
-    "scatter",
-    "line",
-    "text",
-    "colorbar",
-    "colormap",
-    "drawnow",
-    "print",
-    "saveas",
-    "semilogx",
-    "semilogy",
-    "loglog",
-    "errorbar",
-    "area",
-    "pie",
-    "quiver",
-    "fill",
-    "patch",
-    "set",
-    "gca",
-    "gcf",
-    "xlim",
-    "ylim",
-    "zlim",
-    "view",
-    "shading",
-    "clf",
-    "cla",
-    "refresh",
-    "waitbar",
-    "sgtitle",
-    "exportgraphics",
-];
-
-const fn row(name: &'static str, run: super::Run, summary: &'static str) -> Builtin {
+/// A row of a command that takes whatever it is given.
+pub(super) const fn row(name: &'static str, run: super::Run, summary: &'static str) -> Builtin {
     Builtin { name, args_min: 0, args_max: ANY, outputs_max: ANY, usage: name, summary, run }
 }
 
-/// Commands without an effect, and plots.
+/// Commands without an effect.
 pub static IGNORED: &[Builtin] = &{
-    const N: usize = SILENT.len() + PLOTS.len();
-    let mut rows = [const { row("", silent, "") }; N];
+    let mut rows = [const { row("", silent, "") }; SILENT.len()];
     let mut i = 0;
-    while i < N {
-        rows[i] = if i < SILENT.len() {
-            row(SILENT[i], silent, "Accepted, without an effect.")
-        } else {
-            row(PLOTS[i - SILENT.len()], plot, "Accepted; nothing is drawn, and the first such call warns.")
-        };
+    while i < SILENT.len() {
+        rows[i] = row(SILENT[i], silent, "Accepted, without an effect.");
         i += 1;
     }
     rows
 };
 
 fn silent(_: &mut Interp, _: &[Value], nargout: usize) -> Flow<Outcome> {
-    Ok(vec![Value::empty(); nargout].into())
-}
-
-#[derive(Default)]
-struct Plots {
-    warned: bool,
-}
-
-fn plot(interp: &mut Interp, _: &[Value], nargout: usize) -> Flow<Outcome> {
-    let plots = interp.env.keep.of::<Plots>();
-    if !std::mem::replace(&mut plots.warned, true) {
-        interp.env.warn("Tidemill:no-plots", "plots are not drawn; plot commands are ignored");
-    }
     Ok(vec![Value::empty(); nargout].into())
 }

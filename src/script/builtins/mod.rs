@@ -5,6 +5,8 @@
 pub mod accumulation;
 pub mod args;
 mod assertion;
+pub mod bessel;
+mod bessel_values;
 pub mod bits;
 pub mod calls;
 pub mod cells;
@@ -24,11 +26,15 @@ pub mod extrema;
 pub mod field;
 pub mod files;
 pub mod folders;
+pub mod found;
 pub mod fourier;
+pub mod graphics;
 pub mod ignored;
 pub mod integers;
 pub mod integrals;
 pub mod interpolation;
+pub mod json;
+mod json_text;
 pub mod lanes;
 pub mod linear;
 pub mod maps;
@@ -245,6 +251,7 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("Shapes", shape::ROWS),
         ("Functions of elements", elementwise::ROWS),
         ("Functions of two arrays", remainders::ROWS),
+        ("Bessel functions", bessel::ROWS),
         ("Bits", bits::ROWS),
         ("Operators as functions", operators::ROWS),
         ("Conversions", conversions::ROWS),
@@ -276,14 +283,18 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("Names of files and folders", folders::ROWS),
         ("Variables in files", matfile::ROWS),
         ("Tables in files", tables::ROWS),
+        ("JSON", json::ROWS),
         #[cfg(feature = "image")]
         ("Pictures", pictures::ROWS),
         ("Errors", errors::ROWS),
         ("Calls and evaluated text", environment::ROWS),
+        ("What names stand for", found::ROWS),
         ("Variables", variables::ROWS),
         ("Time", clocks::ROWS),
         ("The process and its surroundings", process::ROWS),
         ("Accepted without an effect", ignored::IGNORED),
+        ("Plots, which are not drawn", graphics::PLOTS),
+        ("What plots would tell", graphics::ANSWERS),
     ];
     FAMILIES
 }

@@ -94,7 +94,7 @@ pub(super) fn is_name(text: &str) -> bool {
 }
 
 /// Words that no variable may have.
-const KEYWORDS: &[&str] = &[
+pub(super) const KEYWORDS: &[&str] = &[
     "break",
     "case",
     "catch",

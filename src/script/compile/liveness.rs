@@ -14,6 +14,8 @@ const NAMING: &[&str] = &[
     "evalin",
     "assignin",
     "exist",
+    "which",
+    "type",
     "who",
     "whos",
     "save",

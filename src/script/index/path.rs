@@ -148,6 +148,10 @@ fn through_field(
     rest: &[Access],
     leaf: Leaf,
 ) -> Flow<()> {
+    if target.as_ref().is_some_and(|value| env.handles.holds(value)) {
+        // HANDLE-1: properties of what is not drawn.
+        return Ok(());
+    }
     let dims = struct_dims(target, subscripts.is_some(), !rest.is_empty())?;
     let spot = match subscripts {
         Some(subscripts) => spot(env, &dims, subscripts)?,

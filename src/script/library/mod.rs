@@ -6,6 +6,7 @@
 //! what else it defines is seen by itself alone. LIBRARY-2: a library function has the name of no builtin.
 
 mod table;
+mod table_more;
 
 pub use table::families;
 
@@ -85,7 +86,7 @@ pub fn find(name: &str) -> Option<&'static Written> {
 
 /// The function of this name that only functions of the library call.
 pub fn find_shared(name: &str) -> Option<&'static Written> {
-    table::shared().iter().find(|w| w.name == name)
+    table::shared().find(|w| w.name == name)
 }
 
 #[cfg(test)]

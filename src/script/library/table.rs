@@ -1,6 +1,6 @@
 //! The rows of the library: names, uses and texts.
 
-use super::Written;
+use super::{Written, table_more};
 
 /// The text beside this file that has the function's name.
 macro_rules! written {
@@ -8,6 +8,8 @@ macro_rules! written {
         Written::new($name, $usage, $summary, include_str!(concat!($name, ".m")))
     };
 }
+
+pub(super) use written;
 
 /// All functions, in the order of the documentation: a title and its rows.
 pub fn families() -> &'static [(&'static str, &'static [Written])] {
@@ -378,16 +380,23 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 ),
             ],
         ),
+        ("More statistics, written in the language", table_more::STATISTICS),
+        ("Surfaces and turns, written in the language", table_more::SURFACES),
+        ("Colours, written in the language", table_more::COLOURS),
+        ("Random numbers, written in the language", table_more::RANDOM),
+        ("More functions of numbers and matrices, written in the language", table_more::NUMBERS),
+        ("More functions of text, written in the language", table_more::TEXTS),
+        ("Checks of arguments, written in the language", table_more::CHECKS),
     ];
     FAMILIES
 }
 
 /// Functions that only functions of the library call; scripts do not see them.
-pub fn shared() -> &'static [Written] {
+pub fn shared() -> impl Iterator<Item = &'static Written> {
     static SHARED: &[Written] = &[written!(
         "embedded_steps",
         "[t, y] = embedded_steps (name, fcn, tspan, y0, c, a, b, e, order, refine, options)",
         "Solves differential equations by a given pair of formulas."
     )];
-    SHARED
+    SHARED.iter().chain(table_more::SHARED)
 }

@@ -1,0 +1,10 @@
+function out = eraseBetween (text, first, last, option, value)
+  if nargin < 3, print_usage (); end
+  inclusive = ! (ischar (first) || ischar (last));
+  if nargin == 5 && strcmpi (option, "Boundaries"), inclusive = strcmpi (value, "inclusive"); end
+  out = each_text ("eraseBetween", text, @(t) one (t, "", first, last, inclusive));
+end
+function t = one (t, new, first, last, inclusive)
+  [from, to] = between_bounds ("eraseBetween", t, first, last, inclusive);
+  for k = numel (from):-1:1, t = [t(1:from(k)-1), new, t(to(k)+1:end)]; end
+end

@@ -1,0 +1,4 @@
+function answer = isstr (x)
+  if nargin != 1, print_usage (); end
+  answer = ischar (x);
+end
