@@ -38,6 +38,7 @@ mod memory;
 pub mod ops;
 pub mod output;
 pub mod source;
+mod stack;
 pub mod syntax;
 #[cfg(test)]
 pub mod testing;

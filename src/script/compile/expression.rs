@@ -6,6 +6,7 @@ use super::builder::{Builder, Label};
 use super::code::{ClosureCode, Count, Inst, Kind, Want};
 use crate::script::error::ScriptError;
 use crate::script::source::Span;
+use crate::script::stack::with_room;
 use crate::script::syntax::ast::{AnonymousDef, BinaryOp, Expr, ExprKind, Link, LinkOp, Name, Step, StepKind, UnaryOp};
 use crate::script::value::{Class, Data, Function, Tensor, Value};
 use std::sync::Arc;
@@ -29,6 +30,10 @@ fn integer(class: Class, bits: u64) -> Data {
 impl Builder {
     /// An expression that leaves one value.
     pub fn expr(&mut self, expr: &Expr) -> Done {
+        with_room(|| self.one_value(expr))
+    }
+
+    fn one_value(&mut self, expr: &Expr) -> Done {
         match &expr.kind {
             ExprKind::Number(x) => self.emit(Inst::Num(*x), expr.span),
             ExprKind::Imaginary(x) => {
@@ -179,6 +184,10 @@ impl Builder {
     }
 
     fn condition_part(&mut self, expr: &Expr, to: Label, when: bool) -> Done {
+        with_room(|| self.decides(expr, to, when))
+    }
+
+    fn decides(&mut self, expr: &Expr, to: Label, when: bool) -> Done {
         match &expr.kind {
             ExprKind::Chain(first, links) if is_short_circuit(expr) => self.short_circuits(first, links, to, when),
             ExprKind::Unary(UnaryOp::Not, inner) if is_short_circuit(inner) => self.condition_part(inner, to, !when),
@@ -262,7 +271,7 @@ impl Builder {
     /// An expression that leaves as many values as it gives, where these are wanted.
     pub fn wanted(&mut self, expr: &Expr, want: Want) -> Done {
         match &expr.kind {
-            ExprKind::Index(base, steps) => self.access(base, steps, want, expr.span),
+            ExprKind::Index(base, steps) => with_room(|| self.access(base, steps, want, expr.span)),
             ExprKind::Name(name) => {
                 let slot = self.slot(name);
                 self.emit(Inst::Load { slot, last: false, want }, expr.span);

@@ -4,6 +4,7 @@ use super::builder::{Around, Builder};
 use super::code::{Inst, Kind, Want};
 use crate::script::error::ScriptError;
 use crate::script::source::Span;
+use crate::script::stack::with_room;
 use crate::script::syntax::ast::{Block, Expr, ExprKind, Ident, Stmt, StmtKind, Target};
 use crate::script::value::Value;
 
@@ -16,6 +17,10 @@ impl Builder {
     }
 
     fn statement(&mut self, stmt: &Stmt) -> Done {
+        with_room(|| self.one_statement(stmt))
+    }
+
+    fn one_statement(&mut self, stmt: &Stmt) -> Done {
         self.at = stmt.span;
         match &stmt.kind {
             StmtKind::Expr(expr) => self.expression_statement(expr, stmt.print),

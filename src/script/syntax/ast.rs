@@ -4,6 +4,7 @@
 //! or indexes is known only when it runs).
 
 use crate::script::source::{Source, Span};
+use crate::script::stack::with_room_for_a_tree;
 use crate::script::value::Class;
 use std::sync::Arc;
 
@@ -38,6 +39,21 @@ pub struct FunctionDef {
     pub doc: Option<String>,
     /// All of it.
     pub span: Span,
+}
+
+// Trees are as deep as texts nest, and end as deep.
+impl Drop for File {
+    fn drop(&mut self) {
+        let (body, functions) = (std::mem::take(&mut self.body), std::mem::take(&mut self.functions));
+        with_room_for_a_tree(|| drop((body, functions)));
+    }
+}
+
+impl Drop for FunctionDef {
+    fn drop(&mut self) {
+        let body = std::mem::take(&mut self.body);
+        with_room_for_a_tree(|| drop(body));
+    }
 }
 
 /// A name with its place.

@@ -22,6 +22,7 @@ pub use parser::{HEIGHT_MAX, NESTING_MAX};
 
 use super::error::ScriptError;
 use super::source::{Source, Span};
+use super::stack::with_room_for_a_tree;
 use parser::Parser;
 use std::sync::Arc;
 use token::{Parse, SyntaxError};
@@ -59,8 +60,11 @@ fn run(source: &Arc<Source>, is_variable: &dyn Fn(&str) -> bool) -> (Parse<ast::
     if u32::try_from(source.text.len()).is_err() {
         return (Err(SyntaxError::new("the text is longer than 4 GiB", Span::default())), false);
     }
-    let mut parser = Parser::new(source, is_variable);
-    let file = parser.file();
-    let is_open = parser.open_function || parser.lexer.open_at_end;
-    (file, is_open)
+    // Also for what is thrown away where the text is wrong.
+    with_room_for_a_tree(|| {
+        let mut parser = Parser::new(source, is_variable);
+        let file = parser.file();
+        let is_open = parser.open_function || parser.lexer.open_at_end;
+        (file, is_open)
+    })
 }

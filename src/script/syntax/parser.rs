@@ -8,6 +8,7 @@ use super::ast::{File, FunctionDef, Ident, Name};
 use super::lexer::Lexer;
 use super::token::{Keyword, Parse, SyntaxError, Token, TokenKind};
 use crate::script::source::{Source, Span};
+use crate::script::stack::with_room;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -197,7 +198,7 @@ impl<'t> Parser<'t> {
             return Err(SyntaxError::new(format!("nested deeper than {NESTING_MAX} levels"), self.token.span));
         }
         self.nesting += 1;
-        let result = parse(self);
+        let result = with_room(|| parse(self));
         self.nesting -= 1;
         result
     }

@@ -6,6 +6,7 @@
 
 use super::ast::{Expr, ExprKind, Param, Step, StepKind, UnaryOp};
 use crate::script::source::Source;
+use crate::script::stack::with_room;
 use rustc_hash::FxHashMap;
 
 /// How many pairs of parentheses stood around the expression of a span.
@@ -70,12 +71,12 @@ impl Writer<'_> {
     fn expr(&mut self, expr: &Expr) {
         let pairs = self.parens.get(&(expr.span.start, expr.span.end)).copied().unwrap_or(0);
         if pairs == 0 {
-            return self.bare(expr);
+            return with_room(|| self.bare(expr));
         }
         (0..pairs).for_each(|_| self.text.push('('));
         // As there: within a matrix, parentheses matter to the arguments of what they hold itself alone.
         let around = if matches!(expr.kind, ExprKind::Index(..)) { Around::Parens } else { self.around };
-        self.within(around, |writer| writer.bare(expr));
+        self.within(around, |writer| with_room(|| writer.bare(expr)));
         (0..pairs).for_each(|_| self.text.push(')'));
     }
 
