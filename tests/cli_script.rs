@@ -131,6 +131,14 @@ fn a_script_is_read_from_the_standard_input_and_arguments_reach_it() {
 }
 
 #[test]
+fn functions_beside_a_script_are_found_wherever_it_goes() {
+    let text = "helper (1)\nmkdir ('deep'); cd deep\nhelper (2)\n";
+    let scripts = Scripts::new(&[("goes.m", text), ("helper.m", "function y = helper (x), y = x + 100; end\n")]);
+    let output = tidemill(&["run", "goes.m"]).current_dir(scripts.0.path()).output().unwrap();
+    assert_eq!(told(output), (0, "ans = 101\nans = 102\n".to_string(), String::new()));
+}
+
+#[test]
 fn exit_codes_are_the_scripts_own_or_say_what_went_wrong() {
     for (text, code) in [
         ("exit (3)", 3),

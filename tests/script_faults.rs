@@ -182,3 +182,20 @@ fn a_loop_in_a_try_keeps_no_array_of_its_turns() {
     // An array takes 720 kB; every turn's would be 288 MB.
     assert!(stats.bytes_kernel_written < 60 << 20, "{} bytes were written", stats.bytes_kernel_written);
 }
+
+#[test]
+fn a_subscript_on_the_runtime_that_is_wrong_is_an_error_whatever_is_read_of_what_it_names() {
+    for (device, rt) in devices() {
+        for (index, identifier, message) in [
+            ("x+1", "Octave:index-out-of-bounds", "index: out of bound 5000 (dimensions are 1x5000)"),
+            ("x-1", "Octave:invalid-index", "index: subscripts must be either integers 1 to (2^63)-1 or logicals"),
+            ("x/2+0.5", "Octave:invalid-index", "index: subscripts must be either integers 1 to (2^63)-1 or logicals"),
+        ] {
+            // The element that is read is there.
+            let text = format!("x = rand (1, 5000) * 0 + (1:5000);\ny = x({index});\ndisp (y(101))");
+            let error = run(&rt, &text).1.unwrap_err();
+            assert_eq!(error.identifier, identifier, "{device}, {index}");
+            assert_eq!(error.message, format!("{message} (recorded at line 2, column 5)"), "{device}, {index}");
+        }
+    }
+}

@@ -193,11 +193,9 @@ fn read(file: &Path) -> Result<(Arc<Source>, Vec<PathBuf>)> {
         return Err(Error::new(ErrorKind::Io, "is a folder"));
     }
     let bytes = whole(opened)?;
-    let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut path = vec![folder.to_path_buf()];
-    if folder != Path::new(".") {
-        path.push(PathBuf::from("."));
-    }
+    // Wherever the script goes, what lies beside it is found.
+    let folder = std::path::absolute(file)?.parent().unwrap_or(Path::new(".")).to_path_buf();
+    let path = vec![folder, PathBuf::from(".")];
     Ok((Source::new(file.display().to_string(), decoded(&bytes)), path))
 }
 
