@@ -537,3 +537,24 @@ fn dimensions_beyond_the_runtime_s_are_an_error_in_plain_words_where_arrays_are_
         assert!(printed.contains("at most 16 dimensions"), "{body}: {printed}");
     }
 }
+
+#[test]
+fn the_first_and_the_last_few_places_are_found_without_a_look_at_all() {
+    let text = "x = rand (400, 500) * 0; places = [5 40000 199990]; x(places) = [7 8 9];
+        for n = [0 1 2 3 4]
+          k = min (n, 3);
+          assert (find (x, n), places(1:k)(:)); assert (find (x, n, 'last'), places(4-k:3)(:));
+          [r, c, v] = find (x, n); all = [7 8 9](:);
+          assert ([r, c], [mod(places(1:k)(:)-1, 400) + 1, floor((places(1:k)(:)-1) / 400) + 1]);
+          assert (v, all(1:k));
+        end
+        assert (find (x(:)', 2), places(1:2));";
+    for (device, rt) in devices() {
+        run(&rt, text).unwrap_or_else(|error| panic!("{device}: {error}"));
+        let x = "x = rand (1, 1e6) + 1; x(3) = x(3); ";
+        let (_, all) = during(&rt, &format!("{x} y = find (x > 0); disp (y(1))"));
+        let (_, few) = during(&rt, &format!("{x} y = find (x > 0, 2); disp (y(1))"));
+        let read = |stats: &Stats| stats.bytes_kernel_read;
+        assert!(read(&few) < read(&all) / 4, "{device}: {} of {} bytes", read(&few), read(&all));
+    }
+}

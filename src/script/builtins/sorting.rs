@@ -237,12 +237,35 @@ fn found_dims(x: &Dims, n: usize) -> Dims {
 }
 
 /// The positions (from 0, a column) of the elements of a runtime array that are not zero, as an awaited value.
-fn nonzero_of(env: &mut Env, l: &Lazy) -> Flow<Arc<Lazy>> {
+/// Elements that are looked at first where few are wanted: as many as are computed while one trip is made.
+const FIRST_LOOK: usize = 1 << 14;
+/// How many for each that is wanted.
+const LOOK_FOR_EACH: usize = 64;
+/// How many times as many the next look takes.
+const LOOK_GROWS: usize = 16;
+
+/// Where the first or the last elements are that are not zero: `limit` of them, or all that there are, or some more.
+async fn some_nonzero(array: Array, limit: usize, from_end: bool) -> crate::Result<Array> {
+    let n = array.shape()?.elements();
+    let mut len = limit.saturating_mul(LOOK_FOR_EACH).max(FIRST_LOOK);
+    while len < n / 2 {
+        let skipped = if from_end { n - len } else { 0 };
+        let found = array.reshape([n]).slice(skipped..skipped + len).nonzero().await?;
+        if found.shape()?.elements() >= limit {
+            return if skipped == 0 { Ok(found) } else { (found + skipped as i64).checked() };
+        }
+        len = len.saturating_mul(LOOK_GROWS);
+    }
+    array.nonzero().await
+}
+
+/// The places of elements that are not zero: of the first, or last, `limit` at the least.
+fn nonzero_of(env: &mut Env, l: &Lazy, limit: usize, from_end: bool) -> Flow<Arc<Lazy>> {
     let array = l.array.clone();
     let (pinned, may_fault) = (l.pinned, l.may_fault);
     let found = awaited(env, || {
         Ok(async move {
-            let found: Array = array.nonzero().await?;
+            let found = some_nonzero(array, limit, from_end).await?;
             Ok(Value::Lazy(Arc::new(Lazy::new(found, Class::Uint32, pinned, may_fault).map_err(ScriptError::from)?)))
         }
         .boxed())
@@ -272,7 +295,7 @@ fn find(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         Some(_) => return fail!("find: DIRECTION must be \"first\" or \"last\""),
     };
     if let Some(l) = on_runtime(x) {
-        let found = nonzero_of(env, l)?;
+        let found = nonzero_of(env, l, limit, from_end)?;
         return found_on_runtime(x, l, &found, limit, from_end, nargout);
     }
     let host = hosted(env, x)?;
@@ -335,7 +358,7 @@ fn nonzeros(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let x = &args[0];
     check_array("find", x)?;
     if let Some(l) = on_runtime(x) {
-        let found = nonzero_of(env, l)?;
+        let found = nonzero_of(env, l, usize::MAX, false)?;
         return Ok(record(l.array.take(&found.array), l.class, &[x])?.into());
     }
     let host = hosted(env, x)?;
