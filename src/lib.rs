@@ -41,6 +41,8 @@ pub mod config;
 #[doc(hidden)]
 pub mod device;
 #[doc(hidden)]
+pub mod dump;
+#[doc(hidden)]
 pub mod eager;
 #[doc(hidden)]
 pub mod error;

@@ -298,3 +298,23 @@ fn what_a_driver_compiled_is_kept_and_a_damaged_file_is_none() {
     }
     assert!(names(dir.path()).iter().all(|name| !name.ends_with(".new")), "{:?}", names(dir.path()));
 }
+
+#[test]
+#[cfg(feature = "script")]
+fn what_planning_makes_of_a_region_is_written_down_pass_by_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let dumped = folder.path().join("dump");
+    let text = "x = rand (1, 5000); disp (sum (x .* 2 + 1) > 0)";
+    let mut command = tidemill(&["eval", text]);
+    let output = command.env("TIDEMILL_DUMP", &dumped).env("TIDEMILL_DEVICE", "host").output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "1\n");
+    let files: Vec<_> = std::fs::read_dir(&dumped).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let of = |stage: &str| {
+        let all = files.iter().filter(|file| file.extension().is_some_and(|e| e == stage));
+        all.map(|file| std::fs::read_to_string(file).unwrap()).collect::<String>()
+    };
+    assert!(of("form").contains("= rand(): f64 1x5000, Inline"), "{}", of("form"));
+    assert!(of("groups").contains("written: n"), "{}", of("groups"));
+    assert!(of("plan").contains("kernel 1: reduce"), "{}", of("plan"));
+    assert!(of("ir").contains("random uniform key"), "{}", of("ir"));
+}

@@ -151,12 +151,12 @@ impl Assembly<'_, '_> {
         for (o, &source) in call.operands.iter().enumerate() {
             let buffer = self.buffer(source);
             let output = o == call.output;
-            let bytes =
-                self.buffers[buffer as usize].elements * self.device.element_bytes(self.buffers[buffer as usize].dtype);
+            let of = &self.buffers[buffer as usize];
+            let width = self.device.element_bytes(of.dtype);
             if output {
-                bytes_written += bytes
+                bytes_written += call.library.elements_written(of.elements) * width;
             } else {
-                bytes_read += bytes
+                bytes_read += of.elements * width;
             }
             uses.push(Use { buffer, tiled: false, writes: output, reads: !output || call.base.is_some() });
         }

@@ -40,6 +40,7 @@ pub mod assemble;
 pub mod builder;
 pub mod cluster;
 pub mod cut;
+pub mod dump;
 pub mod explain;
 pub mod fits;
 pub mod fold;

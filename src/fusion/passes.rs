@@ -1,11 +1,12 @@
 //! The list of passes.
 //!
-//! In: a region and its device. Out: a plan. Every stage's result can be printed: `TIDEMILL_DUMP=DIR` writes
-//! the groupings beside the kernels' IR and WGSL.
+//! In: a region and its device. Out: a plan. Every stage's result can be printed (`dump`): with `TIDEMILL_DUMP=DIR` in the
+//! environment, a structure that is planned for the first time is written down after each pass.
 
 use super::assemble::assemble;
 use super::cluster::{Grouping, group};
 use super::cut::Budget;
+use super::dump;
 use super::fits::misfit;
 use super::form::form;
 use super::join::join;
@@ -50,6 +51,9 @@ pub fn plan(region: &Region, device: &DeviceInfo, caches: &mut Caches) -> Result
             None => {
                 if cfg!(debug_assertions) {
                     verify(&plan);
+                }
+                if !cached {
+                    dump::first_planned(key, &work, &grouping, &plan, device);
                 }
                 return Ok(plan);
             }

@@ -83,6 +83,14 @@ impl Library {
         }
     }
 
+    /// Elements that it writes of an output of so many.
+    pub fn elements_written(&self, elements: u64) -> u64 {
+        match *self {
+            Library::AssignIndex { before, after, count, .. } => before as u64 * after as u64 * count as u64,
+            Library::MatMul { .. } | Library::ArgSort { .. } => elements,
+        }
+    }
+
     /// For labels and `explain()`.
     pub fn name(&self) -> &'static str {
         match self {

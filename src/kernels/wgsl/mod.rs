@@ -31,8 +31,6 @@ use crate::error::{Error, ErrorKind};
 use crate::graph::DType;
 use crate::kernels::ir::Kernel;
 use std::hash::{Hash, Hasher};
-use std::path::PathBuf;
-use std::sync::OnceLock;
 
 /// What generated text may use.
 #[derive(Clone, Copy, Debug)]
@@ -114,15 +112,13 @@ pub fn write(kernel: &Kernel, target: &Target) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Writes the printed form and the text where `TIDEMILL_DUMP` says so; a failure is nobody's concern.
+/// Writes the text beside the kernel's printed form where that is asked for.
 fn dump(kernel: &Kernel, text: &str) {
-    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let folder = FOLDER.get_or_init(|| std::env::var_os("TIDEMILL_DUMP").map(PathBuf::from));
-    let Some(folder) = folder else { return };
-    let mut hasher = rustc_hash::FxHasher::default();
-    kernel.hash(&mut hasher);
-    let hash = hasher.finish();
-    let _ = std::fs::create_dir_all(folder);
-    let _ = std::fs::write(folder.join(format!("{hash:016x}.ir")), kernel.to_string());
-    let _ = std::fs::write(folder.join(format!("{hash:016x}.wgsl")), text);
+    if crate::dump::folder().is_some() {
+        let mut hasher = rustc_hash::FxHasher::default();
+        kernel.hash(&mut hasher);
+        let hash = hasher.finish();
+        crate::dump::write(hash, "ir", || kernel.to_string());
+        crate::dump::write(hash, "wgsl", || text.to_owned());
+    }
 }

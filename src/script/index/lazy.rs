@@ -148,17 +148,21 @@ pub const BEYOND: &str = "index beyond";
 
 /// Indices that count from 1, on the runtime, as positions among `extent`, of an array of these dimensions. Using what is
 /// no positive integer, or lies beyond, faults.
-pub(super) fn places_of(index: &Lazy, extent: usize, dims: &Dims) -> Array {
+fn places_of(index: &Lazy, extent: usize, dims: &Dims) -> Array {
     let x = &index.array;
     let counts = x.ge(1i64);
     let holds = match index.class {
         Class::Double | Class::Single => counts & x.floor().eq_to(x),
         _ => counts,
     };
-    let places = x.cast_to(DType::I32) - 1i64;
-    places
+    known_places_of(index)
         .ensure_for(BEYOND, &!x.gt(extent as i64), format!("out of bound {extent} (dimensions are {dims})"))
         .ensure_for(SUBSCRIPTS, &holds, "subscripts must be either integers 1 to (2^63)-1 or logicals")
+}
+
+/// The same of indices that are known to name elements.
+pub(super) fn known_places_of(index: &Lazy) -> Array {
+    index.array.cast_to(DType::I32) - 1i64
 }
 
 fn touches_of(value: &Value) -> u32 {

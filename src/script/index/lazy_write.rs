@@ -5,7 +5,7 @@
 //! of the runtime makes an array grow is known only when it has been looked at, so its extremes are awaited.
 
 use super::grid::{Grid, Writing, writing};
-use super::lazy::{LazySubscripts, derived, fits, places_array, places_of, slice, subscripts, wait};
+use super::lazy::{LazySubscripts, derived, fits, known_places_of, places_array, slice, subscripts, wait};
 use super::read::on_host;
 use super::subscript::{Places, Resolved, Subscript, Subscripts, along};
 use crate::script::env::Env;
@@ -247,7 +247,7 @@ fn write_indexed(
             // It grows, or fails: the host does either.
             return write_at_home(env, target, values, value);
         }
-        lift(env, base, class)?.assign_at(&places_of(index, n, &base.dims()), &lift(env, value, class)?)
+        lift(env, base, class)?.assign_at(&known_places_of(index), &lift(env, value, class)?)
     };
     let written = derived(array, base, index, false)?;
     *target = Some(written);

@@ -1,0 +1,77 @@
+//! A region on its way to a plan, in words: one file for each pass, beside the kernels' IR and WGSL.
+//!
+//! In: what the passes made. Out: files in the folder of `TIDEMILL_DUMP`, under the hash of the region's structure. Must
+//! hold: nothing is made where nobody asked.
+
+use super::cluster::Grouping;
+use super::explain::explain;
+use super::form::Work;
+use super::plan::{Plan, Program};
+use crate::device::info::DeviceInfo;
+use crate::dump;
+use crate::scheduler::region::RegionArg;
+use std::fmt::Write;
+
+/// Writes down a structure that was planned for the first time.
+pub fn first_planned(key: u64, work: &Work<'_>, grouping: &Grouping, plan: &Plan, device: &DeviceInfo) {
+    if dump::folder().is_none() {
+        return;
+    }
+    dump::write(key, "form", || form(work));
+    dump::write(key, "groups", || groups(work, grouping));
+    dump::write(key, "plan", || {
+        let mut text = explain(work.region, plan, device);
+        for launch in plan.launches() {
+            if let Program::Kernel(_, hash) = &launch.program {
+                let _ = writeln!(text, "  the IR of {} is {hash:016x}.ir", launch.label);
+            }
+        }
+        text
+    });
+    for launch in plan.launches() {
+        if let Program::Kernel(kernel, hash) = &launch.program {
+            dump::write(*hash, "ir", || kernel.to_string());
+        }
+    }
+}
+
+/// The working nodes, after `form`.
+fn form(work: &Work<'_>) -> String {
+    let mut text = String::new();
+    for (number, input) in work.region.inputs.iter().enumerate() {
+        let _ = writeln!(text, "i{number}: {} {}", input.meta.dtype, input.meta.shape);
+    }
+    for (number, node) in work.nodes.iter().enumerate() {
+        let arg = |arg: &RegionArg| match arg {
+            RegionArg::Node(n) => format!("n{n}"),
+            RegionArg::Input(i) => format!("i{i}"),
+            RegionArg::Scalar(scalar) => format!("{scalar:?}"),
+        };
+        let args: Vec<String> = node.args.iter().map(arg).collect();
+        let (name, meta) = (node.op.name(), &node.meta);
+        let _ =
+            write!(text, "n{number} = {name}({}): {} {}, {:?}", args.join(", "), meta.dtype, meta.shape, node.class);
+        text.push_str(if node.output.is_some() { ", for others\n" } else { "\n" });
+    }
+    text
+}
+
+/// What is written out and which kernels there are, after `cut` and `cluster`.
+fn groups(work: &Work<'_>, grouping: &Grouping) -> String {
+    let mut text = String::new();
+    let written = (0..grouping.written.len()).filter(|&n| grouping.written[n]).map(|n| format!("n{n}"));
+    let _ = writeln!(text, "written: {}", written.collect::<Vec<_>>().join(" "));
+    let nodes = work.nodes.len() as u32;
+    for (number, cluster) in grouping.clusters.iter().enumerate() {
+        let roots: Vec<String> = cluster.roots.iter().map(|(n, phase)| format!("n{n} ({phase:?})")).collect();
+        let members: Vec<String> = cluster.members.iter().map(|n| format!("n{n}")).collect();
+        let read = |n: u32| if n < nodes { format!("n{n}") } else { format!("i{}", n - nodes) };
+        let reads: Vec<String> = cluster.reads.iter().map(read).collect();
+        let _ = writeln!(text, "kernel {number} over {}, {:?}: {}", cluster.shape, cluster.fold, members.join(" "));
+        let _ = writeln!(text, "  reads {}; makes {}", reads.join(" "), roots.join(" "));
+        if let Some(reason) = cluster.split {
+            let _ = writeln!(text, "  ends because {reason}");
+        }
+    }
+    text
+}
