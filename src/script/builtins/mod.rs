@@ -21,6 +21,7 @@ pub mod elementwise;
 pub mod environment;
 pub mod errors;
 pub mod extrema;
+mod faddeeva;
 pub mod field;
 pub mod files;
 pub mod folders;

@@ -569,11 +569,12 @@ impl Interp {
         Ok(values)
     }
 
-    /// The error of the `n`th value (from 1) of a list that is assigned and not there.
-    pub(super) fn missing(&self, n: usize) -> ScriptError {
-        match self.unset.iter().find(|(i, _)| i + 1 == n) {
-            Some((_, error)) => error.clone(),
-            None => ScriptError::new(format!("element number {n} undefined in return list")),
+    /// Fails where the function that was called last did not set an output that somebody wants, before any of them is
+    /// assigned; `ignored` says who wants none, by numbers from 0.
+    pub(super) fn all_set(&mut self, ignored: impl Fn(usize) -> bool) -> Flow<()> {
+        match std::mem::take(&mut self.unset).into_iter().find(|(i, _)| !ignored(*i)) {
+            Some((_, error)) => Err(error.into()),
+            None => Ok(()),
         }
     }
 
@@ -617,6 +618,11 @@ impl Interp {
     pub fn function_name(&self) -> Name {
         self.frame().map_or_else(|| "".into(), |f| f.code.name.clone())
     }
+}
+
+/// The error of the `n`th value (from 1) of a list that is assigned and not there.
+pub(super) fn missing(n: usize) -> ScriptError {
+    ScriptError::new(format!("element number {n} undefined in return list"))
 }
 
 /// The error of an output that its function did not set, with the place that names it.
