@@ -44,7 +44,7 @@ fn read(name: &str) -> Vec<Case> {
     cases
 }
 
-const FILES: [&str; 17] = [
+const FILES: [&str; 18] = [
     "display.txt",
     "elementwise.txt",
     "operators.txt",
@@ -62,6 +62,7 @@ const FILES: [&str; 17] = [
     "bounds.txt",
     "numerics.txt",
     "odd.txt",
+    "edges.txt",
 ];
 
 /// What a case prints here; `error: …` if it fails.

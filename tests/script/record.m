@@ -75,3 +75,4 @@ write_cases('calls', lines_of('cases/calls.txt'));
 write_cases('bounds', lines_of('cases/bounds.txt'));
 write_cases('numerics', lines_of('cases/numerics.txt'));
 write_cases('odd', lines_of('cases/odd.txt'));
+write_cases('edges', lines_of('cases/edges.txt'));

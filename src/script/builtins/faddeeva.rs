@@ -26,6 +26,9 @@ fn w(z: Complex64) -> Complex64 {
     if z.re.is_nan() || z.im.is_nan() {
         return Complex64::new(f64::NAN, f64::NAN);
     }
+    if z.re.is_infinite() || z.im == f64::INFINITY {
+        return Complex64::default();
+    }
     if z.im < 0.0 {
         return 2.0 * bell(z) - w(-z);
     }

@@ -281,6 +281,7 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("Pictures", pictures::ROWS),
         ("Errors", errors::ROWS),
         ("Calls and evaluated text", environment::ROWS),
+        ("Help", documentation::ROWS),
         ("Variables", variables::ROWS),
         ("Time", clocks::ROWS),
         ("The process and its surroundings", process::ROWS),

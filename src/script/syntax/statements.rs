@@ -152,6 +152,8 @@ impl Parser<'_> {
         self.advance()?;
         let mut targets = Vec::new();
         let mut may_follow = true;
+        // A comma before the first says nothing.
+        self.accept(&TokenKind::Comma)?;
         while !self.at(&TokenKind::BracketClose) {
             match self.token.kind {
                 TokenKind::Comma if !may_follow => {
@@ -251,7 +253,7 @@ impl Parser<'_> {
         let mut otherwise = None;
         loop {
             self.advance()?;
-            let condition = self.expression()?;
+            let condition = self.assignment_or_expression()?;
             arms.push((condition, self.nested_block(false)?));
             if self.at_keyword(Keyword::Else) {
                 self.advance()?;
@@ -266,7 +268,7 @@ impl Parser<'_> {
 
     fn while_statement(&mut self) -> Parse<StmtKind> {
         self.advance()?;
-        let condition = self.expression()?;
+        let condition = self.assignment_or_expression()?;
         let body = self.loop_body(Keyword::EndWhile)?;
         Ok(StmtKind::While { condition, body })
     }
