@@ -96,8 +96,10 @@ pub(super) fn erf(z: Complex64) -> Complex64 {
         // Beside the imaginary axis: the first derivatives of erf there.
         let (x, y) = (z.re, z.im);
         let height = (y * y).exp();
-        let re = height * FRAC_2_SQRT_PI * x * (1.0 + x * x * (2.0 * y * y - 1.0) * (-1.0 / 3.0));
-        let im = erfi_real(y) - height * FRAC_2_SQRT_PI * x * x * y * (1.0 - x * x * (0.5 + y * y / 3.0));
+        let (xx, yy) = (x * x, y * y);
+        let fourth = 0.1 + yy * (0.4 + yy * 0.4 / 3.0);
+        let re = height * FRAC_2_SQRT_PI * x * (1.0 - xx * (1.0 + 2.0 * yy) / 3.0 + xx * xx * fourth);
+        let im = erfi_real(y) - height * FRAC_2_SQRT_PI * xx * y * (1.0 - xx * (0.5 + yy / 3.0));
         return Complex64::new(re, im);
     }
     1.0 - bell(z) * w(times_i(z))

@@ -102,8 +102,9 @@ fn times(real: (bool, bool), a: Complex64, b: Complex64) -> Complex64 {
 }
 
 pub(super) fn kron(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    interp.env.host_all(args)?;
+    // Before the factors are fetched: they may be large.
     check_kron(&interp.env, args)?;
+    interp.env.host_all(args)?;
     if args.iter().any(Value::is_complex) {
         let (mut class, mut product_is_complex) = (Class::Double, false);
         let mut product = Mat::from_fn(1, 1, |_, _| Complex64::new(1.0, 0.0));

@@ -253,7 +253,7 @@ impl Parser<'_> {
         let mut otherwise = None;
         loop {
             self.advance()?;
-            let condition = self.assignment_or_expression()?;
+            let condition = self.expression()?;
             arms.push((condition, self.nested_block(false)?));
             if self.at_keyword(Keyword::Else) {
                 self.advance()?;
@@ -268,7 +268,7 @@ impl Parser<'_> {
 
     fn while_statement(&mut self) -> Parse<StmtKind> {
         self.advance()?;
-        let condition = self.assignment_or_expression()?;
+        let condition = self.expression()?;
         let body = self.loop_body(Keyword::EndWhile)?;
         Ok(StmtKind::While { condition, body })
     }
