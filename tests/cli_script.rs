@@ -46,7 +46,9 @@ impl Scripts {
     fn new(files: &[(&str, &str)]) -> Scripts {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {
-            std::fs::write(folder.path().join(name), text).unwrap();
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
         }
         Scripts(folder)
     }
@@ -79,6 +81,33 @@ fn sorted(text: &str) -> Vec<&str> {
     let mut lines: Vec<&str> = text.lines().collect();
     lines.sort_unstable();
     lines
+}
+
+#[test]
+fn functions_of_a_private_folder_are_seen_by_the_files_beside_it_and_by_each_other_only() {
+    let scripts = Scripts::new(&[
+        ("main.m", "disp (hidden (2)), shown (4); addpath ([pwd '/other']); other ()"),
+        ("shown.m", "function shown (x), g = @hidden; disp (g (x)), disp (cellfun (@hidden, {1, 2})), end"),
+        ("private/hidden.m", "function y = hidden (x), y = deeper (x) * 10; end"),
+        ("private/deeper.m", "function y = deeper (x), y = x + 1; end"),
+        ("other/other.m", "function other (), try, hidden (1), catch e, disp (e.message), end, end"),
+    ]);
+    let output = tidemill(&["run", "main.m"]).current_dir(scripts.0.path()).output().unwrap();
+    let (code, out, err) = told(output);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert_eq!(out, "30\n50\n   20   30\n'hidden' undefined near line 1, column 25\n");
+}
+
+#[test]
+fn the_stack_of_an_error_names_whole_paths_and_functions_behind_their_files() {
+    let scripts = Scripts::new(&[
+        ("main.m", "try, deep (), catch e, for s = e.stack', printf ('%s|%s|%d\\n', s.file, s.name, s.line), end, end"),
+        ("deep.m", "function deep (), mid (); end\nfunction mid (), error ('x'); end"),
+    ]);
+    let output = tidemill(&["run", "main.m"]).current_dir(scripts.0.path()).output().unwrap();
+    let (_, out, err) = told(output);
+    let (deep, main) = (scripts.path("deep.m"), scripts.path("main.m"));
+    assert_eq!(out, format!("{deep}|deep>mid|2\n{deep}|deep|1\n{main}|main|1\n"), "{err}");
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn read(name: &str) -> Vec<Case> {
     cases
 }
 
-const FILES: [&str; 19] = [
+const FILES: [&str; 20] = [
     "display.txt",
     "elementwise.txt",
     "operators.txt",
@@ -64,6 +64,7 @@ const FILES: [&str; 19] = [
     "odd.txt",
     "functions.txt",
     "matlab.txt",
+    "edges.txt",
 ];
 
 /// What a case prints here; `error: …` if it fails.

@@ -157,7 +157,7 @@ fn errors_say_what_and_where() {
         ("x = {1} + 1;", "binary operator", 1),
         ("error ('my:id', 'value %d', 5)", "value 5", 1),
         ("function [p, q] = f ()\n  p = 1;\nend\n[a, b] = f ();", "'q' undefined near line 1, column 14", 4),
-        ("function [p, q] = f ()\n  p = 1;\nend\nx = {};\n[x{1:2}] = f ();", "some elements undefined", 5),
+        ("function [p, q] = f ()\n  p = 1;\nend\nx = {};\n[x{1:2}] = f ();", "'q' undefined near line 1, column 14", 5),
         ("function p = f ()\nend\nx = 3 + f ();", "'p' undefined near line 1, column 10", 1),
         ("function f ()\n  print_usage ();\nend\nf ();", "print_usage: 'f' not found", 2),
     ];

@@ -2,9 +2,11 @@
 //!
 //! Must hold: a [`Span`] is a byte range of one source's text; positions are computed only when they are shown.
 
+use rustc_hash::FxHashMap;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 /// The name of a text that is evaluated.
 pub const EVALUATED: &str = "eval";
@@ -20,17 +22,36 @@ pub struct Source {
     pub name: String,
     /// The text, as UTF-8; bytes that were not are replaced.
     pub text: String,
+    /// The files of the folder `private` beside it, by the names of their functions; looked for once.
+    private: OnceLock<FxHashMap<String, PathBuf>>,
 }
 
 impl Source {
     /// A source of this name and text.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
-        Arc::new(Source { name: name.into(), text: text.into() })
+        Arc::new(Source { name: name.into(), text: text.into(), private: OnceLock::new() })
     }
 
     /// Whether it is a text that was given to somebody who runs it: no script that calls others.
     pub fn is_given(&self) -> bool {
         [EVALUATED, TYPED, SESSION].contains(&self.name.as_str())
+    }
+
+    /// The file of a function that only the files of its folder's parent, and those beside it, see.
+    pub fn private(&self, function: &str) -> Option<&Path> {
+        self.private.get_or_init(|| self.private_files()).get(function).map(PathBuf::as_path)
+    }
+
+    fn private_files(&self) -> FxHashMap<String, PathBuf> {
+        let path = Path::new(&self.name);
+        let is_file = path.extension().is_some_and(|e| e == "m");
+        let Some(folder) = path.parent().filter(|_| is_file && !self.is_given()) else { return FxHashMap::default() };
+        let is_private = folder.file_name().is_some_and(|name| name == "private");
+        let folder = if is_private { folder.to_path_buf() } else { folder.join("private") };
+        let Ok(entries) = std::fs::read_dir(folder) else { return FxHashMap::default() };
+        let files = entries.flatten().map(|entry| entry.path());
+        let functions = files.filter(|path| path.extension().is_some_and(|e| e == "m") && path.is_file());
+        functions.filter_map(|path| Some((path.file_stem()?.to_str()?.to_owned(), path))).collect()
     }
 
     /// Line and column of a byte offset, both from 1; columns count characters.

@@ -76,3 +76,4 @@ write_cases('bounds', lines_of('cases/bounds.txt'));
 write_cases('numerics', lines_of('cases/numerics.txt'));
 write_cases('odd', lines_of('cases/odd.txt'));
 write_cases('functions', lines_of('cases/functions.txt'));
+write_cases('edges', lines_of('cases/edges.txt'));

@@ -16,7 +16,7 @@ use tidemill::script::env::{Env, Options};
 use tidemill::script::error::ScriptError;
 use tidemill::script::source::{Source, TYPED};
 use tidemill::script::vm::{End, Interp};
-use tidemill::script::{builtins, library, syntax};
+use tidemill::script::{builtins, syntax};
 use tidemill::{Error, ErrorKind, Result};
 use tokio::sync::oneshot;
 
@@ -185,30 +185,7 @@ fn help_topic(text: &str) -> Option<&str> {
 }
 
 fn help(interp: &mut Interp, topic: &str) {
-    let text = if topic.is_empty() {
-        let mut text = String::from("help NAME explains a function. The functions:\n");
-        for (title, rows) in builtins::families() {
-            let names: Vec<&str> = rows.iter().map(|b| b.name).collect();
-            text.push_str(&format!("\n{title}:\n  {}\n", names.join(" ")));
-        }
-        for (title, rows) in library::families() {
-            let names: Vec<&str> = rows.iter().map(|w| w.name).collect();
-            text.push_str(&format!("\n{title}:\n  {}\n", names.join(" ")));
-        }
-        text
-    } else {
-        match builtins::find(topic) {
-            Some(builtin) => format!("{}\n\n  {}\n", builtin.usage, builtin.summary),
-            None => match (library::find(topic), interp.documentation(topic)) {
-                (Some(written), _) => format!("{}\n\n  {}\n", written.usage, written.summary),
-                (None, Some(doc)) => format!("{doc}\n"),
-                (None, None) if matches!(interp.lookup(topic), Ok(Some(_))) => {
-                    format!("'{topic}' is a function without a comment at its head\n")
-                }
-                (None, None) => format!("help: '{topic}' not found\n"),
-            },
-        }
-    };
+    let text = builtins::documentation::help(interp, topic).unwrap_or_else(|| format!("help: '{topic}' not found\n"));
     interp.env.print(text);
 }
 

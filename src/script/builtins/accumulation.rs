@@ -4,7 +4,7 @@ use super::args::number;
 use super::integers::{in_class, reals};
 use super::{Outcome, Task, TaskStep};
 use crate::script::env::Env;
-use crate::script::error::{Flow, ScriptError, fail};
+use crate::script::error::{Flow, ScriptError, fail, fail_id};
 use crate::script::index::Values;
 use crate::script::value::{Class, Data, Dims, Function, Tensor, Value};
 use crate::script::vm::Interp;
@@ -69,11 +69,15 @@ pub(super) fn accumarray(interp: &mut Interp, args: &[Value], _: usize) -> Flow<
         for (d, extent) in extents.iter_mut().enumerate() {
             let s = subscript(i, d);
             if s < 1.0 || s.fract() != 0.0 || !s.is_finite() {
-                return fail!(
-                    "index ({}): out of bound; value {} out of bound {}",
-                    super::args::short(s),
-                    super::args::short(s),
-                    n
+                if rank <= 1 {
+                    return fail!("accumarray: indices must be positive integers");
+                }
+                let place: Vec<String> =
+                    (0..rank).map(|k| if k == d { super::args::short(s) } else { "_".into() }).collect();
+                return fail_id!(
+                    "Octave:index-out-of-bounds",
+                    "index ({}): subscripts must be either integers 1 to (2^63)-1 or logicals",
+                    place.join(",")
                 );
             }
             *extent = (*extent).max(s as usize);

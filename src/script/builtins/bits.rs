@@ -15,7 +15,7 @@ pub static ROWS: &[Builtin] = &[
         both(i, "bitxor", a, |x, y| x ^ y)
     }),
     row("bitshift", 2, 3, 1, "bitshift (x, n, mask)", "The bits moved left by n, or right by -n.", bitshift),
-    row("bitcmp", 1, 1, 1, "bitcmp (x)", "The bits that x lacks.", bitcmp),
+    row("bitcmp", 1, 2, 1, "bitcmp (x, k)", "The bits that x lacks, of its lowest k or of all.", bitcmp),
 ];
 
 /// Bits of whole numbers that a double holds exactly.
@@ -125,8 +125,23 @@ fn bitcmp(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return fail!("bitcmp: invalid class {}", args[0].class_name());
     }
     let host = Host::of(&interp.env, &args[0])?;
-    let greatest = (1i128 << width(class)) - 1;
+    let bits = width(class);
+    let kept = match args.get(1).filter(|k| !k.is_empty()) {
+        Some(k) => super::args::number(&interp.env, "bitcmp", k)?,
+        None => bits as f64,
+    };
+    if !(kept >= 1.0 && kept <= bits as f64) {
+        return fail!("bitcmp: K must be in the range [1,{bits}]");
+    }
+    let greatest = (1i128 << kept as u32) - 1;
     let signed = class.integer_range().is_some_and(|(least, _)| least < 0);
-    let out = host.elements().integers().into_iter().map(|x| if signed { !x } else { greatest & !x }).collect();
+    // Of all bits of a signed integer, the sign's is one. A number below zero has none.
+    let all = signed && kept as u32 == bits;
+    let lacks = |x: i128| match all {
+        true => !x,
+        false if class.is_integer() => greatest & !x,
+        false => greatest & !x.max(0),
+    };
+    let out = host.elements().integers().into_iter().map(lacks).collect();
     Ok(Value::tensor(Tensor::new(Dims::new(host.dims()), data(class, out))).into())
 }

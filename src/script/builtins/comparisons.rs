@@ -28,6 +28,12 @@ pub static ROWS: &[Builtin] = &[
     row("rindex", 2, 2, 1, "rindex (s, t)", "The last place of a text in strings, or 0.", |i, a, _| {
         index_of(i, "rindex", a, true)
     }),
+    row("is_sq_string", 1, 1, 1, "is_sq_string (x)", "Whether a value is text in single quotes.", |_, a, _| {
+        Ok(Value::Bool(a[0].is_char() && !is_double_quoted(&a[0])).into())
+    }),
+    row("is_dq_string", 1, 1, 1, "is_dq_string (x)", "Whether a value is text in double quotes.", |_, a, _| {
+        Ok(Value::Bool(is_double_quoted(&a[0])).into())
+    }),
     row("strchr", 2, 4, 2, "strchr (s, chars)", "Where any of some characters stands in a string.", strchr),
     row("startsWith", 2, 4, 1, "startsWith (s, pattern)", "Whether strings begin with a text.", |i, a, _| {
         begins(i, "startsWith", a, |s, p| s.starts_with(p))
@@ -87,6 +93,10 @@ fn is_cntrl(b: u8) -> bool {
 }
 fn is_print(b: u8) -> bool {
     b == b' ' || b.is_ascii_graphic()
+}
+
+fn is_double_quoted(value: &Value) -> bool {
+    matches!(value, Value::Tensor(text) if text.double_quoted && value.is_char())
 }
 
 /// Equality of two values that may be char arrays, cells, or anything else.

@@ -152,7 +152,7 @@ fn typecast(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     };
     let n = data.len();
     let dims = if host.dims.len() == 2 && host.dims.rows() == 1 { [1, n] } else { [n, 1] };
-    let dims = if host.is_empty() { [0, 0] } else { dims };
+    let dims = if host.dims == Dims::zero() { [0, 0] } else { dims };
     Ok(Value::tensor(Tensor::new(Dims::new(&dims), data)).into())
 }
 

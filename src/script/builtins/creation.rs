@@ -158,7 +158,12 @@ fn filled_with(interp: &mut Interp, name: &'static str, args: &[Value], value: f
 /// The missing value: a NaN with the payload that Octave (and R) marks it with.
 fn isna(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if !args[0].is_numeric() {
-        return fail!("isna: argument must be numeric");
+        return match &args[0] {
+            Value::Cell(_) | Value::Struct(_) | Value::Function(_) => {
+                fail!("isna: not defined for {}", crate::script::ops::type_name(&args[0], false))
+            }
+            _ => fail!("isna: argument must be numeric"),
+        };
     }
     let x = interp.env.host(&args[0])?;
     let missing = (0..x.len()).map(|i| x.data.c64_at(i)).map(|z| is_missing(z.re) || is_missing(z.im));
@@ -293,7 +298,7 @@ fn flintmax(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             None => return fail!("flintmax: not defined for class '{}'", word.as_text().unwrap_or_default()),
         },
         [x, ..] if x.class().is_float() => x.class(),
-        [x, ..] => return fail!("flintmax: not defined for class '{}'", x.class_name()),
+        [_, ..] => return fail!("flintmax: argument must be a string or floating point variable"),
     };
     Ok(match class {
         Class::Single => Value::tensor(Tensor::scalar(Data::F32(vec![16_777_216.0]))),

@@ -1,7 +1,10 @@
-//! The table of functions as Markdown, for `docs/matlab.md`.
+//! The table of functions: as Markdown for `docs/matlab.md`, and one by one for `help`.
 
-use super::{ANY, Builtin, families};
+use super::{ANY, Builtin, Outcome, families, nothing, row};
+use crate::script::error::{Flow, fail, fail_id};
 use crate::script::library;
+use crate::script::value::Value;
+use crate::script::vm::Interp;
 
 /// What a table shows of a function: name, use, what it does.
 type Line<'a> = (&'a str, &'a str, &'a str);
@@ -29,6 +32,82 @@ pub fn markdown() -> String {
 
 fn line(row: &'static Builtin) -> Line<'static> {
     (row.name, row.usage, row.summary)
+}
+
+/// What `help` says of a function, or of all.
+pub fn help(interp: &mut Interp, topic: &str) -> Option<String> {
+    if topic.is_empty() {
+        let mut text = String::from("help NAME explains a function. The functions:\n");
+        let builtins = families().iter().map(|(title, rows)| (title, rows.iter().map(|b| b.name).collect::<Vec<_>>()));
+        let written = library::families();
+        let written = written.iter().map(|(title, rows)| (title, rows.iter().map(|w| w.name).collect::<Vec<_>>()));
+        for (title, names) in builtins.chain(written) {
+            text.push_str(&format!("\n{title}:\n  {}\n", names.join(" ")));
+        }
+        return Some(text);
+    }
+    if let Some(builtin) = super::find(topic) {
+        return Some(format!("{}\n\n  {}\n", builtin.usage, builtin.summary));
+    }
+    if let Some(written) = library::find(topic) {
+        return Some(format!("{}\n\n  {}\n", written.usage, written.summary));
+    }
+    match interp.documentation(topic) {
+        Some(doc) => Some(format!("{doc}\n")),
+        None if matches!(interp.lookup(topic), Ok(Some(_))) => {
+            Some(format!("'{topic}' is a function without a comment at its head\n"))
+        }
+        None => None,
+    }
+}
+
+/// The functions whose names or summaries hold a text, a line each.
+fn found(topic: &str) -> String {
+    let topic = topic.to_lowercase();
+    let builtins = families().iter().flat_map(|(_, rows)| rows.iter()).map(|b| (b.name, b.summary));
+    let written = library::families().iter().flat_map(|(_, rows)| rows.iter()).map(|w| (w.name, w.summary));
+    let mut lines: Vec<String> = (builtins.chain(written))
+        .filter(|(name, summary)| name.to_lowercase().contains(&topic) || summary.to_lowercase().contains(&topic))
+        .map(|(name, summary)| format!("{name:<20} {summary}\n"))
+        .collect();
+    lines.sort();
+    lines.concat()
+}
+
+/// The family.
+pub static ROWS: &[Builtin] = &[
+    row("help", 0, 1, 1, "text = help (name)", "How a function is called and what it does.", help_function),
+    row("doc", 0, 1, 0, "doc (name)", "As help.", help_function),
+    row("lookfor", 1, 1, 1, "text = lookfor (word)", "The functions whose names or descriptions hold a word.", lookfor),
+];
+
+fn topic_of(who: &str, args: &[Value]) -> Flow<String> {
+    match args.first().map(Value::as_text) {
+        None => Ok(String::new()),
+        Some(Some(topic)) => Ok(topic),
+        Some(None) => fail!("{who}: NAME must be a string"),
+    }
+}
+
+fn help_function(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let topic = topic_of("help", args)?;
+    match help(interp, topic.trim()) {
+        Some(text) if nargout > 0 => Ok(Value::string(text).into()),
+        Some(text) => {
+            interp.env.print(text);
+            Ok(nothing())
+        }
+        None => fail_id!("Octave:undefined-function", "help: '{topic}' not found"),
+    }
+}
+
+fn lookfor(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let text = found(&topic_of("lookfor", args)?);
+    if nargout > 0 {
+        return Ok(Value::string(text).into());
+    }
+    interp.env.print(text);
+    Ok(nothing())
 }
 
 /// How many arguments a function takes, in words.

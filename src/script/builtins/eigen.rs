@@ -241,9 +241,6 @@ fn form_of(interp: &Interp, who: &str, value: &Value) -> Flow<(Vec<f64>, usize, 
     if a.matrix.nrows() != a.matrix.ncols() {
         return fail!("{who}: A must be a square matrix");
     }
-    if !is_finite(&a.matrix) {
-        return fail!("{who}: argument must not contain Inf or NaN values");
-    }
     Ok((column_major(a.matrix.as_ref()), a.matrix.nrows(), a.single))
 }
 
@@ -258,6 +255,14 @@ fn factored(n: usize, single: bool, found: &Factored, nargout: usize) -> Outcome
 
 pub(super) fn hess(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let (a, n, single) = form_of(interp, "hess", &args[0])?;
+    if n < 3 {
+        // It has the form.
+        let factor = (0..n * n).map(|k| if k % (n + 1) == 0 { 1.0 } else { 0.0 }).collect();
+        return Ok(factored(n, single, &Factored { form: a, factor }, nargout));
+    }
+    if a.iter().any(|x| !x.is_finite()) {
+        return fail!("hess: argument must not contain Inf or NaN values");
+    }
     Ok(factored(n, single, &ops::schur::hessenberg_form(&a, n), nargout))
 }
 
@@ -271,6 +276,10 @@ pub(super) fn schur(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow
         Some(word) => return fail!("schur: incorrect ordered schur argument '{word}'"),
     }
     let (a, n, single) = form_of(interp, "schur", &args[0])?;
+    if a.iter().any(|x| !x.is_finite()) {
+        let form = (0..n * n).map(|k| if k % n > k / n + 1 || n == 2 && k == 1 { 0.0 } else { f64::NAN }).collect();
+        return Ok(factored(n, single, &Factored { form, factor: vec![f64::NAN; n * n] }, nargout));
+    }
     match ops::schur::schur_form(&a, n) {
         Some(found) => Ok(factored(n, single, &found, nargout)),
         None => fail!("schur: no convergence"),

@@ -4,7 +4,7 @@
 //! is, or where a value leaves the real domain) and rounds to the class; on the runtime its method is recorded, with a
 //! check of the data where the domain ends.
 
-use super::{Builtin, Outcome, row};
+use super::{Builtin, Outcome, faddeeva, row};
 use crate::Array;
 use crate::script::env::{Env, Speaker};
 use crate::script::error::{Flow, fail};
@@ -246,9 +246,11 @@ pub static ROWS: &[Builtin] = &[
     map!("gamma", "The gamma function.", super::special::gamma, No, Some(gammas)),
     map!("lgamma", "The logarithm of the gamma function.", super::special::ln_gamma, No, Some(Array::lgamma), Some(&NEGATIVE_GAMMA)),
     map!("gammaln", "The logarithm of the gamma function.", super::special::ln_gamma, No, Some(Array::lgamma), Some(&NEGATIVE_GAMMA)),
-    map!("erf", "The error function.", libm::erf, No, Some(Array::erf)),
-    map!("erfc", "1 - erf (x), exact where it is small.", libm::erfc, No, None),
-    map!("erfcx", "exp (x^2) * erfc (x).", super::special::erfc_scaled, No, None),
+    map!("erf", "The error function.", libm::erf, To(faddeeva::erf), Some(Array::erf)),
+    map!("erfc", "1 - erf (x), exact where it is small.", libm::erfc, To(faddeeva::erfc), None),
+    map!("erfcx", "exp (x^2) * erfc (x).", super::special::erfc_scaled, To(faddeeva::erfcx), None),
+    map!("erfi", "The imaginary error function, -i erf (ix).", faddeeva::erfi_real, To(faddeeva::erfi), None),
+    map!("dawson", "Dawson's function, sqrt (pi)/2 exp (-x^2) erfi (x).", faddeeva::dawson_real, To(faddeeva::dawson), None),
     map!("erfinv", "The number whose error function is x.", super::special::erf_inverse, No, None),
     map!("erfcinv", "The number whose complementary error function is x.", super::special::erfc_inverse, No, None),
     row("sind", 1, 1, 1, "sind (x)", "The sine of degrees, exact at multiples of 30.", |i, a, _| degrees(i, "sind", &a[0], Turn::Sine)),

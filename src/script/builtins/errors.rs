@@ -379,7 +379,16 @@ fn lasterror(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         interp.env.last_error = None;
     }
     let error = interp.env.last_error.clone().unwrap_or_else(|| ScriptError::new(""));
-    Ok(error_value(&error).into())
+    // A struct, as it was before there were exceptions.
+    Ok(match error_value(&error) {
+        Value::Struct(exception) => {
+            let mut plain = Arc::unwrap_or_clone(exception);
+            plain.class = None;
+            Value::Struct(Arc::new(plain))
+        }
+        other => other,
+    }
+    .into())
 }
 
 fn nargchk(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

@@ -330,25 +330,24 @@ fn choices(env: &Env, n: usize, k: usize, bytes: usize) -> Flow<(Dims, Vec<u32>)
 
 fn perms(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let n = args[0].len();
-    if n > 10 {
-        return fail!("out of memory or dimension too large for Octave's index type");
+    let m = (2..=n).fold(1usize, |product, k| product.saturating_mul(k));
+    let bytes = if let Value::Cell(_) = &args[0] { size_of::<Value>() } else { args[0].class().bytes() };
+    interp.env.check_host(&[m, n], bytes + 1)?;
+    // Reverse lexicographic order of positions: each row is the one before its predecessor.
+    let mut order = vec![0u8; m * n];
+    let mut row: Vec<u8> = (0..n as u8).rev().collect();
+    for r in 0..m {
+        row.iter().enumerate().for_each(|(c, &at)| order[c * m + r] = at);
+        let Some(turn) = row.windows(2).rposition(|pair| pair[0] > pair[1]) else { break };
+        let next = row.iter().rposition(|&at| at < row[turn]).unwrap_or(turn);
+        row.swap(turn, next);
+        row[turn + 1..].reverse();
     }
-    // Reverse lexicographic order of positions.
-    let mut rows: Vec<Vec<usize>> = vec![Vec::new()];
-    for _ in 0..n {
-        rows = rows
-            .into_iter()
-            .flat_map(|row| {
-                (0..n).rev().filter(|i| !row.contains(i)).map(|i| [row.clone(), vec![i]].concat()).collect::<Vec<_>>()
-            })
-            .collect();
-    }
-    let m = rows.len();
-    let order: Vec<usize> = (0..m * n).map(|at| rows[at % m][at / m]).collect();
+    let order = order.into_iter().map(usize::from);
     let dims = Dims::new(&[m, n]);
     if let Value::Cell(cell) = &args[0] {
-        return Ok(Value::cell(dims, order.into_iter().map(|at| cell.items[at].clone()).collect()).into());
+        return Ok(Value::cell(dims, order.map(|at| cell.items[at].clone()).collect()).into());
     }
     let v = interp.env.host(&args[0])?;
-    Ok(Value::tensor(Tensor::new(dims, v.data.pick(order.into_iter()))).into())
+    Ok(Value::tensor(Tensor::new(dims, v.data.pick(order))).into())
 }

@@ -149,7 +149,7 @@ pub(super) fn inv(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<O
     }
     if let Some((a, class)) = complex(env, &args[0])? {
         let n = a.nrows();
-        let out = ops::linear::inverse(env, &column_major(a.as_ref()), n, class);
+        let out = ops::systems::inverse(env, &column_major(a.as_ref()), n, class);
         let out = Mat::from_fn(n, n, |i, j| out[j * n + i]);
         let rcond = 1.0 / (ops::linear::norm_1(a.as_ref()) * ops::linear::norm_1(out.as_ref()));
         return Ok(vec![complex_value(&out, class), number(rcond, class == Class::Single)].into());
@@ -190,12 +190,7 @@ pub(super) fn inv(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<O
         (inverse, rcond)
     };
     if nargout < 2 && (rcond == 0.0 || rcond < epsilon) {
-        let message = if rcond == 0.0 {
-            "matrix singular to machine precision".to_string()
-        } else {
-            format!("matrix singular to machine precision, rcond = {rcond:e}")
-        };
-        env.warn("Octave:singular-matrix", &message);
+        ops::systems::warn_singular(env, "", rcond);
     }
     let inverse = value_of(&inverse, a.single);
     let inverse = if args[0].is_diagonal() { inverse.diagonal() } else { inverse };
@@ -387,35 +382,63 @@ fn chol(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     if args[0].is_numeric() && args[0].dims().rows() != args[0].dims().columns() {
         return fail!("chol: requires square matrix");
     }
-    let a = square(&interp.env, "chol", &args[0])?;
-    let n = a.matrix.nrows();
     let lower = super::args::has_word(&args[1..], "lower");
-    // Only one triangle is read.
-    let full = Mat::from_fn(n, n, |i, j| if (i >= j) == lower { a.matrix[(i, j)] } else { a.matrix[(j, i)] });
-    match full.llt(Side::Lower) {
-        Ok(factor) => {
-            let l = factor.L();
-            let out = Mat::from_fn(n, n, |i, j| {
-                let (i, j) = if lower { (i, j) } else { (j, i) };
-                if i >= j { l[(i, j)] } else { 0.0 }
-            });
-            Ok(vec![value_of(&out, a.single), Value::Num(0.0)].into())
-        }
-        Err(_) if nargout > 1 => {
-            // The factor of the largest leading part that is positive definite.
-            let part = |k: usize| full.submatrix(0, 0, k, k).llt(Side::Lower);
-            let k = (1..n).take_while(|&k| part(k).is_ok()).count();
-            let out = match part(k) {
-                Ok(factor) if k > 0 => Mat::from_fn(k, k, |i, j| {
-                    let (i, j) = if lower { (i, j) } else { (j, i) };
-                    if i >= j { factor.L()[(i, j)] } else { 0.0 }
-                }),
-                _ => Mat::zeros(0, 0),
-            };
-            Ok(vec![value_of(&out, a.single), Value::Num(k as f64 + 1.0)].into())
-        }
-        Err(_) => fail!("chol: input matrix must be positive definite"),
+    if let Some((a, class)) = complex(&interp.env, &args[0])? {
+        return triangle(&a, lower, nargout, |m| complex_value(m, class));
     }
+    let a = square(&interp.env, "chol", &args[0])?;
+    triangle(&a.matrix, lower, nargout, |m| value_of(m, a.single))
+}
+
+/// The outputs of `chol`: of a matrix that is not positive definite, the factor of its largest leading part that is.
+fn triangle<T: Number>(a: &Mat<T>, lower: bool, nargout: usize, value: impl Fn(&Mat<T>) -> Value) -> Flow<Outcome> {
+    let n = a.nrows();
+    // Only one triangle is read, and of its diagonal the real parts.
+    let full = Mat::from_fn(n, n, |i, j| match i.cmp(&j) {
+        std::cmp::Ordering::Equal => T::real(a[(i, i)].real_part()),
+        order if order.is_gt() == lower => a[(i, j)],
+        _ => a[(j, i)].conjugate(),
+    });
+    let large = (n > PLAIN_MAX).then(|| full.llt(Side::Lower).ok()).flatten();
+    let (factor, k) = match large {
+        Some(factor) => (factor.L().to_owned(), n),
+        None => cholesky(&full),
+    };
+    if k < n && nargout < 2 {
+        return fail!("chol: input matrix must be positive definite");
+    }
+    let out = Mat::from_fn(k, k, |i, j| match lower {
+        _ if i != j && (i > j) != lower => T::real(0.0),
+        true => factor[(i, j)],
+        false if i == j => factor[(i, i)],
+        false => factor[(j, i)].conjugate(),
+    });
+    Ok(vec![value(&out), Value::Num(if k < n { k as f64 + 1.0 } else { 0.0 })].into())
+}
+
+/// Up to this extent `chol` goes as LAPACK's unblocked algorithm does, which keeps whole numbers whole.
+const PLAIN_MAX: usize = 64;
+
+/// The lower triangular factor of the largest leading part that is positive definite, and how many rows that has
+/// (LAPACK's potf2 as OpenBLAS has it, in which what is not a number passes).
+fn cholesky<T: Number>(a: &Mat<T>) -> (Mat<T>, usize) {
+    let n = a.nrows();
+    let mut l = Mat::<T>::zeros(n, n);
+    for j in 0..n {
+        let squares: f64 = (0..j).map(|k| (l[(j, k)] * l[(j, k)].conjugate()).real_part()).sum();
+        let pivot = a[(j, j)].real_part() - squares;
+        if pivot <= 0.0 {
+            return (l, j);
+        }
+        let root = pivot.sqrt();
+        l[(j, j)] = T::real(root);
+        for i in j + 1..n {
+            let mut sum = T::real(0.0);
+            (0..j).for_each(|k| sum += l[(i, k)] * l[(j, k)].conjugate());
+            l[(i, j)] = (a[(i, j)] - sum).scaled(1.0 / root);
+        }
+    }
+    (l, n)
 }
 
 pub(super) fn is_finite<T: Number>(a: &Mat<T>) -> bool {

@@ -173,7 +173,7 @@ fn values(interp: &mut Interp, all: &[Value], _: usize) -> Flow<Outcome> {
             Some(value) => found.push(value),
             None => {
                 let key = entries::shown(env, given)?;
-                return fail_id!("Octave:index-out-of-bounds", "containers.Map: key <{key}> does not exist");
+                return fail!("containers.Map: key <{key}> does not exist");
             }
         }
     }

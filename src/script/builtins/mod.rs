@@ -23,6 +23,7 @@ pub mod elementwise;
 pub mod environment;
 pub mod errors;
 pub mod extrema;
+mod faddeeva;
 pub mod field;
 pub mod files;
 pub mod folders;
@@ -289,6 +290,7 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("Errors", errors::ROWS),
         ("Calls and evaluated text", environment::ROWS),
         ("What names stand for", found::ROWS),
+        ("Help", documentation::ROWS),
         ("Variables", variables::ROWS),
         ("Time", clocks::ROWS),
         ("The process and its surroundings", process::ROWS),

@@ -313,6 +313,11 @@ fn poly(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 fn conv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     let (a, b) = (interp.env.host(&args[0])?, interp.env.host(&args[1])?);
+    // A side of 1 makes a vector, also of nothing.
+    let is_vector = |t: &Tensor| t.dims.len() == 2 && t.dims.contains(&1);
+    if (a.is_empty() || b.is_empty()) && is_vector(&a) && is_vector(&b) {
+        return Ok(Value::empty().into());
+    }
     if a.is_empty() || b.is_empty() || !a.dims.is_vector() || !b.dims.is_vector() {
         return fail!("conv: both arguments A and B must be vectors");
     }

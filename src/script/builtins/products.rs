@@ -1,9 +1,11 @@
 //! The Kronecker and cross products, and the exponential of a matrix.
 
 use super::Outcome;
-use super::linear::{Real, complex, complex_value, norm_1, real, square, value_of};
+use super::linear::{Real, complex, complex_value, is_finite, norm_1, real, square, value_of};
+use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::ops;
+use crate::script::ops::linear::Number;
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
 use faer::Mat;
@@ -30,14 +32,8 @@ fn exponential(a: &Mat<f64>) -> Mat<f64> {
         1.0,
     ];
     let (n, norm) = (a.nrows(), norm_1(a));
-    if !norm.is_finite() {
+    if !norm.is_finite() || !is_finite(a) {
         return Mat::from_fn(n, n, |_, _| f64::NAN);
-    }
-    if norm == 0.0 {
-        return Mat::identity(n, n);
-    }
-    if n == 1 {
-        return Mat::from_fn(1, 1, |i, j| a[(i, j)].exp());
     }
     let squarings = (norm / 5.371920351148152).log2().ceil().clamp(0.0, 1000.0) as i32;
     let scale = 2.0f64.powi(-squarings);
@@ -65,8 +61,8 @@ pub(super) fn expm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcom
         if n != a.ncols() {
             return fail!("expm: A must be a square matrix");
         }
-        if n == 1 {
-            return Ok(complex_value(&Mat::from_fn(1, 1, |i, j| a[(i, j)].exp()), class).into());
+        if let Some(e) = of_diagonal(&a, Complex64::exp) {
+            return Ok(complex_value(&e, class).diagonal().into());
         }
         interp.env.check_host(&[2 * n, 2 * n], size_of::<f64>())?;
         // X + iY multiplies as [X -Y; Y X] does.
@@ -76,13 +72,24 @@ pub(super) fn expm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcom
             (false, true) => a[(i - n, j)].im,
             (false, false) => a[(i - n, j - n)].re,
         }));
-        let e = Mat::from_fn(n, n, |i, j| Complex64::new(e[(i, j)], e[(i + n, j)]));
+        let e = Mat::from_fn(n, n, |i, j| match e[(i, j)] {
+            re if re.is_nan() && !is_finite(&a) => Complex64::new(re, 0.0),
+            re => Complex64::new(re, e[(i + n, j)]),
+        });
         return Ok(complex_value(&e, class).into());
     }
     let a = square(&interp.env, "expm", &args[0])?;
-    let e = value_of(&exponential(&a.matrix), a.single);
-    // The exponential of a diagonal matrix is one.
-    Ok(if a.matrix.nrows() == 1 { e } else { e.diagonal() }.into())
+    match of_diagonal(&a.matrix, f64::exp) {
+        Some(e) => Ok(value_of(&e, a.single).diagonal().into()),
+        None => Ok(value_of(&exponential(&a.matrix), a.single).into()),
+    }
+}
+
+/// A function of a diagonal matrix, number by number: exact, and defined where numbers are infinite.
+fn of_diagonal<T: Number>(a: &Mat<T>, f: impl Fn(T) -> T) -> Option<Mat<T>> {
+    let n = a.nrows();
+    let is_diagonal = (0..n).all(|j| (0..n).all(|i| i == j || a[(i, j)].size() == 0.0));
+    is_diagonal.then(|| Mat::from_fn(n, n, |i, j| if i == j { f(a[(i, j)]) } else { T::real(0.0) }))
 }
 
 /// A product whose factors may be known to be real: a real factor scales both parts.
@@ -95,22 +102,19 @@ fn times(real: (bool, bool), a: Complex64, b: Complex64) -> Complex64 {
 }
 
 pub(super) fn kron(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    // Before the factors are fetched: they may be large.
+    check_kron(&interp.env, args)?;
     interp.env.host_all(args)?;
     if args.iter().any(Value::is_complex) {
         let (mut class, mut product_is_complex) = (Class::Double, false);
         let mut product = Mat::from_fn(1, 1, |_, _| Complex64::new(1.0, 0.0));
         for arg in args {
             let host = interp.env.host(arg)?;
-            if host.dims.len() != 2 {
-                return fail!("kron: argument must be a 2-D matrix");
-            }
             class = if host.data.class() == Class::Single { Class::Single } else { class };
             let real = (!product_is_complex, !host.data.is_complex());
             product_is_complex |= host.data.is_complex();
             let (p, q) = (host.dims.rows(), host.dims.columns());
-            let (rows, columns) = (product.nrows().saturating_mul(p), product.ncols().saturating_mul(q));
-            interp.env.check_host(&[rows, columns], 8)?;
-            product = Mat::from_fn(rows, columns, |i, j| {
+            product = Mat::from_fn(product.nrows() * p, product.ncols() * q, |i, j| {
                 times(real, product[(i / p, j / q)], host.data.c64_at(j % q * p + i % p))
             });
         }
@@ -120,12 +124,27 @@ pub(super) fn kron(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcom
     for arg in &args[1..] {
         let b = real(&interp.env, "kron", arg)?;
         let (p, q) = (b.matrix.nrows(), b.matrix.ncols());
-        let (rows, columns) = (product.matrix.nrows().saturating_mul(p), product.matrix.ncols().saturating_mul(q));
-        interp.env.check_host(&[rows, columns], 8)?;
+        let (rows, columns) = (product.matrix.nrows() * p, product.matrix.ncols() * q);
         let matrix = Mat::from_fn(rows, columns, |i, j| product.matrix[(i / p, j / q)] * b.matrix[(i % p, j % q)]);
         product = Real { matrix, single: product.single || b.single };
     }
     Ok(value_of(&product.matrix, product.single).into())
+}
+
+/// Refuses products that no memory holds, before any is made: the last one, as it is computed and as a value, and those
+/// on the way there, which are smaller unless the last one has no elements.
+fn check_kron(env: &Env, args: &[Value]) -> Flow<()> {
+    let width = if args.iter().any(Value::is_complex) { 2 * size_of::<Complex64>() } else { 2 * size_of::<f64>() };
+    let (mut rows, mut columns) = (1usize, 1usize);
+    for arg in args {
+        let dims = arg.dims();
+        if dims.len() != 2 {
+            return fail!("kron: argument must be a 2-D matrix");
+        }
+        (rows, columns) = (rows.saturating_mul(dims.rows()), columns.saturating_mul(dims.columns()));
+        env.check_host(&[rows, columns], width)?;
+    }
+    Ok(())
 }
 
 pub(super) fn cross(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

@@ -618,7 +618,7 @@ fn along_dimension(env: &Env, x: &Value, p: f64, d: usize) -> Flow<Outcome> {
 fn vecnorm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     let x = &args[0];
-    if !x.class().is_float() {
+    if !x.is_numeric() {
         return fail!("vecnorm: A must be numeric");
     }
     let p = match norm_kind(env, args.get(1).filter(|p| !p.is_empty()))? {

@@ -677,10 +677,12 @@ fn sub2ind(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
                 );
             }
             if v > extents[k] as f64 {
+                // The greatest of them is named.
+                let most = (0..subscript.len()).map(|i| subscript.data.f64_at(i)).fold(v, f64::max);
                 return fail_id!(
                     "Octave:index-out-of-bounds",
                     "index ({}): out of bound {} (dimensions are {})",
-                    place(k, &args::short(v)),
+                    place(k, &args::short(most)),
                     extents[k],
                     Dims::new(&named)
                 );

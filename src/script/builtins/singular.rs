@@ -92,6 +92,9 @@ pub(super) fn rank(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcom
 pub(super) fn pinv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if let Some((a, class)) = complex(&interp.env, &args[0])? {
         let (m, n) = (a.nrows(), a.ncols());
+        if !is_finite(&a) {
+            return Ok(value_of(&Mat::from_fn(n, m, |_, _| f64::NAN), class == Class::Single).into());
+        }
         let p = parts("pinv", &a, true)?;
         let least = tolerance(&interp.env, args, &p.s, m, n, class == Class::Single)?;
         let inverse = Mat::from_fn(n, m, |i, j| {
@@ -102,6 +105,9 @@ pub(super) fn pinv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcom
     }
     let a = real(&interp.env, "pinv", &args[0])?;
     let (m, n) = (a.matrix.nrows(), a.matrix.ncols());
+    if !is_finite(&a.matrix) {
+        return Ok(value_of(&Mat::from_fn(n, m, |_, _| f64::NAN), a.single).into());
+    }
     let p = real_parts("pinv", &a.matrix, true)?;
     let least = tolerance(&interp.env, args, &p.s, m, n, a.single)?;
     let inverse = Mat::from_fn(n, m, |i, j| {

@@ -428,7 +428,7 @@ fn unique(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
             let n = found.0.len();
             // Cell arrays keep a row a row; all else is a column.
             let shape = if dims.rows() == 1 && dims.columns() > 1 { Dims::new(&[1, n]) } else { Dims::new(&[n, 1]) };
-            let shape = if n == 0 { dims.clone() } else { shape };
+            let shape = if n == 0 && dims == Dims::zero() { dims.clone() } else { shape };
             let picked = pick(&x, shape, &found.0);
             (found.0, found.1, picked)
         }

@@ -11,10 +11,12 @@ use super::reductions::{Flags, dims_or_all, each_lane, flags, from_zero, hosted,
 use super::{Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
+use crate::script::ops;
 use crate::script::value::tensor::each_data;
 use crate::script::value::{Class, Data, Dims, Lazy, Tensor, Value};
 use crate::script::vm::Interp;
 use crate::{Array, Nan, ReduceOp};
+use num_complex::Complex64;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
@@ -449,12 +451,12 @@ fn quantiles(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Ou
     let mut out = host.dims.with(d.min(1 << 8), p.len());
     super::creation::check_host(env, &out, class)?;
     let result = Lanes::new(&out, d.min(1 << 8));
-    let mut data = vec![0.0; out.elements()];
+    let mut data = vec![Complex64::default(); out.elements()];
     for lane in 0..lanes.count {
-        let mut sorted: Vec<f64> = lanes.positions(lane).map(|i| host.data.f64_at(i)).filter(|x| !x.is_nan()).collect();
-        sorted.sort_by(f64::total_cmp);
+        let (re, im) = sorted(&host, lanes.positions(lane));
         for (place, &p) in result.positions(lane).zip(&p) {
-            data[place] = quantile_of(&sorted, p, method, class == Class::Single);
+            let of = |part: &[f64]| quantile_of(part, p, method, class == Class::Single);
+            data[place] = Complex64::new(of(&re), if im.is_empty() { 0.0 } else { of(&im) });
         }
     }
     // The quantiles of a vector lie as P does.
@@ -462,7 +464,26 @@ fn quantiles(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Ou
         let row = args.get(1).is_none_or(|p| p.is_empty() || p.dims().rows() == 1);
         out = if row { Dims::new(&[1, p.len()]) } else { Dims::new(&[p.len(), 1]) };
     }
-    Ok(Value::tensor(Tensor::new(out, Data::F64(data).converted(class))).into())
+    let data = match host.data.is_complex() {
+        true => ops::complex_in_class(class, data),
+        false => Data::F64(data.iter().map(|z| z.re).collect()).converted(class),
+    };
+    Ok(Value::tensor(Tensor::new(out, data)).into())
+}
+
+/// The elements at these places that are numbers, in order: their real parts, and their imaginary ones if there are any.
+fn sorted(host: &Tensor, places: impl Iterator<Item = usize>) -> (Vec<f64>, Vec<f64>) {
+    if !host.data.is_complex() {
+        let mut sorted: Vec<f64> = places.map(|i| host.data.f64_at(i)).filter(|x| !x.is_nan()).collect();
+        sorted.sort_by(f64::total_cmp);
+        return (sorted, Vec::new());
+    }
+    let mut sorted: Vec<Complex64> = places.map(|i| host.data.c64_at(i)).filter(|z| !z.is_nan()).collect();
+    sorted.sort_by(|a, b| {
+        let by = |f: fn(Complex64) -> f64| f(*a).total_cmp(&f(*b));
+        by(ops::complex::abs).then_with(|| by(ops::complex::arg))
+    });
+    sorted.into_iter().map(|z| (z.re, z.im)).unzip()
 }
 
 fn iqr(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -480,11 +501,12 @@ fn iqr(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let host = env.host(x)?;
     let (t, d, out) = joined(&host, &dims);
     let lanes = Lanes::new(&t.dims, d);
-    let spreads: Vec<f64> = each_lane(&t.data.to_f64(), lanes, |lane| {
-        let mut sorted: Vec<f64> = lane.filter(|x| !x.is_nan()).collect();
-        sorted.sort_by(f64::total_cmp);
-        quantile_of(&sorted, 0.75, 5, false) - quantile_of(&sorted, 0.25, 5, false)
+    let spread = |part: &[f64]| quantile_of(part, 0.75, 5, false) - quantile_of(part, 0.25, 5, false);
+    let spreads = (0..lanes.count).map(|lane| match sorted(&t, lanes.positions(lane)) {
+        (re, im) if im.is_empty() => spread(&re),
+        (re, im) => spread(&re).hypot(spread(&im)),
     });
+    let spreads: Vec<f64> = spreads.collect();
     let class = if host.data.class() == Class::Single { Class::Single } else { Class::Double };
     Ok(Value::tensor(Tensor::new(out, Data::F64(spreads).converted(class))).into())
 }

@@ -298,7 +298,10 @@ impl<'b> Reader<'b> {
                 Value::Cell(Arc::new(CellArray::new(dims.clone(), self.items(dims.elements())?)))
             }
             "scalar struct" | "struct" => self.structure(kind == "struct")?,
-            "string" | "sq_string" => self.text(kind == "string")?,
+            "string" | "null_string" => self.text(true)?,
+            "sq_string" | "null_sq_string" => self.text(false)?,
+            "null_matrix" => self.array("matrix")?,
+            "permutation matrix" => self.permutation()?,
             "double_range" | "range" => self.range()?,
             "function handle" => self.function()?,
             "bool" => Value::Bool(self.word()? != "0"),
@@ -415,6 +418,24 @@ impl<'b> Reader<'b> {
             Ok(function) => Ok(Value::Function(function)),
             Err(_) => Err(format!("'{text}' is no function")),
         }
+    }
+
+    fn permutation(&mut self) -> Result<Value, String> {
+        let n = self.count("size")?;
+        self.bounded(Dims::new(&[n, 1]))?;
+        let by_column = self.find("orient").is_none_or(|orient| orient != "r");
+        if !memory::holds(n.saturating_mul(n).saturating_mul(size_of::<f64>())) {
+            return Err("no memory holds the permutation matrix".into());
+        }
+        let mut data = vec![0.0; n * n];
+        for (k, word) in self.words(n)?.into_iter().enumerate() {
+            match word.parse::<usize>() {
+                Ok(at) if (1..=n).contains(&at) && by_column => data[k * n + at - 1] = 1.0,
+                Ok(at) if (1..=n).contains(&at) => data[(at - 1) * n + k] = 1.0,
+                _ => return Err(format!("'{word}' is no place in a permutation of {n}")),
+            }
+        }
+        Ok(Value::tensor_as_is(Tensor::new(Dims::new(&[n, n]), Data::F64(data))).permutation())
     }
 
     fn array(&mut self, kind: &str) -> Result<Value, String> {

@@ -101,7 +101,7 @@ impl Builder {
         let n = targets.len() as u16;
         self.emit(Inst::Mark, value.span);
         self.several(value, n)?;
-        self.emit(Inst::Spread(n), value.span);
+        self.emit(Inst::Spread { n, ignored: ignored(targets) }, value.span);
         for (i, target) in targets.iter().enumerate() {
             match target {
                 None => self.emit(Inst::Pop, value.span),
@@ -133,8 +133,8 @@ impl Builder {
                     let path = self.way(target)?;
                     self.emit(Inst::Target { slot, path }, target.span);
                 }
-                Some(target) => self.emit(Inst::TargetPlain, target.span),
-                None => self.emit(Inst::TargetPlain, value.span),
+                Some(target) => self.emit(Inst::TargetPlain { ignored: false }, target.span),
+                None => self.emit(Inst::TargetPlain { ignored: true }, value.span),
             }
         }
         self.emit(Inst::Mark, value.span);
@@ -185,6 +185,11 @@ impl Builder {
         let steps = target.steps.clone();
         self.expr(&Expr { kind: ExprKind::Index(Box::new(name), steps), span: target.span })
     }
+}
+
+/// Which of the first targets are `~`, a bit each.
+fn ignored(targets: &[Option<Target>]) -> u32 {
+    targets.iter().take(32).enumerate().filter(|(_, target)| target.is_none()).map(|(i, _)| 1 << i).sum()
 }
 
 /// Whether a target may take other than one value: a comma list of cells or fields.

@@ -176,14 +176,15 @@ pub enum Inst {
     StoreAt { slot: Slot, path: u32 },
     /// Pops the subscripts of a path and deletes what lies there.
     DeleteAt { slot: Slot, path: u32 },
-    /// Pops all above the last mark, pushes the first `n`, in reverse order.
-    Spread(u16),
+    /// Pops all above the last mark, pushes the first `n`, in reverse order. Fails where a function did not set one of
+    /// them, unless its bit of `ignored` says that nobody wants it.
+    Spread { n: u16, ignored: u32 },
     /// Begins the targets of an assignment of which some take as many values as they have places.
     TargetsBegin,
     /// Pops the subscripts of a path and keeps them, with the number of places that lie there now, as the next target.
     Target { slot: Slot, path: u32 },
-    /// The next target takes one value and is stored, or dropped, by instructions of its own.
-    TargetPlain,
+    /// The next target takes one value and is stored, or dropped (`ignored`), by instructions of its own.
+    TargetPlain { ignored: bool },
     /// `Spread` of as many values as the targets have places.
     SpreadTargets,
     /// Pops the values of a target that was kept, by its number, and assigns them to its places.

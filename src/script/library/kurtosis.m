@@ -9,8 +9,9 @@ function y = kurtosis (x, flag, dim)
   if nargin < 3 && isequal (size (x), [0, 0]), y = NaN (class (x)); return; end
   n = size (x, dim);
   x = x - mean (x, dim);
-  s2 = mean (x .^ 2, dim);
+  s2 = mean (abs (x) .^ 2, dim);
   y = mean (x .^ 4, dim) ./ s2 .^ 2;
   y(s2 == 0) = NaN;
-  if flag == 0 && n > 3, y = 3 + (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * y - 3 * (n - 1)); end
+  if flag == 0 && n > 3, y = 3 + (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * y - 3 * (n - 1));
+  elseif flag == 0, y(:) = NaN; end
 end

@@ -41,7 +41,7 @@ pub struct Loaded {
 }
 
 /// How the names of library sources begin.
-const PREFIX: &str = "library/";
+pub const PREFIX: &str = "library/";
 
 impl Written {
     /// A row of the table.

@@ -9,8 +9,9 @@ function y = skewness (x, flag, dim)
   if nargin < 3 && isequal (size (x), [0, 0]), y = NaN (class (x)); return; end
   n = size (x, dim);
   x = x - mean (x, dim);
-  s = sqrt (mean (x .^ 2, dim));
+  s = sqrt (mean (abs (x) .^ 2, dim));
   y = mean (x .^ 3, dim) ./ s .^ 3;
   y(s == 0) = NaN;
-  if flag == 0 && n > 2, y = y * sqrt (n * (n - 1)) / (n - 2); end
+  if flag == 0 && n > 2, y = y * sqrt (n * (n - 1)) / (n - 2);
+  elseif flag == 0, y(:) = NaN; end
 end

@@ -387,6 +387,27 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
         ("More functions of numbers and matrices, written in the language", table_more::NUMBERS),
         ("More functions of text, written in the language", table_more::TEXTS),
         ("Checks of arguments, written in the language", table_more::CHECKS),
+        (
+            "Octave's smaller functions, written in the language",
+            &[
+                written!("shift", "shift (x, b, dim)", "An array whose elements go round by b places."),
+                written!(
+                    "repelems",
+                    "repelems (x, r)",
+                    "Elements of x by the numbers in r's first row, each r's second row often."
+                ),
+                written!("acscd", "acscd (x)", "The angle in degrees whose cosecant is x."),
+                written!("asecd", "asecd (x)", "The angle in degrees whose secant is x."),
+                written!("native2unicode", "native2unicode (bytes, codepage)", "Bytes as text, which is UTF-8."),
+                written!("unicode2native", "unicode2native (text, codepage)", "The bytes of a text, which is UTF-8."),
+                written!(
+                    "list_in_columns",
+                    "list_in_columns (list, width, prefix)",
+                    "Texts in columns as `ls` lists them."
+                ),
+                written!("symvar", "symvar (str)", "The names in an expression that may be variables."),
+            ],
+        ),
     ];
     FAMILIES
 }

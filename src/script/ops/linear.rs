@@ -1,11 +1,11 @@
-//! Products, quotients and powers of matrices in host memory: small products by plain loops, others by `gemm`;
-//! systems of equations by `faer`.
+//! Products, quotients and powers of matrices in host memory: small products by plain loops, others by `gemm`.
 //!
 //! Singles are computed in double and rounded at the end.
 
 use super::complex::{self, c};
 use super::host::{self, undefined};
 use super::operand::{Host, complex_in_class, in_class, nonconformant};
+use super::systems::{inverse, solve};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::syntax::ast::BinaryOp;
@@ -153,6 +153,12 @@ pub(crate) trait Number: ComplexField<Real = f64> + Copy {
     fn conjugate(self) -> Self;
     /// A real number.
     fn real(x: f64) -> Self;
+    /// Its real part.
+    fn real_part(self) -> f64;
+    /// The number over 0.
+    fn over_zero(self) -> Self;
+    /// The number times a real one, part by part.
+    fn scaled(self, by: f64) -> Self;
     /// The factor that makes an element of an upper triangular factor's diagonal real, with the sign that LAPACK's
     /// reflections give it, and what becomes of the element. The last row of a square matrix is not reflected.
     fn turn(element: Self, last: bool) -> (Self, Self);
@@ -185,6 +191,15 @@ impl Number for f64 {
     }
     fn real(x: f64) -> f64 {
         x
+    }
+    fn real_part(self) -> f64 {
+        self
+    }
+    fn over_zero(self) -> f64 {
+        self / 0.0
+    }
+    fn scaled(self, by: f64) -> f64 {
+        self * by
     }
     fn small_inverse(a: &[f64], n: usize) -> Option<Vec<f64>> {
         super::gauss::inverse(a, n)
@@ -219,6 +234,15 @@ impl Number for Complex64 {
     fn real(x: f64) -> Complex64 {
         c(x, 0.0)
     }
+    fn real_part(self) -> f64 {
+        self.re
+    }
+    fn over_zero(self) -> Complex64 {
+        c(self.re / 0.0, self.im / 0.0)
+    }
+    fn scaled(self, by: f64) -> Complex64 {
+        c(self.re * by, self.im * by)
+    }
 }
 
 /// The elements of a matrix, column-major.
@@ -226,130 +250,10 @@ pub(crate) fn column_major<T: Number>(matrix: MatRef<'_, T>) -> Vec<T> {
     (0..matrix.ncols()).flat_map(|j| (0..matrix.nrows()).map(move |i| matrix[(i, j)])).collect()
 }
 
-fn epsilon(class: Class) -> f64 {
-    if class == Class::Single { f32::EPSILON as f64 } else { f64::EPSILON }
-}
-
 /// The largest sum of magnitudes in a column.
 pub(crate) fn norm_1<T: Number>(a: MatRef<'_, T>) -> f64 {
     let column = |j: usize| (0..a.nrows()).map(|i| a[(i, j)].size()).sum::<f64>();
     (0..a.ncols()).map(column).fold(0.0, |most, sum| if sum > most || sum.is_nan() { sum } else { most })
-}
-
-/// Warns of a matrix that a system cannot rely on.
-pub(crate) fn warn_singular(env: &mut Env, what: &str, rcond: f64) {
-    if rcond == 0.0 {
-        env.warn("Octave:singular-matrix", &format!("{what}matrix singular to machine precision"));
-    } else {
-        let text = format!("{what}matrix singular to machine precision, rcond = {}", significant(rcond));
-        env.warn("Octave:nearly-singular-matrix", &text);
-    }
-}
-
-/// Six significant digits, as C's `%g` writes small numbers.
-fn significant(x: f64) -> String {
-    let text = format!("{x:.5e}");
-    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let digits = digits.trim_end_matches('0').trim_end_matches('.');
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    format!("{digits}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
-}
-
-/// The solution of `a x = b`, column-major.
-fn solve<T: Number>(env: &mut Env, a: MatRef<'_, T>, b: MatRef<'_, T>, class: Class) -> Vec<T> {
-    let (m, n) = (a.nrows(), a.ncols());
-    if m == 0 || n == 0 || b.ncols() == 0 {
-        return vec![T::real(0.0); n * b.ncols()];
-    }
-    if m != n {
-        return least_squares(a, b, class);
-    }
-    let nonzero = |i: usize, j: usize| a[(i, j)].size() != 0.0;
-    let upper = (0..n).all(|j| (j + 1..n).all(|i| !nonzero(i, j)));
-    let lower = !upper && (0..n).all(|j| (0..j).all(|i| !nonzero(i, j)));
-    if upper || lower {
-        if (0..n).any(|i| !nonzero(i, i)) {
-            warn_singular(env, "", 0.0);
-            return least_squares(a, b, class);
-        }
-        let mut x = b.to_owned();
-        if upper {
-            a.solve_upper_triangular_in_place(x.as_mut());
-        } else {
-            a.solve_lower_triangular_in_place(x.as_mut());
-        }
-        let rcond = reciprocal_condition(a, |y| {
-            if upper {
-                a.solve_upper_triangular_in_place(y.as_mut())
-            } else {
-                a.solve_lower_triangular_in_place(y.as_mut())
-            }
-        });
-        if rcond < epsilon(class) {
-            warn_singular(env, "", rcond);
-        }
-        return column_major(x.as_ref());
-    }
-    // Most systems are small and far from singular.
-    if class != Class::Single
-        && let Some(x) = T::small_sound(a, b)
-    {
-        return x;
-    }
-    let lu = a.partial_piv_lu();
-    let pivots = lu.U();
-    if (0..n).any(|i| pivots[(i, i)].size() == 0.0 || pivots[(i, i)].size().is_nan()) {
-        warn_singular(env, "", 0.0);
-        return least_squares(a, b, class);
-    }
-    let rcond = reciprocal_condition(a, |y| lu.solve_in_place(y.as_mut()));
-    if rcond < epsilon(class) || rcond.is_nan() {
-        warn_singular(env, "", rcond);
-        if rcond == 0.0 || rcond.is_nan() {
-            return least_squares(a, b, class);
-        }
-    }
-    if class != Class::Single
-        && let Some(x) = T::small_solve(&column_major(a), n, &column_major(b))
-    {
-        return x;
-    }
-    column_major(lu.solve(b).as_ref())
-}
-
-/// 1 over the product of the 1-norms of a matrix and of its inverse.
-pub(crate) fn reciprocal_condition<T: Number>(a: MatRef<'_, T>, solve: impl Fn(&mut Mat<T>)) -> f64 {
-    let n = a.nrows();
-    let mut inverse = Mat::<T>::identity(n, n);
-    solve(&mut inverse);
-    let product = norm_1(a) * norm_1(inverse.as_ref());
-    if product.is_infinite() { 0.0 } else { 1.0 / product }
-}
-
-/// The shortest of the vectors that come nearest to solving `a x = b`.
-fn least_squares<T: Number>(a: MatRef<'_, T>, b: MatRef<'_, T>, class: Class) -> Vec<T> {
-    let (n, columns) = (a.ncols(), b.ncols());
-    let finite = (0..n).all(|j| (0..a.nrows()).all(|i| a[(i, j)].size().is_finite()));
-    let Some(svd) = finite.then(|| a.thin_svd().ok()).flatten() else {
-        return vec![T::real(f64::NAN); n * columns];
-    };
-    let (u, v, s) = (svd.U(), svd.V(), svd.S().column_vector());
-    let values: Vec<f64> = (0..s.nrows()).map(|i| s[i].size()).collect();
-    let least = values.first().copied().unwrap_or(0.0) * epsilon(class);
-    let mut out = vec![T::real(0.0); n * columns];
-    for (j, x) in out.chunks_exact_mut(n).enumerate() {
-        for (p, &value) in values.iter().enumerate().take_while(|&(_, &value)| value > least) {
-            let mut along = T::real(0.0);
-            for i in 0..a.nrows() {
-                along += u[(i, p)].conjugate() * b[(i, j)];
-            }
-            let along = along * T::real(1.0 / value);
-            for (i, x) in x.iter_mut().enumerate() {
-                *x += v[(i, p)] * along;
-            }
-        }
-    }
-    out
 }
 
 /// `a ^ b`, one of them a matrix.
@@ -471,27 +375,4 @@ fn squarings<T: Clone>(base: Vec<T>, exponent: u32, one: Vec<T>, multiply: impl 
         }
     }
     result.unwrap_or(one)
-}
-
-/// The inverse of a square matrix, column-major; infinite, with a warning, where there is none.
-pub(crate) fn inverse<T: Number>(env: &mut Env, a: &[T], n: usize, class: Class) -> Vec<T> {
-    let matrix = MatRef::from_column_major_slice(a, n, n);
-    let lu = matrix.partial_piv_lu();
-    let pivots = lu.U();
-    if (0..n).any(|i| pivots[(i, i)].size() == 0.0) {
-        env.warn("Octave:singular-matrix", "inverse: matrix singular to machine precision, rcond = 0");
-        return vec![T::real(f64::INFINITY); n * n];
-    }
-    let mut out = Mat::<T>::identity(n, n);
-    lu.solve_in_place(out.as_mut());
-    let rcond = 1.0 / (norm_1(matrix) * norm_1(out.as_ref()));
-    if rcond < epsilon(class) {
-        warn_singular(env, "inverse: ", rcond);
-    }
-    if class != Class::Single
-        && let Some(small) = T::small_inverse(a, n)
-    {
-        return small;
-    }
-    column_major(out.as_ref())
 }

@@ -21,6 +21,7 @@ pub(crate) mod rotations;
 pub(crate) mod schur;
 pub(crate) mod svd;
 pub(crate) mod symmetric;
+pub(crate) mod systems;
 mod wide;
 
 #[cfg(test)]

@@ -47,8 +47,8 @@ pub(super) fn ends_statement(text: &str, at: usize) -> bool {
 pub(super) fn words_follow(text: &str, name_end: usize) -> bool {
     let at = skip_blanks(text, name_end);
     let rest = &text[at..];
-    if at == name_end || rest.is_empty() || rest.starts_with(['\n', '\r', ';', ',', '%', '#', '(', '{', ')', ']', '}'])
-    {
+    let is_apart = at > name_end || rest.starts_with('"');
+    if !is_apart || rest.is_empty() || rest.starts_with(['\n', '\r', ';', ',', '%', '#', '(', '{', ')', ']', '}']) {
         return false;
     }
     if rest.starts_with('=') && !rest.starts_with("==") {

@@ -340,16 +340,18 @@ impl Parser<'_> {
         let mut height = 0;
         // Whether an element may stand here: at a row's beginning, after a comma or after white space.
         let mut element_may_follow = true;
+        // A comma before a row's first element says nothing.
+        let mut comma_may_lead = true;
         loop {
             match &self.token.kind {
                 kind if kind == close => break,
                 TokenKind::Semicolon | TokenKind::Newline => {
                     rows.extend((!row.is_empty()).then(|| std::mem::take(&mut row)));
-                    element_may_follow = true;
+                    (element_may_follow, comma_may_lead) = (true, true);
                     self.advance()?;
                 }
-                TokenKind::Comma if !element_may_follow => {
-                    element_may_follow = true;
+                TokenKind::Comma if !element_may_follow || row.is_empty() && comma_may_lead => {
+                    (element_may_follow, comma_may_lead) = (true, false);
                     self.advance()?;
                 }
                 _ if element_may_follow || self.token.separated => {

@@ -152,6 +152,8 @@ impl Parser<'_> {
         self.advance()?;
         let mut targets = Vec::new();
         let mut may_follow = true;
+        // A comma before the first says nothing.
+        self.accept(&TokenKind::Comma)?;
         while !self.at(&TokenKind::BracketClose) {
             match self.token.kind {
                 TokenKind::Comma if !may_follow => {

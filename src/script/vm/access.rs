@@ -4,7 +4,7 @@ use super::Interp;
 use super::frame::Variable;
 use crate::script::compile::Code;
 use crate::script::compile::code::{Count, Inst, PathStep, Slot, Want};
-use crate::script::error::{Flow, ScriptError, Stop, fail, fail_id};
+use crate::script::error::{Flow, ScriptError, Stop, fail};
 use crate::script::index::{self, Access, Values};
 use crate::script::value::lazy::Past;
 use crate::script::value::{Data, Form, Function, Held, Parser, Tensor, Value};
@@ -369,16 +369,15 @@ impl Interp {
     /// `variable<path> = []`.
     pub(super) fn delete_at(&mut self, slot: Slot, path: u32) -> Flow<()> {
         let (steps, at, marks) = self.way(path)?;
-        let Some(mut target) = self.take_slot(slot) else {
-            let name = self.name_of(slot);
-            return fail_id!(
-                "Octave:undefined-function",
-                "invalid use of a N_-D array in indexed assignment: '{name}' undefined"
-            );
-        };
+        let held = self.take_slot(slot);
+        let was_there = held.is_some();
+        // Of what is not there, nothing can be deleted, and what is left is the empty matrix.
+        let mut target = held.unwrap_or_else(Value::empty);
         let result = index::delete(&mut self.env, &mut target, &steps);
         let is_array = !matches!(target, Value::Cell(_) | Value::Struct(_));
-        self.put_slot(slot, Some(target));
+        if was_there || result.is_ok() {
+            self.put_slot(slot, Some(target));
+        }
         result.map_err(|stop| match stop {
             Stop::Error(error) if is_array => Stop::Error(self.named_deletion(error, slot)),
             stop => self.named(stop, slot),

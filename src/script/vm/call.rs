@@ -1,6 +1,7 @@
 //! Calls: finding what a name stands for, entering and leaving functions, evaluated text.
 
 use super::Interp;
+use super::exception::quoted;
 use super::frame::{Activation, Frame, Return, TaskFrame, Variable};
 use crate::script::builtins::{self, Builtin, Outcome, Scope, Task, TaskStep};
 use crate::script::compile::code::{Count, Kind, Slot, Want};
@@ -34,8 +35,8 @@ pub enum Callee {
 }
 
 impl Interp {
-    /// What a name stands for, if it is a function: first the file's own, then files in the path, then builtins, then
-    /// the library.
+    /// What a name stands for, if it is a function: first the file's own, then those of the folder `private` beside the
+    /// file, then files in the path, then builtins, then the library.
     ///
     /// # Errors
     /// A function file that cannot be read or parsed.
@@ -44,6 +45,10 @@ impl Interp {
             && let Some(code) = self.locals.get(&locals).and_then(|l| l.get(name))
         {
             return Ok(Some(Callee::User(code.clone())));
+        }
+        if let Some(path) = self.frame().and_then(|f| f.code.source.private(name)) {
+            let path = path.to_path_buf();
+            return self.load_private(&path).map(Some);
         }
         if let Some(code) = self.functions.get(name) {
             return Ok(Some(Callee::User(code.clone())));
@@ -69,8 +74,26 @@ impl Interp {
         Ok(Callee::User(loaded.code))
     }
 
+    /// A file of a folder `private`, which is read once and seen only by the files beside that folder.
+    fn load_private(&mut self, path: &Path) -> Flow<Callee> {
+        if let Some(callee) = self.privates.get(path) {
+            return Ok(callee.clone());
+        }
+        let callee = self.read_file(path)?;
+        self.privates.insert(path.into(), callee.clone());
+        Ok(callee)
+    }
+
     /// Reads a function file, or a script file.
     fn load_file(&mut self, name: &str, path: &Path) -> Flow<Callee> {
+        let callee = self.read_file(path)?;
+        if let Callee::User(code) = &callee {
+            self.functions.insert(name.into(), code.clone());
+        }
+        Ok(callee)
+    }
+
+    fn read_file(&mut self, path: &Path) -> Flow<Callee> {
         let text = match std::fs::read(path) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) => return fail!("could not read {}: {error}", path.display()),
@@ -84,10 +107,7 @@ impl Interp {
         let first = unit.first_function.as_ref().and_then(|f| unit.functions.get(f)).cloned();
         self.locals.insert(Arc::as_ptr(&source) as usize, unit.functions);
         match first {
-            Some(code) => {
-                self.functions.insert(name.into(), code.clone());
-                Ok(Callee::User(code))
-            }
+            Some(code) => Ok(Callee::User(code)),
             None => fail!("{} defines no function", path.display()),
         }
     }
@@ -381,7 +401,7 @@ impl Interp {
         let frame = self.frame_in(scope);
         let names = self.names_in(frame);
         let known = |name: &str| names.iter().position(|n| &**n == name).is_some_and(|i| self.has_value(frame, i));
-        let parse = |text: String| syntax::parse_with(&Source::new(EVALUATED, text), &known);
+        let parse = |text: String| syntax::parse_with(&Source::new(EVALUATED, text), &known).map_err(quoted);
         let Some(handler) = handler else {
             return Ok(compile::compile_eval(&parse(text)?, &names, nargout)?);
         };
@@ -570,11 +590,12 @@ impl Interp {
         Ok(values)
     }
 
-    /// The error of the `n`th value (from 1) of a list that is assigned and not there.
-    pub(super) fn missing(&self, n: usize) -> ScriptError {
-        match self.unset.iter().find(|(i, _)| i + 1 == n) {
-            Some((_, error)) => error.clone(),
-            None => ScriptError::new(format!("element number {n} undefined in return list")),
+    /// Fails where the function that was called last did not set an output that somebody wants, before any of them is
+    /// assigned; `ignored` says who wants none, by numbers from 0.
+    pub(super) fn all_set(&mut self, ignored: impl Fn(usize) -> bool) -> Flow<()> {
+        match std::mem::take(&mut self.unset).into_iter().find(|(i, _)| !ignored(*i)) {
+            Some((_, error)) => Err(error.into()),
+            None => Ok(()),
         }
     }
 
@@ -618,6 +639,11 @@ impl Interp {
     pub fn function_name(&self) -> Name {
         self.frame().map_or_else(|| "".into(), |f| f.code.name.clone())
     }
+}
+
+/// The error of the `n`th value (from 1) of a list that is assigned and not there.
+pub(super) fn missing(n: usize) -> ScriptError {
+    ScriptError::new(format!("element number {n} undefined in return list"))
 }
 
 /// The error of an output that its function did not set, with the place that names it.

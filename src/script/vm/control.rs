@@ -1,14 +1,14 @@
 //! Loops, `switch`, and errors that are caught.
 
+use super::exception::error_value;
 use super::frame::{Activation, Caught, Handler, Heights, Iteration, Variable};
 use super::{End, Interp};
 use crate::script::compile::code::{Inst, Slot};
-use crate::script::error::{Call, Flow, Need, ScriptError, Stop, fail};
+use crate::script::error::{Flow, Need, ScriptError, Stop, fail};
 use crate::script::index;
 use crate::script::interrupt::Guard;
 use crate::script::ops;
-use crate::script::value::{CellArray, Class, Data, Dims, Lazy, StructArray, Tensor, Value, lazy};
-use std::path::Path;
+use crate::script::value::{CellArray, Class, Data, Dims, Lazy, Tensor, Value, lazy};
 use std::sync::Arc;
 
 impl Interp {
@@ -399,21 +399,6 @@ impl Interp {
         self.interrupt.raised() != self.interrupts_heeded
     }
 
-    /// The open calls, innermost first.
-    fn calls(&self) -> Vec<Call> {
-        let frames = self.frames.iter().rev().filter_map(|a| match a {
-            Activation::Code(frame) => Some(frame),
-            Activation::Task(_) => None,
-        });
-        frames
-            .map(|f| Call {
-                function: if f.code.text.is_empty() { f.code.name.to_string() } else { "@<anonymous>".into() },
-                place: self.place_of(f),
-            })
-            .take(64)
-            .collect()
-    }
-
     /// The error that was caught, as `err`.
     pub(super) fn caught(&mut self, slot: Option<Slot>) {
         let caught = self.frame_mut().and_then(|f| f.caught.take());
@@ -437,34 +422,6 @@ impl Interp {
             None => Ok(()),
         }
     }
-}
-
-/// An error as an object that behaves as a struct: `message`, `identifier`, `stack`.
-pub fn error_value(error: &ScriptError) -> Value {
-    let mut object = StructArray::scalar();
-    object.class = Some("MException");
-    object.set("message", error.message.as_str());
-    object.set("identifier", error.identifier.as_str());
-    // A text given to `eval`, or typed, is no call; a script goes by its file.
-    let calls = error.stack.iter().filter(|call| !call.function.is_empty() || !call.place.source.is_given());
-    let mut columns: [Vec<Value>; 4] = Default::default();
-    for call in calls {
-        let at = call.place.source.position(call.place.span.start);
-        let file = call.place.source.name.as_str();
-        columns[0].push(file.into());
-        columns[1].push(match call.function.as_str() {
-            "" => Path::new(file).file_stem().unwrap_or_default().to_string_lossy().as_ref().into(),
-            function => function.into(),
-        });
-        columns[2].push(Value::Num(at.line as f64));
-        columns[3].push(Value::Num(at.column as f64));
-    }
-    let mut stack = StructArray::empty(Dims::new(&[columns[0].len(), 1]));
-    for (name, values) in ["file", "name", "line", "column"].into_iter().zip(columns) {
-        stack.fields.insert(name.into(), values);
-    }
-    object.set("stack", Value::Struct(Arc::new(stack)));
-    Value::Struct(Arc::new(object))
 }
 
 /// An array of the runtime in host memory.

@@ -11,6 +11,7 @@ mod call;
 mod control;
 mod drive;
 mod end;
+mod exception;
 mod frame;
 mod kept;
 mod run;
@@ -20,9 +21,9 @@ mod targets;
 mod variables;
 
 pub use call::Callee;
-pub use control::error_value;
 pub use drive::drive;
 pub use end::End;
+pub use exception::error_value;
 pub use frame::Variable;
 pub use kept::Kept;
 pub use variables::Described;
@@ -35,6 +36,7 @@ use super::syntax::ast::Name;
 use super::value::Value;
 use frame::{Activation, Handler, Iteration};
 use rustc_hash::FxHashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -58,6 +60,8 @@ pub struct Interp {
     pub(crate) files: Arc<FunctionFiles>,
     /// Functions that belong to one function file, by the address of its source.
     pub(crate) locals: FxHashMap<usize, FxHashMap<Name, Arc<Code>>>,
+    /// What was read from folders `private`, by its path.
+    privates: FxHashMap<PathBuf, Callee>,
     /// The frames, innermost last.
     frames: Vec<Activation>,
     /// Operands.
@@ -122,6 +126,7 @@ impl Interp {
             bases: Vec::new(),
             targets: Vec::new(),
             unset: Vec::new(),
+            privates: Default::default(),
             handlers: Vec::new(),
             suspects: Default::default(),
             texts: Default::default(),

@@ -1,6 +1,7 @@
 //! The loop over instructions.
 
 use super::access::applied_at;
+use super::call::missing;
 use super::frame::{Activation, Frame, Return, TaskFrame, Variable};
 use super::{End, Interp};
 use crate::script::builtins::errors::CleansUp;
@@ -425,11 +426,14 @@ impl Interp {
             Inst::Call { name, count, want } => self.call_named(name, count, want)?,
             Inst::StoreAt { slot, path } => self.store_at(slot, path)?,
             Inst::DeleteAt { slot, path } => self.delete_at(slot, path)?,
-            Inst::Spread(n) => self.spread(n as usize),
+            Inst::Spread { n, ignored } => {
+                self.all_set(|i| i < 32 && ignored >> i & 1 == 1)?;
+                self.spread(n as usize);
+            }
             Inst::TargetsBegin => self.targets.push(Default::default()),
             Inst::Target { slot, path } => self.target(slot, path)?,
-            Inst::TargetPlain => self.target_plain(),
-            Inst::SpreadTargets => self.spread(self.targets_places()),
+            Inst::TargetPlain { ignored } => self.target_plain(ignored),
+            Inst::SpreadTargets => self.spread_targets()?,
             Inst::StoreTarget { slot, target } => self.store_target(slot, target)?,
             Inst::TargetDefined { target } => self.target_defined(target)?,
             Inst::TargetsEnd => {
@@ -437,7 +441,7 @@ impl Interp {
             }
             Inst::Defined(n) => {
                 if matches!(self.stack.last(), Some(Value::Colon)) {
-                    return Err(self.missing(n as usize).into());
+                    return Err(missing(n as usize).into());
                 }
             }
             Inst::Row(count) if self.append(1, self.count(count)) => self.drop_mark(count),
@@ -617,7 +621,7 @@ impl Interp {
         ops::truth(&mut self.env, &value)
     }
 
-    fn spread(&mut self, n: usize) {
+    pub(super) fn spread(&mut self, n: usize) {
         let at = self.marks.pop().unwrap_or(0).min(self.stack.len());
         self.stack.truncate((at + n).min(self.stack.len()));
         while self.stack.len() < at + n {

@@ -4,6 +4,7 @@
 //! stand in a list of their own, which ends with the statement.
 
 use super::Interp;
+use super::call::missing;
 use crate::script::compile::code::Slot;
 use crate::script::error::{Flow, fail};
 use crate::script::index::{self, Access};
@@ -19,6 +20,8 @@ pub(super) struct Targets {
 struct Waiting {
     steps: Vec<Access>,
     places: usize,
+    /// Whether it is `~`.
+    ignored: bool,
 }
 
 impl Targets {
@@ -38,15 +41,24 @@ impl Interp {
         self.targets.last().map_or(1, Targets::places)
     }
 
-    fn wait_for(&mut self, steps: Vec<Access>, places: usize) {
+    fn wait_for(&mut self, waiting: Waiting) {
         if let Some(targets) = self.targets.last_mut() {
-            targets.each.push(Waiting { steps, places });
+            targets.each.push(waiting);
         }
     }
 
     /// A target that takes one value by itself.
-    pub(super) fn target_plain(&mut self) {
-        self.wait_for(Vec::new(), 1);
+    pub(super) fn target_plain(&mut self, ignored: bool) {
+        self.wait_for(Waiting { steps: Vec::new(), places: 1, ignored });
+    }
+
+    /// All above the last mark becomes as many values as there are places, in reverse order.
+    pub(super) fn spread_targets(&mut self) -> Flow<()> {
+        let each = self.targets.last().map_or(&[][..], |t| &t.each);
+        let ignored: Vec<bool> = each.iter().flat_map(|t| std::iter::repeat_n(t.ignored, t.places)).collect();
+        self.all_set(|i| ignored.get(i).is_some_and(|&ignored| ignored))?;
+        self.spread(ignored.len());
+        Ok(())
     }
 
     /// A target whose places are counted now.
@@ -57,7 +69,7 @@ impl Interp {
         self.env.check_host(&[places], 4 * size_of::<Value>())?;
         self.stack.truncate(at);
         self.marks.truncate(marks);
-        self.wait_for(steps, places);
+        self.wait_for(Waiting { steps, places, ignored: false });
         Ok(())
     }
 
@@ -73,7 +85,7 @@ impl Interp {
         let is_missing = |value: &Value| matches!(value, Value::Colon);
         if values.iter().any(is_missing) {
             return match &values[..] {
-                [_] => Err(self.missing(first).into()),
+                [_] => Err(missing(first).into()),
                 _ => fail!("some elements undefined in return list"),
             };
         }
@@ -89,7 +101,7 @@ impl Interp {
     /// The value of a target that takes one must be there.
     pub(super) fn target_defined(&self, target: u16) -> Flow<()> {
         match (self.stack.last(), self.targets.last()) {
-            (Some(Value::Colon), Some(targets)) => Err(self.missing(targets.first(target as usize)).into()),
+            (Some(Value::Colon), Some(targets)) => Err(missing(targets.first(target as usize)).into()),
             _ => Ok(()),
         }
     }
