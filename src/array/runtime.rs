@@ -22,7 +22,8 @@ use std::time::Duration;
 /// Names the environment variable that chooses the device where the builder does not.
 pub const DEVICE_VARIABLE: &str = "TIDEMILL_DEVICE";
 
-/// A running Tidemill: its devices and the actors between them.
+/// A running Tidemill: its devices and the actors between them. It may end and start again in one process: a GPU's device
+/// stays open for the next runtime, without any memory of the last one.
 ///
 /// ```
 /// use tidemill::Runtime;

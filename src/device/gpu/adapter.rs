@@ -3,7 +3,8 @@
 //! In: the settings. Out: an opened device and its [`DeviceInfo`]. The order of [`adapters`] is what `gpu:N` counts
 //! in: discrete before integrated before virtual before software.
 
-use super::raw_device::Gpu;
+use super::raw_device::{Gpu, HEALTH_WAIT};
+use super::spare;
 use crate::config::Config;
 use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile};
 use crate::error::{Error, ErrorKind, Result};
@@ -58,8 +59,8 @@ pub(super) struct Opened {
     pub(super) memory_bytes: u64,
 }
 
-/// Held while a device is opened, of whatever runtime of this process: seen with NVIDIA's driver (580.159), one of a dozen
-/// that open at once may compute without end within the driver, which lets no other go on.
+/// Held while a device is opened, of whatever runtime of this process: drivers were seen to take turns badly, and who
+/// waits takes what another gave back meanwhile (`spare.rs`).
 pub(super) static OPENING: Mutex<()> = Mutex::new(());
 
 /// Adapters that can run kernels, best first. Empty without a driver.
@@ -114,7 +115,23 @@ pub(super) fn open(index: Option<usize>, config: &Config) -> Result<Opened> {
         return Err(error.with_device(adapter.get_info().name));
     }
     let features = wanted_features(adapter.features(), config);
-    open_adapter(adapter, wanted, features, 0)
+    match left(&adapter.get_info(), features) {
+        Some(gpu) => Ok(opened(adapter, wanted, features, gpu)),
+        None => open_adapter(adapter, wanted, features, 0),
+    }
+}
+
+/// A device of this adapter that another runtime left and that still answers.
+fn left(about: &wgpu::AdapterInfo, features: wgpu::Features) -> Option<Gpu> {
+    std::iter::from_fn(|| spare::take(about, features))
+        .map(|spare| Gpu::new(spare.device, spare.queue, about.name.clone(), 0))
+        .find(|gpu| {
+            let answers = gpu.wait_idle(HEALTH_WAIT);
+            if !answers {
+                gpu.mark_lost("it does not answer after it had nothing to do");
+            }
+            answers
+        })
 }
 
 /// Opens the same adapter anew after its device was lost.
@@ -131,19 +148,23 @@ pub(super) fn reopen(index: usize, name: &str, features: wgpu::Features, generat
 
 fn open_adapter(adapter: &wgpu::Adapter, index: usize, features: wgpu::Features, generation: u32) -> Result<Opened> {
     let about = adapter.get_info();
-    let limits = adapter.limits();
     let asked = adapter.request_device(&wgpu::DeviceDescriptor {
         label: Some("tidemill"),
         required_features: features,
-        required_limits: limits.clone(),
+        required_limits: adapter.limits(),
         ..Default::default()
     });
     let (device, queue) = pollster::block_on(asked).map_err(|e| {
         Error::new(ErrorKind::Device, format!("the adapter could not be opened: {e}")).with_device(about.name.clone())
     })?;
-    let gpu = Gpu::new(device, queue, about.name.clone(), generation);
+    let gpu = Gpu::new(device, queue, about.name, generation);
+    Ok(opened(adapter, index, features, gpu))
+}
+
+fn opened(adapter: &wgpu::Adapter, index: usize, features: wgpu::Features, gpu: Gpu) -> Opened {
+    let about = adapter.get_info();
     let memory_bytes = memory_bytes(adapter, &about);
-    Ok(Opened { index, gpu, about, features, limits, memory_bytes })
+    Opened { index, gpu, about, features, limits: adapter.limits(), memory_bytes }
 }
 
 /// The numbers that the other actors see.

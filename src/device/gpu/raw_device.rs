@@ -3,6 +3,7 @@
 //! Must hold: GPU-3, GPU-6, GPU-9. A `Gpu` is never repaired: a lost one is replaced by another generation.
 
 use super::finish::{Finish, State};
+use super::spare::{self, Spare};
 use crate::eager::Eager;
 use crate::error::{Error, ErrorKind, Result, panic_words};
 use parking_lot::Mutex;
@@ -28,6 +29,11 @@ impl Loss {
     pub(super) fn mark(&self, reason: &str) {
         self.reason.lock().get_or_insert_with(|| reason.to_owned());
         self.lost.store(true, Ordering::Release);
+    }
+
+    /// Whether it has been marked.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Acquire)
     }
 }
 
@@ -68,7 +74,7 @@ impl Gpu {
 
     /// Whether it is gone.
     pub(super) fn is_lost(&self) -> bool {
-        self.loss.lost.load(Ordering::Acquire)
+        self.loss.is_lost()
     }
 
     /// Declares it gone.
@@ -184,5 +190,16 @@ impl Gpu {
     /// Makes the next poll panic, as a defect of wgpu would.
     pub(super) fn inject_poll_panic(&self) {
         self.poll_panics.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Gpu {
+    /// Nothing of its runtime uses it any more: it may serve another one, which hears of its errors then.
+    fn drop(&mut self) {
+        // What is due for release is released before it waits.
+        if !self.is_lost() && self.poll_once().is_ok() && !self.is_lost() {
+            let (device, queue) = (self.device.clone(), self.queue.clone());
+            spare::keep(Spare { device, queue, loss: self.loss.clone() });
+        }
     }
 }
