@@ -99,6 +99,19 @@ fn functions_of_a_private_folder_are_seen_by_the_files_beside_it_and_by_each_oth
 }
 
 #[test]
+fn a_scripts_own_functions_come_before_private_ones_which_are_found_wherever_it_goes() {
+    let scripts = Scripts::new(&[
+        ("main.m", "cd ('elsewhere'); own (), hidden (), x = which ('hidden'); disp (x(end-15:end)), disp (which ('own'))\nfunction own (), disp ('own'), end"),
+        ("private/own.m", "function own (), disp ('private'), end"),
+        ("private/hidden.m", "function hidden (), disp ('hidden'), end"),
+        ("elsewhere/hidden.m", "function hidden (), disp ('elsewhere'), end"),
+    ]);
+    let output = tidemill(&["run", "main.m"]).current_dir(scripts.0.path()).output().unwrap();
+    let (code, out, err) = told(output);
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "own\nhidden\nprivate/hidden.m\ncommand-line function\n", ""));
+}
+
+#[test]
 fn the_stack_of_an_error_names_whole_paths_and_functions_behind_their_files() {
     let scripts = Scripts::new(&[
         ("main.m", "try, deep (), catch e, for s = e.stack', printf ('%s|%s|%d\\n', s.file, s.name, s.line), end, end"),

@@ -23,7 +23,7 @@ use std::time::Duration;
 pub const DEVICE_VARIABLE: &str = "TIDEMILL_DEVICE";
 
 /// A running Tidemill: its devices and the actors between them. It may end and start again in one process: a GPU's device
-/// stays open for the next runtime, without any memory of the last one.
+/// stays open for the next runtime, with the buffers of the last one freed.
 ///
 /// ```
 /// use tidemill::Runtime;

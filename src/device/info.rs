@@ -134,8 +134,10 @@ pub struct DeviceInfo {
     /// Bytes that one step may take of it, whatever the budget is: a step that needs more than the budget takes the rest
     /// until it is done. On the host, whose budget is strict, it equals `budget_bytes`.
     pub memory_bytes: u64,
-    /// Bytes of its budget that are the host's own memory (a software adapter's, an integrated one's): the host's budget
-    /// is so much less, unless the program set it.
+    /// Whether the program set the budget, which then stays.
+    pub budget_is_set: bool,
+    /// Bytes of the host's budget that it takes where its memory is the host's own (a software adapter's, an integrated
+    /// one's): the host's budget is so much less, unless the program set that.
     pub host_share_bytes: u64,
     /// log2 of the elements in a segment: arrays longer than that are kept in several allocations, which come and go
     /// one by one. A tight budget has short segments.
@@ -147,6 +149,17 @@ pub struct DeviceInfo {
     pub slab_slot_bytes_max: u64,
     /// Batches it may hold at a time.
     pub batches_in_flight_max: u32,
+}
+
+/// Segments of the widest elements that a budget holds at the least, where nobody asked for a budget. Of a tight one there
+/// have to be more: kernels use several at a time. Longer ones have to be joined less often.
+pub const SEGMENTS_IN_MEMORY: u64 = 8;
+
+/// log2 of the widest elements that so many bytes hold.
+pub fn segment_shift(bytes: u64) -> u32 {
+    let elements = (bytes / 8).max(1 << 12);
+    // Element indices are 32 bits wide.
+    elements.ilog2().min(31)
 }
 
 /// The size of a slab, where the budget is large enough for many of them.
@@ -176,13 +189,25 @@ pub fn size_class(bytes: u64) -> u64 {
 
 impl DeviceInfo {
     /// On the host, which holds so many bytes: leaves another device what that takes of the same memory, but keeps those,
-    /// and half of the rest. Returns what it left, which [`DeviceInfo::take_back`] undoes.
-    pub fn leave_to(&mut self, other: &DeviceInfo, held_bytes: u64) -> u64 {
+    /// and half of the rest. The other has no larger budget then, unless the program set it; what one step may take of it,
+    /// and so where work is placed, does not depend on the moment.
+    pub fn leave_to(&mut self, other: &mut DeviceInfo, held_bytes: u64) {
+        if other.host_share_bytes == 0 {
+            return;
+        }
+        other.host_share_bytes = other.host_share_bytes.min(self.budget_bytes.saturating_sub(held_bytes) / 2);
+        if !other.budget_is_set {
+            other.budget_bytes = other.budget_bytes.min(other.host_share_bytes);
+            other.segment_shift = other.segment_shift.min(segment_shift(other.budget_bytes / SEGMENTS_IN_MEMORY));
+        }
+        self.give_up(other.host_share_bytes);
+    }
+
+    /// On the host: so much is another device's.
+    pub fn give_up(&mut self, bytes: u64) {
         debug_assert!(self.kind == DeviceKind::Host);
-        let left = other.host_share_bytes.min(self.budget_bytes.saturating_sub(held_bytes) / 2);
-        self.budget_bytes -= left;
+        self.budget_bytes = self.budget_bytes.saturating_sub(bytes);
         self.memory_bytes = self.budget_bytes;
-        left
     }
 
     /// On the host: so much that another device took is its own again.
@@ -268,6 +293,7 @@ impl DeviceInfo {
             immediate_words_max: 0,
             budget_bytes: 1 << 40,
             memory_bytes: 1 << 40,
+            budget_is_set: false,
             host_share_bytes: 0,
             segment_shift: 20,
             span_shift: 20,

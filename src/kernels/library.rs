@@ -105,11 +105,15 @@ impl Library {
         match *self {
             Library::MatMul { .. } => 0,
             Library::ArgSort { before, len, after, .. } => sort_scratch_words(len as u64, before as u64 * after as u64),
-            // Where all get the same, nobody wins.
-            Library::AssignIndex { scalar_value: true, .. } => 0,
-            Library::AssignIndex { extent, .. } => extent as u64,
+            Library::AssignIndex { extent, scalar_value, .. } => assign_scratch_words(extent as u64, scalar_value),
         }
     }
+}
+
+/// 32-bit words in which a GPU keeps, for each place along an indexed extent, which of several assignments to it wins.
+pub fn assign_scratch_words(extent: u64, scalar_value: bool) -> u64 {
+    // Where all get the same, nobody wins.
+    if scalar_value { 0 } else { extent }
 }
 
 /// 32-bit words that a GPU sorts so many lines of so many elements in: padded lines of positions (`kernels/sort`).

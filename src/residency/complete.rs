@@ -244,8 +244,8 @@ impl State {
         cursors.iter().for_each(|cursor| state.plan_ended(cursor.plan.session));
         if !replaced {
             state.lost = Some(error.clone());
-            let left_bytes = std::mem::take(&mut state.left_bytes);
-            self.devices[0].info.take_back(left_bytes);
+            let share_bytes = std::mem::take(&mut state.info.host_share_bytes);
+            self.devices[0].info.take_back(share_bytes);
         }
         // Slots first: nothing below may give one back to the new pool.
         for value in self.values.values_mut() {

@@ -89,8 +89,6 @@ pub(super) struct Device {
     pub(super) pin_floor: u64,
     /// It took more than its budget for a step, and has not given it back (RES-2).
     pub(super) overdrawn: bool,
-    /// Bytes of the host's budget that were left to it when it was opened.
-    pub(super) left_bytes: u64,
     /// Bytes that left their slots and have not arrived in host memory.
     pub(super) draining_bytes: u64,
     /// Plans whose inputs are all placed, and whose turn it is.
@@ -236,10 +234,8 @@ impl State {
                 }
             }
             ResidencyEvent::DeviceOpened(info) => {
-                let host = &mut self.devices[0];
-                let held_bytes = host.pool.total_bytes() + self.host_copy_bytes;
-                let left_bytes = host.info.leave_to(&info, held_bytes);
-                self.devices.push(Device { left_bytes, ..Device::new(info, self.batches_in_flight) });
+                self.devices[0].info.give_up(info.host_share_bytes);
+                self.devices.push(Device::new(info, self.batches_in_flight));
             }
             ResidencyEvent::BatchFinished { device, batch, faults, device_ns } => {
                 self.batch_finished(device, batch, faults, device_ns, out);
@@ -475,7 +471,6 @@ impl Device {
             lru: [BTreeMap::new(), BTreeMap::new()],
             pin_floor: 0,
             overdrawn: false,
-            left_bytes: 0,
             draining_bytes: 0,
             turns: Turns::default(),
             cursors: Vec::new(),

@@ -15,6 +15,7 @@ use crate::error::{Error, ErrorKind};
 use crate::grants::Grants;
 use crate::ids::DeviceId;
 use crate::mail::Post;
+use crate::stats::Counters;
 use parking_lot::{Condvar, Mutex};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
@@ -48,6 +49,7 @@ pub struct Devices {
     changed: Condvar,
     ring: Post<Opened>,
     grants: Arc<Grants>,
+    counters: Arc<Counters>,
 }
 
 struct Known {
@@ -64,7 +66,12 @@ struct Inner {
 }
 
 impl Devices {
-    pub(super) fn new(handles: Vec<DeviceHandle>, opener: Option<Opener>, ring: Post<Opened>) -> Devices {
+    pub(super) fn new(
+        handles: Vec<DeviceHandle>,
+        opener: Option<Opener>,
+        ring: Post<Opened>,
+        counters: Arc<Counters>,
+    ) -> Devices {
         let first: Vec<DeviceInfo> = handles.iter().map(|d| d.info.clone()).collect();
         let all = OnceLock::new();
         if opener.is_none() {
@@ -77,6 +84,7 @@ impl Devices {
             changed: Condvar::new(),
             ring,
             grants: Arc::default(),
+            counters,
         }
     }
 
@@ -88,7 +96,7 @@ impl Devices {
     /// Devices that exist without their ring, for tests.
     #[cfg(test)]
     pub(crate) fn fixed(infos: Vec<DeviceInfo>) -> Devices {
-        let devices = Devices::new(Vec::new(), None, flume::unbounded().0.into());
+        let devices = Devices::new(Vec::new(), None, flume::unbounded().0.into(), Arc::default());
         Devices { all: OnceLock::from(Known { infos: infos.clone(), error: None }), first: infos, ..devices }
     }
 
@@ -153,8 +161,9 @@ impl Devices {
                 stop(vec![handle], Instant::now() + STOP_WAIT);
                 Ok(None)
             }
-            Ok(Some(handle)) => {
-                known.infos[0].leave_to(&handle.info, 0);
+            Ok(Some(mut handle)) => {
+                let held_bytes = self.counters.read().bytes_resident_now;
+                known.infos[0].leave_to(&mut handle.info, held_bytes);
                 known.infos.push(handle.info.clone());
                 let (info, reach) = (handle.info.clone(), handle.reach.clone());
                 let told = OpenedDevice { info, reach, compiler: handle.compiler.clone() };

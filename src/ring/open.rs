@@ -32,7 +32,7 @@ pub fn start(config: Arc<Config>, timeline: Timeline, counters: Arc<Counters>) -
         } else {
             devices.extend(open_gpu(context)?);
             if let [host, gpu] = &mut devices[..] {
-                host.info.leave_to(&gpu.info, 0);
+                host.info.leave_to(&mut gpu.info, 0);
             }
         }
     }

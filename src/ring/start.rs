@@ -112,7 +112,7 @@ pub fn start_with(
     }
     let reaches = devices.iter().map(|d| d.reach.clone()).collect();
     let compilers = devices.iter().map(|d| d.compiler.clone()).collect();
-    let devices = Arc::new(Devices::new(devices, opener, opened_sender));
+    let devices = Arc::new(Devices::new(devices, opener, opened_sender, counters.clone()));
     let edges = Edges {
         gathers: gathers.clone(),
         answers,

@@ -15,8 +15,8 @@ use smallvec::{SmallVec, smallvec};
 const NODE_ELEMENTS: u64 = 2048;
 
 impl State {
-    /// What computing each node of a cut costs, in elements: those that the cut computes of it, and its share of what the
-    /// cut's nodes cost however little they compute.
+    /// What computing each node of a cut costs, in elements: those that the cut computes of it, and at least what
+    /// the cut's nodes cost however little they compute, since it was taken along with all of them.
     pub(super) fn passing_costs(&self, cut: &Cut) -> SmallVec<[u64; 64]> {
         let elements = |position: usize| self.graph[cut.nodes[position].at].node.meta.elements() as u64;
         let mut costs: SmallVec<[u64; 64]> = smallvec![0; cut.nodes.len()];

@@ -89,14 +89,16 @@ pub fn capability(
         }
     }
     let longest = lengths.iter().copied().chain([meta.elements()]).max().unwrap_or(0);
-    let segmented = device.pieces(room::scratch_words(op, meta).max(longest as u64)) > 1;
+    let segmented = device.pieces(room::scratch_words(op, lengths, meta).max(longest as u64)) > 1;
     if let (Op::Apply(op), Some(input)) = (op, args.first())
         && let Some(reason) = wgsl::refusal(*op, *input)
     {
         return Err(reason);
     }
     match op {
-        Op::ArgSort { .. } if segmented => Err("sorting an array that is longer than one binding runs on the host"),
+        Op::ArgSort { .. } if segmented => {
+            Err("sorting an array that, in padded lines, is longer than one binding runs on the host")
+        }
         Op::AssignIndex { .. } if segmented => {
             Err("assigning by index to an array that is longer than one binding runs on the host")
         }

@@ -7,7 +7,7 @@
 use super::cut::{Cut, Dep};
 use crate::device::info::DeviceInfo;
 use crate::graph::{DType, Meta, Op, View};
-use crate::kernels::library::sort_scratch_words;
+use crate::kernels::library::{assign_scratch_words, sort_scratch_words};
 use rustc_hash::FxHashSet;
 
 /// Why an op runs on the host whose operands, all together, are more than the device may hold.
@@ -15,7 +15,8 @@ pub(super) const NO_ROOM: &str = "its operands do not fit the device's memory to
 
 /// Whether a device's memory holds what an op on arrays of these dtypes and lengths uses at a time.
 pub(super) fn fits(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, device: &DeviceInfo) -> bool {
-    let all = lengths.iter().map(|&n| n as u64).sum::<u64>() + meta.elements() as u64 + scratch_words(op, meta);
+    let scratch = scratch_words(op, lengths, meta);
+    let all = lengths.iter().map(|&n| n as u64).sum::<u64>() + meta.elements() as u64 + scratch;
     let slabs = (lengths.len() as u64 + 2) * device.slab_bytes_max();
     // Nearly everything is far from it: elements take up to 8 bytes, rounded up by an eighth.
     if all.saturating_mul(9).saturating_add(slabs) <= device.memory_bytes {
@@ -52,7 +53,7 @@ fn bytes_at_a_time(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, de
         bytes(device, dtype(n), length as u64)
     });
     let bytes = if writes_in_turn { DeviceInfo::bytes_in_turn } else { DeviceInfo::bytes_at_once };
-    let scratch = match scratch_words(op, meta) {
+    let scratch = match scratch_words(op, lengths, meta) {
         0 => 0,
         words => device.bytes_at_once(DType::U32, words),
     };
@@ -60,15 +61,17 @@ fn bytes_at_a_time(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, de
     reads.sum::<u64>() + bytes(device, meta.dtype, own as u64) + scratch + 2 * device.slab_bytes_max()
 }
 
-/// 32-bit words that a kernel of an op needs beside what it reads and writes, in one piece.
-pub(super) fn scratch_words(op: &Op, meta: &Meta) -> u64 {
+/// 32-bit words that a kernel of an op on arguments of these lengths needs beside what it reads and writes, in one piece.
+pub(super) fn scratch_words(op: &Op, lengths: &[usize], meta: &Meta) -> u64 {
     match op {
         Op::ArgSort { dim, .. } => {
             let len = meta.shape.dim(*dim as usize).max(1);
             sort_scratch_words(len as u64, (meta.elements() / len) as u64)
         }
-        // Who wins where indices are repeated.
-        Op::AssignIndex { .. } => meta.elements() as u64,
+        Op::AssignIndex { dim } => {
+            let extent = dim.map_or(meta.elements(), |dim| meta.shape.dim(dim as usize));
+            assign_scratch_words(extent as u64, lengths.get(2) == Some(&1))
+        }
         _ => 0,
     }
 }
@@ -131,6 +134,9 @@ mod tests {
         let sort =
             |len: usize| fits(&Op::ArgSort { dim: 0, descending: false }, &[2 * n / 5], &meta(&[len, 2 * n / 5 / len]));
         assert!(sort(8) && !sort(5));
+        // The base, which is the value, and the winners of each place of the extent: none where all get the same.
+        let assign = |dim, value: usize| fits(&Op::AssignIndex { dim }, &[n, 4, value], &meta(&[n / 16, 16]));
+        assert!(!assign(None, 4) && assign(None, 1) && assign(Some(0), 4 * 16) && assign(Some(1), n / 4));
     }
 
     #[test]

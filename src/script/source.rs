@@ -43,7 +43,8 @@ impl Source {
     }
 
     fn private_files(&self) -> FxHashMap<String, PathBuf> {
-        let path = Path::new(&self.name);
+        // Asked before the first function is called: whoever changes the folder calls one.
+        let Ok(path) = std::path::absolute(&self.name) else { return FxHashMap::default() };
         let is_file = path.extension().is_some_and(|e| e == "m");
         let Some(folder) = path.parent().filter(|_| is_file && !self.is_given()) else { return FxHashMap::default() };
         let is_private = folder.file_name().is_some_and(|name| name == "private");

@@ -6,7 +6,7 @@
 use super::raw_device::{Gpu, HEALTH_WAIT};
 use super::spare;
 use crate::config::Config;
-use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile};
+use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile, SEGMENTS_IN_MEMORY, segment_shift};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::DeviceId;
 use parking_lot::Mutex;
@@ -115,16 +115,16 @@ pub(super) fn open(index: Option<usize>, config: &Config) -> Result<Opened> {
         return Err(error.with_device(adapter.get_info().name));
     }
     let features = wanted_features(adapter.features(), config);
-    match left(&adapter.get_info(), features) {
+    match left(adapter, features) {
         Some(gpu) => Ok(opened(adapter, wanted, features, gpu)),
         None => open_adapter(adapter, wanted, features, 0),
     }
 }
 
 /// A device of this adapter that another runtime left and that still answers.
-fn left(about: &wgpu::AdapterInfo, features: wgpu::Features) -> Option<Gpu> {
-    std::iter::from_fn(|| spare::take(about, features))
-        .map(|spare| Gpu::new(spare.device, spare.queue, about.name.clone(), 0))
+fn left(adapter: &wgpu::Adapter, features: wgpu::Features) -> Option<Gpu> {
+    std::iter::from_fn(|| spare::take(adapter, features))
+        .map(|spare| Gpu::new(&spare.adapter, spare.device, spare.queue, 0))
         .find(|gpu| {
             let answers = gpu.wait_idle(HEALTH_WAIT);
             if !answers {
@@ -147,7 +147,6 @@ pub(super) fn reopen(index: usize, name: &str, features: wgpu::Features, generat
 }
 
 fn open_adapter(adapter: &wgpu::Adapter, index: usize, features: wgpu::Features, generation: u32) -> Result<Opened> {
-    let about = adapter.get_info();
     let asked = adapter.request_device(&wgpu::DeviceDescriptor {
         label: Some("tidemill"),
         required_features: features,
@@ -155,9 +154,10 @@ fn open_adapter(adapter: &wgpu::Adapter, index: usize, features: wgpu::Features,
         ..Default::default()
     });
     let (device, queue) = pollster::block_on(asked).map_err(|e| {
-        Error::new(ErrorKind::Device, format!("the adapter could not be opened: {e}")).with_device(about.name.clone())
+        Error::new(ErrorKind::Device, format!("the adapter could not be opened: {e}"))
+            .with_device(adapter.get_info().name)
     })?;
-    let gpu = Gpu::new(device, queue, about.name, generation);
+    let gpu = Gpu::new(adapter, device, queue, generation);
     Ok(opened(adapter, index, features, gpu))
 }
 
@@ -199,25 +199,19 @@ pub(super) fn device_info(
         immediate_words_max: immediate_words(opened),
         budget_bytes,
         memory_bytes: memory_bytes.max(budget_bytes),
+        budget_is_set: config.device_budget.is_some(),
         host_share_bytes: if shares && config.host_budget.is_none() { budget_bytes } else { 0 },
-        segment_shift: injected.segment_shift.unwrap_or_else(|| shift_of(span_bytes.min(budget_bytes / segments_min))),
-        span_shift: injected.span_shift.or(injected.segment_shift).unwrap_or_else(|| shift_of(span_bytes)),
+        segment_shift: injected
+            .segment_shift
+            .unwrap_or_else(|| segment_shift(span_bytes.min(budget_bytes / segments_min))),
+        span_shift: injected.span_shift.or(injected.segment_shift).unwrap_or_else(|| segment_shift(span_bytes)),
         slab_slot_bytes_max: SLAB_SLOT_BYTES_MAX,
         batches_in_flight_max: config.batches_in_flight.max(1),
     }
 }
 
-/// Segments of the widest elements that a budget holds at the least: kernels use several at a time.
+/// Segments of the widest elements that a budget that was asked for holds at the least: kernels use several at a time.
 const SEGMENTS_IN_BUDGET: u64 = 16;
-/// The same where nobody asked for a budget: longer ones have to be joined less often.
-const SEGMENTS_IN_MEMORY: u64 = 8;
-
-/// log2 of the widest elements that so many bytes hold.
-fn shift_of(bytes: u64) -> u32 {
-    let elements = (bytes / 8).max(1 << 12);
-    // Element indices are 32 bits wide.
-    elements.ilog2().min(31)
-}
 
 /// One wgpu instance a process: making one loads the drivers, and it holds no state of a runtime.
 fn instance() -> &'static wgpu::Instance {
@@ -387,10 +381,10 @@ mod tests {
 
     #[test]
     fn a_segment_is_the_largest_power_of_two_of_wide_elements_that_fits() {
-        assert_eq!(shift_of(128 << 20), 24);
-        assert_eq!(shift_of((128 << 20) - 16), 23);
-        assert_eq!(shift_of((64 << 20) / SEGMENTS_IN_BUDGET), 19);
-        assert_eq!(shift_of(0), 12);
+        assert_eq!(segment_shift(128 << 20), 24);
+        assert_eq!(segment_shift((128 << 20) - 16), 23);
+        assert_eq!(segment_shift((64 << 20) / SEGMENTS_IN_BUDGET), 19);
+        assert_eq!(segment_shift(0), 12);
     }
 
     #[test]

@@ -100,10 +100,14 @@ fn number(data: &[u8], about: &wgpu::AdapterInfo) -> u64 {
 mod tests {
     use super::*;
     use crate::device::gpu::adapter;
+    use crate::device::gpu::tests::rig::no_adapter;
 
     #[test]
     fn a_file_is_taken_whole_and_of_the_same_driver_or_not_at_all() {
-        let Some(about) = adapter::abouts().into_iter().next() else { return };
+        if no_adapter() {
+            return;
+        }
+        let about = adapter::abouts().remove(0);
         let file = wrapped(b"what a driver compiled", &about);
         assert_eq!(unwrapped(file.clone(), &about).as_deref(), Some(&b"what a driver compiled"[..]));
         for length in 0..file.len() {

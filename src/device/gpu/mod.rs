@@ -80,7 +80,7 @@ fn open_with(
 ) -> Result<DeviceHandle> {
     let _alone = adapter::OPENING.lock();
     let opened = adapter::open(index, &context.config)?;
-    let (profile, costs) = probe::probe(&opened).inspect_err(|error| opened.gpu.mark_lost(&error.to_string()))?;
+    let (profile, costs) = probe::probe(&opened)?;
     let info = adapter::device_info(&opened, id, &context.config, profile, costs);
     let shaders = shaders(context.config.precision, &info);
     let counters = context.counters.clone();

@@ -187,9 +187,14 @@ impl Queue {
                 },
             }
         }
-        let standing = self.standing.as_ref().filter(|(station, _)| !station.gpu.is_lost());
-        if let Some(cache) = standing.and_then(|(station, _)| station.driver_cache.as_ref()) {
-            cache.keep();
+        if let Some((station, tools)) = self.standing.take_if(|(station, _)| told && !station.gpu.is_lost()) {
+            if let Some(cache) = &station.driver_cache {
+                cache.keep();
+            }
+            station.gpu.leave();
+            // The device goes last: whoever takes it finds it empty.
+            self.buffers.clear();
+            drop(tools);
         }
         told
     }
@@ -394,11 +399,12 @@ impl Queue {
 
     /// A panic while a batch was prepared or encoded: only this batch fails, if the device still answers.
     fn panicked(&mut self, words: &str) -> Error {
-        if let Some((station, _)) = &self.standing
-            && !station.gpu.wait_idle(HEALTH_WAIT)
-        {
-            station.gpu.mark_lost(&format!("it does not answer after a panic ({words})"));
-            return station.gpu.loss_error();
+        if let Some((station, _)) = &self.standing {
+            station.gpu.doubt();
+            if !station.gpu.wait_idle(HEALTH_WAIT) {
+                station.gpu.mark_lost(&format!("it does not answer after a panic ({words})"));
+                return station.gpu.loss_error();
+            }
         }
         Error::new(ErrorKind::Internal, format!("the device's thread panicked: {words}"))
     }

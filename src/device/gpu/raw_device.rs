@@ -51,13 +51,19 @@ pub(super) struct Gpu {
     pub(super) buffer_bytes_max: u64,
     /// Whether and why it is lost.
     loss: Arc<Loss>,
+    /// The adapter that it was asked from.
+    adapter: wgpu::Adapter,
+    /// Its runtime has ended as it was told to.
+    left: AtomicBool,
+    /// A panic within wgpu was seen: it may go on, but serves no other runtime.
+    doubtful: AtomicBool,
     /// A test wants the next poll to panic.
     poll_panics: AtomicBool,
 }
 
 impl Gpu {
     /// Wraps a fresh device and listens for its loss and its uncaught errors.
-    pub(super) fn new(device: wgpu::Device, queue: wgpu::Queue, name: String, generation: u32) -> Gpu {
+    pub(super) fn new(adapter: &wgpu::Adapter, device: wgpu::Device, queue: wgpu::Queue, generation: u32) -> Gpu {
         let loss = Arc::new(Loss::default());
         let heard = loss.clone();
         // The callback can run under wgpu's locks: it only sets a flag.
@@ -69,7 +75,18 @@ impl Gpu {
             tracing::error!(target: "tidemill::gpu", "uncaptured wgpu error: {error}");
         }));
         let buffer_bytes_max = device.limits().max_buffer_size;
-        Gpu { device, queue, generation, name, buffer_bytes_max, loss, poll_panics: AtomicBool::new(false) }
+        Gpu {
+            device,
+            queue,
+            generation,
+            name: adapter.get_info().name,
+            buffer_bytes_max,
+            loss,
+            adapter: adapter.clone(),
+            left: AtomicBool::new(false),
+            doubtful: AtomicBool::new(false),
+            poll_panics: AtomicBool::new(false),
+        }
     }
 
     /// Whether it is gone.
@@ -144,7 +161,10 @@ impl Gpu {
             // An error is a loss, of which the callback tells.
             let _ = self.device.poll(wgpu::PollType::Poll);
         };
-        catch_unwind(AssertUnwindSafe(poll)).map_err(|panic| panic_words(&*panic))
+        catch_unwind(AssertUnwindSafe(poll)).map_err(|panic| {
+            self.doubt();
+            panic_words(&*panic)
+        })
     }
 
     /// Waits until a submission has finished, looking at it for a while before it sleeps.
@@ -187,6 +207,16 @@ impl Gpu {
         }
     }
 
+    /// Says that its runtime has ended as it was told to: another one may take it.
+    pub(super) fn leave(&self) {
+        self.left.store(true, Ordering::Relaxed);
+    }
+
+    /// Says that there was a panic over it.
+    pub(super) fn doubt(&self) {
+        self.doubtful.store(true, Ordering::Relaxed);
+    }
+
     /// Makes the next poll panic, as a defect of wgpu would.
     pub(super) fn inject_poll_panic(&self) {
         self.poll_panics.store(true, Ordering::Relaxed);
@@ -194,12 +224,17 @@ impl Gpu {
 }
 
 impl Drop for Gpu {
-    /// Nothing of its runtime uses it any more: it may serve another one, which hears of its errors then.
+    /// Nothing of its runtime uses it any more: where nothing was wrong with it, it serves another one, which hears of its
+    /// errors then.
     fn drop(&mut self) {
+        if !self.left.load(Ordering::Relaxed) || self.is_lost() {
+            return;
+        }
         // What is due for release is released before it waits.
-        if !self.is_lost() && self.poll_once().is_ok() && !self.is_lost() {
-            let (device, queue) = (self.device.clone(), self.queue.clone());
-            spare::keep(Spare { device, queue, loss: self.loss.clone() });
+        let answers = self.poll_once().is_ok() && !self.is_lost();
+        if answers && !self.doubtful.load(Ordering::Relaxed) {
+            let (adapter, device, queue) = (self.adapter.clone(), self.device.clone(), self.queue.clone());
+            spare::keep(Spare { adapter, device, queue, loss: self.loss.clone() });
         }
     }
 }

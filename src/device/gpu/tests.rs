@@ -3,5 +3,5 @@
 mod batches;
 mod faults;
 mod kernels;
-mod rig;
+pub(super) mod rig;
 mod spans;

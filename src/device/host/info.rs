@@ -39,6 +39,7 @@ pub(super) fn describe(config: &Config, threads: usize, costs: Costs) -> DeviceI
         immediate_words_max: 0,
         budget_bytes,
         memory_bytes: budget_bytes,
+        budget_is_set: config.host_budget.is_some(),
         host_share_bytes: 0,
         segment_shift: 32,
         span_shift: 32,

@@ -112,13 +112,11 @@ pub fn write(kernel: &Kernel, target: &Target) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Writes the text beside the kernel's printed form where that is asked for.
+/// Writes the text under the kernel's hash, as its IR is (`fusion/dump.rs`), where that is asked for.
 fn dump(kernel: &Kernel, text: &str) {
     if crate::dump::folder().is_some() {
         let mut hasher = rustc_hash::FxHasher::default();
         kernel.hash(&mut hasher);
-        let hash = hasher.finish();
-        crate::dump::write(hash, "ir", || kernel.to_string());
-        crate::dump::write(hash, "wgsl", || text.to_owned());
+        crate::dump::write(hasher.finish(), "wgsl", || text.to_owned());
     }
 }

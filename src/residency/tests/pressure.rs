@@ -309,7 +309,9 @@ fn a_device_that_is_opened_in_the_hosts_memory_takes_half_of_what_is_free_of_it_
             world.feed(on_host(0, 0, held_words).done());
             world.settle();
         }
-        let gpu = DeviceInfo { host_share_bytes: 1 << 20, ..device(1, DeviceKind::Gpu, 1 << 20, 20) };
+        let mut gpu = DeviceInfo { host_share_bytes: 1 << 20, ..device(1, DeviceKind::Gpu, 1 << 20, 20) };
+        device(0, DeviceKind::Host, 1 << 20, 31).leave_to(&mut gpu, held_words * 4);
+        assert_eq!((gpu.budget_bytes, gpu.host_share_bytes), (left_words * 4, left_words * 4));
         world.devices.push(ToyDevice::new(gpu.clone()));
         world.feed(ResidencyEvent::DeviceOpened(gpu));
         world.feed(on_host(1, 1, left_words + 4).done());

@@ -220,9 +220,14 @@ fn of_orders(interp: &mut Interp, who: &str, kind: Kind, alpha: &Value, x: &Valu
     Ok(with_errors(class, dims, values))
 }
 
-/// The values, and that none of them failed.
+/// The error of a value of which nothing is known (Amos, TOMS 644).
+const NOTHING_KNOWN: f64 = 4.0;
+
+/// The values, and their errors.
 fn with_errors(class: Class, dims: Dims, values: Vec<Complex64>) -> Outcome {
-    let errors = Value::tensor(Tensor::zeros(Class::Double, dims.clone()));
+    let error = |v: &Complex64| if v.is_nan() { NOTHING_KNOWN } else { 0.0 };
+    let errors: Vec<f64> = values.iter().map(error).collect();
+    let errors = Value::tensor(Tensor::new(dims.clone(), crate::script::value::Data::F64(errors)));
     vec![Value::tensor(Tensor::new(dims, complex_in_class(class, values))), errors].into()
 }
 

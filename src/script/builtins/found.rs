@@ -5,6 +5,7 @@ use crate::script::error::{Flow, fail};
 use crate::script::library;
 use crate::script::value::{Dims, Value};
 use crate::script::vm::{Callee, Interp};
+use std::path::Path;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
@@ -41,7 +42,11 @@ fn found(interp: &mut Interp, name: &str) -> Flow<(Found, Option<Callee>)> {
         None => Found::Nothing,
         Some(Callee::Builtin(_)) => Found::Builtin,
         Some(Callee::User(code)) if library::holds(code) => Found::Library,
-        Some(_) => match interp.files.get(name) {
+        Some(Callee::User(code)) if Path::new(&code.source.name).file_stem().is_none_or(|stem| stem != name) => {
+            Found::Own
+        }
+        Some(Callee::User(code)) => Found::File(code.source.name.clone()),
+        Some(Callee::Script(_)) => match interp.files.get(name) {
             Some(path) => Found::File(path.display().to_string()),
             None => Found::Own,
         },

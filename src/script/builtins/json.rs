@@ -192,13 +192,7 @@ impl Writer<'_> {
             Data::Char(x) => return self.string(&x[i..=i]),
             Data::I64(x) => x[i].to_string(),
             Data::U64(x) => x[i].to_string(),
-            Data::F32(x) if x[i].is_finite() && x[i].abs() < 1e9 && x[i].abs() > 1e-5 => {
-                if x[i] == 0.0 {
-                    "0".into()
-                } else {
-                    format!("{}", x[i])
-                }
-            }
+            Data::F32(x) if x[i].is_finite() && x[i].abs() < 1e9 && x[i].abs() > 1e-5 => format!("{}", x[i]),
             data => match data.f64_at(i) {
                 x if x.is_finite() => number(x),
                 _ if self.nulls => "null".into(),

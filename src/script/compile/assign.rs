@@ -91,11 +91,12 @@ impl Builder {
     /// `[a, b(2), ~] = value`.
     pub fn multi_assign(&mut self, targets: &[Option<Target>], value: &Expr, print: bool) -> Done {
         let lists = targets.iter().flatten().any(takes_list);
+        let many = targets.iter().skip(IGNORED_BITS).any(Option::is_none);
         if (lists || targets.len() > 1) && is_constant(value) {
             // It fails when it runs, so that `try` may catch it.
             return self.fail("invalid number of output arguments for constant expression", value.span);
         }
-        if lists {
+        if lists || many {
             return self.list_assign(targets, value, print);
         }
         let n = targets.len() as u16;
@@ -187,9 +188,13 @@ impl Builder {
     }
 }
 
+/// Targets of which [`Inst::Spread`] can say that nobody wants them; longer lists are assigned as those whose length is
+/// known when they run.
+const IGNORED_BITS: usize = 32;
+
 /// Which of the first targets are `~`, a bit each.
 fn ignored(targets: &[Option<Target>]) -> u32 {
-    targets.iter().take(32).enumerate().filter(|(_, target)| target.is_none()).map(|(i, _)| 1 << i).sum()
+    targets.iter().take(IGNORED_BITS).enumerate().filter(|(_, target)| target.is_none()).map(|(i, _)| 1 << i).sum()
 }
 
 /// Whether a target may take other than one value: a comma list of cells or fields.

@@ -157,8 +157,6 @@ pub(super) static NUMBERS: &[Written] = &[
     written!("sinint", "sinint (x)", "The sine integral of real numbers."),
     written!("cosint", "cosint (x)", "The cosine integral of real numbers."),
     written!("ellipj", "[sn, cn, dn] = ellipj (u, m)", "Jacobi's elliptic functions of real numbers."),
-    written!("dawson", "dawson (x)", "Dawson's integral of real numbers."),
-    written!("erfi", "erfi (x)", "The imaginary error function of real numbers."),
     written!("cholinv", "cholinv (a)", "The inverse of a positive definite matrix."),
     written!("chol2inv", "chol2inv (r)", "The inverse of r' r of an upper triangular matrix."),
     written!("subspace", "angle = subspace (a, b)", "The largest angle between two column spaces."),

@@ -46,12 +46,17 @@ impl Interp {
         {
             return Ok(Some(Callee::User(code.clone())));
         }
-        if let Some(path) = self.frame().and_then(|f| f.code.source.private(name)) {
-            let path = path.to_path_buf();
-            return self.load_private(&path).map(Some);
+        let of_session = self.functions.get(name).cloned();
+        if let Some(source) = self.frame().map(|f| f.code.source.clone()) {
+            if let Some(code) = of_session.clone().filter(|code| Arc::ptr_eq(&code.source, &source)) {
+                return Ok(Some(Callee::User(code)));
+            }
+            if let Some(path) = source.private(name) {
+                return self.load_private(path).map(Some);
+            }
         }
-        if let Some(code) = self.functions.get(name) {
-            return Ok(Some(Callee::User(code.clone())));
+        if let Some(code) = of_session {
+            return Ok(Some(Callee::User(code)));
         }
         if let Some(path) = self.files.get(name).cloned() {
             return self.load_file(name, &path).map(Some);

@@ -427,7 +427,7 @@ impl Interp {
             Inst::StoreAt { slot, path } => self.store_at(slot, path)?,
             Inst::DeleteAt { slot, path } => self.delete_at(slot, path)?,
             Inst::Spread { n, ignored } => {
-                self.all_set(|i| i < 32 && ignored >> i & 1 == 1)?;
+                self.all_set(|i| ignored.checked_shr(i as u32).is_some_and(|bits| bits & 1 == 1))?;
                 self.spread(n as usize);
             }
             Inst::TargetsBegin => self.targets.push(Default::default()),

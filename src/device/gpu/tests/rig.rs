@@ -110,6 +110,19 @@ pub(super) fn rig_of(
     }
 }
 
+/// Whether there is no adapter, which a test says that is skipped then.
+pub(in super::super) fn no_adapter() -> bool {
+    let none = crate::adapters().is_empty();
+    assert!(
+        !none || std::env::var_os("TIDEMILL_REQUIRE_GPU").is_none_or(|v| v != "1"),
+        "TIDEMILL_REQUIRE_GPU=1, but no adapter"
+    );
+    if none {
+        eprintln!("skipped: no adapter");
+    }
+    none
+}
+
 impl Rig {
     /// Sends a batch.
     pub(super) fn submit(&mut self, commands: Vec<Command>) -> BatchId {
