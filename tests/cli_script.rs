@@ -101,7 +101,10 @@ fn functions_of_a_private_folder_are_seen_by_the_files_beside_it_and_by_each_oth
 #[test]
 fn a_scripts_own_functions_come_before_private_ones_which_are_found_wherever_it_goes() {
     let scripts = Scripts::new(&[
-        ("main.m", "cd ('elsewhere'); own (), hidden (), x = which ('hidden'); disp (x(end-15:end)), disp (which ('own'))\nfunction own (), disp ('own'), end"),
+        (
+            "main.m",
+            "cd ('elsewhere'); own (), hidden (), x = which ('hidden'); disp (x(end-15:end)), disp (which ('own'))\nfunction own (), disp ('own'), end",
+        ),
         ("private/own.m", "function own (), disp ('private'), end"),
         ("private/hidden.m", "function hidden (), disp ('hidden'), end"),
         ("elsewhere/hidden.m", "function hidden (), disp ('elsewhere'), end"),
@@ -127,10 +130,11 @@ fn the_stack_of_an_error_names_whole_paths_and_functions_behind_their_files() {
 fn several_files_and_copies_print_whole_lines_with_their_names_before_them() {
     let text = "for k = 1:200, printf ('%d', k); printf (' of 200\\n'); end\nprintf ('end')";
     let scripts = Scripts::new(&[("a.m", text), ("b.m", text)]);
-    let (code, out, err) = run(&["run", &scripts.path("a.m"), &scripts.path("b.m"), "--copies", "3", "--prefix"]);
+    let (a, b) = (scripts.path("a.m"), scripts.path("b.m"));
+    let (code, out, err) = run(&["run", &a, &b, &a, "--copies", "3", "--prefix"]);
     assert_eq!((code, err.as_str()), (0, ""));
     let mut expected = Vec::new();
-    for name in ["a#1", "a#2", "a#3", "b#1", "b#2", "b#3"] {
+    for name in ["a#1", "a#2", "a#3", "a#4", "a#5", "a#6", "b#1", "b#2", "b#3"] {
         expected.extend((1..=200).map(|k| format!("{name}: {k} of 200")));
         expected.push(format!("{name}: end"));
     }

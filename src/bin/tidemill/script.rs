@@ -245,8 +245,13 @@ impl Work {
             copy -= self.tasks[task].copies as usize;
             task += 1;
         }
-        let Task { script, name, options, copies } = &self.tasks[task];
-        let name = if *copies > 1 { format!("{name}#{}", copy + 1) } else { name.clone() };
+        let Task { script, name, options, .. } = &self.tasks[task];
+        // Numbered among all of the same name, also of other files.
+        let runs = |tasks: &[Task]| tasks.iter().filter(|t| t.name == *name).map(|t| t.copies as usize).sum::<usize>();
+        let name = match runs(&self.tasks) {
+            1 => name.clone(),
+            _ => format!("{name}#{}", runs(&self.tasks[..task]) + copy + 1),
+        };
         let session = self.runtime.session(&name).seed(self.seed).stream(number as u64).open();
         let label = self.form.prefix.then(|| format!("{name}: "));
         let output: Box<dyn Output> = Box::new(Shared::new(self.console.clone(), self.form.whole_lines, label));

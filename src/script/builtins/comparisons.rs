@@ -95,7 +95,8 @@ fn is_print(b: u8) -> bool {
     b == b' ' || b.is_ascii_graphic()
 }
 
-fn is_double_quoted(value: &Value) -> bool {
+/// Whether a value is a text that was in double quotes.
+pub fn is_double_quoted(value: &Value) -> bool {
     matches!(value, Value::Tensor(text) if text.double_quoted && value.is_char())
 }
 

@@ -27,6 +27,8 @@ pub struct Flags {
     pub free_spacing: bool,
     /// Matches of nothing count.
     pub empty_matches: bool,
+    /// `\b` is the bound of a word: what reached the pattern through double quotes. It is a backspace otherwise.
+    pub word_bounds: bool,
 }
 
 /// What is found by default.
@@ -37,6 +39,7 @@ pub const DEFAULT: Flags = Flags {
     dot_excludes_newline: false,
     free_spacing: false,
     empty_matches: false,
+    word_bounds: false,
 };
 
 /// A match: where it is, and where its groups are.
@@ -164,7 +167,7 @@ pub fn matches(
 /// What is wrong and where, in PCRE's words.
 fn translate(pattern: &str, flags: Flags, ends_line: bool) -> Result<String, (&'static str, usize)> {
     let chars: Vec<(usize, char)> = pattern.char_indices().collect();
-    let mut t = Translator { chars, at: 0, out: String::with_capacity(pattern.len() + 16), depth: 0 };
+    let mut t = Translator { chars, at: 0, out: String::with_capacity(pattern.len() + 16), depth: 0, flags };
     // Whether what came last can be repeated.
     let mut repeatable = false;
     while let Some(c) = t.next() {
@@ -244,6 +247,7 @@ struct Translator {
     at: usize,
     out: String,
     depth: usize,
+    flags: Flags,
 }
 
 impl Translator {
@@ -333,7 +337,8 @@ impl Translator {
             ('e', _) => "\\x1B",
             ('<', false) => "\\b(?=\\w)",
             ('>', false) => "\\b(?<=\\w)",
-            ('b', true) => "\\x08",
+            ('b', false) if self.flags.word_bounds => "\\b",
+            ('b', _) => "\\x08",
             ('Z', false) => "(?=\\n?\\z)",
             ('Q', _) => {
                 self.quoted();

@@ -2,6 +2,7 @@
 //!
 //! In: texts and patterns, or cells of them. Out: positions, matches, tokens, names, pieces.
 
+use super::comparisons::is_double_quoted;
 use super::pattern::{self, Compiled, DEFAULT, Flags, Found};
 use super::text::{self, unescaped};
 use super::{ANY, Builtin, Outcome, row};
@@ -128,6 +129,7 @@ fn search_one(
     flags: Flags,
     order: &[Part],
 ) -> Flow<Vec<Value>> {
+    let flags = Flags { word_bounds: is_double_quoted(pattern), ..flags };
     let (text, pattern) = (characters(env, text)?, characters(env, pattern)?);
     let (compiled, found) = pattern::matches(env, who, &pattern, &text, flags)?;
     let part = |p: &Part| match flags.once {
@@ -261,14 +263,14 @@ fn regexprep(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     for (i, pattern) in patterns.items.iter().enumerate() {
         let new = &news.items[if news.items.len() == 1 { 0 } else { i }];
         let bytes = characters(env, new)?;
-        let is_read = matches!(new, Value::Tensor(t) if t.double_quoted);
-        steps.push((characters(env, pattern)?, replacement(&bytes, !is_read)));
+        let flags = Flags { word_bounds: is_double_quoted(pattern), ..flags };
+        steps.push((characters(env, pattern)?, flags, replacement(&bytes, !is_double_quoted(new))));
     }
     let mut replace = |value: &Value| -> Flow<Value> {
         let mut text = characters(env, value)?;
         let mut changed = false;
-        for (pattern, new) in &steps {
-            let (_, found) = pattern::matches(env, "regexprep", pattern, &text, flags)?;
+        for (pattern, flags, new) in &steps {
+            let (_, found) = pattern::matches(env, "regexprep", pattern, &text, *flags)?;
             if !found.is_empty() {
                 changed = true;
                 text = replaced(env, &text, &found, new)?;

@@ -343,7 +343,7 @@ impl Interp {
             (steps, at, marks) = self.way(path)?;
         }
         let value = match self.stack.get(at.wrapping_sub(1)) {
-            Some(Value::Colon) | None => return fail!("value on the right hand side of the assignment not defined"),
+            Some(Value::Colon) | None => return fail!("value on right hand side of assignment is undefined"),
             Some(value) => value.clone(),
         };
         let mut target = self.take_slot(slot);

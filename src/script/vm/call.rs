@@ -346,10 +346,7 @@ impl Interp {
                 match returns {
                     Return::Push(want) => {
                         if matches!(want, Want::One | Want::First | Want::Further) && values.is_empty() {
-                            return fail_id!(
-                                "Octave:undefined-function",
-                                "value on the right hand side of the assignment not defined"
-                            );
+                            return fail!("value on right hand side of assignment is undefined");
                         }
                         self.push_wanted(values, want)
                     }

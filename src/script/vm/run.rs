@@ -7,7 +7,7 @@ use super::{End, Interp};
 use crate::script::builtins::errors::CleansUp;
 use crate::script::builtins::{Task, TaskStep};
 use crate::script::compile::code::{Count, Inst, Want};
-use crate::script::error::{Flow, Need, ScriptError, Stop, fail, fail_id};
+use crate::script::error::{Flow, Need, ScriptError, Stop, fail};
 use crate::script::index::{self, Values};
 use crate::script::source::Place;
 use crate::script::syntax::ast::BinaryOp;
@@ -695,10 +695,7 @@ impl Interp {
             Want::One | Want::First | Want::Further => match values.into_iter().next() {
                 Some(value) => self.stack.push(value),
                 None => {
-                    return fail_id!(
-                        "Octave:undefined-function",
-                        "value on the right hand side of the assignment not defined"
-                    );
+                    return fail!("value on right hand side of assignment is undefined");
                 }
             },
             Want::Many(_) | Want::Targets => self.stack.extend(values),

@@ -4,7 +4,7 @@ use super::Interp;
 use super::frame::{Activation, Frame, Variable};
 use crate::script::builtins::Scope;
 use crate::script::compile::code::{Inst, Kind, Slot};
-use crate::script::error::{Flow, fail_id};
+use crate::script::error::{Flow, fail};
 use crate::script::syntax::ast::Name;
 use crate::script::value::cleanup::Duty;
 use crate::script::value::{Function, Lazy, Map, Value};
@@ -147,7 +147,7 @@ impl Interp {
     pub(super) fn store_slow(&mut self, slot: Slot) -> Flow<()> {
         match self.stack.pop() {
             Some(Value::Colon) | None => {
-                fail_id!("Octave:undefined-function", "value on the right hand side of the assignment not defined")
+                fail!("value on right hand side of assignment is undefined")
             }
             Some(value) => {
                 self.put_slot(slot, Some(value));
