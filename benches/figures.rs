@@ -2,9 +2,9 @@
 //!
 //! `cargo bench --bench figures -- [--device auto|host|gpu|gpu:N] [--quick] [--only recording|tiny|region|trip|chain|numpy]`
 //!
-//! What has a peer is measured beside it in the same run: elementwise chains beside a plain copy kernel on the same GPU,
-//! and beside NumPy on the same CPU. Figures of time are printed, not asserted; check values are, so that nothing fast and
-//! wrong is reported.
+//! What has a peer is measured beside it in the same run: elementwise chains beside a plain copy kernel on the same
+//! GPU, and beside NumPy on the same CPU. Figures of time are printed, not asserted; check values are, so that nothing
+//! fast and wrong is reported.
 
 #[cfg(feature = "gpu")]
 mod raw_wgpu;

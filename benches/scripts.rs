@@ -3,9 +3,9 @@
 //! `cargo bench --bench scripts -- [--quick] [FILTER]`
 //!
 //! Each program times itself by `tic` and `toc` and by `cputime`, so that nobody's start-up counts, and prints what it
-//! computed, which has to be what Octave computed. Runs of both take turns; medians are compared, of wall time and of CPU
-//! time (all threads), which says more where the machine has other work. Without `octave-cli` only our times are printed.
-//! Figures of time are printed, not asserted. Everything runs on the host.
+//! computed, which has to be what Octave computed. Runs of both take turns; medians are compared, of wall time and of
+//! CPU time (all threads), which says more where the machine has other work. Without `octave-cli` only our times are
+//! printed. Figures of time are printed, not asserted. Everything runs on the host.
 
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};

@@ -88,11 +88,11 @@ pub struct Config {
     pub device: DeviceChoice,
     /// Whether the GPU is opened when something is first to be placed on it; `None`: where the device is `auto`.
     pub open_on_demand: Option<bool>,
-    /// Bytes that values may take on the GPU; `None`: most of what the adapter has. A step that needs more by itself takes
-    /// more while it runs.
+    /// Bytes that values may take on the GPU; `None`: most of what the adapter has. A step that needs more by itself
+    /// takes more while it runs.
     pub device_budget: Option<u64>,
-    /// Bytes that values may take in host memory; `None`: most of what the machine has, less what a GPU that is in the same
-    /// memory may take. Upload writers may give out as much
+    /// Bytes that values may take in host memory; `None`: most of what the machine has, less what a GPU that is in the
+    /// same memory may take. Upload writers may give out as much
     /// besides. Data that the program brought and the host device reads where it lies does not count.
     pub host_budget: Option<u64>,
     /// Where the timeline is written, if at all.
@@ -118,7 +118,8 @@ pub struct Config {
 
 impl Config {
     /// Whether the GPU is opened when something is first to be placed on it, rather than at the start. A program that
-    /// leaves the choice to the runtime may never need one; who names a GPU wants to know at the start whether it works.
+    /// leaves the choice to the runtime may never need one; who names a GPU wants to know at the start whether it
+    /// works.
     pub fn opens_on_demand(&self) -> bool {
         self.open_on_demand.unwrap_or(self.device == DeviceChoice::Auto)
     }

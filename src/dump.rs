@@ -1,7 +1,7 @@
 //! What each stage of planning makes, as text in the folder that `TIDEMILL_DUMP` names: for those who write passes.
 //!
-//! In: a name and a way to make a text. Out: a file. Must hold: nothing is made where nobody asked; a failure to write is
-//! nobody's concern.
+//! In: a name and a way to make a text. Out: a file. Must hold: nothing is made where nobody asked; a failure to write
+//! is nobody's concern.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

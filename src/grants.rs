@@ -1,8 +1,8 @@
 //! What users are given to fill counts against a budget until everybody has let go of it.
 //!
 //! In: bytes wanted. Out: grants, at once or when others are given back. Must hold: GRANT-1: what is out is within the
-//! budget that each was asked for with. GRANT-2: who waits is served in order, before all who come later, and told the end
-//! where none can come any more. GRANT-3: who waits no longer holds nobody up and takes nothing along.
+//! budget that each was asked for with. GRANT-2: who waits is served in order, before all who come later, and told the
+//! end where none can come any more. GRANT-3: who waits no longer holds nobody up and takes nothing along.
 
 use crate::error::{Error, ErrorKind, Result};
 use futures::channel::oneshot;

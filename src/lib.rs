@@ -1,8 +1,8 @@
 //! Tidemill: an asynchronous GPU array runtime.
 //!
 //! A program opens a [`Runtime`] and a [`Session`] on it, and writes array code. Operations on an [`Array`] return at
-//! once: they record. A [`Gather`] is a future of host data; when it is first polled, what it needs is cut from the tape,
-//! placed on a device, fused into a few generated kernels and run.
+//! once: they record. A [`Gather`] is a future of host data; when it is first polled, what it needs is cut from the
+//! tape, placed on a device, fused into a few generated kernels and run.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -18,9 +18,9 @@
 //! # }).unwrap();
 //! ```
 //!
-//! Arrays are column-major and broadcast as in MATLAB; indices count from 0; reduced dimensions are kept. Shapes, dtypes
-//! and faults are known when an op is recorded: an op on operands that don't fit yields an array that carries its
-//! [`Error`]. Arrays, sessions and gathers are `Send`, and gathers work under any executor.
+//! Arrays are column-major and broadcast as in MATLAB; indices count from 0; reduced dimensions are kept. Shapes,
+//! dtypes and faults are known when an op is recorded: an op on operands that don't fit yields an array that carries
+//! its [`Error`]. Arrays, sessions and gathers are `Send`, and gathers work under any executor.
 //!
 //! # Reading order
 //!

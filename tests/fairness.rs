@@ -1,5 +1,5 @@
-//! Sessions beside each other: what one asks for does not hold the others up, however large it is. Nothing here looks at a
-//! clock: devices are held, and counters and the order of events tell.
+//! Sessions beside each other: what one asks for does not hold the others up, however large it is. Nothing here looks
+//! at a clock: devices are held, and counters and the order of events tell.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! `docs/matlab.md` lists the functions that the tables hold. `TIDEMILL_UPDATE=1 cargo test --test script_docs` rewrites it.
+//! `docs/matlab.md` lists the functions that the tables hold. `TIDEMILL_UPDATE=1 cargo test --test script_docs`
+//! rewrites it.
 
 #![cfg(feature = "script")]
 

@@ -2,8 +2,8 @@
 //! are compared with Octave, for as long as `TIDEMILL_FUZZ_SECONDS` says (2 by default; CI takes a minute a target).
 //!
 //! A target is a function from a text to nothing that must neither panic nor take long. A failure prints the text, made
-//! as short as it still fails, and the seed (`TIDEMILL_FUZZ_SEED` repeats a run). What ends the process at once (a stack
-//! overflow, memory that is not there) leaves its text in `tidemill-fuzz.m` in the folder of temporary files.
+//! as short as it still fails, and the seed (`TIDEMILL_FUZZ_SEED` repeats a run). What ends the process at once (a
+//! stack overflow, memory that is not there) leaves its text in `tidemill-fuzz.m` in the folder of temporary files.
 #![cfg(feature = "script")]
 
 use std::alloc::{GlobalAlloc, Layout, System};

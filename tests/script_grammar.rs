@@ -5,11 +5,11 @@
 //! tests assert it). Of the right ones, tree-sitter-matlab 1.3.1 rejects 77 and misreads 56; of the wrong ones it takes
 //! 14. `tests/script/tree_sitter_matlab.txt` lists them.
 //!
-//! Most of the rejected forms and half of the misread ones are Octave's alone (`!`, `+=`, `++`, `#`, `endif`, `do`). The
-//! others are MATLAB's too: powers associate to the right, a sign binds tighter than a power (`-2^2` is 4), a transpose
-//! too, `a < b & c >= d` groups as `(a < (b & c)) >= d`, `1./x` divides as a matrix, white space parts the body of an
-//! anonymous function inside of brackets, `x -1` is a command after `x = 3`. That is more than lowering could mend
-//! without parsing the operators anew.
+//! Most of the rejected forms and half of the misread ones are Octave's alone (`!`, `+=`, `++`, `#`, `endif`, `do`).
+//! The others are MATLAB's too: powers associate to the right, a sign binds tighter than a power (`-2^2` is 4), a
+//! transpose too, `a < b & c >= d` groups as `(a < (b & c)) >= d`, `1./x` divides as a matrix, white space parts the
+//! body of an anonymous function inside of brackets, `x -1` is a command after `x = 3`. That is more than lowering
+//! could mend without parsing the operators anew.
 //!
 //! The comparison is kind to it: a line's end follows every snippet, comments and the semicolons that silence a
 //! statement are left out, and numbers and strings count as read when their extent is right.

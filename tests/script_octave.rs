@@ -95,8 +95,8 @@ fn agrees(expected: &str, actual: &str) -> bool {
 }
 
 /// As [`agrees`], where every array is recorded: there a value outside of a function's real domain is an error that
-/// suggests `complex (x)`, a row does not know that it was a range, which Octave lays out by its limits, and a matrix not
-/// that it is diagonal or a permutation.
+/// suggests `complex (x)`, a row does not know that it was a range, which Octave lays out by its limits, and a matrix
+/// not that it is diagonal or a permutation.
 fn agrees_recorded(expected: &str, actual: &str) -> bool {
     let words = |text: &str| {
         let heading = |line: &str| ["Diagonal Matrix", "Permutation Matrix"].contains(&line);

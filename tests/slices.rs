@@ -1,5 +1,5 @@
-//! Slices that are assigned from the array itself: what was there before is what is read, the array is not copied for it,
-//! and the bits are those of an array that is copied.
+//! Slices that are assigned from the array itself: what was there before is what is read, the array is not copied for
+//! it, and the bits are those of an array that is copied.
 
 mod common;
 use common::{counted, gpu, session, unfolded, values, wait};

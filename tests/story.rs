@@ -1,5 +1,5 @@
-//! The tour in ARCHITECTURE.md: the op that it follows is run and its story kept, and what it names is looked up, so that
-//! neither can rot.
+//! The tour in ARCHITECTURE.md: the op that it follows is run and its story kept, and what it names is looked up, so
+//! that neither can rot.
 
 mod common;
 

@@ -1,7 +1,7 @@
 //! A GPU by wgpu alone, with hand-written WGSL: the peer of what Tidemill makes of the same GPU.
 //!
-//! In: an adapter's number and sizes. Out: what its memory gives at best to a kernel (a plain `vec4` copy), and what the
-//! driver takes at least for a tiny kernel and its result; both checked to have computed.
+//! In: an adapter's number and sizes. Out: what its memory gives at best to a kernel (a plain `vec4` copy), and what
+//! the driver takes at least for a tiny kernel and its result; both checked to have computed.
 
 use std::time::Instant;
 
@@ -105,8 +105,8 @@ impl Raw {
         Some(2.0 * bytes as f64 * f64::from(RUNS) / times[times.len() / 2] / 1e9)
     }
 
-    /// Microseconds from the recording of a kernel over 1000 numbers to one of them in host memory, in one submission: what
-    /// the driver takes for the shortest way there and back.
+    /// Microseconds from the recording of a kernel over 1000 numbers to one of them in host memory, in one submission:
+    /// what the driver takes for the shortest way there and back.
     pub fn trip_us(&self, rounds: usize) -> Option<f64> {
         let numbers = self.buffer(4000, wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC);
         let back = self.buffer(4, wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ);

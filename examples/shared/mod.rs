@@ -34,8 +34,8 @@ pub fn at_least(least: u64) -> clap::builder::RangedU64ValueParser<usize> {
     clap::builder::RangedU64ValueParser::new().range(least..)
 }
 
-/// A parser of numbers that refuses, as a usage error, NaN and what is infinite in single precision, in which the programs
-/// compute.
+/// A parser of numbers that refuses, as a usage error, NaN and what is infinite in single precision, in which the
+/// programs compute.
 pub fn finite(text: &str) -> std::result::Result<f64, String> {
     let number = text.parse::<f64>().map_err(|error| error.to_string())?;
     if (number as f32).is_finite() { Ok(number) } else { Err("it has to be a finite number (of f32)".to_owned()) }
@@ -85,8 +85,8 @@ impl RuntimeOptions {
     }
 }
 
-/// Reads a device's name as the command line and the environment give it; a variable that is set to nothing chooses nothing.
-/// A name that could be no device's is an error of use, a device that is missing is not.
+/// Reads a device's name as the command line and the environment give it; a variable that is set to nothing chooses
+/// nothing. A name that could be no device's is an error of use, a device that is missing is not.
 ///
 /// # Errors
 /// What may be given, in words.

@@ -43,12 +43,12 @@ impl Session {
     }
 
     /// An array that reads the elements, in column-major order, where their owner has them, without a copy: an
-    /// `Arc<[T]>`, or a type of your own that lends a part of something larger. The owner is let go of when nothing reads
-    /// them any more: neither this array nor what is still to be computed from it.
+    /// `Arc<[T]>`, or a type of your own that lends a part of something larger. The owner is let go of when nothing
+    /// reads them any more: neither this array nor what is still to be computed from it.
     ///
-    /// The owner must give the same elements whenever it is asked. On the host they are read where they lie and count for
-    /// no budget; a GPU gets a copy. It may be asked, and dropped, on threads of the runtime, and must wait for nothing
-    /// there. Any alignment will do that `T` has by itself.
+    /// The owner must give the same elements whenever it is asked. On the host they are read where they lie and count
+    /// for no budget; a GPU gets a copy. It may be asked, and dropped, on threads of the runtime, and must wait for
+    /// nothing there. Any alignment will do that `T` has by itself.
     ///
     /// ```
     /// # futures::executor::block_on(async {
@@ -131,9 +131,9 @@ impl Session {
     ///
     /// # Errors
     /// `ErrorKind::TooLarge` for more elements than an array may have, `ErrorKind::Rank` for more dimensions,
-    /// `ErrorKind::OutOfMemory` where the machine has no memory for them, or where what writers may give out (as much as the
-    /// host's budget) is in use, which is waited for a moment (up to 250 ms, on the calling thread); `ErrorKind::Cancelled`
-    /// where the session is closed. [`Session::upload_async`] waits without holding a thread.
+    /// `ErrorKind::OutOfMemory` where the machine has no memory for them, or where what writers may give out (as much
+    /// as the host's budget) is in use, which is waited for a moment (up to 250 ms, on the calling thread);
+    /// `ErrorKind::Cancelled` where the session is closed. [`Session::upload_async`] waits without holding a thread.
     #[track_caller]
     pub fn upload<T: Element>(&self, shape: impl IntoShape) -> Result<UploadWriter<T>> {
         let at = Location::caller();
@@ -141,12 +141,13 @@ impl Session {
         UploadWriter::new(self.home().clone(), shape, None).map_err(|e| e.with_op("upload").with_location(at))
     }
 
-    /// As [`Session::upload`], but where what writers may give out is in use, the future waits until enough of it was let go
-    /// of, and holds no thread. Who asks first is served first. A future that is dropped takes nothing.
+    /// As [`Session::upload`], but where what writers may give out is in use, the future waits until enough of it was
+    /// let go of, and holds no thread. Who asks first is served first. A future that is dropped takes nothing.
     ///
     /// Memory is let go of when an array that was filled and all that reads it are gone, in the order of its session's
     /// program: what another session lets go of comes back when that session next awaits something or is flushed.
-    /// Nothing is waited for that the program itself still holds elsewhere; use your executor's time-out where that may be.
+    /// Nothing is waited for that the program itself still holds elsewhere; use your executor's time-out where that may
+    /// be.
     ///
     /// ```
     /// # fn main() -> tidemill::Result<()> {
@@ -336,8 +337,8 @@ impl Session {
 
     /// Random integers in a range, as `T`; the same on every device.
     ///
-    /// The range must fit `i32`, `u32` where `T` is that, and `i64` where `T` is that or a float. Beyond `i32`, and for all
-    /// that `i32` or `u32` holds, a number is made of two draws, with 62 random bits.
+    /// The range must fit `i32`, `u32` where `T` is that, and `i64` where `T` is that or a float. Beyond `i32`, and for
+    /// all that `i32` or `u32` holds, a number is made of two draws, with 62 random bits.
     #[track_caller]
     pub fn randi<T: Element>(&self, range: Range<i64>, shape: impl IntoShape) -> Array {
         let at = Location::caller();

@@ -14,8 +14,8 @@ pub trait IntoShape {
     /// The shape.
     ///
     /// # Errors
-    /// `ErrorKind::TooLarge` for too many elements, `ErrorKind::Rank` for too many dimensions; the fault of the array it
-    /// comes from.
+    /// `ErrorKind::TooLarge` for too many elements, `ErrorKind::Rank` for too many dimensions; the fault of the array
+    /// it comes from.
     fn into_shape(self) -> Result<Shape>;
 }
 

@@ -115,10 +115,10 @@ fn wrong_dtype<T: Element>(is: DType) -> Error {
 }
 
 impl Array {
-    /// Demands the elements in host memory: this is where the program asks for them, whatever is recorded behind it, and
-    /// they are begun at the latest when the future is first polled. Before that they are where the session's tape is
-    /// sent: by a poll of another gather of the session, a full tape, [`Session::flush`](super::Session::flush), or the
-    /// runtime's shutdown, which waits for them. The future only waits, under any executor.
+    /// Demands the elements in host memory: this is where the program asks for them, whatever is recorded behind it,
+    /// and they are begun at the latest when the future is first polled. Before that they are where the session's tape
+    /// is sent: by a poll of another gather of the session, a full tape, [`Session::flush`](super::Session::flush), or
+    /// the runtime's shutdown, which waits for them. The future only waits, under any executor.
     /// `T` must be the array's dtype; see [`Array::gather_as`] to convert.
     ///
     /// # Errors (of the future)
@@ -198,7 +198,8 @@ impl Array {
 
     /// Lets other sessions of the runtime use the array from now on. Cuts this session's tape, so that the
     /// scheduler knows the value before anybody uses it: what is recorded after it does not fuse with what was recorded
-    /// before it. The array lives as long as its own session; [`Session::close`](crate::Session::close) ends it for all.
+    /// before it. The array lives as long as its own session; [`Session::close`](crate::Session::close) ends it for
+    /// all.
     ///
     /// # Errors
     /// The array's fault.

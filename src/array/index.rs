@@ -42,8 +42,8 @@ impl Array {
         })
     }
 
-    /// Each element at its own index along a dimension: `result[.., i, ..] = self[.., index[.., i, ..], ..]`. Beyond the
-    /// array's rank an extent is 1 and the only index is 0.
+    /// Each element at its own index along a dimension: `result[.., i, ..] = self[.., index[.., i, ..], ..]`. Beyond
+    /// the array's rank an extent is 1 and the only index is 0.
     #[track_caller]
     pub fn take_along(&self, dim: usize, index: &Array) -> Array {
         let at = Location::caller();

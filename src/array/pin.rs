@@ -15,12 +15,13 @@ use std::sync::atomic::Ordering;
 impl Array {
     /// The same value, pinned to a device: what is still to be computed of it, and all that is computed from the
     /// returned array, runs there, whatever `auto` would choose. `"gpu"` is the runtime's GPU, `"host"` the CPU's
-    /// threads, `"auto"` takes a pin away. What is pinned to a GPU is not folded when it is recorded, however small it is.
+    /// threads, `"auto"` takes a pin away. What is pinned to a GPU is not folded when it is recorded, however small it
+    /// is.
     ///
     /// Of operands that are pinned to several devices, a GPU goes before the host. An op that the device cannot run
     /// runs on the host, which [`Stats::elsewhere`](crate::Stats::elsewhere) counts. A GPU that was left for later
-    /// ([`RuntimeBuilder::open_on_demand`](super::RuntimeBuilder::open_on_demand)) is opened by the first pin to it, which
-    /// blocks meanwhile.
+    /// ([`RuntimeBuilder::open_on_demand`](super::RuntimeBuilder::open_on_demand)) is opened by the first pin to it,
+    /// which blocks meanwhile.
     ///
     /// A runtime without that device yields an array that carries `ErrorKind::Device`; ask
     /// [`Runtime::device`](super::Runtime::device) beforehand.

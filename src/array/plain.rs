@@ -1,5 +1,5 @@
-//! Recording what is recorded most in one pass: an elementwise op on lazy arrays of one session and one dtype, that needs
-//! no cast, beside plain numbers.
+//! Recording what is recorded most in one pass: an elementwise op on lazy arrays of one session and one dtype, that
+//! needs no cast, beside plain numbers.
 //!
 //! In: an op and its operands. Out: its node on the tape, or `None` where the general way (`record.rs`) has to look: at
 //! faults, arrays of several sessions, values that are known on the host, and dtypes that mix.
@@ -26,7 +26,8 @@ struct Plain<'a> {
     name: &'static str,
 }
 
-/// Records the op, if it is one of these. A handle that is handed over and is the last of its value becomes the result's.
+/// Records the op, if it is one of these. A handle that is handed over and is the last of its value becomes the
+/// result's.
 pub(super) fn apply(op: ElementOp, operands: &mut [Operand<'_>], at: At) -> Option<Array> {
     let Plain { home, first, compute, meta, pin, name } = plain(op, operands)?;
     let mut args = [Arg::Scalar(Scalar::Bool(false)); OPERANDS_MAX];

@@ -38,8 +38,8 @@ macro_rules! reductions {
 reductions! {
     /// The sum; 0 of nothing. Integers and bools give f64.
     sum, nan_sum => ReduceOp::Sum, Include;
-    /// The product; 1 of nothing, 0 of finite numbers with a zero. Integers and bools give f64. It is made of products of
-    /// parts: where one of them underflows to zero and another overflows, it is NaN.
+    /// The product; 1 of nothing, 0 of finite numbers with a zero. Integers and bools give f64. It is made of products
+    /// of parts: where one of them underflows to zero and another overflows, it is NaN.
     prod, nan_prod => ReduceOp::Prod, Include;
     /// The mean; NaN of nothing. Integers and bools give f64.
     mean, nan_mean => ReduceOp::Mean, Include;
@@ -96,8 +96,8 @@ macro_rules! scans {
 }
 
 scans! {
-    /// The running sum along a dimension, in the array's dtype (bools count in f64). Integers saturate; where they do so on
-    /// the way, what follows depends on the device's order.
+    /// The running sum along a dimension, in the array's dtype (bools count in f64). Integers saturate; where they do
+    /// so on the way, what follows depends on the device's order.
     cumsum, nan_cumsum, cumsum_reverse => Sum, Include;
     /// The running product along a dimension, in the array's dtype (bools in f64).
     cumprod, nan_cumprod, cumprod_reverse => Prod, Include;

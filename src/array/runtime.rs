@@ -22,8 +22,8 @@ use std::time::Duration;
 /// Names the environment variable that chooses the device where the builder does not.
 pub const DEVICE_VARIABLE: &str = "TIDEMILL_DEVICE";
 
-/// A running Tidemill: its devices and the actors between them. It may end and start again in one process: a GPU's device
-/// stays open for the next runtime, with the buffers of the last one freed.
+/// A running Tidemill: its devices and the actors between them. It may end and start again in one process: a GPU's
+/// device stays open for the next runtime, with the buffers of the last one freed.
 ///
 /// ```
 /// use tidemill::Runtime;
@@ -103,8 +103,8 @@ impl RuntimeBuilder {
 
     /// Whether the GPU is opened when it is first needed rather than at the start, which takes long: when something is
     /// to be placed that could be worth a GPU, when a program pins an array to it, or asks for the devices. By default
-    /// with `auto`, where a program may never need one, and not where a GPU is named: then the start says whether it can
-    /// be opened. What runs where does not depend on it, and neither do the bits.
+    /// with `auto`, where a program may never need one, and not where a GPU is named: then the start says whether it
+    /// can be opened. What runs where does not depend on it, and neither do the bits.
     ///
     /// A GPU that is named and is not there fails the start all the same. One that is there and turns out not to open
     /// fails what was to run on it with `ErrorKind::Device`; with `auto` the host serves.
@@ -113,16 +113,18 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Bytes that values may take on the GPU; most of what it has by default. What does not fit is evicted to host memory;
-    /// a single op that needs more by itself takes more while it runs. The bits of a program do not depend on it.
+    /// Bytes that values may take on the GPU; most of what it has by default. What does not fit is evicted to host
+    /// memory; a single op that needs more by itself takes more while it runs. The bits of a program do not depend on
+    /// it.
     pub fn device_budget(mut self, bytes: u64) -> RuntimeBuilder {
         self.config.device_budget = Some(bytes);
         self
     }
 
     /// Bytes that values may take in host memory; most of what the machine has by default, less what a GPU that is in
-    /// the same memory may take. It is strict: a step that needs more fails its gathers with `ErrorKind::OutOfMemory`. Upload writers may give out as much besides. Data
-    /// that the program brought and the host device reads where it lies does not count.
+    /// the same memory may take. It is strict: a step that needs more fails its gathers with `ErrorKind::OutOfMemory`.
+    /// Upload writers may give out as much besides. Data that the program brought and the host device reads where it
+    /// lies does not count.
     pub fn host_budget(mut self, bytes: u64) -> RuntimeBuilder {
         self.config.host_budget = Some(bytes);
         self
@@ -168,8 +170,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Bytes that a session's tape may pin before it is cut; 1 GiB by default. Where more than twice as much is in the ring,
-    /// a session that records is held.
+    /// Bytes that a session's tape may pin before it is cut; 1 GiB by default. Where more than twice as much is in the
+    /// ring, a session that records is held.
     pub fn tape_bytes_max(mut self, bytes: u64) -> RuntimeBuilder {
         self.config.tape_bytes_max = bytes.max(1);
         self
@@ -283,8 +285,8 @@ impl Runtime {
     }
 
     /// Lets the work in flight end (all that was asked for before, polled or not), up to the deadline, fails what is
-    /// left, and closes the timeline. What is recorded afterwards fails with `ErrorKind::Shutdown` when it is gathered; what is known on the host already, tiny
-    /// values and what is computed of them at once, stays with the program.
+    /// left, and closes the timeline. What is recorded afterwards fails with `ErrorKind::Shutdown` when it is gathered;
+    /// what is known on the host already, tiny values and what is computed of them at once, stays with the program.
     ///
     /// # Errors
     /// `ErrorKind::Io` where the timeline could not be written.

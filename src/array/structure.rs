@@ -36,8 +36,8 @@ impl Array {
         })
     }
 
-    /// Dimension `d` of the result is dimension `perm[d]` of this array. `perm` names every dimension of the array once; it
-    /// may name more, of extent 1.
+    /// Dimension `d` of the result is dimension `perm[d]` of this array. `perm` names every dimension of the array
+    /// once; it may name more, of extent 1.
     #[track_caller]
     pub fn permute(&self, perm: &[usize]) -> Array {
         let at = Location::caller();

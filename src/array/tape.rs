@@ -4,8 +4,8 @@
 //! Invariants:
 //! - TAPE-1: records leave in the order in which the program made them, and segments in the order of their cuts
 //!   (the event is sent under the lock).
-//! - TAPE-2: where a tape is cut for a demand or a limit depends on this session's program order alone: on counts of nodes
-//!   and bytes of this tape, on polls and evals, never on time or on the ring. Where a writer waits for
+//! - TAPE-2: where a tape is cut for a demand or a limit depends on this session's program order alone: on counts of
+//!   nodes and bytes of this tape, on polls and evals, never on time or on the ring. Where a writer waits for
 //!   memory that others hold, it is cut then, and what is held is computed: going on comes before fusing.
 //! - TAPE-3: a foreign array used by a record is held until that record's segment has been sent, so that its own
 //!   session's `Dropped` record reaches the scheduler later.
@@ -39,8 +39,8 @@ const IDLE_RECORDS_MAX: usize = 256;
 
 /// A session, as its arrays see it. Lives as long as the session's handle, an array or a gather of it does.
 ///
-/// It begins cache lines of its own (two, which processors fetch together): sessions that were opened one after the other
-/// run on different cores, and a script marks its session with every statement.
+/// It begins cache lines of its own (two, which processors fetch together): sessions that were opened one after the
+/// other run on different cores, and a script marks its session with every statement.
 #[repr(align(128))]
 pub(crate) struct Home {
     /// Its id.
@@ -236,15 +236,15 @@ impl Home {
         }
     }
 
-    /// Cuts a tape that is full; before every push, so that what the program lets go of behind the last op is known with
-    /// it, as that a variable has another value by then.
+    /// Cuts a tape that is full; before every push, so that what the program lets go of behind the last op is known
+    /// with it, as that a variable has another value by then.
     #[inline]
     pub fn cut_full(&self, tape: &mut Tape) -> Option<After> {
         (tape.nodes >= self.nodes_max).then(|| After { hold: true, ..self.cut(tape, CutReason::NodeLimit) })
     }
 
-    /// Ends a push, with what the cut before it left to do: cuts where too many bytes are pinned, gives the tape back, and
-    /// does what must not be done under its lock. Holds the caller only after a limit's cut.
+    /// Ends a push, with what the cut before it left to do: cuts where too many bytes are pinned, gives the tape back,
+    /// and does what must not be done under its lock. Holds the caller only after a limit's cut.
     #[inline]
     pub fn end_push(&self, mut tape: MutexGuard<'_, Tape>, before: Option<After>) {
         let after = if tape.pinned_bytes > self.bytes_max {
@@ -334,7 +334,8 @@ impl Home {
         drop(after.foreign);
     }
 
-    /// Sees to it that what the session has not computed, and what it let go of, holds no memory that a writer waits for.
+    /// Sees to it that what the session has not computed, and what it let go of, holds no memory that a writer waits
+    /// for.
     pub fn make_room(&self) {
         let mut tape = self.tape.lock();
         let after = self.cut(&mut tape, CutReason::Room);

@@ -1,8 +1,8 @@
 //! [`UploadWriter`]: memory that a user fills and hands over as an array.
 //!
-//! In: a shape, perhaps a device. Out: an array whose elements nobody copied on the host. Where the array goes to a GPU,
-//! its driver's memory is filled: the GPU copies from there. Where that ring is full, or the device is the host, it is
-//! host memory, which on the host device is where the elements stay.
+//! In: a shape, perhaps a device. Out: an array whose elements nobody copied on the host. Where the array goes to a
+//! GPU, its driver's memory is filled: the GPU copies from there. Where that ring is full, or the device is the host,
+//! it is host memory, which on the host device is where the elements stay.
 
 use super::handle::Array;
 use super::record::source;
@@ -132,8 +132,8 @@ impl<T: Element> UploadWriter<T> {
     fn all(&mut self) -> &mut [T] {
         let len = self.data.len();
         let bytes = self.data.fill().expect("BUF-2: the buffer was made here");
-        // SAFETY: there are `len` elements of this type (`new`), aligned for it, as host memory is to 64 bytes and leased
-        // memory to 16; the types that leased memory may have had anything of have no invalid values.
+        // SAFETY: there are `len` elements of this type (`new`), aligned for it, as host memory is to 64 bytes and
+        // leased memory to 16; the types that leased memory may have had anything of have no invalid values.
         unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), len) }
     }
 }
@@ -175,9 +175,9 @@ impl Drop for Waits {
     }
 }
 
-/// A part of what writers may give out: as much as the host's budget, beside it. Where it is spent, what was let go of may
-/// be on its way back: the tape, which may hold drops, is cut, and the caller is held for a moment, as it is where its
-/// recording runs ahead of the ring.
+/// A part of what writers may give out: as much as the host's budget, beside it. Where it is spent, what was let go of
+/// may be on its way back: the tape, which may hold drops, is cut, and the caller is held for a moment, as it is where
+/// its recording runs ahead of the ring.
 fn granted(home: &Arc<Home>, bytes: u64) -> Result<Grant> {
     let (devices, budget) = (&home.link.devices, budget(home));
     let at_once = devices.grants().grant(bytes, budget);

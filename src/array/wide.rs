@@ -1,12 +1,13 @@
 //! `i64` beside f64: exact, although neither type holds the other.
 //!
-//! In: an elementwise op on an `i64` array and f64. Out: ops whose result is that of exact arithmetic, rounded half away
-//! from zero and saturated; comparisons are those of the numbers themselves. Must hold: WIDE-1 (`kernels::element::wide`).
+//! In: an elementwise op on an `i64` array and f64. Out: ops whose result is that of exact arithmetic, rounded half
+//! away from zero and saturated; comparisons are those of the numbers themselves. Must hold: WIDE-1
+//! (`kernels::element::wide`).
 //!
-//! An op beside a number is recorded as it is, and computed as `kernels::element::wide` says; here are bounds and choices,
-//! which round the number first. What can be done beside f64 that is not known when the op is recorded is in
-//! `wide_unknown.rs`; computed in f64 are products, quotients, remainders and powers with such a number that turns out to be
-//! no whole one.
+//! An op beside a number is recorded as it is, and computed as `kernels::element::wide` says; here are bounds and
+//! choices, which round the number first. What can be done beside f64 that is not known when the op is recorded is in
+//! `wide_unknown.rs`; computed in f64 are products, quotients, remainders and powers with such a number that turns out
+//! to be no whole one.
 
 use super::handle::Array;
 use super::operand::{Kind, Operand};
@@ -37,7 +38,8 @@ pub(super) fn exactly(op: ElementOp, operands: &[Operand<'_>], at: At) -> Option
         let bound = if number.is_nan() { none } else { rounded(number) };
         return Some(Wide { x, at }.with(op, bound).pinned(pin()));
     }
-    // As a number, the op takes it as it is. One that came as an array may be pinned, and so is what is computed with it.
+    // As a number, the op takes it as it is. One that came as an array may be pinned, and so is what is computed with
+    // it.
     let is_array = other.array().is_some();
     (is_array && exact::takes(op)).then(|| {
         let mut sides = if reversed { [number.into(), x.into()] } else { [x.into(), number.into()] };

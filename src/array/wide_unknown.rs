@@ -1,7 +1,7 @@
 //! `i64` beside f64 whose value is not known yet: exact comparisons, sums, differences and bounds.
 //!
-//! In: an `i64` array and an array of f64 or f32; of one element where the result is `i64`. Out: ops of f64 that take the
-//! numbers apart and ops of `i64`, which fuse to one kernel. Must hold: WIDE-1 (`kernels::element::wide`).
+//! In: an `i64` array and an array of f64 or f32; of one element where the result is `i64`. Out: ops of f64 that take
+//! the numbers apart and ops of `i64`, which fuse to one kernel. Must hold: WIDE-1 (`kernels::element::wide`).
 
 use super::handle::Array;
 use super::operand::Operand;

@@ -32,7 +32,8 @@ pub trait UploadMemory: Send + Sync {
 /// Does small work on the thread of who asks for it.
 pub trait Inline: Send + Sync {
     /// Carries out an instruction at once, on this thread, where that is estimated to take at most `within_us`
-    /// microseconds and nothing that the device was told before is unfinished. Its mailbox is empty, and nobody else sends.
+    /// microseconds and nothing that the device was told before is unfinished. Its mailbox is empty, and nobody else
+    /// sends.
     ///
     /// # Errors
     /// The instruction, where it has to be sent.
@@ -54,8 +55,8 @@ impl Reach {
         Reach { instructions, inline: None }
     }
 
-    /// Gives an instruction; what is estimated to take at most `within_us` microseconds may be carried out here. False if
-    /// the device has ended.
+    /// Gives an instruction; what is estimated to take at most `within_us` microseconds may be carried out here. False
+    /// if the device has ended.
     pub fn give(&self, instruction: DeviceInstruction, within_us: f64) -> bool {
         let inline = self.inline.as_ref().filter(|_| self.instructions.is_empty());
         let left = match inline {

@@ -131,8 +131,8 @@ pub struct DeviceInfo {
     pub immediate_words_max: u32,
     /// Bytes that values may take on it.
     pub budget_bytes: u64,
-    /// Bytes that one step may take of it, whatever the budget is: a step that needs more than the budget takes the rest
-    /// until it is done. On the host, whose budget is strict, it equals `budget_bytes`.
+    /// Bytes that one step may take of it, whatever the budget is: a step that needs more than the budget takes the
+    /// rest until it is done. On the host, whose budget is strict, it equals `budget_bytes`.
     pub memory_bytes: u64,
     /// Whether the program set the budget, which then stays.
     pub budget_is_set: bool,
@@ -151,8 +151,8 @@ pub struct DeviceInfo {
     pub batches_in_flight_max: u32,
 }
 
-/// Segments of the widest elements that a budget holds at the least, where nobody asked for a budget. Of a tight one there
-/// have to be more: kernels use several at a time. Longer ones have to be joined less often.
+/// Segments of the widest elements that a budget holds at the least, where nobody asked for a budget. Of a tight one
+/// there have to be more: kernels use several at a time. Longer ones have to be joined less often.
 pub const SEGMENTS_IN_MEMORY: u64 = 8;
 
 /// log2 of the widest elements that so many bytes hold.
@@ -188,9 +188,9 @@ pub fn size_class(bytes: u64) -> u64 {
 }
 
 impl DeviceInfo {
-    /// On the host, which holds so many bytes: leaves another device what that takes of the same memory, but keeps those,
-    /// and half of the rest. The other has no larger budget then, unless the program set it; what one step may take of it,
-    /// and so where work is placed, does not depend on the moment.
+    /// On the host, which holds so many bytes: leaves another device what that takes of the same memory, but keeps
+    /// those, and half of the rest. The other has no larger budget then, unless the program set it; what one step may
+    /// take of it, and so where work is placed, does not depend on the moment.
     pub fn leave_to(&mut self, other: &mut DeviceInfo, held_bytes: u64) {
         if other.host_share_bytes == 0 {
             return;
@@ -242,8 +242,8 @@ impl DeviceInfo {
         elements.div_ceil(1 << self.span_shift.min(63)).max(1)
     }
 
-    /// Bytes of memory that an array takes at the most while one step uses all of it, whatever the budget makes of it: a
-    /// small one may keep a slab open for itself, a longer one is rounded up by at most an eighth.
+    /// Bytes of memory that an array takes at the most while one step uses all of it, whatever the budget makes of it:
+    /// a small one may keep a slab open for itself, a longer one is rounded up by at most an eighth.
     pub fn bytes_at_once(&self, dtype: DType, elements: u64) -> u64 {
         let bytes = elements.saturating_mul(self.element_bytes(dtype));
         bytes.saturating_add(bytes / 8 + 16).max(self.slab_bytes_max())

@@ -106,8 +106,8 @@ impl Budget {
     /// The budget of a device.
     pub fn of(device: &DeviceInfo) -> Budget {
         match device.kind {
-            // Memory is cheap on the host and arithmetic is not; but 40 ops are one kernel, whatever they are (a function
-            // weighs 8).
+            // Memory is cheap on the host and arithmetic is not; but 40 ops are one kernel, whatever they are (a
+            // function weighs 8).
             DeviceKind::Host => {
                 Budget { reads_max: device.bindings_max, packs: false, recompute_max: 5, expand_max: 320 }
             }
@@ -230,8 +230,8 @@ pub fn cut(work: &Work<'_>, budget: Budget, extra: &[u32]) -> Cuts {
 }
 
 /// Checks, of conditions and of indices, that are computed for a part of their elements only, since all that is read of
-/// them is slices and elements at indices. What an array's check finds must not depend on what is read of it, nor on what
-/// is fused.
+/// them is slices and elements at indices. What an array's check finds must not depend on what is read of it, nor on
+/// what is fused.
 fn partly_checked(work: &Work<'_>, written: &[bool]) -> Vec<u32> {
     let is_check = |op: &Op| matches!(op, Op::Ensure { .. } | Op::Take { .. } | Op::TakeAlong { .. });
     let mut found = Vec::new();

@@ -1,7 +1,7 @@
 //! A region on its way to a plan, in words: one file for each pass, beside the kernels' IR and WGSL.
 //!
-//! In: what the passes made. Out: files in the folder of `TIDEMILL_DUMP`, under the hash of the region's structure. Must
-//! hold: nothing is made where nobody asked.
+//! In: what the passes made. Out: files in the folder of `TIDEMILL_DUMP`, under the hash of the region's structure.
+//! Must hold: nothing is made where nobody asked.
 
 use super::cluster::Grouping;
 use super::explain::explain;

@@ -1,7 +1,7 @@
 //! What a step needs of its device at once: bindings, and bytes of memory.
 //!
-//! In: a plan. Out: the first step that needs more than there is. Must hold: it depends on sizes and on the device alone,
-//! not on its budget: what fits here, residency finds room for, whatever else is on the device (it can leave).
+//! In: a plan. Out: the first step that needs more than there is. Must hold: it depends on sizes and on the device
+//! alone, not on its budget: what fits here, residency finds room for, whatever else is on the device (it can leave).
 
 use super::plan::{Launch, Plan, Step, Use};
 use crate::device::info::{DeviceInfo, DeviceKind};

@@ -82,8 +82,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// The product of `x`, made of products of parts: where finite numbers hold a zero it is zero, though another part's
-    /// product left the range, and infinity times zero is none.
+    /// The product of `x`, made of products of parts: where finite numbers hold a zero it is zero, though another
+    /// part's product left the range, and infinity times zero is none.
     fn product_of_parts(&mut self, x: Val, product: Val, dtype: DType) -> Val {
         let zero = self.builder.constant(Scalar::I32(0).cast(dtype));
         let element_is_zero = self.builder.apply(ElementOp::Eq, &[x, zero], DType::Bool);

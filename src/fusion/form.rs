@@ -160,8 +160,8 @@ pub fn form(region: &Region) -> Work<'_> {
     work
 }
 
-/// What others see under other dimensions than it was written in is the same bytes: they get that buffer, and no copy. What
-/// is inline is computed into the reshaped value at once.
+/// What others see under other dimensions than it was written in is the same bytes: they get that buffer, and no copy.
+/// What is inline is computed into the reshaped value at once.
 fn share_buffers(nodes: &mut [WorkNode]) {
     for n in 0..nodes.len() {
         let node = &nodes[n];

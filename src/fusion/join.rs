@@ -1,8 +1,8 @@
 //! Arrays that lie in segments and that a kernel uses all over are joined for it.
 //!
-//! In: a plan whose kernels were made for pieces as long as a binding spans. Out: the same kernels, with copies around them
-//! of what a tight budget keeps in shorter segments. Must hold: PLAN-4; kernels do not change, so that their bits don't
-//! depend on the budget.
+//! In: a plan whose kernels were made for pieces as long as a binding spans. Out: the same kernels, with copies around
+//! them of what a tight budget keeps in shorter segments. Must hold: PLAN-4; kernels do not change, so that their bits
+//! don't depend on the budget.
 
 use super::plan::{Launch, Plan, PlanBuffer, Program, Role, Step, Use};
 use crate::device::info::DeviceInfo;
@@ -30,7 +30,8 @@ pub fn join(plan: &mut Plan, device: &DeviceInfo) {
     joining.put_back(|_| true);
 }
 
-/// Scratch that launches use untiled, and that nothing else touches but what packs it: it can lie joined from the beginning.
+/// Scratch that launches use untiled, and that nothing else touches but what packs it: it can lie joined from the
+/// beginning.
 fn used_at_once_only(plan: &Plan) -> Vec<usize> {
     let mut only: Vec<bool> =
         plan.buffers.iter().map(|b| matches!(b.role, Role::Scratch) && b.in_place_of.is_none()).collect();

@@ -32,8 +32,8 @@
 //! - FUSE-5: what one pass finds out about a node (class, numbers among its arguments, which runs are joined, who may
 //!   fault) holds for all later ones.
 //! - FUSE-6: a kernel holds no more ops than its budget, and lowering recurses no deeper.
-//! - FUSE-7: who overwrites a part of an array where it lies runs after all others that read it, and itself reads of it no
-//!   element that another element's store overwrites.
+//! - FUSE-7: who overwrites a part of an array where it lies runs after all others that read it, and itself reads of it
+//!   no element that another element's store overwrites.
 //! - FUSE-8: the plan of a region that comes again is the one that the passes would make.
 
 pub mod assemble;

@@ -1,7 +1,7 @@
 //! The list of passes.
 //!
-//! In: a region and its device. Out: a plan. Every stage's result can be printed (`dump`): with `TIDEMILL_DUMP=DIR` in the
-//! environment, a structure that is planned for the first time is written down after each pass.
+//! In: a region and its device. Out: a plan. Every stage's result can be printed (`dump`): with `TIDEMILL_DUMP=DIR` in
+//! the environment, a structure that is planned for the first time is written down after each pass.
 
 use super::assemble::assemble;
 use super::cluster::{Grouping, group};
@@ -20,12 +20,12 @@ use std::sync::Arc;
 
 /// Plans a region.
 ///
-/// A buffer in several pieces takes several bindings, and memory, which the grouping (made from structure alone) does not
-/// see: where a kernel turns out to take too much, the region is grouped again into kernels that read less.
+/// A buffer in several pieces takes several bindings, and memory, which the grouping (made from structure alone) does
+/// not see: where a kernel turns out to take too much, the region is grouped again into kernels that read less.
 ///
 /// # Errors
-/// `ErrorKind::Unsupported` where a single op binds more than the device can, `ErrorKind::OutOfMemory` where it uses more
-/// than the device's memory at a time.
+/// `ErrorKind::Unsupported` where a single op binds more than the device can, `ErrorKind::OutOfMemory` where it uses
+/// more than the device's memory at a time.
 pub fn plan(region: &Region, device: &DeviceInfo, caches: &mut Caches) -> Result<Plan> {
     let work = form(region);
     let mut budget = Budget::of(device);

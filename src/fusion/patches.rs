@@ -1,9 +1,10 @@
 //! Which arrays are overwritten in part where they lie, and what is written out for that.
 //!
-//! In: working nodes. Out: on the nodes, who takes its base over (`WorkNode::takes_over`) and what is written apart before
-//! that (`WorkNode::apart`): the row that waits to be swapped, the slice that is shifted onto itself. So an assignment to
-//! a slice costs as much as the slice, not as the array.
-//! Must hold: FUSE-7, as far as the region's order and its slices tell; whether the base really ends there, `assemble` finds.
+//! In: working nodes. Out: on the nodes, who takes its base over (`WorkNode::takes_over`) and what is written apart
+//! before that (`WorkNode::apart`): the row that waits to be swapped, the slice that is shifted onto itself. So an
+//! assignment to a slice costs as much as the slice, not as the array.
+//! Must hold: FUSE-7, as far as the region's order and its slices tell; whether the base really ends there, `assemble`
+//! finds.
 
 use super::cut::anchored;
 use super::form::{Class, Work, unreshaped};
@@ -77,8 +78,8 @@ fn may_end(work: &Work<'_>, source: Source) -> bool {
     }
 }
 
-/// What has to be written out before `p` overwrites its base: what was made of the base before, and is needed later, or at
-/// other elements by `p` itself. `None` where it is the base.
+/// What has to be written out before `p` overwrites its base: what was made of the base before, and is needed later, or
+/// at other elements by `p` itself. `None` where it is the base.
 fn apart(work: &Work<'_>, written: &[bool], readers: &[u32], (p, base): (u32, Source)) -> Option<Vec<u32>> {
     let mut found = Vec::new();
     let mut seen = FxHashSet::default();
@@ -121,8 +122,8 @@ struct Reading<'a, 'r> {
 }
 
 impl Reading<'_, '_> {
-    /// Whether nothing that an argument reads of the base is overwritten by another element's store; `own`: the argument
-    /// is asked for at the space's own elements.
+    /// Whether nothing that an argument reads of the base is overwritten by another element's store; `own`: the
+    /// argument is asked for at the space's own elements.
     fn keeps(&self, arg: RegionArg, own: bool, known: &mut FxHashMap<(u32, bool), bool>) -> bool {
         let n = match arg {
             RegionArg::Scalar(_) => return true,

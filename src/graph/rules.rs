@@ -57,8 +57,8 @@ pub fn reshaped(from: &Shape, to: Shape) -> Result<Shape> {
 /// The shape after `result[d] = shape[perm[d]]`, and the permutation, completed to the rank.
 ///
 /// # Errors
-/// `ErrorKind::Argument` where `perm` names a dimension twice or leaves one of the array's out, `ErrorKind::Rank` where it
-/// names more than an array may have.
+/// `ErrorKind::Argument` where `perm` names a dimension twice or leaves one of the array's out, `ErrorKind::Rank` where
+/// it names more than an array may have.
 pub fn permuted(shape: &Shape, perm: &[usize]) -> Result<(Shape, SmallVec<[u8; 4]>)> {
     let rank = perm.len().max(2);
     if rank > Shape::RANK_MAX {

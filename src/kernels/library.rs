@@ -14,7 +14,8 @@ use crate::kernels::{matmul, scatter, sort};
 /// A library kernel with its sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Library {
-    /// `out[m, n, p] = sum_k a[m, k, p] * b[k, n, p]`, operands `[a, b, out]`; a transposed operand is stored the other way round.
+    /// `out[m, n, p] = sum_k a[m, k, p] * b[k, n, p]`, operands `[a, b, out]`; a transposed operand is stored the other
+    /// way round.
     MatMul {
         /// f32 or f64.
         dtype: DType,
@@ -50,8 +51,8 @@ pub enum Library {
         descending: bool,
     },
     /// `out[index] = value`, the last of duplicates wins; operands `[out (holds the base), index, value, winner]`:
-    /// winner is scratch, one u32 an element of out's indexed extent, unless one value is for all. Elements outside fault
-    /// and are skipped.
+    /// winner is scratch, one u32 an element of out's indexed extent, unless one value is for all. Elements outside
+    /// fault and are skipped.
     /// With `before`/`after` other than 1 it assigns along a dimension: `out[a, index[i], b] = value[a, i, b]`.
     AssignIndex {
         /// Type of out and value.

@@ -3,8 +3,8 @@
 //! In: a file's bytes. Out: the picture, as the `image` crate has it. Decoders make a picture of a damaged JPEG, too,
 //! for browsers to show; here that is an error, as it is of any other format.
 //! Must hold: PICTURE-1: of a file that is cut short, or whose data breaks its format's rules, no picture is made.
-//! A JPEG has no checksum: a change that leaves as many valid codes as there were, or that lies in a table or in the bits
-//! that follow a code, can't be told from another picture.
+//! A JPEG has no checksum: a change that leaves as many valid codes as there were, or that lies in a table or in the
+//! bits that follow a code, can't be told from another picture.
 
 mod jpeg;
 
@@ -80,8 +80,8 @@ fn jpeg(bytes: &[u8]) -> Result<DynamicImage> {
     }
 }
 
-/// Whether a JPEG's marker of its end (ITU-T T.81, B.1.1.3) seems to be missing behind its last scan, which decoders fill
-/// with grey. Not so sure where something else follows the picture.
+/// Whether a JPEG's marker of its end (ITU-T T.81, B.1.1.3) seems to be missing behind its last scan, which decoders
+/// fill with grey. Not so sure where something else follows the picture.
 fn has_no_end(bytes: &[u8]) -> bool {
     let last = |marker: [u8; 2]| bytes.windows(2).rposition(|pair| pair == marker);
     last([0xFF, 0xD9]) < last([0xFF, 0xDA])

@@ -1,8 +1,8 @@
-//! Which plan may begin while others are in progress: what fits alone gets through, so nobody begins what others' memory
-//! might then be missing for.
+//! Which plan may begin while others are in progress: what fits alone gets through, so nobody begins what others'
+//! memory might then be missing for.
 //!
-//! In: plans, and how far they have come. Out: whether there is room. Must hold: a plan that is alone on its device always
-//! may begin; what is estimated is at least what the plan's own buffers take.
+//! In: plans, and how far they have come. Out: whether there is room. Must hold: a plan that is alone on its device
+//! always may begin; what is estimated is at least what the plan's own buffers take.
 
 use super::cursor::Cursor;
 use super::state::State;
@@ -16,8 +16,8 @@ use crate::ids::RegionId;
 const CURSORS_MAX: usize = 16;
 
 impl State {
-    /// Whether a plan may begin beside those in progress: all that they will still take has room, in free memory, or on a
-    /// GPU in that of values that can leave.
+    /// Whether a plan may begin beside those in progress: all that they will still take has room, in free memory, or on
+    /// a GPU in that of values that can leave.
     pub(super) fn has_room_beside(&self, d: usize, region: RegionId) -> bool {
         let device = &self.devices[d];
         if device.cursors.is_empty() {

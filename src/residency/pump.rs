@@ -1,7 +1,8 @@
 //! After every event: does all that can be done now, until nothing more can.
 //!
 //! In: the state. Out: plans started and resumed, batches submitted within credit, idle memory released.
-//! Must hold: RES-4; RES-11; RES-12; a failure takes effect before anything that could build on the failed value is placed.
+//! Must hold: RES-4; RES-11; RES-12; a failure takes effect before anything that could build on the failed value is
+//! placed.
 
 use super::cursor::{Block, Cursor};
 use super::message::ResidencyInstruction;
@@ -69,8 +70,8 @@ impl State {
             return None;
         }
         let takes_long = device.prepared.is_empty() && device.in_flight < device.long_in_flight_max();
-        // A long plan that is due has the next place, unless long ones are all that it waits for: the place that these leave
-        // is for short ones.
+        // A long plan that is due has the next place, unless long ones are all that it waits for: the place that these
+        // leave is for short ones.
         let keeps_place = device.flights.values().filter(|flight| flight.long).count() < device.long_in_flight_max();
         let mut begins = None;
         // Who is due and waits for memory of plans in progress is not overtaken for ever: nobody else begins.
@@ -206,8 +207,8 @@ impl State {
 }
 
 impl Device {
-    /// Batches that may be in flight when a slice of a long plan is sent: on the host, where a single step may take long,
-    /// short plans always find room beside them.
+    /// Batches that may be in flight when a slice of a long plan is sent: on the host, where a single step may take
+    /// long, short plans always find room beside them.
     fn long_in_flight_max(&self) -> usize {
         let least = if self.info.kind == DeviceKind::Host { 1 } else { self.credit.min(2) };
         (self.credit - 1).max(least)

@@ -393,8 +393,8 @@ impl State {
         }
     }
 
-    /// What a plan brings is taken in whether or not it runs: others may read it. Of one in progress, what is not placed
-    /// yet is not run.
+    /// What a plan brings is taken in whether or not it runs: others may read it. Of one in progress, what is not
+    /// placed yet is not run.
     fn region_unwanted(&mut self, region: RegionId) {
         match self.regions.get(&region).map(|work| work.phase) {
             Some(Phase::Waiting | Phase::Placing) => self.failing.push_back((region, crate::scheduler::gone())),

@@ -1,7 +1,7 @@
 //! How a launch is cut where its operands have several segments.
 //!
-//! In: a launch and its device's segment size. Out: tiles, and what each one uses. What is joined, or of one segment, is
-//! used as a whole (PLAN-4).
+//! In: a launch and its device's segment size. Out: tiles, and what each one uses. What is joined, or of one segment,
+//! is used as a whole (PLAN-4).
 //! Must hold: tiles cover the launch's space once, in order, and only the last says so; they depend on shapes and
 //! segment size alone, so that the bits of a reduction do too.
 

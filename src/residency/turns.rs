@@ -1,8 +1,8 @@
 //! Whose turn it is on a device: sessions with a plan that can go on, by the time they have had there.
 //!
-//! In: plans whose inputs are made, what placed work takes. Out: sessions, who is due first. Must hold: RES-13, a session's
-//! plans go in the order of their arrival, and it has one in progress at the most; who had nothing to do saves no time up,
-//! and owes what it had. This is start-time fair queueing (Goyal, Vin, Cheng 1996).
+//! In: plans whose inputs are made, what placed work takes. Out: sessions, who is due first. Must hold: RES-13, a
+//! session's plans go in the order of their arrival, and it has one in progress at the most; who had nothing to do
+//! saves no time up, and owes what it had. This is start-time fair queueing (Goyal, Vin, Cheng 1996).
 
 use crate::ids::{RegionId, SessionId};
 use rustc_hash::FxHashMap;

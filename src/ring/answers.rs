@@ -1,9 +1,11 @@
-//! Answers that a device's thread gives by itself, so that whoever waits is woken once and not through the ring's thread.
+//! Answers that a device's thread gives by itself, so that whoever waits is woken once and not through the ring's
+//! thread.
 //!
-//! In: for a batch on its way, which readback answers which gathers if the batch ends well; the devices' events, as they
-//! are sent. Out: resolved gathers. The ring hears the same events and says the same answers a moment later, to nobody.
-//! Must hold: ANSWER-1: what is expected of a batch is known before its device hears of the batch, and is true of a batch
-//! that ends well, whatever else happens; ANSWER-2: a batch's end, good or bad, is the end of what is expected of it.
+//! In: for a batch on its way, which readback answers which gathers if the batch ends well; the devices' events, as
+//! they are sent. Out: resolved gathers. The ring hears the same events and says the same answers a moment later, to
+//! nobody. Must hold: ANSWER-1: what is expected of a batch is known before its device hears of the batch, and is true
+//! of a batch that ends well, whatever else happens; ANSWER-2: a batch's end, good or bad, is the end of what is
+//! expected of it.
 
 use super::GatherTable;
 use crate::device::message::{DeviceEvent, Transfer};

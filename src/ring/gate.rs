@@ -1,5 +1,5 @@
-//! A session's gate: holds the recording thread while too many of its nodes, or of the bytes that only they keep, are in
-//! the ring.
+//! A session's gate: holds the recording thread while too many of its nodes, or of the bytes that only they keep, are
+//! in the ring.
 
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;

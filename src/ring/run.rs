@@ -2,9 +2,9 @@
 //!
 //! In: device events first, then workers' results, then shutdown and cancels, then a few of the users' events at a
 //! time. Out: resolved futures, credits, batches. Must hold: RING-1; RING-2: nothing here waits for a user, and for a
-//! device only where its mailbox is full, and a device never waits for the ring; the host's work is done here only where
-//! it is estimated to take a few microseconds, fewer where somebody else waits for the ring; RING-3: whichever way the
-//! loop ends, also by a panic, the table of gathers and the gates are closed behind it.
+//! device only where its mailbox is full, and a device never waits for the ring; the host's work is done here only
+//! where it is estimated to take a few microseconds, fewer where somebody else waits for the ring; RING-3: whichever
+//! way the loop ends, also by a panic, the table of gathers and the gates are closed behind it.
 
 use super::answers::Answers;
 use super::devices::{Devices, Opened};
@@ -67,9 +67,9 @@ const DRAIN_MAX: usize = 256;
 /// caches.
 const TOLD_AT_ONCE: usize = 4;
 
-/// How long to look for what somebody who was just answered asks next, before sleeping. Seen on an H200's host: 5 us take
-/// less of a processor a region than sleeping at once does, and shorten the trip; 25 us take twice as much, and shorten it
-/// no further.
+/// How long to look for what somebody who was just answered asks next, before sleeping. Seen on an H200's host: 5 us
+/// take less of a processor a region than sleeping at once does, and shorten the trip; 25 us take twice as much, and
+/// shorten it no further.
 const LOOK_FOR_USERS: Duration = Duration::from_micros(5);
 
 /// What is estimated to take a device at most so many microseconds is done here, where nobody else waits for the ring:
@@ -337,8 +337,8 @@ impl Loop {
         }
     }
 
-    /// Gives a device an instruction. What takes a few microseconds is done here (RING-2): the device's thread would have
-    /// to be woken for it, and wake this one again.
+    /// Gives a device an instruction. What takes a few microseconds is done here (RING-2): the device's thread would
+    /// have to be woken for it, and wake this one again.
     fn give(&self, device: DeviceId, instruction: DeviceInstruction) -> bool {
         let within_us = if self.backlog.is_empty() && self.is_quiet() { MOMENT_US } else { BUSY_MOMENT_US };
         self.edges.reaches.get(device.0 as usize).is_some_and(|reach| reach.give(instruction, within_us))

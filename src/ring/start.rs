@@ -56,7 +56,8 @@ impl Ring {
         self.ended.clone().map(|_| ())
     }
 
-    /// Fails everything that is pending and waits for the ring's thread, unless called from a thread of a runtime's own.
+    /// Fails everything that is pending and waits for the ring's thread, unless called from a thread of a runtime's
+    /// own.
     pub fn stop(&self) {
         let _ = self.control.send(Control::StopNow);
         let Some(thread) = self.thread.lock().take() else { return };

@@ -1,8 +1,9 @@
-//! What nobody waits for any more is not run: regions that wait for their turn are dropped, or cut down to what is still
-//! wanted; of those downstream, residency drops what it has not placed.
+//! What nobody waits for any more is not run: regions that wait for their turn are dropped, or cut down to what is
+//! still wanted; of those downstream, residency drops what it has not placed.
 //!
-//! In: values that lost a demand, or their last handle before they were made. Out: dropped regions, `Abandon`. Must hold: SCHED-3, SCHED-8; a region is cut down by whole
-//! parts that share nothing, so that the kernels of what is left are those that they would have been.
+//! In: values that lost a demand, or their last handle before they were made. Out: dropped regions, `Abandon`. Must
+//! hold: SCHED-3, SCHED-8; a region is cut down by whole parts that share nothing, so that the kernels of what is left
+//! are those that they would have been.
 
 use super::graph::{Entries, Home};
 use super::message::{SchedulerInstruction, Want};
@@ -148,7 +149,8 @@ impl State {
     }
 }
 
-/// The outputs of those parts of a region, sharing neither nodes nor inputs with others, of which nobody needs anything.
+/// The outputs of those parts of a region, sharing neither nodes nor inputs with others, of which nobody needs
+/// anything.
 fn unneeded_parts(region: &Region, needed: impl Fn(ValueId) -> bool) -> FxHashSet<ValueId> {
     let parts = joined(region, true);
     let outputs = || region.nodes.iter().enumerate().filter(|(_, n)| n.output);

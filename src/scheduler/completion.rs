@@ -156,8 +156,8 @@ impl State {
         }
     }
 
-    /// Inputs that ended with the failed attempt of a region, which residency has forgotten: host data is sent anew; what
-    /// lived on a device alone is made again. Returns what cannot be.
+    /// Inputs that ended with the failed attempt of a region, which residency has forgotten: host data is sent anew;
+    /// what lived on a device alone is made again. Returns what cannot be.
     fn restore_spent(&mut self, again: RegionId, error: &Error) -> Vec<(NodeIndex, Error)> {
         let inputs = &self.regions[&again].region.inputs;
         let spent: Vec<(ValueId, bool)> =

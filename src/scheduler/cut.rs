@@ -323,8 +323,8 @@ impl State {
         read.chain([self.graph[node.at].node.meta.elements()]).max().unwrap_or(0) as u64
     }
 
-    /// Decides which nodes are written out: what is demanded, what another region of this cut reads, what was computed in
-    /// passing before and is worth keeping, and what would pin more bytes by staying lazy than it takes.
+    /// Decides which nodes are written out: what is demanded, what another region of this cut reads, what was computed
+    /// in passing before and is worth keeping, and what would pin more bytes by staying lazy than it takes.
     fn decide_fates(&self, cut: &mut Cut) {
         let mut forced: SmallVec<[bool; 64]> =
             (0..cut.nodes.len()).map(|n| cut.nodes[n].root || self.is_worth_keeping(cut, n)).collect();
@@ -385,8 +385,8 @@ impl State {
     /// Forces out what would keep more bytes alive by staying lazy than it takes itself, or as many where it would take
     /// their place. True if anything was.
     ///
-    /// Each input, and each node that is written out, belongs to the one passed node that alone keeps it alive, if there is
-    /// such a node: ownership flows from users to arguments in one pass, so this is linear.
+    /// Each input, and each node that is written out, belongs to the one passed node that alone keeps it alive, if
+    /// there is such a node: ownership flows from users to arguments in one pass, so this is linear.
     fn add_pinning(&self, cut: &Cut, forced: &mut [bool]) -> bool {
         #[derive(Clone, Copy, PartialEq, Eq)]
         enum Keeper {

@@ -41,8 +41,8 @@ impl State {
         }
     }
 
-    /// The gathers of a value that are answered when a region which brings it to the host ends well, whatever happens to
-    /// others: all that the region reads exists, and without a fault.
+    /// The gathers of a value that are answered when a region which brings it to the host ends well, whatever happens
+    /// to others: all that the region reads exists, and without a fault.
     pub fn answered_by(&self, region: RegionId, value: ValueId) -> SmallVec<[GatherId; 1]> {
         let (Some(record), Some(live)) = (self.regions.get(&region), self.graph.get(value)) else {
             return SmallVec::new();

@@ -1,7 +1,7 @@
 //! Whose turn it is: weighted deficit round robin over the sessions that have regions waiting.
 //!
-//! In: queues. Out: regions, in program order within a session. Must hold: SCHED-4, SCHED-6, and that long regions don't
-//! keep short ones of other sessions from being sent. A region waits
+//! In: queues. Out: regions, in program order within a session. Must hold: SCHED-4, SCHED-6, and that long regions
+//! don't keep short ones of other sessions from being sent. A region waits
 //! until the regions that make its inputs have been sent; those were cut before it, so the earliest waiting
 //! region can always go.
 

@@ -200,8 +200,8 @@ impl State {
         (roots, readbacks)
     }
 
-    /// At a limit, all that the user holds is computed, so that what lies behind it can go; where memory is waited for, also
-    /// what was recorded before.
+    /// At a limit, all that the user holds is computed, so that what lies behind it can go; where memory is waited for,
+    /// also what was recorded before.
     fn add_limit_roots(&mut self, session: SessionId, why: CutReason, recorded: &[ValueId], roots: &mut Entries) {
         let held = |state: &State, value: &ValueId| {
             state.graph.find(*value).filter(|at| state.graph[*at].is_lazy() && state.graph[*at].held)

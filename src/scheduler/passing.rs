@@ -1,10 +1,11 @@
-//! Lazy values that a cut computes and does not keep: what computing them again has cost, and when they are kept instead.
+//! Lazy values that a cut computes and does not keep: what computing them again has cost, and when they are kept
+//! instead.
 //!
-//! In: a cut whose regions are known. Out: elements that it computes of each node; which nodes are worth their memory. Must
-//! hold: a function of the session's own program and of the devices' memory alone; linear in the cut.
+//! In: a cut whose regions are known. Out: elements that it computes of each node; which nodes are worth their memory.
+//! Must hold: a function of the session's own program and of the devices' memory alone; linear in the cut.
 //!
-//! Computed as a whole, a value is kept the second time. Of one that is read in parts alone, a cut computes these parts, and
-//! that may happen often before it has cost as much as the whole. What no memory holds is never kept.
+//! Computed as a whole, a value is kept the second time. Of one that is read in parts alone, a cut computes these
+//! parts, and that may happen often before it has cost as much as the whole. What no memory holds is never kept.
 
 use super::cut::{Cut, Dep, Fate};
 use super::state::State;

@@ -5,9 +5,9 @@
 //! the GPU was open already. A pinned node is on its device or counted as elsewhere; what only pinned nodes need goes
 //! with them.
 //!
-//! A GPU that is not open has no constants yet. So `auto` asks first whether a component could be worth any GPU: whether
-//! the host would move and compute for longer than the fastest GPU one could imagine would take for all of it, round
-//! trip and transfers included ([`DREAM`]). What fails this stays on the host, also where the GPU is open.
+//! A GPU that is not open has no constants yet. So `auto` asks first whether a component could be worth any GPU:
+//! whether the host would move and compute for longer than the fastest GPU one could imagine would take for all of it,
+//! round trip and transfers included ([`DREAM`]). What fails this stays on the host, also where the GPU is open.
 
 use super::cut::{Cut, Dep};
 use super::room;

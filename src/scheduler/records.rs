@@ -1,8 +1,9 @@
 //! The records of a tape, in chunks that are used again.
 //!
-//! In: records, one by one. Out: the same, in order. A tape is mostly written and read once, on two threads: memory that
-//! is fresh for every segment would be mapped, zeroed and faulted in by the system, which costs more than recording does.
-//! Must hold: RECORDS-1: nothing is moved when a tape grows, and an emptied chunk goes back to where its tape took it from.
+//! In: records, one by one. Out: the same, in order. A tape is mostly written and read once, on two threads: memory
+//! that is fresh for every segment would be mapped, zeroed and faulted in by the system, which costs more than
+//! recording does. Must hold: RECORDS-1: nothing is moved when a tape grows, and an emptied chunk goes back to where
+//! its tape took it from.
 
 use super::message::Record;
 use parking_lot::Mutex;

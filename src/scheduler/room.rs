@@ -61,7 +61,8 @@ fn bytes_at_a_time(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, de
     reads.sum::<u64>() + bytes(device, meta.dtype, own as u64) + scratch + 2 * device.slab_bytes_max()
 }
 
-/// 32-bit words that a kernel of an op on arguments of these lengths needs beside what it reads and writes, in one piece.
+/// 32-bit words that a kernel of an op on arguments of these lengths needs beside what it reads and writes, in one
+/// piece.
 pub(super) fn scratch_words(op: &Op, lengths: &[usize], meta: &Meta) -> u64 {
     match op {
         Op::ArgSort { dim, .. } => {

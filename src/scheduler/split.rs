@@ -1,8 +1,8 @@
 //! A region that failed as a whole is taken apart, so that a failure stays with what needs what failed.
 //!
-//! In: a region that could not be planned, or that found no memory. Out: regions of its parts that share no node, each sent
-//! again. Must hold: a region is taken apart once; its parts read what it read, have its place in the order of cutting,
-//! and end nothing themselves.
+//! In: a region that could not be planned, or that found no memory. Out: regions of its parts that share no node, each
+//! sent again. Must hold: a region is taken apart once; its parts read what it read, have its place in the order of
+//! cutting, and end nothing themselves.
 
 use super::cancel::joined;
 use super::completion::move_to_host;
@@ -15,8 +15,8 @@ use crate::ids::{RegionId, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl State {
-    /// Sends the parts of a failed region that somebody needs again. False where there is one part, where it was repeated before, or where
-    /// something that ended with it is not there any more.
+    /// Sends the parts of a failed region that somebody needs again. False where there is one part, where it was
+    /// repeated before, or where something that ended with it is not there any more.
     pub(super) fn take_apart(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) -> bool {
         let record = &self.regions[&id];
         if record.attempts > 0 || record.is_part || record.unwanted {

@@ -1,9 +1,10 @@
 //! The scheduler as a state machine: events in, instructions out. No channel, clock, thread or device.
 //!
 //! What each kind of event does stands beside this file: `ingest` (segments, into the `graph`), `cut` (what runs),
-//! `placement` (where) and `room` (whether it fits there), `build` (regions, in `portions` of a bounded size), `passing`
-//! (what is computed and not kept), `demand` (gathers), `fairness` (whose turn), `completion` and `taint` (what happened
-//! to it), `cancel` (what nobody needs any more), `lineage` (what was lost, again) and `opening` (a GPU on demand).
+//! `placement` (where) and `room` (whether it fits there), `build` (regions, in `portions` of a bounded size),
+//! `passing` (what is computed and not kept), `demand` (gathers), `fairness` (whose turn), `completion` and `taint`
+//! (what happened to it), `cancel` (what nobody needs any more), `lineage` (what was lost, again) and `opening` (a GPU
+//! on demand).
 
 use super::cut::Scratch;
 use super::fairness::{Turns, elements_of};

@@ -209,7 +209,8 @@ impl Env {
         }
     }
 
-    /// Where a file of this name is. Scripts that run at the same time share a process, so that its folder is left alone.
+    /// Where a file of this name is. Scripts that run at the same time share a process, so that its folder is left
+    /// alone.
     pub fn at(&self, name: impl AsRef<Path>) -> PathBuf {
         match &self.folder {
             Some(folder) => folder.join(name),
@@ -302,8 +303,8 @@ impl Env {
     /// together is computed together. After this, [`Env::host`] answers for each of them.
     ///
     /// # Errors
-    /// [`Need::Host`] for those that have not been awaited; an error for containers that are nested so deep that what is
-    /// about to visit them would run out of stack.
+    /// [`Need::Host`] for those that have not been awaited; an error for containers that are nested so deep that what
+    /// is about to visit them would run out of stack.
     pub fn host_all<'v>(&self, values: impl IntoIterator<Item = &'v Value>) -> Flow<()> {
         let mut missing = Vec::new();
         for value in values {

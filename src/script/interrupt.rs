@@ -1,7 +1,7 @@
 //! An interrupt of running scripts, from outside of them: Ctrl-C, or whoever embeds them.
 //!
-//! In: [`Interrupt::raise`]. Out: machines that give up what they wait for, run what `unwind_protect_cleanup` guards, and
-//! end. Must hold: every machine heeds each raise once; one that comes while cleanup runs ends that cleanup, too.
+//! In: [`Interrupt::raise`]. Out: machines that give up what they wait for, run what `unwind_protect_cleanup` guards,
+//! and end. Must hold: every machine heeds each raise once; one that comes while cleanup runs ends that cleanup, too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

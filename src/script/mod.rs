@@ -158,8 +158,8 @@ impl Script {
 
     /// Runs it on a session, keeping its output, to its end. Dropping the future cancels it.
     ///
-    /// Runs in tasks of their own share the executor's threads. Of many that one task awaits at once (`join_all`), other
-    /// cores take some over.
+    /// Runs in tasks of their own share the executor's threads. Of many that one task awaits at once (`join_all`),
+    /// other cores take some over.
     ///
     /// # Errors
     /// The error that the script did not catch.
@@ -172,8 +172,8 @@ impl Script {
             match made {
                 Made::Alone(mut place) => {
                     place.begin();
-                    // Futures that wait for their turn are small, since an executor moves and keeps them; the thread that
-                    // begins one takes the memory for it.
+                    // Futures that wait for their turn are small, since an executor moves and keeps them; the thread
+                    // that begins one takes the memory for it.
                     Box::pin(self.run_captured(session)).await
                 }
                 Made::Shared(run) => run.await,

@@ -1,7 +1,7 @@
 //! Room on the stack for what recurses as deep as a text nests.
 //!
-//! In: a step of a recursion. Out: its result. Must hold: what is within the stated limits of nesting overflows no stack,
-//! also in a build without optimisation on a small stack, such as an executor's worker has.
+//! In: a step of a recursion. Out: its result. Must hold: what is within the stated limits of nesting overflows no
+//! stack, also in a build without optimisation on a small stack, such as an executor's worker has.
 
 /// Less than one step of any recursion takes without optimisation, many times over.
 const ROOM_BYTES: usize = 128 << 10;

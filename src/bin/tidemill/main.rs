@@ -2,8 +2,8 @@
 //!
 //! In: arguments. Out: a report on the standard output, errors on the standard error, and an exit code: 0 done,
 //! 1 failed, 2 wrong usage, 130 interrupted. The programs themselves are those of `examples/`.
-//! Must hold: an interrupt ends scripts behind their cleanup and the runtime in order, so that its timeline opens; a second
-//! one ends at once.
+//! Must hold: an interrupt ends scripts behind their cleanup and the runtime in order, so that its timeline opens; a
+//! second one ends at once.
 
 #[path = "../../../examples/concurrent/program.rs"]
 mod concurrent;

@@ -127,8 +127,8 @@ async fn run_begun(
     }
 }
 
-/// Runs what has begun, on a thread of its own: a step that computes for hours does not look up, and is left behind when
-/// an interrupt comes, with another machine in its place that has the variables as they stood when the step began.
+/// Runs what has begun, on a thread of its own: a step that computes for hours does not look up, and is left behind
+/// when an interrupt comes, with another machine in its place that has the variables as they stood when the step began.
 async fn drive(
     mut machine: Machine,
     console: &Arc<Console>,
@@ -160,7 +160,8 @@ async fn drive(
                 interrupts.heed();
             }
             () = tokio::time::sleep(LOOK_UP), if asked > 0 => {
-                // What cleans up is waited for, until it is interrupted, too. Between two steps it sees that in a moment.
+                // What cleans up is waited for, until it is interrupted, too. Between two steps it sees that in a
+                // moment.
                 if (asked > 1 || !kept.is_guarded())
                     && let Some(machine) = revived()
                 {

@@ -12,8 +12,8 @@ use crate::ids::DeviceId;
 use parking_lot::Mutex;
 use std::sync::OnceLock;
 
-/// Storage buffers that a kernel may bind are capped here: some drivers claim millions. No kernel that the budget of ops
-/// allows reads more.
+/// Storage buffers that a kernel may bind are capped here: some drivers claim millions. No kernel that the budget of
+/// ops allows reads more.
 const BINDINGS_CAP: u32 = 256;
 /// Storage buffers that a kernel needs at the least.
 const BINDINGS_MIN: u32 = 8;
@@ -338,7 +338,8 @@ fn features_of(has: wgpu::Features) -> Features {
 }
 
 /// Bytes of memory: half of the machine's for a software adapter, the largest device-local heap where Vulkan
-/// tells, and otherwise a cautious guess. An integrated one's heap may be all of the machine's: half of it stays the host's.
+/// tells, and otherwise a cautious guess. An integrated one's heap may be all of the machine's: half of it stays the
+/// host's.
 fn memory_bytes(adapter: &wgpu::Adapter, about: &wgpu::AdapterInfo) -> u64 {
     let half = machine_memory_bytes() / 2;
     match about.device_type {

@@ -2,8 +2,8 @@
 //!
 //! In: a device that has pipeline caches. Out: the cache that pipelines are made with; a file beside the measured
 //! costs, named as wgpu names caches of an adapter's kind. A file that is missing, foreign, damaged or too large is no
-//! error: the cache begins empty. Must hold: only bytes that this program wrote, whole, reach the driver; a reader never
-//! sees half a file.
+//! error: the cache begins empty. Must hold: only bytes that this program wrote, whole, reach the driver; a reader
+//! never sees half a file.
 
 use super::adapter::Opened;
 use crate::device::costs::{folder, write_whole};
@@ -26,7 +26,8 @@ pub(super) struct DriverCache {
 }
 
 impl DriverCache {
-    /// The cache of an opened device, with what was kept of it; `None` where the device has none, or the user no folder.
+    /// The cache of an opened device, with what was kept of it; `None` where the device has none, or the user no
+    /// folder.
     pub(super) fn open(opened: &Opened) -> Option<DriverCache> {
         let Opened { gpu, about, features, .. } = opened;
         if !features.contains(wgpu::Features::PIPELINE_CACHE) {

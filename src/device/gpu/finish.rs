@@ -1,9 +1,10 @@
 //! The end of a submission, as wgpu's callback tells it, and how to wait for it.
 //!
 //! Nobody waits inside of wgpu: a wait there that times out, while another thread's submission cleans up after the
-//! same one, asserts that the submission it gave up on can't have finished meanwhile (wgpu-core 30, `Device::maintain`),
-//! and the panic takes the callbacks that were due with it. A poll that waits for nothing has no such assertion. So
-//! whoever waits polls, looks at a flag, and rests in between, for a small part of the time that it has waited.
+//! same one, asserts that the submission it gave up on can't have finished meanwhile (wgpu-core 30,
+//! `Device::maintain`), and the panic takes the callbacks that were due with it. A poll that waits for nothing has no
+//! such assertion. So whoever waits polls, looks at a flag, and rests in between, for a small part of the time that it
+//! has waited.
 
 use parking_lot::Mutex;
 use std::sync::Arc;

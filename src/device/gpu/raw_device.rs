@@ -224,8 +224,8 @@ impl Gpu {
 }
 
 impl Drop for Gpu {
-    /// Nothing of its runtime uses it any more: where nothing was wrong with it, it serves another one, which hears of its
-    /// errors then.
+    /// Nothing of its runtime uses it any more: where nothing was wrong with it, it serves another one, which hears of
+    /// its errors then.
     fn drop(&mut self) {
         if !self.left.load(Ordering::Relaxed) || self.is_lost() {
             return;

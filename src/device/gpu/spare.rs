@@ -1,10 +1,10 @@
 //! Devices that runtimes have left, for those that come.
 //!
-//! In: the device of a runtime that has ended as it was told to, when the last that used it lets it go. Out: the same, to
-//! whoever opens that adapter with the same features. A device that works is not destroyed while the process lives: making
-//! one takes half a second, and NVIDIA's driver (580.159) was seen to compute without end when devices were destroyed
-//! beside others, with its lock held. What waits here holds no buffers but what its allocator keeps in reserve, and of each
-//! adapter and set of features there are never more than were in use at once.
+//! In: the device of a runtime that has ended as it was told to, when the last that used it lets it go. Out: the same,
+//! to whoever opens that adapter with the same features. A device that works is not destroyed while the process lives:
+//! making one takes half a second, and NVIDIA's driver (580.159) was seen to compute without end when devices were
+//! destroyed beside others, with its lock held. What waits here holds no buffers but what its allocator keeps in
+//! reserve, and of each adapter and set of features there are never more than were in use at once.
 
 use super::raw_device::Loss;
 use parking_lot::Mutex;

@@ -1,7 +1,7 @@
 //! One batch on the host: its commands, in order.
 //!
-//! In: commands. Out: readbacks, fault words, nanoseconds; a launch that takes long, to be run beside others; or the error
-//! of the first command that fails.
+//! In: commands. Out: readbacks, fault words, nanoseconds; a launch that takes long, to be run beside others; or the
+//! error of the first command that fails.
 //!
 //! Must hold: HOST-4: whatever a kernel does, a panic too, ends as an error that names its op.
 

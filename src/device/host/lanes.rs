@@ -1,10 +1,10 @@
 //! Long launches, each on a thread of its own, so that the device's thread goes on with short ones.
 //!
-//! In: launches with the memory that they use. Out: how they ended. Threads are started when they are first needed, each
-//! with workers of its own: who waits for a short launch's workers never waits for a long one's.
+//! In: launches with the memory that they use. Out: how they ended. Threads are started when they are first needed,
+//! each with workers of its own: who waits for a short launch's workers never waits for a long one's.
 //!
-//! Must hold: HOST-5: memory that a launch uses beside others is neither freed nor written to by anybody else until it has
-//! ended; the device's thread sees to that (`order.rs`).
+//! Must hold: HOST-5: memory that a launch uses beside others is neither freed nor written to by anybody else until it
+//! has ended; the device's thread sees to that (`order.rs`).
 
 use super::execute::panicked;
 use crate::config::Hold;

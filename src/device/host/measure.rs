@@ -1,7 +1,8 @@
 //! What the host's threads achieve, for the placement model.
 //!
 //! In: the pool. Out: costs. Must hold: it takes some 15 milliseconds, and the figures are those of the better rounds,
-//! since whatever else the machine does can only make rounds longer. It runs once a machine: `device::costs` keeps the result.
+//! since whatever else the machine does can only make rounds longer. It runs once a machine: `device::costs` keeps the
+//! result.
 
 use crate::device::info::Costs;
 use crate::graph::{ElementOp, Scalar};

@@ -10,7 +10,8 @@
 //! - HOST-2: memory that anybody outside holds is never written.
 //! - HOST-3: an allocation has memory only from its first write on.
 //! - HOST-4: whatever a kernel does, a panic too, ends as an error that names its op.
-//! - HOST-5: memory that a launch uses beside others is neither freed nor written to by anybody else until it has ended.
+//! - HOST-5: memory that a launch uses beside others is neither freed nor written to by anybody else until it has
+//!   ended.
 //! - HOST-6: batches that touch the same memory, and one of them changes it, run in the order in which they came.
 //! - HOST-7: who takes from the mailbox holds the state.
 

@@ -1,7 +1,7 @@
 //! Which batches may run beside each other: those that share no memory but what both only read.
 //!
-//! In: commands. Out: what they touch, and whether that conflicts. Must hold: HOST-5; HOST-6: batches that touch the same
-//! memory, and one of them changes it, run in the order in which they came.
+//! In: commands. Out: what they touch, and whether that conflicts. Must hold: HOST-5; HOST-6: batches that touch the
+//! same memory, and one of them changes it, run in the order in which they came.
 
 use crate::device::message::Command;
 use crate::ids::BufferId;

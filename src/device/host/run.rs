@@ -37,8 +37,8 @@ const FREE_US_PER_BYTE: f64 = 1e-5;
 
 /// Where the state is met: by the device's thread, and by who sends what takes a moment.
 ///
-/// Must hold: HOST-7: who takes from the mailbox holds the state. So where the mailbox is empty and the state is free, all
-/// that came before has ended, but for what runs beside others.
+/// Must hold: HOST-7: who takes from the mailbox holds the state. So where the mailbox is empty and the state is free,
+/// all that came before has ended, but for what runs beside others.
 pub(super) struct Desk {
     /// None once the device's thread has ended, whichever way.
     actor: Mutex<Option<Actor>>,

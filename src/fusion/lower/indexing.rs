@@ -1,7 +1,7 @@
 //! Indices that are data, and slices that are assigned.
 //!
-//! In: a node and the element of it that is asked for. Out: its value, or the stores of a kernel of its own. Must hold: an
-//! index from data is clamped before it reads, and sets the node's fault word where it lay outside.
+//! In: a node and the element of it that is asked for. Out: its value, or the stores of a kernel of its own. Must hold:
+//! an index from data is clamped before it reads, and sets the node's fault word where it lay outside.
 
 use super::{Lowering, Source};
 use crate::fusion::builder::Origin;

@@ -1,7 +1,7 @@
 //! `i64` beside a number of f64 as instructions: what `kernels::element::wide` writes down.
 //!
-//! In: its ops. Out: instructions whose numbers are parameters. Must hold: on a GPU the number decides nothing but these
-//! (WIDE-2); where nothing is compiled it may.
+//! In: its ops. Out: instructions whose numbers are parameters. Must hold: on a GPU the number decides nothing but
+//! these (WIDE-2); where nothing is compiled it may.
 
 use super::Lowering;
 use crate::device::info::DeviceKind;

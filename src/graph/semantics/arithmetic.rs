@@ -196,8 +196,8 @@ pub fn remainder_is_long<F: Float>(a: F, b: F) -> F::Mask {
 #[inline(always)]
 fn short_remainder<F: Float>(a: F, b: F) -> (F, F, F) {
     let (one, a, b) = (F::lit(1.0), a.magnitude(), b.magnitude());
-    // Divisors beyond 2^126 (f32) have no inverse on a GPU, where Vulkan bounds no error then; the halves of tiny ones, and
-    // what they leave, are subnormal, which it may take for zero. Powers of two bring them where neither matters.
+    // Divisors beyond 2^126 (f32) have no inverse on a GPU, where Vulkan bounds no error then; the halves of tiny ones,
+    // and what they leave, are subnormal, which it may take for zero. Powers of two bring them where neither matters.
     let huge = b.more(F::lit2(4.2535296e37, 1e300));
     let tiny = b.less(F::lit2(7.888609052210118e-31, 1e-270));
     let up = F::lit2(16777216.0, 1.2676506002282294e30);

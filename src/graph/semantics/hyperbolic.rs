@@ -40,8 +40,8 @@ pub fn tanh<F: Float>(x: F) -> F {
     let (power, y) = expm1_of_twice(x.magnitude().lesser(F::lit2(10.0, 22.0)));
     let half = F::lit(0.5);
     let e = power * y + (power * half - half);
-    // A loose division could yield more than 1. Not the lesser of magnitude and 1 with the sign put on: Mesa 22 compiles
-    // that wrongly where x is the same in all invocations.
+    // A loose division could yield more than 1. Not the lesser of magnitude and 1 with the sign put on: Mesa 22
+    // compiles that wrongly where x is the same in all invocations.
     let quotient = (e / (e + one)).with_sign_of(x).lesser(one);
     let result = -(-quotient).lesser(one);
     F::select(x.is_nan(), x, result)

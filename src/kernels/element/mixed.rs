@@ -1,7 +1,7 @@
 //! Integers of up to 32 bits beside plain numbers: what such an op computes in.
 //!
-//! In: an op whose arguments are integers of one class and numbers as f64, and the device. Out: the dtype that all of them
-//! are cast to; the result is cast back. Both give the same results, since f64 holds these integers and rounds and
+//! In: an op whose arguments are integers of one class and numbers as f64, and the device. Out: the dtype that all of
+//! them are cast to; the result is cast back. Both give the same results, since f64 holds these integers and rounds and
 //! saturates on its way back as they do.
 //! Must hold: MIXED-1: where a GPU has f64, the choice does not depend on the numbers, so that others compile nothing;
 //! elsewhere whole numbers stay integers, which any GPU has and which the host is faster at.
@@ -11,8 +11,8 @@ use crate::device::info::{DeviceInfo, DeviceKind};
 use crate::graph::table::DTypeRule;
 use crate::graph::{DType, ElementOp, Scalar};
 
-/// Whether integers of this class beside numbers are recorded as they are; i64 is exact where f64 is not, and has ways of
-/// its own.
+/// Whether integers of this class beside numbers are recorded as they are; i64 is exact where f64 is not, and has ways
+/// of its own.
 pub fn is_class(dtype: DType) -> bool {
     matches!(dtype, DType::I32 | DType::U32 | DType::U8)
 }
@@ -22,8 +22,8 @@ pub fn takes(op: ElementOp) -> bool {
     matches!(op.info().rule, DTypeRule::Arithmetic | DTypeRule::Comparison)
 }
 
-/// What an op on these arguments (dtypes, and numbers' values) computes in on a device, the host if none is given; `None`
-/// where they don't mix.
+/// What an op on these arguments (dtypes, and numbers' values) computes in on a device, the host if none is given;
+/// `None` where they don't mix.
 pub fn computes_in(
     op: ElementOp,
     args: impl Iterator<Item = (DType, Option<Scalar>)> + Clone,

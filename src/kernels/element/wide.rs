@@ -1,13 +1,13 @@
 //! `i64` beside a number of f64, exactly: as ops on `i64` whose structure the number does not change.
 //!
 //! In: an op, an `i64` value, a number, and somebody who writes ops down or computes them. Out: the result of exact
-//! arithmetic, rounded half away from zero and saturated; comparisons are those of the numbers themselves. A number with a
-//! fraction is `±mantissa / 2^shift`, its mantissa odd and below 2^53. What depends on it are numbers of `i64`, which are
-//! parameters of a kernel: so 2, 2.5, infinity and NaN are one kernel.
-//! Must hold: WIDE-1: no `i64` value passes through f64, whose 53 bits would round it, but of powers with a fraction, of
-//! numbers beyond `i64` that are divided by `i64`, and beside numbers that are not known when the op is recorded and turn out
-//! to have a fraction (`array::wide_unknown`). WIDE-2: where [`Emit::chooses`] says no, the ops that are emitted follow
-//! from op and side alone, but of powers.
+//! arithmetic, rounded half away from zero and saturated; comparisons are those of the numbers themselves. A number
+//! with a fraction is `±mantissa / 2^shift`, its mantissa odd and below 2^53. What depends on it are numbers of `i64`,
+//! which are parameters of a kernel: so 2, 2.5, infinity and NaN are one kernel.
+//! Must hold: WIDE-1: no `i64` value passes through f64, whose 53 bits would round it, but of powers with a fraction,
+//! of numbers beyond `i64` that are divided by `i64`, and beside numbers that are not known when the op is recorded and
+//! turn out to have a fraction (`array::wide_unknown`). WIDE-2: where [`Emit::chooses`] says no, the ops that are
+//! emitted follow from op and side alone, but of powers.
 
 use crate::graph::DType;
 use crate::graph::ElementOp::{self, *};

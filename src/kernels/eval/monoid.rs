@@ -153,7 +153,8 @@ unsafe fn lanes_of<'a, T>(at: *const u8, lanes: usize) -> &'a [T] {
 /// Folds one element a lane into the accumulators.
 ///
 /// # Safety
-/// `parts` and `args` hold `lanes` lanes: the first argument of `dtype`, the second u32 (`Arg*`) or bool (`WelfordWhere`).
+/// `parts` and `args` hold `lanes` lanes: the first argument of `dtype`, the second u32 (`Arg*`) or bool
+/// (`WelfordWhere`).
 #[multiversion::multiversion(targets("x86_64+avx2+bmi2"))]
 pub(super) unsafe fn accumulate(monoid: Monoid, dtype: DType, parts: Parts, args: [*const u8; 2], lanes: usize) {
     // SAFETY: the caller's promise.

@@ -5,7 +5,8 @@
 //! one past the last term, tiles along m, tiles along n, batch.
 //!
 //! Must hold: the terms of an element are added in order of k, whatever the segments; edges load zeros.
-//! An invocation makes at most `TERMS_MAX * 17 / 16` loop steps, below the 65,535 at which Mesa's software device stops.
+//! An invocation makes at most `TERMS_MAX * 17 / 16` loop steps, below the 65,535 at which Mesa's software device
+//! stops.
 
 use crate::error::Error;
 use crate::graph::DType;

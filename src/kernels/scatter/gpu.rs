@@ -1,5 +1,5 @@
-//! Indexed assignment on a GPU: passes that let the last of duplicates win, and one that writes where it won. One value for
-//! all needs no winner.
+//! Indexed assignment on a GPU: passes that let the last of duplicates win, and one that writes where it won. One value
+//! for all needs no winner.
 //!
 //! In: sizes. Out: the passes. Parameters from `OWN_WORDS` on: before, extent, after, count, elements to write.
 //!

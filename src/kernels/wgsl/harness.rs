@@ -162,7 +162,8 @@ impl Gpu {
             .collect()
     }
 
-    /// Verifies, writes and runs a kernel over its tiles. Buffers are its operands' segments in order, then fault words.
+    /// Verifies, writes and runs a kernel over its tiles. Buffers are its operands' segments in order, then fault
+    /// words.
     pub(crate) fn launch(
         &self,
         kernel: &Kernel,

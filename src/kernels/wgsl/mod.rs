@@ -4,8 +4,8 @@
 //! ([`write()`]), and the header words and grids of its dispatches ([`dispatches`]).
 //!
 //! The ABI: bind group 0; binding 0 is `params: array<u32>` (read), or unused where the parameters are immediates, then
-//! each segment of each operand in order (all read_write), then `faults: array<atomic<u32>>` if the kernel has any. Workgroups have 256 invocations;
-//! a grid of more than 65,535 of them has rows of 65,535 in y.
+//! each segment of each operand in order (all read_write), then `faults: array<atomic<u32>>` if the kernel has any.
+//! Workgroups have 256 invocations; a grid of more than 65,535 of them has rows of 65,535 in y.
 //!
 //! Must hold: text depends on the kernel and the target alone, never on a size or a number.
 //!

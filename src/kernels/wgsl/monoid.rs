@@ -53,7 +53,8 @@ impl Fold {
         }
     }
 
-    /// What a running fold begins with: a sum of nothing has no sign of its own, so that the first is the first element.
+    /// What a running fold begins with: a sum of nothing has no sign of its own, so that the first is the first
+    /// element.
     pub(super) fn running_identity(&self) -> &'static str {
         match (self.monoid, self.argument) {
             (Monoid::Sum, DType::F32) => "-0.0f",
@@ -133,8 +134,8 @@ impl Fold {
         }
     }
 
-    /// `product`, the product of `earlier` and `later`, where `later` is of finite numbers unless `wild` is 1: zero stays
-    /// zero though `later` left the range on its own.
+    /// `product`, the product of `earlier` and `later`, where `later` is of finite numbers unless `wild` is 1: zero
+    /// stays zero though `later` left the range on its own.
     pub(super) fn product_behind_zero(&self, product: &str, earlier: &str, later: &str, wild: &str) -> String {
         let (dtype, zero) = (self.argument, zero(self.argument));
         let stays = format!("(({earlier} == {zero}) & !{} & ({wild} == 0u))", is_finite(dtype, later));

@@ -302,7 +302,8 @@ fn on_host(region: u64, result: u32, words: u64) -> Builder {
 
 #[test]
 fn a_device_that_is_opened_in_the_hosts_memory_takes_half_of_what_is_free_of_it_until_it_is_lost() {
-    // Of 1 MiB the host holds a half, or nothing; the device would take all, and the host keeps a quarter more, or a half.
+    // Of 1 MiB the host holds a half, or nothing; the device would take all, and the host keeps a quarter more, or a
+    // half.
     for (held_words, left_words) in [(1 << 17, 1 << 16), (0, 1 << 17)] {
         let mut world = World::new(vec![device(0, DeviceKind::Host, 1 << 20, 31)]);
         if held_words > 0 {

@@ -131,7 +131,8 @@ fn parts_bring_what_residency_was_told_to_forget() {
     }
 }
 
-/// What a region behind a failed one reads may have been let go of meanwhile: then it is not there for the second attempt.
+/// What a region behind a failed one reads may have been let go of meanwhile: then it is not there for the second
+/// attempt.
 #[test]
 fn a_repeated_region_does_not_wait_for_what_was_let_go_of_while_it_ran() {
     for released in [false, true] {

@@ -1,9 +1,9 @@
 //! Bessel functions of real orders and positive numbers.
 //!
 //! In: an order that is not negative and a number above 0. Out: both solutions of the equation, to about 13 digits
-//! (but near their zeros, where the error is absolute). Steed's continued fractions and Temme's series, as in N. M. Temme
-//! (1975, 1976) and A. R. Barnett et al. (1974); far out, where the order is smaller than the number, Hankel's expansion and
-//! the recurrence over orders. Orders above [`ORDER_MAX`] give NaN.
+//! (but near their zeros, where the error is absolute). Steed's continued fractions and Temme's series, as in N. M.
+//! Temme (1975, 1976) and A. R. Barnett et al. (1974); far out, where the order is smaller than the number, Hankel's
+//! expansion and the recurrence over orders. Orders above [`ORDER_MAX`] give NaN.
 
 use num_complex::Complex64;
 use std::f64::consts::PI;

@@ -172,8 +172,8 @@ struct Pair {
     vectors: Mat<Complex64>,
 }
 
-/// `generalized_eigen` takes less memory than small matrices need (faer 0.24), and panics: here they get what larger ones
-/// would.
+/// `generalized_eigen` takes less memory than small matrices need (faer 0.24), and panics: here they get what larger
+/// ones would.
 fn memory<T: faer::traits::ComplexField>(n: usize) -> MemBuffer {
     let vectors = ComputeEigenvectors::Yes;
     let par = faer::get_global_parallelism();

@@ -243,8 +243,8 @@ fn on_cleanup(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::Struct(Arc::new(object)).into())
 }
 
-/// Calls the functions of `onCleanup` objects that have ended. Their errors are warnings; those that it does not come to are
-/// due again.
+/// Calls the functions of `onCleanup` objects that have ended. Their errors are warnings; those that it does not come
+/// to are due again.
 pub(crate) struct CleansUp {
     functions: VecDeque<Ended>,
     due: Arc<Due>,

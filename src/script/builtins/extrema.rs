@@ -165,7 +165,8 @@ fn extremes<T: Ordered>(v: &[T], lanes: Lanes, greatest: bool, omit_nan: bool) -
         .collect()
 }
 
-/// The same of one lane of doubles that lie side by side: the extremum first, by several strands at once, then its place.
+/// The same of one lane of doubles that lie side by side: the extremum first, by several strands at once, then its
+/// place.
 fn extreme_double(lane: &[f64], greatest: bool, omit_nan: bool) -> usize {
     const STRANDS: usize = 8;
     /// NaN never wins a comparison, so it is never kept.

@@ -1,8 +1,8 @@
 //! The error functions of complex numbers, and the imaginary ones of real numbers, by way of Faddeeva's function
 //! `w (z) = exp (-z^2) erfc (-iz)`.
 //!
-//! `w` is a modified trapezoidal or midpoint rule (Al Azah and Chandler-Wilde, "Computation of the complex error function
-//! using modified trapezoidal rules", 2021); near 0, where differences of it would lose digits, series.
+//! `w` is a modified trapezoidal or midpoint rule (Al Azah and Chandler-Wilde, "Computation of the complex error
+//! function using modified trapezoidal rules", 2021); near 0, where differences of it would lose digits, series.
 
 use num_complex::Complex64;
 use std::f64::consts::{FRAC_2_SQRT_PI, PI};

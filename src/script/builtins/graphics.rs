@@ -1,5 +1,5 @@
-//! Plot commands: nothing is drawn. The first that is called warns; where one gives a handle, a number stands for what it
-//! would have drawn.
+//! Plot commands: nothing is drawn. The first that is called warns; where one gives a handle, a number stands for what
+//! it would have drawn.
 //!
 //! Must hold: a command that computes values where it has outputs stands here only with outputs that are handles, or
 //! empty ones of what it would have drawn; values are computed by functions of the library.
@@ -45,7 +45,8 @@ const COMMANDS: &[&str] = &[
     "enableDefaultInteractivity",
 ];
 
-/// Commands that give a handle for each line, one for each column of what they draw, in one output: more would be values.
+/// Commands that give a handle for each line, one for each column of what they draw, in one output: more would be
+/// values.
 const LINES: &[&str] = &["plot", "loglog", "semilogx", "semilogy", "area", "bar", "barh", "fplot", "rose", "surfnorm"];
 
 const SAID: &str = "Accepted; nothing is drawn, and the first such call warns.";

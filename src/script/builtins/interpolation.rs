@@ -1,7 +1,7 @@
 //! `interp1`: values between samples, by lines, steps, shape-preserving cubics and splines.
 //!
-//! In: samples (a vector, or a column for each of several functions) and the places that are asked for. Out: values, NaN
-//! where nothing is known.
+//! In: samples (a vector, or a column for each of several functions) and the places that are asked for. Out: values,
+//! NaN where nothing is known.
 
 use super::Outcome;
 use super::args::{has_word, number};

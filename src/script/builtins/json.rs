@@ -1,8 +1,8 @@
 //! `jsonencode` and `jsondecode`.
 //!
-//! In: values, or a text. Out: the text, or the values that it spells: lists of numbers, of truth values, of lists of one
-//! size, and of objects with the same names become arrays, all others cells. Numbers have the fewest digits that read
-//! back as the same number. Containers may be nested [`DEPTH_MAX`] deep.
+//! In: values, or a text. Out: the text, or the values that it spells: lists of numbers, of truth values, of lists of
+//! one size, and of objects with the same names become arrays, all others cells. Numbers have the fewest digits that
+//! read back as the same number. Containers may be nested [`DEPTH_MAX`] deep.
 
 use super::json_text::{Json, parse};
 use super::variables::KEYWORDS;

@@ -1,5 +1,5 @@
-//! Linear algebra on the host, by the `faer` library: determinants, inverses, factorisations. Of the family's rows, those of
-//! singular values, eigenvalues and products have modules of their own.
+//! Linear algebra on the host, by the `faer` library: determinants, inverses, factorisations. Of the family's rows,
+//! those of singular values, eigenvalues and products have modules of their own.
 
 use super::eigen::{eig, hess, schur};
 use super::products::{cross, expm, kron};

@@ -1,4 +1,5 @@
-//! Singular values and what follows from them: rank, condition, pseudo-inverse, bases of a matrix's null space and range.
+//! Singular values and what follows from them: rank, condition, pseudo-inverse, bases of a matrix's null space and
+//! range.
 
 use super::Outcome;
 use super::linear::{check_square, complex, complex_value, is_finite, number, real, value_of};
@@ -45,7 +46,8 @@ fn parts<T: Number>(who: &str, a: &Mat<T>, thin: bool) -> Flow<Parts<T>> {
     }
 }
 
-/// Beyond this extent the library's blocked algorithms decompose a real matrix: they are faster, and their signs are their own.
+/// Beyond this extent the library's blocked algorithms decompose a real matrix: they are faster, and their signs are
+/// their own.
 pub(super) const SIGNED_MAX: usize = 64;
 
 /// As [`parts`], of a real matrix: the signs of the vectors are LAPACK's.

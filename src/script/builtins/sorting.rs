@@ -258,8 +258,8 @@ async fn some_nonzero(array: Array, limit: usize, from_end: bool) -> crate::Resu
     array.nonzero().await
 }
 
-/// The places (from 0, a column) of the elements of a runtime array that are not zero, as an awaited value: of the first, or
-/// last, `limit` at the least.
+/// The places (from 0, a column) of the elements of a runtime array that are not zero, as an awaited value: of the
+/// first, or last, `limit` at the least.
 fn nonzero_of(env: &mut Env, l: &Lazy, limit: usize, from_end: bool) -> Flow<Arc<Lazy>> {
     let array = l.array.clone();
     let (pinned, may_fault) = (l.pinned, l.may_fault);

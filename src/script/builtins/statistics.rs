@@ -471,7 +471,8 @@ fn quantiles(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Ou
     Ok(Value::tensor(Tensor::new(out, data)).into())
 }
 
-/// The elements at these places that are numbers, in order: their real parts, and their imaginary ones if there are any.
+/// The elements at these places that are numbers, in order: their real parts, and their imaginary ones if there are
+/// any.
 fn sorted(host: &Tensor, places: impl Iterator<Item = usize>) -> (Vec<f64>, Vec<f64>) {
     if !host.data.is_complex() {
         let mut sorted: Vec<f64> = places.map(|i| host.data.f64_at(i)).filter(|x| !x.is_nan()).collect();

@@ -215,7 +215,8 @@ fn integer_columns(data: &Data, width: usize) -> Columns<'_> {
     }
 }
 
-/// Rows and columns, wrapped. `spaced`: two blank lines between blocks of columns, as pages of integers but the last have.
+/// Rows and columns, wrapped. `spaced`: two blank lines between blocks of columns, as pages of integers but the last
+/// have.
 fn lines(printer: &mut Printer, rows: usize, count: usize, columns: &Columns, spaced: bool) {
     let width = printer.format.width as usize;
     let inner = width.saturating_sub(printer.indent());

@@ -146,8 +146,8 @@ pub const SUBSCRIPTS: &str = "index";
 /// What a fault of subscripts beyond an array is named by.
 pub const BEYOND: &str = "index beyond";
 
-/// Indices that count from 1, on the runtime, as positions among `extent`, of an array of these dimensions. Using what is
-/// no positive integer, or lies beyond, faults.
+/// Indices that count from 1, on the runtime, as positions among `extent`, of an array of these dimensions. Using what
+/// is no positive integer, or lies beyond, faults.
 fn places_of(index: &Lazy, extent: usize, dims: &Dims) -> Array {
     let x = &index.array;
     let counts = x.ge(1i64);

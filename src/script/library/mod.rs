@@ -2,8 +2,8 @@
 //! then shared by all scripts.
 //!
 //! What needs no access to the machine and is no inner loop belongs here rather than to `builtins/`: its arrays go to
-//! the runtime like those of any script. Must hold: LIBRARY-1; a text defines the function that its row names first, and
-//! what else it defines is seen by itself alone. LIBRARY-2: a library function has the name of no builtin.
+//! the runtime like those of any script. Must hold: LIBRARY-1; a text defines the function that its row names first,
+//! and what else it defines is seen by itself alone. LIBRARY-2: a library function has the name of no builtin.
 
 mod table;
 mod table_more;

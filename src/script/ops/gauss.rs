@@ -39,7 +39,8 @@ fn dot(pairs: impl ExactSizeIterator<Item = (f64, f64)>) -> f64 {
 }
 
 /// Rows less their sums of products: of rows among four that are computed together, fours and pairs at a time; of the
-/// `y.len () % 4` rows that are left over, all at once. Row `i` has the factors `columns[i + k * n]`, the other ones are
+/// `y.len () % 4` rows that are left over, all at once. Row `i` has the factors `columns[i + k * n]`, the other ones
+/// are
 /// `x`. All rows take a step before the next, so that several fit an instruction.
 #[inline(always)]
 fn less(y: &mut [f64], columns: &[f64], n: usize, x: &[f64], whole: usize) {
@@ -383,8 +384,8 @@ pub(crate) fn solve_sound(a: &[f64], n: usize, b: &[f64]) -> Option<Vec<f64>> {
     Some(x)
 }
 
-/// An estimate of the inverse's 1-norm, which is at least as large, by a few solutions of the system and of its transpose
-/// (Hager, "Condition estimates", 1984; Higham's last vector, 1988).
+/// An estimate of the inverse's 1-norm, which is at least as large, by a few solutions of the system and of its
+/// transpose (Hager, "Condition estimates", 1984; Higham's last vector, 1988).
 fn inverse_norm(n: usize, solve: impl Fn(&mut [f64]), solve_transposed: impl Fn(&mut [f64])) -> f64 {
     let sum = |x: &[f64]| x.iter().map(|x| x.abs()).sum::<f64>();
     let mut x = vec![1.0 / n as f64; n];

@@ -2,8 +2,8 @@
 
 use faer::Mat;
 
-/// A matrix of extreme numbers times a power of two, so that their squares neither overflow nor vanish (LAPACK scales for the
-/// same reason), and that power; `None` of an ordinary one.
+/// A matrix of extreme numbers times a power of two, so that their squares neither overflow nor vanish (LAPACK scales
+/// for the same reason), and that power; `None` of an ordinary one.
 pub(crate) fn tamed(a: &Mat<f64>) -> Option<(Mat<f64>, f64)> {
     let most = (0..a.ncols()).flat_map(|j| (0..a.nrows()).map(move |i| a[(i, j)].abs())).fold(0.0, f64::max);
     if most == 0.0 || !most.is_finite() || (1e-140..=1e140).contains(&most) {

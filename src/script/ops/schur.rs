@@ -1,8 +1,9 @@
 //! Eigenvalues of real square matrices that are not symmetric, in the order in which LAPACK's routines leave them.
 //!
-//! In: a matrix, column-major and finite. Out: its eigenvalues as they stand on the diagonal of its real Schur form, and
-//! the unit eigenvectors. Must hold: the steps are those of dgebal, dgehd2, dlahqr, dlanv2 and dtrevc in double precision,
-//! so that the eigenvalues deflate in the same places; everything else would be as good, but be printed in another order.
+//! In: a matrix, column-major and finite. Out: its eigenvalues as they stand on the diagonal of its real Schur form,
+//! and the unit eigenvectors. Must hold: the steps are those of dgebal, dgehd2, dlahqr, dlanv2 and dtrevc in double
+//! precision, so that the eigenvalues deflate in the same places; everything else would be as good, but be printed in
+//! another order.
 
 mod forms;
 mod vectors;

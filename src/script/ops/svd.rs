@@ -1,8 +1,8 @@
 //! Singular values and vectors of a real matrix, with the signs that LAPACK's `dgesvd` gives them.
 //!
-//! In: a finite matrix. Out: singular values, falling, and the vectors to the left and right. Must hold: reflections and
-//! rotations come in `dgesvd`'s order, which fixes the sign of every vector (Golub and Kahan, 1965; Demmel and Kahan,
-//! 1990), so that scripts print what they print with LAPACK. Matrices beyond `SIGNED_MAX` take a library's.
+//! In: a finite matrix. Out: singular values, falling, and the vectors to the left and right. Must hold: reflections
+//! and rotations come in `dgesvd`'s order, which fixes the sign of every vector (Golub and Kahan, 1965; Demmel and
+//! Kahan, 1990), so that scripts print what they print with LAPACK. Matrices beyond `SIGNED_MAX` take a library's.
 
 use super::rotations::{Rotation, Sweep, reflector, rotation, singular_2x2, smallest_2x2};
 use faer::Mat;
@@ -19,8 +19,8 @@ pub(crate) struct Singular {
     pub v: Mat<f64>,
 }
 
-/// The decomposition of a finite matrix with elements, whose squares neither overflow nor vanish (`tamed`); `None` if it
-/// did not converge.
+/// The decomposition of a finite matrix with elements, whose squares neither overflow nor vanish (`tamed`); `None` if
+/// it did not converge.
 pub(crate) fn decompose(a: &Mat<f64>, thin: bool) -> Option<Singular> {
     let (m, n) = (a.nrows(), a.ncols());
     let long = (m.min(n) as f64 * ELONGATED) as usize;

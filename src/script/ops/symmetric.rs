@@ -1,7 +1,8 @@
 //! Eigenvalues and eigenvectors of a real symmetric matrix, with the signs that LAPACK's `dsyev` gives them.
 //!
-//! In: a finite symmetric matrix whose squares neither overflow nor vanish. Out: rising eigenvalues and orthonormal vectors. Must hold: reflections and rotations
-//! come in `dsyev`'s order (of an upper triangle), which fixes the sign of every vector.
+//! In: a finite symmetric matrix whose squares neither overflow nor vanish. Out: rising eigenvalues and orthonormal
+//! vectors. Must hold: reflections and rotations come in `dsyev`'s order (of an upper triangle), which fixes the sign
+//! of every vector.
 
 use super::rotations::{Rotation, Sweep, reflector, rotation};
 use super::svd::swap_columns;

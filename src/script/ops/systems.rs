@@ -1,7 +1,7 @@
 //! Systems of linear equations, and inverses of matrices, by `faer`.
 //!
-//! Must hold: a square matrix is solved with by its triangular factors, as MATLAB does, and a warning tells of one that is
-//! singular, or so to the precision of its numbers; any other by its singular values.
+//! Must hold: a square matrix is solved with by its triangular factors, as MATLAB does, and a warning tells of one that
+//! is singular, or so to the precision of its numbers; any other by its singular values.
 
 use super::linear::{Number, column_major, norm_1};
 use crate::script::env::Env;

@@ -241,8 +241,8 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// `++` or `--` after an operand where none follows: the line or the brackets end there, or an operator follows that
-    /// stands between two.
+    /// `++` or `--` after an operand where none follows: the line or the brackets end there, or an operator follows
+    /// that stands between two.
     fn increment(&mut self, separated: bool) -> Option<TokenKind> {
         let rest = &self.text[self.at..];
         let kind = match rest.get(..2)? {

@@ -1,8 +1,8 @@
 //! What runs when nothing holds it any more: the function of an `onCleanup` object.
 //!
 //! In: the end of the last value that holds the object. Out: the function, in the machine's list of those that are due.
-//! Must hold: a function is called once, also where two machines hold its object: one that was left behind in a step that
-//! does not end, and the one in its place ([`Due::take_over`]).
+//! Must hold: a function is called once, also where two machines hold its object: one that was left behind in a step
+//! that does not end, and the one in its place ([`Due::take_over`]).
 
 use super::Function;
 use crate::script::interrupt::{Guard, Interrupt};
@@ -89,8 +89,8 @@ impl Due {
         self.any.store(true, Ordering::Relaxed);
     }
 
-    /// Takes over what a machine that was left behind has not called: those of objects that are `held` here wait on, the
-    /// others are due, the newest object's first.
+    /// Takes over what a machine that was left behind has not called: those of objects that are `held` here wait on,
+    /// the others are due, the newest object's first.
     pub(in crate::script) fn take_over(&self, left: &Due, held: &[Arc<Duty>], interrupt: &Arc<Interrupt>) {
         let waiting = std::mem::take(&mut *left.waiting.lock());
         let own = waiting.iter().filter_map(Weak::upgrade).filter(|duty| duty.take());

@@ -1,9 +1,9 @@
 //! Elements of host arrays that two arrays may hold: `A(:)` and `reshape(A, …)` take none of their own.
 //!
-//! In: an array and other dimensions. Out: an array that reads the first one's elements until either of them is written.
-//! Must hold: HELD-1: what is lent was never borrowed: an array that reads another's elements passes that one on. HELD-2:
-//! elements that somebody else may read are never written: who writes copies them first, or takes them where nobody
-//! else is left.
+//! In: an array and other dimensions. Out: an array that reads the first one's elements until either of them is
+//! written. Must hold: HELD-1: what is lent was never borrowed: an array that reads another's elements passes that one
+//! on. HELD-2: elements that somebody else may read are never written: who writes copies them first, or takes them
+//! where nobody else is left.
 
 use super::tensor::{Data, Dims, Form, Tensor};
 use std::fmt;

@@ -294,8 +294,8 @@ pub fn lift(env: &Env, value: &Value, class: Class) -> Flow<Array> {
     })
 }
 
-/// An array of the runtime that reads a host array's elements where they lie; few are copied. As long as the runtime may
-/// read them, whoever else holds the array copies it before writing into it (VALUE-4).
+/// An array of the runtime that reads a host array's elements where they lie; few are copied. As long as the runtime
+/// may read them, whoever else holds the array copies it before writing into it (VALUE-4).
 fn lend(env: &Env, tensor: &Arc<Tensor>, dims: &[usize]) -> Flow<Array> {
     if tensor.data.bytes() < LENT_BYTES_MIN {
         return upload(env, Data::clone(&tensor.data), dims);

@@ -6,7 +6,8 @@
 //! runs, so what it makes at that place is the same array again.
 //!
 //! In: [`next`] for every array that is made; from the driver, what is known. Out: numbers, and what is known of an
-//! array that is just being made. Must hold: MADE-1: what is known is forgotten before anything else runs on the thread.
+//! array that is just being made. Must hold: MADE-1: what is known is forgotten before anything else runs on the
+//! thread.
 
 use super::Tensor;
 use std::cell::{Cell, RefCell};

@@ -56,8 +56,8 @@ impl Interp {
         true
     }
 
-    /// `x(a:b)` of an array in host memory, within bounds, without making the range: from the range's instruction to the
-    /// one that reads.
+    /// `x(a:b)` of an array in host memory, within bounds, without making the range: from the range's instruction to
+    /// the one that reads.
     pub(super) fn slice_fast(&mut self, code: &Code, pc: usize, variables: usize) -> bool {
         let at = applied_at(code, pc);
         let Some(&Inst::Apply { slot, count: Count::Fixed(1), last, .. }) = code.insts.get(at) else { return false };

@@ -131,15 +131,15 @@ impl Interp {
         self.look_again();
     }
 
-    /// Names of files are relative to this folder from now on, and the functions in it are found first, instead of those
-    /// of the folder before.
+    /// Names of files are relative to this folder from now on, and the functions in it are found first, instead of
+    /// those of the folder before.
     pub fn go_to(&mut self, folder: PathBuf) {
         self.env.folder = Some(folder);
         self.look_again();
     }
 
-    /// Finds the function files in the folder that the script has gone to, in its own, and in those that were added. What
-    /// was read from a file that its name no longer stands for is forgotten.
+    /// Finds the function files in the folder that the script has gone to, in its own, and in those that were added.
+    /// What was read from a file that its name no longer stands for is forgotten.
     fn look_again(&mut self) {
         let env = &self.env;
         let own = env.options.path.iter().filter(|path| env.folder.is_none() || path.as_path() != Path::new("."));
@@ -560,8 +560,8 @@ impl Interp {
         std::mem::take(&mut captured.lock().out)
     }
 
-    /// The values of a function's outputs: as many as are asked for, at least one if it is set. Where they are assigned,
-    /// one that is not set leaves its place empty (a colon): nobody may want it (`~`).
+    /// The values of a function's outputs: as many as are asked for, at least one if it is set. Where they are
+    /// assigned, one that is not set leaves its place empty (a colon): nobody may want it (`~`).
     fn outputs(&mut self, code: &Arc<Code>, variables: usize, nargout: usize, returns: Return) -> Flow<Values> {
         let mut values = Values::new();
         self.unset.clear();

@@ -306,8 +306,8 @@ impl Interp {
         self.leave(None)
     }
 
-    /// Frames go, up to what takes what leaves: a try or a task an error, only cleanup an interrupt, where there is no error.
-    /// Where nothing takes it, it ends the script.
+    /// Frames go, up to what takes what leaves: a try or a task an error, only cleanup an interrupt, where there is no
+    /// error. Where nothing takes it, it ends the script.
     fn leave(&mut self, mut error: Option<ScriptError>) -> Result<(), End> {
         loop {
             let depth = self.frames.len();
@@ -344,8 +344,8 @@ impl Interp {
         }
     }
 
-    /// Whether what leaves the innermost frame, or the cleanups in it that began after `held` others, leaves one that an
-    /// interrupt runs.
+    /// Whether what leaves the innermost frame, or the cleanups in it that began after `held` others, leaves one that
+    /// an interrupt runs.
     fn leaves_interrupted(&self, held: usize) -> bool {
         match self.frames.last() {
             Some(Activation::Code(frame)) => frame.held.iter().skip(held).any(|h| matches!(h, Caught::Interrupt)),
@@ -353,8 +353,8 @@ impl Interp {
         }
     }
 
-    /// An error ends a cleanup that an interrupt runs: the interrupt goes on, and the error is a warning, or, where nothing is
-    /// left to run, what the script ends with.
+    /// An error ends a cleanup that an interrupt runs: the interrupt goes on, and the error is a warning, or, where
+    /// nothing is left to run, what the script ends with.
     fn interrupted_by(&mut self, error: ScriptError) -> Result<(), End> {
         if self.unwind_interrupted().is_err() {
             return Err(End::Failed(Box::new(error)));

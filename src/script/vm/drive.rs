@@ -36,7 +36,8 @@ struct Asked {
 const ASKS_MAX: u32 = 1 << 16;
 
 impl Asked {
-    /// The arrays among those asked for that the instruction made itself, by their places, where it has just begun again.
+    /// The arrays among those asked for that the instruction made itself, by their places, where it has just begun
+    /// again.
     fn own(
         &mut self,
         standing: Standing,

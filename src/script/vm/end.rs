@@ -27,8 +27,8 @@ impl End {
         error.map_or(End::Interrupted, |error| End::Failed(Box::new(error)))
     }
 
-    /// The end of what ended so before what cleans up after it came to a `later` end: an error is told whatever comes, a
-    /// status that was asked for stands, and so does the interrupt where what it left to clean up only runs through.
+    /// The end of what ended so before what cleans up after it came to a `later` end: an error is told whatever comes,
+    /// a status that was asked for stands, and so does the interrupt where what it left to clean up only runs through.
     pub(in crate::script) fn then(self, later: End) -> End {
         match (self, later) {
             (end, End::Done) | (end @ (End::Failed(_) | End::Exit { .. }), End::Interrupted) => end,

@@ -1,4 +1,5 @@
-//! What an error tells of the calls that were open: their names as Octave gives them, and the object that a `catch` takes.
+//! What an error tells of the calls that were open: their names as Octave gives them, and the object that a `catch`
+//! takes.
 
 use super::Interp;
 use super::frame::Activation;
@@ -31,8 +32,8 @@ impl Interp {
     }
 }
 
-/// The error of an evaluated text that cannot be read, as Octave words it: the line, and a mark below the place. What was
-/// expected there becomes advice.
+/// The error of an evaluated text that cannot be read, as Octave words it: the line, and a mark below the place. What
+/// was expected there becomes advice.
 pub(super) fn quoted(error: ScriptError) -> ScriptError {
     let (Some(place), Some(reason)) = (&error.place, error.message.strip_prefix("parse error: ")) else { return error };
     let text = place.source.text.as_str();

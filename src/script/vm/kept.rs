@@ -120,8 +120,8 @@ impl Kept {
         Some(interp)
     }
 
-    /// Whether what runs is, or is followed by, cleanup that goes with it where it is left behind. Objects of `onCleanup`
-    /// do not: the machine in its place calls their functions.
+    /// Whether what runs is, or is followed by, cleanup that goes with it where it is left behind. Objects of
+    /// `onCleanup` do not: the machine in its place calls their functions.
     pub fn is_guarded(&self) -> bool {
         self.guards.load(Ordering::Relaxed) > 0
     }

@@ -4,7 +4,8 @@
 //! - VM-1: the machine's own stack is flat: calls of functions, handles and callbacks are frames in a vector.
 //! - VM-2: an instruction that ends in a [`Need`](super::error::Need) leaves frames and operands as they were.
 //! - VM-3: when a frame ends, by return or by error, operands, loops, marks and handlers above its base are gone.
-//! - VM-4: what an instruction recorded and then needs is known when it runs again (`drive.rs`), so that it makes progress.
+//! - VM-4: what an instruction recorded and then needs is known when it runs again (`drive.rs`), so that it makes
+//!   progress.
 
 mod access;
 mod call;
@@ -161,7 +162,8 @@ impl Interp {
         std::mem::take(&mut self.workspace)
     }
 
-    /// Ends what the script left, the variables of a session whose last text has ended, and what is global or persistent.
+    /// Ends what the script left, the variables of a session whose last text has ended, and what is global or
+    /// persistent.
     pub fn drop_variables(&mut self) {
         self.workspace.clear();
         self.variables.iter_mut().for_each(|variable| *variable = Variable::Undefined);

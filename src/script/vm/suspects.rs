@@ -57,7 +57,8 @@ impl Suspects {
 }
 
 impl Interp {
-    /// What an instruction made of operands: how large what stands behind it is; inside of a `try`, it may be a suspect.
+    /// What an instruction made of operands: how large what stands behind it is; inside of a `try`, it may be a
+    /// suspect.
     pub(super) fn note_result<'v>(&mut self, operands: impl IntoIterator<Item = &'v Value>, result: &Value) {
         let Value::Lazy(made) = result else { return };
         let near = self.env.options.near_elements_max;

@@ -366,8 +366,8 @@ impl Interp {
         out
     }
 
-    /// What variables and operands of all frames hold, also in maps and closures. A map that holds itself is looked into
-    /// once.
+    /// What variables and operands of all frames hold, also in maps and closures. A map that holds itself is looked
+    /// into once.
     fn for_each_held(&self, mut each: impl FnMut(&Value)) {
         let variables = self.variables.iter().filter_map(|variable| match variable {
             Variable::Value(value) => Some(value),
