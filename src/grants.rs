@@ -5,6 +5,7 @@
 //! end where none can come any more. GRANT-3: who waits no longer holds nobody up and takes nothing along.
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::threads::contain;
 use futures::channel::oneshot;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -39,6 +40,12 @@ struct Waiter {
     bytes: u64,
     budget: u64,
     answer: oneshot::Sender<Result<Grant>>,
+}
+
+impl Waiter {
+    fn tell(self, answer: Result<Grant>) {
+        contain("what a grant woke", || drop(self.answer.send(answer)));
+    }
 }
 
 /// A part of them, given back when it is dropped.
@@ -121,7 +128,7 @@ impl Grants {
         queue.first_come = left;
         self.waiting.fetch_sub(ended.len(), SeqCst);
         drop(queue);
-        ended.into_iter().for_each(|waiter| drop(waiter.answer.send(Err(error.clone()))));
+        ended.into_iter().for_each(|waiter| waiter.tell(Err(error.clone())));
     }
 
     /// Gives who waits what is free.
@@ -134,7 +141,9 @@ impl Grants {
             self.waiting.fetch_sub(1, SeqCst);
             drop(queue);
             // Not under the lock: a grant that nobody takes comes back here.
-            drop(first.map(|first| first.answer.send(Ok(grant))));
+            if let Some(first) = first {
+                first.tell(Ok(grant));
+            }
         }
     }
 

@@ -10,6 +10,7 @@ use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -103,13 +104,20 @@ impl<T: Element> MappedBytes for VecBytes<T> {
 
 /// Elements of somebody else, who may share them with others.
 struct SharedElements<T, O> {
-    owner: O,
+    owner: ManuallyDrop<O>,
     elements: PhantomData<fn() -> T>,
 }
 
 impl<T: Element, O: AsRef<[T]> + Send + Sync> MappedBytes for SharedElements<T, O> {
     fn bytes(&self) -> &[u8] {
         as_bytes(self.owner.as_ref())
+    }
+}
+
+impl<T, O> Drop for SharedElements<T, O> {
+    fn drop(&mut self) {
+        // SAFETY: nobody uses it after this.
+        crate::threads::contain("the end of shared elements", || unsafe { ManuallyDrop::drop(&mut self.owner) });
     }
 }
 
@@ -177,7 +185,7 @@ impl HostBuffer {
     /// (BUF-1).
     pub fn from_shared<T: Element>(owner: impl AsRef<[T]> + Send + Sync + 'static) -> HostBuffer {
         let elements = owner.as_ref().len();
-        let shared = SharedElements::<T, _> { owner, elements: PhantomData };
+        let shared = SharedElements::<T, _> { owner: ManuallyDrop::new(owner), elements: PhantomData };
         HostBuffer { dtype: T::DTYPE, elements, storage: Storage::Vec(Box::new(shared)), grant: None }
     }
 

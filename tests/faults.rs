@@ -473,6 +473,17 @@ fn an_array_of_another_session_must_be_shared_first() {
     let shared = x.share().unwrap();
     let sum = (ramp(&b) + &shared).sum(..);
     assert_eq!(done("shared", sum.item::<f32>()).unwrap(), (N * (N - 1)) as f32);
+    // What is computed of it alone is its session's, unless another adopts it.
+    let theirs = (shared.slice((1..3, 0)).sum(..) + &ramp(&b)).error().map(Error::kind);
+    assert_eq!(theirs, Some(ErrorKind::Ownership));
+    let adopted = b.adopt(&shared).unwrap();
+    let ours = adopted.slice((1..3, 0)).sum(..) + ramp(&b).slice((4, 0));
+    assert_eq!(done("adopted", ours.item::<f32>()).unwrap(), 7.0);
+    assert_eq!(done("whole", adopted.gather::<f32>()).unwrap()[N - 1], (N - 1) as f32);
+    assert_eq!(b.adopt(&ramp(&a)).unwrap_err().kind(), ErrorKind::Ownership, "neither evaluated nor shared");
+    assert_eq!(common::host().session("c").open().adopt(&shared).unwrap_err().kind(), ErrorKind::Ownership);
+    let tiny = a.scalar(2.0f32);
+    assert_eq!(done("tiny", (b.adopt(&tiny).unwrap() + 1.0).item::<f32>()).unwrap(), 3.0);
     // A session that is closed ends its arrays for everybody.
     a.close();
     let error = done("closed", (ramp(&b) + &shared).gather::<f32>()).unwrap_err();

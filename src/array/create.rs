@@ -7,17 +7,18 @@ use super::fold::iota;
 use super::handle::Array;
 use super::layout;
 use super::operand::Operand;
-use super::record::{At, Input, apply, cast_in, node, source};
+use super::record::{At, Input, apply, cast_in, may_meet, node, source};
 use super::runtime::IntoDevice;
 use super::session::Session;
 use super::upload::UploadWriter;
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{DType, Dist, Element, ElementOp, Meta, Op, Scalar, Shape};
+use crate::graph::{DType, Dist, Element, ElementOp, Meta, Op, Scalar, Shape, View};
 use crate::host_buffer::HostBuffer;
 use crate::ids::DeviceId;
 use crate::kernels::random;
 use std::ops::Range;
 use std::panic::Location;
+use std::sync::Arc;
 
 impl Session {
     /// An array with a copy of these elements, in column-major order.
@@ -89,6 +90,24 @@ impl Session {
         let data = HostBuffer::from_shared(owner);
         let shape = checked(data.len(), shape, "from_shared", at)?;
         Ok(source(self.home(), data, shape, "from_shared", at))
+    }
+
+    /// An array of another session as one of this session, without a copy: what is computed from it alone is recorded
+    /// here then. (An op belongs to the session of its operands; of arrays of several sessions it takes shared ones as
+    /// guests.)
+    ///
+    /// # Errors
+    /// The array's fault; `ErrorKind::Ownership` for one of another runtime, or one that was neither evaluated nor
+    /// shared ([`Array::share`](super::Array::share)).
+    #[track_caller]
+    pub fn adopt(&self, array: &Array) -> Result<Array> {
+        let meta = array.meta()?;
+        if Arc::ptr_eq(self.home(), &array.0.home) {
+            return Ok(array.clone());
+        }
+        may_meet(self.home(), array)?;
+        let view = Op::View(View::Reshape);
+        Ok(node(self.home(), view, &[Input::Array(array)], meta.clone(), Location::caller()))
     }
 
     /// An array of these elements, which are in row-major order.

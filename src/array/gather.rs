@@ -196,7 +196,8 @@ impl Array {
         self.gather::<T>().wait()
     }
 
-    /// Lets other sessions of the runtime use the array from now on. Cuts this session's tape, so that the
+    /// Lets other sessions of the runtime use the array from now on, beside arrays of their own, or by itself once they
+    /// [adopted](crate::Session::adopt) it. Cuts this session's tape, so that the
     /// scheduler knows the value before anybody uses it: what is recorded after it does not fuse with what was recorded
     /// before it. The array lives as long as its own session; [`Session::close`](crate::Session::close) ends it for
     /// all.

@@ -163,10 +163,10 @@ impl Drop for Waiting {
 ///
 /// # Errors
 /// `ErrorKind::WouldBlock` inside of an async context: a task of a tokio runtime, but for its `spawn_blocking` and
-/// `block_in_place`, or a `futures` executor.
+/// `block_in_place`, or a `futures` executor; and on the runtime's own threads, on which wakers run.
 pub(crate) fn may_block(what: &str) -> Result<()> {
     let tokio = tokio::runtime::Handle::try_current().is_ok() && in_a_tokio_task();
-    let inside = tokio || futures::executor::enter().is_err();
+    let inside = tokio || futures::executor::enter().is_err() || crate::threads::is_own();
     match inside {
         false => Ok(()),
         true => Err(Error::new(

@@ -91,27 +91,42 @@ pub(crate) fn common_home<'a>(arrays: impl Iterator<Item = &'a Array> + Clone) -
             Some((current, portable)) if Arc::ptr_eq(current, candidate) => {
                 Some((current, portable && array.portable()))
             }
-            Some((current, _)) if !Arc::ptr_eq(&current.link, &candidate.link) => {
-                return Err(Error::new(ErrorKind::Ownership, "arrays of two runtimes do not mix"));
-            }
+            Some((current, _)) if !Arc::ptr_eq(&current.link, &candidate.link) => return Err(two_runtimes()),
             Some((_, true)) if !array.portable() => Some((candidate, false)),
             Some(current) => Some(current),
         };
     }
     let (home, _) = home.ok_or_else(|| Error::new(ErrorKind::Argument, "the op needs an array"))?;
-    for array in arrays {
-        if !Arc::ptr_eq(home, &array.0.home) && !array.portable() {
-            return Err(Error::new(
-                ErrorKind::Ownership,
-                format!(
-                    "an array of session '{}' was used with one of session '{}' before it was evaluated or shared: \
-                     call share() on it first",
-                    &*array.0.home.name, &*home.name
-                ),
-            ));
-        }
+    for array in arrays.filter(|array| !Arc::ptr_eq(home, &array.0.home)) {
+        may_meet(home, array)?;
     }
     Ok(home)
+}
+
+fn two_runtimes() -> Error {
+    Error::new(ErrorKind::Ownership, "arrays of two runtimes do not mix")
+}
+
+/// Whether ops of a session may read an array of another one.
+///
+/// # Errors
+/// `ErrorKind::Ownership` for another runtime's, and for what was not shared.
+pub(crate) fn may_meet(home: &Arc<Home>, array: &Array) -> Result<()> {
+    if !Arc::ptr_eq(&home.link, &array.0.home.link) {
+        return Err(two_runtimes());
+    }
+    if !array.portable() {
+        return Err(Error::new(
+            ErrorKind::Ownership,
+            format!(
+                "arrays of the sessions '{}' and '{}' meet, of which neither was evaluated or shared: call share() on one \
+                 of them first (what a session computes of shared arrays alone belongs to the session that shared them, \
+                 unless it adopts them)",
+                &*array.0.home.name, &*home.name
+            ),
+        ));
+    }
+    Ok(())
 }
 
 /// Records what `build` makes of `arrays` (at least one), or carries the fault.

@@ -1,6 +1,7 @@
 //! A session's gate: holds the recording thread while too many of its nodes, or of the bytes that only they keep, are
 //! in the ring.
 
+use crate::threads::contain;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 
@@ -106,8 +107,12 @@ impl Gate {
 
     fn wake(&self) {
         self.changed.notify_all();
-        for waker in self.wakers.lock().drain(..) {
-            let _ = waker.send(());
+        // Not under the lock: who is woken may wait again at once.
+        let wakers = std::mem::take(&mut *self.wakers.lock());
+        for waker in wakers {
+            contain("what room in the ring woke", || {
+                let _ = waker.send(());
+            });
         }
     }
 }

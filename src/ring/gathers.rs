@@ -3,6 +3,7 @@
 use crate::error::{Error, ErrorKind};
 use crate::ids::GatherId;
 use crate::scheduler::message::Delivered;
+use crate::threads::contain;
 use futures::channel::oneshot;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -48,7 +49,7 @@ impl GatherTable {
         let is_open = sender.is_some();
         if let Some(sender) = sender {
             count();
-            drop(sender.send(result));
+            wake(sender, result);
         }
         is_open
     }
@@ -71,9 +72,14 @@ impl GatherTable {
             std::mem::take(&mut inner.open)
         };
         for (_, sender) in open {
-            drop(sender.send(Err(error.clone())));
+            wake(sender, Err(error.clone()));
         }
     }
+}
+
+/// Resolves a promise, which wakes whoever waits for it.
+fn wake(sender: oneshot::Sender<Result<Delivered, Error>>, result: Result<Delivered, Error>) {
+    contain("what a gather's end woke", || drop(sender.send(result)));
 }
 
 impl Drop for GatherTable {

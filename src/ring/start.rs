@@ -185,7 +185,9 @@ impl End {
         self.gates.close();
         self.devices.close(Instant::now() + DEVICE_END_MAX);
         if let Some(ended) = self.ended.take() {
-            let _ = ended.send(());
+            threads::contain("what the ring's end woke", || {
+                let _ = ended.send(());
+            });
         }
     }
 }

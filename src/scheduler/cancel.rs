@@ -8,7 +8,7 @@
 use super::graph::{Entries, Home};
 use super::message::{SchedulerInstruction, Want};
 use super::region::{Region, RegionArg};
-use super::state::State;
+use super::state::{Phase, State};
 use super::taint;
 use crate::error::{Error, ErrorKind};
 use crate::ids::{GatherId, RegionId, ValueId};
@@ -83,7 +83,8 @@ impl State {
     /// Whether anybody but the region itself may still ask for one of its outputs.
     pub(super) fn needs_output(&self, id: RegionId, value: ValueId) -> bool {
         let Some(live) = self.graph.get(value) else { return false };
-        live.reachable() || !live.gathers.is_empty() || live.regions.iter().any(|r| *r != id)
+        let may_be_asked_for = live.reachable() && self.phase == Phase::Running;
+        may_be_asked_for || !live.gathers.is_empty() || live.regions.iter().any(|r| *r != id)
     }
 
     pub(super) fn wants_readback(&self, value: ValueId) -> bool {
@@ -109,7 +110,10 @@ impl State {
     pub(super) fn never_made(&mut self, outputs: Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
         let mut ended = Entries::new();
         for at in outputs.into_iter().filter_map(|v| self.graph.find(v)).collect::<Vec<_>>() {
-            self.graph[at].home = Home::Failed(gone());
+            self.graph[at].home = Home::Failed(match self.phase {
+                Phase::Running => gone(),
+                Phase::Draining | Phase::Stopped => Error::new(ErrorKind::Shutdown, "the runtime has shut down"),
+            });
             self.graph[at].readback = None;
             ended.push(at);
         }

@@ -281,7 +281,11 @@ impl State {
             SchedulerEvent::DeviceLost { device, error, replaced } => self.device_lost(device, error, replaced),
             SchedulerEvent::OpeningEnded(result) => self.opening_ended(result, out),
             SchedulerEvent::Explained { gather, text } => self.resolve(gather, Ok(Delivered::Text(text)), out),
-            SchedulerEvent::ShutdownAsked => self.phase = Phase::Draining,
+            SchedulerEvent::ShutdownAsked => {
+                self.phase = Phase::Draining;
+                // Handles ask for nothing any more.
+                self.idle.extend(self.regions.keys());
+            }
             SchedulerEvent::DeadlinePassed => self.fail_everything(out),
         }
         self.drop_idle(out);

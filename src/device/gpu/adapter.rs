@@ -4,7 +4,7 @@
 //! in: discrete before integrated before virtual before software.
 
 use super::raw_device::{Gpu, HEALTH_WAIT};
-use super::spare;
+use super::spare::{self, AdapterKey};
 use crate::config::Config;
 use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile, SEGMENTS_IN_MEMORY, segment_shift};
 use crate::error::{Error, ErrorKind, Result};
@@ -115,16 +115,16 @@ pub(super) fn open(index: Option<usize>, config: &Config) -> Result<Opened> {
         return Err(error.with_device(adapter.get_info().name));
     }
     let features = wanted_features(adapter.features(), config);
-    match left(adapter, features) {
+    match left(AdapterKey { index: wanted, about: adapter.get_info() }, features) {
         Some(gpu) => Ok(opened(adapter, wanted, features, gpu)),
         None => open_adapter(adapter, wanted, features, 0),
     }
 }
 
 /// A device of this adapter that another runtime left and that still answers.
-fn left(adapter: &wgpu::Adapter, features: wgpu::Features) -> Option<Gpu> {
-    std::iter::from_fn(|| spare::take(adapter, features))
-        .map(|spare| Gpu::new(&spare.adapter, spare.device, spare.queue, 0))
+fn left(adapter: AdapterKey, features: wgpu::Features) -> Option<Gpu> {
+    std::iter::from_fn(|| spare::take(&adapter, features))
+        .map(|spare| Gpu::new(spare.adapter, spare.device, spare.queue, 0))
         .find(|gpu| {
             let answers = gpu.wait_idle(HEALTH_WAIT);
             if !answers {
@@ -157,7 +157,7 @@ fn open_adapter(adapter: &wgpu::Adapter, index: usize, features: wgpu::Features,
         Error::new(ErrorKind::Device, format!("the adapter could not be opened: {e}"))
             .with_device(adapter.get_info().name)
     })?;
-    let gpu = Gpu::new(adapter, device, queue, generation);
+    let gpu = Gpu::new(AdapterKey { index, about: adapter.get_info() }, device, queue, generation);
     Ok(opened(adapter, index, features, gpu))
 }
 

@@ -3,7 +3,7 @@
 //! Must hold: GPU-3, GPU-6, GPU-9. A `Gpu` is never repaired: a lost one is replaced by another generation.
 
 use super::finish::{Finish, State};
-use super::spare::{self, Spare};
+use super::spare::{self, AdapterKey, Spare};
 use crate::eager::Eager;
 use crate::error::{Error, ErrorKind, Result, panic_words};
 use parking_lot::Mutex;
@@ -51,8 +51,8 @@ pub(super) struct Gpu {
     pub(super) buffer_bytes_max: u64,
     /// Whether and why it is lost.
     loss: Arc<Loss>,
-    /// The adapter that it was asked from.
-    adapter: wgpu::Adapter,
+    /// The adapter that it is of.
+    adapter: AdapterKey,
     /// Its runtime has ended as it was told to.
     left: AtomicBool,
     /// A panic within wgpu was seen: it may go on, but serves no other runtime.
@@ -63,7 +63,7 @@ pub(super) struct Gpu {
 
 impl Gpu {
     /// Wraps a fresh device and listens for its loss and its uncaught errors.
-    pub(super) fn new(adapter: &wgpu::Adapter, device: wgpu::Device, queue: wgpu::Queue, generation: u32) -> Gpu {
+    pub(super) fn new(adapter: AdapterKey, device: wgpu::Device, queue: wgpu::Queue, generation: u32) -> Gpu {
         let loss = Arc::new(Loss::default());
         let heard = loss.clone();
         // The callback can run under wgpu's locks: it only sets a flag.
@@ -79,10 +79,10 @@ impl Gpu {
             device,
             queue,
             generation,
-            name: adapter.get_info().name,
+            name: adapter.about.name.clone(),
             buffer_bytes_max,
             loss,
-            adapter: adapter.clone(),
+            adapter,
             left: AtomicBool::new(false),
             doubtful: AtomicBool::new(false),
             poll_panics: AtomicBool::new(false),

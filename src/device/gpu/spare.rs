@@ -10,10 +10,18 @@ use super::raw_device::Loss;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
+/// What an adapter is known by, also when it is looked for anew after a loss: its number, which tells two of a kind apart,
+/// and what it says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct AdapterKey {
+    pub(super) index: usize,
+    pub(super) about: wgpu::AdapterInfo,
+}
+
 /// A device without a runtime.
 pub(super) struct Spare {
-    /// The adapter that it was asked from.
-    pub(super) adapter: wgpu::Adapter,
+    /// The adapter that it is of.
+    pub(super) adapter: AdapterKey,
     /// The device.
     pub(super) device: wgpu::Device,
     /// Its only queue.
@@ -30,7 +38,7 @@ pub(super) fn keep(spare: Spare) {
 }
 
 /// The device of an adapter with just these features that was left last, if there is one that is not lost.
-pub(super) fn take(adapter: &wgpu::Adapter, features: wgpu::Features) -> Option<Spare> {
+pub(super) fn take(adapter: &AdapterKey, features: wgpu::Features) -> Option<Spare> {
     let mut spares = SPARES.lock();
     let lost: Vec<Spare> = spares.extract_if(.., |spare| spare.loss.is_lost()).collect();
     let at = spares.iter().rposition(|s| s.adapter == *adapter && s.device.features() == features);
@@ -55,7 +63,7 @@ mod tests {
         let mut config = Config::default();
         // No other test asks for these features.
         config.injection.without_features = vec!["i64", "subgroups", "pipeline_cache"];
-        let _alone = OPENING.lock();
+        let alone = OPENING.lock();
         let open = || adapter::open(None, &config).unwrap().gpu;
         let leave = |gpu: Gpu| {
             gpu.leave();
@@ -79,6 +87,15 @@ mod tests {
         assert!(fifth.device != device, "a panic within wgpu was seen");
         let device = fifth.device.clone();
         drop(fifth);
-        assert!(open().device != device, "nobody said that its runtime ended well");
+        let sixth = open();
+        assert!(sixth.device != device, "nobody said that its runtime ended well");
+        // One that replaced a lost one is of an adapter that was looked for anew.
+        let features = sixth.device.features();
+        drop(alone);
+        let again = adapter::reopen(0, &sixth.name, features, 1).unwrap().gpu;
+        let device = again.device.clone();
+        leave(again);
+        let _alone = OPENING.lock();
+        assert!(open().device == device);
     }
 }

@@ -133,6 +133,29 @@ fn a_region_downstream_is_abandoned_when_what_it_makes_is_let_go_of_after_its_ga
 }
 
 #[test]
+fn a_shutdown_waits_for_gathers_and_not_for_what_only_handles_name() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let (x, y) = (b.rand(8), b.rand(8));
+    let g = b.gather(x);
+    let sent = b.cut();
+    let h = b.gather(y);
+    let awaited = b.cut();
+    b.event(SchedulerEvent::GatherCancelled(g));
+    assert!(!b.out.iter().any(|i| matches!(i, SchedulerInstruction::Abandon { .. })), "its handle may ask again");
+    b.event(SchedulerEvent::ShutdownAsked);
+    let abandoned: Vec<RegionId> = b
+        .out
+        .iter()
+        .filter_map(|i| if let SchedulerInstruction::Abandon { region } = i { Some(*region) } else { None })
+        .collect();
+    assert_eq!(abandoned, [sent[0].id]);
+    b.fail(sent[0].id, ErrorKind::Cancelled);
+    assert!(!b.has_stopped());
+    b.finish(&awaited[0]);
+    assert!(b.delivered(h) && b.has_stopped());
+}
+
+#[test]
 fn a_region_that_waits_is_cut_down_to_what_is_still_wanted() {
     let mut b = Bench::new(DeviceChoice::Host);
     let busy = b.fill();
