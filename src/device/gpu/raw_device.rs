@@ -9,13 +9,17 @@ use crate::error::{Error, ErrorKind, Result, panic_words};
 use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long the device may take to answer after a panic.
 pub(super) const HEALTH_WAIT: Duration = Duration::from_secs(10);
 /// How long [`Gpu::wait_idle`] looks before it rests.
 const LOOK: Duration = Duration::from_millis(1);
+
+/// Devices in use by runtimes of this process. One that is of no use any more is destroyed where it is the last, and left
+/// alone beside others: destroying it could stop them (`spare.rs`).
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
 /// Set once, by whoever first learns that the device is gone.
 #[derive(Debug, Default)]
@@ -75,6 +79,7 @@ impl Gpu {
             tracing::error!(target: "tidemill::gpu", "uncaptured wgpu error: {error}");
         }));
         let buffer_bytes_max = device.limits().max_buffer_size;
+        IN_USE.fetch_add(1, Ordering::SeqCst);
         Gpu {
             device,
             queue,
@@ -227,14 +232,19 @@ impl Drop for Gpu {
     /// Nothing of its runtime uses it any more: where nothing was wrong with it, it serves another one, which hears of
     /// its errors then.
     fn drop(&mut self) {
-        if !self.left.load(Ordering::Relaxed) || self.is_lost() {
-            return;
-        }
+        let others = IN_USE.fetch_sub(1, Ordering::SeqCst) - 1;
         // What is due for release is released before it waits.
-        let answers = self.poll_once().is_ok() && !self.is_lost();
-        if answers && !self.doubtful.load(Ordering::Relaxed) {
-            let (adapter, device, queue) = (self.adapter.clone(), self.device.clone(), self.queue.clone());
-            spare::keep(Spare { adapter, device, queue, loss: self.loss.clone() });
+        let serves = self.left.load(Ordering::Relaxed)
+            && !self.is_lost()
+            && self.poll_once().is_ok()
+            && !self.is_lost()
+            && !self.doubtful.load(Ordering::Relaxed);
+        let (device, queue) = (self.device.clone(), self.queue.clone());
+        if serves {
+            spare::keep(Spare { adapter: self.adapter.clone(), device, queue, loss: self.loss.clone() });
+        } else if others > 0 {
+            // Its buffers are freed all the same.
+            std::mem::forget((device, queue));
         }
     }
 }

@@ -3,8 +3,9 @@
 //! In: the device of a runtime that has ended as it was told to, when the last that used it lets it go. Out: the same,
 //! to whoever opens that adapter with the same features. A device that works is not destroyed while the process lives:
 //! making one takes half a second, and NVIDIA's driver (580.159) was seen to compute without end when devices were
-//! destroyed beside others, with its lock held. What waits here holds no buffers but what its allocator keeps in
-//! reserve, and of each adapter and set of features there are never more than were in use at once.
+//! destroyed beside others, with its lock held (so one that is lost is left alone, too, where others are in use). What
+//! waits here holds no buffers but what its allocator keeps in reserve, and of each adapter and set of features there
+//! are never more than were in use at once.
 
 use super::raw_device::Loss;
 use parking_lot::Mutex;

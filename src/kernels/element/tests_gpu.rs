@@ -187,7 +187,10 @@ fn compare(case: Case, gpu: &Gpu) -> Result<(), String> {
         let apart = ulps(here, there);
         // Near the zeros of lgamma only the absolute error is bounded.
         let near_zero = case.op == ElementOp::Lgamma && (here.as_f64() - there.as_f64()).abs() < 2e-6;
-        if apart > bound(case) && !(tiny && case.output.is_float()) && !near_zero {
+        // A remainder that is subnormal may be flushed on the way.
+        let flushed = case.output == DType::F32 && (here.as_f64() - there.as_f64()).abs() < 1.2e-38;
+        let excused = (tiny && case.output.is_float()) || flushed || near_zero;
+        if apart > bound(case) && !excused {
             let args: Vec<Scalar> = blocks.iter().map(|b| b.scalar(i)).collect();
             return Err(format!("{case:?} of {args:?}: {here} on the host, {there} on the device, {apart} ulp apart"));
         }
