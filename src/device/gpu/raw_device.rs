@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// Devices in use by runtimes of this process. One that is of no use any more is destroyed where it is the last, and left
 /// alone beside others: destroying it could stop them (`spare.rs`).
-static IN_USE: AtomicUsize = AtomicUsize::new(0);
+pub(super) static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
 /// Set once, by whoever first learns that the device is gone.
 #[derive(Debug, Default)]
@@ -232,7 +232,7 @@ impl Drop for Gpu {
     /// Nothing of its runtime uses it any more: where nothing was wrong with it, it serves another one, which hears of
     /// its errors then.
     fn drop(&mut self) {
-        let others = IN_USE.fetch_sub(1, Ordering::SeqCst) - 1;
+        IN_USE.fetch_sub(1, Ordering::SeqCst);
         // What is due for release is released before it waits.
         let serves = self.left.load(Ordering::Relaxed)
             && !self.is_lost()
@@ -242,9 +242,9 @@ impl Drop for Gpu {
         let (device, queue) = (self.device.clone(), self.queue.clone());
         if serves {
             spare::keep(Spare { adapter: self.adapter.clone(), device, queue, loss: self.loss.clone() });
-        } else if others > 0 {
-            // Its buffers are freed all the same.
-            std::mem::forget((device, queue));
+        } else {
+            // Its buffers are freed, destroyed or not.
+            spare::end(device, queue);
         }
     }
 }

@@ -7,9 +7,10 @@
 //! waits here holds no buffers but what its allocator keeps in reserve, and of each adapter and set of features there
 //! are never more than were in use at once.
 
-use super::raw_device::Loss;
+use super::raw_device::{IN_USE, Loss};
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// What an adapter is known by, also when it is looked for anew after a loss: its number, which tells two of a kind apart,
 /// and what it says of itself.
@@ -41,12 +42,19 @@ pub(super) fn keep(spare: Spare) {
 /// The device of an adapter with just these features that was left last, if there is one that is not lost.
 pub(super) fn take(adapter: &AdapterKey, features: wgpu::Features) -> Option<Spare> {
     let mut spares = SPARES.lock();
-    let lost: Vec<Spare> = spares.extract_if(.., |spare| spare.loss.is_lost()).collect();
+    let lost = spares.extract_if(.., |spare| spare.loss.is_lost()).collect::<Vec<_>>();
     let at = spares.iter().rposition(|s| s.adapter == *adapter && s.device.features() == features);
     let found = at.map(|at| spares.remove(at));
     drop(spares);
-    drop(lost);
+    lost.into_iter().for_each(|spare| end(spare.device, spare.queue));
     found
+}
+
+/// A device that serves nobody any more: destroyed where no other is in use, and left alone beside others.
+pub(super) fn end(device: wgpu::Device, queue: wgpu::Queue) {
+    if IN_USE.load(Ordering::SeqCst) > 0 {
+        std::mem::forget((device, queue));
+    }
 }
 
 #[cfg(test)]
