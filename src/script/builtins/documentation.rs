@@ -9,17 +9,26 @@ use crate::script::vm::Interp;
 /// What a table shows of a function: name, use, what it does.
 type Line<'a> = (&'a str, &'a str, &'a str);
 
+/// The families of functions, builtins first.
+fn all() -> impl Iterator<Item = (&'static str, Vec<Line<'static>>)> {
+    let builtins = families().iter().map(|(title, rows)| (*title, rows.iter().map(line).collect()));
+    let written = library::families().iter().map(|(title, rows)| (*title, rows.iter().map(written_line).collect()));
+    builtins.chain(written)
+}
+
+fn line(row: &'static Builtin) -> Line<'static> {
+    (row.name, row.usage, row.summary)
+}
+
+fn written_line(row: &'static library::Written) -> Line<'static> {
+    (row.name, row.usage, row.summary)
+}
+
 /// Every function, family by family.
 pub fn markdown() -> String {
-    let builtins = families().iter().map(|(title, rows)| (*title, rows.iter().map(line).collect::<Vec<_>>()));
-    let written = library::families().iter().map(|(title, rows)| {
-        let lines = rows.iter().map(|w| (w.name, w.usage, w.summary)).collect::<Vec<_>>();
-        (*title, lines)
-    });
-    let tables: Vec<(&str, Vec<Line>)> = builtins.chain(written).collect();
-    let count: usize = tables.iter().map(|(_, lines)| lines.len()).sum();
+    let count: usize = all().map(|(_, lines)| lines.len()).sum();
     let mut text = format!("{count} functions.\n");
-    for (title, mut lines) in tables {
+    for (title, mut lines) in all() {
         text.push_str(&format!("\n### {title}\n\n| function | use | what it does |\n|---|---|---|\n"));
         lines.sort_by_key(|(name, ..)| name.to_lowercase());
         for (name, usage, summary) in lines {
@@ -30,27 +39,19 @@ pub fn markdown() -> String {
     text
 }
 
-fn line(row: &'static Builtin) -> Line<'static> {
-    (row.name, row.usage, row.summary)
-}
-
 /// What `help` says of a function, or of all.
 pub fn help(interp: &mut Interp, topic: &str) -> Option<String> {
     if topic.is_empty() {
         let mut text = String::from("help NAME explains a function. The functions:\n");
-        let builtins = families().iter().map(|(title, rows)| (title, rows.iter().map(|b| b.name).collect::<Vec<_>>()));
-        let written = library::families();
-        let written = written.iter().map(|(title, rows)| (title, rows.iter().map(|w| w.name).collect::<Vec<_>>()));
-        for (title, names) in builtins.chain(written) {
+        for (title, lines) in all() {
+            let names: Vec<&str> = lines.iter().map(|(name, ..)| *name).collect();
             text.push_str(&format!("\n{title}:\n  {}\n", names.join(" ")));
         }
         return Some(text);
     }
-    if let Some(builtin) = super::find(topic) {
-        return Some(format!("{}\n\n  {}\n", builtin.usage, builtin.summary));
-    }
-    if let Some(written) = library::find(topic) {
-        return Some(format!("{}\n\n  {}\n", written.usage, written.summary));
+    let described = super::find(topic).map(line).or_else(|| library::find(topic).map(written_line));
+    if let Some((_, usage, summary)) = described {
+        return Some(format!("{usage}\n\n  {summary}\n"));
     }
     match interp.documentation(topic) {
         Some(doc) => Some(format!("{doc}\n")),
@@ -64,11 +65,11 @@ pub fn help(interp: &mut Interp, topic: &str) -> Option<String> {
 /// The functions whose names or summaries hold a text, a line each.
 fn found(topic: &str) -> String {
     let topic = topic.to_lowercase();
-    let builtins = families().iter().flat_map(|(_, rows)| rows.iter()).map(|b| (b.name, b.summary));
-    let written = library::families().iter().flat_map(|(_, rows)| rows.iter()).map(|w| (w.name, w.summary));
-    let mut lines: Vec<String> = (builtins.chain(written))
-        .filter(|(name, summary)| name.to_lowercase().contains(&topic) || summary.to_lowercase().contains(&topic))
-        .map(|(name, summary)| format!("{name:<20} {summary}\n"))
+    let holds = |text: &str| text.to_lowercase().contains(&topic);
+    let mut lines: Vec<String> = all()
+        .flat_map(|(_, lines)| lines)
+        .filter(|(name, _, summary)| holds(name) || holds(summary))
+        .map(|(name, _, summary)| format!("{name:<20} {summary}\n"))
         .collect();
     lines.sort();
     lines.concat()

@@ -40,8 +40,7 @@ fn dot(pairs: impl ExactSizeIterator<Item = (f64, f64)>) -> f64 {
 
 /// Rows less their sums of products: of rows among four that are computed together, fours and pairs at a time; of the
 /// `y.len () % 4` rows that are left over, all at once. Row `i` has the factors `columns[i + k * n]`, the other ones
-/// are
-/// `x`. All rows take a step before the next, so that several fit an instruction.
+/// are `x`. All rows take a step before the next, so that several fit an instruction.
 #[inline(always)]
 fn less(y: &mut [f64], columns: &[f64], n: usize, x: &[f64], whole: usize) {
     let column = |k: usize| &columns[k * n..];

@@ -344,12 +344,7 @@ impl Interp {
             Outcome::Values(mut values) => {
                 values.truncate(nargout.max(1));
                 match returns {
-                    Return::Push(want) => {
-                        if matches!(want, Want::One | Want::First | Want::Further) && values.is_empty() {
-                            return fail!("value on right hand side of assignment is undefined");
-                        }
-                        self.push_wanted(values, want)
-                    }
+                    Return::Push(want) => self.push_wanted(values, want),
                     Return::Task => {
                         self.give_task(values);
                         Ok(())
