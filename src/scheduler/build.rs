@@ -43,7 +43,7 @@ impl State {
                 let input = &cut.inputs[i as usize];
                 let live = &self.graph[input.at];
                 // A value that residency was told to retire is already on its way out; one that other sessions' regions
-                // read, too, has no last reader.
+                // or late ones read, too, has no last reader.
                 last_of_input[i as usize] == number
                     && input.remaining == 0
                     && !live.held

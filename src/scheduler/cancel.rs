@@ -1,5 +1,5 @@
-//! What nobody waits for any more is not run: regions that wait for their turn are dropped, or cut down to what is
-//! still wanted; of those downstream, residency drops what it has not placed.
+//! What nobody waits for any more is not run: regions that wait for their turn are dropped, or cut down to what may
+//! still be wanted, and parked while nobody asks for that; of those downstream, residency drops what it has not placed.
 //!
 //! In: values that lost a demand, or their last handle before they were made. Out: dropped regions, `Abandon`. Must
 //! hold: SCHED-3, SCHED-8; a region is cut down by whole parts that share nothing, so that the kernels of what is left
@@ -68,8 +68,14 @@ impl State {
         let is_needed = region.nodes.iter().any(|n| n.output && self.needs_output(id, n.value))
             || region.readbacks.iter().any(|v| self.wants_readback(*v));
         match (is_needed, record.sent) {
-            (true, true) => {}
-            (true, false) => self.cut_down(id, work, out),
+            (true, true) if self.is_awaited(id) => {}
+            (true, true) => self.call_back(id, out),
+            (true, false) => {
+                self.cut_down(id, work, out);
+                if !self.is_awaited(id) {
+                    self.park(id, work, out);
+                }
+            }
             (false, false) => self.drop_region(id, work, out),
             // What exists beyond the region may be asked for again, and would then wait for this readback of it.
             (false, true) if region.readbacks.iter().all(made) => {

@@ -6,6 +6,7 @@
 
 use super::graph::{Entries, Home, Lineage, Live};
 use super::message::SchedulerInstruction;
+use super::region::RegionNode;
 use super::state::{Phase, State, What, shutting_down};
 use super::taint;
 use crate::device::info::DeviceInfo;
@@ -59,11 +60,14 @@ impl State {
             let readbacks: SmallVec<[ValueId; 4]> = record.region.readbacks.iter().copied().collect();
             let (session, credits) = (record.region.session, record.credits);
             let lineage = Lineage::of(record).filter(|_| !outputs.is_empty());
-            let mut touched = Entries::new();
+            let (mut touched, mut spent) = (Entries::new(), SmallVec::<[ValueId; 1]>::new());
             for (value, error) in outputs {
                 let at = self.graph.find(value).expect("SCHED-8: an output is live");
                 let live = &mut self.graph[at];
                 live.home = Home::Here;
+                if std::mem::take(&mut live.spent) && live.host.is_none() {
+                    spent.push(value);
+                }
                 self.log.note(value, What::Finished(id));
                 if error.is_some() {
                     self.log.note(value, What::Poisoned);
@@ -87,6 +91,9 @@ impl State {
             }
             self.credit(session, credits, out);
             self.release(touched, out);
+            for value in spent {
+                self.value_lost(value, Error::new(ErrorKind::Device, "it was let go of when a region failed"), out);
+            }
         }
     }
 
@@ -114,12 +121,16 @@ impl State {
         let inputs = self.input_errors(id, true);
         let is_consequence = inputs.iter().any(|e| e.is_some());
         let may_repeat = (lost && record.attempts == 0) || record.stale || is_consequence;
-        let unwanted = record.unwanted;
-        if may_repeat && !unwanted && record.attempts < ATTEMPTS_MAX {
-            let again = self.restart(id, lost);
-            let mut failed = self.restore_spent(again, &error);
-            failed.extend(self.prune_region(again, out));
-            self.fail_values(failed, out);
+        let was_called_back = record.unwanted && error.kind() == ErrorKind::Cancelled;
+        let is_needed = |n: &RegionNode| n.output && self.needs_output(id, n.value);
+        let unwanted = record.unwanted && !record.region.nodes.iter().any(is_needed);
+        if was_called_back && !unwanted {
+            return self.take_back(id, &error, out);
+        }
+        let attempts = record.attempts;
+        self.regions.get_mut(&id).expect("SCHED-8: it is unfinished").unwanted = unwanted;
+        if may_repeat && !unwanted && attempts < ATTEMPTS_MAX {
+            self.repeat(id, &error, out);
             return;
         }
         // Something in it cannot be planned or finds no memory: what has no part in that goes again.
@@ -134,6 +145,7 @@ impl State {
         if lost {
             self.suspect_device(device, losses);
         }
+        self.forget_former_ends(id);
         let record = self.close_region(id, out);
         self.credit(record.region.session, record.credits, out);
         let failed = outputs.iter().filter_map(|v| self.graph.find(*v)).map(|at| (at, error.clone())).collect();
@@ -156,6 +168,30 @@ impl State {
         }
     }
 
+    /// Queues a region that failed downstream again, without what depends on what is not there any more. Its number now.
+    pub(super) fn repeat(&mut self, id: RegionId, error: &Error, out: &mut Vec<SchedulerInstruction>) -> RegionId {
+        let again = self.restart(id, error.kind() == ErrorKind::DeviceLost);
+        let mut failed = self.restore_spent(again, error);
+        failed.extend(self.prune_region(again, out));
+        self.fail_values(failed, out);
+        again
+    }
+
+    /// Of what a failed region read, what comes again from a region that waits does not end by what was said of it
+    /// before.
+    fn forget_former_ends(&mut self, id: RegionId) {
+        let inputs: SmallVec<[ValueId; 4]> = self.regions[&id].region.inputs.iter().map(|input| input.value).collect();
+        for value in inputs {
+            let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
+            let Home::Coming(maker) = live.home else { continue };
+            let is_said =
+                self.will_say(maker, value) || live.regions.iter().any(|reader| self.will_say(*reader, value));
+            if !self.regions[&maker].sent && !is_said {
+                self.graph.get_mut(value).expect("SCHED-8: a region's input is live").retired = false;
+            }
+        }
+    }
+
     /// Inputs that ended with the failed attempt of a region, which residency has forgotten: host data is sent anew;
     /// what lived on a device alone is made again. Returns what cannot be.
     fn restore_spent(&mut self, again: RegionId, error: &Error) -> Vec<(NodeIndex, Error)> {
@@ -168,6 +204,7 @@ impl State {
             let live = &mut self.graph[at];
             live.known = false;
             let is_elsewhere = live.host.is_some() || !matches!(live.home, Home::Here);
+            live.spent = live.host.is_none() && matches!(live.home, Home::Coming(maker) if self.regions[&maker].sent);
             if !is_elsewhere && !self.make_again(at, error) {
                 let name = self.device_name(self.graph[at].made);
                 gone.push((at, error.clone().with_device(name)));
@@ -206,6 +243,7 @@ impl State {
         self.next_region += 1;
         record.sent = false;
         record.stale = false;
+        record.unwanted = false;
         record.attempts += 1;
         let region = Arc::make_mut(&mut record.region);
         region.id = again;
@@ -230,11 +268,14 @@ impl State {
     pub(super) fn comes_again(&mut self, region: &super::region::Region) {
         let mut readers: Vec<RegionId> = Vec::new();
         for node in region.nodes.iter().filter(|n| n.output) {
+            let live = self.graph.get(node.value).expect("SCHED-8: an output is live");
+            let is_said = live.regions.iter().any(|&reader| self.will_say(reader, node.value));
             let live = self.graph.get_mut(node.value).expect("SCHED-8: an output is live");
             live.home = Home::Coming(region.id);
             live.known = false;
-            // What ended with the first attempt ends again with this one.
-            live.retired = false;
+            live.spent = false;
+            // What ended with the first attempt ends again with this one, unless a region that waits will say so.
+            live.retired = is_said;
             readers.extend(live.regions.iter().copied());
         }
         for value in &region.readbacks {
@@ -398,7 +439,7 @@ impl State {
             self.credit(record.region.session, record.credits, out);
         }
         self.abandon_opening(out);
-        self.in_flight = 0;
+        (self.in_flight, self.parked) = (0, 0);
         self.graph = Default::default();
         self.sessions.clear();
         self.turns = Default::default();

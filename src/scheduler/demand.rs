@@ -88,8 +88,10 @@ impl State {
     /// Takes a region that waits, or has come to its end, off the books; its inputs lose a reader.
     pub(super) fn close_region(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) -> super::state::Record {
         let is_sent = self.regions[&id].sent;
-        if !is_sent {
-            self.dequeue(id);
+        match self.regions[&id].parked {
+            true => self.parked -= 1,
+            false if !is_sent => self.dequeue(id),
+            false => {}
         }
         let mut record = self.regions.remove(&id).expect("SCHED-8: an unfinished region has a record");
         let inputs = record.region.inputs.iter();
@@ -160,7 +162,7 @@ impl State {
             return;
         }
         let at = self.graph.find(value).expect("SCHED-1: it was found above");
-        let mut regions = Vec::new();
+        let mut regions = self.preview_parked([value].into_iter(), value);
         if self.graph[at].is_lazy() {
             let mut scratch = std::mem::take(&mut self.scratch);
             let cut = self.plan_cut(&mut scratch, value.session, &[at], CutReason::Demand);
@@ -173,7 +175,9 @@ impl State {
                 out.push(SchedulerInstruction::Resolve { gather, result: Err(error.clone()) });
                 return;
             }
-            regions = self.build_regions(&cut, self.next_region, true, |v, _| v == value);
+            let inputs = cut.inputs.iter().map(|input| self.graph[input.at].node.value);
+            regions = self.preview_parked(inputs, value);
+            regions.extend(self.build_regions(&cut, self.next_region, true, |v, _| v == value));
         }
         self.gathers.insert(gather, Gather { session: value.session, value: None, want: Want::Host });
         if let Some(entry) = self.sessions.get_mut(&value.session) {

@@ -11,6 +11,7 @@ use super::portions::elements_max;
 use super::region::Region;
 use super::state::{Session, State};
 use crate::ids::{RegionId, SessionId};
+use smallvec::{SmallVec, smallvec};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -38,17 +39,32 @@ pub(super) struct Turns {
 }
 
 impl State {
-    /// Puts a region in its session's queue, at its place in the order of cutting.
+    /// Puts a region in its session's queue, at its place in the order of cutting, and parked ones that it waits for.
     pub(super) fn enqueue(&mut self, id: RegionId) {
-        let record = &self.regions[&id];
-        let (order, owner) = (record.order, record.region.session);
-        // A region may be repeated after its session has ended.
-        let session = self.sessions.entry(owner).or_insert_with(Session::ended);
-        let place = session.queue.partition_point(|other| self.regions[other].order < order);
-        session.queue.insert(place, id);
-        if !session.active {
-            session.active = true;
-            self.turns.active.push_back(owner);
+        let mut work: SmallVec<[RegionId; 4]> = smallvec![id];
+        while let Some(id) = work.pop() {
+            let record = &self.regions[&id];
+            let (order, owner) = (record.order, record.region.session);
+            // A region may be repeated after its session has ended.
+            let session = self.sessions.entry(owner).or_insert_with(Session::ended);
+            let place = session.queue.partition_point(|other| self.regions[other].order < order);
+            session.queue.insert(place, id);
+            if !session.active {
+                session.active = true;
+                self.turns.active.push_back(owner);
+            }
+            if self.parked == 0 {
+                continue;
+            }
+            let inputs = &self.regions[&id].region.inputs;
+            let makers = inputs.iter().filter_map(|input| self.parked_maker(self.graph.get(input.value)?));
+            for maker in makers.collect::<SmallVec<[RegionId; 4]>>() {
+                let record = self.regions.get_mut(&maker).expect("SCHED-8: it is unfinished");
+                if std::mem::take(&mut record.parked) {
+                    self.parked -= 1;
+                    work.push(maker);
+                }
+            }
         }
     }
 
@@ -114,12 +130,12 @@ impl State {
         self.turns.topped = false;
     }
 
-    /// Whether every region that makes one of its inputs has been sent, and its device is known to be there.
+    /// Whether every region that makes one of its inputs has been sent for good, and its device is known to be there.
     fn is_ready(&self, id: RegionId) -> bool {
         let region = &self.regions[&id].region;
         !self.suspect[region.device.0 as usize]
             && region.inputs.iter().all(|input| match self.graph.get(input.value).map(|l| &l.home) {
-                Some(Home::Coming(maker)) => self.regions[maker].sent,
+                Some(Home::Coming(maker)) => self.regions[maker].sent && !self.regions[maker].unwanted,
                 _ => true,
             })
     }

@@ -49,6 +49,8 @@ pub(super) struct Live {
     pub passing_cost: u64,
     /// Residency was told, or is told by a region's `dies`, that it ends.
     pub retired: bool,
+    /// It ended with a region that failed and reads it again, before the region that makes it was done.
+    pub spent: bool,
     /// Residency has heard of it.
     pub known: bool,
     /// The segment that recorded it: its credit is open while that segment is ingested.
@@ -115,6 +117,7 @@ impl Live {
             passed: false,
             passing_cost: 0,
             retired: false,
+            spent: false,
             known: false,
             segment,
             made: DeviceId::HOST,

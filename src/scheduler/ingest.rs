@@ -36,6 +36,8 @@ pub(super) struct Occasion {
     pub why: CutReason,
     /// When.
     pub at_ns: u64,
+    /// What is cut runs whoever waits for it: a limit asked for it, too.
+    pub by_limit: bool,
 }
 
 /// A segment that is being cut.
@@ -73,7 +75,7 @@ impl State {
             self.refuse(session, records, out);
             return;
         }
-        let occasion = Occasion { segment: self.next_segment, why, at_ns };
+        let mut occasion = Occasion { segment: self.next_segment, why, at_ns, by_limit: false };
         self.next_segment += 1;
         let noted = self.note_records(session, records, occasion.segment, out);
         let (mut roots, readbacks) = self.sort_demands(&noted.demanded, out);
@@ -85,7 +87,9 @@ impl State {
         let mut dead: Entries = noted.dropped.iter().filter_map(|v| self.graph.find(*v)).collect();
         dead.retain(|at| self.graph[*at].is_lazy());
         self.release(dead, out);
+        let asked_for = roots.len();
         self.add_limit_roots(session, why, &noted.recorded, &mut roots);
+        occasion.by_limit = roots.len() > asked_for;
         let work = smallvec![(session, roots)];
         self.cut(Unfinished { session, noted, occasion, work, assigned: 0 }, out);
     }
@@ -186,6 +190,10 @@ impl State {
             let Some(Gather { value: Some(value), want, .. }) = self.gathers.get(&gather).copied() else { continue };
             let at = self.graph.find(value).expect("SCHED-3: a gather's value is live");
             let live = &self.graph[at];
+            if let Some(maker) = self.parked_maker(live) {
+                self.ask_again(at, maker, want);
+                continue;
+            }
             let is_idle = live.readback.is_none() && live.host.is_none();
             match (&live.home, want) {
                 (Home::Lazy, _) => roots.push(at),
@@ -207,6 +215,7 @@ impl State {
             state.graph.find(*value).filter(|at| state.graph[*at].is_lazy() && state.graph[*at].held)
         };
         if matches!(why, CutReason::NodeLimit | CutReason::ByteLimit | CutReason::Room) {
+            self.unpark_all(session);
             roots.extend(recorded.iter().filter_map(|v| held(self, v)));
         }
         let entry = self.sessions.get_mut(&session).expect("SCHED-9: the segment's session is known");
@@ -313,7 +322,7 @@ impl State {
         }
         touched.extend(cut.inputs.iter().map(|i| i.at));
         for (region, credits) in regions.into_iter().zip(credits) {
-            self.open_region(region, credits, occasion.at_ns);
+            self.open_region(region, credits, occasion);
         }
         for at in failed {
             self.answer(at, out);
@@ -327,7 +336,7 @@ impl State {
     }
 
     /// Records a region as unfinished and puts it in its session's queue.
-    pub(super) fn open_region(&mut self, region: Region, credits: u32, cut_at_ns: u64) {
+    fn open_region(&mut self, region: Region, credits: u32, occasion: Occasion) {
         let id = region.id;
         let owner = region.session;
         for input in &region.inputs {
@@ -341,7 +350,9 @@ impl State {
         for value in &region.readbacks {
             self.graph.get_mut(*value).expect("SCHED-8: a readback's value is live").readback = Some(id);
         }
-        self.regions.insert(id, Record { credits, cut_at_ns, ..Record::new(region, id.0 * PARTS_MAX as u64) });
+        let Occasion { at_ns: cut_at_ns, by_limit, .. } = occasion;
+        self.regions
+            .insert(id, Record { credits, cut_at_ns, by_limit, ..Record::new(region, id.0 * PARTS_MAX as u64) });
         self.enqueue(id);
     }
 
@@ -368,7 +379,7 @@ impl State {
         };
         self.next_region += 1;
         self.count().regions += 1;
-        self.open_region(region, 0, occasion.at_ns);
+        self.open_region(region, 0, occasion);
     }
 
     /// Notes that a value's last handle is gone; its entry, if it is live.

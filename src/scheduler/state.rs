@@ -3,8 +3,8 @@
 //! What each kind of event does stands beside this file: `ingest` (segments, into the `graph`), `cut` (what runs),
 //! `placement` (where) and `room` (whether it fits there), `build` (regions, in `portions` of a bounded size),
 //! `passing` (what is computed and not kept), `demand` (gathers), `fairness` (whose turn), `completion` and `taint`
-//! (what happened to it), `cancel` (what nobody needs any more), `lineage` (what was lost, again) and `opening` (a GPU
-//! on demand).
+//! (what happened to it), `cancel` (what nobody needs any more), `parking` (what nobody waits for at present),
+//! `lineage` (what was lost, again) and `opening` (a GPU on demand).
 
 use super::cut::Scratch;
 use super::fairness::{Turns, elements_of};
@@ -51,6 +51,8 @@ pub struct State {
     pub(super) next_region: u64,
     pub(super) next_segment: u64,
     pub(super) in_flight: usize,
+    /// Regions that are parked.
+    pub(super) parked: usize,
     pub(super) phase: Phase,
     /// Regions of which an output was let go of before it was made: they are looked at when the event is through.
     pub(super) idle: Vec<RegionId>,
@@ -101,6 +103,10 @@ pub(super) struct Session {
     pub values: std::ops::Range<u32>,
     /// Values that its segments left lazy (some have gone since).
     pub lazy: Vec<ValueId>,
+    /// Regions of it that were parked (some are not any more).
+    pub parked: Vec<RegionId>,
+    /// Their nodes.
+    pub parked_nodes: usize,
     /// It has ended.
     pub closed: bool,
 }
@@ -116,6 +122,8 @@ impl Session {
             gathers: FxHashSet::default(),
             values: 0..0,
             lazy: Vec::new(),
+            parked: Vec::new(),
+            parked_nodes: 0,
             closed: false,
         }
     }
@@ -161,8 +169,12 @@ pub(super) struct Record {
     pub stale: bool,
     /// It is a part of a region that was taken apart.
     pub is_part: bool,
-    /// Nobody needs what it makes, and residency was told so.
+    /// Nobody waits for what it makes, and residency was told so.
     pub unwanted: bool,
+    /// It stands in no queue until somebody asks for what it makes.
+    pub parked: bool,
+    /// A limit asked for it: it runs, whoever waits.
+    pub by_limit: bool,
     /// Values that end with it, announced when it is sent.
     pub retires: Vec<ValueId>,
     /// It finished before a region that it reads, with these faults.
@@ -184,9 +196,18 @@ impl Record {
             losses: 0,
             stale: false,
             unwanted: false,
+            parked: false,
+            by_limit: false,
             retires: Vec::new(),
             early: None,
         }
+    }
+}
+
+impl Record {
+    /// Whether it may run after regions that were cut later: it is parked, or called back from downstream.
+    fn may_be_late(&self) -> bool {
+        self.parked || self.unwanted
     }
 }
 
@@ -246,6 +267,7 @@ impl State {
             next_region: 0,
             next_segment: 0,
             in_flight: 0,
+            parked: 0,
             phase: Phase::Running,
             idle: Vec::new(),
             scratch: Scratch::default(),
@@ -331,12 +353,17 @@ impl State {
 
     /// Regions downstream, and regions that wait for their turn.
     pub fn depth(&self) -> (usize, usize) {
-        (self.in_flight, self.regions.len() - self.in_flight)
+        (self.in_flight, self.regions.len() - self.in_flight - self.parked)
     }
 
     /// Whether a device is there.
     pub(super) fn is_open(&self, device: DeviceId) -> bool {
         !self.gone.get(device.0 as usize).copied().unwrap_or(true)
+    }
+
+    /// Regions that nobody waits for, and that somebody may ask for yet.
+    pub fn parked(&self) -> usize {
+        self.parked
     }
 
     /// Gives credits back.
@@ -397,16 +424,16 @@ impl State {
     }
 
     /// Whether the unfinished regions that read a value keep an order, so that one of them is the last: they are one
-    /// session's. Where they are not, the value's end is told once those of all sessions but one have ended.
+    /// session's, and none is late. Where they do not, the value's end is told once the others have ended.
     fn read_in_order(&self, live: &Live) -> bool {
         let first = live.regions.iter().find_map(|id| self.regions.get(id));
         first.is_none_or(|record| self.read_only_by(live, record.region.session))
     }
 
-    /// Whether no unfinished region of another session reads a value.
+    /// Whether the unfinished regions that read a value are this session's, and keep the order of cutting.
     pub(super) fn read_only_by(&self, live: &Live, session: SessionId) -> bool {
         let mut readers = live.regions.iter().filter_map(|id| self.regions.get(id));
-        readers.all(|record| record.region.session == session)
+        readers.all(|record| record.region.session == session && !record.may_be_late())
     }
 
     /// A region reads a value no more; `dies`: it would have ended it, and has not.

@@ -51,6 +51,7 @@ impl State {
 
     fn validate_gather(&self, gather: GatherId, live: &Live) {
         let under_way = match (&live.home, self.gathers[&gather].want) {
+            (Home::Coming(_), _) if self.parked_maker(live).is_some() => false,
             (Home::Coming(_), Want::Device) => true,
             (Home::Coming(_), Want::Host) => live.readback.is_some() || live.host.is_some(),
             (Home::Here, Want::Host) => live.readback.is_some(),
@@ -70,12 +71,20 @@ impl State {
             assert!(orders.is_sorted(), "SCHED-6: the queue of {}", session.name);
             queued += orders.len();
         }
-        let unsent = self.regions.values().filter(|r| !r.sent).count();
-        assert_eq!(queued, unsent, "SCHED-6: every region that is not sent stands in a queue");
+        let waiting = self.regions.values().filter(|r| !r.sent && !r.parked).count();
+        assert_eq!(queued, waiting, "SCHED-6: every region that is to be sent stands in a queue");
+        let parked = self.regions.values().filter(|r| r.parked).count();
+        assert_eq!(parked, self.parked, "SCHED-12: parked regions");
         for (id, record) in &self.regions {
             for input in &record.region.inputs {
                 let live = self.graph.get(input.value).unwrap_or_else(|| panic!("SCHED-8: {id} reads {}", input.value));
                 assert!(live.regions.contains(id), "SCHED-8: {} is read by {id}", input.value);
+                let is_parked = self.parked_maker(live).is_some();
+                assert!(record.parked || !is_parked, "SCHED-12: {id} waits for {}, which nobody makes", input.value);
+                assert!(!record.parked || !live.retired, "SCHED-12: {} ends while {id} is parked", input.value);
+            }
+            if record.parked {
+                assert!(!record.sent && record.credits == 0 && !self.is_awaited(*id), "SCHED-12: {id} is parked");
             }
         }
         let held: u64 = self.regions.values().map(|r| r.credits as u64).sum::<u64>() + self.opening.credits();

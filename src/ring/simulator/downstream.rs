@@ -40,14 +40,16 @@ impl Simulator {
             let region = self.flight.remove(place);
             return self.fail(vec![region], ErrorKind::Internal);
         }
+        let is_unwanted = self.unwanted.contains(&self.flight[place].id);
+        if is_unwanted && !self.dice.one_in(3) {
+            let region = self.flight.remove(place);
+            return self.drop_unwanted(region);
+        }
         // It waits for what an earlier region downstream makes.
         if !self.flight[place].inputs.iter().all(|i| self.exists.contains_key(&i.value)) {
             return;
         }
         let region = self.flight.remove(place);
-        if self.unwanted.contains(&region.id) && !self.dice.one_in(3) {
-            return self.drop_unwanted(region);
-        }
         match self.mode {
             Mode::Failing if self.dice.one_in(8) => self.fail(vec![region], ErrorKind::OutOfMemory),
             Mode::Dropping if self.dice.one_in(8) => {}

@@ -135,8 +135,10 @@ fn a_region_downstream_is_abandoned_when_what_it_makes_is_let_go_of_after_its_ga
 #[test]
 fn a_shutdown_waits_for_gathers_and_not_for_what_only_handles_name() {
     let mut b = Bench::new(DeviceChoice::Host);
-    let (x, y) = (b.rand(8), b.rand(8));
+    let (from, y) = (b.source(8), b.rand(8));
+    let x = b.scale(from, 8);
     let g = b.gather(x);
+    b.release(from);
     let sent = b.cut();
     let h = b.gather(y);
     let awaited = b.cut();

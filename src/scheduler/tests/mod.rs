@@ -6,6 +6,7 @@ mod demand;
 mod fairness;
 mod laziness;
 mod opening;
+mod parking;
 mod placement;
 mod scale;
 

@@ -1,0 +1,194 @@
+//! Regions that nobody waits for while somebody may still ask for what they make: they are parked until then.
+//!
+//! In: regions whose values lost their last demand. Out: regions out of the queue and, when one of their values is
+//! asked for, back in it, as they were cut; `Abandon` for those that are downstream already. Must hold: SCHED-12.
+//!
+//! A parked region keeps what it reads, as lazy values do, and like these it has given its credits back: a program
+//! that parks more than it may leave lazy has it computed after all, and so has one that waits for memory. Its turn is
+//! not known, so what it reads ends with no region: the end is told when all readers are through.
+
+use super::graph::{Home, Live};
+use super::message::{SchedulerInstruction, Want};
+use super::region::Region;
+use super::state::State;
+use crate::error::Error;
+use crate::ids::{RegionId, SessionId, ValueId};
+use petgraph::stable_graph::NodeIndex;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+impl State {
+    /// Whether a region is to run: a limit asked for it, or a gather or another region that is to run awaits what it
+    /// makes or brings.
+    pub(super) fn is_awaited(&self, id: RegionId) -> bool {
+        let record = &self.regions[&id];
+        let runs = |reader: &RegionId| *reader != id && self.regions.get(reader).is_some_and(|r| !r.parked);
+        let awaits = |live: &Live| !live.gathers.is_empty() || live.regions.iter().any(runs);
+        let mut outputs = record.region.nodes.iter().filter(|n| n.output);
+        record.by_limit
+            || outputs.any(|node| self.graph.get(node.value).is_some_and(awaits))
+            || record.region.readbacks.iter().any(|value| self.wants_readback(*value))
+    }
+
+    /// Takes a region that waits for its turn out of the queue until somebody asks for what it makes. What it reads
+    /// may not be awaited either: it goes to `work`.
+    pub(super) fn park(&mut self, id: RegionId, work: &mut Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
+        let record = &self.regions[&id];
+        if record.sent || record.parked || record.attempts > 0 || record.is_part || !self.keeps_inputs(id) {
+            return;
+        }
+        self.dequeue(id);
+        let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");
+        record.parked = true;
+        let credits = std::mem::take(&mut record.credits);
+        let region = Arc::make_mut(&mut record.region);
+        let (owner, nodes) = (region.session, region.nodes.len());
+        let inputs: Vec<ValueId> = region.inputs.iter().map(|input| input.value).collect();
+        for value in std::mem::take(&mut region.readbacks) {
+            let live = self.graph.get_mut(value).expect("SCHED-8: a readback's value is live");
+            live.readback = live.readback.filter(|region| *region != id);
+        }
+        for value in &inputs {
+            self.unsay_end(*value);
+        }
+        self.parked += 1;
+        self.credit(owner, credits, out);
+        let session = self.sessions.get_mut(&owner).expect("SCHED-6: a queued region's session is known");
+        session.parked.push(id);
+        session.parked_nodes += nodes;
+        if session.parked_nodes > self.lazy_max {
+            self.thin_out(owner);
+        }
+        if self.regions[&id].parked {
+            work.extend(inputs);
+        }
+    }
+
+    /// Whether whatever a waiting region reads will be there however long it waits: nobody downstream was told of an
+    /// end, or will be but by regions that wait, too.
+    fn keeps_inputs(&self, id: RegionId) -> bool {
+        self.regions[&id].region.inputs.iter().all(|input| {
+            let live = self.graph.get(input.value).expect("SCHED-8: a region's input is live");
+            !live.retired || live.regions.iter().any(|reader| self.will_say(*reader, input.value))
+        })
+    }
+
+    /// No region that waits ends a value any more.
+    fn unsay_end(&mut self, value: ValueId) {
+        let live = self.graph.get_mut(value).expect("SCHED-8: a region's input is live");
+        if !std::mem::take(&mut live.retired) {
+            return;
+        }
+        for reader in live.regions.clone() {
+            let record = self.regions.get_mut(&reader).expect("SCHED-8: a reader is unfinished");
+            if record.sent {
+                continue;
+            }
+            record.retires.retain(|v| *v != value);
+            let inputs = &mut Arc::make_mut(&mut record.region).inputs;
+            inputs.iter_mut().filter(|input| input.value == value).for_each(|input| input.dies = false);
+        }
+    }
+
+    /// A session has parked many nodes: if they are still many, they run.
+    fn thin_out(&mut self, owner: SessionId) {
+        let Some(session) = self.sessions.get_mut(&owner) else { return };
+        let is_parked = |id: &RegionId| self.regions.get(id).is_some_and(|record| record.parked);
+        session.parked.retain(is_parked);
+        session.parked.sort_unstable();
+        session.parked.dedup();
+        session.parked_nodes = session.parked.iter().map(|id| self.regions[id].region.nodes.len()).sum();
+        if session.parked_nodes > self.lazy_max / 2 {
+            self.unpark_all(owner);
+        }
+    }
+
+    /// All that a session has parked runs, since a limit asks for it.
+    pub(super) fn unpark_all(&mut self, owner: SessionId) {
+        let Some(session) = self.sessions.get_mut(&owner) else { return };
+        session.parked_nodes = 0;
+        for id in std::mem::take(&mut session.parked) {
+            if let Some(record) = self.regions.get_mut(&id).filter(|record| record.parked) {
+                record.by_limit = true;
+                self.unpark(id);
+            }
+        }
+    }
+
+    /// Puts a parked region back into the queue, and what makes its inputs.
+    pub(super) fn unpark(&mut self, id: RegionId) {
+        let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");
+        if std::mem::take(&mut record.parked) {
+            self.parked -= 1;
+            self.enqueue(id);
+        }
+    }
+
+    /// The parked region that would make a value.
+    pub(super) fn parked_maker(&self, live: &Live) -> Option<RegionId> {
+        let Home::Coming(id) = live.home else { return None };
+        self.regions.get(&id).is_some_and(|record| record.parked).then_some(id)
+    }
+
+    /// A value of a parked region is asked for.
+    pub(super) fn ask_again(&mut self, at: NodeIndex, id: RegionId, want: Want) {
+        let live = &mut self.graph[at];
+        if want == Want::Host && live.host.is_none() {
+            live.readback = Some(id);
+            let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");
+            Arc::make_mut(&mut record.region).readbacks.push(live.node.value);
+        }
+        self.unpark(id);
+    }
+
+    /// The parked regions that would run if these values were asked for, in the order of cutting, to be rendered;
+    /// `asked` is what is asked for.
+    pub(super) fn preview_parked(&self, values: impl Iterator<Item = ValueId>, asked: ValueId) -> Vec<Region> {
+        let mut found = BTreeSet::new();
+        let mut work: Vec<ValueId> = values.collect();
+        while let Some(value) = work.pop() {
+            let Some(id) = self.graph.get(value).and_then(|live| self.parked_maker(live)) else { continue };
+            let record = &self.regions[&id];
+            if found.insert((record.order, id)) {
+                work.extend(record.region.inputs.iter().map(|input| input.value));
+            }
+        }
+        let preview = |id: RegionId| {
+            let mut region = (*self.regions[&id].region).clone();
+            region.preview = true;
+            for input in &mut region.inputs {
+                let live = self.graph.get(input.value).expect("SCHED-8: a region's input is live");
+                input.source = live.host.clone().filter(|_| !live.known);
+            }
+            region.readbacks.extend(region.nodes.iter().filter(|n| n.output && n.value == asked).map(|n| n.value));
+            region
+        };
+        found.into_iter().map(|(_, id)| preview(id)).collect()
+    }
+
+    /// Tells residency that nobody waits for what a region downstream makes. If it is not placed yet, it comes back
+    /// and is parked (`take_back`).
+    pub(super) fn call_back(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) {
+        let record = &self.regions[&id];
+        let ends = |value: ValueId| self.graph.get(value).is_some_and(|live| live.retired);
+        let mut inputs = record.region.inputs.iter();
+        let is_first = record.attempts == 0 && !record.is_part && !record.stale;
+        if !is_first || record.region.nodes.is_empty() || inputs.any(|input| input.dies || ends(input.value)) {
+            return;
+        }
+        self.regions.get_mut(&id).expect("SCHED-8: it is unfinished").unwanted = true;
+        out.push(SchedulerInstruction::Abandon { region: id });
+    }
+
+    /// A region that was called back has come, and somebody may ask for what it makes: it waits for its turn again, or
+    /// is parked.
+    pub(super) fn take_back(&mut self, id: RegionId, error: &Error, out: &mut Vec<SchedulerInstruction>) {
+        // It did not fail: this was no attempt.
+        let attempts = self.regions[&id].attempts;
+        let again = self.repeat(id, error, out);
+        if let Some(record) = self.regions.get_mut(&again) {
+            record.attempts = attempts;
+            self.idle.push(again);
+        }
+    }
+}
