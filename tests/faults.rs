@@ -808,6 +808,51 @@ fn what_is_let_go_of_is_not_run_whichever_ends_first_its_gather_or_its_handle() 
 }
 
 #[test]
+fn a_dropped_gather_stops_what_its_array_names_until_somebody_asks_again() {
+    let holds = std::cell::RefCell::new(Vec::new());
+    let all = runtimes(|b| {
+        let hold = Arc::new(Hold::default());
+        holds.borrow_mut().push(hold.clone());
+        let injection = Injection { hold_first_batch: Some(hold), ..Injection::default() };
+        b.injection(injection).fold_elements_max(0)
+    });
+    for ((device, rt), hold) in all.into_iter().zip(holds.into_inner()) {
+        let s = rt.session("fickle").open();
+        let table = s.from_row_major(&[0.5f32; 64 * 64], [64, 64]).unwrap();
+        let products = 100;
+        let mut context = futures::task::Context::from_waker(futures::task::noop_waker_ref());
+        // Each made of an array that lives on, of one that is dropped, and of the product before.
+        let mut held: Vec<Array> = Vec::new();
+        for i in 0..products {
+            let x = s.full(i as f32, [64, 64]);
+            let y = x.matmul(&table) + held.last().unwrap_or(&table);
+            let mut gather = y.gather::<f32>();
+            assert!(std::pin::Pin::new(&mut gather).poll(&mut context).is_pending(), "{device}: it is held");
+            drop(gather);
+            held.push(y);
+        }
+        s.flush();
+        // Round the ring behind all that was sent before; it runs nothing.
+        done(device, rt.session("behind").open().zeros::<f32>([100, 1]).explain()).unwrap();
+        hold.release();
+        assert_works(device, &s);
+        let ran = rt.stats().kernels;
+        assert!(ran < products / 4, "{device}: {ran} kernels of {products} products; {}", rt.stats());
+        // The second half is let go of, of which the first half needs nothing.
+        held.truncate(products as usize / 2);
+        let (first, last) = (held[0].gather::<f32>(), held[held.len() - 1].gather::<f32>());
+        let (first, last) = done(device, async { futures::join!(first, last) });
+        assert!(first.unwrap().iter().all(|v| *v == 0.5), "{device}");
+        let expected = 0.5 + (0..products / 2).map(|i| i as f32 * 32.0).sum::<f32>();
+        assert!(last.unwrap().iter().all(|v| *v == expected), "{device}");
+        let now = rt.stats().kernels;
+        assert!(now < 2 * products, "{device}: {now} kernels; {}", rt.stats());
+        drop(held);
+        done(device, rt.shutdown()).unwrap();
+    }
+}
+
+#[test]
 fn arrays_without_elements_go_through_every_op() {
     for (device, rt) in runtimes(|b| b.fold_elements_max(0)) {
         let s = rt.session("empty").open();
