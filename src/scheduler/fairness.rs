@@ -169,6 +169,8 @@ impl State {
         let is_long = self.is_long(id);
         let record = self.regions.get_mut(&id).expect("SCHED-6: a queued region is unfinished");
         record.sent = true;
+        record.sent_as = self.sends;
+        self.sends += 1;
         record.losses = self.losses[record.region.device.0 as usize];
         self.in_flight += 1;
         let (attempts, is_part) = (record.attempts, record.is_part);

@@ -51,6 +51,8 @@ pub struct State {
     pub(super) next_region: u64,
     pub(super) next_segment: u64,
     pub(super) in_flight: usize,
+    /// Regions sent so far.
+    pub(super) sends: u64,
     /// Regions that are parked.
     pub(super) parked: usize,
     pub(super) phase: Phase,
@@ -157,6 +159,8 @@ pub(super) struct Record {
     pub order: u64,
     /// It is downstream.
     pub sent: bool,
+    /// How many regions were sent before it.
+    pub sent_as: u64,
     /// Nodes whose credit it holds.
     pub credits: u32,
     /// When its segment was cut.
@@ -189,6 +193,7 @@ impl Record {
             region: Arc::new(region),
             order,
             sent: false,
+            sent_as: 0,
             credits: 0,
             cut_at_ns: 0,
             attempts: 0,
@@ -267,6 +272,7 @@ impl State {
             next_region: 0,
             next_segment: 0,
             in_flight: 0,
+            sends: 0,
             parked: 0,
             phase: Phase::Running,
             idle: Vec::new(),
@@ -464,8 +470,16 @@ impl State {
             Home::Coming(region) => Some(region),
             _ => None,
         };
-        // A reader that waits, for the first time or again, arrives after all that were sent.
-        let rank = |id: RegionId| self.regions.get(&id).map(|r| (!r.sent && Some(id) != maker, r.order, id));
+        // A reader that waits, for the first time or again, arrives after all that were sent; those arrive as they were
+        // sent, which is not how they were cut where one was parked or goes again.
+        let rank = |id: RegionId| {
+            let record = self.regions.get(&id)?;
+            Some(match record.sent {
+                _ if Some(id) == maker => (0, record.order, id),
+                true => (1, record.sent_as, id),
+                false => (2, record.order, id),
+            })
+        };
         let after = live.regions.iter().copied().chain(maker).filter_map(rank).max().map(|(.., id)| id);
         let known = live.known;
         self.log.note(value, What::Retired);

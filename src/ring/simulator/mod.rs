@@ -289,6 +289,9 @@ impl Simulator {
         self.seen.retired += 1;
         match after {
             Some(region) if self.flight.iter().any(|r| r.id == region) => {
+                let mut later = self.flight.iter().skip_while(|r| r.id != region).skip(1);
+                let reads = |r: &Region| r.inputs.iter().any(|input| input.value == value);
+                assert!(!later.any(reads), "{value} ends after {region}, and a region behind it reads it");
                 self.ends_after.entry(region).or_default().push(value);
             }
             _ => {

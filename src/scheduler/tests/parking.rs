@@ -371,3 +371,26 @@ fn a_shutdown_does_not_wait_for_what_is_parked() {
     busy.iter().for_each(|region| b.finish(region));
     assert!(b.sent().is_empty() && b.has_stopped());
 }
+
+#[test]
+fn what_a_parked_region_reads_ends_with_the_region_that_was_sent_last() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let x = b.source(8);
+    let y = b.scale(x, 8);
+    let g = b.gather(y);
+    let first = b.cut();
+    b.event(SchedulerEvent::GatherCancelled(g));
+    b.fail(first[0].id, ErrorKind::Cancelled);
+    assert_eq!(b.state.parked(), 1);
+    let z = b.sum(x);
+    let h = b.gather(z);
+    let later = b.cut();
+    // Sent after a region that was cut later.
+    let again = b.gather(y);
+    let parked = b.cut();
+    b.release(x);
+    assert!(b.cut().is_empty());
+    assert_eq!(b.retired(), [(x, Some(parked[0].id))], "its plan arrives last");
+    later.iter().chain(&parked).for_each(|region| b.finish(region));
+    assert!(b.delivered(h) && b.delivered(again));
+}
