@@ -205,7 +205,7 @@ impl State {
             live.known = false;
             let is_elsewhere = live.host.is_some() || !matches!(live.home, Home::Here);
             live.spent = live.host.is_none() && matches!(live.home, Home::Coming(maker) if self.regions[&maker].sent);
-            if !is_elsewhere && !self.make_again(at, error) {
+            if !is_elsewhere && !self.make_again(at) {
                 let name = self.device_name(self.graph[at].made);
                 gone.push((at, error.clone().with_device(name)));
             }
@@ -394,7 +394,12 @@ impl State {
             }
             return;
         }
-        if self.make_again(at, &error) {
+        let losses = self.graph[at].lineage.as_ref().map(|lineage| lineage.losses);
+        if self.make_again(at) {
+            // Of what ended with a region that failed by an earlier loss, no device would say anything.
+            if let (ErrorKind::DeviceLost, Some(losses)) = (error.kind(), losses) {
+                self.suspect_device(made, losses);
+            }
             return;
         }
         let name = self.device_name(made);

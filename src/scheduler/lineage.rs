@@ -12,7 +12,6 @@ use super::graph::{Home, Lineage};
 use super::region::{Region, RegionInput};
 use super::state::{Record, State, What};
 use super::taint;
-use crate::error::{Error, ErrorKind};
 use crate::ids::{RegionId, ValueId};
 use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashSet;
@@ -20,9 +19,9 @@ use std::sync::Arc;
 
 impl State {
     /// Queues a region that makes a lost value again. False where something that it was made from is gone.
-    pub(super) fn make_again(&mut self, at: NodeIndex, error: &Error) -> bool {
+    pub(super) fn make_again(&mut self, at: NodeIndex) -> bool {
         let live = &self.graph[at];
-        let (value, made) = (live.node.value, live.made);
+        let value = live.node.value;
         let Some(lineage) = live.lineage.clone().filter(|l| self.has_inputs(&l.region, value)) else { return false };
         let id = match self.again.get(&lineage.order).copied().filter(|id| self.regions.contains_key(id)) {
             Some(id) => {
@@ -31,10 +30,6 @@ impl State {
             }
             None => self.restore(&lineage, value),
         };
-        if error.kind() == ErrorKind::DeviceLost && lineage.losses == self.losses[made.0 as usize] && self.is_open(made)
-        {
-            self.suspect[made.0 as usize] = true;
-        }
         let wants = self.wants_host(&self.graph[at]);
         let live = &self.graph[at];
         let is_said = live.regions.iter().any(|&reader| self.will_say(reader, value));
