@@ -202,6 +202,30 @@ fn work_whose_operands_end_with_it_is_repeated_after_a_loss_or_fails_by_name() {
 }
 
 #[test]
+fn work_that_was_being_compiled_while_its_operand_was_lost_fails_and_keeps_nobody_waiting() {
+    let Some(rt) = gpu(injected(|i| i.lose_device_at_batch = Some(2))) else { return };
+    let (s, other) = (rt.session("unlucky").open(), rt.session("other").open());
+    let work = || (ramp(&other) + 1.0).gather::<f32>();
+    assert_eq!(done("before", work()).unwrap()[0], 1.0);
+    let v = s.from_vec((0..N).map(|i| i as f32).collect(), [N, 1]).unwrap().sqrt();
+    done("the operand", v.eval()).unwrap();
+    // Its pipeline takes longer than the device needs to serve again; where it does not, less is tested.
+    let y = (0..300).fold(v.clone(), |y, i| (y.sin() + f64::from(i)).cos());
+    let mut first = y.gather::<f32>();
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(std::pin::Pin::new(&mut first).poll(&mut context).is_pending());
+    // This one's batch meets the loss, and is repeated.
+    assert_eq!(done("the loss", work()).unwrap()[0], 1.0);
+    let mut second = (&y * 2.0).gather::<f32>();
+    let _ = std::pin::Pin::new(&mut second).poll(&mut context);
+    for (what, gather) in [("what was compiled", first), ("what reads it", second)] {
+        assert_eq!(done(what, gather).unwrap_err().kind(), ErrorKind::DeviceLost, "{what}");
+    }
+    assert_eq!(done("after", work()).unwrap()[0], 1.0);
+    assert_works("after", &s);
+}
+
+#[test]
 fn a_panic_in_a_worker_fails_its_own_work_only() {
     for (device, rt) in runtimes(injected(|i| i.panic_at_batch = Some(1))) {
         let (s, other) = (rt.session("unlucky").open(), rt.session("other").open());

@@ -100,7 +100,9 @@ impl State {
         // Its allocations exist, unless it is one of them that failed: batches in flight will tell, else they are
         // repeated. What it should have freed is dropped again.
         self.devices[d].doubtful.extend(flight.allocated);
-        self.devices[d].stalled |= error.kind() == ErrorKind::DeviceLost;
+        if error.kind() == ErrorKind::DeviceLost {
+            self.stall(d, out);
+        }
         if !flight.freed.is_empty() {
             out.push(ResidencyInstruction::Release { device, buffers: flight.freed });
         }
@@ -220,6 +222,13 @@ impl State {
         }
     }
 
+    /// Nothing is placed on a device that is lost before it has said whether it serves again.
+    fn stall(&mut self, d: usize, out: &mut Vec<ResidencyInstruction>) {
+        if !std::mem::replace(&mut self.devices[d].stalled, true) {
+            out.push(ResidencyInstruction::DeviceStalled(self.devices[d].info.id));
+        }
+    }
+
     pub(super) fn device_lost(
         &mut self,
         device: DeviceId,
@@ -229,6 +238,8 @@ impl State {
     ) {
         let Some(d) = self.index_of(device) else { return };
         let error = error.with_device(self.devices[d].info.name.clone());
+        // The scheduler hears of the loss itself after all that was lost with it.
+        self.stall(d, out);
         let state = &mut self.devices[d];
         state.pool = Pool::new(&state.info);
         state.overdrawn = false;

@@ -144,6 +144,9 @@ pub enum ResidencyInstruction {
     },
     /// To the timeline: a segment had to leave.
     Evicted(Eviction),
+    /// To the scheduler: a device reported a loss; what is sent to it before `DeviceLost` comes, which is certain to
+    /// follow, can only fail.
+    DeviceStalled(DeviceId),
     /// To the scheduler: a value lived only on a lost device.
     ValueLost {
         /// Which.

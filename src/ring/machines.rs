@@ -249,6 +249,7 @@ impl Machines {
                 }
                 ResidencyInstruction::RegionFailed { region, error } => SchedulerEvent::RegionFailed { region, error },
                 ResidencyInstruction::ValueArrived { value, data } => SchedulerEvent::ValueArrived { value, data },
+                ResidencyInstruction::DeviceStalled(device) => SchedulerEvent::DeviceStalled(device),
                 ResidencyInstruction::ValueLost { value, error } => SchedulerEvent::ValueLost { value, error },
             };
             self.to_scheduler.push_back(event);

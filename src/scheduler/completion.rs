@@ -138,13 +138,9 @@ impl State {
             return;
         }
         let record = &self.regions[&id];
-        let (device, losses) = (record.region.device, record.losses);
-        let error = error.with_device(self.device_name(device));
+        let error = error.with_device(self.device_name(record.region.device));
         let outputs: Vec<ValueId> = record.region.nodes.iter().filter(|n| n.output).map(|n| n.value).collect();
         let readbacks = record.region.readbacks.clone();
-        if lost {
-            self.suspect_device(device, losses);
-        }
         self.forget_former_ends(id);
         let record = self.close_region(id, out);
         self.credit(record.region.session, record.credits, out);
@@ -170,7 +166,7 @@ impl State {
 
     /// Queues a region that failed downstream again, without what depends on what is not there any more. Its number now.
     pub(super) fn repeat(&mut self, id: RegionId, error: &Error, out: &mut Vec<SchedulerInstruction>) -> RegionId {
-        let again = self.restart(id, error.kind() == ErrorKind::DeviceLost);
+        let again = self.restart(id);
         let mut failed = self.restore_spent(again, error);
         failed.extend(self.prune_region(again, out));
         self.fail_values(failed, out);
@@ -229,15 +225,8 @@ impl State {
         })
     }
 
-    /// Nothing is sent to a device that failed a region as lost before it has said whether it serves again.
-    fn suspect_device(&mut self, device: DeviceId, losses: u32) {
-        if losses == self.losses[device.0 as usize] && self.is_open(device) && device != DeviceId::HOST {
-            self.suspect[device.0 as usize] = true;
-        }
-    }
-
     /// Makes a region that failed downstream wait for its turn again, under a new number.
-    fn restart(&mut self, id: RegionId, lost: bool) -> RegionId {
+    fn restart(&mut self, id: RegionId) -> RegionId {
         let mut record = self.regions.remove(&id).expect("SCHED-8: it is unfinished");
         let again = RegionId(self.next_region);
         self.next_region += 1;
@@ -247,11 +236,7 @@ impl State {
         record.attempts += 1;
         let region = Arc::make_mut(&mut record.region);
         region.id = again;
-        let device = region.device;
-        if lost {
-            self.suspect_device(device, record.losses);
-        }
-        if !self.is_open(device) {
+        if !self.is_open(region.device) {
             move_to_host(region);
         }
         for input in &record.region.inputs {
@@ -381,7 +366,6 @@ impl State {
             return;
         }
         self.log.note(value, What::Lost);
-        let made = self.graph[at].made;
         let live = &mut self.graph[at];
         live.known = false;
         if live.host.is_some() {
@@ -394,16 +378,18 @@ impl State {
             }
             return;
         }
-        let losses = self.graph[at].lineage.as_ref().map(|lineage| lineage.losses);
         if self.make_again(at) {
-            // Of what ended with a region that failed by an earlier loss, no device would say anything.
-            if let (ErrorKind::DeviceLost, Some(losses)) = (error.kind(), losses) {
-                self.suspect_device(made, losses);
-            }
             return;
         }
-        let name = self.device_name(made);
+        let name = self.device_name(self.graph[at].made);
         self.fail_values(vec![(at, error.with_device(name))], out);
+    }
+
+    /// A device reported a loss.
+    pub(super) fn device_stalled(&mut self, device: DeviceId) {
+        if let Some(stalled) = self.stalled.get_mut(device.0 as usize) {
+            *stalled = true;
+        }
     }
 
     /// A device is gone, or serves again, empty.
@@ -412,9 +398,8 @@ impl State {
         if number >= self.devices.len() {
             return;
         }
-        self.suspect[number] = false;
+        self.stalled[number] = false;
         self.again.clear();
-        self.losses[number] += 1;
         if replaced || device == DeviceId::HOST {
             return;
         }

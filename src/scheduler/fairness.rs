@@ -133,7 +133,7 @@ impl State {
     /// Whether every region that makes one of its inputs has been sent for good, and its device is known to be there.
     fn is_ready(&self, id: RegionId) -> bool {
         let region = &self.regions[&id].region;
-        !self.suspect[region.device.0 as usize]
+        !self.stalled[region.device.0 as usize]
             && region.inputs.iter().all(|input| match self.graph.get(input.value).map(|l| &l.home) {
                 Some(Home::Coming(maker)) => self.regions[maker].sent && !self.regions[maker].unwanted,
                 _ => true,
@@ -171,7 +171,6 @@ impl State {
         record.sent = true;
         record.sent_as = self.sends;
         self.sends += 1;
-        record.losses = self.losses[record.region.device.0 as usize];
         self.in_flight += 1;
         let (attempts, is_part) = (record.attempts, record.is_part);
         // Nobody else has it yet, or not any more.

@@ -82,22 +82,20 @@ pub(super) struct Lineage {
     pub region: Arc<Region>,
     /// Its place in the order of cutting.
     pub order: u64,
-    /// How often its device had been lost when it was sent.
-    pub losses: u32,
 }
 
 impl Lineage {
     /// How a finished region's outputs could be made again: on the host nothing is lost, an input that ended with the
     /// region is not there any more, and what was made again before is not a third time.
     pub fn of(record: Record) -> Option<Arc<Lineage>> {
-        let Record { mut region, order, losses, attempts, .. } = record;
+        let Record { mut region, order, attempts, .. } = record;
         let lasting = region.device != DeviceId::HOST && region.inputs.iter().all(|input| !input.dies);
         (lasting && attempts == 0).then(|| {
             // Host data lives as long as its value does.
             if region.inputs.iter().any(|input| input.source.is_some()) {
                 Arc::make_mut(&mut region).inputs.iter_mut().for_each(|input| input.source = None);
             }
-            Arc::new(Lineage { region, order, losses })
+            Arc::new(Lineage { region, order })
         })
     }
 }

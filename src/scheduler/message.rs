@@ -134,6 +134,8 @@ pub enum SchedulerEvent {
         /// The device's fault.
         error: Error,
     },
+    /// A device reported a loss, and has not said whether it serves again: `DeviceLost` is certain to follow.
+    DeviceStalled(DeviceId),
     /// A device is gone; `replaced` says whether it was opened again.
     DeviceLost {
         /// Which.

@@ -76,6 +76,7 @@ impl Opening {
             | SchedulerEvent::RegionFailed { .. }
             | SchedulerEvent::ValueArrived { .. }
             | SchedulerEvent::ValueLost { .. }
+            | SchedulerEvent::DeviceStalled(_)
             | SchedulerEvent::DeviceLost { .. }
             | SchedulerEvent::OpeningEnded(_)
             | SchedulerEvent::Explained { .. }
@@ -128,8 +129,7 @@ impl State {
                 assert_eq!(device.id.0 as usize, self.devices.len(), "SCHED: devices are numbered as they come");
                 self.devices.push(device);
                 self.gone.push(false);
-                self.suspect.push(false);
-                self.losses.push(0);
+                self.stalled.push(false);
             }
             Ok(None) => {}
             Err(error) => {

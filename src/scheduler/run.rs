@@ -114,6 +114,7 @@ fn name_of(event: &SchedulerEvent) -> &'static str {
         SchedulerEvent::ExplainAsked { .. } => "explain asked",
         SchedulerEvent::RegionFinished { .. } => "region finished",
         SchedulerEvent::RegionFailed { .. } => "region failed",
+        SchedulerEvent::DeviceStalled(_) => "device stalled",
         SchedulerEvent::ValueArrived { .. } => "value arrived",
         SchedulerEvent::ValueLost { .. } => "value lost",
         SchedulerEvent::DeviceLost { .. } => "device lost",

@@ -31,10 +31,8 @@ pub struct State {
     pub(super) dream: DeviceInfo,
     /// The device that is not open yet.
     pub(super) opening: Opening,
-    /// Regions failed because this device was lost, and the device has not said yet whether it serves again.
-    pub(super) suspect: Vec<bool>,
-    /// How often each device was lost.
-    pub(super) losses: Vec<u32>,
+    /// Devices that reported a loss and have not said yet whether they serve again: nothing is sent to them.
+    pub(super) stalled: Vec<bool>,
     /// Regions that may be downstream at a time.
     pub(super) credits: usize,
     /// Lazy values a session may leave behind before those that are held are computed.
@@ -167,8 +165,6 @@ pub(super) struct Record {
     pub cut_at_ns: u64,
     /// How often it was sent again.
     pub attempts: u8,
-    /// How often its device had been lost when it was sent.
-    pub losses: u32,
     /// A region that it reads was sent again after this one: its failure is a consequence.
     pub stale: bool,
     /// It is a part of a region that was taken apart.
@@ -198,7 +194,6 @@ impl Record {
             cut_at_ns: 0,
             attempts: 0,
             is_part: false,
-            losses: 0,
             stale: false,
             unwanted: false,
             parked: false,
@@ -258,8 +253,7 @@ impl State {
             gone: vec![false; devices.len()],
             dream: super::placement::dream(&devices[0]),
             opening: Opening::default(),
-            suspect: vec![false; devices.len()],
-            losses: vec![0; devices.len()],
+            stalled: vec![false; devices.len()],
             devices,
             credits: config.batches_in_flight.max(1) as usize + 4,
             lazy_max: config.tape_nodes_max.max(1),
@@ -306,6 +300,7 @@ impl State {
             SchedulerEvent::RegionFailed { region, error } => self.region_failed(region, error, out),
             SchedulerEvent::ValueArrived { value, data } => self.value_arrived(value, data, out),
             SchedulerEvent::ValueLost { value, error } => self.value_lost(value, error, out),
+            SchedulerEvent::DeviceStalled(device) => self.device_stalled(device),
             SchedulerEvent::DeviceLost { device, error, replaced } => self.device_lost(device, error, replaced),
             SchedulerEvent::OpeningEnded(result) => self.opening_ended(result, out),
             SchedulerEvent::Explained { gather, text } => self.resolve(gather, Ok(Delivered::Text(text)), out),

@@ -296,10 +296,14 @@ impl Compiler for GpuCompiler {
         // waits for nobody, so that a thread which takes up another launch while it waits cannot wait for itself.
         let launches: Vec<&Arc<Launch>> = launches(plan).collect();
         launches.par_iter().try_for_each(|launch| {
-            self.prepare_launch(&station, plan, launch).map_err(|error| {
-                let (op, site) = launch.blame;
-                error.with_op(op).with_site(site).with_device(station.gpu.name.clone())
-            })
+            match self.prepare_launch(&station, plan, launch) {
+                // As without a device: only a batch makes the device's thread look for another one.
+                Err(error) if error.kind() == ErrorKind::DeviceLost => Ok(()),
+                made => made.map_err(|error| {
+                    let (op, site) = launch.blame;
+                    error.with_op(op).with_site(site).with_device(station.gpu.name.clone())
+                }),
+            }
         })
     }
 

@@ -19,7 +19,7 @@ use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, RegionId, SessionId, ValueId};
 use crate::residency::message::{Eviction, ResidencyEvent, ResidencyInstruction};
 use crate::residency::state::State;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A device's numbers; its budget is all the memory that it has.
@@ -65,6 +65,8 @@ pub(super) struct World {
     pub(super) finished: BTreeMap<RegionId, Vec<(ValueId, Error)>>,
     pub(super) failed: BTreeMap<RegionId, Error>,
     pub(super) lost: Vec<ValueId>,
+    /// Devices that have not said whether they serve again.
+    stalled: BTreeSet<DeviceId>,
     pub(super) evicted: Vec<Eviction>,
     /// Batches submitted, in words.
     pub(super) log: Vec<String>,
@@ -82,6 +84,7 @@ impl World {
             finished: BTreeMap::new(),
             failed: BTreeMap::new(),
             lost: Vec::new(),
+            stalled: BTreeSet::new(),
             evicted: Vec::new(),
             log: Vec::new(),
             dispatched: Vec::new(),
@@ -97,11 +100,20 @@ impl World {
     /// Feeds an event, checks the invariants, hands the instructions out.
     pub(super) fn feed(&mut self, event: ResidencyEvent) {
         let mut out = Vec::new();
+        let answered = match &event {
+            ResidencyEvent::DeviceLost { device, .. } => Some(*device),
+            _ => None,
+        };
         self.state.handle(event, &mut out);
         self.state.validate();
+        if let Some(device) = answered {
+            out.retain(|said| !matches!(said, ResidencyInstruction::DeviceStalled(d) if *d == device));
+            self.stalled.remove(&device);
+        }
         for instruction in out {
             match instruction {
                 ResidencyInstruction::Submit { device, batch } => {
+                    assert!(!self.stalled.contains(&device), "device {device} has not said whether it serves again");
                     if batch.commands.iter().any(|c| matches!(c, Command::Dispatch { .. })) {
                         self.dispatched.push(batch.region);
                     }
@@ -128,6 +140,9 @@ impl World {
                     self.arrived.insert(value, data);
                 }
                 ResidencyInstruction::Evicted(eviction) => self.evicted.push(eviction),
+                ResidencyInstruction::DeviceStalled(device) => {
+                    assert!(self.stalled.insert(device), "device {device} stalled twice");
+                }
                 ResidencyInstruction::ValueLost { value, .. } => self.lost.push(value),
             }
         }

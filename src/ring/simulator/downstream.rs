@@ -143,6 +143,7 @@ impl Simulator {
     fn lose_gpu(&mut self) {
         let gpu = DeviceId(1);
         let error = Error::new(ErrorKind::DeviceLost, "gone");
+        self.event(SchedulerEvent::DeviceStalled(gpu));
         let (lost, kept) = std::mem::take(&mut self.flight).into_iter().partition(|r| r.device == gpu);
         self.flight = kept;
         let mut values: Vec<ValueId> = self.exists.iter().filter(|(_, e)| e.1 == gpu).map(|(v, _)| *v).collect();

@@ -233,8 +233,10 @@ fn a_part_outlives_its_device() {
     let first = b.cut();
     b.fail(first[0].id, ErrorKind::OutOfMemory);
     let parts = b.sent();
+    b.event(SchedulerEvent::DeviceStalled(parts[0].device));
     b.fail(parts[0].id, ErrorKind::DeviceLost);
     b.finish(&parts[1]);
+    assert!(b.sent().is_empty(), "nobody knows yet whether it serves again");
     let lost = Error::new(ErrorKind::DeviceLost, "injected");
     b.event(SchedulerEvent::DeviceLost { device: parts[0].device, error: lost, replaced: true });
     let again = b.sent();
@@ -313,6 +315,7 @@ fn work_on_a_lost_device_goes_to_the_host_where_its_inputs_still_exist() {
     let h = b.gather(z);
     let second = b.cut();
     // The device reports its batches before its end.
+    b.event(SchedulerEvent::DeviceStalled(DeviceId(1)));
     b.fail(first[0].id, ErrorKind::DeviceLost);
     b.fail(second[0].id, ErrorKind::DeviceLost);
     assert!(b.sent().is_empty(), "nobody knows yet whether it serves again");
@@ -366,6 +369,7 @@ fn a_value_that_lived_only_on_a_lost_device_fails_with_its_op_and_place() {
 /// A lost GPU: its values, then its end.
 fn lose(b: &mut Bench, values: &[ValueId], replaced: bool) {
     let error = Error::new(ErrorKind::DeviceLost, "the device is gone");
+    b.event(SchedulerEvent::DeviceStalled(DeviceId(1)));
     for &value in values {
         b.event(SchedulerEvent::ValueLost { value, error: error.clone() });
     }
@@ -429,6 +433,36 @@ fn lost_values_are_made_again_in_their_order_and_together() {
     assert_eq!(b.error(h).kind(), ErrorKind::DeviceLost);
 }
 
+/// Of a loss that is over no device says anything any more.
+#[test]
+fn work_that_fails_by_an_earlier_loss_keeps_nobody_waiting() {
+    let mut b = Bench::new(DeviceChoice::Gpu(None));
+    let data = b.source(8);
+    let x = b.scale(data, 8);
+    b.release(data);
+    b.demand(x, Want::Device);
+    let first = b.cut();
+    b.finish(&first[0]);
+    let y = b.scale(x, 8);
+    b.demand(y, Want::Device);
+    let second = b.cut();
+    // The reader of what is lost was not placed: it had pipelines to wait for.
+    lose(&mut b, &[x], true);
+    let z = b.scale(y, 8);
+    let g = b.gather(z);
+    let third = b.cut();
+    assert_eq!(third.len(), 1, "the device serves");
+    b.fail(second[0].id, ErrorKind::DeviceLost);
+    b.fail(third[0].id, ErrorKind::DeviceLost);
+    assert_eq!(b.error(g).kind(), ErrorKind::DeviceLost);
+    let other = b.rand(8);
+    let h = b.gather(other);
+    let next = b.cut();
+    assert_eq!(next.len(), 1, "the device serves");
+    b.finish(&next[0]);
+    assert!(b.delivered(h));
+}
+
 #[test]
 fn a_lost_value_fails_with_an_input_that_cannot_be_made_again() {
     let mut b = Bench::new(DeviceChoice::Gpu(None));
@@ -460,6 +494,7 @@ fn a_gather_whose_readback_was_lost_waits_for_the_value_that_is_made_again() {
     // The region was done, the elements were on their way.
     b.event(SchedulerEvent::RegionFinished { region: first[0].id, faults: vec![] });
     let error = Error::new(ErrorKind::DeviceLost, "the device is gone");
+    b.event(SchedulerEvent::DeviceStalled(DeviceId(1)));
     b.event(SchedulerEvent::ValueLost { value: x, error: error.clone() });
     b.event(SchedulerEvent::ValueArrived { value: x, data: Err(error.clone()) });
     b.event(SchedulerEvent::DeviceLost { device: DeviceId(1), error, replaced: true });
