@@ -60,14 +60,13 @@ impl State {
             let readbacks: SmallVec<[ValueId; 4]> = record.region.readbacks.iter().copied().collect();
             let (session, credits) = (record.region.session, record.credits);
             let lineage = Lineage::of(record).filter(|_| !outputs.is_empty());
-            let (mut touched, mut spent) = (Entries::new(), SmallVec::<[ValueId; 1]>::new());
+            let (mut touched, mut spent) = (Entries::new(), SmallVec::<[(ValueId, Error); 1]>::new());
             for (value, error) in outputs {
                 let at = self.graph.find(value).expect("SCHED-8: an output is live");
                 let live = &mut self.graph[at];
                 live.home = Home::Here;
-                if std::mem::take(&mut live.spent) && live.host.is_none() {
-                    spent.push(value);
-                }
+                let why = std::mem::take(&mut live.spent);
+                spent.extend(why.filter(|_| live.host.is_none()).map(|why| (value, why)));
                 self.log.note(value, What::Finished(id));
                 if error.is_some() {
                     self.log.note(value, What::Poisoned);
@@ -91,9 +90,7 @@ impl State {
             }
             self.credit(session, credits, out);
             self.release(touched, out);
-            for value in spent {
-                self.value_lost(value, Error::new(ErrorKind::Device, "it was let go of when a region failed"), out);
-            }
+            spent.into_iter().for_each(|(value, why)| self.value_lost(value, why, out));
         }
     }
 
@@ -200,7 +197,8 @@ impl State {
             let live = &mut self.graph[at];
             live.known = false;
             let is_elsewhere = live.host.is_some() || !matches!(live.home, Home::Here);
-            live.spent = live.host.is_none() && matches!(live.home, Home::Coming(maker) if self.regions[&maker].sent);
+            let is_made = matches!(live.home, Home::Coming(maker) if self.regions[&maker].sent);
+            live.spent = (live.host.is_none() && is_made).then(|| error.clone());
             if !is_elsewhere && !self.make_again(at) {
                 let name = self.device_name(self.graph[at].made);
                 gone.push((at, error.clone().with_device(name)));
@@ -258,7 +256,7 @@ impl State {
             let live = self.graph.get_mut(node.value).expect("SCHED-8: an output is live");
             live.home = Home::Coming(region.id);
             live.known = false;
-            live.spent = false;
+            live.spent = None;
             // What ended with the first attempt ends again with this one, unless a region that waits will say so.
             live.retired = is_said;
             readers.extend(live.regions.iter().copied());

@@ -49,8 +49,8 @@ pub(super) struct Live {
     pub passing_cost: u64,
     /// Residency was told, or is told by a region's `dies`, that it ends.
     pub retired: bool,
-    /// It ended with a region that failed and reads it again, before the region that makes it was done.
-    pub spent: bool,
+    /// Why a region failed that it ended with and that reads it again, before the region that makes it was done.
+    pub spent: Option<Error>,
     /// Residency has heard of it.
     pub known: bool,
     /// The segment that recorded it: its credit is open while that segment is ingested.
@@ -115,7 +115,7 @@ impl Live {
             passed: false,
             passing_cost: 0,
             retired: false,
-            spent: false,
+            spent: None,
             known: false,
             segment,
             made: DeviceId::HOST,
