@@ -94,7 +94,8 @@ pub(crate) struct Tape {
     nodes: usize,
     /// Bytes of values that are kept only because their `Dropped` record is still here.
     pinned_bytes: u64,
-    /// A drop has cut the tape at its limit of bytes: the next op is held in its place.
+    /// More is in the ring than there is room for, and what said so does not wait, as a drop or a poll: the next op is
+    /// held in its place.
     holds_next: bool,
     /// The next value's number.
     next_index: u32,
@@ -244,7 +245,8 @@ impl Home {
     }
 
     /// Ends a push, with what the cut before it left to do: cuts where too many bytes are pinned, gives the tape back,
-    /// and does what must not be done under its lock. Holds the caller only after a limit's cut.
+    /// and does what must not be done under its lock. Holds the caller after a limit's cut, and after one that found
+    /// no room in the ring.
     #[inline]
     pub fn end_push(&self, mut tape: MutexGuard<'_, Tape>, before: Option<After>) {
         let after = if tape.pinned_bytes > self.bytes_max {
@@ -273,10 +275,14 @@ impl Home {
         let idle =
             tape.nodes == 0 && (tape.pinned_bytes >= IDLE_DROP_BYTES_MAX || tape.records.len() >= IDLE_RECORDS_MAX);
         let awaited = tape.pinned_bytes > 0 && self.uploads_awaited.load(Ordering::SeqCst) > 0;
-        let many_bytes = idle || tape.pinned_bytes > self.bytes_max;
-        if many_bytes || awaited {
-            let why = if many_bytes { CutReason::ByteLimit } else { CutReason::Room };
-            tape.holds_next |= tape.pinned_bytes > self.bytes_max;
+        let many_bytes = tape.pinned_bytes > self.bytes_max;
+        if many_bytes || idle || awaited {
+            let why = match (many_bytes, awaited) {
+                (true, _) => CutReason::ByteLimit,
+                (false, true) => CutReason::Room,
+                (false, false) => CutReason::Drops,
+            };
+            tape.holds_next |= many_bytes;
             let after = self.cut(&mut tape, why);
             drop(tape);
             // A drop never waits: it may run anywhere, also while unwinding. The next op does.
@@ -403,7 +409,8 @@ impl Home {
             // The segment wakes the ring.
             let _ = self.link.events.put(SchedulerEvent::SessionOpened { session, name, weight });
         }
-        self.gate().enter(nodes, pinned_bytes);
+        let (nodes_inside, bytes_inside) = self.gate().enter(nodes, pinned_bytes);
+        tape.holds_next |= !self.link.ring_room().holds(nodes_inside, bytes_inside);
         Counters::add(&self.link.counters.ops_recorded, nodes);
         let at_ns = self.link.timeline.now_ns();
         // TAPE-1: under the lock.

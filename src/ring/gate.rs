@@ -14,6 +14,13 @@ pub struct Room {
     pub bytes: u64,
 }
 
+impl Room {
+    /// Whether there is room for so much.
+    pub fn holds(self, nodes: u64, bytes: u64) -> bool {
+        nodes <= self.nodes && bytes <= self.bytes
+    }
+}
+
 /// Counts a session's nodes in the ring, and what they keep.
 #[derive(Debug, Default)]
 pub struct Gate {
@@ -33,7 +40,7 @@ struct Inner {
 
 impl Inner {
     fn is_below(&self, room: Room) -> bool {
-        self.closed || (self.nodes <= room.nodes && self.bytes <= room.bytes)
+        self.closed || room.holds(self.nodes, self.bytes)
     }
 
     fn leave(&mut self, nodes: u64) {
@@ -53,8 +60,9 @@ impl Inner {
 }
 
 impl Gate {
-    /// A segment of nodes enters the ring, with bytes of values that are kept for it alone.
-    pub fn enter(&self, nodes: u64, bytes: u64) {
+    /// A segment of nodes enters the ring, with bytes of values that are kept for it alone. Nodes and bytes that are in
+    /// the ring now.
+    pub fn enter(&self, nodes: u64, bytes: u64) -> (u64, u64) {
         let mut inner = self.inner.lock();
         inner.nodes += nodes;
         if nodes > 0 {
@@ -65,6 +73,7 @@ impl Gate {
             *of_segment += bytes;
             inner.bytes += bytes;
         }
+        (inner.nodes, inner.bytes)
     }
 
     /// Nodes have left the ring.

@@ -30,19 +30,27 @@ impl Gates {
         inner.gates.insert(session, Arc::downgrade(&gate));
     }
 
+    /// Nodes of a session that were left lazy are in the ring again, and keep so many bytes.
+    pub fn enter(&self, session: SessionId, nodes: u64, bytes: u64) {
+        if let Some(gate) = self.find(session) {
+            let _ = gate.enter(nodes, bytes);
+        }
+    }
+
     /// Nodes of a session have left the ring.
     pub fn leave(&self, session: SessionId, nodes: u64) {
-        let gate = {
-            let mut inner = self.inner.lock();
-            let gate = inner.gates.get(&session).and_then(Weak::upgrade);
-            if gate.is_none() {
-                inner.gates.remove(&session);
-            }
-            gate
-        };
-        if let Some(gate) = gate {
+        if let Some(gate) = self.find(session) {
             gate.leave(nodes);
         }
+    }
+
+    fn find(&self, session: SessionId) -> Option<Arc<Gate>> {
+        let mut inner = self.inner.lock();
+        let gate = inner.gates.get(&session).and_then(Weak::upgrade);
+        if gate.is_none() {
+            inner.gates.remove(&session);
+        }
+        gate
     }
 
     /// Forgets a session that has ended, and lets pass whoever still waits at its gate.

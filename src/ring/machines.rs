@@ -26,6 +26,8 @@ use std::sync::Arc;
 pub(super) enum Effect {
     /// Resolve a future.
     Resolve { gather: GatherId, result: Result<Delivered, Error> },
+    /// Close a session's gate by so many nodes and bytes.
+    Charge { session: SessionId, nodes: u32, bytes: u64 },
     /// Open a session's gate by so many nodes.
     Credit { session: SessionId, nodes: u32 },
     /// Run a batch.
@@ -161,6 +163,9 @@ impl Machines {
                     self.to_residency.push_back(ResidencyEvent::RegionUnwanted(region));
                 }
                 SchedulerInstruction::Resolve { gather, result } => effects.push(Effect::Resolve { gather, result }),
+                SchedulerInstruction::Charge { session, nodes, bytes } => {
+                    effects.push(Effect::Charge { session, nodes, bytes });
+                }
                 SchedulerInstruction::Credit { session, nodes } => effects.push(Effect::Credit { session, nodes }),
                 SchedulerInstruction::OpenDevices => effects.push(Effect::OpenDevices),
                 SchedulerInstruction::Stop => effects.push(Effect::Stop),

@@ -309,6 +309,7 @@ impl Loop {
                 let count = || counter.into_iter().for_each(|counter| Counters::add(counter, 1));
                 self.edges.gathers.resolve_after(gather, result, count);
             }
+            Effect::Charge { session, nodes, bytes } => self.edges.gates.enter(session, nodes as u64, bytes),
             Effect::Credit { session, nodes } => self.edges.gates.leave(session, nodes as u64),
             Effect::Submit { device, batch } => {
                 let id = batch.id;

@@ -89,7 +89,8 @@ impl State {
                 }
             }
             self.credit(session, credits, out);
-            self.release(touched, out);
+            self.release(touched.clone(), out);
+            touched.into_iter().for_each(|at| self.note_let_go(at));
             spent.into_iter().for_each(|(value, why)| self.value_lost(value, why, out));
         }
     }

@@ -242,6 +242,11 @@ impl LiveGraph {
         self.graph.node_weight(at)
     }
 
+    /// A lazy value that reads this one, if there is one.
+    pub fn first_user(&self, at: NodeIndex) -> Option<NodeIndex> {
+        self.graph.neighbors(at).next()
+    }
+
     /// Live values.
     pub fn len(&self) -> usize {
         self.index.len()

@@ -9,7 +9,7 @@ use super::message::{Record as TapeRecord, SchedulerInstruction, Want};
 use super::opening::Waiting;
 use super::records::Records;
 use super::region::{CutReason, Placement, Region, RegionInput};
-use super::state::{Gather, PARTS_MAX, Phase, Record, Session, State, What, shutting_down};
+use super::state::{Charge, Gather, PARTS_MAX, Phase, Record, Session, State, What, shutting_down};
 use crate::error::{Error, ErrorKind};
 use crate::graph::Node;
 use crate::ids::{GatherId, RegionId, SessionId, ValueId};
@@ -77,6 +77,7 @@ impl State {
         }
         let mut occasion = Occasion { segment: self.next_segment, why, at_ns, by_limit: false };
         self.next_segment += 1;
+        self.latest_ns = at_ns;
         let noted = self.note_records(session, records, occasion.segment, out);
         let (mut roots, readbacks) = self.sort_demands(&noted.demanded, out);
         // Before anything is released: a value that is only read back ends after its readback.
@@ -103,8 +104,9 @@ impl State {
         for value in noted.cancelled {
             self.drop_unneeded(value, out);
         }
-        let touched = noted.dropped.iter().filter_map(|v| self.graph.find(*v)).collect();
-        self.release(touched, out);
+        let touched: Entries = noted.dropped.iter().filter_map(|v| self.graph.find(*v)).collect();
+        self.release(touched.clone(), out);
+        touched.into_iter().for_each(|at| self.note_let_go(at));
         self.credit(session, noted.recorded.len() as u32 - assigned, out);
     }
 
@@ -267,6 +269,20 @@ impl State {
         self.end_segment(segment, out);
     }
 
+    /// Cuts lazy values outside of any segment, since a limit asks for them.
+    pub(super) fn cut_lazy(
+        &mut self,
+        session: SessionId,
+        roots: Entries,
+        why: CutReason,
+        out: &mut Vec<SchedulerInstruction>,
+    ) {
+        let occasion = Occasion { segment: self.next_segment, why, at_ns: self.latest_ns, by_limit: true };
+        self.next_segment += 1;
+        let work = smallvec![(session, roots)];
+        self.cut(Unfinished { session, noted: Noted::default(), occasion, work, assigned: 0 }, out);
+    }
+
     /// Makes a cut true: its regions are queued, its values are coming, what it used up is let go.
     fn commit(&mut self, cut: Cut, occasion: Occasion, out: &mut Vec<SchedulerInstruction>) -> u32 {
         let regions = self.build_regions(&cut, self.next_region, false, |_, live| self.wants_host(live));
@@ -274,16 +290,16 @@ impl State {
         self.count().regions += regions.len() as u64;
         let ids: SmallVec<[RegionId; 4]> = regions.iter().map(|r| r.id).collect();
         let mut credits: SmallVec<[u32; 4]> = smallvec![0u32; regions.len()];
-        let mut assigned = 0;
+        let (mut assigned, mut charged) = (0, 0);
         let (mut touched, mut failed) = (Entries::new(), Entries::new());
         for node in cut.nodes.iter().rev() {
             let value = self.graph[node.at].node.value;
             if node.runs() {
-                if self.graph[node.at].segment == occasion.segment {
-                    credits[node.group as usize] += 1;
-                    assigned += 1;
-                    // It is computed once more if it stays lazy; its credit is not.
-                    self.graph[node.at].segment = u64::MAX;
+                credits[node.group as usize] += 1;
+                // If it stays lazy and is computed once more, it is charged for that.
+                match std::mem::replace(&mut self.graph[node.at].segment, u64::MAX) == occasion.segment {
+                    true => assigned += 1,
+                    false => charged += 1,
                 }
                 if let Some(reason) = node.place.elsewhere {
                     *self.count().elsewhere.entry(reason).or_default() += 1;
@@ -321,6 +337,10 @@ impl State {
             }
         }
         touched.extend(cut.inputs.iter().map(|i| i.at));
+        if charged > 0 {
+            let bytes = self.let_go_of(cut.inputs.iter().map(|input| self.graph[input.at].node.value));
+            self.charge(Charge { session: cut.session, nodes: charged, bytes });
+        }
         for (region, credits) in regions.into_iter().zip(credits) {
             self.open_region(region, credits, occasion);
         }

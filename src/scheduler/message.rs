@@ -202,6 +202,15 @@ pub enum SchedulerInstruction {
         /// With what.
         result: Result<Delivered, Error>,
     },
+    /// To the session's gate: so many nodes that were left lazy are in the ring again, and keep so many bytes.
+    Charge {
+        /// Whose.
+        session: SessionId,
+        /// How many.
+        nodes: u32,
+        /// Of values that the program has let go of.
+        bytes: u64,
+    },
     /// To the session's gate: so many recorded nodes have left the ring (run, dead or failed).
     Credit {
         /// Whose.

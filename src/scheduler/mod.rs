@@ -25,8 +25,9 @@
 //!   as sent.
 //! - SCHED-5: every live value is kept by somebody: a handle, a user, a gather, or an unfinished region.
 //! - SCHED-6: a session's regions wait in the order in which they were cut.
-//! - SCHED-7: every recorded node's credit is given back exactly once: credits out and credits held by
-//!   unfinished regions add up to the nodes recorded.
+//! - SCHED-7: every recorded node's credit is given back exactly once, and once more each time that it was left lazy
+//!   and is computed later: credits out and credits held by unfinished regions add up to the nodes recorded and those
+//!   computed later.
 //! - SCHED-8: a value's list of regions is exactly the unfinished regions that read it; a `Coming` value's
 //!   region is unfinished and has it as an output.
 //! - SCHED-9: a session is known while a segment of it is taken in.
@@ -51,6 +52,7 @@ mod demand;
 mod fairness;
 mod graph;
 mod ingest;
+mod keeping;
 mod lineage;
 mod opening;
 mod parking;

@@ -4,7 +4,8 @@
 //! asked for, back in it, as they were cut; `Abandon` for those that are downstream already. Must hold: SCHED-12.
 //!
 //! A parked region keeps what it reads, as lazy values do, and like these it has given its credits back: a program
-//! that parks more than it may leave lazy has it computed after all, and so has one that waits for memory. Its turn is
+//! that parks more than it may leave lazy has it computed after all, and so has one that keeps too much memory by it
+//! (`keeping.rs`), or waits for some. Its turn is
 //! not known, so what it reads ends with no region: the end is told when all readers are through.
 
 use super::graph::{Home, Live};
@@ -16,6 +17,10 @@ use crate::ids::{RegionId, SessionId, ValueId};
 use petgraph::stable_graph::NodeIndex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// So often a region is parked at most: a program that asks again and again for what it gives up, and for what is made
+/// from it, has it computed, before it has cost more to put it aside than to compute it.
+const PARKINGS_MAX: u8 = 8;
 
 impl State {
     /// Whether a region is to run: a limit asked for it, or a gather or another region that is to run awaits what it
@@ -34,12 +39,14 @@ impl State {
     /// may not be awaited either: it goes to `work`.
     pub(super) fn park(&mut self, id: RegionId, work: &mut Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
         let record = &self.regions[&id];
-        if record.sent || record.parked || record.attempts > 0 || record.is_part || !self.keeps_inputs(id) {
+        let is_first = record.attempts == 0 && !record.is_part && record.parkings < PARKINGS_MAX;
+        if record.sent || record.parked || !is_first || !self.keeps_inputs(id) {
             return;
         }
         self.dequeue(id);
         let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");
         record.parked = true;
+        record.parkings += 1;
         let credits = std::mem::take(&mut record.credits);
         let region = Arc::make_mut(&mut record.region);
         let (owner, nodes) = (region.session, region.nodes.len());
@@ -57,9 +64,10 @@ impl State {
         session.parked.push(id);
         session.parked_nodes += nodes;
         if session.parked_nodes > self.lazy_max {
-            self.thin_out(owner);
+            self.limit_parked(owner);
         }
         if self.regions[&id].parked {
+            self.note_kept(owner, self.let_go_of(inputs.iter().copied()));
             work.extend(inputs);
         }
     }
@@ -91,7 +99,7 @@ impl State {
     }
 
     /// A session has parked many nodes: if they are still many, they run.
-    fn thin_out(&mut self, owner: SessionId) {
+    fn limit_parked(&mut self, owner: SessionId) {
         let Some(session) = self.sessions.get_mut(&owner) else { return };
         let is_parked = |id: &RegionId| self.regions.get(id).is_some_and(|record| record.parked);
         session.parked.retain(is_parked);
@@ -108,10 +116,15 @@ impl State {
         let Some(session) = self.sessions.get_mut(&owner) else { return };
         session.parked_nodes = 0;
         for id in std::mem::take(&mut session.parked) {
-            if let Some(record) = self.regions.get_mut(&id).filter(|record| record.parked) {
-                record.by_limit = true;
-                self.unpark(id);
-            }
+            self.unpark_by_limit(id);
+        }
+    }
+
+    /// A region runs, if it is parked, since a limit asks for it.
+    pub(super) fn unpark_by_limit(&mut self, id: RegionId) {
+        if let Some(record) = self.regions.get_mut(&id).filter(|record| record.parked) {
+            record.by_limit = true;
+            self.unpark(id);
         }
     }
 

@@ -64,8 +64,10 @@ pub enum CutReason {
     Flush,
     /// The tape reached its cap on undemanded nodes.
     NodeLimit,
-    /// The tape reached its cap on pinned bytes.
+    /// The tape reached its cap on pinned bytes, or what is lazy the cap on what it keeps.
     ByteLimit,
+    /// Much was let go of, and nothing recorded.
+    Drops,
     /// A writer of the session waits for memory, which what the session has not computed yet may hold.
     Room,
     /// The next node runs on another device.

@@ -4,6 +4,7 @@
 //! `placement` (where) and `room` (whether it fits there), `build` (regions, in `portions` of a bounded size),
 //! `passing` (what is computed and not kept), `demand` (gathers), `fairness` (whose turn), `completion` and `taint`
 //! (what happened to it), `cancel` (what nobody needs any more), `parking` (what nobody waits for at present),
+//! `keeping` (what both and lazy values keep in memory),
 //! `lineage` (what was lost, again) and `opening` (a GPU on demand).
 
 use super::cut::Scratch;
@@ -37,6 +38,14 @@ pub struct State {
     pub(super) credits: usize,
     /// Lazy values a session may leave behind before those that are held are computed.
     pub(super) lazy_max: usize,
+    /// Bytes that a session's lazy values may keep before they are computed.
+    pub(super) bytes_max: u64,
+    /// Bytes that came to what lazy values and parked regions keep, since that was counted (`keeping.rs`).
+    pub(super) kept_bytes: u64,
+    /// Sessions that may keep too much.
+    pub(super) keepers: Vec<SessionId>,
+    /// Nodes that are in regions again: their sessions' gates hear of it before they hear of credits.
+    pub(super) charges: Vec<Charge>,
     pub(super) graph: LiveGraph,
     pub(super) sessions: FxHashMap<SessionId, Session>,
     pub(super) gathers: FxHashMap<GatherId, Gather>,
@@ -48,6 +57,8 @@ pub struct State {
     pub(super) turns: Turns,
     pub(super) next_region: u64,
     pub(super) next_segment: u64,
+    /// When the latest segment was cut.
+    pub(super) latest_ns: u64,
     pub(super) in_flight: usize,
     /// Regions sent so far.
     pub(super) sends: u64,
@@ -74,6 +85,8 @@ pub struct Totals {
     pub values_made_again: u64,
     /// Nodes recorded.
     pub nodes_recorded: u64,
+    /// Nodes that held a credit again, since they were computed after they had been left lazy.
+    pub nodes_charged: u64,
     /// Credits given back.
     pub nodes_credited: u64,
 }
@@ -107,6 +120,8 @@ pub(super) struct Session {
     pub parked: Vec<RegionId>,
     /// Their nodes.
     pub parked_nodes: usize,
+    /// Bytes that came to what its lazy values and parked regions keep, since that was counted.
+    pub kept_bytes: u64,
     /// It has ended.
     pub closed: bool,
 }
@@ -124,6 +139,7 @@ impl Session {
             lazy: Vec::new(),
             parked: Vec::new(),
             parked_nodes: 0,
+            kept_bytes: 0,
             closed: false,
         }
     }
@@ -132,6 +148,14 @@ impl Session {
     pub(super) fn ended() -> Session {
         Session { closed: true, ..Session::new(Arc::from("ended"), 1) }
     }
+}
+
+/// Nodes of a session that are in a region though their credits were given back, and the bytes that the region keeps.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Charge {
+    pub session: SessionId,
+    pub nodes: u32,
+    pub bytes: u64,
 }
 
 /// An open gather.
@@ -173,6 +197,8 @@ pub(super) struct Record {
     pub unwanted: bool,
     /// It stands in no queue until somebody asks for what it makes.
     pub parked: bool,
+    /// How often it was parked.
+    pub parkings: u8,
     /// A limit asked for it: it runs, whoever waits.
     pub by_limit: bool,
     /// Values that end with it, announced when it is sent.
@@ -197,6 +223,7 @@ impl Record {
             stale: false,
             unwanted: false,
             parked: false,
+            parkings: 0,
             by_limit: false,
             retires: Vec::new(),
             early: None,
@@ -257,6 +284,10 @@ impl State {
             devices,
             credits: config.batches_in_flight.max(1) as usize + 4,
             lazy_max: config.tape_nodes_max.max(1),
+            bytes_max: config.tape_bytes_max.max(1),
+            kept_bytes: 0,
+            keepers: Vec::new(),
+            charges: Vec::new(),
             graph: LiveGraph::default(),
             sessions: FxHashMap::default(),
             gathers: FxHashMap::default(),
@@ -265,6 +296,7 @@ impl State {
             turns: Turns::default(),
             next_region: 0,
             next_segment: 0,
+            latest_ns: 0,
             in_flight: 0,
             sends: 0,
             parked: 0,
@@ -312,6 +344,9 @@ impl State {
             SchedulerEvent::DeadlinePassed => self.fail_everything(out),
         }
         self.drop_idle(out);
+        self.limit_kept(out);
+        self.drop_idle(out);
+        self.tell_charges(out);
         self.pump(out);
         if self.phase == Phase::Draining && self.regions.is_empty() && self.gathers.is_empty() {
             self.phase = Phase::Stopped;
@@ -370,9 +405,21 @@ impl State {
     /// Gives credits back.
     pub(super) fn credit(&mut self, session: SessionId, nodes: u32, out: &mut Vec<SchedulerInstruction>) {
         if nodes > 0 {
+            self.tell_charges(out);
             self.totals.nodes_credited += nodes as u64;
             out.push(SchedulerInstruction::Credit { session, nodes });
         }
+    }
+
+    /// Nodes that were left lazy, or were computed before, are in a region: they hold credits again.
+    pub(super) fn charge(&mut self, charge: Charge) {
+        self.totals.nodes_charged += u64::from(charge.nodes);
+        self.charges.push(charge);
+    }
+
+    fn tell_charges(&mut self, out: &mut Vec<SchedulerInstruction>) {
+        let say = |Charge { session, nodes, bytes }| SchedulerInstruction::Charge { session, nodes, bytes };
+        out.extend(self.charges.drain(..).map(say));
     }
 
     /// Once stopped, whatever still arrives is refused and its credit given back.

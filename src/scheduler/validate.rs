@@ -88,6 +88,7 @@ impl State {
             }
         }
         let held: u64 = self.regions.values().map(|r| r.credits as u64).sum::<u64>() + self.opening.credits();
-        assert_eq!(self.totals.nodes_recorded, self.totals.nodes_credited + held, "SCHED-7: credits");
+        let taken = self.totals.nodes_recorded + self.totals.nodes_charged;
+        assert_eq!(taken, self.totals.nodes_credited + held, "SCHED-7: credits");
     }
 }

@@ -121,7 +121,7 @@ fn drops_alone_are_sent_once_they_hold_enough() {
     drop(small);
     assert!(ring.story().is_empty());
     drop(large);
-    assert_eq!(ring.story(), ["cut 0 ByteLimit", "drop v0.1", "drop v0.0"]);
+    assert_eq!(ring.story(), ["cut 0 Drops", "drop v0.1", "drop v0.0"]);
 }
 
 #[test]
@@ -156,6 +156,41 @@ fn the_recording_thread_is_held_while_too_much_is_in_the_ring() {
     }
     recorder.join().unwrap();
     assert_eq!(taken + ring.nodes().len(), 1001);
+}
+
+#[test]
+fn the_recording_thread_is_held_where_it_asks_at_each_step_and_never_waits() {
+    let ring = FakeRing::new(Config { fold_elements_max: 0, tape_nodes_max: 4, ..Config::default() });
+    let s = ring.session("held");
+    let recorder = std::thread::spawn(move || {
+        let mut x = s.rand::<f32>([100, 1]);
+        let mut pending = Vec::new();
+        for _ in 0..1000 {
+            x += 1.0;
+            let mut gather = x.gather::<f32>();
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            assert!(std::pin::Pin::new(&mut gather).poll(&mut context).is_pending());
+            pending.push(gather);
+        }
+    });
+    let mut first = 0;
+    for _ in 0..10_000 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        first += ring.nodes().len();
+        if first >= 32 {
+            break;
+        }
+    }
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    first += ring.nodes().len();
+    assert!((32..=40).contains(&first), "8 times the limit and one segment, not {first}");
+    let mut nodes = first;
+    while !recorder.is_finished() {
+        ring.gates.lock()[0].leave(nodes as u64);
+        std::thread::yield_now();
+        nodes = ring.nodes().len();
+    }
+    recorder.join().unwrap();
 }
 
 #[test]

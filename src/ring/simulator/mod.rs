@@ -130,6 +130,8 @@ struct Seen {
     /// Regions that were parked, and those that a segment asked for again or let go of.
     parked: usize,
     asked_again: usize,
+    /// Nodes that were charged again.
+    charged: usize,
 }
 
 impl Simulator {
@@ -141,6 +143,7 @@ impl Simulator {
             device: choice,
             batches_in_flight: 1 + dice.below(3) as u32,
             tape_nodes_max: 8 + dice.below(40),
+            tape_bytes_max: if dice.one_in(2) { 16 + dice.below(200) as u64 } else { 1 << 30 },
             ..Config::default()
         };
         let later = choice != DeviceChoice::Host && dice.one_in(2);
@@ -243,6 +246,10 @@ impl Simulator {
                 SchedulerInstruction::Retire { value, after } => self.retire(value, after),
                 SchedulerInstruction::Abandon { region } => drop(self.unwanted.insert(region)),
                 SchedulerInstruction::Resolve { gather, result } => self.resolve(gather, result),
+                SchedulerInstruction::Charge { nodes, .. } => {
+                    self.recorded += nodes as u64;
+                    self.seen.charged += nodes as usize;
+                }
                 SchedulerInstruction::Credit { nodes, .. } => self.credited += nodes as u64,
                 SchedulerInstruction::OpenDevices => {
                     assert!(self.gpu_gone && !self.opening, "SCHED-11: it is asked for once");
@@ -375,6 +382,7 @@ fn every_gather_resolves_exactly_once_whatever_happens_downstream() {
         all.unwanted += seen.unwanted;
         all.parked += seen.parked;
         all.asked_again += seen.asked_again;
+        all.charged += seen.charged;
     }
     eprintln!("{count} seeds: {all:?}");
     if count > 1000 {
@@ -384,7 +392,7 @@ fn every_gather_resolves_exactly_once_whatever_happens_downstream() {
                 .iter()
                 .chain([&all.retired, &all.died, &all.foreign, &all.opened, &all.refused, &all.again])
                 .all(|n| *n > 200)
-                && [all.unwanted, all.parked, all.asked_again].iter().all(|n| *n > 100),
+                && [all.unwanted, all.parked, all.asked_again, all.charged].iter().all(|n| *n > 100),
             "{all:?}"
         );
     }

@@ -4,6 +4,7 @@
 mod completion;
 mod demand;
 mod fairness;
+mod keeping;
 mod laziness;
 mod opening;
 mod parking;
@@ -246,6 +247,12 @@ impl Bench {
             _ => true,
         });
         nodes_total
+    }
+
+    /// Nodes that were charged again since the last call.
+    pub fn charges(&mut self) -> u32 {
+        let all = self.out.extract_if(.., |i| matches!(i, SchedulerInstruction::Charge { .. }));
+        all.map(|i| if let SchedulerInstruction::Charge { nodes, .. } = i { nodes } else { unreachable!() }).sum()
     }
 
     pub fn has_stopped(&self) -> bool {

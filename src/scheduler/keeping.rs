@@ -1,0 +1,178 @@
+//! What lazy values and parked regions alone keep in memory: values that their program has let go of.
+//!
+//! In: drops, parked regions, values that are written out though only lazy values read them. Out: where that is too
+//! much, of a session or of all, regions that compute what takes less than it keeps. Must hold: what is kept is found
+//! out at most once for each limit's worth of bytes that came to it.
+//!
+//! What comes to it is added up; what goes again is not taken off, but counted anew when the sum has reached the limit.
+
+use super::graph::{Entries, Home, Live};
+use super::message::SchedulerInstruction;
+use super::region::CutReason;
+use super::state::{Phase, State};
+use crate::ids::{RegionId, SessionId, ValueId};
+use petgraph::stable_graph::NodeIndex;
+use rustc_hash::FxHashSet;
+
+/// Of the host's budget, into which devices evict: one session may keep this share, and all together twice that.
+const SHARE: u64 = 4;
+
+/// What lets go of something once it is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    /// A lazy value that the program holds.
+    Lazy(NodeIndex),
+    /// A parked region.
+    Parked(RegionId),
+}
+
+/// Who keeps something.
+#[derive(Clone, Copy, Debug)]
+struct Keeper {
+    what: What,
+    /// What it takes, once it is computed.
+    own_bytes: u64,
+    /// What it keeps until then.
+    kept_bytes: u64,
+}
+
+impl State {
+    /// Bytes that a session's lazy values and parked regions may keep.
+    fn kept_max(&self) -> u64 {
+        self.bytes_max.min(self.devices[0].budget_bytes / SHARE).max(1)
+    }
+
+    /// A value that its program has let go of is kept for lazy values or parked regions of a session.
+    pub(super) fn note_kept(&mut self, keeper: SessionId, bytes: u64) {
+        let most = self.kept_max();
+        let Some(session) = self.sessions.get_mut(&keeper) else { return };
+        session.kept_bytes += bytes;
+        self.kept_bytes += bytes;
+        if session.kept_bytes > most {
+            self.keepers.push(keeper);
+        }
+    }
+
+    /// A value has lost its last handle, or is there after it had: who keeps it, if somebody does that waits.
+    pub(super) fn note_let_go(&mut self, at: NodeIndex) {
+        let Some(live) = self.graph.try_get(at) else { return };
+        if !is_kept(live) {
+            return;
+        }
+        let parked = live.regions.iter().find(|id| self.regions.get(id).is_some_and(|record| record.parked));
+        let keeper = match (self.graph.first_user(at), parked) {
+            (Some(user), _) => self.graph[user].node.value.session,
+            (None, Some(id)) => self.regions[id].region.session,
+            (None, None) => return,
+        };
+        self.note_kept(keeper, live.node.meta.bytes() as u64);
+    }
+
+    /// Computes what keeps too much.
+    pub(super) fn limit_kept(&mut self, out: &mut Vec<SchedulerInstruction>) {
+        let most = self.kept_max();
+        let most_of_all = most.max(self.devices[0].budget_bytes / SHARE * 2);
+        if self.keepers.is_empty() && self.kept_bytes <= most_of_all {
+            return;
+        }
+        let mut full = std::mem::take(&mut self.keepers);
+        full.sort_unstable();
+        full.dedup();
+        for session in full {
+            self.thin_out(session, most / 2, out);
+        }
+        if self.kept_bytes <= most_of_all {
+            return;
+        }
+        let mut all: Vec<SessionId> = self.sessions.iter().filter(|(_, s)| s.kept_bytes > 0).map(|(id, _)| *id).collect();
+        all.sort_unstable();
+        let bytes = all.iter().map(|session| self.kept_by(*session).0).sum();
+        self.kept_bytes = bytes;
+        if bytes > most_of_all / 2 {
+            all.into_iter().for_each(|session| self.thin_out(session, 0, out));
+        }
+    }
+
+    /// If a session keeps more than `most` bytes, computes what takes less than it keeps.
+    fn thin_out(&mut self, session: SessionId, most: u64, out: &mut Vec<SchedulerInstruction>) {
+        let (bytes, keepers) = self.kept_by(session);
+        let Some(entry) = self.sessions.get_mut(&session) else { return };
+        self.kept_bytes = self.kept_bytes.saturating_sub(entry.kept_bytes);
+        entry.kept_bytes = 0;
+        if bytes <= most {
+            entry.kept_bytes = bytes;
+            self.kept_bytes += bytes;
+            return;
+        }
+        // Users' events wait for a device, and this is no more urgent than they are.
+        if self.phase != Phase::Running || self.opening.is_waiting() {
+            return;
+        }
+        let mut roots = Entries::new();
+        for keeper in keepers.iter().filter(|keeper| keeper.own_bytes <= keeper.kept_bytes / 2) {
+            match keeper.what {
+                What::Lazy(at) => roots.push(at),
+                What::Parked(id) => self.unpark_by_limit(id),
+            }
+        }
+        self.cut_lazy(session, roots, CutReason::ByteLimit, out);
+    }
+
+    /// Bytes that a session's lazy values and parked regions keep, and who keeps how many. Of several that keep the same,
+    /// the one that takes the least itself is said to.
+    fn kept_by(&mut self, session: SessionId) -> (u64, Vec<Keeper>) {
+        let Some(entry) = self.sessions.get_mut(&session) else { return (0, Vec::new()) };
+        entry.lazy.retain(|value| self.graph.get(*value).is_some_and(Live::is_lazy));
+        entry.parked.retain(|id| self.regions.get(id).is_some_and(|record| record.parked));
+        entry.parked.sort_unstable();
+        entry.parked.dedup();
+        let held = entry.lazy.iter().filter_map(|value| self.graph.find(*value)).filter(|at| self.graph[*at].held);
+        let lazy = held.map(|at| (self.graph[at].node.meta.bytes() as u64, What::Lazy(at)));
+        let parked = entry.parked.iter().map(|id| {
+            let outputs = self.regions[id].region.nodes.iter().filter(|node| node.output);
+            (outputs.map(|node| node.meta.bytes() as u64).sum(), What::Parked(*id))
+        });
+        let mut all: Vec<(u64, What)> = lazy.chain(parked).collect();
+        all.sort_unstable();
+        let mut seen = FxHashSet::default();
+        let keepers: Vec<Keeper> = (all.into_iter())
+            .map(|(own_bytes, what)| Keeper { what, own_bytes, kept_bytes: self.kept_for(session, what, &mut seen) })
+            .collect();
+        (keepers.iter().map(|keeper| keeper.kept_bytes).sum(), keepers)
+    }
+
+    /// Bytes that somebody keeps, and that nobody keeps of whom that was asked before.
+    fn kept_for(&self, session: SessionId, what: What, seen: &mut FxHashSet<NodeIndex>) -> u64 {
+        let mut bytes = 0;
+        let mut work: Vec<NodeIndex> = match what {
+            What::Lazy(at) => self.graph.arguments(at).collect(),
+            What::Parked(id) => {
+                let inputs = self.regions[&id].region.inputs.iter();
+                inputs.filter_map(|input| self.graph.find(input.value)).collect()
+            }
+        };
+        while let Some(at) = work.pop() {
+            let live = &self.graph[at];
+            if !seen.insert(at) {
+                continue;
+            }
+            if !live.is_lazy() {
+                bytes += if is_kept(live) { live.node.meta.bytes() as u64 } else { 0 };
+            } else if live.node.value.session == session {
+                work.extend(self.graph.arguments(at));
+            }
+        }
+        bytes
+    }
+
+    /// Bytes of those of a region's inputs that their programs have let go of, and that are there.
+    pub(super) fn let_go_of(&self, inputs: impl Iterator<Item = ValueId>) -> u64 {
+        let kept = inputs.filter_map(|value| self.graph.get(value)).filter(|live| is_kept(live));
+        kept.map(|live| live.node.meta.bytes() as u64).sum()
+    }
+}
+
+/// Whether a value is there that its program has let go of.
+fn is_kept(live: &Live) -> bool {
+    !live.held && matches!(live.home, Home::Here)
+}

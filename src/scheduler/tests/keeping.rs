@@ -1,0 +1,138 @@
+//! What lazy values and parked regions keep of what their program let go of is bounded, in a session and in all.
+
+use super::{Bench, device, outputs};
+use crate::config::{Config, DeviceChoice};
+use crate::device::info::{DeviceInfo, DeviceKind};
+use crate::ids::ValueId;
+use crate::scheduler::message::{SchedulerEvent, SchedulerInstruction};
+use crate::scheduler::region::{CutReason, Region};
+use rustc_hash::FxHashSet;
+
+/// Values of 400 bytes, of which a session may keep 2.
+const LENGTH: usize = 100;
+
+fn bench(set: impl FnOnce(&mut DeviceInfo)) -> Bench {
+    let mut host = device(0, DeviceKind::Host);
+    set(&mut host);
+    let choice = DeviceChoice::Host;
+    Bench::on(vec![host], Config { device: choice, batches_in_flight: 2, tape_bytes_max: 1000, ..Config::default() })
+}
+
+/// Runs all that was sent, and what follows from it; the values that were made.
+fn run(b: &mut Bench, mut sent: Vec<Region>) -> FxHashSet<ValueId> {
+    let mut made = FxHashSet::default();
+    while let Some(region) = sent.pop() {
+        made.extend(outputs(&region));
+        b.finish(&region);
+        sent.extend(b.sent());
+    }
+    made
+}
+
+/// A sum of something that is let go of.
+fn sum_of_much(b: &mut Bench) -> ValueId {
+    let x = b.source(LENGTH);
+    let y = b.sum(x);
+    b.release(x);
+    y
+}
+
+#[test]
+fn sums_of_what_was_let_go_of_are_computed_when_they_keep_too_much() {
+    let mut b = bench(|_| ());
+    let mut made = FxHashSet::default();
+    let mut sums = vec![];
+    for _ in 0..50 {
+        sums.push(sum_of_much(&mut b));
+        // What is asked for has nothing to do with them.
+        let other = b.rand(8);
+        b.gather(other);
+        let sent = b.cut();
+        made.extend(run(&mut b, sent));
+        let left = sums.iter().filter(|y| !made.contains(y)).count();
+        assert!(left <= 3, "{left} of {}", sums.len());
+    }
+    assert!(b.charges() >= 40, "they were in the ring again");
+}
+
+#[test]
+fn what_takes_as_much_as_it_keeps_stays_lazy() {
+    let mut b = bench(|_| ());
+    for _ in 0..20 {
+        let x = b.source(LENGTH);
+        for _ in 0..2 {
+            b.scale(x, LENGTH);
+        }
+        b.release(x);
+        let sent = b.cut_for(CutReason::Flush);
+        assert!(sent.is_empty(), "{:?}", sent.iter().map(outputs).collect::<Vec<_>>());
+    }
+    // Beside them, what takes less does not.
+    let small = sum_of_much(&mut b);
+    for _ in 0..3 {
+        sum_of_much(&mut b);
+    }
+    let sent = b.cut_for(CutReason::Flush);
+    assert!(run(&mut b, sent).contains(&small));
+}
+
+#[test]
+fn parked_sums_are_computed_when_they_keep_too_much() {
+    let mut b = bench(|_| ());
+    let busy = b.fill();
+    b.open(0, 1);
+    let mut most = 0;
+    for _ in 0..50 {
+        let y = sum_of_much(&mut b);
+        let g = b.gather(y);
+        b.cut();
+        b.event(SchedulerEvent::GatherCancelled(g));
+        most = most.max(b.state.parked());
+    }
+    assert!((1..=3).contains(&most), "{most}");
+    assert!(run(&mut b, busy).len() >= 40);
+}
+
+#[test]
+fn many_sessions_keep_no_more_than_a_share_of_the_hosts_budget() {
+    // 8 values' bytes for a session, and 16 for all.
+    let mut b = bench(|host| host.budget_bytes = 32 * 400);
+    b.state.bytes_max = u64::MAX;
+    let mut made = FxHashSet::default();
+    let mut sums = vec![];
+    for session in 1..=40 {
+        b.open(session, 1);
+        sums.push(sum_of_much(&mut b));
+        let sent = b.cut_for(CutReason::Flush);
+        made.extend(run(&mut b, sent));
+        let left = sums.iter().filter(|y| !made.contains(y)).count();
+        assert!(left <= 17, "{left} of {}", sums.len());
+    }
+    assert!(made.len() >= 16, "{}", made.len());
+}
+
+#[test]
+fn a_charge_is_told_before_the_credit_that_ends_it() {
+    let mut b = bench(|_| ());
+    let y = sum_of_much(&mut b);
+    b.cut_for(CutReason::Flush);
+    b.credits();
+    let g = b.gather(y);
+    // It is cut, and nobody needs it any more.
+    b.withdraw(g);
+    b.release(y);
+    b.cut();
+    let told: Vec<(bool, u32)> = (b.out.iter())
+        .filter_map(|i| match i {
+            SchedulerInstruction::Charge { nodes, bytes: 400, .. } => Some((true, *nodes)),
+            SchedulerInstruction::Credit { nodes, .. } => Some((false, *nodes)),
+            _ => None,
+        })
+        .collect();
+    let balance = told.iter().fold(0i64, |all, (charge, nodes)| {
+        let all = all + if *charge { i64::from(*nodes) } else { -i64::from(*nodes) };
+        assert!(all >= 0, "{told:?}");
+        all
+    });
+    assert_eq!(balance, 0, "{told:?}");
+}
