@@ -2,7 +2,10 @@
 
 mod common;
 use common::{gpu, wait};
-use tidemill::config::Injection;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tidemill::config::{Hold, Injection};
 use tidemill::{Array, ErrorKind, HostAny, Runtime, RuntimeBuilder, Session, select, step};
 
 const MIB: u64 = 1 << 20;
@@ -415,4 +418,81 @@ fn segmented_arrays_are_checked_in_every_segment() {
     }
     assert_eq!(wait(place.sum(..).item::<f32>()).unwrap(), sum);
     assert!(rt.stats().elsewhere.is_empty(), "{}", rt.stats());
+}
+
+/// Sums of 4 MiB each that are let go of; `after` may give each of them up.
+fn sums_of_much(rt: &Runtime, count: usize, begun: &AtomicUsize, after: impl Fn(&Session, &Array)) {
+    let s = rt.session("sums").open();
+    let sums = (0..count).map(|i| {
+        begun.fetch_add(1, Ordering::SeqCst);
+        let sum = s.from_vec(vec![i as f32; 1 << 20], [1 << 20, 1]).unwrap().sum(..);
+        after(&s, &sum);
+        sum
+    });
+    for (i, sum) in sums.collect::<Vec<_>>().into_iter().enumerate() {
+        assert_eq!(wait(sum.item::<f32>()).unwrap_or_else(|e| panic!("{i}: {e}")), (i << 20) as f32);
+    }
+}
+
+fn poll_once(gather: &mut (impl Future + Unpin)) {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let _ = std::pin::Pin::new(gather).poll(&mut context);
+}
+
+/// While the device does nothing, who records is held before what it leaves behind is much more than it may keep.
+#[test]
+fn who_leaves_much_behind_that_is_lazy_or_given_up_is_held() {
+    type Leaves = fn(&Session, &Array);
+    let cases: [(&str, Leaves); 3] = [
+        ("given up", |_, sum| poll_once(&mut sum.gather::<f32>())),
+        ("lazy", |s, _| poll_once(&mut s.rand::<f32>([1000, 1]).sum(..).eval())),
+        ("cut", |s, _| s.flush()),
+    ];
+    for (what, leaves) in cases {
+        let hold = Arc::new(Hold::default());
+        let injection = Injection { hold_first_batch: Some(hold.clone()), ..Injection::default() };
+        let builder = Runtime::builder().device("host").tape_bytes_max(8 * MIB).injection(injection);
+        let rt = builder.start_blocking().unwrap();
+        let begun = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| sums_of_much(&rt, 40, &begun, leaves));
+            // It is held as long as this waits: what it could do it has done, or less is tested.
+            let mut seen = (0, 0);
+            while seen.1 < 20 {
+                std::thread::sleep(Duration::from_millis(20));
+                let now = begun.load(Ordering::SeqCst);
+                seen = if now == seen.0 { (now, seen.1 + 1) } else { (now, 0) };
+            }
+            hold.release();
+            assert!((2..=16).contains(&seen.0), "{what}: {} of 40", seen.0);
+        });
+    }
+}
+
+/// What a session leaves behind must not take the memory that another one needs.
+#[test]
+fn what_is_left_lazy_or_given_up_leaves_the_hosts_budget_to_others() {
+    for gives_up in [false, true] {
+        let builder = Runtime::builder().device("host").fold_elements_max(0).host_budget(64 * MIB);
+        let rt = builder.start_blocking().unwrap();
+        let (s, other) = (rt.session("leaves much").open(), rt.session("needs much").open());
+        let mut sums = Vec::new();
+        for i in 0..60 {
+            let x = s.full(f64::from(i), [1 << 20, 1]);
+            wait(x.eval()).unwrap_or_else(|e| panic!("{i}: {e}"));
+            sums.push(x.sum(..));
+            drop(x);
+            match gives_up {
+                true => poll_once(&mut sums[sums.len() - 1].gather::<f64>()),
+                false => s.flush(),
+            }
+            if i % 10 == 9 {
+                let most = other.rand::<f32>([4 << 20, 1]);
+                wait(most.eval()).unwrap_or_else(|e| panic!("beside {i}: {e}"));
+            }
+        }
+        for (i, sum) in sums.iter().enumerate() {
+            assert_eq!(wait(sum.item::<f64>()).unwrap_or_else(|e| panic!("{i}: {e}")), (i << 20) as f64);
+        }
+    }
 }

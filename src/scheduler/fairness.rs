@@ -59,9 +59,7 @@ impl State {
             let inputs = &self.regions[&id].region.inputs;
             let makers = inputs.iter().filter_map(|input| self.parked_maker(self.graph.get(input.value)?));
             for maker in makers.collect::<SmallVec<[RegionId; 4]>>() {
-                let record = self.regions.get_mut(&maker).expect("SCHED-8: it is unfinished");
-                if std::mem::take(&mut record.parked) {
-                    self.parked -= 1;
+                if self.end_parking(maker) {
                     work.push(maker);
                 }
             }

@@ -11,7 +11,7 @@
 use super::graph::{Home, Live};
 use super::message::{SchedulerInstruction, Want};
 use super::region::Region;
-use super::state::State;
+use super::state::{Charge, State};
 use crate::error::Error;
 use crate::ids::{RegionId, SessionId, ValueId};
 use petgraph::stable_graph::NodeIndex;
@@ -130,11 +130,26 @@ impl State {
 
     /// Puts a parked region back into the queue, and what makes its inputs.
     pub(super) fn unpark(&mut self, id: RegionId) {
-        let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");
-        if std::mem::take(&mut record.parked) {
-            self.parked -= 1;
+        if self.end_parking(id) {
             self.enqueue(id);
         }
+    }
+
+    /// A region is parked no more, and holds credits again. False if it was not.
+    pub(super) fn end_parking(&mut self, id: RegionId) -> bool {
+        let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");
+        if !std::mem::take(&mut record.parked) {
+            return false;
+        }
+        self.parked -= 1;
+        let region = record.region.clone();
+        let nodes = region.nodes.len() as u32;
+        record.credits = nodes;
+        if nodes > 0 {
+            let bytes = self.let_go_of(region.inputs.iter().map(|input| input.value));
+            self.charge(Charge { session: region.session, nodes, bytes });
+        }
+        true
     }
 
     /// The parked region that would make a value.
