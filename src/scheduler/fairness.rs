@@ -11,7 +11,6 @@ use super::portions::elements_max;
 use super::region::Region;
 use super::state::{Session, State};
 use crate::ids::{RegionId, SessionId};
-use smallvec::{SmallVec, smallvec};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -39,30 +38,17 @@ pub(super) struct Turns {
 }
 
 impl State {
-    /// Puts a region in its session's queue, at its place in the order of cutting, and parked ones that it waits for.
+    /// Puts a region in its session's queue, at its place in the order of cutting.
     pub(super) fn enqueue(&mut self, id: RegionId) {
-        let mut work: SmallVec<[RegionId; 4]> = smallvec![id];
-        while let Some(id) = work.pop() {
-            let record = &self.regions[&id];
-            let (order, owner) = (record.order, record.region.session);
-            // A region may be repeated after its session has ended.
-            let session = self.sessions.entry(owner).or_insert_with(Session::ended);
-            let place = session.queue.partition_point(|other| self.regions[other].order < order);
-            session.queue.insert(place, id);
-            if !session.active {
-                session.active = true;
-                self.turns.active.push_back(owner);
-            }
-            if self.parked == 0 {
-                continue;
-            }
-            let inputs = &self.regions[&id].region.inputs;
-            let makers = inputs.iter().filter_map(|input| self.parked_maker(self.graph.get(input.value)?));
-            for maker in makers.collect::<SmallVec<[RegionId; 4]>>() {
-                if self.end_parking(maker) {
-                    work.push(maker);
-                }
-            }
+        let record = &self.regions[&id];
+        let (order, owner) = (record.order, record.region.session);
+        // A region may be repeated after its session has ended.
+        let session = self.sessions.entry(owner).or_insert_with(Session::ended);
+        let place = session.queue.partition_point(|other| self.regions[other].order < order);
+        session.queue.insert(place, id);
+        if !session.active {
+            session.active = true;
+            self.turns.active.push_back(owner);
         }
     }
 
@@ -102,6 +88,10 @@ impl State {
                 continue;
             };
             if !self.is_ready(head) || !self.has_credit(head) {
+                if self.unpark_makers(head) {
+                    blocked = 0;
+                    continue;
+                }
                 self.pass_turn();
                 blocked += 1;
                 continue;

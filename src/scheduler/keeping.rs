@@ -84,7 +84,8 @@ impl State {
         if self.kept_bytes <= most_of_all {
             return;
         }
-        let mut all: Vec<SessionId> = self.sessions.iter().filter(|(_, s)| s.kept_bytes > 0).map(|(id, _)| *id).collect();
+        let mut all: Vec<SessionId> =
+            self.sessions.iter().filter(|(_, s)| s.kept_bytes > 0).map(|(id, _)| *id).collect();
         all.sort_unstable();
         let bytes = all.iter().map(|session| self.kept_by(*session).0).sum();
         self.kept_bytes = bytes;

@@ -34,7 +34,7 @@
 //! - SCHED-10: a cut's groups are not empty, and each node that runs is in one.
 //! - SCHED-11: while a cut waits for a device to be opened, what users say waits behind it, in order; what comes
 //!   from downstream is taken in.
-//! - SCHED-12: a parked region is not downstream, holds no credit, and no gather and no region that is to run waits for
+//! - SCHED-12: a parked region is not downstream, holds no credit, and no gather and no region whose turn it is waits for
 //!   what it makes; what it reads does not end before it is put back into the queue.
 
 pub mod brief;

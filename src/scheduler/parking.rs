@@ -15,12 +15,13 @@ use super::state::{Charge, State};
 use crate::error::Error;
 use crate::ids::{RegionId, SessionId, ValueId};
 use petgraph::stable_graph::NodeIndex;
+use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// So often a region is parked at most: a program that asks again and again for what it gives up, and for what is made
 /// from it, has it computed, before it has cost more to put it aside than to compute it.
-const PARKINGS_MAX: u8 = 8;
+const PARKINGS_MAX: u8 = 64;
 
 impl State {
     /// Whether a region is to run: a limit asked for it, or a gather or another region that is to run awaits what it
@@ -128,18 +129,26 @@ impl State {
         }
     }
 
-    /// Puts a parked region back into the queue, and what makes its inputs.
-    pub(super) fn unpark(&mut self, id: RegionId) {
-        if self.end_parking(id) {
-            self.enqueue(id);
+    /// Puts the parked regions back into the queue that make what a region reads. False if there is none.
+    ///
+    /// Who asks for something and gives it up again, step by step, would put all that it is made from into the queue and
+    /// out of it each time: that waits until it could be sent.
+    pub(super) fn unpark_makers(&mut self, id: RegionId) -> bool {
+        if self.parked == 0 {
+            return false;
         }
+        let inputs = &self.regions[&id].region.inputs;
+        let makers = inputs.iter().filter_map(|input| self.parked_maker(self.graph.get(input.value)?));
+        let makers: SmallVec<[RegionId; 4]> = makers.collect();
+        makers.iter().for_each(|maker| self.unpark(*maker));
+        !makers.is_empty()
     }
 
-    /// A region is parked no more, and holds credits again. False if it was not.
-    pub(super) fn end_parking(&mut self, id: RegionId) -> bool {
+    /// Puts a parked region back into the queue, where it holds credits again.
+    pub(super) fn unpark(&mut self, id: RegionId) {
         let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");
         if !std::mem::take(&mut record.parked) {
-            return false;
+            return;
         }
         self.parked -= 1;
         let region = record.region.clone();
@@ -149,7 +158,7 @@ impl State {
             let bytes = self.let_go_of(region.inputs.iter().map(|input| input.value));
             self.charge(Charge { session: region.session, nodes, bytes });
         }
-        true
+        self.enqueue(id);
     }
 
     /// The parked region that would make a value.

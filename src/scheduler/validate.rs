@@ -3,7 +3,7 @@
 use super::graph::{Home, Live};
 use super::message::Want;
 use super::state::State;
-use crate::ids::GatherId;
+use crate::ids::{GatherId, RegionId};
 
 impl State {
     /// Checks the invariants of the module's header.
@@ -65,6 +65,7 @@ impl State {
         let sent = self.regions.values().filter(|r| r.sent && r.early.is_none()).count();
         assert_eq!(sent, self.in_flight, "SCHED-4: regions downstream");
         assert!(sent <= self.credits + super::fairness::RESERVE, "SCHED-4: {sent} regions are downstream");
+        let heads: Vec<RegionId> = self.sessions.values().filter_map(|s| s.queue.front().copied()).collect();
         let mut queued = 0;
         for session in self.sessions.values() {
             let orders: Vec<u64> = session.queue.iter().map(|id| self.regions[id].order).collect();
@@ -80,11 +81,15 @@ impl State {
                 let live = self.graph.get(input.value).unwrap_or_else(|| panic!("SCHED-8: {id} reads {}", input.value));
                 assert!(live.regions.contains(id), "SCHED-8: {} is read by {id}", input.value);
                 let is_parked = self.parked_maker(live).is_some();
-                assert!(record.parked || !is_parked, "SCHED-12: {id} waits for {}, which nobody makes", input.value);
+                let is_next = self.in_flight < self.credits && heads.contains(id);
+                assert!(!is_next || !is_parked, "SCHED-12: {id} waits for {}, which nobody makes", input.value);
                 assert!(!record.parked || !live.retired, "SCHED-12: {} ends while {id} is parked", input.value);
             }
             if record.parked {
-                assert!(!record.sent && record.credits == 0 && !self.is_awaited(*id), "SCHED-12: {id} is parked");
+                let outputs = record.region.nodes.iter().filter(|node| node.output);
+                let gathers: usize = outputs.map(|n| self.graph.get(n.value).map_or(0, |l| l.gathers.len())).sum();
+                let waits = record.sent || record.credits > 0 || record.by_limit || gathers > 0;
+                assert!(!waits && record.region.readbacks.is_empty(), "SCHED-12: {id} is parked");
             }
         }
         let held: u64 = self.regions.values().map(|r| r.credits as u64).sum::<u64>() + self.opening.credits();
