@@ -147,12 +147,18 @@ fn polyfit(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
 fn polyval(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     let (p, x) = (interp.env.host(&args[0])?, interp.env.host(&args[1])?);
+    if !is_floating(&args[0]) || !p.is_empty() && !p.dims.is_vector() {
+        return fail!("polyval: P must be a numeric floating point vector");
+    }
+    if !is_floating(&args[1]) {
+        return fail!("polyval: X must be numeric floating point");
+    }
     let single = any_single(&[&p, &x]);
     let (shift, scale) = match args.get(3) {
         None => (0.0, 1.0),
         Some(mu) => match interp.env.host(mu)? {
-            mu if mu.len() == 2 => (mu.data.f64_at(0), mu.data.f64_at(1)),
-            _ => return fail!("polyval: MU must be a two-element vector"),
+            host if host.len() == 2 && is_floating(mu) => (host.data.f64_at(0), host.data.f64_at(1)),
+            _ => return fail!("polyval: MU must be numeric floating point with 2 values"),
         },
     };
     if p.data.is_complex() || x.data.is_complex() {
@@ -169,6 +175,10 @@ fn polyval(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         p.split_first().map_or(0.0, |(first, rest)| rest.iter().fold(*first, |sum, c| sum * x + c))
     };
     Ok(reals_as(x.dims.clone(), (0..x.len()).map(at).collect(), single).into())
+}
+
+fn is_floating(value: &Value) -> bool {
+    value.class().is_float()
 }
 
 /// The coefficients of a polynomial, and whether they are single.
@@ -320,6 +330,11 @@ fn conv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
     if a.is_empty() || b.is_empty() || !a.dims.is_vector() || !b.dims.is_vector() {
         return fail!("conv: both arguments A and B must be vectors");
+    }
+    if let Some(shape) = args.get(2)
+        && !["full", "same", "valid"].iter().any(|word| shape.as_text().as_deref() == Some(word))
+    {
+        return fail!("conv: SHAPE argument must be \"full\", \"same\", or \"valid\"");
     }
     let (m, n) = (a.len(), b.len());
     let all = |t: &Tensor| (0..t.len()).map(|i| t.data.c64_at(i)).collect::<Vec<_>>();

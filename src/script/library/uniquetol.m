@@ -1,6 +1,8 @@
 function [c, ia, ic] = uniquetol (a, tol)
   if nargin < 1, print_usage (); end
+  if ! isfloat (a) || iscomplex (a), error ("uniquetol: A must be a double or single precision non-complex array"); end
   if nargin < 2, tol = ifelse_class (a); end
+  if ! isfloat (tol) || iscomplex (tol) || ! isscalar (tol), error ("uniquetol: TOL must be a double or single precision non-complex scalar"); end
   [s, order] = sort (a(:));
   limit = tol * max (abs (s(isfinite (s))));
   if isempty (limit), limit = 0; end
