@@ -23,6 +23,9 @@ pub static ROWS: &[Builtin] = &[
     row("strfind", 2, 4, 1, "strfind (s, pattern)", "Where a text stands in strings.", strfind),
     row("index", 2, 3, 1, "index (s, t, direction)", "The first place of a text in strings, or 0.", |i, a, _| {
         let last = a.get(2).is_some_and(|v| args::is_word(v, "last"));
+        if !last && a.get(2).is_some_and(|v| !args::is_word(v, "first")) {
+            return fail!("index: DIRECTION must be either \"first\" or \"last\"");
+        }
         index_of(i, "index", a, last)
     }),
     row("rindex", 2, 2, 1, "rindex (s, t)", "The last place of a text in strings, or 0.", |i, a, _| {

@@ -370,7 +370,7 @@ fn pascal_factor(n: usize, kind: f64) -> Flow<Outcome> {
         // The signed triangle, turned by a quarter.
         _ => {
             let turned = at(n - 1 - c, r) * sign(r);
-            if n % 2 == 0 { 0.0 - turned } else { turned + 0.0 }
+            if n.is_multiple_of(2) { 0.0 - turned } else { turned + 0.0 }
         }
     }))
 }

@@ -150,7 +150,11 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 written!("polyreduce", "polyreduce (p)", "A polynomial without its leading zeros."),
                 written!("polyaffine", "polyaffine (f, mu)", "A polynomial of a shifted and scaled variable."),
                 written!("polygcd", "polygcd (b, a, tol)", "The greatest common divisor of two polynomials."),
-                written!("residue", "[r, p, k, e] = residue (b, a)", "Partial fractions of a quotient of polynomials."),
+                written!(
+                    "residue",
+                    "[r, p, k, e] = residue (b, a)",
+                    "Partial fractions of a quotient of polynomials, and what has them."
+                ),
                 written!("mpoles", "[m, n] = mpoles (p, tol)", "Poles that are equal, with their multiplicities."),
                 written!("mkpp", "pp = mkpp (x, p, d)", "A piecewise polynomial."),
                 written!("unmkpp", "[x, p, n, k, d] = unmkpp (pp)", "The parts of a piecewise polynomial."),
@@ -239,7 +243,7 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 ),
                 written!(
                     "lsqnonneg",
-                    "[x, resnorm, residual, exitflag] = lsqnonneg (c, d, x0, options)",
+                    "[x, resnorm, residual, exitflag, output, lambda] = lsqnonneg (c, d, x0, options)",
                     "The least squares solution without negative elements."
                 ),
             ],
@@ -297,7 +301,7 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 written!("repelem", "repelem (x, r1, r2, ...)", "An array whose elements are repeated."),
                 written!(
                     "uniquetol",
-                    "[c, ia, ic] = uniquetol (a, tol)",
+                    "[c, ia, ic] = uniquetol (a, tol, name, value, …)",
                     "The elements that differ by more than a tolerance."
                 ),
                 written!("powerset", "powerset (a, \"rows\")", "All subsets of a set."),
