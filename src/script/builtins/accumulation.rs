@@ -54,6 +54,14 @@ fn subscripts_of(env: &Env, value: &Value) -> Flow<(usize, usize, Vec<f64>)> {
 pub(super) fn accumarray(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     let env = &mut interp.env;
+    if let Some(sparse) = args.get(5)
+        && crate::script::ops::truth(env, sparse)?
+    {
+        return fail!("accumarray: sparse matrices are not supported yet");
+    }
+    if args.get(3).is_some_and(|f| !f.is_empty() && !matches!(f, Value::Function(_))) {
+        return fail!("accumarray: FUNC must be a function handle");
+    }
     let values = env.host(&args[1])?;
     let (n, rank, subscripts) = subscripts_of(env, &args[0])?;
     let fill = match args.get(4).filter(|v| !v.is_empty()) {
@@ -205,6 +213,11 @@ pub(super) fn histc(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outco
     let (_, edges, _) = reals(&interp.env, "histc", &args[1])?;
     if edges.is_empty() {
         return fail!("histc: EDGES must not be empty");
+    }
+    if let Some(dim) = args.get(2)
+        && number(&interp.env, "histc", dim)? > dims.len() as f64
+    {
+        return fail!("histc: DIM must be an integer and a valid dimension");
     }
     let d = match args.get(2) {
         Some(dim) => {

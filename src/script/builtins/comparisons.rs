@@ -23,6 +23,9 @@ pub static ROWS: &[Builtin] = &[
     row("strfind", 2, 4, 1, "strfind (s, pattern)", "Where a text stands in strings.", strfind),
     row("index", 2, 3, 1, "index (s, t, direction)", "The first place of a text in strings, or 0.", |i, a, _| {
         let last = a.get(2).is_some_and(|v| args::is_word(v, "last"));
+        if !last && a.get(2).is_some_and(|v| !args::is_word(v, "first")) {
+            return fail!("index: DIRECTION must be either \"first\" or \"last\"");
+        }
         index_of(i, "index", a, last)
     }),
     row("rindex", 2, 2, 1, "rindex (s, t)", "The last place of a text in strings, or 0.", |i, a, _| {
@@ -271,6 +274,9 @@ fn begins(interp: &mut Interp, name: &str, args: &[Value], fits: fn(&[u8], &[u8]
     match args.get(2..).unwrap_or_default() {
         [] => {}
         [option, value] if begins_option(option) => {
+            if value.len() != 1 || value.is_char() {
+                return fail!("{name}: \"IgnoreCase\" value must be a logical scalar");
+            }
             ignore_case = crate::script::ops::truth(&mut interp.env, value)?;
         }
         [_, _] => return fail!("{name}: third input must be \"IgnoreCase\""),
@@ -288,7 +294,11 @@ fn begins(interp: &mut Interp, name: &str, args: &[Value], fits: fn(&[u8], &[u8]
 
 fn validatestring(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let s = text::string(&args[0], "validatestring: STR must be a single character string")?;
-    let options = text::list(&args[1], "validatestring: STRARRAY must be a cellstr")?;
+    let refused = "validatestring: STRARRAY must be a cellstr";
+    if args[1].is_char() {
+        return fail!("{refused}");
+    }
+    let options = text::list(&args[1], refused)?;
     let mut names = Vec::new();
     let mut position = None;
     for arg in &args[2..] {
@@ -296,6 +306,12 @@ fn validatestring(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome
             Some(name) => names.push(name),
             None => position = Some(args::number(&interp.env, "validatestring", arg)?),
         }
+    }
+    if names.len() > 2 {
+        return fail!("validatestring: invalid number of character inputs (> 3)");
+    }
+    if position.is_some_and(|position| position < 1.0) {
+        return fail!("validatestring: POSITION must be >= 1");
     }
     let who = names.first().map_or("validatestring", String::as_str);
     let mut about = names.get(1).map_or(String::new(), |n| format!(" (variable {n})"));

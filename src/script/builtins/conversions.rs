@@ -74,6 +74,9 @@ fn cast(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         if !super::args::is_word(word, "like") {
             return fail!("Invalid call to cast");
         }
+        if let Value::Cell(_) | Value::Struct(_) | Value::Function(_) = like {
+            return fail!("cast: type conversion to '{}' is not supported", like.class_name());
+        }
         let result = converted(env, value, like.class())?;
         return match like.is_complex() && !result.is_complex() {
             true => Ok(with_parts(env, &result, None)?.into()),

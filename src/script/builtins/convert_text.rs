@@ -80,7 +80,7 @@ fn in_base(values: &[u128], symbols: &[u8], len: usize) -> Value {
 fn width(interp: &Interp, name: &str, value: Option<&Value>) -> Flow<usize> {
     let Some(value) = value else { return Ok(0) };
     let x = args::number(&interp.env, name, value)?;
-    if !(x >= 0.0 && x == x.trunc() && x < 1e6) {
+    if value.len() != 1 || value.is_complex() || !(x >= 0.0 && x == x.trunc() && x < 1e6) {
         return fail!("{name}: LEN must be a non-negative integer");
     }
     Ok(x as usize)
@@ -93,17 +93,13 @@ fn dec2(interp: &mut Interp, name: &str, args: &[Value], base: usize) -> Flow<Ou
     // Negative numbers are in two's complement of the least of 8, 16, 32 and 64 bits that holds them all.
     let least = values.iter().copied().fold(0.0, f64::min);
     let bits = [8, 16, 32, 64].into_iter().find(|b| least >= -(2f64.powi(b - 1))).unwrap_or(64);
-    if matches!(args[0], Value::Bool(_)) || values.iter().any(|x| !x.is_finite() || *x != x.trunc()) {
+    if matches!(args[0], Value::Bool(_))
+        || args[0].is_complex()
+        || values.iter().any(|x| !x.is_finite() || *x != x.trunc())
+    {
         return fail!("{name}: input must be integers");
     }
-    // The widest integers are beyond what a double holds.
-    if matches!(args[0].class(), Class::Int64 | Class::Uint64) {
-        let host = interp.env.host(&args[0])?;
-        let exact: Vec<i128> = match &*host.data {
-            Data::I64(v) => v.iter().map(|&x| x as i128).collect(),
-            Data::U64(v) => v.iter().map(|&x| x as i128).collect(),
-            _ => Vec::new(),
-        };
+    if let Some(exact) = widest(interp, &args[0])? {
         let wrap = |x: i128| if x < 0 { ((1i128 << bits) + x) as u128 } else { x as u128 };
         return Ok(in_base(&exact.into_iter().map(wrap).collect::<Vec<_>>(), &digits(base), len).into());
     }
@@ -116,14 +112,33 @@ fn dec2(interp: &mut Interp, name: &str, args: &[Value], base: usize) -> Flow<Ou
     Ok(in_base(&out, &digits(base), len).into())
 }
 
+/// Integers that are beyond what a double holds.
+fn widest(interp: &Interp, value: &Value) -> Flow<Option<Vec<i128>>> {
+    if !matches!(value.class(), Class::Int64 | Class::Uint64) {
+        return Ok(None);
+    }
+    Ok(match &*interp.env.host(value)?.data {
+        Data::I64(v) => Some(v.iter().map(|&x| x.into()).collect()),
+        Data::U64(v) => Some(v.iter().map(|&x| x.into()).collect()),
+        _ => None,
+    })
+}
+
 fn dec2base(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let values = numbers(&interp.env, &args[0])?;
+    if args[0].is_char() || args[0].is_complex() {
+        return fail!("dec2base: input must be real non-negative integers");
+    }
     let len = width(interp, "dec2base", args.get(2))?;
     if values.iter().any(|x| !(*x >= 0.0 && x.is_finite() && *x == x.trunc())) {
         return fail!("dec2base: input must be real non-negative integers");
     }
     let symbols = symbols(interp, "dec2base", &args[1])?;
-    Ok(in_base(&values.iter().map(|&x| x as u128).collect::<Vec<_>>(), &symbols, len).into())
+    let exact: Vec<u128> = match widest(interp, &args[0])? {
+        Some(exact) => exact.into_iter().map(|x| x as u128).collect(),
+        None => values.iter().map(|&x| x as u128).collect(),
+    };
+    Ok(in_base(&exact, &symbols, len).into())
 }
 
 /// The digits that a base argument means: a number's, or the characters of a string.

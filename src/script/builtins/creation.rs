@@ -457,8 +457,8 @@ where
 
 fn logspace(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
-    if args[..2].iter().any(|v| v.len() != 1) {
-        return fail!("logspace: arguments A, B, and N must be scalar values");
+    if args.iter().any(|v| v.len() != 1) {
+        return fail!("logspace: arguments A, B, and N must be scalars");
     }
     let n = match args.get(2) {
         None => 50.0,

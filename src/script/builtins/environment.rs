@@ -3,7 +3,7 @@
 use super::{ANY, Builtin, Outcome, Scope, calls};
 use crate::script::error::{Flow, fail};
 use crate::script::memory;
-use crate::script::value::Value;
+use crate::script::value::{Class, Data, Tensor, Value};
 use crate::script::vm::{Callee, Interp};
 use std::path::PathBuf;
 
@@ -167,8 +167,15 @@ fn run_file(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 }
 
 fn exist(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    // What is empty names nothing, whatever its class.
+    if args.iter().any(|arg| arg.is_empty() && !matches!(arg, Value::Map(_))) {
+        return Ok(Value::Num(0.0).into());
+    }
     let name = text(&args[0], "exist", "NAME")?;
-    let kind = args.get(1).and_then(Value::as_text).unwrap_or_default();
+    let kind = args.get(1).map_or(Ok(String::new()), |kind| text(kind, "exist", "TYPE"))?;
+    if !["", "var", "builtin", "file", "dir"].contains(&kind.as_str()) {
+        return fail!("exist: unrecognized type argument \"{kind}\"");
+    }
     let any = kind.is_empty();
     let mut code = 0;
     if (any || kind == "var") && interp.variable(&name).is_some() {
@@ -196,7 +203,7 @@ fn exist(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 
 fn nargin(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let n = match args.first() {
-        None => interp.nargin().unwrap_or(0) as f64,
+        None => interp.nargin().unwrap_or(interp.env.options.arguments.len()) as f64,
         Some(value) => arity(interp, value, true)?,
     };
     Ok(Value::Num(n).into())
@@ -235,9 +242,19 @@ fn arity(interp: &mut Interp, value: &Value, inputs: bool) -> Flow<f64> {
 }
 
 fn isargout(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let k = interp.env.host(&args[0])?;
-    let wanted = interp.nargout().unwrap_or(0).max(1) as f64;
-    Ok(Value::Bool(!k.is_empty() && k.data.f64_at(0) <= wanted && k.data.f64_at(0) >= 1.0).into())
+    let host = match &args[0] {
+        value if !(value.is_numeric() || value.class() == Class::Logical) => {
+            return fail!("isargout: wrong type argument '{}'", value.type_name());
+        }
+        value => interp.env.host(value)?,
+    };
+    let numbers = host.data.to_f64();
+    if numbers.iter().any(|k| !(*k >= 1.0 && *k == k.trunc())) {
+        return fail!("isargout: K must be a positive integer");
+    }
+    let (wanted, ignored) = (interp.nargout().unwrap_or(0).max(1) as f64, interp.ignored_outputs());
+    let asked = |&k: &f64| k <= wanted && !ignored.get(k as usize - 1).copied().unwrap_or(false);
+    Ok(Value::tensor(Tensor::new(host.dims.clone(), Data::Bool(numbers.iter().map(asked).collect()))).into())
 }
 
 fn mfilename(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -264,7 +281,7 @@ fn inputname(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return fail!("inputname: must be used from within a function");
     };
     if n > given as f64 {
-        return fail!("inputname: N out of range");
+        return Ok(Value::string("").into());
     }
     let names_only = match args.get(1) {
         Some(only) => crate::script::ops::truth(&mut interp.env, only)?,
@@ -273,5 +290,8 @@ fn inputname(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let call = interp.calling_place();
     let written = call.and_then(|place| super::assertion::arguments(place.source.text.get(place.span.range())?));
     let name = written.and_then(|list| list.into_iter().nth(n as usize - 1)).unwrap_or_default();
-    Ok(Value::string(if names_only && !super::variables::is_name(&name) { "" } else { &name }).into())
+    // A variable that was given for the last time has no value left, but no function has its name.
+    let is_variable = super::variables::is_name(&name)
+        && (interp.caller_has(&name) || !names_only || interp.lookup(&name)?.is_none());
+    Ok(Value::string(if names_only && !is_variable { "" } else { &name }).into())
 }

@@ -312,7 +312,7 @@ fn warning(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
             let all = ("all", if env.warnings_off.iter().any(|id| id == "all") { "off" } else { "on" });
             let (identifiers, states): (Vec<Value>, Vec<Value>) =
                 std::iter::once(all).chain(off).map(|(id, state)| (Value::from(id), Value::from(state))).unzip();
-            let mut array = StructArray::empty(Dims::new(&[identifiers.len(), 1]));
+            let mut array = StructArray::empty(Dims::new(&[1, identifiers.len()]));
             array.fields.insert("identifier".into(), identifiers);
             array.fields.insert("state".into(), states);
             return Ok(Value::Struct(Arc::new(array)).into());
@@ -412,10 +412,10 @@ fn narginchk(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let bounds = numbers(&mut interp.env, args)?;
     let n = interp.nargin().unwrap_or(0) as f64;
     if n < bounds[0] {
-        return fail_id!("Octave:invalid-fun-call", "narginchk: not enough input arguments");
+        return fail!("narginchk: not enough input arguments");
     }
     if n > bounds[1] {
-        return fail_id!("Octave:invalid-fun-call", "narginchk: too many input arguments");
+        return fail!("narginchk: too many input arguments");
     }
     Ok(nothing())
 }

@@ -22,13 +22,13 @@ pub static ROWS: &[Builtin] = &[
     }),
     row("tempname", 0, 2, 1, "tempname (folder, prefix)", "A name that no file has.", tempname),
     row("isfile", 1, 1, 1, "isfile (name)", "Whether files of these names are there.", |i, a, _| {
-        are(i, a, Path::is_file)
+        are(i, "isfile", a, Path::is_file)
     }),
     row("isfolder", 1, 1, 1, "isfolder (name)", "Whether folders of these names are there.", |i, a, _| {
-        are(i, a, Path::is_dir)
+        are(i, "isfolder", a, Path::is_dir)
     }),
     row("isdir", 1, 1, 1, "isdir (name)", "Whether folders of these names are there.", |i, a, _| {
-        are(i, a, Path::is_dir)
+        are(i, "isdir", a, Path::is_dir)
     }),
     row("mkdir", 1, 2, 3, "[ok, message] = mkdir (parent, name)", "Makes a folder.", mkdir),
     row("rmdir", 1, 2, 3, "[ok, message] = rmdir (name, \"s\")", "Removes a folder.", rmdir),
@@ -126,6 +126,11 @@ fn fileparts(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 
 fn tempname(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
+    for (arg, what) in args.iter().zip(["DIR", "PREFIX"]) {
+        if !arg.is_char() && !arg.is_empty() {
+            return fail!("tempname: {what} must be a string");
+        }
+    }
     let folder = match args.first().and_then(Value::as_text) {
         Some(folder) if !folder.is_empty() => folder,
         _ => std::env::temp_dir().to_string_lossy().trim_end_matches('/').to_string(),
@@ -140,7 +145,10 @@ fn tempname(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
 }
 
-fn are(interp: &Interp, args: &[Value], is: fn(&Path) -> bool) -> Flow<Outcome> {
+fn are(interp: &Interp, name: &str, args: &[Value], is: fn(&Path) -> bool) -> Flow<Outcome> {
+    if !args[0].is_char() && !matches!(args[0], Value::Cell(_)) {
+        return fail!("{name}: F must be a string or cell array of strings");
+    }
     let there = |v: &Value| v.as_text().is_some_and(|name| is(&interp.env.at(&name)));
     Ok(match &args[0] {
         Value::Cell(c) => {

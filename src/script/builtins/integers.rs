@@ -39,9 +39,9 @@ pub static ROWS: &[Builtin] = &[
     row(
         "accumarray",
         2,
-        5,
+        6,
         1,
-        "accumarray (subscripts, values, size, f, fill)",
+        "accumarray (subscripts, values, size, f, fill, false)",
         "Sums (or f) of the values that have the same subscripts.",
         accumarray,
     ),
@@ -73,11 +73,14 @@ pub(super) fn in_class(env: &mut Env, dims: Dims, data: Vec<f64>, class: Class) 
 
 fn primes(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let class = args[0].class();
-    if args[0].len() != 1 {
+    if args[0].len() != 1 || args[0].is_complex() {
         return fail!("primes: N must be a real scalar");
     }
     let n = number(&interp.env, "primes", &args[0])?;
-    if n.is_nan() || n < 2.0 {
+    if n.is_nan() || n == f64::INFINITY {
+        return fail!("primes: N must be finite (not +Inf or NaN)");
+    }
+    if n < 2.0 {
         return Ok(in_class(&mut interp.env, Dims::new(&[1, 0]), Vec::new(), class)?.into());
     }
     if n > 1e9 {
@@ -147,7 +150,11 @@ fn isprime(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if x.iter().any(|&v| v < 0.0) {
         return fail!("isprime: X must be a non-negative integer");
     }
-    let prime = x.iter().map(|&v| v.is_finite() && is_prime(v as u64)).collect();
+    let prime = match &*interp.env.host(&args[0])?.data {
+        Data::U64(exact) => exact.iter().map(|&n| is_prime(n)).collect(),
+        Data::I64(exact) => exact.iter().map(|&n| is_prime(n as u64)).collect(),
+        _ => x.iter().map(|&v| v.is_finite() && is_prime(v as u64)).collect(),
+    };
     Ok(Value::tensor(Tensor::new(dims, Data::Bool(prime))).into())
 }
 
@@ -156,6 +163,9 @@ fn factor(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
     let q = number(&interp.env, "factor", &args[0])?;
     if args[0].len() != 1 || args[0].is_complex() || q.fract() != 0.0 || !(q >= 0.0 && q < 2f64.powi(53)) {
         return fail!("factor: Q must be a real non-negative integer");
+    }
+    if class == Class::Single && q > 2f64.powi(24) {
+        return fail!("factor: Q too large to factor (> flintmax)");
     }
     let mut rest = q as u64;
     let mut found: Vec<u64> = Vec::new();
@@ -270,7 +280,10 @@ fn factorial(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 fn nchoosek(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     let k = number(&interp.env, "nchoosek", &args[1])?;
-    if k < 0.0 || k.fract() != 0.0 || k.is_nan() {
+    if args[0].len() != 1 && !args[0].dims().is_vector() && !args[0].is_empty() {
+        return fail!("nchoosek: first argument must be a scalar or a vector");
+    }
+    if args[1].len() != 1 || args[1].is_complex() || k < 0.0 || k.fract() != 0.0 || k.is_nan() {
         return fail!("nchoosek: K must be an integer >= 0");
     }
     if let Value::Cell(cell) = &args[0] {

@@ -177,6 +177,12 @@ pub(super) fn interp1(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Out
             None => return fail!("interp1: invalid METHOD '{word}'"),
         };
     }
+    let jumps = sorted.windows(2).any(|pair| pair[0] == pair[1]);
+    if jumps && !matches!(chosen, Method::Linear | Method::Nearest) {
+        let name = options.iter().filter_map(Value::as_text).find(|word| *word != "extrap").unwrap_or_default();
+        let name = if name == "next" { "previous" } else { name.as_str() };
+        return fail!("interp1: discontinuities not supported for METHOD '{name}'");
+    }
     let outside = match options.last() {
         Some(value) if !value.is_char() => Some(number(env, "interp1", value)?),
         _ => None,

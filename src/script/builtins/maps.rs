@@ -50,6 +50,9 @@ fn construct(interp: &mut Interp, all: &[Value], _: usize) -> Flow<Outcome> {
         [_, _] if is(0, "UniformValues") => Map::new(Class::Char, Kind::Any),
         [keys, values] => filled(env, keys, values, true)?,
         [keys, values, _, uniform] if is(2, "UniformValues") => {
+            if uniform.len() != 1 || !(uniform.is_numeric() || uniform.class() == Class::Logical) {
+                return fail!("containers.Map: 'UniformValues' must be a logical scalar");
+            }
             let uniform = args::number(env, "containers.Map", uniform)? != 0.0;
             filled(env, keys, values, uniform)?
         }
@@ -148,7 +151,7 @@ fn common_kind(values: &[Value]) -> Kind {
     let first = values[0].class();
     match values.iter().all(|v| v.class() == first) {
         true => Kind::Of(first),
-        false => Kind::Of(Class::Double),
+        false => Kind::Any,
     }
 }
 

@@ -32,7 +32,7 @@ pub static ROWS: &[Builtin] = &[
     row("vander", 1, 2, 1, "vander (c, n)", "The Vandermonde matrix.", vander),
     row("toeplitz", 1, 2, 1, "toeplitz (c, r)", "The Toeplitz matrix of a column and a row.", toeplitz),
     row("hankel", 1, 2, 1, "hankel (c, r)", "The Hankel matrix of a column and a last row.", hankel),
-    row("pascal", 1, 1, 1, "pascal (n)", "The Pascal matrix.", pascal),
+    row("pascal", 1, 2, 1, "pascal (n, t)", "The Pascal matrix, or a triangular factor of it.", pascal),
     row("wilkinson", 1, 1, 1, "wilkinson (n)", "The Wilkinson matrix.", wilkinson),
 ];
 
@@ -274,6 +274,9 @@ fn square(n: usize, at: impl Fn(usize, usize) -> f64) -> Outcome {
 }
 
 fn magic(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    if args[0].len() == 1 && super::args::number(&interp.env, "magic", &args[0])? < 0.0 {
+        return fail!("magic: N must be non-negative");
+    }
     let n = order(interp, "magic", &args[0])?;
     // The Siamese method: row and column of each place, turned into two digits to the base n.
     fn odd(n: usize, r: usize, c: usize) -> usize {
@@ -332,6 +335,13 @@ fn invhilb(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 
 fn pascal(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let n = order(interp, "pascal", &args[0])?;
+    let kind = match args.get(1) {
+        Some(kind) => number(&interp.env, "pascal", kind)?,
+        None => 0.0,
+    };
+    if kind != 0.0 {
+        return pascal_factor(n, kind);
+    }
     // Each element is the sum of the one above it and the one on its left.
     let mut data = vec![1.0; n * n];
     for c in 1..n {
@@ -342,7 +352,34 @@ fn pascal(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::tensor(Tensor::new(Dims::new(&[n, n]), Data::F64(data))).into())
 }
 
+/// The lower triangle of binomial coefficients (-1), with alternating signs (1), or the cube root of the identity (2).
+fn pascal_factor(n: usize, kind: f64) -> Flow<Outcome> {
+    if ![-1.0, 1.0, 2.0].contains(&kind) {
+        return fail!("pascal: T must be -1, 0, 1, or 2, found {kind}");
+    }
+    let mut rows: Vec<Vec<f64>> = Vec::with_capacity(n);
+    for r in 0..n {
+        let above = |c: usize| if r == 0 { 0.0 } else { rows[r - 1].get(c).copied().unwrap_or(0.0) };
+        rows.push((0..=r).map(|c| if c == 0 { 1.0 } else { above(c - 1) + above(c) }).collect());
+    }
+    let sign = |k: usize| if k % 2 == 1 { -1.0 } else { 1.0 };
+    let at = |r: usize, c: usize| rows[r].get(c).copied().unwrap_or(0.0);
+    Ok(square(n, |r, c| match kind {
+        -1.0 => at(r, c),
+        1.0 => at(r, c) * sign(c) + 0.0,
+        // The signed triangle, turned by a quarter.
+        _ => {
+            let turned = at(n - 1 - c, r) * sign(r);
+            if n.is_multiple_of(2) { 0.0 - turned } else { turned + 0.0 }
+        }
+    }))
+}
+
 fn wilkinson(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let size = if args[0].len() == 1 { super::args::number(&interp.env, "wilkinson", &args[0])? } else { -1.0 };
+    if size < 0.0 || size != size.trunc() {
+        return fail!("wilkinson: N must be a non-negative integer");
+    }
     let n = order(interp, "wilkinson", &args[0])?;
     Ok(square(n, |r, c| match r.abs_diff(c) {
         0 => (r as f64 - (n as f64 - 1.0) / 2.0).abs(),

@@ -275,6 +275,9 @@ fn mat2str(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let mut digits = (15, 15);
     if let Some(given) = args[1..].iter().find(|a| !a.is_char() && !a.is_empty()) {
         let given = array(&interp.env, "mat2str", given)?;
+        if given.len() > 2 {
+            return fail!("mat2str: N must have only 1 or 2 elements");
+        }
         let at = |i: usize| given.data.f64_at(i).clamp(0.0, PRECISION_MAX) as usize;
         digits = (at(0), at(given.len().min(2) - 1));
     }

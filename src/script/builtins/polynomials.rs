@@ -25,7 +25,15 @@ pub static ROWS: &[Builtin] = &[
         "The polynomial of degree n that fits best by least squares.",
         polyfit,
     ),
-    row("polyval", 2, 4, 1, "polyval (p, x, [], mu)", "A polynomial's values.", polyval),
+    row(
+        "polyval",
+        2,
+        4,
+        2,
+        "[y, dy] = polyval (p, x, s, mu)",
+        "A polynomial's values, and how far they are off by what polyfit tells.",
+        polyval,
+    ),
     row(
         "polyder",
         1,
@@ -144,15 +152,21 @@ fn polyfit(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
     Ok(out.into())
 }
 
-fn polyval(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+fn polyval(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     let (p, x) = (interp.env.host(&args[0])?, interp.env.host(&args[1])?);
+    if !is_floating(&args[0]) || !p.is_empty() && !p.dims.is_vector() {
+        return fail!("polyval: P must be a numeric floating point vector");
+    }
+    if !is_floating(&args[1]) {
+        return fail!("polyval: X must be numeric floating point");
+    }
     let single = any_single(&[&p, &x]);
     let (shift, scale) = match args.get(3) {
         None => (0.0, 1.0),
         Some(mu) => match interp.env.host(mu)? {
-            mu if mu.len() == 2 => (mu.data.f64_at(0), mu.data.f64_at(1)),
-            _ => return fail!("polyval: MU must be a two-element vector"),
+            host if host.len() == 2 && is_floating(mu) => (host.data.f64_at(0), host.data.f64_at(1)),
+            _ => return fail!("polyval: MU must be numeric floating point with 2 values"),
         },
     };
     if p.data.is_complex() || x.data.is_complex() {
@@ -168,7 +182,38 @@ fn polyval(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         // From the first coefficient on, so that that of a constant is not multiplied by infinity.
         p.split_first().map_or(0.0, |(first, rest)| rest.iter().fold(*first, |sum, c| sum * x + c))
     };
-    Ok(reals_as(x.dims.clone(), (0..x.len()).map(at).collect(), single).into())
+    let y = reals_as(x.dims.clone(), (0..x.len()).map(at).collect(), single);
+    let Some(fit) = args.get(2).filter(|_| nargout > 1) else { return Ok(y.into()) };
+    let scaled: Vec<f64> = (0..x.len()).map(|i| (x.data.f64_at(i) - shift) / scale).collect();
+    let off = deviations(interp, fit, &scaled, p.len())?;
+    Ok(vec![y, reals_as(x.dims.clone(), off, single)].into())
+}
+
+/// The standard deviations of a fitted polynomial's values.
+fn deviations(interp: &Interp, fit: &Value, x: &[f64], n: usize) -> Flow<Vec<f64>> {
+    let Value::Struct(fit) = fit else { return fail!("polyval: S input is required for DY output argument") };
+    let numbers = |name: &str| match fit.get(name) {
+        Some(value) => Ok(interp.env.host(value)?.data.to_f64()),
+        None => fail!("polyval: S input is required for DY output argument"),
+    };
+    let (r, norm, free) = (numbers("R")?, numbers("normr")?, numbers("df")?);
+    let (&[norm], &[free], true) = (&norm[..], &free[..], r.len() == n * n) else {
+        return fail!("polyval: S input is required for DY output argument");
+    };
+    // The powers of each point divided by the triangle from the right.
+    let of_point = |&x: &f64| {
+        let mut row: Vec<f64> = (0..n).map(|k| x.powi((n - 1 - k) as i32)).collect();
+        for j in 0..n {
+            let known: f64 = (0..j).map(|i| row[i] * r[j * n + i]).sum();
+            row[j] = (row[j] - known) / r[j * n + j];
+        }
+        (1.0 + row.iter().map(|z| z * z).sum::<f64>()).sqrt() * norm / free.sqrt()
+    };
+    Ok(x.iter().map(of_point).collect())
+}
+
+fn is_floating(value: &Value) -> bool {
+    value.class().is_float()
 }
 
 /// The coefficients of a polynomial, and whether they are single.
@@ -320,6 +365,11 @@ fn conv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
     if a.is_empty() || b.is_empty() || !a.dims.is_vector() || !b.dims.is_vector() {
         return fail!("conv: both arguments A and B must be vectors");
+    }
+    if let Some(shape) = args.get(2)
+        && !["full", "same", "valid"].iter().any(|word| shape.as_text().as_deref() == Some(word))
+    {
+        return fail!("conv: SHAPE argument must be \"full\", \"same\", or \"valid\"");
     }
     let (m, n) = (a.len(), b.len());
     let all = |t: &Tensor| (0..t.len()).map(|i| t.data.c64_at(i)).collect::<Vec<_>>();

@@ -6,7 +6,7 @@ use super::args::{self, is_word};
 use super::record::awaited;
 use super::{ANY, Builtin, Outcome, row};
 use crate::script::env::Env;
-use crate::script::error::{Flow, fail, fail_id};
+use crate::script::error::{Flow, fail};
 use crate::script::value::map::Key;
 use crate::script::value::total::total;
 use crate::script::value::{Class, Data, Dims, Function, StructArray, Tensor, Value};
@@ -84,10 +84,10 @@ pub static ROWS: &[Builtin] = &[
         banded(i, a, Some(0), None)
     }),
     row("isbanded", 3, 3, 1, "isbanded (a, lower, upper)", "Whether a matrix has only these diagonals.", isbanded),
-    row("issymmetric", 1, 2, 1, "issymmetric (a, tol)", "Whether a matrix is symmetric.", |i, a, _| {
+    row("issymmetric", 1, 3, 1, "issymmetric (a, \"skew\", tol)", "Whether a matrix is symmetric.", |i, a, _| {
         symmetric(i, "issymmetric", a)
     }),
-    row("ishermitian", 1, 2, 1, "ishermitian (a, tol)", "Whether a matrix is Hermitian.", |i, a, _| {
+    row("ishermitian", 1, 3, 1, "ishermitian (a, \"skew\", tol)", "Whether a matrix is Hermitian.", |i, a, _| {
         symmetric(i, "ishermitian", a)
     }),
 ];
@@ -347,12 +347,15 @@ fn symmetric(interp: &mut Interp, name: &str, args: &[Value]) -> Flow<Outcome> {
     }
     env.host_all(args)?;
     let (mut tolerance, mut skew) = (0.0, false);
-    match args.get(1) {
-        Some(word) if is_word(word, "skew") => skew = true,
-        Some(word) if is_word(word, "nonskew") => {}
-        Some(t) if t.len() == 1 && !t.is_char() => tolerance = args::number(env, name, t)?,
-        Some(_) => return fail_id!("Octave:invalid-fun-call", "{name}: TOL must be a scalar >= 0"),
-        None => {}
+    for arg in &args[1..] {
+        match arg {
+            word if is_word(word, "skew") => skew = true,
+            word if is_word(word, "nonskew") => {}
+            t if t.len() == 1 && !t.is_char() && args::number(env, name, t)? >= 0.0 => {
+                tolerance = args::number(env, name, t)?;
+            }
+            _ => return fail!("{name}: TOL must be a scalar >= 0"),
+        }
     }
     let host = env.host(x)?;
     let dims: &Dims = &host.dims;

@@ -254,7 +254,9 @@ fn rng(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
                     );
                 }
             }
-            if is_word(first, "default") {
+            if is_word(first, "default") && !rest.is_empty() || first.is_complex() {
+                return invalid();
+            } else if is_word(first, "default") {
                 Some((0, 0))
             } else if is_word(first, "shuffle") {
                 Some((clock_seed(), 0))
@@ -289,6 +291,9 @@ fn description(env: &mut Env) -> Value {
     Value::Struct(Arc::new(s))
 }
 
+/// The first number beside which a double has no odd one.
+const FLINTMAX: f64 = 9_007_199_254_740_992.0;
+
 fn randi(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &mut interp.env;
     let words = args.iter().position(|a| a.is_string() && !a.is_empty()).unwrap_or(args.len());
@@ -304,6 +309,12 @@ fn randi(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     };
     if low != low.trunc() || high != high.trunc() || !low.is_finite() || !high.is_finite() {
         return fail!("randi: IMIN and IMAX must be integer bounds");
+    }
+    if high.abs() >= FLINTMAX || low.abs() >= FLINTMAX {
+        return fail!("randi: IMIN and IMAX must be smaller than flintmax()");
+    }
+    if high - low >= FLINTMAX - 1.0 {
+        return fail!("randi: integer range must be smaller than flintmax()-1");
     }
     if bounds.len() == 1 && high < 1.0 {
         return fail!("randi: require IMAX >= 1");

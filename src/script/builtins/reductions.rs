@@ -53,6 +53,7 @@ pub struct Flags {
 /// Words and dimensions that are none.
 pub fn flags(
     env: &Env,
+    name: &str,
     args: &[Value],
     dim_message: impl Fn(f64) -> String,
     word_message: impl Fn(&str) -> String,
@@ -63,7 +64,7 @@ pub fn flags(
         match arg.as_bytes().filter(|b| !b.is_empty()) {
             None => {
                 if seen_dim {
-                    return fail_id!("Octave:invalid-fun-call", "Invalid call");
+                    return fail_id!("Octave:invalid-fun-call", "Invalid call to {name}");
                 }
                 flags.over = args::over(env, Some(arg), &dim_message)?;
                 seen_dim = true;
@@ -185,6 +186,7 @@ fn sums(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Value> 
     }
     let flags = flags(
         env,
+        name,
         &args[1..],
         |d| format!("{name}: invalid dimension DIM = {}", args::short(d)),
         |word| format!("{name}: unrecognized type argument '{word}'"),

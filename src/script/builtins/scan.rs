@@ -36,10 +36,7 @@ pub static ROWS: &[Builtin] = &[
 /// What a conversion reads.
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
-    Integer,
-    /// `%i`: the digits say the base.
-    AnyBase,
-    Base(u32),
+    Whole(Whole),
     Float,
     Word,
     Chars,
@@ -48,6 +45,39 @@ enum Kind {
         bytes: Vec<u8>,
         complement: bool,
     },
+}
+
+/// How an integer is read.
+#[derive(Clone, Debug, PartialEq)]
+struct Whole {
+    /// `None` if the digits say it.
+    base: Option<u32>,
+    signed: bool,
+    bits: u32,
+}
+
+impl Whole {
+    /// Of a conversion's letter.
+    fn new(letter: u8, bits: u32) -> Whole {
+        let base = match letter {
+            b'i' => None,
+            b'o' => Some(8),
+            b'x' | b'X' => Some(16),
+            _ => Some(10),
+        };
+        Whole { base, signed: matches!(letter, b'd' | b'i'), bits }
+    }
+
+    /// The number of a magnitude and a sign, or the nearest there is; without a sign, negative numbers wrap around.
+    fn number(&self, magnitude: u128, negative: bool) -> f64 {
+        let range = 1u128 << self.bits;
+        match (self.signed, negative) {
+            (true, true) => -(magnitude.min(range / 2) as f64),
+            (true, false) => magnitude.min(range / 2 - 1) as f64,
+            (false, true) if magnitude < range => (range.wrapping_sub(magnitude) % range) as f64,
+            (false, _) => magnitude.min(range - 1) as f64,
+        }
+    }
 }
 
 /// A part of a template.
@@ -95,7 +125,13 @@ fn parse(template: &[u8]) -> Option<Vec<Item>> {
             width = Some(width.unwrap_or(0).saturating_mul(10).saturating_add(usize::from(digit - b'0')));
             at += 1;
         }
-        while let Some(b'l' | b'h' | b'L') = template.get(at) {
+        let mut bits = 32;
+        while let Some(size @ (b'l' | b'h' | b'L')) = template.get(at) {
+            bits = match size {
+                b'l' => 64,
+                b'h' => 16,
+                _ => bits,
+            };
             at += 1;
         }
         let kind = match template.get(at)? {
@@ -104,10 +140,7 @@ fn parse(template: &[u8]) -> Option<Vec<Item>> {
                 at += 1;
                 continue;
             }
-            b'd' | b'u' => Kind::Integer,
-            b'i' => Kind::AnyBase,
-            b'x' | b'X' => Kind::Base(16),
-            b'o' => Kind::Base(8),
+            letter @ (b'd' | b'u' | b'i' | b'x' | b'X' | b'o') => Kind::Whole(Whole::new(*letter, bits)),
             b'f' | b'e' | b'g' | b'E' | b'G' => Kind::Float,
             b's' => Kind::Word,
             b'c' => Kind::Chars,
@@ -179,9 +212,7 @@ impl<'a> Input<'a> {
             self.skip_space();
         }
         let text = match kind {
-            Kind::Integer => return self.whole(most, Some(10)),
-            Kind::AnyBase => return self.whole(most, None),
-            Kind::Base(base) => return self.whole(most, Some(*base)),
+            Kind::Whole(whole) => return self.whole(most, whole),
             Kind::Float => return self.float(most),
             Kind::Word => self.run(most, |b| !b.is_ascii_whitespace()),
             Kind::Chars => self.run(width.unwrap_or(1), |_| true),
@@ -190,13 +221,13 @@ impl<'a> Input<'a> {
         (!text.is_empty()).then(|| Found::Text(text.to_vec()))
     }
 
-    /// An integer in a base, or in the base that its first digits say; beyond 32 bits the nearest.
-    fn whole(&mut self, most: usize, base: Option<u32>) -> Option<Found> {
+    /// An integer in a base, or in the base that its first digits say.
+    fn whole(&mut self, most: usize, whole: &Whole) -> Option<Found> {
         let start = self.at;
         let sign = self.run(most.min(1), |b| matches!(b, b'+' | b'-'));
         let left = |input: &Input| most - (input.at - start).min(most);
         let prefixed = self.text[self.at..].get(..2).is_some_and(|p| p.eq_ignore_ascii_case(b"0x")) && left(self) > 2;
-        let base = match base {
+        let base = match whole.base {
             Some(base) => base,
             None if prefixed => 16,
             None if self.peek() == Some(b'0') => 8,
@@ -210,11 +241,11 @@ impl<'a> Input<'a> {
             self.at = start;
             return None;
         }
-        let size = digits
-            .iter()
-            .fold(0f64, |sum, &b| sum * f64::from(base) + f64::from((b as char).to_digit(base).unwrap_or(0)));
-        let value = if sign == b"-" { -size } else { size };
-        Some(Found::Number(value.clamp(f64::from(i32::MIN), f64::from(i32::MAX))))
+        let magnitude = digits.iter().fold(0u128, |sum, &b| {
+            let digit = (b as char).to_digit(base).unwrap_or(0);
+            sum.saturating_mul(base.into()).saturating_add(digit.into())
+        });
+        Some(Found::Number(whole.number(magnitude, sign == b"-")))
     }
 
     fn float(&mut self, most: usize) -> Option<Found> {
@@ -410,8 +441,11 @@ fn outputs(interp: &mut Interp, who: &str, text: &[u8], args: &[Value], count: u
 
 fn sscanf(interp: &mut Interp, args: &[Value], count: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
-    let Some(bytes) = args[0].as_bytes() else { return fail!("sscanf: argument STRING must be a string") };
-    Ok(outputs(interp, "sscanf", bytes, args, count)?.0)
+    let host = if args[0].is_char() { Some(interp.env.host(&args[0])?) } else { None };
+    match host.as_ref().map(|host| &*host.data) {
+        Some(Data::Char(bytes)) => Ok(outputs(interp, "sscanf", bytes, args, count)?.0),
+        _ => fail!("sscanf: argument STRING must be a string"),
+    }
 }
 
 fn fscanf(interp: &mut Interp, args: &[Value], count: usize) -> Flow<Outcome> {

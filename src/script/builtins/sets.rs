@@ -162,9 +162,36 @@ fn saturated(a: &mut Given, b: &mut Given) {
     }
 }
 
+/// Refuses options that are none, or contradict each other, and sets that have no rows alike.
+fn check(who: &str, args: &[Value]) -> Flow<()> {
+    let words: Vec<String> = args[2..].iter().map(|word| word.as_text().unwrap_or_default().to_lowercase()).collect();
+    let known = ["rows", "sorted", "stable", "legacy"];
+    if let Some(word) = words.iter().find(|word| !known.contains(&word.as_str())) {
+        return fail!("{who}: invalid option: {word}");
+    }
+    if words.iter().filter(|word| *word != "rows").count() > 1 {
+        return fail!("{who}: only one of \"sorted\", \"stable\", or \"legacy\" may be specified");
+    }
+    if !words.iter().any(|word| word == "rows") {
+        return Ok(());
+    }
+    if args[..2].iter().any(|set| matches!(set, Value::Cell(_))) {
+        return fail!("{who}: cells not supported with \"rows\" flag");
+    }
+    let (a, b) = (args[0].dims(), args[1].dims());
+    if a.len() > 2 || b.len() > 2 {
+        return fail!("{who}: A and B must be 2-dimensional matrices with \"rows\" flag");
+    }
+    if a.columns() != b.columns() && !args[..2].iter().any(Value::is_empty) {
+        return fail!("{who}: number of columns in A and B must match");
+    }
+    Ok(())
+}
+
 /// Both sets; a text beside a cell of texts is one of them.
 fn both(env: &Env, who: &str, args: &[Value]) -> Flow<(Given, Given, bool)> {
     env.host_all(args)?;
+    check(who, args)?;
     let rows = has_word(&args[2..], "rows");
     let wrap = |value: &Value, other: &Value| match (value, other) {
         (v, Value::Cell(_)) if v.is_char() => Value::cell(Dims::scalar(), vec![v.clone()]),
@@ -260,6 +287,9 @@ fn find(sorted: &[(Key, usize)], key: &Key) -> Option<usize> {
 fn ismember(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     env.host_all(args)?;
+    if has_word(&args[2..], "stable") || has_word(&args[2..], "sorted") {
+        return fail!("ismember: \"stable\" or \"sorted\" are not valid options");
+    }
     let rows = has_word(&args[2..], "rows");
     let is_cell = |v: &Value| matches!(v, Value::Cell(_));
     let is_odd = |v: &Value| !is_cell(v) && !v.is_char() && !v.is_empty();

@@ -158,7 +158,7 @@ fn sortrows(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome
         if is_word(c, "descend") || is_word(c, "ascend") {
             by.iter_mut().for_each(|b| b.1 = is_word(c, "descend"));
         } else {
-            if !c.is_numeric() {
+            if !c.is_numeric() || !c.dims().is_vector() && !c.is_empty() {
                 return fail!("sortrows: C must be a numeric vector");
             }
             by.clear();
@@ -404,6 +404,25 @@ fn distinct(
     (groups.iter().map(|g| if last { g[g.len() - 1] } else { g[0] }).collect(), which)
 }
 
+/// Refuses options of `unique` that contradict each other.
+fn fits_together(words: &[Value]) -> Flow<()> {
+    let given = |name: &str| words.iter().any(|word| is_word(word, name));
+    let (ends, orders) = (given("first") || given("last"), given("sorted") || given("stable"));
+    if given("first") && given("last") {
+        return fail!("unique: cannot specify both \"first\" and \"last\"");
+    }
+    if given("sorted") && given("stable") {
+        return fail!("unique: cannot specify both \"sorted\" and \"stable\"");
+    }
+    if ends && orders {
+        return fail!("unique: cannot specify \"first\"/\"last\" with \"sorted\"/\"stable\"");
+    }
+    if orders && given("legacy") {
+        return fail!("unique: cannot specify \"sorted\" or \"stable\" with \"legacy\"");
+    }
+    Ok(())
+}
+
 fn unique(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let env = &interp.env;
     env.host_all(args)?;
@@ -418,6 +437,7 @@ fn unique(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
             _ => return fail!("unique: invalid option"),
         }
     }
+    fits_together(&args[1..])?;
     let x = super::shape::host_value(env, &args[0])?;
     let dims = x.dims();
     let (first, which, picked) = match &x {

@@ -6,7 +6,7 @@ use super::text::{self, cell_row, unescaped};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::memory::Growth;
-use crate::script::value::{CellArray, Value};
+use crate::script::value::{CellArray, Class, Value};
 use crate::script::vm::Interp;
 use std::sync::Arc;
 
@@ -28,10 +28,17 @@ fn splitting(env: &mut Env, mut rest: &[Value]) -> Flow<Splitting> {
         let text = name.as_text().unwrap_or_default();
         let value = more.first();
         match (text.to_lowercase().as_str(), value) {
+            ("collapsedelimiters", Some(value)) if value.len() != 1 => {
+                return fail!("strsplit: COLLAPSEDELIMITERS must be a scalar value");
+            }
             ("collapsedelimiters", Some(value)) => options.collapse = crate::script::ops::truth(env, value)?,
             ("delimitertype", Some(value)) => {
                 let kind = value.as_text().unwrap_or_default().to_lowercase();
-                options.regular = "regularexpression".starts_with(&kind) && !kind.is_empty();
+                let begins = |word: &str| word.starts_with(&kind) && !kind.is_empty();
+                options.regular = begins("regularexpression");
+                if !options.regular && !begins("simple") && !begins("legacy") {
+                    return fail!("strsplit: Invalid DELIMITERTYPE");
+                }
             }
             _ => {
                 return fail_id!(
@@ -51,7 +58,8 @@ pub(super) fn strsplit(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Ou
     let first = args.get(1).and_then(Value::as_text).map(|t| t.to_lowercase()).unwrap_or_default();
     let no_separator = args.len() % 2 == 1 && matches!(first.as_str(), "collapsedelimiters" | "delimitertype");
     let (separators, rest) = match args.get(1) {
-        Some(value) if !no_separator => (text::list(value, refused)?, &args[2..]),
+        // True or false alone says whether separators that follow each other are one.
+        Some(value) if !no_separator && value.class() != Class::Logical => (text::list(value, refused)?, &args[2..]),
         _ => (vec![&b" "[..], b"\x0c", b"\n", b"\r", b"\t", b"\x0b"], &args[1..]),
     };
     let options = splitting(&mut interp.env, rest)?;
@@ -99,6 +107,7 @@ fn split_at(env: &Env, s: &[u8], separators: &[Vec<u8>], collapse: bool) -> Flow
 pub(super) fn ostrsplit(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let refused = "ostrsplit: S and SEP must be string values";
     let strip = match args.get(2) {
+        Some(value) if value.len() != 1 => return fail!("ostrsplit: STRIP_EMPTY must be a scalar value"),
         Some(value) => crate::script::ops::truth(&mut interp.env, value)?,
         None => false,
     };

@@ -44,6 +44,7 @@ fn check_numeric(name: &str, x: &Value) -> Flow<()> {
 fn stat_flags(env: &Env, name: &str, args: &[Value]) -> Flow<Flags> {
     flags(
         env,
+        name,
         args,
         |_| format!("{name}: DIM must be an integer and a valid dimension"),
         |word| format!("{name}: unrecognized type argument '{word}'"),
@@ -285,6 +286,7 @@ fn spread(interp: &mut Interp, name: &'static str, args: &[Value], nargout: usiz
     let after = if weight.is_some() { &rest[1..] } else { &rest[..] };
     let flags = flags(
         env,
+        "var",
         after,
         |_| "var: DIM must be a positive integer scalar, vector, or 'all'".to_string(),
         |_| "var: W must be 0, 1, or a vector of positive integers".to_string(),
@@ -429,7 +431,7 @@ fn quantiles(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Ou
     let percent = name == "prctile";
     let p: Vec<f64> = match args.get(1).filter(|p| !p.is_empty()) {
         None => vec![0.0, 0.25, 0.5, 0.75, 1.0],
-        Some(p) if p.is_numeric() => {
+        Some(p) if p.is_numeric() && p.dims().is_vector() => {
             env.host(p)?.data.to_f64().into_iter().map(|p| if percent { p / 100.0 } else { p }).collect()
         }
         Some(_) => return fail!("{name}: P must be a numeric vector"),

@@ -33,7 +33,7 @@ pub static ROWS: &[Builtin] = &[
     row("tolower", 1, 1, 1, "tolower (s)", "Strings in lower case.", |i, a, _| cased(i, "tolower", a, false)),
     row("strjust", 1, 2, 1, "strjust (s, side)", "Moves the texts of a char matrix to a side.", strjust),
     row("substr", 2, 3, 1, "substr (s, offset, len)", "A part of a string.", substr),
-    row("untabify", 1, 3, 1, "untabify (s, width)", "Strings with blanks in the place of tabs.", untabify),
+    row("untabify", 1, 3, 1, "untabify (s, width, deblank)", "Strings with blanks in the place of tabs.", untabify),
     row("do_string_escapes", 1, 1, 1, "do_string_escapes (s)", "Reads the escapes of a string.", |_, a, _| {
         let s = text::string(&a[0], "do_string_escapes: STRING argument must be of type string")?;
         Ok(Value::string(unescaped(s)).into())
@@ -250,6 +250,10 @@ fn strjoin(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::string(out).into())
 }
 
+fn chars(text: &Value) -> Data {
+    Data::Char(text.as_bytes().unwrap_or_default().to_vec())
+}
+
 fn strtok(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let refused = "strtok: STR must be a string or cell array of strings";
     let separators: Vec<u8> = match args.get(1) {
@@ -271,6 +275,14 @@ fn strtok(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             let (tokens, rests) = list.into_iter().map(split).unzip();
             Ok(vec![Value::cell(cell.dims.clone(), tokens), Value::cell(cell.dims.clone(), rests)].into())
         }
+        Value::Tensor(t) if t.dims.len() == 2 && t.dims.columns() == 1 && t.dims.rows() > 1 => match &*t.data {
+            Data::Char(bytes) => {
+                let (token, rest) = split(bytes);
+                let stands = |part: Value| Value::tensor(Tensor::new(Dims::new(&[part.len(), 1]), chars(&part)));
+                Ok(vec![stands(token), stands(rest)].into())
+            }
+            _ => fail!("{refused}"),
+        },
         value => match value.as_bytes() {
             Some(bytes) => {
                 let (token, rest) = split(bytes);
@@ -454,18 +466,24 @@ fn strjust(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 fn substr(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     let s = text::string(&args[0], "substr: S must be a string")?;
+    if args[1..].iter().any(|value| value.len() != 1) {
+        return fail!("substr: OFFSET and LEN must be scalar integers");
+    }
     let offset = super::args::number(&interp.env, "substr", &args[1])?;
-    let rest = s.len() as f64 - offset + 1.0;
-    let len = match args.get(2) {
+    let n = s.len() as f64;
+    if offset == 0.0 || offset.abs() > n || offset != offset.trunc() {
+        return fail!("substr: OFFSET = {offset} out of range");
+    }
+    // Both count from the end where they are negative.
+    let offset = if offset < 0.0 { n + offset + 1.0 } else { offset };
+    let rest = n - offset + 1.0;
+    let given = match args.get(2) {
         Some(value) => super::args::number(&interp.env, "substr", value)?,
         None => rest,
     };
-    if !(offset >= 1.0 && offset <= s.len() as f64) {
-        return fail!("substr: OFFSET must be in the range 1 to {}", s.len());
-    }
-    let len = if len <= 0.0 { rest + len } else { len };
+    let len = if given < 0.0 { rest + given } else { given };
     if !(len >= 0.0 && len <= rest) {
-        return fail!("substr: length LEN must be in the range 1 to {}", rest as i64);
+        return fail!("substr: length LEN = {given} out of range");
     }
     let start = offset as usize - 1;
     Ok(Value::string(&s[start..start + len as usize]).into())
@@ -477,16 +495,23 @@ fn untabify(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         None => 8,
     };
     interp.env.check_elements(&[width])?;
-    let change = |value: &Value| -> Flow<Value> {
-        let s = text::string(value, "untabify: TXT must be a string or cellstring")?;
+    let trims = args.get(2).map_or(Ok(false), |trims| crate::script::ops::truth(&mut interp.env, trims))?;
+    let spaced = |s: Vec<u8>| {
         let mut out = Vec::new();
-        for &b in s {
+        for b in s {
             match b {
                 b'\t' => out.resize((out.len() / width + 1) * width, b' '),
                 b => out.push(b),
             }
         }
-        Ok(Value::string(out))
+        if trims { out.trim_ascii_end().to_vec() } else { out }
+    };
+    let change = |value: &Value| -> Flow<Value> {
+        match text::rows(value).filter(|_| value.is_char()) {
+            Some(rows) if rows.len() != 1 => Ok(text::char_matrix(&rows.into_iter().map(spaced).collect::<Vec<_>>())),
+            Some(rows) => Ok(Value::string(rows.into_iter().flat_map(spaced).collect::<Vec<u8>>())),
+            None => fail!("untabify: TXT must be a string or cellstring"),
+        }
     };
     match &args[0] {
         Value::Cell(cell) => Ok(each(cell, change)?.into()),

@@ -240,6 +240,15 @@ fn substruct(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             Some(b"()" | b"{}" | b".") => {}
             _ => return fail!("substruct: TYPE must be one of \"()\", \"{{}}\", or \".\""),
         }
+        match pair[0].as_bytes() {
+            Some(b".") if !pair[1].is_char() => {
+                return fail!("substruct: for TYPE == ., SUBS must be a character string");
+            }
+            Some(b"()" | b"{}") if !matches!(pair[1], Value::Cell(_)) && pair[1].as_bytes() != Some(b":") => {
+                return fail!("substruct: for TYPE == () or {{}}, SUBS must be a cell array");
+            }
+            _ => {}
+        }
         types.push(pair[0].clone());
         subs.push(pair[1].clone());
     }

@@ -5,6 +5,7 @@ use super::pattern;
 use super::queries::bytes_of;
 use super::{ANY, Builtin, Outcome, nothing};
 use crate::script::error::{Flow, fail};
+use crate::script::syntax::ast::Name;
 use crate::script::value::{Dims, StructArray, Value};
 use crate::script::vm::{Described, Interp};
 use std::sync::Arc;
@@ -22,7 +23,7 @@ pub static ROWS: &[Builtin] = &[
     },
     Builtin {
         name: "iskeyword",
-        args_min: 1,
+        args_min: 0,
         args_max: 1,
         outputs_max: 1,
         usage: "iskeyword (text)",
@@ -54,7 +55,7 @@ pub static ROWS: &[Builtin] = &[
         outputs_max: 0,
         usage: "clearvars name…",
         summary: "Remove variables.",
-        run: clear,
+        run: clearvars,
     },
     Builtin {
         name: "who",
@@ -128,6 +129,14 @@ pub(super) const KEYWORDS: &[&str] = &[
     "__FILE__",
     "__LINE__",
     "classdef",
+    "endarguments",
+    "endclassdef",
+    "endenumeration",
+    "endevents",
+    "endmethods",
+    "endproperties",
+    "endspmd",
+    "spmd",
 ];
 
 fn isvarname(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -135,7 +144,13 @@ fn isvarname(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 }
 
 fn iskeyword(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    Ok(Value::Bool(args[0].as_text().is_some_and(|t| KEYWORDS.contains(&t.as_str()))).into())
+    let Some(name) = args.first() else {
+        let mut words = KEYWORDS.to_vec();
+        words.sort_unstable();
+        let words = words.into_iter().map(Value::string).collect();
+        return Ok(Value::cell(Dims::new(&[KEYWORDS.len(), 1]), words).into());
+    };
+    Ok(Value::Bool(name.as_text().is_some_and(|t| KEYWORDS.contains(&t.as_str()))).into())
 }
 
 fn isglobal(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -190,11 +205,28 @@ fn clear(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if functions {
         return Ok(nothing());
     }
-    if flags.iter().any(|f| matches!(*f, "g" | "global" | "all" | "a")) {
+    if flags.iter().any(|f| matches!(*f, "g" | "global")) {
+        let globals: Vec<Name> = interp.global_names();
+        interp.clear_globals(chosen);
+        interp.clear_variables(|name| globals.iter().any(|global| **global == *name) && chosen(name));
+        return Ok(nothing());
+    }
+    if flags.iter().any(|f| matches!(*f, "all" | "a")) {
         interp.clear_globals(chosen);
     }
     interp.clear_variables(chosen);
     Ok(nothing())
+}
+
+fn clearvars(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    let is = |arg: &Value, word: &str| arg.as_text().is_some_and(|text| text == word);
+    if args.iter().skip(1).any(|arg| is(arg, "-global")) {
+        return fail!("clearvars: '-global' must be the first option when present");
+    }
+    if args.iter().filter(|arg| is(arg, "-except")).count() > 1 {
+        return fail!("clearvars: '-except' may only be specified once");
+    }
+    clear(interp, args, nargout)
 }
 
 /// The variables that some patterns name, in the order of the patterns; without patterns all, by name.
@@ -217,15 +249,35 @@ fn chosen(interp: &Interp, args: &[Value], who: &str) -> Flow<Vec<Described>> {
     Ok(found)
 }
 
+/// The globals that some patterns name, also those that are not seen here.
+fn chosen_globals(interp: &Interp, patterns: &[Value]) -> Vec<String> {
+    let patterns: Vec<String> = patterns.iter().filter_map(Value::as_text).collect();
+    let is_chosen = |name: &Name| patterns.is_empty() || patterns.iter().any(|p| fits(p.as_bytes(), name.as_bytes()));
+    let mut names: Vec<String> = interp.global_names().iter().filter(|n| is_chosen(n)).map(|n| n.to_string()).collect();
+    names.sort();
+    names
+}
+
 fn who(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
-    let names: Vec<String> = chosen(interp, args, "who")?.into_iter().map(|d| d.name.to_string()).collect();
+    let (names, title) = match args.split_first() {
+        Some((word, patterns)) if word.as_bytes() == Some(b"global") => {
+            (chosen_globals(interp, patterns), "Global variables")
+        }
+        _ => (
+            chosen(interp, args, "who")?.into_iter().map(|d| d.name.to_string()).collect(),
+            "Variables visible from the current scope",
+        ),
+    };
     if nargout > 0 {
         let n = names.len();
+        if n == 0 {
+            return Ok(Value::cell(Dims::zero(), Vec::new()).into());
+        }
         return Ok(Value::cell(Dims::new(&[n, 1]), names.into_iter().map(Value::from).collect()).into());
     }
     if !names.is_empty() {
         let columns = in_columns(&names, interp.env.format.width as usize);
-        interp.env.print(format!("Variables visible from the current scope:\n\n{columns}\n"));
+        interp.env.print(format!("{title}:\n\n{columns}\n"));
     }
     Ok(nothing())
 }

@@ -2,10 +2,10 @@
 
 use super::builder::Builder;
 use super::code::{Count, Inst, PathStep, Want};
-use super::expression::mentions_end;
+use super::expression::{changes_variables, may_be_list, mentions_end};
 use crate::script::error::ScriptError;
 use crate::script::source::Span;
-use crate::script::syntax::ast::{BinaryOp, Expr, ExprKind, StepKind, Target};
+use crate::script::syntax::ast::{BinaryOp, Expr, ExprKind, Name, StepKind, Target};
 use crate::script::value::Value;
 
 type Done = Result<(), ScriptError>;
@@ -13,6 +13,44 @@ type Done = Result<(), ScriptError>;
 impl Builder {
     /// `target = value`.
     pub fn assign(&mut self, target: &Target, value: &Expr, print: bool) -> Done {
+        self.settled(target, |builder, target| builder.assign_settled(target, value, print))
+    }
+
+    /// Subscripts that change variables, as in `a(n++) += n`, are computed once, and before all else: they become
+    /// variables that nobody can name, for as long as the assignment takes.
+    fn settled(&mut self, target: &Target, assign: impl FnOnce(&mut Builder, &Target) -> Done) -> Done {
+        let lists = target.steps.iter().filter_map(|step| match &step.kind {
+            StepKind::Paren(args) | StepKind::Brace(args) => Some(args),
+            _ => None,
+        });
+        if !lists.into_iter().any(|args| changes_variables(args)) {
+            return assign(self, target);
+        }
+        let mut target = target.clone();
+        let mut slots = Vec::new();
+        for step in &mut target.steps {
+            let (StepKind::Paren(args) | StepKind::Brace(args)) = &mut step.kind else { continue };
+            let fixed = |arg: &&mut Expr| {
+                !matches!(arg.kind, ExprKind::Colon) && !may_be_list(arg) && !mentions_end(std::slice::from_ref(arg))
+            };
+            for arg in args.iter_mut().filter(fixed) {
+                self.expr(arg)?;
+                let name = Name::from(format!("({})", self.names().len()));
+                let slot = self.slot(&name);
+                self.emit(Inst::Store(slot), arg.span);
+                slots.push(slot);
+                arg.kind = ExprKind::Name(name);
+            }
+        }
+        assign(self, &target)?;
+        for slot in slots {
+            self.emit(Inst::Load { slot, last: true, want: Want::One }, target.span);
+            self.emit(Inst::Pop, target.span);
+        }
+        Ok(())
+    }
+
+    fn assign_settled(&mut self, target: &Target, value: &Expr, print: bool) -> Done {
         let deletes =
             matches!(target.steps.last().map(|s| &s.kind), Some(StepKind::Paren(_))) && is_empty_literal(value);
         if deletes {
@@ -163,10 +201,12 @@ impl Builder {
 
     /// `target op= value`.
     pub fn op_assign(&mut self, target: &Target, op: BinaryOp, value: &Expr, print: bool) -> Done {
-        self.updated(target, op, value)?;
-        self.store(target)?;
-        self.show(target, print);
-        Ok(())
+        self.settled(target, |builder, target| {
+            builder.updated(target, op, value)?;
+            builder.store(target)?;
+            builder.show(target, print);
+            Ok(())
+        })
     }
 
     /// What `target op= value` assigns, on the stack.

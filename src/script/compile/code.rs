@@ -241,3 +241,8 @@ pub enum Inst {
     /// Ends the function.
     Return,
 }
+
+/// Whether a number's bit is set; those beyond the last are not.
+pub fn is_in(bits: u32, number: u32) -> bool {
+    bits.checked_shr(number).is_some_and(|bits| bits & 1 == 1)
+}

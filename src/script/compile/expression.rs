@@ -464,7 +464,7 @@ fn is_elementwise_logical(op: LinkOp) -> bool {
 }
 
 /// Whether an expression may give other than one value: it ends in `{}` or in a field.
-fn may_be_list(expr: &Expr) -> bool {
+pub(super) fn may_be_list(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Index(_, steps) => steps.iter().any(|s| !matches!(s.kind, StepKind::Paren(_))),
         _ => false,
@@ -473,28 +473,37 @@ fn may_be_list(expr: &Expr) -> bool {
 
 /// Whether `end` stands in one of these, not counting anonymous functions.
 pub(super) fn mentions_end(items: &[Expr]) -> bool {
-    items.iter().any(|e| match &e.kind {
-        ExprKind::End => true,
-        ExprKind::Unary(_, a) => mentions_end(std::slice::from_ref(a)),
-        ExprKind::Transpose { operand, .. } => mentions_end(std::slice::from_ref(operand)),
-        ExprKind::Chain(first, links) => {
-            mentions_end(std::slice::from_ref(first))
-                || links.iter().any(|link| mentions_end(std::slice::from_ref(&link.right)))
-        }
-        ExprKind::Range { start, step, stop } => [Some(start), step.as_ref(), Some(stop)]
-            .into_iter()
-            .flatten()
-            .any(|e| mentions_end(std::slice::from_ref(e))),
-        ExprKind::Index(base, steps) => {
-            mentions_end(std::slice::from_ref(base))
-                || steps.iter().any(|s| match &s.kind {
-                    StepKind::Paren(args) | StepKind::Brace(args) => mentions_end(args),
-                    StepKind::DynamicField(e) => mentions_end(std::slice::from_ref(e)),
-                    StepKind::Field(_) => false,
-                })
-        }
-        ExprKind::Matrix(rows) | ExprKind::Cell(rows) => rows.iter().any(|r| mentions_end(r)),
-        ExprKind::Assign { value, .. } => mentions_end(std::slice::from_ref(value)),
-        _ => false,
+    contain(items, &|kind| matches!(kind, ExprKind::End))
+}
+
+/// Whether one of these assigns, as `n++` does.
+pub(super) fn changes_variables(items: &[Expr]) -> bool {
+    contain(items, &|kind| matches!(kind, ExprKind::Assign { .. } | ExprKind::PostIncrement { .. }))
+}
+
+/// Whether one of these, or a part of it, is of a kind; anonymous functions are not looked into.
+fn contain(items: &[Expr], is: &dyn Fn(&ExprKind) -> bool) -> bool {
+    let one = |e: &Expr| contain(std::slice::from_ref(e), is);
+    items.iter().any(|e| {
+        is(&e.kind)
+            || match &e.kind {
+                ExprKind::Unary(_, a) => one(a),
+                ExprKind::Transpose { operand, .. } => one(operand),
+                ExprKind::Chain(first, links) => one(first) || links.iter().any(|link| one(&link.right)),
+                ExprKind::Range { start, step, stop } => {
+                    one(start) || step.as_ref().is_some_and(|step| one(step)) || one(stop)
+                }
+                ExprKind::Index(base, steps) => {
+                    one(base)
+                        || steps.iter().any(|s| match &s.kind {
+                            StepKind::Paren(args) | StepKind::Brace(args) => contain(args, is),
+                            StepKind::DynamicField(e) => one(e),
+                            StepKind::Field(_) => false,
+                        })
+                }
+                ExprKind::Matrix(rows) | ExprKind::Cell(rows) => rows.iter().any(|r| contain(r, is)),
+                ExprKind::Assign { value, .. } => one(value),
+                _ => false,
+            }
     })
 }

@@ -143,12 +143,18 @@ fn along_one(array: &Dims, subscripts: &[Subscript]) -> Flow<Option<Rest>> {
     let (dim, keep) = match (named.next(), named.next()) {
         (None, _) => (0, Some(Vec::new())),
         (Some((d, s)), None) => (d, others(s, extents[d], "..,I,..")?),
-        _ if subscripts.iter().zip(&extents).any(|(s, &n)| s.len(n) == 0) => return Ok(None),
+        _ if is_empty_before_two(subscripts, &extents) => return Ok(None),
         _ => return fail!("a null assignment can only have one non-colon index"),
     };
     let Some(keep) = keep else { return Ok(None) };
     let dims = array.with(dim, keep.len());
     Ok(Some(Rest { extents, dim, keep, dims }))
+}
+
+/// Whether a subscript names nothing, with at most one before it that is no colon.
+fn is_empty_before_two(subscripts: &[Subscript], extents: &[usize]) -> bool {
+    let empty = subscripts.iter().zip(extents).position(|(s, &n)| s.len(n) == 0);
+    empty.is_some_and(|at| subscripts[..at].iter().filter(|s| !s.is_colon()).count() < 2)
 }
 
 /// The positions among `n` that a subscript does not name; `None` where it names none.

@@ -6,7 +6,7 @@ use super::{Access, Values};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::value::map::{Key, Map, Values as Kind};
-use crate::script::value::{Class, Tensor, Value};
+use crate::script::value::{Class, Data, Tensor, Value};
 use std::sync::Arc;
 
 /// A key as a map takes it; `None` for what is no key of this map's kind.
@@ -56,7 +56,8 @@ pub fn read(env: &mut Env, map: &Arc<Map>, subscripts: &[Value]) -> Flow<Value> 
 /// `map.name`.
 pub fn field(map: &Map, name: &str) -> Flow<Values> {
     Ok(smallvec::smallvec![match name {
-        "Count" | "length" => Value::from(map.len()),
+        "Count" => Value::tensor_as_is(Tensor::scalar(Data::U64(vec![map.len() as u64]))),
+        "length" => Value::from(map.len()),
         "KeyType" => Value::string(map.key_class.name()),
         "ValueType" => Value::string(map.values.name()),
         "keys" => map.keys(),

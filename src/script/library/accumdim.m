@@ -6,6 +6,7 @@ function a = accumdim (subs, values, dim, n, fcn, fill)
   if nargin < 5 || isempty (fcn), fcn = @(x, d) sum (x, d); fixed = true; else, fixed = false; end
   if nargin < 6 || isempty (fill), fill = 0; end
   if numel (subs) != size (values, dim), error ("accumdim: dimension mismatch"); end
+  if n > 0 && n < max (subs(:)), error ("accumdim: N index out of range"); end
   n = max ([n; subs(:)]);
   order = 1:max (ndims (values), dim);
   order([1, dim]) = order([dim, 1]);

@@ -2,17 +2,29 @@ function y = betainc (x, a, b, tail)
   % By its continued fraction, on the side where that converges fast.
   if nargin < 3, print_usage (); end
   if nargin < 4, tail = "lower"; end
-  n = zeros (size (x + a + b));
-  x += n; a += n; b += n;
+  [differ, x, a, b] = common_size (x, a, b);
+  if differ, error ("betainc: X, A, and B must be of common size or scalars"); end
+  if ! (isreal (x) && isreal (a) && isreal (b)), error ("betainc: all inputs must be real"); end
+  if any (x(:) < 0 | x(:) > 1), error ("betainc: X must be in the range [0, 1]"); end
+  if any (a(:) <= 0), error ("betainc: A must be strictly positive"); end
+  if any (b(:) <= 0), error ("betainc: B must be strictly positive"); end
+  if ! any (strcmpi (tail, {"lower", "upper"})), error ("betainc: invalid value for TAIL"); end
+  n = zeros (size (x));
   y = n;
   for k = 1:numel (n)
-    y(k) = one_betainc (x(k), a(k), b(k));
+    if strcmpi (tail, "upper")
+      y(k) = one_betainc (1 - double (x(k)), b(k), a(k));
+    else
+      y(k) = one_betainc (x(k), a(k), b(k));
+    end
   end
-  if strcmp (tail, "upper"), y = 1 - y; end
+  if isa (x, "single") || isa (a, "single") || isa (b, "single"), y = single (y); end
 end
 function p = one_betainc (x, a, b)
-  if isnan (x) || x < 0 || x > 1, error ("betainc: X must be in the range [0, 1]"); end
+  x = double (x); a = double (a); b = double (b);
+  if isnan (x) || isnan (a) || isnan (b), p = NaN; return; end
   if x == 0 || x == 1, p = x; return; end
+  if isinf (b), p = 1; return; elseif isinf (a), p = 0; return; end
   if x > (a + 1) / (a + b + 2)
     p = 1 - one_betainc (1 - x, b, a);
     return

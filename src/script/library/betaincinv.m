@@ -5,7 +5,9 @@ function x = betaincinv (y, a, b, tail)
   if ! any (strcmp (tail, {"lower", "upper"})), error ("betaincinv: invalid value for TAIL"); end
   [differ, y, a, b] = common_size (y, a, b);
   if differ, error ("betaincinv: Y, A, and B must be of common size or scalars"); end
-  if ! (isreal (y) && isreal (a) && isreal (b)), error ("betaincinv: all inputs must be real"); end
+  if ! (isfloat (y) && isfloat (a) && isfloat (b) && isreal (y) && isreal (a) && isreal (b))
+    error ("betaincinv: Y, A, and B must be real, floating point values");
+  end
   if any (y(:) < 0 | y(:) > 1), error ("betaincinv: Y must be in the range [0, 1]"); end
   if any (a(:) <= 0), error ("betaincinv: A must be strictly positive"); end
   if any (b(:) <= 0), error ("betaincinv: B must be strictly positive"); end

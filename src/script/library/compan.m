@@ -1,6 +1,6 @@
 function a = compan (c)
   if nargin < 1, print_usage (); end
-  if ! isvector (c) && ! isempty (c), error ("compan: C must be a vector"); end
+  if ! isvector (c), error ("compan: C must be a vector"); end
   n = numel (c);
   if n < 2
     a = [];

@@ -2,6 +2,8 @@ function yes = compare_versions (v1, v2, operator)
   % Part by part: its number first, then the letters behind it.
   if nargin != 3, print_usage (); end
   if ! (ischar (v1) && ischar (v2)), error ("compare_versions: version numbers V1 and V2 must be strings"); end
+  if ! any (isstrprop (v1, "digit")), error ("compare_versions: version string V1 is not valid: %s", v1); end
+  if ! any (isstrprop (v2, "digit")), error ("compare_versions: version string V2 is not valid: %s", v2); end
   first = parts (v1);
   second = parts (v2);
   n = max (rows (first), rows (second));

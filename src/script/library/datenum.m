@@ -9,7 +9,7 @@ function [days, seconds] = datenum (year, month, day, hour, minute, second)
   end
   if nargin == 1
     v = year;
-    if columns (v) < 3, error ("datenum: expected date vector containing [YEAR, MONTH, DAY, HOUR, MINUTE, SECOND]"); end
+    if columns (v) < 3 || columns (v) > 6, error ("datenum: expected date vector containing [YEAR, MONTH, DAY, HOUR, MINUTE, SECOND]"); end
     v(:,end+1:6) = 0;
     [year, month, day, hour, minute, second] = deal (v(:,1), v(:,2), v(:,3), v(:,4), v(:,5), v(:,6));
   else

@@ -39,12 +39,18 @@ function v = of_text (text, format)
   formats = {"dd-mmm-yyyy HH:MM:SS", "dd-mmm-yyyy", "mm/dd/yy", "mm/dd", "HH:MM:SS", "HH:MM:SS PM", "HH:MM", "HH:MM PM", ...
              "mm/dd/yyyy", "mmm-dd-yyyy HH:MM:SS", "mmm-dd-yyyy", "dd mmm yyyy HH:MM:SS", "dd mmm yyyy", "yyyy/mm/dd", ...
              "yyyy-mm-dd", "yyyy-mm-dd HH:MM:SS", "yyyy/mm/dd HH:MM:SS", "yyyy-mm-ddTHH:MM:SS", "yyyymmddTHHMMSS", "mmm.dd,yyyy", "mmm.dd,yyyy HH:MM:SS"};
-  if ! isempty (format), formats = {format}; end
+  if ! isempty (format), once_each (format); formats = {format}; end
   for k = 1:numel (formats)
     v = by_format (text, formats{k});
     if ! isempty (v), return; end
   end
   error ("datevec: none of the standard formats match the DATE string");
+end
+function once_each (format)
+  kinds = {"year", "y+"; "month", "m+"; "day", "d+"; "hour", "H+"; "minute", "MM+"; "second", "S+"};
+  for k = 1:rows (kinds)
+    if numel (regexp (format, kinds{k,2})) > 1, error ("datevec: multiple %s specifiers in %s", kinds{k,1}, format); end
+  end
 end
 function v = by_format (text, format)
   months = {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"};

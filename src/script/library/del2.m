@@ -16,6 +16,12 @@ function d = del2 (m, varargin)
   else
     print_usage ();
   end
+  for k = 1:n
+    if ! isscalar (h{k}) && ! isvector (h{k}), error ("del2: spacing element %d must be a scalar or vector", k + (k < 3) * (3 - 2 * k)); end
+    if ! isscalar (h{k}) && numel (h{k}) != sizes(k)
+      error ("del2: number of elements in spacing vector %d does not match dimension %d of M", k, k);
+    end
+  end
   d = zeros (sizes);
   for k = 1:n
     len = sizes(k);
@@ -25,7 +31,6 @@ function d = del2 (m, varargin)
     if isscalar (h{k})
       e = second (x, h{k} * ones (len - 1, 1));
     else
-      if numel (h{k}) != len, error ("del2: dimensions and dimension of spacing must match"); end
       e = second (x, diff (h{k}(:)));
     end
     d += ipermute (reshape (e, sizes(order)), order);

@@ -1,6 +1,7 @@
 function [k, e] = ellipke (m)
   % By the arithmetic-geometric mean.
   if nargin < 1, print_usage (); end
+  if ! isreal (m), error ("ellipke: M must be real"); end
   if any (real (m(:)) > 1), error ("ellipke: M must be <= 1"); end
   k = zeros (size (m));
   e = k;

@@ -1,6 +1,7 @@
 function y = expint (x)
   % E1 of real numbers; of negative ones with the imaginary part -pi.
   if nargin != 1, print_usage (); end
+  if ! isnumeric (x), error ("expint: X must be numeric"); end
   y = zeros (size (x));
   for k = 1:numel (x), y(k) = one_expint (double (x(k))); end
   if isa (x, "single"), y = single (y); end

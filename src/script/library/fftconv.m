@@ -1,5 +1,6 @@
 function c = fftconv (x, y, n)
   if nargin < 2, print_usage (); end
+  if ! (isvector (x) && isvector (y)), error ("fftconv: both A and B must be vectors"); end
   m = numel (x) + numel (y) - 1;
   if nargin < 3, n = m; end
   full = ifft (fft (x(:), max (n, m)) .* fft (y(:), max (n, m)));

@@ -1,5 +1,9 @@
 function [x, fval, info, output] = fminsearch (fcn, x0, options, varargin)
   % The simplex of Nelder and Mead.
+  if nargin == 1 && isstruct (fcn)
+    [x, fval, info, output] = fminsearch (fcn.objective, fcn.x0, fcn.options);
+    return
+  end
   if nargin < 2, print_usage (); end
   if nargin < 3 || isempty (options), options = struct (); end
   if ischar (fcn), fcn = str2func (fcn); end
@@ -9,6 +13,7 @@ function [x, fval, info, output] = fminsearch (fcn, x0, options, varargin)
   limit = optimget (options, "MaxIter", 200 * n);
   calls_max = optimget (options, "MaxFunEvals", 200 * n);
   f = @(x) fcn (reshape (x, size (x0)), varargin{:});
+  if strcmpi (optimget (options, "FunValCheck", "off"), "on"), f = @(x) checked (f (x)); end
   s = repmat (x0(:), 1, n + 1);
   for k = 1:n
     if s(k,k+1) != 0, s(k,k+1) *= 1.05; else, s(k,k+1) = 0.00025; end
@@ -50,4 +55,8 @@ function [x, fval, info, output] = fminsearch (fcn, x0, options, varargin)
   [fval, k] = min (v);
   x = reshape (s(:,k), size (x0));
   output = struct ("iterations", iterations, "funcCount", calls, "algorithm", "Nelder-Mead simplex direct search", "message", "");
+end
+function v = checked (v)
+  if isnan (v), error ("fminsearch: NaN value encountered"); end
+  if isinf (v), error ("fminsearch: Inf value encountered"); end
 end

@@ -9,6 +9,7 @@ function [x, fval, info, output] = fminunc (fcn, x0, options)
   x = x0(:);
   n = numel (x);
   f = @(x) fcn (reshape (x, size (x0)));
+  if ! given && strcmpi (optimget (options, "FunValCheck", "off"), "on"), f = @(x) checked (f (x)); end
   [fval, g] = value_and_gradient (f, x, given);
   h = eye (n);
   info = 0;
@@ -48,4 +49,9 @@ function [v, g] = value_and_gradient (f, x, given)
     d(k) = eps ^ (1/3) * max (1, abs (x(k)));
     g(k) = (f (x + d) - f (x - d)) / (2 * d(k));
   end
+end
+function v = checked (v)
+  if ! isreal (v), error ("fminunc: non-real value encountered"); end
+  if any (isnan (v(:))), error ("fminunc: NaN value encountered"); end
+  if any (isinf (v(:))), error ("fminunc: Inf value encountered"); end
 end

@@ -10,8 +10,10 @@ function q = integral (fcn, a, b, varargin)
       case "reltol", reltol = varargin{k+1};
       case "arrayvalued", arrays = varargin{k+1};
       case "waypoints", points = varargin{k+1};
-      otherwise, error ("integral: unknown option \"%s\"", varargin{k});
+      otherwise, error ("integral: unknown property '%s'", varargin{k});
     end
   end
+  if abstol < 0, error ("quadcc: absolute tolerance must be >=0"); end
+  if reltol < 0, error ("quadcc: relative tolerance must be >=0"); end
   if arrays, q = quadv (fcn, a, b, min (abstol, 1e-10)); else, q = quadgk (fcn, a, b, "AbsTol", abstol, "RelTol", min (reltol, 1e-8), "WayPoints", points); end
 end

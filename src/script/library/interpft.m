@@ -3,6 +3,7 @@ function z = interpft (x, n, dim)
   if nargin < 2, print_usage (); end
   if ! (isscalar (n) && n == fix (n)), error ("interpft: N must be a scalar integer"); end
   if nargin < 3, dim = find (size (x) != 1, 1); if isempty (dim), dim = 1; end, end
+  if ! (isscalar (dim) && dim == fix (dim) && dim >= 1 && dim <= ndims (x)), error ("interpft: invalid dimension DIM"); end
   order = [dim, 1:dim-1, dim+1:ndims(x)];
   turned = size (permute (x, order));
   x = reshape (permute (x, order), turned(1), []);

@@ -1,4 +1,4 @@
-function [x, resnorm, residual, exitflag] = lsqnonneg (c, d, x, options)
+function [x, resnorm, residual, exitflag, output, lambda] = lsqnonneg (c, d, x, options)
   % C. L. Lawson and R. J. Hanson, "Solving Least Squares Problems", 1974, chapter 23.
   if nargin < 2, print_usage (); end
   if ! (isnumeric (c) && ismatrix (c) && isnumeric (d) && rows (c) == rows (d))
@@ -35,4 +35,7 @@ function [x, resnorm, residual, exitflag] = lsqnonneg (c, d, x, options)
   end
   residual = d - c * x;
   resnorm = residual' * residual;
+  output = struct ("algorithm", "nnls-cholesky", "iterations", exitflag);
+  lambda = c' * residual;
+  lambda(free) = 0;
 end

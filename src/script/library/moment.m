@@ -1,5 +1,8 @@
 function m = moment (x, p, varargin)
   if nargin < 2, print_usage (); end
+  if ! (isnumeric (x) || islogical (x)) || isempty (x), error ("moment: X must be a non-empty numeric matrix or vector"); end
+  if ! isnumeric (p) || ! isscalar (p), error ("moment: P must be a numeric scalar"); end
+  if nargin == 4 && isnumeric (varargin{1}) && isnumeric (varargin{2}), error ("moment: TYPE must be a string"); end
   type = ""; dim = find (size (x) > 1, 1);
   if isempty (dim), dim = 1; end
   for k = 1:numel (varargin)

@@ -13,6 +13,7 @@ function y = movfun (fcn, x, wlen, varargin)
       otherwise, error ("movfun: argument '%s' is not a valid parameter", upper (varargin{k}));
     end
   end
+  window_fits (wlen, size (x, dim));
   if isscalar (wlen)
     if mod (wlen, 2), before = (wlen - 1) / 2; after = before; else, before = wlen / 2; after = before - 1; end
   else
@@ -31,6 +32,15 @@ function y = movfun (fcn, x, wlen, varargin)
     end
   end
   y = ipermute (reshape (y, turned), order);
+end
+function window_fits (wlen, n)
+  if ! (isnumeric (wlen) && any (numel (wlen) == [1, 2]) && all (wlen >= 0 & wlen == fix (wlen)))
+    error ("movslice: WLEN must be a scalar or 2-element array of integers >= 0");
+  end
+  if isscalar (wlen) && wlen == 1, error ("movslice: WLEN must be > 1"); end
+  if max (wlen) > n - ! isscalar (wlen) && n > 0
+    error ("movslice: window length WLEN (%d) must be shorter than length along DIM (%d)", max (wlen), n);
+  end
 end
 function w = window (x, at, n, ends)
   inside = at >= 1 & at <= n;

@@ -2,6 +2,7 @@ function [estimate, steps] = normest (a, tolerance)
   % The power iteration on a' * a.
   if nargin < 1, print_usage (); end
   if nargin < 2, tolerance = 1e-6; end
+  if ! (isnumeric (tolerance) && isscalar (tolerance) && isreal (tolerance)), error ("normest: TOL must be a real scalar"); end
   if ! (isnumeric (a) && ndims (a) == 2), error ("normest: A must be a numeric 2-D matrix"); end
   if ! isfloat (a), a = double (a); end
   tolerance = max (tolerance, eps (class (a)));

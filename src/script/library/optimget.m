@@ -1,5 +1,5 @@
 function value = optimget (options, name, default)
-  if nargin < 2, print_usage (); end
+  if nargin < 2 || ! isstruct (options) || ! ischar (name), print_usage (); end
   if nargin < 3, default = []; end
   value = default;
   fields = fieldnames (options);

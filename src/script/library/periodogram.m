@@ -1,5 +1,6 @@
 function [p, w] = periodogram (x)
   if nargin < 1, print_usage (); end
+  if ! isnumeric (x) || ! isvector (x), error ("periodogram: X must be a real or complex vector"); end
   x = x(:);
   count = numel (x);
   n = max (256, 2 ^ nextpow2 (count));

@@ -7,16 +7,22 @@ function [q, err] = quadgk (fcn, a, b, varargin)
   points = [];
   if ! isempty (varargin) && isnumeric (varargin{1})
     if ! isempty (varargin{1}), abstol = varargin{1}; end
-    if numel (varargin) > 1, reltol = varargin{2}; end
+    if numel (varargin) > 2, error ("quadgk: can not pass additional arguments to user function"); end
   else
+    if mod (numel (varargin), 2), error ("quadgk: property/value options must occur in pairs"); end
     for k = 1:2:numel (varargin)
+      if ! ischar (varargin{k}), error ("quadgk: property PROP must be a string"); end
       switch lower (varargin{k})
         case "abstol", abstol = varargin{k+1};
         case "reltol", reltol = varargin{k+1};
         case "waypoints", points = varargin{k+1}(:).';
+        case {"maxintervalcount", "trace", "arrayvalued"}
+        otherwise, error ("quadgk: unknown property '%s'", varargin{k});
       end
     end
   end
+  if ! isscalar (abstol) || abstol < 0, error ("quadgk: ABSTOL must be a scalar >=0"); end
+  if ! isscalar (reltol) || reltol < 0, error ("quadgk: RELTOL must be a scalar >=0"); end
   if ischar (fcn), fcn = str2func (fcn); end
   if isinf (a) && isinf (b)
     g = @(t) fcn (t ./ (1 - t .^ 2)) .* (1 + t .^ 2) ./ (1 - t .^ 2) .^ 2;

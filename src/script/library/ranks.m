@@ -5,6 +5,8 @@ function r = ranks (x, dim, kind)
   if isempty (kind), error ("ranks: unknown RANKTYPE"); end
   if nargin < 2 || isempty (dim), dim = find (size (x) > 1, 1); end
   if isempty (dim), dim = 1; end
+  if ! (isnumeric (x) || islogical (x)), error ("ranks: X must be a numeric vector or matrix"); end
+  if ! (isscalar (dim) && dim == fix (dim) && dim > 0), error ("ranks: DIM must be an integer and a valid dimension"); end
   if dim == 2, r = ranks (x.', 1, kind).'; return; end
   r = zeros (size (x));
   for j = 1:columns (x)

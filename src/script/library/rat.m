@@ -3,6 +3,7 @@ function [n, d] = rat (x, tol)
   if ! isfloat (x) || iscomplex (x), error ("rat: X must be a single or double array"); end
   y = x(:);
   if nargin < 2, tol = 1e-6 * norm (y(! isinf (y) & ! isnan (y)), 1); end
+  if ! (isnumeric (tol) && isscalar (tol) && (nargin < 2 || tol > 0)), error ("rat: TOL must be a numeric scalar > 0"); end
   count = numel (y);
   below = zeros (count, 1);
   above = ones (count, 1);

@@ -1,5 +1,6 @@
 function s = strtrunc (s, n)
   if nargin != 2, print_usage (); end
+  if ! (isscalar (n) && n == fix (n) && n >= 0), error ("strtrunc: length N must be a positive integer (N >= 0)"); end
   if ischar (s)
     if columns (s) > n, s = s(:,1:n); end
   elseif iscell (s)

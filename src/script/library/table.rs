@@ -19,7 +19,11 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
             &[
                 written!("cov", "c = cov (x, y, opt)", "The covariance matrix of columns, or of two variables."),
                 written!("corr", "r = corr (x, y)", "Correlations of the columns of two matrices."),
-                written!("corrcoef", "r = corrcoef (x, y)", "The matrix of correlation coefficients."),
+                written!(
+                    "corrcoef",
+                    "[r, p] = corrcoef (x, y)",
+                    "The matrix of correlation coefficients, and how likely they are by chance."
+                ),
                 written!("skewness", "skewness (x, flag, dim)", "The skewness of a sample."),
                 written!("kurtosis", "kurtosis (x, flag, dim)", "The kurtosis of a sample."),
                 written!(
@@ -146,7 +150,11 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 written!("polyreduce", "polyreduce (p)", "A polynomial without its leading zeros."),
                 written!("polyaffine", "polyaffine (f, mu)", "A polynomial of a shifted and scaled variable."),
                 written!("polygcd", "polygcd (b, a, tol)", "The greatest common divisor of two polynomials."),
-                written!("residue", "[r, p, k, e] = residue (b, a)", "Partial fractions of a quotient of polynomials."),
+                written!(
+                    "residue",
+                    "[r, p, k, e] = residue (b, a)",
+                    "Partial fractions of a quotient of polynomials, and what has them."
+                ),
                 written!("mpoles", "[m, n] = mpoles (p, tol)", "Poles that are equal, with their multiplicities."),
                 written!("mkpp", "pp = mkpp (x, p, d)", "A piecewise polynomial."),
                 written!("unmkpp", "[x, p, n, k, d] = unmkpp (pp)", "The parts of a piecewise polynomial."),
@@ -156,7 +164,7 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 written!(
                     "interp2",
                     "interp2 (x, y, z, xi, yi, method, extrap)",
-                    "Values between the samples of a grid: linear, nearest."
+                    "Values between the samples of a grid: linear, nearest, spline, pchip."
                 ),
                 written!("polyvalm", "y = polyvalm (c, x)", "A polynomial of a square matrix."),
                 written!("ppder", "d = ppder (pp, m)", "The derivative of a piecewise polynomial."),
@@ -235,7 +243,7 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 ),
                 written!(
                     "lsqnonneg",
-                    "[x, resnorm, residual, exitflag] = lsqnonneg (c, d, x0, options)",
+                    "[x, resnorm, residual, exitflag, output, lambda] = lsqnonneg (c, d, x0, options)",
                     "The least squares solution without negative elements."
                 ),
             ],
@@ -246,7 +254,11 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 written!("sqrtm", "sqrtm (a)", "The matrix whose square this is."),
                 written!("logm", "logm (a)", "The matrix whose exponential this is."),
                 written!("linsolve", "linsolve (a, b, options)", "Solves a linear system."),
-                written!("lscov", "lscov (a, b, v)", "Least squares with weights or a covariance."),
+                written!(
+                    "lscov",
+                    "[x, deviations, mse, s] = lscov (a, b, v)",
+                    "Least squares with weights or a covariance."
+                ),
                 written!("rref", "[r, k] = rref (a, tol)", "The reduced row echelon form."),
                 written!("vech", "vech (x)", "The lower triangle as a column."),
                 written!("givens", "[c, s] = givens (x, y)", "The rotation that makes the second of two numbers zero."),
@@ -289,7 +301,7 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 written!("repelem", "repelem (x, r1, r2, ...)", "An array whose elements are repeated."),
                 written!(
                     "uniquetol",
-                    "[c, ia, ic] = uniquetol (a, tol)",
+                    "[c, ia, ic] = uniquetol (a, tol, name, value, …)",
                     "The elements that differ by more than a tolerance."
                 ),
                 written!("powerset", "powerset (a, \"rows\")", "All subsets of a set."),

@@ -293,6 +293,17 @@ pub(super) static SHARED: &[Written] = &[
         "must_be (who, args, name, good, words, how)",
         "An error unless GOOD says yes to each element of the argument."
     ),
+    written!(
+        "area_options",
+        "[abstol, reltol, vectorized] = area_options (who, xa, xb, args)",
+        "The options of integrals over areas and volumes."
+    ),
+    written!("area_limit", "limit = area_limit (who, name, limit)", "The limit of an integral as a function."),
+    written!(
+        "integral_over_area",
+        "q = integral_over_area (who, fcn, xa, xb, ya, yb, options)",
+        "The integral of a function of two variables."
+    ),
     written!("each_text", "each_text (who, text, fcn)", "A function of a text, or of each of a cell array of texts."),
     written!(
         "between_bounds",

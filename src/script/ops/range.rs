@@ -32,6 +32,9 @@ impl Span {
         if step == 0.0 || (step > 0.0) != (stop >= start) && start != stop {
             return Ok(Length::Empty);
         }
+        if ((stop - start) / step).is_nan() {
+            return Ok(Length::Nan);
+        }
         if start.is_infinite() || stop.is_infinite() {
             return fail!("range with infinite number of elements cannot be stored");
         }
@@ -40,7 +43,7 @@ impl Span {
         }
         let whole = start.floor() == start && step.floor() == step;
         let count = if whole {
-            ((stop - start) / step).floor()
+            whole_steps((stop - start) / step)
         } else {
             let tolerance = 2.0 * epsilon * start.abs().max(stop.abs());
             let nearest = ((stop - start) / step).round();
@@ -51,7 +54,10 @@ impl Span {
             return fail_id!("Octave:bad-alloc", "out of memory or dimension too large for Octave's index type");
         }
         let mut last = start + count * step;
-        if !whole {
+        if last == stop {
+            // Of two zeros, the one that was written.
+            last = stop;
+        } else if !whole {
             let tolerance = 2.0 * epsilon * start.abs().max(stop.abs());
             if step.signum() * (last - stop) > -tolerance {
                 last = stop;
@@ -73,6 +79,9 @@ impl Span {
             Ok(count) if self.is_whole() => {
                 values.push(self.first);
                 values.extend((1..count).map(|i| self.first + f64::from(i) * self.step));
+                if let [_, .., last] = &mut values[..] {
+                    *last = self.last;
+                }
             }
             _ => values.extend((0..count).map(|i| self.at(i))),
         }
@@ -83,6 +92,9 @@ impl Span {
         let n = self.steps;
         if i == 0 {
             return self.first;
+        }
+        if i == n {
+            return self.last;
         }
         if self.is_whole() {
             return self.first + i as f64 * self.step;
@@ -95,6 +107,12 @@ impl Span {
             self.last - (n - i) as f64 * self.step
         }
     }
+}
+
+/// The steps of a range of whole numbers: a limit that is within rounding of the next number reaches it.
+fn whole_steps(steps: f64) -> f64 {
+    let next = steps.ceil();
+    if next - steps <= 3.0 * f64::EPSILON * next.abs() { next } else { steps.floor() }
 }
 
 /// A limit or step: its value, its class, and whether it was empty.
@@ -278,6 +296,7 @@ mod tests {
         assert_eq!(elements(1.0, 0.2, 2.0), [1.0, 1.2, 1.4, 2.0 - 0.2 * 2.0, 1.8, 2.0]);
         assert_eq!(elements(5.0, -2.0, 0.0), [5.0, 3.0, 1.0]);
         assert!(elements(-0.0, 1.0, 1.0)[0].is_sign_negative());
+        assert!(elements(3.0, -1.0, -0.0)[3].is_sign_negative());
         assert!(elements(1.0, 0.0, 3.0).is_empty());
         assert!(elements(5.0, 1.0, 1.0).is_empty());
         assert_eq!(elements(1.0, f64::INFINITY, 3.0), [1.0]);

@@ -370,6 +370,17 @@ pub enum UnaryOp {
     Not,
 }
 
+impl UnaryOp {
+    /// As it is written.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            UnaryOp::Minus => "-",
+            UnaryOp::Plus => "+",
+            UnaryOp::Not => "!",
+        }
+    }
+}
+
 /// Operators between two operands, `&&` and `||` apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinaryOp {

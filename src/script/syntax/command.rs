@@ -75,7 +75,7 @@ pub(super) fn words(text: &str, name_end: usize) -> Parse<(Vec<String>, usize)> 
     }
 }
 
-/// The word at this offset: inside brackets, white space, commas and semicolons belong to it.
+/// The word at this offset: inside brackets, white space, commas, semicolons and quotes belong to it.
 fn word(text: &str, start: usize) -> Parse<(Vec<u8>, usize)> {
     let mut word = Vec::new();
     let mut at = start;
@@ -85,7 +85,7 @@ fn word(text: &str, start: usize) -> Parse<(Vec<u8>, usize)> {
             b'\n' | b'\r' | b'%' | b'#' => break,
             b' ' | b'\t' | b';' | b',' if depth == 0 => break,
             b'.' if text[at..].starts_with("...") => break,
-            b'\'' | b'"' => {
+            b'\'' | b'"' if depth == 0 => {
                 let (bytes, end) = literal::string(text, at)?;
                 word.extend(bytes);
                 at = end;

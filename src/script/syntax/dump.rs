@@ -250,12 +250,7 @@ fn write_expr(out: &mut String, expr: &Expr) {
 fn write_compound(out: &mut String, kind: &ExprKind) {
     match kind {
         ExprKind::Unary(op, operand) => {
-            let sign = match op {
-                UnaryOp::Minus => "-",
-                UnaryOp::Plus => "+",
-                UnaryOp::Not => "!",
-            };
-            operation(out, sign, &[operand]);
+            operation(out, op.symbol(), &[operand]);
         }
         ExprKind::Transpose { operand, conjugate } => operation(out, if *conjugate { "'" } else { ".'" }, &[operand]),
         ExprKind::Chain(first, links) => {

@@ -149,7 +149,45 @@ impl Parser<'_> {
     /// An operand with its prefix operators, which take in its powers and transposes: `-x^2` is `-(x^2)`.
     fn prefix(&mut self) -> Parse<Expr> {
         let Some(op) = self.prefix_op() else { return self.power() };
-        self.unary(op, Parser::prefix)
+        self.signed(op, Parser::prefix)
+    }
+
+    /// A prefix operator and its operand; `++x` and `--x` change the variable.
+    fn signed(&mut self, op: UnaryOp, operand: fn(&mut Self) -> Parse<Expr>) -> Parse<Expr> {
+        match op {
+            UnaryOp::Plus if self.increment_follows() => self.pre_increment(op, BinaryOp::Add, operand),
+            UnaryOp::Minus if self.increment_follows() => self.pre_increment(op, BinaryOp::Sub, operand),
+            _ => self.unary(op, operand),
+        }
+    }
+
+    /// Whether the sign that comes next stands twice, before a name. Anonymous functions assign nothing.
+    fn increment_follows(&self) -> bool {
+        let (before, after) = self.source.text.split_at(self.start());
+        let Some(&sign) = after.as_bytes().first() else { return false };
+        let rest = after.trim_start_matches(char::from(sign));
+        self.anonymous_depth == 0
+            && after.len() - rest.len() == 2
+            && before.as_bytes().last() != Some(&sign)
+            && rest.trim_start_matches([' ', '\t']).starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+    }
+
+    /// `++x` or `--x`; before what cannot be assigned, such as `x'`, these are two signs.
+    fn pre_increment(&mut self, sign: UnaryOp, op: BinaryOp, operand: fn(&mut Self) -> Parse<Expr>) -> Parse<Expr> {
+        let start = self.start();
+        self.advance()?;
+        let inner = self.start();
+        self.advance()?;
+        let operand = self.nested(operand)?;
+        self.grow(self.height)?;
+        if let Ok(target) = self.to_target(operand.clone()) {
+            let value = Box::new(Expr { kind: ExprKind::Number(1.0), span: Span::new(start, inner + 1) });
+            let kind = ExprKind::Assign { target: Box::new(target), op: Some(op), value };
+            return Ok(Expr { kind, span: self.span_from(start) });
+        }
+        self.grow(self.height)?;
+        let once = Expr { kind: ExprKind::Unary(sign, Box::new(operand)), span: self.span_from(inner) };
+        Ok(Expr { kind: ExprKind::Unary(sign, Box::new(once)), span: self.span_from(start) })
     }
 
     fn unary(&mut self, op: UnaryOp, operand: fn(&mut Self) -> Parse<Expr>) -> Parse<Expr> {
@@ -177,13 +215,7 @@ impl Parser<'_> {
                     let link = Link { op: LinkOp::Binary(op), right, span: self.span_from(start) };
                     ExprKind::Chain(Box::new(left), vec![link])
                 }
-                TokenKind::Increment | TokenKind::Decrement => {
-                    self.check_may_assign()?;
-                    let op = if self.at(&TokenKind::Increment) { BinaryOp::Add } else { BinaryOp::Sub };
-                    let target = Box::new(self.to_target(left)?);
-                    self.advance()?;
-                    ExprKind::PostIncrement { target, op }
-                }
+                TokenKind::Increment | TokenKind::Decrement => self.post_increment(left)?,
                 _ if self.at_step() => {
                     left = self.steps(left, start)?;
                     continue;
@@ -195,12 +227,30 @@ impl Parser<'_> {
         }
     }
 
+    /// `x++` or `x--` behind its operand.
+    fn post_increment(&mut self, operand: Expr) -> Parse<ExprKind> {
+        self.check_may_assign()?;
+        let op = if self.at(&TokenKind::Increment) { BinaryOp::Add } else { BinaryOp::Sub };
+        let target = Box::new(self.to_target(operand)?);
+        self.advance()?;
+        Ok(ExprKind::PostIncrement { target, op })
+    }
+
     /// What may stand after `^`: an operand with its own indices and signs, but not with powers: `2^-1^2` is
     /// `(2^-1)^2`.
     fn exponent(&mut self) -> Parse<Expr> {
         match self.prefix_op() {
-            Some(op) => self.unary(op, Parser::exponent),
-            None => self.indexed(),
+            Some(op) => self.signed(op, Parser::exponent),
+            None => {
+                let start = self.start();
+                let operand = self.indexed()?;
+                if !matches!(self.token.kind, TokenKind::Increment | TokenKind::Decrement) {
+                    return Ok(operand);
+                }
+                let kind = self.post_increment(operand)?;
+                self.grow(self.height)?;
+                Ok(Expr { kind, span: self.span_from(start) })
+            }
         }
     }
 

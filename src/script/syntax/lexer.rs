@@ -88,14 +88,6 @@ impl<'t> Lexer<'t> {
         self.after_operand = false;
     }
 
-    /// Goes back to an earlier state.
-    pub(super) fn rewind(&mut self, state: Lexer<'t>) {
-        let comments = std::mem::take(&mut self.comments);
-        *self = state;
-        self.comments = comments;
-        self.comments.truncate(self.comments.partition_point(|comment| comment.start < self.at));
-    }
-
     /// The next token.
     pub(super) fn next(&mut self) -> Parse<Token> {
         let (space, newline) = self.skip_blanks();
@@ -251,10 +243,12 @@ impl<'t> Lexer<'t> {
             _ => return None,
         };
         let follows = rest[2..].trim_start_matches([' ', '\t']);
+        let in_literal = matches!(self.contexts.last(), Some(Context::Matrix | Context::Cell));
         let ends = follows.is_empty()
+            || in_literal && follows.len() < rest.len() - 2
             || follows.starts_with(['\n', '\r', ';', ',', '%', '#', ')', ']', '}'])
             || rest[2..].starts_with('\'')
-            || follows.starts_with(['=', '<', '>', '*', '/', '^', '&', '|', ':'])
+            || follows.starts_with(['=', '<', '>', '*', '/', '^', '&', '|', ':', '+', '-'])
             || follows.starts_with("!=")
             || follows.starts_with("~=");
         if !ends || !self.after_operand || separated {

@@ -1,11 +1,9 @@
 //! Statements: assignments, blocks, declarations, commands.
 
-use super::ast::{BinaryOp, Block, Expr, ExprKind, Ident, Name, Stmt, StmtKind};
+use super::ast::{Block, Expr, ExprKind, Ident, Name, Stmt, StmtKind};
 use super::command;
-use super::literal::byte;
 use super::parser::Parser;
 use super::token::{Keyword, Parse, SyntaxError, TokenKind};
-use crate::script::source::Span;
 
 impl Parser<'_> {
     /// Statements up to the text's end or a keyword that closes a block. Whether the first may be a command: not
@@ -73,10 +71,6 @@ impl Parser<'_> {
             TokenKind::Keyword(Keyword::FileName | Keyword::LineNumber) => self.expression_statement()?,
             TokenKind::Keyword(keyword) => self.keyword_statement(keyword)?,
             TokenKind::BracketOpen if self.targets_follow() => self.multi_assignment()?,
-            TokenKind::Plus | TokenKind::Minus => match self.prefix_increment()? {
-                Some(kind) => kind,
-                None => self.expression_statement()?,
-            },
             TokenKind::Name if may_be_command && self.command_follows() => self.command()?,
             _ => self.expression_statement()?,
         };
@@ -93,43 +87,12 @@ impl Parser<'_> {
 
     /// An expression, or an assignment that begins like one.
     fn expression_statement(&mut self) -> Parse<StmtKind> {
+        let begins_with_sign = matches!(self.token.kind, TokenKind::Plus | TokenKind::Minus);
         let expr = self.assignment_or_expression()?;
         Ok(match expr.kind {
-            ExprKind::Assign { .. } => assignment(expr),
+            ExprKind::Assign { .. } if !begins_with_sign => assignment(expr),
             _ => StmtKind::Expr(expr),
         })
-    }
-
-    /// `++x` or `--x` as a statement. What is none is left for an expression.
-    fn prefix_increment(&mut self) -> Parse<Option<StmtKind>> {
-        let sign = self.token.clone();
-        let op = if sign.kind == TokenKind::Plus { BinaryOp::Add } else { BinaryOp::Sub };
-        let after = sign.span.end as usize;
-        if byte(&self.source.text, after) != byte(&self.source.text, after - 1) {
-            return Ok(None);
-        }
-        let (lexer, previous_end) = (self.lexer.look_ahead(), self.previous_end);
-        self.advance()?;
-        self.advance()?;
-        if self.at(&TokenKind::Name) {
-            let expr = self.indexed()?;
-            if self.statement_ends() {
-                let target = Box::new(self.to_target(expr)?);
-                let value = Box::new(Expr { kind: ExprKind::Number(1.0), span: Span::new(after - 1, after + 1) });
-                let span = self.span_from(after - 1);
-                return Ok(Some(StmtKind::Expr(Expr { kind: ExprKind::Assign { target, op: Some(op), value }, span })));
-            }
-        }
-        self.lexer.rewind(lexer);
-        self.token = sign;
-        self.previous_end = previous_end;
-        Ok(None)
-    }
-
-    fn statement_ends(&self) -> bool {
-        use TokenKind::*;
-        matches!(self.token.kind, Semicolon | Comma | Newline | EndOfText)
-            || matches!(self.token.kind, Keyword(keyword) if keyword.closes_block())
     }
 
     /// Whether the bracket that comes next holds the targets of an assignment: `=` follows its closing bracket.

@@ -6,6 +6,7 @@ use crate::script::compile::Code;
 use crate::script::compile::code::{Count, Inst, PathStep, Slot, Want};
 use crate::script::error::{Flow, ScriptError, Stop, fail};
 use crate::script::index::{self, Access, Values};
+use crate::script::syntax::ast::BinaryOp;
 use crate::script::value::lazy::Past;
 use crate::script::value::{Data, Form, Function, Held, Parser, Tensor, Value};
 use smallvec::SmallVec;
@@ -287,14 +288,29 @@ impl Interp {
             _ => {}
         }
         if want == Want::One && values.len() != 1 {
-            return if values.is_empty() {
-                fail!("indexing produces no results")
-            } else {
-                fail!("some elements undefined in argument list")
-            };
+            return Err(self.no_operand(values.is_empty()).into());
         }
         self.stack.extend(values);
         Ok(())
+    }
+
+    /// The error of a list of other than one value where one is wanted, which names the operator if it comes next.
+    fn no_operand(&self, is_empty: bool) -> ScriptError {
+        let pc = self.frame().map_or(0, |frame| frame.pc + 1);
+        let unary = |sign: &str| format!("unary operator '{sign}' not implemented for 'cs-list' operands");
+        let binary = |op: BinaryOp, left: &str, right: &str| {
+            format!("binary operator '{}' not implemented for '{left}' by '{right}' operations", op.symbol())
+        };
+        let left = || self.stack.last().map_or("scalar", Value::type_name);
+        ScriptError::new(match self.code().insts.get(pc..).unwrap_or_default() {
+            [Inst::Unary(op), ..] => unary(op.symbol()),
+            [Inst::Transpose { conjugate: true }, ..] => unary("'"),
+            [Inst::Transpose { .. }, ..] => unary(".'"),
+            [Inst::Binary(op), ..] => binary(*op, left(), "cs-list"),
+            [Inst::Num(_), Inst::Binary(op), ..] => binary(*op, "cs-list", "scalar"),
+            _ if is_empty => "indexing produces no results".into(),
+            _ => "some elements undefined in argument list".into(),
+        })
     }
 
     /// The steps of a path with their subscripts, which lie on the stack from `at` on.

@@ -29,6 +29,16 @@ pub(super) enum Activation {
     Task(TaskFrame),
 }
 
+impl Activation {
+    /// Where it begins.
+    pub fn heights(&self) -> Heights {
+        match self {
+            Activation::Code(frame) => frame.heights,
+            Activation::Task(task) => task.heights,
+        }
+    }
+}
+
 /// What becomes of a call's outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Return {

@@ -6,7 +6,7 @@ use super::frame::{Activation, Frame, Return, TaskFrame, Variable};
 use super::{End, Interp};
 use crate::script::builtins::errors::CleansUp;
 use crate::script::builtins::{Task, TaskStep};
-use crate::script::compile::code::{Count, Inst, Want};
+use crate::script::compile::code::{Count, Inst, Want, is_in};
 use crate::script::error::{Flow, Need, ScriptError, Stop, fail};
 use crate::script::index::{self, Values};
 use crate::script::source::Place;
@@ -427,7 +427,7 @@ impl Interp {
             Inst::StoreAt { slot, path } => self.store_at(slot, path)?,
             Inst::DeleteAt { slot, path } => self.delete_at(slot, path)?,
             Inst::Spread { n, ignored } => {
-                self.all_set(|i| ignored.checked_shr(i as u32).is_some_and(|bits| bits & 1 == 1))?;
+                self.all_set(|i| is_in(ignored, i as u32))?;
                 self.spread(n as usize);
             }
             Inst::TargetsBegin => self.targets.push(Default::default()),

@@ -5,7 +5,8 @@
 
 use super::Interp;
 use super::call::missing;
-use crate::script::compile::code::Slot;
+use super::frame::Activation;
+use crate::script::compile::code::{Inst, Kind, Slot, is_in};
 use crate::script::error::{Flow, fail};
 use crate::script::index::{self, Access};
 use crate::script::value::Value;
@@ -29,6 +30,11 @@ impl Targets {
         self.each.iter().map(|t| t.places).sum()
     }
 
+    /// Which values go to a `~`.
+    fn ignored(&self) -> Vec<bool> {
+        self.each.iter().flat_map(|t| std::iter::repeat_n(t.ignored, t.places)).collect()
+    }
+
     /// The number, from 1, of the first value that a target takes.
     fn first(&self, target: usize) -> usize {
         self.each[..target].iter().map(|t| t.places).sum::<usize>() + 1
@@ -39,6 +45,34 @@ impl Interp {
     /// How many values the targets of the innermost assignment take.
     pub(super) fn targets_places(&self) -> usize {
         self.targets.last().map_or(1, Targets::places)
+    }
+
+    /// Which outputs of the innermost function go to a `~`, from the first on; what was called in its own place, such
+    /// as an anonymous function or `feval`, passes on what its caller wants.
+    pub fn ignored_outputs(&self) -> Vec<bool> {
+        let is_inside = |a: &&Activation| match a {
+            Activation::Code(frame) => frame.code.kind == Kind::Eval,
+            Activation::Task(_) => true,
+        };
+        let mut calls = self.frames.iter().rev().skip_while(is_inside);
+        let mut heights = calls.next().map(Activation::heights).unwrap_or_default();
+        for call in calls {
+            if let Activation::Code(caller) = call {
+                match caller.code.insts.get(caller.pc + 1) {
+                    Some(&Inst::Spread { n, ignored }) => {
+                        return (0..u32::from(n)).map(|i| is_in(ignored, i)).collect();
+                    }
+                    Some(Inst::SpreadTargets) => {
+                        let targets = heights.targets.checked_sub(1).and_then(|i| self.targets.get(i));
+                        return targets.map_or_else(Vec::new, Targets::ignored);
+                    }
+                    Some(Inst::Return) if caller.code.kind != Kind::Function => {}
+                    _ => return Vec::new(),
+                }
+            }
+            heights = call.heights();
+        }
+        Vec::new()
     }
 
     fn wait_for(&mut self, waiting: Waiting) {
@@ -54,8 +88,7 @@ impl Interp {
 
     /// All above the last mark becomes as many values as there are places, in reverse order.
     pub(super) fn spread_targets(&mut self) -> Flow<()> {
-        let each = self.targets.last().map_or(&[][..], |t| &t.each);
-        let ignored: Vec<bool> = each.iter().flat_map(|t| std::iter::repeat_n(t.ignored, t.places)).collect();
+        let ignored = self.targets.last().map_or_else(Vec::new, Targets::ignored);
         self.all_set(|i| ignored.get(i).is_some_and(|&ignored| ignored))?;
         self.spread(ignored.len());
         Ok(())

@@ -271,6 +271,13 @@ impl Interp {
         (caller < self.frame_in(Scope::Here)).then(|| self.frame_at(caller).map(|f| self.place_of(f)))?
     }
 
+    /// Whether the variable has a value where the innermost function was called.
+    pub fn caller_has(&self, name: &str) -> bool {
+        let caller = self.frame_in(Scope::Caller);
+        let at = self.names_in(caller).iter().position(|known| &**known == name);
+        at.is_some_and(|at| self.has_value(caller, at))
+    }
+
     /// The innermost frame's variables that have values, in order of their slots.
     pub fn variables(&self) -> Vec<(Name, Value)> {
         let Some(frame) = self.frame() else { return Vec::new() };
@@ -297,6 +304,11 @@ impl Interp {
             }
         }
         self.globals.retain(|name, _| !fits(name));
+    }
+
+    /// The names of all globals, in no order.
+    pub fn global_names(&self) -> Vec<Name> {
+        self.globals.keys().cloned().collect()
     }
 
     /// Functions whose names fit forget what they keep between calls.
