@@ -1,4 +1,4 @@
-function [x, resnorm, residual, exitflag] = lsqnonneg (c, d, x, options)
+function [x, resnorm, residual, exitflag, output, lambda] = lsqnonneg (c, d, x, options)
   % C. L. Lawson and R. J. Hanson, "Solving Least Squares Problems", 1974, chapter 23.
   if nargin < 2, print_usage (); end
   if ! (isnumeric (c) && ismatrix (c) && isnumeric (d) && rows (c) == rows (d))
@@ -18,7 +18,7 @@ function [x, resnorm, residual, exitflag] = lsqnonneg (c, d, x, options)
     slope = c' * (d - c * x);
     slope(free) = -Inf;
     [most, k] = max (slope);
-    if isempty (most) || most <= tolerance, exitflag = step; break; end
+    if isempty (most) || most <= tolerance, exitflag = step + 1; break; end
     free(k) = true;
     while true
       z = zeros (n, 1);
@@ -35,4 +35,7 @@ function [x, resnorm, residual, exitflag] = lsqnonneg (c, d, x, options)
   end
   residual = d - c * x;
   resnorm = residual' * residual;
+  output = struct ("algorithm", "nnls", "iterations", exitflag);
+  lambda = zeros (n, 1);
+  lambda(! free) = c(:,! free)' * residual;
 end
