@@ -32,7 +32,15 @@ pub static ROWS: &[Builtin] = &[
     row("vander", 1, 2, 1, "vander (c, n)", "The Vandermonde matrix.", vander),
     row("toeplitz", 1, 2, 1, "toeplitz (c, r)", "The Toeplitz matrix of a column and a row.", toeplitz),
     row("hankel", 1, 2, 1, "hankel (c, r)", "The Hankel matrix of a column and a last row.", hankel),
-    row("pascal", 1, 1, 1, "pascal (n)", "The Pascal matrix.", pascal),
+    row(
+        "pascal",
+        1,
+        2,
+        1,
+        "pascal (n, t)",
+        "The Pascal matrix (0), its lower triangular factor (-1), that with signs (1), or a cube root of the identity (2).",
+        pascal,
+    ),
     row("wilkinson", 1, 1, 1, "wilkinson (n)", "The Wilkinson matrix.", wilkinson),
 ];
 
@@ -330,8 +338,27 @@ fn invhilb(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }))
 }
 
+fn signed_pascal(r: usize, c: usize) -> f64 {
+    match c {
+        _ if c > r => 0.0,
+        _ if c % 2 == 1 => -choose(r, c),
+        _ => choose(r, c),
+    }
+}
+
 fn pascal(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let n = order(interp, "pascal", &args[0])?;
+    match args.get(1).map_or(Ok(0.0), |t| number(&interp.env, "pascal", t))? {
+        0.0 => {}
+        -1.0 => return Ok(square(n, |r, c| if c <= r { choose(r, c) } else { 0.0 })),
+        1.0 => return Ok(square(n, signed_pascal)),
+        // The factor, turned by a quarter.
+        2.0 => {
+            let sign = if n.is_multiple_of(2) { -1.0 } else { 1.0 };
+            return Ok(square(n, |r, c| sign * signed_pascal(n - 1 - c, r)));
+        }
+        t => return fail!("pascal: T must be -1, 0, 1, or 2, found {t}"),
+    }
     // Each element is the sum of the one above it and the one on its left.
     let mut data = vec![1.0; n * n];
     for c in 1..n {
