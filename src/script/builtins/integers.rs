@@ -39,9 +39,9 @@ pub static ROWS: &[Builtin] = &[
     row(
         "accumarray",
         2,
-        5,
+        6,
         1,
-        "accumarray (subscripts, values, size, f, fill)",
+        "accumarray (subscripts, values, size, f, fill, sparse)",
         "Sums (or f) of the values that have the same subscripts.",
         accumarray,
     ),

@@ -84,10 +84,10 @@ pub static ROWS: &[Builtin] = &[
         banded(i, a, Some(0), None)
     }),
     row("isbanded", 3, 3, 1, "isbanded (a, lower, upper)", "Whether a matrix has only these diagonals.", isbanded),
-    row("issymmetric", 1, 2, 1, "issymmetric (a, tol)", "Whether a matrix is symmetric.", |i, a, _| {
+    row("issymmetric", 1, 3, 1, "issymmetric (a, \"skew\", tol)", "Whether a matrix is symmetric.", |i, a, _| {
         symmetric(i, "issymmetric", a)
     }),
-    row("ishermitian", 1, 2, 1, "ishermitian (a, tol)", "Whether a matrix is Hermitian.", |i, a, _| {
+    row("ishermitian", 1, 3, 1, "ishermitian (a, \"skew\", tol)", "Whether a matrix is Hermitian.", |i, a, _| {
         symmetric(i, "ishermitian", a)
     }),
 ];
@@ -328,6 +328,9 @@ fn banded(interp: &mut Interp, args: &[Value], lower: Option<usize>, upper: Opti
 fn isbanded(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     env.host_all(args)?;
+    if args[0].is_empty() && is_array(&args[0]) {
+        return Ok(Value::empty().into());
+    }
     let mut limits = [0usize; 2];
     for (limit, arg) in limits.iter_mut().zip(&args[1..]) {
         let n = if arg.len() == 1 { args::number(env, "isbanded", arg)? } else { f64::NAN };
@@ -342,17 +345,26 @@ fn isbanded(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 fn symmetric(interp: &mut Interp, name: &str, args: &[Value]) -> Flow<Outcome> {
     let env = &interp.env;
     let x = &args[0];
-    if !is_array(x) {
-        return fail!("{name}: A must be a numeric, logical, or character matrix");
-    }
     env.host_all(args)?;
     let (mut tolerance, mut skew) = (0.0, false);
-    match args.get(1) {
-        Some(word) if is_word(word, "skew") => skew = true,
-        Some(word) if is_word(word, "nonskew") => {}
-        Some(t) if t.len() == 1 && !t.is_char() => tolerance = args::number(env, name, t)?,
-        Some(_) => return fail_id!("Octave:invalid-fun-call", "{name}: TOL must be a scalar >= 0"),
-        None => {}
+    for option in &args[1..] {
+        match option {
+            word if is_word(word, "skew") => skew = true,
+            word if is_word(word, "nonskew") => {}
+            t if t.len() == 1 && is_array(t) && !t.is_char() => tolerance = args::number(env, name, t)?,
+            t if t.is_string() => return fail!("{name}: second argument must be \"skew\", \"nonskew\" or TOL"),
+            _ => tolerance = f64::NAN,
+        }
+        if tolerance.is_nan() || tolerance < 0.0 {
+            return fail_id!("Octave:invalid-fun-call", "{name}: TOL must be a scalar >= 0");
+        }
+    }
+    let hermitian = name == "ishermitian";
+    if hermitian && (!is_array(x) || x.is_char()) {
+        return Ok(Value::Bool(false).into());
+    }
+    if !is_array(x) {
+        return fail!("{name}: A must be a numeric, logical, or character matrix");
     }
     let host = env.host(x)?;
     let dims: &Dims = &host.dims;
@@ -360,7 +372,6 @@ fn symmetric(interp: &mut Interp, name: &str, args: &[Value]) -> Flow<Outcome> {
         return Ok(Value::Bool(false).into());
     }
     let n = dims.rows();
-    let hermitian = name == "ishermitian";
     let at = |r: usize, c: usize| host.data.c64_at(c * n + r);
     let mirrored = |r: usize, c: usize| {
         let z = if hermitian { at(c, r).conj() } else { at(c, r) };

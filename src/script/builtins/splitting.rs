@@ -6,7 +6,7 @@ use super::text::{self, cell_row, unescaped};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::memory::Growth;
-use crate::script::value::{CellArray, Value};
+use crate::script::value::{CellArray, Class, Value};
 use crate::script::vm::Interp;
 use std::sync::Arc;
 
@@ -45,14 +45,19 @@ fn splitting(env: &mut Env, mut rest: &[Value]) -> Flow<Splitting> {
     Ok(options)
 }
 
+fn blanks() -> Vec<&'static [u8]> {
+    vec![b" ", b"\x0c", b"\n", b"\r", b"\t", b"\x0b"]
+}
+
 pub(super) fn strsplit(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let refused = "strsplit: S and DEL must be string values";
     // The separators may be left out before the options.
     let first = args.get(1).and_then(Value::as_text).map(|t| t.to_lowercase()).unwrap_or_default();
     let no_separator = args.len() % 2 == 1 && matches!(first.as_str(), "collapsedelimiters" | "delimitertype");
     let (separators, rest) = match args.get(1) {
+        Some(value) if value.class() == Class::Logical => (blanks(), &args[1..]),
         Some(value) if !no_separator => (text::list(value, refused)?, &args[2..]),
-        _ => (vec![&b" "[..], b"\x0c", b"\n", b"\r", b"\t", b"\x0b"], &args[1..]),
+        _ => (blanks(), &args[1..]),
     };
     let options = splitting(&mut interp.env, rest)?;
     let s = text::string(&args[0], refused)?;

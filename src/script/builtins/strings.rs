@@ -265,6 +265,10 @@ fn strtok(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         let token = if len == 0 && !s.is_empty() { wide(b"") } else { Value::string(&s[start..start + len]) };
         (token, Value::string(&s[start + len..]))
     };
+    let standing = |part: Value| match part {
+        Value::Tensor(t) => Value::tensor(Tensor::new(Dims::new(&[t.len(), 1]), (*t.data).clone())),
+        other => other,
+    };
     match &args[0] {
         Value::Cell(cell) => {
             let Some(list) = text::strings(cell) else { return fail!("{refused}") };
@@ -276,7 +280,13 @@ fn strtok(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
                 let (token, rest) = split(bytes);
                 Ok(vec![token, rest].into())
             }
-            None => fail!("{refused}"),
+            None => match value {
+                Value::Tensor(t) if value.is_char() && t.dims.len() == 2 && t.dims.columns() == 1 => {
+                    let (token, rest) = split(t.data.chars().unwrap_or_default());
+                    Ok(vec![standing(token), standing(rest)].into())
+                }
+                _ => fail!("{refused}"),
+            },
         },
     }
 }
@@ -455,6 +465,7 @@ fn substr(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     let s = text::string(&args[0], "substr: S must be a string")?;
     let offset = super::args::number(&interp.env, "substr", &args[1])?;
+    let offset = if offset < 0.0 { s.len() as f64 + offset + 1.0 } else { offset };
     let rest = s.len() as f64 - offset + 1.0;
     let len = match args.get(2) {
         Some(value) => super::args::number(&interp.env, "substr", value)?,
@@ -463,7 +474,7 @@ fn substr(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if !(offset >= 1.0 && offset <= s.len() as f64) {
         return fail!("substr: OFFSET must be in the range 1 to {}", s.len());
     }
-    let len = if len <= 0.0 { rest + len } else { len };
+    let len = if len < 0.0 { rest + len } else { len };
     if !(len >= 0.0 && len <= rest) {
         return fail!("substr: length LEN must be in the range 1 to {}", rest as i64);
     }
@@ -477,21 +488,35 @@ fn untabify(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         None => 8,
     };
     interp.env.check_elements(&[width])?;
-    let change = |value: &Value| -> Flow<Value> {
-        let s = text::string(value, "untabify: TXT must be a string or cellstring")?;
-        let mut out = Vec::new();
-        for &b in s {
-            match b {
-                b'\t' => out.resize((out.len() / width + 1) * width, b' '),
-                b => out.push(b),
-            }
-        }
-        Ok(Value::string(out))
+    let trimmed = match args.get(2) {
+        Some(value) => crate::script::ops::truth(&mut interp.env, value)?,
+        None => false,
     };
-    match &args[0] {
-        Value::Cell(cell) => Ok(each(cell, change)?.into()),
-        value => Ok(change(value)?.into()),
+    let refused = "untabify: TXT must be a string or cellstring";
+    let change = |value: &Value| -> Flow<Value> {
+        let Some(rows) = text::rows(value).filter(|_| value.is_char()) else { return fail!("{refused}") };
+        let rows: Vec<Vec<u8>> = rows.iter().map(|row| without_tabs(row, width)).collect();
+        match &rows[..] {
+            [one] => Ok(Value::string(one)),
+            rows => Ok(char_matrix(rows)),
+        }
+    };
+    let changed = match &args[0] {
+        Value::Cell(cell) => each(cell, change)?,
+        value => change(value)?,
+    };
+    Ok(if trimmed { trim_value(&changed, false, refused)? } else { changed }.into())
+}
+
+fn without_tabs(row: &[u8], width: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(row.len());
+    for &b in row {
+        match b {
+            b'\t' => out.resize((out.len() / width + 1) * width, b' '),
+            b => out.push(b),
+        }
     }
+    out
 }
 
 /// A text with special characters written as escapes.
