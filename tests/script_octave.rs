@@ -44,7 +44,7 @@ fn read(name: &str) -> Vec<Case> {
     cases
 }
 
-const FILES: [&str; 20] = [
+const FILES: [&str; 21] = [
     "display.txt",
     "elementwise.txt",
     "operators.txt",
@@ -65,6 +65,7 @@ const FILES: [&str; 20] = [
     "functions.txt",
     "matlab.txt",
     "edges.txt",
+    "library_forms.txt",
 ];
 
 /// What a case prints here; `error: …` if it fails.
