@@ -267,7 +267,7 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                     "[g, y] = planerot (x)",
                     "The rotation that makes the second element of a vector zero."
                 ),
-                written!("hadamard", "hadamard (n)", "The Hadamard matrix of an order that is a power of two."),
+                written!("hadamard", "hadamard (n)", "A Hadamard matrix of an order 2^k, or 2^k times 12, 20 or 28."),
                 written!("isdefinite", "isdefinite (a, tol)", "Whether a matrix is positive definite."),
                 written!(
                     "pcg",
