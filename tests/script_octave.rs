@@ -44,7 +44,7 @@ fn read(name: &str) -> Vec<Case> {
     cases
 }
 
-const FILES: [&str; 21] = [
+const FILES: [&str; 22] = [
     "display.txt",
     "elementwise.txt",
     "operators.txt",
@@ -66,6 +66,7 @@ const FILES: [&str; 21] = [
     "matlab.txt",
     "edges.txt",
     "refused.txt",
+    "library_forms.txt",
 ];
 
 /// What a case prints here; `error: …` if it fails.

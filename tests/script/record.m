@@ -78,3 +78,4 @@ write_cases('odd', lines_of('cases/odd.txt'));
 write_cases('functions', lines_of('cases/functions.txt'));
 write_cases('edges', lines_of('cases/edges.txt'));
 write_cases('refused', lines_of('cases/refused.txt'));
+write_cases('library_forms', lines_of('cases/library_forms.txt'));

@@ -292,7 +292,7 @@ fn speaking<T>(interp: &mut Interp, speaker: Speaker, f: impl FnOnce(&mut Interp
 }
 
 /// Another builtin of one argument, by its name.
-fn call(interp: &mut Interp, name: &str, x: &Value, outputs: usize) -> Flow<Value> {
+pub(super) fn call(interp: &mut Interp, name: &str, x: &Value, outputs: usize) -> Flow<Value> {
     let Some(builtin) = super::find(name) else { return fail!("'{name}' undefined") };
     match (builtin.run)(interp, std::slice::from_ref(x), outputs.min(1))? {
         Outcome::Values(mut values) if !values.is_empty() => Ok(values.remove(0)),
@@ -591,6 +591,21 @@ impl Turn {
         }
     }
 
+    /// The same of a complex angle: its real part is turned exactly.
+    fn of_complex(self, z: Complex64) -> Complex64 {
+        let (s, k) = (Turn::Sine.of(z.re), Turn::Cosine.of(z.re));
+        let (sh, ch) = (z.im.to_radians().sinh(), z.im.to_radians().cosh());
+        let part = |x: f64, y: f64| if y == 0.0 { 0.0 } else { x * y };
+        let sine = Complex64::new(s * ch, part(k, sh));
+        let cosine = Complex64::new(k * ch, part(-s, sh));
+        match self {
+            Turn::Sine => sine,
+            Turn::Cosine => cosine,
+            Turn::Tangent if z.im == 0.0 => Complex64::new(self.of(z.re), 0.0),
+            Turn::Tangent => sine / cosine,
+        }
+    }
+
     /// The same on the runtime.
     fn of_array(self, x: &Array) -> Array {
         let around = x.remainder(360.0);
@@ -624,9 +639,10 @@ fn degrees(interp: &mut Interp, name: &'static str, x: &Value, turn: Turn) -> Fl
         return fail!("{name}: X must be numeric");
     }
     if x.is_complex() {
-        let radians = ops::binary(env, BinaryOp::Mul, x, &Value::Num(PI / 180.0))?;
-        let name = name.trim_end_matches('d');
-        return Ok(call(interp, name, &radians, 1)?.into());
+        let host = env.host(x)?;
+        let data = (0..host.len()).map(|i| turn.of_complex(host.data.c64_at(i))).collect();
+        let class = if x.class() == Class::Single { Class::Single } else { Class::Double };
+        return Ok(Value::tensor(Tensor::new(host.dims.clone(), ops::complex_in_class(class, data))).into());
     }
     if let Value::Num(x) = x {
         return Ok(Value::Num(turn.of(*x)).into());

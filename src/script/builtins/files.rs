@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row("fopen", 1, 4, 2, "[fid, message] = fopen (name, mode)", "Opens a file; -1 if it cannot.", fopen),
+    row("fopen", 1, 4, 4, "[fid, message] = fopen (name, mode)", "Opens a file; -1 if it cannot.", fopen),
     row("fclose", 1, 1, 1, "fclose (fid)", "Closes a file, or \"all\" of them.", fclose),
     row("fgetl", 1, 2, 2, "fgetl (fid)", "The next line without its end; -1 at the end of the file.", |i, a, _| {
         line(i, "fgetl", a, false)
@@ -245,7 +245,7 @@ fn fopen(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
             Some((name, mode)) => (name.to_string(), mode.to_string()),
             None => files.stream("fopen", &fid).map(|(_, s)| (s.name.clone(), s.mode.clone()))?,
         };
-        return Ok(vec![name.into(), mode.into()].into());
+        return Ok(vec![name.into(), mode.into(), "ieee-le".to_string().into(), "utf-8".to_string().into()].into());
     };
     if name == "all" && args.len() == 1 {
         let open = files.streams.iter().enumerate().filter(|s| s.1.is_some()).map(|s| s.0 as f64 + 3.0).collect();
@@ -277,7 +277,7 @@ fn fopen(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
             let stream = Stream {
                 file,
                 name,
-                mode: String::from_utf8_lossy(&mode).into_owned(),
+                mode: format!("{}{}", String::from_utf8_lossy(&plain), if mode.contains(&b't') { "" } else { "b" }),
                 ahead: Vec::new(),
                 used: 0,
                 pending: Vec::new(),

@@ -17,8 +17,10 @@ pub static ROWS: &[Builtin] = &[
     row("fileparts", 1, 1, 3, "[folder, name, ext] = fileparts (path)", "The parts of a path.", fileparts),
     row("filesep", 0, 1, 1, "filesep ()", "What separates folders in a path.", |_, _, _| Ok(Value::string("/").into())),
     row("pathsep", 0, 1, 1, "pathsep ()", "What separates paths in a list.", |_, _, _| Ok(Value::string(":").into())),
-    row("tempdir", 0, 0, 1, "tempdir ()", "The folder for temporary files.", |_, _, _| {
-        Ok(Value::string(format!("{}/", std::env::temp_dir().to_string_lossy().trim_end_matches('/'))).into())
+    row("tempdir", 0, 0, 1, "tempdir ()", "The folder for temporary files.", |i, _, _| {
+        let folder = super::process::variable(&mut i.env, "TMPDIR").filter(|f| !f.is_empty());
+        let folder = folder.unwrap_or_else(|| std::env::temp_dir().to_string_lossy().into_owned());
+        Ok(Value::string(format!("{}/", folder.trim_end_matches('/'))).into())
     }),
     row("tempname", 0, 2, 1, "tempname (folder, prefix)", "A name that no file has.", tempname),
     row("isfile", 1, 1, 1, "isfile (name)", "Whether files of these names are there.", |i, a, _| {

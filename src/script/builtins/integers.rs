@@ -41,7 +41,7 @@ pub static ROWS: &[Builtin] = &[
         2,
         6,
         1,
-        "accumarray (subscripts, values, size, f, fill, false)",
+        "accumarray (subscripts, values, size, f, fill, sparse)",
         "Sums (or f) of the values that have the same subscripts.",
         accumarray,
     ),

@@ -8,11 +8,12 @@ use super::args::{has_word, number};
 use super::creation::missing;
 use super::polynomials::{any_single, complexes_as, joined, reals_as};
 use crate::script::error::{Flow, fail};
-use crate::script::value::{Dims, Value};
+use crate::script::value::{Data, Dims, StructArray, Tensor, Value};
 use crate::script::vm::Interp;
 use faer::Mat;
 use faer::linalg::solvers::Solve;
 use num_complex::Complex64;
+use std::sync::Arc;
 
 /// How values between samples are found.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -106,6 +107,8 @@ struct Samples {
     /// The slopes of the cubics; empty where there are none.
     slopes: Vec<f64>,
     method: Method,
+    /// Whether of two samples at one place the first holds there.
+    jumps_left: bool,
 }
 
 impl Samples {
@@ -115,13 +118,14 @@ impl Samples {
             Method::Spline => not_a_knot(x, &y),
             _ => Vec::new(),
         };
-        Samples { x: x.to_vec(), y, slopes, method }
+        Samples { x: x.to_vec(), y, slopes, method, jumps_left: false }
     }
 
     /// The value at a place, which may lie outside.
     fn at(&self, v: f64) -> f64 {
         let (x, y) = (&self.x, &self.y);
-        let i = x.partition_point(|e| *e <= v).clamp(1, x.len() - 1) - 1;
+        let before = if self.jumps_left { x.partition_point(|e| *e < v) } else { x.partition_point(|e| *e <= v) };
+        let i = before.clamp(1, x.len() - 1) - 1;
         let h = x[i + 1] - x[i];
         let t = (v - x[i]) / h;
         match self.method {
@@ -130,24 +134,92 @@ impl Samples {
             Method::Next => y[if v <= x[i] { i } else { i + 1 }],
             Method::Linear => y[i] + t * (y[i + 1] - y[i]),
             Method::Pchip | Method::Spline => {
-                // Hermite's form, about the nearer left sample.
-                let d = (y[i + 1] - y[i]) / h;
-                let (s0, s1) = (self.slopes[i], self.slopes[i + 1]);
-                let (c2, c3) = ((3.0 * d - 2.0 * s0 - s1) / h, (s0 + s1 - 2.0 * d) / (h * h));
+                let [c3, c2, c1, c0] = self.cubic(i);
                 let u = v - x[i];
-                y[i] + u * (s0 + u * (c2 + u * c3))
+                c0 + u * (c1 + u * (c2 + u * c3))
             }
+        }
+    }
+
+    /// A piece in Hermite's form, about its left sample.
+    fn cubic(&self, i: usize) -> [f64; 4] {
+        let (x, y) = (&self.x, &self.y);
+        let h = x[i + 1] - x[i];
+        let d = (y[i + 1] - y[i]) / h;
+        let (s0, s1) = (self.slopes[i], self.slopes[i + 1]);
+        [(s0 + s1 - 2.0 * d) / (h * h), (3.0 * d - 2.0 * s0 - s1) / h, s0, y[i]]
+    }
+
+    /// Where the pieces begin and end, and their coefficients, the highest first.
+    fn pieces(&self) -> (Vec<f64>, Vec<Vec<f64>>) {
+        let (x, y) = (&self.x, &self.y);
+        let each = 0..x.len() - 1;
+        match self.method {
+            Method::Nearest => {
+                let mut breaks = vec![x[0]];
+                breaks.extend(each.map(|i| (x[i] + x[i + 1]) / 2.0));
+                breaks.push(x[x.len() - 1]);
+                (breaks, y.iter().map(|v| vec![*v]).collect())
+            }
+            Method::Previous => {
+                let mut breaks = x.clone();
+                breaks.push(2.0 * x[x.len() - 1] - x[x.len() - 2]);
+                (breaks, y.iter().map(|v| vec![*v]).collect())
+            }
+            Method::Next => {
+                let mut breaks = vec![2.0 * x[0] - x[1]];
+                breaks.extend(x);
+                (breaks, y.iter().map(|v| vec![*v]).collect())
+            }
+            Method::Linear => (x.clone(), each.map(|i| vec![(y[i + 1] - y[i]) / (x[i + 1] - x[i]), y[i]]).collect()),
+            Method::Pchip | Method::Spline => (x.clone(), each.map(|i| self.cubic(i).to_vec()).collect()),
         }
     }
 }
 
-/// `interp1 (x, y, xi, method, extrap)`.
+/// Curves as one structure that `ppval` takes: the pieces of all curves stand together.
+fn pieces_of(curves: &[Samples]) -> Value {
+    let parts: Vec<_> = curves.iter().map(Samples::pieces).collect();
+    let Some((breaks, first)) = parts.first() else { return Value::empty() };
+    let (pieces, order) = (first.len(), first[0].len());
+    let height = pieces * curves.len();
+    let at = |k: usize| parts[k % height % curves.len()].1[k % height / curves.len()][k / height];
+    let coefficients = Tensor::new(Dims::new(&[height, order]), Data::F64((0..height * order).map(at).collect()));
+    let mut s = StructArray::scalar();
+    s.set("form", Value::string("pp"));
+    s.set("breaks", Value::row(breaks.clone()));
+    s.set("coefs", Value::tensor(coefficients));
+    s.set("pieces", Value::from(pieces));
+    s.set("order", Value::from(order));
+    s.set("dim", Value::from(curves.len()));
+    s.set("orient", Value::string("first"));
+    Value::Struct(Arc::new(s))
+}
+
+/// The method that words name, and whether jumps belong to their left side.
+fn chosen_of(options: &[Value]) -> Flow<(Method, bool)> {
+    let (mut chosen, mut jumps_left) = (Method::Linear, false);
+    for word in options.iter().filter_map(Value::as_text).map(|word| word.to_lowercase()) {
+        match (word.as_str(), method(&word)) {
+            ("extrap" | "pp", _) => {}
+            ("left" | "right", _) => jumps_left = word == "left",
+            (_, Some(method)) => chosen = method,
+            (_, None) => return fail!("interp1: invalid METHOD '{word}'"),
+        }
+    }
+    Ok((chosen, jumps_left))
+}
+
+/// `interp1 (x, y, xi, method, extrap, side)`.
 pub(super) fn interp1(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     let words = args.iter().position(|a| a.is_char()).unwrap_or(args.len());
     let (arrays, options) = args.split_at(words);
     let env = &interp.env;
+    let pieces = has_word(options, "pp");
     let (x, y, xi) = match arrays {
+        [y] if pieces => (None, env.host(y)?, env.host(&Value::empty())?),
+        [x, y] if pieces => (Some(env.host(x)?), env.host(y)?, env.host(&Value::empty())?),
         [y, xi] => (None, env.host(y)?, env.host(xi)?),
         [x, y, xi] => (Some(env.host(x)?), env.host(y)?, env.host(xi)?),
         _ => return fail!("Invalid call to interp1"),
@@ -169,24 +241,19 @@ pub(super) fn interp1(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Out
     let mut order: Vec<usize> = (0..rows).collect();
     order.sort_by(|&i, &j| places[i].total_cmp(&places[j]));
     let sorted: Vec<f64> = order.iter().map(|&i| places[i]).collect();
-    let named = options.iter().filter_map(Value::as_text).map(|word| word.to_lowercase());
-    let mut chosen = Method::Linear;
-    for word in named.filter(|word| word != "extrap") {
-        chosen = match method(&word) {
-            Some(method) => method,
-            None => return fail!("interp1: invalid METHOD '{word}'"),
-        };
-    }
+    let (chosen, jumps_left) = chosen_of(options)?;
+    let outside = options.iter().find(|o| !o.is_char()).map(|value| number(env, "interp1", value)).transpose()?;
     let jumps = sorted.windows(2).any(|pair| pair[0] == pair[1]);
     if jumps && !matches!(chosen, Method::Linear | Method::Nearest) {
         let name = options.iter().filter_map(Value::as_text).find(|word| *word != "extrap").unwrap_or_default();
         let name = if name == "next" { "previous" } else { name.as_str() };
         return fail!("interp1: discontinuities not supported for METHOD '{name}'");
     }
-    let outside = match options.last() {
-        Some(value) if !value.is_char() => Some(number(env, "interp1", value)?),
-        _ => None,
-    };
+    if pieces {
+        let values = |column: usize| order.iter().map(|&i| y.data.f64_at(column * rows + i)).collect();
+        let curves: Vec<Samples> = (0..columns).map(|c| Samples::new(&sorted, values(c), chosen)).collect();
+        return Ok(pieces_of(&curves).into());
+    }
     // Cubics go on beyond their ends unless told otherwise.
     let goes_on = has_word(options, "extrap") || outside.is_none() && matches!(chosen, Method::Pchip | Method::Spline);
     let outside = outside.map_or_else(|| Complex64::new(missing(), missing()), Complex64::from);
@@ -194,7 +261,8 @@ pub(super) fn interp1(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Out
         let mut out = Vec::with_capacity(xi.len().saturating_mul(columns));
         for column in 0..columns {
             let values = order.iter().map(|&i| of(y.data.c64_at(column * rows + i))).collect();
-            let samples = Samples::new(&sorted, values, chosen);
+            let mut samples = Samples::new(&sorted, values, chosen);
+            samples.jumps_left = jumps_left;
             out.extend((0..xi.len()).map(|k| match xi.data.f64_at(k) {
                 v if v.is_nan() => f64::NAN,
                 v if (v < sorted[0] || v > sorted[rows - 1]) && !goes_on => of(outside),

@@ -144,12 +144,9 @@ fn common_kind(values: &[Value]) -> Kind {
     if values.iter().all(|v| v.is_char() && v.dims().rows() == 1 && v.is_string()) {
         return Kind::Of(Class::Char);
     }
-    let is_scalar = |v: &Value| (v.is_numeric() || v.class() == Class::Logical) && v.len() == 1 && !v.is_complex();
-    if !values.iter().all(is_scalar) {
-        return Kind::Any;
-    }
+    let is_scalar = |v: &Value| (v.is_numeric() || v.class() == Class::Logical) && v.len() == 1;
     let first = values[0].class();
-    match values.iter().all(|v| v.class() == first) {
+    match values.iter().all(|v| is_scalar(v) && v.class() == first) {
         true => Kind::Of(first),
         false => Kind::Any,
     }

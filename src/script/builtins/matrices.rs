@@ -32,7 +32,15 @@ pub static ROWS: &[Builtin] = &[
     row("vander", 1, 2, 1, "vander (c, n)", "The Vandermonde matrix.", vander),
     row("toeplitz", 1, 2, 1, "toeplitz (c, r)", "The Toeplitz matrix of a column and a row.", toeplitz),
     row("hankel", 1, 2, 1, "hankel (c, r)", "The Hankel matrix of a column and a last row.", hankel),
-    row("pascal", 1, 2, 1, "pascal (n, t)", "The Pascal matrix, or a triangular factor of it.", pascal),
+    row(
+        "pascal",
+        1,
+        2,
+        1,
+        "pascal (n, t)",
+        "The Pascal matrix (0), its lower triangular factor (-1), that with signs (1), or a cube root of the identity (2).",
+        pascal,
+    ),
     row("wilkinson", 1, 1, 1, "wilkinson (n)", "The Wilkinson matrix.", wilkinson),
 ];
 
@@ -333,14 +341,26 @@ fn invhilb(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }))
 }
 
+fn signed_pascal(r: usize, c: usize) -> f64 {
+    match c {
+        _ if c > r => 0.0,
+        _ if c % 2 == 1 => -choose(r, c),
+        _ => choose(r, c),
+    }
+}
+
 fn pascal(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let n = order(interp, "pascal", &args[0])?;
-    let kind = match args.get(1) {
-        Some(kind) => number(&interp.env, "pascal", kind)?,
-        None => 0.0,
-    };
-    if kind != 0.0 {
-        return pascal_factor(n, kind);
+    match args.get(1).map_or(Ok(0.0), |t| number(&interp.env, "pascal", t))? {
+        0.0 => {}
+        -1.0 => return Ok(square(n, |r, c| if c <= r { choose(r, c) } else { 0.0 })),
+        1.0 => return Ok(square(n, signed_pascal)),
+        // The factor, turned by a quarter.
+        2.0 => {
+            let sign = if n.is_multiple_of(2) { -1.0 } else { 1.0 };
+            return Ok(square(n, |r, c| sign * signed_pascal(n - 1 - c, r)));
+        }
+        t => return fail!("pascal: T must be -1, 0, 1, or 2, found {t}"),
     }
     // Each element is the sum of the one above it and the one on its left.
     let mut data = vec![1.0; n * n];
@@ -350,29 +370,6 @@ fn pascal(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         }
     }
     Ok(Value::tensor(Tensor::new(Dims::new(&[n, n]), Data::F64(data))).into())
-}
-
-/// The lower triangle of binomial coefficients (-1), with alternating signs (1), or the cube root of the identity (2).
-fn pascal_factor(n: usize, kind: f64) -> Flow<Outcome> {
-    if ![-1.0, 1.0, 2.0].contains(&kind) {
-        return fail!("pascal: T must be -1, 0, 1, or 2, found {kind}");
-    }
-    let mut rows: Vec<Vec<f64>> = Vec::with_capacity(n);
-    for r in 0..n {
-        let above = |c: usize| if r == 0 { 0.0 } else { rows[r - 1].get(c).copied().unwrap_or(0.0) };
-        rows.push((0..=r).map(|c| if c == 0 { 1.0 } else { above(c - 1) + above(c) }).collect());
-    }
-    let sign = |k: usize| if k % 2 == 1 { -1.0 } else { 1.0 };
-    let at = |r: usize, c: usize| rows[r].get(c).copied().unwrap_or(0.0);
-    Ok(square(n, |r, c| match kind {
-        -1.0 => at(r, c),
-        1.0 => at(r, c) * sign(c) + 0.0,
-        // The signed triangle, turned by a quarter.
-        _ => {
-            let turned = at(n - 1 - c, r) * sign(r);
-            if n.is_multiple_of(2) { 0.0 - turned } else { turned + 0.0 }
-        }
-    }))
 }
 
 fn wilkinson(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

@@ -26,6 +26,7 @@ pub mod extrema;
 mod faddeeva;
 pub mod field;
 pub mod files;
+mod fits;
 pub mod folders;
 pub mod found;
 pub mod fourier;

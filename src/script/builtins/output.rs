@@ -14,7 +14,7 @@ pub static ROWS: &[Builtin] = &[
     row("fdisp", 2, 2, 0, "fdisp (fid, x)", "Prints a value without its name to a file.", fdisp),
     row("printf", 1, ANY, 1, "printf (template, ...)", "Prints by a template.", printf),
     row("fprintf", 1, ANY, 1, "fprintf (fid, template, ...)", "Prints by a template, also to a file.", fprintf),
-    row("sprintf", 1, ANY, 1, "text = sprintf (template, ...)", "A text by a template.", sprintf),
+    row("sprintf", 1, ANY, 3, "text = sprintf (template, ...)", "A text by a template.", sprintf),
     row("puts", 1, 1, 1, "puts (text)", "Prints a text as it is.", |i, a, _| write_text(i, 1, &a[0])),
     row("fputs", 2, 2, 1, "fputs (fid, text)", "Prints a text as it is to a file.", |i, a, _| {
         let stream = stream(i, "fputs", &a[0])?;
@@ -120,8 +120,13 @@ fn fprintf(interp: &mut Interp, args: &[Value], outputs: usize) -> Flow<Outcome>
     Ok(count(text.len(), outputs))
 }
 
-fn sprintf(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    Ok(text_row(template::format(&mut interp.env, "sprintf", &args[0], &args[1..])?).into())
+fn sprintf(interp: &mut Interp, args: &[Value], outputs: usize) -> Flow<Outcome> {
+    let text = template::format(&mut interp.env, "sprintf", &args[0], &args[1..])?;
+    if outputs < 2 {
+        return Ok(text_row(text).into());
+    }
+    let length = Value::from(text.len());
+    Ok(vec![text_row(text), Value::string(""), length].into())
 }
 
 /// Prints a text; gives 0, or -1 for what is none.

@@ -7,10 +7,9 @@ use super::{Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::ops::complex_in_class;
-use crate::script::value::{Class, Data, Dims, StructArray, Tensor, Value};
+use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
 use faer::Mat;
-use faer::linalg::solvers::SolveLstsq;
 use num_complex::Complex64;
 use std::ops::{Add, Div, Mul, Sub};
 
@@ -23,16 +22,16 @@ pub static ROWS: &[Builtin] = &[
         3,
         "[p, s, mu] = polyfit (x, y, n)",
         "The polynomial of degree n that fits best by least squares.",
-        polyfit,
+        super::fits::polyfit,
     ),
     row(
         "polyval",
         2,
         4,
         2,
-        "[y, dy] = polyval (p, x, s, mu)",
-        "A polynomial's values, and how far they are off by what polyfit tells.",
-        polyval,
+        "[y, delta] = polyval (p, x, s, mu)",
+        "A polynomial's values, and how far off they may be after polyfit.",
+        super::fits::polyval,
     ),
     row(
         "polyder",
@@ -63,9 +62,9 @@ pub static ROWS: &[Builtin] = &[
     row(
         "interp1",
         2,
-        5,
+        7,
         1,
-        "interp1 (x, y, xi, method, extrap)",
+        "interp1 (x, y, xi, method, extrap, side)",
         "Values between samples: linear, nearest, previous, next, pchip, cubic, spline; of columns, too.",
         super::interpolation::interp1,
     ),
@@ -93,129 +92,6 @@ pub(super) fn joined(re: Vec<f64>, im: Vec<f64>) -> Vec<Complex64> {
     re.into_iter().zip(im).map(|(re, im)| Complex64::new(re, im)).collect()
 }
 
-fn polyfit(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
-    interp.env.host_all(args)?;
-    let (x, y) = (interp.env.host(&args[0])?, interp.env.host(&args[1])?);
-    let n = number(&interp.env, "polyfit", &args[2])?;
-    if x.dims != y.dims && x.len() != y.len() {
-        return fail!("polyfit: X and Y must have the same number of points");
-    }
-    if n < 0.0 || n.fract() != 0.0 || n > 1000.0 {
-        return fail!("polyfit: N must be a non-negative integer");
-    }
-    if x.data.is_complex() || (y.data.is_complex() && nargout > 1) {
-        return fail!("polyfit: complex arguments are not supported yet");
-    }
-    let n = n as usize;
-    if x.len() < n + 1 {
-        return fail!("polyfit: there must be at least N+1 points");
-    }
-    let single = any_single(&[&x, &y]);
-    let mut at = x.data.to_f64();
-    let count = at.len() as f64;
-    let mean = at.iter().sum::<f64>() / count;
-    let deviation = (at.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (count - 1.0).max(1.0)).sqrt();
-    if nargout > 2 {
-        at.iter_mut().for_each(|v| *v = (*v - mean) / deviation);
-    }
-    let a = Mat::from_fn(x.len(), n + 1, |i, j| at[i].powi((n - j) as i32));
-    let factors = a.qr();
-    if y.data.is_complex() {
-        // What is fitted is linear: the real and the imaginary parts are fitted on their own.
-        let part = |z: Complex64, j: usize| if j == 0 { z.re } else { z.im };
-        let p = factors.solve_lstsq(&Mat::from_fn(y.len(), 2, |i, j| part(y.data.c64_at(i), j)));
-        let p = (0..=n).map(|i| Complex64::new(p[(i, 0)], p[(i, 1)])).collect();
-        return Ok(polynomial(p, single).into());
-    }
-    let b = Mat::from_fn(y.len(), 1, |i, _| y.data.f64_at(i));
-    let p = factors.solve_lstsq(&b);
-    let mut out = vec![reals_as(Dims::new(&[1, n + 1]), (0..=n).map(|i| p[(i, 0)]).collect(), single)];
-    if nargout > 1 {
-        let fitted = &a * &p;
-        let rest: f64 = (0..y.len()).map(|i| (y.data.f64_at(i) - fitted[(i, 0)]).powi(2)).sum();
-        let r = Mat::from_fn(n + 1, n + 1, |i, j| if i <= j { factors.thin_R()[(i, j)] } else { 0.0 });
-        let mut inverse = Mat::<f64>::identity(n + 1, n + 1);
-        r.as_ref().solve_upper_triangular_in_place(inverse.as_mut());
-        let covariance = &inverse * inverse.transpose();
-        let mut s = StructArray::scalar();
-        s.set("yf", reals_as(y.dims.clone(), (0..y.len()).map(|i| fitted[(i, 0)]).collect(), single));
-        s.set("X", value_of(&a, single));
-        s.set("R", value_of(&r, single));
-        s.set("C", value_of(&covariance, single));
-        s.set("df", Value::Num(y.len().saturating_sub(n + 1) as f64));
-        s.set("normr", reals_as(Dims::scalar(), vec![rest.sqrt()], single));
-        out.push(Value::Struct(std::sync::Arc::new(s)));
-    }
-    if nargout > 2 {
-        out.push(reals_as(Dims::new(&[1, 2]), vec![mean, deviation], single));
-    }
-    Ok(out.into())
-}
-
-fn polyval(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
-    interp.env.host_all(args)?;
-    let (p, x) = (interp.env.host(&args[0])?, interp.env.host(&args[1])?);
-    if !is_floating(&args[0]) || !p.is_empty() && !p.dims.is_vector() {
-        return fail!("polyval: P must be a numeric floating point vector");
-    }
-    if !is_floating(&args[1]) {
-        return fail!("polyval: X must be numeric floating point");
-    }
-    let single = any_single(&[&p, &x]);
-    let (shift, scale) = match args.get(3) {
-        None => (0.0, 1.0),
-        Some(mu) => match interp.env.host(mu)? {
-            host if host.len() == 2 && is_floating(mu) => (host.data.f64_at(0), host.data.f64_at(1)),
-            _ => return fail!("polyval: MU must be numeric floating point with 2 values"),
-        },
-    };
-    if p.data.is_complex() || x.data.is_complex() {
-        let at = |i: usize| {
-            let x = (x.data.c64_at(i) - shift) / scale;
-            (0..p.len()).fold(Complex64::new(0.0, 0.0), |sum, k| sum * x + p.data.c64_at(k))
-        };
-        return Ok(complexes_as(x.dims.clone(), (0..x.len()).map(at).collect(), single).into());
-    }
-    let p = p.data.to_f64();
-    let at = |i: usize| {
-        let x = (x.data.f64_at(i) - shift) / scale;
-        // From the first coefficient on, so that that of a constant is not multiplied by infinity.
-        p.split_first().map_or(0.0, |(first, rest)| rest.iter().fold(*first, |sum, c| sum * x + c))
-    };
-    let y = reals_as(x.dims.clone(), (0..x.len()).map(at).collect(), single);
-    let Some(fit) = args.get(2).filter(|_| nargout > 1) else { return Ok(y.into()) };
-    let scaled: Vec<f64> = (0..x.len()).map(|i| (x.data.f64_at(i) - shift) / scale).collect();
-    let off = deviations(interp, fit, &scaled, p.len())?;
-    Ok(vec![y, reals_as(x.dims.clone(), off, single)].into())
-}
-
-/// The standard deviations of a fitted polynomial's values.
-fn deviations(interp: &Interp, fit: &Value, x: &[f64], n: usize) -> Flow<Vec<f64>> {
-    let Value::Struct(fit) = fit else { return fail!("polyval: S input is required for DY output argument") };
-    let numbers = |name: &str| match fit.get(name) {
-        Some(value) => Ok(interp.env.host(value)?.data.to_f64()),
-        None => fail!("polyval: S input is required for DY output argument"),
-    };
-    let (r, norm, free) = (numbers("R")?, numbers("normr")?, numbers("df")?);
-    let (&[norm], &[free], true) = (&norm[..], &free[..], r.len() == n * n) else {
-        return fail!("polyval: S input is required for DY output argument");
-    };
-    // The powers of each point divided by the triangle from the right.
-    let of_point = |&x: &f64| {
-        let mut row: Vec<f64> = (0..n).map(|k| x.powi((n - 1 - k) as i32)).collect();
-        for j in 0..n {
-            let known: f64 = (0..j).map(|i| row[i] * r[j * n + i]).sum();
-            row[j] = (row[j] - known) / r[j * n + j];
-        }
-        (1.0 + row.iter().map(|z| z * z).sum::<f64>()).sqrt() * norm / free.sqrt()
-    };
-    Ok(x.iter().map(of_point).collect())
-}
-
-fn is_floating(value: &Value) -> bool {
-    value.class().is_float()
-}
-
 /// The coefficients of a polynomial, and whether they are single.
 fn coefficients(env: &Env, who: &str, value: &Value) -> Flow<(Vec<Complex64>, bool)> {
     let host = env.host(value)?;
@@ -226,7 +102,7 @@ fn coefficients(env: &Env, who: &str, value: &Value) -> Flow<(Vec<Complex64>, bo
 }
 
 /// Coefficients as a row, real where nothing is imaginary.
-fn polynomial(p: Vec<Complex64>, single: bool) -> Value {
+pub(super) fn polynomial(p: Vec<Complex64>, single: bool) -> Value {
     complexes_as(Dims::new(&[1, p.len()]), p, single)
 }
 
@@ -302,8 +178,11 @@ fn roots(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return fail!("roots: inputs must not contain Inf or NaN");
     }
     let zero = Complex64::new(0.0, 0.0);
-    let first = p.iter().position(|c| *c != zero);
-    let last = p.iter().rposition(|c| *c != zero);
+    // Next to the largest, the smallest may be nothing.
+    let largest = p.iter().map(|c| c.norm()).fold(0.0, f64::max);
+    let counts = |c: &Complex64| *c != zero && *c / largest != zero;
+    let first = p.iter().position(counts);
+    let last = p.iter().rposition(counts);
     let (Some(first), Some(last)) = (first, last) else { return Ok(Value::empty().into()) };
     let zeros = p.len() - 1 - last;
     let p = &p[first..=last];
@@ -313,7 +192,7 @@ fn roots(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         interp.env.check_host(&[n, n], if real { size_of::<f64>() } else { size_of::<Complex64>() })?;
         let companion = Mat::from_fn(n, n, |i, j| match i {
             0 if real => Complex64::new(-p[j + 1].re / p[0].re, 0.0),
-            0 => -p[j + 1] / p[0],
+            0 => -(p[j + 1] / largest) / (p[0] / largest),
             _ if i == j + 1 => Complex64::new(1.0, 0.0),
             _ => zero,
         });

@@ -197,10 +197,10 @@ pub static ROWS: &[Builtin] = &[
         name: "version",
         args_min: 0,
         args_max: 1,
-        outputs_max: 1,
-        usage: "version ()",
+        outputs_max: 2,
+        usage: "[version, date] = version (feature)",
         summary: "The version of GNU Octave whose output is followed.",
-        run: |_, _, _| Ok(Value::string("7.3.0").into()),
+        run: version,
     },
     Builtin {
         name: "nproc",
@@ -289,11 +289,31 @@ fn argv(interp: &mut Interp, _: &[Value], _: usize) -> Flow<Outcome> {
 #[derive(Default)]
 struct Environment(FxHashMap<String, Option<String>>);
 
+fn version(_: &mut Interp, args: &[Value], outputs: usize) -> Flow<Outcome> {
+    let date = "2022-11-02";
+    let Some(feature) = args.first() else {
+        return Ok(vec![Value::string("7.3.0"), Value::string(date)].into());
+    };
+    let word = feature.as_text().unwrap_or_default().to_lowercase();
+    if outputs > 1 {
+        return fail!("version: nargout > 1 requires no arguments");
+    }
+    match word.as_str() {
+        "-date" => Ok(Value::string(date).into()),
+        "-description" | "-release" => Ok(Value::string("").into()),
+        _ => fail!("version: invalid FEATURE"),
+    }
+}
+
 fn getenv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let name = text(&args[0], "getenv", "VAR")?;
-    let own = interp.env.keep.of::<Environment>().0.get(&name).cloned();
-    let value = own.unwrap_or_else(|| std::env::var_os(&name).map(|v| v.to_string_lossy().into_owned()));
-    Ok(Value::string(value.unwrap_or_default()).into())
+    Ok(Value::string(variable(&mut interp.env, &name).unwrap_or_default()).into())
+}
+
+/// A variable of the environment, as the script has set it.
+pub(super) fn variable(env: &mut Env, name: &str) -> Option<String> {
+    let own = env.keep.of::<Environment>().0.get(name).cloned();
+    own.unwrap_or_else(|| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned()))
 }
 
 fn setenv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

@@ -6,7 +6,7 @@ use super::args::{self, is_word};
 use super::record::awaited;
 use super::{ANY, Builtin, Outcome, row};
 use crate::script::env::Env;
-use crate::script::error::{Flow, fail};
+use crate::script::error::{Flow, fail, fail_id};
 use crate::script::value::map::Key;
 use crate::script::value::total::total;
 use crate::script::value::{Class, Data, Dims, Function, StructArray, Tensor, Value};
@@ -328,6 +328,9 @@ fn banded(interp: &mut Interp, args: &[Value], lower: Option<usize>, upper: Opti
 fn isbanded(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     env.host_all(args)?;
+    if args[0].is_empty() && is_array(&args[0]) {
+        return Ok(Value::empty().into());
+    }
     let mut limits = [0usize; 2];
     for (limit, arg) in limits.iter_mut().zip(&args[1..]) {
         let n = if arg.len() == 1 { args::number(env, "isbanded", arg)? } else { f64::NAN };
@@ -342,20 +345,26 @@ fn isbanded(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 fn symmetric(interp: &mut Interp, name: &str, args: &[Value]) -> Flow<Outcome> {
     let env = &interp.env;
     let x = &args[0];
-    if !is_array(x) {
-        return fail!("{name}: A must be a numeric, logical, or character matrix");
-    }
     env.host_all(args)?;
     let (mut tolerance, mut skew) = (0.0, false);
-    for arg in &args[1..] {
-        match arg {
+    for option in &args[1..] {
+        match option {
             word if is_word(word, "skew") => skew = true,
             word if is_word(word, "nonskew") => {}
-            t if t.len() == 1 && !t.is_char() && args::number(env, name, t)? >= 0.0 => {
-                tolerance = args::number(env, name, t)?;
-            }
-            _ => return fail!("{name}: TOL must be a scalar >= 0"),
+            t if t.len() == 1 && is_array(t) && !t.is_char() => tolerance = args::number(env, name, t)?,
+            t if t.is_string() => return fail!("{name}: second argument must be \"skew\", \"nonskew\" or TOL"),
+            _ => tolerance = f64::NAN,
         }
+        if tolerance.is_nan() || tolerance < 0.0 {
+            return fail_id!("Octave:invalid-fun-call", "{name}: TOL must be a scalar >= 0");
+        }
+    }
+    let hermitian = name == "ishermitian";
+    if hermitian && (!is_array(x) || x.is_char()) {
+        return Ok(Value::Bool(false).into());
+    }
+    if !is_array(x) {
+        return fail!("{name}: A must be a numeric, logical, or character matrix");
     }
     let host = env.host(x)?;
     let dims: &Dims = &host.dims;
@@ -363,7 +372,6 @@ fn symmetric(interp: &mut Interp, name: &str, args: &[Value]) -> Flow<Outcome> {
         return Ok(Value::Bool(false).into());
     }
     let n = dims.rows();
-    let hermitian = name == "ishermitian";
     let at = |r: usize, c: usize| host.data.c64_at(c * n + r);
     let mirrored = |r: usize, c: usize| {
         let z = if hermitian { at(c, r).conj() } else { at(c, r) };

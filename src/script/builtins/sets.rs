@@ -208,17 +208,36 @@ fn both(env: &Env, who: &str, args: &[Value]) -> Flow<(Given, Given, bool)> {
     Ok((a, b, rows))
 }
 
-/// Distinct keys, each with the place of its first occurrence: in order, or as they come (`stable`).
-fn distinct(keys: &[Key], stable: bool) -> Vec<(Key, usize)> {
+/// In which order distinct elements stand, and which of equal ones counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Style {
+    Sorted,
+    /// As they come.
+    Stable,
+    /// Sorted, and the last of equal ones; indices and results are rows, but for columns alone.
+    Legacy,
+}
+
+fn style(args: &[Value]) -> Style {
+    match &args[2..] {
+        words if has_word(words, "stable") => Style::Stable,
+        words if has_word(words, "legacy") => Style::Legacy,
+        _ => Style::Sorted,
+    }
+}
+
+/// Distinct keys, each with the place of its first occurrence (the last, in the old style).
+fn distinct(keys: &[Key], style: Style) -> Vec<(Key, usize)> {
     let mut order: Vec<usize> = (0..keys.len()).collect();
-    order.sort_by(|&i, &j| keys[i].order(&keys[j]).then(i.cmp(&j)));
+    let tied = |i: usize, j: usize| if style == Style::Legacy { j.cmp(&i) } else { i.cmp(&j) };
+    order.sort_by(|&i, &j| keys[i].order(&keys[j]).then(tied(i, j)));
     let mut out: Vec<(Key, usize)> = Vec::new();
     for i in order {
         if out.last().is_none_or(|(key, _)| !key.same(&keys[i])) {
             out.push((keys[i].clone(), i));
         }
     }
-    if stable {
+    if style == Style::Stable {
         out.sort_by_key(|f| f.1);
     }
     out
@@ -242,7 +261,7 @@ fn joined_class(a: &Given, b: &Given) -> Class {
 }
 
 /// Keys as a value of the kind that the sets had.
-fn value_of(keys: &[Key], a: &Given, b: &Given, rows: bool) -> Value {
+fn value_of(keys: &[Key], a: &Given, b: &Given, rows: bool, style: Style) -> Value {
     let n = keys.len();
     let is_row = |g: &Given| g.dims.rows() == 1 && g.dims.len() == 2;
     let is_column = |g: &Given| g.dims.columns() == 1 && g.dims.rows() != 1;
@@ -251,6 +270,7 @@ fn value_of(keys: &[Key], a: &Given, b: &Given, rows: bool) -> Value {
     let flat = (is_row(a) || neutral(a))
         && (is_row(b) || neutral(b))
         && !(is_column(a) && !neutral(a) || is_column(b) && !neutral(b));
+    let flat = flat || style == Style::Legacy && ![a, b].into_iter().all(|g| is_column(g) || neutral(g));
     let dims = match n {
         0 if a.keys.is_empty() && b.keys.is_empty() => Dims::zero(),
         _ if flat => Dims::new(&[1, n]),
@@ -275,8 +295,9 @@ fn value_of(keys: &[Key], a: &Given, b: &Given, rows: bool) -> Value {
     Value::tensor(Tensor::new(dims, Data::F64(numbers).converted(class)))
 }
 
-fn places(items: impl Iterator<Item = usize>) -> Value {
-    Value::column(items.map(|i| i as f64 + 1.0).collect())
+fn places(items: impl Iterator<Item = usize>, lying: bool) -> Value {
+    let numbers = items.map(|i| i as f64 + 1.0).collect();
+    if lying { Value::row(numbers) } else { Value::column(numbers) }
 }
 
 fn find(sorted: &[(Key, usize)], key: &Key) -> Option<usize> {
@@ -307,7 +328,7 @@ fn ismember(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         v => given(env, "ismember", v, rows)?,
     };
     alike(&mut a, &mut s);
-    let first = distinct(&s.keys, false);
+    let first = distinct(&s.keys, Style::Sorted);
     let kind = |k: &Key| std::mem::discriminant(k);
     let found: Vec<Option<usize>> = (a.keys.iter())
         .map(|k| if first.first().is_some_and(|(f, _)| kind(f) == kind(k)) { find(&first, k) } else { None })
@@ -320,18 +341,22 @@ fn ismember(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 
 fn union(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (a, b, rows) = both(&interp.env, "union", args)?;
+    let style = style(args);
     let split = a.keys.len();
     let all: Vec<Key> = a.keys.iter().chain(&b.keys).cloned().collect();
-    let found = distinct(&all, has_word(&args[2..], "stable"));
+    let found = distinct(&all, style);
     let keys: Vec<Key> = found.iter().map(|f| f.0.clone()).collect();
-    let from_a = places(found.iter().filter(|f| f.1 < split).map(|f| f.1));
-    let from_b = places(found.iter().filter(|f| f.1 >= split).map(|f| f.1 - split));
-    Ok(vec![value_of(&keys, &a, &b, rows), from_a, from_b].into())
+    let lying = style == Style::Legacy && !rows;
+    let from_a = places(found.iter().filter(|f| f.1 < split).map(|f| f.1), lying);
+    let from_b = places(found.iter().filter(|f| f.1 >= split).map(|f| f.1 - split), lying);
+    Ok(vec![value_of(&keys, &a, &b, rows, style), from_a, from_b].into())
 }
 
 fn intersect(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (a, b, rows) = both(&interp.env, "intersect", args)?;
-    let (x, y) = (distinct(&a.keys, has_word(&args[2..], "stable")), distinct(&b.keys, false));
+    let style = style(args);
+    let second = if style == Style::Legacy { style } else { Style::Sorted };
+    let (x, y) = (distinct(&a.keys, style), distinct(&b.keys, second));
     let found: Vec<(&Key, usize, usize)> = x.iter().filter_map(|(k, i)| Some((k, *i, find(&y, k)?))).collect();
     let keys: Vec<Key> = found.iter().map(|f| f.0.clone()).collect();
     // Two single elements have nothing, of no shape, in common.
@@ -339,34 +364,42 @@ fn intersect(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let value = match keys.is_empty() && (a.keys.is_empty() || b.keys.is_empty() || alone) {
         true if a.is_cell => Value::cell(Dims::zero(), Vec::new()),
         true => Value::tensor(Tensor::zeros(joined_class(&a, &b), Dims::zero())),
-        false => value_of(&keys, &a, &b, rows),
+        false => value_of(&keys, &a, &b, rows, style),
     };
-    Ok(vec![value, places(found.iter().map(|f| f.1)), places(found.iter().map(|f| f.2))].into())
+    let lying = style == Style::Legacy && !rows;
+    Ok(vec![value, places(found.iter().map(|f| f.1), lying), places(found.iter().map(|f| f.2), lying)].into())
 }
 
 /// What is in `keys` and not in the other set.
-fn without(keys: &[Key], other: &[Key], stable: bool) -> Vec<(Key, usize)> {
-    let other = distinct(other, false);
-    distinct(keys, stable).into_iter().filter(|(key, _)| find(&other, key).is_none()).collect()
+fn without(keys: &[Key], other: &[Key], style: Style) -> Vec<(Key, usize)> {
+    let other = distinct(other, Style::Sorted);
+    distinct(keys, style).into_iter().filter(|(key, _)| find(&other, key).is_none()).collect()
 }
 
 fn setdiff(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (a, b, rows) = both(&interp.env, "setdiff", args)?;
-    let found = without(&a.keys, &b.keys, has_word(&args[2..], "stable"));
+    let style = style(args);
+    let found = without(&a.keys, &b.keys, style);
     let keys: Vec<Key> = found.iter().map(|f| f.0.clone()).collect();
     let like_a = Given { keys: Vec::new(), dims: Dims::zero(), class: a.class, is_cell: a.is_cell, columns: a.columns };
-    Ok(vec![value_of(&keys, &a, &like_a, rows), places(found.iter().map(|f| f.1))].into())
+    let other = if style == Style::Legacy { &b } else { &like_a };
+    let lying = style == Style::Legacy && !rows;
+    Ok(vec![value_of(&keys, &a, other, rows, style), places(found.iter().map(|f| f.1), lying)].into())
 }
 
 fn setxor(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (a, b, rows) = both(&interp.env, "setxor", args)?;
-    let stable = has_word(&args[2..], "stable");
-    let (only_a, only_b) = (without(&a.keys, &b.keys, stable), without(&b.keys, &a.keys, stable));
+    let style = style(args);
+    let (only_a, only_b) = (without(&a.keys, &b.keys, style), without(&b.keys, &a.keys, style));
     let mut keys: Vec<Key> = only_a.iter().chain(&only_b).map(|f| f.0.clone()).collect();
-    if !stable {
+    if style != Style::Stable {
         keys.sort_by(Key::order);
     }
-    let out =
-        vec![value_of(&keys, &a, &b, rows), places(only_a.iter().map(|f| f.1)), places(only_b.iter().map(|f| f.1))];
+    let lying = style == Style::Legacy && !rows;
+    let of = |given: &Given, found: &[(Key, usize)]| match given.keys.is_empty() {
+        true => Value::empty(),
+        false => places(found.iter().map(|f| f.1), lying),
+    };
+    let out = vec![value_of(&keys, &a, &b, rows, style), of(&a, &only_a), of(&b, &only_b)];
     Ok(out.into())
 }

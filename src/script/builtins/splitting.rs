@@ -52,15 +52,19 @@ fn splitting(env: &mut Env, mut rest: &[Value]) -> Flow<Splitting> {
     Ok(options)
 }
 
+fn blanks() -> Vec<&'static [u8]> {
+    vec![b" ", b"\x0c", b"\n", b"\r", b"\t", b"\x0b"]
+}
+
 pub(super) fn strsplit(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let refused = "strsplit: S and DEL must be string values";
     // The separators may be left out before the options.
     let first = args.get(1).and_then(Value::as_text).map(|t| t.to_lowercase()).unwrap_or_default();
     let no_separator = args.len() % 2 == 1 && matches!(first.as_str(), "collapsedelimiters" | "delimitertype");
     let (separators, rest) = match args.get(1) {
-        // True or false alone says whether separators that follow each other are one.
-        Some(value) if !no_separator && value.class() != Class::Logical => (text::list(value, refused)?, &args[2..]),
-        _ => (vec![&b" "[..], b"\x0c", b"\n", b"\r", b"\t", b"\x0b"], &args[1..]),
+        Some(value) if value.class() == Class::Logical => (blanks(), &args[1..]),
+        Some(value) if !no_separator => (text::list(value, refused)?, &args[2..]),
+        _ => (blanks(), &args[1..]),
     };
     let options = splitting(&mut interp.env, rest)?;
     let s = text::string(&args[0], refused)?;

@@ -4,6 +4,7 @@
 //! about the mean. What lies on the runtime stays there, but for modes, weights and quantiles.
 
 use super::args::{self, Over};
+use super::elementwise::call;
 use super::field::{Field, Ordered, as_float, float_data, widened};
 use super::lanes::{Lanes, joined};
 use super::record::record;
@@ -12,6 +13,7 @@ use super::{Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::ops;
+use crate::script::syntax::ast::BinaryOp;
 use crate::script::value::tensor::each_data;
 use crate::script::value::{Class, Data, Dims, Lazy, Tensor, Value};
 use crate::script::vm::Interp;
@@ -51,7 +53,32 @@ fn stat_flags(env: &Env, name: &str, args: &[Value]) -> Flow<Flags> {
     )
 }
 
+/// The geometric mean (`g`) by logarithms, the harmonic one (`h`) by reciprocals.
+fn other_mean(interp: &mut Interp, mut args: Vec<Value>, kind: &str) -> Flow<Outcome> {
+    let one = Value::Num(1.0);
+    let over = |i: &mut Interp, x: &Value| ops::binary(&mut i.env, BinaryOp::Div, &one, x);
+    args[0] = match kind {
+        "g" => call(interp, "log", &args[0], 1)?,
+        _ => over(interp, &args[0])?,
+    };
+    let Outcome::Values(mut means) = mean(interp, &args, 1)? else { return fail!("mean: there is no value") };
+    let mean = means.remove(0);
+    Ok(match kind {
+        "g" => call(interp, "exp", &mean, 1)?,
+        _ => over(interp, &mean)?,
+    }
+    .into())
+}
+
 fn mean(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    for kind in ["a", "g", "h"] {
+        if let Some(at) = args.iter().skip(1).position(|word| args::is_word(word, kind)) {
+            let mut args = args.to_vec();
+            args.remove(at + 1);
+            check_numeric("mean", &args[0])?;
+            return if kind == "a" { mean(interp, &args, 1) } else { other_mean(interp, args, kind) };
+        }
+    }
     let env = &interp.env;
     let x = &args[0];
     check_numeric("mean", x)?;
@@ -462,7 +489,7 @@ fn quantiles(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Ou
         }
     }
     // The quantiles of a vector lie as P does.
-    if host.dims.is_vector() && args.get(2).is_none_or(Value::is_empty) {
+    if host.dims.is_vector() && d == host.dims.first_non_singleton() {
         let row = args.get(1).is_none_or(|p| p.is_empty() || p.dims().rows() == 1);
         out = if row { Dims::new(&[1, p.len()]) } else { Dims::new(&[p.len(), 1]) };
     }

@@ -269,6 +269,10 @@ fn strtok(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         let token = if len == 0 && !s.is_empty() { wide(b"") } else { Value::string(&s[start..start + len]) };
         (token, Value::string(&s[start + len..]))
     };
+    let standing = |part: Value| match part {
+        Value::Tensor(t) => Value::tensor(Tensor::new(Dims::new(&[t.len(), 1]), (*t.data).clone())),
+        other => other,
+    };
     match &args[0] {
         Value::Cell(cell) => {
             let Some(list) = text::strings(cell) else { return fail!("{refused}") };
@@ -288,7 +292,13 @@ fn strtok(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
                 let (token, rest) = split(bytes);
                 Ok(vec![token, rest].into())
             }
-            None => fail!("{refused}"),
+            None => match value {
+                Value::Tensor(t) if value.is_char() && t.dims.len() == 2 && t.dims.columns() == 1 => {
+                    let (token, rest) = split(t.data.chars().unwrap_or_default());
+                    Ok(vec![standing(token), standing(rest)].into())
+                }
+                _ => fail!("{refused}"),
+            },
         },
     }
 }
@@ -495,28 +505,35 @@ fn untabify(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         None => 8,
     };
     interp.env.check_elements(&[width])?;
-    let trims = args.get(2).map_or(Ok(false), |trims| crate::script::ops::truth(&mut interp.env, trims))?;
-    let spaced = |s: Vec<u8>| {
-        let mut out = Vec::new();
-        for b in s {
-            match b {
-                b'\t' => out.resize((out.len() / width + 1) * width, b' '),
-                b => out.push(b),
-            }
-        }
-        if trims { out.trim_ascii_end().to_vec() } else { out }
+    let trimmed = match args.get(2) {
+        Some(value) => crate::script::ops::truth(&mut interp.env, value)?,
+        None => false,
     };
+    let refused = "untabify: TXT must be a string or cellstring";
     let change = |value: &Value| -> Flow<Value> {
-        match text::rows(value).filter(|_| value.is_char()) {
-            Some(rows) if rows.len() != 1 => Ok(text::char_matrix(&rows.into_iter().map(spaced).collect::<Vec<_>>())),
-            Some(rows) => Ok(Value::string(rows.into_iter().flat_map(spaced).collect::<Vec<u8>>())),
-            None => fail!("untabify: TXT must be a string or cellstring"),
+        let Some(rows) = text::rows(value).filter(|_| value.is_char()) else { return fail!("{refused}") };
+        let rows: Vec<Vec<u8>> = rows.iter().map(|row| without_tabs(row, width)).collect();
+        match &rows[..] {
+            [one] => Ok(Value::string(one)),
+            rows => Ok(char_matrix(rows)),
         }
     };
-    match &args[0] {
-        Value::Cell(cell) => Ok(each(cell, change)?.into()),
-        value => Ok(change(value)?.into()),
+    let changed = match &args[0] {
+        Value::Cell(cell) => each(cell, change)?,
+        value => change(value)?,
+    };
+    Ok(if trimmed { trim_value(&changed, false, refused)? } else { changed }.into())
+}
+
+fn without_tabs(row: &[u8], width: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(row.len());
+    for &b in row {
+        match b {
+            b'\t' => out.resize((out.len() / width + 1) * width, b' '),
+            b => out.push(b),
+        }
     }
+    out
 }
 
 /// A text with special characters written as escapes.

@@ -86,12 +86,45 @@ fn general(x: f64, digits: usize) -> String {
     plain(&format!("{x:.*}", (digits as i64 - 1 - exponent).max(0) as usize))
 }
 
+/// How a number fills its place: flags, and how wide it is at least.
+struct Shape {
+    flags: String,
+    width: usize,
+}
+
+impl Shape {
+    fn of(text: &str) -> Option<Shape> {
+        let at = text.find(|c| !"-+ 0#".contains(c)).unwrap_or(text.len());
+        let (flags, width) = text.split_at(at);
+        let width = if width.is_empty() { 0 } else { width.parse().ok().filter(|w| *w <= 1000)? };
+        Some(Shape { flags: flags.into(), width })
+    }
+
+    fn filled(&self, number: String) -> String {
+        let width = self.width;
+        let positive = !number.starts_with('-');
+        let sign = ['+', ' '].into_iter().find(|s| positive && self.flags.contains(*s));
+        let number = sign.map_or(number.clone(), |sign| format!("{sign}{number}"));
+        if self.flags.contains('-') {
+            format!("{number:<width$}")
+        } else if self.flags.contains('0') && number.ends_with(|c: char| c.is_ascii_digit()) {
+            let digits = number.trim_start_matches(['-', '+', ' ']);
+            let sign = &number[..number.len() - digits.len()];
+            format!("{sign}{digits:0>0$}", width.saturating_sub(sign.len()))
+        } else {
+            format!("{number:>width$}")
+        }
+    }
+}
+
 /// How numbers are written.
 enum Precision {
     Digits(usize),
     /// A template of one number: what stands around, its digits and its letter.
     Template {
         before: String,
+        /// What stands between `%` and the digits: flags and a width.
+        shape: Shape,
         digits: usize,
         letter: u8,
         after: String,
@@ -109,10 +142,14 @@ fn precision(env: &Env, value: &Value) -> Flow<Precision> {
     if !b"fFeEgGdiu".contains(&letter) {
         return fail!("{refused}");
     }
-    let digits = rest[..at].split_once('.').map_or(Some(6), |(_, d)| d.parse().ok());
-    match digits {
-        Some(digits) if digits <= 300 => Ok(Precision::Template {
+    let (shape, digits) = match rest[..at].split_once('.') {
+        Some((shape, digits)) => (shape, digits.parse().ok()),
+        None => (&rest[..at], Some(6)),
+    };
+    match (digits, Shape::of(shape)) {
+        (Some(digits), Some(shape)) if digits <= 300 => Ok(Precision::Template {
             before: before.into(),
+            shape,
             digits,
             letter: letter.to_ascii_lowercase(),
             after: rest[at + 1..].into(),
@@ -124,7 +161,7 @@ fn precision(env: &Env, value: &Value) -> Flow<Precision> {
 fn formatted(x: f64, precision: &Precision) -> String {
     match precision {
         Precision::Digits(digits) => general(x, *digits),
-        Precision::Template { before, digits, letter, after } => {
+        Precision::Template { before, shape, digits, letter, after } => {
             let number = match letter {
                 _ if !x.is_finite() => not_finite(x),
                 b'e' => exponential(x, *digits),
@@ -132,7 +169,7 @@ fn formatted(x: f64, precision: &Precision) -> String {
                 b'f' => format!("{x:.digits$}"),
                 _ => general(x, 17),
             };
-            format!("{before}{number}{after}")
+            format!("{before}{}{after}", shape.filled(number))
         }
     }
 }

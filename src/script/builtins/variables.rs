@@ -27,7 +27,7 @@ pub static ROWS: &[Builtin] = &[
         args_max: 1,
         outputs_max: 1,
         usage: "iskeyword (text)",
-        summary: "Whether a text is a word of the language.",
+        summary: "Whether a text is a word of the language; without one, all of them.",
         run: iskeyword,
     },
     Builtin {
@@ -53,8 +53,8 @@ pub static ROWS: &[Builtin] = &[
         args_min: 0,
         args_max: ANY,
         outputs_max: 0,
-        usage: "clearvars name…",
-        summary: "Remove variables.",
+        usage: "clearvars name… -except name…",
+        summary: "Remove variables, but for those behind -except.",
         run: clearvars,
     },
     Builtin {
@@ -218,15 +218,48 @@ fn clear(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(nothing())
 }
 
-fn clearvars(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
-    let is = |arg: &Value, word: &str| arg.as_text().is_some_and(|text| text == word);
-    if args.iter().skip(1).any(|arg| is(arg, "-global")) {
+/// `clearvars a* -except ab`: names, patterns, or regular expressions behind `-regexp`.
+fn clearvars(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let words: Vec<String> = args.iter().map(|a| text(a, "clearvars", "NAME")).collect::<Flow<_>>()?;
+    let global = words.first().is_some_and(|w| w == "-global");
+    if words.iter().skip(1).any(|w| w == "-global") {
         return fail!("clearvars: '-global' must be the first option when present");
     }
-    if args.iter().filter(|arg| is(arg, "-except")).count() > 1 {
+    let mut sides = words[global as usize..].split(|w| w == "-except");
+    let (taken, kept) = (sides.next().unwrap_or_default(), sides.next());
+    if sides.next().is_some() {
         return fail!("clearvars: '-except' may only be specified once");
     }
-    clear(interp, args, nargout)
+    let names: Vec<String> = interp.described_variables().iter().map(|v| v.name.to_string()).collect();
+    let mut gone = named(interp, &names, taken)?;
+    if taken.is_empty() {
+        gone = names.clone();
+    }
+    let kept = named(interp, &names, kept.unwrap_or_default())?;
+    let chosen = |name: &str| gone.iter().any(|n| n == name) && !kept.iter().any(|n| n == name);
+    if global {
+        interp.clear_globals(chosen);
+    }
+    interp.clear_variables(chosen);
+    Ok(nothing())
+}
+
+/// Those of the names that patterns name; those behind `-regexp` are regular expressions.
+fn named(interp: &mut Interp, names: &[String], patterns: &[String]) -> Flow<Vec<String>> {
+    let mut found = Vec::new();
+    let at = patterns.iter().position(|p| p == "-regexp").unwrap_or(patterns.len());
+    let (plain, regular) = (&patterns[..at], patterns.get(at + 1..).unwrap_or_default());
+    for name in names {
+        let mut is_named = plain.iter().any(|p| fits(p.as_bytes(), name.as_bytes()));
+        for pattern in regular {
+            let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
+            is_named |= !pattern::matches(&mut interp.env, "clearvars", pattern, name, pattern::DEFAULT)?.1.is_empty();
+        }
+        if is_named {
+            found.push(name.clone());
+        }
+    }
+    Ok(found)
 }
 
 /// The variables that some patterns name, in the order of the patterns; without patterns all, by name.

@@ -115,13 +115,13 @@ fn deeper(env: &mut Env, map: &Map, subscripts: &[Value], rest: &[Access], value
     }
 }
 
-/// `[m1; m2]`: a map with the entries of all; later ones win.
+/// `[m1; m2]`, `[m1, m2]`: a map with the entries of all; later ones win.
 pub fn join(env: &Env, dim: usize, parts: &[Value]) -> Flow<Value> {
     let name = if dim == 0 { "vertcat" } else { "horzcat" };
     let maps: Vec<&Arc<Map>> =
         parts.iter().filter_map(|p| if let Value::Map(m) = p { Some(m) } else { None }).collect();
     let one_kind = maps.windows(2).all(|m| m[0].has_texts() == m[1].has_texts());
-    let (Some(first), true) = (maps.first(), dim == 0 && one_kind && maps.len() == parts.len()) else {
+    let (Some(first), true) = (maps.first(), one_kind && maps.len() == parts.len()) else {
         return fail!("containers.Map/{name} method failed");
     };
     let values = if maps.iter().all(|m| m.values == first.values) { first.values } else { Kind::Any };

@@ -1,6 +1,15 @@
-function y = cplxpair (z, tol)
+function y = cplxpair (z, tol, dim)
   if nargin < 1, print_usage (); end
   if nargin < 2 || isempty (tol), tol = 100 * eps; end
+  if nargin > 2
+    if ! (isscalar (dim) && dim == fix (dim) && dim > 0), error ("cplxpair: invalid dimension DIM"); end
+    order = [dim, 1:dim-1, dim+1:ndims(z)];
+    turned = permute (z, order);
+    y = turned;
+    for j = 1:prod (size (turned)(2:end)), y(:,j) = cplxpair (turned(:,j), tol); end
+    y = ipermute (y, order);
+    return
+  end
   if isempty (z), y = zeros (size (z)); return; end
   if ! isvector (z)
     y = z;

@@ -1,11 +1,16 @@
 function [x, fval, info, output] = fminsearch (fcn, x0, options, varargin)
   % The simplex of Nelder and Mead.
   if nargin == 1 && isstruct (fcn)
-    [x, fval, info, output] = fminsearch (fcn.objective, fcn.x0, fcn.options);
-    return
+    problem = fcn;
+    if ! all (isfield (problem, {"objective", "x0"})), error ("fminsearch: PROBLEM must have the fields objective and x0"); end
+    [fcn, x0, options] = deal (problem.objective, problem.x0, struct ());
+    if isfield (problem, "options"), options = problem.options; end
+  elseif nargin < 2
+    print_usage ();
+  elseif nargin < 3
+    options = struct ();
   end
-  if nargin < 2, print_usage (); end
-  if nargin < 3 || isempty (options), options = struct (); end
+  if isempty (options), options = struct (); end
   if ischar (fcn), fcn = str2func (fcn); end
   tolx = optimget (options, "TolX", 1e-4);
   tolf = optimget (options, "TolFun", 1e-4);

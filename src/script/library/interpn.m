@@ -1,15 +1,15 @@
 function vi = interpn (varargin)
-  % Multilinear, or nearest: interpn (x1, ..., xn, v, y1, ..., yn, method, extrapolation), without grids, or refined M times.
+  % Multilinear, nearest, or by splines: interpn (x1, ..., xn, v, y1, ..., yn, method, extrapolation), without grids, or refined M times.
   if nargin < 1, print_usage (); end
   method = "linear";
-  outside = NA;
+  outside = [];
   k = find (cellfun (@ischar, varargin), 1);
   if ! isempty (k)
     method = lower (varargin{k});
     if numel (varargin) > k, outside = varargin{k+1}; end
     varargin(k:end) = [];
   end
-  if ! any (strcmp (method, {"linear", "nearest"})), error ("interpn: the methods are linear and nearest"); end
+  if ! any (strcmp (method, {"linear", "nearest", "spline"})), error ("interpn: the methods are linear, nearest and spline"); end
   count = numel (varargin);
   v = varargin{1};
   n = ndims (v);
@@ -51,32 +51,56 @@ function vi = interpn (varargin)
   for d = 1:n
     if ! isequal (size (y{d}), shape), error ("interpn: incompatible size of argument number %d", n + 1 + d); end
   end
-  lost = false (shape);
   dims = size (v);
   if n == 1, dims = numel (v); end
-  base = zeros (shape); step = cumprod ([1, dims(1:end-1)]);
-  at = cell (1, n); share = cell (1, n);
+  lost = false (shape);
   for d = 1:n
-    g = x{d}(:);
-    if numel (g) != dims(d), error ("interpn: dimensional mismatch"); end
-    lost |= ! (y{d} >= g(1) & y{d} <= g(end));
-    k = min (max (lookup (g, y{d}), 1), numel (g) - 1);
-    at{d} = reshape (k, shape);
-    share{d} = (y{d} - reshape (g(k), shape)) ./ reshape (g(k+1) - g(k), shape);
-    if strcmp (method, "nearest"), share{d} = double (share{d} >= 0.5); end
-    share{d}(lost) = 0;
-    base += (at{d} - 1) * step(d);
+    if numel (x{d}) != dims(d), error ("interpn: dimensional mismatch"); end
+    lost |= ! (y{d} >= min (x{d}(:)) & y{d} <= max (x{d}(:)));
   end
-  vi = zeros (shape);
-  for corner = 0:2^n-1
-    weight = ones (shape);
-    place = base + 1;
-    for d = 1:n
-      if bitget (corner, d), weight .*= share{d}; place += step(d); else, weight .*= 1 - share{d}; end
-    end
-    part = weight .* reshape (v(place), shape);
-    part(weight == 0) = 0;
-    vi += part;
-  end
+  if isempty (outside) && ! strcmp (method, "spline"), outside = NA; end
+  shares = cell (1, n);
+  for d = 1:n, shares{d} = shares_of (x{d}(:), y{d}, method); end
+  vi = reshape (sum_of (v(:), dims, shares), shape);
+  if isempty (outside), return; end
+  if ! isreal (vi), outside = complex (real (outside), real (outside) * isna (outside) + imag (outside)); end
   vi(lost) = outside;
+end
+function s = shares_of (g, at, method)
+  % Which samples along a dimension count for each place, and for how much: a row of each for each neighbour.
+  n = numel (g);
+  at = at(:).';
+  if strcmp (method, "spline")
+    s.weights = spline (g, eye (n), at);
+    s.places = repmat ((1:n)', 1, numel (at));
+    return
+  end
+  if g(1) > g(end), g = -g; at = -at; end
+  [g, order] = sort (g);
+  k = reshape (min (max (lookup (g, at), 1), n - 1), 1, []);
+  t = (at - g(k).') ./ (g(k+1) - g(k)).';
+  if strcmp (method, "nearest"), t = double (t >= 0.5); end
+  s.weights = [1 - t; t];
+  s.places = reshape (order([k; k + 1]), 2, []);
+end
+function vi = sum_of (v, dims, shares)
+  % Over all neighbours, the first dimension innermost.
+  n = numel (dims);
+  step = cumprod ([1, dims(1:end-1)]);
+  counts = cellfun (@(s) rows (s.weights), shares);
+  vi = 0;
+  for corner = 0:prod (counts) - 1
+    weight = 1;
+    place = 1;
+    left = corner;
+    for d = 1:n
+      k = mod (left, counts(d)) + 1;
+      left = floor (left / counts(d));
+      weight = weight .* shares{d}.weights(k,:);
+      place = place + (shares{d}.places(k,:) - 1) * step(d);
+    end
+    part = weight .* reshape (v(place), 1, []);
+    part(weight == 0) = 0;
+    vi = vi + part;
+  end
 end

@@ -18,7 +18,7 @@ function [x, resnorm, residual, exitflag, output, lambda] = lsqnonneg (c, d, x, 
     slope = c' * (d - c * x);
     slope(free) = -Inf;
     [most, k] = max (slope);
-    if isempty (most) || most <= tolerance, exitflag = step; break; end
+    if isempty (most) || most <= tolerance, exitflag = step + 1; break; end
     free(k) = true;
     while true
       z = zeros (n, 1);
@@ -35,7 +35,7 @@ function [x, resnorm, residual, exitflag, output, lambda] = lsqnonneg (c, d, x, 
   end
   residual = d - c * x;
   resnorm = residual' * residual;
-  output = struct ("algorithm", "nnls-cholesky", "iterations", exitflag);
-  lambda = c' * residual;
-  lambda(free) = 0;
+  output = struct ("algorithm", "nnls", "iterations", exitflag);
+  lambda = zeros (n, 1);
+  lambda(! free) = c(:,! free)' * residual;
 end

@@ -28,10 +28,14 @@ function y = movfun (fcn, x, wlen, varargin)
   n = rows (x);
   for j = 1:columns (x)
     for i = 1:n
-      y(i,j) = fcn (window (x(:,j), i - before:i + after, n, ends));
+      got = fcn (window (x(:,j), i - before:i + after, n, ends));
+      y(i,j,1:numel (got)) = got;
     end
   end
-  y = ipermute (reshape (y, turned), order);
+  % Several results of a window lie along a dimension of their own.
+  k = size (y, 3);
+  if k > 1 && columns (x) == 1, y = reshape (y, n, k); return; end
+  y = ipermute (reshape (y, [turned, k]), [order, numel(order) + 1]);
 end
 function window_fits (wlen, n)
   if ! (isnumeric (wlen) && any (numel (wlen) == [1, 2]) && all (wlen >= 0 & wlen == fix (wlen)))

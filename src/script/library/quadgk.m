@@ -16,15 +16,20 @@ function [q, err] = quadgk (fcn, a, b, varargin)
         case "abstol", abstol = varargin{k+1};
         case "reltol", reltol = varargin{k+1};
         case "waypoints", points = varargin{k+1}(:).';
-        case {"maxintervalcount", "trace", "arrayvalued"}
+        case {"maxintervalcount", "trace"}
         otherwise, error ("quadgk: unknown property '%s'", varargin{k});
       end
     end
   end
-  if ! isscalar (abstol) || abstol < 0, error ("quadgk: ABSTOL must be a scalar >=0"); end
-  if ! isscalar (reltol) || reltol < 0, error ("quadgk: RELTOL must be a scalar >=0"); end
+  if ! (isscalar (abstol) && abstol >= 0), error ("quadgk: ABSTOL must be a scalar >=0"); end
+  if ! (isscalar (reltol) && reltol >= 0), error ("quadgk: RELTOL must be a scalar >=0"); end
   if ischar (fcn), fcn = str2func (fcn); end
-  if isinf (a) && isinf (b)
+  contour = ! isreal ([a, b, points]);
+  if contour
+    corners = [a, points, b];
+    g = @(t) along (fcn, corners, t);
+    ends = [0, numel(corners) - 1];
+  elseif isinf (a) && isinf (b)
     g = @(t) fcn (t ./ (1 - t .^ 2)) .* (1 + t .^ 2) ./ (1 - t .^ 2) .^ 2;
     if a == b, q = 0; err = 0; return; end
     ends = [-1, 1] * sign (b);
@@ -57,7 +62,7 @@ function [q, err] = quadgk (fcn, a, b, varargin)
   w = [0.129484966168869693270611432679082, 0.279705391489276667901467771423780, 0.381830050505118944950369775488975];
   w = [w, 0.417959183673469387755102040816327, fliplr(w)];
   edges = linspace (ends(1), ends(2), 11);
-  if ! isempty (points), edges = unique ([edges, back(points)]); if ends(1) > ends(2), edges = fliplr (edges); end, end
+  if contour, edges = linspace (0, ends(2), 4 * ends(2) + 1); elseif ! isempty (points), edges = unique ([edges, back(points)]); if ends(1) > ends(2), edges = fliplr (edges); end, end
   left = edges(1:end-1);
   right = edges(2:end);
   q = 0;
@@ -82,4 +87,10 @@ function [q, err] = quadgk (fcn, a, b, varargin)
     middle = (left(bad) + right(bad)) / 2;
     [left, right] = deal ([left(bad), middle], [middle, right(bad)]);
   end
+end
+function v = along (fcn, corners, t)
+  % A stretch of the path is 1 long.
+  k = min (floor (t), numel (corners) - 2) + 1;
+  step = diff (corners)(k);
+  v = fcn (corners(k) + (t - k + 1) .* step) .* step;
 end

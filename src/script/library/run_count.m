@@ -6,7 +6,7 @@ function counts = run_count (x, n, dim)
   if dim == 2 && ndims (x) == 2, counts = run_count (x.', n, 1).'; return; end
   counts = zeros (n, columns (x));
   for k = 1:columns (x)
-    % Upward runs: they end where the next element is not larger.
+    % Upward runs: they end where the next element is smaller.
     lengths = diff ([0; find(diff (x(:,k)) < 0)(:); rows(x)]);
     counts(:,k) = accumarray (min (lengths, n), 1, [n, 1]);
   end

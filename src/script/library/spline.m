@@ -18,6 +18,13 @@ function y = spline (x, y, xi)
   if n < 2, error ("spline: requires at least 2 points"); end
   [x, order] = sort (x(:));
   y = y(:);
+  if numel (y) == n && any (isnan (y))
+    % What is not known is gone round.
+    [x, y] = deal (x(! isnan (y(order))), y(order)(! isnan (y(order))));
+    y = spline (x, y);
+    if nargin > 2, y = ppval (y, xi); end
+    return
+  end
   clamped = numel (y) == n + 2;
   if clamped, slopes = y([1, end]); y = y(2:end-1); end
   a = y(order);

@@ -4,4 +4,5 @@ function vars = symvar (str)
   names = names(:);
   constants = {"i", "j", "pi", "e", "Inf", "inf", "NaN", "nan", "eps", "NA"};
   vars = names(! ismember (names, constants));
+  if isempty (vars), vars = {}; end
 end

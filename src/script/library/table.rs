@@ -21,8 +21,8 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 written!("corr", "r = corr (x, y)", "Correlations of the columns of two matrices."),
                 written!(
                     "corrcoef",
-                    "[r, p] = corrcoef (x, y)",
-                    "The matrix of correlation coefficients, and how likely they are by chance."
+                    "[r, p, low, high] = corrcoef (x, y, \"alpha\", a, \"rows\", which)",
+                    "The matrix of correlation coefficients, how likely chance alone gives them, and their confidence limits."
                 ),
                 written!("skewness", "skewness (x, flag, dim)", "The skewness of a sample."),
                 written!("kurtosis", "kurtosis (x, flag, dim)", "The kurtosis of a sample."),
@@ -124,7 +124,7 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 written!("ifftshift", "ifftshift (x, dim)", "Undoes fftshift."),
                 written!("sinc", "sinc (x)", "sin (pi x) / (pi x)."),
                 written!("hamming", "hamming (m, \"periodic\")", "The Hamming window."),
-                written!("hanning", "hanning (m)", "The Hann window without its zeros at the ends."),
+                written!("hanning", "hanning (m, \"periodic\")", "The Hann window without its zeros at the ends."),
                 written!("hann", "hann (m, \"periodic\")", "The Hann window with its zeros at the ends."),
                 written!("blackman", "blackman (m, \"periodic\")", "The Blackman window."),
                 written!("bartlett", "bartlett (m)", "The triangular window."),
@@ -153,7 +153,7 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 written!(
                     "residue",
                     "[r, p, k, e] = residue (b, a)",
-                    "Partial fractions of a quotient of polynomials, and what has them."
+                    "Partial fractions of a quotient of polynomials; [b, a] = residue (r, p, k, e) is their sum."
                 ),
                 written!("mpoles", "[m, n] = mpoles (p, tol)", "Poles that are equal, with their multiplicities."),
                 written!("mkpp", "pp = mkpp (x, p, d)", "A piecewise polynomial."),
@@ -164,7 +164,7 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 written!(
                     "interp2",
                     "interp2 (x, y, z, xi, yi, method, extrap)",
-                    "Values between the samples of a grid: linear, nearest, spline, pchip."
+                    "Values between the samples of a grid: linear, nearest, pchip, cubic, spline; interp2 (z, n) halves it n times."
                 ),
                 written!("polyvalm", "y = polyvalm (c, x)", "A polynomial of a square matrix."),
                 written!("ppder", "d = ppder (pp, m)", "The derivative of a piecewise polynomial."),
@@ -217,7 +217,7 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 written!("dblquad", "dblquad (fcn, xa, xb, ya, yb)", "An integral over a rectangle."),
                 written!(
                     "integral2",
-                    "integral2 (fcn, xa, xb, ya, yb)",
+                    "integral2 (fcn, xa, xb, ya, yb, option, value)",
                     "An integral over a region between two curves."
                 ),
                 written!(
@@ -256,8 +256,8 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 written!("linsolve", "linsolve (a, b, options)", "Solves a linear system."),
                 written!(
                     "lscov",
-                    "[x, deviations, mse, s] = lscov (a, b, v)",
-                    "Least squares with weights or a covariance."
+                    "[x, stdx, mse, s] = lscov (a, b, v)",
+                    "Least squares with weights or a covariance, and how exact they are."
                 ),
                 written!("rref", "[r, k] = rref (a, tol)", "The reduced row echelon form."),
                 written!("vech", "vech (x)", "The lower triangle as a column."),
@@ -267,7 +267,7 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                     "[g, y] = planerot (x)",
                     "The rotation that makes the second element of a vector zero."
                 ),
-                written!("hadamard", "hadamard (n)", "The Hadamard matrix of an order that is a power of two."),
+                written!("hadamard", "hadamard (n)", "A Hadamard matrix of an order 2^k, or 2^k times 12, 20 or 28."),
                 written!("isdefinite", "isdefinite (a, tol)", "Whether a matrix is positive definite."),
                 written!(
                     "pcg",
@@ -301,20 +301,28 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 written!("repelem", "repelem (x, r1, r2, ...)", "An array whose elements are repeated."),
                 written!(
                     "uniquetol",
-                    "[c, ia, ic] = uniquetol (a, tol, name, value, …)",
+                    "[c, ia, ic] = uniquetol (a, tol, \"ByRows\", true, option, value)",
                     "The elements that differ by more than a tolerance."
                 ),
                 written!("powerset", "powerset (a, \"rows\")", "All subsets of a set."),
                 written!("convn", "convn (a, b, shape)", "The convolution of arrays."),
                 written!("rcond", "rcond (a)", "The reciprocal of a matrix's condition number."),
                 written!("sylvester", "sylvester (a, b, c)", "The matrix x for which a x + x b is c."),
-                written!("cplxpair", "cplxpair (z, tol)", "Complex numbers in conjugate pairs, real ones behind them."),
+                written!(
+                    "cplxpair",
+                    "cplxpair (z, tol, dim)",
+                    "Complex numbers in conjugate pairs, real ones behind them."
+                ),
                 written!("sinpi", "sinpi (x)", "The sine of pi x."),
                 written!("cospi", "cospi (x)", "The cosine of pi x."),
                 written!("signbit", "signbit (x)", "Whether the sign bit is set."),
                 written!("issparse", "issparse (x)", "Whether an array is sparse: none is."),
-                written!("integral3", "integral3 (f, xa, xb, ya, yb, za, zb)", "The integral over a volume."),
-                written!("quad2d", "quad2d (f, xa, xb, ya, yb)", "The integral over an area."),
+                written!(
+                    "integral3",
+                    "integral3 (f, xa, xb, ya, yb, za, zb, option, value)",
+                    "The integral over a volume."
+                ),
+                written!("quad2d", "quad2d (f, xa, xb, ya, yb, option, value)", "The integral over an area."),
                 written!("quadcc", "[q, err] = quadcc (f, a, b)", "The integral over an interval."),
                 written!(
                     "lsode",

@@ -125,7 +125,7 @@ pub(super) static NUMBERS: &[Written] = &[
     written!(
         "interpn",
         "interpn (x1, x2, ..., v, y1, y2, ..., method, extrap)",
-        "Values between the samples of a grid of any dimension: linear, nearest."
+        "Values between the samples of a grid of any dimension: linear, nearest, spline."
     ),
     written!("gammaincinv", "x = gammaincinv (y, a, tail)", "The number at which the incomplete gamma function is y."),
     written!("betaincinv", "x = betaincinv (y, a, b, tail)", "The number at which the incomplete beta function is y."),
@@ -245,6 +245,8 @@ pub(super) static TEXTS: &[Written] = &[
     ),
     written!("isStringScalar", "isStringScalar (x)", "Whether a value is one string object: none is."),
     written!("vectorize", "vectorize (f)", "An expression or anonymous function with .*, ./ and .^ for *, / and ^."),
+    written!("formula", "formula (f)", "The expression of an inline function."),
+    written!("argnames", "argnames (f)", "The names of the arguments of an inline function, in a column."),
     written!("strmatch", "strmatch (s, a, \"exact\")", "The numbers of the texts that begin with a text."),
     written!("findstr", "findstr (s, t, overlap)", "Where the shorter of two texts stands in the longer one."),
     written!("setstr", "setstr (x)", "char, by its older name."),
@@ -317,6 +319,7 @@ pub(super) static SHARED: &[Written] = &[
     ),
     written!("times_matrix", "y = times_matrix (a, x)", "A matrix, or a function that stands for one, times a vector."),
     written!("over_matrix", "y = over_matrix (m1, m2, x)", "What two preconditioners leave of a vector."),
+    written!("gamma_weight", "w = gamma_weight (a, x, b, y)", "What incomplete gamma and beta functions begin with."),
     written!("base64_letters", "text = base64_letters (bytes)", "Bytes in base 64."),
     written!("base64_bytes", "bytes = base64_bytes (who, text)", "The bytes that a text in base 64 spells."),
 ];

@@ -1,48 +1,59 @@
 function [c, ia, ic] = uniquetol (a, varargin)
+  % Elements in order, or rows as they come, that differ by more than a tolerance from those that are kept.
   if nargin < 1, print_usage (); end
-  if ! isfloat (a) || iscomplex (a), error ("uniquetol: A must be a double or single precision non-complex array"); end
-  if isa (a, "single"), tol = 1e-6; else, tol = 1e-12; end
-  if numel (varargin) && ! ischar (varargin{1}), tol = varargin{1}; varargin(1) = []; end
-  if ! isfloat (tol) || iscomplex (tol) || ! isscalar (tol), error ("uniquetol: TOL must be a double or single precision non-complex scalar"); end
-  by_rows = false; all_places = false; scale = [];
+  if ! (isfloat (a) && isreal (a)), error ("uniquetol: A must be a double or single precision non-complex array"); end
+  tol = 1e-12;
+  if isa (a, "single"), tol = 1e-6; end
+  if ! isempty (varargin) && ! ischar (varargin{1})
+    tol = varargin{1};
+    varargin(1) = [];
+    if ! (isfloat (tol) && isreal (tol) && isscalar (tol))
+      error ("uniquetol: TOL must be a double or single precision non-complex scalar");
+    end
+  end
   if mod (numel (varargin), 2), error ("uniquetol: PROPERTY/VALUE arguments must occur in pairs"); end
+  by_rows = false;
+  all_indices = false;
+  data_scale = [];
   for k = 1:2:numel (varargin)
     switch lower (varargin{k})
-      case "byrows", by_rows = logical (varargin{k+1});
-      case "outputallindices", all_places = logical (varargin{k+1});
-      case "datascale", scale = varargin{k+1};
+      case "byrows", by_rows = varargin{k+1};
+      case "datascale", data_scale = varargin{k+1}(:).';
+      case "outputallindices", all_indices = varargin{k+1};
       otherwise, error ("uniquetol: unknown property '%s'", varargin{k});
     end
   end
-  if by_rows, [keep, ic] = rows_apart (a, tol, scale); else, [keep, ic] = elements_apart (a, tol, scale); end
-  if by_rows, c = a(keep,:); else, c = a(keep)(:); if isrow (a), c = c.'; end, end
-  ia = keep(:);
-  if all_places
-    ia = cell (numel (keep), 1);
-    for k = 1:numel (keep), ia{k} = find (ic == k); end
-    if isrow (a), ia = ia.'; end
+  if by_rows, s = a; order = (1:rows (a))'; else, [s, order] = sort (a(:)); end
+  if ! any (numel (data_scale) == [0, 1, columns(s)]), error ("uniquetol: invalid DataScale size"); end
+  if isempty (a), c = a; ia = []; ic = []; return; end
+  if isempty (data_scale)
+    known = s(isfinite (s));
+    if by_rows, known = s; end
+    data_scale = max (abs (known), [], 1);
+    if isempty (data_scale), data_scale = 1; end
+  end
+  [kept, ic] = group (s, abs (tol) * data_scale);
+  c = s(kept,:);
+  if isrow (a) && ! by_rows, c = c.'; end
+  ic(order,1) = ic;
+  if all_indices
+    ia = arrayfun (@(k) find (ic == k), 1:numel (kept), "UniformOutput", false);
+  else
+    ia = order(kept);
   end
 end
-function [keep, ic] = elements_apart (a, tol, scale)
-  [s, order] = sort (a(:));
-  if isempty (scale), scale = max (abs (s(isfinite (s)))); end
-  limit = tol * scale;
-  if isempty (limit), limit = 0; end
-  first = []; ic = zeros (numel (s), 1);
-  for k = 1:numel (s)
-    if isempty (first) || ! (abs (s(k) - s(first(end))) <= limit || s(k) == s(first(end))), first(end+1) = k; end
-    ic(order(k)) = numel (first);
+function [kept, which_] = group (s, limits)
+  n = rows (s);
+  which_ = zeros (n, 1);
+  kept = zeros (n, 1);
+  count = 0;
+  for k = 1:n
+    if which_(k), continue; end
+    near = all (abs (s - s(k,:)) <= limits | s == s(k,:), 2) & ! which_;
+    near(k) = true;
+    count++;
+    kept(count) = k;
+    which_(near) = count;
   end
-  keep = order(first);
-end
-function [keep, ic] = rows_apart (a, tol, scale)
-  % In the order in which they come.
-  if isempty (scale), scale = max (abs (a), [], 1); end
-  limit = tol * scale;
-  keep = []; ic = zeros (rows (a), 1);
-  for k = 1:rows (a)
-    near = find (all (abs (a(keep,:) - a(k,:)) <= limit, 2), 1);
-    if isempty (near), keep(end+1) = k; near = numel (keep); end
-    ic(k) = near;
-  end
+  kept = kept(1:count);
 end

@@ -39,7 +39,7 @@ function validateattributes (x, classes, attributes, varargin)
       case "increasing", ok = all (diff (x(:)) > 0);
       case "nondecreasing", ok = all (diff (x(:)) >= 0);
       case "nonincreasing", ok = all (diff (x(:)) <= 0);
-      case "size", ok = ndims (x) == numel (v) && all (isnan (v) | size (x) == v);
+      case "size", ok = ndims (x) <= numel (v) && all (isnan (v) | [size(x), ones(1, numel (v) - ndims (x))] == v);
       case "numel", ok = numel (x) == v;
       case "ncols", ok = columns (x) == v;
       case "nrows", ok = rows (x) == v;
