@@ -12,7 +12,8 @@ use super::region::CutReason;
 use super::state::{Phase, State};
 use crate::ids::{RegionId, SessionId, ValueId};
 use petgraph::stable_graph::NodeIndex;
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
+use smallvec::smallvec;
 
 /// Of the host's budget, into which devices evict: one session may keep this share, and all together twice that.
 const SHARE: u64 = 4;
@@ -32,8 +33,10 @@ struct Keeper {
     what: What,
     /// What it takes, once it is computed.
     own_bytes: u64,
-    /// What it keeps until then.
+    /// What it keeps until then, and nobody that takes less.
     kept_bytes: u64,
+    /// The largest value that it keeps, whoever does, too.
+    largest_bytes: u64,
 }
 
 impl State {
@@ -87,11 +90,11 @@ impl State {
         let mut all: Vec<SessionId> =
             self.sessions.iter().filter(|(_, s)| s.kept_bytes > 0).map(|(id, _)| *id).collect();
         all.sort_unstable();
-        let bytes = all.iter().map(|session| self.kept_by(*session).0).sum();
-        self.kept_bytes = bytes;
-        if bytes > most_of_all / 2 {
-            all.into_iter().for_each(|session| self.thin_out(session, 0, out));
-        }
+        let bytes: u64 = all.iter().map(|session| self.kept_by(*session).0).sum();
+        let most = if bytes > most_of_all / 2 { 0 } else { u64::MAX };
+        all.iter().for_each(|session| self.thin_out(*session, most, out));
+        // Of sessions that have ended since, too, nothing is kept any more.
+        self.kept_bytes = all.iter().filter_map(|session| self.sessions.get(session)).map(|s| s.kept_bytes).sum();
     }
 
     /// If a session keeps more than `most` bytes, computes what takes less than it keeps.
@@ -110,8 +113,15 @@ impl State {
             return;
         }
         let mut roots = Entries::new();
-        for keeper in keepers.iter().filter(|keeper| keeper.own_bytes <= keeper.kept_bytes / 2) {
-            match keeper.what {
+        let mut taken_bytes = 0;
+        for Keeper { what, own_bytes, kept_bytes, largest_bytes } in keepers {
+            // What several keep goes when all of them are computed: those that take little are, together.
+            let takes_little = own_bytes <= largest_bytes / 2 && taken_bytes + own_bytes <= bytes / 2;
+            if own_bytes > kept_bytes / 2 && !takes_little {
+                continue;
+            }
+            taken_bytes += own_bytes;
+            match what {
                 What::Lazy(at) => roots.push(at),
                 What::Parked(id) => self.unpark_by_limit(id),
             }
@@ -135,35 +145,46 @@ impl State {
         });
         let mut all: Vec<(u64, What)> = lazy.chain(parked).collect();
         all.sort_unstable();
-        let mut seen = FxHashSet::default();
-        let keepers: Vec<Keeper> = (all.into_iter())
-            .map(|(own_bytes, what)| Keeper { what, own_bytes, kept_bytes: self.kept_for(session, what, &mut seen) })
-            .collect();
+        let mut largest = FxHashMap::default();
+        let mut keeper = |(own_bytes, what)| {
+            let (kept_bytes, largest_bytes) = self.kept_for(session, what, &mut largest);
+            Keeper { what, own_bytes, kept_bytes, largest_bytes }
+        };
+        let keepers: Vec<Keeper> = all.into_iter().map(&mut keeper).collect();
         (keepers.iter().map(|keeper| keeper.kept_bytes).sum(), keepers)
     }
 
-    /// Bytes that somebody keeps, and that nobody keeps of whom that was asked before.
-    fn kept_for(&self, session: SessionId, what: What, seen: &mut FxHashSet<NodeIndex>) -> u64 {
-        let mut bytes = 0;
-        let mut work: Vec<NodeIndex> = match what {
-            What::Lazy(at) => self.graph.arguments(at).collect(),
+    /// Bytes that somebody keeps, and that nobody keeps of whom that was asked before; and those of the largest value
+    /// that it keeps, alone or not. `largest` has the latter of all that was looked at.
+    fn kept_for(&self, session: SessionId, what: What, largest: &mut FxHashMap<NodeIndex, u64>) -> (u64, u64) {
+        let roots: Entries = match what {
+            What::Lazy(at) => smallvec![at],
             What::Parked(id) => {
                 let inputs = self.regions[&id].region.inputs.iter();
                 inputs.filter_map(|input| self.graph.find(input.value)).collect()
             }
         };
-        while let Some(at) = work.pop() {
+        let mut bytes = 0;
+        // What is looked at a second time stands behind all that it reads.
+        let mut work: Vec<(NodeIndex, bool)> = roots.iter().map(|at| (*at, false)).collect();
+        while let Some((at, again)) = work.pop() {
             let live = &self.graph[at];
-            if !seen.insert(at) {
+            if again {
+                let most = self.graph.arguments(at).map(|argument| largest[&argument]).max().unwrap_or(0);
+                largest.insert(at, most);
+            } else if largest.contains_key(&at) {
                 continue;
-            }
-            if !live.is_lazy() {
-                bytes += if is_kept(live) { live.node.meta.bytes() as u64 } else { 0 };
-            } else if live.node.value.session == session {
-                work.extend(self.graph.arguments(at));
+            } else if live.is_lazy() && live.node.value.session == session {
+                largest.insert(at, 0);
+                work.push((at, true));
+                work.extend(self.graph.arguments(at).map(|argument| (argument, false)));
+            } else {
+                let own = if is_kept(live) { live.node.meta.bytes() as u64 } else { 0 };
+                largest.insert(at, own);
+                bytes += own;
             }
         }
-        bytes
+        (bytes, roots.iter().map(|at| largest[at]).max().unwrap_or(0))
     }
 
     /// Bytes of those of a region's inputs that their programs have let go of, and that are there.

@@ -56,6 +56,24 @@ fn sums_of_what_was_let_go_of_are_computed_when_they_keep_too_much() {
 }
 
 #[test]
+fn many_sums_of_the_same_are_computed_together() {
+    let mut b = bench(|_| ());
+    let mut made = FxHashSet::default();
+    let mut sums = vec![];
+    for _ in 0..50 {
+        let x = b.source(LENGTH);
+        let y = b.scale(x, LENGTH);
+        sums.extend((0..8).map(|i| b.sum(if i % 2 == 0 { x } else { y })));
+        b.release(x);
+        b.release(y);
+        let sent = b.cut_for(CutReason::Flush);
+        made.extend(run(&mut b, sent));
+        let left = sums.iter().filter(|y| !made.contains(y)).count();
+        assert!(left <= 3 * 8, "{left} of {}", sums.len());
+    }
+}
+
+#[test]
 fn what_takes_as_much_as_it_keeps_stays_lazy() {
     let mut b = bench(|_| ());
     for _ in 0..20 {
