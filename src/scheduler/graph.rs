@@ -242,9 +242,9 @@ impl LiveGraph {
         self.graph.node_weight(at)
     }
 
-    /// A lazy value that reads this one, if there is one.
-    pub fn first_user(&self, at: NodeIndex) -> Option<NodeIndex> {
-        self.graph.neighbors(at).next()
+    /// The lazy values that read this one.
+    pub fn users(&self, at: NodeIndex) -> impl Iterator<Item = NodeIndex> + '_ {
+        self.graph.neighbors(at)
     }
 
     /// Live values.

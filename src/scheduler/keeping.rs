@@ -9,11 +9,11 @@
 use super::graph::{Entries, Home, Live};
 use super::message::SchedulerInstruction;
 use super::region::CutReason;
-use super::state::{Phase, State};
+use super::state::{Phase, Session, State};
 use crate::ids::{RegionId, SessionId, ValueId};
 use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashMap;
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 /// Of the host's budget, into which devices evict: one session may keep this share, and all together twice that.
 const SHARE: u64 = 4;
@@ -62,13 +62,13 @@ impl State {
         if !is_kept(live) {
             return;
         }
-        let parked = live.regions.iter().find(|id| self.regions.get(id).is_some_and(|record| record.parked));
-        let keeper = match (self.graph.first_user(at), parked) {
-            (Some(user), _) => self.graph[user].node.value.session,
-            (None, Some(id)) => self.regions[id].region.session,
-            (None, None) => return,
-        };
-        self.note_kept(keeper, live.node.meta.bytes() as u64);
+        let bytes = live.node.meta.bytes() as u64;
+        let parked = live.regions.iter().filter_map(|id| self.regions.get(id)).filter(|record| record.parked);
+        let users = self.graph.users(at).map(|user| self.graph[user].node.value.session);
+        let mut keepers: SmallVec<[SessionId; 4]> = users.chain(parked.map(|record| record.region.session)).collect();
+        keepers.sort_unstable();
+        keepers.dedup();
+        keepers.into_iter().for_each(|keeper| self.note_kept(keeper, bytes));
     }
 
     /// Computes what keeps too much.
@@ -87,8 +87,9 @@ impl State {
         if self.kept_bytes <= most_of_all {
             return;
         }
-        let mut all: Vec<SessionId> =
-            self.sessions.iter().filter(|(_, s)| s.kept_bytes > 0).map(|(id, _)| *id).collect();
+        // What one has lazy may lie between another's and what that keeps.
+        let may_keep = |s: &Session| !s.lazy.is_empty() || !s.parked.is_empty();
+        let mut all: Vec<SessionId> = self.sessions.iter().filter(|(_, s)| may_keep(s)).map(|(id, _)| *id).collect();
         all.sort_unstable();
         let bytes: u64 = all.iter().map(|session| self.kept_by(*session).0).sum();
         let most = if bytes > most_of_all / 2 { 0 } else { u64::MAX };
@@ -147,7 +148,7 @@ impl State {
         all.sort_unstable();
         let mut largest = FxHashMap::default();
         let mut keeper = |(own_bytes, what)| {
-            let (kept_bytes, largest_bytes) = self.kept_for(session, what, &mut largest);
+            let (kept_bytes, largest_bytes) = self.kept_for(what, &mut largest);
             Keeper { what, own_bytes, kept_bytes, largest_bytes }
         };
         let keepers: Vec<Keeper> = all.into_iter().map(&mut keeper).collect();
@@ -156,7 +157,7 @@ impl State {
 
     /// Bytes that somebody keeps, and that nobody keeps of whom that was asked before; and those of the largest value
     /// that it keeps, alone or not. `largest` has the latter of all that was looked at.
-    fn kept_for(&self, session: SessionId, what: What, largest: &mut FxHashMap<NodeIndex, u64>) -> (u64, u64) {
+    fn kept_for(&self, what: What, largest: &mut FxHashMap<NodeIndex, u64>) -> (u64, u64) {
         let roots: Entries = match what {
             What::Lazy(at) => smallvec![at],
             What::Parked(id) => {
@@ -174,7 +175,7 @@ impl State {
                 largest.insert(at, most);
             } else if largest.contains_key(&at) {
                 continue;
-            } else if live.is_lazy() && live.node.value.session == session {
+            } else if live.is_lazy() {
                 largest.insert(at, 0);
                 work.push((at, true));
                 work.extend(self.graph.arguments(at).map(|argument| (argument, false)));
