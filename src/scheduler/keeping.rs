@@ -14,6 +14,7 @@ use crate::ids::{RegionId, SessionId, ValueId};
 use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
+use std::collections::hash_map::Entry;
 
 /// Of the host's budget, into which devices evict: one session may keep this share, and all together twice that.
 const SHARE: u64 = 4;
@@ -173,16 +174,15 @@ impl State {
             if again {
                 let most = self.graph.arguments(at).map(|argument| largest[&argument]).max().unwrap_or(0);
                 largest.insert(at, most);
-            } else if largest.contains_key(&at) {
                 continue;
-            } else if live.is_lazy() {
-                largest.insert(at, 0);
+            }
+            let Entry::Vacant(entry) = largest.entry(at) else { continue };
+            let own = if is_kept(live) { live.node.meta.bytes() as u64 } else { 0 };
+            entry.insert(own);
+            bytes += own;
+            if live.is_lazy() {
                 work.push((at, true));
                 work.extend(self.graph.arguments(at).map(|argument| (argument, false)));
-            } else {
-                let own = if is_kept(live) { live.node.meta.bytes() as u64 } else { 0 };
-                largest.insert(at, own);
-                bytes += own;
             }
         }
         (bytes, roots.iter().map(|at| largest[at]).max().unwrap_or(0))
