@@ -361,8 +361,14 @@ impl State {
     /// A value lived only on a device that is gone.
     pub(super) fn value_lost(&mut self, value: ValueId, error: Error, out: &mut Vec<SchedulerInstruction>) {
         let Some(at) = self.graph.find(value) else { return };
-        if !matches!(self.graph[at].home, Home::Here) {
-            return;
+        match self.graph[at].home {
+            Home::Here => {}
+            // It was made, and its region waits for another one's end: it is lost when that has come.
+            Home::Coming(maker) if self.regions[&maker].early.is_some() => {
+                self.graph[at].spent = Some(error);
+                return;
+            }
+            Home::Coming(_) | Home::Lazy | Home::Failed(_) => return,
         }
         self.log.note(value, What::Lost);
         let live = &mut self.graph[at];

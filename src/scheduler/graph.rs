@@ -49,7 +49,8 @@ pub(super) struct Live {
     pub passing_cost: u64,
     /// Residency was told, or is told by a region's `dies`, that it ends.
     pub retired: bool,
-    /// Why a region failed that it ended with and that reads it again, before the region that makes it was done.
+    /// Why it is not there any more, where it went before the end of the region that makes it was taken in: it was lost,
+    /// or ended with a region that failed and reads it again.
     pub spent: Option<Error>,
     /// Residency has heard of it.
     pub known: bool,

@@ -505,6 +505,32 @@ fn a_gather_whose_readback_was_lost_waits_for_the_value_that_is_made_again() {
     assert!(b.delivered(g));
 }
 
+/// Reports of a region that finished wait for those of the region that it reads.
+#[test]
+fn a_value_that_is_lost_before_its_regions_end_is_taken_in_is_made_again() {
+    let mut b = Bench::new(DeviceChoice::Gpu(None));
+    let x = b.rand(8);
+    let e = b.demand(x, Want::Device);
+    let first = b.cut();
+    let y = b.scale(x, 8);
+    let g = b.gather(y);
+    let second = b.cut();
+    b.event(SchedulerEvent::RegionFinished { region: second[0].id, faults: vec![] });
+    // Its elements were on their way.
+    b.event(SchedulerEvent::DeviceStalled(DeviceId(1)));
+    let error = Error::new(ErrorKind::DeviceLost, "the device is gone");
+    b.event(SchedulerEvent::ValueLost { value: y, error: error.clone() });
+    b.fail(first[0].id, ErrorKind::DeviceLost);
+    b.event(SchedulerEvent::DeviceLost { device: DeviceId(1), error, replaced: true });
+    let mut sent = b.sent();
+    assert_eq!(sent.iter().map(outputs).collect::<Vec<_>>(), [[x]]);
+    while let Some(region) = sent.pop() {
+        b.finish(&region);
+        sent.extend(b.sent());
+    }
+    assert!(b.delivered(e) && b.delivered(g));
+}
+
 #[test]
 fn a_readback_that_fails_fails_its_gather_and_not_the_value() {
     let mut b = Bench::new(DeviceChoice::Host);
