@@ -1,15 +1,8 @@
 //! What runs, and when: one test a rule, through the public API, on the host and, where there is one, on the GPU.
 
 mod common;
-use common::{counted, host, session, unfolded, values, wait};
-use futures::FutureExt;
-use std::future::Future;
+use common::{counted, host, poll_once, session, unfolded, values, wait};
 use tidemill::{Array, ArrayState, ErrorKind, Runtime, Session};
-
-/// Polls once; whether it was ready.
-fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
-    future.now_or_never()
-}
 
 /// Goes once round the ring behind all that was sent before, in a session of its own, and runs nothing.
 fn sync(rt: &Runtime) {

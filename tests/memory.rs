@@ -1,7 +1,7 @@
 //! Memory: budgets that are smaller than the program, and arrays that are larger than a binding.
 
 mod common;
-use common::{gpu, wait};
+use common::{gpu, poll_once, wait};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -434,18 +434,13 @@ fn sums_of_much(rt: &Runtime, count: usize, begun: &AtomicUsize, after: impl Fn(
     }
 }
 
-fn poll_once(gather: &mut (impl Future + Unpin)) {
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    let _ = std::pin::Pin::new(gather).poll(&mut context);
-}
-
 /// While the device does nothing, who records is held before what it leaves behind is much more than it may keep.
 #[test]
 fn who_leaves_much_behind_that_is_lazy_or_given_up_is_held() {
     type Leaves = fn(&Session, &Array);
     let cases: [(&str, Leaves); 3] = [
-        ("given up", |_, sum| poll_once(&mut sum.gather::<f32>())),
-        ("lazy", |s, _| poll_once(&mut s.rand::<f32>([1000, 1]).sum(..).eval())),
+        ("given up", |_, sum| drop(poll_once(&mut sum.gather::<f32>()))),
+        ("lazy", |s, _| drop(poll_once(&mut s.rand::<f32>([1000, 1]).sum(..).eval()))),
         ("cut", |s, _| s.flush()),
     ];
     for (what, leaves) in cases {
@@ -483,7 +478,7 @@ fn what_is_left_lazy_or_given_up_leaves_the_hosts_budget_to_others() {
             sums.push(x.sum(..));
             drop(x);
             match gives_up {
-                true => poll_once(&mut sums[sums.len() - 1].gather::<f64>()),
+                true => drop(poll_once(&mut sums[sums.len() - 1].gather::<f64>())),
                 false => s.flush(),
             }
             if i % 10 == 9 {

@@ -76,6 +76,7 @@ impl State {
                 work.extend(live.regions.iter().copied());
                 touched.push(at);
             }
+            let made = touched.clone();
             for value in &readbacks {
                 let Some(at) = self.graph.find(*value) else { continue };
                 if self.graph[at].readback_error.is_some() && self.graph[at].readback == Some(id) {
@@ -89,8 +90,8 @@ impl State {
                 }
             }
             self.credit(session, credits, out);
-            self.release(touched.clone(), out);
-            touched.into_iter().for_each(|at| self.note_let_go(at));
+            self.release(touched, out);
+            made.into_iter().for_each(|at| self.note_let_go(at));
             spent.into_iter().for_each(|(value, why)| self.value_lost(value, why, out));
         }
     }

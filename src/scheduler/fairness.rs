@@ -87,11 +87,12 @@ impl State {
                 }
                 continue;
             };
-            if !self.is_ready(head) || !self.has_credit(head) {
-                if self.unpark_makers(head) {
-                    blocked = 0;
-                    continue;
-                }
+            let is_ready = self.is_ready(head);
+            if !is_ready && self.unpark_makers(head) {
+                blocked = 0;
+                continue;
+            }
+            if !is_ready || !self.has_credit(head) {
                 self.pass_turn();
                 blocked += 1;
                 continue;

@@ -76,7 +76,9 @@ impl State {
     pub(super) fn limit_kept(&mut self, out: &mut Vec<SchedulerInstruction>) {
         let most = self.kept_max();
         let most_of_all = most.max(self.devices[0].budget_bytes / SHARE * 2);
-        if self.keepers.is_empty() && self.kept_bytes <= most_of_all {
+        let is_little = self.keepers.is_empty() && self.kept_bytes <= most_of_all;
+        // Users' events wait for a device, and this is no more urgent than they are.
+        if is_little || self.phase != Phase::Running || self.opening.is_waiting() {
             return;
         }
         let mut full = std::mem::take(&mut self.keepers);
@@ -101,17 +103,15 @@ impl State {
 
     /// If a session keeps more than `most` bytes, computes what takes less than it keeps.
     fn thin_out(&mut self, session: SessionId, most: u64, out: &mut Vec<SchedulerInstruction>) {
-        let (bytes, keepers) = self.kept_by(session);
-        let Some(entry) = self.sessions.get_mut(&session) else { return };
-        self.kept_bytes = self.kept_bytes.saturating_sub(entry.kept_bytes);
-        entry.kept_bytes = 0;
-        if bytes <= most {
-            entry.kept_bytes = bytes;
-            self.kept_bytes += bytes;
+        if self.opening.is_waiting() {
+            self.keepers.push(session);
             return;
         }
-        // Users' events wait for a device, and this is no more urgent than they are.
-        if self.phase != Phase::Running || self.opening.is_waiting() {
+        let (bytes, keepers) = self.kept_by(session);
+        let Some(entry) = self.sessions.get_mut(&session) else { return };
+        self.kept_bytes = self.kept_bytes.saturating_sub(entry.kept_bytes) + bytes;
+        entry.kept_bytes = if bytes <= most { bytes } else { 0 };
+        if bytes <= most {
             return;
         }
         let mut roots = Entries::new();
@@ -134,18 +134,17 @@ impl State {
     /// Bytes that a session's lazy values and parked regions keep, and who keeps how many. Of several that keep the same,
     /// the one that takes the least itself is said to.
     fn kept_by(&mut self, session: SessionId) -> (u64, Vec<Keeper>) {
+        self.forget_unparked(session);
         let Some(entry) = self.sessions.get_mut(&session) else { return (0, Vec::new()) };
         entry.lazy.retain(|value| self.graph.get(*value).is_some_and(Live::is_lazy));
-        entry.parked.retain(|id| self.regions.get(id).is_some_and(|record| record.parked));
-        entry.parked.sort_unstable();
-        entry.parked.dedup();
-        let held = entry.lazy.iter().filter_map(|value| self.graph.find(*value)).filter(|at| self.graph[*at].held);
-        let lazy = held.map(|at| (self.graph[at].node.meta.bytes() as u64, What::Lazy(at)));
+        let lazy: Vec<NodeIndex> = entry.lazy.iter().filter_map(|value| self.graph.find(*value)).collect();
+        let held = lazy.iter().copied().filter(|at| self.graph[*at].held);
+        let held = held.map(|at| (self.graph[at].node.meta.bytes() as u64, What::Lazy(at)));
         let parked = entry.parked.iter().map(|id| {
             let outputs = self.regions[id].region.nodes.iter().filter(|node| node.output);
             (outputs.map(|node| node.meta.bytes() as u64).sum(), What::Parked(*id))
         });
-        let mut all: Vec<(u64, What)> = lazy.chain(parked).collect();
+        let mut all: Vec<(u64, What)> = held.chain(parked).collect();
         all.sort_unstable();
         let mut largest = FxHashMap::default();
         let mut keeper = |(own_bytes, what)| {
@@ -153,7 +152,9 @@ impl State {
             Keeper { what, own_bytes, kept_bytes, largest_bytes }
         };
         let keepers: Vec<Keeper> = all.into_iter().map(&mut keeper).collect();
-        (keepers.iter().map(|keeper| keeper.kept_bytes).sum(), keepers)
+        // What nobody holds here is read by what another session holds.
+        let of_others: u64 = lazy.into_iter().map(|at| self.kept_for(What::Lazy(at), &mut largest).0).sum();
+        (keepers.iter().map(|keeper| keeper.kept_bytes).sum::<u64>() + of_others, keepers)
     }
 
     /// Bytes that somebody keeps, and that nobody keeps of whom that was asked before; and those of the largest value

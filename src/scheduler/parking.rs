@@ -5,8 +5,8 @@
 //!
 //! A parked region keeps what it reads, as lazy values do, and like these it has given its credits back: a program
 //! that parks more than it may leave lazy has it computed after all, and so has one that keeps too much memory by it
-//! (`keeping.rs`), or waits for some. Its turn is
-//! not known, so what it reads ends with no region: the end is told when all readers are through.
+//! (`keeping.rs`), or waits for some. Its turn is not known, so what it reads ends with no region: the end is told when
+//! all readers are through.
 
 use super::graph::{Home, Live};
 use super::message::{SchedulerInstruction, Want};
@@ -99,13 +99,19 @@ impl State {
         }
     }
 
-    /// A session has parked many nodes: if they are still many, they run.
-    fn limit_parked(&mut self, owner: SessionId) {
+    /// A session's list of parked regions holds those that are, once each.
+    pub(super) fn forget_unparked(&mut self, owner: SessionId) {
         let Some(session) = self.sessions.get_mut(&owner) else { return };
         let is_parked = |id: &RegionId| self.regions.get(id).is_some_and(|record| record.parked);
         session.parked.retain(is_parked);
         session.parked.sort_unstable();
         session.parked.dedup();
+    }
+
+    /// A session has parked many nodes: if they are still many, they run.
+    fn limit_parked(&mut self, owner: SessionId) {
+        self.forget_unparked(owner);
+        let Some(session) = self.sessions.get_mut(&owner) else { return };
         session.parked_nodes = session.parked.iter().map(|id| self.regions[id].region.nodes.len()).sum();
         if session.parked_nodes > self.lazy_max / 2 {
             self.unpark_all(owner);

@@ -4,8 +4,8 @@
 //! `placement` (where) and `room` (whether it fits there), `build` (regions, in `portions` of a bounded size),
 //! `passing` (what is computed and not kept), `demand` (gathers), `fairness` (whose turn), `completion` and `taint`
 //! (what happened to it), `cancel` (what nobody needs any more), `parking` (what nobody waits for at present),
-//! `keeping` (what both and lazy values keep in memory),
-//! `lineage` (what was lost, again) and `opening` (a GPU on demand).
+//! `keeping` (what that and lazy values keep in memory), `lineage` (what was lost, again) and `opening` (a GPU on
+//! demand).
 
 use super::cut::Scratch;
 use super::fairness::{Turns, elements_of};

@@ -1,6 +1,7 @@
 //! What integration tests share: runtimes over every device that is there, and comparison by value.
 #![allow(dead_code)]
 
+use futures::FutureExt;
 use tidemill::{Array, Runtime, Session, Stats};
 
 /// Runtimes to run a case on: the host and, where there is an adapter, the GPU; tiny values go through the ring
@@ -81,4 +82,9 @@ pub fn assert_array(what: &str, array: &Array, shape: &[usize], expected: &[f64]
 /// A session with a fixed seed.
 pub fn session(runtime: &Runtime) -> Session {
     runtime.session("test").seed(7).open()
+}
+
+/// Polls once; whether it was ready.
+pub fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+    future.now_or_never()
 }

@@ -124,6 +124,22 @@ fn drops_alone_are_sent_once_they_hold_enough() {
     assert_eq!(ring.story(), ["cut 0 Drops", "drop v0.1", "drop v0.0"]);
 }
 
+/// Nodes that arrive, with a limit of 4 a tape, before their recorder is held.
+fn nodes_until_held(ring: &FakeRing) -> usize {
+    let mut nodes = 0;
+    for _ in 0..10_000 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        nodes += ring.nodes().len();
+        if nodes >= 32 {
+            break;
+        }
+    }
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    nodes += ring.nodes().len();
+    assert!((32..=40).contains(&nodes), "8 times the limit and one segment, not {nodes}");
+    nodes
+}
+
 #[test]
 fn the_recording_thread_is_held_while_too_much_is_in_the_ring() {
     let ring = FakeRing::new(Config { fold_elements_max: 0, tape_nodes_max: 4, ..Config::default() });
@@ -134,20 +150,9 @@ fn the_recording_thread_is_held_while_too_much_is_in_the_ring() {
             x += 1.0;
         }
     });
-    let mut taken = 0;
-    let mut first = 0;
-    for _ in 0..10_000 {
-        std::thread::sleep(std::time::Duration::from_millis(1));
-        first += ring.nodes().len();
-        if first >= 32 {
-            break;
-        }
-    }
-    std::thread::sleep(std::time::Duration::from_millis(50));
-    first += ring.nodes().len();
-    assert!((32..=40).contains(&first), "8 times the limit and one segment, not {first}");
+    let first = nodes_until_held(&ring);
     ring.gates.lock()[0].leave(first as u64);
-    taken += first;
+    let mut taken = first;
     while !recorder.is_finished() {
         let nodes = ring.nodes().len();
         ring.gates.lock()[0].leave(nodes as u64);
@@ -173,18 +178,7 @@ fn the_recording_thread_is_held_where_it_asks_at_each_step_and_never_waits() {
             pending.push(gather);
         }
     });
-    let mut first = 0;
-    for _ in 0..10_000 {
-        std::thread::sleep(std::time::Duration::from_millis(1));
-        first += ring.nodes().len();
-        if first >= 32 {
-            break;
-        }
-    }
-    std::thread::sleep(std::time::Duration::from_millis(50));
-    first += ring.nodes().len();
-    assert!((32..=40).contains(&first), "8 times the limit and one segment, not {first}");
-    let mut nodes = first;
+    let mut nodes = nodes_until_held(&ring);
     while !recorder.is_finished() {
         ring.gates.lock()[0].leave(nodes as u64);
         std::thread::yield_now();

@@ -366,6 +366,21 @@ fn a_value_that_lived_only_on_a_lost_device_fails_with_its_op_and_place() {
     assert_eq!((error.kind(), error.op(), error.device()), (ErrorKind::DeviceLost, Some("mul"), Some("test gpu")));
 }
 
+/// A value that cannot be made again, what reads it, and the region of that, which was sent.
+fn reader_of_a_value_that_the_gpu_alone_has() -> (Bench, ValueId, ValueId, Vec<Region>) {
+    let mut b = Bench::new(DeviceChoice::Gpu(None));
+    let data = b.source(8);
+    let x = b.scale(data, 8);
+    b.release(data);
+    b.demand(x, Want::Device);
+    let first = b.cut();
+    b.finish(&first[0]);
+    let y = b.scale(x, 8);
+    b.demand(y, Want::Device);
+    let second = b.cut();
+    (b, x, y, second)
+}
+
 /// A lost GPU: its values, then its end.
 fn lose(b: &mut Bench, values: &[ValueId], replaced: bool) {
     let error = Error::new(ErrorKind::DeviceLost, "the device is gone");
@@ -436,16 +451,7 @@ fn lost_values_are_made_again_in_their_order_and_together() {
 /// Of a loss that is over no device says anything any more.
 #[test]
 fn work_that_fails_by_an_earlier_loss_keeps_nobody_waiting() {
-    let mut b = Bench::new(DeviceChoice::Gpu(None));
-    let data = b.source(8);
-    let x = b.scale(data, 8);
-    b.release(data);
-    b.demand(x, Want::Device);
-    let first = b.cut();
-    b.finish(&first[0]);
-    let y = b.scale(x, 8);
-    b.demand(y, Want::Device);
-    let second = b.cut();
+    let (mut b, x, y, second) = reader_of_a_value_that_the_gpu_alone_has();
     // The reader of what is lost was not placed: it had pipelines to wait for.
     lose(&mut b, &[x], true);
     let z = b.scale(y, 8);
@@ -465,16 +471,7 @@ fn work_that_fails_by_an_earlier_loss_keeps_nobody_waiting() {
 
 #[test]
 fn a_lost_value_fails_with_an_input_that_cannot_be_made_again() {
-    let mut b = Bench::new(DeviceChoice::Gpu(None));
-    let data = b.source(8);
-    let x = b.scale(data, 8);
-    b.release(data);
-    b.demand(x, Want::Device);
-    let first = b.cut();
-    b.finish(&first[0]);
-    let y = b.scale(x, 8);
-    b.demand(y, Want::Device);
-    let second = b.cut();
+    let (mut b, x, y, second) = reader_of_a_value_that_the_gpu_alone_has();
     b.finish(&second[0]);
     lose(&mut b, &[y, x], true);
     assert!(b.sent().is_empty());
@@ -522,12 +519,9 @@ fn a_value_that_is_lost_before_its_regions_end_is_taken_in_is_made_again() {
     b.event(SchedulerEvent::ValueLost { value: y, error: error.clone() });
     b.fail(first[0].id, ErrorKind::DeviceLost);
     b.event(SchedulerEvent::DeviceLost { device: DeviceId(1), error, replaced: true });
-    let mut sent = b.sent();
+    let sent = b.sent();
     assert_eq!(sent.iter().map(outputs).collect::<Vec<_>>(), [[x]]);
-    while let Some(region) = sent.pop() {
-        b.finish(&region);
-        sent.extend(b.sent());
-    }
+    b.run(sent);
     assert!(b.delivered(e) && b.delivered(g));
 }
 

@@ -5,7 +5,7 @@ use crate::config::{Config, DeviceChoice};
 use crate::device::info::{DeviceInfo, DeviceKind};
 use crate::ids::ValueId;
 use crate::scheduler::message::{SchedulerEvent, SchedulerInstruction};
-use crate::scheduler::region::{CutReason, Region};
+use crate::scheduler::region::CutReason;
 use rustc_hash::FxHashSet;
 
 /// Values of 400 bytes, of which a session may keep 2.
@@ -16,17 +16,6 @@ fn bench(set: impl FnOnce(&mut DeviceInfo)) -> Bench {
     set(&mut host);
     let choice = DeviceChoice::Host;
     Bench::on(vec![host], Config { device: choice, batches_in_flight: 2, tape_bytes_max: 1000, ..Config::default() })
-}
-
-/// Runs all that was sent, and what follows from it; the values that were made.
-fn run(b: &mut Bench, mut sent: Vec<Region>) -> FxHashSet<ValueId> {
-    let mut made = FxHashSet::default();
-    while let Some(region) = sent.pop() {
-        made.extend(outputs(&region));
-        b.finish(&region);
-        sent.extend(b.sent());
-    }
-    made
 }
 
 /// A sum of something that is let go of.
@@ -48,7 +37,7 @@ fn sums_of_what_was_let_go_of_are_computed_when_they_keep_too_much() {
         let other = b.rand(8);
         b.gather(other);
         let sent = b.cut();
-        made.extend(run(&mut b, sent));
+        made.extend(b.run(sent));
         let left = sums.iter().filter(|y| !made.contains(y)).count();
         assert!(left <= 3, "{left} of {}", sums.len());
     }
@@ -67,7 +56,7 @@ fn many_sums_of_the_same_are_computed_together() {
         b.release(x);
         b.release(y);
         let sent = b.cut_for(CutReason::Flush);
-        made.extend(run(&mut b, sent));
+        made.extend(b.run(sent));
         let left = sums.iter().filter(|y| !made.contains(y)).count();
         assert!(left <= 3 * 8, "{left} of {}", sums.len());
     }
@@ -91,7 +80,7 @@ fn what_takes_as_much_as_it_keeps_stays_lazy() {
         sum_of_much(&mut b);
     }
     let sent = b.cut_for(CutReason::Flush);
-    assert!(run(&mut b, sent).contains(&small));
+    assert!(b.run(sent).contains(&small));
 }
 
 #[test]
@@ -108,7 +97,7 @@ fn parked_sums_are_computed_when_they_keep_too_much() {
         most = most.max(b.state.parked());
     }
     assert!((1..=3).contains(&most), "{most}");
-    assert!(run(&mut b, busy).len() >= 40);
+    assert!(b.run(busy).len() >= 40);
 }
 
 #[test]
@@ -122,11 +111,46 @@ fn many_sessions_keep_no_more_than_a_share_of_the_hosts_budget() {
         b.open(session, 1);
         sums.push(sum_of_much(&mut b));
         let sent = b.cut_for(CutReason::Flush);
-        made.extend(run(&mut b, sent));
+        made.extend(b.run(sent));
         let left = sums.iter().filter(|y| !made.contains(y)).count();
         assert!(left <= 17, "{left} of {}", sums.len());
     }
     assert!(made.len() >= 16, "{}", made.len());
+}
+
+#[test]
+fn what_is_kept_through_lazy_values_of_another_session_counts() {
+    for direct in [false, true] {
+        let mut b = bench(|host| host.budget_bytes = 32 * 400);
+        b.state.bytes_max = u64::MAX;
+        let mut made = FxHashSet::default();
+        let mut sums = vec![];
+        for _ in 0..40 {
+            b.open(1, 1);
+            let x = b.source(LENGTH);
+            let z = if direct { x } else { b.scale(x, LENGTH) };
+            b.cut_for(CutReason::Flush);
+            b.open(2, 1);
+            sums.push(b.sum(z));
+            b.cut_for(CutReason::Flush);
+            // The newest reader is a third session's, and goes.
+            b.open(3, 1);
+            let gone = b.sum(z);
+            b.cut_for(CutReason::Flush);
+            b.open(1, 1);
+            b.release(x);
+            if !direct {
+                b.release(z);
+            }
+            let mut sent = b.cut_for(CutReason::Flush);
+            b.open(3, 1);
+            b.release(gone);
+            sent.extend(b.cut_for(CutReason::Flush));
+            made.extend(b.run(sent));
+            let left = sums.iter().filter(|y| !made.contains(y)).count();
+            assert!(left <= 18, "{direct}: {left} of {}", sums.len());
+        }
+    }
 }
 
 #[test]

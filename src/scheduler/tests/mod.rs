@@ -20,6 +20,7 @@ use crate::error::{Error, ErrorKind};
 use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Nan, Node, Op, RandomKey, ReduceOp, Scalar, Shape};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, GatherId, RegionId, SessionId, ValueId};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::Arc;
@@ -198,6 +199,17 @@ impl Bench {
             let data = Ok(HostBuffer::from_vec(vec![value.index as f32]).shared());
             self.event(SchedulerEvent::ValueArrived { value: *value, data });
         }
+    }
+
+    /// Runs all that was sent, and what follows from it; the values that were made.
+    pub fn run(&mut self, mut sent: Vec<Region>) -> FxHashSet<ValueId> {
+        let mut made = FxHashSet::default();
+        while let Some(region) = sent.pop() {
+            made.extend(outputs(&region));
+            self.finish(&region);
+            sent.extend(self.sent());
+        }
+        made
     }
 
     pub fn fail(&mut self, region: RegionId, kind: ErrorKind) {

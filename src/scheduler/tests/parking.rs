@@ -199,11 +199,8 @@ fn a_gather_that_comes_before_the_region_does_is_served() {
             } else {
                 b.finish(&sent[0]);
             }
-            let mut sent = b.sent();
-            while let Some(region) = sent.pop() {
-                b.finish(&region);
-                sent.extend(b.sent());
-            }
+            let sent = b.sent();
+            b.run(sent);
             assert!(b.delivered(host) && b.delivered(device), "{want:?}, {comes_back}");
         }
     }
@@ -311,11 +308,8 @@ fn a_chain_that_is_given_up_at_each_step_is_put_aside_once() {
     busy.iter().for_each(|region| b.finish(region));
     assert!(b.sent().is_empty(), "nobody waits for it");
     let g = b.gather(state);
-    let mut sent = b.cut();
-    while let Some(region) = sent.pop() {
-        b.finish(&region);
-        sent.extend(b.sent());
-    }
+    let sent = b.cut();
+    b.run(sent);
     assert!(b.delivered(g));
 }
 
