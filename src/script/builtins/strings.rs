@@ -269,24 +269,13 @@ fn strtok(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         let token = if len == 0 && !s.is_empty() { wide(b"") } else { Value::string(&s[start..start + len]) };
         (token, Value::string(&s[start + len..]))
     };
-    let standing = |part: Value| match part {
-        Value::Tensor(t) => Value::tensor(Tensor::new(Dims::new(&[t.len(), 1]), (*t.data).clone())),
-        other => other,
-    };
+    let standing = |part: Value| Value::tensor(Tensor::new(Dims::new(&[part.len(), 1]), chars(&part)));
     match &args[0] {
         Value::Cell(cell) => {
             let Some(list) = text::strings(cell) else { return fail!("{refused}") };
             let (tokens, rests) = list.into_iter().map(split).unzip();
             Ok(vec![Value::cell(cell.dims.clone(), tokens), Value::cell(cell.dims.clone(), rests)].into())
         }
-        Value::Tensor(t) if t.dims.len() == 2 && t.dims.columns() == 1 && t.dims.rows() > 1 => match &*t.data {
-            Data::Char(bytes) => {
-                let (token, rest) = split(bytes);
-                let stands = |part: Value| Value::tensor(Tensor::new(Dims::new(&[part.len(), 1]), chars(&part)));
-                Ok(vec![stands(token), stands(rest)].into())
-            }
-            _ => fail!("{refused}"),
-        },
         value => match value.as_bytes() {
             Some(bytes) => {
                 let (token, rest) = split(bytes);

@@ -1,10 +1,11 @@
-function [abstol, reltol, vectorized] = area_options (who, xa, xb, args)
-  % The options of integrals over areas and volumes, and whether the function takes arrays.
+function [tolerances, vectorized] = area_options (who, xa, xb, args, loosest)
+  % The tolerances of integrals over areas and volumes, no looser than a relative one, and whether the function takes
+  % arrays.
   real_scalar = @(x) isnumeric (x) && isreal (x) && isscalar (x);
   if mod (numel (args), 2) || ! real_scalar (xa) || ! real_scalar (xb)
     error ("Octave:invalid-fun-call", "Invalid call to %s", who);
   end
-  abstol = 1e-10; reltol = 1e-8; vectorized = true;
+  abstol = 1e-10; reltol = loosest; vectorized = true;
   is_tolerance = @(x) isnumeric (x) && isscalar (x) && x >= 0;
   for k = 1:2:numel (args)
     if ! ischar (args{k}), error ("%s: property PROP must be a string", who); end
@@ -25,6 +26,7 @@ function [abstol, reltol, vectorized] = area_options (who, xa, xb, args)
         if ! strcmp (who, "quad2d") || ! area_only (args{k}, value), error ("%s: unknown property '%s'", who, args{k}); end
     end
   end
+  tolerances = {"AbsTol", min(abstol, 1e-10), "RelTol", min(reltol, loosest)};
 end
 function known = area_only (name, value)
   known = any (strcmpi (name, {"MaxFunEvals", "Singular", "FailurePlot"}));

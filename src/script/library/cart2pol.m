@@ -8,13 +8,9 @@ function [theta, r, z] = cart2pol (x, y, z)
     c = x; x = c(:,1); y = c(:,2);
   end
   if nargin == 3
-    if ! (isnumeric (x) && isnumeric (y) && isnumeric (z)), error ("cart2pol: X, Y, Z must be numeric arrays or scalars"); end
-    [differ, x, y, z] = common_size (x, y, z);
-    if differ, error ("cart2pol: X, Y, Z must be the same size or scalars"); end
+    [x, y, z] = same_size_numbers ("cart2pol", "X, Y, Z", x, y, z);
   elseif nargin == 2
-    if ! (isnumeric (x) && isnumeric (y)), error ("cart2pol: X, Y must be numeric arrays or scalars"); end
-    [differ, x, y] = common_size (x, y);
-    if differ, error ("cart2pol: X, Y must be the same size or scalars"); end
+    [x, y] = same_size_numbers ("cart2pol", "X, Y", x, y);
   end
   theta = atan2 (y, x);
   r = sqrt (x .^ 2 + y .^ 2);

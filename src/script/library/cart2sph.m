@@ -1,16 +1,10 @@
 function [theta, phi, r] = cart2sph (x, y, z)
   if nargin == 1
-    c = x;
-    if ! isnumeric (c) || ndims (c) != 2, error ("cart2sph: matrix input C must be a 2-D numeric array"); end
-    if isvector (c) && numel (c) == 3, c = c(:).'; end
-    if columns (c) != 3, error ("cart2sph: matrix input C must be a 3-element vector or 3-column array"); end
-    x = c(:,1); y = c(:,2); z = c(:,3);
+    [x, y, z] = three_columns ("cart2sph", "matrix input C", x);
   elseif nargin != 3
     print_usage ();
   end
-  if ! (isnumeric (x) && isnumeric (y) && isnumeric (z)), error ("cart2sph: X, Y, Z must be numeric arrays or scalars"); end
-  [differ, x, y, z] = common_size (x, y, z);
-  if differ, error ("cart2sph: X, Y, Z must be the same size or scalars"); end
+  [x, y, z] = same_size_numbers ("cart2sph", "X, Y, Z", x, y, z);
   theta = atan2 (y, x);
   phi = atan2 (z, sqrt (x .^ 2 + y .^ 2));
   r = sqrt (x .^ 2 + y .^ 2 + z .^ 2);

@@ -9,13 +9,9 @@ function [x, y, z] = pol2cart (theta, r, z)
     if columns (c) == 3, z = c(:,3); end
   end
   if nargin == 3
-    if ! (isnumeric (theta) && isnumeric (r) && isnumeric (z)), error ("pol2cart: THETA, R, Z must be numeric arrays or scalars"); end
-    [differ, theta, r, z] = common_size (theta, r, z);
-    if differ, error ("pol2cart: THETA, R, Z must be the same size or scalars"); end
+    [theta, r, z] = same_size_numbers ("pol2cart", "THETA, R, Z", theta, r, z);
   elseif nargin == 2
-    if ! (isnumeric (theta) && isnumeric (r)), error ("pol2cart: THETA, R must be numeric arrays or scalars"); end
-    [differ, theta, r] = common_size (theta, r);
-    if differ, error ("pol2cart: THETA, R must be the same size or scalars"); end
+    [theta, r] = same_size_numbers ("pol2cart", "THETA, R", theta, r);
   end
   x = r .* cos (theta);
   y = r .* sin (theta);

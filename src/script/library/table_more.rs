@@ -297,9 +297,15 @@ pub(super) static SHARED: &[Written] = &[
     ),
     written!(
         "area_options",
-        "[abstol, reltol, vectorized] = area_options (who, xa, xb, args)",
+        "[tolerances, vectorized] = area_options (who, xa, xb, args, loosest)",
         "The options of integrals over areas and volumes."
     ),
+    written!(
+        "same_size_numbers",
+        "[a, b, c] = same_size_numbers (who, names, a, b, c)",
+        "Numbers, scalars of them as large as the others."
+    ),
+    written!("three_columns", "[a, b, c] = three_columns (who, what, m)", "The columns of a matrix of three."),
     written!("area_limit", "limit = area_limit (who, name, limit)", "The limit of an integral as a function."),
     written!(
         "integral_over_area",
