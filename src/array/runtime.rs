@@ -170,8 +170,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Bytes that a session's tape may pin before it is cut; 1 GiB by default. Where more than twice as much is in the
-    /// ring, a session that records is held.
+    /// Bytes that a session's tape may pin before it is cut, and that what it leaves lazy may keep of what it let go of;
+    /// 1 GiB by default. Where more than twice as much is in the ring, a session that records is held.
     pub fn tape_bytes_max(mut self, bytes: u64) -> RuntimeBuilder {
         self.config.tape_bytes_max = bytes.max(1);
         self

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
-/// How long a writer waits for memory that others have let go of.
+/// How long a writer waits for memory that others have let go of, while nothing of its own session is under way.
 const HELD_MAX: Duration = Duration::from_millis(250);
 /// Below this, copying costs less than a buffer of its own.
 const DIRECT_BYTES_MIN: usize = 64 << 10;
@@ -176,8 +176,8 @@ impl Drop for Waits {
 }
 
 /// A part of what writers may give out: as much as the host's budget, beside it. Where it is spent, what was let go of
-/// may be on its way back: the tape, which may hold drops, is cut, and the caller is held for a moment, as it is where
-/// its recording runs ahead of the ring.
+/// may be on its way back: the tape, which may hold drops, is cut, and the caller is held until what its session has
+/// recorded is done, as it is where its recording runs ahead of the ring, and for a moment more.
 fn granted(home: &Arc<Home>, bytes: u64) -> Result<Grant> {
     let (devices, budget) = (&home.link.devices, budget(home));
     let at_once = devices.grants().grant(bytes, budget);
@@ -186,10 +186,13 @@ fn granted(home: &Arc<Home>, bytes: u64) -> Result<Grant> {
     }
     home.make_room();
     let mut granted = devices.grants().when_free(home.id.0, bytes, budget);
-    let start = Instant::now();
-    while start.elapsed() < HELD_MAX {
+    let mut idle_since = Instant::now();
+    while idle_since.elapsed() < HELD_MAX {
         if let Some(grant) = (&mut granted).now_or_never() {
             return grant;
+        }
+        if !home.gate().is_empty() {
+            idle_since = Instant::now();
         }
         std::thread::sleep(Duration::from_millis(1));
     }

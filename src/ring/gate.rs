@@ -76,6 +76,12 @@ impl Gate {
         (inner.nodes, inner.bytes)
     }
 
+    /// Whether nothing of the session is in the ring.
+    pub fn is_empty(&self) -> bool {
+        let inner = self.inner.lock();
+        inner.nodes == 0 || inner.closed
+    }
+
     /// Nodes have left the ring.
     pub fn leave(&self, nodes: u64) {
         self.inner.lock().leave(nodes);

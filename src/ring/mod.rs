@@ -33,7 +33,7 @@ mod start;
 mod workers;
 
 #[cfg(test)]
-mod simulator;
+pub(crate) mod simulator;
 #[cfg(test)]
 mod tests;
 

@@ -106,8 +106,13 @@ impl State {
         }
         let touched: Entries = noted.dropped.iter().filter_map(|v| self.graph.find(*v)).collect();
         self.release(touched.clone(), out);
+        self.note_left(session, touched.iter().copied());
         touched.into_iter().for_each(|at| self.note_let_go(at));
         self.credit(session, noted.recorded.len() as u32 - assigned, out);
+        // What a limit asks for outside of any segment comes from there.
+        if !noted.recorded.is_empty() || !noted.demanded.is_empty() || !noted.dropped.is_empty() {
+            self.limit_left(session, out);
+        }
     }
 
     fn note_records(
@@ -254,7 +259,6 @@ impl State {
                     let home = self.graph[first].node.value.session;
                     let theirs: Entries =
                         cut.foreign.extract_if(.., |at| self.graph[*at].node.value.session == home).collect();
-                    self.sessions.entry(home).or_insert_with(|| Session::new(Arc::from("unnamed"), 1));
                     segment.work.push((home, theirs));
                 }
                 continue;
@@ -291,7 +295,7 @@ impl State {
         let ids: SmallVec<[RegionId; 4]> = regions.iter().map(|r| r.id).collect();
         let mut credits: SmallVec<[u32; 4]> = smallvec![0u32; regions.len()];
         let (mut assigned, mut charged) = (0, 0);
-        let (mut touched, mut failed) = (Entries::new(), Entries::new());
+        let (mut touched, mut failed, mut made) = (Entries::new(), Entries::new(), Entries::new());
         for node in cut.nodes.iter().rev() {
             let value = self.graph[node.at].node.value;
             if node.runs() {
@@ -314,6 +318,7 @@ impl State {
                     live.made = node.place.device;
                     live.homes = 1 << node.place.device.0;
                     touched.push(node.at);
+                    made.push(node.at);
                     self.log.note(value, What::Cut(id));
                 }
                 Fate::Passes => {
@@ -348,6 +353,7 @@ impl State {
             self.answer(at, out);
         }
         self.release(touched, out);
+        self.note_left(cut.session, made.into_iter());
         assigned
     }
 

@@ -42,7 +42,7 @@ pub struct State {
     pub(super) bytes_max: u64,
     /// Bytes that came to what lazy values and parked regions keep, since that was counted (`keeping.rs`).
     pub(super) kept_bytes: u64,
-    /// Sessions that may keep too much.
+    /// Sessions whose parked regions may keep too much.
     pub(super) keepers: Vec<SessionId>,
     /// Nodes that are in regions again: their sessions' gates hear of it before they hear of credits.
     pub(super) charges: Vec<Charge>,
@@ -120,8 +120,10 @@ pub(super) struct Session {
     pub parked: Vec<RegionId>,
     /// Their nodes.
     pub parked_nodes: usize,
-    /// Bytes that came to what its lazy values and parked regions keep, since that was counted.
+    /// Bytes that came to what its parked regions keep, since that was counted.
     pub kept_bytes: u64,
+    /// Bytes that came to what its lazy values keep of what its program let go of, since that was counted.
+    pub left_bytes: u64,
     /// It has ended.
     pub closed: bool,
 }
@@ -140,6 +142,7 @@ impl Session {
             parked: Vec::new(),
             parked_nodes: 0,
             kept_bytes: 0,
+            left_bytes: 0,
             closed: false,
         }
     }

@@ -3,9 +3,10 @@
 use super::{Bench, device, outputs};
 use crate::config::{Config, DeviceChoice};
 use crate::device::info::{DeviceInfo, DeviceKind};
-use crate::ids::ValueId;
+use crate::ids::{SessionId, ValueId};
+use crate::ring::simulator::Dice;
 use crate::scheduler::message::{SchedulerEvent, SchedulerInstruction};
-use crate::scheduler::region::CutReason;
+use crate::scheduler::region::{CutReason, Region};
 use rustc_hash::FxHashSet;
 
 /// Values of 400 bytes, of which a session may keep 2.
@@ -177,4 +178,67 @@ fn a_charge_is_told_before_the_credit_that_ends_it() {
         all
     });
     assert_eq!(balance, 0, "{told:?}");
+}
+
+/// One step of a random program that leaves much behind.
+fn step(b: &mut Bench, dice: &mut Dice, held: &mut Vec<ValueId>) {
+    let one = |dice: &mut Dice, held: &[ValueId]| held[dice.below(held.len())];
+    match dice.below(if held.is_empty() { 2 } else { 10 }) {
+        0 => held.push(b.source(LENGTH)),
+        1 => held.push(b.rand(LENGTH)),
+        2 => held.push(b.scale(one(dice, held), LENGTH)),
+        3 => held.push(b.add(one(dice, held), one(dice, held), LENGTH)),
+        4 | 5 => held.push(b.sum(one(dice, held))),
+        6 | 7 => b.release(held.swap_remove(dice.below(held.len()))),
+        8 => drop(b.gather(one(dice, held))),
+        _ => held.push(b.rand(8)),
+    }
+}
+
+/// The regions that a random program is cut into; `schedule` says when they finish, and what others do meanwhile.
+fn regions_of(seed: u64, schedule: &mut Dice, others: bool) -> Vec<(Vec<ValueId>, Vec<ValueId>)> {
+    let mut b = bench(|_| ());
+    let (mut dice, mut held) = (Dice(seed), vec![]);
+    let (mut waiting, mut regions) = (Vec::<Region>::new(), vec![]);
+    let mut next_of_others = 0;
+    for _ in 0..60 {
+        b.open(0, 1);
+        for _ in 0..=dice.below(6) {
+            step(&mut b, &mut dice, &mut held);
+        }
+        waiting.extend(b.cut_for(if dice.one_in(3) { CutReason::Flush } else { CutReason::Demand }));
+        if others && schedule.one_in(2) {
+            b.open(1, 1);
+            std::mem::swap(&mut b.next_index, &mut next_of_others);
+            sum_of_much(&mut b);
+            waiting.extend(b.cut_for(CutReason::Flush));
+            std::mem::swap(&mut b.next_index, &mut next_of_others);
+        }
+        for _ in 0..schedule.below(4).min(waiting.len()) {
+            let region = waiting.remove(0);
+            b.finish(&region);
+            regions.push(region);
+            waiting.extend(b.sent());
+        }
+    }
+    while !waiting.is_empty() {
+        let region = waiting.remove(0);
+        b.finish(&region);
+        regions.push(region);
+        waiting.extend(b.sent());
+    }
+    regions.retain(|region| region.session == SessionId(0) && !region.nodes.is_empty());
+    regions.sort_unstable_by_key(|region| region.id);
+    regions.iter().map(|region| (super::values(region), outputs(region))).collect()
+}
+
+#[test]
+fn what_a_session_has_computed_by_its_limit_depends_on_its_own_program_alone() {
+    for seed in 0..200 {
+        let expected = regions_of(seed, &mut Dice(0), false);
+        for schedule in 1..4 {
+            let regions = regions_of(seed, &mut Dice(schedule << 32 | seed), schedule > 1);
+            assert_eq!(regions, expected, "SEED {seed}, schedule {schedule}");
+        }
+    }
 }
