@@ -40,6 +40,8 @@ pub mod array;
 pub mod config;
 #[doc(hidden)]
 pub mod device;
+#[cfg(test)]
+mod dice;
 #[doc(hidden)]
 pub mod dump;
 #[doc(hidden)]

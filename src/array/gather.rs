@@ -181,8 +181,8 @@ impl Array {
         Eval { pending: Pending::demand(self, Want::Device), output: std::marker::PhantomData }
     }
 
-    /// The plan by which the value would be made now: regions, placement, kernels, bytes. Nothing runs. Cuts the
-    /// tape: what is recorded after it does not fuse with what was recorded before it.
+    /// The plan by which the value would be made now: regions, placement, kernels, bytes. It runs nothing itself,
+    /// and cuts the tape, as `flush` does: what is recorded after it does not fuse with what was recorded before it.
     pub fn explain(&self) -> Explain {
         Explain { pending: Pending::explain(self), output: std::marker::PhantomData }
     }

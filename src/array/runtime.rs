@@ -123,6 +123,7 @@ impl RuntimeBuilder {
 
     /// Bytes that values may take in host memory; most of what the machine has by default, less what a GPU that is in
     /// the same memory may take. It is strict: a step that needs more fails its gathers with `ErrorKind::OutOfMemory`.
+    /// Half of it bounds what all sessions' lazy values keep of what was let go of.
     /// Upload writers may give out as much besides. Data that the program brought and the host device reads where it
     /// lies does not count.
     pub fn host_budget(mut self, bytes: u64) -> RuntimeBuilder {
@@ -164,7 +165,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Undemanded ops that a session's tape holds before it is cut; 4096 by default, at least 1.
+    /// Undemanded ops that a session's tape holds before it is cut, and lazy values and ops of given-up gathers that it
+    /// leaves before they are computed; 4096 by default, at least 1.
     pub fn tape_nodes_max(mut self, nodes: usize) -> RuntimeBuilder {
         self.config.tape_nodes_max = nodes.max(1);
         self

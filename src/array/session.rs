@@ -121,7 +121,7 @@ impl Session {
     }
 
     /// Sends what was recorded to the scheduler now, without waiting for it. Values that nobody demands are
-    /// still not computed.
+    /// still not computed, unless a limit on what a session leaves lazy has been reached.
     pub fn flush(&self) {
         self.home().flush();
     }

@@ -90,7 +90,7 @@ impl Deref for Name {
 /// What was recorded since the last cut.
 pub(crate) struct Tape {
     records: Records,
-    /// `Op` records among them.
+    /// Ops among them.
     nodes: usize,
     /// Bytes of values that are kept only because their `Dropped` record is still here.
     pinned_bytes: u64,

@@ -24,6 +24,8 @@ use std::time::{Duration, Instant};
 
 /// How long a writer waits for memory that others have let go of, while nothing of its own session is under way.
 const HELD_MAX: Duration = Duration::from_millis(250);
+/// How long it waits at most, while something is: others may go on recording there.
+const UNDER_WAY_MAX: Duration = Duration::from_secs(60);
 /// Below this, copying costs less than a buffer of its own.
 const DIRECT_BYTES_MIN: usize = 64 << 10;
 
@@ -184,14 +186,14 @@ fn granted(home: &Arc<Home>, bytes: u64) -> Result<Grant> {
     if at_once.is_ok() || bytes > budget || threads::is_own() {
         return at_once;
     }
-    home.make_room();
-    let mut granted = devices.grants().when_free(home.id.0, bytes, budget);
-    let mut idle_since = Instant::now();
+    let mut waits = Waits::new(home.clone(), bytes);
+    let start = Instant::now();
+    let mut idle_since = start;
     while idle_since.elapsed() < HELD_MAX {
-        if let Some(grant) = (&mut granted).now_or_never() {
+        if let Some(grant) = (&mut waits.granted).now_or_never() {
             return grant;
         }
-        if !home.gate().is_empty() {
+        if !home.gate().is_empty() && start.elapsed() < UNDER_WAY_MAX {
             idle_since = Instant::now();
         }
         std::thread::sleep(Duration::from_millis(1));

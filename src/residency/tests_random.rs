@@ -3,6 +3,7 @@
 use super::message::ResidencyEvent;
 use super::simulate::{Builder, World, device, slow, value};
 use crate::device::info::DeviceKind;
+use crate::dice::Dice;
 use crate::error::{Error, ErrorKind};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, RegionId};
@@ -10,12 +11,12 @@ use crate::kernels::ir::Geometry;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-struct Random(u64);
+/// Random numbers of 64 bits.
+struct Random(Dice);
 
 impl Random {
     fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) % n
+        self.0.below(n as usize) as u64
     }
 }
 
@@ -34,7 +35,7 @@ struct Program {
 
 impl Program {
     fn new(seed: u64, budget: u64, shift: u32) -> Program {
-        let mut random = Random(seed);
+        let mut random = Random(Dice(seed));
         let devices = 1 + random.below(3);
         let mut infos = vec![device(0, DeviceKind::Host, 1 << 24, 31)];
         for id in 1..=devices {

@@ -149,8 +149,9 @@ mod tests {
         assert!(room(3, 155) && !room(3, 154));
         gate.leave(2);
         assert!(room(1, 55) && !room(1, 54));
+        assert!(!gate.is_empty());
         gate.leave(1);
-        assert!(room(0, 0));
+        assert!(room(0, 0) && gate.is_empty());
         gate.enter(0, 1000);
         assert!(room(0, 0), "nothing is there that could read it");
         gate.enter(1, 7);

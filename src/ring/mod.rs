@@ -33,7 +33,7 @@ mod start;
 mod workers;
 
 #[cfg(test)]
-pub(crate) mod simulator;
+mod simulator;
 #[cfg(test)]
 mod tests;
 

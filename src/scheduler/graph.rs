@@ -52,6 +52,8 @@ pub(super) struct Live {
     /// Why it is not there any more, where it went before the end of the region that makes it was taken in: it was lost,
     /// or ended with a region that failed and reads it again.
     pub spent: Option<Error>,
+    /// It counts among what its session's program left to its own lazy values.
+    pub left: bool,
     /// Residency has heard of it.
     pub known: bool,
     /// The segment that recorded it: its credit is open while that segment is ingested.
@@ -117,6 +119,7 @@ impl Live {
             passing_cost: 0,
             retired: false,
             spent: None,
+            left: false,
             known: false,
             segment,
             made: DeviceId::HOST,

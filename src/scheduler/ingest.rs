@@ -106,7 +106,7 @@ impl State {
         }
         let touched: Entries = noted.dropped.iter().filter_map(|v| self.graph.find(*v)).collect();
         self.release(touched.clone(), out);
-        self.note_left(session, touched.iter().copied());
+        self.count_left(session, touched.iter().copied());
         touched.into_iter().for_each(|at| self.note_let_go(at));
         self.credit(session, noted.recorded.len() as u32 - assigned, out);
         // What a limit asks for outside of any segment comes from there.
@@ -343,7 +343,7 @@ impl State {
         }
         touched.extend(cut.inputs.iter().map(|i| i.at));
         if charged > 0 {
-            let bytes = self.let_go_of(cut.inputs.iter().map(|input| self.graph[input.at].node.value));
+            let bytes = self.bytes_kept_of(cut.inputs.iter().map(|input| self.graph[input.at].node.value));
             self.charge(Charge { session: cut.session, nodes: charged, bytes });
         }
         for (region, credits) in regions.into_iter().zip(credits) {
@@ -353,7 +353,7 @@ impl State {
             self.answer(at, out);
         }
         self.release(touched, out);
-        self.note_left(cut.session, made.into_iter());
+        self.count_left(cut.session, made.into_iter());
         assigned
     }
 

@@ -16,7 +16,7 @@
 //! | `Here` | `Coming` | it was lost with its device, and what it was made from exists |
 //! | `Lazy`, `Coming`, `Here` | `Failed` | an operand failed at the cut; its region failed; its device was lost; nobody needs it any more |
 //!
-//! Invariants (checked by `State::validate`):
+//! Invariants (`State::validate` checks SCHED-1 to 8 and 12, assertions in place 9 to 11, `tests/keeping.rs` 13):
 //! - SCHED-1: the index names every live value once, and each entry names its own value.
 //! - SCHED-2: only lazy values have edges from their arguments, and `users` is the number of edges to users.
 //! - SCHED-3: every open gather waits for something that is under way: a region that makes its value, a
@@ -36,8 +36,9 @@
 //!   from downstream is taken in.
 //! - SCHED-12: a parked region is not downstream, holds no credit, and no gather and no region whose turn it is waits for
 //!   what it makes; what it reads does not end before it is put back into the queue.
-//! - SCHED-13: what the limits on a session's lazy values have computed depends on that session's own program, unless all
-//!   that is kept for lazy values and parked regions is more than half of the host's budget.
+//! - SCHED-13: what the limits on a session's lazy values have computed depends on that session's own program, and on
+//!   who demands what it shares, unless all that is kept for lazy values and parked regions is more than half of the
+//!   host's budget.
 
 pub mod brief;
 pub mod message;

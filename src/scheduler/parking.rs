@@ -68,7 +68,7 @@ impl State {
             self.limit_parked(owner);
         }
         if self.regions[&id].parked {
-            self.note_kept(owner, self.let_go_of(inputs.iter().copied()));
+            self.count_kept(owner, self.bytes_kept_of(inputs.iter().copied()));
             work.extend(inputs);
         }
     }
@@ -161,7 +161,7 @@ impl State {
         let nodes = region.nodes.len() as u32;
         record.credits = nodes;
         if nodes > 0 {
-            let bytes = self.let_go_of(region.inputs.iter().map(|input| input.value));
+            let bytes = self.bytes_kept_of(region.inputs.iter().map(|input| input.value));
             self.charge(Charge { session: region.session, nodes, bytes });
         }
         self.enqueue(id);

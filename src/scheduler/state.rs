@@ -40,6 +40,8 @@ pub struct State {
     pub(super) lazy_max: usize,
     /// Bytes that a session's lazy values may keep before they are computed.
     pub(super) bytes_max: u64,
+    /// The host's budget, without what a device that was opened takes of the same memory.
+    pub(super) host_budget_bytes: u64,
     /// Bytes that came to what lazy values and parked regions keep, since that was counted (`keeping.rs`).
     pub(super) kept_bytes: u64,
     /// Sessions whose parked regions may keep too much.
@@ -232,9 +234,7 @@ impl Record {
             early: None,
         }
     }
-}
 
-impl Record {
     /// Whether it may run after regions that were cut later: it is parked, or called back from downstream.
     fn may_be_late(&self) -> bool {
         self.parked || self.unwanted
@@ -284,6 +284,7 @@ impl State {
             dream: super::placement::dream(&devices[0]),
             opening: Opening::default(),
             stalled: vec![false; devices.len()],
+            host_budget_bytes: devices[0].budget_bytes,
             devices,
             credits: config.batches_in_flight.max(1) as usize + 4,
             lazy_max: config.tape_nodes_max.max(1),

@@ -1,7 +1,7 @@
 //! Handles of figures and of what is in them. Nothing is drawn, so a handle is only a number that a plot command gave
 //! out, by which a script may name what it would have drawn.
 //!
-//! Must hold: HANDLE-1: fields that are assigned to a handle are lost, and those that are read of one have the values
+//! Must hold: PLOT-1: fields that are assigned to a handle are lost, and those that are read of one have the values
 //! of [`Handles::property`]; no other number has fields.
 
 use super::value::{Data, Dims, Tensor, Value};

@@ -12,6 +12,7 @@ mod users;
 
 use crate::config::{Config, DeviceChoice};
 use crate::device::info::DeviceKind;
+use crate::dice::{Dice, mix};
 use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, GatherId, RegionId, SessionId, ValueId};
 use crate::scheduler::message::{Delivered, Record, SchedulerEvent, SchedulerInstruction};
@@ -20,30 +21,6 @@ use crate::scheduler::state::State;
 use crate::scheduler::tests::device;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-
-/// SplitMix64 (Steele, Lea & Flood, OOPSLA 2014): small, and good enough to choose.
-pub(crate) struct Dice(pub u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        mix(self.0)
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-
-    pub fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-}
-
-fn mix(x: u64) -> u64 {
-    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ (x >> 31)
-}
 
 /// What goes wrong downstream.
 #[derive(Clone, Copy, Debug, PartialEq)]

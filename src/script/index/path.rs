@@ -149,7 +149,7 @@ fn through_field(
     leaf: Leaf,
 ) -> Flow<()> {
     if target.as_ref().is_some_and(|value| env.handles.holds(value)) {
-        // HANDLE-1: properties of what is not drawn.
+        // PLOT-1: properties of what is not drawn.
         return Ok(());
     }
     let dims = struct_dims(target, subscripts.is_some(), !rest.is_empty())?;
