@@ -48,6 +48,10 @@ impl Builder {
                 _ => self.expr(value)?,
             }
             self.store(target)?;
+            if target.steps.is_empty() && matches!(value.kind, ExprKind::Anonymous(_) | ExprKind::Handle(_)) {
+                let slot = self.slot(&target.name.name);
+                self.holds_handle(slot);
+            }
         }
         self.show(target, print);
         Ok(())
@@ -205,6 +209,31 @@ impl Builder {
             builder.store(target)?;
             builder.show(target, print);
             Ok(())
+        })
+    }
+
+    /// `(target = value)` and `(target op= value)`: what was assigned stays on the stack.
+    pub fn assign_within(&mut self, target: &Target, op: Option<BinaryOp>, value: &Expr, span: Span) -> Done {
+        let besides = if op.is_some() { Besides::Reads } else { Besides::Computes { value, sets: &[] } };
+        self.settled(target, besides, |builder, target| {
+            match op {
+                None => builder.expr(value)?,
+                Some(op) => builder.updated(target, op, value)?,
+            }
+            builder.emit(Inst::Duplicate, span);
+            builder.store(target)
+        })
+    }
+
+    /// `target++` and `target--`: what was there before stays on the stack.
+    pub fn post_increment(&mut self, target: &Target, op: BinaryOp, span: Span) -> Done {
+        self.settled(target, Besides::Reads, |builder, target| {
+            builder.check_defined(target, Some(op))?;
+            builder.read(target)?;
+            builder.emit(Inst::Duplicate, span);
+            builder.emit(Inst::Num(1.0), span);
+            builder.emit(Inst::Binary(op), span);
+            builder.store(target)
         })
     }
 

@@ -27,6 +27,8 @@ pub(super) struct Builder {
     assigned: FxHashSet<Slot>,
     /// Those of them that are global or persistent.
     statics: FxHashSet<Slot>,
+    /// Those of them that a handle has been written out for.
+    handles: FxHashSet<Slot>,
     params: Vec<Option<Slot>>,
     varargin: Option<Slot>,
     outputs: Vec<Slot>,
@@ -86,6 +88,7 @@ impl Builder {
             slot_of: FxHashMap::default(),
             assigned: FxHashSet::default(),
             statics: FxHashSet::default(),
+            handles: FxHashSet::default(),
             params: Vec::new(),
             varargin: None,
             outputs: Vec::new(),
@@ -152,6 +155,16 @@ impl Builder {
     /// Whether a name has been assigned to so far.
     pub fn is_assigned(&self, name: &str) -> bool {
         self.slot_of.get(name).is_some_and(|slot| self.assigned.contains(slot))
+    }
+
+    /// A variable has been given a handle.
+    pub fn holds_handle(&mut self, slot: Slot) {
+        self.handles.insert(slot);
+    }
+
+    /// Whether a handle has been written out for a name's variable.
+    pub fn is_handle(&self, name: &str) -> bool {
+        self.slot_of.get(name).is_some_and(|slot| self.handles.contains(slot))
     }
 
     /// Whether a name is a global or persistent variable.

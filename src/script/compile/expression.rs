@@ -79,24 +79,8 @@ impl Builder {
             ExprKind::Matrix(rows) => self.matrix(rows, expr.span)?,
             ExprKind::Cell(rows) => self.cell(rows, expr.span)?,
             ExprKind::Anonymous(def) => self.anonymous(def, expr.span)?,
-            ExprKind::Assign { target, op: None, value } => {
-                self.expr(value)?;
-                self.emit(Inst::Duplicate, expr.span);
-                self.store(target)?;
-            }
-            ExprKind::Assign { target, op: Some(op), value } => {
-                self.updated(target, *op, value)?;
-                self.emit(Inst::Duplicate, expr.span);
-                self.store(target)?;
-            }
-            ExprKind::PostIncrement { target, op } => {
-                self.check_defined(target, Some(*op))?;
-                self.read(target)?;
-                self.emit(Inst::Duplicate, expr.span);
-                self.emit(Inst::Num(1.0), expr.span);
-                self.emit(Inst::Binary(*op), expr.span);
-                self.store(target)?;
-            }
+            ExprKind::Assign { target, op, value } => self.assign_within(target, *op, value, expr.span)?,
+            ExprKind::PostIncrement { target, op } => self.post_increment(target, *op, expr.span)?,
             ExprKind::Handle(name) => {
                 self.push_constant(Value::Function(Arc::new(Function::Named(name.clone()))), expr.span);
             }

@@ -142,10 +142,11 @@ impl Builder {
         }
     }
 
-    /// A name that is neither a variable here nor a function of the language, which change no variables.
+    /// A name that is neither a variable here nor a function of the language, which change no variables; or a handle.
     fn calls_unknown(&self, kind: &ExprKind) -> bool {
         let ExprKind::Name(name) = kind else { return false };
-        !self.is_assigned(name) && builtins::find(name).is_none() && library::find(name).is_none()
+        self.is_handle(name)
+            || !self.is_assigned(name) && builtins::find(name).is_none() && library::find(name).is_none()
     }
 
     /// A variable that functions called from here may change.
