@@ -88,10 +88,11 @@ impl Parser<'_> {
 
     /// An expression, or an assignment that begins like one.
     fn expression_statement(&mut self) -> Parse<StmtKind> {
-        let begins_with_sign = matches!(self.token.kind, TokenKind::Plus | TokenKind::Minus);
         let expr = self.assignment_or_expression()?;
-        Ok(match expr.kind {
-            ExprKind::Assign { .. } if !begins_with_sign => assignment(expr),
+        // What `++x` gives is an answer, also in parentheses.
+        let is_increment = |value: &Expr| ["++", "--"].contains(&self.text_of(value.span));
+        Ok(match &expr.kind {
+            ExprKind::Assign { value, .. } if !is_increment(value) => assignment(expr),
             _ => StmtKind::Expr(expr),
         })
     }
