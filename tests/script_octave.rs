@@ -44,7 +44,7 @@ fn read(name: &str) -> Vec<Case> {
     cases
 }
 
-const FILES: [&str; 22] = [
+const FILES: [&str; 23] = [
     "display.txt",
     "elementwise.txt",
     "operators.txt",
@@ -66,6 +66,7 @@ const FILES: [&str; 22] = [
     "matlab.txt",
     "edges.txt",
     "refused.txt",
+    "settled.txt",
     "library_forms.txt",
 ];
 

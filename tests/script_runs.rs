@@ -333,6 +333,12 @@ fn subscripts_of_a_target_are_evaluated_once_whatever_end_means_in_them() {
 }
 
 #[test]
+fn what_an_assignment_keeps_for_itself_is_no_variable() {
+    let text = "a = 1:3; try, a(abs (2)) += undefined_thing; catch, end, a(abs (1)) += 1; who";
+    assert_eq!(run(&host(), text).unwrap(), "Variables visible from the current scope:\n\na\n\n");
+}
+
+#[test]
 fn names_of_functions_with_a_dot_give_way_to_variables() {
     let text = "a = gpuArray (1); disp (gather (gpuArray.ones (1, 2))), m = containers.Map ('k', 7); disp (m('k')), \
                 eval ('gpuArray.ones = 5;'), disp (gpuArray.ones), disp (gpuArray.ones(1, end)), \

@@ -79,3 +79,4 @@ write_cases('functions', lines_of('cases/functions.txt'));
 write_cases('edges', lines_of('cases/edges.txt'));
 write_cases('refused', lines_of('cases/refused.txt'));
 write_cases('library_forms', lines_of('cases/library_forms.txt'));
+write_cases('settled', lines_of('cases/settled.txt'));

@@ -133,9 +133,18 @@ pub fn function_of(value: &Value, who: &str) -> Flow<Arc<Function>> {
         value => match value.as_text() {
             Some(text) if text.trim_start().starts_with('@') => parse_handle(&text),
             Some(name) => Ok(Arc::new(Function::Named(name.as_str().into()))),
+            None if ["cellfun", "arrayfun", "structfun"].contains(&who) => {
+                fail!("{}: argument NAME must be a string or function handle", told_by(who))
+            }
             None => fail!("{who}: FCN must be a string or function handle"),
         },
     }
+}
+
+/// Who tells of an error in one of the functions that call a function for each element: Octave's `structfun` calls
+/// `cellfun`.
+fn told_by(who: &str) -> &str {
+    if who == "structfun" { "cellfun" } else { who }
 }
 
 fn feval(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -427,7 +436,8 @@ impl Each {
             // Structs of equal fields become an array of them.
             if self.uniform && (value.len() != 1 || matches!(value, Value::Cell(_) | Value::Function(_))) {
                 let id = if self.who == "arrayfun" { "Octave:invalid-fun-call" } else { "" };
-                return fail_id!(id, "{}: all values must be scalars when UniformOutput = true", self.who);
+                let who = told_by(self.who);
+                return fail_id!(id, "{who}: all values must be scalars when UniformOutput = true");
             }
             self.results[i].push(value);
         }

@@ -334,6 +334,7 @@ fn validatestring(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome
     }
     // Of several, the shortest is meant if it begins all others.
     match fitting.iter().min_by_key(|o| o.len()) {
+        None if options.is_empty() => fail!("{who}: '{text}'{about} does not match any of"),
         None => fail!("{who}: '{text}'{about} does not match any of\n{}", quoted(&options)),
         Some(short) if fitting.iter().all(|o| o[..short.len()].eq_ignore_ascii_case(short)) => {
             Ok(Value::string(short).into())

@@ -1,5 +1,6 @@
 //! Numbers from text and text from numbers, where no format is asked for: bases, `str2double`, `str2num`.
 
+use super::creation::missing;
 use super::text::{self, char_matrix, is_space};
 use super::{Builtin, Outcome, Task, TaskStep, args, row};
 use crate::script::env::Env;
@@ -279,12 +280,12 @@ impl Cursor {
             return Some((sign * self.magnitude()?, true));
         }
         let x = sign * self.magnitude()?;
+        let back = self.at;
+        self.blanks();
         if unit(self.peek()) {
             self.at += 1;
             return Some((x, true));
         }
-        let back = self.at;
-        self.blanks();
         if self.peek() == b'*' {
             self.at += 1;
             self.blanks();
@@ -311,7 +312,7 @@ impl Cursor {
         }
         if self.text[self.at..].starts_with(b"NA") {
             self.at += 2;
-            return Some(f64::from_bits(0x7FF8_4000_0000_07A2));
+            return Some(missing());
         }
         let start = self.at;
         let mut count = self.digits();

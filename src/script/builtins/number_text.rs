@@ -52,6 +52,9 @@ fn num2str(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return Ok(args[0].clone().into());
     }
     let Some(how) = args.get(1) else { return Ok(text_of(&x, columns_of(&x)).into()) };
+    if how.is_char() && x.is_empty() {
+        return Ok(Value::string(b"").into());
+    }
     if how.is_char() {
         return by_template(&mut interp.env, how, &x);
     }

@@ -46,13 +46,41 @@ enum Part {
 
 const PARTS: [Part; 7] = [Part::Start, Part::End, Part::Extents, Part::Match, Part::Tokens, Part::Names, Part::Split];
 
+/// The names of options; a word that goes on behind one is that one (`"matches"`).
+const OPTIONS: [&str; 20] = [
+    "once",
+    "matchcase",
+    "ignorecase",
+    "stringanchors",
+    "lineanchors",
+    "literalspacing",
+    "freespacing",
+    "dotall",
+    "dotexceptnewline",
+    "noemptymatch",
+    "emptymatch",
+    "start",
+    "end",
+    "tokenextents",
+    "match",
+    "tokens",
+    "names",
+    "split",
+    "warnings",
+    "preservecase",
+];
+
+fn option(word: &str) -> &str {
+    OPTIONS.into_iter().find(|name| word.starts_with(name)).unwrap_or(word)
+}
+
 /// Reads the options; the names of outputs among them, in their order.
 fn options(who: &str, args: &[Value]) -> Flow<(Flags, Vec<Part>)> {
     let mut flags = Flags { ignore_case: who == "regexpi", ..DEFAULT };
     let mut parts = Vec::new();
     for arg in args {
-        let Some(word) = arg.as_text() else { return fail!("{who}: all optional arguments must be strings") };
-        match word.to_lowercase().as_str() {
+        let Some(word) = arg.as_text() else { return fail!("{who}: optional arguments must be strings") };
+        match option(&word.to_lowercase()) {
             "once" => flags.once = true,
             "matchcase" => flags.ignore_case = false,
             "ignorecase" => flags.ignore_case = true,

@@ -1,7 +1,7 @@
 //! Sets: members, unions, intersections, differences; of numbers, of rows, of cells of texts.
 
 use super::args::{has_word, texts};
-use super::{Builtin, Outcome, row};
+use super::{Builtin, Outcome, row, text};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
@@ -189,16 +189,34 @@ fn check(who: &str, args: &[Value]) -> Flow<()> {
 }
 
 /// Both sets; a text beside a cell of texts is one of them.
+/// A text as a cell; a char matrix as its rows.
+fn rows_in_cell(value: &Value) -> Value {
+    match text::rows(value) {
+        Some(rows) if rows.len() > 1 => text::cell_column(rows),
+        _ => Value::cell(Dims::scalar(), vec![value.clone()]),
+    }
+}
+
+/// Cells of texts go with cells of texts alone.
+fn combine(who: &str, a: &Value, b: &Value) -> Flow<()> {
+    let is_cell = |v: &Value| matches!(v, Value::Cell(_));
+    if is_cell(a) && is_cell(b) && texts(a).is_some() != texts(b).is_some() {
+        return fail!("{who}: cell array of strings cannot be combined with a nonstring value");
+    }
+    Ok(())
+}
+
 fn both(env: &Env, who: &str, args: &[Value]) -> Flow<(Given, Given, bool)> {
     env.host_all(args)?;
     check(who, args)?;
     let rows = has_word(&args[2..], "rows");
     let wrap = |value: &Value, other: &Value| match (value, other) {
-        (v, Value::Cell(_)) if v.is_char() => Value::cell(Dims::scalar(), vec![v.clone()]),
+        (v, Value::Cell(_)) if v.is_char() => rows_in_cell(v),
         (v, Value::Cell(_)) if v.is_empty() && !matches!(v, Value::Cell(_)) => Value::cell(Dims::zero(), Vec::new()),
         (v, _) => v.clone(),
     };
     let (a, b) = (wrap(&args[0], &args[1]), wrap(&args[1], &args[0]));
+    combine(who, &a, &b)?;
     let (mut a, mut b) = (given(env, who, &a, rows)?, given(env, who, &b, rows)?);
     if a.is_cell != b.is_cell {
         return fail!("{who}: cell array of strings cannot be combined with a nonstring value");
@@ -319,12 +337,13 @@ fn ismember(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
     // One text is looked for among texts; a text's letters are looked for among letters.
     let one_text = args[0].is_char() && matches!(args[1], Value::Cell(_));
+    combine("ismember", &args[0], &args[1])?;
     let mut a = match one_text {
-        true => given(env, "ismember", &Value::cell(Dims::scalar(), vec![args[0].clone()]), rows)?,
+        true => given(env, "ismember", &rows_in_cell(&args[0]), rows)?,
         false => given(env, "ismember", &args[0], rows)?,
     };
     let mut s = match &args[1] {
-        v if a.is_cell && v.is_char() => given(env, "ismember", &Value::cell(Dims::scalar(), vec![v.clone()]), rows)?,
+        v if a.is_cell && v.is_char() => given(env, "ismember", &rows_in_cell(v), rows)?,
         v => given(env, "ismember", v, rows)?,
     };
     alike(&mut a, &mut s);
@@ -360,7 +379,7 @@ fn intersect(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let found: Vec<(&Key, usize, usize)> = x.iter().filter_map(|(k, i)| Some((k, *i, find(&y, k)?))).collect();
     let keys: Vec<Key> = found.iter().map(|f| f.0.clone()).collect();
     // Two single elements have nothing, of no shape, in common.
-    let alone = a.keys.len() == 1 && b.keys.len() == 1;
+    let alone = x.len() == 1 && y.len() == 1;
     let value = match keys.is_empty() && (a.keys.is_empty() || b.keys.is_empty() || alone) {
         true if a.is_cell => Value::cell(Dims::zero(), Vec::new()),
         true => Value::tensor(Tensor::zeros(joined_class(&a, &b), Dims::zero())),

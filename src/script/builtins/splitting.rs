@@ -6,7 +6,7 @@ use super::text::{self, cell_row, unescaped};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::memory::Growth;
-use crate::script::value::{CellArray, Class, Value};
+use crate::script::value::{CellArray, Class, Dims, Value};
 use crate::script::vm::Interp;
 use std::sync::Arc;
 
@@ -67,6 +67,9 @@ pub(super) fn strsplit(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Ou
         _ => (blanks(), &args[1..]),
     };
     let options = splitting(&mut interp.env, rest)?;
+    if args[0].is_char() && args[0].dims().rows() > 1 {
+        return fail!("strsplit: S must be a char row vector");
+    }
     let s = text::string(&args[0], refused)?;
     let (parts, found) = if options.regular {
         let pattern = separators.iter().map(|p| String::from_utf8_lossy(p)).collect::<Vec<_>>().join("|");
@@ -125,6 +128,9 @@ pub(super) fn ostrsplit(interp: &mut Interp, args: &[Value], _: usize) -> Flow<O
         }
     }
     parts.retain(|p| !strip || !p.is_empty());
+    if args[0].is_empty() {
+        return Ok(Value::cell(Dims::zero(), Vec::new()).into());
+    }
     let items = parts.into_iter().map(|p| wide(&p)).collect();
     Ok(Value::Cell(Arc::new(CellArray::row(items))).into())
 }

@@ -271,6 +271,9 @@ fn strtok(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     };
     let standing = |part: Value| Value::tensor(Tensor::new(Dims::new(&[part.len(), 1]), chars(&part)));
     match &args[0] {
+        matrix if matrix.is_char() && matrix.dims().rows() > 1 && matrix.dims().columns() > 1 => {
+            fail!("strtok: STR cannot be a 2-D character array")
+        }
         Value::Cell(cell) => {
             let Some(list) = text::strings(cell) else { return fail!("{refused}") };
             let (tokens, rests) = list.into_iter().map(split).unzip();
@@ -331,7 +334,7 @@ fn strrep(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
                 rows.into_iter().map(|row| Ok(replace(&Value::string(row))?.as_bytes().unwrap_or_default().to_vec()));
             Ok(char_matrix(&rows.collect::<Flow<Vec<_>>>()?).into())
         }
-        _ => fail!("strrep: STR, PTN, and REP arguments must be strings or cell arrays of strings"),
+        _ => fail!("strrep: S must be a string or cell array of strings"),
     }
 }
 

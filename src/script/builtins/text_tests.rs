@@ -2,6 +2,7 @@
 //! an expression and its value in the form of [`shown`], or the error's identifier and message.
 
 use crate::script::Script;
+use crate::script::display::number::is_missing;
 use crate::script::env::{Env, Options};
 use crate::script::output::Captured;
 use crate::script::value::{Data, Value};
@@ -10,7 +11,7 @@ use crate::script::vm::Interp;
 /// A number as `%.17g` writes it.
 fn number(x: f64) -> String {
     if x.is_nan() {
-        return if x.to_bits() & 0xffff == 0x7a2 { "NA".into() } else { "NaN".into() };
+        return if is_missing(x) { "NA".into() } else { "NaN".into() };
     }
     if x.is_infinite() {
         return if x > 0.0 { "Inf".into() } else { "-Inf".into() };

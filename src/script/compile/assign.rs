@@ -2,7 +2,8 @@
 
 use super::builder::Builder;
 use super::code::{Count, Inst, PathStep, Want};
-use super::expression::{changes_variables, may_be_list, mentions_end};
+use super::expression::mentions_end;
+use super::settle::Besides;
 use crate::script::error::ScriptError;
 use crate::script::source::Span;
 use crate::script::syntax::ast::{BinaryOp, Expr, ExprKind, Name, StepKind, Target};
@@ -13,40 +14,24 @@ type Done = Result<(), ScriptError>;
 impl Builder {
     /// `target = value`.
     pub fn assign(&mut self, target: &Target, value: &Expr, print: bool) -> Done {
-        self.settled(target, |builder, target| builder.assign_settled(target, value, print))
+        self.settled(target, Besides::Computes { value, sets: &[] }, |builder, target| {
+            builder.assign_settled(target, value, print)
+        })
     }
 
-    /// Subscripts that change variables, as in `a(n++) += n`, are computed once, and before all else: they become
-    /// variables that nobody can name, for as long as the assignment takes.
-    fn settled(&mut self, target: &Target, assign: impl FnOnce(&mut Builder, &Target) -> Done) -> Done {
-        let lists = target.steps.iter().filter_map(|step| match &step.kind {
-            StepKind::Paren(args) | StepKind::Brace(args) => Some(args),
-            _ => None,
-        });
-        if !lists.into_iter().any(|args| changes_variables(args)) {
-            return assign(self, target);
-        }
-        let mut target = target.clone();
+    /// An assignment to a target whose subscripts have been settled.
+    fn settled(
+        &mut self,
+        target: &Target,
+        besides: Besides,
+        assign: impl FnOnce(&mut Builder, &Target) -> Done,
+    ) -> Done {
         let mut slots = Vec::new();
-        for step in &mut target.steps {
-            let (StepKind::Paren(args) | StepKind::Brace(args)) = &mut step.kind else { continue };
-            let fixed = |arg: &&mut Expr| {
-                !matches!(arg.kind, ExprKind::Colon) && !may_be_list(arg) && !mentions_end(std::slice::from_ref(arg))
-            };
-            for arg in args.iter_mut().filter(fixed) {
-                self.expr(arg)?;
-                let name = Name::from(format!("({})", self.names().len()));
-                let slot = self.slot(&name);
-                self.emit(Inst::Store(slot), arg.span);
-                slots.push(slot);
-                arg.kind = ExprKind::Name(name);
-            }
+        match self.settle(target, besides, &mut slots)? {
+            None => assign(self, target)?,
+            Some(settled) => assign(self, &settled)?,
         }
-        assign(self, &target)?;
-        for slot in slots {
-            self.emit(Inst::Load { slot, last: true, want: Want::One }, target.span);
-            self.emit(Inst::Pop, target.span);
-        }
+        self.unsettle(slots, target.span);
         Ok(())
     }
 
@@ -63,6 +48,10 @@ impl Builder {
                 _ => self.expr(value)?,
             }
             self.store(target)?;
+            if target.steps.is_empty() && matches!(value.kind, ExprKind::Anonymous(_) | ExprKind::Handle(_)) {
+                let slot = self.slot(&target.name.name);
+                self.holds_handle(slot);
+            }
         }
         self.show(target, print);
         Ok(())
@@ -128,6 +117,20 @@ impl Builder {
 
     /// `[a, b(2), ~] = value`.
     pub fn multi_assign(&mut self, targets: &[Option<Target>], value: &Expr, print: bool) -> Done {
+        let sets: Vec<Name> = targets.iter().flatten().map(|target| target.name.name.clone()).collect();
+        let mut slots = Vec::new();
+        let mut settled = targets.to_vec();
+        for target in settled.iter_mut().flatten() {
+            if let Some(fixed) = self.settle(target, Besides::Computes { value, sets: &sets }, &mut slots)? {
+                *target = fixed;
+            }
+        }
+        self.multi_assign_settled(&settled, value, print)?;
+        self.unsettle(slots, value.span);
+        Ok(())
+    }
+
+    fn multi_assign_settled(&mut self, targets: &[Option<Target>], value: &Expr, print: bool) -> Done {
         let lists = targets.iter().flatten().any(takes_list);
         let many = targets.iter().skip(IGNORED_BITS).any(Option::is_none);
         if (lists || targets.len() > 1) && is_constant(value) {
@@ -201,7 +204,7 @@ impl Builder {
 
     /// `target op= value`.
     pub fn op_assign(&mut self, target: &Target, op: BinaryOp, value: &Expr, print: bool) -> Done {
-        self.settled(target, |builder, target| {
+        self.settled(target, Besides::Reads, |builder, target| {
             builder.updated(target, op, value)?;
             builder.store(target)?;
             builder.show(target, print);
@@ -209,11 +212,55 @@ impl Builder {
         })
     }
 
+    /// `(target = value)` and `(target op= value)`: what was assigned stays on the stack.
+    pub fn assign_within(&mut self, target: &Target, op: Option<BinaryOp>, value: &Expr, span: Span) -> Done {
+        let besides = if op.is_some() { Besides::Reads } else { Besides::Computes { value, sets: &[] } };
+        self.settled(target, besides, |builder, target| {
+            match op {
+                None => builder.expr(value)?,
+                Some(op) => builder.updated(target, op, value)?,
+            }
+            builder.emit(Inst::Duplicate, span);
+            builder.store(target)
+        })
+    }
+
+    /// `target++` and `target--`: what was there before stays on the stack.
+    pub fn post_increment(&mut self, target: &Target, op: BinaryOp, span: Span) -> Done {
+        self.settled(target, Besides::Reads, |builder, target| {
+            builder.check_defined(target, Some(op))?;
+            builder.read(target)?;
+            builder.emit(Inst::Duplicate, span);
+            builder.emit(Inst::Num(1.0), span);
+            builder.emit(Inst::Binary(op), span);
+            builder.store(target)
+        })
+    }
+
     /// What `target op= value` assigns, on the stack.
     pub fn updated(&mut self, target: &Target, op: BinaryOp, value: &Expr) -> Done {
+        let is_increment = self.source.text.get(value.span.range()).is_some_and(|text| ["++", "--"].contains(&text));
+        self.check_defined(target, is_increment.then_some(op))?;
         self.read(target)?;
         self.expr(value)?;
         self.emit(Inst::Binary(op), target.span.to(value.span));
+        Ok(())
+    }
+
+    /// Fails where there is nothing to update: a function of the target's name is not what is meant. `increment`: the
+    /// operator of `++` or `--`.
+    pub fn check_defined(&mut self, target: &Target, increment: Option<BinaryOp>) -> Done {
+        let slot = self.slot(&target.name.name);
+        let defined = self.label();
+        self.jump_if_defined(slot, defined);
+        let message = match increment {
+            Some(BinaryOp::Add) if target.steps.is_empty() => "in x++ or ++x, x must be defined first",
+            Some(_) if target.steps.is_empty() => "in x-- or --x, x must be defined first",
+            _ if target.steps.is_empty() => "in computed assignment A OP= X, A must be defined first",
+            _ => "in computed assignment A(index) OP= X, A must be defined first",
+        };
+        self.fail(message, target.span)?;
+        self.bind(defined);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use crate::script::error::ScriptError;
 use crate::script::source::{Place, Source, Span};
 use crate::script::syntax::ast::{Block, Ident, Name, Param};
 use crate::script::value::Value;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -23,6 +23,12 @@ pub(super) struct Builder {
     consts: Vec<Value>,
     names: Vec<Name>,
     slot_of: FxHashMap<Name, Slot>,
+    /// Variables that something has been assigned to so far, parameters included.
+    assigned: FxHashSet<Slot>,
+    /// Those of them that are global or persistent.
+    statics: FxHashSet<Slot>,
+    /// Those of them that a handle has been written out for.
+    handles: FxHashSet<Slot>,
     params: Vec<Option<Slot>>,
     varargin: Option<Slot>,
     outputs: Vec<Slot>,
@@ -35,6 +41,9 @@ pub(super) struct Builder {
     labels: Vec<u32>,
     /// Position and count of the index lists around the expression being written, outermost first.
     pub lists: Vec<(u16, u16)>,
+    /// Whether the expression being written is an argument of `struct`, or in a cell that is one: what is empty as it
+    /// is written out is marked then.
+    pub marks_nothing: bool,
     /// Loops, tries and cleanups around the statement being written, outermost first.
     pub around: Vec<Around>,
     /// Where the statement being written stands.
@@ -77,6 +86,9 @@ impl Builder {
             consts: Vec::new(),
             names: Vec::new(),
             slot_of: FxHashMap::default(),
+            assigned: FxHashSet::default(),
+            statics: FxHashSet::default(),
+            handles: FxHashSet::default(),
             params: Vec::new(),
             varargin: None,
             outputs: Vec::new(),
@@ -87,6 +99,7 @@ impl Builder {
             ends: Vec::new(),
             labels: Vec::new(),
             lists: Vec::new(),
+            marks_nothing: false,
             around: Vec::new(),
             at: Span::default(),
         }
@@ -97,13 +110,16 @@ impl Builder {
         for (i, param) in params.iter().enumerate() {
             match param {
                 Param::Named(ident, _) if &*ident.name == "varargin" && i + 1 == params.len() => {
-                    self.varargin = Some(self.slot(&ident.name));
+                    let slot = self.slot(&ident.name);
+                    self.assigns(slot);
+                    self.varargin = Some(slot);
                 }
                 Param::Named(ident, _) => {
                     if self.slot_of.contains_key(&ident.name) {
                         return Err(self.error(ident.span, format!("parameter '{}' appears twice", ident.name)));
                     }
                     let slot = self.slot(&ident.name);
+                    self.assigns(slot);
                     self.params.push(Some(slot));
                 }
                 Param::Ignored(_) => self.params.push(None),
@@ -131,6 +147,31 @@ impl Builder {
         Ok(())
     }
 
+    /// A variable has a value from here on.
+    pub fn assigns(&mut self, slot: Slot) {
+        self.assigned.insert(slot);
+    }
+
+    /// Whether a name has been assigned to so far.
+    pub fn is_assigned(&self, name: &str) -> bool {
+        self.slot_of.get(name).is_some_and(|slot| self.assigned.contains(slot))
+    }
+
+    /// A variable has been given a handle.
+    pub fn holds_handle(&mut self, slot: Slot) {
+        self.handles.insert(slot);
+    }
+
+    /// Whether a handle has been written out for a name's variable.
+    pub fn is_handle(&self, name: &str) -> bool {
+        self.slot_of.get(name).is_some_and(|slot| self.handles.contains(slot))
+    }
+
+    /// Whether a name is a global or persistent variable.
+    pub fn is_static(&self, name: &str) -> bool {
+        self.slot_of.get(name).is_some_and(|slot| self.statics.contains(slot))
+    }
+
     /// The slot of a name.
     pub fn slot(&mut self, name: &Name) -> Slot {
         if let Some(&slot) = self.slot_of.get(name) {
@@ -153,6 +194,15 @@ impl Builder {
     }
 
     pub fn emit(&mut self, inst: Inst, span: Span) {
+        match inst {
+            Inst::Store(slot) | Inst::StoreAt { slot, .. } | Inst::StoreTarget { slot, .. } => self.assigns(slot),
+            Inst::ForNext { slot, .. } | Inst::Caught(Some(slot)) => self.assigns(slot),
+            Inst::Global(slot) | Inst::Persistent(slot) => {
+                self.assigns(slot);
+                self.statics.insert(slot);
+            }
+            _ => {}
+        }
         self.insts.push(inst);
         self.spans.push(span);
     }

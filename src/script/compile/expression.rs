@@ -8,7 +8,7 @@ use crate::script::error::ScriptError;
 use crate::script::source::Span;
 use crate::script::stack::with_room;
 use crate::script::syntax::ast::{AnonymousDef, BinaryOp, Expr, ExprKind, Link, LinkOp, Name, Step, StepKind, UnaryOp};
-use crate::script::value::{Class, Data, Function, Tensor, Value};
+use crate::script::value::{Class, Data, Dims, Form, Function, Tensor, Value};
 use std::sync::Arc;
 
 type Done = Result<(), ScriptError>;
@@ -47,6 +47,9 @@ impl Builder {
             ExprKind::Str { bytes, double_quoted } => {
                 let mut tensor = Tensor::string(bytes);
                 tensor.double_quoted = *double_quoted;
+                if self.marks_nothing && bytes.is_empty() {
+                    tensor.form = Form::Null;
+                }
                 self.push_constant(Value::Tensor(Arc::new(tensor)), expr.span);
             }
             ExprKind::Name(name) => {
@@ -76,23 +79,8 @@ impl Builder {
             ExprKind::Matrix(rows) => self.matrix(rows, expr.span)?,
             ExprKind::Cell(rows) => self.cell(rows, expr.span)?,
             ExprKind::Anonymous(def) => self.anonymous(def, expr.span)?,
-            ExprKind::Assign { target, op: None, value } => {
-                self.expr(value)?;
-                self.emit(Inst::Duplicate, expr.span);
-                self.store(target)?;
-            }
-            ExprKind::Assign { target, op: Some(op), value } => {
-                self.updated(target, *op, value)?;
-                self.emit(Inst::Duplicate, expr.span);
-                self.store(target)?;
-            }
-            ExprKind::PostIncrement { target, op } => {
-                self.read(target)?;
-                self.emit(Inst::Duplicate, expr.span);
-                self.emit(Inst::Num(1.0), expr.span);
-                self.emit(Inst::Binary(*op), expr.span);
-                self.store(target)?;
-            }
+            ExprKind::Assign { target, op, value } => self.assign_within(target, *op, value, expr.span)?,
+            ExprKind::PostIncrement { target, op } => self.post_increment(target, *op, expr.span)?,
             ExprKind::Handle(name) => {
                 self.push_constant(Value::Function(Arc::new(Function::Named(name.clone()))), expr.span);
             }
@@ -250,7 +238,9 @@ impl Builder {
         if dynamic {
             self.emit(Inst::Mark, self.at);
         }
+        let marks_nothing = std::mem::take(&mut self.marks_nothing);
         for (i, item) in items.iter().enumerate() {
+            self.marks_nothing = marks_nothing && is_literal(item);
             if indices {
                 self.lists.push((i as u16, items.len() as u16));
             }
@@ -260,6 +250,7 @@ impl Builder {
             }
             result?;
         }
+        self.marks_nothing = false;
         Ok(if dynamic { Count::Marked } else { Count::Fixed(items.len() as u16) })
     }
 
@@ -304,7 +295,10 @@ impl Builder {
                             self.push_constant(value, args[0].span);
                             Count::Fixed(1)
                         }
-                        None => self.list_with(args, true)?,
+                        None => {
+                            self.marks_nothing = &**name == "struct";
+                            self.list_with(args, true)?
+                        }
                     };
                     if base_needed {
                         self.emit(Inst::BaseEnd, span);
@@ -405,9 +399,12 @@ impl Builder {
 
     fn matrix(&mut self, rows: &[Vec<Expr>], span: Span) -> Done {
         if rows.iter().all(|r| r.is_empty()) {
-            self.push_constant(Value::empty(), span);
+            let form = if self.marks_nothing { Form::Null } else { Form::Full };
+            let nothing = Tensor { form, ..Tensor::new(Dims::zero(), Data::F64(Vec::new())) };
+            self.push_constant(Value::tensor_as_is(nothing), span);
             return Ok(());
         }
+        self.marks_nothing = false;
         for row in rows {
             let count = self.list(row)?;
             self.emit(Inst::Row(count), span);
@@ -419,7 +416,9 @@ impl Builder {
     }
 
     fn cell(&mut self, rows: &[Vec<Expr>], span: Span) -> Done {
+        let marks_nothing = std::mem::take(&mut self.marks_nothing);
         for row in rows {
+            self.marks_nothing = marks_nothing;
             let count = self.list(row)?;
             self.emit(Inst::CellRow(count), span);
         }
@@ -453,6 +452,11 @@ fn is_dotted(name: &Name, steps: &[Step]) -> bool {
     ["gpuArray", "containers"].contains(&&**name) && matches!(steps.first().map(|s| &s.kind), Some(StepKind::Field(_)))
 }
 
+/// A matrix, a text or a cell that is written out.
+fn is_literal(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Matrix(_) | ExprKind::Str { .. } | ExprKind::Cell(_))
+}
+
 /// Whether an expression's last operator is `&&` or `||`.
 fn is_short_circuit(expr: &Expr) -> bool {
     matches!(&expr.kind, ExprKind::Chain(_, links) if links.last().is_some_and(|last| last.op.is_short_circuit()))
@@ -482,7 +486,7 @@ pub(super) fn changes_variables(items: &[Expr]) -> bool {
 }
 
 /// Whether one of these, or a part of it, is of a kind; anonymous functions are not looked into.
-fn contain(items: &[Expr], is: &dyn Fn(&ExprKind) -> bool) -> bool {
+pub(super) fn contain(items: &[Expr], is: &dyn Fn(&ExprKind) -> bool) -> bool {
     let one = |e: &Expr| contain(std::slice::from_ref(e), is);
     items.iter().any(|e| {
         is(&e.kind)

@@ -8,6 +8,7 @@ mod builder;
 pub mod code;
 mod expression;
 mod liveness;
+mod settle;
 mod statement;
 
 pub use code::Code;

@@ -8,7 +8,7 @@
 use super::Format;
 use super::layout::Precision;
 use super::page;
-use crate::script::value::{CellArray, Class, Data, Dims, Function, Map, Parser, StructArray, Tensor, Value};
+use crate::script::value::{CellArray, Class, Data, Dims, Form, Function, Map, Parser, StructArray, Tensor, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -373,9 +373,14 @@ pub(super) fn kind(value: &Value) -> Cow<'static, str> {
         Value::Function(_) => "function handle".into(),
         Value::Map(_) | Value::Parser(_) => "object".into(),
         Value::Tensor(t) if t.is_range() && t.len() > 1 => "double_range".into(),
-        Value::Tensor(t) if t.data.class() == Class::Char => {
-            if t.double_quoted { "string" } else { "sq_string" }.into()
+        Value::Tensor(t) if t.form == Form::Diagonal && t.data.class() == Class::Double => {
+            array("diagonal ", t.data.is_complex())
         }
+        Value::Tensor(t) if t.data.class() == Class::Char => {
+            let kind = if t.double_quoted { "string" } else { "sq_string" };
+            if t.form == Form::Null { format!("null_{kind}").into() } else { kind.into() }
+        }
+        Value::Tensor(t) if t.form == Form::Null => "null_matrix".into(),
         other => match other.class() {
             Class::Double => array("", other.is_complex()),
             Class::Single => array("float ", other.is_complex()),

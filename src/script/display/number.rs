@@ -76,9 +76,9 @@ pub fn non_finite(x: f64) -> &'static str {
     }
 }
 
-/// Whether a NaN is the one that stands for a missing value.
+/// Whether a NaN is the one that stands for a missing value; with its sign changed it is not.
 pub fn is_missing(x: f64) -> bool {
-    x.to_bits() & !(1 << 63) == 0x7FF8_40F4_4000_0000
+    x.to_bits() == 0x7FF8_40F4_4000_0000
 }
 
 fn exponent(x: f64, digits: usize, keep_point: bool) -> String {

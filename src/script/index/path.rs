@@ -194,7 +194,9 @@ fn struct_dims(target: &Option<Value>, subscripted: bool, nested: bool) -> Flow<
         Some(Value::Struct(array)) if subscripted || array.len() == 1 => Ok(array.dims.clone()),
         Some(Value::Function(_)) => fail!("can't perform indexed assignment for function handle type"),
         Some(value @ (Value::Tensor(_) | Value::Cell(_))) if value.is_empty() => {
-            if subscripted || value.dims() == Dims::zero() { Ok(Dims::zero()) } else { fail!("{MANY}") }
+            // Octave counts the places of `x.a`, of which a 0x3 array has none, but not those on the way to another.
+            let way = nested && matches!(value, Value::Tensor(_));
+            if subscripted || way || value.dims() == Dims::zero() { Ok(Dims::zero()) } else { fail!("{MANY}") }
         }
         Some(Value::Cell(_)) if subscripted => fail!("cell cannot be indexed with ."),
         Some(Value::Struct(_)) => fail!("{MANY}"),

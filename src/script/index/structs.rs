@@ -3,7 +3,7 @@
 use super::Values;
 use super::grid::{Grid, resize};
 use crate::script::error::{Flow, fail, fail_id};
-use crate::script::value::{Dims, StructArray, Value};
+use crate::script::value::{Dims, Form, StructArray, Value};
 use std::sync::Arc;
 
 /// `base.name`.
@@ -12,8 +12,16 @@ pub fn field(base: &Value, name: &str) -> Flow<Values> {
         return fail!("{} cannot be indexed with .", indexed_name(base));
     };
     match array.fields.get(name) {
-        Some(values) => Ok(values.iter().cloned().collect()),
+        Some(values) => Ok(values.iter().map(read).collect()),
         None => fail_id!("Octave:invalid-indexing", "structure has no member '{name}'"),
+    }
+}
+
+/// A field's value; an empty literal is one only in the field that it was written for.
+fn read(value: &Value) -> Value {
+    match value {
+        Value::Tensor(t) if t.form == Form::Null => Value::tensor_as_is(t.seen_as(t.dims.clone())),
+        other => other.clone(),
     }
 }
 

@@ -180,7 +180,7 @@ impl Parser<'_> {
         self.advance()?;
         let operand = self.nested(operand)?;
         self.grow(self.height)?;
-        if let Ok(target) = self.to_target(operand.clone()) {
+        if let Ok(target) = self.incremented(operand.clone()) {
             let value = Box::new(Expr { kind: ExprKind::Number(1.0), span: Span::new(start, inner + 1) });
             let kind = ExprKind::Assign { target: Box::new(target), op: Some(op), value };
             return Ok(Expr { kind, span: self.span_from(start) });
@@ -231,7 +231,7 @@ impl Parser<'_> {
     fn post_increment(&mut self, operand: Expr) -> Parse<ExprKind> {
         self.check_may_assign()?;
         let op = if self.at(&TokenKind::Increment) { BinaryOp::Add } else { BinaryOp::Sub };
-        let target = Box::new(self.to_target(operand)?);
+        let target = Box::new(self.incremented(operand)?);
         self.advance()?;
         Ok(ExprKind::PostIncrement { target, op })
     }
@@ -480,6 +480,17 @@ impl Parser<'_> {
         let name = self.ident("a parameter's name")?;
         let default = if self.accept(&TokenKind::Assign)? { Some(self.expression()?) } else { None };
         Ok(Param::Named(name, default))
+    }
+
+    /// What `++` and `--` change: a variable may stand in parentheses.
+    fn incremented(&self, operand: Expr) -> Parse<Target> {
+        match operand.kind {
+            ExprKind::Name(name) => {
+                let span = operand.span;
+                Ok(Target { name: Ident { name, span }, steps: Vec::new(), span })
+            }
+            _ => self.to_target(operand),
+        }
     }
 
     /// What an expression names as the target of an assignment.

@@ -47,8 +47,8 @@ pub fn parse_with(source: &Arc<Source>, is_variable: &dyn Fn(&str) -> bool) -> R
 /// Whether a text waits for more lines: an open block, bracket, continuation, block comment, or a function without its
 /// `end`. To be asked before the text is parsed, since such a function parses.
 pub fn is_incomplete(text: &str) -> bool {
-    // A text is entered line by line, so its last line has ended.
-    let source = Source::new("", format!("{text}\n"));
+    // A text is entered line by line, so its last line has ended. Another that is empty would end a continuation.
+    let source = Source::new("", format!("{}\n", text.strip_suffix('\n').unwrap_or(text)));
     match run(&source, &|_| false) {
         (Ok(_), is_open) => is_open,
         (Err(error), _) => error.at_end,

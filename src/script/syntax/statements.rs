@@ -4,6 +4,7 @@ use super::ast::{Block, Expr, ExprKind, Ident, Name, Stmt, StmtKind};
 use super::command;
 use super::parser::Parser;
 use super::token::{Keyword, Parse, SyntaxError, TokenKind};
+use crate::script::source::Span;
 
 impl Parser<'_> {
     /// Statements up to the text's end or a keyword that closes a block. Whether the first may be a command: not
@@ -77,8 +78,8 @@ impl Parser<'_> {
         let span = self.span_from(start);
         let print = self.statement_end()?;
         let kind = match kind {
-            // What it was before, or is now, becomes `ans` only where it is shown.
-            StmtKind::Expr(expr) if !print => assignment(expr),
+            // What it was before, or is now, becomes `ans` where it is shown or anyone asks.
+            StmtKind::Expr(expr) if !print && !self.source.text.contains("ans") => assignment(expr),
             kind => kind,
         };
         into.push(Stmt { kind, print, span });
@@ -87,10 +88,11 @@ impl Parser<'_> {
 
     /// An expression, or an assignment that begins like one.
     fn expression_statement(&mut self) -> Parse<StmtKind> {
-        let begins_with_sign = matches!(self.token.kind, TokenKind::Plus | TokenKind::Minus);
         let expr = self.assignment_or_expression()?;
-        Ok(match expr.kind {
-            ExprKind::Assign { .. } if !begins_with_sign => assignment(expr),
+        // What `++x` gives is an answer, also in parentheses.
+        let is_increment = |value: &Expr| ["++", "--"].contains(&self.text_of(value.span));
+        Ok(match &expr.kind {
+            ExprKind::Assign { value, .. } if !is_increment(value) => assignment(expr),
             _ => StmtKind::Expr(expr),
         })
     }
@@ -377,7 +379,9 @@ fn assignment(expr: Expr) -> StmtKind {
         ExprKind::Assign { target, op: None, value } => StmtKind::Assign { target: *target, value: *value },
         ExprKind::Assign { target, op: Some(op), value } => StmtKind::OpAssign { target: *target, op, value: *value },
         ExprKind::PostIncrement { target, op } => {
-            let value = Expr { kind: ExprKind::Number(1.0), span: expr.span };
+            let end = expr.span.range().end;
+            let sign = Span::new(end - 2, end);
+            let value = Expr { kind: ExprKind::Number(1.0), span: sign };
             StmtKind::OpAssign { target: *target, op, value }
         }
         _ => StmtKind::Expr(expr),

@@ -174,6 +174,8 @@ fn a_text_that_waits_for_more_is_told_from_one_that_is_wrong() {
         "x = {@(y) y",
         "[a, b",
         "hold ...",
+        "x = 3 + ...\n",
+        "if x\n",
         "c{1",
     ];
     for text in incomplete {

@@ -359,6 +359,8 @@ pub enum Form {
     Diagonal,
     /// A matrix of doubles with one 1 in each row and column because of how it was made (`lu`).
     Permutation,
+    /// `[]`, `''` or `""` that was written out as a value for `struct`; Octave names its kind so.
+    Null,
 }
 
 /// An array in host memory.

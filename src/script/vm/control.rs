@@ -211,7 +211,7 @@ impl Interp {
             _ => {}
         }
         if subject.is_empty() || case.is_empty() {
-            return Ok(subject.is_empty() && case.is_empty());
+            return Ok(subject.dims() == case.dims());
         }
         if let (Value::Num(a), Value::Num(b)) = (subject, case) {
             return Ok(a == b);

@@ -35,7 +35,7 @@ impl Interp {
         // Evaluated text runs in the variables of the function below it.
         let params = frames.into_iter().find(|f| !f.shares).map_or(&[][..], |f| &f.code.params[..]);
         let is_static = |at: usize| matches!(self.variables.get(at), Some(Variable::Static(_)));
-        (self.slot_names().into_iter().enumerate())
+        self.named_slots()
             .filter_map(|(i, name)| {
                 let at = frame.variables + i;
                 let global = self.is_global(&name);
@@ -278,12 +278,15 @@ impl Interp {
         at.is_some_and(|at| self.has_value(caller, at))
     }
 
+    /// The innermost frame's slots, but for those of what assignments keep for themselves, whose names nobody can write.
+    fn named_slots(&self) -> impl Iterator<Item = (usize, Name)> {
+        self.slot_names().into_iter().enumerate().filter(|(_, name)| !name.starts_with('('))
+    }
+
     /// The innermost frame's variables that have values, in order of their slots.
     pub fn variables(&self) -> Vec<(Name, Value)> {
         let Some(frame) = self.frame() else { return Vec::new() };
-        (self.slot_names().into_iter().enumerate())
-            .filter_map(|(i, name)| Some((name, self.value_at(frame.variables + i)?)))
-            .collect()
+        self.named_slots().filter_map(|(i, name)| Some((name, self.value_at(frame.variables + i)?))).collect()
     }
 
     /// Removes the innermost frame's variables whose names fit.
