@@ -20,6 +20,8 @@ pub enum DeviceChoice {
 pub struct Injection {
     /// The device is lost when it would run its batch of this number (counted from 0).
     pub lose_device_at_batch: Option<u64>,
+    /// The device is lost in place of every batch of so many, again and again.
+    pub lose_device_every: Option<u64>,
     /// A worker panics in the batch of this number.
     pub panic_at_batch: Option<u64>,
     /// A GPU's completion thread panics over the batch of this number that was submitted.
@@ -56,6 +58,14 @@ pub struct Injection {
     pub span_shift: Option<u32>,
     /// Storage buffers that the GPU's kernels may bind, instead of what the device's limits allow.
     pub bindings_max: Option<u32>,
+}
+
+impl Injection {
+    /// Whether the device is lost when it would run its batch of this number.
+    pub fn loses_device_at(&self, number: u64) -> bool {
+        let again = self.lose_device_every.is_some_and(|every| (number + 1).is_multiple_of(every));
+        again || self.lose_device_at_batch == Some(number)
+    }
 }
 
 /// A latch that tests hold a device by.

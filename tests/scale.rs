@@ -116,3 +116,30 @@ fn ten_thousand_sessions_at_once_on_the_gpu() {
     assert_eq!(rt.stats().gathers, 10_000);
     assert!(rt.stats().pipelines_compiled <= 8, "they are all alike: {}", rt.stats());
 }
+
+/// A value of all that came before, and what else it reads.
+type Step = (&'static str, fn(&Array, &Array) -> Array);
+
+#[test]
+fn a_thousand_kernels_of_one_region_are_found_in_moderate_time() {
+    let steps: [Step; 3] = [
+        ("written on the way", |x, _| x + 1.0),
+        ("looked up, all at the same places", |x, index| x.take(index)),
+        ("written, and folded", |x, _| (x * 0.5).max(x.mean(..))),
+    ];
+    let rt = Runtime::builder().device("host").fold_elements_max(0).start_blocking().unwrap();
+    for (name, step) in steps {
+        let s = rt.session("wide").open();
+        let index = s.from_vec((0..100).rev().collect::<Vec<i32>>(), [100, 1]).unwrap();
+        let first = s.from_vec(vec![1.0f32; 100], [100, 1]).unwrap();
+        let mut chain = vec![first];
+        for i in 0..1000 {
+            chain.push(step(&chain[i], &index));
+        }
+        let began = std::time::Instant::now();
+        let gathers = wait(futures::future::join_all(chain.iter().map(Array::gather::<f32>)));
+        assert!(gathers.into_iter().all(|values| values.is_ok()), "{name}");
+        // Cubic, it takes a minute and more where this takes a second or two.
+        assert!(began.elapsed().as_secs() < 30, "{name}: {:?}", began.elapsed());
+    }
+}

@@ -150,18 +150,21 @@ fn overwritten(work: &Work<'_>) -> FxHashMap<u32, u32> {
 }
 
 fn merge(work: &Work<'_>, cuts: &Cuts, budget: Budget, clusters: &mut Vec<Cluster>) {
+    let mut paths = Paths::of(work, clusters);
     let mut current = 0;
     while current < clusters.len() {
         let mut other = 0;
         while other < clusters.len() {
+            let is_free = current != other && !paths.lead_around(current, other);
             // Either may be the one that the other joins.
             let pair = [(current, other), (other, current)].into_iter().find_map(|(a, b)| {
-                let union = (a != b).then(|| fit(work, cuts, budget, &clusters[a], &clusters[b])).flatten()?;
-                (!path_around(clusters, a, b)).then_some((a, b, union))
+                let union = is_free.then(|| fit(work, cuts, budget, &clusters[a], &clusters[b])).flatten()?;
+                Some((a, b, union))
             });
             match pair {
                 Some((a, b, (shape, fold, roots))) => {
                     join(clusters, a, b, shape, fold, roots);
+                    paths.join(a.min(b), a.max(b));
                     current = current.min(other);
                     // What was enlarged may now meet what it did not meet before.
                     other = 0;
@@ -256,14 +259,15 @@ fn fit(work: &Work<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: &Cluster) -
 
 fn shares_large_read(work: &Work<'_>, a: &Cluster, b: &Cluster) -> bool {
     let count = work.nodes.len() as u32;
-    a.reads.iter().filter(|&r| b.reads.contains(r)).any(|r| {
-        let elements = if r < count {
-            work.nodes[r as usize].meta.elements()
-        } else {
-            work.region.inputs[(r - count) as usize].meta.elements()
-        };
-        elements > 1
-    })
+    a.reads.meets(&b.reads)
+        && a.reads.iter().filter(|&r| b.reads.contains(r)).any(|r| {
+            let elements = if r < count {
+                work.nodes[r as usize].meta.elements()
+            } else {
+                work.region.inputs[(r - count) as usize].meta.elements()
+            };
+            elements > 1
+        })
 }
 
 /// Whether every read of `target` in a cluster is at the element that is being computed.
@@ -305,32 +309,88 @@ pub(super) fn in_step(work: &Work<'_>, n: u32, slot: usize, m: u32) -> bool {
     }
 }
 
-/// Whether a path leads from one cluster to the other through a third.
-fn path_around(clusters: &[Cluster], a: usize, b: usize) -> bool {
-    let reaches = |from: usize, to: usize| {
-        // Clusters that depend on `from`, through at least one other, up to `to`.
-        let mut stack: Vec<usize> =
-            (0..clusters.len()).filter(|&c| c != to && c != from && depends(clusters, c, from)).collect();
-        let mut seen = vec![false; clusters.len()];
-        while let Some(c) = stack.pop() {
-            if c == to {
-                return true;
-            }
-            if std::mem::replace(&mut seen[c], true) {
-                continue;
-            }
-            stack.extend((0..clusters.len()).filter(|&d| d != from && !seen[d] && depends(clusters, d, c)));
-        }
-        false
-    };
-    reaches(a, b) || reaches(b, a)
+/// Which clusters run after which. They are named by their first places, whichever they have moved to since.
+struct Paths {
+    /// The names of those that there are.
+    names: Vec<u32>,
+    /// For every cluster, those that read what it makes, or overwrite what it reads.
+    next: Vec<SmallVec<[u32; 4]>>,
+    /// For every cluster, all that a path leads to.
+    later: Vec<Bits>,
 }
 
-/// Whether a cluster has to run after another: it reads what that one makes, or overwrites what that one reads.
-fn depends(clusters: &[Cluster], later: usize, earlier: usize) -> bool {
-    let (later, earlier) = (&clusters[later], &clusters[earlier]);
-    earlier.roots.iter().any(|&(n, _)| later.reads.contains(n))
-        || later.roots.iter().any(|(n, _)| earlier.before.contains(n))
+impl Paths {
+    fn of(work: &Work<'_>, clusters: &[Cluster]) -> Paths {
+        let mut maker: Vec<Option<u32>> = vec![None; work.nodes.len()];
+        for (c, cluster) in clusters.iter().enumerate() {
+            cluster.roots.iter().for_each(|&(root, _)| maker[root as usize] = Some(c as u32));
+        }
+        let mut next: Vec<SmallVec<[u32; 4]>> = vec![SmallVec::new(); clusters.len()];
+        let mut waits_for = vec![0u32; clusters.len()];
+        let mut edge = |from: u32, to: u32| {
+            if from != to {
+                next[from as usize].push(to);
+                waits_for[to as usize] += 1;
+            }
+        };
+        for (c, cluster) in (0..).zip(clusters) {
+            // What is read is nodes first, then inputs, which nobody makes.
+            let read = cluster.reads.iter().take_while(|&read| (read as usize) < maker.len());
+            read.filter_map(|n| maker[n as usize]).for_each(|producer| edge(producer, c));
+            cluster.before.iter().filter_map(|&by| maker[by as usize]).for_each(|overwriter| edge(c, overwriter));
+        }
+        let mut order: Vec<u32> = (0..clusters.len() as u32).filter(|&c| waits_for[c as usize] == 0).collect();
+        let mut done = 0;
+        while let Some(&c) = order.get(done) {
+            done += 1;
+            for &to in &next[c as usize] {
+                waits_for[to as usize] -= 1;
+                if waits_for[to as usize] == 0 {
+                    order.push(to);
+                }
+            }
+        }
+        let mut later = vec![Bits::new(0); clusters.len()];
+        for &c in order.iter().rev() {
+            let mut all = Bits::new(clusters.len());
+            for &to in &next[c as usize] {
+                all.insert(to);
+                all.union(&later[to as usize]);
+            }
+            later[c as usize] = all;
+        }
+        Paths { names: (0..clusters.len() as u32).collect(), next, later }
+    }
+
+    /// Whether a path leads from one cluster to the other through a third.
+    fn lead_around(&self, a: usize, b: usize) -> bool {
+        let (a, b) = (self.names[a], self.names[b]);
+        let leads = |c: u32, to: u32| c != to && self.later[c as usize].contains(to);
+        let around = |from: u32, to: u32| self.next[from as usize].iter().any(|&c| leads(c, to));
+        around(a, b) || around(b, a)
+    }
+
+    /// The cluster at one place has become a part of that at another.
+    fn join(&mut self, keep: usize, drop: usize) {
+        let (keep, drop) = (self.names[keep], self.names.remove(drop));
+        let dropped = std::mem::take(&mut self.next[drop as usize]);
+        self.next[keep as usize].extend(dropped);
+        self.next[keep as usize].retain(|c| *c != keep && *c != drop);
+        let mut all = self.later[drop as usize].clone();
+        all.union(&self.later[keep as usize]);
+        all.remove(keep);
+        all.remove(drop);
+        self.later[keep as usize] = all.clone();
+        all.insert(keep);
+        for &name in &self.names {
+            let later = &mut self.later[name as usize];
+            if name != keep && (later.contains(keep) || later.contains(drop)) {
+                later.union(&all);
+                later.remove(drop);
+                self.next[name as usize].iter_mut().filter(|c| **c == drop).for_each(|c| *c = keep);
+            }
+        }
+    }
 }
 
 /// Inline nodes that several large clusters compute and that cost more than a round trip through memory.

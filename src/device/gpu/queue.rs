@@ -256,7 +256,7 @@ impl Queue {
         let began_ns = self.context.timeline.now_ns();
         let Some((station, _)) = &self.standing else { return Err(gone()) };
         let injection = &self.context.config.injection;
-        if injection.lose_device_at_batch == Some(number) {
+        if injection.loses_device_at(number) {
             station.gpu.mark_lost("a loss was injected");
         }
         if injection.out_of_memory_at_batch == Some(number) {

@@ -251,7 +251,7 @@ impl Actor {
             }
             let starves = at(injection.out_of_memory_at_batch).then_some(Wrong::Starve);
             wrong = starves.or(at(injection.panic_at_batch).then_some(Wrong::Panic));
-            lost = at(injection.lose_device_at_batch);
+            lost = injection.loses_device_at(number);
         }
         if lost {
             self.lose(batch.id, mailbox);
