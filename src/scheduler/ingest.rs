@@ -227,15 +227,23 @@ impl State {
         }
         let entry = self.sessions.get_mut(&session).expect("SCHED-9: the segment's session is known");
         let room = why == CutReason::Room;
-        if entry.lazy.len() <= self.lazy_max && !room {
+        // What others' lazy values keep is not looked through again before it has doubled.
+        if entry.lazy.len() + recorded.len() <= self.lazy_max.max(2 * entry.lazy_of_others) && !room {
             return;
         }
+        let is_lazy = |value: &ValueId| self.graph.get(*value).is_some_and(|live| live.is_lazy());
         let mut left = std::mem::take(&mut entry.lazy);
-        left.retain(|v| self.graph.get(*v).is_some_and(|l| l.is_lazy()));
-        if room || left.len() > self.lazy_max / 2 {
-            roots.extend(left.iter().filter_map(|v| held(self, v)));
+        left.retain(is_lazy);
+        // The newest may be all that is held of a long chain.
+        let all = || left.iter().chain(recorded.iter().filter(|value| is_lazy(value)));
+        let mut of_others = 0;
+        if room || all().count() > self.lazy_max / 2 {
+            let before = roots.len();
+            roots.extend(all().filter_map(|value| held(self, value)));
+            of_others = if roots.len() == before { left.len() } else { 0 };
         }
-        self.sessions.get_mut(&session).expect("SCHED-9: the segment's session is known").lazy = left;
+        let entry = self.sessions.get_mut(&session).expect("SCHED-9: the segment's session is known");
+        (entry.lazy, entry.lazy_of_others) = (left, of_others);
     }
 
     /// Cuts a segment's roots into regions and queues them, and ends the segment; or leaves the rest for when the

@@ -118,6 +118,8 @@ pub(super) struct Session {
     pub values: std::ops::Range<u32>,
     /// Values that its segments left lazy (some have gone since).
     pub lazy: Vec<ValueId>,
+    /// How many of them other sessions' lazy values kept when they were last looked through, and none was held here.
+    pub lazy_of_others: usize,
     /// Regions of it that were parked (some are not any more).
     pub parked: Vec<RegionId>,
     /// Their nodes.
@@ -141,6 +143,7 @@ impl Session {
             gathers: FxHashSet::default(),
             values: 0..0,
             lazy: Vec::new(),
+            lazy_of_others: 0,
             parked: Vec::new(),
             parked_nodes: 0,
             kept_bytes: 0,

@@ -17,7 +17,7 @@ fn bench(set: impl FnOnce(&mut DeviceInfo)) -> Bench {
     set(&mut host);
     let choice = DeviceChoice::Host;
     let config =
-        Config { device: choice, batches_in_flight: 2, tape_bytes_max: 1000, tape_nodes_max: 40, ..Config::default() };
+        Config { device: choice, batches_in_flight: 2, tape_bytes_max: 1000, tape_nodes_max: 48, ..Config::default() };
     Bench::on(vec![host], config)
 }
 

@@ -258,6 +258,24 @@ fn a_session_that_leaves_too_much_lazy_has_it_computed() {
     assert!(sent >= 10, "{sent} nodes ran");
 }
 
+/// Of a chain that is cut after each op only the newest value is held, and it is in no segment before.
+#[test]
+fn a_session_that_leaves_a_long_chain_lazy_op_by_op_has_it_computed() {
+    let mut b = Bench::with(Config { device: DeviceChoice::Host, tape_nodes_max: 16, ..Config::default() });
+    let mut s = b.rand(4);
+    let (mut live_max, mut made) = (0, 0);
+    for _ in 0..200 {
+        let next = b.scale(s, 4);
+        b.release(s);
+        s = next;
+        let sent = b.cut_for(CutReason::Flush);
+        made += b.run(sent).len();
+        live_max = live_max.max(b.state.graph.len());
+    }
+    assert!(live_max <= 18, "{live_max} values are live");
+    assert!((5..=25).contains(&made), "{made} values were written out");
+}
+
 #[test]
 fn the_same_program_is_cut_the_same_whenever_completions_arrive() {
     let run = |finish_early: bool| {
