@@ -123,8 +123,8 @@ pub fn check_host(env: &Env, dims: &Dims, class: Class) -> Flow<()> {
 /// One value everywhere, in host memory or recorded.
 fn fill(env: &mut Env, form: &Form<'_>, dims: Dims, value: f64) -> Flow<Value> {
     let class = form.class();
-    if let Class::Cell | Class::Struct | Class::Function = class {
-        return fail!("a prototype must be numeric, logical or char, not {}", class.name());
+    if let Class::Cell | Class::Struct | Class::Function | Class::Char = class {
+        return fail!("a prototype must be numeric or logical, not {}", class.name());
     }
     if form.on_device() {
         let value = record(filled(env, class, &dims, value)?, class, &[])?;
