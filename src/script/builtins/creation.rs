@@ -157,7 +157,7 @@ fn filled_with(interp: &mut Interp, name: &'static str, args: &[Value], value: f
 
 /// The missing value: a NaN with the payload that Octave (and R) marks it with.
 fn isna(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    if !args[0].is_numeric() {
+    if !args[0].is_numeric() && args[0].class() != Class::Logical {
         return match &args[0] {
             Value::Cell(_) | Value::Struct(_) | Value::Function(_) => {
                 fail!("isna: not defined for {}", crate::script::ops::type_name(&args[0], false))
