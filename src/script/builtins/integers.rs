@@ -242,7 +242,7 @@ impl Asked {
         match self {
             Asked::Divisor => divisor(a, b),
             Asked::Multiple if a == T::ZERO || b == T::ZERO => T::ZERO,
-            Asked::Multiple => (a.divided(divisor(a, b)).0 * b).magnitude(),
+            Asked::Multiple => a.divided(divisor(a, b)).0 * b,
             Asked::FirstFactor => bezout(a, b).0,
             Asked::SecondFactor => bezout(a, b).1,
         }
