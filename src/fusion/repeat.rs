@@ -192,11 +192,9 @@ fn relaunch(launch: &Arc<Launch>, region: &Region) -> Arc<Launch> {
 /// Whether an op's scalars are parameters that no pass looks at.
 pub fn is_blind(node: &RegionNode, dtype_of: impl Fn(RegionArg) -> DType) -> bool {
     match node.op {
-        // Integers beside numbers: what they compute in is decided by the numbers (`mixed`, `wide`).
-        Op::Apply(_) => {
-            let mut args = node.args.iter().filter(|arg| !matches!(arg, RegionArg::Scalar(_)));
-            args.all(|&arg| dtype_of(arg).is_float() || dtype_of(arg) == DType::Bool)
-        }
+        // Integers beside numbers, arrays or scalars: what they compute in is decided by the numbers (`mixed`, `wide`),
+        // and an integer scalar is a parameter of that dtype, not of its own.
+        Op::Apply(_) => node.args.iter().all(|&arg| dtype_of(arg).is_float() || dtype_of(arg) == DType::Bool),
         Op::Fill | Op::Random { .. } | Op::AssignSlice(_) => true,
         _ => false,
     }

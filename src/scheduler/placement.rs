@@ -90,8 +90,8 @@ pub fn capability(
     }
     let longest = lengths.iter().copied().chain([meta.elements()]).max().unwrap_or(0);
     let segmented = device.pieces(room::scratch_words(op, lengths, meta).max(longest as u64)) > 1;
-    if let (Op::Apply(op), Some(input)) = (op, args.first())
-        && let Some(reason) = wgsl::refusal(*op, *input)
+    if let Op::Apply(op) = op
+        && let Some(reason) = args.iter().find_map(|&input| wgsl::refusal(*op, input))
     {
         return Err(reason);
     }

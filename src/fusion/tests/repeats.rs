@@ -92,6 +92,20 @@ fn a_number_that_decides_what_integers_compute_in_is_part_of_what_has_to_be_equa
 }
 
 #[test]
+fn an_integer_scalar_beside_a_number_is_part_of_what_has_to_be_equal() {
+    let numbers = |integer: i32| {
+        let mut b = Build::new();
+        let scalars = [Scalar::I32(integer), Scalar::F64(2.5)].map(|scalar| X(RegionArg::Scalar(scalar)));
+        let y = b.node(Op::Apply(ElementOp::Div), &scalars, &[1, 1], DType::I32);
+        b.output(y);
+        b.region
+    };
+    let mut repeats = Repeats::default();
+    assert!(is_found(&mut repeats, &numbers(7), &numbers(7)));
+    assert!(repeats.find(&numbers(-7)).is_none(), "it is a parameter in f64");
+}
+
+#[test]
 fn what_can_fault_and_what_is_large_is_always_planned() {
     let mut b = Build::new();
     let x = b.input(&[100, 1], false);

@@ -65,6 +65,9 @@ pub fn integer(x: f64) -> Flow<i64> {
 
 /// A number as messages have it: `%g`.
 pub fn short(x: f64) -> String {
+    if !x.is_finite() {
+        return if x.is_nan() { "NaN".into() } else { format!("{}Inf", if x < 0.0 { "-" } else { "" }) };
+    }
     if x == x.trunc() && x.abs() < 1e5 {
         return format!("{x}");
     }

@@ -123,8 +123,8 @@ pub fn check_host(env: &Env, dims: &Dims, class: Class) -> Flow<()> {
 /// One value everywhere, in host memory or recorded.
 fn fill(env: &mut Env, form: &Form<'_>, dims: Dims, value: f64) -> Flow<Value> {
     let class = form.class();
-    if let Class::Cell | Class::Struct | Class::Function = class {
-        return fail!("a prototype must be numeric, logical or char, not {}", class.name());
+    if let Class::Cell | Class::Struct | Class::Function | Class::Char = class {
+        return fail!("a prototype must be numeric or logical, not {}", class.name());
     }
     if form.on_device() {
         let value = record(filled(env, class, &dims, value)?, class, &[])?;
@@ -157,7 +157,7 @@ fn filled_with(interp: &mut Interp, name: &'static str, args: &[Value], value: f
 
 /// The missing value: a NaN with the payload that Octave (and R) marks it with.
 fn isna(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    if !args[0].is_numeric() {
+    if !args[0].is_numeric() && args[0].class() != Class::Logical {
         return match &args[0] {
             Value::Cell(_) | Value::Struct(_) | Value::Function(_) => {
                 fail!("isna: not defined for {}", crate::script::ops::type_name(&args[0], false))

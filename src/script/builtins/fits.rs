@@ -27,6 +27,9 @@ pub(super) fn polyfit(interp: &mut Interp, args: &[Value], nargout: usize) -> Fl
     }
     let n = kept.len() - 1;
     let used: Vec<usize> = (0..=n).filter(|&j| kept[j]).collect();
+    if used.is_empty() && nargout < 2 {
+        return Ok(Value::row(vec![0.0; n + 1]).into());
+    }
     let spread = |m: &Mat<f64>, rows: &[usize]| {
         let place = |list: &[usize], i: usize| list.iter().position(|&u| u == i);
         let whole: Vec<usize> = (0..m.nrows()).collect();
@@ -103,7 +106,7 @@ fn degrees(env: &Env, value: &Value, points: usize) -> Flow<Vec<bool>> {
         *k = false;
         excess -= 1;
     }
-    match kept.contains(&true) {
+    match kept.contains(&true) || points == 0 && !kept.is_empty() {
         true => Ok(kept),
         false => fail!("polyfit: N must be a non-negative integer"),
     }

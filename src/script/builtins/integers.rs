@@ -2,13 +2,15 @@
 
 use super::accumulation::{accumarray, histc};
 use super::args::number;
+use super::lanes::pick;
 use super::{ANY, Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::index::Values;
-use crate::script::ops;
+use crate::script::ops::{self, Side};
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
+use std::ops::{Add, Mul, Neg, Sub};
 
 /// The family.
 pub static ROWS: &[Builtin] = &[
@@ -195,74 +197,154 @@ fn factor(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
     Ok(vec![row(env, distinct, class)?, row(env, counts, Class::Double)?].into())
 }
 
-fn fold(interp: &mut Interp, args: &[Value], who: &str, f: fn(f64, f64) -> f64) -> Flow<Outcome> {
-    interp.env.host_all(args)?;
-    let (mut dims, mut data, mut class) = reals(&interp.env, who, &args[0])?;
-    for arg in &args[1..] {
-        let (other_dims, other, other_class) = reals(&interp.env, who, arg)?;
-        if data.iter().chain(&other).any(|v| v.fract() != 0.0) {
-            return fail!("{who}: all values must be integers");
-        }
-        if class.is_integer() && other_class.is_integer() && class != other_class {
-            // Neither class holds the other's numbers.
-            return fail!("{who}: '{}' and '{}' have no common class", class.name(), other_class.name());
-        }
-        if other_class.is_integer() || other_class == Class::Single && !class.is_integer() {
-            class = other_class;
-        }
-        if dims != other_dims && !dims.is_scalar() && !other_dims.is_scalar() {
-            return fail!("{who}: all args must be the same size or scalar");
-        }
-        let out_dims = if dims.is_scalar() { other_dims } else { dims };
-        let n = out_dims.elements();
-        let at = |v: &[f64], i: usize| v[if v.len() == 1 { 0 } else { i }];
-        data = (0..n).map(|i| f(at(&data, i), at(&other, i))).collect();
-        dims = out_dims;
+/// Numbers that are whole: doubles, or what holds integers of 64 bits exactly.
+trait Whole: Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Neg<Output = Self> {
+    const ZERO: Self;
+    const ONE: Self;
+    /// Quotient, towards zero, and remainder.
+    fn divided(self, by: Self) -> (Self, Self);
+
+    fn magnitude(self) -> Self {
+        if self < Self::ZERO { -self } else { self }
     }
-    Ok(in_class(&mut interp.env, dims, data, class)?.into())
 }
 
-fn divisor(a: f64, b: f64) -> f64 {
-    let (mut a, mut b) = (a.abs(), b.abs());
-    while b != 0.0 {
-        (a, b) = (b, a % b);
+impl Whole for f64 {
+    const ZERO: f64 = 0.0;
+    const ONE: f64 = 1.0;
+
+    fn divided(self, by: f64) -> (f64, f64) {
+        ((self / by).trunc(), self % by)
+    }
+}
+
+impl Whole for i128 {
+    const ZERO: i128 = 0;
+    const ONE: i128 = 1;
+
+    fn divided(self, by: i128) -> (i128, i128) {
+        (self / by, self % by)
+    }
+}
+
+/// What is asked of two numbers.
+#[derive(Clone, Copy)]
+enum Asked {
+    Divisor,
+    Multiple,
+    /// The factor of the first, or of the second, in the sum of products that is the greatest common divisor.
+    FirstFactor,
+    SecondFactor,
+}
+
+impl Asked {
+    fn of<T: Whole>(self, a: T, b: T) -> T {
+        match self {
+            Asked::Divisor => divisor(a, b),
+            Asked::Multiple if a == T::ZERO || b == T::ZERO => T::ZERO,
+            Asked::Multiple => a.divided(divisor(a, b)).0 * b,
+            Asked::FirstFactor => bezout(a, b).0,
+            Asked::SecondFactor => bezout(a, b).1,
+        }
+    }
+}
+
+/// The class of the result; refuses numbers that are not whole, and integers of several classes.
+fn common_class(env: &Env, args: &[Value], who: &str) -> Flow<Class> {
+    let (_, _, mut class) = reals(env, who, &args[0])?;
+    for arg in args {
+        let (_, data, other) = reals(env, who, arg)?;
+        if data.iter().any(|v| v.fract() != 0.0) {
+            return fail!("{who}: all values must be integers");
+        }
+        if class.is_integer() && other.is_integer() && class != other {
+            // Neither class holds the other's numbers.
+            return fail!("{who}: '{}' and '{}' have no common class", class.name(), other.name());
+        }
+        if other.is_integer() || other == Class::Single && !class.is_integer() {
+            class = other;
+        }
+    }
+    Ok(class)
+}
+
+fn folded<T: Whole>(
+    env: &Env,
+    args: &[Value],
+    who: &str,
+    asked: Asked,
+    read: fn(&Data, usize) -> T,
+) -> Flow<(Dims, Vec<T>)> {
+    let elements = |t: &Tensor| (0..t.len()).map(|i| read(&t.data, i)).collect::<Vec<T>>();
+    let first = env.host(&args[0])?;
+    let (mut dims, mut out) = (first.dims.clone(), elements(&first));
+    for arg in &args[1..] {
+        let other = env.host(arg)?;
+        let both = ops::expanded(who, &dims, &other.dims)?;
+        env.check_host(&both, size_of::<T>())?;
+        let (a, b) = (Side { data: &out, dims: &dims }, Side { data: &elements(&other), dims: &other.dims });
+        out = ops::zip(a, b, &both, |a, b| asked.of(a, b));
+        dims = both;
+    }
+    Ok((dims, out))
+}
+
+fn fold(interp: &mut Interp, args: &[Value], who: &str, asked: Asked) -> Flow<Value> {
+    let env = &mut interp.env;
+    env.host_all(args)?;
+    let class = common_class(env, args, who)?;
+    if !matches!(class, Class::Int64 | Class::Uint64) {
+        let (dims, out) = folded(env, args, who, asked, Data::f64_at)?;
+        return in_class(env, dims, out, class);
+    }
+    let exact = |data: &Data, i: usize| match data {
+        Data::I64(v) => v[i] as i128,
+        Data::U64(v) => v[i] as i128,
+        other => other.f64_at(i) as i64 as i128,
+    };
+    let (dims, out) = folded(env, args, who, asked, exact)?;
+    let data = match class {
+        Class::Uint64 => Data::U64(out.into_iter().map(|x| x.clamp(0, u64::MAX as i128) as u64).collect()),
+        _ => Data::I64(out.into_iter().map(|x| x.clamp(i64::MIN as i128, i64::MAX as i128) as i64).collect()),
+    };
+    Ok(Value::tensor(Tensor::new(dims, data)))
+}
+
+fn divisor<T: Whole>(a: T, b: T) -> T {
+    let (mut a, mut b) = (a.magnitude(), b.magnitude());
+    while b != T::ZERO {
+        (a, b) = (b, a.divided(b).1);
     }
     a
 }
 
 fn gcd(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
-    let (a, b) = match args {
-        [a, b] if nargout > 1 => (a, b),
-        _ if nargout > 1 => return fail!("gcd: coefficients are known of two arguments only"),
-        _ => return fold(interp, args, "gcd", divisor),
-    };
-    let divisors = fold(interp, args, "gcd", divisor)?;
-    let first = fold(interp, &[a.clone(), b.clone()], "gcd", |a, b| bezout(a, b).0)?;
-    let second = fold(interp, &[a.clone(), b.clone()], "gcd", |a, b| bezout(a, b).1)?;
-    let mut values = Values::new();
-    for outcome in [divisors, first, second] {
-        if let Outcome::Values(more) = outcome {
-            values.extend(more);
-        }
+    if nargout < 2 {
+        return Ok(fold(interp, args, "gcd", Asked::Divisor)?.into());
     }
-    Ok(values.into())
+    if args.len() > 2 {
+        return fail!("gcd: coefficients are known of two arguments only");
+    }
+    let outputs = [Asked::Divisor, Asked::FirstFactor, Asked::SecondFactor];
+    let outputs = outputs.into_iter().map(|asked| fold(interp, args, "gcd", asked));
+    Ok(outputs.collect::<Flow<Values>>()?.into())
 }
 
 /// The factors of two numbers whose sum of products is their greatest common divisor.
-fn bezout(a: f64, b: f64) -> (f64, f64) {
-    let (mut rest, mut next) = (a.abs(), b.abs());
-    let (mut x, mut x_next, mut y, mut y_next) = (1.0, 0.0, 0.0, 1.0);
-    while next != 0.0 {
-        let quotient = (rest / next).floor();
-        (rest, next) = (next, rest % next);
+fn bezout<T: Whole>(a: T, b: T) -> (T, T) {
+    let (mut rest, mut next) = (a.magnitude(), b.magnitude());
+    let (mut x, mut x_next, mut y, mut y_next) = (T::ONE, T::ZERO, T::ZERO, T::ONE);
+    while next != T::ZERO {
+        let (quotient, left) = rest.divided(next);
+        (rest, next) = (next, left);
         (x, x_next) = (x_next, x - quotient * x_next);
         (y, y_next) = (y_next, y - quotient * y_next);
     }
-    (if a >= 0.0 { x } else { -x }, if b >= 0.0 { y } else { -y })
+    (if a >= T::ZERO { x } else { -x }, if b >= T::ZERO { y } else { -y })
 }
 
 fn lcm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    fold(interp, args, "lcm", |a, b| if a == 0.0 || b == 0.0 { 0.0 } else { a / divisor(a, b) * b })
+    Ok(fold(interp, args, "lcm", Asked::Multiple)?.into())
 }
 
 fn factorial(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -280,16 +362,15 @@ fn factorial(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 fn nchoosek(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     let k = number(&interp.env, "nchoosek", &args[1])?;
-    if args[0].len() != 1 && !args[0].dims().is_vector() && !args[0].is_empty() {
+    if args[0].len() != 1 && !args[0].dims().is_vector() {
         return fail!("nchoosek: first argument must be a scalar or a vector");
     }
     if args[1].len() != 1 || args[1].is_complex() || k < 0.0 || k.fract() != 0.0 || k.is_nan() {
         return fail!("nchoosek: K must be an integer >= 0");
     }
-    if let Value::Cell(cell) = &args[0] {
-        let (dims, order) = choices(&interp.env, cell.items.len(), k as usize, size_of::<Value>())?;
-        let items = order.into_iter().map(|at| cell.items[at as usize].clone()).collect();
-        return Ok(Value::cell(dims, items).into());
+    if let Value::Cell(_) | Value::Struct(_) = &args[0] {
+        let (dims, order) = choices(&interp.env, args[0].len(), k as usize, size_of::<Value>())?;
+        return Ok(chosen(&args[0], dims, order.into_iter().map(|at| at as usize))?.into());
     }
     let set = interp.env.host(&args[0])?;
     if set.len() == 1 {
@@ -308,6 +389,14 @@ fn nchoosek(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
     let (dims, order) = choices(&interp.env, set.len(), k as usize, size_of::<f64>())?;
     Ok(Value::tensor(Tensor::new(dims, set.data.pick(order.into_iter().map(|at| at as usize)))).into())
+}
+
+/// The elements of a cell or a struct array at these places.
+fn chosen(value: &Value, dims: Dims, places: impl Iterator<Item = usize>) -> Flow<Value> {
+    match pick(value, dims, &places.collect::<Vec<_>>()) {
+        Some(value) => Ok(value),
+        None => fail!("wrong type argument '{}'", value.class_name()),
+    }
 }
 
 /// The most rows of choices.
@@ -344,7 +433,8 @@ fn choices(env: &Env, n: usize, k: usize, bytes: usize) -> Flow<(Dims, Vec<u32>)
 fn perms(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let n = args[0].len();
     let m = (2..=n).fold(1usize, |product, k| product.saturating_mul(k));
-    let bytes = if let Value::Cell(_) = &args[0] { size_of::<Value>() } else { args[0].class().bytes() };
+    let bytes =
+        if let Value::Cell(_) | Value::Struct(_) = &args[0] { size_of::<Value>() } else { args[0].class().bytes() };
     interp.env.check_host(&[m, n], bytes + 1)?;
     // Reverse lexicographic order of positions: each row is the one before its predecessor.
     let mut order = vec![0u8; m * n];
@@ -358,8 +448,8 @@ fn perms(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
     let order = order.into_iter().map(usize::from);
     let dims = Dims::new(&[m, n]);
-    if let Value::Cell(cell) = &args[0] {
-        return Ok(Value::cell(dims, order.map(|at| cell.items[at].clone()).collect()).into());
+    if let Value::Cell(_) | Value::Struct(_) = &args[0] {
+        return Ok(chosen(&args[0], dims, order)?.into());
     }
     let v = interp.env.host(&args[0])?;
     Ok(Value::tensor(Tensor::new(dims, v.data.pick(order))).into())

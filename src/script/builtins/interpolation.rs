@@ -221,7 +221,7 @@ pub(super) fn interp1(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Out
         [y] if pieces => (None, env.host(y)?, env.host(&Value::empty())?),
         [x, y] if pieces => (Some(env.host(x)?), env.host(y)?, env.host(&Value::empty())?),
         [y, xi] => (None, env.host(y)?, env.host(xi)?),
-        [x, y, xi] => (Some(env.host(x)?), env.host(y)?, env.host(xi)?),
+        [x, y, xi] | [x, y, xi, _] => (Some(env.host(x)?), env.host(y)?, env.host(xi)?),
         _ => return fail!("Invalid call to interp1"),
     };
     if [x.as_ref(), Some(&xi)].into_iter().flatten().any(|t| t.data.is_complex()) {
@@ -242,7 +242,12 @@ pub(super) fn interp1(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Out
     order.sort_by(|&i, &j| places[i].total_cmp(&places[j]));
     let sorted: Vec<f64> = order.iter().map(|&i| places[i]).collect();
     let (chosen, jumps_left) = chosen_of(options)?;
-    let outside = options.iter().find(|o| !o.is_char()).map(|value| number(env, "interp1", value)).transpose()?;
+    // The value outside may also stand before the method.
+    let outside = arrays
+        .get(3)
+        .or_else(|| options.iter().find(|o| !o.is_char()))
+        .map(|value| number(env, "interp1", value))
+        .transpose()?;
     let jumps = sorted.windows(2).any(|pair| pair[0] == pair[1]);
     if jumps && !matches!(chosen, Method::Linear | Method::Nearest) {
         let name = options.iter().filter_map(Value::as_text).find(|word| *word != "extrap").unwrap_or_default();

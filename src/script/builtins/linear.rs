@@ -1,6 +1,7 @@
 //! Linear algebra on the host, by the `faer` library: determinants, inverses, factorisations. Of the family's rows,
 //! those of singular values, eigenvalues and products have modules of their own.
 
+use super::args::{has_word, is_word};
 use super::eigen::{eig, hess, schur};
 use super::products::{cross, expm, kron};
 use super::singular::{cond, null, orth, pinv, rank, svd};
@@ -18,7 +19,7 @@ use num_complex::Complex64;
 
 /// The family.
 pub static ROWS: &[Builtin] = &[
-    row("det", 1, 1, 1, "det (a)", "The determinant of a square matrix.", det),
+    row("det", 1, 1, 2, "[d, rcond] = det (a)", "The determinant of a square matrix.", det),
     row("inv", 1, 1, 2, "[x, rcond] = inv (a)", "The inverse of a square matrix.", inv),
     row("inverse", 1, 1, 2, "[x, rcond] = inverse (a)", "The inverse of a square matrix.", inv),
     row("pinv", 1, 2, 1, "pinv (a, tolerance)", "The Moore-Penrose inverse.", pinv),
@@ -26,7 +27,7 @@ pub static ROWS: &[Builtin] = &[
     row("trace", 1, 1, 1, "trace (a)", "The sum of the diagonal of a square matrix.", trace),
     row("cond", 1, 2, 1, "cond (a, p)", "The norm of a matrix times that of its inverse, by default the 2-norm.", cond),
     row("lu", 1, 2, 3, "[l, u, p] = lu (a, \"vector\")", "Factors with partial pivoting.", lu),
-    row("qr", 1, 2, 3, "[q, r, e] = qr (a, 0)", "An orthogonal and an upper triangular factor.", qr),
+    row("qr", 1, 3, 3, "[q, r, e] = qr (a, \"econ\", \"vector\")", "An orthogonal and an upper triangular factor.", qr),
     row("chol", 1, 2, 2, "r = chol (a)", "The upper triangular factor of a positive definite matrix.", chol),
     row("svd", 1, 2, 3, "[u, s, v] = svd (a, 0)", "Singular values and vectors.", svd),
     row("eig", 1, 4, 3, "[v, d, w] = eig (a, b, ...)", "Eigenvalues and eigenvectors of a matrix or of a pair.", eig),
@@ -110,7 +111,23 @@ pub(super) fn complex_value(matrix: &Mat<Complex64>, class: Class) -> Value {
     Value::tensor(Tensor::new(Dims::new(&[matrix.nrows(), matrix.ncols()]), data))
 }
 
-fn det(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+fn det(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    if args[0].is_char() {
+        return fail!("invalid conversion from string to real matrix");
+    }
+    let det = determinant(interp, args)?;
+    if nargout < 2 {
+        return Ok(det.into());
+    }
+    // How far the matrix is from a singular one is told with its inverse.
+    let rcond = match inv(interp, args, 2)? {
+        Outcome::Values(values) => values.get(1).cloned(),
+        _ => None,
+    };
+    Ok(vec![det, rcond.unwrap_or_else(Value::empty)].into())
+}
+
+fn determinant(interp: &mut Interp, args: &[Value]) -> Flow<Value> {
     if let Some((a, class)) = complex(&interp.env, &args[0])? {
         if a.nrows() != a.ncols() {
             return fail!("det: A must be a square matrix");
@@ -120,7 +137,7 @@ fn det(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         if det.is_nan() && column_major(a.as_ref()).iter().all(|z| z.is_finite()) {
             det = Complex64::new(0.0, 0.0);
         }
-        return Ok(complex_value(&Mat::from_fn(1, 1, |_, _| det), class).into());
+        return Ok(complex_value(&Mat::from_fn(1, 1, |_, _| det), class));
     }
     let a = square(&interp.env, "det", &args[0])?;
     let (columns, n) = (column_major(a.matrix.as_ref()), a.matrix.nrows());
@@ -130,7 +147,7 @@ fn det(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if det.is_nan() && columns.iter().all(|x| x.is_finite()) {
         det = gauss::Lu::new(&columns, n).determinant();
     }
-    Ok(number(det, a.single).into())
+    Ok(number(det, a.single))
 }
 
 /// The sum of absolute values of the largest column.
@@ -266,7 +283,7 @@ fn eliminated<T: Number>(a: &Mat<T>) -> (Mat<T>, Vec<usize>) {
 }
 
 fn lu(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
-    let vector = super::args::has_word(&args[1..], "vector");
+    let vector = has_word(&args[1..], "vector");
     if nargout > 2 && !vector {
         check_square(&interp.env, args[0].dims().rows())?;
     }
@@ -306,8 +323,32 @@ fn triangles<T: Number>(a: &Mat<T>, nargout: usize, vector: bool, value: impl Fn
     }
 }
 
+/// How `qr` gives its factors.
+#[derive(Clone, Copy)]
+struct Factors {
+    /// No more columns of Q than A has rows and columns.
+    thin: bool,
+    /// The exchange of columns as a row of their numbers.
+    listed: bool,
+    nargout: usize,
+}
+
+fn factors_asked(args: &[Value], nargout: usize) -> Flow<Factors> {
+    let is_zero = |v: &Value| matches!(v, Value::Num(x) if *x == 0.0) || has_word(std::slice::from_ref(v), "0");
+    let known = |v: &Value| is_zero(v) || ["econ", "vector", "matrix"].iter().any(|w| is_word(v, w));
+    if !args[1..].iter().all(known) {
+        return fail!(
+            "qr: options are 0, \"econ\", \"vector\" and \"matrix\"; factors applied to B are not supported yet"
+        );
+    }
+    let thin = args[1..].iter().any(is_zero) || has_word(&args[1..], "econ");
+    let listed = has_word(&args[1..], "vector") || thin && !has_word(&args[1..], "matrix");
+    Ok(Factors { thin, listed, nargout })
+}
+
 fn qr(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
-    let thin = args.len() > 1;
+    let asked = factors_asked(args, nargout)?;
+    let thin = asked.thin;
     let (m, n) = (args[0].dims().rows(), args[0].dims().columns());
     if m > 0 && n > 0 && !thin && nargout > 1 {
         check_square(&interp.env, m)?;
@@ -319,7 +360,7 @@ fn qr(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         && m > 0
         && n > 0
     {
-        return Ok(orthogonal(&a, thin, nargout, |m| complex_value(m, class)).into());
+        return Ok(orthogonal(&a, asked, |m| complex_value(m, class)).into());
     }
     let a = real(&interp.env, "qr", &args[0])?;
     if m == 0 || n == 0 {
@@ -328,11 +369,12 @@ fn qr(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         }
         return empty_factors(&interp.env, &a, thin, nargout);
     }
-    Ok(orthogonal(&a.matrix, thin, nargout, |m| value_of(m, a.single)).into())
+    Ok(orthogonal(&a.matrix, asked, |m| value_of(m, a.single)).into())
 }
 
 /// The outputs of `qr`; with three, columns are exchanged so that the diagonal's magnitudes descend.
-fn orthogonal<T: Number>(a: &Mat<T>, thin: bool, nargout: usize, value: impl Fn(&Mat<T>) -> Value) -> Vec<Value> {
+fn orthogonal<T: Number>(a: &Mat<T>, asked: Factors, value: impl Fn(&Mat<T>) -> Value) -> Vec<Value> {
+    let Factors { thin, listed, nargout } = asked;
     let (m, n) = (a.nrows(), a.ncols());
     let k = if thin { m.min(n) } else { m };
     let upper = |r: &Mat<T>| Mat::from_fn(k, n, |i, j| if i <= j && i < r.nrows() { r[(i, j)] } else { T::real(0.0) });
@@ -341,7 +383,7 @@ fn orthogonal<T: Number>(a: &Mat<T>, thin: bool, nargout: usize, value: impl Fn(
         let q = if thin { factors.compute_thin_Q() } else { factors.compute_Q() };
         let (order, _) = factors.P().arrays();
         let order: Vec<usize> = order.to_vec();
-        let exchange = if thin {
+        let exchange = if listed {
             Value::row(order.iter().map(|&at| at as f64 + 1.0).collect())
         } else {
             let e = Mat::from_fn(n, n, |i, j| if order[j] == i { 1.0 } else { 0.0 });
@@ -382,7 +424,7 @@ fn chol(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     if args[0].is_numeric() && args[0].dims().rows() != args[0].dims().columns() {
         return fail!("chol: requires square matrix");
     }
-    let lower = super::args::has_word(&args[1..], "lower");
+    let lower = has_word(&args[1..], "lower");
     if let Some((a, class)) = complex(&interp.env, &args[0])? {
         return triangle(&a, lower, nargout, |m| complex_value(m, class));
     }

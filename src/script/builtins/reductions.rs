@@ -555,6 +555,11 @@ fn recorded_norm(array: &Array, p: f64, dims: &[usize]) -> Option<Array> {
     })
 }
 
+/// The array with its integers as doubles: a norm is no integer.
+fn as_floats(x: &Lazy) -> Array {
+    if x.class.is_float() { x.array.clone() } else { x.array.cast::<f64>() }
+}
+
 fn matrix_norm(t: &Tensor, p: f64) -> Flow<f64> {
     let (rows, columns) = (t.dims.rows(), t.dims.columns());
     let at = |r: usize, c: usize| magnitude(&t.data, c * rows + r);
@@ -600,9 +605,10 @@ fn singular(values: Option<Vec<f64>>) -> Flow<f64> {
 
 fn along_dimension(env: &Env, x: &Value, p: f64, d: usize) -> Flow<Outcome> {
     if let Some(l) = on_runtime(x)
-        && let Some(array) = recorded_norm(&l.array, p, &[d])
+        && let Some(array) = recorded_norm(&as_floats(l), p, &[d])
     {
-        return Ok(record(array, l.class, &[x])?.into());
+        let class = if l.class == Class::Single { Class::Single } else { Class::Double };
+        return Ok(record(array, class, &[x])?.into());
     }
     let host = hosted(env, x)?;
     let lanes = Lanes::new(&host.dims, d);

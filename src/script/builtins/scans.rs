@@ -9,7 +9,7 @@ use super::lanes::Lanes;
 use super::record::{is_big, lift, record};
 use super::reductions::{check_array, hosted, on_runtime};
 use super::{Builtin, Outcome, row};
-use crate::script::error::{Flow, fail};
+use crate::script::error::{Flow, fail, fail_id};
 use crate::script::value::tensor::map_data;
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
@@ -39,7 +39,7 @@ fn scan(interp: &mut Interp, name: &'static str, args: &[Value], nargout: usize,
     let sums = matches!(op, ScanOp::Sum | ScanOp::Prod);
     // Sums include NaN, extrema do not.
     let (mut omit_nan, mut reverse, mut dim) = (!sums, false, None);
-    for arg in &args[1..] {
+    for (at, arg) in args[1..].iter().enumerate() {
         if arg.as_bytes().is_some_and(|b| !b.is_empty()) {
             if is_word(arg, "reverse") {
                 reverse = true;
@@ -50,6 +50,9 @@ fn scan(interp: &mut Interp, name: &'static str, args: &[Value], nargout: usize,
             } else if !["forward", "native", "double"].iter().any(|w| is_word(arg, w)) {
                 return fail!("{name}: unrecognized string argument");
             }
+        } else if at > 0 {
+            // A dimension stands right behind the array.
+            return fail_id!("Octave:invalid-fun-call", "Invalid call to {name}");
         } else if !arg.is_empty() {
             dim = Some(args::dim(env, arg, |d| match sums {
                 true => format!("{name}: invalid dimension argument = {}", args::short(d)),

@@ -58,24 +58,34 @@ enum Key {
     Complex(Complex64),
     Text(Vec<u8>),
     Row(Vec<f64>),
+    ComplexRow(Vec<Complex64>),
+}
+
+/// NaN stands behind all numbers.
+fn order_numbers(a: &f64, b: &f64) -> Ordering {
+    a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+}
+
+fn order_complex(a: &Complex64, b: &Complex64) -> Ordering {
+    match (a.is_nan(), b.is_nan()) {
+        (false, false) => order_numbers(&a.norm(), &b.norm()).then(order_numbers(&a.arg(), &b.arg())),
+        (a, b) => a.cmp(&b),
+    }
+}
+
+/// Rows by their first elements that differ.
+fn order_rows<T>(a: &[T], b: &[T], order: fn(&T, &T) -> Ordering) -> Ordering {
+    a.iter().zip(b).map(|(x, y)| order(x, y)).find(|o| o.is_ne()).unwrap_or(a.len().cmp(&b.len()))
 }
 
 impl Key {
     fn order(&self, other: &Key) -> Ordering {
-        let numbers = |a: &f64, b: &f64| a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()));
         match (self, other) {
-            (Key::Number(a), Key::Number(b)) => numbers(a, b),
-            (Key::Complex(a), Key::Complex(b)) => {
-                let nan = |z: &Complex64| z.re.is_nan() || z.im.is_nan();
-                match (nan(a), nan(b)) {
-                    (false, false) => numbers(&a.norm(), &b.norm()).then(numbers(&a.arg(), &b.arg())),
-                    (a, b) => a.cmp(&b),
-                }
-            }
+            (Key::Number(a), Key::Number(b)) => order_numbers(a, b),
+            (Key::Complex(a), Key::Complex(b)) => order_complex(a, b),
             (Key::Text(a), Key::Text(b)) => a.cmp(b),
-            (Key::Row(a), Key::Row(b)) => {
-                a.iter().zip(b).map(|(x, y)| numbers(x, y)).find(|o| o.is_ne()).unwrap_or(a.len().cmp(&b.len()))
-            }
+            (Key::Row(a), Key::Row(b)) => order_rows(a, b, order_numbers),
+            (Key::ComplexRow(a), Key::ComplexRow(b)) => order_rows(a, b, order_complex),
             _ => Ordering::Equal,
         }
     }
@@ -84,9 +94,10 @@ impl Key {
     fn same(&self, other: &Key) -> bool {
         let nan = match self {
             Key::Number(x) => x.is_nan(),
-            Key::Complex(z) => z.re.is_nan() || z.im.is_nan(),
+            Key::Complex(z) => z.is_nan(),
             Key::Text(_) => false,
             Key::Row(x) => x.iter().any(|v| v.is_nan()),
+            Key::ComplexRow(x) => x.iter().any(|z| z.is_nan()),
         };
         !nan && self.order(other).is_eq()
     }
@@ -108,16 +119,17 @@ fn given(env: &Env, who: &str, value: &Value, rows: bool) -> Flow<Given> {
         return Ok(Given { keys, dims: value.dims(), class: Class::Cell, is_cell: true, columns: 1 });
     }
     let host = env.host(value)?;
+    let (m, n) = (host.dims.rows(), host.dims.elements().checked_div(host.dims.rows()).unwrap_or(0));
     if host.data.is_complex() {
-        if rows {
-            return fail!("{who}: sets of complex rows are not supported yet");
-        }
-        let keys = (0..host.len()).map(|i| Key::Complex(host.data.c64_at(i))).collect();
+        let at = |i: usize| host.data.c64_at(i);
+        let keys = match rows {
+            true => (0..m).map(|i| Key::ComplexRow((0..n).map(|j| at(j * m + i)).collect())).collect(),
+            false => (0..host.len()).map(|i| Key::Complex(at(i))).collect(),
+        };
         let (dims, class) = (host.dims.clone(), host.data.class());
-        return Ok(Given { keys, dims, class, is_cell: false, columns: 1 });
+        return Ok(Given { keys, dims, class, is_cell: false, columns: if rows { n } else { 1 } });
     }
     let x = host.data.to_f64();
-    let (m, n) = (host.dims.rows(), host.dims.elements().checked_div(host.dims.rows()).unwrap_or(0));
     let keys = if rows {
         (0..m).map(|i| Key::Row((0..n).map(|j| x[j * m + i]).collect())).collect()
     } else {
@@ -134,21 +146,24 @@ fn given(env: &Env, who: &str, value: &Value, rows: bool) -> Flow<Given> {
 
 /// Where one set has complex numbers, those of the other are some, too.
 fn alike(a: &mut Given, b: &mut Given) {
-    let complex = |g: &Given| g.keys.iter().any(|k| matches!(k, Key::Complex(_)));
+    let complex = |g: &Given| g.keys.iter().any(|k| matches!(k, Key::Complex(_) | Key::ComplexRow(_)));
     if complex(a) || complex(b) {
+        let widened = |x: &f64| Complex64::new(*x, 0.0);
         for key in a.keys.iter_mut().chain(&mut b.keys) {
-            if let Key::Number(x) = key {
-                *key = Key::Complex(Complex64::new(*x, 0.0));
+            match key {
+                Key::Number(x) => *key = Key::Complex(widened(x)),
+                Key::Row(row) => *key = Key::ComplexRow(row.iter().map(widened).collect()),
+                Key::Complex(_) | Key::ComplexRow(_) | Key::Text(_) => {}
             }
         }
     }
 }
 
-/// Where one set has integers, the numbers of the other are such, too, before they are compared.
+/// Where one set has integers or singles, the numbers of the other are such, too, before they are compared.
 fn saturated(a: &mut Given, b: &mut Given) {
     let class = joined_class(a, b);
     for set in [a, b] {
-        if !class.is_integer() || set.class == class {
+        if !class.is_integer() && class != Class::Single || set.class == class {
             continue;
         }
         let fit = |x: f64| Data::F64(vec![x]).converted(class).f64_at(0);
@@ -156,7 +171,7 @@ fn saturated(a: &mut Given, b: &mut Given) {
             match key {
                 Key::Number(x) => *x = fit(*x),
                 Key::Row(row) => row.iter_mut().for_each(|x| *x = fit(*x)),
-                Key::Complex(_) | Key::Text(_) => {}
+                Key::Complex(_) | Key::ComplexRow(_) | Key::Text(_) => {}
             }
         }
     }
@@ -303,6 +318,12 @@ fn value_of(keys: &[Key], a: &Given, b: &Given, rows: bool, style: Style) -> Val
         let numbers = keys.iter().map(|k| if let Key::Complex(z) = k { *z } else { Complex64::default() }).collect();
         return Value::tensor(Tensor::new(dims, crate::script::ops::complex_in_class(class, numbers)));
     }
+    if let Some(Key::ComplexRow(first)) = keys.first() {
+        let at = |k: usize| if let Key::ComplexRow(row) = &keys[k % n] { row[k / n] } else { Complex64::default() };
+        let numbers = (0..n * first.len()).map(at).collect();
+        let dims = Dims::new(&[n, first.len()]);
+        return Value::tensor(Tensor::new(dims, crate::script::ops::complex_in_class(class, numbers)));
+    }
     let (dims, numbers): (Dims, Vec<f64>) = if rows {
         let columns = a.columns.max(b.columns);
         let at = |k: usize| if let Key::Row(r) = &keys[k % n] { r.get(k / n).copied().unwrap_or(0.0) } else { 0.0 };
@@ -346,7 +367,13 @@ fn ismember(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         v if a.is_cell && v.is_char() => given(env, "ismember", &rows_in_cell(v), rows)?,
         v => given(env, "ismember", v, rows)?,
     };
+    if rows && !a.is_cell && a.columns != s.columns && !a.keys.is_empty() && !s.keys.is_empty() {
+        return fail!("ismember: number of columns in A and B must match");
+    }
     alike(&mut a, &mut s);
+    if a.class.is_float() && s.class.is_float() {
+        saturated(&mut a, &mut s);
+    }
     let first = distinct(&s.keys, Style::Sorted);
     let kind = |k: &Key| std::mem::discriminant(k);
     let found: Vec<Option<usize>> = (a.keys.iter())
@@ -399,7 +426,11 @@ fn setdiff(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (a, b, rows) = both(&interp.env, "setdiff", args)?;
     let style = style(args);
     let found = without(&a.keys, &b.keys, style);
-    let keys: Vec<Key> = found.iter().map(|f| f.0.clone()).collect();
+    // They were compared in the class of both, and are given as they were.
+    let own = given(&interp.env, "setdiff", &args[0], rows)?;
+    let as_given = own.keys.len() == a.keys.len();
+    let keys: Vec<Key> =
+        found.iter().map(|(key, at)| if as_given { own.keys[*at].clone() } else { key.clone() }).collect();
     let like_a = Given { keys: Vec::new(), dims: Dims::zero(), class: a.class, is_cell: a.is_cell, columns: a.columns };
     let other = if style == Style::Legacy { &b } else { &like_a };
     let lying = style == Style::Legacy && !rows;

@@ -10,7 +10,7 @@ use super::{ANY, Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::index::Values;
-use crate::script::value::{Class, Data, Dims, Form, Tensor, Value};
+use crate::script::value::{Class, Data, Dims, Form, StructArray, Tensor, Value};
 use crate::script::vm::Interp;
 use std::sync::Arc;
 
@@ -306,7 +306,7 @@ fn circshift(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
     let list = interp.env.host(&args[1])?;
     let mut shifts = vec![0i64; dims.len()];
-    let whole = |v: f64| match v == v.trunc() && v.abs() < 9e15 {
+    let whole = |v: f64| match v == v.trunc() && v.abs() < 9.2e18 {
         true => Ok(v as i64),
         false => fail!("circshift: all values of N must be integers"),
     };
@@ -451,10 +451,12 @@ fn repmat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let mut times: Vec<usize> = Vec::new();
     for arg in &args[1..] {
         let host = env.host(arg)?;
-        if host.len() > args::RANK_MAX {
+        if arg.is_char() || host.dims.len() > 2 || host.len() > args::RANK_MAX {
             return fail!("repmat: invalid dimensions");
         }
-        for i in 0..host.len() {
+        // Of a matrix the first column counts.
+        let used = if host.dims.iter().all(|&n| n > 1) { host.dims.rows() } else { host.len() };
+        for i in 0..used {
             times.push(count(host.data.f64_at(i))?);
         }
     }
@@ -623,9 +625,54 @@ pub fn host_value(env: &Env, value: &Value) -> Flow<Value> {
 fn resize(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     env.host_all(args)?;
-    let out = args::sizes(env, "resize", &args[1..])?;
+    let out = new_extents(env, &args[1..])?;
     check_placed(env, &out, &args[0])?;
-    Ok(placed(&host_value(env, &args[0])?, &out, &[], &Value::Num(0.0))?.into())
+    let x = host_value(env, &args[0])?;
+    let out = match &x {
+        Value::Struct(s) => placed_structs(env, s, &out)?,
+        _ => placed(&x, &out, &[], &Value::Num(0.0))?,
+    };
+    Ok(out.into())
+}
+
+/// The dimensions that `resize` is asked for: a list of any shape, or a number for each; fractions are cut off.
+fn new_extents(env: &Env, sizes: &[Value]) -> Flow<Dims> {
+    if sizes.iter().any(Value::is_char) {
+        return fail!("invalid conversion from string to real N-D array");
+    }
+    let extent = |v: f64| match v {
+        v if v >= 0.0 => args::extent(v.trunc()),
+        _ => fail!("Invalid resizing operation or ambiguous assignment to an out-of-bounds array element"),
+    };
+    let mut extents = Vec::new();
+    for size in sizes {
+        let list = env.host(size)?;
+        let used = if sizes.len() == 1 { list.len() } else { list.len().min(1) };
+        if used > args::RANK_MAX {
+            return fail!("resize: too many dimensions");
+        }
+        for i in 0..used {
+            extents.push(extent(list.data.f64_at(i))?);
+        }
+    }
+    Ok(match extents[..] {
+        [] => Dims::zero(),
+        [n] => Dims::new(&[n, n]),
+        _ => Dims::new(&extents),
+    })
+}
+
+/// A struct array cut, or padded with structs whose fields are empty.
+fn placed_structs(env: &Env, x: &StructArray, out: &Dims) -> Flow<Value> {
+    let places = Value::tensor(Tensor::new(x.dims.clone(), Data::F64((1..=x.len()).map(|i| i as f64).collect())));
+    let places = env.host(&placed(&places, out, &[], &Value::Num(0.0))?)?;
+    let element = |values: &[Value], i: usize| match places.data.f64_at(i) as usize {
+        0 => Value::empty(),
+        at => values[at - 1].clone(),
+    };
+    let fields =
+        x.fields.iter().map(|(name, values)| (name.clone(), (0..places.len()).map(|i| element(values, i)).collect()));
+    Ok(Value::Struct(Arc::new(StructArray { dims: out.clone(), fields: fields.collect(), class: None, cleanup: None })))
 }
 
 /// The dimension vector of `sub2ind` and `ind2sub`.

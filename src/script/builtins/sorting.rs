@@ -145,6 +145,38 @@ fn compare_rows<T: Ordered>(v: &[T], rows: usize, columns: &[(usize, bool)], a: 
     columns.iter().map(by).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
 }
 
+/// A column of a cell array by which rows are sorted.
+enum CellColumn {
+    Texts(Vec<Vec<u8>>),
+    Numbers(Vec<f64>),
+}
+
+impl CellColumn {
+    fn compare(&self, a: usize, b: usize) -> Ordering {
+        match self {
+            CellColumn::Texts(texts) => texts[a].cmp(&texts[b]),
+            CellColumn::Numbers(numbers) => ranked(numbers[a], numbers[b], false),
+        }
+    }
+}
+
+/// The keys of a column of cells: all of them texts, or all of them numbers.
+fn cell_column(items: &[Value]) -> Flow<CellColumn> {
+    let number = |v: &Value| match v {
+        Value::Num(x) => Some(*x),
+        Value::Bool(x) => Some(f64::from(*x)),
+        Value::Tensor(t) if t.len() == 1 && !v.is_char() && !v.is_complex() => Some(t.data.f64_at(0)),
+        _ => None,
+    };
+    if let Some(texts) = items.iter().map(|v| v.as_bytes().map(<[u8]>::to_vec)).collect() {
+        return Ok(CellColumn::Texts(texts));
+    }
+    match items.iter().map(number).collect() {
+        Some(numbers) => Ok(CellColumn::Numbers(numbers)),
+        None => fail!("sortrows: only cell arrays of character strings may be sorted"),
+    }
+}
+
 fn sortrows(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let env = &interp.env;
     env.host_all(args)?;
@@ -171,13 +203,14 @@ fn sortrows(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome
         }
     }
     let mut order: Vec<usize> = (0..rows).collect();
-    if let Value::Cell(_) = &a {
-        let strings = cell_strings("sortrows: only cell arrays of character strings may be sorted", &a)?;
-        if columns != 1 {
-            return fail!("sortrows: only cell arrays of character strings may be sorted");
-        }
-        let descending = by.first().is_some_and(|b| b.1);
-        order.sort_by(|&x, &y| if descending { strings[y].cmp(&strings[x]) } else { strings[x].cmp(&strings[y]) });
+    if let Value::Cell(cell) = &a {
+        let keys = by.iter().map(|&(c, down)| Ok((cell_column(&cell.items[c * rows..(c + 1) * rows])?, down)));
+        let keys = keys.collect::<Flow<Vec<_>>>()?;
+        let compare = |x: usize, y: usize| {
+            let by = |(key, down): &(CellColumn, bool)| if *down { key.compare(y, x) } else { key.compare(x, y) };
+            keys.iter().map(by).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+        };
+        order.sort_by(|&x, &y| compare(x, y));
     } else {
         check_array("sortrows", &a)?;
         let t = env.host(&a)?;

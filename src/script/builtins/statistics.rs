@@ -207,8 +207,8 @@ fn median(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             Data::F64(middle).converted(class)
         }
     };
-    // Integers have no NaN: of nothing, the answer is a double.
-    let data = if lanes.len == 0 && class.is_integer() { Data::F64(vec![f64::NAN; lanes.count]) } else { data };
+    // Integers and truth values have no NaN: of nothing, the answer is a double.
+    let data = if lanes.len == 0 && !class.is_float() { Data::F64(vec![f64::NAN; lanes.count]) } else { data };
     Ok(Value::tensor(Tensor::new(out, data)).into())
 }
 
@@ -269,7 +269,8 @@ fn mode(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let found: Vec<(usize, Vec<usize>)> =
         each_data!(&*t.data, v => (0..lanes.count).map(|n| most_frequent(v, lanes, n)).collect());
     let modes = if lanes.len == 0 {
-        Data::F64(vec![f64::NAN; lanes.count])
+        let class = if t.data.class() == Class::Single { Class::Single } else { Class::Double };
+        Data::F64(vec![f64::NAN; lanes.count]).converted(class)
     } else {
         t.data.pick(found.iter().map(|(_, places)| places[0]))
     };

@@ -18,15 +18,18 @@ function [days, seconds] = datenum (year, month, day, hour, minute, second)
     if nargin < 5, minute = 0; end
     if nargin < 6, second = 0; end
   end
+  if ! (isa (year, "double") && isa (month, "double") && isa (day, "double")), error ("datenum: all inputs must be of class double"); end
   month(month < 1) = 1;
   part = month - floor (month);
   month = floor (month);
   year += floor ((month - 1) / 12);
   month = mod (month - 1, 12) + 1;
-  day += part .* eomday (year, month);
+  day += part .* eomday (floor (year), month);
   before = [306, 337, 0, 31, 61, 92, 122, 153, 184, 214, 245, 275];
   day += reshape (before(month), size (month)) + 60;
   year += ceil ((month - 14) / 12);
+  % A fraction of a year is one of its days, of which a leap year, begun in March, has one more.
+  day += (year - floor (year)) .* is_leap_year (floor (year) + 1);
   day += 365 * year + floor (year / 4) - floor (year / 100) + floor (year / 400);
   days = day + (hour + (minute + second / 60) / 60) / 24;
   if nargout > 1
