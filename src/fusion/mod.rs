@@ -54,6 +54,7 @@ pub mod message;
 pub mod pack;
 pub mod passes;
 pub mod patches;
+mod paths;
 pub mod plan;
 pub mod repeat;
 pub mod state;

@@ -225,12 +225,12 @@ impl State {
         }
         let has_all = |c: &&DeviceCopy| c.segments.iter().all(|s| s.part.is_some());
         let Some(copy) = value.copies.iter().find(has_all) else { return };
-        let parts: Vec<&Arc<HostBuffer>> = copy.segments.iter().filter_map(|s| s.part.as_ref()).collect();
-        let whole = match parts[..] {
-            [only] => only.clone(),
-            _ => joined(value, &parts),
-        };
         let from = copy.device;
+        let whole = match &copy.segments[..] {
+            [Segment { part: Some(only), .. }] => only.clone(),
+            _ => self.join_parts(from, key),
+        };
+        let value = self.values.get_mut(&key).expect("RES-10: looked up above");
         let pieces: Vec<(usize, u32)> =
             value.copies.iter().flat_map(|c| (0..c.segments.len() as u32).map(move |s| (c.device, s))).collect();
         for (d, segment) in pieces {
@@ -244,6 +244,26 @@ impl State {
         value.collect = false;
         self.story.note(key, from, 0, "whole in host memory, bytes", counted);
         self.deliver(key, out);
+    }
+
+    /// A host copy of all parts of a device's copy, each of which is let go of when it has been copied: together they
+    /// take little more than the value.
+    fn join_parts(&mut self, d: usize, key: Key) -> Arc<HostBuffer> {
+        let value = &self.values[&key];
+        let mut whole = HostBuffer::zeroed(value.dtype, value.elements as usize);
+        let bytes = whole.bytes_mut().expect("BUF-2: a fresh buffer is owned");
+        let mut at = 0;
+        let count = value.copies.iter().find(|c| c.device == d).map_or(0, |copy| copy.segments.len() as u32);
+        for segment in 0..count {
+            let copy = self.values[&key].copies.iter().find(|c| c.device == d);
+            let part = copy.and_then(|copy| copy.segments[segment as usize].part.clone());
+            let part = part.expect("RES-10: every part is there");
+            bytes[at..at + part.bytes().len()].copy_from_slice(part.bytes());
+            at += part.bytes().len();
+            drop(part);
+            self.drop_part(d, key, segment);
+        }
+        whole.shared()
     }
 
     /// Tells the scheduler of a value that it awaits, if it is in host memory.
@@ -270,15 +290,4 @@ impl State {
         self.story.note(key, 0, 0, "failed", 0);
         self.forget_if_dead(key);
     }
-}
-
-fn joined(value: &Value, parts: &[&Arc<HostBuffer>]) -> Arc<HostBuffer> {
-    let mut whole = HostBuffer::zeroed(value.dtype, value.elements as usize);
-    let bytes = whole.bytes_mut().expect("BUF-2: a fresh buffer is owned");
-    let mut at = 0;
-    for part in parts {
-        bytes[at..at + part.bytes().len()].copy_from_slice(part.bytes());
-        at += part.bytes().len();
-    }
-    whole.shared()
 }
