@@ -172,6 +172,21 @@ fn errors_say_what_and_where() {
     }
 }
 
+/// As in MATLAB; Octave refuses it, so that no recorded case says so.
+#[test]
+fn the_end_of_what_is_not_there_is_zero_also_where_subscripts_come_first() {
+    let rt = host();
+    for (text, expected) in [
+        ("g = @(v) v; q(end + g(1)) = g(5); disp(q)", "5\n"),
+        ("n = 1; x(end + n++) = 7; disp(x)", "7\n"),
+        ("n = 1; [n, x(end + n)] = deal(2, 9); disp([n x])", "   2   9\n"),
+        ("y = lcm(intmax('uint64'), intmax('uint64') - 1); disp(y)", "18446744073709551615\n"),
+        ("z = int64(4611686018427387847); disp(lcm(z, z - 1, z - 2))", "9223372036854775807\n"),
+    ] {
+        assert_eq!(run(&rt, text).unwrap_or_else(|e| panic!("{text}: {e}")), expected, "{text}");
+    }
+}
+
 #[test]
 fn recursion_without_end_is_an_error() {
     let error = error_of(&host(), "function f (n)\n  f (n + 1);\nend\nf (1)");

@@ -1,6 +1,6 @@
 //! A storm of losses: a device that is lost again and again under many sessions that run random programs, share,
 //! keep, cancel and close. No gather hangs, and each brings the right numbers or says that the device was lost.
-//! `FIRST` and `ROUNDS` in the environment make a longer run of other rounds.
+//! `TIDEMILL_STORM_FIRST` and `TIDEMILL_STORM_ROUNDS` in the environment make a longer run of other rounds.
 
 mod common;
 #[path = "common/plain.rs"]
@@ -109,7 +109,7 @@ fn round(what: &str, rt: &Runtime, seed: u64) -> [u64; 2] {
 
 /// The rounds of a device: other losses, budgets, segments and batches in flight in each.
 fn storm(device: &str, open: impl Fn(&dyn Fn(RuntimeBuilder) -> RuntimeBuilder) -> Option<Runtime>, rounds: u64) {
-    let (first, rounds) = (number("FIRST", 0), number("ROUNDS", rounds));
+    let (first, rounds) = (number("TIDEMILL_STORM_FIRST", 0), number("TIDEMILL_STORM_ROUNDS", rounds));
     let mut seen = [0, 0];
     for seed in first..first + rounds {
         let mut dice = Dice::new(seed);
@@ -117,7 +117,7 @@ fn storm(device: &str, open: impl Fn(&dyn Fn(RuntimeBuilder) -> RuntimeBuilder) 
         match dice.below(8) {
             0 => injection.lose_device_in_completion_at_batch = Some(dice.below(20) as u64),
             1 => injection.lose_device_at_batch = Some(dice.below(20) as u64),
-            _ => injection.lose_device_every = Some(2 + dice.below(12) as u64),
+            _ => injection.lose_device_every = Some(3 + dice.below(12) as u64),
         }
         if dice.one_in(4) {
             (injection.segment_shift, injection.span_shift) = (Some(8), Some(20));
@@ -138,7 +138,7 @@ fn storm(device: &str, open: impl Fn(&dyn Fn(RuntimeBuilder) -> RuntimeBuilder) 
         seen = [seen[0] + failed, seen[1] + again];
     }
     eprintln!("{device}: {} gathers failed, {} values were made again", seen[0], seen[1]);
-    assert!(rounds < 12 || seen[0] > 0, "{device}: no storm");
+    assert!(rounds < 12 || device == "host" || seen[1] > 0, "{device}: no storm");
 }
 
 #[test]

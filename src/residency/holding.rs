@@ -8,7 +8,7 @@ use super::batch::Open;
 use super::message::ResidencyInstruction;
 use super::pool::padded;
 use super::state::{Arrival, State};
-use super::values::{Change, DeviceCopy, Key, Place, Segment, Status, Value, segments_of};
+use super::values::{Change, DeviceCopy, Key, Place, Segment, Status, segments_of};
 use crate::device::info::DeviceKind;
 use crate::device::message::{Command, Slot, Transfer};
 use crate::error::Error;

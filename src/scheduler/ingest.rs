@@ -111,7 +111,10 @@ impl State {
         self.credit(session, noted.recorded.len() as u32 - assigned, out);
         // What a limit asks for outside of any segment comes from there.
         if !noted.recorded.is_empty() || !noted.demanded.is_empty() || !noted.dropped.is_empty() {
-            self.limit_left(session, out);
+            // One of them at a time: a cut may have to wait for a device, and then nothing else is cut.
+            if !self.limit_lazy(session, out) {
+                self.limit_left(session, out);
+            }
         }
     }
 
@@ -225,25 +228,40 @@ impl State {
             self.unpark_all(session);
             roots.extend(recorded.iter().filter_map(|v| held(self, v)));
         }
-        let entry = self.sessions.get_mut(&session).expect("SCHED-9: the segment's session is known");
-        let room = why == CutReason::Room;
+        if why == CutReason::Room {
+            roots.extend(self.held_lazy(session));
+        }
+    }
+
+    /// A session's lazy values that its program holds.
+    fn held_lazy(&self, session: SessionId) -> Entries {
+        let values = self.sessions.get(&session).map(|entry| entry.lazy.iter());
+        let live = values.into_iter().flatten().filter_map(|value| self.graph.find(*value));
+        live.filter(|at| self.graph[*at].is_lazy() && self.graph[*at].held).collect()
+    }
+
+    /// At the end of a session's segment: if it has left too many values lazy, computes those that it holds. True if
+    /// it did.
+    fn limit_lazy(&mut self, session: SessionId, out: &mut Vec<SchedulerInstruction>) -> bool {
+        let most = self.lazy_max;
+        let Some(entry) = self.sessions.get_mut(&session) else { return false };
         // What others' lazy values keep is not looked through again before it has doubled.
-        if entry.lazy.len() + recorded.len() <= self.lazy_max.max(2 * entry.lazy_of_others) && !room {
-            return;
+        if entry.lazy.len() <= most.max(2 * entry.lazy_of_others) {
+            return false;
         }
-        let is_lazy = |value: &ValueId| self.graph.get(*value).is_some_and(|live| live.is_lazy());
-        let mut left = std::mem::take(&mut entry.lazy);
-        left.retain(is_lazy);
-        // The newest may be all that is held of a long chain.
-        let all = || left.iter().chain(recorded.iter().filter(|value| is_lazy(value)));
-        let mut of_others = 0;
-        if room || all().count() > self.lazy_max / 2 {
-            let before = roots.len();
-            roots.extend(all().filter_map(|value| held(self, value)));
-            of_others = if roots.len() == before { left.len() } else { 0 };
+        entry.lazy.retain(|value| self.graph.get(*value).is_some_and(|live| live.is_lazy()));
+        entry.lazy_of_others = 0;
+        let left = entry.lazy.len();
+        if left <= most / 2 {
+            return false;
         }
-        let entry = self.sessions.get_mut(&session).expect("SCHED-9: the segment's session is known");
-        (entry.lazy, entry.lazy_of_others) = (left, of_others);
+        let roots = self.held_lazy(session);
+        if roots.is_empty() {
+            self.sessions.entry(session).and_modify(|entry| entry.lazy_of_others = left);
+            return false;
+        }
+        self.cut_lazy(session, roots, CutReason::NodeLimit, out);
+        true
     }
 
     /// Cuts a segment's roots into regions and queues them, and ends the segment; or leaves the rest for when the

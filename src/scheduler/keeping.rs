@@ -89,7 +89,7 @@ impl State {
             return;
         };
         entry.left_bytes = 0;
-        // Only here, so that the list's length depends on the session's own program, too.
+        // Nowhere by what others do or by what has ended: the list's length is a limit of its own (`limit_lazy`).
         entry.lazy.retain(|value| self.graph.get(*value).is_some_and(Live::is_lazy));
         self.thin_out(Scope::Program(session), most, out);
     }

@@ -37,7 +37,7 @@
 //! - SCHED-12: a parked region is not downstream, holds no credit, and no gather and no region whose turn it is waits for
 //!   what it makes; what it reads does not end before it is put back into the queue.
 //! - SCHED-13: what the limits on a session's lazy values have computed depends on that session's own program, and on
-//!   who demands what it shares, unless all that is kept for lazy values and parked regions is more than half of the
+//!   who demands or keeps what it shares, unless all that is kept for lazy values and parked regions is more than half of the
 //!   host's budget.
 
 pub mod brief;

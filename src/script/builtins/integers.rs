@@ -203,6 +203,8 @@ trait Whole: Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<O
     const ONE: Self;
     /// Quotient, towards zero, and remainder.
     fn divided(self, by: Self) -> (Self, Self);
+    /// The product, or what is nearest to it.
+    fn times(self, by: Self) -> Self;
 
     fn magnitude(self) -> Self {
         if self < Self::ZERO { -self } else { self }
@@ -216,6 +218,10 @@ impl Whole for f64 {
     fn divided(self, by: f64) -> (f64, f64) {
         ((self / by).trunc(), self % by)
     }
+
+    fn times(self, by: f64) -> f64 {
+        self * by
+    }
 }
 
 impl Whole for i128 {
@@ -224,6 +230,10 @@ impl Whole for i128 {
 
     fn divided(self, by: i128) -> (i128, i128) {
         (self / by, self % by)
+    }
+
+    fn times(self, by: i128) -> i128 {
+        self.saturating_mul(by)
     }
 }
 
@@ -242,7 +252,7 @@ impl Asked {
         match self {
             Asked::Divisor => divisor(a, b),
             Asked::Multiple if a == T::ZERO || b == T::ZERO => T::ZERO,
-            Asked::Multiple => a.divided(divisor(a, b)).0 * b,
+            Asked::Multiple => a.divided(divisor(a, b)).0.times(b),
             Asked::FirstFactor => bezout(a, b).0,
             Asked::SecondFactor => bezout(a, b).1,
         }
@@ -274,6 +284,7 @@ fn folded<T: Whole>(
     who: &str,
     asked: Asked,
     read: fn(&Data, usize) -> T,
+    within: fn(T) -> T,
 ) -> Flow<(Dims, Vec<T>)> {
     let elements = |t: &Tensor| (0..t.len()).map(|i| read(&t.data, i)).collect::<Vec<T>>();
     let first = env.host(&args[0])?;
@@ -283,7 +294,7 @@ fn folded<T: Whole>(
         let both = ops::expanded(who, &dims, &other.dims)?;
         env.check_host(&both, size_of::<T>())?;
         let (a, b) = (Side { data: &out, dims: &dims }, Side { data: &elements(&other), dims: &other.dims });
-        out = ops::zip(a, b, &both, |a, b| asked.of(a, b));
+        out = ops::zip(a, b, &both, |a, b| within(asked.of(a, b)));
         dims = both;
     }
     Ok((dims, out))
@@ -294,18 +305,24 @@ fn fold(interp: &mut Interp, args: &[Value], who: &str, asked: Asked) -> Flow<Va
     env.host_all(args)?;
     let class = common_class(env, args, who)?;
     if !matches!(class, Class::Int64 | Class::Uint64) {
-        let (dims, out) = folded(env, args, who, asked, Data::f64_at)?;
+        let (dims, out) = folded(env, args, who, asked, Data::f64_at, |x| x)?;
         return in_class(env, dims, out, class);
     }
-    let exact = |data: &Data, i: usize| match data {
-        Data::I64(v) => v[i] as i128,
-        Data::U64(v) => v[i] as i128,
-        other => other.f64_at(i) as i64 as i128,
-    };
-    let (dims, out) = folded(env, args, who, asked, exact)?;
-    let data = match class {
-        Class::Uint64 => Data::U64(out.into_iter().map(|x| x.clamp(0, u64::MAX as i128) as u64).collect()),
-        _ => Data::I64(out.into_iter().map(|x| x.clamp(i64::MIN as i128, i64::MAX as i128) as i64).collect()),
+    // Each step ends in the class, as a loop of its own operations would.
+    let (dims, data) = if class == Class::Uint64 {
+        let exact = |data: &Data, i: usize| match data {
+            Data::U64(v) => v[i] as i128,
+            other => other.f64_at(i) as u64 as i128,
+        };
+        let (dims, out) = folded(env, args, who, asked, exact, |x| x.clamp(0, u64::MAX as i128))?;
+        (dims, Data::U64(out.into_iter().map(|x| x as u64).collect()))
+    } else {
+        let exact = |data: &Data, i: usize| match data {
+            Data::I64(v) => v[i] as i128,
+            other => other.f64_at(i) as i64 as i128,
+        };
+        let (dims, out) = folded(env, args, who, asked, exact, |x| x.clamp(i64::MIN as i128, i64::MAX as i128))?;
+        (dims, Data::I64(out.into_iter().map(|x| x as i64).collect()))
     };
     Ok(Value::tensor(Tensor::new(dims, data)))
 }

@@ -203,7 +203,6 @@ fn check(who: &str, args: &[Value]) -> Flow<()> {
     Ok(())
 }
 
-/// Both sets; a text beside a cell of texts is one of them.
 /// A text as a cell; a char matrix as its rows.
 fn rows_in_cell(value: &Value) -> Value {
     match text::rows(value) {
@@ -221,6 +220,7 @@ fn combine(who: &str, a: &Value, b: &Value) -> Flow<()> {
     Ok(())
 }
 
+/// Both sets; a text beside a cell of texts is one of them.
 fn both(env: &Env, who: &str, args: &[Value]) -> Flow<(Given, Given, bool)> {
     env.host_all(args)?;
     check(who, args)?;
@@ -428,7 +428,7 @@ fn setdiff(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let found = without(&a.keys, &b.keys, style);
     // They were compared in the class of both, and are given as they were.
     let own = given(&interp.env, "setdiff", &args[0], rows)?;
-    let as_given = own.keys.len() == a.keys.len();
+    let as_given = !a.is_cell && own.keys.len() == a.keys.len();
     let keys: Vec<Key> =
         found.iter().map(|(key, at)| if as_given { own.keys[*at].clone() } else { key.clone() }).collect();
     let like_a = Given { keys: Vec::new(), dims: Dims::zero(), class: a.class, is_cell: a.is_cell, columns: a.columns };

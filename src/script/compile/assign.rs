@@ -204,7 +204,7 @@ impl Builder {
 
     /// `target op= value`.
     pub fn op_assign(&mut self, target: &Target, op: BinaryOp, value: &Expr, print: bool) -> Done {
-        self.settled(target, Besides::Reads, |builder, target| {
+        self.settled(target, Besides::Reads { value: Some(value) }, |builder, target| {
             builder.updated(target, op, value)?;
             builder.store(target)?;
             builder.show(target, print);
@@ -214,7 +214,8 @@ impl Builder {
 
     /// `(target = value)` and `(target op= value)`: what was assigned stays on the stack.
     pub fn assign_within(&mut self, target: &Target, op: Option<BinaryOp>, value: &Expr, span: Span) -> Done {
-        let besides = if op.is_some() { Besides::Reads } else { Besides::Computes { value, sets: &[] } };
+        let besides =
+            if op.is_some() { Besides::Reads { value: Some(value) } } else { Besides::Computes { value, sets: &[] } };
         self.settled(target, besides, |builder, target| {
             match op {
                 None => builder.expr(value)?,
@@ -227,7 +228,7 @@ impl Builder {
 
     /// `target++` and `target--`: what was there before stays on the stack.
     pub fn post_increment(&mut self, target: &Target, op: BinaryOp, span: Span) -> Done {
-        self.settled(target, Besides::Reads, |builder, target| {
+        self.settled(target, Besides::Reads { value: None }, |builder, target| {
             builder.check_defined(target, Some(op))?;
             builder.read(target)?;
             builder.emit(Inst::Duplicate, span);

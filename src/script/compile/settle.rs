@@ -20,8 +20,8 @@ type Done = Result<(), ScriptError>;
 pub(super) enum Besides<'a> {
     /// It computes a value, after the target's subscripts, and sets other variables before the target.
     Computes { value: &'a Expr, sets: &'a [Name] },
-    /// It reads the target first: `a(k) += 1`.
-    Reads,
+    /// It reads the target first, and then computes what is combined with it: `a(k) += value`.
+    Reads { value: Option<&'a Expr> },
 }
 
 impl Builder {
@@ -44,7 +44,7 @@ impl Builder {
             let listed = args.iter().any(may_be_list);
             for (i, arg) in args.iter().enumerate() {
                 let ends = mentions_end(from_ref(arg));
-                let is_fixed = !ends || !listed && (at == 0 || matches!(besides, Besides::Reads));
+                let is_fixed = !ends || !listed && (at == 0 || matches!(besides, Besides::Reads { .. }));
                 if is_fixed && self.is_unsettled(arg, besides) {
                     let list = ends.then_some((i as u16, args.len() as u16));
                     let kept = self.kept(arg, list, &settled, at, slots)?;
@@ -100,8 +100,9 @@ impl Builder {
     /// A subscript in which `end` is of the target up to step `at`; beyond the first step, that stays below the value.
     fn with_end(&mut self, arg: &Expr, list: (u16, u16), target: &Target, at: usize) -> Done {
         if at == 0 {
-            let slot = self.slot(&target.name.name);
-            self.emit(Inst::BaseSlot(slot), arg.span);
+            // Where the variable is not there yet, `end` is zero.
+            let (slot, path) = (self.slot(&target.name.name), self.path(Vec::new()));
+            self.emit(Inst::BasePath { slot, path }, arg.span);
         } else {
             let steps = target.steps[..at].to_vec();
             self.read(&Target { steps, ..target.clone() })?;
@@ -120,7 +121,8 @@ impl Builder {
         let arg = from_ref(arg);
         let (value, sets) = match besides {
             _ if changes_variables(arg) => return true,
-            Besides::Reads => return contain(arg, &|kind| self.may_call(kind)),
+            Besides::Reads { .. } if contain(arg, &|kind| self.may_call(kind)) => return true,
+            Besides::Reads { value } => (value.map(from_ref).unwrap_or_default(), &[][..]),
             Besides::Computes { value, sets } => (from_ref(value), sets),
         };
         if contain(arg, &|kind| matches!(kind, ExprKind::Name(name) if sets.contains(name))) {
