@@ -1,4 +1,4 @@
-//! Random numbers of the tests: the same ones for the same seed, everywhere.
+//! Random numbers of the tests, those in `tests/` too: the same ones for the same seed, everywhere.
 
 /// SplitMix64 (Steele, Lea & Flood, OOPSLA 2014): small, and good enough to choose.
 #[derive(Clone, Debug)]

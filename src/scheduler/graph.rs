@@ -139,6 +139,11 @@ impl Live {
         matches!(self.home, Home::Lazy)
     }
 
+    /// Whether it was not computed, and the program holds it.
+    pub fn is_held_lazy(&self) -> bool {
+        self.held && self.is_lazy()
+    }
+
     /// Whether a program can still use it; open gathers are served by regions that are cut already.
     pub fn reachable(&self) -> bool {
         self.held || self.users > 0

@@ -4,7 +4,7 @@
 //! the records; whatever was dead at the end of the segment is never computed.
 
 use super::cut::{Cut, Fate};
-use super::graph::{Entries, Home};
+use super::graph::{Entries, Home, Live};
 use super::message::{Record as TapeRecord, SchedulerInstruction, Want};
 use super::opening::Waiting;
 use super::records::Records;
@@ -221,43 +221,44 @@ impl State {
     /// At a limit, all that the user holds is computed, so that what lies behind it can go; where memory is waited for,
     /// also what was recorded before.
     fn add_limit_roots(&mut self, session: SessionId, why: CutReason, recorded: &[ValueId], roots: &mut Entries) {
-        let held = |state: &State, value: &ValueId| {
-            state.graph.find(*value).filter(|at| state.graph[*at].is_lazy() && state.graph[*at].held)
-        };
         if matches!(why, CutReason::NodeLimit | CutReason::ByteLimit | CutReason::Room) {
             self.unpark_all(session);
-            roots.extend(recorded.iter().filter_map(|v| held(self, v)));
+            roots.extend(self.held_lazy(recorded));
         }
         if why == CutReason::Room {
-            roots.extend(self.held_lazy(session));
+            let entry = &self.sessions[&session];
+            roots.extend(self.held_lazy(&entry.lazy));
         }
     }
 
-    /// A session's lazy values that its program holds.
-    fn held_lazy(&self, session: SessionId) -> Entries {
-        let values = self.sessions.get(&session).map(|entry| entry.lazy.iter());
-        let live = values.into_iter().flatten().filter_map(|value| self.graph.find(*value));
-        live.filter(|at| self.graph[*at].is_lazy() && self.graph[*at].held).collect()
+    /// Of these values, those that are lazy and held.
+    fn held_lazy(&self, values: &[ValueId]) -> Entries {
+        let live = values.iter().filter_map(|value| self.graph.find(*value));
+        live.filter(|at| self.graph[*at].is_held_lazy()).collect()
+    }
+
+    /// A session's list of lazy values holds those that are still.
+    pub(super) fn forget_computed(&mut self, session: SessionId) {
+        if let Some(entry) = self.sessions.get_mut(&session) {
+            entry.lazy.retain(|value| self.graph.get(*value).is_some_and(Live::is_lazy));
+        }
     }
 
     /// At the end of a session's segment: if it has left too many values lazy, computes those that it holds. True if
     /// it did.
     fn limit_lazy(&mut self, session: SessionId, out: &mut Vec<SchedulerInstruction>) -> bool {
         let most = self.lazy_max;
-        let Some(entry) = self.sessions.get_mut(&session) else { return false };
         // What others' lazy values keep is not looked through again before it has doubled.
-        if entry.lazy.len() <= most.max(2 * entry.lazy_of_others) {
+        let is_much = |entry: &&Session| entry.lazy.len() > most.max(2 * entry.lazy_of_others);
+        if self.sessions.get(&session).filter(is_much).is_none() {
             return false;
         }
-        entry.lazy.retain(|value| self.graph.get(*value).is_some_and(|live| live.is_lazy()));
-        entry.lazy_of_others = 0;
-        let left = entry.lazy.len();
-        if left <= most / 2 {
-            return false;
-        }
-        let roots = self.held_lazy(session);
+        self.forget_computed(session);
+        let left = &self.sessions[&session].lazy;
+        let (count, roots) = (left.len(), if left.len() > most / 2 { self.held_lazy(left) } else { Entries::new() });
+        let of_others = if count > most / 2 && roots.is_empty() { count } else { 0 };
+        self.sessions.entry(session).and_modify(|entry| entry.lazy_of_others = of_others);
         if roots.is_empty() {
-            self.sessions.entry(session).and_modify(|entry| entry.lazy_of_others = left);
             return false;
         }
         self.cut_lazy(session, roots, CutReason::NodeLimit, out);

@@ -90,7 +90,7 @@ impl State {
         };
         entry.left_bytes = 0;
         // Nowhere by what others do or by what has ended: the list's length is a limit of its own (`limit_lazy`).
-        entry.lazy.retain(|value| self.graph.get(*value).is_some_and(Live::is_lazy));
+        self.forget_computed(session);
         self.thin_out(Scope::Program(session), most, out);
     }
 
@@ -187,7 +187,7 @@ impl State {
             let Some(entry) = self.sessions.get(&session) else { continue };
             if !matches!(scope, Scope::Parked(_)) {
                 let held = entry.lazy.iter().filter_map(|value| self.graph.get(*value));
-                let held = held.filter(|live| live.is_lazy() && live.held);
+                let held = held.filter(|live| live.is_held_lazy());
                 all.extend(held.map(|live| (live.node.meta.bytes() as u64, Holder::Lazy(live.node.value))));
             }
             if !matches!(scope, Scope::Program(_)) {

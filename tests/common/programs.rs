@@ -3,7 +3,11 @@
 //! Must hold: comparisons, positions and the like are asked only of integers, where every computation is exact.
 #![allow(dead_code)]
 
+#[path = "../../src/dice.rs"]
+mod dice;
+
 use super::plain::{Class, Plain, select};
+pub(crate) use dice::Dice;
 use tidemill::{Array, DType, Element, HostAny, Result, Session, SliceArg, cat, step};
 
 type Parts = Vec<(usize, isize, usize)>;
@@ -66,27 +70,9 @@ impl std::fmt::Debug for Program {
     }
 }
 
-/// Random numbers of one step.
-pub struct Dice(u64);
-
 impl Dice {
     pub fn new(seed: u64) -> Dice {
         Dice(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-
-    pub fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
     }
 
     fn of<T: Clone>(&mut self, all: &[T]) -> T {

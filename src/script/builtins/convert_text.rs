@@ -1,8 +1,8 @@
 //! Numbers from text and text from numbers, where no format is asked for: bases, `str2double`, `str2num`.
 
-use super::creation::missing;
 use super::text::{self, char_matrix, is_space};
 use super::{Builtin, Outcome, Task, TaskStep, args, row};
+use crate::script::display::number::MISSING;
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail};
 use crate::script::index::Values;
@@ -312,7 +312,7 @@ impl Cursor {
         }
         if self.text[self.at..].starts_with(b"NA") {
             self.at += 2;
-            return Some(missing());
+            return Some(MISSING);
         }
         let start = self.at;
         let mut count = self.digits();

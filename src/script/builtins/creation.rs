@@ -6,7 +6,7 @@ use super::args::{class_word, integer, is_word, number, sizes};
 use super::operators::{cat, joined};
 use super::record::{check_shape, filled, is_big, lift, pin, record};
 use super::{ANY, Builtin, Outcome, row};
-use crate::script::display::number::is_missing;
+use crate::script::display::number::{MISSING, is_missing};
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail, fail_id};
 use crate::script::value::{Class, Data, Dims, Lazy, Tensor, Value};
@@ -24,7 +24,7 @@ pub static ROWS: &[Builtin] = &[
     row("NaN", 0, ANY, 1, "NaN (m, n, ..., class)", "Not a number.", |i, a, _| float(i, "NaN", a, f64::NAN)),
     row("nan", 0, ANY, 1, "nan (m, n, ..., class)", "Not a number.", |i, a, _| float(i, "NaN", a, f64::NAN)),
     row("isna", 1, 1, 1, "isna (x)", "Whether each element is a missing value.", isna),
-    row("NA", 0, ANY, 1, "NA (m, n, ..., class)", "A missing value.", |i, a, _| float(i, "NA", a, missing())),
+    row("NA", 0, ANY, 1, "NA (m, n, ..., class)", "A missing value.", |i, a, _| float(i, "NA", a, MISSING)),
     row(
         "pi",
         0,
@@ -155,7 +155,7 @@ fn filled_with(interp: &mut Interp, name: &'static str, args: &[Value], value: f
     Ok(fill(&mut interp.env, &form, dims, value)?.into())
 }
 
-/// The missing value: a NaN with the payload that Octave (and R) marks it with.
+/// Where a value is missing: NaN with the payload of [`MISSING`].
 fn isna(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if !args[0].is_numeric() && args[0].class() != Class::Logical {
         return match &args[0] {
@@ -168,10 +168,6 @@ fn isna(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let x = interp.env.host(&args[0])?;
     let missing = (0..x.len()).map(|i| x.data.c64_at(i)).map(|z| is_missing(z.re) || is_missing(z.im));
     Ok(Value::tensor(Tensor::new(x.dims.clone(), Data::Bool(missing.collect()))).into())
-}
-
-pub(super) fn missing() -> f64 {
-    f64::from_bits(0x7FF8_40F4_4000_0000)
 }
 
 fn float(interp: &mut Interp, name: &'static str, args: &[Value], value: f64) -> Flow<Outcome> {

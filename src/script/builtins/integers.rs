@@ -10,7 +10,7 @@ use crate::script::index::Values;
 use crate::script::ops::{self, Side};
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
-use std::ops::{Add, Mul, Neg, Sub};
+use std::ops::{Neg, Sub};
 
 /// The family.
 pub static ROWS: &[Builtin] = &[
@@ -198,7 +198,7 @@ fn factor(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
 }
 
 /// Numbers that are whole: doubles, or what holds integers of 64 bits exactly.
-trait Whole: Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Neg<Output = Self> {
+trait Whole: Copy + PartialOrd + Sub<Output = Self> + Neg<Output = Self> {
     const ZERO: Self;
     const ONE: Self;
     /// Quotient, towards zero, and remainder.
@@ -354,8 +354,8 @@ fn bezout<T: Whole>(a: T, b: T) -> (T, T) {
     while next != T::ZERO {
         let (quotient, left) = rest.divided(next);
         (rest, next) = (next, left);
-        (x, x_next) = (x_next, x - quotient * x_next);
-        (y, y_next) = (y_next, y - quotient * y_next);
+        (x, x_next) = (x_next, x - quotient.times(x_next));
+        (y, y_next) = (y_next, y - quotient.times(y_next));
     }
     (if a >= T::ZERO { x } else { -x }, if b >= T::ZERO { y } else { -y })
 }

@@ -5,8 +5,8 @@
 
 use super::Outcome;
 use super::args::{has_word, number};
-use super::creation::missing;
 use super::polynomials::{any_single, complexes_as, joined, reals_as};
+use crate::script::display::number::MISSING;
 use crate::script::error::{Flow, fail};
 use crate::script::value::{Data, Dims, StructArray, Tensor, Value};
 use crate::script::vm::Interp;
@@ -261,7 +261,7 @@ pub(super) fn interp1(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Out
     }
     // Cubics go on beyond their ends unless told otherwise.
     let goes_on = has_word(options, "extrap") || outside.is_none() && matches!(chosen, Method::Pchip | Method::Spline);
-    let outside = outside.map_or_else(|| Complex64::new(missing(), missing()), Complex64::from);
+    let outside = outside.map_or_else(|| Complex64::new(MISSING, MISSING), Complex64::from);
     let part = |of: fn(Complex64) -> f64| {
         let mut out = Vec::with_capacity(xi.len().saturating_mul(columns));
         for column in 0..columns {

@@ -334,7 +334,7 @@ struct Factors {
 }
 
 fn factors_asked(args: &[Value], nargout: usize) -> Flow<Factors> {
-    let is_zero = |v: &Value| matches!(v, Value::Num(x) if *x == 0.0) || has_word(std::slice::from_ref(v), "0");
+    let is_zero = |v: &Value| matches!(v, Value::Num(x) if *x == 0.0) || is_word(v, "0");
     let known = |v: &Value| is_zero(v) || ["econ", "vector", "matrix"].iter().any(|w| is_word(v, w));
     if !args[1..].iter().all(known) {
         return fail!(

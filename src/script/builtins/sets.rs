@@ -426,11 +426,14 @@ fn setdiff(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (a, b, rows) = both(&interp.env, "setdiff", args)?;
     let style = style(args);
     let found = without(&a.keys, &b.keys, style);
-    // They were compared in the class of both, and are given as they were.
-    let own = given(&interp.env, "setdiff", &args[0], rows)?;
-    let as_given = !a.is_cell && own.keys.len() == a.keys.len();
-    let keys: Vec<Key> =
-        found.iter().map(|(key, at)| if as_given { own.keys[*at].clone() } else { key.clone() }).collect();
+    // They were compared in the kind of both, and are given as they were.
+    let is_alike = args[0].class() == args[1].class() && args[0].is_complex() == args[1].is_complex();
+    let keys: Vec<Key> = if a.is_cell || is_alike {
+        found.iter().map(|(key, _)| key.clone()).collect()
+    } else {
+        let own = given(&interp.env, "setdiff", &args[0], rows)?;
+        found.iter().map(|(_, at)| own.keys[*at].clone()).collect()
+    };
     let like_a = Given { keys: Vec::new(), dims: Dims::zero(), class: a.class, is_cell: a.is_cell, columns: a.columns };
     let other = if style == Style::Legacy { &b } else { &like_a };
     let lying = style == Style::Legacy && !rows;

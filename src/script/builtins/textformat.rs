@@ -473,7 +473,7 @@ fn number_of(word: &str) -> Result<f64, String> {
         "Inf" => f64::INFINITY,
         "-Inf" => f64::NEG_INFINITY,
         "NaN" => f64::NAN,
-        "NA" => f64::from_bits(0x7FF8_40F4_4000_0000),
+        "NA" => number::MISSING,
         word => word.parse().map_err(|_| format!("'{word}' is no number"))?,
     })
 }

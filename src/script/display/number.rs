@@ -76,9 +76,12 @@ pub fn non_finite(x: f64) -> &'static str {
     }
 }
 
+/// The NaN that stands for a missing value: it has the payload that Octave (and R) marks it with.
+pub const MISSING: f64 = f64::from_bits(0x7FF8_40F4_4000_0000);
+
 /// Whether a NaN is the one that stands for a missing value; with its sign changed it is not.
 pub fn is_missing(x: f64) -> bool {
-    x.to_bits() == 0x7FF8_40F4_4000_0000
+    x.to_bits() == MISSING.to_bits()
 }
 
 fn exponent(x: f64, digits: usize, keep_point: bool) -> String {

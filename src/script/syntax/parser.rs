@@ -42,6 +42,8 @@ pub(super) struct Parser<'t> {
     /// Variables that exist before the text.
     pub(super) is_variable: &'t dyn Fn(&str) -> bool,
     names: FxHashMap<&'t str, Name>,
+    /// The text may ask for `ans`, by whatever words hold these letters.
+    pub(super) asks_for_ans: bool,
     /// How many pairs of parentheses stood around the expression of a span.
     pub(super) parens: FxHashMap<(u32, u32), u32>,
     pub(super) functions: Vec<Arc<FunctionDef>>,
@@ -69,6 +71,7 @@ impl<'t> Parser<'t> {
             variables: FxHashSet::default(),
             is_variable,
             names: FxHashMap::default(),
+            asks_for_ans: source.text.contains("ans"),
             parens: FxHashMap::default(),
             functions: Vec::new(),
             open_function: false,

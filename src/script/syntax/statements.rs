@@ -79,7 +79,7 @@ impl Parser<'_> {
         let print = self.statement_end()?;
         let kind = match kind {
             // What it was before, or is now, becomes `ans` where it is shown or anyone asks.
-            StmtKind::Expr(expr) if !print && !self.source.text.contains("ans") => assignment(expr),
+            StmtKind::Expr(expr) if !print && !self.asks_for_ans => assignment(expr),
             kind => kind,
         };
         into.push(Stmt { kind, print, span });
