@@ -4,7 +4,8 @@ mod common;
 
 use common::{counted, gpu, host, wait};
 use std::sync::Arc;
-use tidemill::config::Injection;
+use std::time::Duration;
+use tidemill::config::{Hold, Injection};
 use tidemill::error::ErrorKind;
 use tidemill::{Array, Element, Runtime, Session};
 
@@ -426,4 +427,28 @@ fn what_a_session_has_not_computed_yet_gives_way_to_a_writer_that_waits() {
         sum += writer.finish();
     }
     assert_eq!(wait(sum.slice((7, 0)).item::<f32>()).unwrap(), 40.0);
+}
+
+/// However slow the device is: no clock says that nothing will be given back.
+#[test]
+fn a_writer_that_blocks_waits_while_its_sessions_work_is_under_way() {
+    let hold = Arc::new(Hold::default());
+    let injection = Injection { hold_first_batch: Some(hold.clone()), ..Injection::default() };
+    let rt = Runtime::builder().device("host").host_budget(8 << 20).injection(injection).start_blocking().unwrap();
+    let s = rt.session("slow").open();
+    let sum = |_| {
+        let mut writer = s.upload::<f32>([N, 1]).unwrap();
+        writer.as_mut_slice().fill(1.0);
+        writer.finish().sum(..).item::<f32>()
+    };
+    // Both fill what writers may give out.
+    let sums: Vec<_> = (0..2).map(sum).collect();
+    std::thread::scope(|scope| {
+        let third = scope.spawn(|| s.upload::<f32>([N, 1]).map(drop));
+        std::thread::sleep(Duration::from_millis(700));
+        assert!(!third.is_finished(), "it waits for what is under way");
+        hold.release();
+        third.join().unwrap().unwrap();
+    });
+    sums.into_iter().for_each(|sum| assert_eq!(wait(sum).unwrap(), N as f32));
 }
