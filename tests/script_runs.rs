@@ -187,6 +187,21 @@ fn the_end_of_what_is_not_there_is_zero_also_where_subscripts_come_first() {
     }
 }
 
+/// Also where one failed, and where one goes on while another runs in the same variables.
+#[test]
+fn an_evaluated_text_keeps_its_subscripts_where_an_ended_one_kept_its_own() {
+    let text = "h = zeros(1, 3); n = 0;
+                for k = 1:2000
+                    eval('h(randi(3)) += 1;'), eval('n(idx(1)) += sum(h) > k - 1;')
+                    try, eval('h(idx(2)) += [1 2; 3 4] * ones(3);'), catch, end
+                end
+                a = zeros(1, 4);
+                eval('a(idx(2)) += numel(evalc(\"a(idx(3)) += 5;\")) + a(3) + numel(evalc(\"a(idx(4)) += 7;\"));')
+                disp([sum(h) n a]), a = whos; disp(numel(a))
+                function k = idx(k), end";
+    assert_eq!(run(&host(), text).unwrap(), "   2000   2000      0      5      5      7\n4\n");
+}
+
 #[test]
 fn recursion_without_end_is_an_error() {
     let error = error_of(&host(), "function f (n)\n  f (n + 1);\nend\nf (1)");

@@ -1,5 +1,6 @@
 //! The code of one function while it is written: its tables, its labels, and the loops and tries around a statement.
 
+use super::Known;
 use super::code::{ClosureCode, Code, Inst, Kind, PathStep, Slot};
 use super::liveness;
 use crate::script::error::ScriptError;
@@ -27,6 +28,10 @@ pub(super) struct Builder {
     assigned: FxHashSet<Slot>,
     /// Those of them that are global or persistent.
     statics: FxHashSet<Slot>,
+    /// The variables that assignments keep subscripts in.
+    pub hidden: Vec<Slot>,
+    /// Variables for the same that nothing is kept in here.
+    pub spare: Vec<Name>,
     /// Those of them that a handle has been written out for.
     handles: FxHashSet<Slot>,
     params: Vec<Option<Slot>>,
@@ -88,6 +93,8 @@ impl Builder {
             slot_of: FxHashMap::default(),
             assigned: FxHashSet::default(),
             statics: FxHashSet::default(),
+            hidden: Vec::new(),
+            spare: Vec::new(),
             handles: FxHashSet::default(),
             params: Vec::new(),
             varargin: None,
@@ -145,6 +152,14 @@ impl Builder {
             }
         }
         Ok(())
+    }
+
+    /// The variables of the frame that the text will run in.
+    pub fn knows(&mut self, known: Known) {
+        for name in &known.names {
+            self.slot(name);
+        }
+        self.spare = known.spare;
     }
 
     /// A variable has a value from here on.
@@ -273,6 +288,7 @@ impl Builder {
             spans: self.spans,
             consts: self.consts,
             names: self.names,
+            hidden: self.hidden,
             params: self.params,
             varargin: self.varargin,
             outputs: self.outputs,

@@ -37,6 +37,8 @@ pub struct Code {
     pub consts: Vec<Value>,
     /// The name of every slot.
     pub names: Vec<Name>,
+    /// The slots that assignments keep subscripts in, whose names nobody can write.
+    pub hidden: Vec<Slot>,
     /// The slots of the parameters, `varargin` apart; `None` for `~`.
     pub params: Vec<Option<Slot>>,
     /// The slot of `varargin`.

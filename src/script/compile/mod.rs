@@ -55,20 +55,27 @@ fn compile_function(file: &ast::File, function: &ast::FunctionDef) -> Result<Cod
     Ok(builder.finish(true))
 }
 
+/// The variables of a frame that a text is compiled for.
+#[derive(Debug)]
+pub struct Known {
+    /// Their names, by slot.
+    pub names: Vec<Name>,
+    /// Of those that nobody can name, the ones that no code under way uses.
+    pub spare: Vec<Name>,
+}
+
 /// Compiles a text for `eval` in a frame whose variables have these names; new names follow them. Asked for outputs,
 /// it is an expression, whose values it gives.
 ///
 /// # Errors
 /// As [`compile`].
-pub fn compile_eval(file: &ast::File, names: &[Name], nargout: usize) -> Result<Unit, ScriptError> {
+pub fn compile_eval(file: &ast::File, known: Known, nargout: usize) -> Result<Unit, ScriptError> {
     let mut functions = FxHashMap::default();
     for function in &file.functions {
         functions.insert(function.name.name.clone(), Arc::new(compile_function(file, function)?));
     }
     let mut builder = Builder::new(file.source.clone(), Kind::Eval, "".into());
-    for name in names {
-        builder.slot(name);
-    }
+    builder.knows(known);
     builder.values_or_block(&file.body, nargout)?;
     Ok(Unit { main: Arc::new(builder.finish(false)), functions, first_function: None })
 }
@@ -77,20 +84,13 @@ pub fn compile_eval(file: &ast::File, names: &[Name], nargout: usize) -> Result<
 ///
 /// # Errors
 /// As [`compile`].
-pub fn compile_tried(
-    file: &ast::File,
-    handler: &ast::File,
-    names: &[Name],
-    nargout: usize,
-) -> Result<Unit, ScriptError> {
+pub fn compile_tried(file: &ast::File, handler: &ast::File, known: Known, nargout: usize) -> Result<Unit, ScriptError> {
     let mut functions = FxHashMap::default();
     for function in file.functions.iter().chain(&handler.functions) {
         functions.insert(function.name.name.clone(), Arc::new(compile_function(file, function)?));
     }
     let mut builder = Builder::new(file.source.clone(), Kind::Eval, "".into());
-    for name in names {
-        builder.slot(name);
-    }
+    builder.knows(known);
     builder.tried(&file.body, &handler.body, nargout)?;
     Ok(Unit { main: Arc::new(builder.finish(false)), functions, first_function: None })
 }

@@ -60,6 +60,8 @@ impl Builder {
         for slot in slots {
             self.emit(Inst::Load { slot, last: true, want: Want::One }, span);
             self.emit(Inst::Pop, span);
+            let name = self.names()[slot as usize].clone();
+            self.spare.push(name);
         }
     }
 
@@ -73,8 +75,11 @@ impl Builder {
         at: usize,
         slots: &mut Vec<Slot>,
     ) -> Result<Expr, ScriptError> {
-        let name = Name::from(format!("({})", self.names().len()));
+        let name = self.spare.pop().unwrap_or_else(|| Name::from(format!("({})", self.names().len())));
         let slot = self.slot(&name);
+        if !self.hidden.contains(&slot) {
+            self.hidden.push(slot);
+        }
         slots.push(slot);
         if may_be_list(arg) {
             let cell = ExprKind::Cell(vec![vec![arg.clone()]]);

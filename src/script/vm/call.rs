@@ -321,7 +321,7 @@ impl Interp {
         match callee {
             Callee::User(code) => self.enter(code, args, returns, nargout),
             Callee::Script(file) => {
-                let unit = compile::compile_eval(&file, &self.slot_names(), 0)?;
+                let unit = compile::compile_eval(&file, self.known_in(self.frame_in(Scope::Here)), 0)?;
                 self.define(&unit);
                 self.enter_eval(unit, Scope::Here, returns, 0)
             }
@@ -396,19 +396,22 @@ impl Interp {
         nargout: usize,
     ) -> Flow<compile::Unit> {
         let frame = self.frame_in(scope);
-        let names = self.names_in(frame);
-        let known = |name: &str| names.iter().position(|n| &**n == name).is_some_and(|i| self.has_value(frame, i));
-        let parse = |text: String| syntax::parse_with(&Source::new(EVALUATED, text), &known).map_err(quoted);
+        let known = self.known_in(frame);
+        let is_known = |name: &str| {
+            let slot = known.names.iter().position(|n| &**n == name);
+            slot.is_some_and(|slot| self.has_value(frame, slot))
+        };
+        let parse = |text: String| syntax::parse_with(&Source::new(EVALUATED, text), &is_known).map_err(quoted);
         let Some(handler) = handler else {
-            return Ok(compile::compile_eval(&parse(text)?, &names, nargout)?);
+            return Ok(compile::compile_eval(&parse(text)?, known, nargout)?);
         };
         Ok(match parse(text) {
             Ok(file) => {
                 let handler = parse(handler)?;
-                compile::compile_tried(&file, &handler, &names, nargout)?
+                compile::compile_tried(&file, &handler, known, nargout)?
             }
             Err(error) => {
-                let unit = compile::compile_eval(&parse(handler)?, &names, nargout)?;
+                let unit = compile::compile_eval(&parse(handler)?, known, nargout)?;
                 self.env.last_error = Some(error);
                 unit
             }

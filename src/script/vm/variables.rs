@@ -3,11 +3,13 @@
 use super::Interp;
 use super::frame::{Activation, Frame, Variable};
 use crate::script::builtins::Scope;
+use crate::script::compile::Known;
 use crate::script::compile::code::{Inst, Kind, Slot};
 use crate::script::error::{Flow, fail};
 use crate::script::syntax::ast::Name;
 use crate::script::value::cleanup::Duty;
 use crate::script::value::{Function, Lazy, Map, Value};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// A variable as `whos` lists it.
@@ -240,6 +242,21 @@ impl Interp {
         self.frame_at(number).map_or(Vec::new(), |f| f.code.names.iter().chain(&f.extra).cloned().collect())
     }
 
+    /// A frame's variables, for a text that is compiled to run in them.
+    pub(super) fn known_in(&self, number: usize) -> Known {
+        let names = self.names_in(number);
+        // Texts that run in the frame share its variables.
+        let base = self.variables_of(number);
+        let sharing = self.frames.iter().filter_map(|activation| match activation {
+            Activation::Code(frame) if frame.variables == base => Some(&frame.code.hidden),
+            _ => None,
+        });
+        let used: SmallVec<[Slot; 4]> = sharing.flatten().copied().collect();
+        let is_spare = |&(slot, name): &(usize, &Name)| is_hidden(name) && !used.contains(&(slot as Slot));
+        let spare = names.iter().enumerate().filter(is_spare).map(|(_, name)| name.clone()).collect();
+        Known { names, spare }
+    }
+
     /// Whether a frame's variable has a value.
     pub(super) fn has_value(&self, number: usize, slot: usize) -> bool {
         self.value_at(self.variables_of(number) + slot).is_some()
@@ -280,7 +297,7 @@ impl Interp {
 
     /// The innermost frame's slots, but for those of what assignments keep for themselves, whose names nobody can write.
     fn named_slots(&self) -> impl Iterator<Item = (usize, Name)> {
-        self.slot_names().into_iter().enumerate().filter(|(_, name)| !name.starts_with('('))
+        self.slot_names().into_iter().enumerate().filter(|(_, name)| !is_hidden(name))
     }
 
     /// The innermost frame's variables that have values, in order of their slots.
@@ -460,5 +477,40 @@ impl Interp {
             None => self.add_variable(number, name.into()),
         };
         self.put_at(at, Some(value));
+    }
+}
+
+/// Whether a variable is one that an assignment keeps something in: nobody can write its name.
+fn is_hidden(name: &Name) -> bool {
+    name.starts_with('(')
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::script::source::Source;
+    use crate::script::testing;
+    use crate::script::vm::{Interp, drive};
+    use futures::executor::block_on;
+
+    #[test]
+    fn texts_of_a_session_keep_subscripts_in_the_same_hidden_variable() {
+        let (env, printed) = testing::env_with(Default::default());
+        let mut interp = Interp::new(env);
+        interp.begin_session();
+        let texts = [
+            "h = [0 0 0];",
+            "h(randi (3)) += 1;",
+            "eval ('h(randi (3)) += 2;')",
+            "h(randi (3)) += [1 2; 3 4] * [1 2 3];",
+            "h(randi (3)) += 3; printf ('%d', sum (h))",
+        ];
+        for text in texts {
+            interp.begin_text(&Source::new("session", text)).unwrap();
+            block_on(drive(&mut interp));
+            interp.abandon();
+        }
+        assert_eq!(String::from_utf8_lossy(&printed.lock().out), "6");
+        let names = interp.names_in(0);
+        assert_eq!(names.iter().filter(|name| super::is_hidden(name)).count(), 1, "{names:?}");
     }
 }
