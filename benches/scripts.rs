@@ -271,11 +271,11 @@ fn measure(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         empty_file()?;
     }
     if "copies".contains(&options.filter) {
-        two_threads();
-        copies(&runtime, "numbers", &number_text())?;
-        copies(&runtime, "numbers and text", &small_text())?;
-        copies(&runtime, "loops", &loop_text())?;
-        copies(&runtime, "arrays of the runtime", &array_text())?;
+        let step = two_threads();
+        copies(&runtime, "numbers", &number_text(), step)?;
+        copies(&runtime, "numbers and text", &small_text(), step)?;
+        copies(&runtime, "loops", &loop_text(), step)?;
+        copies(&runtime, "arrays of the runtime", &array_text(), step)?;
     }
     Ok(())
 }
@@ -417,20 +417,51 @@ fn array_text() -> String {
     text
 }
 
-/// The hardware's own limit for what follows: arithmetic without memory, by one thread and by two. Two virtual cores
-/// may be one core of the machine.
-fn two_threads() {
-    let spin = |steps: u64| (0..steps).fold([1.0f64; 16], |sums, _| sums.map(|sum| sum * 0.999_999 + 1e-9));
+/// Arithmetic without memory.
+#[inline(never)]
+fn spin(steps: u64) {
+    std::hint::black_box((0..steps).fold([1.0f64; 16], |sums, _| sums.map(|sum| sum * 0.999_999 + 1e-9)));
+}
+
+/// The hardware's own limit for what follows: arithmetic by one thread and by two. Two virtual cores may be one core of
+/// the machine. Gives the seconds that a step takes.
+fn two_threads() -> f64 {
+    const STEPS: u64 = 4_000_000;
     let (mut alone, mut both) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let begin = Instant::now();
-        std::hint::black_box(spin(4_000_000));
+        spin(STEPS);
         alone.push(begin.elapsed().as_secs_f64());
         let begin = Instant::now();
-        std::thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(|| std::hint::black_box(spin(2_000_000))))));
+        std::thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(|| spin(STEPS / 2)))));
         both.push(begin.elapsed().as_secs_f64());
     }
-    println!("two threads of this machine      {:>9.2} times as fast as one", median(alone) / median(both));
+    let (alone, both) = (median(alone), median(both));
+    println!("two threads of this machine      {:>9.2} times as fast as one", alone / both);
+    alone / STEPS as f64
+}
+
+/// The executor's own limit: what tasks gain that do `steps` of arithmetic each.
+fn arithmetic_in_tasks(executor: &tokio::runtime::Runtime, steps: u64) -> Result<f64, Box<dyn std::error::Error>> {
+    let (mut one_by_one, mut at_once) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let begin = Instant::now();
+        (0..COPIES).for_each(|_| spin(steps));
+        one_by_one.push(begin.elapsed().as_secs_f64());
+        let begin = Instant::now();
+        executor.block_on(async {
+            let mut running = tokio::task::JoinSet::new();
+            for _ in 0..COPIES {
+                running.spawn(async move { spin(steps) });
+            }
+            while let Some(ended) = running.join_next().await {
+                ended?;
+            }
+            Ok::<(), tokio::task::JoinError>(())
+        })?;
+        at_once.push(begin.elapsed().as_secs_f64());
+    }
+    Ok(median(one_by_one) / median(at_once))
 }
 
 const COPIES: u64 = 1000;
@@ -439,7 +470,7 @@ const ROUNDS: usize = 9;
 
 /// A thousand copies at once beside a thousand runs one after the other, in one process: each in a task of its own, and
 /// all awaited by one task.
-fn copies(runtime: &Runtime, what: &str, text: &str) -> Result<(), Box<dyn std::error::Error>> {
+fn copies(runtime: &Runtime, what: &str, text: &str, step: f64) -> Result<(), Box<dyn std::error::Error>> {
     let script = Script::parse(text)?;
     let executor = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let open = |i| runtime.session("copy").stream(i).open();
@@ -487,6 +518,8 @@ fn copies(runtime: &Runtime, what: &str, text: &str) -> Result<(), Box<dyn std::
         let gain = one_by_one / time;
         println!("{how:<32} {:>9.2} ms   {gain:.2} times as fast   goal 1.5 on 2 cores", time * 1e3);
     }
+    let limit = arithmetic_in_tasks(&executor, (one_by_one / COPIES as f64 / step) as u64)?;
+    println!("{:<32}                {limit:.2} times as fast", "  arithmetic, as long, in tasks");
     copies_by_command(text)
 }
 
