@@ -14,7 +14,7 @@ use image::{DynamicImage, ImageError, ImageFormat};
 const CUT: &str = "the file ends before the picture does";
 const DAMAGED: &str = "the picture's data is damaged";
 
-/// The picture in a PNG or JPEG file.
+/// The picture in a PNG, JPEG, BMP, TIFF or PNM file.
 ///
 /// # Errors
 /// `ErrorKind::Io` where the bytes are no picture, end too early or are damaged; `ErrorKind::Unsupported` for kinds of
@@ -24,7 +24,7 @@ pub fn decode(bytes: &[u8]) -> Result<DynamicImage> {
         return Err(unreadable("the file is empty"));
     }
     let Ok(format) = image::guess_format(bytes) else {
-        return Err(unreadable("the file is no picture: it begins neither as a PNG nor as a JPEG does"));
+        return Err(unreadable("the file is no picture: it begins as none of PNG, JPEG, BMP, TIFF and PNM does"));
     };
     match format {
         ImageFormat::Jpeg => jpeg(bytes),
@@ -32,8 +32,19 @@ pub fn decode(bytes: &[u8]) -> Result<DynamicImage> {
             check_png(bytes)?;
             image::load_from_memory_with_format(bytes, format).map_err(|error| in_words(&error))
         }
+        ImageFormat::Bmp => {
+            let picture = image::load_from_memory_with_format(bytes, format).map_err(|error| in_words(&error))?;
+            Ok(if has_grey_palette(bytes, &picture) { picture.into_luma8().into() } else { picture })
+        }
         _ => image::load_from_memory_with_format(bytes, format).map_err(|error| in_words(&error)),
     }
+}
+
+/// Whether a BMP's pixels are numbers of colours (its bits a pixel are at byte 28), and all of these are greys: BMP has
+/// no other grey pictures.
+fn has_grey_palette(bytes: &[u8], picture: &DynamicImage) -> bool {
+    let has_palette = bytes.get(28).is_some_and(|bits| *bits <= 8) && bytes.get(29) == Some(&0);
+    has_palette && picture.as_rgb8().is_some_and(|p| p.pixels().all(|pixel| pixel.0.iter().all(|c| *c == pixel[0])))
 }
 
 fn unreadable(message: &str) -> Error {
@@ -93,6 +104,9 @@ mod tests {
     use image::RgbImage;
     use std::io::Cursor;
 
+    const FORMATS: [ImageFormat; 5] =
+        [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Bmp, ImageFormat::Tiff, ImageFormat::Pnm];
+
     fn picture(format: ImageFormat) -> Vec<u8> {
         let pixel = |x: u32, y: u32| image::Rgb([(x * 7 + y) as u8, (x ^ y) as u8, (x * y / 16) as u8]);
         let mut file = Cursor::new(Vec::new());
@@ -106,11 +120,19 @@ mod tests {
 
     #[test]
     fn whole_files_are_read_as_the_image_crate_reads_them() {
-        for format in [ImageFormat::Png, ImageFormat::Jpeg] {
+        for format in FORMATS {
             let file = picture(format);
             let plain = image::load_from_memory(&file).unwrap();
             assert_eq!(decode(&file).unwrap(), plain, "{format:?}");
         }
+    }
+
+    #[test]
+    fn a_grey_bmp_is_read_as_it_was_written() {
+        let grey = DynamicImage::from(image::GrayImage::from_fn(7, 5, |x, y| image::Luma([(x * 30 + y) as u8])));
+        let mut file = Cursor::new(Vec::new());
+        grey.write_to(&mut file, ImageFormat::Bmp).unwrap();
+        assert_eq!(decode(&file.into_inner()).unwrap(), grey);
     }
 
     #[test]
@@ -121,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_cut_anywhere_is_no_picture() {
-        for format in [ImageFormat::Png, ImageFormat::Jpeg] {
+        for format in FORMATS {
             let file = picture(format);
             for at in (12..file.len() - 1).step_by(97).chain([file.len() - 2]) {
                 assert!(!said(&file[..at]).is_empty(), "{format:?} cut at {at} of {}", file.len());

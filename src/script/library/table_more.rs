@@ -111,6 +111,13 @@ pub(super) static COLOURS: &[Written] = &[
     ),
     written!("rgb2hsv", "rgb2hsv (x)", "Hue, saturation and value of colours or of a picture."),
     written!("hsv2rgb", "hsv2rgb (x)", "Red, green and blue of colours or of a picture by hue, saturation and value."),
+    written!("ind2rgb", "picture = ind2rgb (x, map)", "The picture whose pixels are numbers of colours."),
+    written!(
+        "ind2gray",
+        "picture = ind2gray (x, map)",
+        "The brightness of a picture whose pixels are numbers of colours."
+    ),
+    written!("gray2ind", "[x, map] = gray2ind (picture, n)", "A grey picture in n greys, as their numbers."),
 ];
 
 /// Random numbers, written in the language.
@@ -317,6 +324,11 @@ pub(super) static SHARED: &[Written] = &[
         "between_bounds",
         "[from, to] = between_bounds (who, t, first, last, inclusive)",
         "Where the parts of a text between two others, or two positions, begin and end."
+    ),
+    written!(
+        "indexed_colours",
+        "parts = indexed_colours (who, x, map)",
+        "Red, green and blue of pixels that are numbers of colours."
     ),
     written!(
         "colour_steps",
