@@ -199,3 +199,18 @@ fn a_subscript_on_the_runtime_that_is_wrong_is_an_error_whatever_is_read_of_what
         }
     }
 }
+
+#[test]
+fn an_error_handler_takes_the_faults_of_what_its_calls_recorded() {
+    let text = "x = (1:6000) - 10;
+                o = cellfun (@(v) sqrt (v), {x, 1:3}, 'UniformOutput', false, 'ErrorHandler', @(e, v) e.index);
+                p = arrayfun (@(k) sqrt (sum (x) * k), [-1 1], 'ErrorHandler', @(e, v) -e.index);
+                s = structfun (@(v) log (v), struct ('a', x), 'UniformOutput', false, 'ErrorHandler', @(e, v) 'no');
+                disp (o{1}), disp (o{2}(1)), disp (p(1)), disp (p(2) > 0), disp (s.a)
+                cellfun (@(v) sqrt (v), {x}, 'UniformOutput', false, 'ErrorHandler', @(e, v) error ('mine'));";
+    for (device, rt) in devices() {
+        let (out, result) = run(&rt, text);
+        assert_eq!(out, "1\n1\n-1\n1\nno\n", "{device}");
+        assert_eq!(result.unwrap_err().message, "mine", "{device}");
+    }
+}

@@ -10,6 +10,9 @@ mod jpeg;
 
 use crate::error::{Error, ErrorKind, Result};
 use image::{DynamicImage, ImageError, ImageFormat};
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
 
 const CUT: &str = "the file ends before the picture does";
 const DAMAGED: &str = "the picture's data is damaged";
@@ -45,6 +48,37 @@ pub fn decode(bytes: &[u8]) -> Result<DynamicImage> {
 fn has_grey_palette(bytes: &[u8], picture: &DynamicImage) -> bool {
     let has_palette = bytes.get(28).is_some_and(|bits| *bits <= 8) && bytes.get(29) == Some(&0);
     has_palette && picture.as_rgb8().is_some_and(|p| p.pixels().all(|pixel| pixel.0.iter().all(|c| *c == pixel[0])))
+}
+
+/// Whether a picture is black and white, a bit a pixel: a PNG by its header (PNG specification, 11.2.1), a PBM.
+pub fn is_bilevel(bytes: &[u8]) -> bool {
+    match image::guess_format(bytes) {
+        Ok(ImageFormat::Png) => bytes.get(24..26) == Some(&[1, 0]),
+        Ok(ImageFormat::Pnm) => bytes.starts_with(b"P1") || bytes.starts_with(b"P4"),
+        _ => false,
+    }
+}
+
+/// Writes a picture of zeros and ones, row by row, as a PNG of a bit a pixel.
+///
+/// # Errors
+/// What the file says.
+pub fn write_bilevel_png(path: &Path, width: u32, height: u32, pixels: &[bool]) -> Result<()> {
+    let rows = pixels.chunks(width.max(1) as usize);
+    let bits = |row: &[bool]| {
+        let byte = |pixels: &[bool]| pixels.iter().enumerate().fold(0, |byte, (i, on)| byte | u8::from(*on) << (7 - i));
+        row.chunks(8).map(byte).collect::<Vec<u8>>()
+    };
+    let bytes: Vec<u8> = rows.flat_map(bits).collect();
+    let write = || {
+        let mut encoder = png::Encoder::new(BufWriter::new(File::create(path)?), width, height);
+        encoder.set_color(png::ColorType::Grayscale);
+        encoder.set_depth(png::BitDepth::One);
+        let mut writer = encoder.write_header()?;
+        writer.write_image_data(&bytes)?;
+        writer.finish()
+    };
+    write().map_err(|error: png::EncodingError| unreadable(&error.to_string()))
 }
 
 fn unreadable(message: &str) -> Error {
@@ -133,6 +167,18 @@ mod tests {
         let mut file = Cursor::new(Vec::new());
         grey.write_to(&mut file, ImageFormat::Bmp).unwrap();
         assert_eq!(decode(&file.into_inner()).unwrap(), grey);
+    }
+
+    #[test]
+    fn a_picture_of_bits_is_written_and_known_as_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bits.png");
+        let pixels: Vec<bool> = (0..11 * 3).map(|i| i % 3 == 0).collect();
+        write_bilevel_png(&path, 11, 3, &pixels).unwrap();
+        let file = std::fs::read(&path).unwrap();
+        assert!(is_bilevel(&file) && !is_bilevel(&picture(ImageFormat::Png)));
+        let read: Vec<bool> = decode(&file).unwrap().to_luma8().pixels().map(|pixel| pixel[0] == 255).collect();
+        assert_eq!(read, pixels);
     }
 
     #[test]

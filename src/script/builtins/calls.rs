@@ -2,12 +2,12 @@
 
 use super::{ANY, Builtin, Outcome, Task, TaskStep, nothing};
 use crate::script::env::Env;
-use crate::script::error::{Flow, ScriptError, fail, fail_id};
+use crate::script::error::{Flow, Need, ScriptError, Stop, fail, fail_id};
 use crate::script::index::{self, Values};
 use crate::script::source::Source;
 use crate::script::syntax;
 use crate::script::value::function::Closure;
-use crate::script::value::{CellArray, Class, Data, Dims, Function, StructArray, Tensor, Value};
+use crate::script::value::{CellArray, Class, Data, Dims, Function, Lazy, StructArray, Tensor, Value};
 use crate::script::vm::Interp;
 use std::sync::Arc;
 
@@ -350,6 +350,8 @@ struct Each {
     handling: bool,
     /// Whether a call is under way: an error of this task itself is not the handler's.
     calling: bool,
+    /// What the last call gave, until it is known that it has no fault which is the handler's.
+    given: Option<Values>,
     /// Per output, what the calls gave.
     results: Vec<Vec<Value>>,
 }
@@ -419,12 +421,22 @@ impl Each {
             next: 0,
             handling: false,
             calling: false,
+            given: None,
             results: vec![Vec::with_capacity(count); nargout.max(1)],
         })))
     }
 
     fn arguments(&self) -> Vec<Value> {
         self.elements.iter().map(|e| if e.len() == 1 { &e[0] } else { &e[self.next] }).cloned().collect()
+    }
+
+    /// What a call gave whose fault, if it has one, its handler takes.
+    fn suspects(&self, values: &[Value]) -> Vec<Arc<Lazy>> {
+        let suspect = |value: &Value| match value {
+            Value::Lazy(lazy) if lazy.is_suspect() => Some(lazy.clone()),
+            _ => None,
+        };
+        if self.handler.is_none() || self.handling { Vec::new() } else { values.iter().filter_map(suspect).collect() }
     }
 
     /// What a call gave.
@@ -536,11 +548,9 @@ impl Task for Each {
     fn step(&mut self, interp: &mut Interp, last: Option<Result<Values, ScriptError>>) -> Flow<TaskStep> {
         let called = std::mem::take(&mut self.calling);
         match last {
-            Some(Ok(values)) => {
-                self.handling = false;
-                self.absorb(values)?;
-            }
+            Some(Ok(values)) => self.given = Some(values),
             Some(Err(error)) => {
+                self.given = None;
                 let handler = self.handler.clone().filter(|_| called && !self.handling);
                 let Some(handler) = handler else { return Err(error.into()) };
                 (self.handling, self.calling) = (true, true);
@@ -553,6 +563,17 @@ impl Task for Each {
                 return Ok(TaskStep::Call { function: handler, args, nargout: self.nargout });
             }
             None => {}
+        }
+        if let Some(values) = &self.given {
+            let suspects = self.suspects(values);
+            if !suspects.is_empty() && interp.env.take_awaited().is_none() {
+                self.calling = true;
+                return Err(Stop::Need(Need::Materialised(suspects)));
+            }
+        }
+        if let Some(values) = self.given.take() {
+            self.handling = false;
+            self.absorb(values)?;
         }
         if self.next >= self.count {
             return self.finish(interp);
@@ -647,6 +668,7 @@ fn structfun(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcom
         next: 0,
         handling: false,
         calling: false,
+        given: None,
         results: vec![Vec::with_capacity(count); nargout.max(1)],
     })))
 }

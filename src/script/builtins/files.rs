@@ -4,11 +4,11 @@
 //! standard streams, and what is written to 1 and 2 goes where the script prints; what waits to be written is written
 //! when a stream is closed, moved, read or dropped.
 
+use super::binary::ByteOrder;
 use super::{Builtin, Outcome, args, nothing, row, text};
-use crate::script::env::Env;
-use crate::script::error::{Flow, ScriptError, fail, fail_id};
+use crate::script::error::{Flow, fail, fail_id};
 use crate::script::memory;
-use crate::script::value::{CellArray, Class, Data, Dims, Tensor, Value};
+use crate::script::value::{CellArray, Dims, Value};
 use crate::script::vm::Interp;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row("fopen", 1, 4, 4, "[fid, message] = fopen (name, mode)", "Opens a file; -1 if it cannot.", fopen),
+    row("fopen", 1, 4, 4, "[fid, message] = fopen (name, mode, order)", "Opens a file; -1 if it cannot.", fopen),
     row("fclose", 1, 1, 1, "fclose (fid)", "Closes a file, or \"all\" of them.", fclose),
     row("fgetl", 1, 2, 2, "fgetl (fid)", "The next line without its end; -1 at the end of the file.", |i, a, _| {
         line(i, "fgetl", a, false)
@@ -36,8 +36,6 @@ pub static ROWS: &[Builtin] = &[
         let moved = stream.seek(SeekFrom::Start(0)).is_ok();
         Ok(if n == 0 { nothing() } else { Value::Num(if moved { 0.0 } else { -1.0 }).into() })
     }),
-    row("fread", 1, 5, 2, "[x, count] = fread (fid, size, precision)", "Reads numbers as bytes hold them.", fread),
-    row("fwrite", 2, 5, 1, "fwrite (fid, x, precision)", "Writes numbers as bytes.", fwrite),
     row("SEEK_SET", 0, 0, 1, "SEEK_SET", "Offsets from the beginning.", |_, _, _| Ok(Value::Num(0.0).into())),
     row("SEEK_CUR", 0, 0, 1, "SEEK_CUR", "Offsets from the position.", |_, _, _| Ok(Value::Num(1.0).into())),
     row("SEEK_END", 0, 0, 1, "SEEK_END", "Offsets from the end.", |_, _, _| Ok(Value::Num(2.0).into())),
@@ -58,10 +56,12 @@ pub struct Files {
 }
 
 /// An open file.
-struct Stream {
+pub(super) struct Stream {
     file: File,
     name: String,
     mode: String,
+    /// Of the numbers in it.
+    pub(super) order: ByteOrder,
     /// What was read ahead, and how much of it is used.
     ahead: Vec<u8>,
     used: usize,
@@ -86,7 +86,7 @@ impl Stream {
         Ok(())
     }
 
-    fn seek(&mut self, to: SeekFrom) -> io::Result<()> {
+    pub(super) fn seek(&mut self, to: SeekFrom) -> io::Result<()> {
         self.flush()?;
         let to = match to {
             SeekFrom::Current(by) => match self.position().checked_add_signed(by) {
@@ -102,7 +102,7 @@ impl Stream {
         Ok(())
     }
 
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.used < self.ahead.len() || !self.ahead.is_empty() {
             let at = self.position();
             self.seek(SeekFrom::Start(at))?;
@@ -149,8 +149,16 @@ impl Stream {
         }
     }
 
+    /// Moves on over bytes, not beyond the end, or back.
+    pub(super) fn skip(&mut self, by: i64) -> io::Result<()> {
+        let Ok(ahead) = usize::try_from(by) else { return self.seek(SeekFrom::Current(by)) };
+        while self.ahead.len() - self.used < ahead && self.fill()? {}
+        self.used += ahead.min(self.ahead.len() - self.used);
+        Ok(())
+    }
+
     /// At most `n` bytes.
-    fn bytes(&mut self, n: usize) -> io::Result<Vec<u8>> {
+    pub(super) fn bytes(&mut self, n: usize) -> io::Result<Vec<u8>> {
         while self.ahead.len() - self.used < n && self.fill()? {}
         let take = n.min(self.ahead.len() - self.used);
         let out = self.ahead[self.used..self.used + take].to_vec();
@@ -190,7 +198,7 @@ impl Files {
     }
 
     /// The stream of a number.
-    fn stream(&mut self, who: &str, value: &Value) -> Flow<(usize, &mut Stream)> {
+    pub(super) fn stream(&mut self, who: &str, value: &Value) -> Flow<(usize, &mut Stream)> {
         let x = match value {
             Value::Num(x) => *x,
             Value::Bool(b) => *b as u8 as f64,
@@ -208,19 +216,6 @@ impl Files {
     pub fn flush(&mut self, who: &str, file: &Value) -> Flow<bool> {
         Ok(self.stream(who, file)?.1.flush().is_ok())
     }
-}
-
-/// Writes to a stream: 1 is the script's output, 2 its errors.
-fn write(env: &mut Env, who: &str, fid: &Value, bytes: &[u8]) -> Flow<()> {
-    match fid {
-        Value::Num(1.0) => env.print(bytes),
-        Value::Num(2.0) => env.output.err(bytes),
-        fid => {
-            let (_, stream) = env.keep.of::<Files>().stream(who, fid)?;
-            stream.write(bytes).map_err(|e| ScriptError::new(format!("{who}: {}", system(&e))))?;
-        }
-    }
-    Ok(())
 }
 
 /// What the system says, without Rust's number behind it.
@@ -241,11 +236,11 @@ fn fopen(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
             Value::Num(2.0) => Some(("stderr", "w")),
             _ => None,
         };
-        let (name, mode) = match standard {
-            Some((name, mode)) => (name.to_string(), mode.to_string()),
-            None => files.stream("fopen", &fid).map(|(_, s)| (s.name.clone(), s.mode.clone()))?,
+        let (name, mode, order) = match standard {
+            Some((name, mode)) => (name.to_string(), mode.to_string(), ByteOrder::NATIVE),
+            None => files.stream("fopen", &fid).map(|(_, s)| (s.name.clone(), s.mode.clone(), s.order))?,
         };
-        return Ok(vec![name.into(), mode.into(), "ieee-le".to_string().into(), "utf-8".to_string().into()].into());
+        return Ok(vec![name.into(), mode.into(), order.name().to_string().into(), "utf-8".to_string().into()].into());
     };
     if name == "all" && args.len() == 1 {
         let open = files.streams.iter().enumerate().filter(|s| s.1.is_some()).map(|s| s.0 as f64 + 3.0).collect();
@@ -255,6 +250,7 @@ fn fopen(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         Some(value) => text::string(value, "fopen: file mode must be a string")?.to_vec(),
         None => b"r".to_vec(),
     };
+    let order = args.get(2).map_or(Ok(ByteOrder::NATIVE), ByteOrder::of)?;
     let plain: Vec<u8> = mode.iter().copied().filter(|b| !b"bt".contains(b)).collect();
     let mut options = File::options();
     match &plain[..] {
@@ -277,6 +273,7 @@ fn fopen(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
             let stream = Stream {
                 file,
                 name,
+                order,
                 mode: format!("{}{}", String::from_utf8_lossy(&plain), if mode.contains(&b't') { "" } else { "b" }),
                 ahead: Vec::new(),
                 used: 0,
@@ -392,131 +389,6 @@ fn fseek(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     };
     let moved = stream.seek(to).is_ok();
     Ok(Value::Num(if moved { 0.0 } else { -1.0 }).into())
-}
-
-/// The class that a precision's name means, and the bytes of an element.
-fn precision(name: &str) -> Option<(Class, usize)> {
-    Some(match name.trim() {
-        "uchar" | "unsigned char" | "uint8" => (Class::Uint8, 1),
-        "schar" | "signed char" | "integer*1" | "int8" => (Class::Int8, 1),
-        "char" | "char*1" => (Class::Char, 1),
-        "int16" | "integer*2" | "short" => (Class::Int16, 2),
-        "uint16" | "ushort" | "unsigned short" => (Class::Uint16, 2),
-        "int32" | "integer*4" | "int" => (Class::Int32, 4),
-        "uint32" | "uint" | "unsigned int" => (Class::Uint32, 4),
-        "int64" | "integer*8" | "long" => (Class::Int64, 8),
-        "uint64" | "ulong" | "unsigned long" => (Class::Uint64, 8),
-        "single" | "float" | "float32" | "real*4" => (Class::Single, 4),
-        "double" | "float64" | "real*8" => (Class::Double, 8),
-        _ => return None,
-    })
-}
-
-/// Elements from their bytes, least byte first.
-fn decoded(bytes: &[u8], class: Class) -> Data {
-    macro_rules! of {
-        ($variant:ident, $ty:ty) => {
-            Data::$variant(
-                bytes
-                    .chunks_exact(size_of::<$ty>())
-                    .map(|c| c.try_into().map(<$ty>::from_le_bytes).unwrap_or_default())
-                    .collect(),
-            )
-        };
-    }
-    match class {
-        Class::Int8 => of!(I8, i8),
-        Class::Char => Data::Char(bytes.to_vec()),
-        Class::Int16 => of!(I16, i16),
-        Class::Uint16 => of!(U16, u16),
-        Class::Int32 => of!(I32, i32),
-        Class::Uint32 => of!(U32, u32),
-        Class::Int64 => of!(I64, i64),
-        Class::Uint64 => of!(U64, u64),
-        Class::Single => of!(F32, f32),
-        Class::Double => of!(F64, f64),
-        _ => Data::U8(bytes.to_vec()),
-    }
-}
-
-/// Elements as bytes, least byte first; complex ones by their real parts.
-fn encoded(data: &Data) -> Vec<u8> {
-    match data {
-        Data::F64(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Data::F32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Data::I8(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Data::I16(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Data::I32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Data::I64(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Data::U8(v) | Data::Char(v) => v.clone(),
-        Data::U16(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Data::U32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Data::U64(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Data::Bool(v) => v.iter().map(|&b| b as u8).collect(),
-        other => other.to_f64().iter().flat_map(|x| x.to_le_bytes()).collect(),
-    }
-}
-
-fn fread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    interp.env.host_all(args)?;
-    let name = args.get(2).and_then(Value::as_text).unwrap_or_else(|| "uchar".into());
-    // `*int16` keeps the class, `int16=>single` converts; double else.
-    let (from, to) = match name.split_once("=>") {
-        Some((from, to)) => (from.to_string(), Some(to.to_string())),
-        None => match name.strip_prefix('*') {
-            Some(from) => (from.to_string(), Some(from.to_string())),
-            None => (name.clone(), None),
-        },
-    };
-    let into = match &to {
-        Some(to) => precision(to).map(|p| p.0),
-        None => Some(Class::Double),
-    };
-    let (Some((class, width)), Some(into)) = (precision(&from), into) else {
-        return fail!("fread: invalid PRECISION specified");
-    };
-    let size = match args.get(1) {
-        Some(value) => interp.env.host(value)?.data.to_f64(),
-        None => vec![f64::INFINITY],
-    };
-    let count = size.iter().product::<f64>();
-    let elements = if count.is_finite() { args::extent(count)? } else { usize::MAX / 16 };
-    interp.env.check_elements(&[if count.is_finite() { elements } else { 0 }])?;
-    let (_, stream) = interp.env.keep.of::<Files>().stream("fread", &args[0])?;
-    let bytes = match stream.bytes(elements.saturating_mul(width)) {
-        Ok(bytes) => bytes,
-        Err(error) => return fail!("fread: {}", system(&error)),
-    };
-    let mut data = decoded(&bytes, class).converted(into);
-    let n = data.len();
-    let dims = match &size[..] {
-        [rows, _] if *rows >= 1.0 && rows.is_finite() => {
-            let rows = *rows as usize;
-            let columns = n.div_ceil(rows);
-            // A last column that is not full is filled with zeros.
-            let mut padded = Data::zeros(into, rows * columns - n);
-            std::mem::swap(&mut data, &mut padded);
-            data = joined(padded, data);
-            Dims::new(&[rows, columns])
-        }
-        _ => Dims::new(&[n, 1]),
-    };
-    Ok(vec![Value::tensor(Tensor::new(dims, data)), Value::Num(n as f64)].into())
-}
-
-fn joined(first: Data, second: Data) -> Data {
-    let bytes: Vec<u8> = encoded(&first).into_iter().chain(encoded(&second)).collect();
-    decoded(&bytes, first.class())
-}
-
-fn fwrite(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    interp.env.host_all(args)?;
-    let name = args.get(2).and_then(Value::as_text).unwrap_or_else(|| "uchar".into());
-    let Some((class, _)) = precision(&name) else { return fail!("fwrite: invalid PRECISION specified") };
-    let data = interp.env.host(&args[1])?;
-    let bytes = encoded(&data.data.converted(class));
-    write(&mut interp.env, "fwrite", &args[0], &bytes)?;
-    Ok(Value::Num(data.len() as f64).into())
 }
 
 fn fileread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

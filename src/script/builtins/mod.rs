@@ -7,6 +7,7 @@ pub mod args;
 mod assertion;
 pub mod bessel;
 mod bessel_values;
+mod binary;
 pub mod bits;
 pub mod calls;
 pub mod cells;
@@ -282,6 +283,7 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("Maps", maps::ROWS),
         ("Parsers of arguments", parsers::ROWS),
         ("Files", files::ROWS),
+        ("Numbers in files", binary::ROWS),
         ("Names of files and folders", folders::ROWS),
         ("Variables in files", matfile::ROWS),
         ("Tables in files", tables::ROWS),

@@ -63,6 +63,7 @@ fn imread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (width, height) = (picture.width() as usize, picture.height() as usize);
     let channels = picture.color().channel_count() as usize;
     let colors = if channels < 3 { 1 } else { 3 };
+    let is_bilevel = picture::is_bilevel(&bytes);
     let array = |range: std::ops::Range<usize>| {
         let dims = Dims::new(&[height, width, range.len()]);
         let data = match &picture {
@@ -78,7 +79,10 @@ fn imread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
                 let samples = picture.to_rgba8().into_raw();
                 Data::U8(planes(&samples, width, height, 4, range))
             }
-            other => Data::U8(planes(other.as_bytes(), width, height, channels, range)),
+            other => match planes(other.as_bytes(), width, height, channels, range) {
+                bits if is_bilevel => Data::Bool(bits.into_iter().map(|bit| bit > 0).collect()),
+                bytes => Data::U8(bytes),
+            },
         };
         Value::tensor(Tensor::new(dims, data))
     };
@@ -92,12 +96,17 @@ enum Samples {
     Words(Vec<u16>),
 }
 
-fn samples(t: &Tensor, channels: usize) -> Flow<Samples> {
+/// Where the samples lie, pixel by pixel.
+fn pixels(t: &Tensor, channels: usize) -> impl Iterator<Item = usize> {
     let (height, width) = (t.dims.rows(), t.dims.columns());
-    let order = (0..height * width * channels).map(|i| {
+    (0..height * width * channels).map(move |i| {
         let (pixel, channel) = (i / channels, i % channels);
         (channel * width + pixel % width) * height + pixel / width
-    });
+    })
+}
+
+fn samples(t: &Tensor, channels: usize) -> Flow<Samples> {
+    let order = pixels(t, channels);
     Ok(match &*t.data {
         Data::U8(v) => Samples::Bytes(order.map(|i| v[i]).collect()),
         Data::U16(v) => Samples::Words(order.map(|i| v[i]).collect()),
@@ -141,6 +150,13 @@ fn imwrite(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (Ok(height), Ok(width)) = (u32::try_from(host.dims.rows()), u32::try_from(host.dims.columns())) else {
         return fail!("imwrite: the picture is too large");
     };
+    if let (Data::Bool(bits), 1, ImageFormat::Png) = (&*host.data, channels, format) {
+        let rows: Vec<bool> = pixels(&host, 1).map(|i| bits[i]).collect();
+        return match picture::write_bilevel_png(&env.at(&file), width, height, &rows) {
+            Ok(()) => Ok(nothing()),
+            Err(error) => fail!("imwrite: {file}: {}", error.message()),
+        };
+    }
     let picture = match (samples(&host, channels)?, channels) {
         (Samples::Bytes(v), 1) => image::GrayImage::from_raw(width, height, v).map(DynamicImage::from),
         (Samples::Bytes(v), 3) => image::RgbImage::from_raw(width, height, v).map(DynamicImage::from),

@@ -414,9 +414,14 @@ fn norm_kind(env: &Env, value: Option<&Value>) -> Flow<Norm> {
     Ok(Norm::P(args::number(env, "norm", value)?))
 }
 
-/// The greatest of sums; NaN where one is none, which a maximum would skip.
-fn greatest_or_nan(sums: &Array) -> Array {
-    sums.isnan().any(..).select(f64::NAN, sums.max_over(..))
+/// What was computed of all of these, or along dimensions; NaN where one of them is none.
+fn nan_or(array: &Array, dims: &[usize], computed: Array) -> Array {
+    array.isnan().any(dims).select(f64::NAN, computed)
+}
+
+/// The greatest of sums along a dimension.
+fn greatest(sums: &Array) -> Array {
+    nan_or(sums, &[0, 1], sums.max_over(..))
 }
 
 pub(super) fn norm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -458,9 +463,9 @@ pub(super) fn norm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcom
         let recorded = if vector || kind == Norm::Frobenius {
             recorded_norm(&l.array, p, &[0, 1])
         } else if p == 1.0 {
-            Some(greatest_or_nan(&l.array.abs().sum(0)))
+            Some(greatest(&l.array.abs().sum(0)))
         } else if p == f64::INFINITY {
-            Some(greatest_or_nan(&l.array.abs().sum(1)))
+            Some(greatest(&l.array.abs().sum(1)))
         } else {
             None
         };
@@ -549,8 +554,9 @@ fn recorded_norm(array: &Array, p: f64, dims: &[usize]) -> Option<Array> {
     Some(match p {
         2.0 => array.norm(dims),
         1.0 => array.abs().sum(dims),
-        _ if p == f64::INFINITY => array.abs().max_over(dims),
-        _ if p == f64::NEG_INFINITY => array.abs().min_over(dims),
+        // A maximum or minimum would skip NaN.
+        _ if p == f64::INFINITY => nan_or(array, dims, array.abs().max_over(dims)),
+        _ if p == f64::NEG_INFINITY => nan_or(array, dims, array.abs().min_over(dims)),
         _ => return None,
     })
 }
