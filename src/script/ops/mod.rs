@@ -17,6 +17,7 @@ pub mod linear;
 mod operand;
 mod power;
 mod range;
+pub(crate) use range::Span;
 pub(crate) mod rotations;
 pub(crate) mod schur;
 pub(crate) mod svd;

@@ -15,6 +15,8 @@ pub(crate) struct Span {
     step: f64,
     last: f64,
     steps: usize,
+    /// Whether all elements are whole numbers, but for the last.
+    is_whole: bool,
 }
 
 /// What a range's limits say of its length.
@@ -39,7 +41,7 @@ impl Span {
             return fail!("range with infinite number of elements cannot be stored");
         }
         if step.is_infinite() {
-            return Ok(Length::Steps(Span { first: start, step: 0.0, last: start, steps: 0 }));
+            return Ok(Length::Steps(Span { first: start, step: 0.0, last: start, steps: 0, is_whole: false }));
         }
         let whole = start.floor() == start && step.floor() == step;
         let count = if whole {
@@ -63,20 +65,37 @@ impl Span {
                 last = stop;
             }
         }
-        Ok(Length::Steps(Span { first: start, step, last, steps: count.max(0.0) as usize }))
+        Ok(Length::Steps(Span { first: start, step, last, steps: count.max(0.0) as usize, is_whole: whole }))
     }
 
-    fn is_whole(&self) -> bool {
-        self.first.floor() == self.first && self.step.floor() == self.step
+    /// What a loop runs over, which may have no end; `None` where that is nothing.
+    ///
+    /// # Errors
+    /// Ranges of more elements than are counted.
+    pub(crate) fn looped(start: f64, step: f64, stop: f64) -> Flow<Option<Span>> {
+        let is_endless = (start.is_infinite() || stop.is_infinite()) && step.is_finite() && (stop - start) * step > 0.0;
+        if is_endless {
+            return Ok(Some(Span { first: start, step, last: stop, steps: usize::MAX - 1, is_whole: true }));
+        }
+        Ok(match Span::of(start, step, stop, f64::EPSILON)? {
+            Length::Empty => None,
+            Length::Nan => Some(Span { first: f64::NAN, step, last: f64::NAN, steps: 0, is_whole: false }),
+            Length::Steps(span) => Some(span),
+        })
+    }
+
+    /// How many elements there are.
+    pub(crate) fn count(&self) -> usize {
+        self.steps + 1
     }
 
     /// All elements.
     fn elements(&self) -> Vec<f64> {
-        let count = self.steps + 1;
+        let count = self.count();
         let mut values = Vec::with_capacity(count);
         match i32::try_from(count) {
             // The most frequent ranges, without a question an element; the first may be -0.
-            Ok(count) if self.is_whole() => {
+            Ok(count) if self.is_whole => {
                 values.push(self.first);
                 values.extend((1..count).map(|i| self.first + f64::from(i) * self.step));
                 if let [_, .., last] = &mut values[..] {
@@ -88,7 +107,9 @@ impl Span {
         values
     }
 
-    fn at(&self, i: usize) -> f64 {
+    /// An element.
+    #[inline]
+    pub(crate) fn at(&self, i: usize) -> f64 {
         let n = self.steps;
         if i == 0 {
             return self.first;
@@ -96,7 +117,7 @@ impl Span {
         if i == n {
             return self.last;
         }
-        if self.is_whole() {
+        if self.is_whole {
             return self.first + i as f64 * self.step;
         }
         if 2 * i == n {
@@ -179,7 +200,7 @@ pub(crate) fn range(env: &mut Env, start: &Value, step: Option<&Value>, stop: &V
         Length::Nan => return Ok(Value::tensor(Tensor::scalar(super::operand::in_class(class, vec![f64::NAN])))),
         Length::Steps(span) => span,
     };
-    let count = span.steps + 1;
+    let count = span.count();
     env.check_elements(&[1, count])?;
     if count > env.options.host_elements_max && !chars {
         return recorded(env, span, class);
@@ -200,7 +221,7 @@ fn empty(class: Class) -> Value {
 /// A long range, on the runtime: the same elements by the same formulas.
 fn recorded(env: &mut Env, span: Span, class: Class) -> Flow<Value> {
     let n = span.steps;
-    if span.is_whole() && class == Class::Double {
+    if span.is_whole && class == Class::Double {
         let array = env.session.arange(span.first, span.first + (n as f64 + 0.5) * span.step, span.step);
         // The runtime's ranges begin at 0 where a script's begins at -0.
         let is_negative_zero = span.first == 0.0 && span.first.is_sign_negative();

@@ -8,6 +8,7 @@ use crate::script::error::{Flow, Need, ScriptError, Stop, fail};
 use crate::script::index;
 use crate::script::interrupt::Guard;
 use crate::script::ops;
+use crate::script::ops::Span;
 use crate::script::value::{CellArray, Class, Data, Dims, Lazy, Tensor, Value, lazy};
 use std::sync::Arc;
 
@@ -24,8 +25,8 @@ impl Interp {
             })
             .collect();
         let iteration = match numbers.as_deref() {
-            Some([start, stop]) => Self::range_iteration(*start, 1.0, *stop),
-            Some([start, by, stop]) => Self::range_iteration(*start, *by, *stop),
+            Some([start, stop]) => Iteration::Range { span: Span::looped(*start, 1.0, *stop)?, next: 0 },
+            Some([start, by, stop]) => Iteration::Range { span: Span::looped(*start, *by, *stop)?, next: 0 },
             _ => {
                 let [start, middle, stop] = match &self.stack[n - parts..] {
                     [a, b, c] => [a.clone(), b.clone(), c.clone()],
@@ -46,10 +47,6 @@ impl Interp {
         self.stack.truncate(n - parts);
         self.iterations.push(iteration);
         Ok(())
-    }
-
-    fn range_iteration(start: f64, step: f64, stop: f64) -> Iteration {
-        Iteration::Range { start, step, next: 0, count: range_count(start, step, stop) }
     }
 
     /// A loop over the columns of a value.
@@ -99,10 +96,9 @@ impl Interp {
     #[inline(always)]
     pub(super) fn next_number(&mut self, variable: usize) -> bool {
         let x = match self.iterations.last_mut() {
-            Some(Iteration::Range { start, step, next, count }) if *next < *count => {
-                let x = *start + *next as f64 * *step;
+            Some(Iteration::Range { span: Some(span), next }) if *next < span.count() => {
                 *next += 1;
-                x
+                span.at(*next - 1)
             }
             Some(Iteration::Row { data: Value::Tensor(t), next, count }) if *next < *count => match &*t.data {
                 Data::F64(data) => {
@@ -124,10 +120,9 @@ impl Interp {
     pub(super) fn next_column(&mut self) -> Flow<Option<Value>> {
         let Some(iteration) = self.iterations.last_mut() else { return Ok(None) };
         Ok(match iteration {
-            Iteration::Range { start, step, next, count } => (*next < *count).then(|| {
-                let x = *start + *next as f64 * *step;
+            Iteration::Range { span, next } => span.filter(|span| *next < span.count()).map(|span| {
                 *next += 1;
-                Value::Num(x)
+                Value::Num(span.at(*next - 1))
             }),
             Iteration::Once(value) => value.take(),
             Iteration::Fields { data, next } => {
@@ -164,7 +159,9 @@ impl Interp {
     /// What a loop that never ran leaves in its variable: the empty value that it was to run over.
     pub(super) fn nothing_to_loop_over(&self) -> Option<Value> {
         match self.iterations.last()? {
-            Iteration::Range { count: 0, .. } => Some(Value::tensor(Tensor::zeros(Class::Double, Dims::new(&[1, 0])))),
+            Iteration::Range { span: None, .. } => {
+                Some(Value::tensor(Tensor::zeros(Class::Double, Dims::new(&[1, 0]))))
+            }
             Iteration::Row { data, count: 0, .. } | Iteration::Columns { data, count: 0, .. } => Some(data.clone()),
             Iteration::Cells { data, count: 0, .. } => Some(Value::Cell(data.clone())),
             _ => None,
@@ -429,15 +426,6 @@ async fn at_home(lazy: Arc<Lazy>) -> Result<Value, ScriptError> {
     lazy::fetch(std::slice::from_ref(&lazy)).await?;
     let home = lazy.host.get().cloned();
     Ok(home.map_or(Value::Lazy(lazy), Value::Tensor))
-}
-
-/// How many numbers `start:step:stop` has; a limit that is missed by rounding alone is reached.
-fn range_count(start: f64, step: f64, stop: f64) -> usize {
-    if step == 0.0 || start.is_nan() || step.is_nan() || stop.is_nan() || (stop - start) * step.signum() < 0.0 {
-        return 0;
-    }
-    let steps = ((stop - start) / step * (1.0 + f64::EPSILON) + 1e-10 * f64::EPSILON).floor();
-    if steps.is_finite() { steps as usize + 1 } else { usize::MAX }
 }
 
 /// An array of more than two dimensions as a matrix with the same columns.

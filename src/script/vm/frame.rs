@@ -5,6 +5,7 @@ use crate::script::compile::Code;
 use crate::script::compile::code::Want;
 use crate::script::error::ScriptError;
 use crate::script::interrupt::Guard;
+use crate::script::ops::Span;
 use crate::script::syntax::ast::Name;
 use crate::script::value::{CellArray, StructArray, Value};
 use std::sync::Arc;
@@ -120,8 +121,8 @@ pub(super) struct Handler {
 
 /// A loop in progress.
 pub(super) enum Iteration {
-    /// Over a row of doubles that was never made.
-    Range { start: f64, step: f64, next: usize, count: usize },
+    /// Over a row of doubles that was never made; nothing where it is empty.
+    Range { span: Option<Span>, next: usize },
     /// Over the elements of a row of doubles.
     Row { data: Value, next: usize, count: usize },
     /// Over the columns of any array.

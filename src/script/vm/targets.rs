@@ -9,7 +9,7 @@ use super::frame::Activation;
 use crate::script::compile::code::{Inst, Kind, Slot, is_in};
 use crate::script::error::{Flow, fail};
 use crate::script::index::{self, Access};
-use crate::script::value::Value;
+use crate::script::value::{Dims, Value};
 
 /// The targets of one assignment.
 #[derive(Default)]
@@ -19,13 +19,25 @@ pub(super) struct Targets {
 
 /// A target: the way into its variable, and how many values it takes.
 struct Waiting {
+    /// None where the variable becomes a cell of the value.
     steps: Vec<Access>,
     places: usize,
     /// Whether it is `~`.
     ignored: bool,
+    /// Whether it is all of an empty variable, `c{…}`: alone, it takes a value although none was asked for, as
+    /// `[varargout{1:nargout}] = f ()` needs it.
+    is_empty: bool,
 }
 
 impl Targets {
+    /// The target, where it is alone and takes a value that was not asked for.
+    fn unasked(&mut self) -> Option<&mut Waiting> {
+        match &mut self.each[..] {
+            [waiting] if waiting.is_empty && waiting.places == 0 => Some(waiting),
+            _ => None,
+        }
+    }
+
     fn places(&self) -> usize {
         self.each.iter().map(|t| t.places).sum()
     }
@@ -83,14 +95,23 @@ impl Interp {
 
     /// A target that takes one value by itself.
     pub(super) fn target_plain(&mut self, ignored: bool) {
-        self.wait_for(Waiting { steps: Vec::new(), places: 1, ignored });
+        self.wait_for(Waiting { steps: Vec::new(), places: 1, ignored, is_empty: false });
     }
 
     /// All above the last mark becomes as many values as there are places, in reverse order.
     pub(super) fn spread_targets(&mut self) -> Flow<()> {
         let ignored = self.targets.last().map_or_else(Vec::new, Targets::ignored);
         self.all_set(|i| ignored.get(i).is_some_and(|&ignored| ignored))?;
-        self.spread(ignored.len());
+        let is_given = self.marks.last().is_some_and(|&mark| mark < self.stack.len());
+        let unasked = self.targets.last_mut().and_then(Targets::unasked).filter(|_| is_given);
+        let n = match unasked {
+            Some(waiting) => {
+                (waiting.steps, waiting.places) = (Vec::new(), 1);
+                1
+            }
+            None => ignored.len(),
+        };
+        self.spread(n);
         Ok(())
     }
 
@@ -102,7 +123,8 @@ impl Interp {
         self.env.check_host(&[places], 4 * size_of::<Value>())?;
         self.stack.truncate(at);
         self.marks.truncate(marks);
-        self.wait_for(Waiting { steps, places, ignored: false });
+        let is_empty = matches!(&steps[..], [Access::Brace(_)]) && base.is_none_or(|base| base.is_empty());
+        self.wait_for(Waiting { steps, places, ignored: false, is_empty });
         Ok(())
     }
 
@@ -124,7 +146,12 @@ impl Interp {
         }
         let steps = waiting.steps.clone();
         let mut variable = self.take_slot(slot);
-        let result = index::assign_list(&mut self.env, &mut variable, &steps, values);
+        let result = if steps.is_empty() {
+            variable = Some(Value::cell(Dims::new(&[1, 1]), values));
+            Ok(())
+        } else {
+            index::assign_list(&mut self.env, &mut variable, &steps, values)
+        };
         self.put_slot(slot, variable);
         result?;
         self.stack.truncate(at);
