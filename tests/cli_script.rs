@@ -730,6 +730,23 @@ fn the_repl_keeps_variables_over_errors_and_reads_statements_of_several_lines() 
     }
 }
 
+/// As a terminal's paste or a program that drives it sends them: in one piece.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_repl_on_a_terminal_runs_all_lines_that_arrive_at_once() {
+    let command = format!("{} repl --device host", env!("CARGO_BIN_EXE_tidemill"));
+    let home = tempfile::tempdir().unwrap();
+    let mut terminal = Command::new("script");
+    terminal.args(["-qec", &command, "/dev/null"]).env("HOME", home.path());
+    let mut child = terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"x = 5;\rfor k = 1:2\rx += k;\rend\rprintf ('<%d>', x)\rexit (3)\r").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(out.contains("<8>"), "{out}");
+    assert_eq!(output.status.code(), Some(3), "{out}");
+}
+
 /// A session that is told what to run as the test goes on.
 fn repl() -> (Child, ChildStdin, Told) {
     let mut child = tidemill(&["repl"]).stdin(Stdio::piped()).spawn().unwrap();
