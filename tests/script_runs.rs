@@ -203,6 +203,17 @@ fn an_evaluated_text_keeps_its_subscripts_where_an_ended_one_kept_its_own() {
 }
 
 #[test]
+fn functions_of_the_language_call_each_other_whatever_a_script_calls_its_own() {
+    let text = "disp (cov ([1 2 3; 4 5 7]')), disp (quadgk (@(x) x .^ 2, 0, 3)), disp (integral (@(x) mine (x), 0, 1))
+                disp (sum (1)), disp (cellfun (@sum, {1}, 'UniformOutput', false){1}), disp (feval ('numel', 5))
+                function s = sum (x), s = 'own'; end
+                function n = numel (x), n = -1; end
+                function y = mine (x), y = x * 2; end";
+    let out = run(&host(), text).unwrap();
+    assert_eq!(out, "   1.0000   1.5000\n   1.5000   2.3333\n9\n1\nown\nown\n-1\n");
+}
+
+#[test]
 fn recursion_without_end_is_an_error() {
     let error = error_of(&host(), "function f (n)\n  f (n + 1);\nend\nf (1)");
     assert!(error.message.contains("max_recursion_depth"), "{}", error.message);

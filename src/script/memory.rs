@@ -26,10 +26,11 @@ pub fn available() -> Option<u64> {
         let used = read_to_string("/sys/fs/cgroup/memory.current").ok()?;
         of_group(&most, &used)
     };
-    match (machine, group()) {
-        (Some(machine), Some(group)) => Some(machine.min(group)),
-        (machine, group) => machine.or(group),
-    }
+    let own = || {
+        let limits = read_to_string("/proc/self/limits").ok()?;
+        of_limits(&limits, &read_to_string("/proc/self/status").ok()?)
+    };
+    [machine, group(), own()].into_iter().flatten().min()
 }
 
 /// What grows piece by piece, and has memory asked for before it takes twice as much as when that was asked last.
@@ -72,9 +73,22 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 }
 
 fn of_machine(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
+    kibibytes(text, "MemAvailable:")
+}
+
+/// The bytes that a line of `NAME: n kB` tells of.
+fn kibibytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|l| l.strip_prefix(name))?;
     let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
     Some(kibibytes << 10)
+}
+
+/// What the process's limit of its address space (`ulimit -v`) leaves.
+fn of_limits(limits: &str, status: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|l| l.strip_prefix("Max address space"))?;
+    // A word where there is no limit.
+    let most: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(most.saturating_sub(kibibytes(status, "VmSize:")?))
 }
 
 fn of_group(most: &str, used: &str) -> Option<u64> {
@@ -94,5 +108,9 @@ mod tests {
         assert_eq!(of_group("1000\n", "400\n"), Some(600));
         assert_eq!(of_group("1000\n", "4000\n"), Some(0));
         assert_eq!(of_group("max\n", "400\n"), None);
+        let limits =
+            |most: &str| format!("Max cpu time  unlimited  unlimited  seconds\nMax address space  {most}  9  bytes\n");
+        assert_eq!(of_limits(&limits("5000"), "Name: x\nVmSize:\t    2 kB\n"), Some(5000 - 2048));
+        assert_eq!(of_limits(&limits("unlimited"), "VmSize: 2 kB\n"), None);
     }
 }

@@ -404,7 +404,7 @@ fn report_of(script: Option<&str>, error: &ScriptError) {
     let is_elsewhere = |call: &Call| place.is_some_and(|p| !Arc::ptr_eq(&p.source, &call.place.source));
     let calls = &error.stack;
     if calls.iter().any(|call| !call.function.is_empty() || is_elsewhere(call)) {
-        let mut heading = "error: called from\n";
+        let mut lines: Vec<(String, usize)> = Vec::new();
         for call in calls {
             let at = call.place.source.position(call.place.span.start);
             let (source, function) = (&call.place.source.name, call.function.as_str());
@@ -413,9 +413,18 @@ fn report_of(script: Option<&str>, error: &ScriptError) {
                 "" => "the script",
                 function => function,
             };
-            text.extend_from_slice(std::mem::take(&mut heading).as_bytes());
-            let line = format!("    {function} at line {} column {} of {source}\n", at.line, at.column);
-            text.extend_from_slice(line.as_bytes());
+            let line = format!("    {function} at line {} column {} of {source}", at.line, at.column);
+            match lines.last_mut() {
+                Some((last, times)) if *last == line => *times += 1,
+                _ => lines.push((line, 1)),
+            }
+        }
+        let heading = if lines.is_empty() { "" } else { "error: called from\n" };
+        text.extend_from_slice(heading.as_bytes());
+        for (line, times) in lines {
+            // A recursion calls from one place again and again.
+            let again = if times > 1 { format!(", {times} times") } else { String::new() };
+            text.extend_from_slice(format!("{line}{again}\n").as_bytes());
         }
     }
     if let Some(script) = script {

@@ -385,6 +385,7 @@ fn each_options<'a>(interp: &mut Interp, who: &str, mut args: &'a [Value]) -> Fl
 
 impl Each {
     fn begin(
+        env: &Env,
         who: &'static str,
         function: Arc<Function>,
         arrays: Vec<(Dims, Vec<Value>)>,
@@ -408,6 +409,7 @@ impl Each {
             }
         }
         let count = dims.elements();
+        env.check_host(&[count, nargout.max(1)], size_of::<Value>())?;
         Ok(Outcome::Task(Box::new(Each {
             who,
             function,
@@ -618,7 +620,7 @@ fn cellfun(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
             _ => return fail!("cellfun: C must be a cell array"),
         }
     }
-    Each::begin("cellfun", function, cells, options, nargout)
+    Each::begin(&interp.env, "cellfun", function, cells, options, nargout)
 }
 
 fn arrayfun(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
@@ -632,6 +634,7 @@ fn arrayfun(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome
             other => other.clone(),
         };
         let n = array.len();
+        interp.env.check_host(&[n], size_of::<Value>())?;
         let mut elements = Vec::with_capacity(n);
         for i in 0..n {
             elements.push(match &array {
@@ -641,7 +644,7 @@ fn arrayfun(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome
         }
         all.push((array.dims(), elements));
     }
-    Each::begin("arrayfun", function, all, options, nargout)
+    Each::begin(&interp.env, "arrayfun", function, all, options, nargout)
 }
 
 fn structfun(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {

@@ -58,18 +58,19 @@ fn num2cell(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let apart = if matches!(value.class(), Class::Double | Class::Logical) { 0 } else { 128 };
     env.check_host(&dims, size_of::<Value>() + apart)?;
     let Some(over) = args.get(1) else {
-        let items = (0..value.len())
-            .map(|i| match &value {
+        // No more than was asked for: a vector that grows takes twice as much.
+        let mut items = Vec::with_capacity(value.len());
+        for i in 0..value.len() {
+            let item = match &value {
                 Value::Cell(c) => Some(Value::Cell(Arc::new(CellArray::row(vec![c.items[i].clone()])))),
                 Value::Function(_) => Some(value.clone()),
                 Value::Tensor(t) => Some(Value::tensor(Tensor::scalar(t.data.pick(std::iter::once(i))))),
                 other => pick(other, Dims::scalar(), &[i]),
-            })
-            .collect::<Option<Vec<_>>>();
-        return match items {
-            Some(items) => Ok(Value::cell(dims, items).into()),
-            None => fail!("num2cell: invalid argument of class {}", value.class_name()),
-        };
+            };
+            let Some(item) = item else { return fail!("num2cell: invalid argument of class {}", value.class_name()) };
+            items.push(item);
+        }
+        return Ok(Value::cell(dims, items).into());
     };
     let list = env.host(over)?;
     let mut whole = Vec::with_capacity(list.len().min(args::RANK_MAX));

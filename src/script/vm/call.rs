@@ -41,10 +41,8 @@ impl Interp {
     /// # Errors
     /// A function file that cannot be read or parsed.
     pub fn lookup(&mut self, name: &str) -> Flow<Option<Callee>> {
-        if let Some(locals) = self.frame().map(|f| Arc::as_ptr(&f.code.source) as usize)
-            && let Some(code) = self.locals.get(&locals).and_then(|l| l.get(name))
-        {
-            return Ok(Some(Callee::User(code.clone())));
+        if let Some(local) = self.local(name) {
+            return Ok(Some(local));
         }
         let of_session = self.functions.get(name).cloned();
         if let Some(source) = self.frame().map(|f| f.code.source.clone()) {
@@ -61,14 +59,30 @@ impl Interp {
         if let Some(path) = self.files.get(name).cloned() {
             return self.load_file(name, &path).map(Some);
         }
+        self.lookup_language(name)
+    }
+
+    /// A function of the innermost frame's own file.
+    fn local(&self, name: &str) -> Option<Callee> {
+        let source = Arc::as_ptr(&self.frame()?.code.source) as usize;
+        Some(Callee::User(self.locals.get(&source)?.get(name)?.clone()))
+    }
+
+    /// A function of the language.
+    fn lookup_language(&mut self, name: &str) -> Flow<Option<Callee>> {
         if let Some(builtin) = builtins::find(name) {
             return Ok(Some(Callee::Builtin(builtin)));
         }
-        let in_library = self.frame().is_some_and(|f| library::holds(&f.code));
-        match library::find(name).or_else(|| library::find_shared(name).filter(|_| in_library)) {
+        let shared = || library::find_shared(name).filter(|_| self.in_library());
+        match library::find(name).or_else(shared) {
             Some(written) => self.load_written(written).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Whether the innermost frame is of a function of the library.
+    fn in_library(&self) -> bool {
+        self.frame().is_some_and(|f| library::holds(&f.code))
     }
 
     /// A function of the library, with the functions beside it in its text.
@@ -104,7 +118,7 @@ impl Interp {
             Err(error) => return fail!("could not read {}: {error}", path.display()),
         };
         let source = Source::new(path.display().to_string(), text);
-        let file = syntax::parse(&source)?;
+        let file = syntax::parse(&source).map_err(quoted)?;
         if !file.is_function_file {
             return Ok(Callee::Script(Arc::new(file)));
         }
@@ -173,10 +187,17 @@ impl Interp {
         }
     }
 
-    /// Pops arguments and calls the function of this name.
+    /// Pops arguments and calls the function that a name in code stands for: where that is the library's, one of the
+    /// language before one of the script.
     pub(super) fn call_by_name(&mut self, name: &str, count: Count, want: Want) -> Flow<()> {
         let nargout = self.outputs_wanted(want);
-        match self.lookup(name)? {
+        let of_language = self.in_library() && self.local(name).is_none();
+        let known = if of_language { self.lookup_language(name)? } else { None };
+        let callee = match known {
+            None => self.lookup(name)?,
+            callee => callee,
+        };
+        match callee {
             Some(callee) => self.call_operands(callee, 0, count, want, nargout),
             None => Err(self.undefined(name).into()),
         }

@@ -32,8 +32,8 @@ impl Interp {
     }
 }
 
-/// The error of an evaluated text that cannot be read, as Octave words it: the line, and a mark below the place. What
-/// was expected there becomes advice.
+/// The error of an evaluated text, or of a file, that cannot be read, as Octave words it: the line, and a mark below the
+/// place. What was expected there becomes advice.
 pub(super) fn quoted(error: ScriptError) -> ScriptError {
     let (Some(place), Some(reason)) = (&error.place, error.message.strip_prefix("parse error: ")) else { return error };
     let text = place.source.text.as_str();
@@ -43,9 +43,14 @@ pub(super) fn quoted(error: ScriptError) -> ScriptError {
     let begin = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let line = text[begin..].lines().next().unwrap_or_default();
     let blanks = " ".repeat(text[begin..at].chars().count() + 4);
+    let line_number = place.source.position(at as u32).line;
     let is_expectation = reason.starts_with("expected ");
     let what = if is_expectation { "syntax error" } else { reason };
-    let message = format!("parse error:\n\n  {what}\n\n>>> {line}\n{blanks}^");
+    let head = match place.source.is_given() {
+        true => "parse error:".to_owned(),
+        false => format!("parse error near line {} of file {}", line_number, full_path(&place.source)),
+    };
+    let message = format!("{head}\n\n  {what}\n\n>>> {line}\n{blanks}^");
     let help = error.help.clone().or_else(|| is_expectation.then(|| reason.to_owned()));
     ScriptError { message, help, ..error }
 }
