@@ -381,7 +381,7 @@ impl Interp {
             }
             Outcome::Call { function, args } => self.call_function(&function, args.into(), returns, nargout),
             Outcome::File { name, text } => {
-                let file = syntax::parse(&Source::new(name, text))?;
+                let file = syntax::parse(&Source::new(name, text)).map_err(quoted)?;
                 self.invoke(Callee::Script(Arc::new(file)), Args::new(), returns, 0)
             }
             Outcome::Eval { text, handler, capture, scope } => {
