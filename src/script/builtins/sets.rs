@@ -4,6 +4,7 @@ use super::args::{has_word, texts};
 use super::{Builtin, Outcome, row, text};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
+use crate::script::ops::in_class;
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
 use num_complex::Complex64;
@@ -50,62 +51,183 @@ pub static ROWS: &[Builtin] = &[
     ),
 ];
 
-/// An element of a set.
+/// The elements of a set.
 #[derive(Clone, Debug)]
-enum Key {
-    Number(f64),
-    /// Ordered by its absolute value, then by its angle.
-    Complex(Complex64),
-    Text(Vec<u8>),
-    Row(Vec<f64>),
-    ComplexRow(Vec<Complex64>),
+enum Keys {
+    Numbers(Vec<f64>),
+    /// Ordered by their absolute values, then by their angles.
+    Complex(Vec<Complex64>),
+    Texts(Vec<Vec<u8>>),
+    Rows(Vec<Vec<f64>>),
+    ComplexRows(Vec<Vec<Complex64>>),
 }
 
-/// NaN stands behind all numbers.
-fn order_numbers(a: &f64, b: &f64) -> Ordering {
-    a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+/// Evaluates an expression on the vector of elements, whatever their kind.
+macro_rules! each_kind {
+    ($keys:expr, $v:ident => $body:expr) => {
+        match $keys {
+            Keys::Numbers($v) => $body,
+            Keys::Complex($v) => $body,
+            Keys::Texts($v) => $body,
+            Keys::Rows($v) => $body,
+            Keys::ComplexRows($v) => $body,
+        }
+    };
 }
 
-fn order_complex(a: &Complex64, b: &Complex64) -> Ordering {
-    match (a.is_nan(), b.is_nan()) {
-        (false, false) => order_numbers(&a.norm(), &b.norm()).then(order_numbers(&a.arg(), &b.arg())),
-        (a, b) => a.cmp(&b),
+/// The same of two sets of one kind; sets of two kinds have nothing in common.
+macro_rules! both_kinds {
+    ($a:expr, $b:expr, ($v:ident, $w:ident) => $body:expr, else $other:expr) => {
+        match ($a, $b) {
+            (Keys::Numbers($v), Keys::Numbers($w)) => $body,
+            (Keys::Complex($v), Keys::Complex($w)) => $body,
+            (Keys::Texts($v), Keys::Texts($w)) => $body,
+            (Keys::Rows($v), Keys::Rows($w)) => $body,
+            (Keys::ComplexRows($v), Keys::ComplexRows($w)) => $body,
+            _ => $other,
+        }
+    };
+}
+
+/// An element of a set.
+trait Key: Clone {
+    /// NaN stands behind all others.
+    fn order(&self, other: &Self) -> Ordering;
+
+    fn is_nan(&self) -> bool;
+
+    /// NaN is no member of anything.
+    fn same(&self, other: &Self) -> bool {
+        !self.is_nan() && self.order(other).is_eq()
+    }
+
+    /// The places of these elements in their order, those of equal ones rising.
+    fn places(keys: &[Self]) -> Vec<usize> {
+        let mut places: Vec<usize> = (0..keys.len()).collect();
+        places.sort_by(|&i, &j| keys[i].order(&keys[j]));
+        places
     }
 }
 
-/// Rows by their first elements that differ.
-fn order_rows<T>(a: &[T], b: &[T], order: fn(&T, &T) -> Ordering) -> Ordering {
-    a.iter().zip(b).map(|(x, y)| order(x, y)).find(|o| o.is_ne()).unwrap_or(a.len().cmp(&b.len()))
+impl Key for f64 {
+    fn order(&self, other: &f64) -> Ordering {
+        self.partial_cmp(other).unwrap_or_else(|| self.is_nan().cmp(&other.is_nan()))
+    }
+
+    fn is_nan(&self) -> bool {
+        f64::is_nan(*self)
+    }
+
+    /// Numbers that lie beside their places are sorted faster than places alone.
+    fn places(keys: &[f64]) -> Vec<usize> {
+        let mut pairs: Vec<(f64, usize)> = keys.iter().copied().zip(0..).collect();
+        pairs.sort_by(|a, b| a.0.order(&b.0));
+        pairs.into_iter().map(|pair| pair.1).collect()
+    }
 }
 
-impl Key {
-    fn order(&self, other: &Key) -> Ordering {
-        match (self, other) {
-            (Key::Number(a), Key::Number(b)) => order_numbers(a, b),
-            (Key::Complex(a), Key::Complex(b)) => order_complex(a, b),
-            (Key::Text(a), Key::Text(b)) => a.cmp(b),
-            (Key::Row(a), Key::Row(b)) => order_rows(a, b, order_numbers),
-            (Key::ComplexRow(a), Key::ComplexRow(b)) => order_rows(a, b, order_complex),
-            _ => Ordering::Equal,
+impl Key for Complex64 {
+    fn order(&self, other: &Complex64) -> Ordering {
+        match (Key::is_nan(self), Key::is_nan(other)) {
+            (false, false) => self.norm().order(&other.norm()).then_with(|| self.arg().order(&other.arg())),
+            (a, b) => a.cmp(&b),
         }
     }
 
-    /// NaN is no member of anything.
-    fn same(&self, other: &Key) -> bool {
-        let nan = match self {
-            Key::Number(x) => x.is_nan(),
-            Key::Complex(z) => z.is_nan(),
-            Key::Text(_) => false,
-            Key::Row(x) => x.iter().any(|v| v.is_nan()),
-            Key::ComplexRow(x) => x.iter().any(|z| z.is_nan()),
-        };
-        !nan && self.order(other).is_eq()
+    fn is_nan(&self) -> bool {
+        self.re.is_nan() || self.im.is_nan()
+    }
+}
+
+impl Key for Vec<u8> {
+    fn order(&self, other: &Vec<u8>) -> Ordering {
+        self.cmp(other)
+    }
+
+    fn is_nan(&self) -> bool {
+        false
+    }
+}
+
+/// Rows stand by their first elements that differ.
+macro_rules! row_key {
+    ($t:ty) => {
+        impl Key for Vec<$t> {
+            fn order(&self, other: &Vec<$t>) -> Ordering {
+                let differs = self.iter().zip(other).map(|(x, y)| x.order(y)).find(|o| o.is_ne());
+                differs.unwrap_or(self.len().cmp(&other.len()))
+            }
+
+            fn is_nan(&self) -> bool {
+                self.iter().any(Key::is_nan)
+            }
+        }
+    };
+}
+row_key!(f64);
+row_key!(Complex64);
+
+impl Keys {
+    fn len(&self) -> usize {
+        each_kind!(self, v => v.len())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The elements at these places.
+    fn pick(&self, places: &[usize]) -> Keys {
+        fn picked<K: Clone>(v: &[K], places: &[usize]) -> Vec<K> {
+            places.iter().map(|&at| v[at].clone()).collect()
+        }
+        match self {
+            Keys::Numbers(v) => Keys::Numbers(picked(v, places)),
+            Keys::Complex(v) => Keys::Complex(picked(v, places)),
+            Keys::Texts(v) => Keys::Texts(picked(v, places)),
+            Keys::Rows(v) => Keys::Rows(picked(v, places)),
+            Keys::ComplexRows(v) => Keys::ComplexRows(picked(v, places)),
+        }
+    }
+
+    /// The elements at these places, as if those of another set of the same kind stood behind these; one may be empty.
+    fn pick_of_both(&self, other: &Keys, places: &[usize]) -> Keys {
+        fn picked<K: Clone>(v: &[K], w: &[K], places: &[usize]) -> Vec<K> {
+            places.iter().map(|&at| v.get(at).unwrap_or_else(|| &w[at - v.len()]).clone()).collect()
+        }
+        match (self, other) {
+            (Keys::Numbers(v), Keys::Numbers(w)) => Keys::Numbers(picked(v, w, places)),
+            (Keys::Complex(v), Keys::Complex(w)) => Keys::Complex(picked(v, w, places)),
+            (Keys::Texts(v), Keys::Texts(w)) => Keys::Texts(picked(v, w, places)),
+            (Keys::Rows(v), Keys::Rows(w)) => Keys::Rows(picked(v, w, places)),
+            (Keys::ComplexRows(v), Keys::ComplexRows(w)) => Keys::ComplexRows(picked(v, w, places)),
+            (v, w) => if v.is_empty() { w } else { v }.pick(places),
+        }
+    }
+
+    /// These and those of another set of the same kind, or of none.
+    fn joined(mut self, other: Keys) -> Keys {
+        if self.is_empty() {
+            return other;
+        }
+        both_kinds!(&mut self, other, (v, w) => v.extend(w), else {});
+        self
+    }
+
+    /// As complex numbers, if they are real ones.
+    fn widened(self) -> Keys {
+        let all = |v: Vec<f64>| v.into_iter().map(|x| Complex64::new(x, 0.0)).collect();
+        match self {
+            Keys::Numbers(v) => Keys::Complex(all(v)),
+            Keys::Rows(v) => Keys::ComplexRows(v.into_iter().map(all).collect()),
+            other => other,
+        }
     }
 }
 
 /// A set as it was given.
 struct Given {
-    keys: Vec<Key>,
+    keys: Keys,
     dims: Dims,
     class: Class,
     is_cell: bool,
@@ -115,25 +237,21 @@ struct Given {
 fn given(env: &Env, who: &str, value: &Value, rows: bool) -> Flow<Given> {
     if let Value::Cell(_) = value {
         let Some(keys) = texts(value) else { return fail!("{who}: A and B must be arrays or cell arrays of strings") };
-        let keys = keys.into_iter().map(Key::Text).collect();
+        let keys = Keys::Texts(keys.into_iter().collect());
         return Ok(Given { keys, dims: value.dims(), class: Class::Cell, is_cell: true, columns: 1 });
     }
     let host = env.host(value)?;
     let (m, n) = (host.dims.rows(), host.dims.elements().checked_div(host.dims.rows()).unwrap_or(0));
-    if host.data.is_complex() {
-        let at = |i: usize| host.data.c64_at(i);
-        let keys = match rows {
-            true => (0..m).map(|i| Key::ComplexRow((0..n).map(|j| at(j * m + i)).collect())).collect(),
-            false => (0..host.len()).map(|i| Key::Complex(at(i))).collect(),
-        };
-        let (dims, class) = (host.dims.clone(), host.data.class());
-        return Ok(Given { keys, dims, class, is_cell: false, columns: if rows { n } else { 1 } });
-    }
-    let x = host.data.to_f64();
-    let keys = if rows {
-        (0..m).map(|i| Key::Row((0..n).map(|j| x[j * m + i]).collect())).collect()
-    } else {
-        x.into_iter().map(Key::Number).collect()
+    let keys = match (host.data.is_complex(), rows) {
+        (true, true) => {
+            Keys::ComplexRows((0..m).map(|i| (0..n).map(|j| host.data.c64_at(j * m + i)).collect()).collect())
+        }
+        (true, false) => Keys::Complex((0..host.len()).map(|i| host.data.c64_at(i)).collect()),
+        (false, true) => {
+            let x = host.data.to_f64();
+            Keys::Rows((0..m).map(|i| (0..n).map(|j| x[j * m + i]).collect()).collect())
+        }
+        (false, false) => Keys::Numbers(host.data.to_f64()),
     };
     Ok(Given {
         keys,
@@ -146,15 +264,10 @@ fn given(env: &Env, who: &str, value: &Value, rows: bool) -> Flow<Given> {
 
 /// Where one set has complex numbers, those of the other are some, too.
 fn alike(a: &mut Given, b: &mut Given) {
-    let complex = |g: &Given| g.keys.iter().any(|k| matches!(k, Key::Complex(_) | Key::ComplexRow(_)));
+    let complex = |g: &Given| matches!(g.keys, Keys::Complex(_) | Keys::ComplexRows(_));
     if complex(a) || complex(b) {
-        let widened = |x: &f64| Complex64::new(*x, 0.0);
-        for key in a.keys.iter_mut().chain(&mut b.keys) {
-            match key {
-                Key::Number(x) => *key = Key::Complex(widened(x)),
-                Key::Row(row) => *key = Key::ComplexRow(row.iter().map(widened).collect()),
-                Key::Complex(_) | Key::ComplexRow(_) | Key::Text(_) => {}
-            }
+        for set in [a, b] {
+            set.keys = std::mem::replace(&mut set.keys, Keys::Numbers(Vec::new())).widened();
         }
     }
 }
@@ -166,13 +279,11 @@ fn saturated(a: &mut Given, b: &mut Given) {
         if !class.is_integer() && class != Class::Single || set.class == class {
             continue;
         }
-        let fit = |x: f64| Data::F64(vec![x]).converted(class).f64_at(0);
-        for key in &mut set.keys {
-            match key {
-                Key::Number(x) => *x = fit(*x),
-                Key::Row(row) => row.iter_mut().for_each(|x| *x = fit(*x)),
-                Key::Complex(_) | Key::ComplexRow(_) | Key::Text(_) => {}
-            }
+        let fit = |v: &mut Vec<f64>| *v = Data::F64(std::mem::take(v)).converted(class).to_f64();
+        match &mut set.keys {
+            Keys::Numbers(v) => fit(v),
+            Keys::Rows(rows) => rows.iter_mut().for_each(fit),
+            Keys::Complex(_) | Keys::ComplexRows(_) | Keys::Texts(_) => {}
         }
     }
 }
@@ -259,21 +370,74 @@ fn style(args: &[Value]) -> Style {
     }
 }
 
-/// Distinct keys, each with the place of its first occurrence (the last, in the old style).
-fn distinct(keys: &[Key], style: Style) -> Vec<(Key, usize)> {
-    let mut order: Vec<usize> = (0..keys.len()).collect();
-    let tied = |i: usize, j: usize| if style == Style::Legacy { j.cmp(&i) } else { i.cmp(&j) };
-    order.sort_by(|&i, &j| keys[i].order(&keys[j]).then(tied(i, j)));
-    let mut out: Vec<(Key, usize)> = Vec::new();
-    for i in order {
-        if out.last().is_none_or(|(key, _)| !key.same(&keys[i])) {
-            out.push((keys[i].clone(), i));
+/// The places of distinct keys in their order: of their first occurrences (of their last, in the old style).
+fn distinct<K: Key>(keys: &[K], style: Style) -> Vec<usize> {
+    let mut out: Vec<usize> = Vec::with_capacity(keys.len());
+    let add = |i: usize| match out.last_mut() {
+        Some(last) if keys[*last].same(&keys[i]) => {
+            if style == Style::Legacy {
+                *last = i;
+            }
         }
-    }
-    if style == Style::Stable {
-        out.sort_by_key(|f| f.1);
+        _ => out.push(i),
+    };
+    match keys.is_sorted_by(|a, b| a.order(b).is_le()) {
+        true => (0..keys.len()).for_each(add),
+        false => K::places(keys).into_iter().for_each(add),
     }
     out
+}
+
+/// The places of what is in `a` or in `b`, as if `b` stood behind `a`.
+fn united<K: Key>(a: &[K], b: &[K], style: Style) -> Vec<usize> {
+    let (first, second) = (distinct(a, style), distinct(b, style));
+    let mut out = Vec::with_capacity(first.len() + second.len());
+    let (mut i, mut j) = (0, 0);
+    while let (Some(&p), Some(&q)) = (first.get(i), second.get(j)) {
+        match a[p].order(&b[q]) {
+            // NaN beside NaN is another one.
+            Ordering::Equal if !a[p].is_nan() => {
+                out.push(if style == Style::Legacy { a.len() + q } else { p });
+                (i, j) = (i + 1, j + 1);
+            }
+            Ordering::Greater => {
+                out.push(a.len() + q);
+                j += 1;
+            }
+            Ordering::Less | Ordering::Equal => {
+                out.push(p);
+                i += 1;
+            }
+        }
+    }
+    out.extend(&first[i..]);
+    out.extend(second[j..].iter().map(|q| a.len() + q));
+    if style == Style::Stable {
+        out.sort_unstable();
+    }
+    out
+}
+
+/// For the places of distinct keys of `a`, in their order, those of their equals in `b`.
+fn matched<K: Key>(a: &[K], b: &[K], style: Style) -> Vec<(usize, Option<usize>)> {
+    let others = distinct(b, style);
+    let mut next = 0;
+    let equal = |i: usize| {
+        while others.get(next).is_some_and(|&j| b[j].order(&a[i]).is_lt()) {
+            next += 1;
+        }
+        (i, others.get(next).copied().filter(|&j| b[j].same(&a[i])))
+    };
+    let mut out: Vec<_> = distinct(a, style).into_iter().map(equal).collect();
+    if style == Style::Stable {
+        out.sort_by_key(|found| found.0);
+    }
+    out
+}
+
+/// As [`matched`], of sets of any kind.
+fn matched_keys(a: &Keys, b: &Keys, style: Style) -> Vec<(usize, Option<usize>)> {
+    both_kinds!(a, b, (v, w) => matched(v, w, style), else each_kind!(a, v => matched(v, &[], style)))
 }
 
 /// The class of both sets' elements side by side; what has no elements has no say.
@@ -294,7 +458,7 @@ fn joined_class(a: &Given, b: &Given) -> Class {
 }
 
 /// Keys as a value of the kind that the sets had.
-fn value_of(keys: &[Key], a: &Given, b: &Given, rows: bool, style: Style) -> Value {
+fn value_of(keys: Keys, a: &Given, b: &Given, style: Style) -> Value {
     let n = keys.len();
     let is_row = |g: &Given| g.dims.rows() == 1 && g.dims.len() == 2;
     let is_column = |g: &Given| g.dims.columns() == 1 && g.dims.rows() != 1;
@@ -309,29 +473,29 @@ fn value_of(keys: &[Key], a: &Given, b: &Given, rows: bool, style: Style) -> Val
         _ if flat => Dims::new(&[1, n]),
         _ => Dims::new(&[n, 1]),
     };
-    if a.is_cell || b.is_cell {
-        let items = keys.iter().map(|k| if let Key::Text(t) = k { Value::string(t) } else { Value::empty() }).collect();
-        return Value::cell(dims, items);
-    }
     let class = joined_class(a, b);
-    if let Some(Key::Complex(_)) = keys.first() {
-        let numbers = keys.iter().map(|k| if let Key::Complex(z) = k { *z } else { Complex64::default() }).collect();
-        return Value::tensor(Tensor::new(dims, crate::script::ops::complex_in_class(class, numbers)));
+    // The elements of a matrix of these rows.
+    fn elements<T: Copy + Default>(rows: &[Vec<T>], columns: usize) -> Vec<T> {
+        let n = rows.len();
+        (0..n * columns).map(|k| rows[k % n].get(k / n).copied().unwrap_or_default()).collect()
     }
-    if let Some(Key::ComplexRow(first)) = keys.first() {
-        let at = |k: usize| if let Key::ComplexRow(row) = &keys[k % n] { row[k / n] } else { Complex64::default() };
-        let numbers = (0..n * first.len()).map(at).collect();
-        let dims = Dims::new(&[n, first.len()]);
-        return Value::tensor(Tensor::new(dims, crate::script::ops::complex_in_class(class, numbers)));
-    }
-    let (dims, numbers): (Dims, Vec<f64>) = if rows {
-        let columns = a.columns.max(b.columns);
-        let at = |k: usize| if let Key::Row(r) = &keys[k % n] { r.get(k / n).copied().unwrap_or(0.0) } else { 0.0 };
-        (Dims::new(&[n, columns]), (0..n * columns).map(at).collect())
-    } else {
-        (dims, keys.iter().map(|k| if let Key::Number(x) = k { *x } else { 0.0 }).collect())
+    let (dims, data) = match keys {
+        Keys::Texts(texts) => return Value::cell(dims, texts.iter().map(Value::string).collect()),
+        _ if a.is_cell || b.is_cell => return Value::cell(dims, Vec::new()),
+        Keys::Complex(numbers) if n > 0 => (dims, crate::script::ops::complex_in_class(class, numbers)),
+        Keys::ComplexRows(rows) if n > 0 => {
+            let columns = rows[0].len();
+            (Dims::new(&[n, columns]), crate::script::ops::complex_in_class(class, elements(&rows, columns)))
+        }
+        Keys::Numbers(numbers) => (dims, in_class(class, numbers)),
+        Keys::Rows(of_rows) => {
+            let columns = a.columns.max(b.columns);
+            (Dims::new(&[n, columns]), Data::F64(elements(&of_rows, columns)).converted(class))
+        }
+        Keys::Complex(_) => (dims, Data::F64(Vec::new()).converted(class)),
+        Keys::ComplexRows(_) => (Dims::new(&[0, a.columns.max(b.columns)]), Data::F64(Vec::new()).converted(class)),
     };
-    Value::tensor(Tensor::new(dims, Data::F64(numbers).converted(class)))
+    Value::tensor(Tensor::new(dims, data))
 }
 
 fn places(items: impl Iterator<Item = usize>, lying: bool) -> Value {
@@ -339,9 +503,15 @@ fn places(items: impl Iterator<Item = usize>, lying: bool) -> Value {
     if lying { Value::row(numbers) } else { Value::column(numbers) }
 }
 
-fn find(sorted: &[(Key, usize)], key: &Key) -> Option<usize> {
-    let at = sorted.partition_point(|(k, _)| k.order(key).is_lt());
-    sorted.get(at).filter(|(k, _)| k.same(key)).map(|(_, i)| *i)
+/// Where each key of `a` stands in `b` first, counted from 1; 0 if it does not.
+fn found<K: Key>(a: &[K], b: &[K]) -> Vec<f64> {
+    let places = distinct(b, Style::Sorted);
+    let sorted: Vec<K> = places.iter().map(|&at| b[at].clone()).collect();
+    let find = |key: &K| {
+        let at = sorted.partition_point(|k| k.order(key).is_lt());
+        sorted.get(at).filter(|k| k.same(key)).map_or(0.0, |_| places[at] as f64 + 1.0)
+    };
+    a.iter().map(find).collect()
 }
 
 fn ismember(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -374,85 +544,96 @@ fn ismember(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if a.class.is_float() && s.class.is_float() {
         saturated(&mut a, &mut s);
     }
-    let first = distinct(&s.keys, Style::Sorted);
-    let kind = |k: &Key| std::mem::discriminant(k);
-    let found: Vec<Option<usize>> = (a.keys.iter())
-        .map(|k| if first.first().is_some_and(|(f, _)| kind(f) == kind(k)) { find(&first, k) } else { None })
-        .collect();
+    let found = both_kinds!(&a.keys, &s.keys, (v, w) => found(v, w), else vec![0.0; a.keys.len()]);
     let dims = if rows { Dims::new(&[found.len(), 1]) } else { a.dims.clone() };
-    let tf = Data::Bool(found.iter().map(Option::is_some).collect());
-    let at = Data::F64(found.iter().map(|f| f.map_or(0.0, |i| i as f64 + 1.0)).collect());
-    Ok(vec![Value::tensor(Tensor::new(dims.clone(), tf)), Value::tensor(Tensor::new(dims, at))].into())
+    let tf = Data::Bool(found.iter().map(|&at| at > 0.0).collect());
+    let tf = Value::tensor(Tensor::new(dims.clone(), tf));
+    Ok(vec![tf, Value::tensor(Tensor::new(dims, Data::F64(found)))].into())
 }
 
-fn union(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+fn union(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let (a, b, rows) = both(&interp.env, "union", args)?;
     let style = style(args);
     let split = a.keys.len();
-    let all: Vec<Key> = a.keys.iter().chain(&b.keys).cloned().collect();
-    let found = distinct(&all, style);
-    let keys: Vec<Key> = found.iter().map(|f| f.0.clone()).collect();
+    let found = match both_kinds!(&a.keys, &b.keys, (v, w) => Some(united(v, w, style)), else None) {
+        Some(found) => found,
+        // One of them is empty.
+        None if a.keys.is_empty() => each_kind!(&b.keys, v => united(&[], v, style)),
+        None => each_kind!(&a.keys, v => united(v, &[], style)),
+    };
+    let value = value_of(a.keys.pick_of_both(&b.keys, &found), &a, &b, style);
+    if nargout < 2 {
+        return Ok(value.into());
+    }
     let lying = style == Style::Legacy && !rows;
-    let from_a = places(found.iter().filter(|f| f.1 < split).map(|f| f.1), lying);
-    let from_b = places(found.iter().filter(|f| f.1 >= split).map(|f| f.1 - split), lying);
-    Ok(vec![value_of(&keys, &a, &b, rows, style), from_a, from_b].into())
+    let from_a = places(found.iter().copied().filter(|&at| at < split), lying);
+    let from_b = places(found.iter().filter(|&&at| at >= split).map(|at| at - split), lying);
+    Ok(vec![value, from_a, from_b].into())
 }
 
-fn intersect(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+fn intersect(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let (a, b, rows) = both(&interp.env, "intersect", args)?;
     let style = style(args);
-    let second = if style == Style::Legacy { style } else { Style::Sorted };
-    let (x, y) = (distinct(&a.keys, style), distinct(&b.keys, second));
-    let found: Vec<(&Key, usize, usize)> = x.iter().filter_map(|(k, i)| Some((k, *i, find(&y, k)?))).collect();
-    let keys: Vec<Key> = found.iter().map(|f| f.0.clone()).collect();
+    let matched = matched_keys(&a.keys, &b.keys, style);
+    let found: Vec<(usize, usize)> = matched.iter().filter_map(|&(i, j)| Some((i, j?))).collect();
+    let keys = a.keys.pick(&found.iter().map(|f| f.0).collect::<Vec<_>>());
     // Two single elements have nothing, of no shape, in common.
-    let alone = x.len() == 1 && y.len() == 1;
-    let value = match keys.is_empty() && (a.keys.is_empty() || b.keys.is_empty() || alone) {
+    let alone = || matched.len() == 1 && each_kind!(&b.keys, v => distinct(v, style)).len() == 1;
+    let value = match keys.is_empty() && (a.keys.is_empty() || b.keys.is_empty() || alone()) {
         true if a.is_cell => Value::cell(Dims::zero(), Vec::new()),
         true => Value::tensor(Tensor::zeros(joined_class(&a, &b), Dims::zero())),
-        false => value_of(&keys, &a, &b, rows, style),
+        false => value_of(keys, &a, &b, style),
     };
+    if nargout < 2 {
+        return Ok(value.into());
+    }
     let lying = style == Style::Legacy && !rows;
-    Ok(vec![value, places(found.iter().map(|f| f.1), lying), places(found.iter().map(|f| f.2), lying)].into())
+    Ok(vec![value, places(found.iter().map(|f| f.0), lying), places(found.iter().map(|f| f.1), lying)].into())
 }
 
-/// What is in `keys` and not in the other set.
-fn without(keys: &[Key], other: &[Key], style: Style) -> Vec<(Key, usize)> {
-    let other = distinct(other, Style::Sorted);
-    distinct(keys, style).into_iter().filter(|(key, _)| find(&other, key).is_none()).collect()
+/// The places of what is in `keys` and not in the other set.
+fn without(keys: &Keys, other: &Keys, style: Style) -> Vec<usize> {
+    matched_keys(keys, other, style).into_iter().filter(|found| found.1.is_none()).map(|found| found.0).collect()
 }
 
-fn setdiff(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+fn setdiff(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let (a, b, rows) = both(&interp.env, "setdiff", args)?;
     let style = style(args);
     let found = without(&a.keys, &b.keys, style);
     // They were compared in the kind of both, and are given as they were.
     let is_alike = args[0].class() == args[1].class() && args[0].is_complex() == args[1].is_complex();
-    let keys: Vec<Key> = if a.is_cell || is_alike {
-        found.iter().map(|(key, _)| key.clone()).collect()
-    } else {
-        let own = given(&interp.env, "setdiff", &args[0], rows)?;
-        found.iter().map(|(_, at)| own.keys[*at].clone()).collect()
+    let keys = match a.is_cell || is_alike {
+        true => a.keys.pick(&found),
+        false => given(&interp.env, "setdiff", &args[0], rows)?.keys.pick(&found),
     };
-    let like_a = Given { keys: Vec::new(), dims: Dims::zero(), class: a.class, is_cell: a.is_cell, columns: a.columns };
+    let like_a = Given {
+        keys: Keys::Numbers(Vec::new()),
+        dims: Dims::zero(),
+        class: a.class,
+        is_cell: a.is_cell,
+        columns: a.columns,
+    };
     let other = if style == Style::Legacy { &b } else { &like_a };
-    let lying = style == Style::Legacy && !rows;
-    Ok(vec![value_of(&keys, &a, other, rows, style), places(found.iter().map(|f| f.1), lying)].into())
+    let value = value_of(keys, &a, other, style);
+    if nargout < 2 {
+        return Ok(value.into());
+    }
+    Ok(vec![value, places(found.into_iter(), style == Style::Legacy && !rows)].into())
 }
 
 fn setxor(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (a, b, rows) = both(&interp.env, "setxor", args)?;
     let style = style(args);
     let (only_a, only_b) = (without(&a.keys, &b.keys, style), without(&b.keys, &a.keys, style));
-    let mut keys: Vec<Key> = only_a.iter().chain(&only_b).map(|f| f.0.clone()).collect();
+    let mut keys = a.keys.pick(&only_a).joined(b.keys.pick(&only_b));
     if style != Style::Stable {
-        keys.sort_by(Key::order);
+        each_kind!(&mut keys, v => v.sort_by(Key::order));
     }
     let lying = style == Style::Legacy && !rows;
-    let of = |given: &Given, found: &[(Key, usize)]| match given.keys.is_empty() {
+    let of = |given: &Given, found: &[usize]| match given.keys.is_empty() {
         true => Value::empty(),
-        false => places(found.iter().map(|f| f.1), lying),
+        false => places(found.iter().copied(), lying),
     };
-    let out = vec![value_of(&keys, &a, &b, rows, style), of(&a, &only_a), of(&b, &only_b)];
+    let out = vec![value_of(keys, &a, &b, style), of(&a, &only_a), of(&b, &only_b)];
     Ok(out.into())
 }
