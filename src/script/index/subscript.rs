@@ -64,7 +64,7 @@ impl Subscript {
 
     /// These positions under this shape; evenly spaced ones are seen as a range.
     pub fn list(places: Vec<usize>, dims: Dims) -> Subscript {
-        let extent = places.iter().max().map_or(0, |m| m.saturating_add(1));
+        let extent = places.iter().fold(0, |most, &place| place.saturating_add(1).max(most));
         let places = match places[..] {
             [one] => Places::One(one),
             [first, second, ..] if first != second => {
@@ -214,7 +214,18 @@ fn of_tensor(tensor: &Tensor, position: Position) -> Flow<Subscript> {
     })
 }
 
-fn places(numbers: impl Iterator<Item = f64>, position: Position) -> Flow<Vec<usize>> {
+fn places(numbers: impl Iterator<Item = f64> + Clone, position: Position) -> Flow<Vec<usize>> {
+    // Where all fit into 32 bits, as they mostly do, several are converted at once.
+    let mut narrow = true;
+    let short = |x: f64| {
+        let k = x as i32;
+        narrow &= (k as f64 == x) & (k >= 1);
+        (k as u32).wrapping_sub(1) as usize
+    };
+    let places = numbers.clone().map(short).collect();
+    if narrow {
+        return Ok(places);
+    }
     numbers.map(|x| place(x).ok_or_else(|| invalid_number(x, position))).collect()
 }
 
