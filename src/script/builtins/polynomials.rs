@@ -333,26 +333,42 @@ fn conv2(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 fn convolved(a: &Mat<f64>, b: &Mat<f64>, shape: &[Value]) -> Mat<f64> {
     let (ma, na, mb, nb) = (a.nrows(), a.ncols(), b.nrows(), b.ncols());
     let (m, n) = ((ma + mb).saturating_sub(1), (na + nb).saturating_sub(1));
-    let at = |i: usize, j: usize| -> f64 {
-        let mut sum = 0.0;
-        for q in j.saturating_sub(na - 1)..=j.min(nb - 1) {
-            for p in i.saturating_sub(ma - 1)..=i.min(mb - 1) {
-                sum += a[(i - p, j - q)] * b[(p, q)];
-            }
-        }
-        sum
-    };
     if ma * na * mb * nb == 0 {
         return Mat::zeros(m, n);
     }
     if has_word(shape, "same") {
-        let (top, left) = (mb / 2, nb / 2);
-        Mat::from_fn(ma, na, |i, j| at(i + top, j + left))
+        part_of_convolution(a, b, (mb / 2, nb / 2), (ma, na))
     } else if has_word(shape, "valid") {
-        Mat::from_fn((ma + 1).saturating_sub(mb), (na + 1).saturating_sub(nb), |i, j| at(i + mb - 1, j + nb - 1))
+        part_of_convolution(a, b, (mb - 1, nb - 1), ((ma + 1).saturating_sub(mb), (na + 1).saturating_sub(nb)))
     } else {
-        Mat::from_fn(m, n, at)
+        part_of_convolution(a, b, (0, 0), (m, n))
     }
+}
+
+/// So many rows and columns of a convolution from this place on. Column by column: a multiple of one of `a` for each
+/// element of `b`, whose order every sum has.
+fn part_of_convolution(
+    a: &Mat<f64>,
+    b: &Mat<f64>,
+    (top, left): (usize, usize),
+    (rows, columns): (usize, usize),
+) -> Mat<f64> {
+    let mut out = Mat::zeros(rows, columns);
+    for column in 0..columns {
+        let j = column + left;
+        let sums = out.col_as_slice_mut(column);
+        for q in j.saturating_sub(a.ncols() - 1)..=j.min(b.ncols() - 1) {
+            let given = a.col_as_slice(j - q);
+            for (p, by) in b.col_as_slice(q).iter().enumerate() {
+                let (low, high) = (p.max(top), (p + given.len()).min(top + rows));
+                if low < high {
+                    let sums = sums[low - top..high - top].iter_mut();
+                    sums.zip(&given[low - p..high - p]).for_each(|(sum, x)| *sum += x * by);
+                }
+            }
+        }
+    }
+    out
 }
 
 fn filter(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
