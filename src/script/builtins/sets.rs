@@ -8,7 +8,6 @@ use crate::script::error::{Flow, fail};
 use crate::script::ops::in_class;
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
-use num_complex::Complex64;
 
 /// The family.
 pub static ROWS: &[Builtin] = &[
