@@ -6,30 +6,54 @@ use super::{Outcome, Task, TaskStep};
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail, fail_id};
 use crate::script::index::Values;
+use crate::script::ops;
 use crate::script::value::{Class, Data, Dims, Function, Tensor, Value};
 use crate::script::vm::Interp;
 use std::sync::Arc;
 
-/// What `accumarray` does with the values of a place, where it needs no function of the script.
-fn reducer(value: Option<&Value>) -> Option<fn(&[f64]) -> f64> {
-    let name = match value {
-        None => return Some(|v| v.iter().sum()),
-        Some(v) if v.is_empty() => return Some(|v| v.iter().sum()),
+/// What `accumarray` does with the values of a place.
+enum Reducer {
+    Sum,
+    /// Of all values of a place.
+    Of(fn(&[f64]) -> f64),
+    /// A function of the script.
+    Called,
+}
+
+fn reducer(value: Option<&Value>) -> Reducer {
+    let name = match value.filter(|v| !v.is_empty()) {
+        None => return Reducer::Sum,
         Some(Value::Function(f)) => match &**f {
             Function::Named(name) => name.to_string(),
-            Function::Anonymous(_) | Function::Method(..) => return None,
+            Function::Anonymous(_) | Function::Method(..) => return Reducer::Called,
         },
-        Some(_) => return None,
+        Some(_) => return Reducer::Called,
     };
-    Some(match name.as_str() {
-        "sum" | "plus" => |v| v.iter().sum(),
+    Reducer::Of(match name.as_str() {
+        "sum" | "plus" => return Reducer::Sum,
         "max" => |v| v.iter().copied().fold(f64::NAN, f64::max),
         "min" => |v| v.iter().copied().fold(f64::NAN, f64::min),
         "prod" => |v| v.iter().product(),
         "mean" => |v| v.iter().sum::<f64>() / v.len() as f64,
         "numel" | "length" => |v| v.len() as f64,
-        _ => return None,
+        _ => return Reducer::Called,
     })
+}
+
+/// The sum of the values of each of `count` places, in the order in which they come; `fill` where there are none.
+fn summed(places: impl Iterator<Item = usize> + Clone, values: &Data, fill: f64, count: usize) -> Vec<f64> {
+    let values = ops::reals(values);
+    let mut sums = vec![0.0; count];
+    match values[..] {
+        [value] => places.clone().for_each(|at| sums[at] += value),
+        _ => places.clone().zip(&*values).for_each(|(at, value)| sums[at] += value),
+    }
+    if fill != 0.0 {
+        let mut empty = vec![true; count];
+        places.for_each(|at| empty[at] = false);
+        sums.iter_mut().zip(empty).filter(|(_, empty)| *empty).for_each(|(sum, _)| *sum = fill);
+    }
+    sums
 }
 
 /// The subscripts of `accumarray`, a row for each value: how many, how many columns, and the columns one after another.
@@ -49,6 +73,35 @@ fn subscripts_of(env: &Env, value: &Value) -> Flow<(usize, usize, Vec<f64>)> {
         return fail!("accumarray: SUBS must have at least one column");
     }
     Ok((rows, host.len().checked_div(rows).unwrap_or(1), host.data.to_f64()))
+}
+
+/// The greatest subscript of each column.
+fn extents_of(subscripts: &[f64], n: usize, rank: usize) -> Flow<Vec<usize>> {
+    let is_place = |s: f64| s >= 1.0 && s as i64 as f64 == s;
+    let mut sound = true;
+    let mut greatest = |column: &[f64]| {
+        let most = column.iter().fold(0.0, |most: f64, &s| {
+            sound &= is_place(s);
+            if s > most { s } else { most }
+        });
+        most as usize
+    };
+    let extents = (0..rank.max(1)).map(|d| greatest(&subscripts[d * n..][..n])).collect();
+    if sound {
+        return Ok(extents);
+    }
+    if rank <= 1 {
+        return fail!("accumarray: indices must be positive integers");
+    }
+    let first = (0..n * rank).map(|k| (k % rank, subscripts[k % rank * n + k / rank])).find(|found| !is_place(found.1));
+    let (column, bad) = first.unwrap_or_default();
+    let place: Vec<String> =
+        (0..rank).map(|k| if k == column { super::args::short(bad) } else { "_".into() }).collect();
+    fail_id!(
+        "Octave:index-out-of-bounds",
+        "index ({}): subscripts must be either integers 1 to (2^63)-1 or logicals",
+        place.join(",")
+    )
 }
 
 pub(super) fn accumarray(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -72,25 +125,7 @@ pub(super) fn accumarray(interp: &mut Interp, args: &[Value], _: usize) -> Flow<
         return fail!("accumarray: dimension mismatch");
     }
     let subscript = |i: usize, d: usize| subscripts[d * n + i];
-    let mut extents = vec![0usize; rank.max(1)];
-    for i in 0..n {
-        for (d, extent) in extents.iter_mut().enumerate() {
-            let s = subscript(i, d);
-            if s < 1.0 || s.fract() != 0.0 || !s.is_finite() {
-                if rank <= 1 {
-                    return fail!("accumarray: indices must be positive integers");
-                }
-                let place: Vec<String> =
-                    (0..rank).map(|k| if k == d { super::args::short(s) } else { "_".into() }).collect();
-                return fail_id!(
-                    "Octave:index-out-of-bounds",
-                    "index ({}): subscripts must be either integers 1 to (2^63)-1 or logicals",
-                    place.join(",")
-                );
-            }
-            *extent = (*extent).max(s as usize);
-        }
-    }
+    let mut extents = extents_of(&subscripts, n, rank)?;
     let mut dims = None;
     if let Some(size) = args.get(2).filter(|s| !s.is_empty()) {
         let size = env.host(size)?.data.to_f64();
@@ -119,15 +154,18 @@ pub(super) fn accumarray(interp: &mut Interp, args: &[Value], _: usize) -> Flow<
         None => Dims::new(&extents),
     };
     env.check_host(&dims, size_of::<Vec<usize>>())?;
-    let mut places: Vec<Vec<usize>> = vec![Vec::new(); dims.elements()];
-    for i in 0..n {
-        let mut at = 0;
-        for d in (0..rank.max(1)).rev() {
-            at = at * extents.get(d).copied().filter(|_| rank > 1).unwrap_or(1) + subscript(i, d) as usize - 1;
-        }
-        places[at].push(if values.len() == 1 { 0 } else { i });
+    let place = |i: usize| match &extents[..] {
+        [_] => subscripts[i] as i64 as usize - 1,
+        extents => (0..rank).rev().fold(0, |at, d| at * extents[d] + subscript(i, d) as i64 as usize - 1),
+    };
+    let places = (0..n).map(place);
+    let reduce = reducer(args.get(3));
+    if let (Reducer::Sum, false) = (&reduce, values.data.is_complex()) {
+        let data = summed(places, &values.data, fill, dims.elements());
+        return Ok(in_class(env, dims, data, values.data.class())?.into());
     }
-    if let Some(reduce) = reducer(args.get(3)).filter(|_| !values.data.is_complex()) {
+    let places = grouped(places, values.len(), dims.elements());
+    if let (Reducer::Of(reduce), false) = (&reduce, values.data.is_complex()) {
         let of = |p: &Vec<usize>| reduce(&p.iter().map(|&i| values.data.f64_at(i)).collect::<Vec<_>>());
         let data = places.iter().map(|p| if p.is_empty() { fill } else { of(p) }).collect();
         return Ok(in_class(env, dims, data, values.data.class())?.into());
@@ -144,6 +182,15 @@ pub(super) fn accumarray(interp: &mut Interp, args: &[Value], _: usize) -> Flow<
         })
         .collect();
     Ok(Outcome::Task(Box::new(Groups { function, groups, dims, fill, results: Vec::new() })))
+}
+
+/// Which of the values belong to each of `count` places.
+fn grouped(places: impl Iterator<Item = usize>, values: usize, count: usize) -> Vec<Vec<usize>> {
+    let mut groups = vec![Vec::new(); count];
+    for (i, at) in places.enumerate() {
+        groups[at].push(if values == 1 { 0 } else { i });
+    }
+    groups
 }
 
 /// `accumarray` with a function of the script: a call for each place that has values.

@@ -3,9 +3,10 @@
 use super::{Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
-use crate::script::ops::{self, Host, Side, in_class, in_wide_class, zip};
+use crate::script::ops::{self, Elements, Host, Side, in_class, in_wide_class, zip};
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
+use std::borrow::Cow;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
@@ -21,7 +22,7 @@ pub static ROWS: &[Builtin] = &[
 /// Bits of whole numbers that a double holds exactly.
 const DOUBLE_BITS: u32 = 53;
 
-fn both(interp: &mut Interp, name: &str, args: &[Value], f: fn(i128, i128) -> i128) -> Flow<Outcome> {
+fn both(interp: &mut Interp, name: &str, args: &[Value], f: impl Fn(u64, u64) -> u64) -> Flow<Outcome> {
     let (a, b) = (&args[0], &args[1]);
     let (p, q) = (a.class(), b.class());
     if [p, q].iter().any(|c| !c.is_numeric() && *c != Class::Logical) {
@@ -37,13 +38,33 @@ fn both(interp: &mut Interp, name: &str, args: &[Value], f: fn(i128, i128) -> i1
         return fail!("{name}: size of X and Y must match, or one operand must be a scalar");
     }
     let dims = Dims::new(if x.len() == 1 { y.dims() } else { x.dims() });
-    // Floats are taken for unsigned integers, beside an integer class for its own.
-    let (least, greatest) = class.integer_range().unwrap_or((0, u64::MAX as i128));
-    let whole =
-        |h: &Host<'_>| h.elements().integers().into_iter().map(|x| x.clamp(least, greatest)).collect::<Vec<i128>>();
-    let (m, n) = (whole(&x), whole(&y));
-    let (m, n) = (Side { data: &m[..], dims: x.dims() }, Side { data: &n[..], dims: y.dims() });
-    Ok(Value::tensor(Tensor::new(dims.clone(), data(class, zip(m, n, &dims, f)))).into())
+    let (m, n) = (whole(&x, class), whole(&y, class));
+    macro_rules! pairs {
+        ($($variant:ident $t:ty),*) => {
+            match (&*m, &*n) {
+                // The bits of a narrow integer are the lowest of a wide one.
+                $((Data::$variant(m), Data::$variant(n)) => {
+                    let (m, n) = (Side { data: m, dims: x.dims() }, Side { data: n, dims: y.dims() });
+                    Data::$variant(zip(m, n, &dims, |x, y| f(x as u64, y as u64) as $t))
+                })*
+                _ => return fail!("{name}: invalid operand type"),
+            }
+        };
+    }
+    let bits = pairs!(I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64);
+    let data = if class.is_integer() { bits } else { bits.converted(class) };
+    Ok(Value::tensor(Tensor::new(dims, data)).into())
+}
+
+/// The elements in an integer class; floats and truth values as unsigned integers, where the result is no integer.
+fn whole<'a>(x: &'a Host<'_>, class: Class) -> Cow<'a, Data> {
+    match x.elements() {
+        Elements::Data(data) if data.class() == class && class.is_integer() => Cow::Borrowed(data),
+        other => {
+            let class = if class.is_integer() { class } else { Class::Uint64 };
+            Cow::Owned(in_class(class, other.reals().into_owned()))
+        }
+    }
 }
 
 fn data(class: Class, x: Vec<i128>) -> Data {

@@ -8,7 +8,7 @@ use crate::script::source::Source;
 use crate::script::syntax;
 use crate::script::value::function::Closure;
 use crate::script::value::{CellArray, Class, Data, Dims, Function, Lazy, StructArray, Tensor, Value};
-use crate::script::vm::Interp;
+use crate::script::vm::{Callee, Interp};
 use std::sync::Arc;
 
 /// The family.
@@ -602,7 +602,49 @@ fn asked_of_cells(env: &Env, word: &str, cells: &CellArray, argument: &Value) ->
     Ok(Value::tensor(Tensor::new(dims, Data::Bool(is))))
 }
 
+/// What these functions say of every cell, without a call for each; `None` of any other function.
+fn told_of_cells(name: &str, cells: &CellArray) -> Option<Value> {
+    let truths = |test: fn(&Value) -> bool| Data::Bool(cells.items.iter().map(test).collect());
+    let counts = |count: fn(&Value) -> usize| Data::F64(cells.items.iter().map(|item| count(item) as f64).collect());
+    let data = match name {
+        "isempty" => truths(Value::is_empty),
+        "isreal" => truths(super::queries::is_real),
+        "isnumeric" => truths(Value::is_numeric),
+        "islogical" => truths(|item| item.class() == Class::Logical),
+        "ischar" if !cells.items.is_empty() => truths(Value::is_char),
+        "length" => counts(super::shape::length),
+        "ndims" => counts(|item| item.dims().len()),
+        "numel" | "prodofsize" => counts(Value::len),
+        _ => return None,
+    };
+    Some(Value::tensor(Tensor::new(cells.dims.clone(), data)))
+}
+
+/// The name of a function of the language that a handle or a name stands for.
+fn builtin_name(interp: &mut Interp, function: &Value) -> Flow<Option<Arc<str>>> {
+    let name: Arc<str> = match function {
+        Value::Function(f) => match &**f {
+            Function::Named(name) => name.clone(),
+            Function::Anonymous(_) | Function::Method(..) => return Ok(None),
+        },
+        word if word.is_char() => word.as_text().unwrap_or_default().as_str().into(),
+        _ => return Ok(None),
+    };
+    // What `cellfun` alone knows is no function that anything could hide.
+    let is_builtin = &*name == "prodofsize" || matches!(interp.lookup(&name)?, Some(Callee::Builtin(_)));
+    Ok(is_builtin.then_some(name))
+}
+
 fn cellfun(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    if let [function, Value::Cell(cells)] = args
+        && nargout < 2
+        // Of no cells, handles give doubles.
+        && (function.is_char() || !cells.items.is_empty())
+        && let Some(name) = builtin_name(interp, function)?
+        && let Some(told) = told_of_cells(&name, cells)
+    {
+        return Ok(told.into());
+    }
     if let ([word, Value::Cell(cells), argument], true) = (args, args[0].is_char())
         && let Some(word) = word.as_text().filter(|w| ["size", "isclass"].contains(&w.as_str()))
     {

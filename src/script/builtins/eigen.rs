@@ -332,9 +332,13 @@ fn eigen(a: &Mat<f64>, with_vectors: bool) -> Flow<Eigen> {
     if is_hermitian(a) {
         if n <= SIGNED_MAX {
             let wide = |(values, u): (Vec<f64>, Mat<f64>)| {
-                (values.into_iter().map(widened).collect(), Mat::from_fn(n, n, |i, j| widened(u[(i, j)])))
+                (values.into_iter().map(widened).collect(), Mat::from_fn(u.nrows(), n, |i, j| widened(u[(i, j)])))
             };
-            return Ok(ops::symmetric::decompose(a).map(wide));
+            return Ok(ops::symmetric::decompose(a, with_vectors).map(wide));
+        }
+        if !with_vectors {
+            let values = a.self_adjoint_eigenvalues(Side::Lower).ok();
+            return Ok(values.map(|values| (values.into_iter().map(widened).collect(), Mat::zeros(0, 0))));
         }
         let Ok(eigen) = a.self_adjoint_eigen(Side::Lower) else { return Ok(None) };
         let values = (0..n).map(|i| widened(eigen.S().column_vector()[i])).collect();
@@ -348,6 +352,9 @@ fn eigen(a: &Mat<f64>, with_vectors: bool) -> Flow<Eigen> {
             return Ok(found.map(|(values, u)| (values, Mat::from_fn(n, n, |i, j| u[j * n + i]))));
         }
         return Ok(ops::schur::values(&elements, n).map(|values| (values, Mat::zeros(0, 0))));
+    }
+    if !with_vectors {
+        return Ok(a.eigenvalues().ok().map(|values| (values, Mat::zeros(0, 0))));
     }
     let Ok(eigen) = a.eigen() else { return Ok(None) };
     let values: Vec<Complex64> = (0..n).map(|i| eigen.S().column_vector()[i]).collect();

@@ -11,8 +11,9 @@ use super::reductions::{check_array, hosted, on_runtime, type_name};
 use super::{Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
+use crate::script::ops::{Side, zip};
 use crate::script::value::tensor::each_data;
-use crate::script::value::{Class, Data, Dims, Lazy, Tensor, Value};
+use crate::script::value::{Class, Data, Lazy, Tensor, Value};
 use crate::script::vm::Interp;
 use crate::{Array, Nan, ReduceOp};
 use num_complex::{Complex32, Complex64};
@@ -279,28 +280,28 @@ fn of_two(env: &mut Env, greatest: bool, x: &Value, y: &Value, omit_nan: bool) -
     }
     env.host_all([x, y])?;
     let (a, b) = (hosted(env, x)?, hosted(env, y)?);
-    let convert = |data: &Data| -> Data {
-        match (complex, class) {
-            (true, Class::Single) => Data::C32(
-                (0..data.len()).map(|i| data.c64_at(i)).map(|z| Complex32::new(z.re as f32, z.im as f32)).collect(),
-            ),
-            (true, _) => Data::C64((0..data.len()).map(|i| data.c64_at(i)).collect::<Vec<Complex64>>()),
-            _ => data.converted(class),
-        }
+    let converted = |data: &Data| match (complex, class) {
+        (true, Class::Single) => Data::C32(
+            (0..data.len()).map(|i| data.c64_at(i)).map(|z| Complex32::new(z.re as f32, z.im as f32)).collect(),
+        ),
+        (true, _) => Data::C64((0..data.len()).map(|i| data.c64_at(i)).collect::<Vec<Complex64>>()),
+        _ => data.converted(class),
     };
-    let (da, db) = (convert(&a.data), convert(&b.data));
-    let (pa, pb) = (expanded(&a.dims, &dims), expanded(&b.dims, &dims));
+    let as_class = |t: &'_ Tensor| (complex || t.data.class() != class).then(|| converted(&t.data));
+    let (own_a, own_b) = (as_class(&a), as_class(&b));
+    let (da, db) = (own_a.as_ref().unwrap_or(&a.data), own_b.as_ref().unwrap_or(&b.data));
     // Of equals, as zeros of either sign are, the array's is kept before a number, and the second of two numbers.
     let second = a.len() == 1;
     macro_rules! pairs {
         ($($variant:ident),*) => {
-            match (&da, &db) {
-                $((Data::$variant(a), Data::$variant(b)) => Data::$variant(
-                    pa.iter().zip(&pb).map(|(&i, &j)| {
-                        let (x, y) = if second { (b[j], a[i]) } else { (a[i], b[j]) };
-                        better(x, y, greatest, omit_nan)
-                    }).collect(),
-                ),)*
+            match (da, db) {
+                $((Data::$variant(p), Data::$variant(q)) => {
+                    let (p, q) = (Side { data: p, dims: &a.dims }, Side { data: q, dims: &b.dims });
+                    Data::$variant(match second {
+                        true => zip(p, q, &dims, |x, y| better(y, x, greatest, omit_nan)),
+                        false => zip(p, q, &dims, |x, y| better(x, y, greatest, omit_nan)),
+                    })
+                })*
                 _ => return fail!("{name}: cannot compute {name} ({}, {})", operand_name(x), operand_name(y)),
             }
         };
@@ -319,6 +320,7 @@ fn operand_name(value: &Value) -> &'static str {
     }
 }
 
+#[inline(always)]
 fn better<T: Ordered>(a: T, b: T, greatest: bool, omit_nan: bool) -> T {
     match (a.no_number(), b.no_number()) {
         (true, _) => {
@@ -338,19 +340,6 @@ fn better<T: Ordered>(a: T, b: T, greatest: bool, omit_nan: bool) -> T {
         _ if if greatest { a.before(b) } else { b.before(a) } => b,
         _ => a,
     }
-}
-
-/// For each element of the expanded array, its position in an array of these dimensions.
-pub fn expanded(dims: &Dims, out: &Dims) -> Vec<usize> {
-    let mut strides = vec![0; out.len()];
-    let mut stride = 1;
-    for d in 0..out.len() {
-        if dims.extent(d) != 1 {
-            strides[d] = stride;
-        }
-        stride *= dims.extent(d);
-    }
-    super::lanes::strided(out, &strides, 0)
 }
 
 fn range(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -388,6 +377,7 @@ fn bounds(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::script::value::Dims;
 
     #[test]
     fn of_equal_zeros_an_arrays_is_kept_before_a_number_and_the_second_of_two_numbers() {

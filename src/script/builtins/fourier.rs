@@ -11,7 +11,8 @@ use crate::script::error::{Flow, fail};
 use crate::script::value::{Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
 use num_complex::{Complex32, Complex64};
-use rustfft::FftPlanner;
+use parking_lot::Mutex;
+use rustfft::{Fft, FftDirection, FftPlanner};
 use std::sync::Arc;
 
 /// The functions.
@@ -37,7 +38,11 @@ impl Signal {
         if value.is_char() || !value.class().is_numeric() && !matches!(*host.data, Data::Bool(_)) {
             return fail!("{who}: invalid argument");
         }
-        let values = (0..host.len()).map(|i| host.data.c64_at(i)).collect();
+        let values = match &*host.data {
+            Data::F64(v) => v.iter().map(|&x| Complex64::new(x, 0.0)).collect(),
+            Data::C64(v) => v.clone(),
+            data => (0..data.len()).map(|i| data.c64_at(i)).collect(),
+        };
         let single = matches!(*host.data, Data::F32(_) | Data::C32(_));
         Ok(Signal { dims: host.dims.clone(), values, single })
     }
@@ -58,8 +63,7 @@ impl Signal {
         if values.is_empty() {
             return Signal { dims, values, single: self.single };
         }
-        let mut planner = FftPlanner::new();
-        let plan = if inverse { planner.plan_fft_inverse(n) } else { planner.plan_fft_forward(n) };
+        let plan = plan(n, inverse);
         let mut scratch = vec![Complex64::default(); plan.get_inplace_scratch_len()];
         let mut lane_values = vec![Complex64::default(); n];
         for lane in 0..to.count {
@@ -85,6 +89,29 @@ impl Signal {
         }
         Signal { dims, values, single: self.single }
     }
+}
+
+/// The longest transform whose plan is kept: it takes about 2 MiB.
+const KEPT_LEN_MAX: usize = 1 << 16;
+/// Plans that are kept.
+const KEPT_MAX: usize = 8;
+/// The plans used last, the newest first: making one takes longer than a short transform.
+static KEPT: Mutex<Vec<Arc<dyn Fft<f64>>>> = Mutex::new(Vec::new());
+
+/// How a transform of `n` elements is done.
+fn plan(n: usize, inverse: bool) -> Arc<dyn Fft<f64>> {
+    let direction = if inverse { FftDirection::Inverse } else { FftDirection::Forward };
+    let mut kept = KEPT.lock();
+    let found = kept.iter().position(|plan| plan.len() == n && plan.fft_direction() == direction);
+    let plan = match found {
+        Some(at) => kept.remove(at),
+        None => FftPlanner::new().plan_fft(n, direction),
+    };
+    if n <= KEPT_LEN_MAX {
+        kept.truncate(KEPT_MAX - 1);
+        kept.insert(0, plan.clone());
+    }
+    plan
 }
 
 /// Whether element k is the conjugate of element n - k.

@@ -14,7 +14,7 @@ use crate::script::ops::linear::{Number, column_major};
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
 use faer::linalg::solvers::Solve;
-use faer::{Mat, Side};
+use faer::{Mat, MatRef, Side};
 use num_complex::Complex64;
 
 /// The family.
@@ -64,7 +64,7 @@ pub(super) fn real(env: &Env, who: &str, value: &Value) -> Flow<Real> {
         return fail!("{who}: argument must be a 2-D matrix");
     }
     let (rows, columns) = (host.dims.rows(), host.dims.columns());
-    let matrix = Mat::from_fn(rows, columns, |i, j| host.data.f64_at(j * rows + i));
+    let matrix = MatRef::from_column_major_slice(&ops::reals(&host.data), rows, columns).to_owned();
     Ok(Real { matrix, single: matches!(*host.data, Data::F32(_)) })
 }
 
@@ -84,10 +84,9 @@ pub(super) fn square(env: &Env, who: &str, value: &Value) -> Flow<Real> {
 /// A matrix as a value, double or single.
 pub(super) fn value_of(matrix: &Mat<f64>, single: bool) -> Value {
     let (rows, columns) = (matrix.nrows(), matrix.ncols());
-    let at = |k: usize| matrix[(k % rows.max(1), k / rows.max(1))];
-    let n = rows * columns;
-    let data =
-        if single { Data::F32((0..n).map(|k| at(k) as f32).collect()) } else { Data::F64((0..n).map(at).collect()) };
+    let mut data = Vec::with_capacity(rows * columns);
+    (0..columns).for_each(|j| data.extend_from_slice(matrix.col_as_slice(j)));
+    let data = if single { Data::F32(data.into_iter().map(|x| x as f32).collect()) } else { Data::F64(data) };
     Value::tensor(Tensor::new(Dims::new(&[rows, columns]), data))
 }
 

@@ -15,6 +15,7 @@ pub mod clocks;
 pub mod comparisons;
 pub mod conversions;
 pub mod convert_text;
+mod convolution;
 pub mod counts;
 pub mod creation;
 pub mod device;
@@ -62,6 +63,7 @@ pub mod regexp;
 pub mod remainders;
 pub mod scan;
 pub mod scans;
+mod set_keys;
 pub mod sets;
 pub mod shape;
 pub mod singular;
@@ -267,6 +269,7 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("The device", device::ROWS),
         ("Linear algebra", linear::ROWS),
         ("Polynomials, interpolation, filters", polynomials::ROWS),
+        ("Convolution", convolution::ROWS),
         ("Fourier transforms", fourier::ROWS),
         ("Whole numbers and counting", integers::ROWS),
         ("Sets", sets::ROWS),

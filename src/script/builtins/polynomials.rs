@@ -2,7 +2,6 @@
 
 use super::args::{has_word, number};
 use super::integrals::{cumtrapz, trapz};
-use super::linear::{complex_value, real, value_of};
 use super::{Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
@@ -47,7 +46,6 @@ pub static ROWS: &[Builtin] = &[
     row("poly", 1, 1, 1, "poly (r)", "The polynomial with these roots.", poly),
     row("conv", 2, 3, 1, "conv (a, b, shape)", "The convolution of two vectors.", conv),
     row("deconv", 2, 2, 2, "[q, r] = deconv (y, a)", "The division of polynomials.", deconv),
-    row("conv2", 2, 3, 1, "conv2 (a, b, shape)", "The convolution of two matrices.", conv2),
     row(
         "filter",
         3,
@@ -302,57 +300,6 @@ where
         c
     });
     (quotient.collect(), rest)
-}
-
-fn conv2(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    interp.env.host_all(args)?;
-    let shape = &args[2..];
-    if !args[..2].iter().any(Value::is_complex) {
-        let (a, b) = (real(&interp.env, "conv2", &args[0])?, real(&interp.env, "conv2", &args[1])?);
-        return Ok(value_of(&convolved(&a.matrix, &b.matrix, shape), a.single || b.single).into());
-    }
-    let parts = |value: &Value| -> Flow<[Mat<f64>; 2]> {
-        let host = interp.env.host(value)?;
-        if host.dims.len() != 2 {
-            return fail!("conv2: argument must be a 2-D matrix");
-        }
-        let (rows, columns) = (host.dims.rows(), host.dims.columns());
-        let at = |i, j| host.data.c64_at(j * rows + i);
-        Ok([Mat::from_fn(rows, columns, |i, j| at(i, j).re), Mat::from_fn(rows, columns, |i, j| at(i, j).im)])
-    };
-    let (a, b) = (parts(&args[0])?, parts(&args[1])?);
-    let part = |i: usize, j: usize| convolved(&a[i], &b[j], shape);
-    let (re, im) = (part(0, 0) - part(1, 1), part(0, 1) + part(1, 0));
-    let single = args[..2].iter().any(|v| v.class() == Class::Single);
-    let class = if single { Class::Single } else { Class::Double };
-    let out = Mat::from_fn(re.nrows(), re.ncols(), |i, j| Complex64::new(re[(i, j)], im[(i, j)]));
-    Ok(complex_value(&out, class).into())
-}
-
-/// The convolution of two matrices: all of it, or the part that `shape` names.
-fn convolved(a: &Mat<f64>, b: &Mat<f64>, shape: &[Value]) -> Mat<f64> {
-    let (ma, na, mb, nb) = (a.nrows(), a.ncols(), b.nrows(), b.ncols());
-    let (m, n) = ((ma + mb).saturating_sub(1), (na + nb).saturating_sub(1));
-    let at = |i: usize, j: usize| -> f64 {
-        let mut sum = 0.0;
-        for q in j.saturating_sub(na - 1)..=j.min(nb - 1) {
-            for p in i.saturating_sub(ma - 1)..=i.min(mb - 1) {
-                sum += a[(i - p, j - q)] * b[(p, q)];
-            }
-        }
-        sum
-    };
-    if ma * na * mb * nb == 0 {
-        return Mat::zeros(m, n);
-    }
-    if has_word(shape, "same") {
-        let (top, left) = (mb / 2, nb / 2);
-        Mat::from_fn(ma, na, |i, j| at(i + top, j + left))
-    } else if has_word(shape, "valid") {
-        Mat::from_fn((ma + 1).saturating_sub(mb), (na + 1).saturating_sub(nb), |i, j| at(i + mb - 1, j + nb - 1))
-    } else {
-        Mat::from_fn(m, n, at)
-    }
 }
 
 fn filter(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

@@ -123,12 +123,26 @@ pub(super) fn kron(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcom
     let mut product = real(&interp.env, "kron", &args[0])?;
     for arg in &args[1..] {
         let b = real(&interp.env, "kron", arg)?;
-        let (p, q) = (b.matrix.nrows(), b.matrix.ncols());
-        let (rows, columns) = (product.matrix.nrows() * p, product.matrix.ncols() * q);
-        let matrix = Mat::from_fn(rows, columns, |i, j| product.matrix[(i / p, j / q)] * b.matrix[(i % p, j % q)]);
+        let matrix = real_kron(&product.matrix, &b.matrix);
         product = Real { matrix, single: product.single || b.single };
     }
     Ok(value_of(&product.matrix, product.single).into())
+}
+
+/// The Kronecker product of two matrices, column by column.
+fn real_kron(a: &Mat<f64>, b: &Mat<f64>) -> Mat<f64> {
+    let (p, q) = (b.nrows(), b.ncols());
+    let mut out = Mat::zeros(a.nrows() * p, a.ncols() * q);
+    if p == 0 {
+        return out;
+    }
+    for j in 0..out.ncols() {
+        let (factors, column) = (a.col_as_slice(j / q), b.col_as_slice(j % q));
+        for (part, x) in out.col_as_slice_mut(j).chunks_exact_mut(p).zip(factors) {
+            part.iter_mut().zip(column).for_each(|(out, y)| *out = x * y);
+        }
+    }
+    out
 }
 
 /// Refuses products that no memory holds, before any is made: the last one, as it is computed and as a value, and those

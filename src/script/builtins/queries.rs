@@ -49,7 +49,7 @@ pub static ROWS: &[Builtin] = &[
         x.dims().len() == 2 && x.dims().rows() == x.dims().columns()
     }),
     question!("isnumeric", "Whether a value is a float or integer array.", Value::is_numeric),
-    question!("isreal", "Whether a value is an array without imaginary parts.", |x| is_array(x) && !x.is_complex()),
+    question!("isreal", "Whether a value is an array without imaginary parts.", is_real),
     question!("iscomplex", "Whether a value has imaginary parts.", Value::is_complex),
     question!("isfloat", "Whether a value is double or single.", |x| x.class().is_float()),
     question!("isinteger", "Whether a value is of an integer class.", |x| x.class().is_integer()),
@@ -94,6 +94,10 @@ pub static ROWS: &[Builtin] = &[
 
 fn is_array(x: &Value) -> bool {
     matches!(x, Value::Num(_) | Value::Bool(_) | Value::Tensor(_) | Value::Lazy(_))
+}
+
+pub(super) fn is_real(x: &Value) -> bool {
+    is_array(x) && !x.is_complex()
 }
 
 /// The class as `class` gives it: arrays that a script has put on the device are `gpuArray`s.

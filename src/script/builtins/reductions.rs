@@ -7,6 +7,7 @@ use super::args::{self, Over, is_word};
 use super::field::{Field, Ordered, as_float, float_data, widened};
 use super::lanes::{Lanes, joined};
 use super::record::record;
+use super::singular::{real_values, values};
 use super::{Builtin, Outcome, row};
 use crate::Array;
 use crate::script::env::Env;
@@ -14,6 +15,7 @@ use crate::script::error::{Flow, fail, fail_id};
 use crate::script::value::tensor::each_data;
 use crate::script::value::{Class, Data, Dims, Lazy, Tensor, Value};
 use crate::script::vm::Interp;
+use faer::Mat;
 use std::sync::Arc;
 
 /// The functions.
@@ -579,34 +581,16 @@ fn matrix_norm(t: &Tensor, p: f64) -> Flow<f64> {
                 let has_nan = (0..t.len()).any(|i| magnitude(&t.data, i).is_nan());
                 return Ok(if has_nan { f64::NAN } else { f64::INFINITY });
             }
-            match t.data.is_complex() {
-                true => {
-                    let m = faer::Mat::from_fn(rows, columns, |r, c| {
-                        let z = t.data.c64_at(c * rows + r);
-                        faer::c64::new(z.re, z.im)
-                    });
-                    singular(m.singular_values().ok())?
-                }
-                false => {
-                    let m = faer::Mat::from_fn(rows, columns, |r, c| t.data.f64_at(c * rows + r));
-                    match crate::script::ops::rotations::tamed(&m) {
-                        Some((tame, by)) => singular(tame.singular_values().ok())? / by,
-                        None => singular(m.singular_values().ok())?,
-                    }
-                }
-            }
+            let s = match t.data.is_complex() {
+                true => values("norm", &Mat::from_fn(rows, columns, |r, c| t.data.c64_at(c * rows + r)))?,
+                false => real_values("norm", &Mat::from_fn(rows, columns, |r, c| t.data.f64_at(c * rows + r)))?,
+            };
+            s.first().copied().unwrap_or(0.0)
         }
         _ if p == f64::INFINITY => greatest((0..rows).map(|r| (0..columns).map(|c| at(r, c)).sum()).collect()),
         _ if p > 1.0 => return fail!("norm: only 1, 2, Inf and 'fro' norms of matrices are computed"),
         _ => return fail!("xnorm: only 1, 2, or Inf norms are valid for matrices"),
     })
-}
-
-fn singular(values: Option<Vec<f64>>) -> Flow<f64> {
-    match values {
-        Some(values) => Ok(values.into_iter().fold(0.0, f64::max)),
-        None => fail!("norm: the singular values do not converge"),
-    }
 }
 
 fn along_dimension(env: &Env, x: &Value, p: f64, d: usize) -> Flow<Outcome> {

@@ -1,13 +1,13 @@
 //! Sets: members, unions, intersections, differences; of numbers, of rows, of cells of texts.
 
 use super::args::{has_word, texts};
+use super::set_keys::{Keys, Style};
 use super::{Builtin, Outcome, row, text};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
+use crate::script::ops::in_class;
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
-use num_complex::Complex64;
-use std::cmp::Ordering;
 
 /// The family.
 pub static ROWS: &[Builtin] = &[
@@ -50,62 +50,9 @@ pub static ROWS: &[Builtin] = &[
     ),
 ];
 
-/// An element of a set.
-#[derive(Clone, Debug)]
-enum Key {
-    Number(f64),
-    /// Ordered by its absolute value, then by its angle.
-    Complex(Complex64),
-    Text(Vec<u8>),
-    Row(Vec<f64>),
-    ComplexRow(Vec<Complex64>),
-}
-
-/// NaN stands behind all numbers.
-fn order_numbers(a: &f64, b: &f64) -> Ordering {
-    a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
-}
-
-fn order_complex(a: &Complex64, b: &Complex64) -> Ordering {
-    match (a.is_nan(), b.is_nan()) {
-        (false, false) => order_numbers(&a.norm(), &b.norm()).then(order_numbers(&a.arg(), &b.arg())),
-        (a, b) => a.cmp(&b),
-    }
-}
-
-/// Rows by their first elements that differ.
-fn order_rows<T>(a: &[T], b: &[T], order: fn(&T, &T) -> Ordering) -> Ordering {
-    a.iter().zip(b).map(|(x, y)| order(x, y)).find(|o| o.is_ne()).unwrap_or(a.len().cmp(&b.len()))
-}
-
-impl Key {
-    fn order(&self, other: &Key) -> Ordering {
-        match (self, other) {
-            (Key::Number(a), Key::Number(b)) => order_numbers(a, b),
-            (Key::Complex(a), Key::Complex(b)) => order_complex(a, b),
-            (Key::Text(a), Key::Text(b)) => a.cmp(b),
-            (Key::Row(a), Key::Row(b)) => order_rows(a, b, order_numbers),
-            (Key::ComplexRow(a), Key::ComplexRow(b)) => order_rows(a, b, order_complex),
-            _ => Ordering::Equal,
-        }
-    }
-
-    /// NaN is no member of anything.
-    fn same(&self, other: &Key) -> bool {
-        let nan = match self {
-            Key::Number(x) => x.is_nan(),
-            Key::Complex(z) => z.is_nan(),
-            Key::Text(_) => false,
-            Key::Row(x) => x.iter().any(|v| v.is_nan()),
-            Key::ComplexRow(x) => x.iter().any(|z| z.is_nan()),
-        };
-        !nan && self.order(other).is_eq()
-    }
-}
-
 /// A set as it was given.
 struct Given {
-    keys: Vec<Key>,
+    keys: Keys,
     dims: Dims,
     class: Class,
     is_cell: bool,
@@ -115,25 +62,21 @@ struct Given {
 fn given(env: &Env, who: &str, value: &Value, rows: bool) -> Flow<Given> {
     if let Value::Cell(_) = value {
         let Some(keys) = texts(value) else { return fail!("{who}: A and B must be arrays or cell arrays of strings") };
-        let keys = keys.into_iter().map(Key::Text).collect();
+        let keys = Keys::Texts(keys.into_iter().collect());
         return Ok(Given { keys, dims: value.dims(), class: Class::Cell, is_cell: true, columns: 1 });
     }
     let host = env.host(value)?;
     let (m, n) = (host.dims.rows(), host.dims.elements().checked_div(host.dims.rows()).unwrap_or(0));
-    if host.data.is_complex() {
-        let at = |i: usize| host.data.c64_at(i);
-        let keys = match rows {
-            true => (0..m).map(|i| Key::ComplexRow((0..n).map(|j| at(j * m + i)).collect())).collect(),
-            false => (0..host.len()).map(|i| Key::Complex(at(i))).collect(),
-        };
-        let (dims, class) = (host.dims.clone(), host.data.class());
-        return Ok(Given { keys, dims, class, is_cell: false, columns: if rows { n } else { 1 } });
-    }
-    let x = host.data.to_f64();
-    let keys = if rows {
-        (0..m).map(|i| Key::Row((0..n).map(|j| x[j * m + i]).collect())).collect()
-    } else {
-        x.into_iter().map(Key::Number).collect()
+    let keys = match (host.data.is_complex(), rows) {
+        (true, true) => {
+            Keys::ComplexRows((0..m).map(|i| (0..n).map(|j| host.data.c64_at(j * m + i)).collect()).collect())
+        }
+        (true, false) => Keys::Complex((0..host.len()).map(|i| host.data.c64_at(i)).collect()),
+        (false, true) => {
+            let x = host.data.to_f64();
+            Keys::Rows((0..m).map(|i| (0..n).map(|j| x[j * m + i]).collect()).collect())
+        }
+        (false, false) => Keys::Numbers(host.data.to_f64()),
     };
     Ok(Given {
         keys,
@@ -146,15 +89,10 @@ fn given(env: &Env, who: &str, value: &Value, rows: bool) -> Flow<Given> {
 
 /// Where one set has complex numbers, those of the other are some, too.
 fn alike(a: &mut Given, b: &mut Given) {
-    let complex = |g: &Given| g.keys.iter().any(|k| matches!(k, Key::Complex(_) | Key::ComplexRow(_)));
+    let complex = |g: &Given| matches!(g.keys, Keys::Complex(_) | Keys::ComplexRows(_));
     if complex(a) || complex(b) {
-        let widened = |x: &f64| Complex64::new(*x, 0.0);
-        for key in a.keys.iter_mut().chain(&mut b.keys) {
-            match key {
-                Key::Number(x) => *key = Key::Complex(widened(x)),
-                Key::Row(row) => *key = Key::ComplexRow(row.iter().map(widened).collect()),
-                Key::Complex(_) | Key::ComplexRow(_) | Key::Text(_) => {}
-            }
+        for set in [a, b] {
+            set.keys = std::mem::replace(&mut set.keys, Keys::Numbers(Vec::new())).widened();
         }
     }
 }
@@ -166,13 +104,11 @@ fn saturated(a: &mut Given, b: &mut Given) {
         if !class.is_integer() && class != Class::Single || set.class == class {
             continue;
         }
-        let fit = |x: f64| Data::F64(vec![x]).converted(class).f64_at(0);
-        for key in &mut set.keys {
-            match key {
-                Key::Number(x) => *x = fit(*x),
-                Key::Row(row) => row.iter_mut().for_each(|x| *x = fit(*x)),
-                Key::Complex(_) | Key::ComplexRow(_) | Key::Text(_) => {}
-            }
+        let fit = |v: &mut Vec<f64>| *v = Data::F64(std::mem::take(v)).converted(class).to_f64();
+        match &mut set.keys {
+            Keys::Numbers(v) => fit(v),
+            Keys::Rows(rows) => rows.iter_mut().for_each(fit),
+            Keys::Complex(_) | Keys::ComplexRows(_) | Keys::Texts(_) => {}
         }
     }
 }
@@ -241,39 +177,12 @@ fn both(env: &Env, who: &str, args: &[Value]) -> Flow<(Given, Given, bool)> {
     Ok((a, b, rows))
 }
 
-/// In which order distinct elements stand, and which of equal ones counts.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Style {
-    Sorted,
-    /// As they come.
-    Stable,
-    /// Sorted, and the last of equal ones; indices and results are rows, but for columns alone.
-    Legacy,
-}
-
 fn style(args: &[Value]) -> Style {
     match &args[2..] {
         words if has_word(words, "stable") => Style::Stable,
         words if has_word(words, "legacy") => Style::Legacy,
         _ => Style::Sorted,
     }
-}
-
-/// Distinct keys, each with the place of its first occurrence (the last, in the old style).
-fn distinct(keys: &[Key], style: Style) -> Vec<(Key, usize)> {
-    let mut order: Vec<usize> = (0..keys.len()).collect();
-    let tied = |i: usize, j: usize| if style == Style::Legacy { j.cmp(&i) } else { i.cmp(&j) };
-    order.sort_by(|&i, &j| keys[i].order(&keys[j]).then(tied(i, j)));
-    let mut out: Vec<(Key, usize)> = Vec::new();
-    for i in order {
-        if out.last().is_none_or(|(key, _)| !key.same(&keys[i])) {
-            out.push((keys[i].clone(), i));
-        }
-    }
-    if style == Style::Stable {
-        out.sort_by_key(|f| f.1);
-    }
-    out
 }
 
 /// The class of both sets' elements side by side; what has no elements has no say.
@@ -294,7 +203,7 @@ fn joined_class(a: &Given, b: &Given) -> Class {
 }
 
 /// Keys as a value of the kind that the sets had.
-fn value_of(keys: &[Key], a: &Given, b: &Given, rows: bool, style: Style) -> Value {
+fn value_of(keys: Keys, a: &Given, b: &Given, style: Style) -> Value {
     let n = keys.len();
     let is_row = |g: &Given| g.dims.rows() == 1 && g.dims.len() == 2;
     let is_column = |g: &Given| g.dims.columns() == 1 && g.dims.rows() != 1;
@@ -309,39 +218,34 @@ fn value_of(keys: &[Key], a: &Given, b: &Given, rows: bool, style: Style) -> Val
         _ if flat => Dims::new(&[1, n]),
         _ => Dims::new(&[n, 1]),
     };
-    if a.is_cell || b.is_cell {
-        let items = keys.iter().map(|k| if let Key::Text(t) = k { Value::string(t) } else { Value::empty() }).collect();
-        return Value::cell(dims, items);
-    }
     let class = joined_class(a, b);
-    if let Some(Key::Complex(_)) = keys.first() {
-        let numbers = keys.iter().map(|k| if let Key::Complex(z) = k { *z } else { Complex64::default() }).collect();
-        return Value::tensor(Tensor::new(dims, crate::script::ops::complex_in_class(class, numbers)));
+    // The elements of a matrix of these rows.
+    fn elements<T: Copy + Default>(rows: &[Vec<T>], columns: usize) -> Vec<T> {
+        let n = rows.len();
+        (0..n * columns).map(|k| rows[k % n].get(k / n).copied().unwrap_or_default()).collect()
     }
-    if let Some(Key::ComplexRow(first)) = keys.first() {
-        let at = |k: usize| if let Key::ComplexRow(row) = &keys[k % n] { row[k / n] } else { Complex64::default() };
-        let numbers = (0..n * first.len()).map(at).collect();
-        let dims = Dims::new(&[n, first.len()]);
-        return Value::tensor(Tensor::new(dims, crate::script::ops::complex_in_class(class, numbers)));
-    }
-    let (dims, numbers): (Dims, Vec<f64>) = if rows {
-        let columns = a.columns.max(b.columns);
-        let at = |k: usize| if let Key::Row(r) = &keys[k % n] { r.get(k / n).copied().unwrap_or(0.0) } else { 0.0 };
-        (Dims::new(&[n, columns]), (0..n * columns).map(at).collect())
-    } else {
-        (dims, keys.iter().map(|k| if let Key::Number(x) = k { *x } else { 0.0 }).collect())
+    let (dims, data) = match keys {
+        Keys::Texts(texts) => return Value::cell(dims, texts.iter().map(Value::string).collect()),
+        _ if a.is_cell || b.is_cell => return Value::cell(dims, Vec::new()),
+        Keys::Complex(numbers) if n > 0 => (dims, crate::script::ops::complex_in_class(class, numbers)),
+        Keys::ComplexRows(rows) if n > 0 => {
+            let columns = rows[0].len();
+            (Dims::new(&[n, columns]), crate::script::ops::complex_in_class(class, elements(&rows, columns)))
+        }
+        Keys::Numbers(numbers) => (dims, in_class(class, numbers)),
+        Keys::Rows(of_rows) => {
+            let columns = a.columns.max(b.columns);
+            (Dims::new(&[n, columns]), Data::F64(elements(&of_rows, columns)).converted(class))
+        }
+        Keys::Complex(_) => (dims, Data::F64(Vec::new()).converted(class)),
+        Keys::ComplexRows(_) => (Dims::new(&[0, a.columns.max(b.columns)]), Data::F64(Vec::new()).converted(class)),
     };
-    Value::tensor(Tensor::new(dims, Data::F64(numbers).converted(class)))
+    Value::tensor(Tensor::new(dims, data))
 }
 
 fn places(items: impl Iterator<Item = usize>, lying: bool) -> Value {
     let numbers = items.map(|i| i as f64 + 1.0).collect();
     if lying { Value::row(numbers) } else { Value::column(numbers) }
-}
-
-fn find(sorted: &[(Key, usize)], key: &Key) -> Option<usize> {
-    let at = sorted.partition_point(|(k, _)| k.order(key).is_lt());
-    sorted.get(at).filter(|(k, _)| k.same(key)).map(|(_, i)| *i)
 }
 
 fn ismember(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -374,85 +278,91 @@ fn ismember(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if a.class.is_float() && s.class.is_float() {
         saturated(&mut a, &mut s);
     }
-    let first = distinct(&s.keys, Style::Sorted);
-    let kind = |k: &Key| std::mem::discriminant(k);
-    let found: Vec<Option<usize>> = (a.keys.iter())
-        .map(|k| if first.first().is_some_and(|(f, _)| kind(f) == kind(k)) { find(&first, k) } else { None })
-        .collect();
+    let found = a.keys.found_in(&s.keys);
     let dims = if rows { Dims::new(&[found.len(), 1]) } else { a.dims.clone() };
-    let tf = Data::Bool(found.iter().map(Option::is_some).collect());
-    let at = Data::F64(found.iter().map(|f| f.map_or(0.0, |i| i as f64 + 1.0)).collect());
-    Ok(vec![Value::tensor(Tensor::new(dims.clone(), tf)), Value::tensor(Tensor::new(dims, at))].into())
+    let tf = Data::Bool(found.iter().map(|&at| at > 0.0).collect());
+    let tf = Value::tensor(Tensor::new(dims.clone(), tf));
+    Ok(vec![tf, Value::tensor(Tensor::new(dims, Data::F64(found)))].into())
 }
 
-fn union(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+fn union(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let (a, b, rows) = both(&interp.env, "union", args)?;
     let style = style(args);
     let split = a.keys.len();
-    let all: Vec<Key> = a.keys.iter().chain(&b.keys).cloned().collect();
-    let found = distinct(&all, style);
-    let keys: Vec<Key> = found.iter().map(|f| f.0.clone()).collect();
+    let found = a.keys.united(&b.keys, style);
+    let value = value_of(a.keys.pick_of_both(&b.keys, &found), &a, &b, style);
+    if nargout < 2 {
+        return Ok(value.into());
+    }
     let lying = style == Style::Legacy && !rows;
-    let from_a = places(found.iter().filter(|f| f.1 < split).map(|f| f.1), lying);
-    let from_b = places(found.iter().filter(|f| f.1 >= split).map(|f| f.1 - split), lying);
-    Ok(vec![value_of(&keys, &a, &b, rows, style), from_a, from_b].into())
+    let from_a = places(found.iter().copied().filter(|&at| at < split), lying);
+    let from_b = places(found.iter().filter(|&&at| at >= split).map(|at| at - split), lying);
+    Ok(vec![value, from_a, from_b].into())
 }
 
-fn intersect(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+fn intersect(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let (a, b, rows) = both(&interp.env, "intersect", args)?;
     let style = style(args);
-    let second = if style == Style::Legacy { style } else { Style::Sorted };
-    let (x, y) = (distinct(&a.keys, style), distinct(&b.keys, second));
-    let found: Vec<(&Key, usize, usize)> = x.iter().filter_map(|(k, i)| Some((k, *i, find(&y, k)?))).collect();
-    let keys: Vec<Key> = found.iter().map(|f| f.0.clone()).collect();
+    let matched = a.keys.matched(&b.keys, style);
+    let found: Vec<(usize, usize)> = matched.iter().filter_map(|&(i, j)| Some((i, j?))).collect();
+    let keys = a.keys.pick(&found.iter().map(|f| f.0).collect::<Vec<_>>());
     // Two single elements have nothing, of no shape, in common.
-    let alone = x.len() == 1 && y.len() == 1;
-    let value = match keys.is_empty() && (a.keys.is_empty() || b.keys.is_empty() || alone) {
+    let alone = || matched.len() == 1 && b.keys.distinct(style).len() == 1;
+    let value = match keys.is_empty() && (a.keys.is_empty() || b.keys.is_empty() || alone()) {
         true if a.is_cell => Value::cell(Dims::zero(), Vec::new()),
         true => Value::tensor(Tensor::zeros(joined_class(&a, &b), Dims::zero())),
-        false => value_of(&keys, &a, &b, rows, style),
+        false => value_of(keys, &a, &b, style),
     };
+    if nargout < 2 {
+        return Ok(value.into());
+    }
     let lying = style == Style::Legacy && !rows;
-    Ok(vec![value, places(found.iter().map(|f| f.1), lying), places(found.iter().map(|f| f.2), lying)].into())
+    Ok(vec![value, places(found.iter().map(|f| f.0), lying), places(found.iter().map(|f| f.1), lying)].into())
 }
 
-/// What is in `keys` and not in the other set.
-fn without(keys: &[Key], other: &[Key], style: Style) -> Vec<(Key, usize)> {
-    let other = distinct(other, Style::Sorted);
-    distinct(keys, style).into_iter().filter(|(key, _)| find(&other, key).is_none()).collect()
+/// The places of what is in `keys` and not in the other set.
+fn without(keys: &Keys, other: &Keys, style: Style) -> Vec<usize> {
+    keys.matched(other, style).into_iter().filter(|found| found.1.is_none()).map(|found| found.0).collect()
 }
 
-fn setdiff(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+fn setdiff(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let (a, b, rows) = both(&interp.env, "setdiff", args)?;
     let style = style(args);
     let found = without(&a.keys, &b.keys, style);
     // They were compared in the kind of both, and are given as they were.
     let is_alike = args[0].class() == args[1].class() && args[0].is_complex() == args[1].is_complex();
-    let keys: Vec<Key> = if a.is_cell || is_alike {
-        found.iter().map(|(key, _)| key.clone()).collect()
-    } else {
-        let own = given(&interp.env, "setdiff", &args[0], rows)?;
-        found.iter().map(|(_, at)| own.keys[*at].clone()).collect()
+    let keys = match a.is_cell || is_alike {
+        true => a.keys.pick(&found),
+        false => given(&interp.env, "setdiff", &args[0], rows)?.keys.pick(&found),
     };
-    let like_a = Given { keys: Vec::new(), dims: Dims::zero(), class: a.class, is_cell: a.is_cell, columns: a.columns };
+    let like_a = Given {
+        keys: Keys::Numbers(Vec::new()),
+        dims: Dims::zero(),
+        class: a.class,
+        is_cell: a.is_cell,
+        columns: a.columns,
+    };
     let other = if style == Style::Legacy { &b } else { &like_a };
-    let lying = style == Style::Legacy && !rows;
-    Ok(vec![value_of(&keys, &a, other, rows, style), places(found.iter().map(|f| f.1), lying)].into())
+    let value = value_of(keys, &a, other, style);
+    if nargout < 2 {
+        return Ok(value.into());
+    }
+    Ok(vec![value, places(found.into_iter(), style == Style::Legacy && !rows)].into())
 }
 
 fn setxor(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (a, b, rows) = both(&interp.env, "setxor", args)?;
     let style = style(args);
     let (only_a, only_b) = (without(&a.keys, &b.keys, style), without(&b.keys, &a.keys, style));
-    let mut keys: Vec<Key> = only_a.iter().chain(&only_b).map(|f| f.0.clone()).collect();
+    let mut keys = a.keys.pick(&only_a).joined(b.keys.pick(&only_b));
     if style != Style::Stable {
-        keys.sort_by(Key::order);
+        keys.sort();
     }
     let lying = style == Style::Legacy && !rows;
-    let of = |given: &Given, found: &[(Key, usize)]| match given.keys.is_empty() {
+    let of = |given: &Given, found: &[usize]| match given.keys.is_empty() {
         true => Value::empty(),
-        false => places(found.iter().map(|f| f.1), lying),
+        false => places(found.iter().copied(), lying),
     };
-    let out = vec![value_of(&keys, &a, &b, rows, style), of(&a, &only_a), of(&b, &only_b)];
+    let out = vec![value_of(keys, &a, &b, style), of(&a, &only_a), of(&b, &only_b)];
     Ok(out.into())
 }

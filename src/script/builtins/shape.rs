@@ -23,8 +23,7 @@ pub static ROWS: &[Builtin] =
             Ok(Value::from(a[0].dims().len()).into())
         }),
         row("length", 1, 1, 1, "length (x)", "The greatest extent, 0 of an empty array.", |_, a, _| {
-            let dims = a[0].dims();
-            Ok(Value::from(if dims.contains(&0) { 0 } else { dims.iter().copied().max().unwrap_or(0) }).into())
+            Ok(Value::from(length(&a[0])).into())
         }),
         row("columns", 1, 1, 1, "columns (x)", "The number of columns.", |_, a, _| {
             Ok(Value::from(a[0].dims().columns()).into())
@@ -111,6 +110,12 @@ fn size(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         return fail!("size: nargout > 1 but does not match number of requested dimensions");
     }
     Ok(wanted.into_iter().map(Value::Num).collect::<Vec<_>>().into())
+}
+
+/// The greatest extent, 0 of an empty array.
+pub(super) fn length(value: &Value) -> usize {
+    let dims = value.dims();
+    if dims.contains(&0) { 0 } else { dims.iter().copied().max().unwrap_or(0) }
 }
 
 fn numel(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

@@ -71,6 +71,32 @@ fn tame_parts(who: &str, a: &Mat<f64>, thin: bool) -> Flow<Parts<f64>> {
     parts(who, a, thin)
 }
 
+/// The singular values alone, falling.
+pub(super) fn values<T: Number>(who: &str, a: &Mat<T>) -> Flow<Vec<f64>> {
+    if a.nrows() == 0 || a.ncols() == 0 {
+        return Ok(Vec::new());
+    }
+    if !is_finite(a) {
+        return fail!("{who}: cannot take SVD of matrix containing Inf or NaN values");
+    }
+    match a.singular_values() {
+        Ok(s) => Ok(s),
+        Err(_) => fail!("{who}: the singular values did not converge"),
+    }
+}
+
+/// As [`values`], of a real matrix: bit for bit those that stand beside the vectors.
+pub(super) fn real_values(who: &str, a: &Mat<f64>) -> Flow<Vec<f64>> {
+    if let Some((tame, by)) = ops::rotations::tamed(a) {
+        return Ok(real_values(who, &tame)?.into_iter().map(|s| s / by).collect());
+    }
+    let small = is_finite(a) && a.nrows().min(a.ncols()) > 0 && a.nrows().max(a.ncols()) <= SIGNED_MAX;
+    match small.then(|| ops::svd::values(a)).flatten() {
+        Some(s) => Ok(s),
+        None => values(who, a),
+    }
+}
+
 fn tolerance(env: &Env, args: &[Value], s: &[f64], m: usize, n: usize, single: bool) -> Flow<f64> {
     let epsilon = if single { f32::EPSILON as f64 } else { f64::EPSILON };
     match args.get(1) {
@@ -81,14 +107,14 @@ fn tolerance(env: &Env, args: &[Value], s: &[f64], m: usize, n: usize, single: b
 
 pub(super) fn rank(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if let Some((a, class)) = complex(&interp.env, &args[0])? {
-        let s = parts("rank", &a, true)?.s;
+        let s = values("rank", &a)?;
         let least = tolerance(&interp.env, args, &s, a.nrows(), a.ncols(), class == Class::Single)?;
         return Ok(Value::Num(s.iter().filter(|&&s| s > least).count() as f64).into());
     }
     let a = real(&interp.env, "rank", &args[0])?;
-    let p = real_parts("rank", &a.matrix, true)?;
-    let least = tolerance(&interp.env, args, &p.s, a.matrix.nrows(), a.matrix.ncols(), a.single)?;
-    Ok(Value::Num(p.s.iter().filter(|&&s| s > least).count() as f64).into())
+    let s = real_values("rank", &a.matrix)?;
+    let least = tolerance(&interp.env, args, &s, a.matrix.nrows(), a.matrix.ncols(), a.single)?;
+    Ok(Value::Num(s.iter().filter(|&&s| s > least).count() as f64).into())
 }
 
 pub(super) fn pinv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -112,10 +138,9 @@ pub(super) fn pinv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcom
     }
     let p = real_parts("pinv", &a.matrix, true)?;
     let least = tolerance(&interp.env, args, &p.s, m, n, a.single)?;
-    let inverse = Mat::from_fn(n, m, |i, j| {
-        p.s.iter().enumerate().filter(|(_, s)| **s > least).map(|(k, s)| p.v[(i, k)] * p.u[(j, k)] / s).sum()
-    });
-    let inverse = value_of(&inverse, a.single);
+    let kept = p.s.iter().filter(|&&s| s > least).count();
+    let scaled = Mat::from_fn(n, kept, |i, k| p.v[(i, k)] * (1.0 / p.s[k]));
+    let inverse = value_of(&(scaled * p.u.get(.., ..kept).transpose()), a.single);
     Ok(if args[0].is_diagonal() { inverse.diagonal() } else { inverse }.into())
 }
 
@@ -127,10 +152,10 @@ pub(super) fn cond(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcom
         return Ok(ops::binary(&mut interp.env, BinaryOp::Mul, &a, &inverse)?.into());
     }
     let (s, single) = match complex(&interp.env, &args[0])? {
-        Some((a, class)) => (parts("cond", &a, true)?.s, class == Class::Single),
+        Some((a, class)) => (values("cond", &a)?, class == Class::Single),
         None => {
             let a = real(&interp.env, "cond", &args[0])?;
-            (real_parts("cond", &a.matrix, true)?.s, a.single)
+            (real_values("cond", &a.matrix)?, a.single)
         }
     };
     let ratio = match (s.first(), s.last()) {
@@ -144,17 +169,28 @@ pub(super) fn cond(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcom
 pub(super) fn svd(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let (m, n) = (args[0].dims().rows(), args[0].dims().columns());
     // `svd (a, 0)` cuts tall matrices alone; `"econ"` cuts both ways.
-    let thin = nargout < 2 || args.len() > 1 && (m > n || super::args::has_word(&args[1..], "econ"));
-    if !thin {
+    let thin = args.len() > 1 && (m > n || super::args::has_word(&args[1..], "econ"));
+    if !thin && nargout > 1 {
         check_square(&interp.env, m.max(n))?;
     }
-    if let Some((a, class)) = complex(&interp.env, &args[0])? {
+    let complex = complex(&interp.env, &args[0])?;
+    if nargout < 2 {
+        let (s, single) = match complex {
+            Some((a, class)) => (values("svd", &a)?, class == Class::Single),
+            None => {
+                let a = real(&interp.env, "svd", &args[0])?;
+                (real_values("svd", &a.matrix)?, a.single)
+            }
+        };
+        return Ok(value_of(&Mat::from_fn(s.len(), 1, |i, _| s[i]), single).into());
+    }
+    if let Some((a, class)) = complex {
         let p = parts("svd", &a, thin)?;
-        return Ok(singular(&p, (m, n), thin, nargout, class == Class::Single, |m| complex_value(m, class)).into());
+        return Ok(singular(&p, (m, n), thin, class == Class::Single, |m| complex_value(m, class)).into());
     }
     let a = real(&interp.env, "svd", &args[0])?;
     let p = real_parts("svd", &a.matrix, thin)?;
-    Ok(singular(&p, (m, n), thin, nargout, a.single, |m| value_of(m, a.single)).into())
+    Ok(singular(&p, (m, n), thin, a.single, |m| value_of(m, a.single)).into())
 }
 
 /// The outputs of `svd` of a matrix of these extents.
@@ -162,13 +198,9 @@ fn singular<T>(
     p: &Parts<T>,
     (m, n): (usize, usize),
     thin: bool,
-    nargout: usize,
     single: bool,
     value: impl Fn(&Mat<T>) -> Value,
 ) -> Vec<Value> {
-    if nargout < 2 {
-        return vec![value_of(&Mat::from_fn(p.s.len(), 1, |i, _| p.s[i]), single)];
-    }
     let (rows, columns) = if thin { (p.s.len(), p.s.len()) } else { (m, n) };
     let s = Mat::from_fn(rows, columns, |i, j| if i == j { p.s[i] } else { 0.0 });
     vec![value(&p.u), value_of(&s, single).diagonal(), value(&p.v)]

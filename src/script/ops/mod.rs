@@ -17,6 +17,7 @@ pub mod linear;
 mod operand;
 mod power;
 mod range;
+mod reflections;
 pub(crate) use range::Span;
 pub(crate) mod rotations;
 pub(crate) mod schur;
@@ -31,7 +32,7 @@ pub(crate) mod tests;
 pub(crate) use expand::{Side, expanded, zip};
 pub use lazy::TRUTH;
 pub(crate) use operand::{
-    Elements, Host, arithmetic_class, complex_in_class, in_class, in_wide_class, is_wide, type_name,
+    Elements, Host, arithmetic_class, complex_in_class, in_class, in_wide_class, is_wide, reals, type_name,
 };
 
 use super::env::Env;

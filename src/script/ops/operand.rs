@@ -6,6 +6,7 @@
 
 use crate::script::env::Env;
 use crate::script::error::{Flow, Stop, fail_id};
+use crate::script::value::convert::half_away;
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use num_complex::{Complex32, Complex64};
 use std::borrow::Cow;
@@ -140,7 +141,7 @@ impl<'a> Elements<'a> {
         match self {
             Elements::Data(Data::I64(v)) => v.iter().map(|&x| x as i128).collect(),
             Elements::Data(Data::U64(v)) => v.iter().map(|&x| x as i128).collect(),
-            other => other.reals().iter().map(|x| x.round() as i128).collect(),
+            other => other.reals().iter().map(|&x| half_away(x) as i128).collect(),
         }
     }
 
@@ -208,14 +209,14 @@ pub(crate) fn in_class(class: Class, x: Vec<f64>) -> Data {
     }
     match class {
         Class::Single => Data::F32(all(x, |x| x as f32)),
-        Class::Int8 => Data::I8(all(x, |x| x.round() as i8)),
-        Class::Int16 => Data::I16(all(x, |x| x.round() as i16)),
-        Class::Int32 => Data::I32(all(x, |x| x.round() as i32)),
-        Class::Int64 => Data::I64(all(x, |x| x.round() as i64)),
-        Class::Uint8 => Data::U8(all(x, |x| x.round() as u8)),
-        Class::Uint16 => Data::U16(all(x, |x| x.round() as u16)),
-        Class::Uint32 => Data::U32(all(x, |x| x.round() as u32)),
-        Class::Uint64 => Data::U64(all(x, |x| x.round() as u64)),
+        Class::Int8 => Data::I8(all(x, |x| half_away(x) as i8)),
+        Class::Int16 => Data::I16(all(x, |x| half_away(x) as i16)),
+        Class::Int32 => Data::I32(all(x, |x| half_away(x) as i32)),
+        Class::Int64 => Data::I64(all(x, |x| half_away(x) as i64)),
+        Class::Uint8 => Data::U8(all(x, |x| half_away(x) as u8)),
+        Class::Uint16 => Data::U16(all(x, |x| half_away(x) as u16)),
+        Class::Uint32 => Data::U32(all(x, |x| half_away(x) as u32)),
+        Class::Uint64 => Data::U64(all(x, |x| half_away(x) as u64)),
         Class::Logical => Data::Bool(all(x, |x| x != 0.0)),
         Class::Char => Data::Char(all(x, |x| x as i64 as u8)),
         _ => Data::F64(x),

@@ -1,6 +1,6 @@
 //! Plane rotations, reflections and matrices of two by two: the steps of decompositions, as LAPACK takes them.
 
-use faer::Mat;
+use faer::{ColMut, Mat};
 
 /// A matrix of extreme numbers times a power of two, so that their squares neither overflow nor vanish (LAPACK scales
 /// for the same reason), and that power; `None` of an ordinary one.
@@ -30,12 +30,25 @@ impl Rotation {
 
     /// Turns column `j` and the one behind it.
     pub fn columns(self, a: &mut Mat<f64>, j: usize) {
-        for i in 0..a.nrows() {
-            let (x, y) = (a[(i, j)], a[(i, j + 1)]);
-            a[(i, j)] = self.c * x + self.s * y;
-            a[(i, j + 1)] = self.c * y - self.s * x;
+        let (p, q) = two_columns(a, j, j + 1);
+        for (x, y) in p.iter_mut().zip(q) {
+            (*x, *y) = (self.c * *x + self.s * *y, self.c * *y - self.s * *x);
         }
     }
+}
+
+/// Two columns, the first of which comes first in the matrix.
+fn two_columns(a: &mut Mat<f64>, p: usize, q: usize) -> (&mut [f64], &mut [f64]) {
+    fn slice(column: ColMut<'_, f64>) -> &mut [f64] {
+        column.try_as_col_major_mut().map(|column| column.as_slice_mut()).unwrap_or_default()
+    }
+    let (p, q) = a.as_mut().two_cols_mut(p, q);
+    (slice(p), slice(q))
+}
+
+pub(super) fn swap_columns(a: &mut Mat<f64>, p: usize, q: usize) {
+    let (p, q) = two_columns(a, p, q);
+    p.swap_with_slice(q);
 }
 
 /// Rotations of neighbours, in the order in which they were made, from column `first`.
@@ -75,11 +88,21 @@ pub(super) fn rotation(f: f64, g: f64) -> (Rotation, f64) {
     }
     let (small, large) = (f64::MIN_POSITIVE.sqrt(), (f64::MAX / 4.0).sqrt());
     let within = |x: f64| x.abs() > small && x.abs() < large;
-    let scale = if within(f) && within(g) { 1.0 } else { f.abs().max(g.abs()) };
-    let (p, q) = (f / scale, g / scale);
-    let length = (p * p + q * q).sqrt();
+    // Each waits for the one before: what is ordinary is not scaled.
+    if within(f) && within(g) {
+        return rotation_of(f, g);
+    }
+    let scale = f.abs().max(g.abs());
+    let (turn, r) = rotation_of(f / scale, g / scale);
+    (turn, r * scale)
+}
+
+/// The same of numbers whose squares neither overflow nor vanish.
+#[inline(always)]
+fn rotation_of(f: f64, g: f64) -> (Rotation, f64) {
+    let length = (f * f + g * g).sqrt();
     let r = length.copysign(f);
-    (Rotation { c: p.abs() / length, s: q / r }, r * scale)
+    (Rotation { c: f.abs() / length, s: g / r }, r)
 }
 
 /// The reflection `1 - tau v v'` that takes a vector to (beta, 0, …): v, tau and beta.

@@ -11,6 +11,7 @@ mod vectors;
 pub(crate) use forms::{Factored, hessenberg_form, schur_form};
 pub(crate) use vectors::normalise;
 
+use super::reflections::{Columns, Plain, reflect_columns, reflect_rows};
 use num_complex::Complex64;
 
 /// Matrices of at most so many rows take this way; LAPACK's own order is that of another algorithm beyond.
@@ -36,9 +37,30 @@ impl Square {
         &mut self.data[(j - 1) * self.n + i - 1]
     }
 
+    /// The orthogonal factor of those who want none.
+    fn none() -> Self {
+        Self { n: 0, data: Vec::new() }
+    }
+
+    /// `N` columns from column `j`.
+    fn columns<const N: usize>(&mut self, j: usize) -> [&mut [f64]; N] {
+        let mut columns = self.data[(j - 1) * self.n..].chunks_exact_mut(self.n);
+        std::array::from_fn(|_| columns.next().unwrap_or_default())
+    }
+
     fn swap(&mut self, a: (usize, usize), b: (usize, usize)) {
         let n = self.n;
         self.data.swap((a.1 - 1) * n + a.0 - 1, (b.1 - 1) * n + b.0 - 1);
+    }
+}
+
+impl Columns for Square {
+    fn column(&self, j: usize) -> &[f64] {
+        &self.data[j * self.n..][..self.n]
+    }
+
+    fn column_mut(&mut self, j: usize) -> &mut [f64] {
+        &mut self.data[j * self.n..][..self.n]
     }
 }
 
@@ -61,20 +83,20 @@ struct Balance {
 
 /// The eigenvalues and, column by column, the eigenvectors, both as LAPACK gives them; nothing if they do not converge.
 pub(crate) fn eigen(a: &[f64], n: usize) -> Option<(Vec<Complex64>, Vec<Complex64>)> {
-    let form = schur(a, n)?;
+    let form = schur(a, n, Square::identity(n))?;
     let vectors = vectors::vectors(&form);
     Some((form.values, vectors))
 }
 
 /// The eigenvalues alone.
 pub(crate) fn values(a: &[f64], n: usize) -> Option<Vec<Complex64>> {
-    Some(schur(a, n)?.values)
+    Some(schur(a, n, Square::none())?.values)
 }
 
-fn schur(a: &[f64], n: usize) -> Option<Form> {
+/// The form, and its factor if `z` is the identity; without one, only the eigenvalues are right.
+fn schur(a: &[f64], n: usize, mut z: Square) -> Option<Form> {
     let mut t = Square { n, data: a.to_vec() };
     let balance = balanced(&mut t);
-    let mut z = Square::identity(n);
     hessenberg(&mut t, &mut z, balance.low, balance.high);
     let mut values: Vec<Complex64> = (1..=n).map(|i| Complex64::new(t.at(i, i), 0.0)).collect();
     triangular(&mut t, &mut z, balance.low, balance.high, &mut values)?;
@@ -192,16 +214,11 @@ fn hessenberg(a: &mut Square, z: &mut Square, low: usize, high: usize) {
         *a.of(i + 1, i) = v[0];
         (i + 2..=high).for_each(|k| *a.of(k, i) = 0.0);
         v[0] = 1.0;
-        let columns = |a: &mut Square, row: usize| {
-            let sum: f64 = v.iter().enumerate().map(|(k, x)| a.at(row, i + 1 + k) * x).sum();
-            v.iter().enumerate().for_each(|(k, x)| *a.of(row, i + 1 + k) -= tau * sum * x);
-        };
-        (1..=high).for_each(|row| columns(a, row));
-        (1..=n).for_each(|row| columns(z, row));
-        for column in i + 1..=n {
-            let sum: f64 = v.iter().enumerate().map(|(k, x)| a.at(i + 1 + k, column) * x).sum();
-            v.iter().enumerate().for_each(|(k, x)| *a.of(i + 1 + k, column) -= tau * sum * x);
+        reflect_columns::<Plain>(a, 0..high, i, &v, tau);
+        if z.n > 0 {
+            reflect_columns::<Plain>(z, 0..n, i, &v, tau);
         }
+        reflect_rows::<Plain>(a, i, i..n, &v, tau);
     }
 }
 
@@ -286,7 +303,7 @@ fn start(h: &Square, l: usize, i: usize, [r1, i1, r2, i2]: [f64; 4]) -> (usize, 
     }
 }
 
-/// The QR iteration with double shifts (dlahqr).
+/// The QR iteration with double shifts (dlahqr). Without a factor, only what has eigenvalues to come is turned.
 fn triangular(h: &mut Square, z: &mut Square, ilo: usize, ihi: usize, values: &mut [Complex64]) -> Option<()> {
     let n = h.n;
     let steps_max = 30 * (ihi - ilo + 1).max(10);
@@ -314,17 +331,15 @@ fn triangular(h: &mut Square, z: &mut Square, ilo: usize, ihi: usize, values: &m
         } else {
             let [c, s] = standard(h, i, values);
             let turn = |x: &mut f64, y: &mut f64| (*x, *y) = (c * *x + s * *y, c * *y - s * *x);
-            for j in i + 1..=n {
-                let (mut x, mut y) = (h.at(i - 1, j), h.at(i, j));
-                turn(&mut x, &mut y);
-                (*h.of(i - 1, j), *h.of(i, j)) = (x, y);
-            }
-            for (square, rows) in [(&mut *h, i - 2), (&mut *z, n)] {
-                for j in 1..=rows {
-                    let (mut x, mut y) = (square.at(j, i - 1), square.at(j, i));
-                    turn(&mut x, &mut y);
-                    *square.of(j, i - 1) = x;
-                    *square.of(j, i) = y;
+            // Rows and columns beyond the block matter to the factor alone.
+            if z.n > 0 {
+                for j in i + 1..=n {
+                    let [x, y] = &mut h.column_mut(j - 1)[i - 2..i] else { continue };
+                    turn(x, y);
+                }
+                for (square, rows) in [(&mut *h, i - 2), (&mut *z, n)] {
+                    let [x, y] = square.columns::<2>(i - 1);
+                    x[..rows].iter_mut().zip(&mut y[..rows]).for_each(|(x, y)| turn(x, y));
                 }
             }
         }
@@ -337,14 +352,13 @@ fn triangular(h: &mut Square, z: &mut Square, ilo: usize, ihi: usize, values: &m
 
 /// One double-shift step on the rows from `l` to `i`, which begins at row `m` with this column.
 fn sweep(h: &mut Square, z: &mut Square, (l, m, i): (usize, usize, usize), first: [f64; 3]) {
-    let n = h.n;
     for k in m..i {
         let count = 3.min(i - k + 1);
-        let mut v: Vec<f64> = match k {
-            _ if k == m => first[..count].to_vec(),
-            _ => (0..count).map(|d| h.at(k + d, k - 1)).collect(),
-        };
-        let t = reflection(&mut v);
+        let mut v = first;
+        if k > m {
+            (0..count).for_each(|d| v[d] = h.at(k + d, k - 1));
+        }
+        let t = reflection(&mut v[..count]);
         if k > m {
             *h.of(k, k - 1) = v[0];
             (1..count).for_each(|d| *h.of(k + d, k - 1) = 0.0);
@@ -352,15 +366,40 @@ fn sweep(h: &mut Square, z: &mut Square, (l, m, i): (usize, usize, usize), first
             *h.of(k, k - 1) *= 1.0 - t;
         }
         v[0] = 1.0;
-        for j in k..=n {
-            let sum: f64 = v.iter().enumerate().map(|(d, x)| x * h.at(k + d, j)).sum();
-            v.iter().enumerate().for_each(|(d, x)| *h.of(k + d, j) -= sum * t * x);
+        let [_, v1, v2] = v;
+        // Without a factor, nothing outside of these rows and columns matters.
+        let (top, last) = if z.n == 0 { (l, i) } else { (1, h.n) };
+        match count {
+            3 => reflect::<3>(h, z, (k, top, last, i), t, [1.0, v1, v2]),
+            _ => reflect::<2>(h, z, (k, top, last, i), t, [1.0, v1]),
         }
-        for (square, rows) in [(&mut *h, i.min(k + 3)), (&mut *z, n)] {
-            for j in 1..=rows {
-                let sum: f64 = v.iter().enumerate().map(|(d, x)| x * square.at(j, k + d)).sum();
-                v.iter().enumerate().for_each(|(d, x)| *square.of(j, k + d) -= sum * t * x);
-            }
+    }
+}
+
+/// Reflects the rows from `k` of the columns up to `last`, and the columns from `k` of the rows from `top`, on which
+/// the block that ends at row `i` depends; and those of the factor.
+fn reflect<const N: usize>(
+    h: &mut Square,
+    z: &mut Square,
+    (k, top, last, i): (usize, usize, usize, usize),
+    t: f64,
+    v: [f64; N],
+) {
+    let along = |x: [f64; N]| (1..N).fold(v[0] * x[0], |sum, d| sum + v[d] * x[d]) * t;
+    for j in k..=last {
+        let Some(x) = h.column_mut(j - 1)[k - 1..].first_chunk_mut::<N>() else { continue };
+        let by = along(*x);
+        x.iter_mut().zip(v).for_each(|(x, v)| *x -= by * v);
+    }
+    let all = 0..z.n;
+    for (square, rows) in [(&mut *h, top - 1..i.min(k + 3)), (&mut *z, all)] {
+        if rows.is_empty() {
+            continue;
+        }
+        let columns = square.columns::<N>(k).map(|column| &mut column[rows.clone()]);
+        for row in 0..rows.len() {
+            let by = along(std::array::from_fn(|d| columns[d][row]));
+            (0..N).for_each(|d| columns[d][row] -= by * v[d]);
         }
     }
 }

@@ -4,8 +4,10 @@
 //! and rotations come in `dgesvd`'s order, which fixes the sign of every vector (Golub and Kahan, 1965; Demmel and
 //! Kahan, 1990), so that scripts print what they print with LAPACK. Matrices beyond `SIGNED_MAX` take a library's.
 
-use super::rotations::{Rotation, Sweep, reflector, rotation, singular_2x2, smallest_2x2};
+use super::reflections::{Fused, reflect_columns, reflect_rows};
+use super::rotations::{Rotation, Sweep, reflector, rotation, singular_2x2, smallest_2x2, swap_columns};
 use faer::Mat;
+use std::cmp::Ordering;
 
 /// Tall or wide by this factor: an orthogonal factorisation comes first.
 const ELONGATED: f64 = 1.6;
@@ -46,6 +48,19 @@ pub(crate) fn decompose(a: &Mat<f64>, thin: bool) -> Option<Singular> {
     bidiagonal(a.clone(), if thin { k } else { m }, if thin { k } else { n })
 }
 
+/// The singular values that [`decompose`] gives, without the vectors.
+pub(crate) fn values(a: &Mat<f64>) -> Option<Vec<f64>> {
+    let (m, n) = (a.nrows(), a.ncols());
+    let k = m.min(n);
+    let long = (k as f64 * ELONGATED) as usize;
+    let core = match m.cmp(&n) {
+        Ordering::Greater if m >= long => orthogonal(a.clone(), 0).1.subrows(0, k).to_owned(),
+        Ordering::Less if n >= long => orthogonal(a.transpose().to_owned(), 0).1.subrows(0, k).transpose().to_owned(),
+        _ => a.clone(),
+    };
+    Some(bidiagonal(core, 0, 0)?.s)
+}
+
 /// `a = q r` by reflections; the first `columns` columns of q.
 fn orthogonal(mut a: Mat<f64>, columns: usize) -> (Mat<f64>, Mat<f64>) {
     let (m, n) = (a.nrows(), a.ncols());
@@ -53,7 +68,7 @@ fn orthogonal(mut a: Mat<f64>, columns: usize) -> (Mat<f64>, Mat<f64>) {
     for j in 0..n.min(m) {
         let column: Vec<f64> = (j..m).map(|i| a[(i, j)]).collect();
         let (v, tau, beta) = reflector(&column);
-        reflect_rows(&mut a, j, j + 1, &v, tau);
+        reflect_rows::<Fused>(&mut a, j, j + 1..n, &v, tau);
         a[(j, j)] = beta;
         (j + 1..m).for_each(|i| a[(i, j)] = 0.0);
         kept.push((j, v, tau));
@@ -61,38 +76,16 @@ fn orthogonal(mut a: Mat<f64>, columns: usize) -> (Mat<f64>, Mat<f64>) {
     (accumulated(m, columns, &kept), a)
 }
 
-/// The product of reflections, of which each begins at its row.
+/// The product of reflections, of which each begins at its row: columns before that one are nothing there.
 fn accumulated(rows: usize, columns: usize, kept: &[(usize, Vec<f64>, f64)]) -> Mat<f64> {
     let mut q = Mat::from_fn(rows, columns, |i, j| f64::from(u8::from(i == j)));
     for (at, v, tau) in kept.iter().rev() {
-        reflect_rows(&mut q, *at, 0, v, *tau);
+        reflect_rows::<Fused>(&mut q, *at, *at..columns, v, *tau);
     }
     q
 }
 
-/// Reflects the rows from `row` of the columns from `column`.
-fn reflect_rows(a: &mut Mat<f64>, row: usize, column: usize, v: &[f64], tau: f64) {
-    if tau == 0.0 {
-        return;
-    }
-    for j in column..a.ncols() {
-        let along = v.iter().enumerate().fold(0f64, |sum, (k, v)| v.mul_add(a[(row + k, j)], sum));
-        v.iter().enumerate().for_each(|(k, v)| a[(row + k, j)] = v.mul_add(-tau * along, a[(row + k, j)]));
-    }
-}
-
-/// Reflects the columns from `column` of the rows from `row`.
-fn reflect_columns(a: &mut Mat<f64>, row: usize, column: usize, v: &[f64], tau: f64) {
-    if tau == 0.0 {
-        return;
-    }
-    for i in row..a.nrows() {
-        let along = v.iter().enumerate().fold(0f64, |sum, (k, v)| v.mul_add(a[(i, column + k)], sum));
-        v.iter().enumerate().for_each(|(k, v)| a[(i, column + k)] = v.mul_add(-tau * along, a[(i, column + k)]));
-    }
-}
-
-/// Two diagonals by reflections from both sides, and then their singular values.
+/// Two diagonals by reflections from both sides, and then their singular values, and as many vectors as are wanted.
 fn bidiagonal(mut a: Mat<f64>, left: usize, right: usize) -> Option<Singular> {
     let (m, n) = (a.nrows(), a.ncols());
     let k = m.min(n);
@@ -102,13 +95,13 @@ fn bidiagonal(mut a: Mat<f64>, left: usize, right: usize) -> Option<Singular> {
     for i in 0..k {
         let mut from_left = |a: &mut Mat<f64>, row: usize| {
             let (v, tau, beta) = reflector(&(row..m).map(|r| a[(r, i)]).collect::<Vec<_>>());
-            reflect_rows(a, row, i + 1, &v, tau);
+            reflect_rows::<Fused>(a, row, i + 1..n, &v, tau);
             us.push((row, v, tau));
             beta
         };
         let mut from_right = |a: &mut Mat<f64>, column: usize| {
             let (v, tau, beta) = reflector(&(column..n).map(|c| a[(i, c)]).collect::<Vec<_>>());
-            reflect_columns(a, i + 1, column, &v, tau);
+            reflect_columns::<Fused>(a, i + 1..m, column, &v, tau);
             vs.push((column, v, tau));
             beta
         };
@@ -124,8 +117,12 @@ fn bidiagonal(mut a: Mat<f64>, left: usize, right: usize) -> Option<Singular> {
             }
         }
     }
-    let mut u = accumulated(m, left, &us);
-    let mut v = accumulated(n, right, &vs);
+    // Of vectors that are not wanted the iteration turns columns of nothing.
+    let vectors = |rows: usize, columns: usize, kept: &[_]| match columns {
+        0 => Mat::zeros(0, k),
+        _ => accumulated(rows, columns, kept),
+    };
+    let (mut u, mut v) = (vectors(m, left, &us), vectors(n, right, &vs));
     if !upper {
         raise(&mut d, &mut e, &mut u);
     }
@@ -369,7 +366,7 @@ impl Diagonals<'_> {
 fn order(d: &mut [f64], u: &mut Mat<f64>, v: &mut Mat<f64>) {
     for (j, d) in d.iter_mut().enumerate().filter(|(_, d)| d.is_sign_negative()) {
         *d = -*d;
-        (0..v.nrows()).for_each(|i| v[(i, j)] = -v[(i, j)]);
+        v.col_as_slice_mut(j).iter_mut().for_each(|x| *x = -*x);
     }
     for last in (1..d.len()).rev() {
         let mut at = 0;
@@ -383,12 +380,6 @@ fn order(d: &mut [f64], u: &mut Mat<f64>, v: &mut Mat<f64>) {
             swap_columns(u, at, last);
             swap_columns(v, at, last);
         }
-    }
-}
-
-pub(super) fn swap_columns(a: &mut Mat<f64>, p: usize, q: usize) {
-    for i in 0..a.nrows() {
-        (a[(i, p)], a[(i, q)]) = (a[(i, q)], a[(i, p)]);
     }
 }
 
@@ -422,6 +413,7 @@ mod tests {
                     }
                 }
                 assert!(p.s.windows(2).all(|w| w[0] >= w[1]) && p.s[k - 1] >= 0.0);
+                assert_eq!(values(&a).unwrap(), p.s);
             }
         }
     }

@@ -4,17 +4,17 @@
 //! vectors. Must hold: reflections and rotations come in `dsyev`'s order (of an upper triangle), which fixes the sign
 //! of every vector.
 
-use super::rotations::{Rotation, Sweep, reflector, rotation};
-use super::svd::swap_columns;
+use super::reflections::{Arithmetic, Plain, reflect_rows};
+use super::rotations::{Rotation, Sweep, reflector, rotation, swap_columns};
 use faer::Mat;
 
 /// Passes allowed for each eigenvalue.
 const PASSES_MAX: usize = 30;
 const EPSILON: f64 = f64::EPSILON / 2.0;
 
-/// Rising eigenvalues, and their vectors; `None` if they did not converge.
-pub(crate) fn decompose(a: &Mat<f64>) -> Option<(Vec<f64>, Mat<f64>)> {
-    let (d, e, z) = tridiagonal(a.clone());
+/// Rising eigenvalues, and their vectors if they are wanted; `None` if they did not converge.
+pub(crate) fn decompose(a: &Mat<f64>, with_vectors: bool) -> Option<(Vec<f64>, Mat<f64>)> {
+    let (d, e, z) = tridiagonal(a.clone(), with_vectors);
     let mut work = Work { d, e, z };
     work.diagonalize()?;
     for i in 0..work.d.len() {
@@ -33,7 +33,7 @@ pub(crate) fn decompose(a: &Mat<f64>) -> Option<(Vec<f64>, Mat<f64>)> {
 }
 
 /// Three diagonals, by reflections from the last column to the first: the diagonal, the one beside it, and the vectors.
-fn tridiagonal(mut a: Mat<f64>) -> (Vec<f64>, Vec<f64>, Mat<f64>) {
+fn tridiagonal(mut a: Mat<f64>, with_vectors: bool) -> (Vec<f64>, Vec<f64>, Mat<f64>) {
     let n = a.nrows();
     let mut e = vec![0.0; n.saturating_sub(1)];
     let mut kept = Vec::new();
@@ -44,25 +44,28 @@ fn tridiagonal(mut a: Mat<f64>) -> (Vec<f64>, Vec<f64>, Mat<f64>) {
         v.reverse();
         e[i] = beta;
         if tau != 0.0 {
-            let entry = |a: &Mat<f64>, r: usize, c: usize| if r <= c { a[(r, c)] } else { a[(c, r)] };
-            let mut x: Vec<f64> = (0..=i).map(|r| tau * (0..=i).map(|c| entry(&a, r, c) * v[c]).sum::<f64>()).collect();
+            let mut x = vec![Plain::START; i + 1];
+            for (c, v) in v.iter().enumerate() {
+                Plain::add(&mut x, *v, &a.col_as_slice(c)[..=i]);
+            }
+            x.iter_mut().for_each(|x| *x *= tau);
             let along = -0.5 * tau * x.iter().zip(&v).map(|(x, v)| x * v).sum::<f64>();
             x.iter_mut().zip(&v).for_each(|(x, v)| *x += along * v);
             for c in 0..=i {
-                for r in 0..=c {
-                    a[(r, c)] -= v[r] * x[c] + x[r] * v[c];
-                }
+                let column = a.col_as_slice_mut(c)[..=i].iter_mut();
+                column.zip(&v).zip(&x).for_each(|((a, vr), xr)| *a -= vr * x[c] + xr * v[c]);
             }
         }
         kept.push((v, tau));
     }
     let d = (0..n).map(|i| a[(i, i)]).collect();
+    // Of vectors that are not wanted the iteration turns columns of nothing.
+    if !with_vectors {
+        return (d, e, Mat::zeros(0, n));
+    }
     let mut z = Mat::identity(n, n);
     for (v, tau) in kept.iter().rev() {
-        for j in 0..n {
-            let along: f64 = v.iter().enumerate().map(|(k, v)| v * z[(k, j)]).sum();
-            v.iter().enumerate().for_each(|(k, v)| z[(k, j)] -= tau * along * v);
-        }
+        reflect_rows::<Plain>(&mut z, 0, 0..n, v, *tau);
     }
     (d, e, z)
 }
@@ -257,7 +260,8 @@ mod tests {
     fn vectors_are_scaled_by_their_values() {
         for n in [1, 2, 3, 4, 7, 20] {
             let a = Mat::from_fn(n, n, |i, j| ((i + j) as f64).sin() + ((i * j) as f64).cos());
-            let (values, z) = decompose(&a).unwrap();
+            let (values, z) = decompose(&a, true).unwrap();
+            assert_eq!(decompose(&a, false).unwrap().0, values);
             assert!(values.windows(2).all(|w| w[0] <= w[1]));
             for j in 0..n {
                 for i in 0..n {
@@ -274,7 +278,7 @@ mod tests {
     fn signs_are_as_lapack_has_them() {
         let a =
             Mat::from_fn(4, 4, |i, j| [[5., 2., 1., 0.], [2., 6., 3., 1.], [1., 3., 7., 2.], [0., 1., 2., 8.]][i][j]);
-        let (_, z) = decompose(&a).unwrap();
+        let (_, z) = decompose(&a, true).unwrap();
         let signs: Vec<bool> = (0..4).map(|j| z[(3, j)] > 0.0).collect();
         assert_eq!(signs, [false, false, false, true]);
     }

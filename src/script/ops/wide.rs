@@ -168,6 +168,11 @@ impl Exact {
 
 /// An integer and a float, in this order, or in the other if `swapped`.
 pub(crate) fn with_float(op: BinaryOp, a: i128, b: f64, swapped: bool) -> i128 {
+    // A float that is an integer, too; a zero has a sign.
+    let whole = b as i64;
+    if whole as f64 == b && whole != 0 && whole != i64::MAX {
+        return if swapped { integers(op, whole.into(), a) } else { integers(op, a, whole.into()) };
+    }
     let (x, y) = (Exact::of_integer(a), Exact::of_float(b));
     let (x, y) = if swapped { (y, x) } else { (x, y) };
     match op {

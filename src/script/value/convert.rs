@@ -72,6 +72,12 @@ impl Number for bool {
     }
 }
 
+/// What a cast to an integer, which cuts off, rounds half away from zero: the greatest number below a half added on the
+/// far side. `f64::round` gives the same, by a call.
+pub(crate) fn half_away(x: f64) -> f64 {
+    x + 0.5f64.next_down().copysign(x)
+}
+
 /// A number as an integer type: rounded half away from zero, saturating, NaN as 0.
 macro_rules! to_integer {
     ($variant:ident, $ty:ty, $data:expr) => {
@@ -79,7 +85,7 @@ macro_rules! to_integer {
             .iter()
             .map(|&x| match x.whole() {
                 Some(n) => n.clamp(<$ty>::MIN as i128, <$ty>::MAX as i128) as $ty,
-                None => x.f64().round() as $ty,
+                None => half_away(x.f64()) as $ty,
             })
             .collect()))
     };
@@ -166,5 +172,19 @@ mod tests {
         assert_eq!(data.converted(Class::Single), Data::C32(vec![Complex32::new(1.5, 2.0)]));
         assert_eq!(Data::Bool(vec![true]).complexified(), Data::C64(vec![Complex64::new(1.0, 0.0)]));
         assert_eq!(Data::F32(vec![1.0]).complexified(), Data::C32(vec![Complex32::new(1.0, 0.0)]));
+    }
+
+    #[test]
+    fn numbers_are_cut_off_where_rounding_would_have_them() {
+        let near = |x: f64| [x.next_down(), x, x.next_up()];
+        let halves = (0..70).flat_map(|k| [2f64.powi(k) - 0.5, 2f64.powi(k), 2f64.powi(k) + 0.5, 2f64.powi(k) + 1.5]);
+        let few = [0.0, 0.25, 0.5, 1.5, 2.5, 1e300, f64::INFINITY, f64::NAN, f64::MIN_POSITIVE];
+        for x in halves.chain(few).flat_map(near) {
+            for x in [x, -x] {
+                assert_eq!(half_away(x) as i64, x.round() as i64, "{x}");
+                assert_eq!(half_away(x) as u64, x.round() as u64, "{x}");
+                assert_eq!(half_away(x) as i32, x.round() as i32, "{x}");
+            }
+        }
     }
 }
