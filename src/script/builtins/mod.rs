@@ -61,6 +61,7 @@ pub mod regexp;
 pub mod remainders;
 pub mod scan;
 pub mod scans;
+mod set_keys;
 pub mod sets;
 pub mod shape;
 pub mod singular;

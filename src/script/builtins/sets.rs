@@ -1,14 +1,13 @@
 //! Sets: members, unions, intersections, differences; of numbers, of rows, of cells of texts.
 
 use super::args::{has_word, texts};
+use super::set_keys::{Keys, Style};
 use super::{Builtin, Outcome, row, text};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::ops::in_class;
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
-use num_complex::Complex64;
-use std::cmp::Ordering;
 
 /// The family.
 pub static ROWS: &[Builtin] = &[
@@ -50,180 +49,6 @@ pub static ROWS: &[Builtin] = &[
         setxor,
     ),
 ];
-
-/// The elements of a set.
-#[derive(Clone, Debug)]
-enum Keys {
-    Numbers(Vec<f64>),
-    /// Ordered by their absolute values, then by their angles.
-    Complex(Vec<Complex64>),
-    Texts(Vec<Vec<u8>>),
-    Rows(Vec<Vec<f64>>),
-    ComplexRows(Vec<Vec<Complex64>>),
-}
-
-/// Evaluates an expression on the vector of elements, whatever their kind.
-macro_rules! each_kind {
-    ($keys:expr, $v:ident => $body:expr) => {
-        match $keys {
-            Keys::Numbers($v) => $body,
-            Keys::Complex($v) => $body,
-            Keys::Texts($v) => $body,
-            Keys::Rows($v) => $body,
-            Keys::ComplexRows($v) => $body,
-        }
-    };
-}
-
-/// The same of two sets of one kind; sets of two kinds have nothing in common.
-macro_rules! both_kinds {
-    ($a:expr, $b:expr, ($v:ident, $w:ident) => $body:expr, else $other:expr) => {
-        match ($a, $b) {
-            (Keys::Numbers($v), Keys::Numbers($w)) => $body,
-            (Keys::Complex($v), Keys::Complex($w)) => $body,
-            (Keys::Texts($v), Keys::Texts($w)) => $body,
-            (Keys::Rows($v), Keys::Rows($w)) => $body,
-            (Keys::ComplexRows($v), Keys::ComplexRows($w)) => $body,
-            _ => $other,
-        }
-    };
-}
-
-/// An element of a set.
-trait Key: Clone {
-    /// NaN stands behind all others.
-    fn order(&self, other: &Self) -> Ordering;
-
-    fn is_nan(&self) -> bool;
-
-    /// NaN is no member of anything.
-    fn same(&self, other: &Self) -> bool {
-        !self.is_nan() && self.order(other).is_eq()
-    }
-
-    /// The places of these elements in their order, those of equal ones rising.
-    fn places(keys: &[Self]) -> Vec<usize> {
-        let mut places: Vec<usize> = (0..keys.len()).collect();
-        places.sort_by(|&i, &j| keys[i].order(&keys[j]));
-        places
-    }
-}
-
-impl Key for f64 {
-    fn order(&self, other: &f64) -> Ordering {
-        self.partial_cmp(other).unwrap_or_else(|| self.is_nan().cmp(&other.is_nan()))
-    }
-
-    fn is_nan(&self) -> bool {
-        f64::is_nan(*self)
-    }
-
-    /// Numbers that lie beside their places are sorted faster than places alone.
-    fn places(keys: &[f64]) -> Vec<usize> {
-        let mut pairs: Vec<(f64, usize)> = keys.iter().copied().zip(0..).collect();
-        pairs.sort_by(|a, b| a.0.order(&b.0));
-        pairs.into_iter().map(|pair| pair.1).collect()
-    }
-}
-
-impl Key for Complex64 {
-    fn order(&self, other: &Complex64) -> Ordering {
-        match (Key::is_nan(self), Key::is_nan(other)) {
-            (false, false) => self.norm().order(&other.norm()).then_with(|| self.arg().order(&other.arg())),
-            (a, b) => a.cmp(&b),
-        }
-    }
-
-    fn is_nan(&self) -> bool {
-        self.re.is_nan() || self.im.is_nan()
-    }
-}
-
-impl Key for Vec<u8> {
-    fn order(&self, other: &Vec<u8>) -> Ordering {
-        self.cmp(other)
-    }
-
-    fn is_nan(&self) -> bool {
-        false
-    }
-}
-
-/// Rows stand by their first elements that differ.
-macro_rules! row_key {
-    ($t:ty) => {
-        impl Key for Vec<$t> {
-            fn order(&self, other: &Vec<$t>) -> Ordering {
-                let differs = self.iter().zip(other).map(|(x, y)| x.order(y)).find(|o| o.is_ne());
-                differs.unwrap_or(self.len().cmp(&other.len()))
-            }
-
-            fn is_nan(&self) -> bool {
-                self.iter().any(Key::is_nan)
-            }
-        }
-    };
-}
-row_key!(f64);
-row_key!(Complex64);
-
-impl Keys {
-    fn len(&self) -> usize {
-        each_kind!(self, v => v.len())
-    }
-
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The elements at these places.
-    fn pick(&self, places: &[usize]) -> Keys {
-        fn picked<K: Clone>(v: &[K], places: &[usize]) -> Vec<K> {
-            places.iter().map(|&at| v[at].clone()).collect()
-        }
-        match self {
-            Keys::Numbers(v) => Keys::Numbers(picked(v, places)),
-            Keys::Complex(v) => Keys::Complex(picked(v, places)),
-            Keys::Texts(v) => Keys::Texts(picked(v, places)),
-            Keys::Rows(v) => Keys::Rows(picked(v, places)),
-            Keys::ComplexRows(v) => Keys::ComplexRows(picked(v, places)),
-        }
-    }
-
-    /// The elements at these places, as if those of another set of the same kind stood behind these; one may be empty.
-    fn pick_of_both(&self, other: &Keys, places: &[usize]) -> Keys {
-        fn picked<K: Clone>(v: &[K], w: &[K], places: &[usize]) -> Vec<K> {
-            places.iter().map(|&at| v.get(at).unwrap_or_else(|| &w[at - v.len()]).clone()).collect()
-        }
-        match (self, other) {
-            (Keys::Numbers(v), Keys::Numbers(w)) => Keys::Numbers(picked(v, w, places)),
-            (Keys::Complex(v), Keys::Complex(w)) => Keys::Complex(picked(v, w, places)),
-            (Keys::Texts(v), Keys::Texts(w)) => Keys::Texts(picked(v, w, places)),
-            (Keys::Rows(v), Keys::Rows(w)) => Keys::Rows(picked(v, w, places)),
-            (Keys::ComplexRows(v), Keys::ComplexRows(w)) => Keys::ComplexRows(picked(v, w, places)),
-            (v, w) => if v.is_empty() { w } else { v }.pick(places),
-        }
-    }
-
-    /// These and those of another set of the same kind, or of none.
-    fn joined(mut self, other: Keys) -> Keys {
-        if self.is_empty() {
-            return other;
-        }
-        both_kinds!(&mut self, other, (v, w) => v.extend(w), else {});
-        self
-    }
-
-    /// As complex numbers, if they are real ones.
-    fn widened(self) -> Keys {
-        let all = |v: Vec<f64>| v.into_iter().map(|x| Complex64::new(x, 0.0)).collect();
-        match self {
-            Keys::Numbers(v) => Keys::Complex(all(v)),
-            Keys::Rows(v) => Keys::ComplexRows(v.into_iter().map(all).collect()),
-            other => other,
-        }
-    }
-}
 
 /// A set as it was given.
 struct Given {
@@ -352,92 +177,12 @@ fn both(env: &Env, who: &str, args: &[Value]) -> Flow<(Given, Given, bool)> {
     Ok((a, b, rows))
 }
 
-/// In which order distinct elements stand, and which of equal ones counts.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Style {
-    Sorted,
-    /// As they come.
-    Stable,
-    /// Sorted, and the last of equal ones; indices and results are rows, but for columns alone.
-    Legacy,
-}
-
 fn style(args: &[Value]) -> Style {
     match &args[2..] {
         words if has_word(words, "stable") => Style::Stable,
         words if has_word(words, "legacy") => Style::Legacy,
         _ => Style::Sorted,
     }
-}
-
-/// The places of distinct keys in their order: of their first occurrences (of their last, in the old style).
-fn distinct<K: Key>(keys: &[K], style: Style) -> Vec<usize> {
-    let mut out: Vec<usize> = Vec::with_capacity(keys.len());
-    let add = |i: usize| match out.last_mut() {
-        Some(last) if keys[*last].same(&keys[i]) => {
-            if style == Style::Legacy {
-                *last = i;
-            }
-        }
-        _ => out.push(i),
-    };
-    match keys.is_sorted_by(|a, b| a.order(b).is_le()) {
-        true => (0..keys.len()).for_each(add),
-        false => K::places(keys).into_iter().for_each(add),
-    }
-    out
-}
-
-/// The places of what is in `a` or in `b`, as if `b` stood behind `a`.
-fn united<K: Key>(a: &[K], b: &[K], style: Style) -> Vec<usize> {
-    let (first, second) = (distinct(a, style), distinct(b, style));
-    let mut out = Vec::with_capacity(first.len() + second.len());
-    let (mut i, mut j) = (0, 0);
-    while let (Some(&p), Some(&q)) = (first.get(i), second.get(j)) {
-        match a[p].order(&b[q]) {
-            // NaN beside NaN is another one.
-            Ordering::Equal if !a[p].is_nan() => {
-                out.push(if style == Style::Legacy { a.len() + q } else { p });
-                (i, j) = (i + 1, j + 1);
-            }
-            Ordering::Greater => {
-                out.push(a.len() + q);
-                j += 1;
-            }
-            Ordering::Less | Ordering::Equal => {
-                out.push(p);
-                i += 1;
-            }
-        }
-    }
-    out.extend(&first[i..]);
-    out.extend(second[j..].iter().map(|q| a.len() + q));
-    if style == Style::Stable {
-        out.sort_unstable();
-    }
-    out
-}
-
-/// For the places of distinct keys of `a`, in their order, those of their equals in `b`.
-fn matched<K: Key>(a: &[K], b: &[K], style: Style) -> Vec<(usize, Option<usize>)> {
-    let others = distinct(b, style);
-    let mut next = 0;
-    let equal = |i: usize| {
-        while others.get(next).is_some_and(|&j| b[j].order(&a[i]).is_lt()) {
-            next += 1;
-        }
-        (i, others.get(next).copied().filter(|&j| b[j].same(&a[i])))
-    };
-    let mut out: Vec<_> = distinct(a, style).into_iter().map(equal).collect();
-    if style == Style::Stable {
-        out.sort_by_key(|found| found.0);
-    }
-    out
-}
-
-/// As [`matched`], of sets of any kind.
-fn matched_keys(a: &Keys, b: &Keys, style: Style) -> Vec<(usize, Option<usize>)> {
-    both_kinds!(a, b, (v, w) => matched(v, w, style), else each_kind!(a, v => matched(v, &[], style)))
 }
 
 /// The class of both sets' elements side by side; what has no elements has no say.
@@ -503,17 +248,6 @@ fn places(items: impl Iterator<Item = usize>, lying: bool) -> Value {
     if lying { Value::row(numbers) } else { Value::column(numbers) }
 }
 
-/// Where each key of `a` stands in `b` first, counted from 1; 0 if it does not.
-fn found<K: Key>(a: &[K], b: &[K]) -> Vec<f64> {
-    let places = distinct(b, Style::Sorted);
-    let sorted: Vec<K> = places.iter().map(|&at| b[at].clone()).collect();
-    let find = |key: &K| {
-        let at = sorted.partition_point(|k| k.order(key).is_lt());
-        sorted.get(at).filter(|k| k.same(key)).map_or(0.0, |_| places[at] as f64 + 1.0)
-    };
-    a.iter().map(find).collect()
-}
-
 fn ismember(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     env.host_all(args)?;
@@ -544,7 +278,7 @@ fn ismember(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if a.class.is_float() && s.class.is_float() {
         saturated(&mut a, &mut s);
     }
-    let found = both_kinds!(&a.keys, &s.keys, (v, w) => found(v, w), else vec![0.0; a.keys.len()]);
+    let found = a.keys.found_in(&s.keys);
     let dims = if rows { Dims::new(&[found.len(), 1]) } else { a.dims.clone() };
     let tf = Data::Bool(found.iter().map(|&at| at > 0.0).collect());
     let tf = Value::tensor(Tensor::new(dims.clone(), tf));
@@ -555,12 +289,7 @@ fn union(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let (a, b, rows) = both(&interp.env, "union", args)?;
     let style = style(args);
     let split = a.keys.len();
-    let found = match both_kinds!(&a.keys, &b.keys, (v, w) => Some(united(v, w, style)), else None) {
-        Some(found) => found,
-        // One of them is empty.
-        None if a.keys.is_empty() => each_kind!(&b.keys, v => united(&[], v, style)),
-        None => each_kind!(&a.keys, v => united(v, &[], style)),
-    };
+    let found = a.keys.united(&b.keys, style);
     let value = value_of(a.keys.pick_of_both(&b.keys, &found), &a, &b, style);
     if nargout < 2 {
         return Ok(value.into());
@@ -574,11 +303,11 @@ fn union(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
 fn intersect(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let (a, b, rows) = both(&interp.env, "intersect", args)?;
     let style = style(args);
-    let matched = matched_keys(&a.keys, &b.keys, style);
+    let matched = a.keys.matched(&b.keys, style);
     let found: Vec<(usize, usize)> = matched.iter().filter_map(|&(i, j)| Some((i, j?))).collect();
     let keys = a.keys.pick(&found.iter().map(|f| f.0).collect::<Vec<_>>());
     // Two single elements have nothing, of no shape, in common.
-    let alone = || matched.len() == 1 && each_kind!(&b.keys, v => distinct(v, style)).len() == 1;
+    let alone = || matched.len() == 1 && b.keys.distinct(style).len() == 1;
     let value = match keys.is_empty() && (a.keys.is_empty() || b.keys.is_empty() || alone()) {
         true if a.is_cell => Value::cell(Dims::zero(), Vec::new()),
         true => Value::tensor(Tensor::zeros(joined_class(&a, &b), Dims::zero())),
@@ -593,7 +322,7 @@ fn intersect(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcom
 
 /// The places of what is in `keys` and not in the other set.
 fn without(keys: &Keys, other: &Keys, style: Style) -> Vec<usize> {
-    matched_keys(keys, other, style).into_iter().filter(|found| found.1.is_none()).map(|found| found.0).collect()
+    keys.matched(other, style).into_iter().filter(|found| found.1.is_none()).map(|found| found.0).collect()
 }
 
 fn setdiff(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
@@ -627,7 +356,7 @@ fn setxor(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (only_a, only_b) = (without(&a.keys, &b.keys, style), without(&b.keys, &a.keys, style));
     let mut keys = a.keys.pick(&only_a).joined(b.keys.pick(&only_b));
     if style != Style::Stable {
-        each_kind!(&mut keys, v => v.sort_by(Key::order));
+        keys.sort();
     }
     let lying = style == Style::Legacy && !rows;
     let of = |given: &Given, found: &[usize]| match given.keys.is_empty() {

@@ -215,15 +215,17 @@ fn of_tensor(tensor: &Tensor, position: Position) -> Flow<Subscript> {
 }
 
 fn places(numbers: impl Iterator<Item = f64> + Clone, position: Position) -> Flow<Vec<usize>> {
-    // Where all fit into 32 bits, as they mostly do, several are converted at once.
-    let mut narrow = true;
-    let short = |x: f64| {
-        let k = x as i32;
-        narrow &= (k as f64 == x) & (k >= 1);
-        (k as u32).wrapping_sub(1) as usize
+    // Beside this number a smaller one has no room for a fraction, and is what its lowest bits say: without a branch, and
+    // several at once. What is greater is looked at one by one.
+    const FAR: f64 = (1u64 << 52) as f64;
+    let mut odd = 0;
+    let near = |x: f64| {
+        let moved = x + FAR;
+        odd |= u64::from(moved - FAR != x) | u64::from(x < 1.0) | u64::from(x >= FAR);
+        moved.to_bits().wrapping_sub(FAR.to_bits() + 1) as usize
     };
-    let places = numbers.clone().map(short).collect();
-    if narrow {
+    let places = numbers.clone().map(near).collect();
+    if odd == 0 {
         return Ok(places);
     }
     numbers.map(|x| place(x).ok_or_else(|| invalid_number(x, position))).collect()
@@ -380,6 +382,19 @@ mod tests {
         assert_eq!(message(int, 0, 1), format!("index (-5): {why}"));
         let z = Value::tensor_as_is(Tensor::scalar(Data::C64(vec![num_complex::Complex64::new(0.0, 1.0)])));
         assert_eq!(message(z, 0, 1), "index (0+1i): subscripts must be real (forgot to initialize i or j?)");
+    }
+
+    #[test]
+    fn lists_of_numbers_are_positions_however_large_and_the_first_that_is_none_is_named() {
+        let far = (1u64 << 53) as f64;
+        let found =
+            places([3.0, 1.0, far, far + 2.0, far / 2.0 - 1.0, far / 2.0].into_iter(), Position { index: 0, count: 1 });
+        let far = 1 << 53;
+        assert_eq!(found.ok(), Some(vec![2, 0, far - 1, far + 1, far / 2 - 2, far / 2 - 1]));
+        for (bad, text) in [(0.0, "0"), (1.5, "1.5"), (-3.0, "-3"), (f64::NAN, "nan"), (f64::INFINITY, "inf")] {
+            let told = message(Value::row(vec![2.0, 1.0, bad, 0.5]), 0, 1);
+            assert!(told.starts_with(&format!("index ({text}):")), "{told}");
+        }
     }
 
     #[test]
