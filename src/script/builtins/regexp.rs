@@ -383,7 +383,7 @@ fn regexptranslate(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     match &args[1] {
         Value::Cell(c) => {
             let items = c.items.iter().map(translated).collect::<Flow<Vec<_>>>()?;
-            Ok(Value::cell(c.dims.clone(), items.into()).into())
+            Ok(Value::cell(c.dims.clone(), items).into())
         }
         one => Ok(translated(one)?.into()),
     }

@@ -575,17 +575,17 @@ impl LookupOptions {
     }
 
     /// The places as what is asked for, of a table of `n`; `same` says whether the I-th value is the one at a place.
-    fn answer(self, dims: Dims, places: Vec<usize>, n: usize, same: impl Fn(usize, usize) -> bool) -> Value {
-        let found = |i: usize, place: usize| place > 0 && same(i, place - 1);
-        let each = places.into_iter().enumerate();
+    fn answer(self, dims: Dims, places: &[usize], n: usize, same: impl Fn(usize, usize) -> bool) -> Value {
+        let found = |(i, place): (usize, &usize)| *place > 0 && same(i, place - 1);
+        let numbered = places.iter().enumerate();
         let data = if self.is_there {
-            Data::Bool(each.map(|(i, place)| found(i, place)).collect())
+            Data::Bool(numbered.map(found).collect())
         } else if self.exact {
-            Data::F64(each.map(|(i, place)| if found(i, place) { place as f64 } else { 0.0 }).collect())
+            Data::F64(numbered.map(|each| if found(each) { *each.1 as f64 } else { 0.0 }).collect())
         } else {
             let last = if self.right { n as f64 - 1.0 } else { n as f64 };
             let first = if self.left { 1.0 } else { f64::NEG_INFINITY };
-            Data::F64(each.map(|(_, place)| (place as f64).min(last).max(first)).collect())
+            Data::F64(places.iter().map(|&place| (place as f64).min(last).max(first)).collect())
         };
         Value::tensor(Tensor::new(dims, data))
     }
@@ -606,9 +606,9 @@ fn lookup(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         true => table.partition_point(|t| *t >= y),
         false => table.partition_point(|t| *t <= y),
     };
-    let places = wanted.iter().map(|y| place(*y)).collect();
+    let places: Vec<usize> = wanted.iter().map(|y| place(*y)).collect();
     let same = |i: usize, at: usize| wanted[i] == table[at] || wanted[i].is_nan() && table[at].is_nan();
-    Ok(options.answer(y.dims.clone(), places, table.len(), same).into())
+    Ok(options.answer(y.dims.clone(), &places, table.len(), same).into())
 }
 
 fn lookup_text(table: &Value, y: &Value, options: LookupOptions) -> Flow<Outcome> {
@@ -623,6 +623,6 @@ fn lookup_text(table: &Value, y: &Value, options: LookupOptions) -> Flow<Outcome
     };
     let down = table.len() > 1 && table[0] > table[table.len() - 1];
     let place = |s: &Vec<u8>| table.partition_point(|t| if down { t >= s } else { t <= s });
-    let places = wanted.iter().map(place).collect();
-    Ok(options.answer(dims, places, table.len(), |i, at| wanted[i] == table[at]).into())
+    let places: Vec<usize> = wanted.iter().map(place).collect();
+    Ok(options.answer(dims, &places, table.len(), |i, at| wanted[i] == table[at]).into())
 }
