@@ -252,6 +252,9 @@ fn merge(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if mask.len() == 1 {
         return Ok(args[if mask.data.f64_at(0) != 0.0 { 1 } else { 2 }].clone().into());
     }
+    if let (Value::Cell(a), Value::Cell(b)) = (&args[1], &args[2]) {
+        return merged_cells(&mask, a, b);
+    }
     let mut parts = Vec::with_capacity(mask.len());
     for i in 0..mask.len() {
         let from = &args[if mask.data.f64_at(i) != 0.0 { 1 } else { 2 }];
@@ -270,6 +273,15 @@ fn merge(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return Ok(Value::tensor(Tensor::zeros(Class::Double, mask.dims.clone())).into());
     }
     Ok(Value::tensor(Tensor::new(mask.dims.clone(), first_elements(&same))).into())
+}
+
+fn merged_cells(mask: &Tensor, a: &CellArray, b: &CellArray) -> Flow<Outcome> {
+    if [a, b].iter().any(|c| c.items.len() != 1 && c.dims != mask.dims) {
+        return fail!("merge: MASK, TVAL, and FVAL dimensions must match");
+    }
+    let chosen = |i: usize| if mask.data.f64_at(i) != 0.0 { a } else { b };
+    let at = |i: usize| chosen(i).items.get(i).unwrap_or(&chosen(i).items[0]).clone();
+    Ok(Value::cell(mask.dims.clone(), (0..mask.len()).map(at).collect()).into())
 }
 
 fn index_of(env: &mut crate::script::env::Env, value: &Value, i: usize) -> Flow<Value> {

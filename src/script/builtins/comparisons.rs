@@ -37,7 +37,15 @@ pub static ROWS: &[Builtin] = &[
     row("is_dq_string", 1, 1, 1, "is_dq_string (x)", "Whether a value is text in double quotes.", |_, a, _| {
         Ok(Value::Bool(is_double_quoted(&a[0])).into())
     }),
-    row("strchr", 2, 4, 2, "strchr (s, chars)", "Where any of some characters stands in a string.", strchr),
+    row(
+        "strchr",
+        2,
+        4,
+        2,
+        "[i, j] = strchr (s, chars, n, \"first\" or \"last\")",
+        "Where any of some characters stands in a string.",
+        strchr,
+    ),
     row("startsWith", 2, 4, 1, "startsWith (s, pattern)", "Whether strings begin with a text.", |i, a, _| {
         begins(i, "startsWith", a, |s, p| s.starts_with(p))
     }),
@@ -255,11 +263,22 @@ fn index_of(_: &mut Interp, name: &str, args: &[Value], last: bool) -> Flow<Outc
     }
 }
 
-fn strchr(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+fn strchr(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let s = text::string(&args[0], "strchr: STR argument must be a string or string array")?;
     let chars = text::string(&args[1], "strchr: CHARS argument must be a string")?;
-    let places: Vec<f64> = (1..=s.len()).filter(|i| chars.contains(&s[i - 1])).map(|i| i as f64).collect();
-    Ok(Value::row(places).into())
+    let mut places: Vec<f64> = (1..=s.len()).filter(|i| chars.contains(&s[i - 1])).map(|i| i as f64).collect();
+    if let Some(n) = args.get(2) {
+        let n = super::args::extent(super::args::number(&interp.env, "strchr", n)?)?.min(places.len());
+        match args.get(3) {
+            Some(end) if super::args::is_word(end, "last") => drop(places.drain(..places.len() - n)),
+            _ => places.truncate(n),
+        }
+    }
+    if nargout < 2 {
+        return Ok(Value::row(places).into());
+    }
+    // A string is a row.
+    Ok(vec![Value::row(vec![1.0; places.len()]), Value::row(places)].into())
 }
 
 /// Whether a word is `IgnoreCase`, or how it begins.

@@ -144,13 +144,23 @@ fn typecast(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     env.check_host(&host.dims, 2 * host.data.class().bytes())?;
     let bytes = bytes_of(&host.data);
     let name = args[1].as_text().unwrap_or_default();
-    let Some(class) = Class::from_name(&name).filter(|c| *c != Class::Logical || bytes.iter().all(|&b| b < 2)) else {
+    let (plain, complex) = match name.strip_suffix(" complex") {
+        Some(plain @ ("single" | "double")) => (plain, true),
+        _ => (name.as_str(), false),
+    };
+    let Some(class) = Class::from_name(plain).filter(|c| *c != Class::Logical || bytes.iter().all(|&b| b < 2)) else {
         return fail!("typecast: cannot convert to {name} class");
     };
     if class == Class::Logical && host.data.class() != Class::Logical {
         return fail!("typecast: cannot convert to {name} class");
     }
-    let Some(data) = of_bytes(class, &bytes) else {
+    let paired = |data: Data| match data {
+        data if !complex => Some(data),
+        data if data.len() % 2 != 0 => None,
+        Data::F32(v) => Some(Data::C32(v.chunks_exact(2).map(|z| Complex32::new(z[0], z[1])).collect())),
+        data => Some(Data::C64(data.to_f64().chunks_exact(2).map(|z| Complex64::new(z[0], z[1])).collect())),
+    };
+    let Some(data) = of_bytes(class, &bytes).and_then(paired) else {
         return fail!("typecast: incorrect number of input values to make output value");
     };
     let n = data.len();

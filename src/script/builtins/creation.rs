@@ -367,6 +367,7 @@ fn linspace(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     let count = match args.get(2) {
         None => 100.0,
+        Some(n) if n.is_empty() => 1.0,
         Some(n) if n.len() != 1 => return fail!("linspace: N must be a scalar"),
         Some(n) => number(&interp.env, "linspace", n)?,
     };

@@ -301,26 +301,31 @@ fn print_usage(interp: &mut Interp, _: &[Value], _: usize) -> Flow<Outcome> {
     }
 }
 
+/// Which warnings are off, in a struct array; the first element is of all.
+fn warning_states(env: &Env) -> Value {
+    let off = env.warnings_off.iter().filter(|id| *id != "all").map(|id| (id.as_str(), "off"));
+    let all = ("all", if env.warnings_off.iter().any(|id| id == "all") { "off" } else { "on" });
+    let (identifiers, states): (Vec<Value>, Vec<Value>) =
+        std::iter::once(all).chain(off).map(|(id, state)| (Value::from(id), Value::from(state))).unzip();
+    let mut array = StructArray::empty(Dims::new(&[1, identifiers.len()]));
+    array.fields.insert("identifier".into(), identifiers);
+    array.fields.insert("state".into(), states);
+    Value::Struct(Arc::new(array))
+}
+
 fn warning(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let env = &mut interp.env;
     env.host_all(args)?;
     let first = args.first().and_then(Value::as_text).unwrap_or_default();
-    match first.as_str() {
+    match first.to_ascii_lowercase().as_str() {
         _ if args.is_empty() && nargout == 0 => return Ok(nothing()),
         _ if args.is_empty() => {
-            let off = env.warnings_off.iter().filter(|id| *id != "all").map(|id| (id.as_str(), "off"));
-            let all = ("all", if env.warnings_off.iter().any(|id| id == "all") { "off" } else { "on" });
-            let (identifiers, states): (Vec<Value>, Vec<Value>) =
-                std::iter::once(all).chain(off).map(|(id, state)| (Value::from(id), Value::from(state))).unzip();
-            let mut array = StructArray::empty(Dims::new(&[1, identifiers.len()]));
-            array.fields.insert("identifier".into(), identifiers);
-            array.fields.insert("state".into(), states);
-            return Ok(Value::Struct(Arc::new(array)).into());
+            return Ok(warning_states(env).into());
         }
-        "on" | "off" | "error" | "query" => {
+        word @ ("on" | "off" | "error" | "query") => {
             let id = args.get(1).and_then(Value::as_text).unwrap_or_else(|| "all".into());
             let was = if env.warnings_off.contains(&id) { "off" } else { "on" };
-            match first.as_str() {
+            match word {
                 "on" => env.warnings_off.retain(|w| *w != id && id != "all"),
                 "off" => env.warnings_off.push(id.clone()),
                 _ => {}
@@ -328,22 +333,26 @@ fn warning(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
             let mut state = StructArray::scalar();
             state.set("identifier", id);
             state.set("state", was);
-            let wanted = nargout > 0 || first == "query";
+            let wanted = nargout > 0 || word == "query";
             return Ok(if wanted { Value::Struct(Arc::new(state)).into() } else { nothing() });
         }
         _ => {}
     }
     if let Value::Struct(states) = &args[0] {
+        let before = if nargout > 0 { warning_states(env).into() } else { nothing() };
         for i in 0..states.len() {
             let state = states.element(i);
             let text = |name: &str| state.get(name).and_then(Value::as_text).unwrap_or_default();
             let id = text("identifier");
+            if !["on", "off", "error"].contains(&text("state").as_str()) {
+                return fail!("invalid warning state: {}", text("state"));
+            }
             env.warnings_off.retain(|w| *w != id);
             if text("state") == "off" {
                 env.warnings_off.push(id);
             }
         }
-        return Ok(nothing());
+        return Ok(before);
     }
     let (identifier, message) = message_of(env, args, "warning")?;
     env.warn(&identifier, &message);

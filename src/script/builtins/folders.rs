@@ -49,6 +49,15 @@ pub static ROWS: &[Builtin] = &[
     row("movefile", 2, 3, 3, "[ok, message] = movefile (from, to)", "Moves a file.", |i, a, n| {
         moved(i, "movefile", a, n, |from, to| std::fs::rename(from, to))
     }),
+    row(
+        "canonicalize_file_name",
+        1,
+        1,
+        3,
+        "[path, error, message] = canonicalize_file_name (name)",
+        "The path from the root to a file, without links.",
+        canonicalize_file_name,
+    ),
     row("readdir", 1, 1, 1, "readdir (folder)", "The names in a folder.", readdir),
     row("dir", 0, 1, 1, "dir (folder)", "What is in a folder.", dir),
 ];
@@ -72,6 +81,18 @@ fn status(who: &str, done: io::Result<()>, nargout: usize) -> Flow<Outcome> {
     answered(who, done, nargout, |error| {
         vec![Value::Num(if error.is_some() { -1.0 } else { 0.0 }), Value::string(error.unwrap_or_default())]
     })
+}
+
+fn canonicalize_file_name(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    if args[0].as_text().is_none() {
+        return fail!("canonicalize_file_name: NAME must be a string");
+    }
+    let found = std::fs::canonicalize(interp.env.at(&path("canonicalize_file_name", &args[0])?));
+    let (name, error, message) = match found {
+        Ok(found) => (found.display().to_string(), 0.0, String::new()),
+        Err(error) => (String::new(), -1.0, system(&error)),
+    };
+    Ok(vec![Value::string(name), Value::Num(error), Value::string(message)].into())
 }
 
 fn fullfile(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

@@ -3,6 +3,7 @@
 use super::{ANY, Builtin, Outcome, nothing, row};
 use crate::script::error::{Flow, fail};
 use crate::script::library;
+use crate::script::memory;
 use crate::script::value::{Dims, Value};
 use crate::script::vm::{Callee, Interp};
 use std::path::Path;
@@ -104,9 +105,14 @@ fn texts(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
             _ => String::new(),
         };
         let text = match (&found, text.is_empty()) {
-            (Found::Nothing, _) => return fail!("type: '{name}' undefined"),
-            (Found::File(path), false) => format!("{name} is the user-defined function defined from: {path}\n\n{text}"),
-            (Found::Library, false) => format!("{name} is a function of the library:\n\n{text}"),
+            (Found::Nothing, _) => match memory::read(interp.env.at(&name)) {
+                Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+                Err(_) => return fail!("type: '{name}' undefined"),
+            },
+            (Found::File(path), false) => {
+                format!("{name} is the user-defined function defined from: {path}\n\n{}", text.trim_end())
+            }
+            (Found::Library, false) => format!("{name} is a function of the library:\n\n{}", text.trim_end()),
             _ => format!("{name} is {}", described(&found).unwrap_or_default()),
         };
         texts.push(text);
@@ -116,7 +122,7 @@ fn texts(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         return Ok(Value::cell(Dims::new(&[1, texts.len()]), texts).into());
     }
     for text in texts {
-        interp.env.print(text.trim_end());
+        interp.env.print(text);
         interp.env.print("\n");
     }
     Ok(nothing())

@@ -195,15 +195,40 @@ fn ascii(env: &Env, variables: &[(String, Value)], double: bool) -> Flow<Vec<u8>
     Ok(out)
 }
 
+/// What a file of variables holds; `.mat` may be left away.
+fn bytes_of(interp: &Interp, who: &str, file: &str) -> Flow<Vec<u8>> {
+    let path = match interp.env.at(file).is_file() {
+        true => file.to_string(),
+        false => format!("{file}.mat"),
+    };
+    match memory::read(interp.env.at(&path)) {
+        Ok(bytes) => Ok(bytes),
+        Err(_) => fail!("{who}: unable to find file {file}"),
+    }
+}
+
+/// Its variables.
+fn variables_of(who: &str, file: &str, bytes: &[u8]) -> Flow<Vec<(String, Value)>> {
+    match if textformat::is_text(bytes) { textformat::read(bytes) } else { matformat::read(bytes) } {
+        Ok(variables) => Ok(variables),
+        Err(message) => fail!("{who}: {file}: {message}"),
+    }
+}
+
+/// The variables of a file, for `whos`.
+pub fn in_file(interp: &Interp, file: &str) -> Flow<Vec<(String, Value)>> {
+    let bytes = bytes_of(interp, "whos", file)?;
+    if !textformat::is_text(&bytes) && !matformat::is_mat(&bytes) {
+        return fail!("whos: unable to determine file format of '{file}'");
+    }
+    variables_of("whos", file, &bytes)
+}
+
 fn load(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let (options, names) = words("load", args)?;
     let has = |name: &str| options.iter().any(|o| o == name);
     let Some((file, names)) = names.split_first() else { return fail!("load: no file name given") };
-    let path = match interp.env.at(file).is_file() {
-        true => file.clone(),
-        false => format!("{file}.mat"),
-    };
-    let Ok(bytes) = memory::read(interp.env.at(&path)) else { return fail!("load: unable to find file {file}") };
+    let bytes = bytes_of(interp, "load", file)?;
     let is_text = textformat::is_text(&bytes) && !has("-ascii") && !has("-mat");
     if !is_text && (has("-ascii") || !matformat::is_mat(&bytes) && !has("-mat")) {
         return load_text(interp, file, &bytes, nargout);
@@ -211,10 +236,7 @@ fn load(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     if !is_text && !matformat::is_mat(&bytes) {
         return fail!("load: unable to determine file format of '{file}'");
     }
-    let mut variables = match if is_text { textformat::read(&bytes) } else { matformat::read(&bytes) } {
-        Ok(variables) => variables,
-        Err(message) => return fail!("load: {file}: {message}"),
-    };
+    let mut variables = variables_of("load", file, &bytes)?;
     variables.retain(|(n, _)| names.is_empty() || names.iter().any(|p| fits(p.as_bytes(), n.as_bytes())));
     if nargout > 0 {
         let mut s = StructArray::scalar();

@@ -53,6 +53,7 @@ pub mod pattern;
 #[cfg(feature = "image")]
 pub mod pictures;
 pub mod polynomials;
+mod power_norm;
 pub mod process;
 pub mod products;
 pub mod queries;

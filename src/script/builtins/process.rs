@@ -104,6 +104,15 @@ pub static ROWS: &[Builtin] = &[
         run: rmpath,
     },
     Builtin {
+        name: "path",
+        args_min: 0,
+        args_max: 0,
+        outputs_max: 1,
+        usage: "path ()",
+        summary: "The folders where function files are looked for.",
+        run: path,
+    },
+    Builtin {
         name: "genpath",
         args_min: 1,
         args_max: 1,
@@ -360,6 +369,16 @@ fn rmpath(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     for folder in folders(interp, args, "rmpath")? {
         interp.remove_folder(&folder);
     }
+    Ok(nothing())
+}
+
+fn path(interp: &mut Interp, _: &[Value], nargout: usize) -> Flow<Outcome> {
+    let folders: Vec<String> =
+        std::iter::once(".".to_string()).chain(interp.env.added.iter().map(|f| f.display().to_string())).collect();
+    if nargout > 0 {
+        return Ok(Value::string(folders.join(if cfg!(windows) { ";" } else { ":" })).into());
+    }
+    interp.env.print(format!("Functions are looked for in:\n\n{}\n", folders.join("\n")));
     Ok(nothing())
 }
 

@@ -2,7 +2,8 @@
 //!
 //! In: sizes and classes. Out: draws of the session's stream, in host memory or recorded.
 //! Must hold: after `rng(seed)` the same program gives the same numbers; small draws are taken from the session in
-//! batches, and a change of the seed throws what is left of a batch away.
+//! batches, and a change of the seed throws what is left of a batch away. To ask for the state changes nothing: what is
+//! left of each batch is part of it.
 
 use super::args::{class_word, is_word, number, sizes};
 use super::creation::check_host;
@@ -44,46 +45,86 @@ enum Kind {
     Exponential,
 }
 
-/// Numbers drawn in advance, to be taken one by one.
+/// Numbers drawn in advance, to be taken one by one from the back.
 #[derive(Default)]
-struct Batch {
-    uniform: Vec<f64>,
-    normal: Vec<f64>,
-    uniform_single: Vec<f32>,
-    normal_single: Vec<f32>,
+struct Batch<T> {
+    left: Vec<T>,
+    /// How many draws the session had made when it made this one.
+    ops: u64,
 }
 
-/// One or a few numbers of a batch.
-fn take<T: crate::Element + Copy>(batch: &mut Vec<T>, session: &Session, normal: bool, n: usize) -> Flow<Vec<T>> {
-    if n > BATCHED_MAX {
-        return Ok(session.draw(normal, n)?);
+/// The batches of a script.
+#[derive(Default)]
+struct Batches {
+    uniform: Batch<f64>,
+    normal: Batch<f64>,
+    uniform_single: Batch<f32>,
+    normal_single: Batch<f32>,
+}
+
+/// Where the numbers of a script stand.
+#[derive(Clone, Copy, Default)]
+struct State {
+    /// The session's seed and how many draws it has made.
+    session: (u64, u64),
+    /// Of each batch that is begun: after how many draws it was made, and how many of its numbers are left.
+    batches: [(u64, u64); 4],
+}
+
+impl<T: crate::Element + Copy> Batch<T> {
+    /// Another batch in place of what is left of this one.
+    fn draw(&mut self, session: &Session, normal: bool) -> Flow<()> {
+        self.ops = session.random_state().1;
+        self.left = session.draw(normal, BATCH)?;
+        self.left.reverse();
+        Ok(())
     }
-    if batch.len() < n {
-        *batch = session.draw(normal, BATCH)?;
-        // Taken from the back.
-        batch.reverse();
+
+    /// One or a few of its numbers.
+    fn take(&mut self, session: &Session, normal: bool, n: usize) -> Flow<Vec<T>> {
+        if n > BATCHED_MAX {
+            return Ok(session.draw(normal, n)?);
+        }
+        if self.left.len() < n {
+            self.draw(session, normal)?;
+        }
+        let mut out = self.left.split_off(self.left.len() - n);
+        out.reverse();
+        Ok(out)
     }
-    let mut out = batch.split_off(batch.len() - n);
-    out.reverse();
-    Ok(out)
+
+    fn state(&self) -> (u64, u64) {
+        if self.left.is_empty() { (0, 0) } else { (self.ops, self.left.len() as u64) }
+    }
+
+    /// Puts it where `state` said it stood.
+    fn restore(&mut self, session: &Session, normal: bool, seed: u64, (ops, left): (u64, u64)) -> Flow<()> {
+        self.left.clear();
+        if left > 0 {
+            session.set_random_state((seed, ops));
+            self.draw(session, normal)?;
+            self.left.truncate(left as usize);
+        }
+        Ok(())
+    }
 }
 
 /// One uniform number.
 fn uniform(env: &mut Env) -> Flow<f64> {
-    let batch = &mut env.keep.of::<Batch>().uniform;
-    match batch.pop() {
+    let batch = &mut env.keep.of::<Batches>().uniform;
+    match batch.left.pop() {
         Some(x) => Ok(x),
-        None => Ok(take(batch, &env.session, false, 1)?[0]),
+        None => Ok(batch.take(&env.session, false, 1)?[0]),
     }
 }
 
 fn doubles(env: &mut Env, kind: Kind, n: usize) -> Flow<Vec<f64>> {
-    let batch = env.keep.of::<Batch>();
+    let batches = env.keep.of::<Batches>();
     match kind {
-        Kind::Uniform => take(&mut batch.uniform, &env.session, false, n),
-        Kind::Normal => take(&mut batch.normal, &env.session, true, n),
+        Kind::Uniform => batches.uniform.take(&env.session, false, n),
+        Kind::Normal => batches.normal.take(&env.session, true, n),
         Kind::Exponential => {
-            let mut drawn = take(&mut batch.uniform, &env.session, false, n)?;
+            let mut drawn = batches.uniform.take(&env.session, false, n)?;
             // 1 - u is never 0.
             drawn.iter_mut().for_each(|u| *u = -libm::log1p(-*u));
             Ok(drawn)
@@ -92,12 +133,12 @@ fn doubles(env: &mut Env, kind: Kind, n: usize) -> Flow<Vec<f64>> {
 }
 
 fn singles(env: &mut Env, kind: Kind, n: usize) -> Flow<Vec<f32>> {
-    let batch = env.keep.of::<Batch>();
+    let batches = env.keep.of::<Batches>();
     match kind {
-        Kind::Uniform => take(&mut batch.uniform_single, &env.session, false, n),
-        Kind::Normal => take(&mut batch.normal_single, &env.session, true, n),
+        Kind::Uniform => batches.uniform_single.take(&env.session, false, n),
+        Kind::Normal => batches.normal_single.take(&env.session, true, n),
         Kind::Exponential => {
-            let mut drawn = take(&mut batch.uniform_single, &env.session, false, n)?;
+            let mut drawn = batches.uniform_single.take(&env.session, false, n)?;
             drawn.iter_mut().for_each(|u| *u = -libm::log1pf(-*u));
             Ok(drawn)
         }
@@ -169,7 +210,7 @@ fn state_call(env: &mut Env, name: &str, args: &[Value], nargout: usize) -> Flow
     };
     let _ = nargout;
     if is_word(value, "reset") {
-        reseed(env, (clock_seed(), 0));
+        reseed(env, clock_seed());
         return Ok(Some(nothing()));
     }
     if value.is_char() {
@@ -180,37 +221,54 @@ fn state_call(env: &mut Env, name: &str, args: &[Value], nargout: usize) -> Flow
         };
     }
     let host = env.host(value)?;
-    let state = stored(&host).unwrap_or_else(|| (seed_of(&host.data.to_f64()), 0));
-    reseed(env, state);
+    match stored(&host) {
+        Some(state) => restore(env, state)?,
+        None => reseed(env, seed_of(&host.data.to_f64())),
+    }
     Ok(Some(nothing()))
 }
 
-/// The stream's state in 32-bit words, as a column: seed and ops.
+/// The stream's state in 32-bit words, as a column: two of each number.
 fn state(env: &mut Env) -> Value {
-    // What is left of a batch is no part of the state; from here on the program is as if it were not there.
-    *env.keep.of::<Batch>() = Batch::default();
-    let (seed, ops) = env.session.random_state();
-    let words = [seed & 0xFFFF_FFFF, seed >> 32, ops & 0xFFFF_FFFF, ops >> 32];
-    Value::column(words.iter().map(|&w| w as f64).collect())
+    let session = env.session.random_state();
+    let b = env.keep.of::<Batches>();
+    let batches = [b.uniform.state(), b.normal.state(), b.uniform_single.state(), b.normal_single.state()];
+    let pairs = std::iter::once(session).chain(batches);
+    let words = pairs.flat_map(|(a, b)| [a & 0xFFFF_FFFF, a >> 32, b & 0xFFFF_FFFF, b >> 32]);
+    Value::column(words.map(|w| w as f64).collect())
 }
 
 /// What [`state`] gave.
-fn stored(t: &Tensor) -> Option<(u64, u64)> {
-    if t.len() != 4 {
+fn stored(t: &Tensor) -> Option<State> {
+    if t.len() != 20 {
         return None;
     }
-    let words: Vec<u64> = t
-        .data
-        .to_f64()
-        .into_iter()
-        .map(|x| (x >= 0.0 && x <= u32::MAX as f64 && x == x.trunc()).then_some(x as u64))
-        .collect::<Option<_>>()?;
-    Some((words[0] | words[1] << 32, words[2] | words[3] << 32))
+    let whole = |x: f64| (x >= 0.0 && x <= u32::MAX as f64 && x == x.trunc()).then_some(x as u64);
+    let words: Vec<u64> = t.data.to_f64().into_iter().map(whole).collect::<Option<_>>()?;
+    let pair = |i: usize| (words[i] | words[i + 1] << 32, words[i + 2] | words[i + 3] << 32);
+    let state = State { session: pair(0), batches: std::array::from_fn(|k| pair(4 + 4 * k)) };
+    state.batches.iter().all(|(_, left)| *left <= BATCH as u64).then_some(state)
 }
 
-fn reseed(env: &mut Env, state: (u64, u64)) {
-    *env.keep.of::<Batch>() = Batch::default();
-    env.session.set_random_state(state);
+/// The state after a seed.
+fn seeded(seed: u64) -> State {
+    State { session: (seed, 0), ..State::default() }
+}
+
+fn reseed(env: &mut Env, seed: u64) {
+    *env.keep.of::<Batches>() = Batches::default();
+    env.session.set_random_state((seed, 0));
+}
+
+fn restore(env: &mut Env, state: State) -> Flow<()> {
+    let (session, seed, of) = (&env.session, state.session.0, state.batches);
+    let b = env.keep.of::<Batches>();
+    b.uniform.restore(session, false, seed, of[0])?;
+    b.normal.restore(session, true, seed, of[1])?;
+    b.uniform_single.restore(session, false, seed, of[2])?;
+    b.normal_single.restore(session, true, seed, of[3])?;
+    session.set_random_state(state.session);
+    Ok(())
 }
 
 /// A seed for any numbers: a whole number is its own.
@@ -257,9 +315,9 @@ fn rng(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
             if is_word(first, "default") && !rest.is_empty() || first.is_complex() {
                 return invalid();
             } else if is_word(first, "default") {
-                Some((0, 0))
+                Some(seeded(0))
             } else if is_word(first, "shuffle") {
-                Some((clock_seed(), 0))
+                Some(seeded(clock_seed()))
             } else if first.is_char() || first.len() != 1 {
                 return invalid();
             } else {
@@ -267,13 +325,13 @@ fn rng(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
                 if !(0.0..4_294_967_296.0).contains(&seed) {
                     return invalid();
                 }
-                Some((seed_of(&[seed.trunc()]), 0))
+                Some(seeded(seed_of(&[seed.trunc()])))
             }
         }
     };
     let before = if nargout > 0 || target.is_none() { Some(description(env)) } else { None };
     if let Some(state) = target {
-        reseed(env, state);
+        restore(env, state)?;
     }
     Ok(match before {
         Some(value) if nargout > 0 || args.is_empty() => value.into(),

@@ -6,6 +6,7 @@
 use super::args::{self, Over, is_word};
 use super::field::{Field, Ordered, as_float, float_data, widened};
 use super::lanes::{Lanes, joined};
+use super::power_norm::power_norm;
 use super::record::record;
 use super::singular::{real_values, values};
 use super::{Builtin, Outcome, row};
@@ -401,7 +402,7 @@ enum Norm {
 }
 
 fn norm_kind(env: &Env, value: Option<&Value>) -> Flow<Norm> {
-    let Some(value) = value else { return Ok(Norm::P(2.0)) };
+    let Some(value) = value.filter(|v| v.is_char() || !v.is_empty()) else { return Ok(Norm::P(2.0)) };
     if let Some(text) = value.as_text() {
         return Ok(match text.as_str() {
             "inf" | "Inf" => Norm::P(f64::INFINITY),
@@ -588,8 +589,8 @@ fn matrix_norm(t: &Tensor, p: f64) -> Flow<f64> {
             s.first().copied().unwrap_or(0.0)
         }
         _ if p == f64::INFINITY => greatest((0..rows).map(|r| (0..columns).map(|c| at(r, c)).sum()).collect()),
-        _ if p > 1.0 => return fail!("norm: only 1, 2, Inf and 'fro' norms of matrices are computed"),
-        _ => return fail!("xnorm: only 1, 2, or Inf norms are valid for matrices"),
+        _ if p > 1.0 => power_norm(t, p),
+        _ => return fail!("xnorm: p must be >= 1"),
     })
 }
 

@@ -379,9 +379,19 @@ fn replaced(env: &Env, text: &[u8], found: &[Found], new: &[New]) -> Flow<Vec<u8
 
 fn regexptranslate(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let op = text::string(&args[0], "regexptranslate: operation OP must be a string")?.to_ascii_lowercase();
-    let s = text::string(&args[1], "regexptranslate: S must be a string")?;
+    let translated = |value: &Value| translated(&op, text::string(value, "regexptranslate: S must be a string")?);
+    match &args[1] {
+        Value::Cell(c) => {
+            let items = c.items.iter().map(translated).collect::<Flow<Vec<_>>>()?;
+            Ok(Value::cell(c.dims.clone(), items).into())
+        }
+        one => Ok(translated(one)?.into()),
+    }
+}
+
+fn translated(op: &[u8], s: &[u8]) -> Flow<Value> {
     let mut out = Vec::with_capacity(s.len() * 2);
-    match &op[..] {
+    match op {
         b"wildcard" => {
             for &b in s {
                 match b {
@@ -402,5 +412,5 @@ fn regexptranslate(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         }
         _ => return fail!("regexptranslate: invalid operation OP"),
     }
-    Ok(Value::string(out).into())
+    Ok(Value::string(out))
 }

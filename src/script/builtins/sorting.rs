@@ -28,7 +28,7 @@ pub static ROWS: &[Builtin] = &[
     row("find", 1, 3, 3, "[r, c, v] = find (x, n, direction)", "Where elements are not zero.", find),
     row("nonzeros", 1, 1, 1, "nonzeros (x)", "The elements that are not zero, as a column.", nonzeros),
     row("unique", 1, 5, 3, "[u, i, j] = unique (x, \"rows\", \"stable\")", "The distinct elements.", unique),
-    row("lookup", 2, 3, 1, "lookup (table, y)", "Where in a sorted table values belong.", lookup),
+    row("lookup", 2, 3, 1, "lookup (table, y, options)", "Where in a sorted table values belong.", lookup),
 ];
 
 /// Which of two elements comes first upwards or downwards: NaN last or first.
@@ -541,33 +541,88 @@ fn unique(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
     Ok(vec![picked, places(first), places(which)].into())
 }
 
+/// What `lookup` is asked for.
+#[derive(Clone, Copy, Default)]
+struct LookupOptions {
+    /// What lies before the table belongs to its first interval.
+    left: bool,
+    /// What lies behind it belongs to its last one.
+    right: bool,
+    /// 0 where the table has no such value.
+    exact: bool,
+    /// Only whether it has one.
+    is_there: bool,
+}
+
+impl LookupOptions {
+    fn of(value: Option<&Value>) -> Flow<LookupOptions> {
+        let mut options = LookupOptions::default();
+        let Some(value) = value else { return Ok(options) };
+        let Some(word) = value.as_text() else { return fail!("lookup: OPT must be a string") };
+        for letter in word.chars() {
+            match letter {
+                'l' => options.left = true,
+                'r' => options.right = true,
+                'm' => options.exact = true,
+                'b' => options.is_there = true,
+                other => return fail!("lookup: unrecognized option: {other}"),
+            }
+        }
+        if options.exact && options.is_there {
+            return fail!("lookup: only one of m or b can be specified");
+        }
+        Ok(options)
+    }
+
+    /// The places as what is asked for, of a table of `n`; `same` says whether the I-th value is the one at a place.
+    fn answer(self, dims: Dims, places: &[usize], n: usize, same: impl Fn(usize, usize) -> bool) -> Value {
+        let found = |(i, place): (usize, &usize)| *place > 0 && same(i, place - 1);
+        let numbered = places.iter().enumerate();
+        let data = if self.is_there {
+            Data::Bool(numbered.map(found).collect())
+        } else if self.exact {
+            Data::F64(numbered.map(|each| if found(each) { *each.1 as f64 } else { 0.0 }).collect())
+        } else {
+            let last = if self.right { n as f64 - 1.0 } else { n as f64 };
+            let first = if self.left { 1.0 } else { f64::NEG_INFINITY };
+            Data::F64(places.iter().map(|&place| (place as f64).min(last).max(first)).collect())
+        };
+        Value::tensor(Tensor::new(dims, data))
+    }
+}
+
 fn lookup(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     env.host_all(args)?;
+    let options = LookupOptions::of(args.get(2))?;
     if let Value::Cell(_) = &args[0] {
-        let table = cell_strings("lookup: TABLE must be a cell array of strings", &args[0])?;
-        let place = |s: &[u8]| table.partition_point(|t| t.as_slice() <= s) as f64;
-        return Ok(match &args[1] {
-            Value::Cell(_) => {
-                let wanted = cell_strings("lookup: Y must be a cell array of strings", &args[1])?;
-                let found: Vec<f64> = wanted.iter().map(|s| place(s)).collect();
-                Value::tensor(Tensor::new(args[1].dims(), Data::F64(found)))
-            }
-            other => match other.as_bytes() {
-                Some(s) => Value::Num(place(s)),
-                None => return fail!("lookup: Y must be a string"),
-            },
-        }
-        .into());
+        return lookup_text(&args[0], &args[1], options);
     }
     let (table, y) = (env.host(&args[0])?, env.host(&args[1])?);
-    let table = table.data.to_f64();
+    let (table, wanted) = (table.data.to_f64(), y.data.to_f64());
     let down = table.len() > 1 && table[0] > table[table.len() - 1];
     let place = |y: f64| match down {
-        _ if y.is_nan() => table.len() as f64,
-        true => table.partition_point(|t| *t >= y) as f64,
-        false => table.partition_point(|t| *t <= y) as f64,
+        _ if y.is_nan() => table.len(),
+        true => table.partition_point(|t| *t >= y),
+        false => table.partition_point(|t| *t <= y),
     };
-    let found: Vec<f64> = y.data.to_f64().into_iter().map(place).collect();
-    Ok(Value::tensor(Tensor::new(y.dims.clone(), Data::F64(found))).into())
+    let places: Vec<usize> = wanted.iter().map(|y| place(*y)).collect();
+    let same = |i: usize, at: usize| wanted[i] == table[at] || wanted[i].is_nan() && table[at].is_nan();
+    Ok(options.answer(y.dims.clone(), &places, table.len(), same).into())
+}
+
+fn lookup_text(table: &Value, y: &Value, options: LookupOptions) -> Flow<Outcome> {
+    let table = cell_strings("lookup: TABLE must be a cell array of strings", table)?;
+    if options.left || options.right {
+        return fail!("lookup: l, r are not recognized for string lookups");
+    }
+    let (dims, wanted) = match (y, y.as_bytes()) {
+        (Value::Cell(c), _) => (c.dims.clone(), cell_strings("lookup: Y must be a cell array of strings", y)?),
+        (_, Some(s)) => (Dims::scalar(), vec![s.to_vec()]),
+        _ => return fail!("lookup: Y must be a string"),
+    };
+    let down = table.len() > 1 && table[0] > table[table.len() - 1];
+    let place = |s: &Vec<u8>| table.partition_point(|t| if down { t >= s } else { t <= s });
+    let places: Vec<usize> = wanted.iter().map(place).collect();
+    Ok(options.answer(dims, &places, table.len(), |i, at| wanted[i] == table[at]).into())
 }

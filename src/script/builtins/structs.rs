@@ -288,6 +288,12 @@ fn subsref(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 
 fn subsasgn(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let mut target = Some(args[0].clone());
-    index::assign(&mut interp.env, &mut target, &accesses("subsasgn", &args[1])?, args[2].clone())?;
+    let steps = accesses("subsasgn", &args[1])?;
+    let nothing = matches!(args[2], Value::Num(_) | Value::Tensor(_)) && args[2].dims() == Dims::zero();
+    if let (true, Some(Access::Paren(_)), Some(target)) = (nothing, steps.last(), &mut target) {
+        index::delete(&mut interp.env, target, &steps)?;
+        return Ok(target.clone().into());
+    }
+    index::assign(&mut interp.env, &mut target, &steps, args[2].clone())?;
     Ok(target.unwrap_or_else(Value::empty).into())
 }

@@ -6,6 +6,7 @@
 use super::convert_text::spelled;
 use super::files::{path, system};
 use super::{ANY, Builtin, Outcome, args, nothing, row, text};
+use crate::script::display::number::MISSING;
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::memory;
@@ -311,8 +312,39 @@ fn fields(bytes: &[u8], separator: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
+/// How many bytes of a field are a decimal number that it begins with.
+fn decimal_prefix(field: &[u8]) -> usize {
+    let digits = |at: usize| field[at..].iter().take_while(|b| b.is_ascii_digit()).count();
+    let signed = |at: usize| at + usize::from(matches!(field.get(at), Some(b'+' | b'-')));
+    let whole = signed(0);
+    let mut end = whole + digits(whole);
+    if field.get(end) == Some(&b'.') && (end > whole || digits(end + 1) > 0) {
+        end += 1 + digits(end + 1);
+    }
+    let exponent = signed(end + 1);
+    if end > whole && matches!(field.get(end), Some(b'e' | b'E')) && exponent < field.len() && digits(exponent) > 0 {
+        end = exponent + digits(exponent);
+    }
+    end
+}
+
+/// The number of a field; of one that goes on otherwise, the one that it begins with, if `begins`.
+fn number_of(field: &str, begins: bool) -> Option<Complex64> {
+    // A comma groups no digits here.
+    let z = if field.contains(',') { Complex64::from(f64::NAN) } else { spelled(field.as_bytes()) };
+    let unsigned = field.trim_start_matches(['+', '-']);
+    if !z.re.is_nan() || unsigned.eq_ignore_ascii_case("nan") {
+        return Some(z);
+    }
+    if unsigned == "NA" {
+        return Some(Complex64::from(MISSING));
+    }
+    let prefix = &field.as_bytes()[..decimal_prefix(field.as_bytes())];
+    Some(spelled(prefix)).filter(|z| begins && !z.re.is_nan())
+}
+
 /// Fields as a matrix, with `missing` where a field has no number.
-fn matrix(lines: &[Vec<String>], missing: f64) -> Value {
+fn matrix(lines: &[Vec<String>], missing: f64, begins: bool) -> Value {
     let (rows, columns) = (lines.len(), lines.iter().map(Vec::len).max().unwrap_or(0));
     if columns == 0 {
         return Value::empty();
@@ -320,8 +352,7 @@ fn matrix(lines: &[Vec<String>], missing: f64) -> Value {
     let mut data = vec![Complex64::new(missing, 0.0); rows * columns];
     for (r, line) in lines.iter().enumerate() {
         for (c, field) in line.iter().enumerate() {
-            let z = spelled(field.as_bytes());
-            if !z.re.is_nan() || field.trim_start_matches(['+', '-']).eq_ignore_ascii_case("nan") {
+            if let Some(z) = number_of(field, begins) {
                 data[c * rows + r] = z;
             }
         }
@@ -422,7 +453,7 @@ fn read(interp: &mut Interp, who: &str, args: &[Value], missing: f64) -> Flow<Ou
             line.into_iter().enumerate().filter(|(c, _)| (window.1..=window.3).contains(c)).map(|f| f.1).collect()
         })
         .collect();
-    Ok(matrix(&lines, missing).into())
+    Ok(matrix(&lines, missing, true).into())
 }
 
 fn readmatrix(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -445,7 +476,7 @@ fn readmatrix(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if headings < lines.len() {
         lines.drain(..headings);
     }
-    Ok(matrix(&lines, f64::NAN).into())
+    Ok(matrix(&lines, f64::NAN, false).into())
 }
 
 #[cfg(test)]

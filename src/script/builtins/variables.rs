@@ -1,6 +1,7 @@
 //! Variables by their names: which there are, what they are, and removing them.
 
 use super::environment::{scope, text};
+use super::matfile;
 use super::pattern;
 use super::queries::bytes_of;
 use super::{ANY, Builtin, Outcome, nothing};
@@ -264,11 +265,27 @@ fn named(interp: &mut Interp, names: &[String], patterns: &[String]) -> Flow<Vec
 
 /// The variables that some patterns name, in the order of the patterns; without patterns all, by name.
 fn chosen(interp: &Interp, args: &[Value], who: &str) -> Flow<Vec<Described>> {
-    let words: Vec<String> = args.iter().map(|a| text(a, who, "PATTERN")).collect::<Flow<_>>()?;
+    fitting(interp.described_variables(), args, who)
+}
+
+/// The variables of a file.
+fn described_in(interp: &Interp, file: &str) -> Flow<Vec<Described>> {
+    let described = |(name, value): (String, Value)| Described {
+        name: name.as_str().into(),
+        value,
+        formal: false,
+        global: false,
+        persistent: false,
+    };
+    Ok(matfile::in_file(interp, file)?.into_iter().map(described).collect())
+}
+
+/// Those of some variables whose names fit one of the patterns, by name; all without patterns.
+fn fitting(mut all: Vec<Described>, patterns: &[Value], who: &str) -> Flow<Vec<Described>> {
+    let words: Vec<String> = patterns.iter().map(|a| text(a, who, "PATTERN")).collect::<Flow<_>>()?;
     if let Some(flag) = words.iter().find(|w| w.starts_with('-')) {
         return fail!("{who}: {flag} is not supported yet");
     }
-    let mut all = interp.described_variables();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     if words.is_empty() {
         return Ok(all);
@@ -335,7 +352,17 @@ fn in_columns(names: &[String], line: usize) -> String {
 }
 
 fn whos(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
-    let variables = chosen(interp, args, "whos")?;
+    let (variables, title, scope) = match args {
+        [word, file, patterns @ ..] if word.as_bytes() == Some(b"-file") => {
+            let file = text(file, "whos", "FILE")?;
+            let variables = fitting(described_in(interp, &file)?, patterns, "whos")?;
+            (variables, format!("Variables in the file {file}:\n"), "$dummy_scope$".into())
+        }
+        _ => {
+            let title = "Variables visible from the current scope:".to_string();
+            (chosen(interp, args, "whos")?, title, interp.scope_name())
+        }
+    };
     if nargout > 0 {
         return Ok(listed(&variables).into());
     }
@@ -345,8 +372,7 @@ fn whos(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let longest = variables.iter().map(|d| d.name.len()).max().unwrap_or(0).max(6);
     let before = variables.iter().map(|d| d.value.dims().rows().to_string().len()).max().unwrap_or(1).max(5);
     let gap = " ".repeat(before - 5);
-    let scope = interp.scope_name();
-    let mut out = format!("Variables visible from the current scope:\n\nvariables in scope: {scope}\n\n");
+    let mut out = format!("{title}\n\nvariables in scope: {scope}\n\n");
     out += &format!("  Attr   {:longest$}{gap}      Size                     Bytes  Class\n", "Name");
     out += &format!("  ====   {:longest$}{gap}      ====                     =====  ===== \n", "====");
     let (mut elements, mut bytes) = (0, 0);

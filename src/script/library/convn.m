@@ -4,6 +4,7 @@ function c = convn (a, b, shape)
   n = max (ndims (a), ndims (b));
   sa = size (a); sa(end+1:n) = 1; sb = size (b); sb(end+1:n) = 1;
   c = zeros (sa + sb - 1);
+  if isa (a, "single") || isa (b, "single"), c = single (c); end
   at = cell (1, n);
   for k = 1:numel (b)
     [at{:}] = ind2sub (sb, k);

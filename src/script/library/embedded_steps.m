@@ -15,6 +15,9 @@ function varargout = embedded_steps (who, fcn, tspan, y0, c, a, b, e, order, ref
   n = numel (b);
   k = zeros (numel (y), n);
   k(:,1) = f (t, y);
+  kept = odeget (options, "NonNegative", []);
+  if any (kept > numel (y)) || any (kept < 1), error ("%s: NonNegative must name components of the solution", who); end
+  steps = 0; failed = 0; calls = 1;
   scale = max (abstol, reltol * abs (y));
   d = norm (k(:,1) ./ scale, Inf);
   h = odeget (options, "InitialStep", min (longest, 0.8 * 0.01 ^ (1 / order) / max (d, 1e-8)));
@@ -22,7 +25,7 @@ function varargout = embedded_steps (who, fcn, tspan, y0, c, a, b, e, order, ref
   times = t;
   values = y.';
   next = 2;
-  if ! isempty (events), before = events (t, y)(:); end
+  if ! isempty (events), before = signs_of (events, t, y); end
   hit = zeros (0, 1); hit_y = zeros (0, numel (y)); hit_i = zeros (0, 1);
   ended = false;
   while (last - t) * forward > 0 && ! ended
@@ -33,9 +36,16 @@ function varargout = embedded_steps (who, fcn, tspan, y0, c, a, b, e, order, ref
     end
     s = forward * h;
     for i = 2:n, k(:,i) = f (t + c(i) * s, y + s * (k(:,1:i-1) * a(i,1:i-1)')); end
+    calls += n - 1;
     new = y + s * (k * b');
-    bad = max (abs (s * (k * e')) ./ max (abstol, reltol * max (abs (y), abs (new))));
-    if bad <= 1
+    other = new - s * (k * e');
+    new(kept) = abs (new(kept));
+    other(kept) = abs (other(kept));
+    bad = max (abs (new - other) ./ max (abstol, reltol * max (abs (y), abs (new))));
+    if bad > 1
+      failed++;
+    else
+      steps++;
       tn = t + s;
       if (last - tn) * forward <= 0 || abs (last - tn) < 2 * eps (last), tn = last; end
       slopes = [k(:,1), k(:,n)];
@@ -48,7 +58,7 @@ function varargout = embedded_steps (who, fcn, tspan, y0, c, a, b, e, order, ref
           lo = 0; hi = 1;
           for bisection = 1:60
             mid = (lo + hi) / 2;
-            g = events (t + mid * (tn - t), between (mid, tn - t, y, new, slopes))(i);
+            g = signs_of (events, t + mid * (tn - t), between (mid, tn - t, y, new, slopes))(i);
             if sign (g) == sign (before(i)), lo = mid; else, hi = mid; end
           end
           te = t + hi * (tn - t);
@@ -80,12 +90,29 @@ function varargout = embedded_steps (who, fcn, tspan, y0, c, a, b, e, order, ref
     end
     h *= min (5, max (0.2, 0.8 * bad ^ (-1 / order)));
   end
+  told = ! strcmp (odeget (options, "Stats", "off"), "off");
+  if told
+    printf ("Number of successful steps: %d\n", steps);
+    printf ("Number of failed attempts:  %d\n", failed);
+    printf ("Number of function calls:   %d\n", calls);
+  end
   if nargout == 1
-    varargout{1} = struct ("ie", hit_i, "xe", hit.', "ye", hit_y.', "x", times.', "y", values.', "solver", who);
+    got = struct ();
+    got.x = times.'; got.y = values.'; got.solver = who;
+    if told
+      got.stats = struct ("nsteps", steps, "nfailed", failed, "nfevals", calls, "npds", 0, "ndecomps", 0, "nlinsols", 0);
+    end
+    if ! isempty (events), got.xe = hit.'; got.ye = hit_y.'; got.ie = hit_i; end
+    varargout{1} = got;
   else
     varargout = {times, values, hit, hit_y, hit_i};
   end
 end
 function y = between (theta, s, y0, y1, slopes)
   y = (1 - theta) * y0 + theta * y1 + theta * (theta - 1) * ((1 - 2*theta) * (y1 - y0) + (theta - 1) * s * slopes(:,1) + theta * s * slopes(:,2));
+end
+% The functions whose zeros are events.
+function value = signs_of (events, t, y)
+  [value, ~, ~] = events (t, y);
+  value = value(:);
 end

@@ -41,7 +41,7 @@ function zi = interp2 (varargin)
     [xi, yi] = meshgrid (xi, yi);
   elseif ! isequal (size (xi), size (yi))
     error ("interp2: XI and YI must be matrices of equal size");
-  elseif strcmp (method, "spline") && isvector (xi) && ! isscalar (xi)
+  elseif strcmp (method, "spline") && ! (isequal (xi, repmat (xi(1,:), rows (xi), 1)) && isequal (yi, repmat (yi(:,1), 1, columns (yi))))
     error ("interp2: XI, YI must have uniform spacing ('meshgrid' format)");
   end
   [x, order] = sort (x(:)); z = z(:,order);

@@ -15,15 +15,18 @@ function vi = interpn (varargin)
   n = ndims (v);
   if isvector (v) && (count != n + 1 || n == 2 && count == 3 && isvector (v)), n = 1; end
   if count <= 2 && ! (isvector (v) && count == 2 && ! isscalar (varargin{2}))
-    n = ndims (v);
     m = 1;
     if count == 2, m = varargin{2}; end
+    if ! (isscalar (m) && isreal (m) && m == fix (m) && m >= 0), print_usage (); end
+    if ! isvector (v), n = ndims (v); end
     x = cell (1, n); y = cell (1, n);
     for d = 1:n
-      x{d} = 1:size (v, d);
-      y{d} = linspace (1, size (v, d), (size (v, d) - 1) * 2 ^ m + 1);
+      long = size (v, d);
+      if n == 1, long = numel (v); end
+      x{d} = 1:long;
+      y{d} = linspace (1, long, (long - 1) * 2 ^ m + 1);
     end
-    [y{1:n}] = ndgrid (y{:});
+    if n > 1, [y{1:n}] = ndgrid (y{:}); elseif iscolumn (v), y{1} = y{1}.'; end
   elseif count == n + 1 || count == 2
     n = count - 1;
     y = varargin(2:end);

@@ -1,8 +1,8 @@
-function [m, n] = mpoles (p, tol)
+function [m, n] = mpoles (p, tol, reorder)
   if nargin < 2 || isempty (tol), tol = 0.001; end
   p = p(:);
-  [~, order] = sort (-abs (p));
-  left = order;
+  if nargin < 3 || isempty (reorder), reorder = true; end
+  if reorder, [~, left] = sort (-abs (p)); else, left = (1:numel (p))'; end
   m = zeros (0, 1);
   n = zeros (0, 1);
   while ! isempty (left)

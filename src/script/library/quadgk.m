@@ -1,4 +1,4 @@
-function [q, err] = quadgk (fcn, a, b, varargin)
+function [q, err, count] = quadgk (fcn, a, b, varargin)
   % Gauss and Kronrod's 7 and 15 points on intervals that are halved where the two differ; infinite ends and roots at
   % the ends are substituted away.
   if nargin < 3, print_usage (); end
@@ -24,6 +24,10 @@ function [q, err] = quadgk (fcn, a, b, varargin)
   if ! (isscalar (abstol) && abstol >= 0), error ("quadgk: ABSTOL must be a scalar >=0"); end
   if ! (isscalar (reltol) && reltol >= 0), error ("quadgk: RELTOL must be a scalar >=0"); end
   if ischar (fcn), fcn = str2func (fcn); end
+  % Ends and sums are doubles whatever the limits: the halves of short intervals differ in no single.
+  is_single = isa (a, "single") || isa (b, "single") || isa (points, "single");
+  [a, b, points] = deal (double (a), double (b), double (points));
+  count = 0;
   contour = ! isreal ([a, b, points]);
   if contour
     corners = [a, points, b];
@@ -43,8 +47,9 @@ function [q, err] = quadgk (fcn, a, b, varargin)
     ends = [0, 1];
     back = @(x) sqrt (b - x) ./ (1 + sqrt (b - x));
   elseif isinf (a) || isinf (b)
-    [q, err] = quadgk (fcn, b, a, varargin{:});
+    [q, err, count] = quadgk (fcn, b, a, varargin{:});
     q = -q;
+    if is_single, q = single (q); err = single (err); end
     return
   else
     g = @(t) fcn ((b - a) / 4 * t .* (3 - t .^ 2) + (b + a) / 2) .* (b - a) / 4 .* 3 .* (1 - t .^ 2);
@@ -73,20 +78,24 @@ function [q, err] = quadgk (fcn, a, b, varargin)
     t = half .* x + (right + left) / 2;
     v = g (t(:).');
     if numel (v) != numel (t), error ("quadgk: the integrand must give as many values as it gets"); end
-    v = reshape (v, size (t));
+    count += numel (t);
+    is_single |= isa (v, "single");
+    if isa (v, "single"), abstol = max (abstol, 1e-5); reltol = max (reltol, 1e-4); end
+    v = double (reshape (v, size (t)));
     v(! isfinite (v)) = 0;
     fine = (k * v) .* half;
     e = abs (fine - (w * v(2:2:end,:)) .* half);
     total = q + sum (fine);
     bound = max (abstol, reltol * abs (total));
     bad = e > bound * abs (half * 2 / whole);
-    if round == 40 || err + sum (e) <= bound, bad(:) = false; end
+    if round == 40 || numel (left) > 2 ^ 16 || err + sum (e) <= bound, bad(:) = false; end
     q += sum (fine(! bad));
     err += sum (e(! bad));
     if ! any (bad), break; end
     middle = (left(bad) + right(bad)) / 2;
     [left, right] = deal ([left(bad), middle], [middle, right(bad)]);
   end
+  if is_single, q = single (q); err = single (err); end
 end
 function v = along (fcn, corners, t)
   % A stretch of the path is 1 long.

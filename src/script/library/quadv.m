@@ -4,6 +4,8 @@ function [q, n] = quadv (fcn, a, b, tol)
   if nargin < 4 || isempty (tol), tol = 1e-6; end
   if ! isscalar (tol) || tol < 0, error ("quadv: TOL must be a scalar >=0"); end
   if ischar (fcn), fcn = str2func (fcn); end
+  is_single = isa (a, "single") || isa (b, "single");
+  [a, b] = deal (double (a), double (b));
   c = (a + b) / 2;
   fa = fcn (a);
   fb = fcn (b);
@@ -23,6 +25,7 @@ function [q, n] = quadv (fcn, a, b, tol)
     q = q + part;
     n += m;
   end
+  if is_single, q = single (q); end
 end
 function [q, n] = halves (fcn, a, b, fa, fc, fb, whole, tol, depth)
   c = (a + b) / 2;

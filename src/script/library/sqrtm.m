@@ -1,6 +1,10 @@
-function s = sqrtm (a)
+function [s, err] = sqrtm (a)
   if nargin != 1, print_usage (); end
   if ndims (a) != 2 || rows (a) != columns (a), error ("sqrtm: A must be a square matrix"); end
+  s = root_of (a);
+  if nargout > 1, err = norm (s * s - a, "fro") / norm (a, "fro"); end
+end
+function s = root_of (a)
   if isempty (a), s = a; return; end
   if isdiag (a)
     s = full (diag (sqrt (diag (a))));

@@ -155,7 +155,11 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                     "[r, p, k, e] = residue (b, a)",
                     "Partial fractions of a quotient of polynomials; [b, a] = residue (r, p, k, e) is their sum."
                 ),
-                written!("mpoles", "[m, n] = mpoles (p, tol)", "Poles that are equal, with their multiplicities."),
+                written!(
+                    "mpoles",
+                    "[m, n] = mpoles (p, tol, reorder)",
+                    "Poles that are equal, with their multiplicities."
+                ),
                 written!("mkpp", "pp = mkpp (x, p, d)", "A piecewise polynomial."),
                 written!("unmkpp", "[x, p, n, k, d] = unmkpp (pp)", "The parts of a piecewise polynomial."),
                 written!("ppval", "ppval (pp, xi)", "A piecewise polynomial's values."),
@@ -174,7 +178,11 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
         (
             "Roots, minima, integrals, differential equations",
             &[
-                written!("optimset", "options = optimset (name, value, ...)", "Options for the functions that search."),
+                written!(
+                    "optimset",
+                    "options = optimset (old, name, value, ...)",
+                    "Options for the functions that search."
+                ),
                 written!("optimget", "optimget (options, name, default)", "One of these options."),
                 written!(
                     "fzero",
@@ -211,8 +219,12 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                     "[q, err] = quadgk (fcn, a, b, abstol, reltol)",
                     "An integral by adaptive Gauss-Kronrod rules, also to infinity."
                 ),
-                written!("quad", "quad (fcn, a, b, tol)", "An integral of a function of one number."),
-                written!("quadl", "quadl (fcn, a, b, tol)", "An integral."),
+                written!(
+                    "quad",
+                    "[q, error, evaluations, bound] = quad (fcn, a, b, tol)",
+                    "An integral of a function of one number."
+                ),
+                written!("quadl", "[q, evaluations] = quadl (fcn, a, b, tol)", "An integral."),
                 written!("quadv", "quadv (fcn, a, b, tol)", "An integral of a function that gives an array."),
                 written!("dblquad", "dblquad (fcn, xa, xb, ya, yb)", "An integral over a rectangle."),
                 written!(
@@ -251,7 +263,7 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
         (
             "Matrices and special functions, written in the language",
             &[
-                written!("sqrtm", "sqrtm (a)", "The matrix whose square this is."),
+                written!("sqrtm", "[s, err] = sqrtm (a)", "The matrix whose square this is."),
                 written!("logm", "logm (a)", "The matrix whose exponential this is."),
                 written!("linsolve", "linsolve (a, b, options)", "Solves a linear system."),
                 written!(
@@ -282,7 +294,7 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                     "legendre (n, x, normalization)",
                     "Associated Legendre functions of a degree, a row an order."
                 ),
-                written!("psi", "psi (x)", "The digamma function."),
+                written!("psi", "psi (k, x)", "The digamma function, or its derivative number k."),
                 written!("ellipke", "[k, e] = ellipke (m)", "Complete elliptic integrals."),
                 written!("bitget", "bitget (a, n)", "Bit n of whole numbers, from 1."),
                 written!("bitset", "bitset (a, n, value)", "Whole numbers with bit n set or cleared."),
@@ -322,7 +334,11 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                     "integral3 (f, xa, xb, ya, yb, za, zb, option, value)",
                     "The integral over a volume."
                 ),
-                written!("quad2d", "quad2d (f, xa, xb, ya, yb, option, value)", "The integral over an area."),
+                written!(
+                    "quad2d",
+                    "[q, err] = quad2d (f, xa, xb, ya, yb, option, value)",
+                    "The integral over an area."
+                ),
                 written!("quadcc", "[q, err] = quadcc (f, a, b)", "The integral over an interval."),
                 written!(
                     "lsode",

@@ -128,6 +128,17 @@ pub(super) static RANDOM: &[Written] = &[
 
 /// More functions of numbers and matrices, written in the language.
 pub(super) static NUMBERS: &[Written] = &[
+    written!(
+        "normest1",
+        "[c, v, w, steps] = normest1 (a)",
+        "The 1-norm of a matrix, or of what a function multiplies by."
+    ),
+    written!("condest", "[c, v] = condest (a)", "The condition number of a matrix in the 1-norm."),
+    written!(
+        "movslice",
+        "[slices, centres, before, after, window] = movslice (n, wlen)",
+        "The places of each of the windows that move over n elements."
+    ),
     written!("interpft", "interpft (x, n, dim)", "A periodic signal at n points, by way of its spectrum."),
     written!(
         "interpn",
@@ -238,6 +249,19 @@ pub(super) static TEXTS: &[Written] = &[
         "insertAfter (text, pattern or position, new)",
         "Texts with a new one behind each occurrence of a pattern, or behind a position."
     ),
+    written!(
+        "textread",
+        "[a, b, ...] = textread (file, template, name, value, ...)",
+        "Reads columns from a text file."
+    ),
+    written!("glob", "names = glob (pattern)", "The files whose paths fit a pattern of *, ? and [...]."),
+    written!("is_absolute_filename", "is_absolute_filename (name)", "Whether a path begins at the root."),
+    written!("make_absolute_filename", "make_absolute_filename (name)", "A path from the root on."),
+    written!(
+        "parseparams",
+        "[rest, value, ...] = parseparams (args, name, default, ...)",
+        "Arguments, and the values of the options that follow them."
+    ),
     written!("splitlines", "splitlines (text)", "The lines of a text in a cell array."),
     written!("split", "split (text, delimiter)", "The parts of texts between delimiters, or blanks, in a cell array."),
     written!(
@@ -271,6 +295,11 @@ pub(super) static TEXTS: &[Written] = &[
 
 /// Checks of arguments, written in the language.
 pub(super) static CHECKS: &[Written] = &[
+    written!(
+        "fail",
+        "fail (code, \"warning\", pattern)",
+        "An error unless code fails, or warns, with a message that fits."
+    ),
     written!("mustBeFinite", "mustBeFinite (x)", "An error unless all elements are finite."),
     written!("mustBeNonNan", "mustBeNonNan (x)", "An error if an element is NaN."),
     written!("mustBePositive", "mustBePositive (x)", "An error unless all elements are above 0."),

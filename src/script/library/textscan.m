@@ -8,6 +8,7 @@ function [values, position] = textscan (source, template, varargin)
   else
     error ("textscan: first argument must be a file id or character string");
   end
+  counted = nargin > 1 && ischar (template) && isempty (template);
   if nargin < 2 || isempty (template), template = "%f"; end
   repeat = Inf;
   if numel (varargin) > 0 && isnumeric (varargin{1})
@@ -17,30 +18,60 @@ function [values, position] = textscan (source, template, varargin)
   if ! ischar (template), error ("textscan: FORMAT must be a string"); end
   options = struct ("delimiter", "", "whitespace", " \b\t", "headerlines", 0, "endofline", "", ...
                     "commentstyle", {{}}, "emptyvalue", NaN, "collectoutput", false, ...
-                    "multipledelimsasone", false, "treatasempty", {{}}, "returnonerror", true, "bufsize", 0);
+                    "multipledelimsasone", false, "treatasempty", {{}}, "returnonerror", true, "bufsize", 0, ...
+                    "expchars", "edED");
   if mod (numel (varargin), 2) != 0, error ("textscan: %d parameters given, but only %d values", ceil (numel (varargin) / 2), floor (numel (varargin) / 2)); end
   for k = 1:2:numel (varargin)
     name = lower (varargin{k});
-    if ! isfield (options, name), error ("textscan: unrecognized option '%s'", varargin{k}); end
+    if ! isfield (options, name), error ("textscan: unrecognized option '%s'", name); end
     options.(name) = varargin{k+1};
   end
   fields = split_template (template);
   if all (strcmp ({fields.kind}, "'")), error ("textscan: no valid format conversion specifiers found"); end
-  delimiters = options.delimiter;
-  if iscell (delimiters), delimiters = [delimiters{:}]; end
-  delimiters = do_string_escapes (delimiters);
-  blanks = do_string_escapes (options.whitespace);
-  blanks(ismember (blanks, delimiters)) = [];
   text = strrep (text, "\r\n", "\n");
   ending = do_string_escapes (options.endofline);
+  if isempty (ending) && ! any (text == "\n"), ending = "\r"; end
   if ! isempty (ending) && ! strcmp (ending, "\r\n"), text = strrep (text, ending, "\n"); end
+  [delimiters, text] = one_character_each (options.delimiter, text);
+  blanks = do_string_escapes (options.whitespace);
+  % A blank that is a delimiter, too, is one however often it stands there.
+  blanks(ismember (blanks, delimiters) & blanks != " ") = [];
+  options.exponent = sprintf ("[%s]", regexptranslate ("escape", options.expchars));
   for k = 1:options.headerlines
     at = find (text == "\n", 1);
     if isempty (at), text = ""; else, text = text(at+1:end); end
   end
   text = without_comments (text, options.commentstyle);
+  if counted
+    if isempty (text), error ("textscan: No conversions specified"); end
+    text = regexprep (text, ["^([^\n]*[^\n" regexptranslate("escape", delimiters) "])[" ...
+                             regexptranslate("escape", [delimiters " "]) "]+(?=\n|$)"], "$1", "once");
+    fields = repmat (fields, 1, numbers_in_line (text, fields, delimiters, blanks, options));
+  end
   [values, position] = scan (text, fields, repeat, delimiters, blanks, options);
-  if options.collectoutput, values = collected (values); end
+  if options.collectoutput, values = collected (values, options.emptyvalue); end
+end
+
+% The delimiters as characters; in the text such a character stands for those that are longer.
+function [delimiters, text] = one_character_each (delimiters, text)
+  if ! (ischar (delimiters) || iscellstr (delimiters))
+    error ("textscan: Delimiters must be either a string or cell array of strings");
+  end
+  if ischar (delimiters), delimiters = do_string_escapes (delimiters); return, end
+  delimiters = cellfun (@do_string_escapes, delimiters, "UniformOutput", false);
+  long = cellfun (@numel, delimiters) > 1;
+  for d = delimiters(long)(:)', text = strrep (text, d{1}, "\1"); end
+  delimiters = [delimiters{! long}];
+  if any (long), delimiters(end+1) = "\1"; end
+end
+
+% How many numbers the first line begins with.
+function n = numbers_in_line (text, field, delimiters, blanks, options)
+  stop = find (text == "\n", 1);
+  if isempty (stop), stop = numel (text) + 1; end
+  options.returnonerror = true;
+  n = numel (scan (text(1:stop-1), field, Inf, delimiters, blanks, options){1});
+  n = max (n, 1);
 end
 
 % The parts of a template: what each reads, how wide, of which class, and literals.
@@ -117,13 +148,15 @@ function text = without_comments (text, style)
       if isempty (to), to = numel (text); else, to = from(1) + to(1) + numel (style{2}) - 2; end
     else
       to = find (text(from(1):end) == "\n", 1);
-      if isempty (to), to = numel (text); else, to = from(1) + to - 2; end
+      whole = from(1) == 1 || text(from(1)-1) == "\n";
+      if isempty (to), to = numel (text); else, to = from(1) + to - 2 + whole; end
     end
     text(from(1):to) = [];
     from = strfind (text, style{1});
   end
 end
 
+% What the fields read, again and again. A line end is a delimiter as any other.
 function [values, position] = scan (text, fields, repeat, delimiters, blanks, options)
   kept = find (! [fields.skip]);
   columns = repmat ({{}}, 1, numel (kept));
@@ -132,46 +165,38 @@ function [values, position] = scan (text, fields, repeat, delimiters, blanks, op
   last = numel (text);
   spaces = false (1, 256);
   spaces(double (blanks) + 1) = true;
-  breaks = spaces;
-  breaks(11) = true;
-  stops = breaks;
-  stops(double (delimiters) + 1) = true;
-  if isempty (delimiters), between = breaks; else, between = spaces; end
-  row_open = false;
-  while count < repeat
-    position = passed (text, position, breaks);
+  ends = false (1, 256);
+  ends(double ([delimiters "\n"]) + 1) = true;
+  stops = ends;
+  if isempty (delimiters), stops |= spaces; end
+  many = options.multipledelimsasone;
+  if many, position = passed (text, position, spaces | ends); end
+  failed = false;
+  while count < repeat && ! failed
+    position = passed (text, position, spaces);
     if position > last, break, end
     column = 0;
-    failed = false;
+    delimited = true;
     for f = 1:numel (fields)
       field = fields(f);
       if ! field.skip, column++; end
-      if field.kind == "'"
-        position = passed (text, position, between);
-        n = numel (field.set);
-        if position + n - 1 <= last && strcmp (text(position:position+n-1), field.set), position += n; end
-        continue
-      end
-      if field.kind != "c", position = passed (text, position, between); end
-      ended = position > last;
-      [value, next, ok] = one (text, position, field, stops, breaks, delimiters, options);
-      if ended && f == 1, failed = true; break, end
-      if ! ok && ! ended
+      position = passed (text, position, spaces);
+      failed = position > last && (field.kind == "'" || ! delimited);
+      if failed, break, end
+      failed = position > last;
+      [value, next, ok] = one (text, position, field, stops, ends, options);
+      if ! ok && ! failed
+        if ! options.returnonerror, error ("textscan: Read error in field %d of row %d", f, count + 1); end
         failed = true;
         break
       end
       position = next;
-      if ! field.skip
-        if ended
-          if strcmp (field.class, "cell"), break, end
-          if f > 1 && isempty (delimiters), break, end
-          value = options.emptyvalue;
-        end
-        columns{column}{end+1} = value;
+      if ! field.skip, columns{column}{end+1} = value; end
+      if failed, break, end
+      if field.kind != "'" || f == numel (fields)
+        [position, delimited] = after_delimiter (text, position, spaces, ends, many);
       end
-      position = after_delimiter (text, position, spaces, delimiters, options.multipledelimsasone, f == numel (fields));
     end
-    if failed, break, end
     count++;
   end
   position = min (position, last + 1) - 1;
@@ -192,46 +217,51 @@ function position = passed (text, position, set)
   while position <= numel (text) && set(double (text(position)) + 1), position++; end
 end
 
-function position = after_delimiter (text, position, spaces, delimiters, many, is_last)
-  if isempty (delimiters), return, end
+function [position, delimited] = after_delimiter (text, position, spaces, ends, many)
   position = passed (text, position, spaces);
-  if position <= numel (text) && any (text(position) == delimiters)
-    position++;
-    while many && position <= numel (text) && (any (text(position) == delimiters) || spaces(double (text(position)) + 1))
-      position++;
-    end
-  elseif position <= numel (text) && text(position) == "\n" && is_last
-    position++;
+  delimited = position <= numel (text) && ends(double (text(position)) + 1);
+  if ! delimited, return, end
+  position++;
+  if many
+    position = passed (text, position, spaces | ends);
+    delimited = position <= numel (text);
   end
 end
 
 % One value: a number, a word, so many characters, or characters of a set.
-function [value, position, ok] = one (text, position, field, stops, breaks, delimiters, options)
+function [value, position, ok] = one (text, position, field, stops, ends, options)
   last = numel (text);
   ok = true;
   value = [];
   limit = last;
   if ! isnan (field.width), limit = min (last, position + field.width - 1); end
   switch field.kind
+    case "'"
+      stop = position + numel (field.set);
+      ok = stop - 1 <= last && strcmp (text(position:stop-1), field.set);
+      if ok, position = stop; end
     case {"f", "n", "d", "u"}
-      if position <= last && any (text(position) == [delimiters "\n"])
+      if position > last || ends(double (text(position)) + 1)
         value = options.emptyvalue;
         return
       end
       part = text(position:limit);
-      [from, to] = regexp (part, '^[+-]?(?:nan|inf(?:inity)?|NA|(?:\d+\.?\d*|\.\d+)(?:[eEdD][+-]?\d+)?)', "once", "ignorecase");
+      form = ["^[+-]?(?:nan|inf(?:inity)?|NA|(?:\\d+\\.?\\d*|\\.\\d+)(?:" options.exponent "[+-]?\\d+)?)"];
+      [from, to] = regexp (part, form, "once", "ignorecase");
       if isempty (from)
         stop = find (stops(double (part) + 1), 1);
         if isempty (stop), stop = numel (part) + 1; end
-        word = part(1:stop-1);
-        ok = ! isempty (word) && any (strcmp (word, options.treatasempty));
+        ok = any (field.kind == "fn") && any (strcmp (part(1:stop-1), options.treatasempty));
         value = options.emptyvalue;
         if ok, position += stop - 1; end
         return
       end
-      word = regexprep (part(1:to), '[dD]', "e");
-      value = str2double (word);
+      value = number_of (part(1:to), options.exponent);
       position += to;
+      if to < numel (part) && any (part(to+1) == "+-ij")
+        [value, n] = with_imaginary (value, part(to+1:end), form, options.exponent);
+        position += n;
+      end
     case "s"
       stop = position;
       while stop <= limit && ! stops(double (text(stop)) + 1), stop++; end
@@ -268,14 +298,38 @@ function [value, position, ok] = one (text, position, field, stops, breaks, deli
   end
 end
 
-% Neighbours of one class as one array.
-function joined = collected (values)
+function value = number_of (word, exponent)
+  value = str2double (word);
+  if isnan (value), value = str2double (regexprep (word, ["(?<=[0-9.])" exponent "(?=[-+0-9])"], "e")); end
+end
+
+% A number that an imaginary part follows, or that an i makes one; N characters more are read.
+function [value, n] = with_imaginary (value, rest, form, exponent)
+  n = 0;
+  if any (rest(1) == "ij")
+    value = complex (0, value);
+    n = 1;
+    return
+  end
+  [~, to] = regexp (rest, form, "once", "ignorecase");
+  if ! isempty (to) && to < numel (rest) && any (rest(to+1) == "ij")
+    value = complex (value, number_of (rest(1:to), exponent));
+    n = to + 1;
+  end
+end
+
+% Neighbours of one class as one array; a column that is an element short ends in what stands for an empty one.
+function joined = collected (values, filling)
   joined = {};
   for k = 1:numel (values)
-    if ! isempty (joined) && strcmp (class (joined{end}), class (values{k})) && rows (joined{end}) == rows (values{k})
-      joined{end} = [joined{end}, values{k}];
+    column = values{k};
+    if ! isempty (joined) && strcmp (class (joined{end}), class (column))
+      if rows (column) < rows (joined{end})
+        if iscell (column), column(rows (joined{end}),1) = {[]}; else, column(end+1:rows (joined{end}),1) = filling; end
+      end
+      joined{end} = [joined{end}, column];
     else
-      joined{end+1} = values{k};
+      joined{end+1} = column;
     end
   end
 end

@@ -1,0 +1,3 @@
+function yes = is_absolute_filename (name)
+  yes = ischar (name) && isrow (name) && name(1) == "/";
+end
