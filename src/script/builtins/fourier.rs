@@ -101,17 +101,24 @@ static KEPT: Mutex<Vec<Arc<dyn Fft<f64>>>> = Mutex::new(Vec::new());
 /// How a transform of `n` elements is done.
 fn plan(n: usize, inverse: bool) -> Arc<dyn Fft<f64>> {
     let direction = if inverse { FftDirection::Inverse } else { FftDirection::Forward };
-    let mut kept = KEPT.lock();
-    let found = kept.iter().position(|plan| plan.len() == n && plan.fft_direction() == direction);
-    let plan = match found {
-        Some(at) => kept.remove(at),
-        None => FftPlanner::new().plan_fft(n, direction),
+    let known = {
+        let mut kept = KEPT.lock();
+        let at = kept.iter().position(|plan| plan.len() == n && plan.fft_direction() == direction);
+        at.map(|at| {
+            kept[..=at].rotate_right(1);
+            kept[0].clone()
+        })
     };
-    if n <= KEPT_LEN_MAX {
-        kept.truncate(KEPT_MAX - 1);
-        kept.insert(0, plan.clone());
-    }
-    plan
+    // Made outside of the lock: other scripts do not wait for a long one.
+    known.unwrap_or_else(|| {
+        let plan = FftPlanner::new().plan_fft(n, direction);
+        if n <= KEPT_LEN_MAX {
+            let mut kept = KEPT.lock();
+            kept.truncate(KEPT_MAX - 1);
+            kept.insert(0, plan.clone());
+        }
+        plan
+    })
 }
 
 /// Whether element k is the conjugate of element n - k.
