@@ -116,12 +116,13 @@ fn convolution(env: &Env, a: &Value, b: &Value, part: Part) -> Flow<Value> {
 }
 
 /// The convolution of a large matrix with a small one, on the runtime: a sum of as many shifted matrices as the small
-/// one has elements. `None` for others, where zeros beyond the edge would meet what is not finite, and without a GPU: a
-/// loop over columns takes a fifth of the time there.
+/// one has elements. `None` for others, where zeros beyond the edge would meet what is not finite, and without a GPU that
+/// has the dtype: a loop over columns takes a fifth of the time there.
 fn recorded(env: &Env, a: &Value, b: &Value, class: Class, part: Part) -> Flow<Option<Value>> {
     let (da, db) = (a.dims(), b.dims());
     let ((top, rows), (left, columns)) = (part.along(da.rows(), db.rows()), part.along(da.columns(), db.columns()));
-    let has_gpu = env.session.devices().iter().any(|device| device.kind == DeviceKind::Gpu);
+    let Some(dtype) = class.dtype() else { return Ok(None) };
+    let has_gpu = env.session.devices().iter().any(|device| device.kind == DeviceKind::Gpu && device.has(dtype));
     let is_large = has_gpu && (matches!(a, Value::Lazy(_)) || is_big(env, class, da.elements()));
     let is_float = [a, b].iter().all(|value| value.class().is_float() && !value.is_complex());
     if !is_large || !is_float || db.elements() > KERNEL_MAX || rows * columns == 0 {
@@ -130,7 +131,6 @@ fn recorded(env: &Env, a: &Value, b: &Value, class: Class, part: Part) -> Flow<O
     let kernel = env.host(b)?;
     let by = kernel.data.to_f64();
     let Some(array) = lift(env, a)?.filter(|_| by.iter().all(|x| x.is_finite())) else { return Ok(None) };
-    let Some(dtype) = class.dtype() else { return Ok(None) };
     let array = if array.dtype()? == dtype { array } else { array.cast_to(dtype) };
     // Zeros around it, as many as its shifts reach.
     let (above, before) = (db.rows() - 1 - top, db.columns() - 1 - left);
