@@ -29,18 +29,16 @@ pub fn decode(bytes: &[u8]) -> Result<DynamicImage> {
     let Ok(format) = image::guess_format(bytes) else {
         return Err(unreadable("the file is no picture: it begins as none of PNG, JPEG, BMP, TIFF and PNM does"));
     };
-    match format {
-        ImageFormat::Jpeg => jpeg(bytes),
-        ImageFormat::Png => {
-            check_png(bytes)?;
-            image::load_from_memory_with_format(bytes, format).map_err(|error| in_words(&error))
-        }
-        ImageFormat::Bmp => {
-            let picture = image::load_from_memory_with_format(bytes, format).map_err(|error| in_words(&error))?;
-            Ok(if has_grey_palette(bytes, &picture) { picture.into_luma8().into() } else { picture })
-        }
-        _ => image::load_from_memory_with_format(bytes, format).map_err(|error| in_words(&error)),
+    if format == ImageFormat::Png {
+        check_png(bytes)?;
     }
+    let picture = image::load_from_memory_with_format(bytes, format).map_err(|error| in_words(&error))?;
+    match format {
+        ImageFormat::Jpeg => check_jpeg(bytes)?,
+        ImageFormat::Bmp if has_grey_palette(bytes, &picture) => return Ok(picture.into_luma8().into()),
+        _ => {}
+    }
+    Ok(picture)
 }
 
 /// Whether a BMP's pixels are numbers of colours (its bits a pixel are at byte 28), and all of these are greys: BMP has
@@ -114,12 +112,11 @@ fn check_png(bytes: &[u8]) -> Result<()> {
     Err(unreadable(CUT))
 }
 
-/// A JPEG whose data is whole.
-fn jpeg(bytes: &[u8]) -> Result<DynamicImage> {
-    let picture = image::load_from_memory_with_format(bytes, ImageFormat::Jpeg).map_err(|error| in_words(&error))?;
+/// Whether the data of a JPEG that can be decoded is whole.
+fn check_jpeg(bytes: &[u8]) -> Result<()> {
     match jpeg::check(bytes) {
-        Ok(jpeg::Looked::AtAll) => Ok(picture),
-        Ok(jpeg::Looked::AtHeaders) if !has_no_end(bytes) => Ok(picture),
+        Ok(jpeg::Looked::AtAll) => Ok(()),
+        Ok(jpeg::Looked::AtHeaders) if !has_no_end(bytes) => Ok(()),
         Err(jpeg::Damaged) if !has_no_end(bytes) => Err(unreadable(DAMAGED)),
         _ => Err(unreadable(CUT)),
     }

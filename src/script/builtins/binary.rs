@@ -2,6 +2,7 @@
 //!
 //! In: streams of `files`; names of classes and of the order of a number's bytes. Out: arrays, and bytes in files.
 
+use super::conversions::{bytes_of, of_bytes};
 use super::files::{self, Files, Stream};
 use super::{Builtin, Outcome, args, row};
 use crate::script::env::Env;
@@ -51,9 +52,9 @@ impl ByteOrder {
         }
     }
 
-    /// Numbers of `width` bytes each, least byte first, in this order; and back.
+    /// Numbers of `width` bytes each, in the machine's order, in this one; and back.
     fn arrange(self, bytes: &mut [u8], width: usize) {
-        if self == ByteOrder::Big && width > 1 {
+        if self != ByteOrder::NATIVE && width > 1 {
             bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
         }
     }
@@ -88,25 +89,34 @@ impl Layout {
             None => 0,
         };
         let order = rest.get(1).map(ByteOrder::of).transpose()?;
-        Ok(Layout { class, width, block: if skip == 0 { usize::MAX } else { block }, skip, order })
+        Ok(Layout { class, width, block, skip, order })
+    }
+
+    /// Whether blocks are read again and again.
+    fn goes_back(&self) -> bool {
+        self.skip < 0 && self.skip.unsigned_abs() as usize >= self.block.saturating_mul(self.width)
     }
 
     /// The bytes of at most so many numbers, as many as there are.
     fn read(&self, stream: &mut Stream, elements: usize) -> io::Result<Vec<u8>> {
-        let mut bytes: Vec<u8> = Vec::new();
-        loop {
-            let wanted = self.block.min(elements - bytes.len() / self.width);
-            let part = stream.bytes(wanted.saturating_mul(self.width))?;
-            let read = part.len() / self.width;
-            bytes.extend(&part[..read * self.width]);
-            if read == self.block {
-                stream.skip(self.skip)?;
-            }
-            if read < self.block || bytes.len() / self.width == elements {
-                self.order.unwrap_or(stream.order).arrange(&mut bytes, self.width);
-                return Ok(bytes);
-            }
+        let whole = |bytes: &mut Vec<u8>| bytes.truncate(bytes.len() / self.width * self.width);
+        let mut bytes = Vec::new();
+        if self.skip == 0 {
+            bytes = stream.bytes(elements.saturating_mul(self.width))?;
+            whole(&mut bytes);
         }
+        while self.skip != 0 && bytes.len() / self.width < elements {
+            let wanted = self.block.min(elements - bytes.len() / self.width);
+            let mut part = stream.bytes(wanted.saturating_mul(self.width))?;
+            whole(&mut part);
+            bytes.extend(&part);
+            if part.len() / self.width < self.block {
+                break;
+            }
+            stream.skip(self.skip)?;
+        }
+        self.order.unwrap_or(stream.order).arrange(&mut bytes, self.width);
+        Ok(bytes)
     }
 
     fn write(&self, stream: &mut Stream, mut bytes: Vec<u8>) -> io::Result<()> {
@@ -140,48 +150,12 @@ fn named(name: &str) -> Option<(Class, usize)> {
     })
 }
 
-/// Elements from their bytes, least byte first.
-fn decoded(bytes: &[u8], class: Class) -> Data {
-    macro_rules! of {
-        ($variant:ident, $ty:ty) => {
-            Data::$variant(
-                bytes
-                    .chunks_exact(size_of::<$ty>())
-                    .map(|c| c.try_into().map(<$ty>::from_le_bytes).unwrap_or_default())
-                    .collect(),
-            )
-        };
-    }
-    match class {
-        Class::Int8 => of!(I8, i8),
-        Class::Char => Data::Char(bytes.to_vec()),
-        Class::Int16 => of!(I16, i16),
-        Class::Uint16 => of!(U16, u16),
-        Class::Int32 => of!(I32, i32),
-        Class::Uint32 => of!(U32, u32),
-        Class::Int64 => of!(I64, i64),
-        Class::Uint64 => of!(U64, u64),
-        Class::Single => of!(F32, f32),
-        Class::Double => of!(F64, f64),
-        _ => Data::U8(bytes.to_vec()),
-    }
-}
-
-/// Elements as bytes, least byte first; complex ones by their real parts.
-fn encoded(data: &Data) -> Vec<u8> {
-    match data {
-        Data::F64(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Data::F32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Data::I8(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Data::I16(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Data::I32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Data::I64(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Data::U8(v) | Data::Char(v) => v.clone(),
-        Data::U16(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Data::U32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Data::U64(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Data::Bool(v) => v.iter().map(|&b| b as u8).collect(),
-        other => other.to_f64().iter().flat_map(|x| x.to_le_bytes()).collect(),
+/// A precision that an argument names; bytes else.
+fn precision(who: &str, value: Option<&Value>) -> Flow<String> {
+    match value.map(Value::as_text) {
+        None => Ok("uchar".into()),
+        Some(Some(text)) => Ok(text),
+        Some(None) => fail!("{who}: PRECISION must be a string"),
     }
 }
 
@@ -199,13 +173,7 @@ fn fread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     // The size may be left out.
     let at = if args.get(1).is_some_and(|value| value.as_bytes().is_some()) { 1 } else { 2 };
-    let precision = match args.get(at) {
-        Some(value) => match value.as_text() {
-            Some(text) => text,
-            None => return fail!("fread: PRECISION must be a string"),
-        },
-        None => "uchar".into(),
-    };
+    let precision = precision("fread", args.get(at))?;
     let Some((from, into)) = read_as(&precision) else { return fail!("fread: invalid PRECISION specified") };
     let layout = Layout::of(&interp.env, "fread", from, args.get(at + 1..).unwrap_or_default())?;
     let size = match args.get(1).filter(|_| at == 2) {
@@ -222,14 +190,15 @@ fn fread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return fail!("fread: negative value invalid as size specification");
     }
     let count = if rows == 0.0 { 0.0 } else { rows * columns };
-    let elements = if count.is_finite() { args::extent(count)? } else { usize::MAX / 16 };
-    interp.env.check_elements(&[if count.is_finite() { elements } else { 0 }])?;
-    if count.is_infinite()
-        && layout.skip.unsigned_abs() as usize >= layout.block.saturating_mul(layout.width)
-        && layout.skip < 0
-    {
+    let elements = if count.is_finite() {
+        let elements = args::extent(count)?;
+        interp.env.check_elements(&[elements])?;
+        elements
+    } else if layout.goes_back() {
         return fail!("fread: SKIP goes back over all that was read");
-    }
+    } else {
+        usize::MAX / 16
+    };
     let (_, stream) = interp.env.keep.of::<Files>().stream("fread", &args[0])?;
     let mut bytes = match layout.read(stream, elements) {
         Ok(bytes) => bytes,
@@ -243,31 +212,23 @@ fn fread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     };
     // A last column that is not full is filled with zeros.
     bytes.resize(dims[0] * dims[1] * layout.width, 0);
-    let data = decoded(&bytes, layout.class).converted(into);
+    let Some(data) = of_bytes(layout.class, &bytes) else { return fail!("fread: invalid PRECISION specified") };
+    let data = data.converted(into);
     Ok(vec![Value::tensor(Tensor::new(Dims::new(&dims), data)), Value::Num(read as f64)].into())
 }
 
 fn fwrite(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
-    let precision = match args.get(2) {
-        Some(value) => match value.as_text() {
-            Some(text) => text,
-            None => return fail!("fwrite: PRECISION must be a string"),
-        },
-        None => "uchar".into(),
-    };
+    let precision = precision("fwrite", args.get(2))?;
     let layout = Layout::of(&interp.env, "fwrite", &precision, args.get(3..).unwrap_or_default())?;
-    let data = interp.env.host(&args[1])?;
-    let mut bytes = encoded(&data.data.converted(layout.class));
-    let standard = |bytes: &mut Vec<u8>| layout.order.unwrap_or(ByteOrder::NATIVE).arrange(bytes, layout.width);
+    let host = interp.env.host(&args[1])?;
+    // Of complex numbers the real parts.
+    let real = host.data.is_complex().then(|| Data::F64(host.data.to_f64()));
+    let mut bytes = bytes_of(&real.as_ref().unwrap_or(&host.data).converted(layout.class));
     match args[0] {
-        Value::Num(1.0) => {
-            standard(&mut bytes);
-            interp.env.print(&bytes);
-        }
-        Value::Num(2.0) => {
-            standard(&mut bytes);
-            interp.env.output.err(&bytes);
+        Value::Num(number @ (1.0 | 2.0)) => {
+            layout.order.unwrap_or(ByteOrder::NATIVE).arrange(&mut bytes, layout.width);
+            if number == 1.0 { interp.env.print(&bytes) } else { interp.env.output.err(&bytes) }
         }
         _ => {
             let (_, stream) = interp.env.keep.of::<Files>().stream("fwrite", &args[0])?;
@@ -276,5 +237,5 @@ fn fwrite(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             }
         }
     }
-    Ok(Value::Num(data.len() as f64).into())
+    Ok(Value::Num(host.len() as f64).into())
 }

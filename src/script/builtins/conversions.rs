@@ -170,7 +170,7 @@ fn typecast(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 }
 
 /// The bytes of elements, in the machine's order.
-fn bytes_of(data: &Data) -> Vec<u8> {
+pub(super) fn bytes_of(data: &Data) -> Vec<u8> {
     trait Bytes: Copy {
         fn bytes(self, out: &mut Vec<u8>);
     }
@@ -206,8 +206,8 @@ fn bytes_of(data: &Data) -> Vec<u8> {
     out
 }
 
-/// Elements of a class from their bytes; `None` where these do not fill them.
-fn of_bytes(class: Class, bytes: &[u8]) -> Option<Data> {
+/// Elements of a class from their bytes, in the machine's order; `None` where these do not fill them.
+pub(super) fn of_bytes(class: Class, bytes: &[u8]) -> Option<Data> {
     macro_rules! all {
         ($variant:ident, $t:ty) => {{
             let parts = bytes.chunks_exact(size_of::<$t>());

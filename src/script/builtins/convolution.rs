@@ -146,7 +146,10 @@ fn recorded(env: &Env, a: &Value, b: &Value, class: Class, part: Part) -> Flow<O
         let (p, q) = (k % db.rows(), k / db.rows());
         let (i, j) = (db.rows() - 1 - p, db.columns() - 1 - q);
         let term = wide.slice((i..i + rows, j..j + columns)) * *by;
-        sum = Some(sum.map_or_else(|| term.clone(), |sum| sum + &term));
+        sum = Some(match sum {
+            None => term,
+            Some(sum) => sum + &term,
+        });
     }
     sum.map(|sum| record(sum, class, &[a, b])).transpose()
 }

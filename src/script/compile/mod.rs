@@ -64,34 +64,27 @@ pub struct Known {
     pub spare: Vec<Name>,
 }
 
-/// Compiles a text for `eval` in a frame whose variables have these names; new names follow them. Asked for outputs,
-/// it is an expression, whose values it gives.
+/// Compiles a text for `eval` in a frame with these variables; new names follow them. Asked for outputs, it is an
+/// expression, whose values it gives. Where it fails, the handler runs.
 ///
 /// # Errors
 /// As [`compile`].
-pub fn compile_eval(file: &ast::File, known: Known, nargout: usize) -> Result<Unit, ScriptError> {
+pub fn compile_eval(
+    file: &ast::File,
+    handler: Option<&ast::File>,
+    known: Known,
+    nargout: usize,
+) -> Result<Unit, ScriptError> {
     let mut functions = FxHashMap::default();
-    for function in &file.functions {
+    for function in [Some(file), handler].into_iter().flatten().flat_map(|file| &file.functions) {
         functions.insert(function.name.name.clone(), Arc::new(compile_function(file, function)?));
     }
     let mut builder = Builder::new(file.source.clone(), Kind::Eval, "".into());
     builder.knows(known);
-    builder.values_or_block(&file.body, nargout)?;
-    Ok(Unit { main: Arc::new(builder.finish(false)), functions, first_function: None })
-}
-
-/// Compiles a text for `eval` with another that runs where it fails; as [`compile_eval`].
-///
-/// # Errors
-/// As [`compile`].
-pub fn compile_tried(file: &ast::File, handler: &ast::File, known: Known, nargout: usize) -> Result<Unit, ScriptError> {
-    let mut functions = FxHashMap::default();
-    for function in file.functions.iter().chain(&handler.functions) {
-        functions.insert(function.name.name.clone(), Arc::new(compile_function(file, function)?));
+    match handler {
+        None => builder.values_or_block(&file.body, nargout)?,
+        Some(handler) => builder.tried(&file.body, &handler.body, nargout)?,
     }
-    let mut builder = Builder::new(file.source.clone(), Kind::Eval, "".into());
-    builder.knows(known);
-    builder.tried(&file.body, &handler.body, nargout)?;
     Ok(Unit { main: Arc::new(builder.finish(false)), functions, first_function: None })
 }
 

@@ -6,7 +6,8 @@
 //!
 //! How to read: `operand` is what is computed on, `expand` how two operands meet, `host` the operators in host
 //! memory (`wide` for 64-bit integers, `complex`, `power`), `lazy` the same recorded on the runtime; `linear` is
-//! matrices (`gauss` small real ones, `schur` eigenvalues), `range` the colon.
+//! matrices (`gauss` small real ones, `schur` eigenvalues, `svd` singular values, of small ones by `reflections`),
+//! `range` the colon.
 
 pub mod complex;
 mod expand;

@@ -342,7 +342,7 @@ impl Interp {
         match callee {
             Callee::User(code) => self.enter(code, args, returns, nargout),
             Callee::Script(file) => {
-                let unit = compile::compile_eval(&file, self.known_in(self.frame_in(Scope::Here)), 0)?;
+                let unit = compile::compile_eval(&file, None, self.known_in(self.frame_in(Scope::Here)), 0)?;
                 self.define(&unit);
                 self.enter_eval(unit, Scope::Here, returns, 0)
             }
@@ -423,20 +423,16 @@ impl Interp {
             slot.is_some_and(|slot| self.has_value(frame, slot))
         };
         let parse = |text: String| syntax::parse_with(&Source::new(EVALUATED, text), &is_known).map_err(quoted);
-        let Some(handler) = handler else {
-            return Ok(compile::compile_eval(&parse(text)?, known, nargout)?);
+        let (file, handler, failed) = match (parse(text), handler) {
+            (Ok(file), handler) => (file, handler.map(parse).transpose()?, None),
+            (Err(error), Some(handler)) => (parse(handler)?, None, Some(error)),
+            (Err(error), None) => return Err(error.into()),
         };
-        Ok(match parse(text) {
-            Ok(file) => {
-                let handler = parse(handler)?;
-                compile::compile_tried(&file, &handler, known, nargout)?
-            }
-            Err(error) => {
-                let unit = compile::compile_eval(&parse(handler)?, known, nargout)?;
-                self.env.last_error = Some(error);
-                unit
-            }
-        })
+        let unit = compile::compile_eval(&file, handler.as_ref(), known, nargout)?;
+        if failed.is_some() {
+            self.env.last_error = failed;
+        }
+        Ok(unit)
     }
 
     fn give_task(&mut self, values: Values) {

@@ -7,8 +7,7 @@ use crate::script::compile::code::{Inst, Slot};
 use crate::script::error::{Flow, Need, ScriptError, Stop, fail};
 use crate::script::index;
 use crate::script::interrupt::Guard;
-use crate::script::ops;
-use crate::script::ops::Span;
+use crate::script::ops::{self, Span};
 use crate::script::value::{CellArray, Class, Data, Dims, Lazy, Tensor, Value, lazy};
 use std::sync::Arc;
 

@@ -43,12 +43,14 @@ pub(super) fn quoted(error: ScriptError) -> ScriptError {
     let begin = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let line = text[begin..].lines().next().unwrap_or_default();
     let blanks = " ".repeat(text[begin..at].chars().count() + 4);
-    let line_number = place.source.position(at as u32).line;
     let is_expectation = reason.starts_with("expected ");
     let what = if is_expectation { "syntax error" } else { reason };
     let head = match place.source.is_given() {
         true => "parse error:".to_owned(),
-        false => format!("parse error near line {} of file {}", line_number, full_path(&place.source)),
+        false => {
+            let number = place.source.position(at as u32).line;
+            format!("parse error near line {number} of file {}", full_path(&place.source))
+        }
     };
     let message = format!("{head}\n\n  {what}\n\n>>> {line}\n{blanks}^");
     let help = error.help.clone().or_else(|| is_expectation.then(|| reason.to_owned()));

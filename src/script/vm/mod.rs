@@ -190,7 +190,8 @@ impl Interp {
     /// The first syntax error, with its place.
     pub fn begin_text(&mut self, source: &Arc<super::source::Source>) -> Result<(), super::error::ScriptError> {
         let file = super::syntax::parse_with(source, &|name| self.variable(name).is_some())?;
-        let unit = super::compile::compile_eval(&file, self.known_in(self.frame_in(super::builtins::Scope::Here)), 0)?;
+        let known = self.known_in(self.frame_in(super::builtins::Scope::Here));
+        let unit = super::compile::compile_eval(&file, None, known, 0)?;
         self.define(&unit);
         self.enter_text(unit);
         Ok(())
