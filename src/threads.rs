@@ -1,5 +1,5 @@
 //! Which threads are the runtime's own: those of the ring, of its workers and of its devices; and what of the program's
-//! code runs on them.
+//! code runs on them; and on which cores they begin.
 //!
 //! In: each of them marks itself when it begins. Out: whether the current thread is one. Must hold: a name proves
 //! nothing, since a program may name its threads as it likes; a panic of the program's code ends none of them.
@@ -27,5 +27,64 @@ pub fn contain(what: &str, work: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
         let words = crate::error::panic_words(&*panic);
         tracing::error!(target: "tidemill", "{what} panicked: {words}");
+    }
+}
+
+/// The number of the core that the current thread is on; 0 where the system does not say (all but Linux).
+pub fn core() -> usize {
+    #[cfg(target_os = "linux")]
+    return rustix::thread::sched_getcpu();
+    #[cfg(not(target_os = "linux"))]
+    0
+}
+
+/// Moves the current thread to the `nth` core after `from`, of those that it may use; where it may go afterwards stays
+/// as it was. Linux puts a thread that is woken beside its waker at times, though another core is idle, and does not
+/// look again for some milliseconds, which is longer than a thousand small scripts take. Elsewhere nothing is done.
+pub fn move_apart(from: usize, nth: usize) {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+        let Ok(allowed) = sched_getaffinity(None) else { return };
+        let mut cores = (from..CpuSet::MAX_CPU).chain(0..from).filter(|&core| allowed.is_set(core)).cycle();
+        let Some(wanted) = cores.nth(nth) else { return };
+        if wanted != core() {
+            let mut only = CpuSet::new();
+            only.set(wanted);
+            // What fails leaves the thread where it is.
+            if sched_setaffinity(None, &only).is_ok() {
+                let _ = sched_setaffinity(None, &allowed);
+            }
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (from, nth);
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+    fn cores(set: &CpuSet) -> Vec<usize> {
+        (0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).collect()
+    }
+
+    #[test]
+    fn a_thread_that_moves_may_go_wherever_it_could_before() {
+        let own = std::thread::spawn(|| {
+            let all = sched_getaffinity(None).unwrap();
+            for nth in 0..5 {
+                super::move_apart(super::core(), nth);
+                assert_eq!(cores(&sched_getaffinity(None).unwrap()), cores(&all));
+            }
+            // With one core there is nowhere else.
+            let mut only = CpuSet::new();
+            only.set(*cores(&all).last().unwrap());
+            sched_setaffinity(None, &only).unwrap();
+            super::move_apart(super::core(), 1);
+            assert_eq!(cores(&sched_getaffinity(None).unwrap()), cores(&only));
+            assert_eq!(vec![super::core()], cores(&only));
+        });
+        own.join().unwrap();
     }
 }

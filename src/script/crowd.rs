@@ -9,11 +9,12 @@
 //! - CROWD-2: a run is polled by one thread at a time, and its owner is woken whenever a helper lets go of it.
 //! - CROWD-3: dropping the future cancels the run, at the latest when it next lets others run.
 
+use super::copies::placed;
 use super::error::ScriptError;
-use super::{Script, Workspace};
-use crate::Session;
-use crossbeam_channel::{Receiver, Sender};
-use parking_lot::Mutex;
+use super::{STACK_BYTES, Script, Workspace};
+use crate::{Session, threads};
+use crossbeam_channel::Sender;
+use parking_lot::{Mutex, MutexGuard};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,8 +25,8 @@ use std::task::{Context, Poll, Wake, Waker};
 const ALONE_MAX: usize = 2;
 /// So many have to wait for a helper to be called.
 const CALL_MIN: usize = 8;
-/// A helper's stack.
-const STACK_BYTES: usize = 8 << 20;
+/// So many lie together.
+const BLOCK: usize = 32;
 
 type Ended = Result<Workspace, ScriptError>;
 /// A run that any thread may poll.
@@ -35,17 +36,93 @@ pub(super) type Run = Pin<Box<dyn Future<Output = Ended> + Send>>;
 #[derive(Default)]
 struct Crowd {
     waiting: AtomicUsize,
-    /// Those that can be taken over, the newest last.
-    members: Mutex<Vec<Arc<Member>>>,
+    /// Those that nobody has looked at, the newest last.
+    open: Mutex<Vec<Part>>,
+    /// Whether there may be some.
+    is_open: AtomicBool,
     /// Whether helpers have been called.
     helped: AtomicBool,
 }
 
+/// A block's members that nobody has looked at: the first `left` of the `made`.
+struct Part {
+    block: Arc<Block>,
+    left: usize,
+    made: usize,
+}
+
+/// Runs that were made one after the other. They lie together, so that the memory of the owner's thread is not let go
+/// of by helpers, run by run: an allocator's lock that two threads want puts one of them to sleep.
+#[derive(Default)]
+struct Block([Mutex<State>; BLOCK]);
+
+/// A run that helpers may take over, as they see it: its block, and its number there.
+#[derive(Clone)]
+struct Member {
+    block: Arc<Block>,
+    number: usize,
+}
+
+#[derive(Default)]
+enum State {
+    /// Nobody has begun it: what is run, and on what.
+    New(Script, Session),
+    /// A helper is at it; who is to be woken when it lets go.
+    Away(Option<Waker>),
+    /// A helper has begun it, and it waits for something.
+    Back(Run),
+    /// It has ended, or panicked.
+    Done(std::thread::Result<Ended>),
+    /// It is its owner's alone, or nobody's any more.
+    #[default]
+    Gone,
+}
+
+impl Crowd {
+    /// A run is made that may be taken over.
+    fn push(&self, state: State) -> Member {
+        let mut open = self.open.lock();
+        // Numbers of a block that helpers have begun to take are not given again.
+        if open.last().is_none_or(|part| part.made == BLOCK || part.left < part.made) {
+            open.push(Part { block: Arc::default(), left: 0, made: 0 });
+        }
+        let Some(part) = open.last_mut() else { unreachable!("there is one") };
+        let member = Member { block: part.block.clone(), number: part.made };
+        *member.state() = state;
+        part.made += 1;
+        part.left += 1;
+        self.is_open.store(true, Ordering::Relaxed);
+        member
+    }
+
+    /// The newest that nobody has looked at.
+    fn pop(&self) -> Option<Member> {
+        let mut open = self.open.lock();
+        let Some(part) = open.last_mut() else {
+            self.is_open.store(false, Ordering::Relaxed);
+            return None;
+        };
+        part.left -= 1;
+        let member = Member { block: part.block.clone(), number: part.left };
+        if part.left == 0 {
+            open.pop();
+        }
+        Some(member)
+    }
+
+    /// None is left for helpers.
+    fn close(&self) {
+        // Whatever ends here ends outside of the lock.
+        let ended = std::mem::take(&mut *self.open.lock());
+        self.is_open.store(false, Ordering::Relaxed);
+        drop(ended);
+    }
+}
+
 thread_local!(static CROWD: Arc<Crowd> = Arc::default());
 
-/// Memory for a run in progress is taken by the thread that begins it, and mostly let go of by the same.
-fn begun(script: Script, session: Session) -> Run {
-    Box::pin(async move { script.run_captured(&session).await })
+async fn begun(script: Script, session: Session) -> Ended {
+    script.run_captured(&session).await
 }
 
 /// A run's place among those that its thread has made.
@@ -60,8 +137,11 @@ impl Place {
         if !std::mem::replace(&mut self.has_begun, true) {
             let waiting = self.crowd.waiting.fetch_sub(1, Ordering::Relaxed) - 1;
             if waiting == 0 {
-                self.crowd.members.lock().clear();
-            } else if waiting >= CALL_MIN && !self.crowd.helped.swap(true, Ordering::Relaxed) {
+                self.crowd.close();
+            } else if waiting >= CALL_MIN
+                && self.crowd.is_open.load(Ordering::Relaxed)
+                && !self.crowd.helped.swap(true, Ordering::Relaxed)
+            {
                 call_helpers(&self.crowd);
             }
         }
@@ -71,7 +151,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if !self.has_begun && self.crowd.waiting.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.crowd.members.lock().clear();
+            self.crowd.close();
         }
     }
 }
@@ -92,30 +172,13 @@ pub(super) fn made(script: &Script, session: &Session) -> Made {
     if before < ALONE_MAX || helpers_max() == 0 {
         return Made::Alone(place);
     }
-    let member = Arc::new(Member(Mutex::new(State::New(script.clone(), session.clone()))));
-    place.crowd.members.lock().push(member.clone());
+    let member = place.crowd.push(State::New(script.clone(), session.clone()));
     Made::Shared(Shared { member, place, own: None })
-}
-
-/// A run that helpers may take over, as they see it.
-struct Member(Mutex<State>);
-
-enum State {
-    /// Nobody has begun it: what is run, and on what.
-    New(Script, Session),
-    /// A helper is at it; who is to be woken when it lets go.
-    Away(Option<Waker>),
-    /// A helper has begun it, and it waits for something.
-    Back(Run),
-    /// It has ended, or panicked.
-    Done(std::thread::Result<Ended>),
-    /// It is its owner's alone, or nobody's any more.
-    Gone,
 }
 
 /// The owner's side of it: the future of what it gives.
 pub(super) struct Shared {
-    member: Arc<Member>,
+    member: Member,
     place: Place,
     /// The run, where no helper has it.
     own: Option<Run>,
@@ -128,9 +191,9 @@ impl Future for Shared {
         let this = &mut *self;
         this.place.begin();
         if this.own.is_none() {
-            let mut state = this.member.0.lock();
+            let mut state = this.member.state();
             match std::mem::replace(&mut *state, State::Gone) {
-                State::New(script, session) => this.own = Some(begun(script, session)),
+                State::New(script, session) => this.own = Some(Box::pin(begun(script, session))),
                 State::Back(run) => this.own = Some(run),
                 State::Away(_) => {
                     *state = State::Away(Some(context.waker().clone()));
@@ -150,20 +213,24 @@ impl Future for Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        let state = std::mem::replace(&mut *self.member.0.lock(), State::Gone);
+        let state = std::mem::replace(&mut *self.member.state(), State::Gone);
         // Whatever ends here ends outside of the lock.
         drop(state);
     }
 }
 
 impl Member {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.block.0[self.number].lock()
+    }
+
     fn is_gone(&self) -> bool {
-        matches!(*self.0.lock(), State::Gone)
+        matches!(*self.state(), State::Gone)
     }
 
     /// A helper lets go of it.
     fn let_go(&self, left: State) {
-        let mut state = self.0.lock();
+        let mut state = self.state();
         match &mut *state {
             State::Away(waker) => {
                 let waker = waker.take();
@@ -199,12 +266,13 @@ impl Wake for Flag {
 fn help(crowd: &Crowd) {
     let flag = Arc::new(Flag::default());
     let waker = Waker::from(flag.clone());
-    loop {
-        let Some(member) = crowd.members.lock().pop() else { break };
+    // Memory of a run that has ended, for the next.
+    let mut room = None;
+    while let Some(member) = crowd.pop() {
         let mut run = {
-            let mut state = member.0.lock();
+            let mut state = member.state();
             match std::mem::replace(&mut *state, State::Away(None)) {
-                State::New(script, session) => begun(script, session),
+                State::New(script, session) => placed(&mut room, begun(script, session)),
                 other => {
                     *state = other;
                     continue;
@@ -216,7 +284,10 @@ fn help(crowd: &Crowd) {
             match catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(&mut Context::from_waker(&waker)))) {
                 Ok(Poll::Pending) if flag.0.load(Ordering::Relaxed) && !member.is_gone() => {}
                 Ok(Poll::Pending) => break State::Back(run),
-                Ok(Poll::Ready(ended)) => break State::Done(Ok(ended)),
+                Ok(Poll::Ready(ended)) => {
+                    room = Some(run);
+                    break State::Done(Ok(ended));
+                }
                 Err(panic) => break State::Done(Err(panic)),
             }
         };
@@ -231,22 +302,34 @@ fn helpers_max() -> usize {
     *MAX.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from) - 1)
 }
 
+/// Whom helpers help, and on which core the owner is.
+struct Call {
+    crowd: Arc<Crowd>,
+    core: usize,
+}
+
 /// Calls the helpers, which begin with the process's first crowd and stay.
 fn call_helpers(crowd: &Arc<Crowd>) {
-    static CALLS: OnceLock<Sender<Arc<Crowd>>> = OnceLock::new();
+    static CALLS: OnceLock<Sender<Call>> = OnceLock::new();
     let begin = || {
-        let (calls, mailbox): (Sender<Arc<Crowd>>, Receiver<Arc<Crowd>>) = crossbeam_channel::unbounded();
+        let (calls, mailbox) = crossbeam_channel::unbounded::<Call>();
         for n in 0..helpers_max() {
             let mailbox = mailbox.clone();
+            let answer = move || {
+                for call in mailbox {
+                    threads::move_apart(call.core, n + 1);
+                    help(&call.crowd);
+                }
+            };
             let thread = std::thread::Builder::new().name(format!("tidemill-runs-{n}")).stack_size(STACK_BYTES);
             // Without threads the owner does all itself.
-            let _ = thread.spawn(move || mailbox.iter().for_each(|crowd| help(&crowd)));
+            let _ = thread.spawn(answer);
         }
         calls
     };
     let calls = CALLS.get_or_init(begin);
     for _ in 0..helpers_max() {
-        let _ = calls.send(crowd.clone());
+        let _ = calls.send(Call { crowd: crowd.clone(), core: threads::core() });
     }
 }
 
@@ -300,6 +383,6 @@ mod tests {
         drop((0..50).map(|_| script.run(&session)).collect::<Vec<_>>());
         let crowd = super::CROWD.with(std::sync::Arc::clone);
         assert_eq!(crowd.waiting.load(std::sync::atomic::Ordering::Relaxed), 0);
-        assert!(crowd.members.lock().is_empty());
+        assert!(crowd.open.lock().is_empty());
     }
 }

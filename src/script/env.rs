@@ -95,7 +95,8 @@ pub fn add_files(files: &mut FunctionFiles, folder: &Path) {
         let path = entry.path();
         if path.extension().is_some_and(|e| e == "m")
             && let Some(stem) = path.file_stem().and_then(|s| s.to_str())
-            && !path.is_dir()
+            // The folder's entry says it, but for links.
+            && !entry.file_type().is_ok_and(|t| t.is_dir() || t.is_symlink() && path.is_dir())
         {
             files.entry(stem.into()).or_insert(path);
         }

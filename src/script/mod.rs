@@ -26,6 +26,7 @@
 
 pub mod builtins;
 pub mod compile;
+pub mod copies;
 mod crowd;
 pub mod display;
 pub mod env;
@@ -85,6 +86,8 @@ struct Parsed {
 
 /// Threads that have code of their own; further ones share theirs.
 const THREADS_MAX: usize = 16;
+/// The stack of a thread that runs scripts.
+const STACK_BYTES: usize = 8 << 20;
 
 /// A thread's code of a script: copies that run at the same time would otherwise pass the reference counts of
 /// its names and constants to and fro between the cores.
@@ -96,18 +99,32 @@ struct Compiled {
     kept: OnceLock<Arc<Unit>>,
 }
 
-/// The number of the calling thread among those that have code of their own.
+/// The number of the calling thread among those that have code of their own: one that few living threads have.
 fn own_place() -> usize {
-    static THREADS: AtomicUsize = AtomicUsize::new(0);
-    thread_local!(static PLACE: usize = THREADS.fetch_add(1, Ordering::Relaxed) % THREADS_MAX);
-    PLACE.with(|&place| place)
+    static LIVING: [AtomicUsize; THREADS_MAX] = [const { AtomicUsize::new(0) }; THREADS_MAX];
+    struct Place(usize);
+    impl Place {
+        fn take() -> Place {
+            let place = (0..THREADS_MAX).min_by_key(|&place| LIVING[place].load(Ordering::Relaxed)).unwrap_or(0);
+            LIVING[place].fetch_add(1, Ordering::Relaxed);
+            Place(place)
+        }
+    }
+    impl Drop for Place {
+        fn drop(&mut self) {
+            LIVING[self.0].fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+    thread_local!(static PLACE: Place = Place::take());
+    // A thread that is ending shares.
+    PLACE.try_with(|place| place.0).unwrap_or(0)
 }
 
 /// What a script left behind.
 #[derive(Debug, Default)]
 pub struct Workspace {
     /// Its variables, in the order in which the text mentions them.
-    pub variables: Vec<(String, Value)>,
+    pub variables: Vec<(Arc<str>, Value)>,
     /// The status of its `exit`, if it ended by one.
     pub exit: Option<i32>,
     /// The error that had ended it before what cleans up after it called `exit`.
@@ -181,6 +198,34 @@ impl Script {
         }
     }
 
+    /// Runs a copy of it on each of the sessions at the same time, over the machine's cores, and gives what they leave
+    /// behind, in order. Dropping the future cancels them.
+    ///
+    /// This is the fastest way to run many that are short: a task of an executor costs about as much as fifty
+    /// statements on numbers.
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// use tidemill::script::Script;
+    /// let rt = tidemill::Runtime::builder().device("host").start().await?;
+    /// let script = Script::parse("x = rand (1, 3); printf ('%d\\n', numel (x));").unwrap();
+    /// let sessions = (0..1000).map(|copy| rt.session("copy").stream(copy).open());
+    /// for copy in script.run_copies(sessions).await {
+    ///     assert_eq!(copy.unwrap().printed(), "3\n");
+    /// }
+    /// rt.shutdown().await?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn run_copies(
+        &self,
+        sessions: impl IntoIterator<Item = crate::Session>,
+    ) -> Vec<Result<Workspace, ScriptError>> {
+        let (script, sessions) = (self.clone(), Vec::from_iter(sessions));
+        let count = sessions.len();
+        copies::spread(count, async move |copy: usize| script.run_captured(&sessions[copy]).await).await
+    }
+
     /// [`Script::run`] on the thread that polls it.
     async fn run_captured(&self, session: &crate::Session) -> Result<Workspace, ScriptError> {
         let captured = Arc::new(Mutex::new(Captured::default()));
@@ -226,7 +271,6 @@ impl Script {
             End::Failed(error) => return Err(*error),
         };
         let variables = if keep { interp.take_workspace() } else { Vec::new() };
-        let variables = variables.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
         Ok(Workspace { variables, exit, error, is_interrupted, out: Vec::new() })
     }
 }
@@ -234,7 +278,7 @@ impl Script {
 impl Workspace {
     /// The value of a variable.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        self.variables.iter().find(|(n, _)| n == name).map(|(_, v)| v)
+        self.variables.iter().find(|(n, _)| **n == *name).map(|(_, v)| v)
     }
 
     /// A variable that is an array of the runtime: small ones lie in the script's own memory.
@@ -250,7 +294,7 @@ impl Workspace {
     /// # Errors
     /// The fault of one that carries one.
     pub async fn gather(&self) -> Result<(), ScriptError> {
-        let lazy = |(_, value): &(String, Value)| match value {
+        let lazy = |(_, value): &(Arc<str>, Value)| match value {
             Value::Lazy(lazy) => Some(lazy.clone()),
             _ => None,
         };

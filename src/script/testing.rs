@@ -19,6 +19,11 @@ fn runtime() -> &'static Runtime {
     })
 }
 
+/// A session with a random stream of its own.
+pub fn session(stream: u64) -> crate::Session {
+    runtime().session("test").seed(42).stream(stream).open()
+}
+
 /// An environment in which small arrays stay on the host, as they do by default.
 pub fn env() -> Env {
     env_with(Options::default()).0

@@ -200,15 +200,7 @@ fn main() -> ExitCode {
     if let Err(error) = on_interrupt(interrupts.clone(), heeds_itself) {
         return failure(&error);
     }
-    let mut executor = match command.threads() {
-        1 => tokio::runtime::Builder::new_current_thread(),
-        threads => {
-            let mut builder = tokio::runtime::Builder::new_multi_thread();
-            builder.worker_threads(threads);
-            builder
-        }
-    };
-    let executor = match executor.enable_all().build() {
+    let executor = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(executor) => executor,
         Err(error) => return failure(&error.into()),
     };
@@ -233,17 +225,6 @@ fn main() -> ExitCode {
             // Tasks that were spawned hold the runtime, too. One that does not look up is left behind.
             executor.shutdown_timeout(LOOK_UP);
             end_at_once();
-        }
-    }
-}
-
-impl Command {
-    /// How many threads its own tasks want.
-    fn threads(&self) -> usize {
-        match self {
-            #[cfg(feature = "script")]
-            Command::Run(options) if options.is_many() => std::thread::available_parallelism().map_or(1, |n| n.get()),
-            _ => 1,
         }
     }
 }

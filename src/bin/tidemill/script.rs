@@ -16,16 +16,14 @@ use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Poll;
 use std::time::Duration;
 use tidemill::script::Script;
+use tidemill::script::copies::spread;
 use tidemill::script::env::Options as ScriptOptions;
 use tidemill::script::error::{Call, ScriptError};
 use tidemill::script::output::Output;
 use tidemill::script::source::{EVALUATED, Place, Source};
 use tidemill::{DEVICE_VARIABLE, DeviceChoice, Error, ErrorKind, Result, Runtime};
-use tokio::task::JoinSet;
 
 /// Options of `tidemill run`.
 #[derive(Args)]
@@ -78,13 +76,6 @@ pub struct PlaceOptions {
 
 /// How long the end waits for what is still computed: nobody reads it any more.
 const DRAIN: Duration = Duration::from_secs(1);
-
-impl RunOptions {
-    /// Whether more than one script runs at the same time.
-    pub fn is_many(&self) -> bool {
-        self.copies > 1 || self.files.len() > 1
-    }
-}
 
 impl PlaceOptions {
     /// Starts the runtime.
@@ -224,18 +215,11 @@ struct Form {
 /// All that is to run, and what it shares.
 struct Work {
     tasks: Vec<Task>,
-    /// How many runs that is.
-    total: usize,
-    /// The next run that nobody has begun.
-    next: AtomicUsize,
     runtime: Runtime,
     console: Arc<Console>,
     seed: u64,
     form: Form,
 }
-
-/// Runs that a thread takes at a time.
-const TAKEN: usize = 8;
 
 impl Work {
     /// A run, by its number among all, to its end; its exit status.
@@ -291,55 +275,18 @@ fn status_of(ended: Ended) -> u8 {
     }
 }
 
-/// One thread's share of the runs: it begins them one after the other. Those that have to wait become tasks of their
-/// own, and wait together; the others never cost the executor anything.
-async fn run_share(work: Arc<Work>) -> u8 {
-    // Counted by this thread alone.
-    let work = Arc::new(work);
-    let mut status = 0;
-    let mut waiting = JoinSet::new();
-    loop {
-        let first = work.next.fetch_add(TAKEN, Ordering::Relaxed);
-        if first >= work.total {
-            break;
-        }
-        for number in first..work.total.min(first + TAKEN) {
-            let work = work.clone();
-            let mut run = Box::pin(AssertUnwindSafe(async move { work.run(number).await }).catch_unwind());
-            match futures::poll!(run.as_mut()) {
-                Poll::Ready(ended) => status = status.max(status_of(ended)),
-                Poll::Pending => {
-                    waiting.spawn(run);
-                }
-            }
-        }
-        // The executor's other tasks, and an end from outside.
-        tokio::task::yield_now().await;
-    }
-    while let Some(ended) = waiting.join_next().await {
-        status = status.max(status_of(ended.unwrap_or_else(|error| Err(Box::new(error.to_string())))));
-    }
-    status
-}
-
 async fn run_tasks(tasks: Vec<Task>, place: &PlaceOptions, prefix: bool) -> Result<u8> {
     let total: usize = tasks.iter().map(|task| task.copies as usize).sum();
     let work = Arc::new(Work {
         tasks,
-        total,
-        next: AtomicUsize::new(0),
         runtime: place.start().await?,
         console: Console::new(),
         seed: place.seed,
         form: Form { prefix, whole_lines: total > 1 || prefix },
     });
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(total);
-    let shares: Vec<_> = (0..threads).map(|_| tokio::spawn(run_share(work.clone()))).collect();
-    let mut status = 0;
-    for share in shares {
-        // A script that panics has been told of; so has a share, which ends only by a panic of its own.
-        status = status.max(share.await.unwrap_or(1));
-    }
+    let all = work.clone();
+    let run = async move |number| status_of(AssertUnwindSafe(all.run(number)).catch_unwind().await);
+    let mut status = spread(total, run).await.into_iter().max().unwrap_or(0);
     work.console.flush();
     if work.console.is_closed() {
         say("error: the standard output was closed\n");
