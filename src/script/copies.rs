@@ -7,8 +7,9 @@
 //! - COPIES-1: a run is made, polled and dropped by one thread.
 //! - COPIES-2: once the future is dropped no run begins, and those in progress end when they next let others run.
 //! - COPIES-3: a panic of a run reaches whoever awaits them.
+//! - COPIES-4: when they have ended, nothing that the work holds is left on another thread.
 
-use super::STACK_BYTES;
+use super::helpers;
 use crate::threads;
 use futures::StreamExt;
 use futures::channel::oneshot;
@@ -19,12 +20,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
+use std::time::{Duration, Instant};
 
 /// The most runs that a thread takes at a time.
 const TAKEN_MAX: usize = 32;
 /// Into so many parts a thread divides what would be its share of the runs that are left: the parts get smaller, so that
 /// the threads end together.
 const PARTS: usize = 4;
+/// How long the end of another thread's share is waited for before its owner sleeps.
+const SPIN: Duration = Duration::from_micros(50);
 
 /// What the threads share.
 struct Work<W> {
@@ -84,54 +88,81 @@ pub async fn spread<T: Send + 'static>(count: usize, work: impl AsyncFn(usize) -
             // Nobody waits for it where the future was dropped.
             let _ = answer.send(ended);
         };
-        let thread = std::thread::Builder::new().name(format!("tidemill-copies-{number}")).stack_size(STACK_BYTES);
         // Without a thread the others do its share.
-        if thread.spawn(begin).is_ok() {
+        if helpers::begin(begin) {
             others.0.push(abort);
             answers.push(answered);
         }
     }
-    let mut ended = share(work).await;
+    // What the work holds goes in the end, on this thread, whose memory it mostly is.
+    let mut parts = share(work.clone()).await;
     for answer in answers {
-        match answer.await {
-            Ok(Ok(Ok(others))) => ended.extend(others),
+        match soon(answer).await {
+            Ok(Ok(Ok(others))) => parts.extend(others),
             Ok(Err(panic)) => resume_unwind(panic),
             // Neither happens while this future is awaited.
             Ok(Ok(Err(_))) | Err(_) => {}
         }
     }
-    let mut outputs: Vec<Option<T>> = (0..count).map(|_| None).collect();
-    ended.into_iter().for_each(|(number, output)| outputs[number] = Some(output));
-    outputs.into_iter().flatten().collect()
+    drop(work);
+    parts.sort_unstable_by_key(|part| part.first);
+    let mut outputs = Vec::with_capacity(count);
+    parts.into_iter().for_each(|part| outputs.extend(part.outputs.into_iter().flatten()));
+    outputs
 }
 
-/// A thread's share of the runs: their numbers, and what they gave.
-async fn share<T>(work: Arc<Work<impl AsyncFn(usize) -> T>>) -> Vec<(usize, T)> {
-    let mut ended = Vec::with_capacity(work.count.div_ceil(work.threads));
+/// An answer of a thread that is at its last run. To be woken takes longer than a small one does.
+async fn soon<T>(mut answer: oneshot::Receiver<T>) -> Result<T, oneshot::Canceled> {
+    let begin = Instant::now();
+    while begin.elapsed() < SPIN {
+        if let Some(answer) = answer.try_recv()? {
+            return Ok(answer);
+        }
+        std::hint::spin_loop();
+    }
+    answer.await
+}
+
+/// What runs of consecutive numbers gave.
+struct Part<T> {
+    first: usize,
+    outputs: Vec<Option<T>>,
+}
+
+/// A thread's share of the runs: what they gave.
+async fn share<T>(work: Arc<Work<impl AsyncFn(usize) -> T>>) -> Vec<Part<T>> {
+    let mut parts: Vec<Part<T>> = Vec::new();
     let mut waiting = FuturesUnordered::new();
     // Memory of a run that has ended, for the next.
     let mut room = None;
     while let Some(numbers) = work.take() {
+        let at = parts.len();
+        let mut part = Part { first: numbers.start, outputs: Vec::with_capacity(numbers.len()) };
         for number in numbers {
             let mut run = placed(&mut room, (work.work)(number));
             match futures::poll!(run.as_mut()) {
                 Poll::Ready(output) => {
-                    ended.push((number, output));
+                    part.outputs.push(Some(output));
                     room = Some(run);
                 }
-                Poll::Pending => waiting.push(run.map(move |output| (number, output))),
+                Poll::Pending => {
+                    let place = (at, part.outputs.len());
+                    part.outputs.push(None);
+                    waiting.push(run.map(move |output| (place, output)));
+                }
             }
         }
-        while let Some(Some(output)) = waiting.next().now_or_never() {
-            ended.push(output);
+        parts.push(part);
+        while let Some(Some(((part, at), output))) = waiting.next().now_or_never() {
+            parts[part].outputs[at] = Some(output);
         }
         // The executor's other tasks, and an end from outside.
         tokio::task::yield_now().await;
     }
-    while let Some(output) = waiting.next().await {
-        ended.push(output);
+    while let Some(((part, at), output)) = waiting.next().await {
+        parts[part].outputs[at] = Some(output);
     }
-    ended
+    parts
 }
 
 /// A future, in memory that another has left or in its own.

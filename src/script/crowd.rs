@@ -11,9 +11,8 @@
 
 use super::copies::placed;
 use super::error::ScriptError;
-use super::{STACK_BYTES, Script, Workspace};
+use super::{Script, Workspace, helpers};
 use crate::{Session, threads};
-use crossbeam_channel::Sender;
 use parking_lot::{Mutex, MutexGuard};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
@@ -302,34 +301,16 @@ fn helpers_max() -> usize {
     *MAX.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from) - 1)
 }
 
-/// Whom helpers help, and on which core the owner is.
-struct Call {
-    crowd: Arc<Crowd>,
-    core: usize,
-}
-
-/// Calls the helpers, which begin with the process's first crowd and stay.
+/// Calls the helpers.
 fn call_helpers(crowd: &Arc<Crowd>) {
-    static CALLS: OnceLock<Sender<Call>> = OnceLock::new();
-    let begin = || {
-        let (calls, mailbox) = crossbeam_channel::unbounded::<Call>();
-        for n in 0..helpers_max() {
-            let mailbox = mailbox.clone();
-            let answer = move || {
-                for call in mailbox {
-                    threads::move_apart(call.core, n + 1);
-                    help(&call.crowd);
-                }
-            };
-            let thread = std::thread::Builder::new().name(format!("tidemill-runs-{n}")).stack_size(STACK_BYTES);
-            // Without threads the owner does all itself.
-            let _ = thread.spawn(answer);
-        }
-        calls
-    };
-    let calls = CALLS.get_or_init(begin);
-    for _ in 0..helpers_max() {
-        let _ = calls.send(Call { crowd: crowd.clone(), core: threads::core() });
+    let core = threads::core();
+    for number in 1..=helpers_max() {
+        let crowd = crowd.clone();
+        // Without threads the owner does all itself.
+        helpers::begin(move || {
+            threads::move_apart(core, number);
+            help(&crowd);
+        });
     }
 }
 

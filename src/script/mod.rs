@@ -32,6 +32,7 @@ pub mod display;
 pub mod env;
 pub mod error;
 pub mod handles;
+mod helpers;
 pub mod index;
 pub mod interrupt;
 pub mod library;
