@@ -399,52 +399,6 @@ fn variables_that_are_asked_for_by_name_are_kept() {
     assert_eq!(run(&host(), text).unwrap(), "1\n1\n5\n");
 }
 
-/// As Octave 7.3 prints it, too.
-#[test]
-fn a_return_in_an_evaluated_text_ends_the_function_that_evaluates_it() {
-    let text = r#"
-function a ()
-  unwind_protect
-    try
-      for k = 1:3
-        eval ('if k == 2, return; end');
-        disp (k);
-      end
-    catch
-      disp ('caught');
-    end
-  unwind_protect_cleanup
-    disp ('cleanup');
-  end
-  disp ('never');
-end
-function x = b ()
-  x = 5;
-  eval ("eval ('x = 6; return;'); x = 7;");
-  x = 8;
-end
-function c ()
-  f = @() eval ('return;');
-  f ();
-  cellfun (@(t) eval (t), {'1;', 'return;'}, 'UniformOutput', false, 'ErrorHandler', @(e, x) 0);
-  eval ('1;');
-  disp ('end of c');
-end
-function d ()
-  eval ('error (''no'')', 'disp (1); return; disp (2);');
-  disp ('never');
-end
-function e ()
-  t = evalc ('disp (3); return;');
-  disp ('never');
-end
-a (); disp (b ()); c (); d (); e ();
-disp ('end');
-"#;
-    assert_eq!(run(&host(), text).unwrap(), "1\ncleanup\n6\nend of c\n1\nend\n");
-    assert_eq!(run(&host(), "disp (1), eval ('disp (2), return, disp (3)'), disp (4)").unwrap(), "1\n2\n");
-}
-
 /// A stack of pictures, filled by blocks of rows in a loop, normalised picture by picture.
 const PICTURES: &str = "
 rng (7);

@@ -4,22 +4,24 @@
 //! thread begins one run after the other; only those that have to wait are kept, and wait together.
 //!
 //! In: how many runs, and how each of them is made. Out: what they give, in order. Must hold:
-//! - COPIES-1: a run is made, polled and dropped by one thread.
+//! - COPIES-1: a thread begins no further run while one that it has begun could go on, but for runs that never let
+//!   the others begin: every [`TURN`] it begins one more.
 //! - COPIES-2: once the future is dropped no run begins, and those in progress end when they next let others run.
-//! - COPIES-3: a panic of a run reaches whoever awaits them.
+//! - COPIES-3: a panic of a run reaches whoever awaits them, and ends the others.
 //! - COPIES-4: when they have ended, nothing that the work holds is left on another thread.
 
-use super::helpers;
+use super::helpers::{self, placed};
 use crate::threads;
 use futures::StreamExt;
 use futures::channel::oneshot;
-use futures::future::{AbortHandle, Abortable, FutureExt};
+use futures::future::{AbortHandle, Abortable, FutureExt, poll_fn};
 use futures::stream::FuturesUnordered;
+use futures::task::ArcWake;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::pin::Pin;
+use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Poll;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 /// The most runs that a thread takes at a time.
@@ -27,7 +29,10 @@ const TAKEN_MAX: usize = 32;
 /// Into so many parts a thread divides what would be its share of the runs that are left: the parts get smaller, so that
 /// the threads end together.
 const PARTS: usize = 4;
-/// How long the end of another thread's share is waited for before its owner sleeps.
+/// How long the runs that a thread has begun keep it from beginning another.
+const TURN: Duration = Duration::from_millis(20);
+/// How long the end of the other threads' shares is waited for before their owner sleeps: to be woken takes longer than
+/// a small run does.
 const SPIN: Duration = Duration::from_micros(50);
 
 /// What the threads share.
@@ -37,31 +42,42 @@ struct Work<W> {
     threads: usize,
     /// The next run that nobody has begun.
     next: AtomicUsize,
+    /// Nobody awaits them any more.
+    is_given_up: AtomicBool,
 }
 
 impl<W> Work<W> {
     /// The next runs for a thread to begin (guided self-scheduling, Polychronopoulos and Kuck 1987).
     fn take(&self) -> Option<std::ops::Range<usize>> {
         let taken = |next: usize| ((self.count - next) / (self.threads * PARTS)).clamp(1, TAKEN_MAX);
-        let more = |next: usize| (next < self.count).then(|| next + taken(next));
+        let more = |next: usize| (next < self.count && !self.is_given_up()).then(|| next + taken(next));
         let first = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
         Some(first..first + taken(first))
     }
+
+    fn is_given_up(&self) -> bool {
+        self.is_given_up.load(Ordering::Relaxed)
+    }
 }
 
-/// Runs that other threads are at end with the future that wants them.
-struct Others(Vec<AbortHandle>);
+/// The shares of other threads, which end with the future that wants them.
+struct Others<W> {
+    work: Arc<Work<W>>,
+    shares: Vec<AbortHandle>,
+}
 
-impl Drop for Others {
+impl<W> Drop for Others<W> {
     fn drop(&mut self) {
-        self.0.iter().for_each(AbortHandle::abort);
+        self.work.is_given_up.store(true, Ordering::Relaxed);
+        self.shares.iter().for_each(AbortHandle::abort);
     }
 }
 
 /// Does `work` with each number below `count`, over the machine's cores, the calling task's thread among them, and gives
 /// what it gives, in the order of the numbers.
 ///
-/// It is for work that computes most of the time. What waits does so together.
+/// It is for work that computes most of the time. What waits does so together. The tokio runtime that it is called in,
+/// if any, is that of all its threads.
 ///
 /// ```
 /// # futures::executor::block_on(async {
@@ -74,15 +90,19 @@ impl Drop for Others {
 /// With what the work panics with.
 pub async fn spread<T: Send + 'static>(count: usize, work: impl AsyncFn(usize) -> T + Send + Sync + 'static) -> Vec<T> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(count).max(1);
-    let work = Arc::new(Work { work, count, threads, next: AtomicUsize::new(0) });
-    let core = threads::core();
-    let (mut others, mut answers) = (Others(Vec::new()), Vec::new());
+    let (next, is_given_up) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let work = Arc::new(Work { work, count, threads, next, is_given_up });
+    // COPIES-4: it holds the work to the end, on this thread, whose memory that mostly is.
+    let mut others = Others { work: work.clone(), shares: Vec::new() };
+    let mut answers = FuturesUnordered::new();
+    let (core, executor) = (threads::core(), tokio::runtime::Handle::try_current().ok());
     for number in 1..threads {
         let (abort, aborted) = AbortHandle::new_pair();
         let (answer, answered) = oneshot::channel();
-        let work = work.clone();
+        let (work, executor) = (work.clone(), executor.clone());
         let begin = move || {
             threads::move_apart(core, number);
+            let _entered = executor.as_ref().map(|executor| executor.enter());
             let share = Abortable::new(share(work), aborted);
             let ended = catch_unwind(AssertUnwindSafe(|| futures::executor::block_on(share)));
             // Nobody waits for it where the future was dropped.
@@ -90,70 +110,107 @@ pub async fn spread<T: Send + 'static>(count: usize, work: impl AsyncFn(usize) -
         };
         // Without a thread the others do its share.
         if helpers::begin(begin) {
-            others.0.push(abort);
+            others.shares.push(abort);
             answers.push(answered);
         }
     }
-    // What the work holds goes in the end, on this thread, whose memory it mostly is.
-    let mut parts = share(work.clone()).await;
-    for answer in answers {
-        match soon(answer).await {
-            Ok(Ok(Ok(others))) => parts.extend(others),
-            Ok(Err(panic)) => resume_unwind(panic),
-            // Neither happens while this future is awaited.
-            Ok(Ok(Err(_))) | Err(_) => {}
+    let mut gathered = Vec::new();
+    let mut gather = |answer| match answer {
+        Ok(Ok(Ok(outputs))) => gathered.extend::<Vec<Outputs<T>>>(outputs),
+        Ok(Err(panic)) => resume_unwind(panic),
+        Ok(Ok(Err(_))) | Err(_) => unreachable!("COPIES-2: a share is given up while it is awaited"),
+    };
+    let mut own = pin!(share(work));
+    let own = poll_fn(|context| {
+        // A panic elsewhere is not to wait for what runs here.
+        while let Poll::Ready(Some(answer)) = answers.poll_next_unpin(context) {
+            gather(answer);
+        }
+        own.as_mut().poll(context)
+    });
+    let own = own.await;
+    let begin = Instant::now();
+    while !answers.is_empty() && begin.elapsed() < SPIN {
+        match answers.next().now_or_never() {
+            Some(Some(answer)) => gather(answer),
+            _ => std::hint::spin_loop(),
         }
     }
-    drop(work);
-    parts.sort_unstable_by_key(|part| part.first);
+    while let Some(answer) = answers.next().await {
+        gather(answer);
+    }
+    gathered.extend(own);
+    drop(others);
+    gathered.sort_unstable_by_key(|part| part.first);
     let mut outputs = Vec::with_capacity(count);
-    parts.into_iter().for_each(|part| outputs.extend(part.outputs.into_iter().flatten()));
+    gathered.into_iter().for_each(|part| outputs.extend(part.outputs.into_iter().flatten()));
+    debug_assert_eq!(outputs.len(), count);
     outputs
 }
 
-/// An answer of a thread that is at its last run. To be woken takes longer than a small one does.
-async fn soon<T>(mut answer: oneshot::Receiver<T>) -> Result<T, oneshot::Canceled> {
-    let begin = Instant::now();
-    while begin.elapsed() < SPIN {
-        if let Some(answer) = answer.try_recv()? {
-            return Ok(answer);
-        }
-        std::hint::spin_loop();
-    }
-    answer.await
-}
-
 /// What runs of consecutive numbers gave.
-struct Part<T> {
+struct Outputs<T> {
     first: usize,
     outputs: Vec<Option<T>>,
 }
 
-/// A thread's share of the runs: what they gave.
-async fn share<T>(work: Arc<Work<impl AsyncFn(usize) -> T>>) -> Vec<Part<T>> {
-    let mut parts: Vec<Part<T>> = Vec::new();
+/// Whether somebody has asked to be polled.
+#[derive(Default)]
+struct Flag(AtomicBool);
+
+impl ArcWake for Flag {
+    fn wake_by_ref(flag: &Arc<Flag>) {
+        flag.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A thread's share of the runs: what they gave, as far as they have not been given up.
+async fn share<T>(work: Arc<Work<impl AsyncFn(usize) -> T>>) -> Vec<Outputs<T>> {
+    let mut parts: Vec<Outputs<T>> = Vec::new();
     let mut waiting = FuturesUnordered::new();
     // Memory of a run that has ended, for the next.
     let mut room = None;
+    let flag = Arc::new(Flag::default());
+    let waker = futures::task::waker(flag.clone());
     while let Some(numbers) = work.take() {
         let at = parts.len();
-        let mut part = Part { first: numbers.start, outputs: Vec::with_capacity(numbers.len()) };
+        parts.push(Outputs { first: numbers.start, outputs: Vec::with_capacity(numbers.len()) });
         for number in numbers {
+            if work.is_given_up() {
+                return parts;
+            }
             let mut run = placed(&mut room, (work.work)(number));
-            match futures::poll!(run.as_mut()) {
+            match run.as_mut().poll(&mut Context::from_waker(&waker)) {
                 Poll::Ready(output) => {
-                    part.outputs.push(Some(output));
+                    parts[at].outputs.push(Some(output));
                     room = Some(run);
+                    continue;
                 }
                 Poll::Pending => {
-                    let place = (at, part.outputs.len());
-                    part.outputs.push(None);
+                    let place = (at, parts[at].outputs.len());
+                    parts[at].outputs.push(None);
                     waiting.push(run.map(move |output| (place, output)));
                 }
             }
+            // COPIES-1: those that have only let others run go on.
+            let begun = Instant::now();
+            loop {
+                flag.0.store(false, Ordering::Relaxed);
+                while let Poll::Ready(Some(((part, at), output))) =
+                    waiting.poll_next_unpin(&mut Context::from_waker(&waker))
+                {
+                    parts[part].outputs[at] = Some(output);
+                }
+                if !flag.0.load(Ordering::Relaxed) || begun.elapsed() > TURN {
+                    break;
+                }
+                tokio::task::yield_now().await;
+                if work.is_given_up() {
+                    return parts;
+                }
+            }
         }
-        parts.push(part);
-        while let Some(Some(((part, at), output))) = waiting.next().now_or_never() {
+        while let Poll::Ready(Some(((part, at), output))) = waiting.poll_next_unpin(&mut Context::from_waker(&waker)) {
             parts[part].outputs[at] = Some(output);
         }
         // The executor's other tasks, and an end from outside.
@@ -163,17 +220,6 @@ async fn share<T>(work: Arc<Work<impl AsyncFn(usize) -> T>>) -> Vec<Part<T>> {
         parts[part].outputs[at] = Some(output);
     }
     parts
-}
-
-/// A future, in memory that another has left or in its own.
-pub(super) fn placed<F: Future>(room: &mut Option<Pin<Box<F>>>, future: F) -> Pin<Box<F>> {
-    match room.take() {
-        Some(mut room) => {
-            room.as_mut().set(future);
-            room
-        }
-        None => Box::pin(future),
-    }
 }
 
 #[cfg(test)]
@@ -256,6 +302,58 @@ mod tests {
         let task = async move { script.run_copies((0..20).map(testing::session)).await };
         let ended = executor.block_on(executor.spawn(task)).unwrap();
         assert_eq!(ended.iter().filter(|copy| copy.as_ref().unwrap().number("x") == Some(3.0)).count(), 20);
+    }
+
+    #[test]
+    fn work_may_wait_for_what_the_executor_offers() {
+        let executor = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let given = executor.block_on(spread(100, async |number| {
+            tokio::time::sleep(Duration::from_millis(1 + number as u64 % 3)).await;
+            number
+        }));
+        assert_eq!(given, (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_runs_long_is_shared_by_the_threads() {
+        // Two that let others run again and again are not begun by the same thread, unless there is only one.
+        let threads = block_on(spread(2, async |_| {
+            let begin = std::time::Instant::now();
+            while begin.elapsed() < Duration::from_millis(500) {
+                tokio::task::yield_now().await;
+            }
+            std::thread::current().id()
+        }));
+        let is_alone = std::thread::available_parallelism().is_ok_and(|n| n.get() == 1);
+        assert!(is_alone || threads[0] != threads[1]);
+    }
+
+    #[test]
+    fn runs_that_wait_for_those_behind_them_starve_nobody() {
+        let begun = Arc::new(AtomicUsize::new(0));
+        let together = spread(8, async move |_| {
+            begun.fetch_add(1, Ordering::Relaxed);
+            while begun.load(Ordering::Relaxed) < 8 {
+                tokio::task::yield_now().await;
+            }
+        });
+        assert_eq!(block_on(together).len(), 8);
+    }
+
+    #[test]
+    fn a_panic_ends_runs_that_would_not_end() {
+        if std::thread::available_parallelism().is_ok_and(|n| n.get() == 1) {
+            // The first never lets the second begin.
+            return;
+        }
+        let owner = std::thread::current().id();
+        let endless = spread(50, async move |_| {
+            assert_eq!(std::thread::current().id(), owner, "on purpose");
+            loop {
+                tokio::task::yield_now().await;
+            }
+        });
+        assert!(block_on(std::panic::AssertUnwindSafe(endless).catch_unwind()).is_err());
     }
 
     #[test]

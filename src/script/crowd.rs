@@ -9,9 +9,9 @@
 //! - CROWD-2: a run is polled by one thread at a time, and its owner is woken whenever a helper lets go of it.
 //! - CROWD-3: dropping the future cancels the run, at the latest when it next lets others run.
 
-use super::copies::placed;
 use super::error::ScriptError;
-use super::{Script, Workspace, helpers};
+use super::helpers::{self, placed};
+use super::{Script, Workspace};
 use crate::{Session, threads};
 use parking_lot::{Mutex, MutexGuard};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -83,6 +83,8 @@ impl Crowd {
         let mut open = self.open.lock();
         // Numbers of a block that helpers have begun to take are not given again.
         if open.last().is_none_or(|part| part.made == BLOCK || part.left < part.made) {
+            // Blocks that only this list still knows.
+            open.retain(|part| Arc::strong_count(&part.block) > 1);
             open.push(Part { block: Arc::default(), left: 0, made: 0 });
         }
         let Some(part) = open.last_mut() else { unreachable!("there is one") };
@@ -111,9 +113,15 @@ impl Crowd {
 
     /// None is left for helpers.
     fn close(&self) {
+        if !self.is_open.load(Ordering::Relaxed) {
+            return;
+        }
+        let ended = {
+            let mut open = self.open.lock();
+            self.is_open.store(false, Ordering::Relaxed);
+            std::mem::take(&mut *open)
+        };
         // Whatever ends here ends outside of the lock.
-        let ended = std::mem::take(&mut *self.open.lock());
-        self.is_open.store(false, Ordering::Relaxed);
         drop(ended);
     }
 }
@@ -292,7 +300,6 @@ fn help(crowd: &Crowd) {
         };
         member.let_go(left);
     }
-    crowd.helped.store(false, Ordering::Relaxed);
 }
 
 /// How many helpers there may be: the cores beside the owner's.
@@ -305,12 +312,21 @@ fn helpers_max() -> usize {
 fn call_helpers(crowd: &Arc<Crowd>) {
     let core = threads::core();
     for number in 1..=helpers_max() {
-        let crowd = crowd.clone();
         // Without threads the owner does all itself.
+        let called = Called(crowd.clone());
         helpers::begin(move || {
             threads::move_apart(core, number);
-            help(&crowd);
+            help(&called.0);
         });
+    }
+}
+
+/// A helper that was called. When it is through, or could not come, others may be called.
+struct Called(Arc<Crowd>);
+
+impl Drop for Called {
+    fn drop(&mut self) {
+        self.0.helped.store(false, Ordering::Relaxed);
     }
 }
 

@@ -1,45 +1,58 @@
 //! Threads that do parts of what a task awaits.
 //!
-//! In: work. Out: nothing; the work tells its owner itself. Must hold: work never waits for other work to end, since
-//! there are as many threads as work is under way; one that has nothing to do waits for more before it ends, since
-//! making a thread takes as long as ten small scripts.
+//! In: work. Out: nothing; the work tells its owner itself. Must hold:
+//! - HELPERS-1: work that begins does not wait for other work to end: it has a thread of its own. Beyond
+//!   [`THREADS_MAX`] none begins.
+//! - HELPERS-2: a thread that has nothing to do waits for more before it ends, since making one takes as long as ten
+//!   small scripts do.
 
 use super::STACK_BYTES;
 use crate::threads;
 use crossbeam_channel::{RecvTimeoutError, Sender};
 use parking_lot::Mutex;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+/// The most threads at a time.
+const THREADS_MAX: usize = 256;
 /// How long a thread waits for work.
 const IDLE_MAX: Duration = Duration::from_secs(10);
 
-type Work = Box<dyn FnOnce() + Send>;
+type Job = Box<dyn FnOnce() + Send>;
 
 /// The threads that wait for work, by their numbers; the one that ended some last is the last.
-static IDLE: Mutex<Vec<(usize, Sender<Work>)>> = Mutex::new(Vec::new());
+static IDLE: Mutex<Vec<(usize, Sender<Job>)>> = Mutex::new(Vec::new());
+/// How many threads there are.
+static LIVING: AtomicUsize = AtomicUsize::new(0);
 
-/// Begins work on a thread of its own. `false`: there is no memory for a thread, and the work is gone.
-pub fn begin(work: impl FnOnce() + Send + 'static) -> bool {
-    let work: Work = Box::new(work);
+/// Begins work on a thread of its own. `false`: there is none left, or no memory for one, and the work is gone.
+pub fn begin(job: impl FnOnce() + Send + 'static) -> bool {
+    let job: Job = Box::new(job);
     let idle = IDLE.lock().pop();
-    match idle {
-        // It takes what it is sent: it has not ended, since it was still there.
-        Some((_, thread)) => thread.send(work).is_ok(),
-        None => {
-            static NUMBERS: AtomicUsize = AtomicUsize::new(0);
-            let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-            let thread = std::thread::Builder::new().name(format!("tidemill-runs-{number}")).stack_size(STACK_BYTES);
-            thread.spawn(move || serve(number, work)).is_ok()
-        }
+    if let Some((_, thread)) = idle {
+        // It takes what it is sent: it was still there, so it has not ended.
+        return thread.send(job).is_ok();
     }
+    static NUMBERS: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+    let one_more = |living| (living < THREADS_MAX).then_some(living + 1);
+    if LIVING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_err() {
+        return false;
+    }
+    let thread = std::thread::Builder::new().name(format!("tidemill-runs-{number}")).stack_size(STACK_BYTES);
+    let is_made = thread.spawn(move || serve(number, job)).is_ok();
+    if !is_made {
+        LIVING.fetch_sub(1, Ordering::Relaxed);
+    }
+    is_made
 }
 
 /// A thread's life.
-fn serve(number: usize, mut work: Work) {
+fn serve(number: usize, mut job: Job) {
     let (sender, mailbox) = crossbeam_channel::bounded(1);
     loop {
-        threads::contain("a thread of runs", work);
+        threads::contain("a thread of runs", job);
         IDLE.lock().push((number, sender.clone()));
         let next = mailbox.recv_timeout(IDLE_MAX).or_else(|error: RecvTimeoutError| {
             let mut idle = IDLE.lock();
@@ -56,9 +69,21 @@ fn serve(number: usize, mut work: Work) {
             }
         });
         match next {
-            Ok(next) => work = next,
-            Err(_) => return,
+            Ok(next) => job = next,
+            Err(_) => break,
         }
+    }
+    LIVING.fetch_sub(1, Ordering::Relaxed);
+}
+
+/// A future, in memory that another has left or in its own.
+pub fn placed<F: Future>(room: &mut Option<Pin<Box<F>>>, future: F) -> Pin<Box<F>> {
+    match room.take() {
+        Some(mut room) => {
+            room.as_mut().set(future);
+            room
+        }
+        None => Box::pin(future),
     }
 }
 
@@ -74,7 +99,10 @@ mod tests {
             let all = Arc::new(Barrier::new(21));
             for _ in 0..20 {
                 let all = all.clone();
-                assert!(begin(move || drop(all.wait())));
+                let wait = move || {
+                    all.wait();
+                };
+                assert!(begin(wait));
             }
             assert!(begin(|| panic!("on purpose")));
             all.wait();

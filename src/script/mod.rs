@@ -54,7 +54,6 @@ use error::ScriptError;
 use output::{Captured, Output};
 use parking_lot::Mutex;
 use source::Source;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use value::Value;
 use vm::{End, Interp};
@@ -102,18 +101,19 @@ struct Compiled {
 
 /// The number of the calling thread among those that have code of their own: one that few living threads have.
 fn own_place() -> usize {
-    static LIVING: [AtomicUsize; THREADS_MAX] = [const { AtomicUsize::new(0) }; THREADS_MAX];
+    static LIVING: Mutex<[usize; THREADS_MAX]> = Mutex::new([0; THREADS_MAX]);
     struct Place(usize);
     impl Place {
         fn take() -> Place {
-            let place = (0..THREADS_MAX).min_by_key(|&place| LIVING[place].load(Ordering::Relaxed)).unwrap_or(0);
-            LIVING[place].fetch_add(1, Ordering::Relaxed);
+            let mut living = LIVING.lock();
+            let place = (0..THREADS_MAX).min_by_key(|&place| living[place]).unwrap_or(0);
+            living[place] += 1;
             Place(place)
         }
     }
     impl Drop for Place {
         fn drop(&mut self) {
-            LIVING[self.0].fetch_sub(1, Ordering::Relaxed);
+            LIVING.lock()[self.0] -= 1;
         }
     }
     thread_local!(static PLACE: Place = Place::take());
@@ -204,6 +204,9 @@ impl Script {
     ///
     /// This is the fastest way to run many that are short: a task of an executor costs about as much as fifty
     /// statements on numbers.
+    ///
+    /// # Panics
+    /// With what a run panics with, which is a bug; the outcomes of the others are lost.
     ///
     /// ```
     /// # futures::executor::block_on(async {

@@ -240,10 +240,6 @@ pub enum Inst {
     Global(Slot),
     /// A variable becomes the function's own that lasts between calls.
     Persistent(Slot),
-    /// Whether what runs is to return, as a `return` in an evaluated text asks.
-    SetReturning(bool),
-    /// Pushes whether it is to, and forgets it.
-    TakeReturning,
     /// Ends the function.
     Return,
 }

@@ -22,27 +22,6 @@ impl Builder {
 
     fn one_statement(&mut self, stmt: &Stmt) -> Done {
         self.at = stmt.span;
-        let evaluates = match &stmt.kind {
-            StmtKind::Expr(value) | StmtKind::Assign { value, .. } | StmtKind::MultiAssign { value, .. } => {
-                evaluates(value)
-            }
-            _ => false,
-        };
-        if !evaluates {
-            return self.plain_statement(stmt);
-        }
-        // A `return` in the text ends the function that evaluates it.
-        self.emit(Inst::SetReturning(false), stmt.span);
-        self.plain_statement(stmt)?;
-        let on = self.label();
-        self.emit(Inst::TakeReturning, stmt.span);
-        self.jump_if(on, false, stmt.span);
-        self.return_statement()?;
-        self.bind(on);
-        Ok(())
-    }
-
-    fn plain_statement(&mut self, stmt: &Stmt) -> Done {
         match &stmt.kind {
             StmtKind::Expr(expr) => self.expression_statement(expr, stmt.print),
             StmtKind::Assign { target, value } => self.assign(target, value, stmt.print),
@@ -260,9 +239,6 @@ impl Builder {
                 Around::Loop { .. } => {}
             }
         }
-        if self.kind == Kind::Eval {
-            self.emit(Inst::SetReturning(true), at);
-        }
         self.emit(Inst::Return, at);
         Ok(())
     }
@@ -349,13 +325,5 @@ impl Builder {
             self.bind(there);
         }
         Ok(())
-    }
-}
-
-/// Whether it is a call that evaluates a text, by the look of it.
-fn evaluates(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Index(base, _) => matches!(&base.kind, ExprKind::Name(name) if matches!(&**name, "eval" | "evalc")),
-        _ => false,
     }
 }

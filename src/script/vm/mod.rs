@@ -99,8 +99,6 @@ pub struct Interp {
     steps: u64,
     /// That number when the machine last went on.
     went_on: u64,
-    /// Whether an evaluated text has asked what evaluates it to return.
-    returning: bool,
     /// Where the session is noted before a step that may take long.
     noted: Option<Arc<parking_lot::Mutex<Option<kept::Noted>>>>,
     /// The variables of the outermost frame after it ended.
@@ -139,7 +137,6 @@ impl Interp {
             captures: Vec::new(),
             numbers_met: 0,
             steps: 0,
-            returning: false,
             went_on: 0,
             noted: None,
             workspace: Vec::new(),

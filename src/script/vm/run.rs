@@ -474,11 +474,6 @@ impl Interp {
             Inst::Rethrow => return self.rethrow().map(|()| Next::Through),
             Inst::Global(slot) => self.make_global(slot),
             Inst::Persistent(slot) => self.make_persistent(slot),
-            Inst::SetReturning(returning) => self.returning = returning,
-            Inst::TakeReturning => {
-                let returning = std::mem::take(&mut self.returning);
-                self.stack.push(Value::Bool(returning));
-            }
             Inst::Num(_)
             | Inst::Load { .. }
             | Inst::Jump(_)
