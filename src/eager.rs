@@ -31,8 +31,7 @@ pub struct Look {
 impl Eager {
     /// For what may come within `most`; whoever computes on the host's cores (`software`) needs them more.
     pub fn new(most: Duration, software: bool) -> Eager {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Eager { most: if software || cores < CORES_MIN { Duration::ZERO } else { most }, soon: true }
+        Eager { most: if software || crate::threads::cores() < CORES_MIN { Duration::ZERO } else { most }, soon: true }
     }
 
     /// A wait begins.

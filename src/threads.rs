@@ -1,11 +1,12 @@
 //! Which threads are the runtime's own: those of the ring, of its workers and of its devices; and what of the program's
-//! code runs on them; and on which cores they begin.
+//! code runs on them; how many cores there are, and on which threads begin.
 //!
 //! In: each of them marks itself when it begins. Out: whether the current thread is one. Must hold: a name proves
 //! nothing, since a program may name its threads as it likes; a panic of the program's code ends none of them.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
 
 thread_local! {
     static OWN: Cell<bool> = const { Cell::new(false) };
@@ -28,6 +29,12 @@ pub fn contain(what: &str, work: impl FnOnce()) {
         let words = crate::error::panic_words(&*panic);
         tracing::error!(target: "tidemill", "{what} panicked: {words}");
     }
+}
+
+/// How many threads the machine runs at once, as it was when somebody first asked: to find out, files are read.
+pub fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// The number of the core that the current thread is on; 0 where the system does not say (all but Linux).

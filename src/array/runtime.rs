@@ -140,8 +140,7 @@ impl RuntimeBuilder {
     /// Threads of the host device and of planning; one a core by default, four a core (or 16) at most, since more would
     /// only wait for each other.
     pub fn worker_threads(mut self, threads: usize) -> RuntimeBuilder {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        self.config.worker_threads = Some(threads.clamp(1, (4 * cores).max(16)));
+        self.config.worker_threads = Some(threads.clamp(1, (4 * crate::threads::cores()).max(16)));
         self
     }
 

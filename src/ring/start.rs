@@ -105,7 +105,6 @@ pub fn start_with(
     let watcher = answers.clone();
     device_events.watched_by(move |event| watcher.see(event));
     let gates = Arc::new(Gates::default());
-    let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
     let lane = timeline.clone();
     let mut scheduler = scheduler::state::State::new(infos.clone(), &config);
     if opener.is_some() {
@@ -120,7 +119,12 @@ pub fn start_with(
         gates: gates.clone(),
         reaches,
         devices: devices.clone(),
-        workers: Workers::new(config.worker_threads.unwrap_or_else(cores), compilers, results, timeline.clone()),
+        workers: Workers::new(
+            config.worker_threads.unwrap_or_else(crate::threads::cores),
+            compilers,
+            results,
+            timeline.clone(),
+        ),
         counters: counters.clone(),
         timeline: timeline.clone(),
     };

@@ -10,18 +10,18 @@
 //! - COPIES-3: a panic of a run reaches whoever awaits them, and ends the others.
 //! - COPIES-4: when they have ended, nothing that the work holds is left on another thread.
 
-use super::helpers::{self, placed};
+use super::helpers::{self, Flag, placed};
+use crate::eager::Eager;
 use crate::threads;
 use futures::StreamExt;
 use futures::channel::oneshot;
 use futures::future::{AbortHandle, Abortable, FutureExt, poll_fn};
 use futures::stream::FuturesUnordered;
-use futures::task::ArcWake;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 /// The most runs that a thread takes at a time.
@@ -31,9 +31,8 @@ const TAKEN_MAX: usize = 32;
 const PARTS: usize = 4;
 /// How long the runs that a thread has begun keep it from beginning another.
 const TURN: Duration = Duration::from_millis(20);
-/// How long the end of the other threads' shares is waited for before their owner sleeps: to be woken takes longer than
-/// a small run does.
-const SPIN: Duration = Duration::from_micros(50);
+/// How long the end of the other threads' shares is looked for before their owner sleeps.
+const LOOK_MAX: Duration = Duration::from_micros(50);
 
 /// What the threads share.
 struct Work<W> {
@@ -50,7 +49,7 @@ impl<W> Work<W> {
     /// The next runs for a thread to begin (guided self-scheduling, Polychronopoulos and Kuck 1987).
     fn take(&self) -> Option<std::ops::Range<usize>> {
         let taken = |next: usize| ((self.count - next) / (self.threads * PARTS)).clamp(1, TAKEN_MAX);
-        let more = |next: usize| (next < self.count && !self.is_given_up()).then(|| next + taken(next));
+        let more = |next: usize| (next < self.count).then(|| next + taken(next));
         let first = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
         Some(first..first + taken(first))
     }
@@ -89,7 +88,7 @@ impl<W> Drop for Others<W> {
 /// # Panics
 /// With what the work panics with.
 pub async fn spread<T: Send + 'static>(count: usize, work: impl AsyncFn(usize) -> T + Send + Sync + 'static) -> Vec<T> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(count).max(1);
+    let threads = threads::cores().min(count).max(1);
     let (next, is_given_up) = (AtomicUsize::new(0), AtomicBool::new(false));
     let work = Arc::new(Work { work, count, threads, next, is_given_up });
     // COPIES-4: it holds the work to the end, on this thread, whose memory that mostly is.
@@ -129,11 +128,10 @@ pub async fn spread<T: Send + 'static>(count: usize, work: impl AsyncFn(usize) -
         own.as_mut().poll(context)
     });
     let own = own.await;
-    let begin = Instant::now();
-    while !answers.is_empty() && begin.elapsed() < SPIN {
-        match answers.next().now_or_never() {
-            Some(Some(answer)) => gather(answer),
-            _ => std::hint::spin_loop(),
+    let look = Eager::new(LOOK_MAX, false).begin();
+    while !answers.is_empty() && look.again() {
+        if let Some(Some(answer)) = answers.next().now_or_never() {
+            gather(answer);
         }
     }
     while let Some(answer) = answers.next().await {
@@ -154,16 +152,6 @@ struct Outputs<T> {
     outputs: Vec<Option<T>>,
 }
 
-/// Whether somebody has asked to be polled.
-#[derive(Default)]
-struct Flag(AtomicBool);
-
-impl ArcWake for Flag {
-    fn wake_by_ref(flag: &Arc<Flag>) {
-        flag.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// A thread's share of the runs: what they gave, as far as they have not been given up.
 async fn share<T>(work: Arc<Work<impl AsyncFn(usize) -> T>>) -> Vec<Outputs<T>> {
     let mut parts: Vec<Outputs<T>> = Vec::new();
@@ -171,7 +159,7 @@ async fn share<T>(work: Arc<Work<impl AsyncFn(usize) -> T>>) -> Vec<Outputs<T>> 
     // Memory of a run that has ended, for the next.
     let mut room = None;
     let flag = Arc::new(Flag::default());
-    let waker = futures::task::waker(flag.clone());
+    let waker = Waker::from(flag.clone());
     while let Some(numbers) = work.take() {
         let at = parts.len();
         parts.push(Outputs { first: numbers.start, outputs: Vec::with_capacity(numbers.len()) });
@@ -195,13 +183,9 @@ async fn share<T>(work: Arc<Work<impl AsyncFn(usize) -> T>>) -> Vec<Outputs<T>> 
             // COPIES-1: those that have only let others run go on.
             let begun = Instant::now();
             loop {
-                flag.0.store(false, Ordering::Relaxed);
-                while let Poll::Ready(Some(((part, at), output))) =
-                    waiting.poll_next_unpin(&mut Context::from_waker(&waker))
-                {
-                    parts[part].outputs[at] = Some(output);
-                }
-                if !flag.0.load(Ordering::Relaxed) || begun.elapsed() > TURN {
+                flag.lower();
+                take_ended(&mut waiting, &waker, &mut parts);
+                if !flag.is_raised() || begun.elapsed() > TURN {
                     break;
                 }
                 tokio::task::yield_now().await;
@@ -210,9 +194,7 @@ async fn share<T>(work: Arc<Work<impl AsyncFn(usize) -> T>>) -> Vec<Outputs<T>> 
                 }
             }
         }
-        while let Poll::Ready(Some(((part, at), output))) = waiting.poll_next_unpin(&mut Context::from_waker(&waker)) {
-            parts[part].outputs[at] = Some(output);
-        }
+        take_ended(&mut waiting, &waker, &mut parts);
         // The executor's other tasks, and an end from outside.
         tokio::task::yield_now().await;
     }
@@ -220,6 +202,16 @@ async fn share<T>(work: Arc<Work<impl AsyncFn(usize) -> T>>) -> Vec<Outputs<T>> 
         parts[part].outputs[at] = Some(output);
     }
     parts
+}
+
+/// Polls those that waited and can go on; what those give that end goes to its place.
+fn take_ended<T, F>(waiting: &mut FuturesUnordered<F>, waker: &Waker, parts: &mut [Outputs<T>])
+where
+    F: Future<Output = ((usize, usize), T)>,
+{
+    while let Poll::Ready(Some(((part, at), output))) = waiting.poll_next_unpin(&mut Context::from_waker(waker)) {
+        parts[part].outputs[at] = Some(output);
+    }
 }
 
 #[cfg(test)]
@@ -324,8 +316,7 @@ mod tests {
             }
             std::thread::current().id()
         }));
-        let is_alone = std::thread::available_parallelism().is_ok_and(|n| n.get() == 1);
-        assert!(is_alone || threads[0] != threads[1]);
+        assert!(crate::threads::cores() == 1 || threads[0] != threads[1]);
     }
 
     #[test]
@@ -342,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_panic_ends_runs_that_would_not_end() {
-        if std::thread::available_parallelism().is_ok_and(|n| n.get() == 1) {
+        if crate::threads::cores() == 1 {
             // The first never lets the second begin.
             return;
         }

@@ -10,15 +10,15 @@
 //! - CROWD-3: dropping the future cancels the run, at the latest when it next lets others run.
 
 use super::error::ScriptError;
-use super::helpers::{self, placed};
+use super::helpers::{self, Flag, placed};
 use super::{Script, Workspace};
 use crate::{Session, threads};
 use parking_lot::{Mutex, MutexGuard};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 
 /// So many runs of a thread may wait for their first poll before further ones can be taken over.
 const ALONE_MAX: usize = 2;
@@ -176,7 +176,7 @@ pub(super) fn made(script: &Script, session: &Session) -> Made {
     let crowd = CROWD.with(Arc::clone);
     let before = crowd.waiting.fetch_add(1, Ordering::Relaxed);
     let place = Place { crowd, has_begun: false };
-    if before < ALONE_MAX || helpers_max() == 0 {
+    if before < ALONE_MAX || threads::cores() == 1 {
         return Made::Alone(place);
     }
     let member = place.crowd.push(State::New(script.clone(), session.clone()));
@@ -256,19 +256,6 @@ impl Member {
     }
 }
 
-/// Whether a run has asked to be polled again while it was polled: then it only let others run.
-#[derive(Default)]
-struct Flag(AtomicBool);
-
-impl Wake for Flag {
-    fn wake(self: Arc<Self>) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// Begins the members of a crowd, from the newest on, until there are none that nobody has begun.
 fn help(crowd: &Crowd) {
     let flag = Arc::new(Flag::default());
@@ -287,9 +274,9 @@ fn help(crowd: &Crowd) {
             }
         };
         let left = loop {
-            flag.0.store(false, Ordering::Relaxed);
+            flag.lower();
             match catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(&mut Context::from_waker(&waker)))) {
-                Ok(Poll::Pending) if flag.0.load(Ordering::Relaxed) && !member.is_gone() => {}
+                Ok(Poll::Pending) if flag.is_raised() && !member.is_gone() => {}
                 Ok(Poll::Pending) => break State::Back(run),
                 Ok(Poll::Ready(ended)) => {
                     room = Some(run);
@@ -302,16 +289,11 @@ fn help(crowd: &Crowd) {
     }
 }
 
-/// How many helpers there may be: the cores beside the owner's.
-fn helpers_max() -> usize {
-    static MAX: OnceLock<usize> = OnceLock::new();
-    *MAX.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from) - 1)
-}
-
 /// Calls the helpers.
 fn call_helpers(crowd: &Arc<Crowd>) {
     let core = threads::core();
-    for number in 1..=helpers_max() {
+    // The cores beside the owner's.
+    for number in 1..threads::cores() {
         // Without threads the owner does all itself.
         let called = Called(crowd.clone());
         helpers::begin(move || {

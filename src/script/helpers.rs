@@ -11,7 +11,9 @@ use crate::threads;
 use crossbeam_channel::{RecvTimeoutError, Sender};
 use parking_lot::Mutex;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::Wake;
 use std::time::Duration;
 
 /// The most threads at a time.
@@ -74,6 +76,31 @@ fn serve(number: usize, mut job: Job) {
         }
     }
     LIVING.fetch_sub(1, Ordering::Relaxed);
+}
+
+/// Whether a run has asked to be polled again: where it did so while it was polled, it only let others run.
+#[derive(Default)]
+pub struct Flag(AtomicBool);
+
+impl Flag {
+    /// Nobody has asked yet.
+    pub fn lower(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether somebody has.
+    pub fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A future, in memory that another has left or in its own.

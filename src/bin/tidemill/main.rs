@@ -222,7 +222,8 @@ fn main() -> ExitCode {
         Some(Ok(status)) => ExitCode::from(status),
         Some(Err(error)) => failure(&error),
         None => {
-            // Tasks that were spawned hold the runtime, too. One that does not look up is left behind.
+            // Tasks that were spawned hold the runtime, too, and so do threads of copies. What does not look up is left
+            // behind.
             executor.shutdown_timeout(LOOK_UP);
             end_at_once();
         }

@@ -82,8 +82,8 @@ pub(super) fn start(
     let (instructions, mailbox) = bounded(MAILBOX);
     let (work, completions) = unbounded();
     let (lost, losses) = unbounded();
-    let threads = context.config.worker_threads.or_else(|| std::thread::available_parallelism().ok().map(usize::from));
-    let pool = Arc::new(CopyPool::new(threads.unwrap_or(1), "tidemill-gpu"));
+    let threads = context.config.worker_threads.unwrap_or_else(crate::threads::cores);
+    let pool = Arc::new(CopyPool::new(threads, "tidemill-gpu"));
     context.timeline.name_device(info.id, &info.name);
     let maker = Arc::new(Maker { shaders, counters: context.counters.clone(), span_shift: info.span_shift });
     let current: Current = Arc::default();

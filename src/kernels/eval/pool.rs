@@ -34,8 +34,7 @@ impl Pool {
     /// # Errors
     /// `ErrorKind::Device` where the system gives no threads.
     pub fn new(threads: Option<usize>) -> Result<Pool> {
-        let threads =
-            threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get)).max(1);
+        let threads = threads.unwrap_or_else(crate::threads::cores).max(1);
         let workers = if threads == 1 {
             None
         } else {

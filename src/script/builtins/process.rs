@@ -218,7 +218,7 @@ pub static ROWS: &[Builtin] = &[
         outputs_max: 1,
         usage: "nproc ()",
         summary: "How many threads the machine runs at once.",
-        run: |_, _, _| Ok(Value::Num(std::thread::available_parallelism().map_or(1, |n| n.get()) as f64).into()),
+        run: |_, _, _| Ok(Value::Num(crate::threads::cores() as f64).into()),
     },
     Builtin {
         name: "getpid",
