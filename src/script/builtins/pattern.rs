@@ -354,6 +354,10 @@ impl Translator {
                 self.octal('0');
                 return Ok(());
             }
+            (c, _) if self.flags.free_spacing && c.is_ascii() && is_space(c as u8) => {
+                self.out.push_str(&format!("\\x{:02X}", c as u8));
+                return Ok(());
+            }
             _ => {
                 let known = "aftnrvxAzbBGKkgpPuN123456789";
                 // Any other letter stands for itself.

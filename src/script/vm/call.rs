@@ -329,9 +329,11 @@ impl Interp {
         }
     }
 
-    fn enter_closure(&mut self, closure: &Closure, args: Args, returns: Return, nargout: usize) -> Flow<()> {
+    fn enter_closure(&mut self, closure: &Arc<Closure>, args: Args, returns: Return, nargout: usize) -> Flow<()> {
         self.enter(closure.code.clone(), args, returns, nargout)?;
-        let base = self.frame().map_or(0, |f| f.variables);
+        let Some(Activation::Code(frame)) = self.frames.last_mut() else { return Ok(()) };
+        frame.closure = Some(closure.clone());
+        let base = frame.variables;
         for (slot, value) in &closure.captured {
             self.variables[base + *slot as usize] = Variable::Value(value.clone());
         }
@@ -468,6 +470,7 @@ impl Interp {
             extra: Vec::new(),
             caught: None,
             held: Vec::new(),
+            closure: None,
             shares: false,
             is_session: false,
         }

@@ -7,6 +7,7 @@ use crate::script::error::ScriptError;
 use crate::script::interrupt::Guard;
 use crate::script::ops::Span;
 use crate::script::syntax::ast::Name;
+use crate::script::value::function::Closure;
 use crate::script::value::{CellArray, StructArray, Value};
 use std::sync::Arc;
 
@@ -81,6 +82,8 @@ pub(super) struct Frame {
     pub caught: Option<Caught>,
     /// What waits for its cleanup to end.
     pub held: Vec<Caught>,
+    /// Of an anonymous function, what it captured.
+    pub closure: Option<Arc<Closure>>,
     /// Whether it runs in the variables of the frame below (`eval`).
     pub shares: bool,
     /// Whether it only holds the variables of a session's texts.

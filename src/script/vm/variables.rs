@@ -191,6 +191,7 @@ impl Interp {
         self.is_defined(slot)
             || frame.code.params.contains(&Some(slot))
             || frame.code.varargin == Some(slot)
+            || frame.closure.as_ref().is_some_and(|closure| closure.captured.iter().any(|(s, _)| *s == slot))
             || frame.code.insts.iter().any(|inst| match inst {
                 Inst::Store(s) | Inst::ForNext { slot: s, .. } | Inst::Caught(Some(s)) => *s == slot,
                 Inst::StoreAt { slot: s, .. } | Inst::StoreTarget { slot: s, .. } => *s == slot,
