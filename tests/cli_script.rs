@@ -84,6 +84,15 @@ fn sorted(text: &str) -> Vec<&str> {
 }
 
 #[test]
+fn names_that_are_close_have_a_value_or_are_functions() {
+    let told = |text: &str| fed(&["run", "-"], text).2;
+    // The value of `total1` has ended at its last use.
+    assert!(told("total1 = 3; disp (total1); total2").contains("names that are close: total1"));
+    assert!(told("x = numell (2)").contains("names that are close: numel"));
+    assert!(!told("qwertz1 (1), qwertz2 (2)").contains("names that are close"));
+}
+
+#[test]
 fn functions_of_a_private_folder_are_seen_by_the_files_beside_it_and_by_each_other_only() {
     let scripts = Scripts::new(&[
         ("main.m", "disp (hidden (2)), shown (4); addpath ([pwd '/other']); other ()"),

@@ -293,7 +293,7 @@ impl Interp {
         }
         // Also of variables that have ended at their last use.
         let variables = self.slot_names();
-        let known = (variables.iter().map(|n| &**n))
+        let known = (variables.iter().map(|n| &**n).filter(|n| self.is_assigned(n)))
             .chain(self.functions.keys().chain(self.files.keys()).map(|n| &**n))
             .chain(builtins::families().iter().flat_map(|(_, rows)| rows.iter().map(|b| b.name)))
             .chain(library::families().iter().flat_map(|(_, rows)| rows.iter().map(|w| w.name)));
