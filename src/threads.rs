@@ -10,6 +10,18 @@ use std::sync::OnceLock;
 
 thread_local! {
     static OWN: Cell<bool> = const { Cell::new(false) };
+    static HELD: Cell<Held> = const { Cell::new(Held::Here) };
+}
+
+/// What happens on a thread that records more than the ring has room for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Held {
+    /// It is held there and then.
+    Here,
+    /// It goes on, and is told.
+    Later,
+    /// It has gone on.
+    Due,
 }
 
 /// Marks the current thread as the runtime's own.
@@ -20,6 +32,35 @@ pub fn mark_own() {
 /// Whether the current thread is the runtime's own: it must not wait for the ring, which may wait for it.
 pub fn is_own() -> bool {
     OWN.get()
+}
+
+/// Whether the current thread may be held until the ring has room: not the runtime's own, which the ring needs to make
+/// room, and not within [`unheld`], which hears of it.
+pub fn may_be_held() -> bool {
+    if HELD.get() != Held::Here {
+        HELD.set(Held::Due);
+        return false;
+    }
+    !is_own()
+}
+
+/// Runs what records little by little, without holding the thread; whether it should wait for room
+/// ([`crate::Session::ready`]) before it goes on is told beside what it gives.
+pub fn unheld<R>(work: impl FnOnce() -> R) -> (R, bool) {
+    struct Back(Held);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            HELD.set(self.0);
+        }
+    }
+    let _back = Back(HELD.replace(Held::Later));
+    let made = work();
+    (made, is_hold_due())
+}
+
+/// Whether what runs within [`unheld`] has recorded more than there was room for: it should come to an end soon.
+pub fn is_hold_due() -> bool {
+    HELD.get() == Held::Due
 }
 
 /// Runs what may be the program's own code on a thread of the runtime: a waker of its executor, the end of memory that it
@@ -53,8 +94,9 @@ pub fn move_apart(from: usize, nth: usize) {
     {
         use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
         let Ok(allowed) = sched_getaffinity(None) else { return };
-        let mut cores = (from..CpuSet::MAX_CPU).chain(0..from).filter(|&core| allowed.is_set(core)).cycle();
-        let Some(wanted) = cores.nth(nth) else { return };
+        let Some(wanted) = nth_core((0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core)), from, nth) else {
+            return;
+        };
         if wanted != core() {
             let mut only = CpuSet::new();
             only.set(wanted);
@@ -68,8 +110,25 @@ pub fn move_apart(from: usize, nth: usize) {
     let _ = (from, nth);
 }
 
+/// The `nth` of these cores from `from` on, where the first follows the last.
+#[cfg(target_os = "linux")]
+fn nth_core(allowed: impl Iterator<Item = usize>, from: usize, nth: usize) -> Option<usize> {
+    let allowed: Vec<usize> = allowed.collect();
+    let first = allowed.iter().position(|&core| core >= from).unwrap_or(0);
+    allowed.get((first + nth) % allowed.len().max(1)).copied()
+}
+
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    #[test]
+    fn cores_are_counted_from_one_on_and_around() {
+        let of = |allowed: &[usize], from, nth| super::nth_core(allowed.iter().copied(), from, nth);
+        assert_eq!((0..5).map(|nth| of(&[0, 1, 2, 3], 2, nth).unwrap()).collect::<Vec<_>>(), [2, 3, 0, 1, 2]);
+        // Holes, and a core that is not among them.
+        assert_eq!((0..4).map(|nth| of(&[1, 4, 9], 3, nth).unwrap()).collect::<Vec<_>>(), [4, 9, 1, 4]);
+        assert_eq!((of(&[1, 4, 9], 10, 0), of(&[7], 7, 3), of(&[], 0, 1)), (Some(1), Some(7), None));
+    }
+
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
     fn cores(set: &CpuSet) -> Vec<usize> {

@@ -306,6 +306,53 @@ fn a_run_that_is_dropped_ends_and_others_go_on() {
 }
 
 #[test]
+fn calls_of_a_function_for_each_element_let_others_run() {
+    let rt = host();
+    for text in ["arrayfun (@(x) x + 1, 1:100000);", "cellfun (@(x) x + 1, num2cell (1:100000));"] {
+        let (script, session) = (Script::parse(text).unwrap(), rt.session("calls").open());
+        let mut run = Box::pin(script.run(&session));
+        let mut polls = 0;
+        futures::executor::block_on(std::future::poll_fn(|context| {
+            polls += 1;
+            run.as_mut().poll(context)
+        }))
+        .unwrap();
+        assert!(polls > 5, "{text} let others run {polls} times");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn runs_that_pause_share_a_thread_and_end_with_their_futures() {
+    let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
+    let rt = host();
+    let (script, session) = (Script::parse("pause (0.2); disp (1)").unwrap(), rt.session("pause").open());
+    let before = threads();
+    let mut runs: Vec<_> = (0..300).map(|_| Box::pin(script.run(&session))).collect();
+    let nobody = &mut std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(runs.iter_mut().all(|run| run.as_mut().poll(nobody).is_pending()));
+    let more = threads().saturating_sub(before);
+    assert!(more < 100, "{more} threads for 300 runs");
+    runs.truncate(10);
+    let ended = futures::executor::block_on(futures::future::join_all(runs));
+    assert!(ended.iter().all(|run| run.as_ref().unwrap().printed() == "1\n"));
+    // Nobody waits for what is dropped.
+    let long = Script::parse("pause (1e6)").unwrap();
+    assert!(Box::pin(long.run(&session)).as_mut().poll(nobody).is_pending());
+}
+
+#[test]
+fn what_a_run_wrote_comes_back_also_with_its_error() {
+    let (rt, text) = (host(), "disp (1); warning ('take care'); fprintf (2, 'and more\\n');");
+    let session = rt.session("writes").open();
+    let good = futures::executor::block_on(Script::parse(text).unwrap().run(&session)).unwrap();
+    assert_eq!((good.printed().as_str(), good.warned().as_str()), ("1\n", "warning: take care\nand more\n"));
+    let bad = Script::parse(&format!("{text} error ('no')")).unwrap();
+    let written = futures::executor::block_on(bad.run(&session)).unwrap_err().written.unwrap();
+    assert_eq!((&written.out[..], &written.err[..]), (&b"1\n"[..], &b"warning: take care\nand more\n"[..]));
+}
+
+#[test]
 fn a_run_can_be_sent_to_another_thread() {
     fn is_send<T: Send>(_: &T) {}
     let rt = host();

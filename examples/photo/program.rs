@@ -28,7 +28,7 @@ const MARGIN: usize = 2;
 /// What is to be done.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Pictures (PNG or JPEG)
+    /// Pictures (PNG, JPEG, BMP, TIFF or PNM)
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Folder for the results (PNG); made if it is missing

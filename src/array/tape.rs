@@ -258,7 +258,7 @@ impl Home {
         for After { foreign, hold } in before.into_iter().chain(after) {
             drop(foreign);
             // The ring needs its own threads to make room: a waker that records is let through.
-            if hold && !crate::threads::is_own() {
+            if hold && crate::threads::may_be_held() {
                 self.gate().wait_below(self.link.ring_room());
             }
         }

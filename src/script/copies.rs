@@ -1,4 +1,4 @@
-//! Many runs at the same time, spread over the machine's cores.
+//! Many runs at the same time, over the machine's cores: a parallel map that knows waiting.
 //!
 //! A task of an executor, with the wake that its end costs, takes about as long as fifty statements on numbers. Here a
 //! thread begins one run after the other; only those that have to wait are kept, and wait together.
@@ -10,7 +10,8 @@
 //! - COPIES-3: a panic of a run reaches whoever awaits them, and ends the others.
 //! - COPIES-4: when they have ended, nothing that the work holds is left on another thread.
 
-use super::helpers::{self, Flag, placed};
+use super::helpers;
+use super::polling::{Flag, placed};
 use crate::eager::Eager;
 use crate::threads;
 use futures::StreamExt;
@@ -29,7 +30,7 @@ const TAKEN_MAX: usize = 32;
 /// Into so many parts a thread divides what would be its share of the runs that are left: the parts get smaller, so that
 /// the threads end together.
 const PARTS: usize = 4;
-/// How long the runs that a thread has begun keep it from beginning another.
+/// How long the runs that a thread has begun keep it from beginning another, as a rule.
 const TURN: Duration = Duration::from_millis(20);
 /// How long the end of the other threads' shares is looked for before their owner sleeps.
 const LOOK_MAX: Duration = Duration::from_micros(50);
@@ -39,6 +40,8 @@ struct Work<W> {
     work: W,
     count: usize,
     threads: usize,
+    /// How long the runs that a thread has begun keep it from beginning another.
+    turn: Duration,
     /// The next run that nobody has begun.
     next: AtomicUsize,
     /// Nobody awaits them any more.
@@ -80,17 +83,30 @@ impl<W> Drop for Others<W> {
 ///
 /// ```
 /// # futures::executor::block_on(async {
-/// let squares = tidemill::script::copies::spread(1000, async |number| number * number).await;
+/// let squares = tidemill::script::copies::parallel_map(1000, async |number| number * number).await;
 /// assert_eq!(squares[999], 998_001);
 /// # });
 /// ```
 ///
+/// The other threads have stacks of 8 MiB and poll their shares as [`futures::executor::block_on`] does.
+///
 /// # Panics
-/// With what the work panics with.
-pub async fn spread<T: Send + 'static>(count: usize, work: impl AsyncFn(usize) -> T + Send + Sync + 'static) -> Vec<T> {
+/// With what the work panics with; it may not call `block_on` of `futures` itself.
+pub async fn parallel_map<T: Send + 'static>(
+    count: usize,
+    work: impl AsyncFn(usize) -> T + Send + Sync + 'static,
+) -> Vec<T> {
+    mapped(count, TURN, work).await
+}
+
+async fn mapped<T: Send + 'static>(
+    count: usize,
+    turn: Duration,
+    work: impl AsyncFn(usize) -> T + Send + Sync + 'static,
+) -> Vec<T> {
     let threads = threads::cores().min(count).max(1);
     let (next, is_given_up) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let work = Arc::new(Work { work, count, threads, next, is_given_up });
+    let work = Arc::new(Work { work, count, threads, turn, next, is_given_up });
     // COPIES-4: it holds the work to the end, on this thread, whose memory that mostly is.
     let mut others = Others { work: work.clone(), shares: Vec::new() };
     let mut answers = FuturesUnordered::new();
@@ -172,7 +188,9 @@ async fn share<T>(work: Arc<Work<impl AsyncFn(usize) -> T>>) -> Vec<Outputs<T>> 
                 Poll::Ready(output) => {
                     parts[at].outputs.push(Some(output));
                     room = Some(run);
-                    continue;
+                    if !flag.is_raised() {
+                        continue;
+                    }
                 }
                 Poll::Pending => {
                     let place = (at, parts[at].outputs.len());
@@ -180,12 +198,12 @@ async fn share<T>(work: Arc<Work<impl AsyncFn(usize) -> T>>) -> Vec<Outputs<T>> 
                     waiting.push(run.map(move |output| (place, output)));
                 }
             }
-            // COPIES-1: those that have only let others run go on.
+            // COPIES-1: those that have only let others run go on, and those whose wait is over.
             let begun = Instant::now();
             loop {
                 flag.lower();
                 take_ended(&mut waiting, &waker, &mut parts);
-                if !flag.is_raised() || begun.elapsed() > TURN {
+                if !flag.is_raised() || begun.elapsed() > work.turn {
                     break;
                 }
                 tokio::task::yield_now().await;
@@ -216,7 +234,7 @@ where
 
 #[cfg(test)]
 mod tests {
-    use super::spread;
+    use super::{mapped, parallel_map};
     use crate::script::{Script, testing};
     use futures::FutureExt;
     use futures::executor::block_on;
@@ -227,7 +245,7 @@ mod tests {
     #[test]
     fn what_the_copies_give_comes_in_their_order() {
         for count in [0, 1, 2, 7, 1000] {
-            let given = block_on(spread(count, async |number| {
+            let given = block_on(parallel_map(count, async |number| {
                 // Some wait once, some several times, most never.
                 for _ in 0..number % 7 % 3 {
                     tokio::task::yield_now().await;
@@ -268,7 +286,7 @@ mod tests {
         }
         let endless = Script::parse("while true, x = 1; end").unwrap();
         let counter = running.clone();
-        let mut copies = Box::pin(spread(50, async move |_| {
+        let mut copies = Box::pin(parallel_map(50, async move |_| {
             counter.fetch_add(1, Ordering::Relaxed);
             let _counted = Counted(counter.clone());
             endless.run(&testing::session(0)).await.map(drop)
@@ -299,7 +317,7 @@ mod tests {
     #[test]
     fn work_may_wait_for_what_the_executor_offers() {
         let executor = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let given = executor.block_on(spread(100, async |number| {
+        let given = executor.block_on(parallel_map(100, async |number| {
             tokio::time::sleep(Duration::from_millis(1 + number as u64 % 3)).await;
             number
         }));
@@ -308,21 +326,54 @@ mod tests {
 
     #[test]
     fn what_runs_long_is_shared_by_the_threads() {
-        // Two that let others run again and again are not begun by the same thread, unless there is only one.
-        let threads = block_on(spread(2, async |_| {
-            let begin = std::time::Instant::now();
-            while begin.elapsed() < Duration::from_millis(500) {
+        if crate::threads::cores() == 1 {
+            return;
+        }
+        // The first lets others run until the second has begun: that is not for its own thread to do.
+        let begun = Arc::new(AtomicUsize::new(0));
+        let threads = block_on(mapped(2, Duration::from_secs(60), async move |_| {
+            begun.fetch_add(1, Ordering::Relaxed);
+            while begun.load(Ordering::Relaxed) < 2 {
                 tokio::task::yield_now().await;
             }
             std::thread::current().id()
         }));
-        assert!(crate::threads::cores() == 1 || threads[0] != threads[1]);
+        assert_ne!(threads[0], threads[1]);
+    }
+
+    #[test]
+    fn a_run_whose_wait_is_over_goes_on_before_others_begin() {
+        if crate::threads::cores() == 1 {
+            return;
+        }
+        // Of runs that never wait, so many begin on a thread after a message is there for the first and before it goes on.
+        let owner = std::thread::current().id();
+        let (send, receive) = futures::channel::oneshot::channel();
+        let (send, receive) = (std::sync::Mutex::new(Some(send)), std::sync::Mutex::new(Some(receive)));
+        let begun = Arc::new(AtomicUsize::new(0));
+        let behind = Arc::new(AtomicUsize::new(0));
+        let counted = behind.clone();
+        block_on(parallel_map(10_000, async move |number| {
+            if number == 0 {
+                let receive = receive.lock().unwrap().take().unwrap();
+                let at = receive.await.unwrap_or(0);
+                counted.store(begun.load(Ordering::SeqCst) - at, Ordering::SeqCst);
+            } else if std::thread::current().id() == owner {
+                let at = begun.fetch_add(1, Ordering::SeqCst) + 1;
+                if at == 5
+                    && let Some(send) = send.lock().unwrap().take()
+                {
+                    let _ = send.send(at);
+                }
+            }
+        }));
+        assert!(behind.load(Ordering::SeqCst) <= 1, "{behind:?} began before it");
     }
 
     #[test]
     fn runs_that_wait_for_those_behind_them_starve_nobody() {
         let begun = Arc::new(AtomicUsize::new(0));
-        let together = spread(8, async move |_| {
+        let together = parallel_map(8, async move |_| {
             begun.fetch_add(1, Ordering::Relaxed);
             while begun.load(Ordering::Relaxed) < 8 {
                 tokio::task::yield_now().await;
@@ -338,7 +389,7 @@ mod tests {
             return;
         }
         let owner = std::thread::current().id();
-        let endless = spread(50, async move |_| {
+        let endless = parallel_map(50, async move |_| {
             assert_eq!(std::thread::current().id(), owner, "on purpose");
             loop {
                 tokio::task::yield_now().await;
@@ -350,7 +401,7 @@ mod tests {
     #[test]
     fn a_panic_reaches_whoever_awaits() {
         for count in [1, 100] {
-            let copies = spread(count, async move |number| assert_ne!(number, count - 1, "on purpose"));
+            let copies = parallel_map(count, async move |number| assert_ne!(number, count - 1, "on purpose"));
             let panic = block_on(std::panic::AssertUnwindSafe(copies).catch_unwind()).unwrap_err();
             assert!(panic.downcast_ref::<String>().unwrap().contains("on purpose"));
         }

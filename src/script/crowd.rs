@@ -1,4 +1,5 @@
-//! Many runs that one task awaits at the same time (`join_all`): idle cores take some of them over.
+//! Many runs that one task awaits at the same time (`join_all`): idle cores take some of them over (work stealing, from
+//! the owner's end).
 //!
 //! A task polls its futures on one thread. Where it has made many runs before it polls the first, a helper begins those
 //! that were made last, while the task's own thread goes through them from the first; they meet in the middle, so that
@@ -10,7 +11,8 @@
 //! - CROWD-3: dropping the future cancels the run, at the latest when it next lets others run.
 
 use super::error::ScriptError;
-use super::helpers::{self, Flag, placed};
+use super::helpers;
+use super::polling::{Flag, placed};
 use super::{Script, Workspace};
 use crate::{Session, threads};
 use parking_lot::{Mutex, MutexGuard};
@@ -39,8 +41,10 @@ struct Crowd {
     open: Mutex<Vec<Part>>,
     /// Whether there may be some.
     is_open: AtomicBool,
-    /// Whether helpers have been called.
-    helped: AtomicBool,
+    /// How many helpers are under way.
+    helpers: AtomicUsize,
+    /// There was no thread for one.
+    is_refused: AtomicBool,
 }
 
 /// A block's members that nobody has looked at: the first `left` of the `made`.
@@ -116,6 +120,7 @@ impl Crowd {
         if !self.is_open.load(Ordering::Relaxed) {
             return;
         }
+        self.is_refused.store(false, Ordering::Relaxed);
         let ended = {
             let mut open = self.open.lock();
             self.is_open.store(false, Ordering::Relaxed);
@@ -147,7 +152,8 @@ impl Place {
                 self.crowd.close();
             } else if waiting >= CALL_MIN
                 && self.crowd.is_open.load(Ordering::Relaxed)
-                && !self.crowd.helped.swap(true, Ordering::Relaxed)
+                && !self.crowd.is_refused.load(Ordering::Relaxed)
+                && self.crowd.helpers.load(Ordering::Relaxed) + 1 < threads::cores()
             {
                 call_helpers(&self.crowd);
             }
@@ -289,26 +295,30 @@ fn help(crowd: &Crowd) {
     }
 }
 
-/// Calls the helpers.
+/// Calls the helpers that are missing: one for each core beside the owner's.
 fn call_helpers(crowd: &Arc<Crowd>) {
     let core = threads::core();
-    // The cores beside the owner's.
-    for number in 1..threads::cores() {
-        // Without threads the owner does all itself.
+    let one_more = |helpers| (helpers + 1 < threads::cores()).then_some(helpers + 1);
+    while let Ok(before) = crowd.helpers.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
         let called = Called(crowd.clone());
-        helpers::begin(move || {
-            threads::move_apart(core, number);
+        let is_there = helpers::begin(move || {
+            threads::move_apart(core, before + 1);
             help(&called.0);
         });
+        if !is_there {
+            // The owner does all itself; nobody asks again until the next crowd.
+            crowd.is_refused.store(true, Ordering::Relaxed);
+            break;
+        }
     }
 }
 
-/// A helper that was called. When it is through, or could not come, others may be called.
+/// A helper that was called. When it is through, or could not come, another may be called.
 struct Called(Arc<Crowd>);
 
 impl Drop for Called {
     fn drop(&mut self) {
-        self.0.helped.store(false, Ordering::Relaxed);
+        self.0.helpers.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -350,9 +360,16 @@ mod tests {
             let (ended, at, _others) = block_on(select_all(runs));
             assert_eq!((ended.unwrap().number("x"), at), (Some(1.0), 12));
         }
-        // Helpers that were at endless runs are free again.
-        let runs: Vec<_> = (0..100).map(|_| short.run(&session)).collect();
-        assert!(block_on(join_all(runs)).iter().all(Result::is_ok));
+        // CROWD-3: helpers that were at endless runs are free again.
+        let crowd = super::CROWD.with(std::sync::Arc::clone);
+        let helpers = || crowd.helpers.load(std::sync::atomic::Ordering::Relaxed);
+        for _ in 0..1000 {
+            if helpers() == 0 {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        panic!("{} helpers are still at runs whose futures are gone", helpers());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use super::index::{BEYOND, SUBSCRIPTS};
 use super::ops::TRUTH;
+use super::output::Captured;
 use super::source::Place;
 use super::value::{Lazy, Value};
 use futures::future::BoxFuture;
@@ -19,13 +20,16 @@ pub struct ScriptError {
     /// In words, in the manner of the language (`operator +: nonconformant arguments (op1 is 1x2, op2 is 1x3)`).
     pub message: String,
     /// Advice for the user beyond the message, where there is some.
-    pub help: Option<String>,
+    pub help: Option<Box<str>>,
     /// Where it happened; filled in by the machine when the error leaves an instruction.
     pub place: Option<Place>,
     /// The calls that were open, innermost first; filled in likewise.
     pub stack: Vec<Call>,
     /// Of a fault of an array that was read elsewhere than it was recorded.
     pub origin: Option<Box<Origin>>,
+    /// What the script had written until then, where [`Script::run`](super::Script::run) or
+    /// [`Script::run_copies`](super::Script::run_copies) kept it.
+    pub written: Option<Box<Captured>>,
 }
 
 /// What is known of a fault's two places.
@@ -56,6 +60,7 @@ impl ScriptError {
             place: None,
             stack: Vec::new(),
             origin: None,
+            written: None,
         }
     }
 
@@ -73,7 +78,7 @@ impl ScriptError {
     }
 
     /// The same with advice.
-    pub fn helped(mut self, help: impl Into<String>) -> ScriptError {
+    pub fn helped(mut self, help: impl Into<Box<str>>) -> ScriptError {
         self.help = Some(help.into());
         self
     }
@@ -156,7 +161,7 @@ impl From<crate::Error> for ScriptError {
             _ => (words, None),
         };
         ScriptError {
-            help,
+            help: help.map(Into::into),
             origin: error.mark().map(|mark| Box::new(Origin::Recorded(mark))),
             ..ScriptError::with_id(identifier, message)
         }

@@ -1,8 +1,8 @@
-//! Threads that do parts of what a task awaits.
+//! Threads that do parts of what a task awaits: a thread pool that is made as it is needed, and ends when it is not.
 //!
 //! In: work. Out: nothing; the work tells its owner itself. Must hold:
 //! - HELPERS-1: work that begins does not wait for other work to end: it has a thread of its own. Beyond
-//!   [`THREADS_MAX`] none begins.
+//!   [`POOL_MAX`] none begins.
 //! - HELPERS-2: a thread that has nothing to do waits for more before it ends, since making one takes as long as ten
 //!   small scripts do.
 
@@ -10,14 +10,11 @@ use super::STACK_BYTES;
 use crate::threads;
 use crossbeam_channel::{RecvTimeoutError, Sender};
 use parking_lot::Mutex;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::task::Wake;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The most threads at a time.
-const THREADS_MAX: usize = 256;
+const POOL_MAX: usize = 256;
 /// How long a thread waits for work.
 const IDLE_MAX: Duration = Duration::from_secs(10);
 
@@ -38,7 +35,7 @@ pub fn begin(job: impl FnOnce() + Send + 'static) -> bool {
     }
     static NUMBERS: AtomicUsize = AtomicUsize::new(0);
     let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-    let one_more = |living| (living < THREADS_MAX).then_some(living + 1);
+    let one_more = |living| (living < POOL_MAX).then_some(living + 1);
     if LIVING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_err() {
         return false;
     }
@@ -76,42 +73,6 @@ fn serve(number: usize, mut job: Job) {
         }
     }
     LIVING.fetch_sub(1, Ordering::Relaxed);
-}
-
-/// Whether a run has asked to be polled again: where it did so while it was polled, it only let others run.
-#[derive(Default)]
-pub struct Flag(AtomicBool);
-
-impl Flag {
-    /// Nobody has asked yet.
-    pub fn lower(&self) {
-        self.0.store(false, Ordering::Relaxed);
-    }
-
-    /// Whether somebody has.
-    pub fn is_raised(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-impl Wake for Flag {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// A future, in memory that another has left or in its own.
-pub fn placed<F: Future>(room: &mut Option<Pin<Box<F>>>, future: F) -> Pin<Box<F>> {
-    match room.take() {
-        Some(mut room) => {
-            room.as_mut().set(future);
-            room
-        }
-        None => Box::pin(future),
-    }
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@
 //! that a loop of array statements becomes a few kernels.
 //!
 //! Invariants:
-//! - SCRIPT-1: the machine never blocks a thread. What it must wait for leaves the instruction as a
-//!   [`Need`](error::Need); the future of the run awaits it, and the instruction runs again.
+//! - SCRIPT-1: the machine blocks no thread, but for files, standard input, and the first look at the GPUs. What it must
+//!   wait for leaves the instruction as a [`Need`](error::Need); the future of the run awaits it, and the instruction
+//!   runs again. Recording is not held: the run awaits room in the ring between instructions.
 //! - SCRIPT-2: an instruction or builtin changes and prints nothing before its last possible `Need`.
 //! - SCRIPT-3: one script's fault is its own [`ScriptError`]; nothing here panics on any text.
 
@@ -39,6 +40,7 @@ pub mod library;
 mod memory;
 pub mod ops;
 pub mod output;
+mod polling;
 pub mod source;
 mod stack;
 pub mod syntax;
@@ -81,11 +83,11 @@ pub struct Script(Arc<Parsed>);
 struct Parsed {
     source: Arc<Source>,
     file: syntax::ast::File,
-    code: [Compiled; THREADS_MAX],
+    code: [Compiled; CODE_PLACES],
 }
 
 /// Threads that have code of their own; further ones share theirs.
-const THREADS_MAX: usize = 16;
+const CODE_PLACES: usize = 16;
 /// The stack of a thread that runs scripts.
 const STACK_BYTES: usize = 8 << 20;
 
@@ -101,12 +103,12 @@ struct Compiled {
 
 /// The number of the calling thread among those that have code of their own: one that few living threads have.
 fn own_place() -> usize {
-    static LIVING: Mutex<[usize; THREADS_MAX]> = Mutex::new([0; THREADS_MAX]);
+    static LIVING: Mutex<[usize; CODE_PLACES]> = Mutex::new([0; CODE_PLACES]);
     struct Place(usize);
     impl Place {
         fn take() -> Place {
             let mut living = LIVING.lock();
-            let place = (0..THREADS_MAX).min_by_key(|&place| living[place]).unwrap_or(0);
+            let place = (0..CODE_PLACES).min_by_key(|&place| living[place]).unwrap_or(0);
             living[place] += 1;
             Place(place)
         }
@@ -132,8 +134,8 @@ pub struct Workspace {
     pub error: Option<ScriptError>,
     /// Whether an interrupt ended it.
     pub is_interrupted: bool,
-    /// What it printed, where nobody else took it.
-    out: Vec<u8>,
+    /// What it wrote, where nobody else took it.
+    written: Captured,
 }
 
 impl Script {
@@ -152,7 +154,7 @@ impl Script {
     pub fn from_source(source: &Arc<Source>) -> Result<Script, ScriptError> {
         let file = syntax::parse(source)?;
         let released = Arc::new(compile::compile(&file, true)?);
-        let code: [Compiled; THREADS_MAX] = Default::default();
+        let code: [Compiled; CODE_PLACES] = Default::default();
         let _ = code[own_place()].released.set(released);
         Ok(Script(Arc::new(Parsed { source: source.clone(), file, code })))
     }
@@ -180,7 +182,7 @@ impl Script {
     /// other cores take some over.
     ///
     /// # Errors
-    /// The error that the script did not catch.
+    /// The error that the script did not catch, with what it had written until then.
     pub fn run<'a>(
         &'a self,
         session: &'a crate::Session,
@@ -227,7 +229,7 @@ impl Script {
     ) -> Vec<Result<Workspace, ScriptError>> {
         let (script, sessions) = (self.clone(), Vec::from_iter(sessions));
         let count = sessions.len();
-        copies::spread(count, async move |copy: usize| script.run_captured(&sessions[copy]).await).await
+        copies::parallel_map(count, async move |copy: usize| script.run_captured(&sessions[copy]).await).await
     }
 
     /// [`Script::run`] on the thread that polls it.
@@ -235,9 +237,12 @@ impl Script {
         let captured = Arc::new(Mutex::new(Captured::default()));
         let env = Env::new(session.clone(), Box::new(captured.clone()), Options::default());
         let mut interp = Box::new(Interp::new(env));
-        let mut workspace = self.run_on(&mut interp, true).await?;
-        workspace.out = std::mem::take(&mut captured.lock().out);
-        Ok(workspace)
+        let ended = self.run_on(&mut interp, true).await;
+        let written = std::mem::take(&mut *captured.lock());
+        match ended {
+            Ok(workspace) => Ok(Workspace { written, ..workspace }),
+            Err(error) => Err(ScriptError { written: Some(Box::new(written)), ..error }),
+        }
     }
 
     /// Runs it with an output and options of the caller's, on the caller's thread. Its variables end at their last use;
@@ -275,7 +280,7 @@ impl Script {
             End::Failed(error) => return Err(*error),
         };
         let variables = if keep { interp.take_workspace() } else { Vec::new() };
-        Ok(Workspace { variables, exit, error, is_interrupted, out: Vec::new() })
+        Ok(Workspace { variables, exit, error, is_interrupted, written: Captured::default() })
     }
 }
 
@@ -319,6 +324,11 @@ impl Workspace {
 
     /// What the script printed, as text.
     pub fn printed(&self) -> String {
-        String::from_utf8_lossy(&self.out).into_owned()
+        String::from_utf8_lossy(&self.written.out).into_owned()
+    }
+
+    /// What the script wrote to its standard error, as text: warnings, `fprintf (2, …)`.
+    pub fn warned(&self) -> String {
+        String::from_utf8_lossy(&self.written.err).into_owned()
     }
 }

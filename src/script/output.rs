@@ -8,6 +8,10 @@ pub trait Output: Send {
     fn err(&mut self, bytes: &[u8]);
     /// Passes on what is buffered.
     fn flush(&mut self) {}
+    /// Bytes that it keeps in memory: a script that prints more than the machine has memory for gets an error.
+    fn held_bytes(&self) -> usize {
+        0
+    }
     /// A sink has lost its reader (a closed pipe): the script should end quietly.
     fn closed(&self) -> bool {
         false
@@ -30,6 +34,9 @@ impl Output for Captured {
     fn err(&mut self, bytes: &[u8]) {
         self.err.extend_from_slice(bytes);
     }
+    fn held_bytes(&self) -> usize {
+        self.out.len() + self.err.len()
+    }
 }
 
 /// Keeps both streams as one text, in the order in which they were written (`evalc`).
@@ -41,6 +48,9 @@ impl Output for Together {
     }
     fn err(&mut self, bytes: &[u8]) {
         self.0.lock().out(bytes);
+    }
+    fn held_bytes(&self) -> usize {
+        self.0.lock().held_bytes()
     }
 }
 
@@ -54,6 +64,9 @@ impl<T: Output> Output for std::sync::Arc<parking_lot::Mutex<T>> {
     }
     fn flush(&mut self) {
         self.lock().flush();
+    }
+    fn held_bytes(&self) -> usize {
+        self.lock().held_bytes()
     }
     fn closed(&self) -> bool {
         self.lock().closed()

@@ -15,11 +15,26 @@ pub const TYPED: &str = "repl";
 /// The name of what a session's end runs.
 pub const SESSION: &str = "session";
 
+/// Where a source came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A file; the source's name is its path.
+    File,
+    /// Standard input, or a text that a program holds: a script without a file.
+    Text,
+    /// A text that was given to somebody who runs it: evaluated, typed, or a session's end.
+    Given,
+    /// The library of functions that are written in the language.
+    Library,
+}
+
 /// A text and its name.
 #[derive(Debug)]
 pub struct Source {
     /// How messages name it: a path as it was given, `-` for standard input, [`EVALUATED`], [`TYPED`] or [`SESSION`].
     pub name: String,
+    /// Where it came from: a name says little, as a file may have any.
+    pub origin: Origin,
     /// The text, as UTF-8; bytes that were not are replaced.
     pub text: String,
     /// The files of the folder `private` beside it, by the names of their functions; looked for once.
@@ -27,14 +42,37 @@ pub struct Source {
 }
 
 impl Source {
-    /// A source of this name and text.
+    /// A script without a file, under this name.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
-        Arc::new(Source { name: name.into(), text: text.into(), private: OnceLock::new() })
+        Source::of(Origin::Text, name, text)
+    }
+
+    /// The text of a file.
+    pub fn file(path: &Path, text: impl Into<String>) -> Arc<Source> {
+        Source::of(Origin::File, path.display().to_string(), text)
+    }
+
+    /// A text that was given to somebody who runs it: [`EVALUATED`], [`TYPED`] or [`SESSION`].
+    pub fn given(name: &str, text: impl Into<String>) -> Arc<Source> {
+        Source::of(Origin::Given, name, text)
+    }
+
+    /// A text from there under this name.
+    pub fn of(origin: Origin, name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
+        Arc::new(Source { name: name.into(), origin, text: text.into(), private: OnceLock::new() })
     }
 
     /// Whether it is a text that was given to somebody who runs it: no script that calls others.
     pub fn is_given(&self) -> bool {
-        [EVALUATED, TYPED, SESSION].contains(&self.name.as_str())
+        self.origin == Origin::Given
+    }
+
+    /// The path from the root of a source that is a file; the name of another.
+    pub fn full_path(&self) -> String {
+        match std::path::absolute(&self.name) {
+            Ok(path) if self.origin == Origin::File => path.display().to_string(),
+            _ => self.name.clone(),
+        }
     }
 
     /// The file of a function that only the files of its folder's parent, and those beside it, see.
@@ -45,8 +83,8 @@ impl Source {
     fn private_files(&self) -> FxHashMap<String, PathBuf> {
         // Asked before the first function is called: whoever changes the folder calls one.
         let Ok(path) = std::path::absolute(&self.name) else { return FxHashMap::default() };
-        let is_file = path.extension().is_some_and(|e| e == "m");
-        let Some(folder) = path.parent().filter(|_| is_file && !self.is_given()) else { return FxHashMap::default() };
+        let is_file = self.origin == Origin::File;
+        let Some(folder) = path.parent().filter(|_| is_file) else { return FxHashMap::default() };
         let is_private = folder.file_name().is_some_and(|name| name == "private");
         let folder = if is_private { folder.to_path_buf() } else { folder.join("private") };
         let Ok(entries) = std::fs::read_dir(folder) else { return FxHashMap::default() };

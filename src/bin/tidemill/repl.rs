@@ -51,7 +51,7 @@ pub async fn run(options: PlaceOptions, interrupts: Arc<Interrupts>) -> Result<u
             continue;
         }
         let ended;
-        let source = Source::new(TYPED, text);
+        let source = Source::given(TYPED, text);
         let begin = |interp: &mut Interp| interp.begin_text(&source);
         (machine, ended) = run_begun(machine, begin, &console, &interrupts).await?;
         if let Some(code) = ended {
@@ -226,7 +226,7 @@ impl Lines {
                 }
                 Line::End if text.trim().is_empty() => return Ok(None),
                 Line::End => {
-                    let parses = syntax::parse(&Source::new(TYPED, text.as_str())).is_ok();
+                    let parses = syntax::parse(&Source::given(TYPED, text.as_str())).is_ok();
                     self.is_cut_off = self.editor.is_none() && !parses;
                     return Ok(Some(text));
                 }

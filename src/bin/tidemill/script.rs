@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tidemill::script::Script;
-use tidemill::script::copies::spread;
+use tidemill::script::copies::parallel_map;
 use tidemill::script::env::Options as ScriptOptions;
 use tidemill::script::error::{Call, ScriptError};
 use tidemill::script::output::Output;
@@ -143,7 +143,7 @@ pub async fn run(options: RunOptions, interrupts: &Interrupts) -> Result<u8> {
 /// # Errors
 /// As [`run`].
 pub async fn eval(options: EvalOptions, interrupts: &Interrupts) -> Result<u8> {
-    match Script::from_source(&Source::new(EVALUATED, options.text)) {
+    match Script::from_source(&Source::given(EVALUATED, options.text)) {
         Ok(script) => {
             let (path, interrupt) = (vec![PathBuf::from(".")], Some(interrupts.scripts.clone()));
             let script_options = ScriptOptions { path, interrupt, ..ScriptOptions::default() };
@@ -187,7 +187,7 @@ fn read(file: &Path) -> Result<(Arc<Source>, Vec<PathBuf>)> {
     // Wherever the script goes, what lies beside it is found.
     let folder = std::path::absolute(file)?.parent().unwrap_or(Path::new(".")).to_path_buf();
     let path = vec![folder, PathBuf::from(".")];
-    Ok((Source::new(file.display().to_string(), decoded(&bytes)), path))
+    Ok((Source::file(file, decoded(&bytes)), path))
 }
 
 /// The text of a file: UTF-8, or UTF-16 where the file says so by its first two bytes, as Windows writes it.
@@ -286,7 +286,7 @@ async fn run_tasks(tasks: Vec<Task>, place: &PlaceOptions, prefix: bool) -> Resu
     });
     let all = work.clone();
     let run = async move |number| status_of(AssertUnwindSafe(all.run(number)).catch_unwind().await);
-    let mut status = spread(total, run).await.into_iter().max().unwrap_or(0);
+    let mut status = parallel_map(total, run).await.into_iter().max().unwrap_or(0);
     work.console.flush();
     if work.console.is_closed() {
         say("error: the standard output was closed\n");

@@ -3,6 +3,7 @@
 //! Must hold: with several scripts only whole lines reach the console; a reader that has gone is remembered, not
 //! panicked about.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +14,8 @@ use tidemill::script::output::Output;
 /// Bytes that are kept back where the output is no terminal.
 const BUFFER_BYTES: usize = 1 << 16;
 
+/// The longest line that is kept back until it ends; a longer one is broken here.
+const LINE_BYTES_MAX: usize = 1 << 24;
 /// Bytes that a script among several keeps back for itself, so that it seldom asks for the console.
 const LINES_BYTES: usize = 1 << 12;
 /// How often several scripts that want to be read at once are heard.
@@ -133,10 +136,9 @@ pub struct Shared {
     /// Only whole lines pass.
     whole_lines: bool,
     label: Option<String>,
-    /// What has not been passed on: whole lines, and the beginning of one.
-    lines: Vec<u8>,
-    /// Where that begins.
-    whole: usize,
+    out: Lines,
+    /// For the standard error.
+    err: Lines,
     /// What still comes is not heard.
     left: Arc<AtomicBool>,
 }
@@ -144,7 +146,8 @@ pub struct Shared {
 impl Shared {
     /// A sink; `label` begins every line.
     pub fn new(console: Arc<Console>, whole_lines: bool, label: Option<String>) -> Shared {
-        Shared { console, whole_lines, label, lines: Vec::new(), whole: 0, left: Arc::default() }
+        let (out, err) = (Lines::default(), Lines::default());
+        Shared { console, whole_lines, label, out, err, left: Arc::default() }
     }
 
     /// Once this is true nothing that still comes is heard.
@@ -152,28 +155,65 @@ impl Shared {
         self.left.clone()
     }
 
-    /// Passes on the whole lines that are kept back.
-    fn pass_lines(&mut self) {
-        if self.whole > 0 {
-            let rest = self.lines.split_off(self.whole);
-            let lines = std::mem::replace(&mut self.lines, rest);
-            self.whole = 0;
-            self.pass(&lines);
+    /// Passes on these lines of the standard output.
+    fn pass(&self, lines: &[u8]) {
+        if !lines.is_empty() {
+            self.console.write(&self.labelled(lines));
         }
     }
 
-    fn pass(&mut self, lines: &[u8]) {
-        match &self.label {
-            None => self.console.write(lines),
-            Some(label) => {
-                let mut labelled = Vec::with_capacity(lines.len() + 64);
-                for line in lines.split_inclusive(|&b| b == b'\n') {
-                    labelled.extend_from_slice(label.as_bytes());
-                    labelled.extend_from_slice(line);
-                }
-                self.console.write(&labelled);
-            }
+    /// Passes on these lines of the standard error, in one write, behind what was printed before.
+    fn pass_err(&self, lines: &[u8]) {
+        if !lines.is_empty() {
+            self.console.flush();
+            let _ = std::io::stderr().lock().write_all(&self.labelled(lines));
         }
+    }
+
+    fn labelled<'a>(&self, lines: &'a [u8]) -> Cow<'a, [u8]> {
+        let Some(label) = &self.label else { return lines.into() };
+        let mut labelled = Vec::with_capacity(lines.len() + 64);
+        for line in lines.split_inclusive(|&b| b == b'\n') {
+            labelled.extend_from_slice(label.as_bytes());
+            labelled.extend_from_slice(line);
+        }
+        labelled.into()
+    }
+}
+
+/// What has not been passed on: whole lines, and the beginning of one.
+#[derive(Default)]
+struct Lines {
+    bytes: Vec<u8>,
+    /// Where the beginning of one stands.
+    whole: usize,
+}
+
+impl Lines {
+    fn put(&mut self, bytes: &[u8]) {
+        if let Some(end) = bytes.iter().rposition(|&b| b == b'\n') {
+            self.whole = self.bytes.len() + end + 1;
+        }
+        self.bytes.extend_from_slice(bytes);
+        if self.bytes.len() - self.whole > LINE_BYTES_MAX {
+            self.bytes.push(b'\n');
+            self.whole = self.bytes.len();
+        }
+    }
+
+    /// The whole lines.
+    fn take_whole(&mut self) -> Vec<u8> {
+        let rest = self.bytes.split_off(std::mem::take(&mut self.whole));
+        std::mem::replace(&mut self.bytes, rest)
+    }
+
+    /// All, as whole lines: another script's must not go on in the last.
+    fn take_all(&mut self) -> Vec<u8> {
+        if self.whole < self.bytes.len() {
+            self.bytes.push(b'\n');
+        }
+        self.whole = 0;
+        std::mem::take(&mut self.bytes)
     }
 }
 
@@ -185,12 +225,10 @@ impl Output for Shared {
         if !self.whole_lines {
             return self.console.write(bytes);
         }
-        if let Some(end) = bytes.iter().rposition(|&b| b == b'\n') {
-            self.whole = self.lines.len() + end + 1;
-        }
-        self.lines.extend_from_slice(bytes);
-        if self.whole >= LINES_BYTES || self.console.is_terminal {
-            self.pass_lines();
+        self.out.put(bytes);
+        if self.out.whole >= LINES_BYTES || self.console.is_terminal {
+            let lines = self.out.take_whole();
+            self.pass(&lines);
         }
     }
 
@@ -198,14 +236,19 @@ impl Output for Shared {
         if self.left.load(Ordering::Relaxed) {
             return;
         }
+        if !self.whole_lines {
+            return self.pass_err(bytes);
+        }
+        self.err.put(bytes);
         // What was printed before stands before.
-        self.pass_lines();
-        self.console.flush();
-        let _ = std::io::stderr().lock().write_all(bytes);
+        let (lines, of_err) = (self.out.take_whole(), self.err.take_whole());
+        self.pass(&lines);
+        self.pass_err(&of_err);
     }
 
     fn flush(&mut self) {
-        self.pass_lines();
+        let lines = self.out.take_whole();
+        self.pass(&lines);
         if self.whole_lines { self.console.flush_soon() } else { self.console.flush() }
     }
 
@@ -216,13 +259,8 @@ impl Output for Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if !self.lines.is_empty() {
-            if self.whole < self.lines.len() {
-                // The script's last line had no end; another script's must not go on in it.
-                self.lines.push(b'\n');
-            }
-            let lines = std::mem::take(&mut self.lines);
-            self.pass(&lines);
-        }
+        let (lines, of_err) = (self.out.take_all(), self.err.take_all());
+        self.pass(&lines);
+        self.pass_err(&of_err);
     }
 }

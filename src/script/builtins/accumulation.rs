@@ -98,7 +98,7 @@ fn extents_of(subscripts: &[f64], n: usize, rank: usize) -> Flow<Vec<usize>> {
     let place: Vec<String> =
         (0..rank).map(|k| if k == column { super::args::short(bad) } else { "_".into() }).collect();
     fail_id!(
-        "Octave:index-out-of-bounds",
+        "Octave:invalid-index",
         "index ({}): subscripts must be either integers 1 to (2^63)-1 or logicals",
         place.join(",")
     )

@@ -205,9 +205,11 @@ fn fread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         Err(error) => return fail!("fread: {}", files::system(&error)),
     };
     let read = bytes.len() / layout.width;
-    let dims = match size.len() {
-        _ if elements == 0 => [0, 0],
-        2 => [rows as usize, read.div_ceil(rows as usize)],
+    let dims = match (count.is_finite(), size.len()) {
+        (true, _) if read == 0 => [0, 0],
+        // The only column is as long as what was read.
+        (true, 2) if read < rows as usize => [read, 1],
+        (_, 2) => [rows as usize, read.div_ceil(rows as usize)],
         _ => [read, 1],
     };
     // A last column that is not full is filled with zeros.

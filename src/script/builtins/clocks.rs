@@ -4,6 +4,7 @@ use super::{Builtin, Outcome, nothing};
 use crate::script::error::{Flow, Stop, fail};
 use crate::script::value::{Data, Tensor, Value};
 use crate::script::vm::Interp;
+use futures_timer::Delay;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The family.
@@ -173,14 +174,9 @@ fn pause(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if seconds.is_nan() || seconds == 0.0 {
         return Ok(nothing());
     }
-    // A thread of its own wakes the task: the wait needs no executor's timer.
-    let (done, wait) = futures::channel::oneshot::channel();
-    std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_secs_f64(seconds));
-        let _ = done.send(());
-    });
+    // One thread of the process wakes all that pause: the wait needs no executor's timer, and ends with its future.
     Err(Stop::Need(crate::script::error::Need::Future(Box::pin(async move {
-        let _ = wait.await;
+        Delay::new(Duration::from_secs_f64(seconds)).await;
         Ok(Value::Bool(true))
     }))))
 }

@@ -9,7 +9,7 @@ static WRITTEN_THERE: &[&str] = &[
     "accumarray", "acosd", "acot", "acoth", "acsc", "acsch", "asec", "asech", "asind", "atand", "base2dec", "beta",
     "betaln", "bin2dec", "bitcmp", "blanks", "bounds", "cast", "cell2mat", "circshift", "clock", "cond", "conv",
     "copyfile", "cosd", "cot", "cotd", "coth", "cross", "csc", "cscd", "csch", "cumtrapz", "deblank", "dec2base",
-    "dec2bin", "dec2hex", "deconv", "deg2rad", "dir", "endsWith", "expm", "factor", "factorial", "fieldnames",
+    "dec2bin", "dec2hex", "deconv", "deg2rad", "endsWith", "expm", "factor", "factorial", "fieldnames",
     "fileparts", "fileread", "flip", "fliplr", "flipud", "hankel", "hex2dec", "hilb", "histc", "idivide", "im2double",
     "index", "inputname", "int2str", "invhilb", "iqr", "isbanded", "isdeployed", "isdiag", "isdir", "isfile",
     "isfolder", "ishermitian", "isletter", "ismac", "ispc", "isprime", "isstrprop", "issymmetric", "istril", "istriu",

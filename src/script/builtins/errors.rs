@@ -2,7 +2,7 @@
 
 use super::{ANY, Builtin, Outcome, Task, TaskStep, nothing};
 use crate::script::env::Env;
-use crate::script::error::{Flow, ScriptError, fail, fail_id};
+use crate::script::error::{Flow, ScriptError, fail};
 use crate::script::index::Values;
 use crate::script::interrupt::Guard;
 use crate::script::value::cleanup::{Cleanup, Due, Ended};
@@ -433,10 +433,10 @@ fn nargoutchk(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let bounds = numbers(&mut interp.env, args)?;
     let n = interp.nargout().unwrap_or(0) as f64;
     if n < bounds[0] {
-        return fail_id!("Octave:invalid-fun-call", "nargoutchk: Not enough output arguments.");
+        return fail!("nargoutchk: Not enough output arguments");
     }
     if n > bounds[1] {
-        return fail_id!("Octave:invalid-fun-call", "nargoutchk: Too many output arguments.");
+        return fail!("nargoutchk: Too many output arguments");
     }
     Ok(nothing())
 }

@@ -224,7 +224,7 @@ pub fn system(error: &io::Error) -> String {
     text.split(" (os error").next().unwrap_or_default().to_string()
 }
 
-fn fopen(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+fn fopen(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     let at = args[0].as_text().map(|name| interp.env.at(name)).unwrap_or_default();
     let files = interp.env.keep.of::<Files>();
@@ -262,35 +262,36 @@ fn fopen(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         b"a+" => options.read(true).append(true).create(true),
         _ => return fail!("invalid mode specified"),
     };
+    // Asked before the file is opened, and perhaps emptied.
+    let free = files.streams.iter().position(Option::is_none).unwrap_or(files.streams.len());
+    if free >= OPEN_MAX {
+        return Ok(vec![Value::Num(-1.0), Value::string("Too many open files")].into());
+    }
     let opened = options.open(at).and_then(|file| match file.metadata()?.is_dir() {
         true => Err(io::Error::from_raw_os_error(21)),
         false => Ok(file),
     });
-    let free = files.streams.iter().position(Option::is_none).unwrap_or(files.streams.len());
-    match opened {
-        Ok(mut file) if free < OPEN_MAX => {
-            let at = if plain[0] == b'a' { file.seek(SeekFrom::End(0)).unwrap_or(0) } else { 0 };
-            let stream = Stream {
-                file,
-                name,
-                order,
-                mode: format!("{}{}", String::from_utf8_lossy(&plain), if mode.contains(&b't') { "" } else { "b" }),
-                ahead: Vec::new(),
-                used: 0,
-                pending: Vec::new(),
-                at,
-                met_end: false,
-            };
-            if free == files.streams.len() {
-                files.streams.push(None);
-            }
-            files.streams[free] = Some(stream);
-            let _ = nargout;
-            Ok(vec![Value::Num(free as f64 + 3.0), Value::string("")].into())
-        }
-        Ok(_) => Ok(vec![Value::Num(-1.0), Value::string("Too many open files")].into()),
-        Err(error) => Ok(vec![Value::Num(-1.0), Value::string(system(&error))].into()),
+    let mut file = match opened {
+        Ok(file) => file,
+        Err(error) => return Ok(vec![Value::Num(-1.0), Value::string(system(&error))].into()),
+    };
+    let at = if plain[0] == b'a' { file.seek(SeekFrom::End(0)).unwrap_or(0) } else { 0 };
+    let stream = Stream {
+        file,
+        name,
+        order,
+        mode: format!("{}{}", String::from_utf8_lossy(&plain), if mode.contains(&b't') { "" } else { "b" }),
+        ahead: Vec::new(),
+        used: 0,
+        pending: Vec::new(),
+        at,
+        met_end: false,
+    };
+    if free == files.streams.len() {
+        files.streams.push(None);
     }
+    files.streams[free] = Some(stream);
+    Ok(vec![Value::Num(free as f64 + 3.0), Value::string("")].into())
 }
 
 fn fclose(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

@@ -3,9 +3,10 @@
 use super::files::{names, path, system};
 use super::{ANY, Builtin, Outcome, nothing, row, text};
 use crate::script::error::{Flow, fail};
-use crate::script::value::{Data, StructArray, Tensor, Value};
+use crate::script::value::{Data, Dims, StructArray, Tensor, Value};
 use crate::script::vm::Interp;
 use indexmap::IndexMap;
+use std::fs::Metadata;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -59,7 +60,12 @@ pub static ROWS: &[Builtin] = &[
         canonicalize_file_name,
     ),
     row("readdir", 1, 1, 1, "readdir (folder)", "The names in a folder.", readdir),
-    row("dir", 0, 1, 1, "dir (folder)", "What is in a folder.", dir),
+    row("stat", 1, 1, 3, "[info, error, message] = stat (name)", "What the system knows of a file.", |i, a, _| {
+        info_of(i, "stat", |path| std::fs::metadata(path), a)
+    }),
+    row("lstat", 1, 1, 3, "[info, error, message] = lstat (name)", "The same of a link itself.", |i, a, _| {
+        info_of(i, "lstat", |path| std::fs::symlink_metadata(path), a)
+    }),
 ];
 
 /// What was done or not, as `answer` tells it; nothing, or an error, where nobody asks.
@@ -261,35 +267,89 @@ fn readdir(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(names(listed(interp, "readdir", &path("readdir", &args[0])?)?).into())
 }
 
-fn dir(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
-    let folder = match args.first() {
-        Some(value) => path("dir", value)?,
-        None => ".".to_string(),
-    };
-    let list = match interp.env.at(&folder).is_file() {
-        true => vec![folder.clone()],
-        false => listed(interp, "dir", &folder)?,
-    };
-    if nargout == 0 {
-        interp.env.print(format!("{}\n", list.join("  ")));
-        return Ok(nothing());
+/// What `stat` and `lstat` answer: a struct, 0 and no message, or nothing, -1 and what the system says.
+fn info_of(interp: &Interp, who: &str, ask: fn(&Path) -> io::Result<Metadata>, args: &[Value]) -> Flow<Outcome> {
+    if args[0].as_text().is_none() {
+        return fail!("{who}: NAME must be a string");
     }
-    let n = list.len();
-    let (mut folders, mut bytes, mut is_dir) = (Vec::new(), Vec::new(), Vec::new());
-    for name in &list {
-        let folder_at = interp.env.at(&folder);
-        let full = folder_at.join(name);
-        let meta = std::fs::metadata(&full).or_else(|_| std::fs::metadata(&folder_at));
-        folders.push(Value::string(&folder));
-        bytes.push(Value::Num(meta.as_ref().map_or(0.0, |m| if m.is_dir() { 0.0 } else { m.len() as f64 })));
-        is_dir.push(Value::Bool(meta.is_ok_and(|m| m.is_dir())));
+    Ok(match ask(&interp.env.at(&path(who, &args[0])?)) {
+        Ok(metadata) => vec![info(&metadata), Value::Num(0.0), Value::string("")],
+        Err(error) => vec![Value::empty(), Value::Num(-1.0), Value::string(system(&error))],
     }
-    let fields = IndexMap::from([
-        ("name".into(), list.into_iter().map(Value::from).collect::<Vec<_>>()),
-        ("folder".into(), folders),
-        ("bytes".into(), bytes),
-        ("isdir".into(), is_dir),
-    ]);
-    let dims = crate::script::value::Dims::new(&[n, 1]);
-    Ok(Value::Struct(Arc::new(StructArray { dims, fields, class: None, cleanup: None })).into())
+    .into())
+}
+
+/// The fields of `stat`: `st_mode` and its neighbours of POSIX's `sys/stat.h`; times in seconds since 1970.
+#[cfg(unix)]
+fn info(metadata: &Metadata) -> Value {
+    use std::os::unix::fs::MetadataExt;
+    let number = |name: &str, value: u64| (name.into(), vec![Value::Num(value as f64)]);
+    let time = |name: &str, value: i64| (name.into(), vec![Value::Num(value as f64)]);
+    fields([
+        number("dev", metadata.dev()),
+        number("ino", metadata.ino()),
+        number("mode", metadata.mode().into()),
+        ("modestr".into(), vec![Value::string(permissions(metadata.mode()))]),
+        number("nlink", metadata.nlink()),
+        number("uid", metadata.uid().into()),
+        number("gid", metadata.gid().into()),
+        number("rdev", metadata.rdev()),
+        number("size", metadata.size()),
+        time("atime", metadata.atime()),
+        time("mtime", metadata.mtime()),
+        time("ctime", metadata.ctime()),
+        number("blksize", metadata.blksize()),
+        number("blocks", metadata.blocks()),
+    ])
+}
+
+/// The fields of `stat` that every system has.
+#[cfg(not(unix))]
+fn info(metadata: &Metadata) -> Value {
+    let time = |name: &str, value: io::Result<std::time::SystemTime>| {
+        let since = value.ok().and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
+        (name.into(), vec![Value::Num(since.map_or(0.0, |t| t.as_secs() as f64))])
+    };
+    let kind = if metadata.is_dir() { 0o040_000 } else { 0o100_000 };
+    let mode = kind | if metadata.permissions().readonly() { 0o444 } else { 0o644 };
+    fields([
+        ("mode".into(), vec![Value::Num(f64::from(mode))]),
+        ("modestr".into(), vec![Value::string(permissions(mode))]),
+        ("size".into(), vec![Value::Num(metadata.len() as f64)]),
+        time("atime", metadata.accessed()),
+        time("mtime", metadata.modified()),
+        time("ctime", metadata.created()),
+    ])
+}
+
+fn fields<const N: usize>(fields: [(Arc<str>, Vec<Value>); N]) -> Value {
+    Value::Struct(Arc::new(StructArray {
+        fields: IndexMap::from(fields),
+        dims: Dims::scalar(),
+        class: None,
+        cleanup: None,
+    }))
+}
+
+/// A mode as `ls -l` writes it: the kind, then who may read, write and run.
+fn permissions(mode: u32) -> String {
+    let kind = match mode & 0o170_000 {
+        0o040_000 => 'd',
+        0o120_000 => 'l',
+        0o020_000 => 'c',
+        0o060_000 => 'b',
+        0o010_000 => 'p',
+        0o140_000 => 's',
+        _ => '-',
+    };
+    let may = (0..9).map(|k| if mode & (0o400 >> k) != 0 { ['r', 'w', 'x'][k % 3] } else { '-' });
+    let mut text: Vec<char> = std::iter::once(kind).chain(may).collect();
+    // Runs as its owner or group, or a folder whose files only their owners remove.
+    for (bit, at, letter) in [(0o4000, 3, 's'), (0o2000, 6, 's'), (0o1000, 9, 't')] {
+        if mode & bit != 0 {
+            text[at] = if text[at] == 'x' { letter } else { letter.to_ascii_uppercase() };
+        }
+    }
+    text.push(' ');
+    text.into_iter().collect()
 }

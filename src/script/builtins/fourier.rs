@@ -25,77 +25,112 @@ pub static ROWS: &[Builtin] = &[
     row("ifftn", 1, 1, 1, "ifftn (x)", "The inverse over all dimensions.", |i, a, _| all("ifftn", i, a, true)),
 ];
 
-/// Complex elements under dimensions, and whether they are of single precision.
+/// What is transformed, and whether it is of single precision: sums are of doubles all the same.
 struct Signal {
-    dims: Dims,
-    values: Vec<Complex64>,
+    tensor: Arc<Tensor>,
     single: bool,
 }
 
 impl Signal {
     fn read(who: &str, env: &Env, value: &Value) -> Flow<Signal> {
-        let host = env.host(value)?;
-        if value.is_char() || !value.class().is_numeric() && !matches!(*host.data, Data::Bool(_)) {
+        let tensor = env.host(value)?;
+        if value.is_char() || !value.class().is_numeric() && !matches!(*tensor.data, Data::Bool(_)) {
             return fail!("{who}: invalid argument");
         }
-        let values = match &*host.data {
-            Data::F64(v) => v.iter().map(|&x| Complex64::new(x, 0.0)).collect(),
-            Data::C64(v) => v.clone(),
-            data => (0..data.len()).map(|i| data.c64_at(i)).collect(),
-        };
-        let single = matches!(*host.data, Data::F32(_) | Data::C32(_));
-        Ok(Signal { dims: host.dims.clone(), values, single })
+        let single = matches!(*tensor.data, Data::F32(_) | Data::C32(_));
+        Ok(Signal { tensor, single })
+    }
+
+    fn dims(&self) -> &Dims {
+        &self.tensor.dims
     }
 
     fn value(self) -> Value {
-        let data = match self.single {
-            true => Data::C32(self.values.iter().map(|z| Complex32::new(z.re as f32, z.im as f32)).collect()),
-            false => Data::C64(self.values),
-        };
-        Value::tensor(Tensor::new(self.dims, data))
+        if !self.single {
+            return Value::tensor(Arc::unwrap_or_clone(self.tensor));
+        }
+        let data = Data::C32(narrowed(&self.tensor.data));
+        Value::tensor(Tensor::new(self.tensor.dims.clone(), data))
     }
 
     /// The transform along dimension `d` (from 0), of `n` elements: lanes are cut, or padded with zeros.
     fn transform(self, d: usize, n: usize, inverse: bool) -> Signal {
-        let dims = self.dims.with(d, n);
-        let (from, to) = (Lanes::new(&self.dims, d), Lanes::new(&dims, d));
+        let dims = self.dims().with(d, n);
+        let (from, to) = (Lanes::new(self.dims(), d), Lanes::new(&dims, d));
         let mut values = vec![Complex64::default(); dims.elements()];
-        if values.is_empty() {
-            return Signal { dims, values, single: self.single };
-        }
-        let plan = plan(n, inverse);
-        let mut scratch = vec![Complex64::default(); plan.get_inplace_scratch_len()];
-        let mut lane_values = vec![Complex64::default(); n];
-        for lane in 0..to.count {
-            lane_values.fill(Complex64::default());
-            for (at, slot) in from.positions(lane).zip(&mut lane_values) {
-                *slot = self.values[at];
-            }
-            let real = lane_values.iter().all(|z| z.im == 0.0);
-            let symmetric = is_symmetric(&lane_values);
-            plan.process_with_scratch(&mut lane_values, &mut scratch);
-            if inverse {
-                lane_values.iter_mut().for_each(|z| *z /= n as f64);
-            }
-            if real {
-                make_symmetric(&mut lane_values);
-            }
-            if symmetric {
-                lane_values.iter_mut().for_each(|z| z.im = 0.0);
-            }
-            for (at, &value) in to.positions(lane).zip(&lane_values) {
-                values[at] = value;
+        if !values.is_empty() {
+            let mut transform = Transform::new(n, inverse);
+            // Lanes that lie one after another are transformed where they are.
+            let in_place = to.stride == 1;
+            let mut apart = vec![Complex64::default(); if in_place { 0 } else { n }];
+            for lane in 0..to.count {
+                let start = to.start(lane);
+                let elements = if in_place { &mut values[start..start + n] } else { &mut apart[..] };
+                fill(elements, &self.tensor.data, from.positions(lane));
+                transform.run(elements);
+                if !in_place {
+                    to.positions(lane).zip(&apart).for_each(|(at, &value)| values[at] = value);
+                }
             }
         }
-        Signal { dims, values, single: self.single }
+        Signal { tensor: Arc::new(Tensor::new(dims, Data::C64(values))), single: self.single }
     }
 }
 
-/// The longest transform whose plan is kept: it takes about 2 MiB.
-const KEPT_LEN_MAX: usize = 1 << 16;
+/// Complex numbers of single precision.
+fn narrowed(data: &Data) -> Vec<Complex32> {
+    let narrow = |z: Complex64| Complex32::new(z.re as f32, z.im as f32);
+    (0..data.len()).map(|i| narrow(data.c64_at(i))).collect()
+}
+
+/// A lane becomes the elements at these positions, and zeros behind them.
+fn fill(lane: &mut [Complex64], data: &Data, positions: impl ExactSizeIterator<Item = usize>) {
+    let n = positions.len().min(lane.len());
+    let slots = lane[..n].iter_mut().zip(positions);
+    match data {
+        Data::F64(v) => slots.for_each(|(slot, at)| *slot = Complex64::new(v[at], 0.0)),
+        Data::C64(v) => slots.for_each(|(slot, at)| *slot = v[at]),
+        data => slots.for_each(|(slot, at)| *slot = data.c64_at(at)),
+    }
+    lane[n..].fill(Complex64::default());
+}
+
+/// How lanes of one length are transformed.
+struct Transform {
+    plan: Arc<dyn Fft<f64>>,
+    scratch: Vec<Complex64>,
+    inverse: bool,
+}
+
+impl Transform {
+    fn new(n: usize, inverse: bool) -> Transform {
+        let plan = plan(n, inverse);
+        let scratch = vec![Complex64::default(); plan.get_inplace_scratch_len()];
+        Transform { plan, scratch, inverse }
+    }
+
+    fn run(&mut self, lane: &mut [Complex64]) {
+        let real = lane.iter().all(|z| z.im == 0.0);
+        let symmetric = is_symmetric(lane);
+        self.plan.process_with_scratch(lane, &mut self.scratch);
+        if self.inverse {
+            let n = lane.len() as f64;
+            lane.iter_mut().for_each(|z| *z /= n);
+        }
+        if real {
+            make_symmetric(lane);
+        }
+        if symmetric {
+            lane.iter_mut().for_each(|z| z.im = 0.0);
+        }
+    }
+}
+
+/// How many elements the plans that are kept have together, at most: they take some 32 bytes each.
+const KEPT_ELEMENTS_MAX: usize = 1 << 21;
 /// Plans that are kept.
 const KEPT_MAX: usize = 8;
-/// The plans used last, the newest first: making one takes longer than a short transform.
+/// The plans used last, the newest first: making one takes longer than a short transform, and as long as a long one.
 static KEPT: Mutex<Vec<Arc<dyn Fft<f64>>>> = Mutex::new(Vec::new());
 
 /// How a transform of `n` elements is done.
@@ -112,10 +147,16 @@ fn plan(n: usize, inverse: bool) -> Arc<dyn Fft<f64>> {
     // Made outside of the lock: other scripts do not wait for a long one.
     known.unwrap_or_else(|| {
         let plan = FftPlanner::new().plan_fft(n, direction);
-        if n <= KEPT_LEN_MAX {
+        if n <= KEPT_ELEMENTS_MAX {
             let mut kept = KEPT.lock();
-            kept.truncate(KEPT_MAX - 1);
             kept.insert(0, plan.clone());
+            let mut elements = 0;
+            let fits = kept.iter().take(KEPT_MAX).take_while(|plan| {
+                elements += plan.len();
+                elements <= KEPT_ELEMENTS_MAX
+            });
+            let fits = fits.count();
+            kept.truncate(fits);
         }
         plan
     })
@@ -165,12 +206,12 @@ fn along(who: &str, interp: &mut Interp, args: &[Value], inverse: bool) -> Flow<
     };
     let n = count(who, env, args.get(1))?;
     let signal = Signal::read(who, env, &args[0])?;
-    if signal.dims == Dims::zero() {
+    if *signal.dims() == Dims::zero() {
         return Ok(Value::Tensor(Arc::new(Tensor::new(Dims::zero(), Data::F64(Vec::new())))).into());
     }
-    let d = d.unwrap_or_else(|| signal.dims.first_non_singleton());
-    let n = n.unwrap_or_else(|| signal.dims.extent(d));
-    check(env, &signal.dims.with(d, n))?;
+    let d = d.unwrap_or_else(|| signal.dims().first_non_singleton());
+    let n = n.unwrap_or_else(|| signal.dims().extent(d));
+    check(env, &signal.dims().with(d, n))?;
     Ok(signal.transform(d, n, inverse).value().into())
 }
 
@@ -178,17 +219,17 @@ fn plane(who: &str, interp: &mut Interp, args: &[Value], inverse: bool) -> Flow<
     let env = &interp.env;
     env.host_all(args)?;
     let signal = Signal::read(who, env, &args[0])?;
-    let m = count(who, env, args.get(1))?.unwrap_or_else(|| signal.dims.rows());
-    let n = count(who, env, args.get(2))?.unwrap_or_else(|| signal.dims.columns());
-    check(env, &signal.dims.with(0, m))?;
-    check(env, &signal.dims.with(0, m).with(1, n))?;
+    let m = count(who, env, args.get(1))?.unwrap_or_else(|| signal.dims().rows());
+    let n = count(who, env, args.get(2))?.unwrap_or_else(|| signal.dims().columns());
+    check(env, &signal.dims().with(0, m))?;
+    check(env, &signal.dims().with(0, m).with(1, n))?;
     Ok(signal.transform(0, m, inverse).transform(1, n, inverse).value().into())
 }
 
 fn all(who: &str, interp: &mut Interp, args: &[Value], inverse: bool) -> Flow<Outcome> {
     let mut signal = Signal::read(who, &interp.env, &args[0])?;
-    for d in 0..signal.dims.len() {
-        let n = signal.dims.extent(d);
+    for d in 0..signal.dims().len() {
+        let n = signal.dims().extent(d);
         signal = signal.transform(d, n, inverse);
     }
     Ok(signal.value().into())

@@ -8,7 +8,7 @@ function [x, stdx, mse, s] = lscov (a, b, v, alg)
   n = rows (a);
   if nargin > 2 && ! isempty (v)
     if isvector (v)
-      if numel (v) != n, error ("lscov: vector V must have n elements"); end
+      if numel (v) != n, error ("lscov: vector V must have n (number of row in A) elements"); end
       w = sqrt (v(:));
     elseif isequal (size (v), [n, n])
       [l, bad] = chol (v);

@@ -12,9 +12,9 @@ pub use table::families;
 
 use super::compile::{self, Code};
 use super::error::ScriptError;
-use super::source::Source;
+use super::source::{Origin, Source};
 use super::syntax::{self, ast::Name};
-use super::{THREADS_MAX, own_place};
+use super::{CODE_PLACES, own_place};
 use parking_lot::RwLock;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::sync::{Arc, OnceLock};
@@ -55,13 +55,13 @@ impl Written {
     /// A text that does not parse; a test compiles all of them.
     pub fn load(&self) -> Result<Loaded, ScriptError> {
         // A thread's own, as scripts' code is; no text has persistent variables, which would be lost with the thread.
-        static LOADED: [RwLock<FxHashMap<&'static str, Loaded>>; THREADS_MAX] =
-            [const { RwLock::new(FxHashMap::with_hasher(FxBuildHasher)) }; THREADS_MAX];
+        static LOADED: [RwLock<FxHashMap<&'static str, Loaded>>; CODE_PLACES] =
+            [const { RwLock::new(FxHashMap::with_hasher(FxBuildHasher)) }; CODE_PLACES];
         let place = &LOADED[own_place()];
         if let Some(loaded) = place.read().get(self.name) {
             return Ok(loaded.clone());
         }
-        let source = Source::new(format!("{PREFIX}{}.m", self.name), self.text);
+        let source = Source::of(Origin::Library, format!("{PREFIX}{}.m", self.name), self.text);
         let file = syntax::parse(&source)?;
         let unit = compile::compile(&file, true)?;
         let Some(code) = unit.first_function.as_ref().and_then(|f| unit.functions.get(f)).cloned() else {
@@ -74,7 +74,7 @@ impl Written {
 
 /// Whether a function is one of the library.
 pub fn holds(code: &Code) -> bool {
-    code.source.name.starts_with(PREFIX)
+    code.source.origin == Origin::Library
 }
 
 /// The library function of this name.

@@ -181,7 +181,7 @@ impl SyntaxError {
     /// As a script sees it.
     pub(super) fn into_script_error(self, source: &Arc<Source>) -> ScriptError {
         let mut error = ScriptError::new(format!("parse error: {}", self.message));
-        error.help = self.help.map(String::from);
+        error.help = self.help.map(Box::from);
         error.place = Some(Place { source: source.clone(), span: self.span });
         error
     }

@@ -113,11 +113,18 @@ impl Interp {
     }
 
     fn read_file(&mut self, path: &Path) -> Flow<Callee> {
+        let stamp = std::fs::metadata(path).ok().and_then(|found| Some((found.modified().ok()?, found.len())));
+        if let Some((of, code)) = self.read.get(path)
+            && stamp == Some(*of)
+            && self.locals.contains_key(&(Arc::as_ptr(&code.source) as usize))
+        {
+            return Ok(Callee::User(code.clone()));
+        }
         let text = match std::fs::read(path) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) => return fail!("could not read {}: {error}", path.display()),
         };
-        let source = Source::new(path.display().to_string(), text);
+        let source = Source::file(path, text);
         let file = syntax::parse(&source).map_err(quoted)?;
         if !file.is_function_file {
             return Ok(Callee::Script(Arc::new(file)));
@@ -126,7 +133,12 @@ impl Interp {
         let first = unit.first_function.as_ref().and_then(|f| unit.functions.get(f)).cloned();
         self.locals.insert(Arc::as_ptr(&source) as usize, unit.functions);
         match first {
-            Some(code) => Ok(Callee::User(code)),
+            Some(code) => {
+                if let Some(stamp) = stamp {
+                    self.read.insert(path.into(), (stamp, code.clone()));
+                }
+                Ok(Callee::User(code))
+            }
             None => fail!("{} defines no function", path.display()),
         }
     }
@@ -383,7 +395,7 @@ impl Interp {
             }
             Outcome::Call { function, args } => self.call_function(&function, args.into(), returns, nargout),
             Outcome::File { name, text } => {
-                let file = syntax::parse(&Source::new(name, text)).map_err(quoted)?;
+                let file = syntax::parse(&Source::file(Path::new(&name), text)).map_err(quoted)?;
                 self.invoke(Callee::Script(Arc::new(file)), Args::new(), returns, 0)
             }
             Outcome::Eval { text, handler, capture, scope } => {
@@ -424,7 +436,7 @@ impl Interp {
             let slot = known.names.iter().position(|n| &**n == name);
             slot.is_some_and(|slot| self.has_value(frame, slot))
         };
-        let parse = |text: String| syntax::parse_with(&Source::new(EVALUATED, text), &is_known).map_err(quoted);
+        let parse = |text: String| syntax::parse_with(&Source::given(EVALUATED, text), &is_known).map_err(quoted);
         let (file, handler, failed) = match (parse(text), handler) {
             (Ok(file), handler) => (file, handler.map(parse).transpose()?, None),
             (Err(error), Some(handler)) => (parse(handler)?, None, Some(error)),

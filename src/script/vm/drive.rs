@@ -5,6 +5,7 @@ use super::{End, Interp};
 use crate::script::error::{Need, ScriptError};
 use crate::script::value::made::{self, Known};
 use crate::script::value::{Lazy, Value, lazy};
+use crate::threads;
 use futures::future::{Either, join_all, select};
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -62,19 +63,31 @@ impl Asked {
     }
 }
 
-/// Runs what [`Interp::begin`] set up to its end.
+/// Runs what [`Interp::begin`] set up to its end. Where it records more than the ring has room for, it awaits room.
 pub async fn drive(interp: &mut Interp) -> End {
+    let mut run = pin!(driven(interp));
+    // What it awaits records as well: its gathers.
+    std::future::poll_fn(|context| threads::unheld(|| run.as_mut().poll(context)).0).await
+}
+
+async fn driven(interp: &mut Interp) -> End {
     let mut asked = Asked::default();
     loop {
         let begin = made::upcoming();
         // It is told again all that it was told: then it runs as it did before, and further.
         interp.env.awaited = asked.answers.clone();
         interp.went_on = interp.steps;
-        let need = match made::with_known(&asked.known, || interp.slice()) {
+        let (slice, is_hold_due) = threads::unheld(|| made::with_known(&asked.known, || interp.slice()));
+        let need = match slice {
             Slice::End(end) => return end,
             Slice::Need(Need::Yield) => {
                 asked = Asked::default();
-                yield_once().await;
+                if is_hold_due {
+                    let interrupted = interp.interrupt.beyond(interp.interrupts_heeded);
+                    select(pin!(interp.env.session.ready()), pin!(interrupted)).await;
+                } else {
+                    yield_once().await;
+                }
                 continue;
             }
             Slice::Need(need) => need,
@@ -222,7 +235,7 @@ mod tests {
         }
     }
 
-    fn driven(task: Box<dyn Task>) -> String {
+    fn told_by(task: Box<dyn Task>) -> String {
         let (env, printed) = testing::env_with(Default::default());
         let mut interp = Interp::new(env);
         interp.begin_session();
@@ -236,11 +249,11 @@ mod tests {
 
     #[test]
     fn a_step_that_records_and_reads_gets_on() {
-        assert_eq!(driven(Box::new(RecordsAndReads { runs: 0 })), "6 after 5 runs");
+        assert_eq!(told_by(Box::new(RecordsAndReads { runs: 0 })), "6 after 5 runs");
     }
 
     #[test]
     fn a_step_is_told_again_what_it_was_told() {
-        assert_eq!(driven(Box::new(AsksInTurn)), "[(10.0, 1.0), (20.0, 2.0), (30.0, 3.0)]");
+        assert_eq!(told_by(Box::new(AsksInTurn)), "[(10.0, 1.0), (20.0, 2.0), (30.0, 3.0)]");
     }
 }

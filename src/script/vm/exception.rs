@@ -5,8 +5,6 @@ use super::Interp;
 use super::frame::Activation;
 use crate::script::compile::Code;
 use crate::script::error::{Call, ScriptError};
-use crate::script::library;
-use crate::script::source::Source;
 use crate::script::value::{Dims, StructArray, Value};
 use std::path::Path;
 use std::sync::Arc;
@@ -49,20 +47,12 @@ pub(super) fn quoted(error: ScriptError) -> ScriptError {
         true => "parse error:".to_owned(),
         false => {
             let number = place.source.position(at as u32).line;
-            format!("parse error near line {number} of file {}", full_path(&place.source))
+            format!("parse error near line {number} of file {}", place.source.full_path())
         }
     };
     let message = format!("{head}\n\n  {what}\n\n>>> {line}\n{blanks}^");
-    let help = error.help.clone().or_else(|| is_expectation.then(|| reason.to_owned()));
+    let help = error.help.clone().or_else(|| is_expectation.then(|| reason.into()));
     ScriptError { message, help, ..error }
-}
-
-/// The whole path of a source that is a file; the name of another.
-fn full_path(source: &Source) -> String {
-    if source.is_given() || source.name == "-" || source.name.starts_with(library::PREFIX) {
-        return source.name.clone();
-    }
-    std::path::absolute(&source.name).map_or_else(|_| source.name.clone(), |path| path.display().to_string())
 }
 
 /// An error as an object that behaves as a struct: `message`, `identifier`, `stack`.
@@ -77,7 +67,7 @@ pub fn error_value(error: &ScriptError) -> Value {
     for call in calls {
         let at = call.place.source.position(call.place.span.start);
         let file = call.place.source.name.as_str();
-        columns[0].push(full_path(&call.place.source).as_str().into());
+        columns[0].push(call.place.source.full_path().as_str().into());
         columns[1].push(match call.function.as_str() {
             "" => Path::new(file).file_stem().unwrap_or_default().to_string_lossy().as_ref().into(),
             function => function.into(),

@@ -129,13 +129,13 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
-    use crate::script::source::Source;
+    use crate::script::source::{SESSION, Source};
     use crate::script::testing;
     use crate::script::vm::{Interp, drive};
     use futures::executor::block_on;
 
     fn runs(interp: &mut Interp, text: &str) {
-        interp.begin_text(&Source::new("session", text)).unwrap();
+        interp.begin_text(&Source::given(SESSION, text)).unwrap();
         block_on(drive(interp));
     }
 

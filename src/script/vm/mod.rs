@@ -40,6 +40,7 @@ use rustc_hash::FxHashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::time::SystemTime;
 
 /// A running script.
 pub struct Interp {
@@ -61,6 +62,9 @@ pub struct Interp {
     pub(crate) files: Arc<FunctionFiles>,
     /// Functions that belong to one function file, by the address of its source.
     pub(crate) locals: FxHashMap<usize, FxHashMap<Name, Arc<Code>>>,
+    /// Function files that were read, with when they were changed last and their bytes: scripts that go from folder to
+    /// folder find them again.
+    read: FxHashMap<PathBuf, ((SystemTime, u64), Arc<Code>)>,
     /// What was read from folders `private`, by its path.
     privates: FxHashMap<PathBuf, Callee>,
     /// The frames, innermost last.
@@ -119,6 +123,7 @@ impl Interp {
             functions: FxHashMap::default(),
             files,
             locals: FxHashMap::default(),
+            read: FxHashMap::default(),
             frames: Vec::new(),
             stack: Vec::new(),
             variables: Vec::new(),
@@ -174,7 +179,7 @@ impl Interp {
 impl Interp {
     /// Begins a session of texts that share their variables: an outermost frame without statements.
     pub fn begin_session(&mut self) {
-        if let Ok(file) = super::syntax::parse(&super::source::Source::new(super::source::SESSION, ""))
+        if let Ok(file) = super::syntax::parse(&super::source::Source::given(super::source::SESSION, ""))
             && let Ok(unit) = super::compile::compile(&file, false)
         {
             self.push_script(unit.main);

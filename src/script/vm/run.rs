@@ -14,6 +14,7 @@ use crate::script::syntax::ast::BinaryOp;
 use crate::script::value::function::Closure;
 use crate::script::value::{CellArray, Dims, Function, Value};
 use crate::script::{display, ops};
+use crate::threads;
 use std::sync::Arc;
 
 /// Why the machine stopped running.
@@ -24,8 +25,11 @@ pub(super) enum Slice {
     End(End),
 }
 
-/// Backward jumps and calls between two looks at the clock, the interrupt and other tasks.
+/// Steps between two looks at the interrupt, the reader and other tasks: a backward jump or a call counts 1, an
+/// instruction that the loop does not do itself [`STEPS_OF_OTHERS`].
 const STEPS_BETWEEN_LOOKS: u32 = 20_000;
+/// What an instruction counts that may take a while, as a step of a builtin that calls functions does.
+const STEPS_OF_OTHERS: u32 = 8;
 
 /// How often numbers of the runtime may meet the host's before they are awaited.
 const NUMBERS_MET_MAX: u32 = 32;
@@ -53,7 +57,7 @@ impl Interp {
                     }
                 }
                 Some(Activation::Code(_)) => self.run_frame(&mut budget),
-                Some(Activation::Task(_)) => self.run_task(),
+                Some(Activation::Task(_)) => self.run_task(&mut budget),
             };
             let end = match result {
                 Ok(()) => continue,
@@ -133,7 +137,11 @@ impl Interp {
         Place { source: frame.code.source.clone(), span }
     }
 
-    fn run_task(&mut self) -> Flow<()> {
+    fn run_task(&mut self, budget: &mut u32) -> Flow<()> {
+        *budget = budget.saturating_sub(STEPS_OF_OTHERS);
+        if *budget == 0 {
+            return self.look();
+        }
         // The task stands outside of the machine while it steps, since it may look at the machine.
         let n = self.frames.len() - 1;
         self.step_begins();
@@ -146,6 +154,9 @@ impl Interp {
         let Some(Activation::Task(mut frame)) = self.frames.pop() else { return Ok(()) };
         let last = frame.last.take();
         let result = self.noted(|interp| frame.task.step(interp, last));
+        if threads::is_hold_due() {
+            *budget = 0;
+        }
         let (returns, nargout) = (frame.returns, frame.nargout);
         self.frames.insert(n, Activation::Task(frame));
         // A step that has to wait runs again, without what the last call gave: it has taken that in.
@@ -259,7 +270,7 @@ impl Interp {
                         return Ok(());
                     }
                     // What these do may take a while: the next look comes sooner.
-                    *budget = budget.saturating_sub(8);
+                    *budget = budget.saturating_sub(STEPS_OF_OTHERS);
                     let next = self.step(inst)?;
                     // It may have taken long.
                     if self.is_interrupted() {
@@ -268,20 +279,22 @@ impl Interp {
                     if self.env.is_to_stay() {
                         self.env.stay();
                     }
-                    match next {
-                        Next::Through => {}
-                        Next::To(to) => {
-                            pc = to as usize;
-                            continue;
-                        }
+                    if threads::is_hold_due() {
+                        *budget = 0;
+                    }
+                    pc = match next {
+                        Next::Through => pc + 1,
+                        Next::To(to) => to as usize,
                         Next::Entered => {
                             *budget = budget.saturating_sub(1);
-                            if *budget == 0 {
-                                return self.look();
-                            }
-                            return Ok(());
+                            return if *budget == 0 { self.look() } else { Ok(()) };
                         }
+                    };
+                    if *budget == 0 {
+                        self.set_pc(pc);
+                        return self.look();
                     }
+                    continue;
                 }
             }
             pc += 1;
@@ -296,10 +309,7 @@ impl Interp {
         if self.env.output.closed() {
             return Err(Stop::Exit(0));
         }
-        if let Some((_, captured, _)) = self.captures.last() {
-            let bytes = captured.lock().out.len();
-            self.env.check_host(&[bytes], 1)?;
-        }
+        self.env.check_host(&[self.env.output.held_bytes()], 1)?;
         Err(Stop::Need(Need::Yield))
     }
 

@@ -488,7 +488,7 @@ fn is_hidden(name: &Name) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::script::source::Source;
+    use crate::script::source::{SESSION, Source};
     use crate::script::testing;
     use crate::script::vm::{Interp, drive};
     use futures::executor::block_on;
@@ -506,7 +506,7 @@ mod tests {
             "h(randi (3)) += 3; printf ('%d', sum (h))",
         ];
         for text in texts {
-            interp.begin_text(&Source::new("session", text)).unwrap();
+            interp.begin_text(&Source::given(SESSION, text)).unwrap();
             block_on(drive(&mut interp));
             interp.abandon();
         }
