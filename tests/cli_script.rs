@@ -215,7 +215,10 @@ fn a_folder_of_any_name_holds_the_users_functions() {
         let named = files.map(|(name, text)| (format!("{folder}/{name}"), text));
         let scripts = Scripts::new(&[(named[0].0.as_str(), named[0].1), (named[1].0.as_str(), named[1].1)]);
         let output = tidemill(&["run", &named[0].0]).current_dir(scripts.0.path()).output().unwrap();
-        assert_eq!(told(output), (0, "mine\n'colour_steps' undefined near line 2, column 6\n".to_string(), String::new()));
+        assert_eq!(
+            told(output),
+            (0, "mine\n'colour_steps' undefined near line 2, column 6\n".to_string(), String::new())
+        );
     }
 }
 

@@ -107,7 +107,7 @@ fn toc(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let text = crate::script::display::template::format(
         &mut interp.env,
         "toc",
-        &Value::string("Elapsed time is %g seconds\n"),
+        &Value::string("Elapsed time is %g seconds.\n"),
         &[Value::Num(seconds)],
     )?;
     interp.env.print(text);

@@ -157,9 +157,14 @@ pub(super) fn polyval(interp: &mut Interp, args: &[Value], nargout: usize) -> Fl
         },
     };
     if p.data.is_complex() || x.data.is_complex() {
+        let is_real = !x.data.is_complex();
         let at = |i: usize| {
             let x = (x.data.c64_at(i) - shift) / scale;
-            (0..p.len()).fold(Complex64::new(0.0, 0.0), |sum, k| sum * x + p.data.c64_at(k))
+            // A real number multiplies each part apart, so that NaN in one stays there.
+            let times = |z: Complex64| if is_real { z * x.re } else { z * x };
+            let coefficients = (1..p.len()).map(|k| p.data.c64_at(k));
+            let first = if p.is_empty() { Complex64::new(0.0, 0.0) } else { p.data.c64_at(0) };
+            coefficients.fold(first, |sum, c| times(sum) + c)
         };
         return Ok(complexes_as(x.dims.clone(), (0..x.len()).map(at).collect(), single).into());
     }

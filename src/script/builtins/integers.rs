@@ -402,7 +402,12 @@ fn nchoosek(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             c = (c * (n - k + i) / i).round();
             i += 1.0;
         }
-        return Ok(in_class(&mut interp.env, Dims::scalar(), vec![c], set.data.class())?.into());
+        // The class of whichever number is no double.
+        let class = match set.data.class() {
+            Class::Double => args[1].class(),
+            class => class,
+        };
+        return Ok(in_class(&mut interp.env, Dims::scalar(), vec![c], class)?.into());
     }
     let (dims, order) = choices(&interp.env, set.len(), k as usize, size_of::<f64>())?;
     Ok(Value::tensor(Tensor::new(dims, set.data.pick(order.into_iter().map(|at| at as usize)))).into())

@@ -133,7 +133,8 @@ fn determinant(interp: &mut Interp, args: &[Value]) -> Flow<Value> {
         }
         let mut det = if a.nrows() == 0 { Complex64::new(1.0, 0.0) } else { a.determinant() };
         // `faer` divides by a pivot that is zero.
-        if det.is_nan() && column_major(a.as_ref()).iter().all(|z| z.is_finite()) {
+        let is_finite = || column_major(a.as_ref()).iter().all(|z| z.is_finite());
+        if ops::systems::is_singular(a.as_ref()) || det.is_nan() && is_finite() {
             det = Complex64::new(0.0, 0.0);
         }
         return Ok(complex_value(&Mat::from_fn(1, 1, |_, _| det), class));
@@ -145,6 +146,10 @@ fn determinant(interp: &mut Interp, args: &[Value]) -> Flow<Value> {
     // `faer` divides by a pivot that is zero.
     if det.is_nan() && columns.iter().all(|x| x.is_finite()) {
         det = gauss::Lu::new(&columns, n).determinant();
+    }
+    // A zero pivot's sign says nothing, nor does what the others would add to it.
+    if det == 0.0 || a.single && ops::systems::is_singular(a.matrix.as_ref()) {
+        det = 0.0;
     }
     Ok(number(det, a.single))
 }
@@ -189,6 +194,7 @@ pub(super) fn inv(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<O
     }
     let inverse = match gauss::inverse(&column_major(a.matrix.as_ref()), n).filter(|_| !a.single) {
         Some(small) => Mat::from_fn(n, n, |i, j| small[i + j * n]),
+        None if ops::systems::is_singular(a.matrix.as_ref()) => Mat::from_fn(n, n, |_, _| f64::INFINITY),
         None => a.matrix.partial_piv_lu().solve(Mat::<f64>::identity(n, n)),
     };
     let rcond = 1.0 / (norm_1(&a.matrix) * norm_1(&inverse));
@@ -250,37 +256,6 @@ fn trace(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(number(sum.re, matches!(*host.data, Data::F32(_))).into())
 }
 
-/// Gaussian elimination with partial pivoting (Golub and Van Loan, Matrix Computations, algorithm 3.4.1): both factors
-/// in one matrix, and the order of the rows.
-fn eliminated<T: Number>(a: &Mat<T>) -> (Mat<T>, Vec<usize>) {
-    let (m, n) = (a.nrows(), a.ncols());
-    let mut w = a.clone();
-    let mut order: Vec<usize> = (0..m).collect();
-    for c in 0..m.min(n) {
-        let pivot = (c..m).fold(c, |best, i| if w[(i, c)].size() > w[(best, c)].size() { i } else { best });
-        if pivot != c {
-            order.swap(pivot, c);
-            for j in 0..n {
-                let held = w[(c, j)];
-                w[(c, j)] = w[(pivot, j)];
-                w[(pivot, j)] = held;
-            }
-        }
-        if w[(c, c)].size() == 0.0 {
-            continue;
-        }
-        for i in c + 1..m {
-            let factor = w[(i, c)] / w[(c, c)];
-            w[(i, c)] = factor;
-            for j in c + 1..n {
-                let above = w[(c, j)];
-                w[(i, j)] -= factor * above;
-            }
-        }
-    }
-    (w, order)
-}
-
 fn lu(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let vector = has_word(&args[1..], "vector");
     if nargout > 2 && !vector {
@@ -297,7 +272,7 @@ fn lu(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
 fn triangles<T: Number>(a: &Mat<T>, nargout: usize, vector: bool, value: impl Fn(&Mat<T>) -> Value) -> Vec<Value> {
     let (m, n) = (a.nrows(), a.ncols());
     let k = m.min(n);
-    let (w, order) = eliminated(a);
+    let (w, order) = ops::systems::eliminated(a.as_ref());
     let (zero, one) = (T::real(0.0), T::real(1.0));
     let upper = Mat::from_fn(k, n, |i, j| if i <= j { w[(i, j)] } else { zero });
     let lower = Mat::from_fn(m, k, |i, j| match i.cmp(&j) {

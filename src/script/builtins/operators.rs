@@ -114,6 +114,10 @@ pub(super) fn cat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome
 
 /// Parts joined by a function; what does not fit is told in other words than in brackets.
 pub(super) fn joined(env: &mut Env, d: usize, parts: &[Value]) -> Flow<Outcome> {
+    // One alone stays what it is, also a range.
+    if let [one] = parts {
+        return Ok(one.clone().into());
+    }
     match index::concatenate(env, d, parts) {
         Err(Stop::Error(error)) if error.message.contains(" dimensions mismatch (") => {
             fail!("cat: dimension mismatch")

@@ -174,7 +174,11 @@ fn draws(interp: &mut Interp, name: &'static str, args: &[Value], nargout: usize
             _ => return fail!("{name}: unrecognized string argument"),
         }
     }
-    let dims = sizes(env, name, &args[..words])?;
+    let dims = match &args[..words] {
+        // Of no sizes, whatever their form, there is nothing.
+        [none] if none.is_empty() && !matches!(none, Value::Cell(_) | Value::Struct(_)) => Dims::zero(),
+        sizes_given => sizes(env, name, sizes_given)?,
+    };
     if pinned || is_big(env, class, dims.elements()) {
         check_shape(env, &dims)?;
         let (s, shape) = (&env.session, &dims[..]);

@@ -517,7 +517,19 @@ pub fn vector_norm(sizes: &[f64], p: f64) -> f64 {
     if p == 1.0 {
         return sizes.iter().fold(0.0, |a, b| a + b);
     }
-    if has_nan { f64::NAN } else { scaled_norm(sizes, p) }
+    match p > 0.0 {
+        _ if has_nan => f64::NAN,
+        true => scaled_norm(sizes, p),
+        // The least counts most, and a zero alone.
+        false => {
+            let least = sizes.iter().copied().fold(f64::INFINITY, f64::min);
+            if least == 0.0 || least.is_infinite() {
+                return least;
+            }
+            let sum: f64 = sizes.iter().map(|x| libm::pow(x / least, p)).sum();
+            least * libm::pow(sum, 1.0 / p)
+        }
+    }
 }
 
 /// The p-norm of numbers, scaled by the greatest so far, so that powers neither overflow nor vanish.
@@ -589,6 +601,7 @@ fn matrix_norm(t: &Tensor, p: f64) -> Flow<f64> {
             s.first().copied().unwrap_or(0.0)
         }
         _ if p == f64::INFINITY => greatest((0..rows).map(|r| (0..columns).map(|c| at(r, c)).sum()).collect()),
+        _ if p > 1.0 && (0..t.len()).any(|i| magnitude(&t.data, i).is_nan()) => f64::NAN,
         _ if p > 1.0 => power_norm(t, p),
         _ => return fail!("xnorm: p must be >= 1"),
     })

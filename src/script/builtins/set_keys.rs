@@ -10,10 +10,13 @@ use std::cmp::Ordering;
 #[derive(Clone, Debug)]
 pub enum Keys {
     Numbers(Vec<f64>),
+    /// 64-bit integers, of which doubles do not tell all apart.
+    Wide(Vec<i128>),
     /// Ordered by their absolute values, then by their angles.
     Complex(Vec<Complex64>),
     Texts(Vec<Vec<u8>>),
     Rows(Vec<Vec<f64>>),
+    WideRows(Vec<Vec<i128>>),
     ComplexRows(Vec<Vec<Complex64>>),
 }
 
@@ -32,9 +35,11 @@ macro_rules! each_kind {
     ($keys:expr, $v:ident => $body:expr) => {
         match $keys {
             Keys::Numbers($v) => $body,
+            Keys::Wide($v) => $body,
             Keys::Complex($v) => $body,
             Keys::Texts($v) => $body,
             Keys::Rows($v) => $body,
+            Keys::WideRows($v) => $body,
             Keys::ComplexRows($v) => $body,
         }
     };
@@ -45,9 +50,11 @@ macro_rules! both_kinds {
     ($a:expr, $b:expr, ($v:ident, $w:ident) => $body:expr, else $other:expr) => {
         match ($a, $b) {
             (Keys::Numbers($v), Keys::Numbers($w)) => $body,
+            (Keys::Wide($v), Keys::Wide($w)) => $body,
             (Keys::Complex($v), Keys::Complex($w)) => $body,
             (Keys::Texts($v), Keys::Texts($w)) => $body,
             (Keys::Rows($v), Keys::Rows($w)) => $body,
+            (Keys::WideRows($v), Keys::WideRows($w)) => $body,
             (Keys::ComplexRows($v), Keys::ComplexRows($w)) => $body,
             _ => $other,
         }
@@ -91,6 +98,16 @@ impl Key for f64 {
     }
 }
 
+impl Key for i128 {
+    fn order(&self, other: &i128) -> Ordering {
+        self.cmp(other)
+    }
+
+    fn is_nan(&self) -> bool {
+        false
+    }
+}
+
 impl Key for Complex64 {
     fn order(&self, other: &Complex64) -> Ordering {
         match (Key::is_nan(self), Key::is_nan(other)) {
@@ -130,6 +147,7 @@ macro_rules! row_key {
     };
 }
 row_key!(f64);
+row_key!(i128);
 row_key!(Complex64);
 
 impl Keys {
@@ -150,9 +168,11 @@ impl Keys {
         }
         match self {
             Keys::Numbers(v) => Keys::Numbers(picked(v, places)),
+            Keys::Wide(v) => Keys::Wide(picked(v, places)),
             Keys::Complex(v) => Keys::Complex(picked(v, places)),
             Keys::Texts(v) => Keys::Texts(picked(v, places)),
             Keys::Rows(v) => Keys::Rows(picked(v, places)),
+            Keys::WideRows(v) => Keys::WideRows(picked(v, places)),
             Keys::ComplexRows(v) => Keys::ComplexRows(picked(v, places)),
         }
     }
@@ -164,9 +184,11 @@ impl Keys {
         }
         match (self, other) {
             (Keys::Numbers(v), Keys::Numbers(w)) => Keys::Numbers(picked(v, w, places)),
+            (Keys::Wide(v), Keys::Wide(w)) => Keys::Wide(picked(v, w, places)),
             (Keys::Complex(v), Keys::Complex(w)) => Keys::Complex(picked(v, w, places)),
             (Keys::Texts(v), Keys::Texts(w)) => Keys::Texts(picked(v, w, places)),
             (Keys::Rows(v), Keys::Rows(w)) => Keys::Rows(picked(v, w, places)),
+            (Keys::WideRows(v), Keys::WideRows(w)) => Keys::WideRows(picked(v, w, places)),
             (Keys::ComplexRows(v), Keys::ComplexRows(w)) => Keys::ComplexRows(picked(v, w, places)),
             (v, w) => if v.is_empty() { w } else { v }.pick(places),
         }
@@ -184,9 +206,23 @@ impl Keys {
     /// As complex numbers, if they are real ones.
     pub fn widened(self) -> Keys {
         let all = |v: Vec<f64>| v.into_iter().map(|x| Complex64::new(x, 0.0)).collect();
+        let whole = |v: Vec<i128>| v.into_iter().map(|x| Complex64::new(x as f64, 0.0)).collect();
         match self {
             Keys::Numbers(v) => Keys::Complex(all(v)),
+            Keys::Wide(v) => Keys::Complex(whole(v)),
             Keys::Rows(v) => Keys::ComplexRows(v.into_iter().map(all).collect()),
+            Keys::WideRows(v) => Keys::ComplexRows(v.into_iter().map(whole).collect()),
+            other => other,
+        }
+    }
+
+    /// As 64-bit integers, if they are real; `stranger` for what is none.
+    pub fn whole(self, stranger: i128) -> Keys {
+        let one = |x: f64| if x.fract() == 0.0 && x.abs() < 1e30 { x as i128 } else { stranger };
+        let all = |v: Vec<f64>| v.into_iter().map(one).collect();
+        match self {
+            Keys::Numbers(v) => Keys::Wide(all(v)),
+            Keys::Rows(v) => Keys::WideRows(v.into_iter().map(all).collect()),
             other => other,
         }
     }

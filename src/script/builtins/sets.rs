@@ -72,6 +72,11 @@ fn given(env: &Env, who: &str, value: &Value, rows: bool) -> Flow<Given> {
             Keys::ComplexRows((0..m).map(|i| (0..n).map(|j| host.data.c64_at(j * m + i)).collect()).collect())
         }
         (true, false) => Keys::Complex((0..host.len()).map(|i| host.data.c64_at(i)).collect()),
+        (false, true) if is_wide(&host.data) => {
+            let x = wide(&host.data);
+            Keys::WideRows((0..m).map(|i| (0..n).map(|j| x[j * m + i]).collect()).collect())
+        }
+        (false, false) if is_wide(&host.data) => Keys::Wide(wide(&host.data)),
         (false, true) => {
             let x = host.data.to_f64();
             Keys::Rows((0..m).map(|i| (0..n).map(|j| x[j * m + i]).collect()).collect())
@@ -87,8 +92,34 @@ fn given(env: &Env, who: &str, value: &Value, rows: bool) -> Flow<Given> {
     })
 }
 
-/// Where one set has complex numbers, those of the other are some, too.
+/// Whether there are integers that doubles do not tell apart.
+fn is_wide(data: &Data) -> bool {
+    const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
+    match data {
+        Data::I64(v) => v.iter().any(|x| x.unsigned_abs() > EXACT),
+        Data::U64(v) => v.iter().any(|&x| x > EXACT),
+        _ => false,
+    }
+}
+
+/// The elements of 64-bit integers.
+fn wide(data: &Data) -> Vec<i128> {
+    match data {
+        Data::I64(v) => v.iter().map(|&x| x.into()).collect(),
+        Data::U64(v) => v.iter().map(|&x| x.into()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Where one set has complex numbers, or integers beyond the exact doubles, those of the other are some, too.
 fn alike(a: &mut Given, b: &mut Given) {
+    let is_wide = |g: &Given| matches!(g.keys, Keys::Wide(_) | Keys::WideRows(_));
+    if is_wide(a) || is_wide(b) {
+        // What is no integer is nowhere in the other set.
+        for (set, stranger) in [(&mut *a, i128::MAX), (&mut *b, i128::MIN)] {
+            set.keys = std::mem::replace(&mut set.keys, Keys::Numbers(Vec::new())).whole(stranger);
+        }
+    }
     let complex = |g: &Given| matches!(g.keys, Keys::Complex(_) | Keys::ComplexRows(_));
     if complex(a) || complex(b) {
         for set in [a, b] {
@@ -105,9 +136,13 @@ fn saturated(a: &mut Given, b: &mut Given) {
             continue;
         }
         let fit = |v: &mut Vec<f64>| *v = Data::F64(std::mem::take(v)).converted(class).to_f64();
+        let (least, most) = class.integer_range().unwrap_or((i128::MIN, i128::MAX));
+        let clamp = |v: &mut Vec<i128>| v.iter_mut().for_each(|x| *x = (*x).clamp(least, most));
         match &mut set.keys {
             Keys::Numbers(v) => fit(v),
+            Keys::Wide(v) => clamp(v),
             Keys::Rows(rows) => rows.iter_mut().for_each(fit),
+            Keys::WideRows(rows) => rows.iter_mut().for_each(clamp),
             Keys::Complex(_) | Keys::ComplexRows(_) | Keys::Texts(_) => {}
         }
     }
@@ -172,8 +207,9 @@ fn both(env: &Env, who: &str, args: &[Value]) -> Flow<(Given, Given, bool)> {
     if a.is_cell != b.is_cell {
         return fail!("{who}: cell array of strings cannot be combined with a nonstring value");
     }
-    alike(&mut a, &mut b);
+    // Numbers become integers before they are compared with such.
     saturated(&mut a, &mut b);
+    alike(&mut a, &mut b);
     Ok((a, b, rows))
 }
 
@@ -233,6 +269,11 @@ fn value_of(keys: Keys, a: &Given, b: &Given, style: Style) -> Value {
             (Dims::new(&[n, columns]), crate::script::ops::complex_in_class(class, elements(&rows, columns)))
         }
         Keys::Numbers(numbers) => (dims, in_class(class, numbers)),
+        Keys::Wide(numbers) => (dims, whole_in_class(class, &numbers)),
+        Keys::WideRows(rows) => {
+            let columns = a.columns.max(b.columns);
+            (Dims::new(&[n, columns]), whole_in_class(class, &elements(&rows, columns)))
+        }
         Keys::Rows(of_rows) => {
             let columns = a.columns.max(b.columns);
             (Dims::new(&[n, columns]), Data::F64(elements(&of_rows, columns)).converted(class))
@@ -241,6 +282,15 @@ fn value_of(keys: Keys, a: &Given, b: &Given, style: Style) -> Value {
         Keys::ComplexRows(_) => (Dims::new(&[0, a.columns.max(b.columns)]), Data::F64(Vec::new()).converted(class)),
     };
     Value::tensor(Tensor::new(dims, data))
+}
+
+/// Integers in a class that holds them, or the nearest that it has.
+fn whole_in_class(class: Class, x: &[i128]) -> Data {
+    match class {
+        Class::Int64 => Data::I64(x.iter().map(|&x| x as i64).collect()),
+        Class::Uint64 => Data::U64(x.iter().map(|&x| x as u64).collect()),
+        _ => in_class(class, x.iter().map(|&x| x as f64).collect()),
+    }
 }
 
 fn places(items: impl Iterator<Item = usize>, lying: bool) -> Value {

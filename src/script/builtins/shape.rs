@@ -62,6 +62,14 @@ pub static ROWS: &[Builtin] =
         row("ind2sub", 2, 2, ANY, "[i, j, ...] = ind2sub (dims, ind)", "Subscripts of linear indices.", ind2sub),
     ];
 
+/// The same elements, not known as a range.
+pub(super) fn without_range(x: Value) -> Value {
+    match &x {
+        Value::Tensor(t) if t.is_range() => full(&x),
+        _ => x,
+    }
+}
+
 /// The same elements, known neither as a range nor as diagonal.
 fn full(x: &Value) -> Value {
     match x {
@@ -273,7 +281,7 @@ fn permute(interp: &mut Interp, args: &[Value], inverse: bool) -> Flow<Outcome> 
         perm.iter().enumerate().for_each(|(d, &p)| back[p] = d);
         perm = back;
     }
-    Ok(permuted_value(&interp.env, &args[0], &perm)?.into())
+    Ok(without_range(permuted_value(&interp.env, &args[0], &perm)?).into())
 }
 
 fn shiftdim(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

@@ -430,7 +430,7 @@ fn cased(interp: &mut Interp, name: &str, args: &[Value], up: bool) -> Flow<Outc
                     out.double_quoted = t.double_quoted;
                     Value::tensor(out)
                 }
-                _ => value.clone(),
+                _ => super::shape::without_range(value.clone()),
             },
             Value::Struct(_) | Value::Function(_) => {
                 return fail!("{name}: not defined for {}", value.type_name());

@@ -49,7 +49,7 @@ fn struct_(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             return Ok(Value::Struct(Arc::new(StructArray::clone(s).with_class(None))).into());
         }
         [one @ (Value::Tensor(_) | Value::Num(_))] if one.is_empty() => {
-            return Ok(Value::Struct(Arc::new(StructArray::empty(Dims::zero()))).into());
+            return Ok(Value::Struct(Arc::new(StructArray::empty(one.dims()))).into());
         }
         _ => {}
     }

@@ -126,6 +126,13 @@ impl Lu {
         Lu { n, a, exchanged }
     }
 
+    /// The factors in one, column-major, and the order of the rows.
+    pub(crate) fn into_parts(self) -> (Vec<f64>, Vec<usize>) {
+        let mut order: Vec<usize> = (0..self.n).collect();
+        self.exchanged.iter().enumerate().for_each(|(i, &p)| order.swap(i, p));
+        (self.a, order)
+    }
+
     /// Whether a pivot is zero, or none.
     pub(crate) fn is_singular(&self) -> bool {
         (0..self.n).any(|i| self.a[i + i * self.n] == 0.0 || self.a[i + i * self.n].is_nan())

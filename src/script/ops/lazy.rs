@@ -291,7 +291,8 @@ fn power(env: &Env, a: &Value, b: &Value, class: Class) -> Flow<Value> {
         Pair::Left(x, 2.0) => (x.square(), false),
         Pair::Left(x, 3.0) => (x * x * x, false),
         Pair::Left(x, -1.0) => (1.0 / x, false),
-        Pair::Left(x, 1.0) => (x + 0.0, false),
+        // A sum would lose the sign of -0.
+        Pair::Left(x, 1.0) => (x * 1.0, false),
         // The magnitude makes the root of -0 a positive zero, as a power's is.
         Pair::Left(x, 0.5) => (guard(x.abs().sqrt(), &!x.lt(0.0)), true),
         Pair::Left(x, y) if whole(*y) => (x.pow(*y), false),

@@ -173,6 +173,13 @@ pub(crate) trait Number: ComplexField<Real = f64> + Copy {
     {
         None
     }
+    /// The factors of a small matrix, likewise: unit lower and upper triangle in one, and the order of the rows.
+    fn small_factors(_: MatRef<'_, Self>) -> Option<(Vec<Self>, Vec<usize>)>
+    where
+        Self: Sized,
+    {
+        None
+    }
     /// The solutions of small systems, likewise.
     fn small_solve(_: &[Self], _: usize, _: &[Self]) -> Option<Vec<Self>> {
         None
@@ -210,6 +217,10 @@ impl Number for f64 {
             return None;
         }
         super::gauss::solve_sound(&column_major(a), n, &column_major(b))
+    }
+    fn small_factors(a: MatRef<'_, f64>) -> Option<(Vec<f64>, Vec<usize>)> {
+        let n = a.nrows();
+        (n <= super::gauss::ROWS_MAX).then(|| super::gauss::Lu::new(&column_major(a), n).into_parts())
     }
     fn small_solve(a: &[f64], n: usize, b: &[f64]) -> Option<Vec<f64>> {
         super::gauss::solve(a, n, b)

@@ -3,6 +3,7 @@
 //! Must hold: a square matrix is solved with by its triangular factors, as MATLAB does, and a warning tells of one that
 //! is singular, or so to the precision of its numbers; any other by its singular values.
 
+use super::gauss::ROWS_MAX;
 use super::linear::{Number, column_major, norm_1};
 use crate::script::env::Env;
 use crate::script::value::Class;
@@ -63,7 +64,7 @@ pub(super) fn solve<T: Number>(env: &mut Env, a: MatRef<'_, T>, b: MatRef<'_, T>
     let pivots = lu.U();
     if (0..n).any(|i| pivots[(i, i)].size() == 0.0 || pivots[(i, i)].size().is_nan()) {
         warn_singular(env, "", 0.0);
-        return eliminate(a, b);
+        return by_factors(a, b);
     }
     let rcond = reciprocal_condition(a, |y| lu.solve_in_place(y.as_mut()));
     if rcond < epsilon(class) || rcond.is_nan() {
@@ -116,38 +117,64 @@ fn substitute<T: Number>(a: MatRef<'_, T>, x: &mut Mat<T>, lower: bool) {
     }
 }
 
-/// A singular system, by elimination with partial pivoting.
-fn eliminate<T: Number>(a: MatRef<'_, T>, b: MatRef<'_, T>) -> Vec<T> {
-    let n = a.nrows();
-    let (mut w, mut x) = (a.to_owned(), b.to_owned());
-    for c in 0..n {
-        let pivot = (c..n).fold(c, |best, i| if w[(i, c)].size() > w[(best, c)].size() { i } else { best });
-        for j in 0..n {
-            let (above, below) = (w[(c, j)], w[(pivot, j)]);
-            (w[(c, j)], w[(pivot, j)]) = (below, above);
-        }
+/// A singular system, by its factors.
+fn by_factors<T: Number>(a: MatRef<'_, T>, b: MatRef<'_, T>) -> Vec<T> {
+    let (w, order) = eliminated(a);
+    let mut x = Mat::from_fn(b.nrows(), b.ncols(), |i, j| b[(order[i], j)]);
+    for c in 0..w.ncols() {
         for j in 0..x.ncols() {
-            let (above, below) = (x[(c, j)], x[(pivot, j)]);
-            (x[(c, j)], x[(pivot, j)]) = (below, above);
-        }
-        if w[(c, c)].size() == 0.0 {
-            continue;
-        }
-        for i in c + 1..n {
-            let factor = w[(i, c)] / w[(c, c)];
-            w[(i, c)] = T::real(0.0);
-            (c + 1..n).for_each(|j| {
-                let above = w[(c, j)];
-                w[(i, j)] -= factor * above;
-            });
-            (0..x.ncols()).for_each(|j| {
-                let above = x[(c, j)];
-                x[(i, j)] -= factor * above;
-            });
+            let above = x[(c, j)];
+            (c + 1..w.nrows()).for_each(|i| x[(i, j)] -= w[(i, c)] * above);
         }
     }
     substitute(w.as_ref(), &mut x, false);
     column_major(x.as_ref())
+}
+
+/// Gaussian elimination with partial pivoting (Golub and Van Loan, Matrix Computations, algorithm 3.4.1): both factors
+/// in one matrix, and the order of the rows.
+pub(crate) fn eliminated<T: Number>(a: MatRef<'_, T>) -> (Mat<T>, Vec<usize>) {
+    let (m, n) = (a.nrows(), a.ncols());
+    if m == n
+        && let Some((factors, order)) = T::small_factors(a)
+    {
+        return (Mat::from_fn(n, n, |i, j| factors[i + j * n]), order);
+    }
+    let mut w = a.to_owned();
+    let mut order: Vec<usize> = (0..m).collect();
+    for c in 0..m.min(n) {
+        let pivot = (c..m).fold(c, |best, i| if w[(i, c)].size() > w[(best, c)].size() { i } else { best });
+        if pivot != c {
+            order.swap(pivot, c);
+            for j in 0..n {
+                let held = w[(c, j)];
+                w[(c, j)] = w[(pivot, j)];
+                w[(pivot, j)] = held;
+            }
+        }
+        if w[(c, c)].size() == 0.0 {
+            continue;
+        }
+        for i in c + 1..m {
+            let factor = w[(i, c)] / w[(c, c)];
+            w[(i, c)] = factor;
+            for j in c + 1..n {
+                let above = w[(c, j)];
+                w[(i, j)] -= factor * above;
+            }
+        }
+    }
+    (w, order)
+}
+
+/// Whether a small square matrix has a pivot that is exactly zero: larger ones are factored with products that are
+/// rounded once, which hardly leave a zero.
+pub(crate) fn is_singular<T: Number>(a: MatRef<'_, T>) -> bool {
+    let n = a.nrows();
+    n <= ROWS_MAX && {
+        let (w, _) = eliminated(a);
+        (0..n).any(|i| w[(i, i)].size() == 0.0)
+    }
 }
 
 /// 1 over the product of the 1-norms of a matrix and of its inverse.
@@ -190,7 +217,7 @@ pub(crate) fn inverse<T: Number>(env: &mut Env, a: &[T], n: usize, class: Class)
     let matrix = MatRef::from_column_major_slice(a, n, n);
     let lu = matrix.partial_piv_lu();
     let pivots = lu.U();
-    if (0..n).any(|i| pivots[(i, i)].size() == 0.0) {
+    if (0..n).any(|i| pivots[(i, i)].size() == 0.0) || is_singular(matrix) {
         env.warn("Octave:singular-matrix", "inverse: matrix singular to machine precision, rcond = 0");
         return vec![T::real(f64::INFINITY); n * n];
     }

@@ -26,8 +26,10 @@ impl Parser<'_> {
         let is_closed = self.at_keyword(Keyword::End) || self.at_keyword(Keyword::EndFunction);
         if is_closed {
             self.advance()?;
+            self.closed_function = true;
         } else if matches!(self.token.kind, TokenKind::EndOfText | TokenKind::Keyword(Keyword::Function)) {
-            self.open_function = true;
+            let head = crate::script::source::Span::new(start, head_end);
+            self.open_function.get_or_insert(head);
             if self.at_keyword(Keyword::Function) {
                 self.next_function.get_or_insert(self.token.span);
             }

@@ -64,7 +64,7 @@ fn run(source: &Arc<Source>, is_variable: &dyn Fn(&str) -> bool) -> (Parse<ast::
     with_room_for_a_tree(|| {
         let mut parser = Parser::new(source, is_variable);
         let file = parser.file();
-        let is_open = parser.open_function || parser.lexer.open_at_end;
+        let is_open = parser.open_function.is_some() || parser.lexer.open_at_end;
         (file, is_open)
     })
 }

@@ -47,8 +47,10 @@ pub(super) struct Parser<'t> {
     /// How many pairs of parentheses stood around the expression of a span.
     pub(super) parens: FxHashMap<(u32, u32), u32>,
     pub(super) functions: Vec<Arc<FunctionDef>>,
-    /// Whether a function ended without an `end`.
-    pub(super) open_function: bool,
+    /// The head of the first function that ended without an `end`.
+    pub(super) open_function: Option<Span>,
+    /// Whether a function ended with one.
+    pub(super) closed_function: bool,
     /// Where the next began behind the first that did: inside of it, if that has an `end` after all.
     pub(super) next_function: Option<Span>,
 }
@@ -74,7 +76,8 @@ impl<'t> Parser<'t> {
             asks_for_ans: source.text.contains("ans"),
             parens: FxHashMap::default(),
             functions: Vec::new(),
-            open_function: false,
+            open_function: None,
+            closed_function: false,
             next_function: None,
         }
     }
@@ -92,11 +95,9 @@ impl<'t> Parser<'t> {
                     self.function()?;
                 }
                 TokenKind::Keyword(keyword)
-                    if self.open_function && matches!(keyword, Keyword::End | Keyword::EndFunction) =>
+                    if self.open_function.is_some() && matches!(keyword, Keyword::End | Keyword::EndFunction) =>
                 {
-                    let place = self.next_function.unwrap_or(self.token.span);
-                    let error = SyntaxError::new("nested functions are not supported", place);
-                    return Err(error.helped("end each function before the next begins, and pass what they share"));
+                    return Err(self.nests(self.next_function.unwrap_or(self.token.span)));
                 }
                 TokenKind::Keyword(keyword) => {
                     return Err(self.error(format!("'{}' without a block to belong to", keyword.text())));
@@ -105,8 +106,24 @@ impl<'t> Parser<'t> {
             }
         }
         let is_function_file = begins_with_function == Some(true) && body.is_empty();
+        match (self.open_function, self.next_function) {
+            (Some(open), _) if self.closed_function => {
+                let message =
+                    "inconsistent function endings -- if one function is explicitly ended, so must all the others";
+                let error = SyntaxError { at_end: true, ..*SyntaxError::new(message, open) };
+                return Err(Box::new(error).helped("is an 'end' missing in this function?"));
+            }
+            // In a script the next function would be a part of the first.
+            (Some(_), Some(next)) if !is_function_file => return Err(self.nests(next)),
+            _ => {}
+        }
         let functions = std::mem::take(&mut self.functions);
         Ok(File { source: self.source.clone(), body, functions, is_function_file })
+    }
+
+    fn nests(&self, place: Span) -> Box<SyntaxError> {
+        let error = SyntaxError::new("nested functions are not supported", place);
+        error.helped("end each function before the next begins, and pass what they share")
     }
 
     /// The text of a span.

@@ -221,6 +221,29 @@ fn names_that_are_variables_outside_of_the_text_begin_no_commands() {
 }
 
 #[test]
+fn a_file_ends_all_its_functions_or_none() {
+    let message = |text: &str| match parse(&Source::new("test", text)) {
+        Ok(_) => String::new(),
+        Err(error) => format!("{}: {}", error.place.expect("a place").span.start, error.message),
+    };
+    let inconsistent = |at: usize| {
+        format!("{at}: inconsistent function endings -- if one function is explicitly ended, so must all the others")
+    };
+    // An `end` is forgotten: it stands for that of the block, and the function has none.
+    assert_eq!(message("1;\nfunction f\nx\nend\nfunction g\nif y\nx\nend\ng"), inconsistent(20));
+    assert_eq!(message("1;\nfunction f\nif y\nx\nend\nfunction g\nx\nend\n"), inconsistent(3));
+    assert_eq!(message("function f\nx\nend\nfunction g\ny"), inconsistent(17));
+    assert_eq!(message("function f\nx\nfunction g\ny\nend"), inconsistent(0));
+    // The second would be a part of the first.
+    assert_eq!(message("x\nfunction f\nx\nfunction g\ny"), "15: nested functions are not supported");
+    assert_eq!(message("function f\nx\nfunction g\ny\nend\nend"), "13: nested functions are not supported");
+    for text in ["function f\nx\nfunction g\ny", "x\nfunction f\nx", "x\nfunction f\nx\nend\nfunction g\nx\nend"] {
+        assert_eq!(message(text), "");
+    }
+    assert!(is_incomplete("function f\nx\nend\nfunction g\n"));
+}
+
+#[test]
 fn a_function_file_holds_nothing_but_functions() {
     let is_function_file = |text: &str| parse(&Source::new("test", text)).expect("a file").is_function_file;
     assert!(is_function_file("function f\nx\nfunction g\ny"));

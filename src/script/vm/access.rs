@@ -283,8 +283,7 @@ impl Interp {
         match want {
             Want::First if values.is_empty() => return fail!("invalid number of elements on RHS of assignment"),
             Want::First => values.truncate(1),
-            Want::Further if values.len() > 1 => return fail!("a cs-list cannot be further indexed"),
-            Want::Further if values.is_empty() => return fail!("indexing produces no results"),
+            Want::Further if values.len() != 1 => return fail!("a cs-list cannot be further indexed"),
             _ => {}
         }
         if want == Want::One && values.len() != 1 {

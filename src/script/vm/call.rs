@@ -457,7 +457,7 @@ impl Interp {
 
     fn check_depth(&self) -> Flow<()> {
         if self.frames.len() > self.env.options.recursion_max {
-            return fail_id!("Octave:undefined-function", "max_recursion_depth exceeded");
+            return fail!("max_recursion_depth exceeded");
         }
         Ok(())
     }

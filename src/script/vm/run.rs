@@ -734,6 +734,11 @@ fn cell_row(parts: &[Value]) -> Value {
 fn cell_rows(env: &mut crate::script::env::Env, rows: &[Value]) -> Flow<Value> {
     match rows {
         [] => Ok(Value::cell(Dims::zero(), Vec::new())),
-        _ => index::concatenate(env, 0, rows),
+        _ => match index::concatenate(env, 0, rows) {
+            Err(Stop::Error(error)) if error.message.starts_with("vertical dimensions mismatch (") => {
+                fail!("number of columns must match")
+            }
+            joined => joined,
+        },
     }
 }
