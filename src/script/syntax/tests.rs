@@ -227,7 +227,9 @@ fn a_file_ends_all_its_functions_or_none() {
         Err(error) => format!("{}: {}", error.place.expect("a place").span.start, error.message),
     };
     let inconsistent = |at: usize| {
-        format!("{at}: inconsistent function endings -- if one function is explicitly ended, so must all the others")
+        format!(
+            "{at}: parse error: inconsistent function endings -- if one function is explicitly ended, so must all the others"
+        )
     };
     // An `end` is forgotten: it stands for that of the block, and the function has none.
     assert_eq!(message("1;\nfunction f\nx\nend\nfunction g\nif y\nx\nend\ng"), inconsistent(20));
@@ -235,8 +237,11 @@ fn a_file_ends_all_its_functions_or_none() {
     assert_eq!(message("function f\nx\nend\nfunction g\ny"), inconsistent(17));
     assert_eq!(message("function f\nx\nfunction g\ny\nend"), inconsistent(0));
     // The second would be a part of the first.
-    assert_eq!(message("x\nfunction f\nx\nfunction g\ny"), "15: nested functions are not supported");
-    assert_eq!(message("function f\nx\nfunction g\ny\nend\nend"), "13: nested functions are not supported");
+    assert_eq!(message("x\nfunction f\nx\nfunction g\ny"), "15: parse error: nested functions are not supported");
+    assert_eq!(
+        message("function f\nx\nfunction g\ny\nend\nend"),
+        "13: parse error: nested functions are not supported"
+    );
     for text in ["function f\nx\nfunction g\ny", "x\nfunction f\nx", "x\nfunction f\nx\nend\nfunction g\nx\nend"] {
         assert_eq!(message(text), "");
     }
