@@ -12,7 +12,8 @@ use crate::script::value::{Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
 use num_complex::{Complex32, Complex64};
 use parking_lot::Mutex;
-use rustfft::{Fft, FftDirection, FftPlanner};
+use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
+use rustfft::{Fft, FftPlanner};
 use std::sync::Arc;
 
 /// The functions.
@@ -57,6 +58,7 @@ impl Signal {
     fn transform(self, d: usize, n: usize, inverse: bool) -> Signal {
         let dims = self.dims().with(d, n);
         let (from, to) = (Lanes::new(self.dims(), d), Lanes::new(&dims, d));
+        let data = &self.tensor.data;
         let mut values = vec![Complex64::default(); dims.elements()];
         if !values.is_empty() {
             let mut transform = Transform::new(n, inverse);
@@ -66,8 +68,15 @@ impl Signal {
             for lane in 0..to.count {
                 let start = to.start(lane);
                 let elements = if in_place { &mut values[start..start + n] } else { &mut apart[..] };
-                fill(elements, &self.tensor.data, from.positions(lane));
-                transform.run(elements);
+                match &**data {
+                    Data::F64(v) if transform.is_long() => {
+                        transform.run_real(elements, from.positions(lane).map(|at| v[at]));
+                    }
+                    data => {
+                        fill(elements, data, from.positions(lane));
+                        transform.run(elements);
+                    }
+                }
                 if !in_place {
                     to.positions(lane).zip(&apart).for_each(|(at, &value)| values[at] = value);
                 }
@@ -95,28 +104,45 @@ fn fill(lane: &mut [Complex64], data: &Data, positions: impl ExactSizeIterator<I
     lane[n..].fill(Complex64::default());
 }
 
+/// Lanes from this length on are transformed as real where they are real, which takes half of the time.
+const LONG: usize = 256;
+
 /// How lanes of one length are transformed.
 struct Transform {
-    plan: Arc<dyn Fft<f64>>,
-    scratch: Vec<Complex64>,
+    n: usize,
     inverse: bool,
+    /// Room to compute in.
+    room: Room,
 }
 
 impl Transform {
     fn new(n: usize, inverse: bool) -> Transform {
-        let plan = plan(n, inverse);
-        let scratch = vec![Complex64::default(); plan.get_inplace_scratch_len()];
-        Transform { plan, scratch, inverse }
+        Transform { n, inverse, room: Room::take() }
     }
 
+    fn is_long(&self) -> bool {
+        self.n >= LONG
+    }
+
+    /// A lane of complex numbers, in its place.
     fn run(&mut self, lane: &mut [Complex64]) {
         let real = lane.iter().all(|z| z.im == 0.0);
-        let symmetric = is_symmetric(lane);
-        self.plan.process_with_scratch(lane, &mut self.scratch);
-        if self.inverse {
-            let n = lane.len() as f64;
-            lane.iter_mut().for_each(|z| *z /= n);
+        if real && self.is_long() {
+            // The real parts move to the front.
+            let numbers = bytemuck::cast_slice_mut::<_, f64>(self.room.of(lane.len().div_ceil(2)));
+            numbers.iter_mut().zip(&*lane).for_each(|(x, z)| *x = z.re);
+            return self.run_room(lane);
         }
+        let symmetric = is_symmetric(lane);
+        if symmetric && self.is_long() {
+            return self.run_symmetric(lane);
+        }
+        let plan = COMPLEX.plan(self.n, self.inverse, |n| match self.inverse {
+            true => FftPlanner::new().plan_fft_inverse(n),
+            false => FftPlanner::new().plan_fft_forward(n),
+        });
+        plan.process_with_scratch(lane, self.room.of(plan.get_inplace_scratch_len()));
+        self.scale(lane);
         if real {
             make_symmetric(lane);
         }
@@ -124,42 +150,139 @@ impl Transform {
             lane.iter_mut().for_each(|z| z.im = 0.0);
         }
     }
+
+    /// A long lane of real numbers, and zeros behind them.
+    fn run_real(&mut self, lane: &mut [Complex64], from: impl ExactSizeIterator<Item = f64>) {
+        let given = from.len().min(self.n);
+        let numbers = bytemuck::cast_slice_mut::<_, f64>(self.room.of(self.n.div_ceil(2)));
+        numbers.iter_mut().zip(from).for_each(|(x, y)| *x = y);
+        numbers[given..].fill(0.0);
+        self.run_room(lane);
+    }
+
+    /// The real numbers at the front of the room.
+    fn run_room(&mut self, lane: &mut [Complex64]) {
+        let n = self.n;
+        let plan = REAL.plan(n, false, |n| RealFftPlanner::new().plan_fft_forward(n));
+        let front = n.div_ceil(2);
+        let (numbers, scratch) = self.room.of(front + plan.get_scratch_len()).split_at_mut(front);
+        let numbers = &mut bytemuck::cast_slice_mut::<_, f64>(numbers)[..n];
+        let symmetric = (1..=n / 2).all(|k| numbers[k] == numbers[n - k]);
+        let half = &mut lane[..n / 2 + 1];
+        let done = plan.process_with_scratch(numbers, half, scratch);
+        debug_assert!(done.is_ok(), "the lengths fit");
+        if self.inverse {
+            // The conjugate of the other direction's.
+            half.iter_mut().for_each(|z| *z = z.conj());
+        }
+        if symmetric {
+            half.iter_mut().for_each(|z| z.im = 0.0);
+        }
+        self.scale(half);
+        make_symmetric(lane);
+    }
+
+    /// A long lane whose transform is real.
+    fn run_symmetric(&mut self, lane: &mut [Complex64]) {
+        let n = self.n;
+        let plan = SYMMETRIC.plan(n, true, |n| RealFftPlanner::new().plan_fft_inverse(n));
+        let front = n.div_ceil(2);
+        let (numbers, scratch) = self.room.of(front + plan.get_scratch_len()).split_at_mut(front);
+        let numbers = &mut bytemuck::cast_slice_mut::<_, f64>(numbers)[..n];
+        let half = &mut lane[..n / 2 + 1];
+        if !self.inverse {
+            half.iter_mut().for_each(|z| *z = z.conj());
+        }
+        // Of an even number of elements, the middle one is real.
+        half[0].im = 0.0;
+        if n.is_multiple_of(2) {
+            half[n / 2].im = 0.0;
+        }
+        let done = plan.process_with_scratch(half, numbers, scratch);
+        debug_assert!(done.is_ok(), "the lengths fit, and what has to be real is");
+        lane.iter_mut().zip(&*numbers).for_each(|(z, &x)| *z = Complex64::new(x, 0.0));
+        self.scale(lane);
+    }
+
+    fn scale(&self, lane: &mut [Complex64]) {
+        if self.inverse {
+            let n = self.n as f64;
+            lane.iter_mut().for_each(|z| *z /= n);
+        }
+    }
 }
 
-/// How many elements the plans that are kept have together, at most: they take some 32 bytes each.
-const KEPT_ELEMENTS_MAX: usize = 1 << 21;
-/// Plans that are kept.
-const KEPT_MAX: usize = 8;
-/// The plans used last, the newest first: making one takes longer than a short transform, and as long as a long one.
-static KEPT: Mutex<Vec<Arc<dyn Fft<f64>>>> = Mutex::new(Vec::new());
+/// Memory that transforms compute in: the system takes as long to give out new pages as they take to be transformed.
+struct Room(Vec<Complex64>);
 
-/// How a transform of `n` elements is done.
-fn plan(n: usize, inverse: bool) -> Arc<dyn Fft<f64>> {
-    let direction = if inverse { FftDirection::Inverse } else { FftDirection::Forward };
-    let known = {
-        let mut kept = KEPT.lock();
-        let at = kept.iter().position(|plan| plan.len() == n && plan.fft_direction() == direction);
-        at.map(|at| {
-            kept[..=at].rotate_right(1);
-            kept[0].clone()
-        })
-    };
-    // Made outside of the lock: other scripts do not wait for a long one.
-    known.unwrap_or_else(|| {
-        let plan = FftPlanner::new().plan_fft(n, direction);
-        if n <= KEPT_ELEMENTS_MAX {
-            let mut kept = KEPT.lock();
-            kept.insert(0, plan.clone());
+/// How many elements are kept for the next transform.
+const ROOM_MAX: usize = 1 << 21;
+static KEPT_ROOM: Mutex<Vec<Complex64>> = Mutex::new(Vec::new());
+
+impl Room {
+    fn take() -> Room {
+        Room(std::mem::take(&mut KEPT_ROOM.lock()))
+    }
+
+    /// So many elements, of whatever values; the first are what they were.
+    fn of(&mut self, len: usize) -> &mut [Complex64] {
+        if self.0.len() < len {
+            self.0.resize(len, Complex64::default());
+        }
+        &mut self.0[..len]
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if self.0.len() <= ROOM_MAX {
+            let mut kept = KEPT_ROOM.lock();
+            if kept.len() < self.0.len() {
+                std::mem::swap(&mut *kept, &mut self.0);
+            }
+        }
+    }
+}
+
+/// Plans of one kind, the one used last first: making one takes longer than a short transform, and as long as a long
+/// one.
+struct Plans<P: ?Sized>(Mutex<Vec<(usize, bool, Arc<P>)>>);
+
+/// How many elements the plans of a kind have together, at most: they take some 32 bytes each.
+const PLANNED_MAX: usize = 1 << 21;
+/// Plans of a kind that are kept.
+const PLANS_MAX: usize = 8;
+
+static COMPLEX: Plans<dyn Fft<f64>> = Plans(Mutex::new(Vec::new()));
+static REAL: Plans<dyn RealToComplex<f64>> = Plans(Mutex::new(Vec::new()));
+static SYMMETRIC: Plans<dyn ComplexToReal<f64>> = Plans(Mutex::new(Vec::new()));
+
+impl<P: ?Sized> Plans<P> {
+    /// How a transform of `n` elements is done.
+    fn plan(&self, n: usize, inverse: bool, make: impl FnOnce(usize) -> Arc<P>) -> Arc<P> {
+        let known = {
+            let mut kept = self.0.lock();
+            let at = kept.iter().position(|plan| (plan.0, plan.1) == (n, inverse));
+            at.map(|at| {
+                kept[..=at].rotate_right(1);
+                kept[0].2.clone()
+            })
+        };
+        // Made outside of the lock: other scripts do not wait for a long one.
+        known.unwrap_or_else(|| {
+            let plan = make(n);
+            let mut kept = self.0.lock();
+            kept.insert(0, (n, inverse, plan.clone()));
             let mut elements = 0;
-            let fits = kept.iter().take(KEPT_MAX).take_while(|plan| {
-                elements += plan.len();
-                elements <= KEPT_ELEMENTS_MAX
+            let fits = kept.iter().take(PLANS_MAX).take_while(|plan| {
+                elements += plan.0;
+                elements <= PLANNED_MAX
             });
             let fits = fits.count();
             kept.truncate(fits);
-        }
-        plan
-    })
+            plan
+        })
+    }
 }
 
 /// Whether element k is the conjugate of element n - k.
@@ -172,12 +295,13 @@ fn is_symmetric(lane: &[Complex64]) -> bool {
 fn make_symmetric(lane: &mut [Complex64]) {
     let n = lane.len();
     lane[0].im = 0.0;
-    for k in 1..n.div_ceil(2) {
-        lane[n - k] = lane[k].conj();
-    }
-    if n > 0 && n.is_multiple_of(2) {
+    if n.is_multiple_of(2) {
         lane[n / 2].im = 0.0;
     }
+    let (first, second) = lane.split_at_mut(n / 2 + 1);
+    // The middle one of an even number of elements is its own.
+    let first = &first[1..n.div_ceil(2)];
+    second.iter_mut().zip(first.iter().rev()).for_each(|(z, first)| *z = first.conj());
 }
 
 /// An argument that says how many elements; `None` if it is absent or `[]`.
@@ -233,4 +357,55 @@ fn all(who: &str, interp: &mut Interp, args: &[Value], inverse: bool) -> Flow<Ou
         signal = signal.transform(d, n, inverse);
     }
     Ok(signal.value().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers that look random.
+    fn numbers(n: usize) -> Vec<f64> {
+        (0..n).map(|k| (k as f64 * 12.9898).sin() * 43.5453 % 1.0).collect()
+    }
+
+    fn far(a: &[Complex64], b: &[Complex64]) -> f64 {
+        a.iter().zip(b).map(|(x, y)| (x - y).norm()).fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn long_real_and_symmetric_lanes_have_the_transforms_of_complex_ones() {
+        for n in [LONG, LONG + 1, 999, 1000] {
+            for inverse in [false, true] {
+                let x = numbers(n);
+                let complex: Vec<Complex64> = x.iter().map(|&x| Complex64::new(x, 0.0)).collect();
+                let mut expected = complex.clone();
+                let direction = if inverse { rustfft::FftDirection::Inverse } else { rustfft::FftDirection::Forward };
+                FftPlanner::new().plan_fft(n, direction).process(&mut expected);
+                let mut transform = Transform::new(n, inverse);
+                transform.scale(&mut expected);
+                let (mut real, mut found) = (vec![Complex64::default(); n], complex);
+                transform.run_real(&mut real, x.iter().copied());
+                transform.run(&mut found);
+                assert!(far(&real, &expected) < 1e-11 && real == found, "{n} {inverse}");
+                assert!(is_symmetric(&real), "{n} {inverse}");
+                // And back: real numbers, exactly.
+                let mut back = real;
+                Transform::new(n, !inverse).run(&mut back);
+                let given: Vec<Complex64> = x.iter().map(|&x| Complex64::new(x, 0.0)).collect();
+                assert!(back.iter().all(|z| z.im == 0.0) && far(&back, &given) < 1e-11, "{n} {inverse}");
+            }
+        }
+    }
+
+    #[test]
+    fn real_lanes_are_padded_with_zeros_whatever_was_computed_before() {
+        let mut transform = Transform::new(300, false);
+        let mut lane = vec![Complex64::default(); 300];
+        transform.run_real(&mut lane, numbers(300).into_iter());
+        transform.run_real(&mut lane, numbers(10).into_iter());
+        let (mut padded, mut expected) = (numbers(10), vec![Complex64::default(); 300]);
+        padded.resize(300, 0.0);
+        transform.run_real(&mut expected, padded.into_iter());
+        assert_eq!(lane, expected);
+    }
 }
