@@ -392,6 +392,16 @@ fn loops_over_the_elements_of_big_arrays_come_to_the_host() {
 }
 
 #[test]
+fn a_sieve_comes_to_the_host_though_each_prime_writes_many_places() {
+    let rt = host();
+    let text = "n = 200000; s = true (1, n); s(1) = false;
+                for i = 2:sqrt (n), if s(i), s(i*i:i:n) = false; end, end, printf ('%d', sum (s));";
+    let (printed, stats) = during(&rt, text);
+    assert_eq!(printed, "17984");
+    assert!(stats.gathers < 20, "{stats}");
+}
+
+#[test]
 fn vectors_texts_and_cells_grow_at_their_end_in_place() {
     // Copies would move 40 GB, or 4 million values two hundred thousand times.
     let text = "x = []; t = ''; c = {}; for k = 1:100000, x = [x, k]; t = [t, 'ab']; c = [c, {k}]; end, \

@@ -105,7 +105,8 @@ fn write_known(
         Some(Value::Lazy(l)) => (l.pinned, l.touches.load(Ordering::Relaxed), l.may_fault, l.touches_max()),
         _ => (false, 0, false, 0),
     };
-    if !given && !pinned && (grows || small && touches >= touches_max) || !fits(class, &writing.dims) {
+    let cheap = small || value.is_scalar();
+    if !given && !pinned && (grows || cheap && touches >= touches_max) || !fits(class, &writing.dims) {
         return write_at_home(env, target, values, value);
     }
     env.check_elements(&writing.dims)?;
@@ -127,8 +128,10 @@ fn write_known(
     };
     let mut lazy = Lazy::new(array, class, pinned || value_pinned, faulty || value_faulty)?;
     lazy.filled = filled;
-    // Values of the runtime are no reason to come to the host, but what was read of the array still counts.
+    // Values of the runtime are no reason to come to the host, nor is one number in many places (a sieve's multiples),
+    // but what was read of the array still counts.
     let touches = match (small, given) {
+        (false, false) if cheap => touches,
         (false, _) => 0,
         (true, true) => touches,
         (true, false) => touches + touch_weight(written),
