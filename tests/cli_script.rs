@@ -223,6 +223,51 @@ fn a_folder_of_any_name_holds_the_users_functions() {
 }
 
 #[test]
+fn handles_of_a_files_functions_are_called_from_anywhere() {
+    let solves = "function solves ()
+                    [t, y] = ode45 (@rate, [0 1], 1); printf ('%.3f %.3f\\n', y(end), fzero (@less, [0 3]));
+                    printf ('%g %g\\n', applied (@less, 5), applied (str2func ('less'), 7));
+                  end
+                  function d = rate (t, y), d = -y; end
+                  function r = less (x), r = x - 2; end";
+    let applied = "function r = applied (f, x), r = f (x); end\nfunction r = less (x), r = 'of applied'; end";
+    let given = "function h = given (), h = @inner; end\nfunction r = inner (x), r = 10 * x; end";
+    let scripts = Scripts::new(&[
+        ("main.m", "solves, h = given (); disp (h (3)), c = {1, h}; disp (c{2}(4)), cellfun (h, {5})\n"),
+        ("solves.m", solves),
+        ("applied.m", applied),
+        ("given.m", given),
+    ]);
+    let printed = "0.368 2.000\n3 5\n30\n40\nans = 50\n";
+    assert_eq!(run(&["run", &scripts.path("main.m")]), (0, printed.to_string(), String::new()));
+}
+
+#[test]
+fn a_file_is_run_by_what_it_stands_for_and_called_by_its_own_name() {
+    let text = "function main ()\n  x = 3\n  y = squared (x)\nend\nfunction r = squared (x), r = x ^ 2; end\n";
+    let scripts = Scripts::new(&[
+        ("main.m", text),
+        ("calls.m", "run ('main.m'); misnamed\n"),
+        // Declared by the name of another file.
+        ("misnamed.m", "function doubled (), disp (doubled (4)), end\n"),
+        ("doubled.m", "function y = doubled (x), y = 2 * x; end\n"),
+    ]);
+    assert_eq!(run(&["run", &scripts.path("main.m")]), (0, "x = 3\ny = 9\n".to_string(), String::new()));
+    let output = tidemill(&["run", "calls.m"]).current_dir(scripts.0.path()).output().unwrap();
+    assert_eq!(told(output), (0, "x = 3\ny = 9\n8\n".to_string(), String::new()));
+}
+
+#[test]
+fn files_are_found_where_the_script_says_and_as_it_writes_them() {
+    let text = "f = fopen ('made.m', 'w'); fprintf (f, 'function r = made (x)\\nr = x * 2;\\n'); fclose (f); disp (made (4))
+                addpath data; disp (load ('d.txt')), disp (exist ('d.txt', 'file')), f = fopen ('d.txt'); disp (fgetl (f))
+                disp (fileread ('d.txt')(1)), disp (isempty (file_in_loadpath ('d.txt')))";
+    let scripts = Scripts::new(&[("data/d.txt", "5 6\n")]);
+    let output = tidemill(&["eval", text]).current_dir(scripts.0.path()).output().unwrap();
+    assert_eq!(told(output), (0, "8\n   5   6\n2\n5 6\n5\n0\n".to_string(), String::new()));
+}
+
+#[test]
 fn folders_are_listed_whole_and_by_patterns() {
     let scripts = Scripts::new(&[("a.csv", "1"), ("b.csv", "22"), ("deep/c.csv", "3"), (".hidden", "")]);
     let text = "d = dir ('*.csv'); printf ('%s %d %d\\n', d(2).name, d(2).bytes, d(2).isdir)

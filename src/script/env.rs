@@ -127,6 +127,10 @@ pub struct Env {
     pub last_warning: (String, String),
     /// Warnings that were switched off, by identifier; `all` for all.
     pub warnings_off: Vec<String>,
+    /// Identifiers of those that are errors; `all` for all.
+    pub warnings_as_errors: Vec<String>,
+    /// A warning that was an error: it ends the instruction that gave it.
+    pub raised: Option<Box<ScriptError>>,
     /// The handles that plot commands have given it.
     pub handles: Handles,
     /// State of builtins that keep some, by the builtin's own type.
@@ -199,6 +203,8 @@ impl Env {
             last_error: None,
             last_warning: Default::default(),
             warnings_off: Vec::new(),
+            warnings_as_errors: Vec::new(),
+            raised: None,
             handles: Handles::default(),
             keep: Keep::default(),
             awaited: VecDeque::new(),
@@ -217,6 +223,17 @@ impl Env {
             Some(folder) => folder.join(name),
             None => name.as_ref().to_path_buf(),
         }
+    }
+
+    /// Where a file of this name is that is read: in the script's folder, or in those that it has added.
+    pub fn found(&self, name: impl AsRef<Path>) -> PathBuf {
+        let (name, here) = (name.as_ref(), self.at(&name));
+        let may_lie_elsewhere = name.is_relative() && !name.starts_with(".") && !name.starts_with("..");
+        if !may_lie_elsewhere || here.exists() {
+            return here;
+        }
+        let mut elsewhere = self.added.iter().map(|folder| self.at(folder).join(name));
+        elsewhere.find(|path| path.is_file()).unwrap_or(here)
     }
 
     /// The script waits for arrays of the runtime, or for what is made of them. One that does so again and again, with
@@ -326,6 +343,10 @@ impl Env {
     /// Prints a warning, unless it is switched off: `warning: …` on standard error.
     pub fn warn(&mut self, identifier: &str, message: &str) {
         if self.warnings_off.iter().any(|w| w == "all" || w == identifier && !identifier.is_empty()) {
+            return;
+        }
+        if self.warnings_as_errors.iter().any(|w| w == "all" || w == identifier && !identifier.is_empty()) {
+            self.raised.get_or_insert_with(|| Box::new(ScriptError::with_id(identifier, message)));
             return;
         }
         self.last_warning = (message.to_string(), identifier.to_string());

@@ -58,6 +58,9 @@ pub async fn run(options: PlaceOptions, interrupts: Arc<Interrupts>) -> Result<u
             status = code.rem_euclid(256) as u8;
             break;
         }
+        if console.is_closed() {
+            break;
+        }
     }
     // What a variable's end runs.
     let begin = |interp: &mut Interp| {
@@ -66,6 +69,11 @@ pub async fn run(options: PlaceOptions, interrupts: Arc<Interrupts>) -> Result<u
     };
     (machine, _) = run_begun(machine, begin, &console, &interrupts).await?;
     lines.remember();
+    console.flush();
+    if console.is_closed() {
+        say("error: the standard output was closed\n");
+        status = status.max(1);
+    }
     if options.stats {
         say(runtime.stats());
     }

@@ -24,7 +24,7 @@ fn reducer(value: Option<&Value>) -> Reducer {
     let name = match value.filter(|v| !v.is_empty()) {
         None => return Reducer::Sum,
         Some(Value::Function(f)) => match &**f {
-            Function::Named(name) => name.to_string(),
+            Function::Named(name, _) => name.to_string(),
             Function::Anonymous(_) | Function::Method(..) => return Reducer::Called,
         },
         Some(_) => return Reducer::Called,
@@ -172,7 +172,7 @@ pub(super) fn accumarray(interp: &mut Interp, args: &[Value], _: usize) -> Flow<
     }
     let function = match args.get(3).filter(|f| !f.is_empty()) {
         Some(function) => super::calls::function_of(function, "accumarray")?,
-        None => Arc::new(Function::Named("sum".into())),
+        None => Arc::new(Function::Named("sum".into(), None)),
     };
     let groups = (places.into_iter().enumerate())
         .filter(|(_, p)| !p.is_empty())

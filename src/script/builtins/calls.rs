@@ -132,7 +132,7 @@ pub fn function_of(value: &Value, who: &str) -> Flow<Arc<Function>> {
         Value::Function(function) => Ok(function.clone()),
         value => match value.as_text() {
             Some(text) if text.trim_start().starts_with('@') => parse_handle(&text),
-            Some(name) => Ok(Arc::new(Function::Named(name.as_str().into()))),
+            Some(name) => Ok(Arc::new(Function::Named(name.as_str().into(), None))),
             None if ["cellfun", "arrayfun", "structfun"].contains(&who) => {
                 fail!("{}: argument NAME must be a string or function handle", told_by(who))
             }
@@ -152,7 +152,7 @@ fn feval(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return fail!("feval: first argument must be a string, inline function, or a function handle");
     }
     let function = function_of(&args[0], "feval")?;
-    if let (Function::Named(name), true) = (&*function, args[0].is_string())
+    if let (Function::Named(name, _), true) = (&*function, args[0].is_string())
         && interp.lookup(name)?.is_none()
     {
         let help = interp.undefined(name).help;
@@ -174,11 +174,16 @@ fn func2str(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
 }
 
-fn str2func(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+fn str2func(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if !args[0].is_string() {
         return fail!("str2func: FCN_NAME must be a string");
     }
-    Ok(Value::Function(function_of(&args[0], "str2func")?).into())
+    let function = match &*function_of(&args[0], "str2func")? {
+        // It may be one of the file that makes the handle.
+        Function::Named(name, None) => Function::Named(name.clone(), interp.here().map(|place| place.source)),
+        other => other.clone(),
+    };
+    Ok(Value::Function(Arc::new(function)).into())
 }
 
 fn parse_handle(text: &str) -> Flow<Arc<Function>> {
@@ -209,7 +214,7 @@ fn functions(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let mut s = StructArray::scalar();
     s.set("function", function.text());
     match &**function {
-        Function::Named(_) | Function::Method(..) => {
+        Function::Named(..) | Function::Method(..) => {
             s.set("type", "simple");
             s.set("file", "");
         }
@@ -381,14 +386,17 @@ fn each_options<'a>(interp: &mut Interp, who: &str, mut args: &'a [Value]) -> Fl
         if rest.is_empty() {
             break;
         }
-        match name.to_lowercase().as_str() {
-            "uniformoutput" => {
+        // `cellfun` and `arrayfun` take abbreviations of two letters and more.
+        let name = name.to_lowercase();
+        let is = |option: &str| name == option || who != "structfun" && name.len() > 1 && option.starts_with(&*name);
+        match () {
+            () if is("uniformoutput") => {
                 interp.env.host_all([value])?;
                 options.uniform = crate::script::ops::truth(&mut interp.env, value)?;
             }
-            "errorhandler" => options.handler = Some(function_of(value, who)?),
-            _ if who == "cellfun" => return fail!("cellfun: unrecognized parameter {name}"),
-            _ => break,
+            () if is("errorhandler") => options.handler = Some(function_of(value, who)?),
+            () if who == "cellfun" => return fail!("cellfun: unrecognized parameter {name}"),
+            () => break,
         }
         args = rest;
     }
@@ -420,24 +428,38 @@ impl Each {
                 );
             }
         }
+        env.check_host(&[dims.elements(), nargout.max(1)], size_of::<Value>())?;
+        let elements = arrays.into_iter().map(|a| a.1).collect();
+        Ok(Each::over(who, function, elements, dims, Vec::new(), options, nargout))
+    }
+
+    /// A call for each place of lists of elements. `fields`: the results' names, of a struct.
+    fn over(
+        who: &'static str,
+        function: Arc<Function>,
+        elements: Vec<Vec<Value>>,
+        dims: Dims,
+        fields: Vec<Arc<str>>,
+        options: EachOptions,
+        nargout: usize,
+    ) -> Outcome {
         let count = dims.elements();
-        env.check_host(&[count, nargout.max(1)], size_of::<Value>())?;
-        Ok(Outcome::Task(Box::new(Each {
+        Outcome::Task(Box::new(Each {
             who,
             function,
-            elements: arrays.into_iter().map(|a| a.1).collect(),
+            elements,
             count,
             dims,
             nargout,
             uniform: options.uniform,
-            fields: Vec::new(),
+            fields,
             handler: options.handler,
             next: 0,
             handling: false,
             calling: false,
             given: None,
             results: vec![Vec::with_capacity(count); nargout.max(1)],
-        })))
+        }))
     }
 
     fn arguments(&self) -> Vec<Value> {
@@ -636,7 +658,7 @@ fn told_of_cells(name: &str, cells: &CellArray) -> Option<Value> {
 fn builtin_name(interp: &mut Interp, function: &Value) -> Flow<Option<Arc<str>>> {
     let name: Arc<str> = match function {
         Value::Function(f) => match &**f {
-            Function::Named(name) => name.clone(),
+            Function::Named(name, _) => name.clone(),
             Function::Anonymous(_) | Function::Method(..) => return Ok(None),
         },
         word if word.is_char() => word.as_text().unwrap_or_default().as_str().into(),
@@ -663,7 +685,7 @@ fn cellfun(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
         return Ok(asked_of_cells(&interp.env, &word, cells, argument)?.into());
     }
     let function = match super::args::is_word(&args[0], "prodofsize") {
-        true => Arc::new(Function::Named("numel".into())),
+        true => Arc::new(Function::Named("numel".into(), None)),
         false => function_of(&args[0], "cellfun")?,
     };
     let (arrays, options) = each_options(interp, "cellfun", &args[1..])?;
@@ -711,21 +733,5 @@ fn structfun(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcom
     let fields: Vec<Arc<str>> = s.fields.keys().cloned().collect();
     let items: Vec<Value> = s.fields.values().map(|v| v[0].clone()).collect();
     let dims = Dims::new(&[items.len(), 1]);
-    let count = items.len();
-    Ok(Outcome::Task(Box::new(Each {
-        who: "structfun",
-        function,
-        elements: vec![items],
-        count,
-        dims,
-        nargout,
-        uniform: options.uniform,
-        fields,
-        handler: options.handler,
-        next: 0,
-        handling: false,
-        calling: false,
-        given: None,
-        results: vec![Vec::with_capacity(count); nargout.max(1)],
-    })))
+    Ok(Each::over("structfun", function, vec![items], dims, fields, options, nargout))
 }

@@ -361,7 +361,7 @@ impl Task for Evaluated {
     fn step(&mut self, _: &mut Interp, last: Option<Result<Values, ScriptError>>) -> Flow<TaskStep> {
         Ok(match last {
             None => TaskStep::Call {
-                function: Arc::new(Function::Named("eval".into())),
+                function: Arc::new(Function::Named("eval".into(), None)),
                 args: vec![Value::string(&self.text)],
                 nargout: 1,
             },

@@ -192,7 +192,7 @@ fn exist(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         };
     }
     if code == 0 && (any || kind == "file" || kind == "dir") {
-        match std::fs::metadata(interp.env.at(&name)) {
+        match std::fs::metadata(interp.env.found(&name)) {
             Ok(meta) if meta.is_dir() => code = 7,
             Ok(_) if kind != "dir" => code = 2,
             _ => {}
@@ -224,7 +224,7 @@ fn arity(interp: &mut Interp, value: &Value, inputs: bool) -> Flow<f64> {
     let code = match &*function {
         Function::Anonymous(closure) => closure.code.clone(),
         Function::Method(name, _) => return fail!("nargin: invalid function name: {name}"),
-        Function::Named(name) => match interp.lookup(name)? {
+        Function::Named(name, source) => match interp.lookup_named(name, source.as_ref())? {
             Some(Callee::User(code)) => code,
             Some(Callee::Builtin(b)) => {
                 let n = if inputs { b.args_max } else { b.outputs_max };

@@ -313,6 +313,18 @@ fn warning_states(env: &Env) -> Value {
     Value::Struct(Arc::new(array))
 }
 
+/// What becomes of warnings of an identifier from now on: `on`, `off` or `error`.
+fn set_warning(env: &mut Env, id: &str, state: &str) {
+    for list in [&mut env.warnings_off, &mut env.warnings_as_errors] {
+        list.retain(|known| known != id && id != "all");
+    }
+    match state {
+        "off" => env.warnings_off.push(id.into()),
+        "error" => env.warnings_as_errors.push(id.into()),
+        _ => {}
+    }
+}
+
 fn warning(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let env = &mut interp.env;
     env.host_all(args)?;
@@ -323,12 +335,18 @@ fn warning(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
             return Ok(warning_states(env).into());
         }
         word @ ("on" | "off" | "error" | "query") => {
-            let id = args.get(1).and_then(Value::as_text).unwrap_or_else(|| "all".into());
-            let was = if env.warnings_off.contains(&id) { "off" } else { "on" };
-            match word {
-                "on" => env.warnings_off.retain(|w| *w != id && id != "all"),
-                "off" => env.warnings_off.push(id.clone()),
-                _ => {}
+            let id = match args.get(1) {
+                Some(id) if !id.is_string() => return Ok(nothing()),
+                Some(id) => id.as_text().unwrap_or_default(),
+                None => "all".into(),
+            };
+            let was = match () {
+                () if env.warnings_off.contains(&id) => "off",
+                () if env.warnings_as_errors.contains(&id) => "error",
+                () => "on",
+            };
+            if word != "query" {
+                set_warning(env, &id, word);
             }
             let mut state = StructArray::scalar();
             state.set("identifier", id);
@@ -347,10 +365,7 @@ fn warning(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
             if !["on", "off", "error"].contains(&text("state").as_str()) {
                 return fail!("invalid warning state: {}", text("state"));
             }
-            env.warnings_off.retain(|w| *w != id);
-            if text("state") == "off" {
-                env.warnings_off.push(id);
-            }
+            set_warning(env, &id, &text("state"));
         }
         return Ok(before);
     }
@@ -361,6 +376,9 @@ fn warning(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
 
 fn lasterr(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let last = interp.env.last_error.clone();
+    if args.iter().any(|arg| !arg.is_string()) {
+        return fail!("lasterr: all arguments must be strings");
+    }
     if let Some(message) = args.first().and_then(Value::as_text) {
         let id = args.get(1).and_then(Value::as_text).unwrap_or_default();
         interp.env.last_error = Some(ScriptError::with_id(&id, message));

@@ -129,20 +129,26 @@ impl Stream {
         Ok(n > 0)
     }
 
-    /// The next line with its end, at most `len` bytes; empty at the end of the file.
+    /// The next line with its end (`\n`, `\r\n` or `\r`), at most `len` bytes and what else belongs to that end; empty at
+    /// the end of the file.
     fn line(&mut self, len: usize) -> io::Result<Vec<u8>> {
         let mut searched = 0;
         loop {
             let rest = &self.ahead[self.used..];
-            let end = rest[searched.min(rest.len())..].iter().position(|&b| b == b'\n').map(|at| searched + at + 1);
-            searched = rest.len();
+            let within = rest.len().min(len);
+            let end =
+                rest[searched.min(within)..within].iter().position(|b| b"\r\n".contains(b)).map(|at| searched + at);
+            // What follows a carriage return has to be known.
+            let is_open = end.is_none_or(|at| rest[at] == b'\r' && at + 1 == rest.len());
+            searched = end.unwrap_or(within);
+            if is_open && (within < len || end.is_some()) && self.fill()? {
+                continue;
+            }
+            let rest = &self.ahead[self.used..];
             let take = match end {
-                Some(end) => end,
-                None if searched >= len => len,
-                None if self.fill()? => continue,
-                None => searched,
+                Some(at) => at + if rest[at..].starts_with(b"\r\n") { 2 } else { 1 },
+                None => within,
             };
-            let take = take.min(len);
             let line = self.ahead[self.used..self.used + take].to_vec();
             self.used += take;
             return Ok(line);
@@ -226,7 +232,10 @@ pub fn system(error: &io::Error) -> String {
 
 fn fopen(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
-    let at = args[0].as_text().map(|name| interp.env.at(name)).unwrap_or_default();
+    // What is read may lie in a folder that was added.
+    let is_read = args.get(1).and_then(Value::as_text).is_none_or(|mode| mode.starts_with('r'));
+    let find = |name| if is_read { interp.env.found(name) } else { interp.env.at(name) };
+    let at = args[0].as_text().map(find).unwrap_or_default();
     let files = interp.env.keep.of::<Files>();
     let Some(name) = args[0].as_text() else {
         let fid = args[0].clone();
@@ -332,10 +341,11 @@ fn line(interp: &mut Interp, who: &str, args: &[Value], keep_end: bool) -> Flow<
     if line.is_empty() {
         return Ok(vec![Value::Num(-1.0), Value::Num(0.0)].into());
     }
-    let len = line.len();
-    if !keep_end && line.ends_with(b"\n") {
-        line.pop();
+    if !keep_end {
+        let end = line.strip_suffix(b"\r\n").or(line.strip_suffix(b"\n")).or(line.strip_suffix(b"\r"));
+        line.truncate(end.unwrap_or(&line).len());
     }
+    let len = line.len();
     // The end of the file is met with a last line that has no end of its own, or one byte ahead.
     if let Ok((_, stream)) = interp.env.keep.of::<Files>().stream(who, &args[0])
         && stream.used == stream.ahead.len()
@@ -354,7 +364,7 @@ fn fskipl(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let mut count = 0.0;
     while count < n {
         match stream.line(usize::MAX) {
-            Ok(line) if line.ends_with(b"\n") => count += 1.0,
+            Ok(line) if line.ends_with(b"\n") || line.ends_with(b"\r") => count += 1.0,
             _ => break,
         }
     }
@@ -388,13 +398,20 @@ fn fseek(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         _ if offset < 0 => return Ok(Value::Num(-1.0).into()),
         _ => SeekFrom::Start(offset as u64),
     };
-    let moved = stream.seek(to).is_ok();
+    // There is nothing behind the end.
+    let end = stream.flush().and_then(|()| Ok(stream.file.metadata()?.len())).unwrap_or(u64::MAX) as i64;
+    let place = match origin {
+        1.0 => stream.position() as i64 + offset,
+        2.0 => end.saturating_add(offset),
+        _ => offset,
+    };
+    let moved = (0..=end).contains(&place) && stream.seek(to).is_ok();
     Ok(Value::Num(if moved { 0.0 } else { -1.0 }).into())
 }
 
 fn fileread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let Some(name) = args[0].as_text() else { return fail!("fileread: FILENAME argument must be a string") };
-    match memory::read(interp.env.at(&name)) {
+    match memory::read(interp.env.found(&name)) {
         Ok(bytes) => Ok(Value::string(bytes).into()),
         Err(_) => fail!("fileread: cannot open file {name}"),
     }

@@ -59,6 +59,10 @@ pub static ROWS: &[Builtin] = &[
         "The path from the root to a file, without links.",
         canonicalize_file_name,
     ),
+    row("file_in_loadpath", 1, 1, 1, "file_in_loadpath (name)", "The whole path of a file on the path.", |i, a, _| {
+        let found = std::fs::canonicalize(i.env.found(path("file_in_loadpath", &a[0])?));
+        Ok(found.map_or_else(|_| Value::empty(), |found| Value::string(found.display().to_string())).into())
+    }),
     row("readdir", 1, 1, 1, "readdir (folder)", "The names in a folder.", readdir),
     row("stat", 1, 1, 3, "[info, error, message] = stat (name)", "What the system knows of a file.", |i, a, _| {
         info_of(i, "stat", |path| std::fs::metadata(path), a)

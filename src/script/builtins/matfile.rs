@@ -99,7 +99,9 @@ fn save(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         if has("-append")
             && let Ok(bytes) = memory::read(interp.env.at(file))
         {
-            let mut old = matformat::read(&bytes).map_err(|e| ScriptError::new(format!("save: {e}")))?;
+            let read = matformat::read(&bytes).map_err(|e| ScriptError::new(format!("save: {e}")))?;
+            let whole = read.into_iter().map(|(name, value)| Ok((name, value?))).collect::<Result<Vec<_>, String>>();
+            let mut old = whole.map_err(|e| ScriptError::new(format!("save: {e}")))?;
             old.retain(|(name, _)| !saved.iter().any(|(n, _)| n == name));
             old.extend(saved);
             saved = old;
@@ -197,20 +199,29 @@ fn ascii(env: &Env, variables: &[(String, Value)], double: bool) -> Flow<Vec<u8>
 
 /// What a file of variables holds; `.mat` may be left away.
 fn bytes_of(interp: &Interp, who: &str, file: &str) -> Flow<Vec<u8>> {
-    let path = match interp.env.at(file).is_file() {
+    let path = match interp.env.found(file).is_file() {
         true => file.to_string(),
         false => format!("{file}.mat"),
     };
-    match memory::read(interp.env.at(&path)) {
+    match memory::read(interp.env.found(&path)) {
         Ok(bytes) => Ok(bytes),
         Err(_) => fail!("{who}: unable to find file {file}"),
     }
 }
 
-/// Its variables.
-fn variables_of(who: &str, file: &str, bytes: &[u8]) -> Flow<Vec<(String, Value)>> {
-    match if textformat::is_text(bytes) { textformat::read(bytes) } else { matformat::read(bytes) } {
-        Ok(variables) => Ok(variables),
+/// Its variables that are `wanted`, or why one is not read.
+fn variables_of(
+    who: &str,
+    file: &str,
+    bytes: &[u8],
+    wanted: impl Fn(&str) -> bool,
+) -> Flow<Vec<(String, Result<Value, String>)>> {
+    let read = match textformat::is_text(bytes) {
+        true => textformat::read(bytes).map(|all| all.into_iter().map(|(name, value)| (name, Ok(value))).collect()),
+        false => matformat::read(bytes),
+    };
+    match read {
+        Ok(variables) => Ok(variables.into_iter().filter(|(name, _)| wanted(name)).collect()),
         Err(message) => fail!("{who}: {file}: {message}"),
     }
 }
@@ -221,7 +232,9 @@ pub fn in_file(interp: &Interp, file: &str) -> Flow<Vec<(String, Value)>> {
     if !textformat::is_text(&bytes) && !matformat::is_mat(&bytes) {
         return fail!("whos: unable to determine file format of '{file}'");
     }
-    variables_of("whos", file, &bytes)
+    let all = variables_of("whos", file, &bytes, |_| true)?;
+    // Those that are not read are not shown.
+    Ok(all.into_iter().filter_map(|(name, value)| Some((name, value.ok()?))).collect())
 }
 
 fn load(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
@@ -236,8 +249,16 @@ fn load(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     if !is_text && !matformat::is_mat(&bytes) {
         return fail!("load: unable to determine file format of '{file}'");
     }
-    let mut variables = variables_of("load", file, &bytes)?;
-    variables.retain(|(n, _)| names.is_empty() || names.iter().any(|p| fits(p.as_bytes(), n.as_bytes())));
+    let is_wanted = |name: &str| names.is_empty() || names.iter().any(|p| fits(p.as_bytes(), name.as_bytes()));
+    let mut variables = Vec::new();
+    for (name, value) in variables_of("load", file, &bytes, is_wanted)? {
+        match value {
+            Ok(value) => variables.push((name, value)),
+            // Asked for by its name, it is missed; the others are there all the same.
+            Err(message) if !names.is_empty() => return fail!("load: {file}: {message}"),
+            Err(message) => interp.env.warn("Tidemill:load", &format!("load: {file}: {message}")),
+        }
+    }
     if nargout > 0 {
         let mut s = StructArray::scalar();
         variables.into_iter().for_each(|(name, value)| s.set(name.as_str(), value));

@@ -65,7 +65,7 @@ pub fn is_mat(bytes: &[u8]) -> bool {
 ///
 /// # Errors
 /// What is wrong with the bytes, or not supported.
-pub fn read(bytes: &[u8]) -> Read5<Vec<(String, Value)>> {
+pub fn read(bytes: &[u8]) -> Read5<Vec<(String, Read5<Value>)>> {
     if !is_mat(bytes) {
         return Err("not a MAT file of version 5".into());
     }
@@ -73,26 +73,28 @@ pub fn read(bytes: &[u8]) -> Read5<Vec<(String, Value)>> {
     let mut reader = Reader { bytes, at: HEADER, big };
     let mut out = Vec::new();
     while reader.at < bytes.len() {
-        let (kind, body) = reader.element()?;
-        let unfolded;
-        let body = match kind {
-            element::MATRIX => body,
+        let at = reader.at;
+        let kind = reader.u32()?;
+        let (name, value) = match kind {
+            element::MATRIX => {
+                reader.at = at;
+                reader.matrix(0)?
+            }
             element::COMPRESSED => {
-                let mut bytes = Vec::new();
+                reader.at = at;
+                let (_, body) = reader.element()?;
+                let mut unfolded = Vec::new();
                 let mut decoder = ZlibDecoder::new(body).take(UNFOLDED_MAX);
-                decoder.read_to_end(&mut bytes).map_err(|e| format!("a compressed element is damaged: {e}"))?;
-                unfolded = bytes;
+                decoder.read_to_end(&mut unfolded).map_err(|e| format!("a compressed element is damaged: {e}"))?;
                 let mut inner = Reader { bytes: &unfolded, at: 0, big };
-                let (kind, len) = (inner.u32()?, inner.u32()? as usize);
-                if kind != element::MATRIX {
+                if inner.u32()? != element::MATRIX {
                     continue;
                 }
-                // Octave counts padding that it does not write.
-                inner.take(len.min(unfolded.len() - inner.at))?
+                inner.at = 0;
+                inner.matrix(0)?
             }
             other => return Err(format!("invalid element type = {other}")),
         };
-        let (name, value) = Reader { bytes: body, at: 0, big }.array(0)?;
         // What has no name is MATLAB's own.
         if !name.is_empty() {
             out.push((name, value));
@@ -141,10 +143,28 @@ impl<'a> Reader<'a> {
         Ok((tag, body))
     }
 
+    /// An array with its tag: its name and its value, or why that is not read.
+    fn matrix(&mut self, depth: usize) -> Read5<(String, Read5<Value>)> {
+        let (kind, len) = (self.u32()?, self.u32()? as usize);
+        if kind != element::MATRIX {
+            return Err("a cell or a field is no array".into());
+        }
+        let begin = self.at;
+        let end = begin.saturating_add(len).min(self.bytes.len());
+        let mut inner = Reader { bytes: &self.bytes[begin..end], at: 0, big: self.big };
+        let (name, value) = inner.array(depth)?;
+        if value.is_err() && len > end - begin {
+            return Err("the file ends too early".into());
+        }
+        // Octave counts padding of char arrays that it does not write: what was read counts.
+        self.at = if value.is_ok() { begin + inner.at } else { end };
+        Ok((name, value))
+    }
+
     /// An array: its name and its value.
-    fn array(&mut self, depth: usize) -> Read5<(String, Value)> {
+    fn array(&mut self, depth: usize) -> Read5<(String, Read5<Value>)> {
         if self.bytes.is_empty() {
-            return Ok((String::new(), Value::empty()));
+            return Ok((String::new(), Ok(Value::empty())));
         }
         if depth > DEPTH_MAX {
             return Err("cells and structs are nested too deep".into());
@@ -160,16 +180,21 @@ impl<'a> Reader<'a> {
         let dims = Dims::new(&extents);
         let (_, name) = self.element()?;
         let name = String::from_utf8_lossy(name).trim_end_matches('\0').to_string();
-        let value = match class {
-            array::CELL => self.cell(dims, depth)?,
-            array::STRUCT => self.structure(dims, depth)?,
-            array::OBJECT => return Err(format!("{name} is an object; objects are not read yet")),
-            array::SPARSE => return Err(format!("{name} is a sparse matrix; sparse matrices are not read yet")),
-            array::CHAR => self.text(dims)?,
-            array::DOUBLE..=15 => self.numeric(dims, class, bits)?,
-            other => return Err(format!("{name} is of class {other}, which is not read yet")),
-        };
+        let value = self.body(&name, class, bits, dims, depth);
         Ok((name, value))
+    }
+
+    /// What stands behind an array's name.
+    fn body(&mut self, name: &str, class: u8, bits: u8, dims: Dims, depth: usize) -> Read5<Value> {
+        match class {
+            array::CELL => self.cell(dims, depth),
+            array::STRUCT => self.structure(dims, depth),
+            array::OBJECT => Err(format!("{name} is an object; objects are not read yet")),
+            array::SPARSE => Err(format!("{name} is a sparse matrix; sparse matrices are not read yet")),
+            array::CHAR => self.text(dims),
+            array::DOUBLE..=15 => self.numeric(dims, class, bits),
+            other => Err(format!("{name} is of class {other}, which is not read yet")),
+        }
     }
 
     /// The elements within a data element.
@@ -261,11 +286,7 @@ impl<'a> Reader<'a> {
 
     /// The next element, which must be an array.
     fn nested(&mut self, depth: usize) -> Read5<Value> {
-        let (kind, body) = self.element()?;
-        if kind != element::MATRIX {
-            return Err("a cell or a field is no array".into());
-        }
-        Ok(Reader { bytes: body, at: 0, big: self.big }.array(depth + 1)?.1)
+        self.matrix(depth + 1)?.1
     }
 
     fn cell(&mut self, dims: Dims, depth: usize) -> Read5<Value> {
@@ -509,17 +530,50 @@ mod tests {
     fn what_is_written_is_read_again() {
         for compress in [false, true] {
             let bytes = write(&variables(), compress).unwrap();
-            let back = read(&bytes).unwrap();
+            let back: Vec<_> = read(&bytes).unwrap().into_iter().map(|(name, value)| (name, value.unwrap())).collect();
             assert_eq!(format!("{back:?}"), format!("{:?}", variables()));
         }
+    }
+
+    #[test]
+    fn what_is_not_read_leaves_the_others_readable() {
+        let mut bytes = write(&variables(), false).unwrap();
+        // The class of the first variable: of a function handle.
+        bytes[HEADER + 16] = 16;
+        let back = read(&bytes).unwrap();
+        assert_eq!(back[0].1.as_ref().unwrap_err(), "x is of class 16, which is not read yet");
+        assert_eq!(
+            (back.len(), back.iter().filter(|v| v.1.is_ok()).count()),
+            (variables().len(), variables().len() - 1)
+        );
+    }
+
+    #[test]
+    fn arrays_that_count_more_bytes_than_they_have_are_read() {
+        // As Octave writes char arrays of several rows: the length counts padding that is not there.
+        let rows = Value::tensor(Tensor::new(Dims::new(&[2, 2]), Data::Char(b"acbd".to_vec())));
+        let mut s = StructArray::scalar();
+        s.set("rows", rows);
+        let mut bytes =
+            write(&[("s".into(), Value::Struct(Arc::new(s))), ("z".into(), Value::Num(7.0))], false).unwrap();
+        let at = bytes.windows(8).rposition(|w| w == [14, 0, 0, 0, 56, 0, 0, 0]).unwrap();
+        assert_eq!(bytes[at + 8], 6, "the flags of the field's array");
+        bytes[at + 4] = 60;
+        let back = read(&bytes).unwrap();
+        assert!(back.len() == 2 && back.iter().all(|(_, value)| value.is_ok()), "{back:?}");
     }
 
     #[test]
     fn damaged_files_are_errors() {
         let bytes = write(&variables(), false).unwrap();
         for n in 0..bytes.len() {
-            let cut = read(&bytes[..n]).map(|variables| variables.len());
-            assert!(cut.is_err() || cut < Ok(variables().len()), "{n} bytes are read as the whole file: {cut:?}");
+            let cut = read(&bytes[..n]).map(|variables| variables.iter().filter(|v| v.1.is_ok()).count());
+            // The last two are padding, which may be missing.
+            let is_whole = n + 2 >= bytes.len();
+            assert!(
+                cut.is_err() || cut < Ok(variables().len()) || is_whole,
+                "{n} bytes are read as the whole file: {cut:?}"
+            );
             // A flipped byte may be one of a value: it is read or refused, and never takes what is not there.
             let mut damaged = bytes.clone();
             damaged[n] ^= 0xff;

@@ -97,7 +97,7 @@ fn define(env: &mut Env, kind: ArgumentKind, function: &str, args: &[Value]) -> 
         None => None,
         Some(Value::Function(check)) => Some(check.clone()),
         Some(text) if text.is_string() && !text.is_empty() => {
-            Some(Arc::new(Function::Named(text.as_text().unwrap_or_default().into())))
+            Some(Arc::new(Function::Named(text.as_text().unwrap_or_default().into(), None)))
         }
         Some(other) => return fail!("inputParser.{function}: a check is a function, not a {}", other.class_name()),
     };
@@ -289,7 +289,7 @@ impl Parsing {
     fn judged(&mut self, argument: Argument, value: Value, verdict: Verdict) -> Flow<()> {
         let name = argument.name.to_uppercase();
         let check = argument.check.as_ref().map_or(String::new(), |f| match &**f {
-            Function::Named(name) => format!("@{name}"),
+            Function::Named(name, _) => format!("@{name}"),
             other => other.text(),
         });
         match verdict {

@@ -55,7 +55,7 @@ fn planes<T: Copy>(
 
 fn imread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let file = path("imread", &args[0])?;
-    let Ok(bytes) = memory::read(interp.env.at(&file)) else { return fail!("imread: unable to find file '{file}'") };
+    let Ok(bytes) = memory::read(interp.env.found(&file)) else { return fail!("imread: unable to find file '{file}'") };
     let picture = match picture::decode(&bytes) {
         Ok(picture) => picture,
         Err(error) => return fail!("imread: {file}: {}", error.message()),

@@ -235,7 +235,7 @@ fn same(env: &Env, a: &Value, b: &Value, nan_equal: bool, depth: usize, known: &
             a.iter().map(|(k, _)| k).eq(b.iter().map(|(k, _)| k)) && all(&values(&a), &values(&b))?
         }
         (Value::Function(a), Value::Function(b)) => match (&**a, &**b) {
-            (Function::Named(a), Function::Named(b)) => a == b,
+            (Function::Named(a, _), Function::Named(b, _)) => a == b,
             (Function::Anonymous(a), Function::Anonymous(b)) => Arc::ptr_eq(a, b),
             _ => false,
         },

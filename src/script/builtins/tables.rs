@@ -444,7 +444,7 @@ fn read(interp: &mut Interp, who: &str, args: &[Value], missing: f64) -> Flow<Ou
             window.1 = args::extent(args::number(env, who, c)?)?;
         }
     }
-    let Ok(bytes) = memory::read(interp.env.at(&file)) else { return fail!("{who}: unable to open file '{file}'") };
+    let Ok(bytes) = memory::read(interp.env.found(&file)) else { return fail!("{who}: unable to open file '{file}'") };
     let lines: Vec<Vec<String>> = fields(&bytes, &separator)
         .into_iter()
         .enumerate()
@@ -467,7 +467,7 @@ fn readmatrix(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             separator = delimiter(&path("readmatrix", value)?);
         }
     }
-    let Ok(bytes) = memory::read(interp.env.at(&file)) else {
+    let Ok(bytes) = memory::read(interp.env.found(&file)) else {
         return fail!("readmatrix: unable to open file '{file}'");
     };
     let mut lines = fields(&bytes, &separator);

@@ -405,7 +405,7 @@ impl<'b> Reader<'b> {
         while self.next("octaveroot").is_some() || self.next("subtype").is_some() || self.next("path").is_some() {}
         let name = self.line().and_then(|l| std::str::from_utf8(l).ok()).ok_or("a function is missing")?;
         if name != "@<anonymous>" {
-            return Ok(Value::Function(Arc::new(Function::Named(name.trim_start_matches('@').into()))));
+            return Ok(Value::Function(Arc::new(Function::Named(name.trim_start_matches('@').into(), None))));
         }
         let text = self.line().and_then(|l| std::str::from_utf8(l).ok()).ok_or("a function is missing")?;
         let count = self.next("length").map_or(Ok(0), str::parse).map_err(|_| "'# length:' is no number")?;

@@ -293,7 +293,9 @@ fn takes_list(target: &Target) -> bool {
 
 /// A value that is written out, and so is one.
 fn is_constant(value: &Expr) -> bool {
-    matches!(value.kind, ExprKind::Number(_) | ExprKind::Imaginary(_) | ExprKind::Integer { .. } | ExprKind::Str { .. })
+    let is_number = matches!(value.kind, ExprKind::Number(_) | ExprKind::Imaginary(_) | ExprKind::Integer { .. });
+    is_number
+        || matches!(value.kind, ExprKind::Str { .. } | ExprKind::Matrix(_) | ExprKind::Cell(_) | ExprKind::Range { .. })
 }
 
 /// `[]`, `''` or `""`, written out.

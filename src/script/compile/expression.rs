@@ -82,7 +82,8 @@ impl Builder {
             ExprKind::Assign { target, op, value } => self.assign_within(target, *op, value, expr.span)?,
             ExprKind::PostIncrement { target, op } => self.post_increment(target, *op, expr.span)?,
             ExprKind::Handle(name) => {
-                self.push_constant(Value::Function(Arc::new(Function::Named(name.clone()))), expr.span);
+                let function = Function::Named(name.clone(), Some(self.source.clone()));
+                self.push_constant(Value::Function(Arc::new(function)), expr.span);
             }
         }
         Ok(())
@@ -349,7 +350,7 @@ impl Builder {
         let (variable, after) = (self.label(), self.label());
         self.jump_if_defined(slot, variable);
         if called {
-            self.push_constant(Value::Function(Arc::new(Function::Named(dotted))), span);
+            self.push_constant(Value::Function(Arc::new(Function::Named(dotted, None))), span);
         } else {
             let name = self.constant(Value::string(dotted.as_bytes()));
             self.emit(Inst::Call { name, count: Count::Fixed(0), want }, span);

@@ -69,7 +69,7 @@ fn names_variables(code: &Code) -> bool {
         || code.names.iter().any(|n| called(n))
         // A handle of such a function, or its name for one that calls by name.
         || code.consts.iter().any(|constant| match constant {
-            Value::Function(function) => matches!(&**function, Function::Named(name) if called(name)),
+            Value::Function(function) => matches!(&**function, Function::Named(name, _) if called(name)),
             Value::Tensor(_) if calls_by_name => constant.as_text().is_some_and(|text| called(&text)),
             _ => false,
         })

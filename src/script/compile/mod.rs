@@ -14,10 +14,12 @@ mod statement;
 pub use code::Code;
 
 use super::error::ScriptError;
+use super::source::Origin;
 use super::syntax::ast::{self, Name};
 use builder::Builder;
 use code::Kind;
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A compiled file.
@@ -27,7 +29,7 @@ pub struct Unit {
     pub main: Arc<Code>,
     /// Its functions by name.
     pub functions: FxHashMap<Name, Arc<Code>>,
-    /// Whether it is a function file: then `main` does nothing, and the first function is what the file stands for.
+    /// Of a function file, the first function: what the file stands for, and all that `main` calls.
     pub first_function: Option<Name>,
 }
 
@@ -41,10 +43,22 @@ pub fn compile(file: &ast::File, release: bool) -> Result<Unit, ScriptError> {
         functions.insert(function.name.name.clone(), Arc::new(compile_function(file, function)?));
     }
     let mut builder = Builder::new(file.source.clone(), Kind::Script, "".into());
-    builder.block(&file.body)?;
+    builder.block(&body(file))?;
     let main = Arc::new(builder.finish(release));
     let first_function = if file.is_function_file { file.functions.first().map(|f| f.name.name.clone()) } else { None };
     Ok(Unit { main, functions, first_function })
+}
+
+/// A file's statements: of a function file, the call of what it stands for, since whoever runs it means that.
+fn body(file: &ast::File) -> Cow<'_, ast::Block> {
+    match file.functions.first() {
+        Some(function) if file.is_function_file && file.source.origin == Origin::File => {
+            let (name, span) = (function.name.clone(), function.name.span);
+            let kind = ast::StmtKind::Command { name, words: Vec::new() };
+            Cow::Owned(vec![ast::Stmt { kind, span, print: false }])
+        }
+        _ => Cow::Borrowed(&file.body),
+    }
 }
 
 fn compile_function(file: &ast::File, function: &ast::FunctionDef) -> Result<Code, ScriptError> {
@@ -82,7 +96,7 @@ pub fn compile_eval(
     let mut builder = Builder::new(file.source.clone(), Kind::Eval, "".into());
     builder.knows(known);
     match handler {
-        None => builder.values_or_block(&file.body, nargout)?,
+        None => builder.values_or_block(&body(file), nargout)?,
         Some(handler) => builder.tried(&file.body, &handler.body, nargout)?,
     }
     Ok(Unit { main: Arc::new(builder.finish(false)), functions, first_function: None })
@@ -96,7 +110,7 @@ pub fn handle(file: &ast::File) -> Result<Option<crate::script::value::Function>
     use crate::script::value::{Function, function::Closure};
     let [ast::Stmt { kind: ast::StmtKind::Expr(expr), .. }] = &file.body[..] else { return Ok(None) };
     match &expr.kind {
-        ast::ExprKind::Handle(name) => Ok(Some(Function::Named(name.clone()))),
+        ast::ExprKind::Handle(name) => Ok(Some(Function::Named(name.clone(), None))),
         ast::ExprKind::Anonymous(_) => {
             let mut builder = Builder::new(file.source.clone(), Kind::Eval, "".into());
             builder.expr(expr)?;

@@ -59,7 +59,7 @@ impl<'a> Reader<'a> {
         let class = self.word();
         let mut range_limit = None;
         match class {
-            "func" => return Value::Function(Arc::new(Function::Named(self.word().into()))),
+            "func" => return Value::Function(Arc::new(Function::Named(self.word().into(), None))),
             "cell" => {
                 let dims = self.dims();
                 return Value::Cell(Arc::new(CellArray::new(dims, self.list(Reader::value))));

@@ -214,11 +214,15 @@ pub fn format(env: &mut Env, name: &str, template: &Value, args: &[Value]) -> Fl
     let Some(pieces) = parse(&text) else {
         return fail!("{name}: invalid format specified");
     };
+    let converts_text = pieces.iter().any(|p| matches!(p, Piece::Conversion(c) if c.letter == b's'));
     let mut list = Vec::with_capacity(args.len());
     for arg in args {
         match arg {
             Value::Cell(_) | Value::Struct(_) | Value::Map(_) | Value::Parser(_) => {
                 return fail!("{name}: wrong type argument '{}'", kind(arg));
+            }
+            Value::Function(_) if converts_text => {
+                return fail!("octave_base_value::array_value(): wrong type argument 'function handle'");
             }
             Value::Function(_) => list.push(Arc::new(Tensor::string(b""))),
             other => list.push(env.host(other)?),

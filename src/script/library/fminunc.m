@@ -1,4 +1,4 @@
-function [x, fval, info, output] = fminunc (fcn, x0, options)
+function [x, fval, info, output, g, hess] = fminunc (fcn, x0, options)
   % BFGS with a backtracking line search; gradients by central differences unless FCN gives them ("GradObj").
   if nargin < 2, print_usage (); end
   if nargin < 3, options = struct (); end
@@ -12,13 +12,19 @@ function [x, fval, info, output] = fminunc (fcn, x0, options)
   if ! given && strcmpi (optimget (options, "FunValCheck", "off"), "on"), f = @(x) checked (f (x)); end
   [fval, g] = value_and_gradient (f, x, given);
   h = eye (n);
+  % So many calls give a value with its gradient.
+  each = 1 + 2 * n * ! given;
+  calls = each;
+  successful = 0;
   info = 0;
   for iterations = 1:limit
     if norm (g, Inf) <= 1e-8 * max (1, abs (fval)), info = 1; break; end
     p = -h * g;
     if g' * p >= 0, h = eye (n); p = -g; end
     step = 1;
-    while f (x + step * p) > fval + 1e-4 * step * (g' * p) && step > 1e-14, step /= 2; end
+    while f (x + step * p) > fval + 1e-4 * step * (g' * p) && step > 1e-14, step /= 2; calls++; end
+    calls += 1 + each;
+    successful++;
     s = step * p;
     [next, gnext] = value_and_gradient (f, x + s, given);
     y = gnext - g;
@@ -34,7 +40,9 @@ function [x, fval, info, output] = fminunc (fcn, x0, options)
     end
   end
   x = reshape (x, size (x0));
-  output = struct ("iterations", iterations);
+  g = reshape (g, size (x0));
+  if nargout > 5, hess = inv (h); end
+  output = struct ("iterations", iterations, "successful", successful, "funcCount", calls);
 end
 function [v, g] = value_and_gradient (f, x, given)
   if given

@@ -1,4 +1,4 @@
-function [x, fval, info, output] = fsolve (fcn, x0, options)
+function [x, fval, info, output, j] = fsolve (fcn, x0, options)
   % Levenberg and Marquardt's steps; the Jacobian by differences unless FCN gives it ("Jacobian").
   if nargin < 2, print_usage (); end
   if nargin < 3, options = struct (); end
@@ -10,11 +10,15 @@ function [x, fval, info, output] = fsolve (fcn, x0, options)
   f = @(x) fcn (reshape (x, shape))(:);
   v = f (x);
   lambda = 1e-6;
+  calls = 1;
+  successful = 0;
   info = 0;
   for iterations = 1:limit
     if given
       [~, j] = fcn (reshape (x, shape));
+      calls++;
     else
+      calls += numel (x);
       j = zeros (numel (v), numel (x));
       for k = 1:numel (x)
         d = zeros (size (x));
@@ -27,6 +31,7 @@ function [x, fval, info, output] = fsolve (fcn, x0, options)
     for attempt = 1:40
       s = -[j; sqrt(lambda) * eye(numel (x))] \ [v; zeros(numel (x), 1)];
       w = f (x + s);
+      calls++;
       if norm (w) < norm (v), better = true; lambda /= 10; break; end
       lambda = max (lambda, 1e-12) * 10;
     end
@@ -36,9 +41,10 @@ function [x, fval, info, output] = fsolve (fcn, x0, options)
     end
     x += s;
     v = w;
+    successful++;
     if norm (s) <= eps * max (1, norm (x)), info = 1; break; end
   end
   x = reshape (x, shape);
   fval = fcn (x);
-  output = struct ("iterations", iterations);
+  output = struct ("iterations", iterations, "successful", successful, "funcCount", calls);
 end

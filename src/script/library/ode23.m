@@ -1,4 +1,5 @@
 function varargout = ode23 (fcn, tspan, y0, varargin)
+  if nargin < 3, print_usage (); end
   % Bogacki and Shampine's pair of orders 3 and 2.
   c = [0, 1/2, 3/4, 1];
   a = [0, 0, 0; 1/2, 0, 0; 0, 3/4, 0; 2/9, 1/3, 4/9];

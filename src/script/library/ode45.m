@@ -1,4 +1,5 @@
 function varargout = ode45 (fcn, tspan, y0, varargin)
+  if nargin < 3, print_usage (); end
   % Dormand and Prince's pair of orders 5 and 4.
   c = [0, 1/5, 3/10, 4/5, 8/9, 1, 1];
   a = [0, 0, 0, 0, 0, 0; 1/5, 0, 0, 0, 0, 0; 3/40, 9/40, 0, 0, 0, 0; 44/45, -56/15, 32/9, 0, 0, 0; ...

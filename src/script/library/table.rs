@@ -201,12 +201,12 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                 ),
                 written!(
                     "fminunc",
-                    "[x, fval, info, output] = fminunc (fcn, x0, options)",
+                    "[x, fval, info, output, grad, hess] = fminunc (fcn, x0, options)",
                     "A minimum of a smooth function."
                 ),
                 written!(
                     "fsolve",
-                    "[x, fval, info, output] = fsolve (fcn, x0, options)",
+                    "[x, fval, info, output, fjac] = fsolve (fcn, x0, options)",
                     "A root of a system of equations."
                 ),
                 written!(

@@ -3,6 +3,8 @@ function [values, position] = textscan (source, template, varargin)
   if ischar (source)
     text = source(:).';
   elseif isnumeric (source) && isscalar (source)
+    try, begin = ftell (source); catch, begin = -1; end
+    if begin < 0, error ("textscan: invalid stream number = %d", source); end
     text = fread (source, Inf, "char=>char").';
     if isempty (text), text = ""; end
   else
@@ -28,39 +30,65 @@ function [values, position] = textscan (source, template, varargin)
   end
   fields = split_template (template);
   if all (strcmp ({fields.kind}, "'")), error ("textscan: no valid format conversion specifiers found"); end
-  text = strrep (text, "\r\n", "\n");
+  % Where each character that is left stood.
+  whole = numel (text);
+  place = 1:whole;
+  [text, place] = one_for (text, place, "\r\n", "\n");
   ending = do_string_escapes (options.endofline);
   if isempty (ending) && ! any (text == "\n"), ending = "\r"; end
-  if ! isempty (ending) && ! strcmp (ending, "\r\n"), text = strrep (text, ending, "\n"); end
-  [delimiters, text] = one_character_each (options.delimiter, text);
+  if ! isempty (ending) && ! strcmp (ending, "\r\n"), [text, place] = one_for (text, place, ending, "\n"); end
+  [delimiters, text, place] = one_character_each (options.delimiter, text, place);
   blanks = do_string_escapes (options.whitespace);
   % A blank that is a delimiter, too, is one however often it stands there.
   blanks(ismember (blanks, delimiters) & blanks != " ") = [];
   options.exponent = sprintf ("[%s]", regexptranslate ("escape", options.expchars));
   for k = 1:options.headerlines
     at = find (text == "\n", 1);
-    if isempty (at), text = ""; else, text = text(at+1:end); end
+    if isempty (at), at = numel (text); end
+    text(1:at) = [];
+    place(1:at) = [];
   end
-  text = without_comments (text, options.commentstyle);
+  [text, place] = without_comments (text, place, options.commentstyle);
   if counted
     if isempty (text), error ("textscan: No conversions specified"); end
-    text = regexprep (text, ["^([^\n]*[^\n" regexptranslate("escape", delimiters) "])[" ...
-                             regexptranslate("escape", [delimiters " "]) "]+(?=\n|$)"], "$1", "once");
+    [~, ~, ~, ~, more] = regexp (text, ["^[^\n]*[^\n" regexptranslate("escape", delimiters) "]([" ...
+                                       regexptranslate("escape", [delimiters " "]) "]+)(?=\n|$)"], "once");
+    if ! isempty (more)
+      stop = find (text == "\n", 1);
+      if isempty (stop), stop = numel (text) + 1; end
+      text(stop-numel (more{1}):stop-1) = [];
+      place(stop-numel (more{1}):stop-1) = [];
+    end
     fields = repmat (fields, 1, numbers_in_line (text, fields, delimiters, blanks, options));
   end
   [values, position] = scan (text, fields, repeat, delimiters, blanks, options);
+  % What follows is left to be read.
+  if position < numel (text), position = [place(1)-1, place](position+1); else, position = whole; end
+  if ! ischar (source) && position < whole, fseek (source, begin + position, "bof"); end
   if options.collectoutput, values = collected (values, options.emptyvalue); end
 end
 
+% The text with one character for each occurrence of others.
+function [text, place] = one_for (text, place, others, character)
+  from = strfind (text, others, "overlaps", false);
+  if isempty (from), return, end
+  % The last of them keeps its place.
+  n = numel (others);
+  text(from+n-1) = character;
+  gone = reshape (from(:)' + (0:n-2)', 1, []);
+  text(gone) = [];
+  place(gone) = [];
+end
+
 % The delimiters as characters; in the text such a character stands for those that are longer.
-function [delimiters, text] = one_character_each (delimiters, text)
+function [delimiters, text, place] = one_character_each (delimiters, text, place)
   if ! (ischar (delimiters) || iscellstr (delimiters))
     error ("textscan: Delimiters must be either a string or cell array of strings");
   end
   if ischar (delimiters), delimiters = do_string_escapes (delimiters); return, end
   delimiters = cellfun (@do_string_escapes, delimiters, "UniformOutput", false);
   long = cellfun (@numel, delimiters) > 1;
-  for d = delimiters(long)(:)', text = strrep (text, d{1}, "\1"); end
+  for d = delimiters(long)(:)', [text, place] = one_for (text, place, d{1}, "\1"); end
   delimiters = [delimiters{! long}];
   if any (long), delimiters(end+1) = "\1"; end
 end
@@ -129,7 +157,7 @@ function [name, known] = class_of (word)
   end
 end
 
-function text = without_comments (text, style)
+function [text, place] = without_comments (text, place, style)
   if ischar (style)
     switch style
       case "", return
@@ -152,6 +180,7 @@ function text = without_comments (text, style)
       if isempty (to), to = numel (text); else, to = from(1) + to - 2 + whole; end
     end
     text(from(1):to) = [];
+    place(from(1):to) = [];
     from = strfind (text, style{1});
   end
 end

@@ -1,5 +1,6 @@
 function validateattributes (x, classes, attributes, varargin)
   if nargin < 3, print_usage (); end
+  if ! iscellstr (classes), error ("Octave:invalid-type", "validateattributes: CLASSES must be a cell array of strings"); end
   name = "input";
   who = "";
   if numel (varargin) > 0 && ischar (varargin{1}) && ! isempty (varargin{1}), who = [varargin{1}, ": "]; end

@@ -152,7 +152,7 @@ fn general(env: &mut Env, op: BinaryOp, a: &Value, b: &Value) -> Flow<Value> {
 
 fn same_function(f: &Arc<Function>, g: &Arc<Function>) -> bool {
     match (&**f, &**g) {
-        (Function::Named(f), Function::Named(g)) => f == g,
+        (Function::Named(f, _), Function::Named(g, _)) => f == g,
         (Function::Anonymous(f), Function::Anonymous(g)) => Arc::ptr_eq(f, g),
         _ => false,
     }
@@ -188,7 +188,8 @@ fn elementwise(env: &mut Env, op: BinaryOp, a: &Value, b: &Value) -> Flow<Value>
     {
         return Ok(value);
     }
-    env.check_host(&dims, class.bytes())?;
+    // Integers are computed by way of doubles.
+    env.check_host(&dims, if class.is_integer() { size_of::<f64>() + class.bytes() } else { class.bytes() })?;
     let (x, y) = Host::pair(env, a, b)?;
     host::elementwise(op, &x, &y, class, dims)
 }
@@ -224,6 +225,11 @@ pub fn unary(env: &mut Env, op: UnaryOp, a: &Value) -> Flow<Value> {
     }
 }
 
+/// Refuses what is computed of so many elements on the host, in numbers of 8 bytes, where no memory holds it.
+fn room(env: &Env, elements: usize) -> Flow<()> {
+    env.check_host(&[elements], size_of::<f64>())
+}
+
 fn prefix(env: &mut Env, op: UnaryOp, a: &Value) -> Flow<Value> {
     if let Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_) | Value::Parser(_) = a {
         return fail!(
@@ -241,6 +247,7 @@ fn prefix(env: &mut Env, op: UnaryOp, a: &Value) -> Flow<Value> {
     }
     let host = Host::of(env, a)?;
     let dims = Dims::new(host.dims());
+    room(env, dims.elements())?;
     let data = match op {
         UnaryOp::Not => match host.elements().truths() {
             Some(truths) => Data::Bool(truths.iter().map(|x| !x).collect()),
@@ -377,6 +384,7 @@ pub fn cast(env: &mut Env, value: &Value, class: Class) -> Flow<Value> {
         _ => {}
     }
     let host = env.host(value)?;
+    room(env, host.len())?;
     if class == Class::Logical {
         let Some(truths) = Elements::Data(&host.data).truths() else {
             return Err(operand::nan_is_no_truth());

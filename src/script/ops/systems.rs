@@ -103,7 +103,8 @@ fn substitute<T: Number>(a: MatRef<'_, T>, x: &mut Mat<T>, lower: bool) {
     for c in 0..x.ncols() {
         for step in 0..n {
             let (j, others) = if lower { (step, step + 1..n) } else { (n - 1 - step, 0..n - 1 - step) };
-            if x[(j, c)].size() == 0.0 && a[(j, j)].size() != 0.0 {
+            let pivot = a[(j, j)].size();
+            if x[(j, c)].size() == 0.0 && pivot != 0.0 && !pivot.is_nan() {
                 continue;
             }
             // By a real zero in each part: a complex quotient would have no sign.

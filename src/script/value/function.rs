@@ -2,13 +2,14 @@
 
 use super::Value;
 use crate::script::compile::Code;
+use crate::script::source::Source;
 use std::sync::Arc;
 
 /// What a handle calls.
 #[derive(Clone, Debug)]
 pub enum Function {
-    /// `@name`: looked up when it is called.
-    Named(Arc<str>),
+    /// `@name`: looked up when it is called, from where the file that it was made in would find it.
+    Named(Arc<str>, Option<Arc<Source>>),
     /// `@(x) …`, with the values that it captured when it was made.
     Anonymous(Arc<Closure>),
     /// A function with its first argument: `m.isKey` of `m.isKey (k)`. Lives for the time of the call.
@@ -28,7 +29,7 @@ impl Function {
     /// As `func2str` gives it, and as it prints.
     pub fn text(&self) -> String {
         match self {
-            Function::Named(name) => name.to_string(),
+            Function::Named(name, _) => name.to_string(),
             Function::Anonymous(closure) => closure.code.text.to_string(),
             Function::Method(name, _) => (*name).to_string(),
         }

@@ -288,6 +288,7 @@ pub fn lift(env: &Env, value: &Value, class: Class) -> Flow<Array> {
             if tensor.data.class() == class && !tensor.data.is_complex() {
                 lend(env, &tensor, dims)?
             } else {
+                env.check_host(dims, class.bytes())?;
                 upload(env, tensor.data.converted(class), dims)?
             }
         }

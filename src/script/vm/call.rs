@@ -11,7 +11,7 @@ use crate::script::error::{Flow, ScriptError, Stop, fail, fail_id};
 use crate::script::index::Values;
 use crate::script::library::{self, Written};
 use crate::script::output::{Captured, Together};
-use crate::script::source::{EVALUATED, Source};
+use crate::script::source::{EVALUATED, Origin, Source};
 use crate::script::syntax::{self, ast::Name};
 use crate::script::value::function::Closure;
 use crate::script::value::{CellArray, Function, Value};
@@ -59,7 +59,48 @@ impl Interp {
         if let Some(path) = self.files.get(name).cloned() {
             return self.load_file(name, &path).map(Some);
         }
-        self.lookup_language(name)
+        let in_library = self.in_library();
+        let found = self.lookup_language(name, in_library)?;
+        if found.is_some() { Ok(found) } else { self.lookup_new(name) }
+    }
+
+    /// A function file that was written since the folders were read.
+    fn lookup_new(&mut self, name: &str) -> Flow<Option<Callee>> {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if !name.chars().all(is_name) {
+            return Ok(None);
+        }
+        let env = &self.env;
+        let own = env.options.path.iter().filter(|path| env.folder.is_none() || path.as_path() != Path::new("."));
+        let folders = env.folder.iter().chain(own).chain(&env.added);
+        let mut files = folders.map(|folder| folder.join(format!("{name}.m")));
+        let Some(path) = files.find(|path| path.is_file()) else { return Ok(None) };
+        Arc::make_mut(&mut self.files).insert(name.into(), path.clone());
+        self.load_file(name, &path).map(Some)
+    }
+
+    /// What a handle of this name stands for, which was made in a text: a function of that file, or of the folder
+    /// `private` beside it, before any other, but none of the file that calls it.
+    pub fn lookup_named(&mut self, name: &str, source: Option<&Arc<Source>>) -> Flow<Option<Callee>> {
+        let Some(source) = source else { return self.lookup(name) };
+        let of_file = self.locals.get(&(Arc::as_ptr(source) as usize)).and_then(|file| file.get(name));
+        let of_session = self.functions.get(name);
+        if let Some(code) = of_file.or(of_session.filter(|code| Arc::ptr_eq(&code.source, source))) {
+            return Ok(Some(Callee::User(code.clone())));
+        }
+        if let Some(path) = source.private(name) {
+            return self.load_private(path).map(Some);
+        }
+        if source.origin != Origin::Library {
+            if let Some(code) = of_session {
+                return Ok(Some(Callee::User(code.clone())));
+            }
+            if let Some(path) = self.files.get(name).cloned() {
+                return self.load_file(name, &path).map(Some);
+            }
+        }
+        let found = self.lookup_language(name, source.origin == Origin::Library)?;
+        if found.is_some() { Ok(found) } else { self.lookup_new(name) }
     }
 
     /// A function of the innermost frame's own file.
@@ -69,11 +110,11 @@ impl Interp {
     }
 
     /// A function of the language.
-    fn lookup_language(&mut self, name: &str) -> Flow<Option<Callee>> {
+    fn lookup_language(&mut self, name: &str, in_library: bool) -> Flow<Option<Callee>> {
         if let Some(builtin) = builtins::find(name) {
             return Ok(Some(Callee::Builtin(builtin)));
         }
-        let shared = || library::find_shared(name).filter(|_| self.in_library());
+        let shared = || library::find_shared(name).filter(|_| in_library);
         match library::find(name).or_else(shared) {
             Some(written) => self.load_written(written).map(Some),
             None => Ok(None),
@@ -129,8 +170,11 @@ impl Interp {
         if !file.is_function_file {
             return Ok(Callee::Script(Arc::new(file)));
         }
-        let unit = compile::compile(&file, true)?;
+        let mut unit = compile::compile(&file, true)?;
         let first = unit.first_function.as_ref().and_then(|f| unit.functions.get(f)).cloned();
+        // The file's name is what its first function is called by, whatever is declared there.
+        let declared = unit.first_function.filter(|name| path.file_stem().is_some_and(|stem| stem != &**name));
+        declared.map(|name| unit.functions.remove(&name));
         self.locals.insert(Arc::as_ptr(&source) as usize, unit.functions);
         match first {
             Some(code) => {
@@ -204,7 +248,8 @@ impl Interp {
     pub(super) fn call_by_name(&mut self, name: &str, count: Count, want: Want) -> Flow<()> {
         let nargout = self.outputs_wanted(want);
         let of_language = self.in_library() && self.local(name).is_none();
-        let known = if of_language { self.lookup_language(name)? } else { None };
+        let in_library = self.in_library();
+        let known = if of_language { self.lookup_language(name, in_library)? } else { None };
         let callee = match known {
             None => self.lookup(name)?,
             callee => callee,
@@ -219,7 +264,7 @@ impl Interp {
     pub(super) fn call_handle(&mut self, function: &Arc<Function>, below: usize, count: Count, want: Want) -> Flow<()> {
         let nargout = self.outputs_wanted(want);
         match &**function {
-            Function::Named(name) => match self.lookup(name)? {
+            Function::Named(name, source) => match self.lookup_named(name, source.as_ref())? {
                 Some(callee) => self.call_operands(callee, below, count, want, nargout),
                 None => Err(self.undefined(name).into()),
             },
@@ -325,7 +370,7 @@ impl Interp {
         nargout: usize,
     ) -> Flow<()> {
         match &**function {
-            Function::Named(name) => match self.lookup(name)? {
+            Function::Named(name, source) => match self.lookup_named(name, source.as_ref())? {
                 Some(callee) => self.invoke(callee, args, returns, nargout),
                 None => Err(self.undefined(name).into()),
             },
@@ -367,6 +412,11 @@ impl Interp {
     fn run_builtin(&mut self, builtin: &'static Builtin, args: &[Value], returns: Return, nargout: usize) -> Flow<()> {
         let listed = matches!(returns, Return::Push(Want::Many(_) | Want::Targets));
         let nargout = builtins::check_call(builtin, args.len(), nargout, listed)?;
+        let elements = args.iter().map(|arg| if let Value::Tensor(t) = arg { t.len() } else { 0 });
+        let elements = elements.fold(0, usize::saturating_add);
+        if elements > builtins::counts::MANY {
+            self.env.check_host(&[elements], builtins::counts::bytes_made_of_each(builtin.name))?;
+        }
         let outcome = self.noted(|interp| (builtin.run)(interp, args, nargout))?;
         if let Outcome::Values(values) = &outcome {
             values.iter().for_each(|value| self.note_result(args, value));

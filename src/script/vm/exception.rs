@@ -9,6 +9,9 @@ use crate::script::value::{Dims, StructArray, Value};
 use std::path::Path;
 use std::sync::Arc;
 
+/// The most open calls that an error tells of: all, but where `recursion_max` is raised.
+const CALLS_MAX: usize = 512;
+
 impl Interp {
     /// The open calls, innermost first.
     pub(super) fn calls(&self) -> Vec<Call> {
@@ -16,7 +19,7 @@ impl Interp {
             Activation::Code(frame) => Some(frame),
             Activation::Task(_) => None,
         });
-        frames.map(|f| Call { function: self.full_name(&f.code), place: self.place_of(f) }).take(64).collect()
+        frames.map(|f| Call { function: self.full_name(&f.code), place: self.place_of(f) }).take(CALLS_MAX).collect()
     }
 
     /// The name of a function as errors tell it: behind its file's, where it is not that file's own (`deep>mid`).

@@ -26,6 +26,7 @@ pub struct Kept {
     folder: Option<PathBuf>,
     added: Vec<PathBuf>,
     warnings_off: Vec<String>,
+    warnings_as_errors: Vec<String>,
     functions: FxHashMap<Name, Arc<Code>>,
     files: Arc<FunctionFiles>,
     locals: FxHashMap<usize, FxHashMap<Name, Arc<Code>>>,
@@ -56,6 +57,7 @@ impl Interp {
             folder: self.env.folder.clone(),
             added: self.env.added.clone(),
             warnings_off: self.env.warnings_off.clone(),
+            warnings_as_errors: self.env.warnings_as_errors.clone(),
             functions: self.functions.clone(),
             files: self.files.clone(),
             locals: self.locals.clone(),
@@ -102,6 +104,7 @@ impl Kept {
         env.folder = self.folder.clone();
         env.added = self.added.clone();
         env.warnings_off = self.warnings_off.clone();
+        env.warnings_as_errors = self.warnings_as_errors.clone();
         let mut interp = Interp::new(env);
         interp.functions = self.functions.clone();
         interp.files = self.files.clone();

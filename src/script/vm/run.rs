@@ -160,7 +160,11 @@ impl Interp {
         let (returns, nargout) = (frame.returns, frame.nargout);
         self.frames.insert(n, Activation::Task(frame));
         // A step that has to wait runs again, without what the last call gave: it has taken that in.
-        match result? {
+        let step = result?;
+        if let Some(error) = self.env.raised.take() {
+            return Err(Stop::Error(error));
+        }
+        match step {
             TaskStep::Done(values) => {
                 self.frames.pop();
                 self.deliver(values, returns, nargout)
@@ -272,6 +276,9 @@ impl Interp {
                     // What these do may take a while: the next look comes sooner.
                     *budget = budget.saturating_sub(STEPS_OF_OTHERS);
                     let next = self.step(inst)?;
+                    if let Some(error) = self.env.raised.take() {
+                        return Err(Stop::Error(error));
+                    }
                     // It may have taken long.
                     if self.is_interrupted() {
                         return Err(Stop::Interrupted);

@@ -424,7 +424,7 @@ impl Interp {
                 Value::Function(function) => match &*function {
                     Function::Anonymous(closure) => open.extend(closure.captured.iter().map(|(_, v)| v.clone())),
                     Function::Method(_, value) => open.push(value.clone()),
-                    Function::Named(_) => {}
+                    Function::Named(..) => {}
                 },
                 _ => {}
             }
