@@ -132,6 +132,7 @@ pub fn function_of(value: &Value, who: &str) -> Flow<Arc<Function>> {
         Value::Function(function) => Ok(function.clone()),
         value => match value.as_text() {
             Some(text) if text.trim_start().starts_with('@') => parse_handle(&text),
+            Some(name) if name.is_empty() && who == "str2func" => fail!("str2func: invalid function name"),
             Some(name) => Ok(Arc::new(Function::Named(name.as_str().into(), None))),
             None if ["cellfun", "arrayfun", "structfun"].contains(&who) => {
                 fail!("{}: argument NAME must be a string or function handle", told_by(who))

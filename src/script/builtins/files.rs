@@ -103,6 +103,10 @@ impl Stream {
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        // What was opened to be read is not written, and nobody is told, as in Octave.
+        if self.mode.starts_with('r') && !self.mode.contains('+') {
+            return Ok(());
+        }
         if self.used < self.ahead.len() || !self.ahead.is_empty() {
             let at = self.position();
             self.seek(SeekFrom::Start(at))?;

@@ -242,6 +242,9 @@ fn load(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let has = |name: &str| options.iter().any(|o| o == name);
     let Some((file, names)) = names.split_first() else { return fail!("load: no file name given") };
     let bytes = bytes_of(interp, "load", file)?;
+    if bytes.starts_with(b"MATLAB 7.3 MAT-file") || bytes.starts_with(b"\x89HDF") {
+        return fail!("load: {file}: MAT files of version 7.3 (HDF5) are not read; save with -v7");
+    }
     let is_text = textformat::is_text(&bytes) && !has("-ascii") && !has("-mat");
     if !is_text && (has("-ascii") || !matformat::is_mat(&bytes) && !has("-mat")) {
         return load_text(interp, file, &bytes, nargout);

@@ -15,6 +15,7 @@ use crate::script::syntax::ast::BinaryOp;
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
 use image::{DynamicImage, ImageFormat};
+use std::sync::Arc;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
@@ -118,12 +119,31 @@ fn samples(t: &Tensor, channels: usize) -> Flow<Samples> {
     })
 }
 
+/// The picture of colours that numbers name: from 0 of integers, from 1 of others. A number beyond names the last.
+fn coloured(picture: &Tensor, map: &Tensor) -> Flow<Arc<Tensor>> {
+    let colours = map.dims.rows();
+    if map.dims.len() > 2 || map.dims.columns() != 3 || colours == 0 || picture.dims.len() > 2 {
+        return fail!("imwrite: MAP must be a valid colormap");
+    }
+    let first = if picture.data.class().is_integer() { 0.0 } else { 1.0 };
+    let row = |i: usize| (picture.data.f64_at(i) - first).clamp(0.0, (colours - 1) as f64) as usize;
+    let n = picture.len();
+    let data = (0..3 * n).map(|k| map.data.f64_at(row(k % n) + k / n * colours)).collect();
+    let dims = Dims::new(&[picture.dims.rows(), picture.dims.columns(), 3]);
+    Ok(Arc::new(Tensor::new(dims, Data::F64(data))))
+}
+
 fn imwrite(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     env.host_all(args)?;
     let host = match &args[0] {
         Value::Cell(_) | Value::Struct(_) | Value::Function(_) => return fail!("imwrite: IMG must be numeric"),
         value => env.host(value)?,
+    };
+    // A picture of numbers of colours has its colours behind it.
+    let (host, args) = match args {
+        [_, map, _, ..] if !map.is_string() => (coloured(&host, &*env.host(map)?)?, &args[1..]),
+        _ => (host, args),
     };
     let file = path("imwrite", &args[1])?;
     let mut format = std::path::Path::new(&file).extension().map(|e| e.to_string_lossy().to_lowercase());

@@ -180,13 +180,54 @@ fn shortest(x: f64) -> String {
     (15..=17).map(|d| general(x, d)).find(|t| t.parse() == Ok(x)).unwrap_or_else(|| general(x, 17))
 }
 
+/// How a table is written.
+struct Written {
+    separator: String,
+    end: String,
+    append: bool,
+    /// As these, where they are not as short as they can be.
+    numbers: Option<Precision>,
+    /// Empty rows above, and empty columns on the left.
+    rows: usize,
+    columns: usize,
+}
+
 fn write(interp: &mut Interp, who: &str, args: &[Value]) -> Flow<Outcome> {
-    let env = &interp.env;
-    env.host_all(args)?;
-    let file = path(who, &args[0])?;
-    let (mut separator, mut end, mut append) = (",".to_string(), "\n".to_string(), false);
-    let (mut numbers, mut rows, mut columns) = (None, 0, 0);
-    let mut rest = &args[2..];
+    interp.env.host_all(args)?;
+    let written = written(&interp.env, who, &args[2..])?;
+    let host = match &args[1] {
+        Value::Cell(_) | Value::Struct(_) | Value::Function(_) => {
+            return fail!("{who}: wrong type argument '{}'", args[1].class_name());
+        }
+        value => interp.env.host(value)?,
+    };
+    let text = table_text(&interp.env, &host, &written)?;
+    let file = match &args[0] {
+        Value::Num(1.0) => {
+            interp.env.print(&text);
+            return Ok(nothing());
+        }
+        Value::Num(fid) => {
+            return match interp.env.keep.of::<super::files::Files>().write(*fid as i64, text.as_bytes()) {
+                Some(Ok(())) => Ok(nothing()),
+                Some(Err(error)) => fail!("{who}: {}", system(&error)),
+                None => fail!("{who}: invalid stream number = {fid}"),
+            };
+        }
+        name => path(who, name)?,
+    };
+    let mut options = std::fs::File::options();
+    options.create(true).write(true).append(written.append).truncate(!written.append);
+    match options.open(interp.env.at(&file)).and_then(|mut f| std::io::Write::write_all(&mut f, text.as_bytes())) {
+        Ok(()) => Ok(nothing()),
+        Err(error) => fail!("{who}: {file}: {}", system(&error)),
+    }
+}
+
+fn written(env: &Env, who: &str, options: &[Value]) -> Flow<Written> {
+    let mut written =
+        Written { separator: ",".into(), end: "\n".into(), append: false, numbers: None, rows: 0, columns: 0 };
+    let mut rest = options;
     let mut place = 0;
     while let Some((first, more)) = rest.split_first() {
         let word = first.as_text().map(|w| w.to_lowercase());
@@ -195,33 +236,33 @@ fn write(interp: &mut Interp, who: &str, args: &[Value]) -> Flow<Outcome> {
         let mut used = 2;
         match (word.as_deref(), value) {
             (Some("-append"), _) => {
-                append = true;
+                written.append = true;
                 used = 1;
             }
             (Some("append" | "writemode"), Some(v)) => {
-                append = v.as_text().is_some_and(|t| matches!(t.to_lowercase().as_str(), "on" | "append"));
+                written.append = v.as_text().is_some_and(|t| matches!(t.to_lowercase().as_str(), "on" | "append"));
             }
-            (Some("delimiter"), Some(v)) => separator = delimiter(&path(who, v)?),
+            (Some("delimiter"), Some(v)) => written.separator = delimiter(&path(who, v)?),
             (Some("newline"), Some(v)) => {
-                end = match path(who, v)?.to_lowercase().as_str() {
+                written.end = match path(who, v)?.to_lowercase().as_str() {
                     "unix" => "\n".into(),
                     "pc" => "\r\n".into(),
                     "mac" => "\r".into(),
                     other => String::from_utf8_lossy(&text::unescaped(other.as_bytes())).into_owned(),
                 };
             }
-            (Some("roffset"), Some(v)) => rows = count(v)?,
-            (Some("coffset"), Some(v)) => columns = count(v)?,
-            (Some("precision"), Some(v)) => numbers = Some(precision(env, v)?),
+            (Some("roffset"), Some(v)) => written.rows = count(v)?,
+            (Some("coffset"), Some(v)) => written.columns = count(v)?,
+            (Some("precision"), Some(v)) => written.numbers = Some(precision(env, v)?),
             (Some(word), _) if place == 0 => {
-                separator = delimiter(word);
+                written.separator = delimiter(word);
                 (place, used) = (1, 1);
             }
             (None, _) if place <= 2 => {
                 if place <= 1 {
-                    rows = count(first)?
+                    written.rows = count(first)?
                 } else {
-                    columns = count(first)?
+                    written.columns = count(first)?
                 }
                 (place, used) = (place.max(1) + 1, 1);
             }
@@ -229,13 +270,13 @@ fn write(interp: &mut Interp, who: &str, args: &[Value]) -> Flow<Outcome> {
         }
         rest = rest.get(used..).unwrap_or_default();
     }
-    let host = match &args[1] {
-        Value::Cell(_) | Value::Struct(_) | Value::Function(_) => {
-            return fail!("{who}: wrong type argument '{}'", args[1].class_name());
-        }
-        value => env.host(value)?,
-    };
-    let write = |x: f64| match &numbers {
+    Ok(written)
+}
+
+/// A table's rows as text; letters are themselves.
+fn table_text(env: &Env, host: &Tensor, written: &Written) -> Flow<String> {
+    let Written { separator, end, numbers, rows, columns, .. } = written;
+    let write = |x: f64| match numbers {
         Some(precision) => formatted(x, precision),
         None => shortest(x),
     };
@@ -243,15 +284,19 @@ fn write(interp: &mut Interp, who: &str, args: &[Value]) -> Flow<Outcome> {
     let width = host.len().checked_div(height).unwrap_or(0);
     env.check_elements(&[rows.saturating_add(height), columns.saturating_add(width)])?;
     let mut out = String::new();
-    for _ in 0..rows {
+    for _ in 0..*rows {
         out.push_str(&separator.repeat((columns + width).saturating_sub(1)));
-        out.push_str(&end);
+        out.push_str(end);
     }
     for r in 0..height {
-        out.push_str(&separator.repeat(columns));
+        out.push_str(&separator.repeat(*columns));
         for c in 0..width {
             if c > 0 {
-                out.push_str(&separator);
+                out.push_str(separator);
+            }
+            if let (Data::Char(letters), None) = (&*host.data, numbers) {
+                out.push(letters[c * height + r].into());
+                continue;
             }
             let z = host.data.c64_at(c * height + r);
             out.push_str(&write(z.re));
@@ -260,16 +305,9 @@ fn write(interp: &mut Interp, who: &str, args: &[Value]) -> Flow<Outcome> {
                 out.push_str(&format!("{sign}{}i", write(z.im)));
             }
         }
-        out.push_str(&end);
+        out.push_str(end);
     }
-    let mut options = std::fs::File::options();
-    options.create(true).write(true).append(append).truncate(!append);
-    let written =
-        options.open(interp.env.at(&file)).and_then(|mut f| std::io::Write::write_all(&mut f, out.as_bytes()));
-    match written {
-        Ok(()) => Ok(nothing()),
-        Err(error) => fail!("{who}: {file}: {}", system(&error)),
-    }
+    Ok(out)
 }
 
 fn delimiter(word: &str) -> String {
