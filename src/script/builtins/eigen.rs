@@ -60,6 +60,7 @@ fn matrix_of(interp: &Interp, value: &Value, name: &str) -> Flow<(Matrix, Class)
 }
 
 pub(super) fn eig(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    super::linear::check_matrix("eig", &args[0])?;
     interp.env.host_all(args)?;
     let (pair, wanted) = options(&args[1..])?;
     let (a, mut class) = matrix_of(interp, &args[0], "A")?;
@@ -254,6 +255,7 @@ fn factored(n: usize, single: bool, found: &Factored, nargout: usize) -> Outcome
 }
 
 pub(super) fn hess(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    super::linear::check_matrix("hess", &args[0])?;
     let (a, n, single) = form_of(interp, "hess", &args[0])?;
     if n < 3 {
         // It has the form.
@@ -267,6 +269,7 @@ pub(super) fn hess(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<
 }
 
 pub(super) fn schur(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    super::linear::check_matrix("schur", &args[0])?;
     match args.get(1).map(|word| word.as_text().unwrap_or_default()) {
         None => {}
         Some(word) if word == "real" => {}

@@ -68,6 +68,16 @@ pub(super) fn real(env: &Env, who: &str, value: &Value) -> Flow<Real> {
     Ok(Real { matrix, single: matches!(*host.data, Data::F32(_)) })
 }
 
+/// Refuses what is no array, in the words of the function.
+pub(super) fn check_matrix(who: &str, value: &Value) -> Flow<()> {
+    match value {
+        Value::Cell(_) | Value::Struct(_) | Value::Function(_) => {
+            fail!("{who}: wrong type argument '{}'", value.type_name())
+        }
+        _ => Ok(()),
+    }
+}
+
 pub(super) fn square(env: &Env, who: &str, value: &Value) -> Flow<Real> {
     let dims = value.dims();
     // Before it is read: what is not square may be large.
@@ -111,6 +121,7 @@ pub(super) fn complex_value(matrix: &Mat<Complex64>, class: Class) -> Value {
 }
 
 fn det(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    check_matrix("det", &args[0])?;
     if args[0].is_char() {
         return fail!("invalid conversion from string to real matrix");
     }
@@ -160,6 +171,7 @@ pub(super) fn norm_1(a: &Mat<f64>) -> f64 {
 }
 
 pub(super) fn inv(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    check_matrix("inv", &args[0])?;
     let env = &mut interp.env;
     let host = env.host(&args[0])?;
     if host.dims.rows() != host.dims.columns() {
@@ -257,6 +269,7 @@ fn trace(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 }
 
 fn lu(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    check_matrix("lu", &args[0])?;
     let vector = has_word(&args[1..], "vector");
     if nargout > 2 && !vector {
         check_square(&interp.env, args[0].dims().rows())?;
@@ -321,6 +334,7 @@ fn factors_asked(args: &[Value], nargout: usize) -> Flow<Factors> {
 }
 
 fn qr(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    check_matrix("qr", &args[0])?;
     let asked = factors_asked(args, nargout)?;
     let thin = asked.thin;
     let (m, n) = (args[0].dims().rows(), args[0].dims().columns());
@@ -395,6 +409,7 @@ fn empty_factors(env: &Env, a: &Real, thin: bool, nargout: usize) -> Flow<Outcom
 }
 
 fn chol(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    check_matrix("chol", &args[0])?;
     if args[0].is_numeric() && args[0].dims().rows() != args[0].dims().columns() {
         return fail!("chol: requires square matrix");
     }

@@ -3,7 +3,7 @@
 use super::files::Files;
 use super::{ANY, Builtin, Outcome, args, nothing, row};
 use crate::script::display::{self, Format, Style, template};
-use crate::script::error::{Flow, fail};
+use crate::script::error::{Flow, fail, fail_id};
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
 
@@ -111,9 +111,9 @@ fn fprintf(interp: &mut Interp, args: &[Value], outputs: usize) -> Flow<Outcome>
     interp.env.host_all(args)?;
     let (to, rest) = match args {
         [template, ..] if template.is_char() => (1, args),
-        [_] => return fail!("Invalid call to fprintf"),
+        [_] => return fail_id!("Octave:invalid-fun-call", "Invalid call to fprintf"),
         [fid, rest @ ..] => (stream(interp, "fprintf", fid)?, rest),
-        [] => return fail!("Invalid call to fprintf"),
+        [] => return fail_id!("Octave:invalid-fun-call", "Invalid call to fprintf"),
     };
     let text = template::format(&mut interp.env, "fprintf", &rest[0], &rest[1..])?;
     write(interp, "fprintf", to, &text)?;

@@ -118,6 +118,7 @@ pub(super) fn rank(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcom
 }
 
 pub(super) fn pinv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    super::linear::check_matrix("pinv", &args[0])?;
     if let Some((a, class)) = complex(&interp.env, &args[0])? {
         let (m, n) = (a.nrows(), a.ncols());
         if !is_finite(&a) {
@@ -167,6 +168,7 @@ pub(super) fn cond(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcom
 }
 
 pub(super) fn svd(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    super::linear::check_matrix("svd", &args[0])?;
     let (m, n) = (args[0].dims().rows(), args[0].dims().columns());
     // `svd (a, 0)` cuts tall matrices alone; `"econ"` cuts both ways.
     let thin = args.len() > 1 && (m > n || super::args::has_word(&args[1..], "econ"));

@@ -407,7 +407,7 @@ pub fn numbers(bytes: &[u8]) -> Option<Value> {
         let mut row = Vec::new();
         for field in line.split([' ', '\t', ',', ';']).filter(|f| !f.is_empty()) {
             let z = spelled(field.as_bytes());
-            if z.re.is_nan() && !field.eq_ignore_ascii_case("nan") {
+            if z.re.is_nan() && !field.eq_ignore_ascii_case("nan") && field != "NA" {
                 return None;
             }
             row.push(z.re);

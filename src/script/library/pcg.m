@@ -31,7 +31,18 @@ function [x, flag, relres, iter, resvec] = pcg (a, b, tol, maxit, m1, m2, x0)
     rz = next;
   end
   relres = resvec(end) / norm (b);
-  if nargout < 2 && flag, warning ("pcg: maximum number of iterations (%d) reached", maxit); end
+  if nargout < 2, tell (b, flag, tol, iter, relres); end
+end
+function tell (b, flag, tol, iter, relres)
+  if ! any (b)
+    printf ("The right hand side vector is all zero so pcg \nreturned an all zero solution without iterating.\n");
+  elseif flag
+    printf (["pcg stopped at iteration %d without converging to the desired tolerance %g because the maximum number " ...
+             "of iteration was reached, \n"], iter + 1, tol);
+    printf ("The iterated returned (number %d) has relative residual %g \n", iter, relres);
+  else
+    printf ("pcg converged at iteration %d with relative residual %g\n", iter, relres);
+  end
 end
 function z = divided (m, r)
   if isempty (m), z = r; elseif isnumeric (m), z = m \ r; else, z = m (r); end
