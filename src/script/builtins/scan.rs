@@ -349,7 +349,7 @@ fn wanted(interp: &Interp, who: &str, size: Option<&Value>) -> Flow<Wanted> {
     let Some(size) = size else { return Ok(Wanted { rows: None, columns: None, elements: usize::MAX }) };
     let size = interp.env.host(size)?.data.to_f64();
     let extent = |x: f64| -> Flow<Option<usize>> {
-        if x == f64::INFINITY { Ok(None) } else { Ok(Some(super::args::extent(x)?)) }
+        if x == f64::INFINITY || x < 0.0 { Ok(None) } else { Ok(Some(super::args::extent(x)?)) }
     };
     match size[..] {
         [] => fail!("{who}: invalid SIZE specification"),
