@@ -258,6 +258,51 @@ fn a_file_is_run_by_what_it_stands_for_and_called_by_its_own_name() {
 }
 
 #[test]
+fn scripts_share_their_callers_variables_and_texts_their_files_functions() {
+    let main = "n = 3; e = 5; pi = 3;\nshows\nr = of_function (3)\nevaluates (3)\nrun ('sub/go.m');
+                addpath (genpath ('lib')); which_one (1)
+                p = path; path ('sub', p); disp (beside (3)), path (p); try, beside (3), catch disp ('gone'), end
+                for k = 1:2, adds, end, disp (total)\nbegins\nmarked\n";
+    let evaluates = "function evaluates (x)
+                       eval ('y = sb (x)'); h = eval ('@(x) sb (x)'); disp (h (2)), disp (evalc ('sb (x);'))
+                       cellfun (@(s) eval (s), {'sb (5)'}), eval ('hidden (x)')
+                     end
+                     function r = sb (x), r = x + 1000; end";
+    let scripts = Scripts::new(&[
+        ("main.m", main),
+        ("shows.m", "disp (n), x = [e pi]\n"),
+        ("of_function.m", "function r = of_function (n)\nk = n + 1; doubles; r = z;\n"),
+        ("doubles.m", "z = k * 2;\n"),
+        ("adds.m", "if k == 1, total = 0; end, total = total + k;\n"),
+        ("evaluates.m", evaluates),
+        ("private/hidden.m", "function r = hidden (x), r = -x; end\n"),
+        ("sub/go.m", "x = beside (3)\ndisp (load ('data.txt'))\n"),
+        ("sub/beside.m", "function y = beside (x), y = x + 1; end\n"),
+        ("sub/data.txt", "5 6\n"),
+        ("lib/a/private/which_one.m", "function which_one (x), disp ('the private one'), end\n"),
+        ("lib/b/which_one.m", "function which_one (x), disp ('the public one'), end\n"),
+        ("begins.m", "\u{feff}%{\n a block, it's\n%}\ndisp ('begun')\n"),
+        ("marked.m", "function marked ()\n  try, print_usage (); catch e, disp (e.identifier), end\nend\n"),
+    ]);
+    let output = tidemill(&["run", "main.m"]).current_dir(scripts.0.path()).output().unwrap();
+    let printed = "3\nx =\n\n   5   3\n\nr = 8\ny = 1003\n1002\n\nans = 1005\nans = -3\nx = 4\n   5   6\nthe public one\n4\n\
+                   gone\n3\nbegun\nOctave:invalid-fun-call\n";
+    assert_eq!(told(output), (0, printed.to_string(), String::new()));
+}
+
+#[test]
+fn function_files_that_are_cleared_are_read_again() {
+    let text =
+        "w = @(t) fclose (fputs_to ('gen.m', t)); function f = fputs_to (n, t), f = fopen (n, 'w'); fputs (f, t); end
+                w ('function r = gen (x), r = x * 2; end'); disp (gen (4))
+                w ('function r = gen (x), r = x * 3; end'); clear gen, disp (gen (4))
+                w ('function r = gen (x), r = x * 5; end'); clear functions, disp (gen (4))";
+    let scripts = Scripts::new(&[("main.m", text)]);
+    let output = tidemill(&["run", "main.m"]).current_dir(scripts.0.path()).output().unwrap();
+    assert_eq!(told(output), (0, "8\n12\n20\n".to_string(), String::new()));
+}
+
+#[test]
 fn files_are_found_where_the_script_says_and_as_it_writes_them() {
     let text = "f = fopen ('made.m', 'w'); fprintf (f, 'function r = made (x)\\nr = x * 2;\\n'); fclose (f); disp (made (4))
                 addpath data; disp (load ('d.txt')), disp (exist ('d.txt', 'file')), f = fopen ('d.txt'); disp (fgetl (f))

@@ -37,6 +37,8 @@ pub struct Source {
     pub origin: Origin,
     /// The text, as UTF-8; bytes that were not are replaced.
     pub text: String,
+    /// Of a text that was evaluated in a file: that file, whose functions it calls.
+    within: Option<Arc<Source>>,
     /// The files of the folder `private` beside it, by the names of their functions; looked for once.
     private: OnceLock<FxHashMap<String, PathBuf>>,
 }
@@ -57,9 +59,24 @@ impl Source {
         Source::of(Origin::Given, name, text)
     }
 
-    /// A text from there under this name.
+    /// A text that is evaluated in a file.
+    pub fn evaluated(text: impl Into<String>, within: Option<Arc<Source>>) -> Arc<Source> {
+        let (name, origin, text, private) = (EVALUATED.into(), Origin::Given, text.into(), OnceLock::new());
+        Arc::new(Source { name, origin, text, within, private })
+    }
+
+    /// A text from there under this name. A mark of its encoding at its beginning is none of it.
     pub fn of(origin: Origin, name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
-        Arc::new(Source { name: name.into(), origin, text: text.into(), private: OnceLock::new() })
+        let mut text = text.into();
+        if text.starts_with('\u{feff}') {
+            text.remove(0);
+        }
+        Arc::new(Source { name: name.into(), origin, text, within: None, private: OnceLock::new() })
+    }
+
+    /// The file whose functions a text calls: itself, or the one that it was evaluated in.
+    pub fn home(self: &Arc<Source>) -> &Arc<Source> {
+        self.within.as_ref().unwrap_or(self)
     }
 
     /// Whether it is a text that was given to somebody who runs it: no script that calls others.

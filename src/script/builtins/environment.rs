@@ -37,22 +37,13 @@ pub static ROWS: &[Builtin] = &[
         run: evalin,
     },
     Builtin {
-        name: "run",
-        args_min: 1,
-        args_max: 1,
-        outputs_max: 0,
-        usage: "run (file)",
-        summary: "Run a script file in the caller's variables.",
-        run: run_file,
-    },
-    Builtin {
         name: "source",
         args_min: 1,
         args_max: 1,
         outputs_max: 0,
         usage: "source (file)",
         summary: "Run a script file in the caller's variables.",
-        run: run_file,
+        run: source,
     },
     Builtin {
         name: "exist",
@@ -152,8 +143,8 @@ pub(super) fn scope(value: &Value, who: &str) -> Flow<Scope> {
     }
 }
 
-fn run_file(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let mut path = interp.env.at(&text(&args[0], "run", "FILE")?);
+fn source(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let mut path = interp.env.at(&text(&args[0], "source", "FILE")?);
     if !path.exists() {
         path.set_extension("m");
     }
@@ -162,7 +153,7 @@ fn run_file(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             let (name, text) = (path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned());
             Ok(Outcome::File { name, text })
         }
-        Err(error) => fail!("run: could not read {}: {error}", path.display()),
+        Err(_) => fail!("source: error sourcing file '{}'", path.display()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{ANY, Builtin, Outcome, Task, TaskStep, nothing};
 use crate::script::env::Env;
-use crate::script::error::{Flow, ScriptError, fail};
+use crate::script::error::{Flow, ScriptError, fail, fail_id};
 use crate::script::index::Values;
 use crate::script::interrupt::Guard;
 use crate::script::value::cleanup::{Cleanup, Due, Ended};
@@ -297,7 +297,7 @@ fn print_usage(interp: &mut Interp, _: &[Value], _: usize) -> Flow<Outcome> {
     }
     match crate::script::library::find(&name) {
         Some(written) => super::invalid_call(written.name, written.usage),
-        None => fail!("print_usage: '{name}' not found"),
+        None => fail_id!("Octave:invalid-fun-call", "Invalid call to {name}"),
     }
 }
 

@@ -106,18 +106,18 @@ pub static ROWS: &[Builtin] = &[
     Builtin {
         name: "path",
         args_min: 0,
-        args_max: 0,
+        args_max: ANY,
         outputs_max: 1,
-        usage: "path ()",
-        summary: "The folders where function files are looked for.",
+        usage: "path (folders, ...)",
+        summary: "The folders where function files are looked for, or which they are from now on.",
         run: path,
     },
     Builtin {
         name: "genpath",
         args_min: 1,
-        args_max: 1,
+        args_max: ANY,
         outputs_max: 1,
-        usage: "genpath (folder)",
+        usage: "genpath (folder, skipped, ...)",
         summary: "A folder and those below it, as a path.",
         run: genpath,
     },
@@ -372,31 +372,53 @@ fn rmpath(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(nothing())
 }
 
-fn path(interp: &mut Interp, _: &[Value], nargout: usize) -> Flow<Outcome> {
+/// What separates folders in a path.
+const SEPARATOR: &str = if cfg!(windows) { ";" } else { ":" };
+
+fn path(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    if !args.is_empty() {
+        let mut folders: Vec<PathBuf> = Vec::new();
+        for arg in args {
+            let part = text(arg, "path", "PATH")?;
+            let named = part.split(SEPARATOR).filter(|folder| !folder.is_empty() && *folder != ".");
+            let here = |folder: &str| interp.env.at(folder).canonicalize().unwrap_or_else(|_| interp.env.at(folder));
+            folders.extend(named.map(here));
+        }
+        interp.set_folders(folders);
+    }
     let folders: Vec<String> =
         std::iter::once(".".to_string()).chain(interp.env.added.iter().map(|f| f.display().to_string())).collect();
     if nargout > 0 {
-        return Ok(Value::string(folders.join(if cfg!(windows) { ";" } else { ":" })).into());
+        return Ok(Value::string(folders.join(SEPARATOR)).into());
     }
-    interp.env.print(format!("Functions are looked for in:\n\n{}\n", folders.join("\n")));
+    if args.is_empty() {
+        interp.env.print(format!("Functions are looked for in:\n\n{}\n", folders.join("\n")));
+    }
     Ok(nothing())
 }
 
+/// A folder and those below it, but for those whose files are found otherwise.
 fn genpath(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let skipped = args[1..].iter().map(|arg| text(arg, "genpath", "SKIP")).collect::<Flow<Vec<String>>>()?;
     let mut open = vec![PathBuf::from(text(&args[0], "genpath", "DIR")?)];
     let mut all: Vec<String> = Vec::new();
     while let Some(folder) = open.pop() {
         let Ok(entries) = std::fs::read_dir(interp.env.at(&folder)) else { continue };
         all.push(folder.display().to_string());
-        let mut below: Vec<PathBuf> =
-            entries.flatten().map(|e| e.path()).filter(|p| p.is_dir() && !p.is_symlink()).collect();
+        let is_own = |name: &str| name == "private" || name.starts_with(['@', '+', '.']);
+        let mut below: Vec<PathBuf> = (entries.flatten())
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| !is_own(name) && !skipped.contains(name))
+            .map(|name| folder.join(name))
+            .collect();
         below.sort();
         open.extend(below.into_iter().rev());
         if all.len() > 10_000 {
             break;
         }
     }
-    Ok(Value::string(all.join(if cfg!(windows) { ";" } else { ":" })).into())
+    Ok(Value::string(all.join(SEPARATOR)).into())
 }
 
 fn pwd(interp: &mut Interp, _: &[Value], _: usize) -> Flow<Outcome> {

@@ -201,7 +201,7 @@ fn clear(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     };
     let functions = flags.iter().any(|f| matches!(*f, "f" | "functions"));
     if functions || flags.iter().any(|f| matches!(*f, "all" | "a")) || !names.is_empty() && flags.is_empty() {
-        interp.clear_persistents(chosen);
+        interp.clear_functions(chosen);
     }
     if functions {
         return Ok(nothing());

@@ -6,6 +6,7 @@
 
 use super::code::{Code, Inst, Kind, Slot};
 use crate::script::value::{Function, Value};
+use crate::script::{builtins, library};
 
 /// Functions that can see or make variables by name.
 const NAMING: &[&str] = &[
@@ -62,10 +63,32 @@ pub(super) fn mark_last_uses(code: &mut Code, kept: bool) {
     }
 }
 
+/// Whether a statement is a name alone that may be a script's: one that is no variable and no function of the language.
+/// A script sees its caller's variables.
+fn calls_scripts(code: &Code) -> bool {
+    let is_set = |slot: Slot| {
+        let sets = |inst: &Inst| match inst {
+            Inst::Store(other) => *other == slot,
+            Inst::StoreAt { slot: other, .. } | Inst::ForNext { slot: other, .. } => *other == slot,
+            Inst::Global(other) | Inst::Persistent(other) => *other == slot,
+            _ => false,
+        };
+        code.insts.iter().any(sets)
+    };
+    code.insts.iter().any(|inst| match inst {
+        Inst::Answer { name: Some(slot), .. } => {
+            let name = &*code.names[*slot as usize];
+            builtins::find(name).is_none() && library::find(name).is_none() && !is_set(*slot)
+        }
+        _ => false,
+    })
+}
+
 fn names_variables(code: &Code) -> bool {
     let called = |name: &str| NAMING.contains(&name);
     let calls_by_name = code.names.iter().any(|n| ["feval", "cellfun", "arrayfun", "str2func"].contains(&&**n));
     code.kind == Kind::Eval
+        || calls_scripts(code)
         || code.names.iter().any(|n| called(n))
         // A handle of such a function, or its name for one that calls by name.
         || code.consts.iter().any(|constant| match constant {

@@ -254,6 +254,7 @@ pub(super) static TEXTS: &[Written] = &[
         "[a, b, ...] = textread (file, template, name, value, ...)",
         "Reads columns from a text file."
     ),
+    written!("run", "run (script)", "Runs a script file in the caller's variables, from the folder where it lies."),
     written!("dir", "list = dir (folder or pattern)", "What is in a folder, or which files fit a pattern."),
     written!("glob", "names = glob (pattern)", "The files whose paths fit a pattern of *, ? and [...]."),
     written!("is_absolute_filename", "is_absolute_filename (name)", "Whether a path begins at the root."),

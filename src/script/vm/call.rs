@@ -11,7 +11,7 @@ use crate::script::error::{Flow, ScriptError, Stop, fail, fail_id};
 use crate::script::index::Values;
 use crate::script::library::{self, Written};
 use crate::script::output::{Captured, Together};
-use crate::script::source::{EVALUATED, Origin, Source};
+use crate::script::source::{Origin, Source};
 use crate::script::syntax::{self, ast::Name};
 use crate::script::value::function::Closure;
 use crate::script::value::{CellArray, Function, Value};
@@ -45,7 +45,7 @@ impl Interp {
             return Ok(Some(local));
         }
         let of_session = self.functions.get(name).cloned();
-        if let Some(source) = self.frame().map(|f| f.code.source.clone()) {
+        if let Some(source) = self.frame().map(|f| f.code.source.home().clone()) {
             if let Some(code) = of_session.clone().filter(|code| Arc::ptr_eq(&code.source, &source)) {
                 return Ok(Some(Callee::User(code)));
             }
@@ -82,7 +82,7 @@ impl Interp {
     /// What a handle of this name stands for, which was made in a text: a function of that file, or of the folder
     /// `private` beside it, before any other, but none of the file that calls it.
     pub fn lookup_named(&mut self, name: &str, source: Option<&Arc<Source>>) -> Flow<Option<Callee>> {
-        let Some(source) = source else { return self.lookup(name) };
+        let Some(source) = source.map(Source::home) else { return self.lookup(name) };
         let of_file = self.locals.get(&(Arc::as_ptr(source) as usize)).and_then(|file| file.get(name));
         let of_session = self.functions.get(name);
         if let Some(code) = of_file.or(of_session.filter(|code| Arc::ptr_eq(&code.source, source))) {
@@ -105,7 +105,7 @@ impl Interp {
 
     /// A function of the innermost frame's own file.
     fn local(&self, name: &str) -> Option<Callee> {
-        let source = Arc::as_ptr(&self.frame()?.code.source) as usize;
+        let source = Arc::as_ptr(self.frame()?.code.source.home()) as usize;
         Some(Callee::User(self.locals.get(&source)?.get(name)?.clone()))
     }
 
@@ -192,6 +192,12 @@ impl Interp {
         let added = &mut self.env.added;
         added.retain(|other| *other != folder);
         added.insert(if first { 0 } else { added.len() }, folder);
+        self.look_again();
+    }
+
+    /// Looks for function files in these folders, in place of those that were added before.
+    pub fn set_folders(&mut self, folders: Vec<PathBuf>) {
+        self.env.added = folders;
         self.look_again();
     }
 
@@ -486,7 +492,9 @@ impl Interp {
             let slot = known.names.iter().position(|n| &**n == name);
             slot.is_some_and(|slot| self.has_value(frame, slot))
         };
-        let parse = |text: String| syntax::parse_with(&Source::given(EVALUATED, text), &is_known).map_err(quoted);
+        let within = self.source_in(scope);
+        let parse =
+            |text: String| syntax::parse_with(&Source::evaluated(text, within.clone()), &is_known).map_err(quoted);
         let (file, handler, failed) = match (parse(text), handler) {
             (Ok(file), handler) => (file, handler.map(parse).transpose()?, None),
             (Err(error), Some(handler)) => (parse(handler)?, None, Some(error)),

@@ -3,9 +3,10 @@
 use super::Interp;
 use super::frame::{Activation, Frame, Variable};
 use crate::script::builtins::Scope;
-use crate::script::compile::Known;
 use crate::script::compile::code::{Inst, Kind, Slot};
+use crate::script::compile::{Code, Known};
 use crate::script::error::{Flow, fail};
+use crate::script::source::Source;
 use crate::script::syntax::ast::Name;
 use crate::script::value::cleanup::Duty;
 use crate::script::value::{Function, Lazy, Map, Value};
@@ -226,6 +227,11 @@ impl Interp {
         }
     }
 
+    /// The file whose functions a text calls that is evaluated there.
+    pub(super) fn source_in(&self, scope: Scope) -> Option<Arc<Source>> {
+        self.frame_at(self.frame_in(scope)).map(|frame| frame.code.source.home().clone())
+    }
+
     fn frame_at(&self, number: usize) -> Option<&Frame> {
         match self.frames.get(number) {
             Some(Activation::Code(frame)) => Some(frame),
@@ -333,7 +339,18 @@ impl Interp {
     }
 
     /// Functions whose names fit forget what they keep between calls.
-    pub fn clear_persistents(&mut self, fits: impl Fn(&str) -> bool) {
+    /// Those of files are read again when they are called again.
+    pub fn clear_functions(&mut self, fits: impl Fn(&str) -> bool) {
+        self.clear_persistents(&fits);
+        let files = &self.files;
+        let is_of_file = |name: &Name, code: &Code| {
+            files.get(name).is_some_and(|path| path.display().to_string() == code.source.name)
+        };
+        self.functions.retain(|name, code| !(fits(name) && is_of_file(name, code)));
+        self.read.retain(|_, (_, code)| !fits(&code.name));
+    }
+
+    fn clear_persistents(&mut self, fits: impl Fn(&str) -> bool) {
         let locals = self.locals.values().flatten();
         let codes = self.functions.iter().chain(locals).filter(|(name, _)| fits(name)).map(|(_, code)| code.id);
         let codes: Vec<u32> = codes.collect();
