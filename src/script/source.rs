@@ -49,8 +49,12 @@ impl Source {
         Source::of(Origin::Text, name, text)
     }
 
-    /// The text of a file.
+    /// The text of a file. A mark of its encoding at its beginning is none of it.
     pub fn file(path: &Path, text: impl Into<String>) -> Arc<Source> {
+        let mut text = text.into();
+        if text.starts_with('\u{feff}') {
+            text.remove(0);
+        }
         Source::of(Origin::File, path.display().to_string(), text)
     }
 
@@ -65,13 +69,9 @@ impl Source {
         Arc::new(Source { name, origin, text, within, private })
     }
 
-    /// A text from there under this name. A mark of its encoding at its beginning is none of it.
+    /// A text from there under this name.
     pub fn of(origin: Origin, name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
-        let mut text = text.into();
-        if text.starts_with('\u{feff}') {
-            text.remove(0);
-        }
-        Arc::new(Source { name: name.into(), origin, text, within: None, private: OnceLock::new() })
+        Arc::new(Source { name: name.into(), origin, text: text.into(), within: None, private: OnceLock::new() })
     }
 
     /// The file whose functions a text calls: itself, or the one that it was evaluated in.

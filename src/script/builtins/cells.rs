@@ -89,6 +89,7 @@ fn num2cell(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let items = strided(&extents, &strides, 0)
         .into_iter()
         .map(|first| pick(&value, Dims::new(&inner), &offsets.iter().map(|o| first + o).collect::<Vec<_>>()))
+        .map(|part| part.map(super::shape::narrowed))
         .collect::<Option<Vec<_>>>();
     match items {
         Some(items) => Ok(Value::cell(Dims::new(&extents), items).into()),

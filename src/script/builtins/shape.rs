@@ -624,7 +624,15 @@ fn pad(interp: &mut Interp, name: &'static str, args: &[Value], front: bool) -> 
     if front {
         first[d] = length as i64 - x.dims().extent(d) as i64;
     }
-    Ok(placed(&x, &out, &first, &padding)?.into())
+    Ok(narrowed(placed(&x, &out, &first, &padding)?).into())
+}
+
+/// The value as a real one, if it is complex and nothing in it is imaginary.
+pub(super) fn narrowed(value: Value) -> Value {
+    match value {
+        Value::Tensor(t) if t.data.is_complex() => Value::tensor(Arc::unwrap_or_clone(t)),
+        other => other,
+    }
 }
 
 /// The value with its elements in host memory.
@@ -643,7 +651,7 @@ fn resize(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let x = host_value(env, &args[0])?;
     let out = match &x {
         Value::Struct(s) => placed_structs(env, s, &out)?,
-        _ => placed(&x, &out, &[], &Value::Num(0.0))?,
+        _ => narrowed(placed(&x, &out, &[], &Value::Num(0.0))?),
     };
     Ok(out.into())
 }

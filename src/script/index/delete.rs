@@ -45,7 +45,15 @@ pub fn paren(env: &mut Env, target: &mut Option<Value>, subscripts: &[Value]) ->
     if run_of_vector(base, &known) {
         return Ok(());
     }
-    let Some(rest) = rest(&base.dims(), &known)? else { return Ok(()) };
+    let Some(rest) = rest(&base.dims(), &known)? else {
+        // Nothing goes, but it is an array like any other from now on: no range, and not known to be diagonal.
+        if let Value::Tensor(shared) = base
+            && shared.form != Form::Full
+        {
+            Arc::make_mut(shared).form = Form::Full;
+        }
+        return Ok(());
+    };
     *base = without(env, base, rest)?;
     if let Value::Lazy(lazy) = base {
         lazy.touches.store(touches, Ordering::Relaxed);

@@ -149,6 +149,7 @@ pub fn host(env: &Env, target: &mut Option<Value>, subscripts: Subscripts, value
             let left = match (left.class(), left.dims().is_scalar()) {
                 // Octave has made numbers of them when it finds that this doesn't help.
                 (Class::Char | Class::Logical, false) => "matrix",
+                _ if matches!(left, Value::Tensor(t) if t.is_range()) => "matrix",
                 _ => left.type_name(),
             };
             fail!("operator =: no conversion for assignment of '{right}' to indexed '{left}'")
