@@ -297,7 +297,8 @@ fn print_usage(interp: &mut Interp, _: &[Value], _: usize) -> Flow<Outcome> {
     }
     match crate::script::library::find(&name) {
         Some(written) => super::invalid_call(written.name, written.usage),
-        None => fail_id!("Octave:invalid-fun-call", "Invalid call to {name}"),
+        None if interp.is_in_function_file() => fail_id!("Octave:invalid-fun-call", "Invalid call to {name}"),
+        None => fail!("print_usage: '{name}' not found"),
     }
 }
 

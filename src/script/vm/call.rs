@@ -121,6 +121,11 @@ impl Interp {
         }
     }
 
+    /// Whether the innermost frame is of a function that a function file defines.
+    pub fn is_in_function_file(&self) -> bool {
+        self.frame().is_some_and(|f| self.locals.contains_key(&(Arc::as_ptr(&f.code.source) as usize)))
+    }
+
     /// Whether the innermost frame is of a function of the library.
     fn in_library(&self) -> bool {
         self.frame().is_some_and(|f| library::holds(&f.code))
