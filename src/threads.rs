@@ -44,9 +44,9 @@ pub fn may_be_held() -> bool {
     !is_own()
 }
 
-/// Runs what records little by little, without holding the thread; whether it should wait for room
-/// ([`crate::Session::ready`]) before it goes on is told beside what it gives.
-pub fn unheld<R>(work: impl FnOnce() -> R) -> (R, bool) {
+/// Runs what records little by little, without holding the thread: it asks whether a hold is due, and waits for room
+/// ([`crate::Session::ready`]) by itself.
+pub fn unheld<R>(work: impl FnOnce() -> R) -> R {
     struct Back(Held);
     impl Drop for Back {
         fn drop(&mut self) {
@@ -54,13 +54,21 @@ pub fn unheld<R>(work: impl FnOnce() -> R) -> (R, bool) {
         }
     }
     let _back = Back(HELD.replace(Held::Later));
-    let made = work();
-    (made, is_hold_due())
+    work()
 }
 
 /// Whether what runs within [`unheld`] has recorded more than there was room for: it should come to an end soon.
 pub fn is_hold_due() -> bool {
     HELD.get() == Held::Due
+}
+
+/// As [`is_hold_due`]; whoever asks waits.
+pub fn take_hold() -> bool {
+    let is_due = is_hold_due();
+    if is_due {
+        HELD.set(Held::Later);
+    }
+    is_due
 }
 
 /// Runs what may be the program's own code on a thread of the runtime: a waker of its executor, the end of memory that it

@@ -225,6 +225,12 @@ impl Env {
         }
     }
 
+    /// The folders in which function files are looked for, the first first.
+    pub fn function_folders(&self) -> impl Iterator<Item = &PathBuf> {
+        let is_own = |path: &&PathBuf| self.folder.is_none() || path.as_path() != Path::new(".");
+        self.folder.iter().chain(self.options.path.iter().filter(is_own)).chain(&self.added)
+    }
+
     /// Where a file of this name is that is read: in the script's folder, or in those that it has added.
     pub fn found(&self, name: impl AsRef<Path>) -> PathBuf {
         let (name, here) = (name.as_ref(), self.at(&name));
@@ -342,10 +348,11 @@ impl Env {
 
     /// Prints a warning, unless it is switched off: `warning: …` on standard error.
     pub fn warn(&mut self, identifier: &str, message: &str) {
-        if self.warnings_off.iter().any(|w| w == "all" || w == identifier && !identifier.is_empty()) {
+        let names = |list: &[String]| list.iter().any(|w| w == "all" || w == identifier && !identifier.is_empty());
+        if names(&self.warnings_off) {
             return;
         }
-        if self.warnings_as_errors.iter().any(|w| w == "all" || w == identifier && !identifier.is_empty()) {
+        if names(&self.warnings_as_errors) {
             self.raised.get_or_insert_with(|| Box::new(ScriptError::with_id(identifier, message)));
             return;
         }

@@ -13,6 +13,21 @@ use std::path::Path;
 /// Below this nobody asks.
 const BYTES_UNASKED: usize = 1 << 28;
 
+/// Elements of arguments from which on it is asked how much memory a function takes for each of them.
+pub const MANY: usize = 1 << 24;
+
+/// How many bytes a function makes on the way for each element of its arguments, about; 0 where it makes less than it
+/// takes, or asks itself.
+pub fn bytes_made_of_each(name: &str) -> usize {
+    match name {
+        "upper" | "toupper" | "lower" | "tolower" | "strtrim" | "deblank" | "fliplr" | "strrep" | "regexprep" => 2,
+        "sprintf" | "fprintf" | "printf" | "int2str" | "disp" | "display" | "sort" => 16,
+        "num2str" | "mat2str" | "unique" | "find" | "strsplit" | "ostrsplit" => 40,
+        "cellstr" | "num2cell" => 64,
+        _ => 0,
+    }
+}
+
 /// Whether so many bytes can be had, as far as anybody tells.
 pub fn holds(bytes: usize) -> bool {
     bytes <= BYTES_UNASKED || available().is_none_or(|most| bytes as u64 <= most)

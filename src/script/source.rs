@@ -84,6 +84,11 @@ impl Source {
         self.origin == Origin::Given
     }
 
+    /// Whether it is the file of this path.
+    pub fn is_file(&self, path: &Path) -> bool {
+        self.origin == Origin::File && self.name == path.display().to_string()
+    }
+
     /// The path from the root of a source that is a file; the name of another.
     pub fn full_path(&self) -> String {
         match std::path::absolute(&self.name) {

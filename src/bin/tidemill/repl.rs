@@ -69,11 +69,7 @@ pub async fn run(options: PlaceOptions, interrupts: Arc<Interrupts>) -> Result<u
     };
     (machine, _) = run_begun(machine, begin, &console, &interrupts).await?;
     lines.remember();
-    console.flush();
-    if console.is_closed() {
-        say("error: the standard output was closed\n");
-        status = status.max(1);
-    }
+    status = console.end(status);
     if options.stats {
         say(runtime.stats());
     }

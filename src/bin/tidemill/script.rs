@@ -286,12 +286,7 @@ async fn run_tasks(tasks: Vec<Task>, place: &PlaceOptions, prefix: bool) -> Resu
     });
     let all = work.clone();
     let run = async move |number| status_of(AssertUnwindSafe(all.run(number)).catch_unwind().await);
-    let mut status = parallel_map(total, run).await.into_iter().max().unwrap_or(0);
-    work.console.flush();
-    if work.console.is_closed() {
-        say("error: the standard output was closed\n");
-        status = status.max(1);
-    }
+    let status = work.console.end(parallel_map(total, run).await.into_iter().max().unwrap_or(0));
     if place.stats {
         say(work.runtime.stats());
     }

@@ -108,6 +108,16 @@ impl Console {
         }
     }
 
+    /// The end of what is written: the exit status, which tells of a reader that has gone.
+    pub fn end(&self, status: u8) -> u8 {
+        self.flush();
+        if !self.is_closed() {
+            return status;
+        }
+        say("error: the standard output was closed\n");
+        status.max(1)
+    }
+
     /// Whether nobody reads any more.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
@@ -203,6 +213,9 @@ impl Lines {
 
     /// The whole lines.
     fn take_whole(&mut self) -> Vec<u8> {
+        if self.whole == 0 {
+            return Vec::new();
+        }
         let rest = self.bytes.split_off(std::mem::take(&mut self.whole));
         std::mem::replace(&mut self.bytes, rest)
     }

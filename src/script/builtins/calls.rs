@@ -132,7 +132,6 @@ pub fn function_of(value: &Value, who: &str) -> Flow<Arc<Function>> {
         Value::Function(function) => Ok(function.clone()),
         value => match value.as_text() {
             Some(text) if text.trim_start().starts_with('@') => parse_handle(&text),
-            Some(name) if name.is_empty() && who == "str2func" => fail!("str2func: invalid function name"),
             Some(name) => Ok(Arc::new(Function::Named(name.as_str().into(), None))),
             None if ["cellfun", "arrayfun", "structfun"].contains(&who) => {
                 fail!("{}: argument NAME must be a string or function handle", told_by(who))
@@ -178,6 +177,9 @@ fn func2str(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 fn str2func(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if !args[0].is_string() {
         return fail!("str2func: FCN_NAME must be a string");
+    }
+    if args[0].is_empty() {
+        return fail!("str2func: invalid function name");
     }
     let function = match &*function_of(&args[0], "str2func")? {
         // It may be one of the file that makes the handle.

@@ -48,21 +48,6 @@ static KNOWN_AS: &[(&str, &str)] = &[
     ("upper", "toupper"),
 ];
 
-/// Elements of arguments from which on it is asked how much memory a function takes for each of them.
-pub const MANY: usize = 1 << 24;
-
-/// How many bytes a function makes on the way for each element of its arguments, about; 0 where it makes less than it
-/// takes, or asks itself.
-pub fn bytes_made_of_each(name: &str) -> usize {
-    match name {
-        "upper" | "toupper" | "lower" | "tolower" | "strtrim" | "deblank" | "fliplr" | "strrep" | "regexprep" => 2,
-        "sprintf" | "fprintf" | "printf" | "int2str" | "disp" | "display" | "sort" => 16,
-        "num2str" | "mat2str" | "unique" | "find" | "strsplit" | "ostrsplit" => 40,
-        "cellstr" | "num2cell" => 64,
-        _ => 0,
-    }
-}
-
 /// The error of a call that a function does not take, with how it is called.
 ///
 /// # Errors

@@ -396,20 +396,14 @@ fn fseek(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         },
     };
     let (_, stream) = interp.env.keep.of::<Files>().stream("fseek", &args[0])?;
-    let to = match origin {
-        1.0 => SeekFrom::Current(offset),
-        2.0 => SeekFrom::End(offset),
-        _ if offset < 0 => return Ok(Value::Num(-1.0).into()),
-        _ => SeekFrom::Start(offset as u64),
-    };
-    // There is nothing behind the end.
     let end = stream.flush().and_then(|()| Ok(stream.file.metadata()?.len())).unwrap_or(u64::MAX) as i64;
     let place = match origin {
         1.0 => stream.position() as i64 + offset,
         2.0 => end.saturating_add(offset),
         _ => offset,
     };
-    let moved = (0..=end).contains(&place) && stream.seek(to).is_ok();
+    // There is nothing behind the end.
+    let moved = (0..=end).contains(&place) && stream.seek(SeekFrom::Start(place as u64)).is_ok();
     Ok(Value::Num(if moved { 0.0 } else { -1.0 }).into())
 }
 

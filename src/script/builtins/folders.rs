@@ -287,23 +287,22 @@ fn info_of(interp: &Interp, who: &str, ask: fn(&Path) -> io::Result<Metadata>, a
 #[cfg(unix)]
 fn info(metadata: &Metadata) -> Value {
     use std::os::unix::fs::MetadataExt;
-    let number = |name: &str, value: u64| (name.into(), vec![Value::Num(value as f64)]);
-    let time = |name: &str, value: i64| (name.into(), vec![Value::Num(value as f64)]);
+    let number = |name: &str, value: f64| (name.into(), vec![Value::Num(value)]);
     fields([
-        number("dev", metadata.dev()),
-        number("ino", metadata.ino()),
-        number("mode", metadata.mode().into()),
+        number("dev", metadata.dev() as f64),
+        number("ino", metadata.ino() as f64),
+        number("mode", metadata.mode() as f64),
         ("modestr".into(), vec![Value::string(permissions(metadata.mode()))]),
-        number("nlink", metadata.nlink()),
-        number("uid", metadata.uid().into()),
-        number("gid", metadata.gid().into()),
-        number("rdev", metadata.rdev()),
-        number("size", metadata.size()),
-        time("atime", metadata.atime()),
-        time("mtime", metadata.mtime()),
-        time("ctime", metadata.ctime()),
-        number("blksize", metadata.blksize()),
-        number("blocks", metadata.blocks()),
+        number("nlink", metadata.nlink() as f64),
+        number("uid", metadata.uid() as f64),
+        number("gid", metadata.gid() as f64),
+        number("rdev", metadata.rdev() as f64),
+        number("size", metadata.size() as f64),
+        number("atime", metadata.atime() as f64),
+        number("mtime", metadata.mtime() as f64),
+        number("ctime", metadata.ctime() as f64),
+        number("blksize", metadata.blksize() as f64),
+        number("blocks", metadata.blocks() as f64),
     ])
 }
 

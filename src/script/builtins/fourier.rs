@@ -50,7 +50,7 @@ impl Signal {
         if !self.single {
             return Value::tensor(Arc::unwrap_or_clone(self.tensor));
         }
-        let data = Data::C32(narrowed(&self.tensor.data));
+        let data = Data::C32(singles(&self.tensor.data));
         Value::tensor(Tensor::new(self.tensor.dims.clone(), data))
     }
 
@@ -87,7 +87,7 @@ impl Signal {
 }
 
 /// Complex numbers of single precision.
-fn narrowed(data: &Data) -> Vec<Complex32> {
+fn singles(data: &Data) -> Vec<Complex32> {
     let narrow = |z: Complex64| Complex32::new(z.re as f32, z.im as f32);
     (0..data.len()).map(|i| narrow(data.c64_at(i))).collect()
 }
@@ -129,7 +129,7 @@ impl Transform {
         let real = lane.iter().all(|z| z.im == 0.0);
         if real && self.is_long() {
             // The real parts move to the front.
-            let numbers = bytemuck::cast_slice_mut::<_, f64>(self.room.of(lane.len().div_ceil(2)));
+            let (numbers, _) = self.room.of_numbers(lane.len(), 0);
             numbers.iter_mut().zip(&*lane).for_each(|(x, z)| *x = z.re);
             return self.run_room(lane);
         }
@@ -154,7 +154,7 @@ impl Transform {
     /// A long lane of real numbers, and zeros behind them.
     fn run_real(&mut self, lane: &mut [Complex64], from: impl ExactSizeIterator<Item = f64>) {
         let given = from.len().min(self.n);
-        let numbers = bytemuck::cast_slice_mut::<_, f64>(self.room.of(self.n.div_ceil(2)));
+        let (numbers, _) = self.room.of_numbers(self.n, 0);
         numbers.iter_mut().zip(from).for_each(|(x, y)| *x = y);
         numbers[given..].fill(0.0);
         self.run_room(lane);
@@ -164,9 +164,7 @@ impl Transform {
     fn run_room(&mut self, lane: &mut [Complex64]) {
         let n = self.n;
         let plan = REAL.plan(n, false, |n| RealFftPlanner::new().plan_fft_forward(n));
-        let front = n.div_ceil(2);
-        let (numbers, scratch) = self.room.of(front + plan.get_scratch_len()).split_at_mut(front);
-        let numbers = &mut bytemuck::cast_slice_mut::<_, f64>(numbers)[..n];
+        let (numbers, scratch) = self.room.of_numbers(n, plan.get_scratch_len());
         let symmetric = (1..=n / 2).all(|k| numbers[k] == numbers[n - k]);
         let half = &mut lane[..n / 2 + 1];
         let done = plan.process_with_scratch(numbers, half, scratch);
@@ -186,9 +184,7 @@ impl Transform {
     fn run_symmetric(&mut self, lane: &mut [Complex64]) {
         let n = self.n;
         let plan = SYMMETRIC.plan(n, true, |n| RealFftPlanner::new().plan_fft_inverse(n));
-        let front = n.div_ceil(2);
-        let (numbers, scratch) = self.room.of(front + plan.get_scratch_len()).split_at_mut(front);
-        let numbers = &mut bytemuck::cast_slice_mut::<_, f64>(numbers)[..n];
+        let (numbers, scratch) = self.room.of_numbers(n, plan.get_scratch_len());
         let half = &mut lane[..n / 2 + 1];
         if !self.inverse {
             half.iter_mut().for_each(|z| *z = z.conj());
@@ -230,6 +226,13 @@ impl Room {
             self.0.resize(len, Complex64::default());
         }
         &mut self.0[..len]
+    }
+
+    /// So many real numbers at the front, and so many elements behind them.
+    fn of_numbers(&mut self, n: usize, scratch: usize) -> (&mut [f64], &mut [Complex64]) {
+        let front = n.div_ceil(2);
+        let (numbers, scratch) = self.of(front + scratch).split_at_mut(front);
+        (&mut bytemuck::cast_slice_mut(numbers)[..n], scratch)
     }
 }
 

@@ -77,7 +77,7 @@ fn stream(interp: &mut Interp, name: &str, value: &Value) -> Flow<i64> {
 }
 
 /// Writes bytes to a stream: 1 and 2 are standard output and standard error.
-fn write(interp: &mut Interp, name: &str, stream: i64, bytes: &[u8]) -> Flow<()> {
+pub(super) fn write(interp: &mut Interp, name: &str, stream: i64, bytes: &[u8]) -> Flow<()> {
     match stream {
         1 => interp.env.print(bytes),
         2 => interp.env.output.err(bytes),

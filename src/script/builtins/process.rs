@@ -377,14 +377,12 @@ const SEPARATOR: &str = if cfg!(windows) { ";" } else { ":" };
 
 fn path(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     if !args.is_empty() {
-        let mut folders: Vec<PathBuf> = Vec::new();
-        for arg in args {
-            let part = text(arg, "path", "PATH")?;
-            let named = part.split(SEPARATOR).filter(|folder| !folder.is_empty() && *folder != ".");
-            let here = |folder: &str| interp.env.at(folder).canonicalize().unwrap_or_else(|_| interp.env.at(folder));
-            folders.extend(named.map(here));
+        if let Some(other) = args.iter().find(|arg| !arg.is_string()) {
+            text(other, "path", "PATH")?;
         }
-        interp.set_folders(folders);
+        let here = interp.env.at(".");
+        let named = folders(interp, args, "path")?.into_iter().filter(|f| *f != here && !f.as_os_str().is_empty());
+        interp.set_folders(named.map(|folder| folder.canonicalize().unwrap_or(folder)).collect());
     }
     let folders: Vec<String> =
         std::iter::once(".".to_string()).chain(interp.env.added.iter().map(|f| f.display().to_string())).collect();

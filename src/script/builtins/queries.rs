@@ -9,7 +9,7 @@ use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::value::map::Key;
 use crate::script::value::total::total;
-use crate::script::value::{Class, Data, Dims, Function, StructArray, Tensor, Value};
+use crate::script::value::{Class, Data, Dims, StructArray, Tensor, Value};
 use crate::script::vm::Interp;
 use futures::FutureExt;
 use num_complex::Complex64;
@@ -234,11 +234,7 @@ fn same(env: &Env, a: &Value, b: &Value, nan_equal: bool, depth: usize, known: &
             let values = |e: &[(Key, Value)]| e.iter().map(|(_, v)| v.clone()).collect::<Vec<_>>();
             a.iter().map(|(k, _)| k).eq(b.iter().map(|(k, _)| k)) && all(&values(&a), &values(&b))?
         }
-        (Value::Function(a), Value::Function(b)) => match (&**a, &**b) {
-            (Function::Named(a, _), Function::Named(b, _)) => a == b,
-            (Function::Anonymous(a), Function::Anonymous(b)) => Arc::ptr_eq(a, b),
-            _ => false,
-        },
+        (Value::Function(a), Value::Function(b)) => crate::script::ops::same_function(a, b),
         (a, b) if is_array(a) && is_array(b) => {
             let (a, b) = (env.host(a)?, env.host(b)?);
             same_data(&a.data, &b.data, nan_equal)

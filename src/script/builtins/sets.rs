@@ -72,15 +72,9 @@ fn given(env: &Env, who: &str, value: &Value, rows: bool) -> Flow<Given> {
             Keys::ComplexRows((0..m).map(|i| (0..n).map(|j| host.data.c64_at(j * m + i)).collect()).collect())
         }
         (true, false) => Keys::Complex((0..host.len()).map(|i| host.data.c64_at(i)).collect()),
-        (false, true) if is_wide(&host.data) => {
-            let x = wide(&host.data);
-            Keys::WideRows((0..m).map(|i| (0..n).map(|j| x[j * m + i]).collect()).collect())
-        }
+        (false, true) if is_wide(&host.data) => Keys::WideRows(rows_of(&wide(&host.data), m, n)),
         (false, false) if is_wide(&host.data) => Keys::Wide(wide(&host.data)),
-        (false, true) => {
-            let x = host.data.to_f64();
-            Keys::Rows((0..m).map(|i| (0..n).map(|j| x[j * m + i]).collect()).collect())
-        }
+        (false, true) => Keys::Rows(rows_of(&host.data.to_f64(), m, n)),
         (false, false) => Keys::Numbers(host.data.to_f64()),
     };
     Ok(Given {
@@ -90,6 +84,11 @@ fn given(env: &Env, who: &str, value: &Value, rows: bool) -> Flow<Given> {
         is_cell: false,
         columns: if rows { n } else { 1 },
     })
+}
+
+/// The rows of a matrix of `m` rows and `n` columns.
+fn rows_of<T: Copy>(x: &[T], m: usize, n: usize) -> Vec<Vec<T>> {
+    (0..m).map(|i| (0..n).map(|j| x[j * m + i]).collect()).collect()
 }
 
 /// Whether there are integers that doubles do not tell apart.

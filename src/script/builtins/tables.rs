@@ -5,7 +5,7 @@
 
 use super::convert_text::spelled;
 use super::files::{path, system};
-use super::{ANY, Builtin, Outcome, args, nothing, row, text};
+use super::{ANY, Builtin, Outcome, args, nothing, output, row, text};
 use crate::script::display::number::MISSING;
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
@@ -202,20 +202,11 @@ fn write(interp: &mut Interp, who: &str, args: &[Value]) -> Flow<Outcome> {
         value => interp.env.host(value)?,
     };
     let text = table_text(&interp.env, &host, &written)?;
-    let file = match &args[0] {
-        Value::Num(1.0) => {
-            interp.env.print(&text);
-            return Ok(nothing());
-        }
-        Value::Num(fid) => {
-            return match interp.env.keep.of::<super::files::Files>().write(*fid as i64, text.as_bytes()) {
-                Some(Ok(())) => Ok(nothing()),
-                Some(Err(error)) => fail!("{who}: {}", system(&error)),
-                None => fail!("{who}: invalid stream number = {fid}"),
-            };
-        }
-        name => path(who, name)?,
-    };
+    if let Value::Num(stream) = args[0] {
+        output::write(interp, who, stream as i64, text.as_bytes())?;
+        return Ok(nothing());
+    }
+    let file = path(who, &args[0])?;
     let mut options = std::fs::File::options();
     options.create(true).write(true).append(written.append).truncate(!written.append);
     match options.open(interp.env.at(&file)).and_then(|mut f| std::io::Write::write_all(&mut f, text.as_bytes())) {

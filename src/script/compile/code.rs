@@ -116,6 +116,19 @@ pub enum Want {
     Targets,
 }
 
+impl Code {
+    /// Whether it gives a variable a value somewhere: a parameter, or one that an instruction sets.
+    pub fn sets(&self, slot: Slot) -> bool {
+        let sets = |inst: &Inst| match inst {
+            Inst::Store(s) | Inst::ForNext { slot: s, .. } | Inst::Caught(Some(s)) => *s == slot,
+            Inst::StoreAt { slot: s, .. } | Inst::StoreTarget { slot: s, .. } => *s == slot,
+            Inst::Global(s) | Inst::Persistent(s) => *s == slot,
+            _ => false,
+        };
+        self.params.contains(&Some(slot)) || self.varargin == Some(slot) || self.insts.iter().any(sets)
+    }
+}
+
 /// An instruction. "Pops" and "pushes" are of the operand stack. Fields are what the variants' sentences name.
 #[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq)]

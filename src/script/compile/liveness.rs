@@ -66,19 +66,10 @@ pub(super) fn mark_last_uses(code: &mut Code, kept: bool) {
 /// Whether a statement is a name alone that may be a script's: one that is no variable and no function of the language.
 /// A script sees its caller's variables.
 fn calls_scripts(code: &Code) -> bool {
-    let is_set = |slot: Slot| {
-        let sets = |inst: &Inst| match inst {
-            Inst::Store(other) => *other == slot,
-            Inst::StoreAt { slot: other, .. } | Inst::ForNext { slot: other, .. } => *other == slot,
-            Inst::Global(other) | Inst::Persistent(other) => *other == slot,
-            _ => false,
-        };
-        code.insts.iter().any(sets)
-    };
     code.insts.iter().any(|inst| match inst {
         Inst::Answer { name: Some(slot), .. } => {
             let name = &*code.names[*slot as usize];
-            builtins::find(name).is_none() && library::find(name).is_none() && !is_set(*slot)
+            builtins::find(name).is_none() && library::find(name).is_none() && !code.sets(*slot)
         }
         _ => false,
     })

@@ -150,7 +150,8 @@ fn general(env: &mut Env, op: BinaryOp, a: &Value, b: &Value) -> Flow<Value> {
     elementwise(env, op, a, b)
 }
 
-fn same_function(f: &Arc<Function>, g: &Arc<Function>) -> bool {
+/// Whether two handles call the same.
+pub(crate) fn same_function(f: &Arc<Function>, g: &Arc<Function>) -> bool {
     match (&**f, &**g) {
         (Function::Named(f, _), Function::Named(g, _)) => f == g,
         (Function::Anonymous(f), Function::Anonymous(g)) => Arc::ptr_eq(f, g),

@@ -10,6 +10,7 @@ use crate::script::env::{FunctionFiles, add_files};
 use crate::script::error::{Flow, ScriptError, Stop, fail, fail_id};
 use crate::script::index::Values;
 use crate::script::library::{self, Written};
+use crate::script::memory;
 use crate::script::output::{Captured, Together};
 use crate::script::source::{Origin, Source};
 use crate::script::syntax::{self, ast::Name};
@@ -41,27 +42,50 @@ impl Interp {
     /// # Errors
     /// A function file that cannot be read or parsed.
     pub fn lookup(&mut self, name: &str) -> Flow<Option<Callee>> {
-        if let Some(local) = self.local(name) {
-            return Ok(Some(local));
-        }
-        let of_session = self.functions.get(name).cloned();
-        if let Some(source) = self.frame().map(|f| f.code.source.home().clone()) {
-            if let Some(code) = of_session.clone().filter(|code| Arc::ptr_eq(&code.source, &source)) {
-                return Ok(Some(Callee::User(code)));
+        let home = self.frame().map(|f| f.code.source.home().clone());
+        let in_library = self.in_library();
+        self.lookup_from(name, home.as_ref(), in_library, false)
+    }
+
+    /// What a handle of this name stands for, which was made in a text: as [`Interp::lookup`] there.
+    pub fn lookup_named(&mut self, name: &str, source: Option<&Arc<Source>>) -> Flow<Option<Callee>> {
+        let Some(home) = source.map(Source::home) else { return self.lookup(name) };
+        let in_library = home.origin == Origin::Library;
+        self.lookup_from(name, Some(home), in_library, in_library)
+    }
+
+    /// What a name stands for in a file; `in_library` sees what only functions of the library call, and
+    /// `language_first` looks among the language's functions before those of the script.
+    fn lookup_from(
+        &mut self,
+        name: &str,
+        home: Option<&Arc<Source>>,
+        in_library: bool,
+        language_first: bool,
+    ) -> Flow<Option<Callee>> {
+        if let Some(home) = home {
+            let of_file = self.locals.get(&(Arc::as_ptr(home) as usize)).and_then(|file| file.get(name));
+            let of_session = self.functions.get(name).filter(|code| Arc::ptr_eq(&code.source, home));
+            if let Some(code) = of_file.or(of_session) {
+                return Ok(Some(Callee::User(code.clone())));
             }
-            if let Some(path) = source.private(name) {
+            if let Some(path) = home.private(name) {
                 return self.load_private(path).map(Some);
             }
         }
-        if let Some(code) = of_session {
-            return Ok(Some(Callee::User(code)));
+        if language_first && let Some(callee) = self.lookup_language(name, in_library)? {
+            return Ok(Some(callee));
+        }
+        if let Some(code) = self.functions.get(name) {
+            return Ok(Some(Callee::User(code.clone())));
         }
         if let Some(path) = self.files.get(name).cloned() {
             return self.load_file(name, &path).map(Some);
         }
-        let in_library = self.in_library();
-        let found = self.lookup_language(name, in_library)?;
-        if found.is_some() { Ok(found) } else { self.lookup_new(name) }
+        if !language_first && let Some(callee) = self.lookup_language(name, in_library)? {
+            return Ok(Some(callee));
+        }
+        self.lookup_new(name)
     }
 
     /// A function file that was written since the folders were read.
@@ -70,43 +94,10 @@ impl Interp {
         if !name.chars().all(is_name) {
             return Ok(None);
         }
-        let env = &self.env;
-        let own = env.options.path.iter().filter(|path| env.folder.is_none() || path.as_path() != Path::new("."));
-        let folders = env.folder.iter().chain(own).chain(&env.added);
-        let mut files = folders.map(|folder| folder.join(format!("{name}.m")));
-        let Some(path) = files.find(|path| path.is_file()) else { return Ok(None) };
+        let file = |folder: &PathBuf| Some(folder.join(format!("{name}.m"))).filter(|path| path.is_file());
+        let Some(path) = self.env.function_folders().find_map(file) else { return Ok(None) };
         Arc::make_mut(&mut self.files).insert(name.into(), path.clone());
         self.load_file(name, &path).map(Some)
-    }
-
-    /// What a handle of this name stands for, which was made in a text: a function of that file, or of the folder
-    /// `private` beside it, before any other, but none of the file that calls it.
-    pub fn lookup_named(&mut self, name: &str, source: Option<&Arc<Source>>) -> Flow<Option<Callee>> {
-        let Some(source) = source.map(Source::home) else { return self.lookup(name) };
-        let of_file = self.locals.get(&(Arc::as_ptr(source) as usize)).and_then(|file| file.get(name));
-        let of_session = self.functions.get(name);
-        if let Some(code) = of_file.or(of_session.filter(|code| Arc::ptr_eq(&code.source, source))) {
-            return Ok(Some(Callee::User(code.clone())));
-        }
-        if let Some(path) = source.private(name) {
-            return self.load_private(path).map(Some);
-        }
-        if source.origin != Origin::Library {
-            if let Some(code) = of_session {
-                return Ok(Some(Callee::User(code.clone())));
-            }
-            if let Some(path) = self.files.get(name).cloned() {
-                return self.load_file(name, &path).map(Some);
-            }
-        }
-        let found = self.lookup_language(name, source.origin == Origin::Library)?;
-        if found.is_some() { Ok(found) } else { self.lookup_new(name) }
-    }
-
-    /// A function of the innermost frame's own file.
-    fn local(&self, name: &str) -> Option<Callee> {
-        let source = Arc::as_ptr(self.frame()?.code.source.home()) as usize;
-        Some(Callee::User(self.locals.get(&source)?.get(name)?.clone()))
     }
 
     /// A function of the language.
@@ -222,14 +213,12 @@ impl Interp {
     /// Finds the function files in the folder that the script has gone to, in its own, and in those that were added.
     /// What was read from a file that its name no longer stands for is forgotten.
     fn look_again(&mut self) {
-        let env = &self.env;
-        let own = env.options.path.iter().filter(|path| env.folder.is_none() || path.as_path() != Path::new("."));
         let mut files = FunctionFiles::default();
-        env.folder.iter().chain(own).chain(&env.added).for_each(|folder| add_files(&mut files, folder));
+        self.env.function_folders().for_each(|folder| add_files(&mut files, folder));
         let before = std::mem::replace(&mut self.files, Arc::new(files));
         let files = &self.files;
         self.functions.retain(|name, code| match before.get(name) {
-            Some(file) if code.source.name == file.display().to_string() => files.get(name) == Some(file),
+            Some(file) if code.source.is_file(file) => files.get(name) == Some(file),
             _ => true,
         });
     }
@@ -258,14 +247,9 @@ impl Interp {
     /// language before one of the script.
     pub(super) fn call_by_name(&mut self, name: &str, count: Count, want: Want) -> Flow<()> {
         let nargout = self.outputs_wanted(want);
-        let of_language = self.in_library() && self.local(name).is_none();
+        let home = self.frame().map(|f| f.code.source.home().clone());
         let in_library = self.in_library();
-        let known = if of_language { self.lookup_language(name, in_library)? } else { None };
-        let callee = match known {
-            None => self.lookup(name)?,
-            callee => callee,
-        };
-        match callee {
+        match self.lookup_from(name, home.as_ref(), in_library, in_library)? {
             Some(callee) => self.call_operands(callee, 0, count, want, nargout),
             None => Err(self.undefined(name).into()),
         }
@@ -425,8 +409,8 @@ impl Interp {
         let nargout = builtins::check_call(builtin, args.len(), nargout, listed)?;
         let elements = args.iter().map(|arg| if let Value::Tensor(t) = arg { t.len() } else { 0 });
         let elements = elements.fold(0, usize::saturating_add);
-        if elements > builtins::counts::MANY {
-            self.env.check_host(&[elements], builtins::counts::bytes_made_of_each(builtin.name))?;
+        if elements > memory::MANY {
+            self.env.check_host(&[elements], memory::bytes_made_of_each(builtin.name))?;
         }
         let outcome = self.noted(|interp| (builtin.run)(interp, args, nargout))?;
         if let Outcome::Values(values) = &outcome {

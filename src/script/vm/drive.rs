@@ -67,7 +67,7 @@ impl Asked {
 pub async fn drive(interp: &mut Interp) -> End {
     let mut run = pin!(driven(interp));
     // What it awaits records as well: its gathers.
-    std::future::poll_fn(|context| threads::unheld(|| run.as_mut().poll(context)).0).await
+    std::future::poll_fn(|context| threads::unheld(|| run.as_mut().poll(context))).await
 }
 
 async fn driven(interp: &mut Interp) -> End {
@@ -77,12 +77,11 @@ async fn driven(interp: &mut Interp) -> End {
         // It is told again all that it was told: then it runs as it did before, and further.
         interp.env.awaited = asked.answers.clone();
         interp.went_on = interp.steps;
-        let (slice, is_hold_due) = threads::unheld(|| made::with_known(&asked.known, || interp.slice()));
-        let need = match slice {
+        let need = match made::with_known(&asked.known, || interp.slice()) {
             Slice::End(end) => return end,
             Slice::Need(Need::Yield) => {
                 asked = Asked::default();
-                if is_hold_due {
+                if threads::take_hold() {
                     let interrupted = interp.interrupt.beyond(interp.interrupts_heeded);
                     select(pin!(interp.env.session.ready()), pin!(interrupted)).await;
                 } else {

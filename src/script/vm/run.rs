@@ -160,11 +160,7 @@ impl Interp {
         let (returns, nargout) = (frame.returns, frame.nargout);
         self.frames.insert(n, Activation::Task(frame));
         // A step that has to wait runs again, without what the last call gave: it has taken that in.
-        let step = result?;
-        if let Some(error) = self.env.raised.take() {
-            return Err(Stop::Error(error));
-        }
-        match step {
+        match self.raised_or(result)? {
             TaskStep::Done(values) => {
                 self.frames.pop();
                 self.deliver(values, returns, nargout)
@@ -172,6 +168,14 @@ impl Interp {
             TaskStep::Call { function, args, nargout } => {
                 self.call_function(&function, args.into(), Return::Task, nargout)
             }
+        }
+    }
+
+    /// What a step gave, or the warning within it that was an error, whatever came of the step.
+    fn raised_or<T>(&mut self, result: Flow<T>) -> Flow<T> {
+        match self.env.raised.take() {
+            Some(error) => Err(Stop::Error(error)),
+            None => result,
         }
     }
 
@@ -275,10 +279,8 @@ impl Interp {
                     }
                     // What these do may take a while: the next look comes sooner.
                     *budget = budget.saturating_sub(STEPS_OF_OTHERS);
-                    let next = self.step(inst)?;
-                    if let Some(error) = self.env.raised.take() {
-                        return Err(Stop::Error(error));
-                    }
+                    let next = self.step(inst);
+                    let next = self.raised_or(next)?;
                     // It may have taken long.
                     if self.is_interrupted() {
                         return Err(Stop::Interrupted);

@@ -3,7 +3,7 @@
 use super::Interp;
 use super::frame::{Activation, Frame, Variable};
 use crate::script::builtins::Scope;
-use crate::script::compile::code::{Inst, Kind, Slot};
+use crate::script::compile::code::{Kind, Slot};
 use crate::script::compile::{Code, Known};
 use crate::script::error::{Flow, fail};
 use crate::script::source::Source;
@@ -190,15 +190,8 @@ impl Interp {
         let Some(slot) = Self::slot_of(frame, name) else { return false };
         let slot = slot as Slot;
         self.is_defined(slot)
-            || frame.code.params.contains(&Some(slot))
-            || frame.code.varargin == Some(slot)
             || frame.closure.as_ref().is_some_and(|closure| closure.captured.iter().any(|(s, _)| *s == slot))
-            || frame.code.insts.iter().any(|inst| match inst {
-                Inst::Store(s) | Inst::ForNext { slot: s, .. } | Inst::Caught(Some(s)) => *s == slot,
-                Inst::StoreAt { slot: s, .. } | Inst::StoreTarget { slot: s, .. } => *s == slot,
-                Inst::Global(s) | Inst::Persistent(s) => *s == slot,
-                _ => false,
-            })
+            || frame.code.sets(slot)
     }
 
     /// Sets the innermost frame's variable of this name.
@@ -343,9 +336,7 @@ impl Interp {
     pub fn clear_functions(&mut self, fits: impl Fn(&str) -> bool) {
         self.clear_persistents(&fits);
         let files = &self.files;
-        let is_of_file = |name: &Name, code: &Code| {
-            files.get(name).is_some_and(|path| path.display().to_string() == code.source.name)
-        };
+        let is_of_file = |name: &Name, code: &Code| files.get(name).is_some_and(|path| code.source.is_file(path));
         self.functions.retain(|name, code| !(fits(name) && is_of_file(name, code)));
         self.read.retain(|_, (_, code)| !fits(&code.name));
     }
