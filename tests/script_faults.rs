@@ -183,6 +183,25 @@ fn a_loop_in_a_try_keeps_no_array_of_its_turns() {
     assert!(stats.bytes_kernel_written < 60 << 20, "{} bytes were written", stats.bytes_kernel_written);
 }
 
+/// The checks of arrays that no variable holds any more are awaited before there are many of them, by the `try` in
+/// which they were recorded.
+#[test]
+fn what_a_loop_in_a_try_overwrites_is_checked_on_the_way() {
+    for (device, rt) in devices() {
+        let text = "x = rand (100);\ntry\n  for k = 1:600, y = sqrt (x - 2 * (k == 100)); end\n\
+                    catch e, disp (e.message), disp (k < 200), end";
+        let (out, result) = run(&rt, text);
+        assert!(result.is_ok(), "{device}");
+        assert!(out.starts_with("sqrt: of a negative number"), "{device}: {out}");
+        assert!(out.ends_with("(recorded at line 3, column 22)\n1\n"), "{device}: {out}");
+        // An inner `try` is none of its business.
+        let text = "x = rand (100);\ntry\n  for k = 1:600\n    y = sqrt (x - 2 * (k == 100));\n\
+                    try, z = log (x + 1); w = z; w = 1; catch, disp ('inner'), end\n  end\n\
+                    catch, disp (k < 200), end";
+        assert_eq!(run(&rt, text).0, "1\n", "{device}");
+    }
+}
+
 #[test]
 fn a_subscript_on_the_runtime_that_is_wrong_is_an_error_whatever_is_read_of_what_it_names() {
     for (device, rt) in devices() {

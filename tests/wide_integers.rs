@@ -399,3 +399,79 @@ fn all_that_32_bits_hold_is_a_range_to_draw_from() {
         }
     }
 }
+
+/// Running sums and products of `$int` along both dimensions, forth and back, as a walk has them that saturates at
+/// each step.
+macro_rules! running_folds {
+    ($int:ty, $session:expr, $device:expr) => {{
+        let mut next = numbers_of(0x9e37_79b9_7f4a_7c15);
+        // Numbers that meet the ends often and leave them again; factors that turn, grow, meet an end exactly, and
+        // vanish. The more of them leave magnitudes as they are, the longer an end's parity matters.
+        let mut term = |_| {
+            let bits = next();
+            match bits % 8 {
+                0 => <$int>::MAX,
+                1 => <$int>::MIN,
+                2 => -1,
+                _ => (bits >> 8) as $int >> (bits % 5),
+            }
+        };
+        let terms: Vec<$int> = (0..3 * 2000).map(&mut term).collect();
+        let mut next = numbers_of(0x2545_f491_4f6c_dd1d);
+        let mut factor = |_| {
+            let bits = next();
+            match bits % 64 {
+                0 => 0,
+                1 => <$int>::MAX,
+                2 => <$int>::MIN,
+                3 => 1 << (bits >> 8) % (<$int>::BITS as u64 - 1),
+                4 => (<$int>::MIN >> (bits >> 8) % (<$int>::BITS as u64 - 1)),
+                5..8 => 2,
+                8..10 => -3,
+                10..40 => 1,
+                _ => -1,
+            }
+        };
+        let factors: Vec<$int> = (0..3 * 2000).map(&mut factor).collect();
+        for (what, data, fold) in [
+            ("sum", &terms, <$int>::saturating_add as fn($int, $int) -> $int),
+            ("product", &factors, <$int>::saturating_mul),
+        ] {
+            for (dims, dim) in [([2000, 3], 0), ([3, 2000], 1)] {
+                let x = $session.from_slice(data, dims).unwrap();
+                for reverse in [false, true] {
+                    let got = match (what, reverse) {
+                        ("sum", false) => x.cumsum(dim),
+                        ("sum", true) => x.cumsum_reverse(dim),
+                        (_, false) => x.cumprod(dim),
+                        (_, true) => x.cumprod_reverse(dim),
+                    };
+                    let got = wait(got.gather::<$int>()).unwrap().into_vec();
+                    for line in 0..3 {
+                        let mut running: Option<$int> = None;
+                        for step in 0..2000 {
+                            let place = if reverse { 1999 - step } else { step };
+                            let at = if dim == 0 { line * 2000 + place } else { place * 3 + line };
+                            running = Some(running.map_or(data[at], |running| fold(running, data[at])));
+                            assert_eq!(
+                                Some(got[at]),
+                                running,
+                                "{} {what} along {dim}, reverse {reverse}, line {line}, step {step}",
+                                $device
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }};
+}
+
+#[test]
+fn running_sums_and_products_saturate_at_each_step_from_where_they_begin() {
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        running_folds!(i32, s, device);
+        running_folds!(i64, s, device);
+    }
+}

@@ -12,7 +12,7 @@ use super::memory;
 use super::output::Output;
 use super::syntax::ast::Name;
 use super::value::cleanup::Due;
-use super::value::{Data, Tensor, Value};
+use super::value::{Data, Function, Tensor, Value};
 use crate::Session;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -330,11 +330,24 @@ impl Env {
     /// [`Need::Host`] for those that have not been awaited; an error for containers that are nested so deep that what
     /// is about to visit them would run out of stack.
     pub fn host_all<'v>(&self, values: impl IntoIterator<Item = &'v Value>) -> Flow<()> {
+        self.host_within(values, false)
+    }
+
+    /// The same, of what anonymous functions have captured, too.
+    ///
+    /// # Errors
+    /// As [`Env::host_all`].
+    pub fn host_all_captured<'v>(&self, values: impl IntoIterator<Item = &'v Value>) -> Flow<()> {
+        self.host_within(values, true)
+    }
+
+    fn host_within<'v>(&self, values: impl IntoIterator<Item = &'v Value>, captured: bool) -> Flow<()> {
         let mut missing = Vec::new();
         for value in values {
             match value {
                 Value::Lazy(l) if l.known(self)?.is_none() => missing.push(l.clone()),
-                Value::Cell(_) | Value::Struct(_) => inside(self, value, &mut missing)?,
+                Value::Cell(_) | Value::Struct(_) => inside(self, value, captured, &mut missing)?,
+                Value::Function(_) if captured => inside(self, value, captured, &mut missing)?,
                 _ => {}
             }
         }
@@ -395,8 +408,8 @@ impl Env {
     }
 }
 
-/// The arrays of the runtime in a container whose host values are not there.
-fn inside(env: &Env, container: &Value, missing: &mut Vec<Arc<super::value::Lazy>>) -> Flow<()> {
+/// The arrays of the runtime in a container, or captured by a function, whose host values are not there.
+fn inside(env: &Env, container: &Value, captured: bool, missing: &mut Vec<Arc<super::value::Lazy>>) -> Flow<()> {
     let mut open = vec![(container, 0)];
     // Containers that stand in several places, with how deep they were found: `c = {c, c}` in a loop makes many places
     // of few containers.
@@ -408,7 +421,8 @@ fn inside(env: &Env, container: &Value, missing: &mut Vec<Arc<super::value::Lazy
     while let Some((value, depth)) = open.pop() {
         match value {
             Value::Lazy(l) if l.known(env)?.is_none() => missing.push(l.clone()),
-            Value::Cell(_) | Value::Struct(_) if depth > DEPTH_MAX => {
+            Value::Function(_) if !captured => {}
+            Value::Cell(_) | Value::Struct(_) | Value::Function(_) if depth > DEPTH_MAX => {
                 return Err(ScriptError::new(format!("containers are nested deeper than {DEPTH_MAX} levels")).into());
             }
             Value::Cell(c) if seen_before(Arc::as_ptr(c).cast(), Arc::strong_count(c), depth) => {}
@@ -417,6 +431,11 @@ fn inside(env: &Env, container: &Value, missing: &mut Vec<Arc<super::value::Lazy
             Value::Cell(c) => open.extend(c.items.iter().rev().map(|v| (v, depth + 1))),
             Value::Struct(s) => {
                 open.extend(s.fields.values().rev().flat_map(|f| f.iter().rev()).map(|v| (v, depth + 1)));
+            }
+            Value::Function(f) if !seen_before(Arc::as_ptr(f).cast(), Arc::strong_count(f), depth) => {
+                if let Function::Anonymous(closure) = &**f {
+                    open.extend(closure.captured.iter().rev().map(|(_, v)| (v, depth + 1)));
+                }
             }
             _ => {}
         }

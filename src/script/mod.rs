@@ -4,6 +4,10 @@
 //! ([`value`]): scalars and small arrays in the script's own memory, at once; big arrays recorded on the runtime, so
 //! that a loop of array statements becomes a few kernels.
 //!
+//! For users: [`Script`], [`Workspace`] and its [`value`]s, [`env::Options`], [`output`], [`error`], [`source`] and
+//! [`interrupt`]. The other modules are public for the crate's own binary and tests, hidden, and no part of the stable
+//! API.
+//!
 //! Invariants:
 //! - SCRIPT-1: the machine blocks no thread, but for files, standard input, and the first look at the GPUs. What it must
 //!   wait for leaves the instruction as a [`Need`](error::Need); the future of the run awaits it, and the instruction
@@ -25,28 +29,38 @@
 // Tests write recorded values down as they were recorded.
 #![cfg_attr(test, allow(clippy::approx_constant, clippy::excessive_precision, clippy::let_and_return))]
 
+#[doc(hidden)]
 pub mod builtins;
+#[doc(hidden)]
 pub mod compile;
+#[doc(hidden)]
 pub mod copies;
 mod crowd;
+#[doc(hidden)]
 pub mod display;
 pub mod env;
 pub mod error;
+#[doc(hidden)]
 pub mod handles;
 mod helpers;
+#[doc(hidden)]
 pub mod index;
 pub mod interrupt;
+#[doc(hidden)]
 pub mod library;
 mod memory;
+#[doc(hidden)]
 pub mod ops;
 pub mod output;
 mod polling;
 pub mod source;
 mod stack;
+#[doc(hidden)]
 pub mod syntax;
 #[cfg(test)]
 pub mod testing;
 pub mod value;
+#[doc(hidden)]
 pub mod vm;
 
 use compile::Unit;
@@ -172,11 +186,15 @@ impl Script {
     }
 
     /// The tree.
+    #[doc(hidden)]
     pub fn file(&self) -> &syntax::ast::File {
         &self.0.file
     }
 
     /// Runs it on a session, keeping its output, to its end. Dropping the future cancels it.
+    ///
+    /// A session draws the random numbers and knows the place of what is recorded: runs at the same time have a session
+    /// each.
     ///
     /// Runs in tasks of their own share the executor's threads. Of many that one task awaits at once (`join_all`),
     /// other cores take some over.
@@ -261,6 +279,7 @@ impl Script {
     }
 
     /// Runs it on a machine. `keep`: its variables are returned.
+    #[doc(hidden)]
     ///
     /// # Errors
     /// The error that the script did not catch.

@@ -15,9 +15,10 @@
 use super::body::{Body, component};
 use super::memory::Accessor;
 use super::monoid::Fold;
-use super::types::{from_storage, from_words, is_finite, register, splat, storage, to_storage, to_words, typed};
+use super::running::Running;
+use super::types::{from_storage, from_words, register, splat, storage, to_storage, to_words, typed};
 use crate::graph::DType;
-use crate::kernels::ir::{Form, InstOp, Kernel, Level, Monoid, Val, header};
+use crate::kernels::ir::{Form, InstOp, Kernel, Level, Val, header};
 use std::collections::BTreeMap;
 
 /// Names of the workgroup arrays that a fold's components go through.
@@ -313,8 +314,8 @@ fn scan(body: &mut Body, shared: &mut Shared) {
     let kernel = body.kernel;
     for (number, inst) in kernel.insts.iter().enumerate() {
         if let InstOp::Scan { monoid, .. } = inst.op {
-            let fold = Fold::new(monoid, inst.dtype);
-            body.line(format!("var carry{number}: {} = {};", typed(inst.dtype, 1), fold.running_identity()));
+            let identity = Running::new(monoid, inst.dtype).identity();
+            body.line(format!("var carry{number}: {} = {identity};", typed(inst.dtype, 1)));
         }
     }
     body.line(format!("let reverse = {} == 1u;", body.memory.parameter(header::REVERSE)));
@@ -336,59 +337,50 @@ fn scan(body: &mut Body, shared: &mut Shared) {
 
 /// The inclusive scan of one tile of 256 elements and its carry. The steps are written out: nested loops count
 /// together on Mesa's software device.
-///
-/// A running product of floats is made of products of parts, which may leave the range behind a zero where the product
-/// itself is zero; so it carries along whether a part is of finite numbers alone.
 fn scan_tile(body: &mut Body, val: Val, shared: &mut Shared) {
     let inst = body.kernel.inst(val);
     let InstOp::Scan { monoid, arg } = inst.op else { return no_fold(body, val) };
     let (dtype, number) = (inst.dtype, val.0);
-    let fold = Fold::new(monoid, dtype);
-    let array = shared_name(shared, dtype, 0);
-    let wild = (monoid == Monoid::Prod && dtype.is_float()).then(|| shared_name(shared, DType::U32, 1));
-    let arg = body.value(arg, 1);
-    body.line(format!("var scan{number} = select({}, {arg}, inside);", fold.running_identity()));
-    if wild.is_some() {
-        body.line(format!("var wild{number} = select(1u, 0u, {});", is_finite(dtype, &format!("scan{number}"))));
-    }
+    let running = Running::new(monoid, dtype);
+    let components = running.components();
+    let of_each =
+        |name: &str| -> Vec<String> { (0..components.len()).map(|c| format!("{name}{number}_{c}")).collect() };
+    let (part, earlier, whole) = (of_each("part"), of_each("earlier"), of_each("whole"));
+    let arrays: Vec<String> =
+        components.iter().enumerate().map(|(component, dtype)| shared_name(shared, *dtype, component)).collect();
     let publish = |body: &mut Body| {
         body.line("workgroupBarrier();");
-        body.line(format!("{array}[lid] = {};", to_storage(dtype, 1, &format!("scan{number}"))));
-        if let Some(wild) = &wild {
-            body.line(format!("{wild}[lid] = wild{number};"));
+        for ((array, name), dtype) in arrays.iter().zip(&part).zip(&components) {
+            body.line(format!("{array}[lid] = {};", to_storage(*dtype, 1, name)));
         }
     };
-    let after = |body: &mut Body, earlier: &str, later: &str, later_wild: &str| {
-        let whole = fold.pair(&mut body.functions, 1, earlier, later);
-        match wild {
-            Some(_) => fold.product_behind_zero(&whole, earlier, later, later_wild),
-            None => whole,
+    let read = |body: &mut Body, names: &[String], at: &str| {
+        for ((array, name), dtype) in arrays.iter().zip(names).zip(&components) {
+            body.line(format!("let {name} = {};", from_storage(*dtype, 1, &format!("{array}[{at}]"))));
         }
     };
+    let arg = body.value(arg, 1);
+    body.line(format!("let element{number} = select({}, {arg}, inside);", running.identity()));
+    for (name, value) in part.iter().zip(running.element(&format!("element{number}"))) {
+        body.line(format!("var {name} = {value};"));
+    }
     publish(body);
     for step in 0..8 {
         let distance = 1 << step;
         body.line("workgroupBarrier();");
         body.line(format!("if (lid >= {distance}u) {{"));
-        let earlier = from_storage(dtype, 1, &format!("{array}[lid - {distance}u]"));
-        body.line(format!("let earlier = {earlier};"));
-        let next = after(body, "earlier", &format!("scan{number}"), &format!("wild{number}"));
-        body.line(format!("scan{number} = {next};"));
-        if let Some(wild) = &wild {
-            body.line(format!("wild{number} |= {wild}[lid - {distance}u];"));
-        }
+        read(body, &earlier, &format!("lid - {distance}u"));
+        let lines = running.compose(&mut body.functions, &part, &earlier);
+        body.lines(lines);
         body.line("}");
         publish(body);
     }
     body.line("workgroupBarrier();");
-    let whole = from_storage(dtype, 1, &format!("{array}[255]"));
-    body.line(format!("let whole{number} = {whole};"));
-    if let Some(wild) = &wild {
-        body.line(format!("let whole_wild{number} = {wild}[255];"));
-    }
+    read(body, &whole, "255");
     let carry = format!("carry{number}");
-    let value = after(body, &carry, &format!("scan{number}"), &format!("wild{number}"));
-    body.line(format!("let v{number} = {value};"));
-    let next = after(body, &carry, &format!("whole{number}"), &format!("whole_wild{number}"));
-    body.line(format!("{carry} = {next};"));
+    body.line(format!("var v{number}: {};", typed(dtype, 1)));
+    let value = running.apply(&mut body.functions, &format!("v{number}"), &carry, &part);
+    body.lines(value);
+    let next = running.apply(&mut body.functions, &carry, &carry, &whole);
+    body.lines(next);
 }

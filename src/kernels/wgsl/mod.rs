@@ -20,6 +20,7 @@ mod memory;
 mod monoid;
 #[cfg(feature = "gpu")]
 pub mod pieces;
+mod running;
 #[cfg(all(test, feature = "gpu"))]
 mod tests;
 pub(crate) mod types;

@@ -2,7 +2,7 @@
 //!
 //! Must hold: the text depends on the monoid, the dtype and the width alone, so that equal kernels fold equally.
 
-use super::types::{extreme, is_finite, is_nan, lanes, nan, one, register, splat, typed, zero};
+use super::types::{extreme, is_nan, lanes, nan, one, register, splat, typed, zero};
 use crate::graph::{DType, ElementOp};
 use crate::kernels::element::wgsl::Functions;
 use crate::kernels::ir::Monoid;
@@ -50,16 +50,6 @@ impl Fold {
                     extreme(dtype, !seeks_greatest(self.monoid))
                 }
             }
-        }
-    }
-
-    /// What a running fold begins with: a sum of nothing has no sign of its own, so that the first is the first
-    /// element.
-    pub(super) fn running_identity(&self) -> &'static str {
-        match (self.monoid, self.argument) {
-            (Monoid::Sum, DType::F32) => "-0.0f",
-            (Monoid::Sum, DType::F64) => "-0.0lf",
-            _ => self.identity(0),
         }
     }
 
@@ -132,15 +122,6 @@ impl Fold {
             | Monoid::WelfordWhere
             | Monoid::ScaledSquares => unreachable!("IR-5: {:?} has several components", self.monoid),
         }
-    }
-
-    /// `product`, the product of `earlier` and `later`, where `later` is of finite numbers unless `wild` is 1: zero
-    /// stays zero though `later` left the range on its own.
-    pub(super) fn product_behind_zero(&self, product: &str, earlier: &str, later: &str, wild: &str) -> String {
-        let (dtype, zero) = (self.argument, zero(self.argument));
-        let stays = format!("(({earlier} == {zero}) & !{} & ({wild} == 0u))", is_finite(dtype, later));
-        let signed = format!("select({earlier}, -{earlier}, {later} < {zero})");
-        format!("select({product}, {signed}, {stays})")
     }
 
     /// Value and position: the better value wins, of equal ones the lesser position.

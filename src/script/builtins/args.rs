@@ -2,6 +2,7 @@
 //!
 //! Must hold: nothing here changes anything; host values of arrays on the runtime are asked for (SCRIPT-2).
 
+use crate::script::display::number::{self, Notation};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
@@ -65,23 +66,7 @@ pub fn integer(x: f64) -> Flow<i64> {
 
 /// A number as messages have it: `%g`.
 pub fn short(x: f64) -> String {
-    if !x.is_finite() {
-        return if x.is_nan() { "NaN".into() } else { format!("{}Inf", if x < 0.0 { "-" } else { "" }) };
-    }
-    if x == x.trunc() && x.abs() < 1e5 {
-        return format!("{x}");
-    }
-    let exponent = x.abs().log10().floor() as i32;
-    if !(-5..6).contains(&exponent) {
-        let mantissa = format!("{:.5}", x / 10f64.powi(exponent));
-        let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.').to_string();
-        return format!("{mantissa}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs());
-    }
-    let text = format!("{:.*}", (5 - exponent).max(0) as usize, x);
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
-        false => text,
-    }
+    number::text(x, Notation::General(6))
 }
 
 /// An extent: negative ones are 0.

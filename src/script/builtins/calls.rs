@@ -236,12 +236,15 @@ fn functions(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::Struct(Arc::new(s)).into())
 }
 
-fn deal(_: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+fn deal(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let n = nargout.max(1);
     match args {
         // As a statement it gives nothing.
         [_] if nargout == 0 => Ok(nothing()),
-        [one] => Ok(vec![one.clone(); n].into()),
+        [one] => {
+            interp.env.check_host(&[n], size_of::<Value>())?;
+            Ok(vec![one.clone(); n].into())
+        }
         all if all.len() == n => Ok(all.to_vec().into()),
         _ => fail!("deal: nargin > 1 and nargin != nargout"),
     }
@@ -263,24 +266,35 @@ fn merge(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if let (Value::Cell(a), Value::Cell(b)) = (&args[1], &args[2]) {
         return merged_cells(&mask, a, b);
     }
-    let mut parts = Vec::with_capacity(mask.len());
-    for i in 0..mask.len() {
-        let from = &args[if mask.data.f64_at(i) != 0.0 { 1 } else { 2 }];
-        let from = match from {
-            Value::Lazy(_) => &Value::Tensor(env.host(from)?),
-            from => from,
+    let [a, b] = [&args[1], &args[2]];
+    if a.class() != b.class() || !(a.is_numeric() || a.class() == Class::Char) {
+        return fail!("merge: cannot merge {} with {} with array mask", a.class_name(), b.class_name());
+    }
+    let [a, b] = [env.host(a)?, env.host(b)?];
+    if [&a, &b].iter().any(|value| value.len() != 1 && value.dims != mask.dims) {
+        return fail!("merge: MASK, TVAL, and FVAL dimensions must match");
+    }
+    let is_first = |i: usize| mask.data.f64_at(i) != 0.0;
+    Ok(Value::tensor(Tensor::new(mask.dims.clone(), chosen(mask.len(), is_first, &a, &b))).into())
+}
+
+/// Elements of `a` where they are wanted, of `b` elsewhere; both are of one class, and a scalar stands for all.
+fn chosen(count: usize, is_first: impl Fn(usize) -> bool, a: &Tensor, b: &Tensor) -> Data {
+    let at = |of: &Tensor, i: usize| if of.len() == 1 { 0 } else { i };
+    macro_rules! choose {
+        ($($variant:ident),*) => {
+            match (&*a.data, &*b.data) {
+                $((Data::$variant(x), Data::$variant(y)) => Data::$variant(
+                    (0..count).map(|i| if is_first(i) { x[at(a, i)] } else { y[at(b, i)] }).collect(),
+                ),)*
+                _ => {
+                    let of = |i| if is_first(i) { a.data.c64_at(at(a, i)) } else { b.data.c64_at(at(b, i)) };
+                    Data::C64((0..count).map(of).collect()).converted(a.data.class())
+                }
+            }
         };
-        parts.push(index_of(env, from, if from.is_scalar() { 0 } else { i })?);
     }
-    let parts = parts.iter().map(|v| env.host(v)).collect::<Flow<Vec<_>>>()?;
-    let class = parts.iter().map(|p| p.data.class()).find(|c| *c != Class::Double).unwrap_or(Class::Double);
-    let same: Vec<Arc<Tensor>> = (parts.iter())
-        .map(|p| if p.data.class() == class { p.clone() } else { Arc::new(Tensor::scalar(p.data.converted(class))) })
-        .collect();
-    if same.is_empty() {
-        return Ok(Value::tensor(Tensor::zeros(Class::Double, mask.dims.clone())).into());
-    }
-    Ok(Value::tensor(Tensor::new(mask.dims.clone(), first_elements(&same))).into())
+    choose!(F64, F32, C64, C32, I8, I16, I32, I64, U8, U16, U32, U64, Char, Bool)
 }
 
 fn merged_cells(mask: &Tensor, a: &CellArray, b: &CellArray) -> Flow<Outcome> {
@@ -308,44 +322,59 @@ struct NthOutput {
     function: Arc<Function>,
     args: Vec<Value>,
     wanted: Vec<usize>,
-    as_cell: bool,
+    /// How many outputs it is asked for.
+    total: usize,
 }
 
+/// So many outputs a function may be asked for.
+const OUTPUTS_MAX: f64 = 1e6;
+
 fn nthargout(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let n = interp.env.host(&args[0])?;
-    let wanted: Vec<usize> = n.data.to_f64().iter().map(|&x| x as usize).collect();
-    if wanted.contains(&0) || wanted.is_empty() {
-        return fail!("nthargout: N must be a positive integer or vector of them");
+    let names_function = |value: &Value| matches!(value, Value::Function(_)) || value.as_text().is_some();
+    let (total, rest) = match args {
+        [_, function, rest @ ..] if names_function(function) => (&args[0], (function, rest)),
+        [_, total, function, rest @ ..] if names_function(function) => (total, (function, rest)),
+        _ => return super::counts::invalid_call("nthargout", "nthargout (n, ntot, func, ...)"),
+    };
+    let numbers = |value: &Value| interp.env.host(value).map(|host| host.data.to_f64());
+    let (wanted, total) = (numbers(&args[0])?, numbers(total)?);
+    let total = total.iter().copied().fold(0.0, f64::max);
+    if total == 0.0 || wanted.iter().chain([&total]).any(|x| !(*x >= 1.0 && *x == x.trunc())) {
+        return fail!("nthargout: N and NTOT must consist of positive integers");
     }
-    // A count of outputs may stand before the function.
-    let (at, _) = if matches!(args[1], Value::Num(_)) && args.len() > 2 { (2, true) } else { (1, false) };
-    let function = function_of(&args[at], "nthargout")?;
+    if total > OUTPUTS_MAX {
+        return fail!("out of memory or dimension too large for Octave's index type");
+    }
+    if let Some(beyond) = wanted.iter().find(|x| **x > total) {
+        return fail_id!(
+            "Octave:index-out-of-bounds",
+            "index ({beyond}): out of bound {total} (dimensions are 1x{total})"
+        );
+    }
     Ok(Outcome::Task(Box::new(NthOutput {
-        function,
-        args: args[at + 1..].to_vec(),
-        as_cell: wanted.len() > 1,
-        wanted,
+        function: function_of(rest.0, "nthargout")?,
+        args: rest.1.to_vec(),
+        wanted: wanted.iter().map(|x| *x as usize).collect(),
+        total: total as usize,
     })))
 }
 
 impl Task for NthOutput {
     fn step(&mut self, _: &mut Interp, last: Option<Result<Values, ScriptError>>) -> Flow<TaskStep> {
         match last {
-            None => Ok(TaskStep::Call {
-                function: self.function.clone(),
-                args: self.args.clone(),
-                nargout: self.wanted.iter().copied().max().unwrap_or(1),
-            }),
+            None => {
+                Ok(TaskStep::Call { function: self.function.clone(), args: self.args.clone(), nargout: self.total })
+            }
             Some(result) => {
                 let values = result?;
                 let mut out = Vec::new();
                 for &n in &self.wanted {
                     match values.get(n - 1) {
                         Some(value) => out.push(value.clone()),
-                        None => return fail!("nthargout: the function has no output {n}"),
+                        None => return fail!("nthargout: Too many output arguments: {}", self.total),
                     }
                 }
-                let value = if self.as_cell { Value::Cell(Arc::new(CellArray::row(out))) } else { out.swap_remove(0) };
+                let value = if out.len() > 1 { Value::Cell(Arc::new(CellArray::row(out))) } else { out.swap_remove(0) };
                 Ok(TaskStep::Done(smallvec::smallvec![value]))
             }
         }

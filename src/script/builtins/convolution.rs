@@ -122,10 +122,13 @@ fn recorded(env: &Env, a: &Value, b: &Value, class: Class, part: Part) -> Flow<O
     let (da, db) = (a.dims(), b.dims());
     let ((top, rows), (left, columns)) = (part.along(da.rows(), db.rows()), part.along(da.columns(), db.columns()));
     let Some(dtype) = class.dtype() else { return Ok(None) };
-    let has_gpu = env.session.devices().iter().any(|device| device.kind == DeviceKind::Gpu && device.has(dtype));
-    let is_large = has_gpu && (matches!(a, Value::Lazy(_)) || is_big(env, class, da.elements()));
+    let is_large = matches!(a, Value::Lazy(_)) || is_big(env, class, da.elements());
     let is_float = [a, b].iter().all(|value| value.class().is_float() && !value.is_complex());
     if !is_large || !is_float || db.elements() > KERNEL_MAX || rows * columns == 0 {
+        return Ok(None);
+    }
+    // Asked for last: it opens the GPU.
+    if !env.session.devices().iter().any(|device| device.kind == DeviceKind::Gpu && device.has(dtype)) {
         return Ok(None);
     }
     let kernel = env.host(b)?;

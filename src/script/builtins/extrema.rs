@@ -79,10 +79,10 @@ fn extremum(interp: &mut Interp, args: &[Value], nargout: usize, greatest: bool)
             let over = args::over(env, Some(dim), |_| format!("{name}: DIM must be a valid dimension"))?;
             of_one(env, name, x, over, omit_nan, linear, nargout)
         }
-        [x, y, _] => {
+        [x, _, dim] => {
+            let over = args::over(env, Some(dim), |_| format!("{name}: DIM must be a valid dimension"))?;
+            // SCRIPT-2: after what may have to wait.
             env.warn("", &format!("{name}: second argument is ignored"));
-            let _ = y;
-            let over = args::over(env, Some(plain[2]), |_| format!("{name}: DIM must be a valid dimension"))?;
             of_one(env, name, x, over, omit_nan, linear, nargout)
         }
         _ => fail_id!("Octave:invalid-fun-call", "Invalid call to {name}"),

@@ -1,6 +1,6 @@
 //! Files: streams by number, whole files, names and folders.
 //!
-//! In: paths relative to the process's folder. Out: numbers of streams, text, messages. Must hold: 0, 1 and 2 are the
+//! In: paths relative to the script's folder (`Env::at`). Out: numbers of streams, text, messages. Must hold: 0, 1 and 2 are the
 //! standard streams, and what is written to 1 and 2 goes where the script prints; what waits to be written is written
 //! when a stream is closed, moved, read or dropped.
 
@@ -122,10 +122,11 @@ impl Stream {
             self.ahead.clear();
             self.used = 0;
         }
-        if !memory::holds(self.ahead.len().saturating_mul(2)) {
+        let mut block = [0; 1 << 14];
+        let grows = self.ahead.capacity() - self.ahead.len() < block.len();
+        if grows && !memory::holds(self.ahead.len().saturating_mul(2)) {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
-        let mut block = [0; 1 << 14];
         let n = self.file.read(&mut block)?;
         self.ahead.extend(&block[..n]);
         self.at += n as u64;
@@ -411,6 +412,9 @@ fn fileread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let Some(name) = args[0].as_text() else { return fail!("fileread: FILENAME argument must be a string") };
     match memory::read(interp.env.found(&name)) {
         Ok(bytes) => Ok(Value::string(bytes).into()),
+        Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
+            fail_id!("Octave:bad-alloc", "out of memory or dimension too large for Octave's index type")
+        }
         Err(_) => fail!("fileread: cannot open file {name}"),
     }
 }

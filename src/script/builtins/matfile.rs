@@ -7,6 +7,7 @@
 use super::files::system;
 use super::variables::fits;
 use super::{ANY, Builtin, Outcome, matformat, nothing, row, tables, textformat};
+use crate::script::display::number::{self, Notation};
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail};
 use crate::script::memory;
@@ -81,7 +82,7 @@ fn save(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         false => variables_chosen(interp, names),
     };
     let (variables, missing) = chosen;
-    interp.env.host_all(variables.iter().map(|v| &v.1))?;
+    interp.env.host_all_captured(variables.iter().map(|v| &v.1))?;
     let mut saved = Vec::with_capacity(variables.len());
     for (name, value) in &variables {
         matformat::check_length(value).map_err(|e| ScriptError::new(format!("save: {e}")))?;
@@ -189,7 +190,8 @@ fn ascii(env: &Env, variables: &[(String, Value)], double: bool) -> Flow<Vec<u8>
         for r in 0..host.dims.rows() {
             for c in 0..host.dims.columns() {
                 out.push(b' ');
-                out.extend(tables::exponential(host.data.f64_at(c * host.dims.rows() + r), digits).as_bytes());
+                let x = host.data.f64_at(c * host.dims.rows() + r);
+                out.extend(number::text(x, Notation::Exponent(digits)).as_bytes());
             }
             out.push(b'\n');
         }

@@ -6,7 +6,7 @@
 use super::convert_text::spelled;
 use super::files::{path, system};
 use super::{ANY, Builtin, Outcome, args, nothing, output, row, text};
-use crate::script::display::number::MISSING;
+use crate::script::display::number::{self, MISSING, Notation};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::memory;
@@ -43,49 +43,6 @@ pub static ROWS: &[Builtin] = &[
     }),
     row("readmatrix", 1, ANY, 1, "readmatrix (file)", "Reads separated numbers below their headings.", readmatrix),
 ];
-
-/// `%.*e`: a digit, a point, `digits` more, an exponent of at least two digits.
-pub fn exponential(x: f64, digits: usize) -> String {
-    if !x.is_finite() {
-        return not_finite(x);
-    }
-    let text = format!("{x:.digits$e}");
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let (sign, exponent) = match exponent.strip_prefix('-') {
-        Some(rest) => ('-', rest),
-        None => ('+', exponent),
-    };
-    format!("{mantissa}e{sign}{exponent:0>2}")
-}
-
-fn not_finite(x: f64) -> String {
-    if x.is_nan() {
-        "NaN".into()
-    } else if x > 0.0 {
-        "Inf".into()
-    } else {
-        "-Inf".into()
-    }
-}
-
-/// `%.*g`: so many digits, without zeros at the end.
-fn general(x: f64, digits: usize) -> String {
-    if !x.is_finite() {
-        return not_finite(x);
-    }
-    let digits = digits.max(1);
-    let e = exponential(x, digits - 1);
-    let exponent: i64 = e.split_once('e').and_then(|(_, n)| n.parse().ok()).unwrap_or(0);
-    let plain = |s: &str| match s.contains('.') {
-        true => s.trim_end_matches('0').trim_end_matches('.').to_string(),
-        false => s.to_string(),
-    };
-    if exponent < -4 || exponent >= digits as i64 {
-        let (mantissa, rest) = e.split_once('e').unwrap_or((&e, "+00"));
-        return format!("{}e{rest}", plain(mantissa));
-    }
-    plain(&format!("{x:.*}", (digits as i64 - 1 - exponent).max(0) as usize))
-}
 
 /// How a number fills its place: flags, and how wide it is at least.
 struct Shape {
@@ -161,14 +118,14 @@ fn precision(env: &Env, value: &Value) -> Flow<Precision> {
 
 fn formatted(x: f64, precision: &Precision) -> String {
     match precision {
-        Precision::Digits(digits) => general(x, *digits),
+        Precision::Digits(digits) => number::text(x, Notation::General(*digits)),
         Precision::Template { before, shape, digits, letter, after } => {
             let number = match letter {
-                _ if !x.is_finite() => not_finite(x),
-                b'e' => exponential(x, *digits),
-                b'g' => general(x, *digits),
+                _ if !x.is_finite() => number::non_finite(x).to_string(),
+                b'e' => number::text(x, Notation::Exponent(*digits)),
+                b'g' => number::text(x, Notation::General(*digits)),
                 b'f' => format!("{x:.digits$}"),
-                _ => general(x, 17),
+                _ => number::text(x, Notation::General(17)),
             };
             format!("{before}{}{after}", shape.filled(number))
         }
@@ -177,7 +134,8 @@ fn formatted(x: f64, precision: &Precision) -> String {
 
 /// The shortest text that reads back as the same number.
 fn shortest(x: f64) -> String {
-    (15..=17).map(|d| general(x, d)).find(|t| t.parse() == Ok(x)).unwrap_or_else(|| general(x, 17))
+    let of = |digits| number::text(x, Notation::General(digits));
+    (15..17).map(of).find(|t| t.parse() == Ok(x)).unwrap_or_else(|| of(17))
 }
 
 /// How a table is written.
@@ -513,12 +471,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_as_c_writes_them() {
-        assert_eq!(general(1e5, 5), "1e+05");
-        assert_eq!(general(0.0001, 16), "0.0001");
-        assert_eq!(general(100000.0, 16), "100000");
+    fn numbers_are_written_as_short_as_they_read_back() {
         assert_eq!(shortest(std::f64::consts::PI), "3.141592653589793");
-        assert_eq!(exponential(1.0, 8), "1.00000000e+00");
     }
 
     #[test]

@@ -46,7 +46,7 @@ fn keyword<'l>(line: &'l [u8], name: &str) -> Option<&'l str> {
 pub fn write(variables: &[(String, Value)]) -> Result<Vec<u8>, String> {
     let mut out = Vec::new();
     for (name, value) in variables {
-        named(&mut out, name, value).map_err(|what| format!("{name}: {what}"))?;
+        named(&mut out, name, value, 0).map_err(|what| format!("{name}: {what}"))?;
     }
     Ok(out)
 }
@@ -56,7 +56,11 @@ fn line(out: &mut Vec<u8>, text: impl AsRef<[u8]>) {
     out.push(b'\n');
 }
 
-fn named(out: &mut Vec<u8>, name: &str, value: &Value) -> Result<(), String> {
+fn named(out: &mut Vec<u8>, name: &str, value: &Value, depth: usize) -> Result<(), String> {
+    // Containers, and values that handles have captured.
+    if depth > DEPTH_MAX {
+        return Err(format!("values are nested deeper than {DEPTH_MAX} levels"));
+    }
     line(out, format!("# name: {name}"));
     match value {
         Value::Num(_) | Value::Bool(_) => {
@@ -68,9 +72,11 @@ fn named(out: &mut Vec<u8>, name: &str, value: &Value) -> Result<(), String> {
             line(out, format!("# type: {kind}\n{text}"));
         }
         Value::Tensor(t) => array(out, t),
+        // One that a handle has captured.
+        Value::Lazy(l) if let Some(t) = l.host.get() => array(out, t),
         Value::Cell(c) => {
             line(out, "# type: cell");
-            cell(out, &c.dims, &c.items)?;
+            cell(out, &c.dims, &c.items, depth)?;
         }
         Value::Struct(s) if s.class.is_none() => {
             let scalar = s.len() == 1;
@@ -79,10 +85,10 @@ fn named(out: &mut Vec<u8>, name: &str, value: &Value) -> Result<(), String> {
             line(out, format!("# length: {}", s.fields.len()));
             for (field, values) in &s.fields {
                 match scalar {
-                    true => named(out, field, &values[0])?,
+                    true => named(out, field, &values[0], depth + 1)?,
                     false => {
                         line(out, format!("# name: {field}\n# type: cell"));
-                        cell(out, &s.dims, values)?;
+                        cell(out, &s.dims, values, depth)?;
                         out.extend_from_slice(b"\n\n");
                     }
                 }
@@ -97,7 +103,7 @@ fn named(out: &mut Vec<u8>, name: &str, value: &Value) -> Result<(), String> {
                         line(out, format!("# length: {}", closure.captured.len()));
                     }
                     for (slot, value) in &closure.captured {
-                        named(out, &closure.code.names[*slot as usize], value)?;
+                        named(out, &closure.code.names[*slot as usize], value, depth + 1)?;
                     }
                 }
                 _ => line(out, f.text()),
@@ -109,14 +115,14 @@ fn named(out: &mut Vec<u8>, name: &str, value: &Value) -> Result<(), String> {
     Ok(())
 }
 
-fn cell(out: &mut Vec<u8>, dims: &Dims, items: &[Value]) -> Result<(), String> {
+fn cell(out: &mut Vec<u8>, dims: &Dims, items: &[Value], depth: usize) -> Result<(), String> {
     if dims.len() > 2 {
         extents(out, dims);
-        return items.iter().try_for_each(|item| named(out, ITEM, item));
+        return items.iter().try_for_each(|item| named(out, ITEM, item, depth + 1));
     }
     line(out, format!("# rows: {}\n# columns: {}", dims.rows(), dims.columns()));
     for column in items.chunks(dims.rows().max(1)) {
-        column.iter().try_for_each(|item| named(out, ITEM, item))?;
+        column.iter().try_for_each(|item| named(out, ITEM, item, depth + 1))?;
         out.push(b'\n');
     }
     Ok(())

@@ -159,15 +159,28 @@ fn isglobal(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::Bool(interp.is_global(&name)).into())
 }
 
-/// Whether a name fits a pattern with `*` and `?`.
+/// Whether a name fits a pattern with `*` and `?`. Only the last `*` before a difference is gone back to, which then
+/// takes one byte more: at most as many steps as the product of the lengths.
 pub(super) fn fits(pattern: &[u8], name: &[u8]) -> bool {
-    match (pattern.split_first(), name.split_first()) {
-        (None, None) => true,
-        (Some((b'*', rest)), _) => fits(rest, name) || name.split_first().is_some_and(|(_, n)| fits(pattern, n)),
-        (Some((b'?', p)), Some((_, n))) => fits(p, n),
-        (Some((a, p)), Some((b, n))) => a == b && fits(p, n),
-        _ => false,
+    let (mut p, mut n) = (0, 0);
+    let mut last_star = None;
+    while n < name.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                last_star = Some((p, n));
+                p += 1;
+            }
+            Some(&byte) if byte == b'?' || byte == name[n] => (p, n) = (p + 1, n + 1),
+            _ => match last_star {
+                Some((star, taken)) => {
+                    last_star = Some((star, taken + 1));
+                    (p, n) = (star + 1, taken + 1);
+                }
+                None => return false,
+            },
+        }
     }
+    pattern[p..].iter().all(|&byte| byte == b'*')
 }
 
 fn clear(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

@@ -137,6 +137,9 @@ impl Builder {
             // It fails when it runs, so that `try` may catch it.
             return self.fail("invalid number of output arguments for constant expression", value.span);
         }
+        if targets.len() >= u16::MAX as usize {
+            return Err(self.error(value.span, format!("{} values are assigned at once, too many", targets.len())));
+        }
         if lists || many {
             return self.list_assign(targets, value, print);
         }

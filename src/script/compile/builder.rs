@@ -23,6 +23,9 @@ pub(super) struct Builder {
     spans: Vec<Span>,
     consts: Vec<Value>,
     names: Vec<Name>,
+    /// How many of them were there before: a text that is evaluated asks for few of many.
+    known: usize,
+    /// Of the names that have been asked for.
     slot_of: FxHashMap<Name, Slot>,
     /// Variables that something has been assigned to so far, parameters included.
     assigned: FxHashSet<Slot>,
@@ -90,6 +93,7 @@ impl Builder {
             spans: Vec::new(),
             consts: Vec::new(),
             names: Vec::new(),
+            known: 0,
             slot_of: FxHashMap::default(),
             assigned: FxHashSet::default(),
             statics: FxHashSet::default(),
@@ -156,9 +160,8 @@ impl Builder {
 
     /// The variables of the frame that the text will run in.
     pub fn knows(&mut self, known: Known) {
-        for name in &known.names {
-            self.slot(name);
-        }
+        self.known = known.names.len();
+        self.names = known.names;
         self.spare = known.spare;
     }
 
@@ -192,8 +195,11 @@ impl Builder {
         if let Some(&slot) = self.slot_of.get(name) {
             return slot;
         }
-        let slot = self.names.len() as Slot;
-        self.names.push(name.clone());
+        let known = self.names[..self.known].iter().position(|known| known == name);
+        let slot = known.unwrap_or(self.names.len()) as Slot;
+        if known.is_none() {
+            self.names.push(name.clone());
+        }
         self.slot_of.insert(name.clone(), slot);
         slot
     }

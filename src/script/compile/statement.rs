@@ -1,7 +1,7 @@
 //! Statements.
 
 use super::builder::{Around, Builder};
-use super::code::{Inst, Kind, Want};
+use super::code::{Count, Inst, Kind, Want};
 use crate::script::error::ScriptError;
 use crate::script::source::Span;
 use crate::script::stack::with_room;
@@ -57,14 +57,15 @@ impl Builder {
     }
 
     fn command(&mut self, name: &Ident, words: &[String], print: bool) -> Done {
+        // What it gives stands above the first mark, what it is given above the second.
+        self.emit(Inst::Mark, name.span);
         self.emit(Inst::Mark, name.span);
         for word in words {
             let word = self.constant(Value::string(word.as_bytes()));
             self.emit(Inst::Const(word), name.span);
         }
         let constant = self.constant(Value::string(name.name.as_bytes()));
-        let count = super::code::Count::Fixed(words.len() as u16);
-        self.emit(Inst::Call { name: constant, count, want: Want::Many(0) }, name.span);
+        self.emit(Inst::Call { name: constant, count: Count::Marked, want: Want::Many(0) }, name.span);
         self.slot(&"ans".into());
         self.emit(Inst::Answer { print, name: None }, name.span);
         Ok(())
@@ -248,7 +249,7 @@ impl Builder {
         match &block[..] {
             [Stmt { kind: StmtKind::Expr(expr), .. }] if nargout > 0 => {
                 self.emit(Inst::Mark, expr.span);
-                self.several(expr, nargout as u16)
+                self.several(expr, nargout.min(u16::MAX as usize - 1) as u16)
             }
             _ => self.block(block),
         }

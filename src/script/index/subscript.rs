@@ -3,6 +3,7 @@
 //! In: a value (colon, number, range, list, mask, `':'`). Out: positions from 0, with the shape that the index has.
 //! Must hold: INDEX-1: every position of a subscript is less than its `extent`.
 
+use crate::script::display::number::{self, Notation};
 use crate::script::error::{Flow, ScriptError, Stop};
 use crate::script::value::{Data, Dims, Lazy, Tensor, Value};
 use smallvec::SmallVec;
@@ -332,18 +333,7 @@ fn general(x: f64) -> String {
     if x.is_infinite() {
         return if x > 0.0 { "inf".into() } else { "-inf".into() };
     }
-    let scientific = format!("{x:.5e}");
-    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let trimmed = |text: &str| match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
-        false => text.to_string(),
-    };
-    if (-4..6).contains(&exponent) {
-        return trimmed(&format!("{x:.*}", (5 - exponent).max(0) as usize));
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{}e{sign}{:02}", trimmed(digits), exponent.abs())
+    number::text(x, Notation::General(6))
 }
 
 #[cfg(test)]

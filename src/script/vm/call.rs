@@ -581,7 +581,7 @@ impl Interp {
     fn enter_eval(&mut self, unit: compile::Unit, scope: Scope, returns: Return, nargout: usize) -> Flow<()> {
         self.check_depth()?;
         let target = self.frame_in(scope);
-        let known = self.names_in(target).len();
+        let known = self.count_names_in(target);
         for name in &unit.main.names[known.min(unit.main.names.len())..] {
             self.add_variable(target, name.clone());
         }

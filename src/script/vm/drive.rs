@@ -77,7 +77,7 @@ async fn driven(interp: &mut Interp) -> End {
         // It is told again all that it was told: then it runs as it did before, and further.
         interp.env.awaited = asked.answers.clone();
         interp.went_on = interp.steps;
-        let need = match made::with_known(&asked.known, || interp.slice()) {
+        let (need, is_between) = match made::with_known(&asked.known, || interp.slice()) {
             Slice::End(end) => return end,
             Slice::Need(Need::Yield) => {
                 asked = Asked::default();
@@ -87,11 +87,19 @@ async fn driven(interp: &mut Interp) -> End {
                 } else {
                     yield_once().await;
                 }
-                continue;
+                let suspects = interp.take_due_suspects();
+                if suspects.is_empty() {
+                    continue;
+                }
+                (Need::Materialised(suspects), true)
             }
-            Slice::Need(need) => need,
+            Slice::Need(need) => (need, false),
         };
-        let own = asked.own(interp.standing(), interp.steps, &need, begin..made::upcoming());
+        // What is awaited between two instructions is for neither.
+        let own = match is_between {
+            true => Vec::new(),
+            false => asked.own(interp.standing(), interp.steps, &need, begin..made::upcoming()),
+        };
         if interp.env.options.explain
             && let Need::Host(arrays) | Need::Materialised(arrays) = &need
         {
@@ -100,7 +108,7 @@ async fn driven(interp: &mut Interp) -> End {
         match &need {
             Need::Host(arrays) => interp.env.waited_for(arrays),
             // What a future waits for is not known here: a pause, or something large.
-            Need::Future(_) | Need::Yield | Need::Materialised(_) => {}
+            Need::Future(_) | Need::Materialised(_) | Need::Yield => {}
         }
         let is_stuck = asked.times > ASKS_MAX;
         let answer = async {
@@ -125,6 +133,7 @@ async fn driven(interp: &mut Interp) -> End {
             continue;
         };
         match result {
+            Ok(_) if is_between => {}
             Ok(answer) => {
                 asked.answers.extend(answer);
                 asked.known.extend(own.into_iter().map(|(place, lazy)| match lazy.host.get() {

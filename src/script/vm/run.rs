@@ -154,7 +154,7 @@ impl Interp {
         let Some(Activation::Task(mut frame)) = self.frames.pop() else { return Ok(()) };
         let last = frame.last.take();
         let result = self.noted(|interp| frame.task.step(interp, last));
-        if threads::is_hold_due() {
+        if threads::is_hold_due() || self.has_due_suspects() {
             *budget = 0;
         }
         let (returns, nargout) = (frame.returns, frame.nargout);
@@ -288,7 +288,7 @@ impl Interp {
                     if self.env.is_to_stay() {
                         self.env.stay();
                     }
-                    if threads::is_hold_due() {
+                    if threads::is_hold_due() || self.has_due_suspects() {
                         *budget = 0;
                     }
                     pc = match next {

@@ -2,7 +2,8 @@
 //!
 //! Must hold: the end of a `try` body awaits the checks of all that was recorded in it and of nothing else, also of
 //! what no variable holds any more. What was computed from an array shows its fault, so that only the last of a chain
-//! is kept and awaited, and the others fuse.
+//! is kept and awaited, and the others fuse. Of those that nobody else holds few are kept: when there are
+//! [`DROPPED_MAX`] or they take [`DROPPED_BYTES_MAX`], they are awaited between two instructions.
 
 use super::Interp;
 use super::frame::Activation;
@@ -17,6 +18,10 @@ use std::sync::Arc;
 
 /// How many suspects there may be before those that are none any more are let go.
 const SUSPECTS_MIN: usize = 64;
+/// So many suspects that no variable holds may await the end of their `try`.
+const DROPPED_MAX: usize = 64;
+/// So many bytes of them.
+const DROPPED_BYTES_MAX: usize = 256 << 20;
 /// How many evaluated texts are remembered, for faults of what they recorded.
 const TEXTS_MAX: usize = 256;
 
@@ -27,6 +32,10 @@ pub(super) struct Suspects {
     each: Vec<(u64, Arc<Lazy>)>,
     /// Look again for those that are none any more when there are so many.
     look_at: usize,
+    /// The bytes of those that were added since the last look.
+    bytes_since: usize,
+    /// The number of the first of those that nobody else holds, where they are to be awaited.
+    due: Option<u64>,
 }
 
 impl Suspects {
@@ -38,10 +47,41 @@ impl Suspects {
     fn add(&mut self, lazy: &Arc<Lazy>) {
         self.each.push((self.made, lazy.clone()));
         self.made += 1;
-        if self.each.len() >= self.look_at.max(SUSPECTS_MIN) {
-            self.each.retain(|(_, lazy)| lazy.is_suspect());
-            self.look_at = 2 * self.each.len();
+        self.bytes_since += bytes(lazy);
+        if self.each.len() >= self.look_at.max(SUSPECTS_MIN) || self.bytes_since >= DROPPED_BYTES_MAX {
+            self.look();
         }
+    }
+
+    /// Lets go of those that are none any more, and sees whether too many are held here alone.
+    fn look(&mut self) {
+        self.each.retain(|(_, lazy)| lazy.is_suspect());
+        let (mut count, mut size, mut first) = (0, 0, None);
+        for (number, lazy) in self.each.iter().filter(|(_, lazy)| is_dropped(lazy)) {
+            (count, size) = (count + 1, size + bytes(lazy));
+            first.get_or_insert(*number);
+        }
+        self.due = first.filter(|_| count >= DROPPED_MAX || size >= DROPPED_BYTES_MAX);
+        // As many again as others hold, or as may be held here alone.
+        self.look_at = self.each.len() + DROPPED_MAX.max(self.each.len() - count);
+        self.bytes_since = 0;
+    }
+
+    /// Whether those from a number on that nobody else holds are to be awaited: an outer `try` has to wait for its turn.
+    pub fn is_due(&self, number: u64) -> bool {
+        self.due.is_some_and(|first| first >= number)
+    }
+
+    /// Takes out those that nobody else holds, where they are due.
+    pub fn take_due(&mut self, number: u64) -> Vec<Arc<Lazy>> {
+        if !self.is_due(number) {
+            return Vec::new();
+        }
+        self.due = None;
+        let dropped = self.each.extract_if(.., |(_, lazy)| is_dropped(lazy));
+        let dropped = dropped.map(|(_, lazy)| lazy).filter(|lazy| lazy.is_suspect()).collect();
+        self.look_at = self.each.len() + SUSPECTS_MIN;
+        dropped
     }
 
     /// Those from a number on.
@@ -53,6 +93,9 @@ impl Suspects {
     /// Those from a number on are none any more.
     pub fn forget(&mut self, number: u64) {
         self.each.retain(|(made, _)| *made < number);
+        self.due = self.due.filter(|first| *first < number);
+        self.look_at = self.look_at.min(self.each.len() + SUSPECTS_MIN);
+        self.bytes_since = 0;
     }
 }
 
@@ -80,6 +123,17 @@ impl Interp {
         if !self.handlers.is_empty() && note(&self.stack[at..], made) {
             self.suspects.add(made);
         }
+    }
+
+    /// Whether suspects that no variable holds are to be awaited between two instructions.
+    pub(super) fn has_due_suspects(&self) -> bool {
+        self.handlers.last().is_some_and(|handler| self.suspects.is_due(handler.since))
+    }
+
+    /// Those suspects; awaiting them shows their faults.
+    pub(super) fn take_due_suspects(&mut self) -> Vec<Arc<Lazy>> {
+        let since = self.handlers.last().map(|handler| handler.since);
+        since.map_or(Vec::new(), |since| self.suspects.take_due(since))
     }
 
     /// Where a session's mark says that something was recorded.
@@ -122,6 +176,16 @@ impl Interp {
         }
         error.place = Some(place);
     }
+}
+
+/// Whether nobody else holds it.
+fn is_dropped(lazy: &Arc<Lazy>) -> bool {
+    Arc::strong_count(lazy) == 1
+}
+
+/// The bytes of its elements.
+fn bytes(lazy: &Lazy) -> usize {
+    lazy.dims.elements().saturating_mul(lazy.class.bytes())
 }
 
 /// Whether what was made may be at fault; its operands' faults are its own then.

@@ -242,6 +242,11 @@ impl Interp {
         self.frame_at(number).map_or(Vec::new(), |f| f.code.names.iter().chain(&f.extra).cloned().collect())
     }
 
+    /// How many these are.
+    pub(super) fn count_names_in(&self, number: usize) -> usize {
+        self.frame_at(number).map_or(0, |f| f.code.names.len() + f.extra.len())
+    }
+
     /// A frame's variables, for a text that is compiled to run in them.
     pub(super) fn known_in(&self, number: usize) -> Known {
         let names = self.names_in(number);
@@ -291,7 +296,7 @@ impl Interp {
     /// Whether the variable has a value where the innermost function was called.
     pub fn caller_has(&self, name: &str) -> bool {
         let caller = self.frame_in(Scope::Caller);
-        let at = self.names_in(caller).iter().position(|known| &**known == name);
+        let at = self.frame_at(caller).and_then(|frame| Self::slot_of(frame, name));
         at.is_some_and(|at| self.has_value(caller, at))
     }
 
@@ -339,6 +344,7 @@ impl Interp {
         let is_of_file = |name: &Name, code: &Code| files.get(name).is_some_and(|path| code.source.is_file(path));
         self.functions.retain(|name, code| !(fits(name) && is_of_file(name, code)));
         self.read.retain(|_, (_, code)| !fits(&code.name));
+        self.privates.retain(|path, _| !path.file_stem().and_then(|stem| stem.to_str()).is_some_and(&fits));
     }
 
     fn clear_persistents(&mut self, fits: impl Fn(&str) -> bool) {

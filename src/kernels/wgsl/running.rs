@@ -1,0 +1,192 @@
+//! Running folds: what a part of a line does to the value that comes before it.
+//!
+//! A scan composes parts in a tree. Where rounding aside the order of operations doesn't matter, a part is its own fold.
+//! Where it does, a part is the function of the value before it, so that what is composed in a tree is what a walk from
+//! the beginning of the line gives:
+//!
+//! - A sum of signed integers that saturates: `x + a`, clamped, stays of one form under composition, flat up to some
+//!   `x`, then of slope one, then flat. The components are its least and greatest value and where it leaves the least.
+//! - A product of signed integers that saturates: a magnitude that is too great stays so until a zero comes, and ends at
+//!   an extreme by its sign; but the least integer times -1 is the greatest, whose negative isn't the least. The
+//!   components are the product and marks ([`OVER`], [`TURNED`], [`GREW`]).
+//! - A product of floats, whose parts may leave the range behind a zero: the components are the product and whether a
+//!   number of the part is not finite.
+//!
+//! Must hold: running integers are those of a walk from the beginning of the line, on every device.
+
+use super::monoid::Fold;
+use super::types::{extreme, is_finite, one, register, zero};
+use crate::graph::{DType, ElementOp};
+use crate::kernels::element::wgsl::Functions;
+use crate::kernels::ir::Monoid;
+use smallvec::{SmallVec, smallvec};
+
+/// The mark of a product whose magnitude doesn't fit (that of the least integer doesn't).
+const OVER: u32 = 1;
+/// The mark of a product with a factor -1 behind the last factor that is greater than one.
+const TURNED: u32 = 2;
+/// The mark of a product with a factor that is greater than one.
+const GREW: u32 = 4;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Part {
+    /// The fold of its elements.
+    Folded,
+    FloatProduct,
+    SaturatingSum,
+    SaturatingProduct,
+}
+
+/// A running fold over values of one dtype.
+#[derive(Clone, Debug)]
+pub(super) struct Running {
+    fold: Fold,
+    part: Part,
+}
+
+impl Running {
+    pub(super) fn new(monoid: Monoid, dtype: DType) -> Running {
+        let signed = matches!(dtype, DType::I32 | DType::I64);
+        let part = match monoid {
+            Monoid::Sum if signed => Part::SaturatingSum,
+            Monoid::Prod if signed => Part::SaturatingProduct,
+            Monoid::Prod if dtype.is_float() => Part::FloatProduct,
+            _ => Part::Folded,
+        };
+        Running { fold: Fold::new(monoid, dtype), part }
+    }
+
+    /// What a line begins with, as a scalar: a sum of nothing has no sign of its own, so that the first is the first
+    /// element.
+    pub(super) fn identity(&self) -> &'static str {
+        match (self.fold.monoid, self.fold.argument) {
+            (Monoid::Sum, DType::F32) => "-0.0f",
+            (Monoid::Sum, DType::F64) => "-0.0lf",
+            _ => self.fold.identity(0),
+        }
+    }
+
+    /// The components of a part.
+    pub(super) fn components(&self) -> SmallVec<[DType; 3]> {
+        let dtype = self.fold.argument;
+        match self.part {
+            Part::Folded => smallvec![dtype],
+            Part::FloatProduct | Part::SaturatingProduct => smallvec![dtype, DType::U32],
+            Part::SaturatingSum => smallvec![dtype; 3],
+        }
+    }
+
+    /// The part of the element `x` alone, per component.
+    pub(super) fn element(&self, x: &str) -> Vec<String> {
+        let dtype = self.fold.argument;
+        let (least, greatest, zero, one) = (extreme(dtype, false), extreme(dtype, true), zero(dtype), one(dtype));
+        match self.part {
+            Part::Folded => vec![x.to_string()],
+            Part::FloatProduct => vec![x.to_string(), format!("select(1u, 0u, {})", is_finite(dtype, x))],
+            Part::SaturatingSum => vec![
+                format!("({least} + max({x}, {zero}))"),
+                format!("({greatest} + min({x}, {zero}))"),
+                format!("({least} - min({x}, {zero}))"),
+            ],
+            Part::SaturatingProduct => {
+                let turned = format!("select({GREW}u, {TURNED}u, {x} == -{one})");
+                let over = format!("select(0u, {OVER}u, {x} == {least})");
+                vec![x.to_string(), format!("(select({turned}, 0u, ({x} == {one}) | ({x} == {zero})) | {over})")]
+            }
+        }
+    }
+
+    /// Statements that put the part `earlier` before the part in the variables `part`.
+    pub(super) fn compose(&self, functions: &mut Functions, part: &[String], earlier: &[String]) -> Vec<String> {
+        match self.part {
+            Part::Folded => vec![format!("{} = {};", part[0], self.fold.pair(functions, 1, &earlier[0], &part[0]))],
+            Part::FloatProduct => {
+                let product = self.float_product(functions, &earlier[0], part);
+                vec![format!("{} = {product};", part[0]), format!("{} |= {};", part[1], earlier[1])]
+            }
+            Part::SaturatingSum => {
+                let (low, high, from) = (&part[0], &part[1], &part[2]);
+                vec![
+                    "{".to_string(),
+                    format!("    let least = {};", self.clamped_sum(&earlier[0], part)),
+                    format!("    let greatest = {};", self.clamped_sum(&earlier[1], part)),
+                    // Where the earlier part reaches the place from which this one rises.
+                    format!("    let rises = {} + ({from} - {});", earlier[2], earlier[0]),
+                    format!("    {from} = select({}, rises, {} < {from});", earlier[2], earlier[0]),
+                    format!("    {low} = least;"),
+                    format!("    {high} = greatest;"),
+                    "}".to_string(),
+                ]
+            }
+            Part::SaturatingProduct => {
+                let mut lines = vec!["{".to_string()];
+                lines.extend(self.clamped_product(functions, &earlier[0], &earlier[1], part));
+                lines.push(format!("    {} = product;", part[0]));
+                lines.push(format!(
+                    "    {0} = select(0u, {OVER}u, over) | tail | (({0} | {1}) & {GREW}u);",
+                    part[1], earlier[1]
+                ));
+                lines.push("}".to_string());
+                lines
+            }
+        }
+    }
+
+    /// Statements that set the variable `to` to the value behind the part, where `before` comes before it.
+    pub(super) fn apply(&self, functions: &mut Functions, to: &str, before: &str, part: &[String]) -> Vec<String> {
+        match self.part {
+            Part::Folded => vec![format!("{to} = {};", self.fold.pair(functions, 1, before, &part[0]))],
+            Part::FloatProduct => vec![format!("{to} = {};", self.float_product(functions, before, part))],
+            Part::SaturatingSum => vec![format!("{to} = {};", self.clamped_sum(before, part))],
+            Part::SaturatingProduct => {
+                let mut lines = vec!["{".to_string()];
+                lines.extend(self.clamped_product(functions, before, "0u", part));
+                lines.push(format!("    {to} = product;"));
+                lines.push("}".to_string());
+                lines
+            }
+        }
+    }
+
+    /// The product of `before` and the part: zero stays zero though the part, of finite numbers, left the range on its
+    /// own.
+    fn float_product(&self, functions: &mut Functions, before: &str, part: &[String]) -> String {
+        let (dtype, zero) = (self.fold.argument, zero(self.fold.argument));
+        let product = self.fold.pair(functions, 1, before, &part[0]);
+        let stays = format!("(({before} == {zero}) & !{} & ({} == 0u))", is_finite(dtype, &part[0]), part[1]);
+        let signed = format!("select({before}, -{before}, {} < {zero})", part[0]);
+        format!("select({product}, {signed}, {stays})")
+    }
+
+    /// A saturating sum's value behind the part.
+    fn clamped_sum(&self, before: &str, part: &[String]) -> String {
+        let (low, high, from) = (&part[0], &part[1], &part[2]);
+        let (signed, unsigned) = match self.fold.argument {
+            DType::I64 => ("i64", "u64"),
+            other => (register(other), "u32"),
+        };
+        let rise = format!("min(bitcast<{unsigned}>({before} - {from}), bitcast<{unsigned}>({high} - {low}))");
+        format!("select({low}, {low} + bitcast<{signed}>({rise}), {before} > {from})")
+    }
+
+    /// Declares a saturating product's value behind the part as `product`, whether it left the range as `over`, and
+    /// whether it turned since it last grew as `tail`.
+    fn clamped_product(&self, functions: &mut Functions, before: &str, marks: &str, part: &[String]) -> Vec<String> {
+        let dtype = self.fold.argument;
+        let (least, greatest, zero) = (extreme(dtype, false), extreme(dtype, true), zero(dtype));
+        let (a, b) = (before, &part[0]);
+        // Negative, since the least integer's magnitude is one of no positive integer.
+        let factors = [format!("min({a}, -{a})"), format!("max({b}, -{b})")];
+        let magnitude = functions.apply(ElementOp::Mul, dtype, dtype, 1, &factors);
+        vec![
+            format!("    let magnitude = {magnitude};"),
+            format!("    let marked = (({marks} | {}) & {OVER}u) != 0u;", part[1]),
+            format!("    let left = marked | (magnitude == {least}) | ({b} == {least});"),
+            format!("    let over = left & ({a} != {zero}) & ({b} != {zero});"),
+            format!("    let tail = select({marks} | {0}, {0}, ({0} & {GREW}u) != 0u) & {TURNED}u;", part[1]),
+            format!("    let below = select({least}, -{greatest}, tail != 0u);"),
+            format!("    let bound = select({greatest}, below, ({a} < {zero}) != ({b} < {zero}));"),
+            format!("    let product = select({a} * {b}, bound, over);"),
+        ]
+    }
+}
