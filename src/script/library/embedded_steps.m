@@ -1,7 +1,8 @@
-function varargout = embedded_steps (who, fcn, tspan, y0, c, a, b, e, order, refine, options, varargin)
-  % Steps by a pair of Runge-Kutta formulas whose difference chooses their length. Between steps the solution is the
-  % cubic through values and slopes.
-  if nargin < 11 || isempty (options), options = struct (); end
+function varargout = embedded_steps (who, fcn, tspan, y0, c, a, b, e, dense, order, refine, options, varargin)
+  % Steps by a pair of Runge-Kutta formulas whose difference chooses their length, by the rules of Shampine and
+  % Reichelt, The MATLAB ODE Suite (1997). Between steps the solution is what the formulas' own polynomials `dense` make
+  % of the slopes; where there are none, the cubic through values and slopes.
+  if nargin < 12 || isempty (options), options = struct (); end
   if ischar (fcn), fcn = str2func (fcn); end
   f = @(t, y) fcn (t, y, varargin{:})(:);
   reltol = odeget (options, "RelTol", 1e-3);
@@ -18,9 +19,10 @@ function varargout = embedded_steps (who, fcn, tspan, y0, c, a, b, e, order, ref
   kept = odeget (options, "NonNegative", []);
   if any (kept > numel (y)) || any (kept < 1), error ("%s: NonNegative must name components of the solution", who); end
   steps = 0; failed = 0; calls = 1;
-  scale = max (abstol, reltol * abs (y));
-  d = norm (k(:,1) ./ scale, Inf);
-  h = odeget (options, "InitialStep", min (longest, 0.8 * 0.01 ^ (1 / order) / max (d, 1e-8)));
+  refine = odeget (options, "Refine", refine);
+  fastest = norm (k(:,1) ./ max (abs (y), abstol / reltol), Inf) / (0.8 * reltol ^ (1 / order));
+  h = odeget (options, "InitialStep", min (abs (tspan(2) - t), 1 / fastest));
+  has_failed = false;
   listed = numel (tspan) > 2;
   times = t;
   values = y.';
@@ -29,7 +31,9 @@ function varargout = embedded_steps (who, fcn, tspan, y0, c, a, b, e, order, ref
   hit = zeros (0, 1); hit_y = zeros (0, numel (y)); hit_i = zeros (0, 1);
   ended = false;
   while (last - t) * forward > 0 && ! ended
-    h = min ([h, longest, abs(last - t)]);
+    h = min (h, longest);
+    % The last one is a little longer, rather than one more that is very short.
+    if 1.1 * h >= abs (last - t), h = abs (last - t); end
     if h < 16 * eps (t)
       warning ("integrate_adaptive:unexpected_termination", "%s: the step became too small at t = %g", who, t);
       break
@@ -42,13 +46,15 @@ function varargout = embedded_steps (who, fcn, tspan, y0, c, a, b, e, order, ref
     new(kept) = abs (new(kept));
     other(kept) = abs (other(kept));
     bad = max (abs (new - other) ./ max (abstol, reltol * max (abs (y), abs (new))));
-    if bad > 1
+    factor = 0.8 * bad ^ (-1 / order);
+    if ! (bad <= 1)
       failed++;
+      if has_failed || isnan (factor), h /= 2; else, h *= max (0.1, factor); end
+      has_failed = true;
     else
       steps++;
       tn = t + s;
       if (last - tn) * forward <= 0 || abs (last - tn) < 2 * eps (last), tn = last; end
-      slopes = [k(:,1), k(:,n)];
       if ! isempty (events)
         [after, stop, way] = events (tn, new);
         after = after(:);
@@ -58,11 +64,11 @@ function varargout = embedded_steps (who, fcn, tspan, y0, c, a, b, e, order, ref
           lo = 0; hi = 1;
           for bisection = 1:60
             mid = (lo + hi) / 2;
-            g = signs_of (events, t + mid * (tn - t), between (mid, tn - t, y, new, slopes))(i);
+            g = signs_of (events, t + mid * (tn - t), between (mid, tn - t, y, new, k, dense))(i);
             if sign (g) == sign (before(i)), lo = mid; else, hi = mid; end
           end
           te = t + hi * (tn - t);
-          ye = between (hi, tn - t, y, new, slopes);
+          ye = between (hi, tn - t, y, new, k, dense);
           hit(end+1,1) = te; hit_y(end+1,:) = ye.'; hit_i(end+1,1) = i;
           if stop(i), ended = true; tn = te; new = ye; end
         end
@@ -72,14 +78,14 @@ function varargout = embedded_steps (who, fcn, tspan, y0, c, a, b, e, order, ref
         while next <= numel (tspan) && (tspan(next) - tn) * forward <= 0
           theta = (tspan(next) - t) / (tn - t);
           times(end+1,1) = tspan(next);
-          values(end+1,:) = between (theta, tn - t, y, new, slopes).';
+          values(end+1,:) = between (theta, tn - t, y, new, k, dense).';
           next++;
         end
         if ended && times(end) != tn, times(end+1,1) = tn; values(end+1,:) = new.'; end
       else
         for r = 1:refine-1
           times(end+1,1) = t + r / refine * (tn - t);
-          values(end+1,:) = between (r / refine, tn - t, y, new, slopes).';
+          values(end+1,:) = between (r / refine, tn - t, y, new, k, dense).';
         end
         times(end+1,1) = tn;
         values(end+1,:) = new.';
@@ -87,8 +93,9 @@ function varargout = embedded_steps (who, fcn, tspan, y0, c, a, b, e, order, ref
       t = tn;
       y = new;
       k(:,1) = k(:,n);
+      if ! has_failed, h *= min (5, factor); end
+      has_failed = false;
     end
-    h *= min (5, max (0.2, 0.8 * bad ^ (-1 / order)));
   end
   told = ! strcmp (odeget (options, "Stats", "off"), "off");
   if told
@@ -108,8 +115,13 @@ function varargout = embedded_steps (who, fcn, tspan, y0, c, a, b, e, order, ref
     varargout = {times, values, hit, hit_y, hit_i};
   end
 end
-function y = between (theta, s, y0, y1, slopes)
-  y = (1 - theta) * y0 + theta * y1 + theta * (theta - 1) * ((1 - 2*theta) * (y1 - y0) + (theta - 1) * s * slopes(:,1) + theta * s * slopes(:,2));
+% At `theta` of a step of length `s`.
+function y = between (theta, s, y0, y1, k, dense)
+  if isempty (dense)
+    y = (1 - theta) * y0 + theta * y1 + theta * (theta - 1) * ((1 - 2*theta) * (y1 - y0) + (theta - 1) * s * k(:,1) + theta * s * k(:,end));
+  else
+    y = y0 + s * (k * (dense * theta .^ (1:columns (dense))'));
+  end
 end
 % The functions whose zeros are events.
 function value = signs_of (events, t, y)

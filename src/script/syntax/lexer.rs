@@ -151,10 +151,19 @@ impl<'t> Lexer<'t> {
         rest.starts_with(['\n', '\r'])
     }
 
-    /// Skips to the next line; what stands between is a comment.
+    /// Skips to the next line; what stands between is a comment, and so are whole lines of comments that follow.
     fn skip_continuation(&mut self, sign: usize) {
-        let newline = find_line_end(self.text, self.at + sign);
-        self.at = line_end(self.text, newline);
+        self.at = find_line_end(self.text, self.at + sign);
+        loop {
+            self.at = line_end(self.text, self.at);
+            let line = &self.text[self.at..];
+            let blanks = line.len() - line.trim_start_matches([' ', '\t']).len();
+            if !matches!(byte(self.text, self.at + blanks), b'%' | b'#') {
+                break;
+            }
+            self.at += blanks;
+            self.skip_comment();
+        }
         self.open_at_end |= self.at >= self.text.len();
     }
 
@@ -242,7 +251,11 @@ impl<'t> Lexer<'t> {
             "--" => TokenKind::Decrement,
             _ => return None,
         };
-        let follows = rest[2..].trim_start_matches([' ', '\t']);
+        let mut follows = rest[2..].trim_start_matches([' ', '\t']);
+        while follows.starts_with("...") {
+            let line = line_end(follows, find_line_end(follows, 3));
+            follows = follows[line..].trim_start_matches([' ', '\t']);
+        }
         let in_literal = matches!(self.contexts.last(), Some(Context::Matrix | Context::Cell));
         let ends = follows.is_empty()
             || in_literal && follows.len() < rest.len() - 2

@@ -318,7 +318,7 @@ impl Parser<'_> {
         Ok(StmtKind::Switch { subject, cases, otherwise })
     }
 
-    /// `try … catch name … end`: a name alone on the line of `catch` is the error's variable.
+    /// `try … catch name … end`: a name alone on the line of `catch`, in parentheses or not, is the error's variable.
     fn try_statement(&mut self) -> Parse<StmtKind> {
         self.advance()?;
         let body = self.nested_block(true)?;
@@ -330,11 +330,27 @@ impl Parser<'_> {
                 let ident = self.ident("the error's variable")?;
                 self.variables.insert(ident.name.clone());
                 name = Some(ident);
+            } else if self.at(&TokenKind::ParenOpen) && self.encloses_name() {
+                self.advance()?;
+                let ident = self.ident("the error's variable")?;
+                self.expect(&TokenKind::ParenClose, "')'")?;
+                self.variables.insert(ident.name.clone());
+                name = Some(ident);
             }
             handler = self.nested_block(true)?;
         }
         self.close(Keyword::EndTryCatch)?;
         Ok(StmtKind::Try { body, name, handler })
+    }
+
+    /// Whether the parenthesis here holds a name alone, and the statement ends behind it.
+    fn encloses_name(&self) -> bool {
+        let text = &self.source.text;
+        let within = text[self.lexer.offset()..].trim_start_matches([' ', '\t']);
+        let behind = within.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        let is_name = within.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        let closed = behind.trim_start_matches([' ', '\t']).strip_prefix(')');
+        is_name && closed.is_some_and(|rest| command::ends_statement(text, text.len() - rest.len()))
     }
 
     fn unwind_protect_statement(&mut self) -> Parse<StmtKind> {
