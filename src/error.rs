@@ -161,7 +161,8 @@ impl fmt::Display for Error {
         if let Some(device) = &self.0.device {
             write!(f, " (on {device})")?;
         }
-        if let Some(at) = self.location() {
+        // A front end that marks what it records knows a better place.
+        if let Some(at) = self.location().filter(|_| self.mark().is_none()) {
             write!(f, " (recorded at {}:{}:{})", at.file(), at.line(), at.column())?;
         }
         Ok(())

@@ -559,7 +559,30 @@ fn a_reader_that_goes_away_ends_an_endless_script() {
     let mut first = [0; 10];
     child.stdout.take().unwrap().read_exact(&mut first).unwrap();
     let (code, _, err) = ended(child);
-    assert_eq!((code, err.as_str()), (1, "error: the standard output was closed\n"));
+    assert_eq!((code, err.as_str()), (1, "error: the standard output or error was closed\n"));
+    // Of warnings, too.
+    let mut child = tidemill(&["eval", "while true, warning ('still here'), end"]).spawn().unwrap();
+    child.stderr.take().unwrap().read_exact(&mut first).unwrap();
+    assert_eq!(ended(child).0, 1);
+}
+
+/// Nobody reads what it writes, so that it waits in a write.
+#[test]
+fn an_interrupt_ends_also_what_waits_for_a_reader() {
+    for text in ["while true, disp (1), end", "while true, warning ('a'), end"] {
+        let child = tidemill(&["eval", text]).spawn().unwrap();
+        // Until the pipe is full.
+        std::thread::sleep(Duration::from_secs(1));
+        interrupt(&child);
+        // What it waits with is read only once it has ended.
+        let mut child = child;
+        let begin = Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            assert!(begin.elapsed() < PATIENCE, "{text}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{text}");
+    }
 }
 
 fn is_timeline(path: &Path) {

@@ -202,6 +202,36 @@ fn what_a_loop_in_a_try_overwrites_is_checked_on_the_way() {
     }
 }
 
+/// As if the statement had failed where it stands.
+#[test]
+fn a_caught_fault_leaves_variables_as_they_were() {
+    let text = "x = (1:10000) / 10000; total = 0; skipped = 0; r = zeros (1, 3); s = struct ('sum', 0); c = {0, 0};
+                y = x + 0; fresh = 1; clear fresh
+                for k = 1:3
+                  idx = (1:10000) * k - (k - 1) * 5000;
+                  try, total = total + sum (x(idx)); catch, skipped = skipped + 1; end
+                  try, r(k) = sum (x(idx)); catch, r(k) = -1; end
+                  try, s.sum = s.sum + sum (x(idx)); catch, end
+                  try, c{2} = c{2} + sum (x(idx)); catch, end
+                  try, s = add (s, x, idx); catch, end
+                  try, y(1:3) = x(idx(end-2:end)); catch, end
+                  try, if k > 1, fresh = x(idx); end, catch, end
+                  try
+                    z = sqrt (x); w = k; total = total + 0;
+                    try, z = x(idx); catch, end
+                  catch, disp ('outer'), end
+                end
+                printf ('%g %d', total, skipped), disp (r), disp (s.sum), disp (c{2}), disp (exist ('fresh'))
+                disp (sum (y)), disp (abs (sum (z) - sum (sqrt (x))) < 1e-6), disp (w)
+                function s = add (s, x, idx), s.sum = s.sum + sum (x(idx)); end";
+    for (device, rt) in devices() {
+        let (out, result) = run(&rt, text);
+        result.unwrap_or_else(|error| panic!("{device}: {error}"));
+        let expected = "5000.5 2   5.0005e+03  -1.0000e+00  -1.0000e+00\n10001\n5000.5\n0\n5003.5\n1\n3\n";
+        assert_eq!(out, expected, "{device}");
+    }
+}
+
 #[test]
 fn a_subscript_on_the_runtime_that_is_wrong_is_an_error_whatever_is_read_of_what_it_names() {
     for (device, rt) in devices() {

@@ -242,8 +242,18 @@ fn the_workspace_comes_back_as_values() {
         let workspace = Script::parse("t = sum (ones (100, 100)(:));").unwrap().run(&session).await.unwrap();
         assert_eq!(workspace.number("t"), None);
         workspace.gather().await.unwrap();
-        let bad = Script::parse("r = sqrt (-ones (100, 100));").unwrap().run(&session).await.unwrap();
-        assert!(bad.gather().await.unwrap_err().message.contains("complex (x)"));
+        let text = "r = f (-ones (100, 100));\nfunction y = f (x)\n  y = sqrt (x);\nend";
+        let bad = Script::parse(text).unwrap().run(&session).await.unwrap();
+        let error = bad.gather().await.unwrap_err();
+        assert!(error.message.contains("complex (x)"), "{error}");
+        let place = error.place.unwrap();
+        assert_eq!(place.source.position(place.span.start).line, 3);
+        // Of the runtime's own error, the place in a script is not known, and none of Tidemill's own is told.
+        let fault = bad.array("r").unwrap().gather::<f64>().await.unwrap_err();
+        assert!(!fault.to_string().contains("recorded at"), "{fault}");
+        let left = Script::parse("x = 3; f (); y = 4; function f (), z = 5; exit (7); end").unwrap();
+        let left = left.run(&session).await.unwrap();
+        assert_eq!((left.exit, left.number("x"), left.variables.len()), (Some(7), Some(3.0), 1));
         workspace
     });
     assert_eq!(workspace.number("t"), Some(1e4));

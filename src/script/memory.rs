@@ -6,6 +6,7 @@
 
 use super::env::Env;
 use super::error::Flow;
+use super::value::Value;
 use std::fs::{File, read_to_string};
 use std::io::{self, Read};
 use std::path::Path;
@@ -14,16 +15,40 @@ use std::path::Path;
 const BYTES_UNASKED: usize = 1 << 28;
 
 /// Elements of arguments from which on it is asked how much memory a function takes for each of them.
-pub const MANY: usize = 1 << 24;
+const MANY: usize = 1 << 24;
+
+/// Bytes of text that an element takes where it is shown, about.
+pub const BYTES_SHOWN: usize = 64;
+
+/// Refuses operands of so many elements that this machine cannot give `each` bytes more for each of them. Of elements
+/// of less than eight bytes it is sixteen: numbers and positions stand for them on the way. Complex ones are copied.
+///
+/// # Errors
+/// As [`Env::check_host`].
+pub fn check_operands(env: &Env, operands: &[Value], each: usize) -> Flow<()> {
+    let (mut elements, mut width) = (0usize, each);
+    for operand in operands {
+        let Value::Tensor(tensor) = operand else { continue };
+        elements = elements.saturating_add(tensor.len());
+        width = width.max(match tensor.data.is_complex() {
+            true => 48,
+            false if tensor.data.class().bytes() < 8 => 16,
+            false => 0,
+        });
+    }
+    if elements > MANY { env.check_host(&[elements], width) } else { Ok(()) }
+}
 
 /// How many bytes a function makes on the way for each element of its arguments, about; 0 where it makes less than it
 /// takes, or asks itself.
 pub fn bytes_made_of_each(name: &str) -> usize {
     match name {
         "upper" | "toupper" | "lower" | "tolower" | "strtrim" | "deblank" | "fliplr" | "strrep" | "regexprep" => 2,
-        "sprintf" | "fprintf" | "printf" | "int2str" | "disp" | "display" | "sort" => 16,
+        "sprintf" | "fprintf" | "printf" | "int2str" | "sort" => 16,
         "num2str" | "mat2str" | "unique" | "find" | "strsplit" | "ostrsplit" => 40,
         "cellstr" | "num2cell" => 64,
+        "disp" | "display" => BYTES_SHOWN,
+        "inv" | "det" | "eig" | "svd" | "qr" | "lu" | "chol" => 24,
         _ => 0,
     }
 }

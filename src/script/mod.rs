@@ -150,6 +150,8 @@ pub struct Workspace {
     pub is_interrupted: bool,
     /// What it wrote, where nobody else took it.
     written: Captured,
+    /// Its code, which knows where an array was recorded.
+    unit: Option<Arc<Unit>>,
 }
 
 impl Script {
@@ -284,7 +286,8 @@ impl Script {
     /// # Errors
     /// The error that the script did not catch.
     pub async fn run_on(&self, interp: &mut Interp, keep: bool) -> Result<Workspace, ScriptError> {
-        interp.begin(&*self.unit(keep)?);
+        let unit = self.unit(keep)?;
+        interp.begin(&*unit);
         let mut end = vm::drive(interp).await;
         if !keep && interp.env.due.is_some() {
             // What the end of its variables runs, also of those that are global or persistent.
@@ -299,7 +302,8 @@ impl Script {
             End::Failed(error) => return Err(*error),
         };
         let variables = if keep { interp.take_workspace() } else { Vec::new() };
-        Ok(Workspace { variables, exit, error, is_interrupted, written: Captured::default() })
+        let unit = keep.then_some(unit);
+        Ok(Workspace { variables, exit, error, is_interrupted, written: Captured::default(), unit })
     }
 }
 
@@ -327,7 +331,13 @@ impl Workspace {
             _ => None,
         };
         let arrays: Vec<_> = self.variables.iter().filter_map(lazy).collect();
-        value::lazy::fetch(&arrays).await
+        value::lazy::fetch(&arrays).await.map_err(|mut error| {
+            if let (Some(error::Origin::Recorded(mark)), Some(unit)) = (error.origin.as_deref(), &self.unit) {
+                error.place = vm::place_among(std::iter::once(&unit.main).chain(unit.functions.values()), *mark);
+                error.origin = None;
+            }
+            error
+        })
     }
 
     /// A variable that is a real scalar; of the runtime, once it has been awaited ([`Workspace::gather`]).

@@ -35,6 +35,8 @@ use tokio::sync::Notify;
 /// What a shell expects of a program that was ended by Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
+/// So long the last words of an interrupted program may take.
+const LAST_WORDS: std::time::Duration = std::time::Duration::from_millis(300);
 /// So long an interrupted program may take to notice: a step that computes for minutes does not look up meanwhile.
 const LOOK_UP: std::time::Duration = std::time::Duration::from_millis(500);
 
@@ -161,11 +163,18 @@ impl Interrupts {
 
 /// Ends the process as it stands. A timeline opens after every write to it.
 fn end_at_once() -> ! {
-    #[cfg(feature = "script")]
-    sink::flush_in_a_hurry();
-    use std::io::Write;
-    // Nobody may be reading.
-    let _ = writeln!(std::io::stderr(), "interrupted");
+    // Nobody may be reading, so that a write never ends.
+    let (told, is_told) = std::sync::mpsc::channel();
+    let last_words = move || {
+        #[cfg(feature = "script")]
+        sink::flush_in_a_hurry();
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), "interrupted");
+        let _ = told.send(());
+    };
+    if std::thread::Builder::new().spawn(last_words).is_ok() {
+        let _ = is_told.recv_timeout(LAST_WORDS);
+    }
     std::process::exit(i32::from(INTERRUPTED));
 }
 

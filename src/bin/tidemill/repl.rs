@@ -183,10 +183,13 @@ async fn drive(
     Ok((machine, None))
 }
 
-/// The name after `help`.
+/// The name after `help`, which may be a variable as well (`help = 3`).
 fn help_topic(text: &str) -> Option<&str> {
-    let mut words = text.split_whitespace();
-    (words.next()? == "help").then(|| words.next().unwrap_or("").trim_end_matches(';'))
+    let rest = text.trim().strip_prefix("help")?;
+    let topic = rest.trim_end_matches([';', ',']).trim().trim_matches(['"', '\'']);
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    let is_apart = rest.is_empty() || rest.starts_with([' ', '\t', ';', ',']);
+    (is_apart && topic.chars().all(is_name)).then_some(topic)
 }
 
 fn help(interp: &mut Interp, topic: &str) {

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Display;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
@@ -114,7 +114,7 @@ impl Console {
         if !self.is_closed() {
             return status;
         }
-        say("error: the standard output was closed\n");
+        say("error: the standard output or error was closed\n");
         status.max(1)
     }
 
@@ -176,7 +176,10 @@ impl Shared {
     fn pass_err(&self, lines: &[u8]) {
         if !lines.is_empty() {
             self.console.flush();
-            let _ = std::io::stderr().lock().write_all(&self.labelled(lines));
+            let written = std::io::stderr().lock().write_all(&self.labelled(lines));
+            if written.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
+                self.console.closed.store(true, Ordering::Relaxed);
+            }
         }
     }
 

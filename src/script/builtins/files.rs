@@ -6,7 +6,7 @@
 
 use super::binary::ByteOrder;
 use super::{Builtin, Outcome, args, nothing, row, text};
-use crate::script::error::{Flow, fail, fail_id};
+use crate::script::error::{Flow, Stop, fail, fail_id};
 use crate::script::memory;
 use crate::script::value::{CellArray, Dims, Value};
 use crate::script::vm::Interp;
@@ -324,6 +324,25 @@ fn fclose(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::Num(0.0).into())
 }
 
+/// Waits until somebody has typed a line; an interrupt is seen meanwhile.
+fn await_typing(interp: &Interp) -> Flow<()> {
+    #[cfg(unix)]
+    if io::IsTerminal::is_terminal(&io::stdin()) {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let stdin = io::stdin();
+        let look_up = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+        while matches!(
+            poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&look_up)),
+            Ok(0) | Err(rustix::io::Errno::INTR)
+        ) {
+            if interp.is_interrupted() {
+                return Err(Stop::Interrupted);
+            }
+        }
+    }
+    Ok(())
+}
+
 fn line(interp: &mut Interp, who: &str, args: &[Value], keep_end: bool) -> Flow<Outcome> {
     let len = match args.get(1) {
         Some(value) => {
@@ -334,6 +353,7 @@ fn line(interp: &mut Interp, who: &str, args: &[Value], keep_end: bool) -> Flow<
     };
     let read = match &args[0] {
         Value::Num(0.0) => {
+            await_typing(interp)?;
             let mut text = Vec::new();
             io::BufRead::read_until(&mut io::stdin().lock(), b'\n', &mut text).map(|_| text)
         }

@@ -6,6 +6,7 @@ use crate::script::compile::Code;
 use crate::script::compile::code::{Count, Inst, PathStep, Slot, Want};
 use crate::script::error::{Flow, ScriptError, Stop, fail};
 use crate::script::index::{self, Access, Values};
+use crate::script::memory;
 use crate::script::syntax::ast::BinaryOp;
 use crate::script::value::lazy::Past;
 use crate::script::value::{Data, Form, Function, Held, Parser, Tensor, Value};
@@ -361,11 +362,15 @@ impl Interp {
             Some(Value::Colon) | None => return fail!("value on right hand side of assignment is undefined"),
             Some(value) => value.clone(),
         };
+        if self.may_spoil(&value) {
+            self.remember(slot, self.slot_value(slot));
+        }
         let mut target = self.take_slot(slot);
         let in_try = !self.handlers.is_empty();
         // Only arrays of the runtime are held while they change: nothing else may be copied for it.
         let before = [&value].into_iter().chain(&target).filter(|v| matches!(v, Value::Lazy(_)) && in_try);
         let before: SmallVec<[Value; 2]> = before.cloned().collect();
+        let was_recorded = matches!(target, Some(Value::Lazy(_)));
         let past = Past::of([&value].into_iter().chain(&target), self.env.options.near_elements_max);
         let result = index::assign(&mut self.env, &mut target, &steps, value);
         if let Some(Value::Lazy(made)) = &target {
@@ -373,6 +378,10 @@ impl Interp {
         }
         if let Some(now) = &target {
             self.note_result(&before, now);
+            // Subscripts of the runtime may be at fault, too.
+            if was_recorded && self.may_spoil(now) {
+                self.remember(slot, before.last().cloned());
+            }
         }
         self.put_slot(slot, target);
         result.map_err(|stop| self.named(stop, slot))?;
@@ -388,7 +397,8 @@ impl Interp {
         let was_there = held.is_some();
         // Of what is not there, nothing can be deleted, and what is left is the empty matrix.
         let mut target = held.unwrap_or_else(Value::empty);
-        let result = index::delete(&mut self.env, &mut target, &steps);
+        let fits = memory::check_operands(&self.env, std::slice::from_ref(&target), 8);
+        let result = fits.and_then(|()| index::delete(&mut self.env, &mut target, &steps));
         let is_array = !matches!(target, Value::Cell(_) | Value::Struct(_));
         if was_there || result.is_ok() {
             self.put_slot(slot, Some(target));

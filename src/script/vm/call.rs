@@ -407,11 +407,7 @@ impl Interp {
     fn run_builtin(&mut self, builtin: &'static Builtin, args: &[Value], returns: Return, nargout: usize) -> Flow<()> {
         let listed = matches!(returns, Return::Push(Want::Many(_) | Want::Targets));
         let nargout = builtins::check_call(builtin, args.len(), nargout, listed)?;
-        let elements = args.iter().map(|arg| if let Value::Tensor(t) = arg { t.len() } else { 0 });
-        let elements = elements.fold(0, usize::saturating_add);
-        if elements > memory::MANY {
-            self.env.check_host(&[elements], memory::bytes_made_of_each(builtin.name))?;
-        }
+        memory::check_operands(&self.env, args, memory::bytes_made_of_each(builtin.name))?;
         let outcome = self.noted(|interp| (builtin.run)(interp, args, nargout))?;
         if let Outcome::Values(values) = &outcome {
             values.iter().for_each(|value| self.note_result(args, value));

@@ -237,6 +237,7 @@ impl Interp {
             bases: self.bases.len(),
             targets: self.targets.len(),
             handlers: self.handlers.len(),
+            overwritten: self.overwritten.len(),
         }
     }
 
@@ -248,6 +249,7 @@ impl Interp {
         self.bases.truncate(heights.bases);
         self.targets.truncate(heights.targets);
         self.handlers.truncate(heights.handlers);
+        self.overwritten.truncate(heights.overwritten);
     }
 
     pub(super) fn try_begin(&mut self, pc: u32) {
@@ -272,7 +274,9 @@ impl Interp {
                 return Err(Stop::Need(Need::Materialised(unchecked)));
             }
         }
-        self.handlers.pop();
+        if let Some(handler) = self.handlers.pop() {
+            self.overwritten.truncate(handler.heights.overwritten);
+        }
         if self.handlers.is_empty() {
             self.suspects.forget(0);
         }
@@ -317,11 +321,15 @@ impl Interp {
                 (Some(Activation::Code(frame)), None) if frame.is_session => return Err(End::by(error)),
                 (Some(Activation::Code(frame)), Some(handler)) => {
                     let (heights, since) = (handler.heights, handler.since);
-                    let takes = error.is_some() || handler.guard.is_some();
+                    let is_caught = error.is_some();
+                    let takes = is_caught || handler.guard.is_some();
                     frame.held.truncate(held);
                     if takes {
                         frame.pc = handler.pc;
                         frame.caught = Some(error.take().map_or(Caught::Interrupt, Caught::Error));
+                    }
+                    if is_caught {
+                        self.doubt(heights.overwritten);
                     }
                     self.cut(heights);
                     self.suspects.forget(since);
@@ -391,7 +399,7 @@ impl Interp {
     }
 
     /// Whether one came that was not heeded.
-    pub(super) fn is_interrupted(&self) -> bool {
+    pub fn is_interrupted(&self) -> bool {
         self.interrupt.raised() != self.interrupts_heeded
     }
 

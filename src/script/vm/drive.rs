@@ -87,6 +87,8 @@ async fn driven(interp: &mut Interp) -> End {
                 } else {
                     yield_once().await;
                 }
+                let doubtful = interp.take_doubtful();
+                interp.restore_spoiled(doubtful).await;
                 let suspects = interp.take_due_suspects();
                 if suspects.is_empty() {
                     continue;

@@ -63,6 +63,7 @@ pub(super) struct Heights {
     pub bases: usize,
     pub targets: usize,
     pub handlers: usize,
+    pub overwritten: usize,
 }
 
 /// A call of compiled code.

@@ -15,6 +15,7 @@ mod end;
 mod exception;
 mod frame;
 mod kept;
+mod overwritten;
 mod run;
 mod suggest;
 mod suspects;
@@ -27,6 +28,7 @@ pub use end::End;
 pub use exception::error_value;
 pub use frame::Variable;
 pub use kept::Kept;
+pub use suspects::place_among;
 pub use variables::Described;
 
 use super::compile::{Code, Unit};
@@ -87,6 +89,10 @@ pub struct Interp {
     handlers: Vec<Handler>,
     /// Arrays that were made inside of an open try and may carry a fault, also those that nobody can name any more.
     suspects: suspects::Suspects,
+    /// What the bodies of open tries overwrote with them.
+    overwritten: Vec<overwritten::Overwritten>,
+    /// What those of tries that caught an error overwrote, to be looked at before the next instruction.
+    doubtful: Vec<overwritten::Overwritten>,
     /// Texts that were evaluated lately.
     texts: suspects::Texts,
     /// Values of globals and persistents.
@@ -135,6 +141,8 @@ impl Interp {
             privates: Default::default(),
             handlers: Vec::new(),
             suspects: Default::default(),
+            overwritten: Vec::new(),
+            doubtful: Vec::new(),
             texts: Default::default(),
             statics: Vec::new(),
             globals: FxHashMap::default(),

@@ -9,6 +9,7 @@ use crate::script::builtins::{Task, TaskStep};
 use crate::script::compile::code::{Count, Inst, Want, is_in};
 use crate::script::error::{Flow, Need, ScriptError, Stop, fail};
 use crate::script::index::{self, Values};
+use crate::script::memory;
 use crate::script::source::Place;
 use crate::script::syntax::ast::BinaryOp;
 use crate::script::value::function::Closure;
@@ -39,6 +40,9 @@ impl Interp {
     pub(super) fn slice(&mut self) -> Slice {
         let mut budget = STEPS_BETWEEN_LOOKS;
         loop {
+            if !self.doubtful.is_empty() {
+                return Slice::Need(Need::Yield);
+            }
             if self.cleans_up()
                 && let Some(due) = &self.env.due
             {
@@ -65,6 +69,7 @@ impl Interp {
                 Err(Stop::Exit(status)) => {
                     self.env.awaited.clear();
                     let after = self.error_behind_cleanup();
+                    self.keep_workspace();
                     self.drop_frames();
                     End::Exit { status, after }
                 }
@@ -109,6 +114,15 @@ impl Interp {
     fn end_shared(&self) {
         if let Some(due) = self.env.due.as_ref().filter(|due| due.shares()) {
             due.end_shared(&self.held_duties(), &self.interrupt);
+        }
+    }
+
+    /// What `exit` leaves behind: the script's own variables, wherever it stands.
+    fn keep_workspace(&mut self) {
+        let is_script = |activation: &Activation| matches!(activation, Activation::Code(frame) if frame.returns == Return::Nobody && !frame.is_session);
+        if self.frames.first().is_some_and(is_script) {
+            self.frames.truncate(1);
+            self.workspace = self.variables();
         }
     }
 
@@ -343,6 +357,7 @@ impl Interp {
     fn store_fast(&mut self, variable: usize) -> bool {
         match (&mut self.variables[variable], self.stack.last()) {
             (_, None | Some(Value::Colon)) | (Variable::Static(_), _) => false,
+            (_, Some(Value::Lazy(_) | Value::Cell(_) | Value::Struct(_))) if !self.handlers.is_empty() => false,
             (target, Some(_)) => {
                 if let Some(value) = self.stack.pop() {
                     *target = Variable::Value(value);
@@ -587,6 +602,7 @@ impl Interp {
     /// Pops `n`, pushes what the function makes of them.
     fn replace(&mut self, n: usize, f: impl FnOnce(&mut crate::script::env::Env, &[Value]) -> Flow<Value>) -> Flow<()> {
         let at = self.stack.len().saturating_sub(n);
+        memory::check_operands(&self.env, &self.stack[at..], 0)?;
         let is_noted = self.noted.is_some() && !self.stack[at..].iter().all(|v| matches!(v, Value::Num(_)));
         let value = match is_noted {
             true => self.noted(|interp| f(&mut interp.env, &interp.stack[at..])),
@@ -665,6 +681,7 @@ impl Interp {
     }
 
     fn shown(&mut self, name: &str, value: &Value) -> Flow<()> {
+        memory::check_operands(&self.env, std::slice::from_ref(value), memory::BYTES_SHOWN)?;
         self.noted(|interp| display::show(&mut interp.env, name, value))
     }
 

@@ -90,6 +90,11 @@ impl Suspects {
         recent.map(|(_, lazy)| lazy.clone()).collect()
     }
 
+    /// Whether there may be any from a number on.
+    pub fn are_any(&self, number: u64) -> bool {
+        self.each.last().is_some_and(|(made, _)| *made >= number)
+    }
+
     /// Those from a number on are none any more.
     pub fn forget(&mut self, number: u64) {
         self.each.retain(|(made, _)| *made < number);
@@ -138,14 +143,12 @@ impl Interp {
 
     /// Where a session's mark says that something was recorded.
     fn place_of_mark(&self, mark: u64) -> Option<Place> {
-        let (id, pc) = ((mark >> 32) as u32, mark as u32 as usize);
         let frames = self.frames.iter().filter_map(|a| match a {
             Activation::Code(frame) => Some(&frame.code),
             Activation::Task(_) => None,
         });
         let functions = self.functions.values().chain(self.locals.values().flat_map(|file| file.values()));
-        let code = frames.chain(functions).chain(&self.texts).find_map(|code| find(code, id))?;
-        Some(Place { source: code.source.clone(), span: *code.spans.get(pc)? })
+        place_among(frames.chain(functions).chain(&self.texts), mark)
     }
 
     /// Remembers an evaluated text.
@@ -202,6 +205,13 @@ fn note<'v>(operands: impl IntoIterator<Item = &'v Value>, made: &Arc<Lazy>) -> 
         }
     }
     true
+}
+
+/// Where one of these codes recorded what a session's mark stands for.
+pub fn place_among<'c>(codes: impl IntoIterator<Item = &'c Arc<Code>>, mark: u64) -> Option<Place> {
+    let (id, pc) = ((mark >> 32) as u32, mark as u32 as usize);
+    let code = codes.into_iter().find_map(|code| find(code, id))?;
+    Some(Place { source: code.source.clone(), span: *code.spans.get(pc)? })
 }
 
 /// The code of this number: itself, or an anonymous function in it.

@@ -93,7 +93,7 @@ impl Interp {
         self.value_at(self.position(slot))
     }
 
-    fn value_at(&self, at: usize) -> Option<Value> {
+    pub(super) fn value_at(&self, at: usize) -> Option<Value> {
         match self.variables.get(at)? {
             Variable::Undefined => None,
             Variable::Value(value) => Some(value.clone()),
@@ -127,7 +127,7 @@ impl Interp {
         self.put_at(at, value);
     }
 
-    fn put_at(&mut self, at: usize, value: Option<Value>) {
+    pub(super) fn put_at(&mut self, at: usize, value: Option<Value>) {
         match &mut self.variables[at] {
             Variable::Static(n) => self.statics[*n as usize] = value,
             variable => *variable = value.map_or(Variable::Undefined, Variable::Value),
@@ -146,13 +146,16 @@ impl Interp {
         }
     }
 
-    /// A store into a global, or of nothing.
+    /// A store into a global, of nothing, or in a `try`.
     pub(super) fn store_slow(&mut self, slot: Slot) -> Flow<()> {
         match self.stack.pop() {
             Some(Value::Colon) | None => {
                 fail!("value on right hand side of assignment is undefined")
             }
             Some(value) => {
+                if self.may_spoil(&value) {
+                    self.remember(slot, self.slot_value(slot));
+                }
                 self.put_slot(slot, Some(value));
                 Ok(())
             }
