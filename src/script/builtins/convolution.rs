@@ -94,6 +94,9 @@ fn convolution(env: &Env, a: &Value, b: &Value, part: Part) -> Flow<Value> {
     if a.is_empty() || b.is_empty() {
         return Ok(Value::tensor(Tensor::zeros(class, Dims::new(&[0, 0]))));
     }
+    let (da, db) = (a.dims(), b.dims());
+    let extents = [part.along(da.rows(), db.rows()).1, part.along(da.columns(), db.columns()).1];
+    env.check_host(&extents, 2 * size_of::<f64>())?;
     if let Some(recorded) = recorded(env, a, b, class, part)? {
         return Ok(recorded);
     }

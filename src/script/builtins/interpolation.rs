@@ -10,8 +10,6 @@ use crate::script::display::number::MISSING;
 use crate::script::error::{Flow, fail};
 use crate::script::value::{Data, Dims, StructArray, Tensor, Value};
 use crate::script::vm::Interp;
-use faer::Mat;
-use faer::linalg::solvers::Solve;
 use num_complex::Complex64;
 use std::sync::Arc;
 
@@ -81,23 +79,27 @@ fn not_a_knot(x: &[f64], y: &[f64]) -> Vec<f64> {
         let bend = (d[1] - d[0]) / (h[0] + h[1]);
         return vec![d[0] - bend * h[0], d[0] + bend * h[0], d[1] + bend * h[1]];
     }
-    let mut a = Mat::<f64>::zeros(n, n);
-    let mut b = Mat::<f64>::zeros(n, 1);
     let (first, last) = (h[0] + h[1], h[n - 2] + h[n - 3]);
-    a[(0, 0)] = h[1];
-    a[(0, 1)] = first;
-    b[(0, 0)] = ((h[0] + 2.0 * first) * h[1] * d[0] + h[0] * h[0] * d[1]) / first;
+    let (mut lower, mut middle, mut upper, mut slopes) = (vec![0.0; n], vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+    (middle[0], upper[0]) = (h[1], first);
+    slopes[0] = ((h[0] + 2.0 * first) * h[1] * d[0] + h[0] * h[0] * d[1]) / first;
     for i in 1..n - 1 {
-        a[(i, i - 1)] = h[i];
-        a[(i, i)] = 2.0 * (h[i - 1] + h[i]);
-        a[(i, i + 1)] = h[i - 1];
-        b[(i, 0)] = 3.0 * (h[i] * d[i - 1] + h[i - 1] * d[i]);
+        (lower[i], middle[i], upper[i]) = (h[i], 2.0 * (h[i - 1] + h[i]), h[i - 1]);
+        slopes[i] = 3.0 * (h[i] * d[i - 1] + h[i - 1] * d[i]);
     }
-    a[(n - 1, n - 1)] = h[n - 3];
-    a[(n - 1, n - 2)] = last;
-    b[(n - 1, 0)] = (h[n - 2] * h[n - 2] * d[n - 3] + (2.0 * last + h[n - 2]) * h[n - 3] * d[n - 2]) / last;
-    let slopes = a.partial_piv_lu().solve(&b);
-    (0..n).map(|i| slopes[(i, 0)]).collect()
+    (middle[n - 1], lower[n - 1]) = (h[n - 3], last);
+    slopes[n - 1] = (h[n - 2] * h[n - 2] * d[n - 3] + (2.0 * last + h[n - 2]) * h[n - 3] * d[n - 2]) / last;
+    // Thomas's elimination.
+    for i in 1..n {
+        let factor = lower[i] / middle[i - 1];
+        middle[i] -= factor * upper[i - 1];
+        slopes[i] -= factor * slopes[i - 1];
+    }
+    slopes[n - 1] /= middle[n - 1];
+    for i in (0..n - 1).rev() {
+        slopes[i] = (slopes[i] - upper[i] * slopes[i + 1]) / middle[i];
+    }
+    slopes
 }
 
 /// Samples in the order of their places.

@@ -52,7 +52,12 @@ fn disp(interp: &mut Interp, args: &[Value], outputs: usize) -> Flow<Outcome> {
 /// A variable is shown with its name, any other value as `disp` does.
 fn display_value(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let name = super::assertion::written(interp).and_then(|written| written.into_iter().next());
-    match name.filter(|name| interp.is_assigned(name)) {
+    // Of a function without arguments, too: `display (pi)`.
+    let is_name = |name: &String| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    };
+    match name.filter(is_name) {
         Some(name) => display::show(&mut interp.env, &name, &args[0]).map(|()| nothing()),
         None => disp(interp, args, 0),
     }

@@ -251,6 +251,15 @@ impl Builder {
                 self.emit(Inst::Mark, expr.span);
                 self.several(expr, nargout.min(u16::MAX as usize - 1) as u16)
             }
+            // An assignment gives what it assigns.
+            [Stmt { kind: StmtKind::Assign { target, value }, .. }] if nargout > 0 => {
+                self.emit(Inst::Mark, value.span);
+                self.assign_within(target, None, value, value.span)
+            }
+            [Stmt { kind: StmtKind::OpAssign { target, op, value }, .. }] if nargout > 0 => {
+                self.emit(Inst::Mark, value.span);
+                self.assign_within(target, Some(*op), value, value.span)
+            }
             _ => self.block(block),
         }
     }

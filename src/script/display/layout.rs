@@ -152,8 +152,9 @@ fn is_nearly_integer(x: f64) -> bool {
     (rounded + 0.5).floor() == rounded
 }
 
+/// As Octave finds out; odd ones beyond 2^52 are none.
 fn is_integer(x: f64) -> bool {
-    x == x.round()
+    (x + 0.5).floor() == x
 }
 
 /// Of one real number.

@@ -195,8 +195,12 @@ fn shown(tensor: &Tensor) -> impl Iterator<Item = usize> + Clone {
 fn integer_width(data: &Data) -> usize {
     let least = data.class().integer_range().map_or(0.0, |(least, _)| least as f64);
     let (mut digits, mut negative) = (0, 0);
-    for x in (0..data.len()).map(|i| data.f64_at(i)) {
-        if x != 0.0 && x != least {
+    let is_least = |i: usize, x: f64| match data {
+        Data::I64(numbers) => numbers[i] == i64::MIN,
+        _ => x == least,
+    };
+    for (i, x) in (0..data.len()).map(|i| (i, data.f64_at(i))) {
+        if x != 0.0 && !is_least(i, x) {
             negative = negative.max((x < 0.0) as usize);
             digits = digits.max((x.abs().log10() + 1.0).floor() as usize);
         }

@@ -2,6 +2,8 @@ function varargout = embedded_steps (who, fcn, tspan, y0, c, a, b, e, dense, ord
   % Steps by a pair of Runge-Kutta formulas whose difference chooses their length, by the rules of Shampine and
   % Reichelt, The MATLAB ODE Suite (1997). Between steps the solution is what the formulas' own polynomials `dense` make
   % of the slopes; where there are none, the cubic through values and slopes.
+  % Parameters of the function may stand where the options would.
+  if nargin > 11 && ! isempty (options) && ! isstruct (options), varargin = [{options}, varargin]; options = []; end
   if nargin < 12 || isempty (options), options = struct (); end
   if ischar (fcn), fcn = str2func (fcn); end
   f = @(t, y) fcn (t, y, varargin{:})(:);

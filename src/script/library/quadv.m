@@ -1,9 +1,10 @@
-function [q, n] = quadv (fcn, a, b, tol)
+function [q, n] = quadv (fcn, a, b, tol, ~, varargin)
   % Simpson's rule on intervals that are halved, of a function that gives an array.
   if nargin < 3, print_usage (); end
   if nargin < 4 || isempty (tol), tol = 1e-6; end
   if ! isscalar (tol) || tol < 0, error ("quadv: TOL must be a scalar >=0"); end
   if ischar (fcn), fcn = str2func (fcn); end
+  if nargin > 5, fcn = @(x) fcn (x, varargin{:}); end
   is_single = isa (a, "single") || isa (b, "single");
   [a, b] = deal (double (a), double (b));
   c = (a + b) / 2;

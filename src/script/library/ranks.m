@@ -8,17 +8,22 @@ function r = ranks (x, dim, kind)
   if ! (isnumeric (x) || islogical (x)), error ("ranks: X must be a numeric vector or matrix"); end
   if ! (isscalar (dim) && dim == fix (dim) && dim > 0), error ("ranks: DIM must be an integer and a valid dimension"); end
   if dim == 2, r = ranks (x.', 1, kind).'; return; end
+  x = gather (x);
   r = zeros (size (x));
   for j = 1:columns (x)
-    for i = 1:rows (x)
-      less = sum (x(:,j) < x(i,j)); equal = sum (x(:,j) == x(i,j));
-      switch kind
-        case 0, r(i,j) = less + (equal + 1) / 2;
-        case 1, r(i,j) = less + 1;
-        case 2, r(i,j) = less + equal;
-        case 3, r(i,j) = less + sum (x(1:i,j) == x(i,j));
-        otherwise, r(i,j) = numel (unique (x(x(:,j) < x(i,j),j))) + 1;
-      end
+    [sorted, order] = sort (x(:,j));
+    begins = [true; sorted(2:end) != sorted(1:end-1)](1:rows (x));
+    run = cumsum (begins);
+    at = find (begins);
+    less = at(run) - 1;
+    equal = diff ([at; rows(x) + 1])(run);
+    switch kind
+      case 0, ranked = less + (equal + 1) / 2;
+      case 1, ranked = less + 1;
+      case 2, ranked = less + equal;
+      case 3, ranked = (1:rows (x)).';
+      otherwise, ranked = run;
     end
+    r(order,j) = ranked;
   end
 end
