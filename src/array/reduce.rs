@@ -96,10 +96,9 @@ macro_rules! scans {
 }
 
 scans! {
-    /// The running sum along a dimension, in the array's dtype (bools count in f64). Integers saturate; where they do
-    /// so on the way, what follows depends on the device's order.
+    /// The running sum along a dimension, in the array's dtype (bools count in f64). Integers saturate at each step.
     cumsum, nan_cumsum, cumsum_reverse => Sum, Include;
-    /// The running product along a dimension, in the array's dtype (bools in f64).
+    /// The running product along a dimension, in the array's dtype (bools in f64). Integers saturate at each step.
     cumprod, nan_cumprod, cumprod_reverse => Prod, Include;
     /// The running minimum along a dimension, NaN aside.
     cummin, nan_cummin, cummin_reverse => Min, Omit;

@@ -42,7 +42,7 @@ const COMMANDS: &[&str] = &[
     "zticklabels", "xtickangle", "ytickangle", "ztickangle", "xtickformat", "ytickformat", "ztickformat", "thetaticks",
     "rticks", "findfigs", "hdl2struct", "struct2hdl", "isocaps", "isonormals", "reducepatch", "smooth3", "shrinkfaces",
     "alpha", "alim", "alphamap", "dragrect", "rbbox", "bubblesize", "colororder", "disableDefaultInteractivity",
-    "enableDefaultInteractivity",
+    "enableDefaultInteractivity", "sound", "soundsc",
 ];
 
 /// Commands that give a handle for each line, one for each column of what they draw, in one output: more would be

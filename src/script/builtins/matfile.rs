@@ -6,7 +6,7 @@
 
 use super::files::system;
 use super::variables::fits;
-use super::{ANY, Builtin, Outcome, matformat, nothing, row, tables, textformat};
+use super::{ANY, Builtin, Outcome, matformat, matformat4, nothing, row, tables, textformat};
 use crate::script::display::number::{self, Notation};
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail};
@@ -211,6 +211,11 @@ fn bytes_of(interp: &Interp, who: &str, file: &str) -> Flow<Vec<u8>> {
     }
 }
 
+/// Whether bytes are of a MAT file that is read.
+fn is_mat(bytes: &[u8]) -> bool {
+    matformat::is_mat(bytes) || matformat4::is_mat(bytes)
+}
+
 /// Its variables that are `wanted`, or why one is not read.
 fn variables_of(
     who: &str,
@@ -220,6 +225,9 @@ fn variables_of(
 ) -> Flow<Vec<(String, Result<Value, String>)>> {
     let read = match textformat::is_text(bytes) {
         true => textformat::read(bytes).map(|all| all.into_iter().map(|(name, value)| (name, Ok(value))).collect()),
+        false if matformat4::is_mat(bytes) => {
+            matformat4::read(bytes).map(|all| all.into_iter().map(|(name, value)| (name, Ok(value))).collect())
+        }
         false => matformat::read(bytes),
     };
     match read {
@@ -231,7 +239,7 @@ fn variables_of(
 /// The variables of a file, for `whos`.
 pub fn in_file(interp: &Interp, file: &str) -> Flow<Vec<(String, Value)>> {
     let bytes = bytes_of(interp, "whos", file)?;
-    if !textformat::is_text(&bytes) && !matformat::is_mat(&bytes) {
+    if !textformat::is_text(&bytes) && !is_mat(&bytes) {
         return fail!("whos: unable to determine file format of '{file}'");
     }
     let all = variables_of("whos", file, &bytes, |_| true)?;
@@ -248,10 +256,10 @@ fn load(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         return fail!("load: {file}: MAT files of version 7.3 (HDF5) are not read; save with -v7");
     }
     let is_text = textformat::is_text(&bytes) && !has("-ascii") && !has("-mat");
-    if !is_text && (has("-ascii") || !matformat::is_mat(&bytes) && !has("-mat")) {
+    if !is_text && (has("-ascii") || !is_mat(&bytes) && !has("-mat")) {
         return load_text(interp, file, &bytes, nargout);
     }
-    if !is_text && !matformat::is_mat(&bytes) {
+    if !is_text && !is_mat(&bytes) {
         return fail!("load: unable to determine file format of '{file}'");
     }
     let is_wanted = |name: &str| names.is_empty() || names.iter().any(|p| fits(p.as_bytes(), name.as_bytes()));

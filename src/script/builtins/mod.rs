@@ -44,6 +44,7 @@ pub mod linear;
 pub mod maps;
 pub mod matfile;
 pub mod matformat;
+mod matformat4;
 pub mod matrices;
 pub mod number_text;
 pub mod operators;
