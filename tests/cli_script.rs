@@ -59,8 +59,12 @@ impl Scripts {
 }
 
 fn interrupt(child: &Child) {
+    signal(child, "INT");
+}
+
+fn signal(child: &Child, name: &str) {
     // The shell's own: a bare machine has no program of that name.
-    let sent = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
+    let sent = Command::new("sh").args(["-c", &format!("kill -{name} {}", child.id())]).status().unwrap();
     assert!(sent.success());
 }
 
@@ -969,6 +973,18 @@ impl Told {
                 Err(_) => panic!("{words:?} does not come after {:?}", self.text),
             }
         }
+    }
+}
+
+#[test]
+fn a_signal_to_end_ends_the_repl() {
+    for text in ["disp ('ready')\n", "printf ('ready\\n'); fflush (stdout); while true, end\n"] {
+        let (child, mut stdin, mut out) = repl();
+        stdin.write_all(text.as_bytes()).unwrap();
+        out.wait("ready");
+        signal(&child, "TERM");
+        assert_eq!(ended(child).0, 130, "{text}");
+        drop(stdin);
     }
 }
 

@@ -283,7 +283,20 @@ fn tell(report: impl Outcome) -> Result<u8> {
     shared::tell(&report).map(|succeeded| u8::from(!succeeded))
 }
 
+/// `outlived`: the command goes on after an interrupt, though not after a signal to end.
+#[cfg(unix)]
 fn on_interrupt(interrupts: Arc<Interrupts>, outlived: bool) -> Result<()> {
-    ctrlc::set_handler(move || interrupts.ask(outlived))
-        .map_err(|error| Error::new(ErrorKind::Io, format!("interrupts cannot be caught: {error}")))
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(uncaught)?;
+    let asks = move || signals.forever().for_each(|signal| interrupts.ask(outlived && signal == SIGINT));
+    std::thread::Builder::new().name("interrupts".into()).spawn(asks).map(drop).map_err(uncaught)
+}
+
+#[cfg(not(unix))]
+fn on_interrupt(interrupts: Arc<Interrupts>, outlived: bool) -> Result<()> {
+    ctrlc::set_handler(move || interrupts.ask(outlived)).map_err(uncaught)
+}
+
+fn uncaught(error: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Io, format!("interrupts cannot be caught: {error}"))
 }

@@ -66,11 +66,11 @@ function varargout = embedded_steps (who, fcn, tspan, y0, c, a, b, e, dense, ord
           lo = 0; hi = 1;
           for bisection = 1:60
             mid = (lo + hi) / 2;
-            g = signs_of (events, t + mid * (tn - t), between (mid, tn - t, y, new, k, dense))(i);
+            g = signs_of (events, t + mid * (tn - t), between (mid, tn - t, y, new, k, dense, kept))(i);
             if sign (g) == sign (before(i)), lo = mid; else, hi = mid; end
           end
           te = t + hi * (tn - t);
-          ye = between (hi, tn - t, y, new, k, dense);
+          ye = between (hi, tn - t, y, new, k, dense, kept);
           hit(end+1,1) = te; hit_y(end+1,:) = ye.'; hit_i(end+1,1) = i;
           if stop(i), ended = true; tn = te; new = ye; end
         end
@@ -80,14 +80,14 @@ function varargout = embedded_steps (who, fcn, tspan, y0, c, a, b, e, dense, ord
         while next <= numel (tspan) && (tspan(next) - tn) * forward <= 0
           theta = (tspan(next) - t) / (tn - t);
           times(end+1,1) = tspan(next);
-          values(end+1,:) = between (theta, tn - t, y, new, k, dense).';
+          values(end+1,:) = between (theta, tn - t, y, new, k, dense, kept).';
           next++;
         end
         if ended && times(end) != tn, times(end+1,1) = tn; values(end+1,:) = new.'; end
       else
         for r = 1:refine-1
           times(end+1,1) = t + r / refine * (tn - t);
-          values(end+1,:) = between (r / refine, tn - t, y, new, k, dense).';
+          values(end+1,:) = between (r / refine, tn - t, y, new, k, dense, kept).';
         end
         times(end+1,1) = tn;
         values(end+1,:) = new.';
@@ -118,12 +118,13 @@ function varargout = embedded_steps (who, fcn, tspan, y0, c, a, b, e, dense, ord
   end
 end
 % At `theta` of a step of length `s`.
-function y = between (theta, s, y0, y1, k, dense)
+function y = between (theta, s, y0, y1, k, dense, kept)
   if isempty (dense)
     y = (1 - theta) * y0 + theta * y1 + theta * (theta - 1) * ((1 - 2*theta) * (y1 - y0) + (theta - 1) * s * k(:,1) + theta * s * k(:,end));
   else
     y = y0 + s * (k * (dense * theta .^ (1:columns (dense))'));
   end
+  y(kept) = max (y(kept), 0);
 end
 % The functions whose zeros are events.
 function value = signs_of (events, t, y)
