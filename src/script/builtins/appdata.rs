@@ -12,7 +12,15 @@ use std::sync::Arc;
 /// The functions.
 pub static ROWS: &[Builtin] = &[
     row("setappdata", 3, ANY, 0, "setappdata (h, name, value, ...)", "Keeps values with handles.", set),
-    row("getappdata", 1, 2, 1, "value = getappdata (h, name)", "What is kept with a handle; all of it as a struct.", get),
+    row(
+        "getappdata",
+        1,
+        2,
+        1,
+        "value = getappdata (h, name)",
+        "What is kept with a handle; all of it as a struct.",
+        get,
+    ),
     row("isappdata", 2, 2, 1, "isappdata (h, name)", "Whether something of this name is kept with a handle.", is),
     row("rmappdata", 2, ANY, 0, "rmappdata (h, name, ...)", "Removes what is kept with handles.", remove),
 ];
@@ -39,7 +47,9 @@ fn set(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let handles = handles(interp, &args[0])?;
     let mut pairs = Vec::new();
     for pair in args[1..].chunks(2) {
-        let [name, value] = pair else { return super::counts::invalid_call("setappdata", "setappdata (h, name, value)") };
+        let [name, value] = pair else {
+            return super::counts::invalid_call("setappdata", "setappdata (h, name, value)");
+        };
         let names = names("setappdata", name, "string or cellstr")?;
         match (name, value) {
             (Value::Cell(_), Value::Cell(values)) if values.items.len() == names.len() => {

@@ -113,7 +113,9 @@ fn compared(interp: &mut Interp, args: &[Value], k: usize, nargout: usize, great
         Outcome::Values(mut values) if values.len() > 1 => Ok(values.remove(1)),
         _ => fail!("{name}: there is no value"),
     };
-    let told = if nargout > 1 { Some(places(interp, &rest)?) } else { None };
+    // Alone, the empty argument would be a second array.
+    let own = if rest.len() == 2 { &rest[..1] } else { &rest[..] };
+    let told = if nargout > 1 { Some(places(interp, own)?) } else { None };
     rest.push("linear".into());
     let at = places(interp, &rest)?;
     let m = crate::script::index::paren(&mut interp.env, &x, &[at])?;

@@ -312,9 +312,8 @@ fn issorted(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if let Value::Cell(_) = &a {
         let strings = cell_strings("issorted: A is not a cell array of strings", &a)?;
         let fits = |order: Ordering| order == Ordering::Less || order == Ordering::Equal && !strict;
-        let sorted = |down: bool| {
-            strings.windows(2).all(|p| fits(if down { p[1].cmp(&p[0]) } else { p[0].cmp(&p[1]) }))
-        };
+        let sorted =
+            |down: bool| strings.windows(2).all(|p| fits(if down { p[1].cmp(&p[0]) } else { p[0].cmp(&p[1]) }));
         return Ok(Value::Bool(modes.into_iter().any(sorted)).into());
     }
     check_array("issorted", &a)?;

@@ -3,6 +3,8 @@ function yes = compare_versions (v1, v2, operator)
   if nargin != 3, print_usage (); end
   if ! (ischar (v1) && ischar (v2)), error ("compare_versions: version numbers V1 and V2 must be strings"); end
   if rows (v1) != 1 || rows (v2) != 1, error ("compare_versions: version numbers V1 and V2 must be a single row"); end
+  if ! any (isalnum (v1)), error ("compare_versions: version string V1 is not valid: %s", v1); end
+  if ! any (isalnum (v2)), error ("compare_versions: version string V2 is not valid: %s", v2); end
   if ! ischar (operator), error ("compare_versions: OPERATOR must be a string"); end
   if ! any (numel (operator) == [1, 2]), error ("compare_versions: OPERATOR must be 1 or 2 characters long"); end
   first = parts (v1);

@@ -1,5 +1,7 @@
 function varargout = gradient (m, varargin)
   if nargin < 1, print_usage (); end
+  if ischar (m), m = str2func (m); end
+  if ! (isnumeric (m) || is_function_handle (m)), error ("gradient: first input must be an array or a function"); end
   if is_function_handle (m)
     if nargin < 2, print_usage (); end
     varargout = of_function (m, varargin{1}, varargin(2:end), max (nargout, 1));
@@ -8,6 +10,7 @@ function varargout = gradient (m, varargin)
   if isvector (m), dims = find (size (m) != 1, 1); else, dims = [2, 1, 3:ndims(m)]; end
   if isempty (dims), dims = 1; end
   for k = 1:max (nargout, 1)
+    if isvector (m) && k > 1, varargout{k} = zeros (size (m)); continue; end
     d = dims(k);
     if numel (varargin) >= k, h = varargin{k}; elseif numel (varargin) == 1, h = varargin{1}; else, h = 1; end
     n = size (m, d);

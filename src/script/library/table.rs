@@ -17,7 +17,11 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
         (
             "Statistics, written in the language",
             &[
-                written!("cov", "c = cov (x, y, opt, nanflag)", "The covariance matrix of columns, or of two variables."),
+                written!(
+                    "cov",
+                    "c = cov (x, y, opt, nanflag)",
+                    "The covariance matrix of columns, or of two variables."
+                ),
                 written!("corr", "r = corr (x, y)", "Correlations of the columns of two matrices."),
                 written!(
                     "corrcoef",
@@ -114,7 +118,11 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                     "[in, on] = inpolygon (x, y, xv, yv)",
                     "Whether points lie in a polygon or on its edge."
                 ),
-                written!("rectint", "rectint (a, b)", "The areas, or volumes, that rectangles [x, y, width, height] share."),
+                written!(
+                    "rectint",
+                    "rectint (a, b)",
+                    "The areas, or volumes, that rectangles [x, y, width, height] share."
+                ),
             ],
         ),
         (
