@@ -449,11 +449,11 @@ fn count_message(env: &mut Env, who: &str, what: &str, args: &[Value]) -> Flow<V
             Value::Struct(Arc::new(none))
         }
         None => Value::tensor(Tensor::zeros(Class::Char, Dims::zero())),
-        Some((words, _)) if !as_struct => Value::string(&format!("{words} {what} arguments")),
+        Some((words, _)) if !as_struct => Value::string(format!("{words} {what} arguments")),
         Some((words, id)) => {
             let mut said = StructArray::scalar();
-            said.set("message", Value::string(&format!("{words} {what} arguments")));
-            said.set("identifier", Value::string(&format!("Octave:{who}:{id}-{what}s")));
+            said.set("message", Value::string(format!("{words} {what} arguments")));
+            said.set("identifier", Value::string(format!("Octave:{who}:{id}-{what}s")));
             Value::Struct(Arc::new(said))
         }
     })
