@@ -403,3 +403,46 @@ fn accumarray_calls_functions_and_interp1_knows_columns_and_cubics() {
         ("round (1000 * polyval (polyfit (1:3, [1 4 9], 2), 5))", "25000"),
     ]);
 }
+
+#[test]
+fn options_of_sort_max_round_and_cov_are_matlabs() {
+    check(&[
+        ("sort ([3 NaN 1], 'MissingPlacement', 'first')", "[NaN 1 3]"),
+        ("sort ([3 NaN 1], 'descend', 'MissingPlacement', 'last')", "[3 1 NaN]"),
+        ("nthargout (2, @sort, [3 NaN 1], 2, 'descend', 'MissingPlacement', 'last')", "[1 3 2]"),
+        ("sort ([-3 2 1], 'ComparisonMethod', 'abs')", "[1 2 -3]"),
+        ("sort ([2i 1 -3], 'ComparisonMethod', 'real')", "[-3+0i 0+2i 1+0i]"),
+        ("sort ([3; -4; 1], 1, 'descend', 'ComparisonMethod', 'abs')", "[-4;3;1]"),
+        ("max ([-3 2 1; 0 -5 4], [], 'ComparisonMethod', 'abs')", "[-3 -5 4]"),
+        ("max ([-3 2 1; 0 -5 4], [], 2, 'ComparisonMethod', 'abs')", "[-3;-5]"),
+        ("nthargout (2, @min, [-3 2 1; 0 -5 4], [], 2, 'ComparisonMethod', 'abs')", "[3;1]"),
+        ("nthargout (2, @max, [-3 2 1; 0 -5 4], [], 'ComparisonMethod', 'abs')", "[1 2 2]"),
+        ("max ([2i 1], [], 'ComparisonMethod', 'real')", "1"),
+        ("round ([1234.5 -0.012345 0], 2, 'significant')", "[1200 -0.012 0]"),
+        ("[round(2.346, 2), round(1250, -2)]", "[2.35 1300]"),
+        ("round (2.345, 1, 'decimals')", "2.3"),
+        (
+            "[issorted([1 1 2], 'strictascend'), issorted([1 2], 'strictascend'), issorted([2 1 1], 'monotonic')]",
+            "[false true true]",
+        ),
+        ("[issorted([2 1 1], 'strictmonotonic'), issorted([2 1], 'strictdescend')]", "[false true]"),
+        ("cov ([1 2; NaN 4; 3 6; 5 1], 'omitrows')", "[4 -1;-1 7]"),
+    ]);
+}
+
+#[test]
+fn functions_of_the_library_keep_the_class_of_what_is_on_the_device() {
+    for (code, expected) in [
+        ("disp (gather (bitset (gpuArray (uint8 ([1 2 3])), 1)))", "  1  3  3\n"),
+        ("disp (gather (bitget (gpuArray (uint8 ([1 2 3])), 1)))", "  1  0  1\n"),
+        ("disp (isequal (gather (swapbytes (gpuArray ([1 2]))), swapbytes ([1 2])))", "1\n"),
+        ("x = gpuArray (single ([1 2])); disp (underlyingType (nanmedian (x)))", "single\n"),
+        (
+            "x = gpuArray (single ([1 2])); disp (underlyingType (cosint (x))), disp (underlyingType (sinint (x)))",
+            "single\nsingle\n",
+        ),
+        ("x = gpuArray (single ([1; 2])); disp (underlyingType (accumdim ([1; 1], x)))", "single\n"),
+    ] {
+        assert_eq!(printed(code, 4096), expected, "{code}");
+    }
+}

@@ -265,7 +265,14 @@ impl Cursor {
             self.at += 1;
             self.blanks();
         }
-        let sign = if sign < 0.0 { -1.0 } else { 1.0 };
+        let mut sign = if sign < 0.0 { -1.0 } else { 1.0 };
+        // Digits may have a sign of their own behind that of the part.
+        if let [own @ (b'+' | b'-'), b'0'..=b'9' | b'.', ..] = self.text[self.at..]
+            && self.at > 0
+        {
+            self.at += 1;
+            sign = if own == b'-' { -sign } else { sign };
+        }
         let unit = |c: u8| c == b'i' || c == b'j';
         // `Inf` begins with the imaginary unit.
         let starts_inf = self.text[self.at..].get(..3).is_some_and(|t| t.eq_ignore_ascii_case(b"inf"));

@@ -234,7 +234,7 @@ pub static ROWS: &[Builtin] = &[
     keep!("floor", "floor", true, "Rounds towards minus infinity.", f64::floor, |x| x, To(|z| c(z.re.floor(), z.im.floor())), Some(Array::floor)),
     keep!("ceil", "ceil", true, "Rounds towards infinity.", f64::ceil, |x| x, To(|z| c(z.re.ceil(), z.im.ceil())), Some(Array::ceil)),
     keep!("fix", "fix", true, "Rounds towards zero.", f64::trunc, |x| x, To(|z| c(z.re.trunc(), z.im.trunc())), Some(Array::fix)),
-    row("round", 1, 2, 1, "round (x, digits)", "The nearest integers, half away from zero; or to so many decimal digits.", round),
+    row("round", 1, 3, 1, "round (x, digits, kind)", "The nearest integers, half away from zero; or to so many decimal or significant digits.", round),
     keep!("real", "real", true, "The real part.", |x| x, |x| x, ToReal(|z| z.re), Some(Array::clone)),
     one!("imag", "The imaginary part.", imag),
     keep!("conj", "conj", false, "The complex conjugate.", |x| x, |x| x, To(|z| z.conj()), Some(Array::clone)),
@@ -484,16 +484,43 @@ fn round(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         chars: true,
     };
     let env = &mut interp.env;
-    let [x, digits] = args else { return Ok(apply(env, &MAP, &args[0])?.into()) };
+    let [x, digits, kind @ ..] = args else { return Ok(apply(env, &MAP, &args[0])?.into()) };
     let digits = super::args::number(env, "round", digits)?;
     if digits.trunc() != digits || digits.is_infinite() {
         return fail!("round: the number of digits must be an integer");
+    }
+    match kind {
+        [] => {}
+        [kind] if super::args::is_word(kind, "decimals") => {}
+        [kind] if super::args::is_word(kind, "significant") => return significant(env, x, digits),
+        _ => return fail!("round: the kind of digits must be \"decimals\" or \"significant\""),
     }
     let scale = Value::Num(10f64.powi(digits.clamp(-400.0, 400.0).abs() as i32));
     let (up, down) = if digits >= 0.0 { (BinaryOp::Mul, BinaryOp::Div) } else { (BinaryOp::Div, BinaryOp::Mul) };
     let scaled = ops::binary(env, up, x, &scale)?;
     let whole = apply(env, &MAP, &scaled)?;
     Ok(ops::binary(env, down, &whole, &scale)?.into())
+}
+
+/// Each element with so many digits from its first one on.
+fn significant(env: &mut Env, x: &Value, digits: f64) -> Flow<Outcome> {
+    if digits < 1.0 {
+        return fail!("round: the number of significant digits must be positive");
+    }
+    if !x.is_numeric() || x.is_complex() {
+        return fail!("round: significant digits are those of real numbers");
+    }
+    let one = |x: f64| {
+        let decimals = digits - 1.0 - x.abs().log10().floor();
+        if x == 0.0 || !x.is_finite() || decimals > 300.0 {
+            return x;
+        }
+        let scale = 10f64.powi(decimals.abs() as i32);
+        if decimals >= 0.0 { (x * scale).round() / scale } else { (x / scale).round() * scale }
+    };
+    let host = Host::of(env, x)?;
+    let data = in_class(x.class(), host.elements().reals().iter().map(|&x| one(x)).collect());
+    Ok(Value::tensor(Tensor::new(Dims::new(host.dims()), data)).into())
 }
 
 fn log2(interp: &mut Interp, args: &[Value], outputs: usize) -> Flow<Outcome> {
@@ -538,7 +565,12 @@ fn log2(interp: &mut Interp, args: &[Value], outputs: usize) -> Flow<Outcome> {
 /// The exponent of the power of two next to a magnitude.
 fn exponent_above(x: f64) -> f64 {
     let (fraction, exponent) = libm::frexp(x.abs());
-    if x == 0.0 || !x.is_finite() { x.abs() } else { exponent as f64 - (fraction == 0.5) as u8 as f64 }
+    match exponent {
+        _ if x == 0.0 || !x.is_finite() => x.abs(),
+        // A logarithm below 0, rounded up.
+        0 if fraction != 0.5 => -0.0,
+        _ => exponent as f64 - (fraction == 0.5) as u8 as f64,
+    }
 }
 
 fn nextpow2(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -621,13 +653,14 @@ impl Turn {
         let sine = || pick(&s, &k, -&s, -&k);
         let cosine = || pick(&k, &-&s, -&k, s.clone());
         match self {
-            Turn::Sine => sine(),
-            Turn::Cosine => cosine(),
+            // No zero has a sign.
+            Turn::Sine => sine() + 0.0,
+            Turn::Cosine => cosine() + 0.0,
             Turn::Tangent => {
                 let (s, k) = (sine(), cosine());
                 let quotient = &s / &k;
                 let quotient = rest.abs().eq_to(45.0).select(quotient.sign(), quotient);
-                k.eq_to(0.0).select(s.sign() * f64::INFINITY, quotient)
+                k.eq_to(0.0).select(s.sign() * f64::INFINITY, quotient + 0.0)
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::script::error::{Flow, ScriptError, fail, fail_id};
 use crate::script::index::Values;
 use crate::script::interrupt::Guard;
 use crate::script::value::cleanup::{Cleanup, Due, Ended};
-use crate::script::value::{Dims, StructArray, Value};
+use crate::script::value::{Class, Dims, StructArray, Tensor, Value};
 use crate::script::vm::{Interp, error_value};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -126,8 +126,8 @@ pub static ROWS: &[Builtin] = &[
         args_min: 3,
         args_max: 4,
         outputs_max: 1,
-        usage: "message = nargchk (least, most, n)",
-        summary: "A message about a number of arguments, empty if it fits.",
+        usage: "message = nargchk (least, most, n, \"struct\")",
+        summary: "A message about a number of arguments, empty if it fits; or a struct with it.",
         run: nargchk,
     },
     Builtin {
@@ -142,10 +142,10 @@ pub static ROWS: &[Builtin] = &[
     Builtin {
         name: "nargoutchk",
         args_min: 2,
-        args_max: 3,
+        args_max: 4,
         outputs_max: 1,
         usage: "nargoutchk (least, most)",
-        summary: "Raise an error unless the function was asked for a fitting number of outputs.",
+        summary: "Raise an error unless the function was asked for a fitting number of outputs; of a number, a message.",
         run: nargoutchk,
     },
 ];
@@ -420,15 +420,43 @@ fn lasterror(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 }
 
 fn nargchk(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    let numbers = numbers(&mut interp.env, &args[..3])?;
-    let message = if numbers[2] < numbers[0] {
-        "not enough input arguments"
-    } else if numbers[2] > numbers[1] {
-        "too many input arguments"
-    } else {
-        return Ok(Value::empty().into());
+    Ok(count_message(&mut interp.env, "nargchk", "input", args)?.into())
+}
+
+/// What is said about the third of three numbers, which should lie between the others: a text, or a struct.
+fn count_message(env: &mut Env, who: &str, what: &str, args: &[Value]) -> Flow<Value> {
+    let numbers = numbers(env, &args[..3])?;
+    let as_struct = match args.get(3) {
+        None => false,
+        Some(kind) if super::args::is_word(kind, "string") => false,
+        Some(kind) if super::args::is_word(kind, "struct") => true,
+        Some(_) => return fail!("{who}: output type must be either \"string\" or \"struct\""),
     };
-    Ok(Value::string(message).into())
+    if numbers[0] > numbers[1] {
+        return fail!("{who}: MINARGS must be <= MAXARGS");
+    }
+    let how = if numbers[2] < numbers[0] {
+        Some(("not enough", "not-enough"))
+    } else if numbers[2] > numbers[1] {
+        Some(("too many", "too-many"))
+    } else {
+        None
+    };
+    Ok(match how {
+        None if as_struct => {
+            let mut none = StructArray::empty(Dims::new(&[0, 1]));
+            none.fields = [("message".into(), Vec::new()), ("identifier".into(), Vec::new())].into_iter().collect();
+            Value::Struct(Arc::new(none))
+        }
+        None => Value::tensor(Tensor::zeros(Class::Char, Dims::zero())),
+        Some((words, _)) if !as_struct => Value::string(format!("{words} {what} arguments")),
+        Some((words, id)) => {
+            let mut said = StructArray::scalar();
+            said.set("message", Value::string(format!("{words} {what} arguments")));
+            said.set("identifier", Value::string(format!("Octave:{who}:{id}-{what}s")));
+            Value::Struct(Arc::new(said))
+        }
+    })
 }
 
 fn numbers(env: &mut Env, args: &[Value]) -> Flow<Vec<f64>> {
@@ -449,6 +477,9 @@ fn narginchk(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 }
 
 fn nargoutchk(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    if args.len() > 2 {
+        return Ok(count_message(&mut interp.env, "nargoutchk", "output", args)?.into());
+    }
     let bounds = numbers(&mut interp.env, args)?;
     let n = interp.nargout().unwrap_or(0) as f64;
     if n < bounds[0] {

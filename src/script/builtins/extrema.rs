@@ -20,10 +20,10 @@ use num_complex::{Complex32, Complex64};
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row("max", 1, 5, 2, "[m, i] = max (x, y, dim, nanflag)", "The greatest elements.", |i, a, n| {
+    row("max", 1, 7, 2, "[m, i] = max (x, y, dim, nanflag)", "The greatest elements.", |i, a, n| {
         extremum(i, a, n, true)
     }),
-    row("min", 1, 5, 2, "[m, i] = min (x, y, dim, nanflag)", "The least elements.", |i, a, n| extremum(i, a, n, false)),
+    row("min", 1, 7, 2, "[m, i] = min (x, y, dim, nanflag)", "The least elements.", |i, a, n| extremum(i, a, n, false)),
     row("range", 1, 2, 1, "range (x, dim)", "The difference of the greatest and the least element.", range),
     row("bounds", 1, 3, 2, "[s, l] = bounds (x, dim, nanflag)", "The least and the greatest element.", bounds),
 ];
@@ -34,6 +34,9 @@ fn name_of(greatest: bool) -> &'static str {
 
 fn extremum(interp: &mut Interp, args: &[Value], nargout: usize, greatest: bool) -> Flow<Outcome> {
     let name = name_of(greatest);
+    if let Some(k) = args.iter().position(|a| is_word(a, "ComparisonMethod")) {
+        return compared(interp, args, k, nargout, greatest);
+    }
     let env = &mut interp.env;
     let (mut omit_nan, mut linear) = (true, false);
     let mut plain: Vec<&Value> = Vec::with_capacity(3);
@@ -87,6 +90,36 @@ fn extremum(interp: &mut Interp, args: &[Value], nargout: usize, greatest: bool)
         }
         _ => fail_id!("Octave:invalid-fun-call", "Invalid call to {name}"),
     }
+}
+
+/// The extremum of an array whose elements are compared by other numbers: magnitudes or real parts. The option is
+/// argument `k`.
+fn compared(interp: &mut Interp, args: &[Value], k: usize, nargout: usize, greatest: bool) -> Flow<Outcome> {
+    let name = name_of(greatest);
+    let mut rest = args.to_vec();
+    let by = rest.drain(k..args.len().min(k + 2)).nth(1).and_then(|word| word.as_text()).unwrap_or_default();
+    let by = match by.to_ascii_lowercase().as_str() {
+        "auto" => return extremum(interp, &rest, nargout, greatest),
+        "real" => "real",
+        "abs" => "abs",
+        _ => return fail!("{name}: ComparisonMethod must be \"auto\", \"real\" or \"abs\""),
+    };
+    if k < 2 || !args[1].is_empty() {
+        return fail!("{name}: ComparisonMethod is an option for the elements of one array");
+    }
+    let keys = super::elementwise::call(interp, by, &args[0], 1)?;
+    let x = std::mem::replace(&mut rest[0], keys);
+    let places = |interp: &mut Interp, rest: &[Value]| match extremum(interp, rest, 2, greatest)? {
+        Outcome::Values(mut values) if values.len() > 1 => Ok(values.remove(1)),
+        _ => fail!("{name}: there is no value"),
+    };
+    // Alone, the empty argument would be a second array.
+    let own = if rest.len() == 2 { &rest[..1] } else { &rest[..] };
+    let told = if nargout > 1 { Some(places(interp, own)?) } else { None };
+    rest.push("linear".into());
+    let at = places(interp, &rest)?;
+    let m = crate::script::index::paren(&mut interp.env, &x, &[at])?;
+    Ok(std::iter::once(m).chain(told).collect::<Vec<_>>().into())
 }
 
 fn of_one(

@@ -143,6 +143,8 @@ pub(super) fn dawson(z: Complex64) -> Complex64 {
 /// `erfi` of a real number.
 pub(super) fn erfi_real(x: f64) -> f64 {
     match x * x {
+        // With its sign.
+        0.0 => x * FRAC_2_SQRT_PI,
         square if square < 2.0 => series(Complex64::new(x, 0.0), 1.0).re,
         square if square > 720.0 => x.signum() * f64::INFINITY,
         square => square.exp() * w(Complex64::new(x, 0.0)).im,
@@ -152,6 +154,7 @@ pub(super) fn erfi_real(x: f64) -> f64 {
 /// Dawson's function of a real number.
 pub(super) fn dawson_real(x: f64) -> f64 {
     match x * x {
+        0.0 => x,
         square if square < 2.0 => (-square).exp() * series(Complex64::new(x, 0.0), 1.0).re / FRAC_2_SQRT_PI,
         _ => w(Complex64::new(x, 0.0)).im / FRAC_2_SQRT_PI,
     }

@@ -30,14 +30,9 @@ pub(super) fn polyfit(interp: &mut Interp, args: &[Value], nargout: usize) -> Fl
     if used.is_empty() && nargout < 2 {
         return Ok(Value::row(vec![0.0; n + 1]).into());
     }
-    let spread = |m: &Mat<f64>, rows: &[usize]| {
-        let place = |list: &[usize], i: usize| list.iter().position(|&u| u == i);
-        let whole: Vec<usize> = (0..m.nrows()).collect();
-        let (rows, height) = if rows.is_empty() { (&whole[..], m.nrows()) } else { (rows, n + 1) };
-        Mat::from_fn(height, n + 1, |i, j| match (place(rows, i), place(&used, j)) {
-            (Some(i), Some(j)) => m[(i, j)],
-            _ => 0.0,
-        })
+    // A matrix with a column for each coefficient, also for those that are not looked for.
+    let spread = |m: &Mat<f64>| {
+        Mat::from_fn(m.nrows(), n + 1, |i, j| used.iter().position(|&u| u == j).map_or(0.0, |j| m[(i, j)]))
     };
     let single = any_single(&[&x, &y]);
     let mut at = x.data.to_f64();
@@ -72,9 +67,9 @@ pub(super) fn polyfit(interp: &mut Interp, args: &[Value], nargout: usize) -> Fl
         let covariance = &inverse * inverse.transpose();
         let mut s = StructArray::scalar();
         s.set("yf", reals_as(y.dims.clone(), (0..y.len()).map(|i| fitted[(i, 0)]).collect(), single));
-        s.set("X", value_of(&spread(&a, &[]), single));
-        s.set("R", value_of(&spread(&r, &[]), single));
-        s.set("C", value_of(&spread(&covariance, &used), single));
+        s.set("X", value_of(&spread(&a), single));
+        s.set("R", value_of(&spread(&r), single));
+        s.set("C", value_of(&spread(&covariance), single));
         s.set("df", Value::Num(y.len().saturating_sub(m) as f64));
         s.set("normr", reals_as(Dims::scalar(), vec![rest.sqrt()], single));
         out.push(Value::Struct(std::sync::Arc::new(s)));

@@ -38,7 +38,7 @@ const COMMANDS: &[&str] = &[
     "ginput", "waitforbuttonpress", "uiwait", "uiresume", "waitfor", "rotate", "camorbit", "campan", "camdolly", "camroll",
     "camzoom", "camlookat", "campos", "camtarget", "camup", "camva", "camproj", "datetick", "diffuse", "specular",
     "brighten", "whitebg", "contrast", "shg", "orient", "printd", "figurepalette", "plotedit", "colordef", "graymon",
-    "movegui", "guidata", "guihandles", "setappdata", "rmappdata", "getappdata", "xticklabels", "yticklabels",
+    "movegui", "guidata", "guihandles", "xticklabels", "yticklabels",
     "zticklabels", "xtickangle", "ytickangle", "ztickangle", "xtickformat", "ytickformat", "ztickformat", "thetaticks",
     "rticks", "findfigs", "hdl2struct", "struct2hdl", "isocaps", "isonormals", "reducepatch", "smooth3", "shrinkfaces",
     "alpha", "alim", "alphamap", "dragrect", "rbbox", "bubblesize", "colororder", "disableDefaultInteractivity",

@@ -33,7 +33,6 @@ const SILENT: &[&str] = &[
     "dbstop",
     "profile",
     "opengl",
-    "maxNumCompThreads",
     "feature",
 ];
 

@@ -3,6 +3,7 @@
 //! `help`, `docs/matlab.md`, argument counts and suggestions for unknown names all read the same rows.
 
 pub mod accumulation;
+mod appdata;
 pub mod args;
 mod assertion;
 pub mod bessel;
@@ -305,6 +306,7 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("Accepted without an effect", ignored::IGNORED),
         ("Plots, which are not drawn", graphics::PLOTS),
         ("What plots would tell", graphics::ANSWERS),
+        ("Values kept with handles", appdata::ROWS),
     ];
     FAMILIES
 }

@@ -24,8 +24,12 @@ pub static ROWS: &[Builtin] = &[
     row("rgb2gray", 1, 1, 1, "rgb2gray (picture)", "The luminance of a picture.", |i, a, _| {
         Ok(rgb2gray(&mut i.env, &a[0])?.into())
     }),
-    row("im2double", 1, 1, 1, "im2double (picture)", "A picture as doubles from 0 to 1.", |i, a, _| {
-        Ok(im2double(&mut i.env, &a[0])?.into())
+    row("im2double", 1, 2, 1, "im2double (picture, \"indexed\")", "A picture as doubles from 0 to 1.", |i, a, _| {
+        let Some(kind) = a.get(1) else { return Ok(im2double(&mut i.env, &a[0])?.into()) };
+        if !args::is_word(kind, "indexed") {
+            return fail!("im2double: second input argument must be the string \"indexed\"");
+        }
+        Ok(indices(&mut i.env, &a[0])?.into())
     }),
     row("im2uint8", 1, 1, 1, "im2uint8 (picture)", "A picture as bytes.", |i, a, _| {
         if a[0].class() == Class::Uint8 {
@@ -216,7 +220,28 @@ fn full(class: Class) -> f64 {
     }
 }
 
+/// The numbers of colours of an indexed picture as doubles, from 1 on.
+fn indices(env: &mut Env, picture: &Value) -> Flow<Value> {
+    let class = picture.class();
+    let double = match class {
+        Class::Uint8 | Class::Uint16 | Class::Double | Class::Single | Class::Logical => {
+            ops::cast(env, picture, Class::Double)?
+        }
+        _ => {
+            return fail!(
+                "im2double: if IMG is indexed, then it must be positive integer floating points, or unsigned integer class"
+            );
+        }
+    };
+    // Integers count from 0.
+    if class.is_integer() { ops::binary(env, BinaryOp::Add, &double, &Value::Num(1.0)) } else { Ok(double) }
+}
+
 fn im2double(env: &mut Env, picture: &Value) -> Flow<Value> {
+    match picture.class() {
+        Class::Uint8 | Class::Uint16 | Class::Int16 | Class::Double | Class::Single | Class::Logical => {}
+        other => return fail!("im2double: IMG is of unsupported class \"{}\"", other.name()),
+    }
     let class = picture.class();
     let double = ops::cast(env, picture, Class::Double)?;
     if class == Class::Int16 {
@@ -229,15 +254,27 @@ fn im2double(env: &mut Env, picture: &Value) -> Flow<Value> {
     }
 }
 
-/// The sum of the channels by what each gives to the eye's brightness, in the picture's class.
+/// The sum of the channels by what each gives to the eye's brightness, in the picture's class; of a map of colours, a map
+/// of greys.
 fn rgb2gray(env: &mut Env, picture: &Value) -> Flow<Value> {
-    if picture.dims().extent(2) != 3 || picture.dims().len() != 3 {
-        return fail!("rgb2gray: input must be a picture of three channels");
+    let (class, dims) = (picture.class(), picture.dims());
+    if !class.is_float() && !matches!(class, Class::Uint8 | Class::Int8 | Class::Uint16 | Class::Int16) {
+        return fail!("rgb2gray: RGB of invalid data type '{}'", class.name());
     }
-    let class = picture.class();
+    if dims.len() > 4 {
+        return fail!("rgb2gray: invalid RGB with more than 4 dimensions");
+    }
+    let is_map = dims.len() == 2 && dims.columns() == 3 && class.is_float();
+    if !is_map && dims.extent(2) != 3 || picture.is_complex() {
+        return fail!("rgb2gray: RGB must be a colormap or RGB image");
+    }
     let mut sum = None;
     for (channel, weight) in [0.298936, 0.587043, 0.114021].into_iter().enumerate() {
-        let plane = index::paren(env, picture, &[Value::Colon, Value::Colon, Value::Num(channel as f64 + 1.0)])?;
+        let channel = Value::Num(channel as f64 + 1.0);
+        let plane = match is_map {
+            true => index::paren(env, picture, &[Value::Colon, channel])?,
+            false => index::paren(env, picture, &[Value::Colon, Value::Colon, channel, Value::Colon])?,
+        };
         let plane = if class.is_integer() { ops::cast(env, &plane, Class::Double)? } else { plane };
         let part = ops::binary(env, BinaryOp::Mul, &plane, &Value::Num(weight))?;
         sum = Some(match sum {
@@ -246,5 +283,8 @@ fn rgb2gray(env: &mut Env, picture: &Value) -> Flow<Value> {
         });
     }
     let sum = sum.unwrap_or_else(Value::empty);
+    if is_map {
+        return index::paren(env, &sum, &[Value::Colon, Value::row(vec![1.0; 3])]);
+    }
     if class.is_integer() { ops::cast(env, &sum, class) } else { Ok(sum) }
 }

@@ -221,6 +221,15 @@ pub static ROWS: &[Builtin] = &[
         run: |_, _, _| Ok(Value::Num(crate::threads::cores() as f64).into()),
     },
     Builtin {
+        name: "maxNumCompThreads",
+        args_min: 0,
+        args_max: 1,
+        outputs_max: 1,
+        usage: "maxNumCompThreads ()",
+        summary: "How many threads the machine runs at once; setting their number has no effect.",
+        run: |_, _, _| Ok(Value::Num(crate::threads::cores() as f64).into()),
+    },
+    Builtin {
         name: "getpid",
         args_min: 0,
         args_max: 0,

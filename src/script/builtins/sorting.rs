@@ -22,9 +22,9 @@ use std::sync::Arc;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row("sort", 1, 3, 2, "[s, i] = sort (x, dim, mode)", "Sorts along a dimension.", sort),
+    row("sort", 1, 7, 2, "[s, i] = sort (x, dim, mode, option, value)", "Sorts along a dimension.", sort),
     row("sortrows", 1, 2, 2, "[s, i] = sortrows (a, c)", "Sorts rows by columns.", sortrows),
-    row("issorted", 1, 3, 1, "issorted (a, mode)", "Whether elements are sorted.", issorted),
+    row("issorted", 1, 5, 1, "issorted (a, mode)", "Whether elements are sorted.", issorted),
     row("find", 1, 3, 3, "[r, c, v] = find (x, n, direction)", "Where elements are not zero.", find),
     row("nonzeros", 1, 1, 1, "nonzeros (x)", "The elements that are not zero, as a column.", nonzeros),
     row("unique", 1, 5, 3, "[u, i, j] = unique (x, \"rows\", \"stable\")", "The distinct elements.", unique),
@@ -59,7 +59,10 @@ fn sort(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let env = &interp.env;
     let x = &args[0];
     let (mut dim, mut descending) = (None, false);
-    match &args[1..] {
+    let options = args[1..].iter().position(|a| is_word(a, "MissingPlacement") || is_word(a, "ComparisonMethod"));
+    let (plain, options) = args[1..].split_at(options.unwrap_or(args.len() - 1));
+    let special = Special::of(options)?;
+    match plain {
         [] => {}
         [mode] if mode.is_char() => descending = sort_mode("sort", mode)?,
         [d, rest @ ..] => {
@@ -69,8 +72,10 @@ fn sort(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
             if !d.is_empty() {
                 dim = Some(args::dim(env, d, |_| "sort: DIM must be a valid dimension".to_string())?);
             }
-            if let [mode] = rest {
-                descending = sort_mode("sort", mode)?;
+            match rest {
+                [] => {}
+                [mode] => descending = sort_mode("sort", mode)?,
+                _ => return super::counts::invalid_call("sort", "[s, i] = sort (x, dim, mode)"),
             }
         }
     }
@@ -80,6 +85,7 @@ fn sort(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     }
     let big = on_runtime(x).is_some() || is_big(env, x.class(), x.len()) && !x.is_complex();
     if big
+        && special == Special::default()
         && d < 16
         && x.class() != Class::Logical
         && let Some(array) = lift(env, x)?
@@ -108,13 +114,20 @@ fn sort(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     };
     let mut index = vec![0.0; x.len()];
     let tensor = if strings.is_none() { Some(env.host(x)?) } else { None };
+    let keys = tensor.as_ref().and_then(|t| special.keys(&t.data));
     for lane in 0..lanes.count {
         let mut order: Vec<usize> = lanes.positions(lane).collect();
         match (&strings, &tensor) {
             (Some(s), _) if descending => order.sort_by(|&a, &b| s[b].cmp(&s[a])),
             (Some(s), _) => order.sort_by(|&a, &b| s[a].cmp(&s[b])),
-            (_, Some(t)) => each_data!(&*t.data, v => sorted_places(v, &mut order, descending)),
+            (_, Some(t)) => match &keys {
+                Some(keys) => sort_by_keys(keys, &mut order, descending),
+                None => each_data!(&*t.data, v => sorted_places(v, &mut order, descending)),
+            },
             _ => {}
+        }
+        if let (Some(first), Some(t)) = (special.missing_first, &tensor) {
+            order.sort_by_key(|&k| t.data.c64_at(k).is_nan() != first);
         }
         for (to, from) in lanes.positions(lane).zip(order) {
             places[to] = from;
@@ -128,6 +141,61 @@ fn sort(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         return Ok(sorted.into());
     }
     Ok(vec![sorted, Value::tensor(Tensor::new(dims, Data::F64(index)))].into())
+}
+
+/// What `sort`'s options say: where NaN goes, and by which numbers elements are compared.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Special {
+    missing_first: Option<bool>,
+    by: Comparison,
+}
+
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Comparison {
+    #[default]
+    Auto,
+    Real,
+    Magnitude,
+}
+
+impl Special {
+    fn of(options: &[Value]) -> Flow<Special> {
+        let mut special = Special::default();
+        for pair in options.chunks(2) {
+            let word = pair.get(1).and_then(Value::as_text).unwrap_or_default().to_ascii_lowercase();
+            match (is_word(&pair[0], "MissingPlacement"), word.as_str()) {
+                (true, "auto") => special.missing_first = None,
+                (true, "first") => special.missing_first = Some(true),
+                (true, "last") => special.missing_first = Some(false),
+                (true, _) => return fail!("sort: MissingPlacement must be \"auto\", \"first\" or \"last\""),
+                (false, _) if !is_word(&pair[0], "ComparisonMethod") => {
+                    return fail!("sort: unknown option '{}'", pair[0].as_text().unwrap_or_default());
+                }
+                (false, "auto") => special.by = Comparison::Auto,
+                (false, "real") => special.by = Comparison::Real,
+                (false, "abs") => special.by = Comparison::Magnitude,
+                (false, _) => return fail!("sort: ComparisonMethod must be \"auto\", \"real\" or \"abs\""),
+            }
+        }
+        Ok(special)
+    }
+
+    /// The numbers by which elements are compared, the second ones where the first are equal.
+    fn keys(self, data: &Data) -> Option<Vec<(f64, f64)>> {
+        let keys: fn(num_complex::Complex64) -> (f64, f64) = match self.by {
+            Comparison::Auto => return None,
+            Comparison::Real => |z| (z.re, z.im),
+            Comparison::Magnitude => |z| (z.norm(), z.arg()),
+        };
+        Some((0..data.len()).map(|k| keys(data.c64_at(k))).collect())
+    }
+}
+
+fn sort_by_keys(keys: &[(f64, f64)], order: &mut [usize], descending: bool) {
+    order.sort_by(|&a, &b| {
+        let second = || ranked(keys[a].1, keys[b].1, descending);
+        ranked(keys[a].0, keys[b].0, descending).then_with(second)
+    });
 }
 
 /// The char rows of a cell array.
@@ -228,21 +296,25 @@ fn issorted(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     env.host_all(args)?;
     let a = super::shape::host_value(env, &args[0])?;
-    let (mut rows, mut modes) = (false, vec![false]);
+    let (mut rows, mut modes, mut strict) = (false, vec![false], false);
     for word in &args[1..] {
         match word.as_text().unwrap_or_default().to_ascii_lowercase().as_str() {
             "rows" => rows = true,
             "ascend" | "ascending" => modes = vec![false],
             "descend" | "descending" => modes = vec![true],
-            "either" => modes = vec![false, true],
+            "either" | "monotonic" => modes = vec![false, true],
+            "strictascend" => (modes, strict) = (vec![false], true),
+            "strictdescend" => (modes, strict) = (vec![true], true),
+            "strictmonotonic" => (modes, strict) = (vec![false, true], true),
             _ => return fail!("issorted: MODE must be \"ascend\", \"descend\", or \"either\""),
         }
     }
     if let Value::Cell(_) = &a {
         let strings = cell_strings("issorted: A is not a cell array of strings", &a)?;
+        let fits = |order: Ordering| order == Ordering::Less || order == Ordering::Equal && !strict;
         let sorted =
-            modes.iter().any(|&down| strings.windows(2).all(|p| if down { p[0] >= p[1] } else { p[0] <= p[1] }));
-        return Ok(Value::Bool(sorted).into());
+            |down: bool| strings.windows(2).all(|p| fits(if down { p[1].cmp(&p[0]) } else { p[0].cmp(&p[1]) }));
+        return Ok(Value::Bool(modes.into_iter().any(sorted)).into());
     }
     check_array("issorted", &a)?;
     let t = env.host(&a)?;
@@ -253,7 +325,8 @@ fn issorted(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let columns = if rows { t.dims.columns() } else { 1 };
     let sorted = modes.iter().any(|&down| {
         let by: Vec<(usize, bool)> = (0..columns).map(|c| (c, down)).collect();
-        each_data!(&*t.data, v => (1..n).all(|r| compare_rows(v, n, &by, r - 1, r) != Ordering::Greater))
+        let fits = |order: Ordering| order == Ordering::Less || order == Ordering::Equal && !strict;
+        each_data!(&*t.data, v => (1..n).all(|r| fits(compare_rows(v, n, &by, r - 1, r))))
     });
     Ok(Value::Bool(sorted).into())
 }

@@ -13,7 +13,7 @@ function a = accumdim (subs, values, dim, n, fcn, fill)
   values = permute (values, order);
   dims = size (values);
   values = reshape (values, dims(1), []);
-  a = zeros (n, columns (values), class (values));
+  a = zeros (n, columns (values), underlyingType (values));
   a(:) = fill;
   for k = unique (subs(:))'
     here = values(subs == k,:);

@@ -2,8 +2,11 @@ function yes = compare_versions (v1, v2, operator)
   % Part by part: its number first, then the letters behind it.
   if nargin != 3, print_usage (); end
   if ! (ischar (v1) && ischar (v2)), error ("compare_versions: version numbers V1 and V2 must be strings"); end
-  if ! any (isstrprop (v1, "digit")), error ("compare_versions: version string V1 is not valid: %s", v1); end
-  if ! any (isstrprop (v2, "digit")), error ("compare_versions: version string V2 is not valid: %s", v2); end
+  if rows (v1) != 1 || rows (v2) != 1, error ("compare_versions: version numbers V1 and V2 must be a single row"); end
+  if ! any (isalnum (v1)), error ("compare_versions: version string V1 is not valid: %s", v1); end
+  if ! any (isalnum (v2)), error ("compare_versions: version string V2 is not valid: %s", v2); end
+  if ! ischar (operator), error ("compare_versions: OPERATOR must be a string"); end
+  if ! any (numel (operator) == [1, 2]), error ("compare_versions: OPERATOR must be 1 or 2 characters long"); end
   first = parts (v1);
   second = parts (v2);
   n = max (rows (first), rows (second));
@@ -21,7 +24,9 @@ function yes = compare_versions (v1, v2, operator)
     case {"<=", "=<"}, yes = order <= 0;
     case ">", yes = order > 0;
     case {">=", "=>"}, yes = order >= 0;
-    case {"!=", "~="}, yes = order != 0;
+    case {"!=", "~=", "!", "~"}, yes = order != 0;
+    case "=", error ('compare_versions: equality OPERATOR is "==", not "="');
+    case {"<>", "><"}, error ("compare_versions: OPERATOR cannot contain both greater and less than symbols");
     otherwise, error ('compare_versions: the operator "%s" is not valid', operator);
   end
 end

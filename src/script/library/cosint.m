@@ -2,7 +2,7 @@ function y = cosint (x)
   % Its series near 0; from 4 on by exponential integrals. Left of 0 it is that on the right, and pi i.
   if nargin != 1, print_usage (); end
   if ! isnumeric (x), error ("cosint: X must be numeric"); end
-  class_ = class (x);
+  class_ = underlyingType (x);
   x = double (x);
   left = real (x) < 0 | real (x) == 0 & signbit (real (x));
   below = signbit (imag (x));

@@ -8,7 +8,7 @@ function d = del2 (m, varargin)
     h(:) = {1};
   elseif nargin == 2
     h(:) = varargin(1);
-    if ! isscalar (varargin{1}) && ! isvector (m), error ("del2: spacing element must be a scalar"); end
+    if isrow (m), h{1} = 1; end
   elseif nargin == n + 1
     h = varargin;
     % The first distance is that between columns.

@@ -16,5 +16,5 @@ function q = integral (fcn, a, b, varargin)
   if abstol < 0, error ("quadcc: absolute tolerance must be >=0"); end
   if reltol < 0, error ("quadcc: relative tolerance must be >=0"); end
   if arrays, q = quadv (fcn, a, b, min (abstol, 1e-10)); else, q = quadgk (fcn, double (a), double (b), "AbsTol", abstol, "RelTol", min (reltol, 1e-8), "WayPoints", points); end
-  if isa (a, "single") || isa (b, "single"), q = single (q); elseif ! arrays, q = double (q); end
+  if isa (a, "single") || isa (b, "single") || ! arrays && isa (points, "single"), q = single (q); elseif ! arrays, q = double (q); end
 end

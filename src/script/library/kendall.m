@@ -7,7 +7,9 @@ function tau = kendall (x, y)
   if isrow (x), x = x.'; end
   if isrow (y), y = y.'; end
   n = rows (x);
-  tau = zeros (columns (x), columns (y));
+  if isa (x, "single") || isa (y, "single"), tau = zeros (columns (x), columns (y), "single"); else, tau = zeros (columns (x), columns (y)); end
+  if n == 1, tau(:) = 1; return; end
+  [x, y] = deal (double (x), double (y));
   for i = 1:columns (x)
     for j = 1:columns (y)
       sx = sign (x(:,i) - x(:,i).'); sy = sign (y(:,j) - y(:,j).');

@@ -6,7 +6,7 @@ function y = kurtosis (x, flag, dim)
   if ! isscalar (flag) || flag != 0 && flag != 1, error ("kurtosis: FLAG must be 0 or 1"); end
   if ! isscalar (dim) || dim != fix (dim) || dim < 1, error ("kurtosis: DIM must be an integer and a valid dimension"); end
   if ! isfloat (x), x = double (x); end
-  if nargin < 3 && isequal (size (x), [0, 0]), y = NaN (class (x)); return; end
+  if nargin < 3 && isequal (size (x), [0, 0]), y = NaN (underlyingType (x)); return; end
   n = size (x, dim);
   x = x - mean (x, dim);
   s2 = mean (abs (x) .^ 2, dim);

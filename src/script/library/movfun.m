@@ -2,6 +2,7 @@ function y = movfun (fcn, x, wlen, varargin)
   % Windows are cut off at the ends, or filled up there as the option Endpoints says.
   if nargin < 3, print_usage (); end
   ends = "shrink";
+  chosen = [];
   dim = find (size (x) != 1, 1);
   if isempty (dim), dim = 1; end
   if mod (numel (varargin), 2), print_usage (); end
@@ -9,7 +10,10 @@ function y = movfun (fcn, x, wlen, varargin)
     switch lower (varargin{k})
       case "endpoints", ends = varargin{k+1};
       case "dim", dim = varargin{k+1};
-      case {"nancond", "outdim", "samplepoints"}
+      case "outdim"
+        chosen = double (varargin{k+1});
+        if ! (isempty (chosen) || isvector (chosen) && isindex (chosen)), error ("movfun: OUTDIM must be a vector of indices"); end
+      case {"nancond", "samplepoints"}
       otherwise, error ("movfun: argument '%s' is not a valid parameter", upper (varargin{k}));
     end
   end
@@ -33,6 +37,12 @@ function y = movfun (fcn, x, wlen, varargin)
     end
   end
   % Several results of a window lie along a dimension of their own.
+  if ! isempty (chosen)
+    if max (chosen) > size (y, 3)
+      error ("movfun: output dimension OUTDIM (%d) is larger than largest available dimension (%d)", max (chosen), size (y, 3));
+    end
+    y = y(:,:,chosen);
+  end
   k = size (y, 3);
   if k > 1 && columns (x) == 1, y = reshape (y, n, k); return; end
   y = ipermute (reshape (y, [turned, k]), [order, numel(order) + 1]);

@@ -5,7 +5,7 @@ function [estimate, steps] = normest (a, tolerance)
   if ! (isnumeric (tolerance) && isscalar (tolerance) && isreal (tolerance)), error ("normest: TOL must be a real scalar"); end
   if ! (isnumeric (a) && ndims (a) == 2), error ("normest: A must be a numeric 2-D matrix"); end
   if ! isfloat (a), a = double (a); end
-  tolerance = max (tolerance, eps (class (a)));
+  tolerance = max (tolerance, eps (underlyingType (a)));
   % Not as symmetric as the matrix may be, whose first vector would stand at right angles to it.
   x = sum (abs (a), 1)' .* (1 + (1:columns (a))' / (8 * max (columns (a), 1)));
   estimate = norm (x);

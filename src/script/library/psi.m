@@ -9,13 +9,13 @@ function y = psi (k, x)
   if k == 0, y = digamma (x); return, end
   if ! isreal (x), error ("psi: Z must be real value for polygamma (K > 0)"); end
   if any (x(:) < 0), error ("psi: Z must be non-negative for polygamma (K > 0)"); end
-  y = cast ((-1) ^ (k + 1) * gamma (k + 1) * zeta_from (k + 1, double (x)), class (x));
+  y = cast ((-1) ^ (k + 1) * gamma (k + 1) * zeta_from (k + 1, double (x)), underlyingType (x));
   y(x == 0) = NaN;
 end
 
 % Raised to at least 10 by its recurrence, then its asymptotic series.
 function y = digamma (x)
-  y = zeros (size (x), class (x));
+  y = zeros (size (x), underlyingType (x));
   negative = real (x) < 0 & x != fix (x);
   y(negative) = -pi ./ tan (pi * x(negative));
   x(negative) = 1 - x(negative);

@@ -1,14 +1,10 @@
 function out = rgb2hsv (in)
   if nargin != 1, print_usage (); end
-  is_image = ndims (in) == 3;
-  if is_image && size (in, 3) == 3, shape = size (in); in = reshape (in, [], 3); else, shape = []; end
-  if ! (isfloat (in) && isreal (in) && ndims (in) == 2 && columns (in) == 3)
-    error ("rgb2hsv: RGB must be a colormap or RGB image");
-  end
+  [in, shape] = colour_rows ("rgb2hsv", "RGB", in);
   value = max (in, [], 2);
   range_ = value - min (in, [], 2);
   [r, g, b] = deal (in(:,1), in(:,2), in(:,3));
-  hue = zeros (size (value), class (in));
+  hue = zeros (size (value), underlyingType (in));
   at = range_ > 0 & value == b;
   hue(at) = 4 + (r(at) - g(at)) ./ range_(at);
   at = range_ > 0 & value == g;
@@ -19,6 +15,5 @@ function out = rgb2hsv (in)
   hue(hue < 0) += 1;
   saturation = range_ ./ value;
   saturation(value == 0) = 0;
-  out = [hue, saturation, value];
-  if ! isempty (shape), out = reshape (out, shape); end
+  out = colours_shaped ([hue, saturation, value], shape);
 end

@@ -2,7 +2,7 @@ function y = sinint (x)
   % Its series near 0; from 4 on by exponential integrals. It is odd.
   if nargin != 1, print_usage (); end
   if ! isnumeric (x), error ("sinint: X must be numeric"); end
-  class_ = class (x);
+  class_ = underlyingType (x);
   x = double (x);
   y = zeros (size (x));
   near = abs (x) <= 4;

@@ -7,4 +7,5 @@ function rho = spearman (x, y)
   if isrow (x), x = x.'; end
   if isrow (y), y = y.'; end
   rho = corr (ranks (x), ranks (y));
+  if isa (x, "single") || isa (y, "single"), rho = single (rho); end
 end

@@ -7,5 +7,5 @@ function y = swapbytes (x)
     return
   end
   bytes = reshape (typecast (x(:), 'uint8'), n, numel (x));
-  y = reshape (typecast (bytes(n:-1:1,:)(:), class (x)), size (x));
+  y = reshape (typecast (bytes(n:-1:1,:)(:), underlyingType (x)), size (x));
 end

@@ -17,7 +17,11 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
         (
             "Statistics, written in the language",
             &[
-                written!("cov", "c = cov (x, y, opt)", "The covariance matrix of columns, or of two variables."),
+                written!(
+                    "cov",
+                    "c = cov (x, y, opt, nanflag)",
+                    "The covariance matrix of columns, or of two variables."
+                ),
                 written!("corr", "r = corr (x, y)", "Correlations of the columns of two matrices."),
                 written!(
                     "corrcoef",
@@ -114,7 +118,11 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                     "[in, on] = inpolygon (x, y, xv, yv)",
                     "Whether points lie in a polygon or on its edge."
                 ),
-                written!("rectint", "rectint (a, b)", "The areas that rectangles [x, y, width, height] share."),
+                written!(
+                    "rectint",
+                    "rectint (a, b)",
+                    "The areas, or volumes, that rectangles [x, y, width, height] share."
+                ),
             ],
         ),
         (
@@ -224,7 +232,7 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                     "[q, error, evaluations, bound] = quad (fcn, a, b, tol)",
                     "An integral of a function of one number."
                 ),
-                written!("quadl", "[q, evaluations] = quadl (fcn, a, b, tol)", "An integral."),
+                written!("quadl", "[q, evaluations] = quadl (fcn, a, b, tol, trace, ...)", "An integral."),
                 written!("quadv", "quadv (fcn, a, b, tol)", "An integral of a function that gives an array."),
                 written!("dblquad", "dblquad (fcn, xa, xb, ya, yb)", "An integral over a rectangle."),
                 written!(

@@ -200,6 +200,18 @@ pub(super) static NUMBERS: &[Written] = &[
         "How many upward runs there are of lengths 1 to n - 1 and of n or more."
     ),
     written!("iscolormap", "iscolormap (x)", "Whether a matrix is a map of colours."),
+    written!(
+        "balance",
+        "[s, p, aa] = balance (a, option)",
+        "A matrix with the same eigenvalues whose rows and columns have norms that are near each other."
+    ),
+    written!("condeig", "[v, lambda, c] = condeig (a)", "The condition numbers of eigenvalues."),
+    written!("curl", "[cx, cy, cz, v] = curl (x, y, z, fx, fy, fz)", "The curl of a field, and its angular velocity."),
+    written!("dsearchn", "[i, d] = dsearchn (x, tri, xi, outval)", "The nearest of points, and how far away they are."),
+    written!("sinetone", "sinetone (freq, rate, sec, ampl)", "Samples of sines."),
+    written!("license", "license (what, feature)", "The licence, or whether a feature is there."),
+    written!("ls", "list = ls (names)", "The names of files."),
+    written!("what", "w = what (directory)", "The scripts, MAT files and classes of a folder."),
 ];
 
 /// More functions of text, written in the language.
@@ -366,6 +378,12 @@ pub(super) static SHARED: &[Written] = &[
         "[n, x] = colour_steps (who, args)",
         "How many colours a map has, and as many numbers from 0 to 1."
     ),
+    written!(
+        "colour_rows",
+        "[list, shape] = colour_rows (who, what, x)",
+        "Red, green and blue, or what else colours are made of, as rows."
+    ),
+    written!("colours_shaped", "x = colours_shaped (list, shape)", "Rows of colours as the picture they are of."),
     written!("times_matrix", "y = times_matrix (a, x)", "A matrix, or a function that stands for one, times a vector."),
     written!("over_matrix", "y = over_matrix (m1, m2, x)", "What two preconditioners leave of a vector."),
     written!("gamma_weight", "w = gamma_weight (a, x, b, y)", "What incomplete gamma and beta functions begin with."),
