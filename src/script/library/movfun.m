@@ -27,11 +27,15 @@ function y = movfun (fcn, x, wlen, varargin)
   if isempty (x), return; end
   order = [dim, 1:dim-1, dim+1:ndims(x)];
   turned = size (permute (x, order));
-  x = reshape (permute (x, order), turned(1), []);
+  x = gather (reshape (permute (x, order), turned(1), []));
   y = zeros (size (x));
   n = rows (x);
   for j = 1:columns (x)
-    for i = 1:n
+    [whole, values] = whole_windows (fcn, x(:,j), before, after);
+    y(whole,j,1) = values;
+    parts = 1:n;
+    parts(whole) = [];
+    for i = parts
       got = fcn (window (x(:,j), i - before:i + after, n, ends));
       y(i,j,1:numel (got)) = got;
     end
@@ -46,6 +50,26 @@ function y = movfun (fcn, x, wlen, varargin)
   k = size (y, 3);
   if k > 1 && columns (x) == 1, y = reshape (y, n, k); return; end
   y = ipermute (reshape (y, [turned, k]), [order, numel(order) + 1]);
+end
+% The windows that lie within the column, many at once as columns of a matrix, where the function takes them so.
+function [at, values] = whole_windows (fcn, x, before, after)
+  at = before + 1:rows (x) - after;
+  values = zeros (numel (at), 1);
+  block = max (2, floor (1e6 / (before + after + 1)));
+  for k = 1:block:numel (at)
+    here = at(k:min (k + block - 1, numel (at)));
+    windows = reshape (x(here + (-before:after)'), [], numel (here));
+    try
+      got = fcn (windows);
+    catch
+      got = [];
+    end
+    if ! isequal (size (got), [1, numel(here)])
+      [at, values] = deal (zeros (1, 0), zeros (0, 1));
+      return
+    end
+    values(k:k+numel (here)-1) = got;
+  end
 end
 function window_fits (wlen, n)
   if ! (isnumeric (wlen) && any (numel (wlen) == [1, 2]) && all (wlen >= 0 & wlen == fix (wlen)))
