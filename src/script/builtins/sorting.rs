@@ -187,19 +187,15 @@ fn sortrows(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome
     }
     let mut by: Vec<(usize, bool)> = (0..columns).map(|c| (c, false)).collect();
     if let Some(c) = args.get(1) {
-        if is_word(c, "descend") || is_word(c, "ascend") {
-            by.iter_mut().for_each(|b| b.1 = is_word(c, "descend"));
-        } else {
-            if !c.is_numeric() || !c.dims().is_vector() && !c.is_empty() {
-                return fail!("sortrows: C must be a numeric vector");
+        if !c.is_numeric() || !c.dims().is_vector() && !c.is_empty() {
+            return fail!("sortrows: C must be a numeric vector");
+        }
+        by.clear();
+        for c in env.host(c)?.data.to_f64() {
+            if c != c.trunc() || c == 0.0 || c.abs() > columns as f64 {
+                return fail!("sortrows: all elements of C must be in the range [1, columns (A)]");
             }
-            by.clear();
-            for c in env.host(c)?.data.to_f64() {
-                if c != c.trunc() || c == 0.0 || c.abs() > columns as f64 {
-                    return fail!("sortrows: all elements of C must be in the range [1, columns (A)]");
-                }
-                by.push((c.abs() as usize - 1, c < 0.0));
-            }
+            by.push((c.abs() as usize - 1, c < 0.0));
         }
     }
     let mut order: Vec<usize> = (0..rows).collect();
@@ -238,20 +234,35 @@ fn issorted(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             _ => return fail!("issorted: MODE must be \"ascend\", \"descend\", or \"either\""),
         }
     }
-    if let Value::Cell(_) = &a {
+    if let Value::Cell(cell) = &a {
+        if !rows && !cell.items.is_empty() && !cell.dims.is_vector() {
+            return fail!("issorted: needs a vector");
+        }
+        let height = if rows { cell.dims.rows() } else { cell.items.len() };
         let strings = cell_strings("issorted: A is not a cell array of strings", &a)?;
-        let sorted =
-            modes.iter().any(|&down| strings.windows(2).all(|p| if down { p[0] >= p[1] } else { p[0] <= p[1] }));
+        let row = |r: usize| strings.iter().skip(r).step_by(height.max(1));
+        let in_order = |r: usize, down: bool| if down { row(r - 1).ge(row(r)) } else { row(r - 1).le(row(r)) };
+        let sorted = modes.iter().any(|&down| (1..height).all(|r| in_order(r, down)));
         return Ok(Value::Bool(sorted).into());
     }
     check_array("issorted", &a)?;
     let t = env.host(&a)?;
+    if rows && t.dims.len() > 2 {
+        return fail!("issorted: A must be a 2-D object");
+    }
     if !rows && !t.is_empty() && !t.dims.is_vector() {
         return fail!("issorted: needs a vector");
     }
     let n = if rows { t.dims.rows() } else { t.len() };
     let columns = if rows { t.dims.columns() } else { 1 };
     let sorted = modes.iter().any(|&down| {
+        if rows && modes.len() > 1 {
+            // In either direction, every column goes the same way.
+            let in_order = |column: &[(usize, bool)]| {
+                each_data!(&*t.data, v => (1..n).all(|r| compare_rows(v, n, column, r - 1, r) != Ordering::Greater))
+            };
+            return (0..columns).all(|c| in_order(&[(c, down)]));
+        }
         let by: Vec<(usize, bool)> = (0..columns).map(|c| (c, down)).collect();
         each_data!(&*t.data, v => (1..n).all(|r| compare_rows(v, n, &by, r - 1, r) != Ordering::Greater))
     });
