@@ -174,6 +174,7 @@ pub(super) fn accumarray(interp: &mut Interp, args: &[Value], _: usize) -> Flow<
         Some(function) => super::calls::function_of(function, "accumarray")?,
         None => Arc::new(Function::Named("sum".into(), None)),
     };
+    let gives_cells = function.text().replace(' ', "") == "@(x){x}";
     let groups = (places.into_iter().enumerate())
         .filter(|(_, p)| !p.is_empty())
         .map(|(at, p)| {
@@ -181,7 +182,7 @@ pub(super) fn accumarray(interp: &mut Interp, args: &[Value], _: usize) -> Flow<
             (at, Value::tensor(column))
         })
         .collect();
-    Ok(Outcome::Task(Box::new(Groups { function, groups, dims, fill, results: Vec::new() })))
+    Ok(Outcome::Task(Box::new(Groups { function, groups, dims, fill, results: Vec::new(), gives_cells })))
 }
 
 /// Which of the values belong to each of `count` places.
@@ -201,6 +202,8 @@ struct Groups {
     dims: Dims,
     fill: f64,
     results: Vec<Value>,
+    /// Whether the function is `@(x) {x}`: then what it gives is known without a call.
+    gives_cells: bool,
 }
 
 impl Groups {
@@ -211,7 +214,7 @@ impl Groups {
             return fail!("accumarray: FCN must return a scalar or a cell");
         }
         let placed = || self.groups.iter().map(|g| g.0).zip(&self.results);
-        if let Some(Value::Cell(_)) = self.results.first() {
+        if self.gives_cells || matches!(self.results.first(), Some(Value::Cell(_))) {
             let mut items = vec![Value::empty(); self.dims.elements()];
             for (at, value) in placed() {
                 let Value::Cell(cell) = value else { return fail!("accumarray: FCN must always return a cell") };

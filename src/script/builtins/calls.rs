@@ -540,11 +540,14 @@ impl Each {
     fn collect(&self, interp: &mut Interp, results: &[Value]) -> Flow<Value> {
         if !self.uniform {
             if self.who == "structfun" {
-                let mut s = StructArray::scalar();
-                for (field, value) in self.fields.iter().zip(results) {
-                    s.set(field.clone(), value.clone());
-                }
-                return Ok(Value::Struct(Arc::new(s)));
+                let n = self.fields.len();
+                let dims = match self.dims.len() {
+                    2 => Dims::new(&[self.dims[1], 1]),
+                    _ => Dims::new(&self.dims[1..]),
+                };
+                let values = |k: usize| results.iter().skip(k).step_by(n.max(1)).cloned().collect();
+                let fields = self.fields.iter().enumerate().map(|(k, name)| (name.clone(), values(k))).collect();
+                return Ok(Value::Struct(Arc::new(StructArray { dims, fields, class: None, cleanup: None })));
             }
             return Ok(Value::cell(self.dims.clone(), results.to_vec()));
         }
@@ -759,11 +762,12 @@ fn structfun(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcom
     let function = function_of(&args[0], "structfun")?;
     let (arrays, options) = each_options(interp, "structfun", &args[1..])?;
     let [Value::Struct(s)] = arrays else { return fail!("structfun: S must be a scalar structure") };
-    if s.len() != 1 {
-        return fail!("structfun: S must be a scalar structure");
-    }
+    // As `struct2cell` has them: the fields are the first dimension.
     let fields: Vec<Arc<str>> = s.fields.keys().cloned().collect();
-    let items: Vec<Value> = s.fields.values().map(|v| v[0].clone()).collect();
-    let dims = Dims::new(&[items.len(), 1]);
+    let items: Vec<Value> = (0..s.len()).flat_map(|i| s.fields.values().map(move |v| v[i].clone())).collect();
+    let dims = match s.dims.len() == 2 && s.dims.columns() == 1 {
+        true => Dims::new(&[fields.len(), s.len()]),
+        false => Dims::new(&std::iter::once(fields.len()).chain(s.dims.iter().copied()).collect::<Vec<_>>()),
+    };
     Ok(Each::over("structfun", function, vec![items], dims, fields, options, nargout))
 }

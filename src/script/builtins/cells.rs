@@ -99,7 +99,11 @@ fn num2cell(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 
 fn cell2mat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let Value::Cell(cell) = &args[0] else {
-        return if args[0].is_empty() { Ok(Value::empty().into()) } else { fail!("cell2mat: C must be a cell array") };
+        return if args[0].is_empty() {
+            Ok(Value::tensor(Tensor::zeros(Class::Double, args[0].dims())).into())
+        } else {
+            fail!("cell2mat: C must be a cell array")
+        };
     };
     let Some(first) = cell.items.first() else {
         return Ok(Value::tensor(Tensor::zeros(Class::Double, cell.dims.clone())).into());
@@ -241,7 +245,7 @@ fn cell2struct(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         Some(value) => args::dim(&interp.env, value, |_| "cell2struct: DIM must be a valid dimension".to_string())?,
         None => 0,
     };
-    if d >= cell.dims.len() {
+    if d >= cell.dims.len() && !cell.items.is_empty() {
         return fail!("cell2struct: DIM must be a valid dimension");
     }
     if names.len() != cell.dims.extent(d) {
@@ -249,7 +253,9 @@ fn cell2struct(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
     let mut rest: Vec<usize> = cell.dims.to_vec();
     let lanes = super::lanes::Lanes::new(&cell.dims, d);
-    rest.remove(d);
+    if d < rest.len() {
+        rest.remove(d);
+    }
     let mut fields: IndexMap<Arc<str>, Vec<Value>> = IndexMap::new();
     for (k, name) in names.iter().enumerate() {
         let values = (0..lanes.count).map(|lane| cell.items[lanes.start(lane) + k * lanes.stride].clone()).collect();

@@ -61,7 +61,7 @@ fn converted(env: &mut Env, value: &Value, class: Class) -> Flow<Value> {
         };
         return lazy::cast(env, &l, class);
     }
-    Ok(super::shape::without_range(ops::cast(env, value, class)?))
+    Ok(super::shape::narrowed(super::shape::without_range(ops::cast(env, value, class)?)))
 }
 
 fn cast(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

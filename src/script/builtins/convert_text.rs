@@ -93,7 +93,11 @@ fn dec2(interp: &mut Interp, name: &str, args: &[Value], base: usize) -> Flow<Ou
     let mut out = Vec::with_capacity(values.len());
     // Negative numbers are in two's complement of the least of 8, 16, 32 and 64 bits that holds them all.
     let least = values.iter().copied().fold(0.0, f64::min);
-    let bits = [8, 16, 32, 64].into_iter().find(|b| least >= -(2f64.powi(b - 1))).unwrap_or(64);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    let holds = |bits: &i32| least >= -(2f64.powi(bits - 1)) && most < 2f64.powi(bits - 1);
+    let bits = [8, 16, 32, 64].into_iter().find(holds).unwrap_or(64);
+    let per_digit = if base == 16 { 4 } else { 1 };
+    let len = if least < 0.0 { len.max((bits / per_digit) as usize) } else { len };
     if matches!(args[0], Value::Bool(_))
         || args[0].is_complex()
         || values.iter().any(|x| !x.is_finite() || *x != x.trunc())

@@ -434,7 +434,7 @@ where
     if n < 2 {
         return vec![b; n];
     }
-    let step = if a == b { a - b } else { over(b - a, (n - 1) as f64) };
+    let step = over(b - a, (n - 1) as f64);
     let mut out = vec![b; n];
     if !mirrored {
         (1..n - 1).for_each(|k| out[k] = a + times(step, k as f64));

@@ -164,7 +164,7 @@ fn exist(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
     let name = text(&args[0], "exist", "NAME")?;
     let kind = args.get(1).map_or(Ok(String::new()), |kind| text(kind, "exist", "TYPE"))?;
-    if !["", "var", "builtin", "file", "dir"].contains(&kind.as_str()) {
+    if !["", "var", "builtin", "file", "dir", "class"].contains(&kind.as_str()) {
         return fail!("exist: unrecognized type argument \"{kind}\"");
     }
     let any = kind.is_empty();

@@ -255,9 +255,17 @@ fn recorded(
     Ok(Some(vec![m, record(index, Class::Double, &[x])?].into()))
 }
 
+/// The wider of two integer classes, which holds the other's numbers; `None` where neither does.
+pub(super) fn wider(a: Class, b: Class) -> Option<Class> {
+    let is_signed = |class: Class| !class.name().starts_with('u');
+    let alike = is_signed(a) == is_signed(b);
+    alike.then_some(if a.bytes() > b.bytes() { a } else { b })
+}
+
 /// The class of the extremum of two.
 fn common_class(a: Class, b: Class) -> Class {
     match (a, b) {
+        _ if a.is_integer() && b.is_integer() => wider(a, b).unwrap_or(b),
         _ if b.is_integer() => b,
         _ if a.is_integer() => a,
         _ if a == Class::Single || b == Class::Single => Class::Single,
@@ -286,7 +294,7 @@ fn of_two(env: &mut Env, greatest: bool, x: &Value, y: &Value, omit_nan: bool) -
             return fail!("{name}: cannot compute {name} ({}, {})", operand_name(x), operand_name(y));
         }
     }
-    if x.class().is_integer() && y.class().is_integer() && x.class() != y.class() {
+    if x.class().is_integer() && y.class().is_integer() && wider(x.class(), y.class()).is_none() {
         // Neither class holds the other's numbers.
         return fail!("{name}: cannot compute {name} ({}, {})", operand_name(x), operand_name(y));
     }

@@ -235,6 +235,25 @@ pub fn system(error: &io::Error) -> String {
     text.split(" (os error").next().unwrap_or_default().to_string()
 }
 
+/// What `fopen` tells of a file that is open: its name, mode, byte order and encoding; nothing of any other number.
+fn described(files: &mut Files, fid: &Value) -> Flow<Outcome> {
+    let standard = match fid {
+        Value::Num(0.0) => Some(("stdin", "r")),
+        Value::Num(1.0) => Some(("stdout", "w")),
+        Value::Num(2.0) => Some(("stderr", "w")),
+        _ => None,
+    };
+    let (name, mode, order) = match standard {
+        Some((name, mode)) => (name.to_string(), mode.to_string(), ByteOrder::NATIVE),
+        None => match files.stream("fopen", fid) {
+            Ok((_, s)) => (s.name.clone(), s.mode.clone(), s.order),
+            Err(_) if fid.is_numeric() && fid.len() == 1 => return Ok(vec![Value::string(""); 4].into()),
+            Err(error) => return Err(error),
+        },
+    };
+    Ok(vec![name.into(), mode.into(), order.name().to_string().into(), "utf-8".to_string().into()].into())
+}
+
 fn fopen(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     // What is read may lie in a folder that was added.
@@ -243,18 +262,7 @@ fn fopen(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let at = args[0].as_text().map(find).unwrap_or_default();
     let files = interp.env.keep.of::<Files>();
     let Some(name) = args[0].as_text() else {
-        let fid = args[0].clone();
-        let standard = match fid {
-            Value::Num(0.0) => Some(("stdin", "r")),
-            Value::Num(1.0) => Some(("stdout", "w")),
-            Value::Num(2.0) => Some(("stderr", "w")),
-            _ => None,
-        };
-        let (name, mode, order) = match standard {
-            Some((name, mode)) => (name.to_string(), mode.to_string(), ByteOrder::NATIVE),
-            None => files.stream("fopen", &fid).map(|(_, s)| (s.name.clone(), s.mode.clone(), s.order))?,
-        };
-        return Ok(vec![name.into(), mode.into(), order.name().to_string().into(), "utf-8".to_string().into()].into());
+        return described(files, &args[0]);
     };
     if name == "all" && args.len() == 1 {
         let open = files.streams.iter().enumerate().filter(|s| s.1.is_some()).map(|s| s.0 as f64 + 3.0).collect();
@@ -312,7 +320,6 @@ fn fclose(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let files = interp.env.keep.of::<Files>();
     if args::is_word(&args[0], "all") {
         files.streams.clear();
-    } else if let Value::Num(0.0 | 1.0 | 2.0) = args[0] {
     } else {
         let (at, stream) = files.stream("fclose", &args[0])?;
         let flushed = stream.flush();

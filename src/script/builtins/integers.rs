@@ -268,6 +268,12 @@ fn common_class(env: &Env, args: &[Value], who: &str) -> Flow<Class> {
             return fail!("{who}: all values must be integers");
         }
         if class.is_integer() && other.is_integer() && class != other {
+            if who == "gcd"
+                && let Some(wider) = super::extrema::wider(class, other)
+            {
+                class = wider;
+                continue;
+            }
             // Neither class holds the other's numbers.
             return fail!("{who}: '{}' and '{}' have no common class", class.name(), other.name());
         }

@@ -11,6 +11,7 @@ use crate::script::error::{Flow, fail, fail_id};
 use crate::script::ops;
 use crate::script::ops::gauss;
 use crate::script::ops::linear::{Number, column_major};
+use crate::script::syntax::ast::BinaryOp;
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
 use faer::linalg::solvers::Solve;
@@ -27,8 +28,16 @@ pub static ROWS: &[Builtin] = &[
     row("trace", 1, 1, 1, "trace (a)", "The sum of the diagonal of a square matrix.", trace),
     row("cond", 1, 2, 1, "cond (a, p)", "The norm of a matrix times that of its inverse, by default the 2-norm.", cond),
     row("lu", 1, 2, 3, "[l, u, p] = lu (a, \"vector\")", "Factors with partial pivoting.", lu),
-    row("qr", 1, 3, 3, "[q, r, e] = qr (a, \"econ\", \"vector\")", "An orthogonal and an upper triangular factor.", qr),
-    row("chol", 1, 2, 2, "r = chol (a)", "The upper triangular factor of a positive definite matrix.", chol),
+    row(
+        "qr",
+        1,
+        4,
+        3,
+        "[q, r, e] = qr (a, b, \"econ\", \"vector\")",
+        "An orthogonal and an upper triangular factor; with a matrix b, q' * b for q.",
+        qr,
+    ),
+    row("chol", 1, 4, 2, "r = chol (a, \"lower\")", "The upper triangular factor of a positive definite matrix.", chol),
     row("svd", 1, 2, 3, "[u, s, v] = svd (a, 0)", "Singular values and vectors.", svd),
     row("eig", 1, 4, 3, "[v, d, w] = eig (a, b, ...)", "Eigenvalues and eigenvectors of a matrix or of a pair.", eig),
     row("hess", 1, 1, 2, "[p, h] = hess (a)", "The Hessenberg form of a square matrix.", hess),
@@ -181,11 +190,7 @@ pub(super) fn inv(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<O
         return fail!("invalid conversion from string to real matrix");
     }
     if let Some((a, class)) = complex(env, &args[0])? {
-        let n = a.nrows();
-        let out = ops::systems::inverse(env, &column_major(a.as_ref()), n, class);
-        let out = Mat::from_fn(n, n, |i, j| out[j * n + i]);
-        let rcond = 1.0 / (ops::linear::norm_1(a.as_ref()) * ops::linear::norm_1(out.as_ref()));
-        return Ok(vec![complex_value(&out, class), number(rcond, class == Class::Single)].into());
+        return Ok(complex_inverse(env, &a, class).into());
     }
     let a = real(env, "inverse", &args[0])?;
     let n = a.matrix.nrows();
@@ -198,7 +203,7 @@ pub(super) fn inv(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<O
     if n == 1 {
         // A number's inverse is exact, also of zero, Inf and NaN.
         let x = a.matrix[(0, 0)];
-        let rcond = if x == 0.0 || !x.is_finite() { 0.0 } else { 1.0 };
+        let rcond = rcond_of_number(Complex64::from(x));
         if nargout < 2 && x == 0.0 {
             env.warn("Octave:singular-matrix", "matrix singular to machine precision");
         }
@@ -230,6 +235,38 @@ pub(super) fn inv(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<O
     let inverse = if args[0].is_diagonal() { inverse.diagonal() } else { inverse };
     let inverse = if args[0].is_permutation() { inverse.permutation() } else { inverse };
     Ok(vec![inverse, number(rcond, a.single)].into())
+}
+
+/// The inverse of a complex matrix, and its reciprocal condition.
+fn complex_inverse(env: &mut Env, a: &Mat<Complex64>, class: Class) -> Vec<Value> {
+    let n = a.nrows();
+    let out = ops::systems::inverse(env, &column_major(a.as_ref()), n, class);
+    let out = Mat::from_fn(n, n, |i, j| out[j * n + i]);
+    if n == 1 {
+        let z = a[(0, 0)];
+        let inverse = match rcond_of_number(z) {
+            0.0 if z == Complex64::ZERO => Complex64::from(f64::INFINITY),
+            0.0 => Complex64::ZERO,
+            _ => out[(0, 0)],
+        };
+        let inverse = complex_value(&Mat::from_fn(1, 1, |_, _| inverse), class);
+        return vec![inverse, number(rcond_of_number(z), class == Class::Single)];
+    }
+    if column_major(a.as_ref()).iter().any(|z| z.is_nan()) {
+        let nothing = Mat::from_fn(n, n, |_, _| f64::INFINITY);
+        return vec![value_of(&nothing, class == Class::Single), number(0.0, class == Class::Single)];
+    }
+    let rcond = 1.0 / (ops::linear::norm_1(a.as_ref()) * ops::linear::norm_1(out.as_ref()));
+    vec![complex_value(&out, class), number(rcond, class == Class::Single)]
+}
+
+/// The reciprocal condition of a single number.
+fn rcond_of_number(z: Complex64) -> f64 {
+    match () {
+        () if z.re.is_nan() || z.im.is_nan() => f64::NAN,
+        () if z == Complex64::ZERO || !z.is_finite() => 0.0,
+        () => 1.0,
+    }
 }
 
 /// The inverse of a diagonal matrix without a zero on its diagonal: exact.
@@ -324,9 +361,7 @@ fn factors_asked(args: &[Value], nargout: usize) -> Flow<Factors> {
     let is_zero = |v: &Value| matches!(v, Value::Num(x) if *x == 0.0) || is_word(v, "0");
     let known = |v: &Value| is_zero(v) || ["econ", "vector", "matrix"].iter().any(|w| is_word(v, w));
     if !args[1..].iter().all(known) {
-        return fail!(
-            "qr: options are 0, \"econ\", \"vector\" and \"matrix\"; factors applied to B are not supported yet"
-        );
+        return fail!("qr: options are 0, \"econ\", \"vector\" and \"matrix\"");
     }
     let thin = args[1..].iter().any(is_zero) || has_word(&args[1..], "econ");
     let listed = has_word(&args[1..], "vector") || thin && !has_word(&args[1..], "matrix");
@@ -335,6 +370,15 @@ fn factors_asked(args: &[Value], nargout: usize) -> Flow<Factors> {
 
 fn qr(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     check_matrix("qr", &args[0])?;
+    if let Some(b) = args.get(1).filter(|b| b.is_numeric() && !matches!(b, Value::Num(0.0))) {
+        let Outcome::Values(mut factors) = qr(interp, &[&args[..1], &args[2..]].concat(), nargout.max(2))? else {
+            return fail!("qr: no factors");
+        };
+        // Of the orthogonal factor only its product with B is asked for.
+        let turned = ops::transpose(&mut interp.env, &factors[0], true)?;
+        factors[0] = ops::binary(&mut interp.env, BinaryOp::MatMul, &turned, b)?;
+        return Ok(Outcome::Values(factors));
+    }
     let asked = factors_asked(args, nargout)?;
     let thin = asked.thin;
     let (m, n) = (args[0].dims().rows(), args[0].dims().columns());
@@ -413,7 +457,16 @@ fn chol(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     if args[0].is_numeric() && args[0].dims().rows() != args[0].dims().columns() {
         return fail!("chol: requires square matrix");
     }
-    let lower = has_word(&args[1..], "lower");
+    let mut lower = false;
+    for option in &args[1..] {
+        let Some(word) = option.as_text() else { return fail!("chol: optional arguments must be strings") };
+        match word.to_ascii_lowercase().as_str() {
+            "lower" => lower = true,
+            "upper" => lower = false,
+            "vector" => return fail!("chol: A must be sparse for the \"vector\" option"),
+            _ => return fail!("chol: optional argument must be one of \"vector\", \"lower\", or \"upper\""),
+        }
+    }
     if let Some((a, class)) = complex(&interp.env, &args[0])? {
         return triangle(&a, lower, nargout, |m| complex_value(m, class));
     }

@@ -66,7 +66,11 @@ fn diag(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         if !vector {
             return fail!("diag: V must be a vector");
         }
-        let (m, n) = (extent(number(env, "diag", m)?)?, extent(number(env, "diag", n)?)?);
+        let (m, n) = (number(env, "diag", m)?, number(env, "diag", n)?);
+        if m < 0.0 || n < 0.0 {
+            return fail!("Invalid resizing operation or ambiguous assignment to an out-of-bounds array element");
+        }
+        let (m, n) = (extent(m)?, extent(n)?);
         let host = host_value(env, x)?;
         let count = host.len().min(m).min(n);
         return spread(env, &host, count, Dims::new(&[m, n]), 0);

@@ -52,7 +52,7 @@ fn num2str(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return Ok(args[0].clone().into());
     }
     let Some(how) = args.get(1) else { return Ok(text_of(&x, columns_of(&x)).into()) };
-    if how.is_char() && x.is_empty() {
+    if x.is_empty() {
         return Ok(Value::string(b"").into());
     }
     if how.is_char() {
@@ -191,8 +191,11 @@ fn by_template(env: &mut Env, how: &Value, x: &Tensor) -> Flow<Outcome> {
     let count = if is_complex { 2 * count } else { count };
     let repeats = line_length(&x.dims) / if is_complex { 2 } else { 1 };
     env.check_host(&[once.len(), repeats], 1)?;
-    let mut line = once.repeat(repeats);
-    line.extend_from_slice(if pattern.double_quoted { b"\n" } else { b"\\n" });
+    let line = match template::conversions(once) > 1 && !is_complex {
+        // A template of several numbers breaks its lines itself.
+        true => once.to_vec(),
+        false => [&once.repeat(repeats)[..], if pattern.double_quoted { b"\n" } else { b"\\n" }].concat(),
+    };
     let mut template = Tensor::string(&line);
     template.double_quoted = pattern.double_quoted;
     let transposed = x.data.pick((0..rows).flat_map(|r| (0..count).map(move |c| c * rows + r)));

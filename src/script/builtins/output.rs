@@ -107,8 +107,9 @@ fn count(bytes: usize, outputs: usize) -> Outcome {
 }
 
 fn printf(interp: &mut Interp, args: &[Value], outputs: usize) -> Flow<Outcome> {
-    let text = template::format(&mut interp.env, "printf", &args[0], &args[1..])?;
+    let (text, end) = template::format_until(&mut interp.env, "printf", &args[0], &args[1..])?;
     interp.env.print(&text);
+    end?;
     Ok(count(text.len(), outputs))
 }
 
@@ -120,8 +121,9 @@ fn fprintf(interp: &mut Interp, args: &[Value], outputs: usize) -> Flow<Outcome>
         [fid, rest @ ..] => (stream(interp, "fprintf", fid)?, rest),
         [] => return fail_id!("Octave:invalid-fun-call", "Invalid call to fprintf"),
     };
-    let text = template::format(&mut interp.env, "fprintf", &rest[0], &rest[1..])?;
+    let (text, end) = template::format_until(&mut interp.env, "fprintf", &rest[0], &rest[1..])?;
     write(interp, "fprintf", to, &text)?;
+    end?;
     Ok(count(text.len(), outputs))
 }
 

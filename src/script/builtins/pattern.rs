@@ -54,8 +54,8 @@ pub struct Found {
 /// A compiled pattern.
 pub struct Compiled {
     regex: Regex,
-    /// Names of groups, with the groups' numbers from 0, in the order of the groups.
-    pub names: Vec<(Arc<str>, usize)>,
+    /// Names of groups in the order of the groups, each with the numbers, from 0, of the groups that have it.
+    pub names: Vec<(Arc<str>, Vec<usize>)>,
 }
 
 /// Patterns that were compiled, for loops that use one again and again.
@@ -76,8 +76,8 @@ pub fn compile(env: &mut Env, who: &str, pattern: &[u8], flags: Flags, ends_line
         return Ok(compiled.clone());
     }
     let text = String::from_utf8_lossy(pattern);
-    let body = match translate(&text, flags, ends_line) {
-        Ok(body) => body,
+    let (body, names) = match translate(&text, flags, ends_line) {
+        Ok(translated) => translated,
         Err((message, at)) => return fail!("{who}: {message} at position {at} of expression"),
     };
     let mut letters = String::new();
@@ -91,11 +91,6 @@ pub fn compile(env: &mut Env, who: &str, pattern: &[u8], flags: Flags, ends_line
     let full = if letters.is_empty() { body } else { format!("(?{letters}){body}") };
     let regex = Regex::new(&full)
         .map_err(|error| Stop::from(ScriptError::new(format!("{who}: {error} (in the expression {text})"))))?;
-    let names = regex
-        .capture_names()
-        .enumerate()
-        .filter_map(|(i, name)| Some((Arc::from(name?.to_string()), i.checked_sub(1)?)))
-        .collect();
     let compiled = Arc::new(Compiled { regex, names });
     if cache.0.len() >= CACHE_MAX {
         cache.0.clear();
@@ -161,13 +156,17 @@ pub fn matches(
     Ok((compiled, found))
 }
 
+/// A pattern in the syntax of the regex crate, and its names of groups, as in [`Compiled`].
+type Translated = (String, Vec<(Arc<str>, Vec<usize>)>);
+
 /// A pattern of PCRE in the syntax of the regex crate: what both read alike stays as it is.
 ///
 /// # Errors
 /// What is wrong and where, in PCRE's words.
-fn translate(pattern: &str, flags: Flags, ends_line: bool) -> Result<String, (&'static str, usize)> {
+fn translate(pattern: &str, flags: Flags, ends_line: bool) -> Result<Translated, (&'static str, usize)> {
     let chars: Vec<(usize, char)> = pattern.char_indices().collect();
-    let mut t = Translator { chars, at: 0, out: String::with_capacity(pattern.len() + 16), depth: 0, flags };
+    let out = String::with_capacity(pattern.len() + 16);
+    let mut t = Translator { chars, at: 0, out, depth: 0, flags, groups: 0, names: Vec::new() };
     // Whether what came last can be repeated.
     let mut repeatable = false;
     while let Some(c) = t.next() {
@@ -238,7 +237,7 @@ fn translate(pattern: &str, flags: Flags, ends_line: bool) -> Result<String, (&'
             }
         }
     }
-    if t.depth > 0 { Err(("missing )", pattern.len())) } else { Ok(t.out) }
+    if t.depth > 0 { Err(("missing )", pattern.len())) } else { Ok((t.out, t.names)) }
 }
 
 struct Translator {
@@ -248,6 +247,9 @@ struct Translator {
     out: String,
     depth: usize,
     flags: Flags,
+    /// How many groups that are remembered were opened.
+    groups: usize,
+    names: Vec<(Arc<str>, Vec<usize>)>,
 }
 
 impl Translator {
@@ -272,6 +274,21 @@ impl Translator {
         self.depth += 1;
         self.out.push('(');
         if self.peek() != Some('?') {
+            self.groups += 1;
+            return;
+        }
+        if let Some((name, length)) = self.group_name() {
+            self.groups += 1;
+            let group = self.groups - 1;
+            match self.names.iter_mut().find(|known| *known.0 == *name) {
+                // A name stands once in the crate's syntax.
+                Some((_, groups)) => groups.push(group),
+                None => {
+                    self.out.push_str(&format!("?<{name}>"));
+                    self.names.push((name.into(), vec![group]));
+                }
+            }
+            self.at += length;
             return;
         }
         self.copy();
@@ -298,6 +315,15 @@ impl Translator {
             }
             _ => {}
         }
+    }
+
+    /// The name in `?<name>` or `?P<name>`, and how many characters that is.
+    fn group_name(&self) -> Option<(String, usize)> {
+        let rest: String = self.chars[self.at..].iter().map(|c| c.1).collect();
+        let inner = rest.strip_prefix("?<").or_else(|| rest.strip_prefix("?P<"))?;
+        let name = inner.split_once('>')?.0;
+        let is_name = !name.is_empty() && name.chars().all(|c| c == '_' || c.is_alphanumeric());
+        is_name.then(|| (name.to_string(), (rest.len() - inner.len()) + name.chars().count() + 1))
     }
 
     /// `{n}`, `{n,}` or `{n,m}` behind the brace; `None` if it is none of them, and then nothing is read.
@@ -335,8 +361,8 @@ impl Translator {
             ('h', true) => " \\t",
             ('R', false) => "(?:\\r\\n|[\\n\\r\\f\\x0B])",
             ('e', _) => "\\x1B",
-            ('<', false) => "\\b(?=\\w)",
-            ('>', false) => "\\b(?<=\\w)",
+            ('<', false) => "(?:(?<=[^A-Za-z0-9_])|^)",
+            ('>', false) => "(?=[^A-Za-z0-9_]|$)",
             ('b', false) if self.flags.word_bounds => "\\b",
             ('b', _) => "\\x08",
             ('Z', false) => "(?=\\n?\\z)",
@@ -461,7 +487,7 @@ mod tests {
     use super::*;
 
     fn translated(pattern: &str) -> String {
-        translate(pattern, DEFAULT, false).unwrap_or_else(|(message, at)| format!("{message} at {at}"))
+        translate(pattern, DEFAULT, false).map_or_else(|(message, at)| format!("{message} at {at}"), |t| t.0)
     }
 
     #[test]
@@ -469,7 +495,8 @@ mod tests {
         assert_eq!(translated(r"a{2,}b{c}"), r"a{2,}b\{c\}");
         assert_eq!(translated(r"[[]\d[]x]"), r"[\[][0-9][\]x]");
         assert_eq!(translated(r"(?<name>\w+)_\_"), r"(?<name>[A-Za-z0-9_]+)__");
-        assert_eq!(translated(r"\<x\>"), r"\b(?=\w)x\b(?<=\w)");
+        assert_eq!(translated(r"\<x\>"), r"(?:(?<=[^A-Za-z0-9_])|^)x(?=[^A-Za-z0-9_]|$)");
+        assert_eq!(translated(r"(?<a>x)|(?P<a>y)"), r"(?<a>x)|(y)");
         assert_eq!(translated(r"a(?#no)b"), "ab");
     }
 

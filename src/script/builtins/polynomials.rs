@@ -320,7 +320,11 @@ fn filter(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         Some(value) => Some(interp.env.host(value)?),
         None => None,
     };
-    if given.as_ref().is_some_and(|given| given.len() != (order - 1) * lanes.count) {
+    // One column of states for each vector; for a single vector they may lie.
+    let fits = |given: &Tensor| {
+        given.len() == (order - 1) * lanes.count && (lanes.count == 1 || given.dims.rows() == order - 1)
+    };
+    if given.as_ref().is_some_and(|given| !fits(given)) {
         return fail!("filter: first dimension of SI must be of length max (length (a), length (b)) - 1");
     }
     let single = args[..3].iter().any(|v| v.class() == Class::Single);

@@ -100,6 +100,7 @@ fn options(who: &str, args: &[Value]) -> Flow<(Flags, Vec<Part>)> {
             "names" => parts.push(Part::Names),
             "split" => parts.push(Part::Split),
             "warnings" | "preservecase" => {}
+            "tokenize" if who == "regexprep" => {}
             _ => return fail!("{who}: unrecognized option"),
         }
     }
@@ -211,11 +212,9 @@ fn names(text: &[u8], compiled: &Compiled, found: &[Found]) -> Value {
     let n = found.len();
     let dims = if n == 0 { Dims::zero() } else { Dims::new(&[1, n]) };
     let mut fields: IndexMap<Arc<str>, Vec<Value>> = IndexMap::new();
-    for (name, group) in &compiled.names {
-        let values = found
-            .iter()
-            .map(|f| Value::string(f.groups.get(*group).cloned().flatten().map_or(&b""[..], |g| &text[g])))
-            .collect();
+    for (name, groups) in &compiled.names {
+        let named = |f: &Found| groups.iter().rev().find_map(|&group| f.groups.get(group).cloned().flatten());
+        let values = found.iter().map(|f| Value::string(named(f).map_or(&b""[..], |g| &text[g]))).collect();
         fields.insert(name.clone(), values);
     }
     Value::Struct(Arc::new(StructArray { dims, fields, class: None, cleanup: None }))

@@ -339,7 +339,13 @@ fn union(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let style = style(args);
     let split = a.keys.len();
     let found = a.keys.united(&b.keys, style);
-    let value = value_of(a.keys.pick_of_both(&b.keys, &found), &a, &b, style);
+    let value = match value_of(a.keys.pick_of_both(&b.keys, &found), &a, &b, style) {
+        // Texts beside none stand below each other.
+        Value::Cell(cell) if style != Style::Legacy && (a.keys.is_empty() || b.keys.is_empty()) => {
+            Value::cell(Dims::new(&[cell.items.len(), 1]), cell.items.clone())
+        }
+        value => value,
+    };
     if nargout < 2 {
         return Ok(value.into());
     }

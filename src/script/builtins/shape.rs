@@ -461,15 +461,23 @@ fn repmat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         true => Ok(0),
         false => integer(v).map(|n| n.max(0) as usize),
     };
+    if args.len() > 3 && args[1..].iter().any(|arg| arg.len() > 1) {
+        return fail!("repmat: all input arguments must be scalar");
+    }
     let mut times: Vec<usize> = Vec::new();
     for arg in &args[1..] {
         let host = env.host(arg)?;
         if arg.is_char() || host.dims.len() > 2 || host.len() > args::RANK_MAX {
             return fail!("repmat: invalid dimensions");
         }
-        // Of a matrix the first column counts.
-        let used = if host.dims.iter().all(|&n| n > 1) { host.dims.rows() } else { host.len() };
-        for i in 0..used {
+        // Of a matrix the first column counts, of what stands behind it the last number.
+        let is_matrix = |dims: &Dims| dims.iter().all(|&n| n > 1);
+        let used = match is_matrix(&host.dims) {
+            _ if times.len() > 1 && is_matrix(&args[1].dims()) => host.len().saturating_sub(1)..host.len(),
+            true => 0..host.dims.rows(),
+            false => 0..host.len(),
+        };
+        for i in used {
             times.push(count(host.data.f64_at(i))?);
         }
     }

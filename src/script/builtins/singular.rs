@@ -29,7 +29,8 @@ fn parts<T: Number>(who: &str, a: &Mat<T>, thin: bool) -> Flow<Parts<T>> {
         if m.max(n) > EMPTY_EXTENT_MAX {
             return fail_id!("Octave:bad-alloc", "out of memory or dimension too large for Octave's index type");
         }
-        return Ok(Parts { u: Mat::identity(m, m), s: Vec::new(), v: Mat::identity(n, n) });
+        let (u, v) = if thin { (0, 0) } else { (m, n) };
+        return Ok(Parts { u: Mat::identity(m, u), s: Vec::new(), v: Mat::identity(n, v) });
     }
     if (0..m * n).any(|k| !a[(k % m, k / m)].size().is_finite()) {
         return fail!("{who}: cannot take SVD of matrix containing Inf or NaN values");

@@ -309,21 +309,36 @@ fn issorted(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             _ => return fail!("issorted: MODE must be \"ascend\", \"descend\", or \"either\""),
         }
     }
-    if let Value::Cell(_) = &a {
+    if let Value::Cell(cell) = &a {
+        if !rows && !cell.items.is_empty() && !cell.dims.is_vector() {
+            return fail!("issorted: needs a vector");
+        }
+        let height = if rows { cell.dims.rows() } else { cell.items.len() };
         let strings = cell_strings("issorted: A is not a cell array of strings", &a)?;
+        let row = |r: usize| strings.iter().skip(r).step_by(height.max(1));
         let fits = |order: Ordering| order == Ordering::Less || order == Ordering::Equal && !strict;
-        let sorted =
-            |down: bool| strings.windows(2).all(|p| fits(if down { p[1].cmp(&p[0]) } else { p[0].cmp(&p[1]) }));
-        return Ok(Value::Bool(modes.into_iter().any(sorted)).into());
+        let in_order = |r: usize, down: bool| fits(if down { row(r).cmp(row(r - 1)) } else { row(r - 1).cmp(row(r)) });
+        let sorted = modes.iter().any(|&down| (1..height).all(|r| in_order(r, down)));
+        return Ok(Value::Bool(sorted).into());
     }
     check_array("issorted", &a)?;
     let t = env.host(&a)?;
+    if rows && t.dims.len() > 2 {
+        return fail!("issorted: A must be a 2-D object");
+    }
     if !rows && !t.is_empty() && !t.dims.is_vector() {
         return fail!("issorted: needs a vector");
     }
     let n = if rows { t.dims.rows() } else { t.len() };
     let columns = if rows { t.dims.columns() } else { 1 };
     let sorted = modes.iter().any(|&down| {
+        if rows && modes.len() > 1 {
+            // In either direction, every column goes the same way.
+            let in_order = |column: &[(usize, bool)]| {
+                each_data!(&*t.data, v => (1..n).all(|r| compare_rows(v, n, column, r - 1, r) != Ordering::Greater))
+            };
+            return (0..columns).all(|c| in_order(&[(c, down)]));
+        }
         let by: Vec<(usize, bool)> = (0..columns).map(|c| (c, down)).collect();
         let fits = |order: Ordering| order == Ordering::Less || order == Ordering::Equal && !strict;
         each_data!(&*t.data, v => (1..n).all(|r| fits(compare_rows(v, n, &by, r - 1, r))))

@@ -57,6 +57,12 @@ fn stat_flags(env: &Env, name: &str, args: &[Value]) -> Flow<Flags> {
 fn other_mean(interp: &mut Interp, mut args: Vec<Value>, kind: &str) -> Flow<Outcome> {
     let one = Value::Num(1.0);
     let over = |i: &mut Interp, x: &Value| ops::binary(&mut i.env, BinaryOp::Div, &one, x);
+    if kind == "g" && !args[0].is_complex() {
+        let host = hosted(&interp.env, &args[0])?;
+        if (0..host.len()).any(|i| host.data.f64_at(i) < 0.0) {
+            return fail!("mean: X must not contain any negative values");
+        }
+    }
     args[0] = match kind {
         "g" => call(interp, "log", &args[0], 1)?,
         _ => over(interp, &args[0])?,
@@ -367,6 +373,8 @@ fn spread(interp: &mut Interp, name: &'static str, args: &[Value], nargout: usiz
         Data::C32(v) => Data::F32(v.iter().map(|z| z.re).collect()),
         data => data,
     };
+    // Of nothing it is a double, as Octave has it.
+    let variance = if t.is_empty() { variance.converted(Class::Double) } else { variance };
     let mut outs = vec![Value::tensor(Tensor::new(out.clone(), variance))];
     if nargout > 1 {
         let means = float_data!(&*floats, v => variances(v, lanes, ddof, weights.as_deref(), flags.omit_nan, root).1);

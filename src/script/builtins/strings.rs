@@ -143,6 +143,15 @@ fn cellstr(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             let _ = &interp.env;
             Ok(cell_column(vec![Vec::new(); value.dims().rows().max(1)]).into())
         }
+        Value::Num(_) | Value::Bool(_) | Value::Tensor(_) | Value::Lazy(_) if !value.is_complex() => {
+            let host = interp.env.host(value)?;
+            let codes = host.data.to_f64().into_iter().map(f64::round).collect();
+            let letters = Value::tensor(Tensor::new(host.dims.clone(), Data::F64(codes).converted(Class::Char)));
+            match trimmed_rows(&letters) {
+                Some(rows) => Ok(cell_column(rows).into()),
+                None => fail!("{refused}"),
+            }
+        }
         _ => fail!("{refused}"),
     }
 }

@@ -97,6 +97,10 @@ fn fieldnames(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             let names: Vec<Value> = s.fields.keys().map(|k| Value::string(&**k)).collect();
             Ok(Value::cell(Dims::new(&[names.len(), 1]), names).into())
         }
+        Value::Map(_) => {
+            let names = ["Count", "KeyType", "ValueType", "map", "numeric_keys"].map(Value::string);
+            Ok(Value::cell(Dims::new(&[names.len(), 1]), names.to_vec()).into())
+        }
         _ => fail!("fieldnames: Invalid input argument"),
     }
 }

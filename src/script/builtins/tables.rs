@@ -271,10 +271,14 @@ fn delimiter(word: &str) -> String {
 
 /// The fields of each line. Without a separator, the first line tells: a comma, a tab, a semicolon, a colon, or blanks.
 fn fields(bytes: &[u8], separator: &str) -> Vec<Vec<String>> {
+    if separator == " " || separator == "\t" {
+        // Every blank counts, and so does a line without numbers.
+        let lines = String::from_utf8_lossy(bytes);
+        return lines.lines().map(|l| l.split(separator).map(str::to_string).collect()).collect();
+    }
     let first = bytes.split(|&b| b == b'\n').find(|l| !l.is_empty()).unwrap_or_default();
     let one = match separator.as_bytes() {
         [] => [b',', b'\t', b';', b':'].into_iter().find(|s| first.contains(s)),
-        [b' '] => None,
         [one] => Some(*one),
         _ => {
             return String::from_utf8_lossy(bytes)
@@ -296,6 +300,7 @@ fn fields(bytes: &[u8], separator: &str) -> Vec<Vec<String>> {
         .byte_records()
         .map_while(Result::ok)
         .map(|record| record.iter().map(|f| String::from_utf8_lossy(f).trim().to_string()).collect())
+        .filter(|line: &Vec<String>| line.len() > 1 || !line[0].is_empty())
         .collect()
 }
 
@@ -326,7 +331,11 @@ fn number_of(field: &str, begins: bool) -> Option<Complex64> {
     if unsigned == "NA" {
         return Some(Complex64::from(MISSING));
     }
-    let prefix = &field.as_bytes()[..decimal_prefix(field.as_bytes())];
+    let (prefix, rest) = field.as_bytes().split_at(decimal_prefix(field.as_bytes()));
+    // Half an exponent or an imaginary unit with a tail: no number.
+    if matches!(rest.first(), Some(b'e' | b'E' | b'i' | b'j')) {
+        return None;
+    }
     Some(spelled(prefix)).filter(|z| begins && !z.re.is_nan())
 }
 
@@ -376,7 +385,7 @@ pub fn numbers(bytes: &[u8]) -> Option<Value> {
 /// A part of a table: first row and column, last row and column, from 0.
 type Window = (usize, usize, usize, usize);
 
-/// `A2:B3` as a window.
+/// `A2:B3` as a window; what one side leaves out has no bound.
 fn cells(range: &str) -> Option<Window> {
     let place = |s: &str| {
         let letters = s.chars().take_while(char::is_ascii_alphabetic).count();
@@ -386,8 +395,9 @@ fn cells(range: &str) -> Option<Window> {
         let row: usize = s[letters..].parse().ok()?;
         Some((row.checked_sub(1)?, column.checked_sub(1)?))
     };
-    let (from, to) = range.split_once([':', '.']).unwrap_or((range, range));
-    let (from, to) = (place(from)?, place(to.trim_start_matches('.'))?);
+    let (from, to) = range.split_once("..").or_else(|| range.split_once(':'))?;
+    let bound = |side: &str, open: (usize, usize)| if side.is_empty() { Some(open) } else { place(side) };
+    let (from, to) = (bound(from, (0, 0))?, bound(to, (usize::MAX, usize::MAX))?);
     Some((from.0, from.1, to.0, to.1))
 }
 
@@ -432,7 +442,12 @@ fn read(interp: &mut Interp, who: &str, args: &[Value], missing: f64) -> Flow<Ou
         }
     }
     let Ok(bytes) = memory::read(interp.env.found(&file)) else { return fail!("{who}: unable to open file '{file}'") };
-    let lines: Vec<Vec<String>> = fields(&bytes, &separator)
+    let mut lines = fields(&bytes, &separator);
+    for line in lines.iter_mut().filter(|line| line.len() > 1) {
+        // A separator at the end of a line ends its last field.
+        line.pop_if(|last| last.is_empty());
+    }
+    let lines: Vec<Vec<String>> = lines
         .into_iter()
         .enumerate()
         .filter(|(r, _)| (window.0..=window.2).contains(r))
@@ -478,6 +493,7 @@ mod tests {
     #[test]
     fn ranges_name_cells() {
         assert_eq!(cells("A2:B3"), Some((1, 0, 2, 1)));
+        assert_eq!(cells("..B3"), Some((0, 0, 2, 1)));
         assert_eq!(cells("x"), None);
     }
 }

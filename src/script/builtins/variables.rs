@@ -151,7 +151,8 @@ fn iskeyword(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         let words = words.into_iter().map(Value::string).collect();
         return Ok(Value::cell(Dims::new(&[KEYWORDS.len(), 1]), words).into());
     };
-    Ok(Value::Bool(name.as_text().is_some_and(|t| KEYWORDS.contains(&t.as_str()))).into())
+    let name = text(name, "iskeyword", "NAME")?;
+    Ok(Value::Bool(KEYWORDS.contains(&name.as_str())).into())
 }
 
 fn isglobal(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

@@ -212,6 +212,8 @@ pub enum Inst {
     Defined(u16),
     /// Pops parts, pushes them beside each other.
     Row(Count),
+    /// As `Row`, of a matrix that has other rows, too.
+    RowOfRows(Count),
     /// Pops rows, pushes them above each other.
     Rows(u32),
     /// Pops values, pushes a row of cells of them.

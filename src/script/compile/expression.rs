@@ -408,7 +408,7 @@ impl Builder {
         self.marks_nothing = false;
         for row in rows {
             let count = self.list(row)?;
-            self.emit(Inst::Row(count), span);
+            self.emit(if rows.len() > 1 { Inst::RowOfRows(count) } else { Inst::Row(count) }, span);
         }
         if rows.len() > 1 {
             self.emit(Inst::Rows(rows.len() as u32), span);

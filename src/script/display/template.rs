@@ -117,7 +117,8 @@ fn parse_conversion(template: &[u8], mut at: usize) -> Option<(Conversion, usize
     let known = match letter {
         b'd' | b'i' | b'o' | b'x' | b'X' | b'u' => modifier != Some(b'L'),
         b'f' | b'e' | b'E' | b'g' | b'G' => matches!(modifier, None | Some(b'L')),
-        b'c' | b's' | b'%' => modifier.is_none(),
+        b'c' => modifier != Some(b'L'),
+        b's' | b'%' => modifier.is_none(),
         _ => false,
     };
     known.then_some((Conversion { flags, width, precision, letter }, at + 1))
@@ -203,6 +204,20 @@ fn codes(data: &Data, at: usize) -> Vec<u8> {
 /// # Errors
 /// A template that is no text or has a `%` that begins no conversion; arguments that are no numbers or texts.
 pub fn format(env: &mut Env, name: &str, template: &Value, args: &[Value]) -> Flow<Vec<u8>> {
+    let (text, end) = format_until(env, name, template, args)?;
+    end.map(|()| text)
+}
+
+/// How many numbers or texts a template takes at once.
+pub fn conversions(template: &[u8]) -> usize {
+    parse(template).unwrap_or_default().iter().filter(|piece| matches!(piece, Piece::Conversion(_))).count()
+}
+
+/// As [`format`], with what stands before an argument that is no width, and that error beside it.
+///
+/// # Errors
+/// As those of [`format`], but for widths.
+pub fn format_until(env: &mut Env, name: &str, template: &Value, args: &[Value]) -> Flow<(Vec<u8>, Flow<()>)> {
     env.host_all(std::iter::once(template).chain(args))?;
     let Value::Tensor(template) = template else {
         return fail!("{name}: format TEMPLATE must be a string");
@@ -228,11 +243,13 @@ pub fn format(env: &mut Env, name: &str, template: &Value, args: &[Value]) -> Fl
             other => list.push(env.host(other)?),
         }
     }
-    run(env, name, &pieces, Arguments { list, argument: 0, element: 0 })
+    let mut out = Vec::new();
+    let end = run(env, name, &pieces, Arguments { list, argument: 0, element: 0 }, &mut out);
+    Ok((out, end))
 }
 
-fn run(env: &Env, name: &str, pieces: &[Piece], mut args: Arguments) -> Flow<Vec<u8>> {
-    let (mut out, mut growth) = (Vec::new(), Growth::default());
+fn run(env: &Env, name: &str, pieces: &[Piece], mut args: Arguments, out: &mut Vec<u8>) -> Flow<()> {
+    let mut growth = Growth::default();
     let converts = pieces.iter().any(|p| matches!(p, Piece::Conversion(_)));
     loop {
         for piece in pieces {
@@ -242,16 +259,16 @@ fn run(env: &Env, name: &str, pieces: &[Piece], mut args: Arguments) -> Flow<Vec
                     out.extend_from_slice(text);
                 }
                 Piece::Conversion(conversion) => {
-                    let Some(field) = sizes(name, conversion, &mut args)? else { return Ok(out) };
-                    let Some((element, text)) = args.next(field.letter == b's') else { return Ok(out) };
+                    let Some(field) = sizes(name, conversion, &mut args)? else { return Ok(()) };
+                    let Some((element, text)) = args.next(field.letter == b's') else { return Ok(()) };
                     let text_bytes = text.as_ref().map_or(0, Vec::len);
                     growth.add(env, text_bytes + field.width + field.precision.unwrap_or(0))?;
-                    convert(&mut out, &field, element, text);
+                    convert(out, &field, element, text);
                 }
             }
         }
         if !converts || args.is_empty() {
-            return Ok(out);
+            return Ok(());
         }
     }
 }

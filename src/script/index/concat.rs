@@ -92,6 +92,15 @@ pub fn append(env: &Env, dim: usize, parts: &mut [Value]) -> bool {
 
 /// Joins parts along dimension `dim` (from 0).
 pub fn join(env: &mut Env, dim: usize, parts: &[Value]) -> Flow<Value> {
+    Ok(match join_as_is(env, dim, parts)? {
+        // No complex numbers without an imaginary part.
+        Value::Tensor(t) if t.data.is_complex() => Value::tensor(Arc::unwrap_or_clone(t)),
+        value => value,
+    })
+}
+
+/// As [`join`], but complex stays complex.
+pub fn join_as_is(env: &mut Env, dim: usize, parts: &[Value]) -> Flow<Value> {
     match parts {
         [] => return Ok(Value::empty()),
         [one] => return Ok(alone(one)),
@@ -112,11 +121,10 @@ pub fn join(env: &mut Env, dim: usize, parts: &[Value]) -> Flow<Value> {
     join_arrays(env, dim, parts)
 }
 
-/// One part between brackets: no range any more, and no complex number without an imaginary part.
+/// One part between brackets: no range any more.
 fn alone(value: &Value) -> Value {
     match value {
         Value::Tensor(t) if t.form != Form::Full => Value::tensor_as_is(t.seen_as(t.dims.clone())),
-        Value::Tensor(t) if t.data.is_complex() => Value::tensor(t.seen_as(t.dims.clone())),
         other => other.clone(),
     }
 }
@@ -146,8 +154,14 @@ struct Joined {
 /// Extents must agree but for `dim`. What has no elements at all (0×0), or is an empty vector, may be left out.
 fn shapes(dim: usize, parts: &[Dims]) -> Flow<Joined> {
     let mut dims = parts[0].clone();
+    // Several `[]` behind each other are still nothing.
+    let mut nothing = dim > 1 && dims == Dims::zero();
     for next in &parts[1..] {
-        dims = added(dim, &dims, next)?;
+        dims = match nothing && next[..2] != [0, 0] {
+            true => next.clone(),
+            false => added(dim, &dims, next)?,
+        };
+        nothing &= *next == Dims::zero();
     }
     let rank = dims.len().max(dim + 1);
     let fits = |p: &Dims| (0..rank.max(p.len())).all(|d| d == dim || p.extent(d) == dims.extent(d));
@@ -237,7 +251,7 @@ fn join_arrays(env: &mut Env, dim: usize, parts: &[Value]) -> Flow<Value> {
         let value = Value::tensor(tensor);
         return Ok(Lazy::new(lift(env, &value, class)?, class, false, false)?.value());
     }
-    Ok(Value::tensor(tensor))
+    Ok(Value::tensor_as_is(tensor))
 }
 
 /// Whether host values are joined to one array of the runtime, few elements each time, so often that it had better come

@@ -126,6 +126,14 @@ pub fn concatenate(env: &mut Env, dim: usize, parts: &[Value]) -> Flow<Value> {
     concat::join(env, dim, parts)
 }
 
+/// A row of a matrix that has others: what is complex stays so until all rows are joined.
+///
+/// # Errors
+/// As those of [`concatenate`].
+pub fn row_of_rows(env: &mut Env, parts: &[Value]) -> Flow<Value> {
+    concat::join_as_is(env, 1, parts)
+}
+
 /// As [`concatenate`], in place where the first part is a vector that nobody else holds and the others are few: the
 /// first part then is the result. `false` where nothing was done.
 pub fn append(env: &Env, dim: usize, parts: &mut [Value]) -> bool {

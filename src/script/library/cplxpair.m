@@ -2,7 +2,7 @@ function y = cplxpair (z, tol, dim)
   if nargin < 1, print_usage (); end
   if nargin < 2 || isempty (tol), tol = 100 * eps; end
   if nargin > 2
-    if ! (isscalar (dim) && dim == fix (dim) && dim > 0), error ("cplxpair: invalid dimension DIM"); end
+    if ! (isscalar (dim) && dim == fix (dim) && dim > 0 && dim <= ndims (z)), error ("cplxpair: invalid dimension DIM"); end
     order = [dim, 1:dim-1, dim+1:ndims(z)];
     turned = permute (z, order);
     y = turned;

@@ -22,7 +22,7 @@ function [x, fval, info, output] = fzero (fcn, x0, options)
     end
   end
   if ! (sign (fa) * sign (fb) <= 0)
-    error ("Octave:bad-initial-bracketing", "fzero: not a valid initial bracketing.  function values at interval endpoints must differ in sign");
+    error ("Octave:fzero:bracket", "fzero: not a valid initial bracketing");
   end
   c = a; fc = fa; d = b - a; e = d;
   info = 0;

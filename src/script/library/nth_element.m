@@ -1,5 +1,6 @@
 function y = nth_element (x, n, dim)
   if nargin < 2, print_usage (); end
+  if ! (isnumeric (x) || islogical (x)), error ("nth_element: wrong type argument '%s'", class (x)); end
   if nargin < 3, dim = find (size (x) > 1, 1); end
   if isempty (dim), dim = 1; end
   s = sort (x, dim);

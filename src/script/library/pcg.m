@@ -16,30 +16,40 @@ function [x, flag, relres, iter, resvec] = pcg (a, b, tol, maxit, m1, m2, x0)
   resvec = norm (r);
   flag = 1;
   iter = 0;
-  if resvec <= bound, flag = 0; end
-  while flag && iter < maxit
+  best = struct ("x", x, "iter", 0, "residual", resvec);
+  if resvec <= bound, flag = 0; elseif ! all (isfinite (z)), flag = 2; end
+  while flag == 1 && iter < maxit
     q = times (p);
+    if p' * q <= 0 || rz <= 0, flag = 4; break; end
     alpha = rz / (p' * q);
     x += alpha * p;
     r -= alpha * q;
     iter++;
     resvec(end+1,1) = norm (r);
+    if resvec(end) <= best.residual, best = struct ("x", x, "iter", iter, "residual", resvec(end)); end
     if resvec(end) <= bound, flag = 0; break; end
     z = divided (m2, divided (m1, r));
+    if ! all (isfinite (z)), flag = 2; break; end
     next = r' * z;
     p = z + next / rz * p;
     rz = next;
   end
-  relres = resvec(end) / norm (b);
-  if nargout < 2, tell (b, flag, tol, iter, relres); end
+  last = iter;
+  if flag, x = best.x; iter = best.iter; end
+  relres = best.residual / norm (b);
+  if nargout < 2, tell (b, flag, tol, last, iter, relres); end
 end
-function tell (b, flag, tol, iter, relres)
+function tell (b, flag, tol, last, iter, relres)
   if ! any (b)
     printf ("The right hand side vector is all zero so pcg \nreturned an all zero solution without iterating.\n");
-  elseif flag
+  elseif flag == 1
     printf (["pcg stopped at iteration %d without converging to the desired tolerance %g because the maximum number " ...
-             "of iteration was reached, \n"], iter + 1, tol);
+             "of iteration was reached, \n"], last + 1, tol);
     printf ("The iterated returned (number %d) has relative residual %g \n", iter, relres);
+  elseif flag
+    why = {"a preconditioner is singular", "it stagnates", "the (preconditioned) matrix is not positive definite"}{flag-1};
+    printf ("pcg stopped at iteration %d without converging to the desired tolerance %g because %s. \n", last + 1, tol, why);
+    printf ("The iterate returned (number %d) has relative residual %g \n", iter, relres);
   else
     printf ("pcg converged at iteration %d with relative residual %g\n", iter, relres);
   end

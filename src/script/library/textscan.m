@@ -18,6 +18,7 @@ function [values, position] = textscan (source, template, varargin)
     varargin(1) = [];
   end
   if ! ischar (template), error ("textscan: FORMAT must be a string"); end
+  template = strrep (template, '\n', "\n");
   options = struct ("delimiter", "", "whitespace", " \b\t", "headerlines", 0, "endofline", "", ...
                     "commentstyle", {{}}, "emptyvalue", NaN, "collectoutput", false, ...
                     "multipledelimsasone", false, "treatasempty", {{}}, "returnonerror", true, "bufsize", 0, ...
@@ -210,6 +211,8 @@ function [values, position] = scan (text, fields, repeat, delimiters, blanks, op
       field = fields(f);
       if ! field.skip, column++; end
       position = passed (text, position, spaces);
+      % The delimiter that a literal begins with was read behind the field before it.
+      if field.kind == "'" && f > 1 && delimited && ends(double (field.set(1)) + 1) && numel (field.set) > 1, field.set(1) = []; end
       failed = position > last && (field.kind == "'" || ! delimited);
       if failed, break, end
       failed = position > last;
@@ -275,14 +278,18 @@ function [value, position, ok] = one (text, position, field, stops, ends, option
         return
       end
       part = text(position:limit);
+      stop = find (stops(double (part) + 1), 1);
+      if isempty (stop), stop = numel (part) + 1; end
+      if any (field.kind == "fn") && any (strcmp (part(1:stop-1), options.treatasempty))
+        value = options.emptyvalue;
+        position += stop - 1;
+        return
+      end
       form = ["^[+-]?(?:nan|inf(?:inity)?|NA|(?:\\d+\\.?\\d*|\\.\\d+)(?:" options.exponent "[+-]?\\d+)?)"];
       [from, to] = regexp (part, form, "once", "ignorecase");
       if isempty (from)
-        stop = find (stops(double (part) + 1), 1);
-        if isempty (stop), stop = numel (part) + 1; end
-        ok = any (field.kind == "fn") && any (strcmp (part(1:stop-1), options.treatasempty));
+        ok = false;
         value = options.emptyvalue;
-        if ok, position += stop - 1; end
         return
       end
       value = number_of (part(1:to), options.exponent);

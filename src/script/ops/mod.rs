@@ -299,7 +299,7 @@ pub fn transpose(env: &mut Env, a: &Value, conjugate: bool) -> Flow<Value> {
             };
             let mut out = Tensor::new(flipped, data);
             out.double_quoted = t.double_quoted;
-            Value::tensor_as_is(match t.form {
+            Value::tensor(match t.form {
                 Form::Diagonal => out.diagonal(),
                 Form::Permutation => out.permutation(),
                 _ => out,

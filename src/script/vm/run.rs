@@ -478,8 +478,9 @@ impl Interp {
                     return Err(missing(n as usize).into());
                 }
             }
-            Inst::Row(count) if self.append(1, self.count(count)) => self.drop_mark(count),
+            Inst::Row(count) | Inst::RowOfRows(count) if self.append(1, self.count(count)) => self.drop_mark(count),
             Inst::Row(count) => self.replace_count(count, |env, s| index::concatenate(env, 1, s))?,
+            Inst::RowOfRows(count) => self.replace_count(count, index::row_of_rows)?,
             Inst::Rows(n) if self.append(0, n as usize) => {}
             Inst::Rows(n) => self.replace(n as usize, |env, s| index::concatenate(env, 0, s))?,
             Inst::CellRow(count) => self.replace_count(count, |_, s| Ok(cell_row(s)))?,
@@ -553,7 +554,7 @@ impl Interp {
         let n = match inst {
             Inst::Unary(_) | Inst::Transpose { .. } => 1,
             Inst::Binary(_) => 2,
-            Inst::Row(count) => self.count(count),
+            Inst::Row(count) | Inst::RowOfRows(count) => self.count(count),
             Inst::Rows(n) => n as usize,
             _ => return Ok(()),
         };
