@@ -287,7 +287,7 @@ impl Script {
     /// The error that the script did not catch.
     pub async fn run_on(&self, interp: &mut Interp, keep: bool) -> Result<Workspace, ScriptError> {
         let unit = self.unit(keep)?;
-        interp.begin(&*unit);
+        interp.begin(&unit);
         let mut end = vm::drive(interp).await;
         if !keep && interp.env.due.is_some() {
             // What the end of its variables runs, also of those that are global or persistent.
