@@ -416,7 +416,7 @@ macro_rules! running_folds {
                 _ => (bits >> 8) as $int >> (bits % 5),
             }
         };
-        let terms: Vec<$int> = (0..3 * 2000).map(&mut term).collect();
+        let terms: Vec<$int> = (0..70_001).map(&mut term).collect();
         let mut next = numbers_of(0x2545_f491_4f6c_dd1d);
         let mut factor = |_| {
             let bits = next();
@@ -432,12 +432,15 @@ macro_rules! running_folds {
                 _ => -1,
             }
         };
-        let factors: Vec<$int> = (0..3 * 2000).map(&mut factor).collect();
+        let factors: Vec<$int> = (0..70_001).map(&mut factor).collect();
         for (what, data, fold) in [
             ("sum", &terms, <$int>::saturating_add as fn($int, $int) -> $int),
             ("product", &factors, <$int>::saturating_mul),
         ] {
-            for (dims, dim) in [([2000, 3], 0), ([3, 2000], 1)] {
+            // Lines that a workgroup walks, and some that many walk together.
+            for (dims, dim) in [([2000, 3], 0), ([3, 2000], 1), ([70_001, 1], 0), ([2, 30_000], 1)] {
+                let (length, lines) = (dims[dim], dims[1 - dim]);
+                let data = &data[..length * lines];
                 let x = $session.from_slice(data, dims).unwrap();
                 for reverse in [false, true] {
                     let got = match (what, reverse) {
@@ -447,11 +450,11 @@ macro_rules! running_folds {
                         (_, true) => x.cumprod_reverse(dim),
                     };
                     let got = wait(got.gather::<$int>()).unwrap().into_vec();
-                    for line in 0..3 {
+                    for line in 0..lines {
                         let mut running: Option<$int> = None;
-                        for step in 0..2000 {
-                            let place = if reverse { 1999 - step } else { step };
-                            let at = if dim == 0 { line * 2000 + place } else { place * 3 + line };
+                        for step in 0..length {
+                            let place = if reverse { length - 1 - step } else { step };
+                            let at = if dim == 0 { line * length + place } else { place * lines + line };
                             running = Some(running.map_or(data[at], |running| fold(running, data[at])));
                             assert_eq!(
                                 Some(got[at]),
@@ -473,5 +476,37 @@ fn running_sums_and_products_saturate_at_each_step_from_where_they_begin() {
         let s = session(&rt);
         running_folds!(i32, s, device);
         running_folds!(i64, s, device);
+    }
+}
+
+/// Long lines of other folds, which many workgroups walk: each alone, two in one kernel, and one of what another gives.
+#[test]
+fn long_running_folds_are_those_of_a_walk() {
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        let n = 100_003;
+        let data: Vec<f64> = (0..n).map(|i| ((i * 7919 + 13) % 1009) as f64 - 500.0).collect();
+        let x = s.from_slice(&data, [n, 1]).unwrap();
+        let of = |y: Array| wait(y.gather::<f64>()).unwrap().into_vec();
+        let walk = |data: &[f64], fold: fn(f64, f64) -> f64| -> Vec<f64> {
+            let mut all = data.to_vec();
+            (1..all.len()).for_each(|i| all[i] = fold(all[i - 1], all[i]));
+            all
+        };
+        let add = |a: f64, b: f64| a + b;
+        let (sums, most) = (walk(&data, add), walk(&data, f64::max));
+        assert_eq!(of(x.cumsum(0)), sums, "{device}");
+        assert_eq!(of(x.cummin(0)), walk(&data, f64::min), "{device}");
+        let both: Vec<f64> = sums.iter().zip(&most).map(|(a, b)| a * 2.0 + b).collect();
+        assert_eq!(of(x.cumsum(0) * 2.0 + x.cummax(0)), both, "{device}");
+        assert_eq!(of(x.cumsum(0).cummax(0)), walk(&sums, f64::max), "{device}");
+        let signs: Vec<f64> = data.iter().map(|x| if *x < 0.0 { -1.0 } else { 1.0 }).collect();
+        let signed = s.from_slice(&signs, [n, 1]).unwrap();
+        assert_eq!(of(signed.cumprod(0)), walk(&signs, |a, b| a * b), "{device}");
+        let narrow = x.cast::<f32>().cumsum_reverse(0).cast::<f64>();
+        let mut backwards: Vec<f64> = data.iter().rev().copied().collect();
+        backwards = walk(&backwards, add);
+        backwards.reverse();
+        assert_eq!(of(narrow), backwards, "{device}");
     }
 }

@@ -16,6 +16,7 @@
 //! - IR-6: an operand is `tiled` only if every access to it is at the flat index.
 //! - IR-7: every instruction's dtype follows from its op and arguments (`ElementOp`'s rule).
 
+use super::verify::arguments;
 use crate::graph::{DType, Dist, ElementOp};
 use smallvec::SmallVec;
 
@@ -187,6 +188,16 @@ impl Monoid {
             Monoid::ScaledSquares => SmallVec::from_slice(&[argument, argument]),
         }
     }
+
+    /// dtypes of the components of what a part of a line does to a running value (`wgsl/running.rs`).
+    pub fn running_components(self, dtype: DType) -> SmallVec<[DType; 3]> {
+        let signed = matches!(dtype, DType::I32 | DType::I64);
+        match self {
+            Monoid::Sum if signed => SmallVec::from_slice(&[dtype; 3]),
+            Monoid::Prod if signed || dtype.is_float() => SmallVec::from_slice(&[dtype, DType::U32]),
+            _ => SmallVec::from_slice(&[dtype]),
+        }
+    }
 }
 
 /// What an instruction computes.
@@ -349,15 +360,30 @@ impl Kernel {
 
     /// 32-bit words that one partial result takes.
     pub fn partial_words(&self) -> u32 {
+        let words = |components: &[DType]| components.iter().map(|d| d.gpu_bytes() as u32 / 4).sum::<u32>();
         self.insts
             .iter()
             .filter_map(|inst| match &inst.op {
-                InstOp::Reduce { monoid, args } => Some(
-                    monoid.components(self.inst(args[0]).dtype).iter().map(|d| d.gpu_bytes() as u32 / 4).sum::<u32>(),
-                ),
+                InstOp::Reduce { monoid, args } => Some(words(&monoid.components(self.inst(args[0]).dtype))),
+                InstOp::Scan { monoid, .. } => Some(words(&monoid.running_components(inst.dtype))),
                 _ => None,
             })
             .sum()
+    }
+
+    /// Whether a scan may walk chunks of a line at the same time: none of its scans is of what another gives, and it
+    /// raises no fault.
+    pub fn scans_in_phases(&self) -> bool {
+        let mut is_behind = vec![false; self.insts.len()];
+        for (number, inst) in self.insts.iter().enumerate() {
+            let behind = arguments(&inst.op).iter().any(|arg| is_behind[arg.0 as usize]);
+            let is_scan = matches!(inst.op, InstOp::Scan { .. });
+            if is_scan && behind {
+                return false;
+            }
+            is_behind[number] = is_scan || behind;
+        }
+        matches!(self.form, Form::Scan { .. }) && !self.faults
     }
 
     /// Whether any instruction or operand is 64 bits wide: such kernels work on one element an invocation,
@@ -432,6 +458,24 @@ pub struct ReducePlan {
 
 /// Invocations of a workgroup of every generated kernel.
 pub const WORKGROUP: u32 = 256;
+
+/// How lines of a scan are cut; a function of shape alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScanPlan {
+    /// Elements of a chunk, a multiple of [`WORKGROUP`].
+    pub chunk: u32,
+    /// Chunks of a line.
+    pub chunks: u32,
+}
+
+/// How `outer` lines of `inner` elements each are cut, where the lines alone don't fill a GPU.
+pub fn scan_plan(outer: u32, inner: u32) -> ScanPlan {
+    const CHUNK_MIN: u32 = 1 << 12;
+    const CHUNKS_MAX: u32 = 1024;
+    let chunks = inner.div_ceil(CHUNK_MIN).min(CHUNKS_MAX / outer.max(1)).max(1);
+    let chunk = inner.div_ceil(chunks).max(1).next_multiple_of(WORKGROUP);
+    ScanPlan { chunk, chunks: inner.div_ceil(chunk).max(1) }
+}
 
 /// How a reduction of `outer` outputs over `inner` elements each is cut: lanes enough to cover a chunk at
 /// 16 elements a lane, chunks only where the outputs alone don't fill a GPU.

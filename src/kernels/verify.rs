@@ -43,7 +43,9 @@ fn operands(kernel: &Kernel) -> Result<(), String> {
         })?;
     }
     let Some(scratch) = kernel.scratch else { return Ok(()) };
-    need(matches!(kernel.form, Form::Reduce { .. }), || "IR-5: scratch outside of a reduction".to_string())?;
+    need(matches!(kernel.form, Form::Reduce { .. }) || kernel.scans_in_phases(), || {
+        "IR-5: scratch outside of a reduction, or of scans in phases".to_string()
+    })?;
     let operand = kernel.operands.get(scratch as usize).ok_or("IR-4: scratch names no operand")?;
     need(
         operand.dtype == DType::U32 && operand.access == Access::Write && operand.segments == 1 && !operand.tiled,

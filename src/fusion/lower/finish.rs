@@ -9,7 +9,7 @@ use crate::fusion::cluster::Fold;
 use crate::fusion::form::Class;
 use crate::fusion::library::source_of;
 use crate::graph::DType;
-use crate::kernels::ir::{Access, Form, Geometry, InstOp, Kernel, Operand, reduce_plan};
+use crate::kernels::ir::{Access, Form, Geometry, InstOp, Kernel, Operand, reduce_plan, scan_plan};
 
 impl Lowering<'_, '_> {
     pub(super) fn finish(mut self, device: &DeviceInfo, dies: &dyn Fn(Source) -> bool) -> Lowered {
@@ -56,10 +56,15 @@ impl Lowering<'_, '_> {
             insts: self.builder.insts,
             stores: self.stores,
         };
-        if let (Form::Reduce { inner_fast }, DeviceKind::Gpu) = (form, device.kind) {
-            let cut = reduce_plan(outer, inner, inner_fast);
-            let words =
-                if cut.chunks > 1 { kernel.partial_words() as u64 * outer as u64 * cut.chunks as u64 } else { 4 };
+        let chunks = match (form, device.kind) {
+            (Form::Reduce { inner_fast }, DeviceKind::Gpu) => Some(reduce_plan(outer, inner, inner_fast).chunks),
+            (Form::Scan { .. }, DeviceKind::Gpu) if kernel.scans_in_phases() => {
+                Some(scan_plan(outer, inner).chunks).filter(|&chunks| chunks > 1)
+            }
+            _ => None,
+        };
+        if let Some(chunks) = chunks {
+            let words = if chunks > 1 { kernel.partial_words() as u64 * outer as u64 * chunks as u64 } else { 4 };
             kernel.scratch = Some(kernel.operands.len() as u16);
             kernel.operands.push(Operand { dtype: DType::U32, access: Access::Write, tiled: false, segments: 1 });
             self.sources.push(Source::Scratch(words));

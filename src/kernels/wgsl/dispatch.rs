@@ -9,7 +9,9 @@
 //! - GRID-2: how a reduction is cut depends on its sizes alone, never on tiles or segments.
 
 use crate::device::message::Tile;
-use crate::kernels::ir::{Form, Geometry, HEADER_WORDS, Kernel, ReducePlan, WORKGROUP, header, reduce_plan};
+use crate::kernels::ir::{
+    Form, Geometry, HEADER_WORDS, Kernel, ReducePlan, ScanPlan, WORKGROUP, header, reduce_plan, scan_plan,
+};
 
 /// Workgroups along one axis of a grid.
 const GRID_MAX: u32 = 65_535;
@@ -35,6 +37,10 @@ fn plan_of(kernel: &Kernel, geometry: &Geometry) -> ReducePlan {
             let plan = reduce_plan(outer, inner, inner_fast);
             // Without scratch there is no place for partial results.
             if kernel.scratch.is_some() { plan } else { ReducePlan { chunk: inner, chunks: 1, ..plan } }
+        }
+        (Form::Scan { .. }, &Geometry::Scan { outer, inner, .. }) if kernel.scratch.is_some() => {
+            let ScanPlan { chunk, chunks } = scan_plan(outer, inner);
+            ReducePlan { chunk, chunks, lanes_log2: 0 }
         }
         _ => ReducePlan { chunk: 0, chunks: 1, lanes_log2: 0 },
     }
@@ -83,7 +89,7 @@ pub fn grid(kernel: &Kernel, words: &[u32; HEADER_WORDS as usize]) -> [u32; 3] {
     let items = words[header::END] - words[header::BEGIN];
     let groups = match kernel.form {
         Form::Map => items.div_ceil(kernel.width()).div_ceil(WORKGROUP * kernel.rounds()),
-        Form::Scan { .. } => items,
+        Form::Scan { .. } => items * words[header::CHUNKS],
         Form::Reduce { .. } => {
             let chunks =
                 if words[header::PHASE] == 1 { words[header::CHUNK_END] - words[header::CHUNK_BEGIN] } else { 1 };
@@ -117,13 +123,12 @@ pub fn dispatches(kernel: &Kernel, geometry: &Geometry, tile: Tile, segment_shif
                 vec![dispatch(range, (0, 0), 0)]
             }
         }
-        Geometry::Scan { inner, .. } => {
-            if empty || inner == 0 {
-                vec![]
-            } else {
-                vec![dispatch(range, (0, 0), 0)]
-            }
-        }
+        Geometry::Scan { inner, .. } => match plan_of(kernel, geometry).chunks {
+            _ if empty || inner == 0 => vec![],
+            1 if kernel.scratch.is_none() => vec![dispatch(range, (0, 0), 0)],
+            1 => vec![dispatch(range, (0, 0), 2)],
+            _ => vec![dispatch(range, (0, 0), 1), dispatch(range, (0, 0), 2)],
+        },
         Geometry::Reduce { outer, inner } => {
             let plan = plan_of(kernel, geometry);
             if outer != 1 {

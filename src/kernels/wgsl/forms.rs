@@ -1,4 +1,4 @@
-//! The entry points: Map, Reduce and Scan around a kernel's body.
+//! The entry points: Map and Reduce around a kernel's body (Scan: `scan.rs`).
 //!
 //! Must hold:
 //! - WGSL-3: a barrier stands in uniform control flow: around it only conditions on parameters and on the
@@ -10,19 +10,19 @@
 //! A lane of a reduction makes `ceil(CHUNK / (lanes * width))` steps; Mesa's software device stops a loop
 //! silently at 65,535 steps, nested ones counted together. `reduce_plan` keeps a lane of an `inner_fast` form
 //! below 4,096 steps for every size; another form stays below the limit up to 524,280 reduced elements an output.
-//! A scan makes `ceil(INNER / 256)` steps.
+//! A scan makes `ceil(INNER / 256)` steps, or `ceil(CHUNK / 256)` where lines are cut.
 
 use super::body::{Body, component};
 use super::memory::Accessor;
 use super::monoid::Fold;
-use super::running::Running;
+use super::scan;
 use super::types::{from_storage, from_words, register, splat, storage, to_storage, to_words, typed};
 use crate::graph::DType;
 use crate::kernels::ir::{Form, InstOp, Kernel, Level, Val, header};
 use std::collections::BTreeMap;
 
 /// Names of the workgroup arrays that a fold's components go through.
-type Shared = BTreeMap<String, &'static str>;
+pub(super) type Shared = BTreeMap<String, &'static str>;
 
 /// The declarations of workgroup memory that a form needs, and `main`'s statements.
 pub(super) struct Entry {
@@ -36,13 +36,13 @@ pub(super) fn entry(body: &mut Body) -> Entry {
     match body.kernel.form {
         Form::Map => map(body),
         Form::Reduce { inner_fast } => reduce(body, inner_fast, &mut shared),
-        Form::Scan { .. } => scan(body, &mut shared),
+        Form::Scan { .. } => scan::scan(body, &mut shared),
     }
     let shared = shared.iter().map(|(name, ty)| format!("var<workgroup> {name}: array<{ty}, 256>;\n")).collect();
     Entry { shared, statements: body.take_text() }
 }
 
-fn no_fold(_: &mut Body, val: Val) {
+pub(super) fn no_fold(_: &mut Body, val: Val) {
     panic!("IR-5: value {} folds in a form without folds", val.0);
 }
 
@@ -215,7 +215,7 @@ fn reduce_chunk(body: &mut Body, folds: &[(Val, Fold)]) {
 }
 
 /// The word of scratch that holds word `word` of the partial result of `chunk` of `outer`.
-fn scratch_index(body: &Body, word: usize) -> String {
+pub(super) fn scratch_index(body: &Body, word: usize) -> String {
     format!(
         "({word}u * {chunks} + chunk_of) * {outputs} + outer",
         chunks = body.memory.parameter(header::CHUNKS),
@@ -264,7 +264,7 @@ fn store_partials(body: &mut Body, folds: &[(Val, Fold)]) {
     }
 }
 
-fn shared_name(shared: &mut Shared, dtype: DType, number: usize) -> String {
+pub(super) fn shared_name(shared: &mut Shared, dtype: DType, number: usize) -> String {
     let ty = storage(dtype);
     let name = format!("shared_{ty}_{number}");
     shared.insert(name.clone(), ty);
@@ -298,89 +298,4 @@ fn combine_lanes(body: &mut Body, val: Val, fold: &Fold, shared: &mut Shared) {
     body.line("}");
     body.line("}");
     body.line("}");
-}
-
-fn scan(body: &mut Body, shared: &mut Shared) {
-    let inner = body.memory.parameter(header::INNER);
-    body.line("let line = group.y * groups.x + group.x;");
-    body.line(format!(
-        "if (line >= {} - {}) {{ return; }}",
-        body.memory.parameter(header::END),
-        body.memory.parameter(header::BEGIN)
-    ));
-    body.line(format!("let outer = {} + line;", body.memory.parameter(header::BEGIN)));
-    body.instructions(Level::Uniform, |_, _| {});
-    body.instructions(Level::Outer, |_, _| {});
-    let kernel = body.kernel;
-    for (number, inst) in kernel.insts.iter().enumerate() {
-        if let InstOp::Scan { monoid, .. } = inst.op {
-            let identity = Running::new(monoid, inst.dtype).identity();
-            body.line(format!("var carry{number}: {} = {identity};", typed(inst.dtype, 1)));
-        }
-    }
-    body.line(format!("let reverse = {} == 1u;", body.memory.parameter(header::REVERSE)));
-    body.line(format!("let tiles = ({inner} + 255u) / 256u;"));
-    body.line("for (var tile = 0u; tile < tiles; tile++) {");
-    body.line("let place = tile * 256u + lid;");
-    body.line(format!("let inside = place < {inner};"));
-    body.line(format!("let near = min(place, {inner} - 1u);"));
-    body.line(format!("let inner = select(near, {inner} - 1u - near, reverse);"));
-    body.instructions(Level::Element, |body, val| scan_tile(body, val, shared));
-    body.line("if (inside) {");
-    body.element_stores();
-    body.line("}");
-    body.line("}");
-    body.line("if (lid == 0u) {");
-    body.outer_stores();
-    body.line("}");
-}
-
-/// The inclusive scan of one tile of 256 elements and its carry. The steps are written out: nested loops count
-/// together on Mesa's software device.
-fn scan_tile(body: &mut Body, val: Val, shared: &mut Shared) {
-    let inst = body.kernel.inst(val);
-    let InstOp::Scan { monoid, arg } = inst.op else { return no_fold(body, val) };
-    let (dtype, number) = (inst.dtype, val.0);
-    let running = Running::new(monoid, dtype);
-    let components = running.components();
-    let of_each =
-        |name: &str| -> Vec<String> { (0..components.len()).map(|c| format!("{name}{number}_{c}")).collect() };
-    let (part, earlier, whole) = (of_each("part"), of_each("earlier"), of_each("whole"));
-    let arrays: Vec<String> =
-        components.iter().enumerate().map(|(component, dtype)| shared_name(shared, *dtype, component)).collect();
-    let publish = |body: &mut Body| {
-        body.line("workgroupBarrier();");
-        for ((array, name), dtype) in arrays.iter().zip(&part).zip(&components) {
-            body.line(format!("{array}[lid] = {};", to_storage(*dtype, 1, name)));
-        }
-    };
-    let read = |body: &mut Body, names: &[String], at: &str| {
-        for ((array, name), dtype) in arrays.iter().zip(names).zip(&components) {
-            body.line(format!("let {name} = {};", from_storage(*dtype, 1, &format!("{array}[{at}]"))));
-        }
-    };
-    let arg = body.value(arg, 1);
-    body.line(format!("let element{number} = select({}, {arg}, inside);", running.identity()));
-    for (name, value) in part.iter().zip(running.element(&format!("element{number}"))) {
-        body.line(format!("var {name} = {value};"));
-    }
-    publish(body);
-    for step in 0..8 {
-        let distance = 1 << step;
-        body.line("workgroupBarrier();");
-        body.line(format!("if (lid >= {distance}u) {{"));
-        read(body, &earlier, &format!("lid - {distance}u"));
-        let lines = running.compose(&mut body.functions, &part, &earlier);
-        body.lines(lines);
-        body.line("}");
-        publish(body);
-    }
-    body.line("workgroupBarrier();");
-    read(body, &whole, "255");
-    let carry = format!("carry{number}");
-    body.line(format!("var v{number}: {};", typed(dtype, 1)));
-    let value = running.apply(&mut body.functions, &format!("v{number}"), &carry, &part);
-    body.lines(value);
-    let next = running.apply(&mut body.functions, &carry, &carry, &whole);
-    body.lines(next);
 }

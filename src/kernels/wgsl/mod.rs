@@ -21,6 +21,7 @@ mod monoid;
 #[cfg(feature = "gpu")]
 pub mod pieces;
 mod running;
+mod scan;
 #[cfg(all(test, feature = "gpu"))]
 mod tests;
 pub(crate) mod types;

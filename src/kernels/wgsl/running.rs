@@ -19,7 +19,6 @@ use super::types::{extreme, is_finite, one, register, zero};
 use crate::graph::{DType, ElementOp};
 use crate::kernels::element::wgsl::Functions;
 use crate::kernels::ir::Monoid;
-use smallvec::{SmallVec, smallvec};
 
 /// The mark of a product whose magnitude doesn't fit (that of the least integer doesn't).
 const OVER: u32 = 1;
@@ -63,16 +62,6 @@ impl Running {
             (Monoid::Sum, DType::F32) => "-0.0f",
             (Monoid::Sum, DType::F64) => "-0.0lf",
             _ => self.fold.identity(0),
-        }
-    }
-
-    /// The components of a part.
-    pub(super) fn components(&self) -> SmallVec<[DType; 3]> {
-        let dtype = self.fold.argument;
-        match self.part {
-            Part::Folded => smallvec![dtype],
-            Part::FloatProduct | Part::SaturatingProduct => smallvec![dtype, DType::U32],
-            Part::SaturatingSum => smallvec![dtype; 3],
         }
     }
 

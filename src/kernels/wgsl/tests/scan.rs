@@ -2,15 +2,21 @@
 
 use super::super::harness::{Build, floats, gpu, sample, words};
 use crate::graph::{DType, ElementOp};
-use crate::kernels::ir::{Access, Form, Geometry, IndexOp, InstOp, Monoid, Run};
+use crate::kernels::ir::{Access, Form, Geometry, IndexOp, InstOp, Monoid, Run, scan_plan};
 
 #[test]
 fn running_folds_go_forth_and_back_over_tiles() {
     let Some(gpu) = gpu() else { return };
     for monoid in [Monoid::Sum, Monoid::MinOmit, Monoid::MaxInclude] {
-        for (outer, inner, inner_fast) in
-            [(1, 1, true), (3, 5, true), (2, 256, false), (3, 257, true), (1, 3000, false)]
-        {
+        for (outer, inner, inner_fast) in [
+            (1, 1, true),
+            (3, 5, true),
+            (2, 256, false),
+            (3, 257, true),
+            (1, 3000, false),
+            (1, 9000, true),
+            (3, 20_001, false),
+        ] {
             for reverse in [false, true] {
                 let mut build = Build::new(Form::Scan { inner_fast });
                 let a = build.operand(DType::F32, Access::Read);
@@ -28,8 +34,15 @@ fn running_folds_go_forth_and_back_over_tiles() {
                 let after = build.apply(ElementOp::Sub, &[running, one], DType::F32);
                 build.store(out, Some(at), after, None);
                 let data = sample((outer * inner) as usize);
-                let got =
-                    build.run(gpu, Geometry::Scan { outer, inner, reverse }, &[words(&data), vec![0; data.len()]]);
+                let mut buffers = vec![words(&data), vec![0; data.len()]];
+                // Long lines in phases.
+                if inner > 5000 {
+                    build.scratch();
+                    let chunks = scan_plan(outer, inner).chunks;
+                    assert!(chunks > 1);
+                    buffers.push(vec![7; (build.kernel.partial_words() * outer * chunks) as usize]);
+                }
+                let got = build.run(gpu, Geometry::Scan { outer, inner, reverse }, &buffers);
                 let mut expected = vec![0.0; data.len()];
                 for o in 0..outer {
                     let mut acc: Option<f32> = None;
