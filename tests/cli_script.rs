@@ -563,11 +563,13 @@ fn a_reader_that_goes_away_ends_an_endless_script() {
     let mut first = [0; 10];
     child.stdout.take().unwrap().read_exact(&mut first).unwrap();
     let (code, _, err) = ended(child);
-    assert_eq!((code, err.as_str()), (1, "error: the standard output or error was closed\n"));
-    // Of warnings, too.
-    let mut child = tidemill(&["eval", "while true, warning ('still here'), end"]).spawn().unwrap();
+    assert_eq!((code, err.as_str()), (1, "error: the standard output was closed\n"));
+    // Of the standard error alone it ends nothing.
+    let text = "for k = 1:5000, warning ('still here'), end, disp ('result')";
+    let mut child = tidemill(&["eval", text]).spawn().unwrap();
     child.stderr.take().unwrap().read_exact(&mut first).unwrap();
-    assert_eq!(ended(child).0, 1);
+    let (code, out, _) = ended(child);
+    assert_eq!((code, out.as_str()), (0, "result\n"));
 }
 
 /// Nobody reads what it writes, so that it waits in a write.
@@ -1092,4 +1094,19 @@ fn help_knows_the_functions_of_a_session() {
     for words in ["'plain' is a function", "TOLD says it.", "help: 'nosuch' not found", "sin (x)"] {
         assert!(out.contains(words), "{words} is missing in {out}");
     }
+}
+
+/// As Octave has it: who calls a file by its name means its first function, whatever stands behind; a function within a
+/// block is defined once the block runs.
+#[test]
+fn files_that_begin_with_a_function_and_blocks_that_define_one() {
+    let main = "a = g (3)\ncellfun (@g, {1, 2})\nif exist ('OCTAVE_VERSION')\n  function r = plus_one (x)\n    r = x + 1;\n  \
+                end\nend\nplus_one (3)\nswitch 2\n  case 1\n    function r = px (), r = 1; end\n  case 2\n    function r = px \
+                (), r = 2; end\nend\npx ()\n";
+    let beside = "function y = g (x)\n  y = 2*x;\nend\ndisp ('hello')\ng (5)\n";
+    let scripts = Scripts::new(&[("main.m", main), ("g.m", beside)]);
+    let (code, out, err) = run(&["run", &scripts.path("main.m")]);
+    assert_eq!((code, out.as_str()), (0, "a = 6\nans =\n\n   2   4\n\nans = 4\nans = 2\n"), "{err}");
+    // Run by itself it is a script.
+    assert_eq!(run(&["run", &scripts.path("g.m")]).1, "hello\nans = 10\n");
 }

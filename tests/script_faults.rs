@@ -229,6 +229,13 @@ fn a_caught_fault_leaves_variables_as_they_were() {
         result.unwrap_or_else(|error| panic!("{device}: {error}"));
         let expected = "5000.5 2   5.0005e+03  -1.0000e+00  -1.0000e+00\n10001\n5000.5\n0\n5003.5\n1\n3\n";
         assert_eq!(out, expected, "{device}");
+        // What is assigned more than once is not given back: its fault is an error where it is read.
+        let twice = "x = (1:10000) / 10000; y = 1; t = 0; s = struct ('a', 0);
+                     try, s.a = x + 0; s.b = 7; y = sqrt (x); y = sqrt (x - 2); t = 5; catch, end
+                     disp (t), disp (s.b), y(1)";
+        let (out, result) = run(&rt, twice);
+        assert_eq!(out, "5\n7\n", "{device}");
+        assert!(result.unwrap_err().message.starts_with("sqrt: of a negative number"), "{device}");
     }
 }
 

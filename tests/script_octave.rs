@@ -1,7 +1,8 @@
 //! Thousands of small scripts print what GNU Octave 7.3 printed for them (`tests/script/record.m` recorded it): all on
 //! the host, every third with all arrays on the host's runtime, and every 23rd on a GPU, where a case takes a second of
-//! shaders to compile; with `TIDEMILL_EVERY_CASE=1` all of them there, too. Known deviations of Octave from MATLAB stand in `deviations.txt` with
-//! MATLAB's value; what Tidemill does not do yet stands in `not_yet.txt`, and has to leave that list once it does.
+//! shaders to compile; with `TIDEMILL_EVERY_CASE=1` all of them there, too. Known deviations of Octave from MATLAB
+//! stand in `deviations.txt` with MATLAB's value; what Tidemill does not do yet stands in `not_yet.txt`, and has to
+//! leave that list once it does.
 
 #![cfg(feature = "script")]
 

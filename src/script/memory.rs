@@ -27,8 +27,18 @@ pub const BYTES_SHOWN: usize = 64;
 /// As [`Env::check_host`].
 pub fn check_operands(env: &Env, operands: &[Value], each: usize) -> Flow<()> {
     let (mut elements, mut width) = (0usize, each);
+    let any_complex = operands.iter().any(Value::is_complex);
     for operand in operands {
-        let Value::Tensor(tensor) = operand else { continue };
+        let tensor = match operand {
+            Value::Tensor(tensor) => tensor,
+            // It comes home.
+            Value::Lazy(lazy) if any_complex => {
+                elements = elements.saturating_add(lazy.dims.elements());
+                width = width.max(32);
+                continue;
+            }
+            _ => continue,
+        };
         elements = elements.saturating_add(tensor.len());
         width = width.max(match tensor.data.is_complex() {
             true => 48,
@@ -51,6 +61,60 @@ pub fn bytes_made_of_each(name: &str) -> usize {
         "inv" | "det" | "eig" | "svd" | "qr" | "lu" | "chol" => 24,
         _ => 0,
     }
+}
+
+/// Whether a function asks only what its arguments are, and makes nothing of their elements.
+pub fn makes_nothing(name: &str) -> bool {
+    let queries = [
+        "numel",
+        "ndims",
+        "size",
+        "rows",
+        "columns",
+        "length",
+        "class",
+        "size_equal",
+        "sizeof",
+        "exist",
+        "validatestring",
+        "struct",
+        "cell",
+        "deal",
+        "func2str",
+        "gather",
+        "clear",
+        "char",
+        "reshape",
+        "squeeze",
+        "vec",
+        "isequal",
+        "isargout",
+        "isa",
+        "ischar",
+        "iscell",
+        "isstruct",
+        "isfield",
+        "isempty",
+        "isscalar",
+        "isvector",
+        "ismatrix",
+        "isrow",
+        "iscolumn",
+        "issquare",
+        "isnumeric",
+        "isreal",
+        "iscomplex",
+        "islogical",
+        "isfloat",
+        "isinteger",
+        "iscellstr",
+        "isgpuarray",
+        "fwrite",
+        "fputs",
+        "fdisp",
+        "save",
+    ];
+    queries.contains(&name)
 }
 
 /// Whether so many bytes can be had, as far as anybody tells.

@@ -287,9 +287,19 @@ fn tell(report: impl Outcome) -> Result<u8> {
 #[cfg(unix)]
 fn on_interrupt(interrupts: Arc<Interrupts>, outlived: bool) -> Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(uncaught)?;
+    // One that is ignored (`nohup`) stays so.
+    let heeded = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal));
+    let mut signals = signal_hook::iterator::Signals::new(heeded).map_err(uncaught)?;
     let asks = move || signals.forever().for_each(|signal| interrupts.ask(outlived && signal == SIGINT));
     std::thread::Builder::new().name("interrupts".into()).spawn(asks).map(drop).map_err(uncaught)
+}
+
+/// Whether whoever began the process had it ignore a signal, as far as the system tells.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 #[cfg(not(unix))]

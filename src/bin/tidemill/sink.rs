@@ -114,7 +114,7 @@ impl Console {
         if !self.is_closed() {
             return status;
         }
-        say("error: the standard output or error was closed\n");
+        say("error: the standard output was closed\n");
         status.max(1)
     }
 
@@ -129,6 +129,13 @@ impl Drop for Console {
         // Of scripts that were interrupted, what they had printed.
         self.flush();
     }
+}
+
+/// Whether the standard output and error go to the same reader, as far as that is known: then one that has gone reads
+/// neither.
+fn are_one_pipe() -> bool {
+    let target = |fd: u32| std::fs::read_link(format!("/proc/self/fd/{fd}")).ok();
+    target(1).is_some_and(|out| target(2) == Some(out))
 }
 
 /// What is kept back.
@@ -177,7 +184,7 @@ impl Shared {
         if !lines.is_empty() {
             self.console.flush();
             let written = std::io::stderr().lock().write_all(&self.labelled(lines));
-            if written.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
+            if written.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) && are_one_pipe() {
                 self.console.closed.store(true, Ordering::Relaxed);
             }
         }

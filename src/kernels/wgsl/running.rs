@@ -1,13 +1,13 @@
 //! Running folds: what a part of a line does to the value that comes before it.
 //!
-//! A scan composes parts in a tree. Where rounding aside the order of operations doesn't matter, a part is its own fold.
-//! Where it does, a part is the function of the value before it, so that what is composed in a tree is what a walk from
-//! the beginning of the line gives:
+//! A scan composes parts in a tree. Where rounding aside the order of operations doesn't matter, a part is its own
+//! fold. Where it does, a part is the function of the value before it, so that what is composed in a tree is what a
+//! walk from the beginning of the line gives:
 //!
 //! - A sum of signed integers that saturates: `x + a`, clamped, stays of one form under composition, flat up to some
 //!   `x`, then of slope one, then flat. The components are its least and greatest value and where it leaves the least.
-//! - A product of signed integers that saturates: a magnitude that is too great stays so until a zero comes, and ends at
-//!   an extreme by its sign; but the least integer times -1 is the greatest, whose negative isn't the least. The
+//! - A product of signed integers that saturates: a magnitude that is too great stays so until a zero comes, and ends
+//!   at an extreme by its sign; but the least integer times -1 is the greatest, whose negative isn't the least. The
 //!   components are the product and marks ([`OVER`], [`TURNED`], [`GREW`]).
 //! - A product of floats, whose parts may leave the range behind a zero: the components are the product and whether a
 //!   number of the part is not finite.

@@ -1,7 +1,8 @@
 //! The entry point Scan around a kernel's body: a workgroup walks a line, or a chunk of one, in tiles of 256 elements.
 //!
 //! Where lines are few and long they are cut into chunks (`scan_plan`), and the kernel has scratch: phase 1 writes what
-//! each chunk does to the value before it, phase 2 begins each chunk behind those before it. Both evaluate the elements.
+//! each chunk does to the value before it, phase 2 begins each chunk behind those before it. Both evaluate the
+//! elements.
 //!
 //! Must hold: what a line gives does not depend on how many workgroups run; scans of a kernel in phases don't depend on
 //! each other, and it raises no fault (`Kernel::scans_in_phases`): in phase 1 no value behind a scan is right.
@@ -121,8 +122,8 @@ impl Scan {
         }
     }
 
-    /// Sets the carry to the value behind the chunks before this one: each invocation composes neighbours of them. Their
-    /// parts begin at this word of scratch.
+    /// Sets the carry to the value behind the chunks before this one: each invocation composes neighbours of them.
+    /// Their parts begin at this word of scratch.
     fn begin_behind(&self, body: &mut Body, mut word: usize) {
         let Some(scratch) = body.kernel.scratch else { return };
         let (before, stored) = (self.names("before"), self.names("stored"));

@@ -113,6 +113,8 @@ fn complex(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 /// Complex numbers of these parts.
 fn with_parts(env: &Env, re: &Value, im: Option<&Value>) -> Flow<Value> {
     let zero = Value::Num(0.0);
+    let elements = re.len().max(im.map_or(0, Value::len));
+    env.check_host(&[elements], 3 * size_of::<Complex64>())?;
     let (a, b) = Host::pair(env, re, im.unwrap_or(&zero))?;
     let single = a.class() == Class::Single || im.is_some() && b.class() == Class::Single;
     let dims = match (a.len(), b.len()) {

@@ -133,7 +133,7 @@ fn fill(env: &mut Env, form: &Form<'_>, dims: Dims, value: f64) -> Flow<Value> {
     if !form.complex() && is_big(env, class, dims.elements()) {
         return Ok(Lazy::new(filled(env, class, &dims, value)?, class, false, false)?.filled_with(value).value());
     }
-    check_host(env, &dims, class)?;
+    env.check_host(&dims, class.bytes() * (1 + form.complex() as usize))?;
     let n = dims.elements();
     let data = match (form.complex(), class) {
         (true, Class::Single) => Data::C32(vec![Complex32::new(value as f32, 0.0); n]),

@@ -1,8 +1,8 @@
 //! Files: streams by number, whole files, names and folders.
 //!
-//! In: paths relative to the script's folder (`Env::at`). Out: numbers of streams, text, messages. Must hold: 0, 1 and 2 are the
-//! standard streams, and what is written to 1 and 2 goes where the script prints; what waits to be written is written
-//! when a stream is closed, moved, read or dropped.
+//! In: paths relative to the script's folder (`Env::at`). Out: numbers of streams, text, messages. Must hold: 0, 1 and
+//! 2 are the standard streams, and what is written to 1 and 2 goes where the script prints; what waits to be written is
+//! written when a stream is closed, moved, read or dropped.
 
 use super::binary::ByteOrder;
 use super::{Builtin, Outcome, args, nothing, row, text};

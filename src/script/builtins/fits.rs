@@ -26,6 +26,7 @@ pub(super) fn polyfit(interp: &mut Interp, args: &[Value], nargout: usize) -> Fl
         return fail!("polyfit: complex arguments are not supported yet");
     }
     let n = kept.len() - 1;
+    interp.env.check_host(&[x.len(), kept.len()], 3 * size_of::<f64>())?;
     let used: Vec<usize> = (0..=n).filter(|&j| kept[j]).collect();
     if used.is_empty() && nargout < 2 {
         return Ok(Value::row(vec![0.0; n + 1]).into());

@@ -17,6 +17,7 @@ const SILENT: &[&str] = &[
     "debug_on_error",
     "debug_on_warning",
     "beep_on_error",
+    "confirm_recursive_rmdir",
     "print_empty_dimensions",
     "split_long_rows",
     "fixed_point_format",

@@ -169,9 +169,10 @@ fn fields_chosen(interp: &Interp, names: &[String]) -> Flow<Chosen> {
     match interp.variable(name) {
         Some(Value::Struct(s)) if s.len() == 1 => {
             let all = s.fields.iter().filter_map(|(k, v)| Some((k.to_string(), v.first()?.clone())));
-            let chosen = all
-                .filter(|(k, _)| fields.is_empty() || fields.iter().any(|f| fits(f.as_bytes(), k.as_bytes())))
-                .collect();
+            let is_chosen =
+                |name: &str| fields.is_empty() || fields.iter().any(|f| fits(f.as_bytes(), name.as_bytes()));
+            let mut chosen: Vec<_> = all.filter(|(name, _)| is_chosen(name)).collect();
+            chosen.sort_by(|a, b| a.0.cmp(&b.0));
             Ok((chosen, Vec::new()))
         }
         _ => fail!("save: '{name}' is not a scalar structure"),

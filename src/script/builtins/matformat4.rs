@@ -1,14 +1,16 @@
 //! MAT files of version 4: matrices of numbers and text, one after the other.
 //!
-//! In: bytes. Out: variables. Each matrix has a header of five integers (its kind, rows, columns, whether it is complex,
-//! the length of its name), its name, and its columns (MATLAB, *MAT-File Format*, chapter 2). Numbers of all types
-//! become doubles, as in Octave. Must hold: no bytes make a matrix that the file does not hold.
+//! In: bytes. Out: variables. Each matrix has a header of five integers (its kind, rows, columns, whether it is
+//! complex, the length of its name), its name, and its columns (MATLAB, *MAT-File Format*, chapter 2). Numbers of all
+//! types become doubles, as in Octave. Must hold: no bytes make a matrix that the file does not hold.
 
 use crate::script::value::{Data, Dims, Tensor, Value};
 use num_complex::Complex64;
 
 /// The bytes of a header.
 const HEADER: usize = 20;
+/// The longest side of a matrix, also of one without elements.
+const EXTENT_MAX: usize = 1 << 31;
 /// The longest name, with the zero that ends it.
 const NAME_MAX: usize = 64;
 
@@ -95,6 +97,9 @@ pub fn read(mut bytes: &[u8]) -> Result<Vec<(String, Value)>, String> {
     let mut out = Vec::new();
     while !bytes.is_empty() {
         let header = Header::of(bytes).ok_or("a matrix of another kind, or sparse, is not read")?;
+        if header.rows.max(header.columns) > EXTENT_MAX {
+            return Err("a matrix is too large".into());
+        }
         let elements = header.rows.checked_mul(header.columns).ok_or("a matrix is too large")?;
         let part = elements.checked_mul(header.width()).ok_or("a matrix is too large")?;
         let begin = HEADER + header.name;

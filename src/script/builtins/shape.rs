@@ -508,7 +508,8 @@ fn repmat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         super::record::check_shape(env, &out)?;
         return Ok(record(array.repmat(&times), x.class(), &[x])?.into());
     }
-    super::creation::check_host(env, &out, x.class())?;
+    // Each element, and where it comes from.
+    env.check_host(&out, x.class().bytes() * (1 + x.is_complex() as usize) + size_of::<usize>())?;
     // The places of every dimension, beside the elements.
     env.check_host(&[out.iter().sum()], size_of::<usize>())?;
     let maps: Vec<Vec<usize>> = (0..rank)

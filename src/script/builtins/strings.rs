@@ -410,7 +410,7 @@ fn blanks(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if !(n >= 0.0 && n == n.trunc()) {
         return fail!("{refused}");
     }
-    interp.env.check_host(&[n as usize], 1)?;
+    interp.env.check_host(&[n as usize], 2)?;
     Ok(Value::string(vec![b' '; n as usize]).into())
 }
 

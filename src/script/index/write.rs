@@ -163,7 +163,9 @@ pub fn host(env: &Env, target: &mut Option<Value>, subscripts: Subscripts, value
 
 fn plan(env: &Env, old: &Dims, subscripts: Subscripts, given: &Dims) -> Flow<Writing> {
     let writing = writing(old, subscripts, given)?;
-    env.check_host(&writing.dims, 1)?;
+    // What grows is made anew.
+    let grows = writing.dims.elements() > old.elements();
+    env.check_host(&writing.dims, if grows { size_of::<f64>() } else { 1 })?;
     Ok(writing)
 }
 

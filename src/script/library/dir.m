@@ -4,7 +4,8 @@ function list = dir (directory)
   if isfolder (directory)
     paths = strcat (directory, {"/"}, readdir (directory));
   else
-    paths = glob (directory);
+    % All files, also those without a point in their names.
+    paths = glob (regexprep (directory, '(^|/)\*\.\*$', '$1*'));
   end
   if isempty (paths) && nargout == 0, warning ("dir: nonexistent directory '%s'", directory); end
   [folders, names, ends] = cellfun (@fileparts, paths, "UniformOutput", false);

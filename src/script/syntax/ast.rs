@@ -22,6 +22,8 @@ pub struct File {
     pub functions: Vec<Arc<FunctionDef>>,
     /// Whether the file is a function file: its first statement defines a function and nothing else stands outside.
     pub is_function_file: bool,
+    /// Whether its first statement defines a function: who calls the file by its name means that function.
+    pub begins_with_function: bool,
 }
 
 /// A function's definition.

@@ -1,6 +1,6 @@
 //! Definitions of functions, and the comments that document them.
 
-use super::ast::{FunctionDef, Ident, Param};
+use super::ast::{Block, FunctionDef, Ident, Param, Stmt, StmtKind};
 use super::lexer::Comment;
 use super::parser::Parser;
 use super::token::{Keyword, Parse, TokenKind};
@@ -21,7 +21,9 @@ impl Parser<'_> {
         let outer_variables = std::mem::take(&mut self.variables);
         self.begin_scope(named.chain(outputs.iter().map(|ident| ident.name.clone())));
         let mut body = Vec::new();
+        self.function_depth += 1;
         self.nested(|parser| parser.block(&mut body, false))?;
+        self.function_depth -= 1;
         self.variables = outer_variables;
         let is_closed = self.at_keyword(Keyword::End) || self.at_keyword(Keyword::EndFunction);
         if is_closed {
@@ -39,6 +41,20 @@ impl Parser<'_> {
         let doc = self.documentation(start, head_end);
         let span = self.span_from(start);
         self.functions.push(Arc::new(FunctionDef { name, params, outputs, body, doc, span }));
+        Ok(())
+    }
+
+    /// A function that a script defines within a block: it is defined once the block runs, by evaluating its text.
+    pub(super) fn conditional_function(&mut self, into: &mut Block) -> Parse<()> {
+        let span = self.token.span;
+        self.function()?;
+        let Some(function) = self.functions.pop() else { return Ok(()) };
+        if self.open_function.is_some() {
+            return Err(self.expected("'end' or 'endfunction'"));
+        }
+        let name = Ident { name: self.intern("eval"), span };
+        let words = vec![self.text_of(function.span).to_owned()];
+        into.push(Stmt { kind: StmtKind::Command { name, words }, span: function.span, print: false });
         Ok(())
     }
 

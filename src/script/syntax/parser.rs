@@ -28,7 +28,7 @@ pub(super) struct Parser<'t> {
     /// Where the token before it ended.
     pub(super) previous_end: usize,
     /// Brackets, prefix operators and blocks that are open.
-    nesting: usize,
+    pub(super) nesting: usize,
     /// The height of the expression that was parsed last.
     pub(super) height: usize,
     /// Index brackets that are open: whether `end` is a number.
@@ -51,6 +51,8 @@ pub(super) struct Parser<'t> {
     pub(super) open_function: Option<Span>,
     /// Whether a function ended with one.
     pub(super) closed_function: bool,
+    /// Whether a function's body is read.
+    pub(super) function_depth: usize,
     /// Where the next began behind the first that did: inside of it, if that has an `end` after all.
     pub(super) next_function: Option<Span>,
 }
@@ -78,6 +80,7 @@ impl<'t> Parser<'t> {
             functions: Vec::new(),
             open_function: None,
             closed_function: false,
+            function_depth: 0,
             next_function: None,
         }
     }
@@ -105,7 +108,8 @@ impl<'t> Parser<'t> {
                 _ => return Err(self.expected("a statement")),
             }
         }
-        let is_function_file = begins_with_function == Some(true) && body.is_empty();
+        let begins_with_function = begins_with_function == Some(true);
+        let is_function_file = begins_with_function && body.is_empty();
         match (self.open_function, self.next_function) {
             (Some(open), _) if self.closed_function => {
                 let message =
@@ -118,7 +122,7 @@ impl<'t> Parser<'t> {
             _ => {}
         }
         let functions = std::mem::take(&mut self.functions);
-        Ok(File { source: self.source.clone(), body, functions, is_function_file })
+        Ok(File { source: self.source.clone(), body, functions, is_function_file, begins_with_function })
     }
 
     fn nests(&self, place: Span) -> Box<SyntaxError> {

@@ -14,6 +14,9 @@ impl Parser<'_> {
         loop {
             match self.token.kind {
                 TokenKind::EndOfText => return Ok(()),
+                TokenKind::Keyword(Keyword::Function) if self.nesting > 0 && self.function_depth == 0 => {
+                    self.conditional_function(into)?;
+                }
                 TokenKind::Keyword(keyword) if keyword.closes_block() => return Ok(()),
                 _ => self.statement(into, may_be_command)?,
             }

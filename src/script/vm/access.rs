@@ -362,9 +362,8 @@ impl Interp {
             Some(Value::Colon) | None => return fail!("value on right hand side of assignment is undefined"),
             Some(value) => value.clone(),
         };
-        if self.may_spoil(&value) {
-            self.remember(slot, self.slot_value(slot));
-        }
+        let spoils = !self.handlers.is_empty() && self.may_spoil(&value);
+        let kept = if spoils { self.before_part(slot) } else { None };
         let mut target = self.take_slot(slot);
         let in_try = !self.handlers.is_empty();
         // Only arrays of the runtime are held while they change: nothing else may be copied for it.
@@ -379,8 +378,9 @@ impl Interp {
         if let Some(now) = &target {
             self.note_result(&before, now);
             // Subscripts of the runtime may be at fault, too.
-            if was_recorded && self.may_spoil(now) {
-                self.remember(slot, before.last().cloned());
+            let recorded = before.last().filter(|_| was_recorded && self.may_spoil(now));
+            if result.is_ok() && (spoils || recorded.is_some()) {
+                self.overwrote(slot, kept.or_else(|| recorded.map(|before| Some(before.clone()))));
             }
         }
         self.put_slot(slot, target);
@@ -397,7 +397,7 @@ impl Interp {
         let was_there = held.is_some();
         // Of what is not there, nothing can be deleted, and what is left is the empty matrix.
         let mut target = held.unwrap_or_else(Value::empty);
-        let fits = memory::check_operands(&self.env, std::slice::from_ref(&target), 8);
+        let fits = memory::check_operands(&self.env, std::slice::from_ref(&target), 24);
         let result = fits.and_then(|()| index::delete(&mut self.env, &mut target, &steps));
         let is_array = !matches!(target, Value::Cell(_) | Value::Struct(_));
         if was_there || result.is_ok() {

@@ -162,10 +162,13 @@ impl Interp {
             Err(error) => return fail!("could not read {}: {error}", path.display()),
         };
         let source = Source::file(path, text);
-        let file = syntax::parse(&source).map_err(quoted)?;
-        if !file.is_function_file {
+        let mut file = syntax::parse(&source).map_err(quoted)?;
+        if !file.begins_with_function {
             return Ok(Callee::Script(Arc::new(file)));
         }
+        // Who calls it by its name means its function, whatever else stands behind.
+        file.body.clear();
+        file.is_function_file = true;
         let mut unit = compile::compile(&file, true)?;
         let first = unit.first_function.as_ref().and_then(|f| unit.functions.get(f)).cloned();
         // The file's name is what its first function is called by, whatever is declared there.
@@ -407,7 +410,9 @@ impl Interp {
     fn run_builtin(&mut self, builtin: &'static Builtin, args: &[Value], returns: Return, nargout: usize) -> Flow<()> {
         let listed = matches!(returns, Return::Push(Want::Many(_) | Want::Targets));
         let nargout = builtins::check_call(builtin, args.len(), nargout, listed)?;
-        memory::check_operands(&self.env, args, memory::bytes_made_of_each(builtin.name))?;
+        if !memory::makes_nothing(builtin.name) {
+            memory::check_operands(&self.env, args, memory::bytes_made_of_each(builtin.name))?;
+        }
         let outcome = self.noted(|interp| (builtin.run)(interp, args, nargout))?;
         if let Outcome::Values(values) = &outcome {
             values.iter().for_each(|value| self.note_result(args, value));

@@ -44,20 +44,21 @@ impl Suspects {
         self.made
     }
 
-    fn add(&mut self, lazy: &Arc<Lazy>) {
+    /// `since`: the number of the first that the innermost `try` made.
+    fn add(&mut self, lazy: &Arc<Lazy>, since: u64) {
         self.each.push((self.made, lazy.clone()));
         self.made += 1;
         self.bytes_since += bytes(lazy);
         if self.each.len() >= self.look_at.max(SUSPECTS_MIN) || self.bytes_since >= DROPPED_BYTES_MAX {
-            self.look();
+            self.look(since);
         }
     }
 
-    /// Lets go of those that are none any more, and sees whether too many are held here alone.
-    fn look(&mut self) {
+    /// Lets go of those that are none any more, and sees whether too many of a `try` are held here alone.
+    fn look(&mut self, since: u64) {
         self.each.retain(|(_, lazy)| lazy.is_suspect());
         let (mut count, mut size, mut first) = (0, 0, None);
-        for (number, lazy) in self.each.iter().filter(|(_, lazy)| is_dropped(lazy)) {
+        for (number, lazy) in self.each.iter().filter(|(number, lazy)| *number >= since && is_dropped(lazy)) {
             (count, size) = (count + 1, size + bytes(lazy));
             first.get_or_insert(*number);
         }
@@ -67,7 +68,8 @@ impl Suspects {
         self.bytes_since = 0;
     }
 
-    /// Whether those from a number on that nobody else holds are to be awaited: an outer `try` has to wait for its turn.
+    /// Whether those from a number on that nobody else holds are to be awaited: an outer `try` has to wait for its
+    /// turn.
     pub fn is_due(&self, number: u64) -> bool {
         self.due.is_some_and(|first| first >= number)
     }
@@ -78,7 +80,7 @@ impl Suspects {
             return Vec::new();
         }
         self.due = None;
-        let dropped = self.each.extract_if(.., |(_, lazy)| is_dropped(lazy));
+        let dropped = self.each.extract_if(.., |(made, lazy)| *made >= number && is_dropped(lazy));
         let dropped = dropped.map(|(_, lazy)| lazy).filter(|lazy| lazy.is_suspect()).collect();
         self.look_at = self.each.len() + SUSPECTS_MIN;
         dropped
@@ -117,7 +119,7 @@ impl Interp {
         let operands: SmallVec<[&Value; 4]> = operands.into_iter().collect();
         made.made_of(Past::of(operands.iter().copied(), near));
         if note(operands, made) {
-            self.suspects.add(made);
+            self.suspects.add(made, self.handlers.last().map_or(0, |handler| handler.since));
         }
     }
 
@@ -126,18 +128,23 @@ impl Interp {
         let Value::Lazy(made) = result else { return };
         made.made_of(Past::of(&self.stack[at..], self.env.options.near_elements_max));
         if !self.handlers.is_empty() && note(&self.stack[at..], made) {
-            self.suspects.add(made);
+            self.suspects.add(made, self.handlers.last().map_or(0, |handler| handler.since));
         }
     }
 
     /// Whether suspects that no variable holds are to be awaited between two instructions.
     pub(super) fn has_due_suspects(&self) -> bool {
-        self.handlers.last().is_some_and(|handler| self.suspects.is_due(handler.since))
+        let Some(handler) = self.handlers.last().filter(|handler| self.suspects.is_due(handler.since)) else {
+            return false;
+        };
+        // A task that catches errors within its calls would take one of the `try` around it.
+        let catches = |activation: &Activation| matches!(activation, Activation::Task(task) if task.task.catches());
+        !self.frames[handler.frame..].iter().any(catches)
     }
 
     /// Those suspects; awaiting them shows their faults.
     pub(super) fn take_due_suspects(&mut self) -> Vec<Arc<Lazy>> {
-        let since = self.handlers.last().map(|handler| handler.since);
+        let since = self.handlers.last().filter(|_| self.has_due_suspects()).map(|handler| handler.since);
         since.map_or(Vec::new(), |since| self.suspects.take_due(since))
     }
 

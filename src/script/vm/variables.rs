@@ -153,9 +153,7 @@ impl Interp {
                 fail!("value on right hand side of assignment is undefined")
             }
             Some(value) => {
-                if self.may_spoil(&value) {
-                    self.remember(slot, self.slot_value(slot));
-                }
+                self.overwrites(slot, &value);
                 self.put_slot(slot, Some(value));
                 Ok(())
             }
