@@ -7,8 +7,8 @@ function r = ranks (x, dim, kind)
   if isempty (dim), dim = 1; end
   if ! (isnumeric (x) || islogical (x)), error ("ranks: X must be a numeric vector or matrix"); end
   if ! (isscalar (dim) && dim == fix (dim) && dim > 0), error ("ranks: DIM must be an integer and a valid dimension"); end
-  order = [dim, 1:dim-1, dim+1:max(dim, ndims (x))];
-  x = permute (gather (x), order);
+  turn = [dim, 1:dim-1, dim+1:max(dim, ndims (x))];
+  x = permute (gather (x), turn);
   turned = size (x);
   x = reshape (x, turned(1), []);
   r = zeros (size (x));
@@ -28,5 +28,5 @@ function r = ranks (x, dim, kind)
     end
     r(order,j) = ranked;
   end
-  r = ipermute (reshape (r, turned), order);
+  r = ipermute (reshape (r, turned), turn);
 end
