@@ -188,7 +188,11 @@ pub(super) static NUMBERS: &[Written] = &[
     written!("divergence", "divergence (x, y, z, fx, fy, fz)", "The divergence of a field."),
     written!("base64_encode", "base64_encode (x)", "The bytes of numbers in base 64."),
     written!("base64_decode", "base64_decode (text, dims)", "The doubles whose bytes a text in base 64 has."),
-    written!("ver", "v = ver ()", "The name and version of what runs the script."),
+    written!(
+        "ver",
+        "v = ver (package)",
+        "The name and version of what runs the script, or nothing of another package."
+    ),
     written!(
         "ols",
         "[beta, sigma, r] = ols (y, x)",
