@@ -58,9 +58,7 @@ impl Lowering<'_, '_> {
         };
         let chunks = match (form, device.kind) {
             (Form::Reduce { inner_fast }, DeviceKind::Gpu) => Some(reduce_plan(outer, inner, inner_fast).chunks),
-            (Form::Scan { .. }, DeviceKind::Gpu) if kernel.scans_in_phases() => {
-                Some(scan_plan(outer, inner).chunks).filter(|&chunks| chunks > 1)
-            }
+            (Form::Scan { .. }, DeviceKind::Gpu) if kernel.scans_in_phases() => Some(scan_plan(outer, inner).chunks),
             _ => None,
         };
         if let Some(chunks) = chunks {

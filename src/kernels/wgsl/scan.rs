@@ -1,6 +1,6 @@
 //! The entry point Scan around a kernel's body: a workgroup walks a line, or a chunk of one, in tiles of 256 elements.
 //!
-//! Where lines are few and long they are cut into chunks (`scan_plan`), and the kernel has scratch: phase 1 writes what
+//! The kernel has scratch. Where lines are few and long they are cut into chunks (`scan_plan`): phase 1 writes what
 //! each chunk does to the value before it, phase 2 begins each chunk behind those before it. Both evaluate the
 //! elements.
 //!
@@ -184,7 +184,8 @@ pub(super) fn scan(body: &mut Body, shared: &mut Shared) {
         }
     }
     if in_phases {
-        body.line("if (phase == 2u) {");
+        let chunks = body.memory.parameter(header::CHUNKS);
+        body.line(format!("if ((phase == 2u) & ({chunks} > 1u)) {{"));
         let mut word = 0;
         for scan in &scans {
             scan.begin_behind(body, word);
