@@ -1,6 +1,7 @@
 //! A runtime's settings, as the builder collects them.
 
 use crate::device::info::Precision;
+use crate::ring::Room;
 use std::path::PathBuf;
 
 /// Which device runs things.
@@ -120,13 +121,53 @@ pub struct Config {
     pub tape_nodes_max: usize,
     /// Bytes a session's tape may pin before it is cut.
     pub tape_bytes_max: u64,
+    /// Recorded ops of all sessions that may wait; `None`: [`OPS_PENDING_MAX`].
+    pub ops_pending_max: Option<u64>,
+    /// The same of one session; `None`: half of it, or a few tapes where recording is held.
+    pub session_ops_pending_max: Option<u64>,
+    /// Bytes of host memory that the waiting work of all sessions may keep; `None`: a quarter of the host's budget.
+    pub bytes_pending_max: Option<u64>,
+    /// The same of one session; `None`: half of it, or two tapes' where recording is held.
+    pub session_bytes_pending_max: Option<u64>,
+    /// A thread of the program's own that records is held where there is no room, in place of an error.
+    pub hold_recording: bool,
     /// How long `shutdown` drains, in milliseconds.
     pub drain_ms: u64,
     /// Faults for tests.
     pub injection: Injection,
 }
 
+/// Recorded ops that may wait, where nobody said how many: their records take about 1.5 GB. A program that records a loop
+/// of some millions of ops before it asks for anything is not refused.
+pub const OPS_PENDING_MAX: u64 = 16 << 20;
+
 impl Config {
+    /// What may wait of all sessions, where the host's budget has so many bytes.
+    pub fn pending_max(&self, host_bytes: u64) -> Room {
+        let nodes = self.ops_pending_max.unwrap_or(OPS_PENDING_MAX).max(1);
+        Room { nodes, bytes: self.bytes_pending_max.unwrap_or(host_bytes / 4).max(1) }
+    }
+
+    /// What may wait of one session. A session alone does not take all the room. Where recording is held, running ahead by
+    /// more than a few tapes is of no use to anybody.
+    pub fn session_pending_max(&self, host_bytes: u64) -> Room {
+        let all = self.pending_max(host_bytes);
+        let few = self.ring_room();
+        let nodes = if self.hold_recording { few.nodes.min(all.nodes) } else { (all.nodes / 2).max(1) };
+        let bytes = if self.hold_recording { few.bytes.min(all.bytes) } else { (all.bytes / 2).max(1) };
+        Room {
+            nodes: self.session_ops_pending_max.unwrap_or(nodes).clamp(1, all.nodes),
+            bytes: self.session_bytes_pending_max.unwrap_or(bytes).clamp(1, all.bytes),
+        }
+    }
+
+    /// How much of one session the scheduler takes in at a time: eight tapes by nodes, two by bytes, so that one is
+    /// computed while another is taken in. What a session sends beyond it waits where it costs little.
+    pub fn ring_room(&self) -> Room {
+        let bytes = self.tape_bytes_max.max(1).saturating_mul(2);
+        Room { nodes: 8 * self.tape_nodes_max.max(1) as u64, bytes }
+    }
+
     /// Whether the GPU is opened when something is first to be placed on it, rather than at the start. A program that
     /// leaves the choice to the runtime may never need one; who names a GPU wants to know at the start whether it
     /// works.
@@ -149,6 +190,11 @@ impl Default for Config {
             fold_elements_max: 64,
             tape_nodes_max: 4096,
             tape_bytes_max: 1 << 30,
+            ops_pending_max: None,
+            session_ops_pending_max: None,
+            bytes_pending_max: None,
+            session_bytes_pending_max: None,
+            hold_recording: false,
             drain_ms: 30_000,
             injection: Injection::default(),
         }

@@ -44,6 +44,8 @@ pub enum ErrorKind {
     DeviceLost,
     /// A memory budget or the machine's memory is exhausted.
     OutOfMemory,
+    /// More recorded work waits than the runtime was told to keep: await `Session::ready`, and record it again.
+    Overloaded,
     /// The gather was cancelled, or its session was dropped.
     Cancelled,
     /// The runtime is shutting down or gone.

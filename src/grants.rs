@@ -36,7 +36,7 @@ struct Queue {
 struct Waiter {
     number: u64,
     /// For whom: a session's number.
-    owner: u32,
+    owner: u64,
     bytes: u64,
     budget: u64,
     answer: oneshot::Sender<Result<Grant>>,
@@ -92,7 +92,7 @@ impl Grants {
     }
 
     /// The same as soon as so many are free, after those who asked before.
-    pub fn when_free(self: &Arc<Grants>, owner: u32, bytes: u64, budget: u64) -> Granted {
+    pub fn when_free(self: &Arc<Grants>, owner: u64, bytes: u64, budget: u64) -> Granted {
         let (sender, answer) = oneshot::channel();
         let mut queue = self.queue.lock();
         let number = queue.next;
@@ -112,7 +112,7 @@ impl Grants {
     }
 
     /// Who waits for this owner waits in vain.
-    pub fn refuse(&self, owner: u32, error: &Error) {
+    pub fn refuse(&self, owner: u64, error: &Error) {
         self.end(|waiter| waiter.owner == owner, error);
     }
 
@@ -274,7 +274,7 @@ mod tests {
                 scope.spawn(move || {
                     for n in 0..500 {
                         let bytes = 1 + (thread * 31 + n * 17) % BUDGET;
-                        let granted = grants.when_free(thread as u32, bytes, BUDGET);
+                        let granted = grants.when_free(thread, bytes, BUDGET);
                         if n % 5 == 0 {
                             drop(granted);
                             continue;

@@ -15,7 +15,7 @@ macro_rules! id {
 }
 
 id!(/// One script or program on a runtime.
-    SessionId(u32));
+    SessionId(u64));
 id!(/// One gather or eval: a demand with a future behind it.
     GatherId(u64));
 id!(/// A closed, placed piece of the graph. Numbered in the order in which the scheduler cuts them.
@@ -40,7 +40,7 @@ pub struct ValueId {
     /// The session that recorded the value.
     pub session: SessionId,
     /// Its number in program order.
-    pub index: u32,
+    pub index: u64,
 }
 
 impl std::fmt::Display for ValueId {

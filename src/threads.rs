@@ -13,10 +13,10 @@ thread_local! {
     static HELD: Cell<Held> = const { Cell::new(Held::Here) };
 }
 
-/// What happens on a thread that records more than the ring has room for.
+/// What happens on a thread that records more than there is room for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Held {
-    /// It is held there and then.
+    /// As the runtime's settings say.
     Here,
     /// It goes on, and is told.
     Later,
@@ -34,18 +34,18 @@ pub fn is_own() -> bool {
     OWN.get()
 }
 
-/// Whether the current thread may be held until the ring has room: not the runtime's own, which the ring needs to make
-/// room, and not within [`unheld`], which hears of it.
-pub fn may_be_held() -> bool {
-    if HELD.get() != Held::Here {
-        HELD.set(Held::Due);
-        return false;
-    }
-    !is_own()
+/// Whether the current thread runs within [`unheld`].
+pub fn is_unheld() -> bool {
+    HELD.get() != Held::Here
 }
 
-/// Runs what records little by little, without holding the thread: it asks whether a hold is due, and waits for room
-/// ([`crate::Session::ready`]) by itself.
+/// Within [`unheld`]: more was recorded than there is room for.
+pub fn ask_to_wait() {
+    HELD.set(Held::Due);
+}
+
+/// Runs what records little by little: nothing that it records is refused, and its thread is not held. It asks whether a
+/// wait is due, and awaits room by itself.
 pub fn unheld<R>(work: impl FnOnce() -> R) -> R {
     struct Back(Held);
     impl Drop for Back {

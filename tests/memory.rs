@@ -446,7 +446,7 @@ fn who_leaves_much_behind_that_is_lazy_or_given_up_is_held() {
     for (what, leaves) in cases {
         let hold = Arc::new(Hold::default());
         let injection = Injection { hold_first_batch: Some(hold.clone()), ..Injection::default() };
-        let builder = Runtime::builder().device("host").tape_bytes_max(8 * MIB).injection(injection);
+        let builder = Runtime::builder().device("host").tape_bytes_max(8 * MIB).hold_recording().injection(injection);
         let rt = builder.start_blocking().unwrap();
         let begun = AtomicUsize::new(0);
         std::thread::scope(|scope| {

@@ -152,8 +152,8 @@ impl Session {
     /// `ErrorKind::TooLarge` for more elements than an array may have, `ErrorKind::Rank` for more dimensions,
     /// `ErrorKind::OutOfMemory` where the machine has no memory for them, or where what writers may give out (as much
     /// as the host's budget) is in use, which is waited for on the calling thread: while what the session has recorded
-    /// is being computed, up to a minute, and 250 ms more; `ErrorKind::Cancelled` where the session is closed.
-    /// [`Session::upload_async`] waits without holding a thread.
+    /// is being computed, up to a minute, and 250 ms more, but not in async code, where it fails at once;
+    /// `ErrorKind::Cancelled` where the session is closed. [`Session::upload_async`] waits without holding a thread.
     #[track_caller]
     pub fn upload<T: Element>(&self, shape: impl IntoShape) -> Result<UploadWriter<T>> {
         let at = Location::caller();

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::graph::Node;
 use crate::host_buffer::HostBuffer;
 use crate::ids::{GatherId, SessionId};
-use crate::ring::{Devices, Gate, GatherTable};
+use crate::ring::{Devices, Gate, GatherTable, Total};
 use crate::scheduler::message::{Delivered, Record, SchedulerEvent, Want};
 use crate::scheduler::region::CutReason;
 use crate::scheduler::tests::device;
@@ -16,7 +16,7 @@ use crate::stats::Counters;
 use crate::timeline::Timeline;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::AtomicU64;
 
 /// The users' side of a runtime, with the scheduler's mailbox in the test's hands.
 pub(crate) struct FakeRing {
@@ -35,10 +35,12 @@ impl FakeRing {
             gathers: Arc::new(GatherTable::default()),
             counters: Arc::new(Counters::default()),
             timeline: Timeline::off(),
+            total: Arc::new(Total::new(config.pending_max(u64::MAX))),
+            session_room: config.session_pending_max(u64::MAX),
             config: Arc::new(config),
             devices: Arc::new(Devices::fixed(vec![device(0, DeviceKind::Host), device(1, DeviceKind::Gpu)])),
             register_gate: Box::new(move |_, gate| registered.lock().push(gate)),
-            sessions: AtomicU32::new(0),
+            sessions: AtomicU64::new(0),
             spares: Arc::default(),
             demanding: Default::default(),
         };
@@ -119,8 +121,9 @@ impl FakeRing {
                 records.for_each(|record| match in_full(record, session) {
                     Record::Op(node, drops) => {
                         nodes += 1;
-                        metas.insert(node.value, node.meta);
-                        for value in drops.values(session) {
+                        let node_value = node.value;
+                        metas.insert(node_value, node.meta);
+                        for value in drops.values(node_value) {
                             metas.remove(&value);
                         }
                     }
@@ -163,7 +166,7 @@ fn lines(record: &Record) -> Vec<String> {
                 .collect();
             let meta = &node.meta;
             let op = format!("{} = {}({}) {} {}", node.value, node.op.name(), args.join(", "), meta.shape, meta.dtype);
-            let drops = drops.values(node.value.session).map(|value| format!("drop {value}"));
+            let drops = drops.values(node.value).map(|value| format!("drop {value}"));
             std::iter::once(op).chain(drops).collect()
         }
         Record::Brief(..) => unreachable!("it was written in full"),

@@ -12,10 +12,10 @@ use crate::ids::{DeviceId, SessionId, ValueId};
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The index of a value that is on no tape.
-pub(crate) const UNRECORDED: u32 = u32::MAX;
+pub(crate) const UNRECORDED: u64 = u64::MAX;
 
 /// A lazily computed n-dimensional array, column-major, of rank 2 at least.
 ///
@@ -44,9 +44,9 @@ pub(crate) struct Value {
     /// Where.
     pub at: Site,
     /// Its number on its home's tape; changes once, under the tape's lock.
-    pub index: AtomicU32,
+    pub index: AtomicU64,
     /// The segment of the tape in which it was recorded; as `index`.
-    pub segment: AtomicU32,
+    pub segment: AtomicU64,
     /// It entered with host data, which its tape keeps alive.
     pub source: bool,
     /// Other sessions may use it: it was shared, or an eval or gather of it has completed.
@@ -60,9 +60,9 @@ pub(crate) struct Recorded {
     /// Whose tape.
     pub session: SessionId,
     /// Its number there.
-    pub index: u32,
+    pub index: u64,
     /// The segment.
-    pub segment: u32,
+    pub segment: u64,
     /// Dtype and shape.
     pub meta: Meta,
     /// It entered with host data.
@@ -104,7 +104,7 @@ impl Array {
         home: Arc<Home>,
         meta: Result<Meta, Error>,
         host: Option<Arc<HostBuffer>>,
-        recorded: (u32, u32),
+        recorded: (u64, u64),
         source: bool,
         op: &'static str,
         at: &'static Location<'static>,
@@ -116,8 +116,8 @@ impl Array {
             host,
             op,
             at,
-            index: AtomicU32::new(recorded.0),
-            segment: AtomicU32::new(recorded.1),
+            index: AtomicU64::new(recorded.0),
+            segment: AtomicU64::new(recorded.1),
             source,
             exported: AtomicBool::new(false),
             demanded: AtomicBool::new(false),

@@ -8,14 +8,14 @@ use super::tape::Home;
 use crate::config::Config;
 use crate::ids::SessionId;
 use crate::mail::Post;
-use crate::ring::{Devices, Gate, GatherTable, Room};
+use crate::ring::{Devices, Gate, GatherTable, Room, Total};
 use crate::scheduler::message::SchedulerEvent;
 use crate::scheduler::records::Spares;
 use crate::stats::Counters;
 use crate::timeline::Timeline;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 /// Tells the ring which gate gets a session's credits.
@@ -35,10 +35,14 @@ pub(crate) struct Link {
     pub config: Arc<Config>,
     /// The devices that are open, and the one that may yet be opened.
     pub devices: Arc<Devices>,
+    /// What waits of all sessions.
+    pub total: Arc<Total>,
+    /// What may wait of one session.
+    pub session_room: Room,
     /// Tells the ring a session's gate.
     pub register_gate: RegisterGate,
     /// Sessions opened so far.
-    pub sessions: AtomicU32,
+    pub sessions: AtomicU64,
     /// Memory of tapes that were sent.
     pub spares: Arc<Spares>,
     /// Sessions that are open and ever asked for a value: their tapes may hold a demand that nobody polled yet. It is
@@ -68,9 +72,9 @@ impl Link {
         self.config.tape_bytes_max.max(1)
     }
 
-    /// What of one session may be in the ring before its recording thread is held: eight tapes by nodes, two by bytes,
-    /// so that one is computed while another is recorded.
-    pub fn ring_room(&self) -> Room {
-        Room { nodes: 8 * self.config.tape_nodes_max.max(1) as u64, bytes: self.tape_bytes_max().saturating_mul(2) }
+    /// What of a session may wait before a script lets the ring catch up: more would only take memory.
+    pub fn script_room(&self) -> Room {
+        let Room { nodes, bytes } = self.config.ring_room();
+        Room { nodes: nodes.min(self.session_room.nodes), bytes: bytes.min(self.session_room.bytes) }
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct Waiting {
     gather: GatherId,
     promise: Promise,
     /// The tape's segment that holds the demand, until it is known to be cut.
-    uncut: Option<u32>,
+    uncut: Option<u64>,
     blame: (&'static str, Site),
     started_ns: u64,
     yielded: bool,

@@ -39,8 +39,8 @@ pub(super) fn apply(op: ElementOp, operands: &mut [Operand<'_>], at: At) -> Opti
         };
     }
     let args = &args[..operands.len()];
-    let mut tape = home.tape.lock();
-    let before = home.cut_full(&mut tape);
+    // Where there is no room for it, the general way says so.
+    let (mut tape, before) = home.begin_op().ok()?;
     let pushed = home.push_op(&mut tape, Op::Apply(op), args, &meta, pin, at);
     if pushed.is_ok() {
         for operand in operands.iter() {

@@ -207,8 +207,10 @@ fn push(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, pin: Option<
     let name = op.name();
     let is_source = matches!(op, Op::Source(_));
     let numbers = matches!(op, Op::Apply(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Random { .. });
-    let mut tape = home.tape.lock();
-    let before = home.cut_full(&mut tape);
+    let (mut tape, before) = match home.begin_op() {
+        Ok(begun) => begun,
+        Err(error) => return Made::Array(Array::faulty(home, error, name, at)),
+    };
     let mut temporaries = SmallVec::<[ValueId; 2]>::new();
     let mut args = SmallVec::<[Arg; 2]>::new();
     let mut fault = None;

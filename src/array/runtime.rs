@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// Names the environment variable that chooses the device where the builder does not.
@@ -172,9 +172,56 @@ impl RuntimeBuilder {
     }
 
     /// Bytes that a session's tape may pin before it is cut, and that what it leaves lazy may keep of what it let go of;
-    /// 1 GiB by default. Where more than twice as much is in the ring, a session that records is held.
+    /// 1 GiB by default.
     pub fn tape_bytes_max(mut self, bytes: u64) -> RuntimeBuilder {
         self.config.tape_bytes_max = bytes.max(1);
+        self
+    }
+
+    /// Recorded ops that may wait, of all sessions together: ops that were sent and have not run, whether or not
+    /// somebody demands them. 16 Mi by default (their records take about 1.5 GB), at least 1.
+    ///
+    /// Recording never waits in async code. Where there is no room, an op's array carries
+    /// [`ErrorKind::Overloaded`](crate::ErrorKind::Overloaded), as does all that is computed from it; nothing is recorded
+    /// for it. [`Session::ready`](crate::Session::ready) waits for room, and the op can be recorded again. Programs on
+    /// threads of their own may be held instead: [`RuntimeBuilder::hold_recording`].
+    ///
+    /// The default lets a program record a loop of millions of ops far ahead of the devices. A service that wants to
+    /// refuse early sets it to what its devices do in the time that its callers wait. Work that is given up (its gathers
+    /// and its session dropped) leaves at once and makes room. Ops on a tape that was not sent yet count for their own
+    /// session alone: all tapes together may hold more.
+    pub fn ops_pending_max(mut self, ops: u64) -> RuntimeBuilder {
+        self.config.ops_pending_max = Some(ops.max(1));
+        self
+    }
+
+    /// As [`RuntimeBuilder::ops_pending_max`], for each session: half of it by default, so that one session that runs
+    /// ahead leaves room for others.
+    pub fn session_ops_pending_max(mut self, ops: u64) -> RuntimeBuilder {
+        self.config.session_ops_pending_max = Some(ops.max(1));
+        self
+    }
+
+    /// Bytes of host memory that waiting work may keep, of all sessions together: its records, and data that the program
+    /// brought and has let go of, which waiting ops still read. A quarter of the host's budget by default. It is looked at
+    /// before an op is recorded: one op may bring more than is left. Beyond it, as
+    /// [`RuntimeBuilder::ops_pending_max`] says. What the program itself still holds does not count.
+    pub fn bytes_pending_max(mut self, bytes: u64) -> RuntimeBuilder {
+        self.config.bytes_pending_max = Some(bytes.max(1));
+        self
+    }
+
+    /// As [`RuntimeBuilder::bytes_pending_max`], for each session: half of it by default.
+    pub fn session_bytes_pending_max(mut self, bytes: u64) -> RuntimeBuilder {
+        self.config.session_bytes_pending_max = Some(bytes.max(1));
+        self
+    }
+
+    /// A thread that records more than there is room for is held until there is some, in place of the error: for
+    /// programs on threads of their own. A session's room is then eight full tapes by default, since running ahead by
+    /// more is of no use. In async code, and on the runtime's own threads, nothing is held all the same.
+    pub fn hold_recording(mut self) -> RuntimeBuilder {
+        self.config.hold_recording = true;
         self
     }
 
@@ -254,10 +301,12 @@ impl Runtime {
             gathers: ring.gathers.clone(),
             counters,
             timeline,
+            total: ring.gates.total().clone(),
+            session_room: config.session_pending_max(ring.devices.open()[0].budget_bytes),
             config,
             devices: ring.devices.clone(),
             register_gate: Box::new(move |session, gate| gates.register(session, gate)),
-            sessions: AtomicU32::new(0),
+            sessions: AtomicU64::new(0),
             spares: Arc::default(),
             demanding: Mutex::default(),
         };
@@ -272,6 +321,14 @@ impl Runtime {
     /// What was done so far.
     pub fn stats(&self) -> Stats {
         self.link.counters.read()
+    }
+
+    /// Entries of each table that names sessions, gathers, values or regions, by the table's name.
+    #[cfg(test)]
+    pub(crate) fn tables(&self) -> Vec<(&'static str, usize)> {
+        let mut tables = self.ring.lock().as_ref().map_or_else(Vec::new, Ring::tables);
+        tables.push(("sessions that ask", self.link.demanding.lock().len()));
+        tables
     }
 
     /// The devices; the host is always the first. A GPU that was left for later is opened now: the first call may take

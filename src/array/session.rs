@@ -126,10 +126,19 @@ impl Session {
         self.home().flush();
     }
 
-    /// Waits until the ring has caught up with this session, so that recording will not be held.
+    /// Waits until there is room to record more, of this session and over all sessions
+    /// ([`RuntimeBuilder::ops_pending_max`](super::RuntimeBuilder::ops_pending_max)): the next op is not refused as
+    /// overloaded, unless others take the room first.
     pub async fn ready(&self) {
         let home = self.home().clone();
-        home.gate().below(home.link.ring_room()).await;
+        home.ready(home.link.session_room).await;
+    }
+
+    /// Waits until the ring has nearly caught up with this session: for scripts, which gain nothing by being far ahead.
+    #[cfg(any(test, feature = "script"))]
+    pub(crate) async fn caught_up(&self) {
+        let home = self.home().clone();
+        home.ready(home.link.script_room()).await;
     }
 
     /// Ends the session now: gathers that are pending fail with `ErrorKind::Cancelled` (but for those whose work is

@@ -5,26 +5,29 @@
 //! - TAPE-1: records leave in the order in which the program made them, and segments in the order of their cuts
 //!   (the event is sent under the lock).
 //! - TAPE-2: where a tape is cut for a demand or a limit depends on this session's program order alone: on counts of
-//!   nodes and bytes of this tape, on polls and evals, never on time or on the ring. Where a writer waits for
+//!   nodes and bytes of this tape, on polls and evals, never on time or on the ring; an op for which there is no room is
+//!   refused, and changes nothing. Where a writer waits for
 //!   memory that others hold, it is cut then, and what is held is computed: going on comes before fusing.
 //! - TAPE-3: a foreign array used by a record is held until that record's segment has been sent, so that its own
 //!   session's `Dropped` record reaches the scheduler later.
 //! - TAPE-4: nothing of the user's (arrays of other sessions, futures) is dropped under the lock.
 //! - TAPE-5: a session is made known to the ring before its first segment, and its end only if there was one: a
 //!   thousand programs that compute all they want in host memory cost the ring nothing.
+//! - TAPE-6: recording waits for nobody, but on a thread of the program's own, where its settings ask for that.
 
 use super::handle::{Array, UNRECORDED};
 use super::link::Link;
 use crate::error::{Error, ErrorKind, Result, Site};
 use crate::graph::{Arg, Meta, Node, Op, RandomKey};
 use crate::ids::{DeviceId, GatherId, SessionId, ValueId};
-use crate::ring::{Gate, Promise};
+use crate::ring::{Gate, Promise, Room};
 use crate::scheduler::brief::Brief;
 use crate::scheduler::message::{Drops, Record, SchedulerEvent, Want};
-use crate::scheduler::records::Records;
+use crate::scheduler::records::{Records, Summary};
 use crate::scheduler::region::CutReason;
 use crate::stats::Counters;
 use crate::timeline::Lane;
+use futures::FutureExt;
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 use std::ops::Deref;
@@ -55,7 +58,7 @@ pub(crate) struct Home {
     pub stream: u64,
     /// The runtime.
     pub link: Arc<Link>,
-    /// Holds the recording thread while too much is in the ring; made when the ring is to hear of the session.
+    /// Counts what waits; made when the ring is to hear of the session.
     gate: OnceLock<Arc<Gate>>,
     /// The tape.
     pub tape: Mutex<Tape>,
@@ -92,15 +95,18 @@ pub(crate) struct Tape {
     records: Records,
     /// Ops among them.
     nodes: usize,
+    /// Ops that it may hold before room is looked for, or the tape is cut.
+    nodes_allowed: usize,
     /// Bytes of values that are kept only because their `Dropped` record is still here.
     pinned_bytes: u64,
-    /// More is in the ring than there is room for, and what said so does not wait, as a drop or a poll: the next op is
-    /// held in its place.
-    holds_next: bool,
+    /// Those among them that the program brought.
+    brought_bytes: u64,
+    /// Gathers that are demanded in it.
+    demands: SmallVec<[GatherId; 2]>,
     /// The next value's number.
-    next_index: u32,
+    next_index: u64,
     /// How many cuts were made.
-    pub segment: u32,
+    pub segment: u64,
     /// Philox's key.
     pub seed: u64,
     /// How many random ops were recorded under this seed: the next one's number.
@@ -121,7 +127,6 @@ pub(crate) struct Tape {
 #[must_use]
 pub(crate) struct After {
     foreign: Vec<Array>,
-    hold: bool,
 }
 
 /// A demand whose gather is open.
@@ -131,7 +136,7 @@ pub(crate) struct Demand {
     /// Its future side.
     pub promise: Promise,
     /// The segment in which it was recorded.
-    pub segment: u32,
+    pub segment: u64,
 }
 
 impl Home {
@@ -143,8 +148,10 @@ impl Home {
         let tape = Tape {
             records: Records::default(),
             nodes: 0,
+            nodes_allowed: 0,
             pinned_bytes: 0,
-            holds_next: false,
+            brought_bytes: 0,
+            demands: SmallVec::new(),
             next_index: 0,
             segment: 0,
             seed: seed.unwrap_or_else(|| default_seed(id)),
@@ -155,7 +162,10 @@ impl Home {
             announced: false,
             started_ns: 0,
         };
-        let (fold_elements_max, nodes_max) = (link.config.fold_elements_max, link.config.tape_nodes_max.max(1));
+        let fold_elements_max = link.config.fold_elements_max;
+        // What waits on a tape counts for its session: a tape is cut before it takes all the room by itself.
+        let most = usize::try_from(link.session_room.nodes).unwrap_or(usize::MAX);
+        let nodes_max = link.config.tape_nodes_max.max(1).min(most);
         let tape = Mutex::new(tape);
         Arc::new(Home {
             id,
@@ -176,7 +186,7 @@ impl Home {
 
     /// Its gate.
     pub fn gate(&self) -> &Arc<Gate> {
-        self.gate.get_or_init(Arc::default)
+        self.gate.get_or_init(|| Arc::new(Gate::new(self.link.total.clone())))
     }
 
     /// A line of the program, with the mark that the session has now.
@@ -194,9 +204,8 @@ impl Home {
         meta: &Meta,
         pin: Option<DeviceId>,
         at: &'static Location<'static>,
-    ) -> Result<u32> {
-        // u32::MAX stands for "not recorded" in array handles.
-        if tape.closed || tape.next_index == u32::MAX {
+    ) -> Result<u64> {
+        if tape.closed {
             return Err(tape.refusal());
         }
         let index = tape.next_index;
@@ -237,35 +246,107 @@ impl Home {
         }
     }
 
-    /// Cuts a tape that is full; before every push, so that what the program lets go of behind the last op is known
-    /// with it, as that a variable has another value by then.
+    /// Locks the tape for an op, and cuts it before if it is full: before every push, so that what the program lets go
+    /// of behind the last op is known with it, as that a variable has another value by then.
+    ///
+    /// # Errors
+    /// `ErrorKind::Overloaded` where too much waits: nothing is to be recorded.
     #[inline]
-    pub fn cut_full(&self, tape: &mut Tape) -> Option<After> {
-        (tape.nodes >= self.nodes_max).then(|| After { hold: true, ..self.cut(tape, CutReason::NodeLimit) })
+    pub fn begin_op(&self) -> Result<(MutexGuard<'_, Tape>, After)> {
+        let tape = self.tape.lock();
+        if tape.nodes < tape.nodes_allowed { Ok((tape, After::default())) } else { self.find_room(tape) }
     }
 
-    /// Ends a push, with what the cut before it left to do: cuts where too many bytes are pinned, gives the tape back,
-    /// and does what must not be done under its lock. Holds the caller after a limit's cut, and after one that found
-    /// no room in the ring.
-    #[inline]
-    pub fn end_push(&self, mut tape: MutexGuard<'_, Tape>, before: Option<After>) {
-        let after = if tape.pinned_bytes > self.bytes_max {
-            Some(After { hold: true, ..self.cut(&mut tape, CutReason::ByteLimit) })
-        } else {
-            std::mem::take(&mut tape.holds_next).then(|| After { foreign: Vec::new(), hold: true })
-        };
-        drop(tape);
-        for After { foreign, hold } in before.into_iter().chain(after) {
-            drop(foreign);
-            // The ring needs its own threads to make room: a waker that records is let through.
-            if hold && crate::threads::may_be_held() {
-                self.gate().wait_below(self.link.ring_room());
+    #[cold]
+    fn find_room<'a>(&'a self, mut tape: MutexGuard<'a, Tape>) -> Result<(MutexGuard<'a, Tape>, After)> {
+        let mut after = After::default();
+        loop {
+            if tape.nodes >= self.nodes_max {
+                after.foreign.append(&mut self.cut(&mut tape, CutReason::NodeLimit).foreign);
             }
+            let link = &self.link;
+            let mut left = self.left(&tape, link.session_room);
+            if crate::threads::is_unheld() {
+                // A script lets the ring catch up before it goes on, and is not refused meanwhile.
+                if self.left(&tape, link.script_room()) == 0 {
+                    crate::threads::ask_to_wait();
+                }
+                left = u64::MAX;
+            }
+            let holds = link.config.hold_recording;
+            if left == 0 && holds && crate::threads::is_own() {
+                // The ring needs its own threads to make room: a waker that records is let through.
+                left = u64::MAX;
+            }
+            if left > 0 {
+                let left = usize::try_from(left).unwrap_or(usize::MAX);
+                tape.nodes_allowed = self.nodes_max.min(tape.nodes.saturating_add(left));
+                return Ok((tape, after));
+            }
+            drop(tape);
+            // TAPE-4.
+            after.foreign.clear();
+            if !holds || super::pending::may_block("recording").is_err() {
+                return Err(overloaded());
+            }
+            futures::executor::block_on(self.ready(link.session_room));
+            tape = self.tape.lock();
         }
     }
 
+    /// How many ops more there is room for, of this session within `limit` and over all sessions.
+    fn left(&self, tape: &Tape, limit: Room) -> u64 {
+        if tape.closed {
+            return u64::MAX;
+        }
+        let own = self.gate.get().map_or(limit.nodes, |gate| gate.left(limit));
+        own.min(self.link.total.left()).saturating_sub(tape.nodes as u64)
+    }
+
+    /// Waits until there is room for an op.
+    pub async fn ready(&self, limit: Room) {
+        while let Some(waits) = self.wait_for_room(limit) {
+            waits.await;
+        }
+    }
+
+    /// What to wait for until there may be room for an op; none if there is.
+    fn wait_for_room(&self, limit: Room) -> Option<impl Future<Output = ()> + Send + use<>> {
+        let has_room = || {
+            let mut tape = self.tape.lock();
+            // As the next op would: its room is that of an empty tape.
+            let after =
+                if tape.nodes >= self.nodes_max { self.cut(&mut tape, CutReason::NodeLimit) } else { After::default() };
+            let left = self.left(&tape, limit);
+            drop(tape);
+            drop(after);
+            left > 0
+        };
+        if has_room() {
+            return None;
+        }
+        let (own, all) = (self.gate().wait(), self.link.total.wait());
+        // What left before we could be woken.
+        if has_room() {
+            return None;
+        }
+        Some(futures::future::select(own, all).map(|_| ()))
+    }
+
+    /// Ends a push, with what the cut before it left to do: cuts where too many bytes are pinned, gives the tape back,
+    /// and does what must not be done under its lock.
+    #[inline]
+    pub fn end_push(&self, mut tape: MutexGuard<'_, Tape>, before: After) {
+        let after = match tape.pinned_bytes > self.bytes_max {
+            true => self.cut(&mut tape, CutReason::ByteLimit),
+            false => After::default(),
+        };
+        drop(tape);
+        drop((before, after));
+    }
+
     /// The last handle of a recorded value is gone. `bytes`: what it holds apart from the tape.
-    pub fn dropped(&self, index: u32, recorded_in: u32, bytes: u64, source: bool) {
+    pub fn dropped(&self, index: u64, recorded_in: u64, bytes: u64, source: bool) {
         let mut tape = self.tape.lock();
         if tape.closed {
             return;
@@ -282,10 +363,8 @@ impl Home {
                 (false, true) => CutReason::Room,
                 (false, false) => CutReason::Drops,
             };
-            tape.holds_next |= many_bytes;
             let after = self.cut(&mut tape, why);
             drop(tape);
-            // A drop never waits: it may run anywhere, also while unwinding. The next op does.
             drop(after.foreign);
         }
     }
@@ -320,11 +399,12 @@ impl Home {
         let (gather, promise) = self.link.gathers.open();
         tape.begin(&self.link);
         tape.records.push(Record::Demanded { gather, value, want });
+        tape.demands.push(gather);
         Ok(Demand { gather, promise, segment: tape.segment })
     }
 
     /// Cuts the tape if it still holds the records of `segment`.
-    pub fn cut_segment(&self, segment: u32, why: CutReason) {
+    pub fn cut_segment(&self, segment: u64, why: CutReason) {
         let mut tape = self.tape.lock();
         if tape.segment == segment {
             let after = self.cut(&mut tape, why);
@@ -362,7 +442,7 @@ impl Home {
 
     /// A gather's future was dropped unresolved.
     /// `uncut`: the segment that holds its demand, unless that is known to be cut.
-    pub fn cancel(&self, gather: GatherId, uncut: Option<u32>) {
+    pub fn cancel(&self, gather: GatherId, uncut: Option<u64>) {
         let mut tape = self.tape.lock();
         if uncut == Some(tape.segment) && !tape.closed {
             tape.records.push(Record::Cancelled(gather));
@@ -399,18 +479,24 @@ impl Home {
         if tape.closed || (tape.records.is_empty() && !means_more) {
             return After::default();
         }
-        let records = tape.records.take();
+        let mut records = tape.records.take();
         let nodes = std::mem::take(&mut tape.nodes) as u64;
         let pinned_bytes = std::mem::take(&mut tape.pinned_bytes);
-        tape.segment = tape.segment.wrapping_add(1);
+        let brought_bytes = std::mem::take(&mut tape.brought_bytes);
+        let mut homes: SmallVec<[SessionId; 1]> = tape.foreign.iter().map(|array| array.0.home.id).collect();
+        homes.sort_unstable();
+        homes.dedup();
+        records.summary = Summary { nodes, pinned_bytes, demands: std::mem::take(&mut tape.demands), homes };
+        // Room is looked for by the next op.
+        tape.nodes_allowed = 0;
+        tape.segment = tape.segment + 1;
         if !std::mem::replace(&mut tape.announced, true) {
             (self.link.register_gate)(self.id, self.gate().clone());
             let (session, name, weight) = (self.id, Arc::from(&*self.name), self.weight);
             // The segment wakes the ring.
             let _ = self.link.events.put(SchedulerEvent::SessionOpened { session, name, weight });
         }
-        let (nodes_inside, bytes_inside) = self.gate().enter(nodes, pinned_bytes);
-        tape.holds_next |= !self.link.ring_room().holds(nodes_inside, bytes_inside);
+        self.gate().enter(nodes, brought_bytes);
         Counters::add(&self.link.counters.ops_recorded, nodes);
         let at_ns = self.link.timeline.now_ns();
         // TAPE-1: under the lock.
@@ -420,37 +506,43 @@ impl Home {
             let end_ns = self.link.timeline.now_ns().max(at_ns + 1);
             self.link.timeline.span(Lane::Session(self.id), "record", tape.started_ns, end_ns, &[]);
         }
-        After { foreign: std::mem::take(&mut tape.foreign), hold: false }
+        After { foreign: std::mem::take(&mut tape.foreign) }
     }
 }
 
 impl Home {
-    /// The key of the next random op. After 2^32 of them the numbers begin anew, in another stream.
+    /// The key of the next random op.
     pub fn next_random_key(&self) -> RandomKey {
         let mut tape = self.tape.lock();
         let count = tape.random_ops;
         tape.random_ops = count.wrapping_add(1);
-        RandomKey { seed: tape.seed, stream: self.stream ^ (count >> 32 << 32), op: count as u32 }
+        random_key(tape.seed, self.stream, count)
     }
 }
 
 impl Tape {
     /// Appends the drop of a value of this session's, to the op before it where that is the latest record.
     #[inline]
-    pub fn push_drop(&mut self, session: SessionId, index: u32) {
-        if let Some(Record::Brief(_, drops) | Record::Op(_, drops)) = self.records.last_mut()
-            && drops.add(index)
-        {
+    pub fn push_drop(&mut self, session: SessionId, index: u64) {
+        let added = match self.records.last_mut() {
+            Some(Record::Brief(brief, drops)) => drops.add(brief.index(), index),
+            Some(Record::Op(node, drops)) => drops.add(node.value.index, index),
+            _ => false,
+        };
+        if added {
             return;
         }
         self.records.push(Record::Dropped(ValueId { session, index }));
     }
 
     /// Appends the end of a value, and counts what it holds apart from the tape.
-    fn end_value(&mut self, session: SessionId, index: u32, recorded_in: u32, bytes: u64, source: bool) {
+    fn end_value(&mut self, session: SessionId, index: u64, recorded_in: u64, bytes: u64, source: bool) {
         self.push_drop(session, index);
         if source || recorded_in != self.segment {
             self.pinned_bytes += bytes;
+        }
+        if source {
+            self.brought_bytes += bytes;
         }
     }
 
@@ -461,10 +553,7 @@ impl Tape {
 
     #[cold]
     fn refusal(&self) -> Error {
-        match self.closed {
-            true => Error::new(ErrorKind::Cancelled, "the session was closed"),
-            false => Error::new(ErrorKind::Unsupported, "a session records at most 4294967295 ops"),
-        }
+        Error::new(ErrorKind::Cancelled, "the session was closed")
     }
 
     #[inline]
@@ -484,14 +573,62 @@ impl Drop for Home {
         if self.tape.get_mut().demanding {
             self.link.demanding.lock().remove(&self.id);
         }
+        self.link.timeline.end_session(self.id);
     }
 }
 
-/// SplitMix64's finaliser (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014) of the
-/// session's number: neighbours get unrelated seeds.
+/// The error of an op for which there is no room.
+fn overloaded() -> Error {
+    let words = "more recorded work waits than the runtime keeps (RuntimeBuilder::ops_pending_max and bytes_pending_max, of \
+                 a session or of all): await Session::ready and record it again, or demand less at a time";
+    Error::new(ErrorKind::Overloaded, words)
+}
+
+/// The key of the random op number `count` of a session with this seed and stream.
+///
+/// Philox's counter holds the stream (64 bits), the low 32 bits of the op's number and 32 bits of the element's. The
+/// high bits of the op's number change the seed, which is Philox's key: within one seed, streams stay distinct, and a
+/// session beyond 2^32 random ops meets another one's numbers only where two 64-bit seeds are equal by chance. They
+/// don't change the stream: other sessions of the same seed use streams next to it.
+fn random_key(seed: u64, stream: u64, count: u64) -> RandomKey {
+    // Another multiplier than that of default seeds. With the same one, the sum of two seeds would come up twice.
+    let change = mixed((count >> 32).wrapping_mul(0xd134_2543_de82_ef95));
+    RandomKey { seed: seed ^ change, stream, op: count as u32 }
+}
+
+/// A seed that follows from the session's number: neighbours get unrelated seeds.
 fn default_seed(session: SessionId) -> u64 {
-    let mut z = (session.0 as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed(session.0.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+/// SplitMix64's finaliser (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014). It maps 0
+/// to 0.
+fn mixed(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_ops_below_two_to_the_32_have_the_seeds_own_key_and_later_ones_share_none() {
+        let last = random_key(7, 9, u64::from(u32::MAX));
+        assert_eq!((last.seed, last.stream, last.op), (7, 9, u32::MAX));
+        let next = random_key(7, 9, 1 << 32);
+        assert_eq!((next.stream, next.op), (9, 0));
+        // No session of the same seed has these numbers, whatever its stream is, and no stretch of its own ops.
+        let mut seeds: Vec<u64> = (0..1000u64).map(|high| random_key(7, 9, high << 32).seed).collect();
+        // Sessions with default seeds, each far into its ops.
+        for session in 0..100 {
+            let seed = default_seed(SessionId(session));
+            seeds.extend((0..100u64).map(|high| random_key(seed, 9, high << 32).seed));
+        }
+        let count = seeds.len();
+        seeds.sort_unstable();
+        seeds.dedup();
+        assert_eq!(seeds.len(), count);
+    }
 }

@@ -5,6 +5,7 @@
 //! it is host memory, which on the host device is where the elements stay.
 
 use super::handle::Array;
+use super::pending::may_block;
 use super::record::source;
 use super::tape::Home;
 use crate::config::DeviceChoice;
@@ -13,7 +14,6 @@ use crate::grants::{Grant, Granted};
 use crate::graph::{Element, Shape};
 use crate::host_buffer::HostBuffer;
 use crate::ids::DeviceId;
-use crate::threads;
 use futures::FutureExt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -179,11 +179,12 @@ impl Drop for Waits {
 
 /// A part of what writers may give out: as much as the host's budget, beside it. Where it is spent, what was let go of
 /// may be on its way back: the tape, which may hold drops, is cut, and the caller is held until what its session has
-/// recorded is done, as it is where its recording runs ahead of the ring, and for a moment more.
+/// recorded is done, and for a moment more. In async code it is not held.
 fn granted(home: &Arc<Home>, bytes: u64) -> Result<Grant> {
     let (devices, budget) = (&home.link.devices, budget(home));
     let at_once = devices.grants().grant(bytes, budget);
-    if at_once.is_ok() || bytes > budget || threads::is_own() {
+    // Whoever polls futures on this thread is not held: `upload_async` waits without a thread.
+    if at_once.is_ok() || bytes > budget || may_block("waiting for memory to fill").is_err() {
         return at_once;
     }
     let mut waits = Waits::new(home.clone(), bytes);

@@ -32,6 +32,12 @@ impl Intervals {
         self.0.range(..=region.0).next_back().is_some_and(|(_, &end)| region.0 < end)
     }
 
+    /// Intervals that it takes to hold them.
+    #[cfg(test)]
+    pub(super) fn intervals(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether all regions from the first that was ever added up to this one were added.
     pub(super) fn has_all_up_to(&self, region: RegionId) -> bool {
         self.0.iter().next().is_some_and(|(&begin, &end)| begin <= region.0 && region.0 < end)

@@ -32,6 +32,8 @@ pub enum ResidencyEvent {
     },
     /// Nobody needs what a region makes any more. It fails as cancelled, unless all of it is placed already.
     RegionUnwanted(RegionId),
+    /// No plan with this number ever comes: its region was dropped before it was sent.
+    RegionSkipped(RegionId),
     /// Values that will never be made: the outputs of a region that was abandoned.
     ValuesFailed {
         /// Which.

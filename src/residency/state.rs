@@ -228,6 +228,11 @@ impl State {
             ResidencyEvent::ValueRetired { value, after } => self.value_retired(value, after),
             ResidencyEvent::RegionAbandoned { region, inputs, error } => self.region_abandoned(region, inputs, error),
             ResidencyEvent::RegionUnwanted(region) => self.region_unwanted(region),
+            ResidencyEvent::RegionSkipped(region) => {
+                self.seen.insert(region);
+                self.end_region(region);
+                self.fail_orphans();
+            }
             ResidencyEvent::ValuesFailed { values, error } => {
                 for value in values {
                     self.fail_value(Key::Value(value), &error, out);
@@ -290,6 +295,33 @@ impl State {
     /// Regions that arrived and have neither finished nor failed.
     pub fn regions_open(&self) -> usize {
         self.regions.len()
+    }
+
+    /// Entries of each table, by its name: what grows with the sessions or regions that ever existed is a leak.
+    #[cfg(test)]
+    pub(crate) fn tables(&self) -> Vec<(&'static str, usize)> {
+        let mut tables = vec![
+            ("residency values", self.values.len()),
+            ("residency regions", self.regions.len()),
+            ("residency transfers", self.transfers.len()),
+            ("residency retire_after", self.retire_after.len()),
+            ("residency ended", self.ended.intervals()),
+            ("residency seen", self.seen.intervals()),
+            ("residency unwanted", self.unwanted.len()),
+            ("residency failing", self.failing.len()),
+        ];
+        for device in &self.devices {
+            tables.extend(device.turns.tables());
+            tables.extend([
+                ("residency lru", device.lru.iter().map(|lru| lru.len()).sum()),
+                ("residency cursors", device.cursors.len()),
+                ("residency prepared", device.prepared.len()),
+                ("residency flights", device.flights.len()),
+                ("residency spent", device.spent.len()),
+                ("residency doubtful", device.doubtful.len()),
+            ]);
+        }
+        tables
     }
 
     /// Values that it keeps track of.

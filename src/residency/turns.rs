@@ -132,6 +132,12 @@ impl Turns {
         self.sessions.get(&session).is_some_and(|share| share.open.is_some())
     }
 
+    /// Entries of each table, by its name.
+    #[cfg(test)]
+    pub(super) fn tables(&self) -> [(&'static str, usize); 3] {
+        [("turns sessions", self.sessions.len()), ("turns order", self.order.len()), ("turns ahead", self.ahead.len())]
+    }
+
     /// Plans that wait.
     pub(super) fn waiting(&self) -> impl Iterator<Item = RegionId> + '_ {
         self.sessions.values().flat_map(|share| share.plans.values().copied())
@@ -178,7 +184,7 @@ mod tests {
         let next = |turns: &mut Turns| {
             let (session, _) = turns.in_order().next().unwrap();
             turns.charge(session, us(session));
-            session.0
+            session.0 as u32
         };
         (0..count).map(|_| next(turns)).collect()
     }
@@ -275,15 +281,15 @@ mod tests {
     #[test]
     fn who_owes_nothing_any_more_is_forgotten() {
         let mut all = Turns::default();
-        for n in 0..10_000u32 {
+        for n in 0..10_000u64 {
             let session = SessionId(n);
-            all.add(session, 1, n as u64, RegionId(n as u64));
+            all.add(session, 1, n, RegionId(n));
             all.begin(session);
             all.charge(session, 1.0);
             all.end(session);
             // Somebody who stays, and is served as well.
-            all.add(SessionId(u32::MAX), 1, u64::MAX, RegionId(u64::MAX));
-            all.charge(SessionId(u32::MAX), 1.0);
+            all.add(SessionId(u64::MAX), 1, u64::MAX, RegionId(u64::MAX));
+            all.charge(SessionId(u64::MAX), 1.0);
         }
         assert!(all.ahead.len() <= AHEAD_MIN + 1, "{}", all.ahead.len());
     }

@@ -48,6 +48,12 @@ impl Answers {
         self.expected.lock().push((answer, None));
     }
 
+    /// How many are expected.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.expected.lock().len()
+    }
+
     /// A device says something.
     pub(super) fn see(self: &Arc<Answers>, event: &DeviceEvent) -> Option<Then> {
         match event {

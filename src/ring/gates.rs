@@ -1,24 +1,35 @@
 //! The gates of all sessions, by session: the ring gives credits back through it.
 
-use super::Gate;
+use super::gate::close_total;
+use super::{Gate, Room, Total};
 use crate::ids::SessionId;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-/// Gates by session. A gate belongs to its session; this only knows where to find it.
-#[derive(Default)]
+/// Gates by session, until the ring has heard of the session's end, and their total.
 pub struct Gates {
     inner: Mutex<Inner>,
+    total: Arc<Total>,
 }
 
 #[derive(Default)]
 struct Inner {
     closed: bool,
-    gates: FxHashMap<SessionId, Weak<Gate>>,
+    gates: FxHashMap<SessionId, Arc<Gate>>,
 }
 
 impl Gates {
+    /// None yet; `limit` is for what waits of all sessions.
+    pub fn new(limit: Room) -> Gates {
+        Gates { inner: Mutex::default(), total: Arc::new(Total::new(limit)) }
+    }
+
+    /// What waits of all sessions.
+    pub fn total(&self) -> &Arc<Total> {
+        &self.total
+    }
+
     /// Tells the ring which gate gets a session's credits. After the ring has ended the gate is opened at once.
     pub fn register(&self, session: SessionId, gate: Arc<Gate>) {
         let mut inner = self.inner.lock();
@@ -27,7 +38,7 @@ impl Gates {
             gate.close();
             return;
         }
-        inner.gates.insert(session, Arc::downgrade(&gate));
+        inner.gates.insert(session, gate);
     }
 
     /// Nodes of a session that were left lazy are in the ring again, and keep so many bytes.
@@ -45,20 +56,21 @@ impl Gates {
     }
 
     fn find(&self, session: SessionId) -> Option<Arc<Gate>> {
-        let mut inner = self.inner.lock();
-        let gate = inner.gates.get(&session).and_then(Weak::upgrade);
-        if gate.is_none() {
-            inner.gates.remove(&session);
-        }
-        gate
+        self.inner.lock().gates.get(&session).cloned()
     }
 
     /// Forgets a session that has ended, and lets pass whoever still waits at its gate.
     pub fn forget(&self, session: SessionId) {
-        let gate = self.inner.lock().gates.remove(&session).and_then(|g| g.upgrade());
+        let gate = self.inner.lock().gates.remove(&session);
         if let Some(gate) = gate {
             gate.close();
         }
+    }
+
+    /// How many there are.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.inner.lock().gates.len()
     }
 
     /// Lets everybody pass from now on: the ring has ended.
@@ -68,8 +80,9 @@ impl Gates {
             inner.closed = true;
             std::mem::take(&mut inner.gates)
         };
-        for gate in gates.into_values().filter_map(|g| g.upgrade()) {
+        for gate in gates.into_values() {
             gate.close();
         }
+        close_total(&self.total);
     }
 }

@@ -54,6 +54,11 @@ impl GatherTable {
         is_open
     }
 
+    /// Whether somebody still awaits it. A future that is dropped says so here at once; its event comes later.
+    pub fn is_open(&self, id: GatherId) -> bool {
+        self.inner.lock().open.contains_key(&id)
+    }
+
     /// Forgets a cancelled gather.
     pub fn forget(&self, id: GatherId) {
         self.inner.lock().open.remove(&id);

@@ -89,6 +89,24 @@ impl Machines {
         self.scheduler.state().has_gather(gather)
     }
 
+    /// Whether users' events wait within the scheduler for a device to be opened.
+    pub(super) fn is_opening(&self) -> bool {
+        self.scheduler.state().is_opening()
+    }
+
+    /// Regions that wait for their turn.
+    pub(super) fn regions_waiting(&self) -> usize {
+        self.scheduler.state().depth().1
+    }
+
+    /// Entries of each table of the three machines, by its name.
+    #[cfg(test)]
+    pub(super) fn tables(&self) -> Vec<(&'static str, usize)> {
+        let mut tables = self.scheduler.state().tables();
+        tables.extend(self.residency.tables());
+        tables
+    }
+
     /// What the end of a batch answers that is about to be sent, if that depends on nothing else (ANSWER-1): it is the
     /// last of its region, no other that is unfinished made what it reads, and nothing in it can fault.
     pub(super) fn answer_of(&self, device: DeviceId, batch: BatchId) -> Option<Answer> {
@@ -162,6 +180,9 @@ impl Machines {
                 SchedulerInstruction::Abandon { region } => {
                     self.to_residency.push_back(ResidencyEvent::RegionUnwanted(region));
                 }
+                SchedulerInstruction::Skip { region } => {
+                    self.to_residency.push_back(ResidencyEvent::RegionSkipped(region));
+                }
                 SchedulerInstruction::Resolve { gather, result } => effects.push(Effect::Resolve { gather, result }),
                 SchedulerInstruction::Charge { session, nodes, bytes } => {
                     effects.push(Effect::Charge { session, nodes, bytes });
@@ -218,6 +239,7 @@ impl Machines {
             ResidencyEvent::ValueRetired { .. } => "value retired",
             ResidencyEvent::RegionAbandoned { .. } => "region abandoned",
             ResidencyEvent::RegionUnwanted(_) => "region unwanted",
+            ResidencyEvent::RegionSkipped(_) => "region skipped",
             ResidencyEvent::ValuesFailed { .. } => "values failed",
             ResidencyEvent::DeviceOpened(_) => "device opened",
             ResidencyEvent::BatchFinished { .. } => "batch finished",

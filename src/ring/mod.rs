@@ -6,11 +6,14 @@
 //!
 //! | mailbox | from | bound |
 //! |---|---|---|
-//! | users' events | sessions | their gates: a recording thread is held while too many of its nodes, or of the bytes they keep, are in the ring |
+//! | users' events | sessions | what may wait of a session, and of all (`gate`): beyond it, recording is refused, or held where that was asked for |
 //! | device events | device threads | batches in flight |
 //! | compiled plans | compile workers | regions downstream (the scheduler's credits) |
 //! | an opened device | the thread that opens it | one |
 //! | control | the runtime | a handful |
+//!
+//! What sessions send is taken out of its mailbox at once, and kept in the `backlog` until the scheduler has room for it:
+//! so a cancel, and the end of a session, are heard before the segments that were sent before them.
 //!
 //! The end of a batch on which an open gather alone depends resolves it on the device's thread (`answers`); everything
 //! else is resolved by the loop.
@@ -22,6 +25,7 @@
 //!   devices are stopped.
 
 mod answers;
+mod backlog;
 mod devices;
 mod gate;
 mod gates;
@@ -33,12 +37,14 @@ mod start;
 mod workers;
 
 #[cfg(test)]
+mod backlog_tests;
+#[cfg(test)]
 mod simulator;
 #[cfg(test)]
 mod tests;
 
 pub use devices::Devices;
-pub use gate::{Gate, Room};
+pub use gate::{Gate, Room, Total};
 pub use gates::Gates;
 pub use gathers::{GatherTable, Promise};
 pub use open::start;

@@ -1,16 +1,17 @@
 //! The ring thread's loop: takes events from the edges, lets the three machines settle, carries out what they say.
 //!
 //! In: device events first, then workers' results, then shutdown and cancels, then a few of the users' events at a
-//! time. Out: resolved futures, credits, batches. Must hold: RING-1; RING-2: nothing here waits for a user, and for a
+//! time, as far as the scheduler has room for more (`backlog`). Out: resolved futures, credits, batches. Must hold: RING-1; RING-2: nothing here waits for a user, and for a
 //! device only where its mailbox is full, and a device never waits for the ring; the host's work is done here only
 //! where it is estimated to take a few microseconds, fewer where somebody else waits for the ring; RING-3: whichever
 //! way the loop ends, also by a panic, the table of gathers and the gates are closed behind it.
 
 use super::answers::Answers;
+use super::backlog::{Backlog, Discarded};
 use super::devices::{Devices, Opened};
 use super::machines::{Effect, Machines};
 use super::workers::Workers;
-use super::{Gates, GatherTable};
+use super::{Gates, GatherTable, Room};
 use crate::device::handle::Reach;
 use crate::device::message::{DeviceEvent, DeviceInstruction};
 use crate::eager::Eager;
@@ -18,6 +19,7 @@ use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, RegionId};
 use crate::mail::Mail;
 use crate::scheduler::message::{Delivered, SchedulerEvent};
+use crate::scheduler::session_closed;
 use crate::stats::Counters;
 use crate::timeline::Timeline;
 use flume::TryRecvError;
@@ -26,17 +28,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What the runtime tells the loop beside its work.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Control {
     /// Take no new work, finish what is in flight until then, fail the rest, end.
     Shutdown(Instant),
     /// Fail everything and end.
     StopNow,
+    /// Say how many entries each table has, by its name.
+    #[cfg(test)]
+    Tables(flume::Sender<Vec<(&'static str, usize)>>),
 }
 
 /// The loop's mailboxes.
 pub(super) struct Inbox {
-    /// From sessions; bounded by their gates.
+    /// From sessions. It is emptied into the backlog in every turn; what both hold is bounded by the gates, of a session
+    /// and of all together.
     pub users: Mail<SchedulerEvent>,
     /// From devices; bounded by the batches in flight.
     pub devices: Mail<DeviceEvent>,
@@ -84,11 +90,16 @@ pub(super) struct Loop {
     pub inbox: Inbox,
     pub edges: Edges,
     /// Users' events that were received and wait for their turn.
-    backlog: VecDeque<SchedulerEvent>,
+    backlog: Backlog,
+    /// Users' events that were received after a shutdown was asked for; the scheduler hears of it once the backlog is
+    /// empty.
+    late: Option<VecDeque<SchedulerEvent>>,
     /// Device events that the loop itself makes up, for a device whose thread has ended.
     made_up: VecDeque<DeviceEvent>,
     effects: Vec<Effect>,
     deadline: Option<Instant>,
+    /// The scheduler has heard that a shutdown was asked for.
+    draining: bool,
     stopped: bool,
     /// Nobody can send from the users' side any more.
     orphaned: bool,
@@ -101,15 +112,17 @@ pub(super) struct Loop {
 }
 
 impl Loop {
-    pub(super) fn new(machines: Machines, inbox: Inbox, edges: Edges) -> Loop {
+    pub(super) fn new(machines: Machines, inbox: Inbox, edges: Edges, room: Room) -> Loop {
         Loop {
             machines,
             inbox,
             edges,
-            backlog: VecDeque::new(),
+            backlog: Backlog::new(room),
+            late: None,
             made_up: VecDeque::new(),
             effects: Vec::new(),
             deadline: None,
+            draining: false,
             stopped: false,
             orphaned: false,
             deserted: false,
@@ -176,10 +189,11 @@ impl Loop {
         }
         busy |= self.take_users();
         for _ in 0..TOLD_AT_ONCE {
-            let Some(event) = self.backlog.pop_front() else { break };
+            let Some(event) = self.next_event() else { break };
             self.hear(event);
             busy = true;
         }
+        busy |= self.tell_late();
         if busy {
             self.settle();
         }
@@ -214,27 +228,46 @@ impl Loop {
                 self.deadline = Some(self.deadline.map_or(deadline, |earlier| earlier.min(deadline)));
                 // In order with the segments that were sent before.
                 self.take_users();
-                self.backlog.push_back(SchedulerEvent::ShutdownAsked);
+                self.late.get_or_insert_default();
             }
             Control::StopNow => {
-                self.backlog.clear();
+                self.backlog = Backlog::new(Room::UNLIMITED);
                 self.machines.tell(SchedulerEvent::DeadlinePassed);
+            }
+            #[cfg(test)]
+            Control::Tables(answer) => {
+                let mut tables = self.machines.tables();
+                tables.push(("gathers open", self.edges.gathers.open_count()));
+                tables.push(("gates", self.edges.gates.len()));
+                tables.push(("answers", self.edges.answers.len()));
+                tables.extend(self.backlog.tables());
+                let _ = answer.send(tables);
             }
         }
     }
 
-    /// Receives users' events. A cancel of a gather that the scheduler knows overtakes segments; of one that it
-    /// does not know yet, the demand stands before it in the mailbox.
+    /// Receives users' events. A cancel overtakes segments: the scheduler hears of it at once where it knows the gather.
+    /// Where it does not, the demand waits in the backlog, and is looked at when it leaves.
     /// True if the scheduler was told anything.
     fn take_users(&mut self) -> bool {
         let mut told = false;
         loop {
             match self.inbox.users.try_recv() {
-                Ok(SchedulerEvent::GatherCancelled(gather)) if self.machines.has_gather(gather) => {
-                    self.machines.tell(SchedulerEvent::GatherCancelled(gather));
-                    told = true;
+                Ok(SchedulerEvent::GatherCancelled(gather)) => {
+                    // What waits within the scheduler may hold the demand.
+                    if self.machines.has_gather(gather) || self.machines.is_opening() {
+                        self.machines.tell(SchedulerEvent::GatherCancelled(gather));
+                        told = true;
+                    }
                 }
-                Ok(other) => self.backlog.push_back(other),
+                Ok(other) => match &mut self.late {
+                    Some(late) => late.push_back(other),
+                    None => {
+                        let gathers = &self.edges.gathers;
+                        let discarded = self.backlog.put(other, |gather| gathers.is_open(gather));
+                        self.end_discarded(discarded);
+                    }
+                },
                 Err(TryRecvError::Empty) => return told,
                 // Every session is gone, and so is the runtime.
                 Err(TryRecvError::Disconnected) => {
@@ -243,6 +276,44 @@ impl Loop {
                 }
             }
         }
+    }
+
+    /// The next of the users' events that the scheduler has room for.
+    fn next_event(&mut self) -> Option<SchedulerEvent> {
+        // Looking at how much waits costs more than there being nothing.
+        if self.backlog.is_empty() {
+            return None;
+        }
+        let waiting_max = self.backlog.regions_waiting_max();
+        let has_room = !self.machines.is_opening() && self.machines.regions_waiting() < waiting_max;
+        let gathers = &self.edges.gathers;
+        self.backlog.next(has_room, |gather| gathers.is_open(gather))
+    }
+
+    /// What was thrown away before the scheduler heard of it: whoever still waits for it is told so.
+    fn end_discarded(&mut self, discarded: Discarded) {
+        let Discarded { session, nodes, gathers, unheard } = discarded;
+        Counters::add(&self.edges.counters.ops_dead, nodes);
+        for gather in gathers {
+            self.apply(Effect::Resolve { gather, result: Err(session_closed()) });
+        }
+        if let Some(session) = session.filter(|_| unheard) {
+            self.edges.gates.forget(session);
+        }
+    }
+
+    /// Once all is taken in that was sent before a shutdown was asked for, the scheduler hears of it, and refuses what
+    /// was sent later. True if it was told anything.
+    fn tell_late(&mut self) -> bool {
+        let Some(late) = self.late.as_mut().filter(|_| self.backlog.is_empty()) else { return false };
+        let late = std::mem::take(late);
+        if !std::mem::replace(&mut self.draining, true) {
+            self.machines.tell(SchedulerEvent::ShutdownAsked);
+        } else if late.is_empty() {
+            return false;
+        }
+        late.into_iter().for_each(|event| self.hear(event));
+        true
     }
 
     fn hear(&mut self, event: SchedulerEvent) {
@@ -309,8 +380,14 @@ impl Loop {
                 let count = || counter.into_iter().for_each(|counter| Counters::add(counter, 1));
                 self.edges.gathers.resolve_after(gather, result, count);
             }
-            Effect::Charge { session, nodes, bytes } => self.edges.gates.enter(session, nodes as u64, bytes),
-            Effect::Credit { session, nodes } => self.edges.gates.leave(session, nodes as u64),
+            Effect::Charge { session, nodes, bytes } => {
+                self.backlog.charge(session, nodes as u64, bytes);
+                self.edges.gates.enter(session, nodes as u64, bytes);
+            }
+            Effect::Credit { session, nodes } => {
+                self.backlog.credit(session, nodes as u64);
+                self.edges.gates.leave(session, nodes as u64);
+            }
             Effect::Submit { device, batch } => {
                 let id = batch.id;
                 // With a timeline, the arrow to the gather starts at the scheduler.

@@ -68,6 +68,14 @@ impl Ring {
         let _ = thread.join();
     }
 
+    /// Entries of each table of the ring's thread, by its name.
+    #[cfg(test)]
+    pub fn tables(&self) -> Vec<(&'static str, usize)> {
+        let (sender, answer) = flume::bounded(1);
+        let _ = self.control.send(Control::Tables(sender));
+        answer.recv().unwrap_or_default()
+    }
+
     /// Whether the ring has ended.
     pub fn has_ended(&self) -> bool {
         self.ended.peek().is_some() || self.thread.lock().as_ref().is_none_or(|t| t.is_finished())
@@ -104,8 +112,9 @@ pub fn start_with(
     let answers = Arc::new(Answers::new(gathers.clone(), counters.clone()));
     let watcher = answers.clone();
     device_events.watched_by(move |event| watcher.see(event));
-    let gates = Arc::new(Gates::default());
-    let lane = timeline.clone();
+    let host_bytes = infos.first().map_or(u64::MAX, |host| host.budget_bytes);
+    let gates = Arc::new(Gates::new(config.pending_max(host_bytes)));
+    let (lane, room) = (timeline.clone(), config.ring_room());
     let mut scheduler = scheduler::state::State::new(infos.clone(), &config);
     if opener.is_some() {
         scheduler = scheduler.with_promised_gpu();
@@ -143,7 +152,7 @@ pub fn start_with(
         .spawn(move || {
             threads::mark_own();
             let _guard = lane.enter_thread("ring");
-            ring_thread(Loop::new(machines, inbox, edges), end)
+            ring_thread(Loop::new(machines, inbox, edges, room), end)
         })
         .map_err(|error| Error::new(ErrorKind::Device, format!("the ring's thread could not be started: {error}")))?;
     Ok(Ring {

@@ -124,17 +124,17 @@ fn start_with_late_gpu(latch: Arc<Hold>) -> (Ring, Arc<AtomicUsize>) {
 }
 
 /// Records `rand(8)` as value `index` and gathers it.
-fn gather(ring: &Ring, index: u32) -> Promise {
+fn gather(ring: &Ring, index: u64) -> Promise {
     gather_of(ring, SessionId(0), index, 8)
 }
 
 /// Records `rand(n)` as value `index` of a session and gathers it.
-fn gather_of(ring: &Ring, session: SessionId, index: u32, n: usize) -> Promise {
+fn gather_of(ring: &Ring, session: SessionId, index: u64, n: usize) -> Promise {
     let value = ValueId { session, index };
     let (gather, promise) = ring.gathers.open();
     let node = Node {
         value,
-        op: Op::Random { dist: Dist::Uniform, key: RandomKey { seed: 1, stream: 0, op: index } },
+        op: Op::Random { dist: Dist::Uniform, key: RandomKey { seed: 1, stream: 0, op: index as u32 } },
         args: SmallVec::new(),
         meta: Meta { dtype: DType::F32, shape: Shape::new(&[n]).unwrap() },
         pin: None,

@@ -19,7 +19,7 @@ pub struct Brief {
     args: [u64; ARGS_MAX],
     shape: Shape,
     at: Site,
-    index: u32,
+    index: u64,
     op: ElementOp,
     dtype: DType,
     /// The dtype of its numbers.
@@ -58,7 +58,7 @@ impl Brief {
         };
         for (i, arg) in args.iter().enumerate() {
             match arg {
-                Arg::Value(argument) if argument.session == value.session => brief.args[i] = argument.index as u64,
+                Arg::Value(argument) if argument.session == value.session => brief.args[i] = argument.index,
                 Arg::Scalar(number) if brief.is_number == 0 || brief.numbers == number.dtype() => {
                     brief.args[i] = number.bits();
                     brief.numbers = number.dtype();
@@ -68,6 +68,12 @@ impl Brief {
             }
         }
         Some(brief)
+    }
+
+    /// The number of the value that it makes.
+    #[inline]
+    pub fn index(&self) -> u64 {
+        self.index
     }
 
     /// The value that it makes.
@@ -81,7 +87,7 @@ impl Brief {
         for (i, &bits) in self.args[..self.count as usize].iter().enumerate() {
             args.push(match self.is_number >> i & 1 {
                 1 => Arg::Scalar(Scalar::from_bits(self.numbers, bits)),
-                _ => Arg::Value(ValueId { session, index: bits as u32 }),
+                _ => Arg::Value(ValueId { session, index: bits }),
             });
         }
         let value = self.value(session);
@@ -97,7 +103,7 @@ mod tests {
 
     const HOME: SessionId = SessionId(7);
 
-    fn value(index: u32) -> Arg {
+    fn value(index: u64) -> Arg {
         Arg::Value(ValueId { session: HOME, index })
     }
 
@@ -111,7 +117,7 @@ mod tests {
     fn what_is_written_in_short_is_read_in_full() {
         let numbers = [Scalar::F32(-0.0), Scalar::F64(f64::NAN), Scalar::I64(i64::MIN), Scalar::Bool(true)];
         for number in numbers {
-            for args in [vec![value(3), Arg::Scalar(number)], vec![Arg::Scalar(number), value(u32::MAX - 1)]] {
+            for args in [vec![value(3), Arg::Scalar(number)], vec![Arg::Scalar(number), value(u64::MAX - 1)]] {
                 let node = brief(ElementOp::Mul, &args, &[3, 4, 5]).unwrap().node(HOME);
                 assert_eq!(
                     (node.value.index, node.pin, node.meta.shape.dims()),

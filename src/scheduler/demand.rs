@@ -94,6 +94,9 @@ impl State {
             false => {}
         }
         let mut record = self.regions.remove(&id).expect("SCHED-8: an unfinished region has a record");
+        if !is_sent {
+            out.push(SchedulerInstruction::Skip { region: id });
+        }
         let inputs = record.region.inputs.iter();
         let mut touched: Entries = inputs.map(|i| self.read_no_more(id, i.value, !is_sent && i.dies)).collect();
         for value in record.retires.drain(..) {

@@ -37,6 +37,14 @@ pub(super) struct Turns {
     long: Vec<(RegionId, SessionId)>,
 }
 
+#[cfg(test)]
+impl Turns {
+    /// Entries of its tables.
+    pub(super) fn len(&self) -> usize {
+        self.active.len() + self.long.len()
+    }
+}
+
 impl State {
     /// Puts a region in its session's queue, at its place in the order of cutting.
     pub(super) fn enqueue(&mut self, id: RegionId) {

@@ -128,14 +128,16 @@ impl State {
         let mut noted = Noted::default();
         records.for_each(|record| match record {
             TapeRecord::Brief(brief, drops) => {
-                noted.recorded.push(brief.value(session));
+                let value = brief.value(session);
+                noted.recorded.push(value);
                 self.record(session, brief.node(session), segment);
-                drops.values(session).for_each(|value| self.note_drop(value, &mut noted));
+                drops.values(value).for_each(|value| self.note_drop(value, &mut noted));
             }
             TapeRecord::Op(node, drops) => {
-                noted.recorded.push(node.value);
+                let value = node.value;
+                noted.recorded.push(value);
                 self.record(session, *node, segment);
-                drops.values(session).for_each(|value| self.note_drop(value, &mut noted));
+                drops.values(value).for_each(|value| self.note_drop(value, &mut noted));
             }
             TapeRecord::Dropped(value) => self.note_drop(value, &mut noted),
             TapeRecord::Pinned(value, device) => {
@@ -448,9 +450,13 @@ impl State {
         let closed = self.sessions.get(&session).is_some_and(|s| s.closed);
         let mut released_values = Entries::new();
         records.for_each(|record| match record {
-            TapeRecord::Brief(_, drops) | TapeRecord::Op(_, drops) => {
+            TapeRecord::Brief(brief, drops) => {
                 nodes += 1;
-                released_values.extend(drops.values(session).filter_map(|v| self.unhold(v)));
+                released_values.extend(drops.values(brief.value(session)).filter_map(|v| self.unhold(v)));
+            }
+            TapeRecord::Op(node, drops) => {
+                nodes += 1;
+                released_values.extend(drops.values(node.value).filter_map(|v| self.unhold(v)));
             }
             TapeRecord::Demanded { gather, .. } => {
                 let error = if closed && self.phase == Phase::Running { session_closed() } else { shutting_down() };
@@ -474,6 +480,6 @@ pub(super) fn released() -> Error {
 }
 
 /// The error of gathers whose session has ended.
-pub(super) fn session_closed() -> Error {
+pub fn session_closed() -> Error {
     Error::new(ErrorKind::Cancelled, "the session was dropped before the value was computed")
 }

@@ -21,30 +21,39 @@ pub enum Want {
 
 /// The last handles of up to two values of a session that were dropped right after an op was recorded: nearly every
 /// op drops a temporary, and an entry of its own for each would double the tape.
+///
+/// A value is stored as the distance from the op back to it, in 32 bits, since the size of a record is what recording
+/// costs. A value that was recorded longer ago than that gets a `Dropped` record of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drops([u32; 2]);
 
 impl Drops {
-    /// Stands for no value: no value has this number.
-    const NOBODY: u32 = u32::MAX;
+    /// Marks a free place: no distance is stored as this number.
+    const FREE: u32 = u32::MAX;
     /// No drops.
-    pub const NONE: Drops = Drops([Drops::NOBODY; 2]);
+    pub const NONE: Drops = Drops([Drops::FREE; 2]);
 
-    /// Adds a value by its number. False if there is no room.
+    /// Adds the value with the number `index`, dropped after the op that makes value number `op`. False if it does not
+    /// fit.
     #[inline]
-    pub fn add(&mut self, index: u32) -> bool {
-        match self.0.iter_mut().find(|slot| **slot == Drops::NOBODY) {
+    pub fn add(&mut self, op: u64, index: u64) -> bool {
+        let distance = op.wrapping_sub(index);
+        if distance >= u64::from(Drops::FREE) {
+            return false;
+        }
+        match self.0.iter_mut().find(|slot| **slot == Drops::FREE) {
             Some(slot) => {
-                *slot = index;
+                *slot = distance as u32;
                 true
             }
             None => false,
         }
     }
 
-    /// The values, in the order of their drops.
-    pub fn values(self, session: SessionId) -> impl Iterator<Item = ValueId> {
-        self.0.into_iter().filter(|i| *i != Drops::NOBODY).map(move |index| ValueId { session, index })
+    /// The values that were dropped after the op that makes `op`, in the order of their drops.
+    pub fn values(self, op: ValueId) -> impl Iterator<Item = ValueId> {
+        let of = move |distance| ValueId { index: op.index - u64::from(distance), ..op };
+        self.0.into_iter().filter(|distance| *distance != Drops::FREE).map(of)
     }
 }
 
@@ -192,6 +201,12 @@ pub enum SchedulerInstruction {
     },
     /// To residency: nobody needs what the region makes any more; unless it is placed already, it fails as cancelled.
     Abandon {
+        /// Which.
+        region: RegionId,
+    },
+    /// To residency: the region was dropped before it was sent, and its number never comes. Residency keeps the numbers
+    /// of regions as intervals, in which each gap would stay for ever.
+    Skip {
         /// Which.
         region: RegionId,
     },

@@ -68,6 +68,7 @@ mod taint;
 mod validate;
 
 pub use cancel::gone;
+pub use ingest::session_closed;
 pub use placement::capability;
 
 #[cfg(test)]

@@ -6,7 +6,10 @@
 //! its tape took it from.
 
 use super::message::Record;
+use crate::graph::Arg;
+use crate::ids::{GatherId, SessionId};
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Records of a chunk that is used again.
@@ -38,9 +41,24 @@ impl Spares {
     }
 }
 
+/// What is to be known of a segment before its records are looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// Ops among the records.
+    pub nodes: u64,
+    /// Bytes of values that are kept only until the ring has heard of these records.
+    pub pinned_bytes: u64,
+    /// Gathers that are demanded in it.
+    pub demands: SmallVec<[GatherId; 2]>,
+    /// Other sessions whose values its ops read.
+    pub homes: SmallVec<[SessionId; 1]>,
+}
+
 /// Records in the order in which they were pushed.
 #[derive(Debug, Default)]
 pub struct Records {
+    /// What is in them, said by whoever cuts the tape.
+    pub summary: Summary,
     full: Vec<Vec<Record>>,
     /// Holds the latest record, if there is any.
     open: Vec<Record>,
@@ -110,6 +128,11 @@ impl Records {
         self.full.iter().chain(std::iter::once(&self.open)).flatten()
     }
 
+    /// The records, in order, to change.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Record> {
+        self.full.iter_mut().chain(std::iter::once(&mut self.open)).flatten()
+    }
+
     /// Hands out the records, in order, and gives their memory back.
     pub fn for_each(self, mut each: impl FnMut(Record)) {
         let Records { full, open, spares, .. } = self;
@@ -124,7 +147,26 @@ impl Records {
 
 impl From<Vec<Record>> for Records {
     fn from(records: Vec<Record>) -> Records {
-        Records { open: records, ..Records::default() }
+        let mut summary = Summary::default();
+        for record in &records {
+            match record {
+                Record::Brief(..) => summary.nodes += 1,
+                Record::Op(node, _) => {
+                    summary.nodes += 1;
+                    for arg in &node.args {
+                        if let Arg::Value(value) = arg
+                            && value.session != node.value.session
+                            && !summary.homes.contains(&value.session)
+                        {
+                            summary.homes.push(value.session);
+                        }
+                    }
+                }
+                Record::Demanded { gather, .. } => summary.demands.push(*gather),
+                Record::Dropped(_) | Record::Pinned(..) | Record::Cancelled(_) => {}
+            }
+        }
+        Records { summary, open: records, ..Records::default() }
     }
 }
 
@@ -133,11 +175,11 @@ mod tests {
     use super::*;
     use crate::ids::{SessionId, ValueId};
 
-    fn record(index: u32) -> Record {
+    fn record(index: u64) -> Record {
         Record::Dropped(ValueId { session: SessionId(0), index })
     }
 
-    fn index_of(record: &Record) -> u32 {
+    fn index_of(record: &Record) -> u64 {
         match record {
             Record::Dropped(value) => value.index,
             other => panic!("{other:?}"),
@@ -174,7 +216,7 @@ mod tests {
         records.take_from(&spares);
         records.push(record(1));
         assert_eq!(records.open.capacity(), FIRST_CHUNK);
-        for index in 0..(SPARES_MAX as u32 + 10) * CHUNK as u32 {
+        for index in 0..(SPARES_MAX as u64 + 10) * CHUNK as u64 {
             records.push(record(index));
         }
         records.for_each(drop);

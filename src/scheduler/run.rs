@@ -37,9 +37,6 @@ impl Runner {
             return;
         }
         let name = name_of(&event);
-        if let SchedulerEvent::SessionOpened { session, name, .. } = &event {
-            self.timeline.name_session(*session, name);
-        }
         let start_ns = self.timeline.now_ns();
         let first = out.len();
         tracing::debug_span!("scheduler", event = name).in_scope(|| self.state.handle(event, out));

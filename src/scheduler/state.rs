@@ -115,7 +115,7 @@ pub(super) struct Session {
     /// Open gathers that it made.
     pub gathers: FxHashSet<GatherId>,
     /// Values that it recorded: first and one past the last number.
-    pub values: std::ops::Range<u32>,
+    pub values: std::ops::Range<u64>,
     /// Values that its segments left lazy (some have gone since).
     pub lazy: Vec<ValueId>,
     /// How many of them other sessions' lazy values kept when they were last looked through, and none was held here.
@@ -369,6 +369,31 @@ impl State {
     /// Counts something.
     pub(super) fn count(&mut self) -> &mut Totals {
         &mut self.totals
+    }
+
+    /// Entries of each table, by its name, and what the tables that never shrink have room for: what grows with the
+    /// sessions or regions that ever existed is a leak.
+    #[cfg(test)]
+    pub(crate) fn tables(&self) -> Vec<(&'static str, usize)> {
+        vec![
+            ("scheduler sessions", self.sessions.len()),
+            ("scheduler room for sessions", self.sessions.capacity()),
+            ("scheduler gathers", self.gathers.len()),
+            ("scheduler room for gathers", self.gathers.capacity()),
+            ("scheduler regions", self.regions.len()),
+            ("scheduler values", self.graph.len()),
+            ("scheduler room for values", self.graph.bound()),
+            ("scheduler again", self.again.len()),
+            ("scheduler keepers", self.keepers.len()),
+            ("scheduler charges", self.charges.len()),
+            ("scheduler idle", self.idle.len()),
+            ("scheduler turns", self.turns.len()),
+        ]
+    }
+
+    /// Whether users' events wait within it for a device to be opened (SCHED-11).
+    pub fn is_opening(&self) -> bool {
+        self.opening.is_waiting()
     }
 
     /// Whether a gather is known and open: its cancel may overtake segments.

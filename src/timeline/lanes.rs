@@ -63,7 +63,7 @@ impl Row {
     fn group(&self) -> (u32, u64) {
         let device = |id: &DeviceId| DEVICE_PID + u32::from(id.0);
         match self {
-            Row::Lane(Lane::Session(id)) => (SESSIONS_PID, u64::from(id.0)),
+            Row::Lane(Lane::Session(id)) => (SESSIONS_PID, id.0),
             Row::Lane(Lane::Scheduler) => (ACTORS_PID, 0),
             Row::Lane(Lane::Fusion) => (ACTORS_PID, 1),
             Row::Lane(Lane::Residency) => (ACTORS_PID, 2),
@@ -127,6 +127,12 @@ impl Lanes {
         for (index, place) in places.into_iter().enumerate() {
             self.name_row(&row, index, place);
         }
+    }
+
+    /// A session has ended: its name and its rows are in the file, and nothing more comes.
+    pub(super) fn forget_session(&mut self, session: SessionId) {
+        self.sessions.remove(&session);
+        self.states.remove(&Row::Lane(Lane::Session(session)));
     }
 
     /// Names a device; its group is named again if it exists.
@@ -241,7 +247,7 @@ impl Lanes {
         if index > 0 {
             name.push_str(&format!(" ({})", index + 1));
         }
-        let order = row.group().1 * ROWS_MAX as u64 + index as u64;
+        let order = row.group().1.wrapping_mul(ROWS_MAX as u64) + index as u64;
         self.put(place, "thread_name", &format!("{{\"name\":{}}}", json::quoted(&name)));
         self.put(place, "thread_sort_index", &format!("{{\"sort_index\":{order}}}"));
     }
@@ -314,6 +320,18 @@ mod tests {
         assert_eq!(tid(lanes.place(&compute(), 5, 15)), 2);
         assert_eq!(tid(lanes.place(&compute(), 12, 14)), 3);
         assert_eq!(tid(lanes.place(&compute(), 20, 30)), 1);
+    }
+
+    #[test]
+    fn nothing_is_kept_of_sessions_that_ended() {
+        let mut lanes = Lanes::default();
+        for n in 0..1000 {
+            let session = SessionId(n);
+            lanes.name_session(session, format!("request {n}"));
+            assert_eq!(tid(lanes.place(&Row::Lane(Lane::Session(session)), n, n + 1)), n as u32 + 1);
+            lanes.forget_session(session);
+        }
+        assert_eq!((lanes.sessions.len(), lanes.states.len()), (0, 0));
     }
 
     #[test]

@@ -152,6 +152,11 @@ impl Timeline {
         self.record(|| Record::SessionName(session, name.to_owned()));
     }
 
+    /// A session has ended, and records nothing more: its name and rows are forgotten once they are written.
+    pub fn end_session(&self, session: SessionId) {
+        self.record(|| Record::SessionEnd(session));
+    }
+
     /// Names a device's group of lanes.
     pub fn name_device(&self, device: DeviceId, name: &str) {
         self.record(|| Record::DeviceName(device, name.to_owned()));

@@ -33,6 +33,8 @@ pub(super) enum Record {
     Instant { row: Row, name: Box<str>, at_ns: u64, details: Vec<(&'static str, Detail)> },
     /// A session's name.
     SessionName(SessionId, String),
+    /// A session has ended.
+    SessionEnd(SessionId),
     /// A device's name.
     DeviceName(DeviceId, String),
 }
@@ -44,6 +46,7 @@ impl Record {
             Record::Span { start_ns, .. } => *start_ns,
             Record::Flow { at_ns, .. } | Record::Counter { at_ns, .. } | Record::Instant { at_ns, .. } => *at_ns,
             Record::SessionName(..) | Record::DeviceName(..) => 0,
+            Record::SessionEnd(_) => u64::MAX,
         }
     }
 }

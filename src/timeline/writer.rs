@@ -11,6 +11,7 @@ use super::lanes::{ACTORS_PID, Lanes, Placement, Row};
 use super::queue::{Queue, Record};
 use super::{Lane, queue};
 use crate::error::Result;
+use crate::ids::SessionId;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -82,6 +83,9 @@ struct Writer {
     /// Whole events with separators between them.
     buffer: Vec<u8>,
     asynchronous_id: u64,
+    /// Sessions that ended in this turn: other threads may still bring some records of theirs. They are forgotten in
+    /// the next turn but one.
+    ended: [Vec<SessionId>; 2],
     /// The file failed or is at its limit: what comes is dropped.
     stopped: bool,
 }
@@ -96,6 +100,7 @@ impl Writer {
             chrome: ChromeStream::default(),
             buffer: Vec::new(),
             asynchronous_id: 0,
+            ended: Default::default(),
             stopped: false,
         }
     }
@@ -115,6 +120,10 @@ impl Writer {
             self.instant(&Row::Lane(Lane::Scheduler), &name, 0, "");
         }
         self.write();
+        let ended = std::mem::take(&mut self.ended[1]);
+        for session in std::mem::replace(&mut self.ended[0], ended) {
+            self.lanes.forget_session(session);
+        }
     }
 
     fn record(&mut self, record: Record) {
@@ -133,6 +142,7 @@ impl Writer {
                 self.event(|out| json::counter(out, ACTORS_PID, name, at_ns, value));
             }
             Record::SessionName(session, name) => self.lanes.name_session(session, name),
+            Record::SessionEnd(session) => self.ended[1].push(session),
             Record::DeviceName(device, name) => self.lanes.name_device(device, name),
         }
     }

@@ -2,7 +2,9 @@
 //! never does.
 
 mod gathers;
+mod leaks;
 mod on_gpu;
+mod overload;
 mod pins;
 mod recording;
 mod sessions;

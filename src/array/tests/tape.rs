@@ -141,8 +141,9 @@ fn nodes_until_held(ring: &FakeRing) -> usize {
 }
 
 #[test]
-fn the_recording_thread_is_held_while_too_much_is_in_the_ring() {
-    let ring = FakeRing::new(Config { fold_elements_max: 0, tape_nodes_max: 4, ..Config::default() });
+fn a_thread_that_asked_for_it_is_held_while_too_much_is_in_the_ring() {
+    let ring =
+        FakeRing::new(Config { fold_elements_max: 0, tape_nodes_max: 4, hold_recording: true, ..Config::default() });
     let s = ring.session("held");
     let recorder = std::thread::spawn(move || {
         let mut x = s.rand::<f32>([100, 1]);
@@ -164,8 +165,9 @@ fn the_recording_thread_is_held_while_too_much_is_in_the_ring() {
 }
 
 #[test]
-fn the_recording_thread_is_held_where_it_asks_at_each_step_and_never_waits() {
-    let ring = FakeRing::new(Config { fold_elements_max: 0, tape_nodes_max: 4, ..Config::default() });
+fn a_thread_that_asked_for_it_is_held_where_it_demands_at_each_step_and_never_waits() {
+    let ring =
+        FakeRing::new(Config { fold_elements_max: 0, tape_nodes_max: 4, hold_recording: true, ..Config::default() });
     let s = ring.session("held");
     let recorder = std::thread::spawn(move || {
         let mut x = s.rand::<f32>([100, 1]);
@@ -188,8 +190,8 @@ fn the_recording_thread_is_held_where_it_asks_at_each_step_and_never_waits() {
 }
 
 #[test]
-fn the_recording_thread_is_held_while_too_many_bytes_are_in_the_ring() {
-    let ring = FakeRing::new(Config { tape_bytes_max: 1 << 20, ..Config::default() });
+fn a_thread_that_asked_for_it_is_held_while_too_many_bytes_are_in_the_ring() {
+    let ring = FakeRing::new(Config { tape_bytes_max: 1 << 20, hold_recording: true, ..Config::default() });
     let s = ring.session("held");
     let recorder = std::thread::spawn(move || {
         let mut acc = s.zeros::<f32>([1000, 100]);

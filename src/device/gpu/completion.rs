@@ -224,7 +224,7 @@ impl Completion {
         let details = [
             ("batch", Detail::Int(end.batch.0 as i64)),
             ("region", Detail::Int(end.region.0 as i64)),
-            ("session", Detail::Int(i64::from(end.session.0))),
+            ("session", Detail::Int(end.session.0 as i64)),
         ];
         let lane = Lane::DeviceCompute(self.id);
         self.context.timeline.span(lane.clone(), &end.label, start, stop, &details);

@@ -62,7 +62,7 @@ impl Build {
     }
 
     fn value(&self) -> ValueId {
-        ValueId { session: SessionId(0), index: (self.region.nodes.len() + self.region.inputs.len()) as u32 }
+        ValueId { session: SessionId(0), index: (self.region.nodes.len() + self.region.inputs.len()) as u64 }
     }
 
     fn input(&mut self, dims: &[usize], dies: bool) -> X {

@@ -11,12 +11,12 @@ fn region(session: u32, n: usize, factor: f32) -> Region {
     let total = b.reduce(ReduceOp::Sum, y, 3);
     b.output(total);
     let mut region = b.region;
-    (region.id, region.session, region.weight) = (RegionId(session as u64), SessionId(session), session + 1);
+    (region.id, region.session, region.weight) = (RegionId(session as u64), SessionId(session.into()), session + 1);
     for input in &mut region.inputs {
-        input.value.session = SessionId(session);
+        input.value.session = SessionId(session.into());
     }
     for node in &mut region.nodes {
-        node.value.session = SessionId(session);
+        node.value.session = SessionId(session.into());
         if let Op::Random { key, .. } = &mut node.op {
             *key = RandomKey { seed: session as u64 + (7 << 32), stream: 3, op: session };
         }

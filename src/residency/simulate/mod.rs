@@ -45,7 +45,7 @@ pub(super) fn slow(mut info: DeviceInfo) -> DeviceInfo {
 }
 
 pub(super) fn value(index: u32) -> ValueId {
-    ValueId { session: SessionId(0), index }
+    ValueId { session: SessionId(0), index: index.into() }
 }
 
 pub(super) fn meta(dtype: DType, elements: u64) -> Meta {

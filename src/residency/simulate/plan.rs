@@ -36,7 +36,7 @@ impl Builder {
 
     /// Of another session.
     pub(in crate::residency) fn of_session(mut self, session: u64, weight: u32) -> Builder {
-        self.0.session = SessionId(session as u32);
+        self.0.session = SessionId(session);
         self.0.weight = weight;
         self
     }

@@ -15,7 +15,13 @@ impl Simulator {
     /// Lets everything that is downstream come to its end.
     pub(super) fn drain(&mut self) {
         let mut idle = 0;
-        while !self.flight.is_empty() || self.opening {
+        loop {
+            if !self.opening {
+                self.take_in_all();
+            }
+            if self.flight.is_empty() && !self.opening {
+                break;
+            }
             let before = (self.flight.len(), self.opening);
             self.complete();
             idle = if (self.flight.len(), self.opening) == before { idle + 1 } else { 0 };

@@ -3,13 +3,17 @@
 //!
 //! Values are numbers that the fake devices really compute, so that a region which misses a node or reads the
 //! wrong input shows. Must hold for every seed: each gather resolves exactly once, and not after it was
-//! cancelled; without failures its result is right and exactly the dependents of faults are poisoned; nothing is
+//! cancelled, whatever waited before it; what is thrown away before the scheduler hears of it is missed by nobody, and
+//! what it hears is still awaited; without failures its result is right and exactly the dependents of faults are poisoned; nothing is
 //! read after it ended, and nothing is kept that nobody can reach; `validate()` after every event. A failure
 //! prints its seed: `SEED=n cargo test simulator` runs that one alone, and prints what the scheduler hears and says.
 
 mod downstream;
 mod users;
+mod waiting;
 
+use super::Room;
+use super::backlog::Backlog;
 use crate::config::{Config, DeviceChoice};
 use crate::device::info::DeviceKind;
 use crate::dice::{Dice, mix};
@@ -44,8 +48,8 @@ struct Truth {
 
 #[derive(Default)]
 struct Program {
-    id: u32,
-    next: u32,
+    id: u64,
+    next: u64,
     held: Vec<ValueId>,
     tape: Vec<Record>,
     closed: bool,
@@ -55,6 +59,8 @@ struct Simulator {
     dice: Dice,
     mode: Mode,
     state: State,
+    /// What users sent and the scheduler has not taken in.
+    backlog: Backlog,
     programs: Vec<Program>,
     truth: FxHashMap<ValueId, Truth>,
     faulty: FxHashSet<ValueId>,
@@ -109,6 +115,11 @@ struct Seen {
     asked_again: usize,
     /// Nodes that were charged again.
     charged: usize,
+    /// Nodes that were thrown away before the scheduler heard of them, and gathers that failed with them.
+    discarded: usize,
+    closed_on: usize,
+    /// Cancels that found their demands waiting.
+    overtook: usize,
 }
 
 impl Simulator {
@@ -129,9 +140,15 @@ impl Simulator {
         } else {
             State::new(vec![device(0, DeviceKind::Host), device(1, DeviceKind::Gpu)], &config)
         };
+        let room = match mode {
+            // What is left waiting at the deadline is for the table of gathers.
+            Mode::Dropping => Room::UNLIMITED,
+            _ => Room { nodes: 1 + dice.below(100) as u64, bytes: u64::MAX },
+        };
         let mut simulator = Simulator {
             mode,
             state,
+            backlog: Backlog::new(room),
             programs: vec![],
             truth: FxHashMap::default(),
             faulty: FxHashSet::default(),
@@ -155,10 +172,10 @@ impl Simulator {
             seen: Seen::default(),
             dice,
         };
-        for id in 0..1 + simulator.dice.below(3) as u32 {
+        for id in 0..1 + simulator.dice.below(3) as u64 {
             simulator.programs.push(Program { id, ..Program::default() });
             let weight = 1 + simulator.dice.below(4) as u32;
-            simulator.event(SchedulerEvent::SessionOpened {
+            simulator.send(SchedulerEvent::SessionOpened {
                 session: SessionId(id),
                 name: Arc::from(format!("s{id}")),
                 weight,
@@ -172,6 +189,7 @@ impl Simulator {
             match self.dice.below(10) {
                 0..6 => self.record(),
                 6 => self.cut(),
+                7 => self.take_in_some(),
                 _ => self.complete(),
             }
         }
@@ -182,6 +200,7 @@ impl Simulator {
             }
         }
         if self.mode == Mode::Dropping {
+            self.take_in_all();
             self.event(SchedulerEvent::ShutdownAsked);
             self.event(SchedulerEvent::DeadlinePassed);
             assert!(self.stopped, "the deadline stops the ring");
@@ -192,6 +211,8 @@ impl Simulator {
                 self.close(program);
             }
             self.drain();
+            assert!(self.backlog.is_empty(), "nothing is under way, and this waits: {:?}", self.backlog.tables());
+            assert_eq!(self.backlog.tables().map(|(_, entries)| entries)[..2], [0, 0], "BACKLOG-4");
             self.event(SchedulerEvent::ShutdownAsked);
             assert!(self.stopped, "a drained ring stops");
             let kept: Vec<_> = self.exists.keys().collect();
@@ -222,12 +243,19 @@ impl Simulator {
                 SchedulerInstruction::PlanRegion(region) => self.accept(Arc::unwrap_or_clone(region)),
                 SchedulerInstruction::Retire { value, after } => self.retire(value, after),
                 SchedulerInstruction::Abandon { region } => drop(self.unwanted.insert(region)),
+                SchedulerInstruction::Skip { region } => {
+                    assert!(!self.flight.iter().any(|r| r.id == region), "{region} was sent, and is said not to come");
+                }
                 SchedulerInstruction::Resolve { gather, result } => self.resolve(gather, result),
-                SchedulerInstruction::Charge { nodes, .. } => {
+                SchedulerInstruction::Charge { session, nodes, bytes } => {
+                    self.backlog.charge(session, u64::from(nodes), bytes);
                     self.recorded += nodes as u64;
                     self.seen.charged += nodes as usize;
                 }
-                SchedulerInstruction::Credit { nodes, .. } => self.credited += nodes as u64,
+                SchedulerInstruction::Credit { session, nodes } => {
+                    self.backlog.credit(session, u64::from(nodes));
+                    self.credited += nodes as u64;
+                }
                 SchedulerInstruction::OpenDevices => {
                     assert!(self.gpu_gone && !self.opening, "SCHED-11: it is asked for once");
                     self.opening = true;
@@ -360,6 +388,9 @@ fn every_gather_resolves_exactly_once_whatever_happens_downstream() {
         all.parked += seen.parked;
         all.asked_again += seen.asked_again;
         all.charged += seen.charged;
+        all.discarded += seen.discarded;
+        all.closed_on += seen.closed_on;
+        all.overtook += seen.overtook;
     }
     eprintln!("{count} seeds: {all:?}");
     if count > 1000 {
@@ -369,7 +400,9 @@ fn every_gather_resolves_exactly_once_whatever_happens_downstream() {
                 .iter()
                 .chain([&all.retired, &all.died, &all.foreign, &all.opened, &all.refused, &all.again])
                 .all(|n| *n > 200)
-                && [all.unwanted, all.parked, all.asked_again, all.charged].iter().all(|n| *n > 100),
+                && [all.unwanted, all.parked, all.asked_again, all.charged, all.discarded, all.closed_on, all.overtook]
+                    .iter()
+                    .all(|n| *n > 100),
             "{all:?}"
         );
     }

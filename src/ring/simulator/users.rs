@@ -139,8 +139,10 @@ impl Simulator {
         }
         if let Some(program) = self.programs.iter_mut().find(|p| p.tape.iter().any(demanded)) {
             program.tape.push(Record::Cancelled(gather));
-        } else {
+        } else if self.state.has_gather(gather) || self.state.is_opening() {
             self.event(SchedulerEvent::GatherCancelled(gather));
+        } else {
+            self.seen.overtook += 1;
         }
     }
 
@@ -156,7 +158,7 @@ impl Simulator {
         }
         let records = std::mem::take(&mut self.programs[number].tape).into();
         let session = SessionId(self.programs[number].id);
-        self.event(SchedulerEvent::SegmentCut { session, records, why, at_ns: 0 });
+        self.send(SchedulerEvent::SegmentCut { session, records, why, at_ns: 0 });
     }
 
     pub(super) fn close(&mut self, number: usize) {
@@ -164,7 +166,7 @@ impl Simulator {
             self.cut_program(number, CutReason::Flush);
             self.programs[number].closed = true;
             self.programs[number].held.clear();
-            self.event(SchedulerEvent::SessionClosed(SessionId(self.programs[number].id)));
+            self.send(SchedulerEvent::SessionClosed(SessionId(self.programs[number].id)));
         }
     }
 }

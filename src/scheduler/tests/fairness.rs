@@ -35,7 +35,7 @@ fn sessions_take_turns_by_weight_and_keep_their_own_order() {
         order.extend(next.iter().map(|r| (r.session.0, r.id)));
         in_flight.extend(next);
     }
-    let turns: Vec<u32> = order.iter().map(|(s, _)| *s).collect();
+    let turns: Vec<u64> = order.iter().map(|(s, _)| *s).collect();
     assert_eq!(&turns[..16], [1, 2, 2, 2, 1, 2, 2, 2, 1, 2, 2, 2, 1, 2, 2, 2]);
     for session in [1, 2] {
         let ids: Vec<RegionId> = order.iter().filter(|(s, _)| *s == session).map(|(_, id)| *id).collect();

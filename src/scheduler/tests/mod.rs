@@ -50,7 +50,7 @@ pub(crate) struct Bench {
     pub out: Vec<SchedulerInstruction>,
     tape: Vec<Record>,
     session: SessionId,
-    next_index: u32,
+    next_index: u64,
     next_gather: u64,
     pub validates: bool,
 }
@@ -79,7 +79,7 @@ impl Bench {
     }
 
     /// Opens a session and goes on as it.
-    pub fn open(&mut self, session: u32, weight: u32) {
+    pub fn open(&mut self, session: u64, weight: u32) {
         self.session = SessionId(session);
         let name = Arc::from(format!("s{session}"));
         self.event(SchedulerEvent::SessionOpened { session: self.session, name, weight });
@@ -123,7 +123,7 @@ impl Bench {
     }
 
     pub fn rand(&mut self, n: usize) -> ValueId {
-        let key = RandomKey { seed: 0, stream: 0, op: self.next_index };
+        let key = RandomKey { seed: 0, stream: 0, op: self.next_index as u32 };
         self.node(Op::Random { dist: Dist::Uniform, key }, &[], DType::F32, &[n])
     }
 

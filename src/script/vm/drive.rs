@@ -83,7 +83,7 @@ async fn driven(interp: &mut Interp) -> End {
                 asked = Asked::default();
                 if threads::take_hold() {
                     let interrupted = interp.interrupt.beyond(interp.interrupts_heeded);
-                    select(pin!(interp.env.session.ready()), pin!(interrupted)).await;
+                    select(pin!(interp.env.session.caught_up()), pin!(interrupted)).await;
                 } else {
                     yield_once().await;
                 }

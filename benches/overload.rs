@@ -1,0 +1,245 @@
+//! A service under more requests than it can answer: each request opens a session, uploads some thousand numbers,
+//! records about twenty ops on them, gathers a sum, and is dropped after 250 ms.
+//!
+//! `cargo bench --bench overload -- [--device host] [--seconds 60] [--factor 2] [--elements 4000] [--timeout-ms 250]
+//! [--sessions 1000000]`
+//!
+//! It prints what a closed loop answers in a second, then, at `factor` times that, what is answered in time in each
+//! second, the memory, and the latency of a lone request before and after. With `--sessions` it opens so many sessions
+//! one after the other instead, and prints how much memory is left of them.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+use tidemill::{ErrorKind, Result, Runtime};
+
+struct Options {
+    device: String,
+    seconds: u64,
+    factor: f64,
+    elements: usize,
+    timeout: Duration,
+    sessions: u64,
+}
+
+fn parse(arguments: impl Iterator<Item = String>) -> std::result::Result<Options, String> {
+    let mut options = Options {
+        device: "host".to_owned(),
+        seconds: 10,
+        factor: 2.0,
+        elements: 4000,
+        timeout: Duration::from_millis(250),
+        sessions: 0,
+    };
+    let mut arguments = arguments.filter(|a| a != "--bench");
+    while let Some(name) = arguments.next() {
+        let value = arguments.next().ok_or_else(|| format!("{name} wants a value"))?;
+        let number = || value.parse::<f64>().map_err(|_| format!("{name}: '{value}' is no number"));
+        match name.as_str() {
+            "--device" => options.device = value,
+            "--seconds" => options.seconds = number()? as u64,
+            "--factor" => options.factor = number()?,
+            "--elements" => options.elements = number()? as usize,
+            "--timeout-ms" => options.timeout = Duration::from_micros((number()? * 1e3) as u64),
+            "--sessions" => options.sessions = number()? as u64,
+            _ => return Err(format!("there is no option {name}")),
+        }
+    }
+    Ok(options)
+}
+
+fn main() -> ExitCode {
+    let options = match parse(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(words) => {
+            eprintln!("error: {words}");
+            return ExitCode::from(2);
+        }
+    };
+    let executor = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let result = match executor {
+        Ok(executor) => executor.block_on(async move {
+            let runtime = Arc::new(Runtime::builder().device(options.device.as_str()).start().await?);
+            if options.sessions > 0 { leak(&runtime, &options).await } else { load(&runtime, &options).await }
+        }),
+        Err(error) => Err(error.into()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// One request, checked.
+async fn request(runtime: &Runtime, data: &[f32]) -> Result<()> {
+    let session = runtime.session("request").open();
+    let x = session.from_slice(data, [data.len(), 1])?;
+    let mut y = &x * 1.5f32 + 1.0f32;
+    for step in 0..9 {
+        y = (&y * 0.5f32 + &x) * (1.0 / (step + 1) as f32);
+    }
+    let sum = y.sum(..).gather::<f32>().await?[0];
+    // All elements are alike.
+    let one = data.first().map_or(0.0, |&x| (0..9).fold(x * 1.5 + 1.0, |y, k| (y * 0.5 + x) / (k + 1) as f32));
+    let expected = one * data.len() as f32;
+    assert!((sum - expected).abs() <= 1e-3 * expected.abs(), "{sum} is not {expected}");
+    Ok(())
+}
+
+#[derive(Default)]
+struct Counts {
+    answered: AtomicU64,
+    late: AtomicU64,
+    overloaded: AtomicU64,
+    failed: AtomicU64,
+    open: AtomicU64,
+}
+
+async fn load(runtime: &Arc<Runtime>, options: &Options) -> Result<()> {
+    let data: Arc<[f32]> = vec![0.25f32; options.elements].into();
+    closed(runtime, &data, 64, Duration::from_secs(1)).await;
+    println!("{} elements, a closed loop:", options.elements);
+    let mut full = 0.0;
+    for at_once in [1, 16, 64, 256] {
+        full = f64::max(full, closed(runtime, &data, at_once, Duration::from_secs(3)).await);
+    }
+    let full_kb = resident_kb();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let idle = lone(runtime, &data, 300).await;
+    println!(
+        "a lone request takes {:.0} us (median), {:.0} us (99 of 100); memory {} MB",
+        idle.0,
+        idle.1,
+        full_kb >> 10
+    );
+
+    let rate = full * options.factor;
+    println!("{rate:.0} requests a second, {} times the closed loop's, for {} s:", options.factor, options.seconds);
+    let counts = Arc::new(Counts::default());
+    let generator =
+        tokio::spawn(generate(runtime.clone(), data.clone(), rate, options.timeout, options.seconds, counts.clone()));
+    let (mut worst, mut peak_kb, mut before) = (f64::MAX, full_kb, [0; 4]);
+    for second in 0..options.seconds {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let now = [&counts.answered, &counts.late, &counts.overloaded, &counts.failed].map(|count| count.load(Relaxed));
+        let [answered, late, overloaded, failed] = std::array::from_fn(|i| now[i] - before[i]);
+        before = now;
+        let kb = resident_kb();
+        peak_kb = peak_kb.max(kb);
+        worst = worst.min(answered as f64);
+        let open = counts.open.load(Relaxed);
+        println!(
+            "  {second:>3} s: {answered:>6} in time ({:.2}), {late:>6} late, {overloaded} overloaded, {failed} failed, {open} open, {} MB",
+            answered as f64 / full,
+            kb >> 10
+        );
+    }
+    let _ = generator.await;
+    let all = counts.answered.load(Relaxed) as f64 / options.seconds as f64;
+    println!("in time: {:.2} of the closed loop's, {:.2} in the worst second", all / full, worst / full);
+    println!("memory: {:.2} times that at full load", peak_kb as f64 / full_kb as f64);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let start = Instant::now();
+    let first = request(runtime, &data).await;
+    let first_us = start.elapsed().as_secs_f64() * 1e6;
+    let after = lone(runtime, &data, 100).await;
+    println!("a lone request a second later: {first_us:.0} us ({}), then {:.0} us (median)", first.is_ok(), after.0);
+    Ok(())
+}
+
+/// Requests as fast as they are answered, so many at once; how many a second.
+async fn closed(runtime: &Arc<Runtime>, data: &Arc<[f32]>, at_once: usize, time: Duration) -> f64 {
+    let (start, answered) = (Instant::now(), Arc::new(AtomicU64::new(0)));
+    let tasks: Vec<_> = (0..at_once)
+        .map(|_| {
+            let (runtime, data, answered) = (runtime.clone(), data.clone(), answered.clone());
+            tokio::spawn(async move {
+                while start.elapsed() < time {
+                    if request(&runtime, &data).await.is_ok() {
+                        answered.fetch_add(1, Relaxed);
+                    }
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        let _ = task.await;
+    }
+    let rate = answered.load(Relaxed) as f64 / start.elapsed().as_secs_f64();
+    println!("  {at_once:>4} at once: {rate:.0} a second");
+    rate
+}
+
+/// Requests one after the other: the median and the 99th of 100, in microseconds.
+async fn lone(runtime: &Arc<Runtime>, data: &Arc<[f32]>, count: usize) -> (f64, f64) {
+    let mut times = Vec::new();
+    for _ in 0..count {
+        let start = Instant::now();
+        let _ = request(runtime, data).await;
+        times.push(start.elapsed().as_secs_f64() * 1e6);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    times.sort_by(f64::total_cmp);
+    (times[count / 2], times[count * 99 / 100])
+}
+
+/// Requests at a rate, whether or not they are answered.
+async fn generate(
+    runtime: Arc<Runtime>,
+    data: Arc<[f32]>,
+    rate: f64,
+    timeout: Duration,
+    seconds: u64,
+    counts: Arc<Counts>,
+) {
+    let (start, mut sent) = (Instant::now(), 0u64);
+    while start.elapsed() < Duration::from_secs(seconds) {
+        let due = (start.elapsed().as_secs_f64() * rate) as u64;
+        for _ in sent..due {
+            let (runtime, data, counts) = (runtime.clone(), data.clone(), counts.clone());
+            let deadline = tokio::time::Instant::now() + timeout;
+            counts.open.fetch_add(1, Relaxed);
+            tokio::spawn(async move {
+                let count = match tokio::time::timeout_at(deadline, request(&runtime, &data)).await {
+                    Ok(Ok(())) if tokio::time::Instant::now() <= deadline => &counts.answered,
+                    Ok(Ok(())) | Err(_) => &counts.late,
+                    Ok(Err(error)) if error.kind() == ErrorKind::Overloaded => &counts.overloaded,
+                    Ok(Err(_)) => &counts.failed,
+                };
+                count.fetch_add(1, Relaxed);
+                counts.open.fetch_sub(1, Relaxed);
+            });
+        }
+        sent = due;
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// Sessions one after the other, each with a gather of a computed op.
+async fn leak(runtime: &Arc<Runtime>, options: &Options) -> Result<()> {
+    let data: Arc<[f32]> = vec![0.25f32; 100].into();
+    let mut early_kb = 0;
+    let start = Instant::now();
+    for n in 1..=options.sessions {
+        request(runtime, &data).await?;
+        if n == 10_000 {
+            early_kb = resident_kb();
+        }
+        if n % (options.sessions / 10).max(1) == 0 {
+            println!("{n} sessions: {} kB, {:.0} a second", resident_kb(), n as f64 / start.elapsed().as_secs_f64());
+        }
+    }
+    println!("{} kB more after {} sessions than after 10000", resident_kb() as i64 - early_kb as i64, options.sessions);
+    Ok(())
+}
+
+/// Resident memory in kilobytes; 0 where the system does not say.
+fn resident_kb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").trim().parse().ok()).unwrap_or(0)
+}

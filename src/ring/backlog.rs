@@ -1,0 +1,379 @@
+//! What sessions have sent and the scheduler has not taken in yet: cheap to keep, and to throw away.
+//!
+//! In: users' events, in the order in which they were sent; credits; which gathers are still awaited. Out: the same
+//! events, a session's in their order, as far as the scheduler has room for more. Plain state: no channel, clock or
+//! thread.
+//!
+//! A segment here is a list of records. To take it in costs graph work for every record, and what is cut from it has to be
+//! planned, placed and run. So no more is taken in than the devices will soon ask for, and work that is given up while it
+//! waits here costs nothing more.
+//!
+//! Must hold:
+//! - BACKLOG-1: a session's events leave in the order in which they were sent.
+//! - BACKLOG-2: a segment that reads values of another session leaves after all that this session sent before it, and
+//!   before all that it sends later: its drops must not overtake who reads.
+//! - BACKLOG-3: demands that leave are awaited. Where a session is closed, what it sent and nobody else reads is thrown
+//!   away with all that it holds, and gathers of it that are still awaited fail.
+//! - BACKLOG-4: nothing is kept of a session that has ended and has nothing inside.
+//! - BACKLOG-5: the session that has waited longest has at least every sixteenth turn.
+
+use super::Room;
+use super::gate::Inside;
+use crate::ids::{GatherId, SessionId};
+use crate::scheduler::message::{Record, SchedulerEvent};
+use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Regions that may wait in the scheduler before segments stay here.
+const REGIONS_WAITING_MAX: usize = 512;
+/// The same while work is given up before its turn comes: what is taken in should be on a device at once.
+const REGIONS_WAITING_FEW: usize = 8;
+/// While work is given up, one turn of so many is for the session that has waited longest.
+const OLDEST_EVERY: u32 = 16;
+/// Segments that are taken in, each still awaited, before one that was given up is forgotten.
+const GIVEN_UP_WEIGHT: u32 = 8;
+/// The most that are remembered of those that were given up, times their weight.
+const GIVEN_UP_MAX: u32 = 1024;
+
+/// Events that wait.
+pub(super) struct Backlog {
+    sessions: FxHashMap<SessionId, Queue>,
+    /// Sessions whose next event costs something, by the time at which it was sent. Some entries are out of date.
+    order: VecDeque<SessionId>,
+    /// How many of them are not.
+    ordered: usize,
+    /// Sessions whose next events cost nothing and free memory: drops, and the session's end.
+    urgent: VecDeque<SessionId>,
+    /// Events that leave next.
+    due: VecDeque<SchedulerEvent>,
+    /// How much of a session may be inside before its segments stay here.
+    room: Room,
+    next_number: u64,
+    /// Grows with segments that are given up, falls with those that are taken in and awaited.
+    given_up: u32,
+    turn: u32,
+    waiting: usize,
+}
+
+/// One session's events.
+#[derive(Default)]
+struct Queue {
+    /// Each with its number in the order in which all events were sent.
+    events: VecDeque<(u64, SchedulerEvent)>,
+    /// What the scheduler has taken in and has not given credit for.
+    inside: Inside,
+    place: Place,
+    /// The scheduler has heard of the session, and not of its end.
+    known: bool,
+    /// Segments that wait here and read values of this session: their numbers and sessions.
+    readers: BTreeMap<u64, SessionId>,
+}
+
+/// Where a session stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    /// Nowhere: nothing of it waits, or too much of it is inside.
+    #[default]
+    Nowhere,
+    Order,
+    Urgent,
+}
+
+/// What was thrown away.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Discarded {
+    /// The session that ended.
+    pub session: Option<SessionId>,
+    /// Ops.
+    pub nodes: u64,
+    /// Gathers that are still awaited, and now fail.
+    pub gathers: Vec<GatherId>,
+    /// The scheduler will never hear of the session.
+    pub unheard: bool,
+}
+
+impl Backlog {
+    /// Nothing waits. `room`: how much of a session may be inside at a time.
+    pub(super) fn new(room: Room) -> Backlog {
+        Backlog {
+            sessions: FxHashMap::default(),
+            order: VecDeque::new(),
+            ordered: 0,
+            urgent: VecDeque::new(),
+            due: VecDeque::new(),
+            room,
+            next_number: 0,
+            given_up: 0,
+            turn: 0,
+            waiting: 0,
+        }
+    }
+
+    /// Whether nothing waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting == 0 && self.due.is_empty()
+    }
+
+    /// Sessions that it keeps something of, and entries of its lists.
+    #[cfg(test)]
+    pub(super) fn tables(&self) -> [(&'static str, usize); 3] {
+        [
+            ("backlog sessions", self.sessions.len()),
+            ("backlog order", self.order.len() + self.urgent.len()),
+            ("backlog room for sessions", self.sessions.capacity()),
+        ]
+    }
+
+    /// Regions that may wait in the scheduler for the next segment to be taken in.
+    pub(super) fn regions_waiting_max(&self) -> usize {
+        if self.given_up > 0 { REGIONS_WAITING_FEW } else { REGIONS_WAITING_MAX }
+    }
+
+    /// Takes in an event of a session; `is_awaited` says whether somebody still waits for a gather.
+    pub(super) fn put(&mut self, event: SchedulerEvent, is_awaited: impl Fn(GatherId) -> bool) -> Discarded {
+        let Some(session) = session_of(&event) else {
+            self.due.push_back(event);
+            return Discarded::default();
+        };
+        let number = self.next_number;
+        self.next_number += 1;
+        if let SchedulerEvent::SegmentCut { records, .. } = &event {
+            for home in &records.summary.homes {
+                self.sessions.entry(*home).or_default().readers.insert(number, session);
+            }
+        }
+        let queue = self.sessions.entry(session).or_default();
+        let ends = matches!(event, SchedulerEvent::SessionClosed(_));
+        let discarded = match ends && queue.readers.is_empty() && !queue.events.is_empty() {
+            true => self.discard(session, is_awaited),
+            false => Discarded::default(),
+        };
+        if !discarded.unheard {
+            let queue = self.sessions.entry(session).or_default();
+            queue.events.push_back((number, event));
+            self.waiting += 1;
+            self.list(session);
+        }
+        discarded
+    }
+
+    /// The next event for the scheduler. `has_room`: it may be one that makes work.
+    pub(super) fn next(&mut self, has_room: bool, is_awaited: impl Fn(GatherId) -> bool) -> Option<SchedulerEvent> {
+        while self.due.is_empty() {
+            let (session, from) = match self.urgent.pop_front() {
+                Some(session) => (session, Place::Urgent),
+                None if has_room => (self.pick()?, Place::Order),
+                None => return None,
+            };
+            match self.sessions.get_mut(&session) {
+                Some(queue) if queue.place == from => queue.place = Place::Nowhere,
+                _ => continue,
+            }
+            self.pass_some(session);
+            self.list(session);
+        }
+        let mut event = self.due.pop_front()?;
+        self.withdraw_demands(&mut event, is_awaited);
+        Some(event)
+    }
+
+    /// Nodes of a session that were left lazy are inside again.
+    pub(super) fn charge(&mut self, session: SessionId, nodes: u64, bytes: u64) {
+        self.sessions.entry(session).or_default().inside.enter(nodes, bytes);
+    }
+
+    /// Nodes of a session have left.
+    pub(super) fn credit(&mut self, session: SessionId, nodes: u64) {
+        if let Some(queue) = self.sessions.get_mut(&session) {
+            queue.inside.leave(nodes);
+            self.list(session);
+        }
+    }
+
+    /// The session whose turn it is: the first to have waited, but while work is given up the last. Who has waited
+    /// longest then gives up before the answer comes, and the time that it takes is lost for the others, too.
+    fn pick(&mut self) -> Option<SessionId> {
+        let is_current = |sessions: &FxHashMap<SessionId, Queue>, session: &SessionId| {
+            sessions.get(session).is_some_and(|queue| queue.place == Place::Order)
+        };
+        if self.order.len() > 2 * self.ordered + 64 {
+            self.order.retain(|session| is_current(&self.sessions, session));
+        }
+        self.turn = self.turn.wrapping_add(1);
+        let oldest = self.given_up == 0 || self.turn.is_multiple_of(OLDEST_EVERY);
+        loop {
+            let next = if oldest { self.order.pop_front() } else { self.order.pop_back() };
+            let session = next?;
+            if is_current(&self.sessions, &session) {
+                self.ordered -= 1;
+                return Some(session);
+            }
+        }
+    }
+
+    /// A session's events up to one that makes work, and those behind it that cost nothing.
+    fn pass_some(&mut self, session: SessionId) {
+        let mut has_work = false;
+        while let Some((number, event)) = self.sessions.get(&session).and_then(|queue| queue.events.front()) {
+            if makes_work(event) && std::mem::replace(&mut has_work, true) {
+                return;
+            }
+            let number = *number;
+            self.pass(session, number);
+        }
+    }
+
+    /// A session's events up to this number leave, and before each of them whatever has to (BACKLOG-2).
+    fn pass(&mut self, session: SessionId, up_to: u64) {
+        let mut stack: SmallVec<[(SessionId, u64); 4]> = smallvec![(session, up_to)];
+        while let Some(&(session, up_to)) = stack.last() {
+            match self.before_next(session, up_to) {
+                None => drop(stack.pop()),
+                Some(Some(first)) => stack.push(first),
+                Some(None) => self.pass_one(session),
+            }
+        }
+    }
+
+    /// Whether a session's next event is one up to this number; and what has to leave before it, if anything: a session
+    /// and the last of its events. Those have smaller numbers, so that this ends.
+    fn before_next(&self, session: SessionId, up_to: u64) -> Option<Option<(SessionId, u64)>> {
+        let queue = self.sessions.get(&session)?;
+        let (number, event) = queue.events.front().filter(|(number, _)| *number <= up_to)?;
+        if let Some((reader, of)) = queue.readers.first_key_value().filter(|(reader, _)| *reader < number) {
+            return Some(Some((*of, *reader)));
+        }
+        let SchedulerEvent::SegmentCut { records, .. } = event else { return Some(None) };
+        let waits_before = |home: &&SessionId| {
+            let front = self.sessions.get(home).and_then(|queue| queue.events.front());
+            front.is_some_and(|(other, _)| other < number)
+        };
+        Some(records.summary.homes.iter().find(waits_before).map(|home| (*home, number - 1)))
+    }
+
+    fn pass_one(&mut self, session: SessionId) {
+        let Some(queue) = self.sessions.get_mut(&session) else { return };
+        let Some((number, event)) = queue.events.pop_front() else { return };
+        self.waiting -= 1;
+        queue.known = !matches!(event, SchedulerEvent::SessionClosed(_));
+        if let SchedulerEvent::SegmentCut { records, .. } = &event {
+            queue.inside.enter(records.summary.nodes, records.summary.pinned_bytes);
+            if !records.summary.demands.is_empty() {
+                self.given_up = self.given_up.saturating_sub(1);
+            }
+            self.read_no_more(number, &event);
+        }
+        self.due.push_back(event);
+    }
+
+    /// A segment that read values of other sessions waits no more.
+    fn read_no_more(&mut self, number: u64, event: &SchedulerEvent) {
+        let SchedulerEvent::SegmentCut { records, .. } = event else { return };
+        for home in &records.summary.homes {
+            if let Some(queue) = self.sessions.get_mut(home) {
+                queue.readers.remove(&number);
+                self.forget(*home);
+            }
+        }
+    }
+
+    /// Throws away what a session has sent (BACKLOG-3).
+    fn discard(&mut self, session: SessionId, is_awaited: impl Fn(GatherId) -> bool) -> Discarded {
+        let Some(queue) = self.sessions.get_mut(&session) else { return Discarded::default() };
+        let events = std::mem::take(&mut queue.events);
+        let unheard = !queue.known;
+        self.waiting -= events.len();
+        if std::mem::take(&mut queue.place) == Place::Order {
+            self.ordered -= 1;
+        }
+        let mut discarded = Discarded { session: Some(session), unheard, ..Discarded::default() };
+        for (number, event) in events {
+            match &event {
+                SchedulerEvent::SegmentCut { records, .. } => {
+                    discarded.nodes += records.summary.nodes;
+                    let demands = records.summary.demands.iter().copied();
+                    discarded.gathers.extend(demands.filter(|gather| is_awaited(*gather)));
+                    if !records.summary.demands.is_empty() {
+                        self.note_given_up();
+                    }
+                }
+                SchedulerEvent::ExplainAsked { gather, .. } if is_awaited(*gather) => discarded.gathers.push(*gather),
+                _ => {}
+            }
+            self.read_no_more(number, &event);
+        }
+        if unheard {
+            self.forget(session);
+        }
+        discarded
+    }
+
+    /// Demands that nobody awaits any more are none.
+    fn withdraw_demands(&mut self, event: &mut SchedulerEvent, is_awaited: impl Fn(GatherId) -> bool) {
+        let SchedulerEvent::SegmentCut { records, .. } = event else { return };
+        if records.summary.demands.iter().all(|gather| is_awaited(*gather)) {
+            return;
+        }
+        self.note_given_up();
+        for record in records.iter_mut() {
+            if let Record::Demanded { gather, .. } = record
+                && !is_awaited(*gather)
+            {
+                *record = Record::Cancelled(*gather);
+            }
+        }
+    }
+
+    fn note_given_up(&mut self) {
+        self.given_up = (self.given_up + GIVEN_UP_WEIGHT).min(GIVEN_UP_MAX);
+    }
+
+    /// Gives a session its place, if something of it waits and it has none.
+    fn list(&mut self, session: SessionId) {
+        let Some(queue) = self.sessions.get_mut(&session) else { return };
+        let Some((_, event)) = queue.events.front() else { return self.forget(session) };
+        if queue.place != Place::Nowhere {
+            return;
+        }
+        let (nodes, bytes) = queue.inside.held();
+        if queue.known && !makes_work(event) {
+            queue.place = Place::Urgent;
+            self.urgent.push_back(session);
+        } else if self.room.holds(nodes, bytes) {
+            queue.place = Place::Order;
+            self.order.push_back(session);
+            self.ordered += 1;
+        }
+    }
+
+    /// BACKLOG-4.
+    fn forget(&mut self, session: SessionId) {
+        let ended = |queue: &Queue| {
+            !queue.known && queue.events.is_empty() && queue.readers.is_empty() && queue.inside.held().0 == 0
+        };
+        if self.sessions.get(&session).is_some_and(|queue| queue.place != Place::Order && ended(queue)) {
+            self.sessions.remove(&session);
+        }
+    }
+}
+
+/// Whose event it is; none for what is no session's.
+fn session_of(event: &SchedulerEvent) -> Option<SessionId> {
+    match event {
+        SchedulerEvent::SessionOpened { session, .. }
+        | SchedulerEvent::SegmentCut { session, .. }
+        | SchedulerEvent::SessionClosed(session) => Some(*session),
+        SchedulerEvent::ExplainAsked { value, .. } => Some(value.session),
+        _ => None,
+    }
+}
+
+/// Whether an event makes work for the scheduler, or asks for some; others let go of values.
+fn makes_work(event: &SchedulerEvent) -> bool {
+    match event {
+        SchedulerEvent::SegmentCut { records, .. } => records.summary.nodes > 0 || !records.summary.demands.is_empty(),
+        // An explanation runs nothing.
+        _ => false,
+    }
+}

@@ -1,0 +1,261 @@
+//! The backlog alone: events in, events out.
+
+use super::Room;
+use super::backlog::{Backlog, Discarded};
+use crate::graph::{Arg, DType, ElementOp, Meta, Node, Op, Shape};
+use crate::ids::{GatherId, SessionId, ValueId};
+use crate::scheduler::message::{Drops, Record, SchedulerEvent, Want};
+use crate::scheduler::records::Records;
+use crate::scheduler::region::CutReason;
+use std::collections::HashSet;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// A backlog, and the gathers that are awaited.
+struct Bench {
+    backlog: Backlog,
+    awaited: HashSet<u64>,
+}
+
+fn bench() -> Bench {
+    Bench { backlog: Backlog::new(Room { nodes: 100, bytes: 1000 }), awaited: HashSet::new() }
+}
+
+fn op(session: u64, index: u64, reads: Option<(u64, u64)>) -> Record {
+    let value = ValueId { session: SessionId(session), index };
+    let of = |(session, index)| Arg::Value(ValueId { session: SessionId(session), index });
+    let meta = Meta { dtype: DType::F32, shape: Shape::scalar() };
+    let at = Location::caller().into();
+    let args = reads.map(of).into_iter().collect();
+    let node = Node { value, op: Op::Apply(ElementOp::Exp), args, meta, pin: None, at };
+    Record::Op(Box::new(node), Drops::NONE)
+}
+
+fn drop_of(session: u64, index: u64) -> Record {
+    Record::Dropped(ValueId { session: SessionId(session), index })
+}
+
+impl Bench {
+    fn put(&mut self, event: SchedulerEvent) -> Discarded {
+        let awaited = &self.awaited;
+        self.backlog.put(event, |gather| awaited.contains(&gather.0))
+    }
+
+    fn open(&mut self, session: u64) {
+        self.put(SchedulerEvent::SessionOpened { session: SessionId(session), name: Arc::from("s"), weight: 1 });
+    }
+
+    fn cut(&mut self, session: u64, records: Vec<Record>) {
+        let records = Records::from(records);
+        self.put(SchedulerEvent::SegmentCut { session: SessionId(session), records, why: CutReason::Demand, at_ns: 0 });
+    }
+
+    /// A session with one op that is gathered under its number.
+    fn request(&mut self, session: u64) {
+        self.open(session);
+        self.awaited.insert(session);
+        let value = ValueId { session: SessionId(session), index: 0 };
+        let demand = Record::Demanded { gather: GatherId(session), value, want: Want::Host };
+        self.cut(session, vec![op(session, 0, None), demand]);
+    }
+
+    /// Its gather is dropped, then its handles, then the session.
+    fn give_up(&mut self, session: u64) -> Discarded {
+        self.awaited.remove(&session);
+        self.cut(session, vec![drop_of(session, 0)]);
+        self.close(session)
+    }
+
+    fn close(&mut self, session: u64) -> Discarded {
+        self.put(SchedulerEvent::SessionClosed(SessionId(session)))
+    }
+
+    /// What leaves, in short.
+    fn next(&mut self, has_room: bool) -> Option<String> {
+        let awaited = &self.awaited;
+        let event = self.backlog.next(has_room, |gather| awaited.contains(&gather.0))?;
+        Some(match event {
+            SchedulerEvent::SessionOpened { session, .. } => format!("open {session}"),
+            SchedulerEvent::SessionClosed(session) => format!("close {session}"),
+            SchedulerEvent::SegmentCut { session, records, .. } => {
+                let words: Vec<&str> = records
+                    .iter()
+                    .map(|record| match record {
+                        Record::Demanded { .. } => " demand",
+                        Record::Cancelled(_) => " cancelled",
+                        Record::Dropped(_) => " drop",
+                        _ => " op",
+                    })
+                    .collect();
+                format!("cut {session}{}", words.concat())
+            }
+            other => format!("{other:?}"),
+        })
+    }
+
+    fn all(&mut self) -> Vec<String> {
+        std::iter::from_fn(|| self.next(true)).collect()
+    }
+}
+
+#[test]
+fn sessions_take_turns_and_each_ones_events_keep_their_order() {
+    let mut b = bench();
+    b.open(1);
+    (0..3).for_each(|n| b.cut(1, vec![op(1, n, None)]));
+    b.open(2);
+    b.cut(2, vec![op(2, 0, None)]);
+    b.cut(2, vec![drop_of(2, 0)]);
+    assert_eq!(
+        b.all(),
+        ["open 1", "cut 1 op", "open 2", "cut 2 op", "cut 2 drop", "cut 1 op", "cut 1 op"],
+        "drops leave with the work before them"
+    );
+    assert!(b.backlog.is_empty());
+}
+
+#[test]
+fn without_room_only_what_frees_memory_leaves() {
+    let mut b = bench();
+    b.request(1);
+    assert_eq!(b.next(false), None);
+    assert_eq!(b.all().len(), 2);
+    b.cut(1, vec![drop_of(1, 0)]);
+    b.cut(1, vec![op(1, 1, None)]);
+    assert_eq!((b.next(false).as_deref(), b.next(false)), (Some("cut 1 drop"), None));
+}
+
+#[test]
+fn more_of_a_session_than_it_has_room_for_waits_and_others_go_on() {
+    let mut b = bench();
+    b.open(1);
+    for n in 0..4 {
+        b.cut(1, (0..60).map(|k| op(1, 60 * n + k, None)).collect());
+    }
+    b.request(2);
+    let (many, passed) = (" op".repeat(60), b.all());
+    assert_eq!(
+        passed,
+        [
+            "open 1".to_owned(),
+            format!("cut 1{many}"),
+            "open 2".into(),
+            "cut 2 op demand".into(),
+            format!("cut 1{many}")
+        ]
+    );
+    assert!(!b.backlog.is_empty());
+    b.backlog.credit(SessionId(1), 10);
+    assert_eq!(b.next(true), None, "110 are inside, and there is room for 100");
+    b.backlog.credit(SessionId(1), 10);
+    assert_eq!(b.all().len(), 1);
+    b.backlog.credit(SessionId(1), 160);
+    assert_eq!(b.all().len(), 1);
+}
+
+#[test]
+fn a_request_that_is_given_up_while_it_waits_leaves_nothing_behind() {
+    let mut b = bench();
+    b.request(1);
+    b.request(2);
+    b.request(3);
+    let discarded = b.give_up(2);
+    assert_eq!(discarded, Discarded { session: Some(SessionId(2)), nodes: 1, gathers: vec![], unheard: true });
+    assert_eq!(
+        b.all(),
+        ["open 3", "cut 3 op demand", "open 1", "cut 1 op demand"],
+        "the last first, since one was given up"
+    );
+    for session in [1, 3] {
+        // Heard of: its end is told at once.
+        assert_eq!(b.give_up(session), Discarded::default());
+        b.backlog.credit(SessionId(session), 1);
+        assert_eq!(b.next(false), Some(format!("cut {session} drop")));
+        assert_eq!(b.next(false), Some(format!("close {session}")));
+    }
+    assert!(b.backlog.tables()[..2].iter().all(|(_, entries)| *entries == 0), "{:?}", b.backlog.tables());
+}
+
+#[test]
+fn a_session_that_is_closed_fails_what_waits_of_it_and_is_awaited() {
+    let mut b = bench();
+    b.request(1);
+    b.all();
+    b.awaited.insert(7);
+    let demand =
+        Record::Demanded { gather: GatherId(7), value: ValueId { session: SessionId(1), index: 1 }, want: Want::Host };
+    b.cut(1, vec![op(1, 1, None), demand]);
+    let discarded = b.close(1);
+    assert_eq!(
+        discarded,
+        Discarded { session: Some(SessionId(1)), nodes: 1, gathers: vec![GatherId(7)], unheard: false }
+    );
+    assert_eq!(b.next(false).as_deref(), Some("close 1"));
+    b.backlog.credit(SessionId(1), 1);
+    assert_eq!(b.backlog.tables()[0].1, 0);
+}
+
+#[test]
+fn demands_that_nobody_awaits_any_more_are_not_told() {
+    let mut b = bench();
+    b.request(1);
+    b.awaited.clear();
+    assert_eq!(b.all(), ["open 1", "cut 1 op cancelled"]);
+}
+
+#[test]
+fn who_reads_a_sessions_values_comes_after_what_makes_them_and_before_what_ends_them() {
+    let mut b = bench();
+    b.request(9);
+    b.give_up(9);
+    // The last comes first now.
+    b.open(1);
+    b.cut(1, vec![op(1, 0, None)]);
+    b.open(2);
+    b.cut(2, vec![op(2, 0, Some((1, 0)))]);
+    b.open(3);
+    b.cut(3, vec![op(3, 0, Some((2, 0)))]);
+    b.cut(2, vec![drop_of(2, 0)]);
+    b.cut(1, vec![drop_of(1, 0)]);
+    assert_eq!(b.close(1), Discarded::default(), "somebody reads what it made");
+    assert_eq!(
+        b.all(),
+        ["open 1", "cut 1 op", "open 2", "cut 2 op", "open 3", "cut 3 op", "cut 1 drop", "close 1", "cut 2 drop"]
+    );
+}
+
+#[test]
+fn who_has_waited_longest_has_a_turn_however_many_give_up_and_come() {
+    let mut b = bench();
+    b.request(0);
+    for n in 1..1000 {
+        b.request(2 * n);
+        b.request(2 * n + 1);
+        b.give_up(2 * n - 2 + 2);
+        let passed = [b.next(true), b.next(true)];
+        if passed.contains(&Some("cut 0 op demand".to_owned())) {
+            assert!(n <= 17, "{n}");
+            return;
+        }
+    }
+    panic!("it never has its turn");
+}
+
+#[test]
+fn thousands_that_come_and_give_up_leave_no_entries() {
+    let mut b = bench();
+    for session in 0..20_000 {
+        b.request(session);
+        if session % 4 == 0 {
+            b.next(true);
+            b.next(true);
+        }
+        if session >= 100 {
+            b.give_up(session - 100);
+            b.backlog.credit(SessionId(session - 100), 1);
+        }
+        while b.next(false).is_some() {}
+    }
+    let tables = b.backlog.tables();
+    assert!(tables.iter().all(|(_, entries)| *entries <= 1000), "{tables:?}");
+}
