@@ -168,7 +168,9 @@ impl Assembly<'_, '_> {
             faults = Some(self.fault_buffer());
         }
         if call.scratch_words > 0 && self.device.kind == DeviceKind::Gpu {
-            let buffer = self.new_buffer(Role::Scratch, DType::U32, call.scratch_words);
+            let dtype = call.library.scratch_dtype();
+            let elements = if dtype.is_wide() { call.scratch_words / 2 } else { call.scratch_words };
+            let buffer = self.new_buffer(Role::Scratch, dtype, elements);
             uses.push(Use { buffer, tiled: false, writes: true, reads: true });
         }
         let (label, ops) = self.label(index);

@@ -91,23 +91,20 @@ fn matmul(work: &Work<'_>, n: u32) -> LibraryCall {
     let k = work.arg_shape(node.args[0]).dim(1) as u32;
     let batch: usize = shape.dims().iter().skip(2).product();
     let pages = |arg: RegionArg| work.arg_shape(arg).dims().iter().skip(2).product::<usize>();
-    LibraryCall {
-        library: Library::MatMul {
-            dtype: node.meta.dtype,
-            m,
-            n: columns,
-            k,
-            batch: batch as u32,
-            transpose_a,
-            transpose_b,
-            stride_a: if pages(node.args[0]) == 1 { 0 } else { m * k },
-            stride_b: if pages(node.args[1]) == 1 { 0 } else { k * columns },
-        },
-        operands: smallvec![source_of(a), source_of(b), Source::Node(n)],
-        output: 2,
-        base: None,
-        scratch_words: 0,
-    }
+    let library = Library::MatMul {
+        dtype: node.meta.dtype,
+        m,
+        n: columns,
+        k,
+        batch: batch as u32,
+        transpose_a,
+        transpose_b,
+        stride_a: if pages(node.args[0]) == 1 { 0 } else { m * k },
+        stride_b: if pages(node.args[1]) == 1 { 0 } else { k * columns },
+    };
+    let scratch_words = library.scratch_words();
+    let operands = smallvec![source_of(a), source_of(b), Source::Node(n)];
+    LibraryCall { library, operands, output: 2, base: None, scratch_words }
 }
 
 /// Elements before, along and after a dimension.

@@ -8,14 +8,15 @@
 #[cfg(feature = "gpu")]
 use crate::error::Error;
 use crate::graph::DType;
+use crate::kernels::matmul;
 #[cfg(feature = "gpu")]
-use crate::kernels::{matmul, scatter, sort};
+use crate::kernels::{scatter, sort};
 
 /// A library kernel with its sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Library {
-    /// `out[m, n, p] = sum_k a[m, k, p] * b[k, n, p]`, operands `[a, b, out]`; a transposed operand is stored the other
-    /// way round.
+    /// `out[m, n, p] = sum_k a[m, k, p] * b[k, n, p]`, operands `[a, b, out]`, and `scratch` of the same dtype where
+    /// the terms are summed in slices; a transposed operand is stored the other way round.
     MatMul {
         /// f32 or f64.
         dtype: DType,
@@ -104,9 +105,17 @@ impl Library {
     /// 32-bit words of scratch that the GPU side needs as its last operand (the host side needs none).
     pub fn scratch_words(&self) -> u64 {
         match *self {
-            Library::MatMul { .. } => 0,
+            Library::MatMul { dtype, m, n, k, batch, .. } => matmul::scratch_words(dtype, m, n, k, batch),
             Library::ArgSort { before, len, after, .. } => sort_scratch_words(len as u64, before as u64 * after as u64),
             Library::AssignIndex { extent, scalar_value, .. } => assign_scratch_words(extent as u64, scalar_value),
+        }
+    }
+
+    /// The dtype of the scratch's elements.
+    pub fn scratch_dtype(&self) -> DType {
+        match *self {
+            Library::MatMul { dtype, .. } => dtype,
+            Library::ArgSort { .. } | Library::AssignIndex { .. } => DType::U32,
         }
     }
 }

@@ -8,6 +8,7 @@ use super::cut::{Cut, Dep};
 use crate::device::info::DeviceInfo;
 use crate::graph::{DType, Meta, Op, View};
 use crate::kernels::library::{assign_scratch_words, sort_scratch_words};
+use crate::kernels::matmul;
 use rustc_hash::FxHashSet;
 
 /// Why an op runs on the host whose operands, all together, are more than the device may hold.
@@ -72,6 +73,12 @@ pub(super) fn scratch_words(op: &Op, lengths: &[usize], meta: &Meta) -> u64 {
         Op::AssignIndex { dim } => {
             let extent = dim.map_or(meta.elements(), |dim| meta.shape.dim(dim as usize));
             assign_scratch_words(extent as u64, lengths.get(2) == Some(&1))
+        }
+        Op::MatMul if meta.elements() > 0 => {
+            let (m, n) = (meta.shape.dim(0), meta.shape.dim(1));
+            // The terms of a sum, or more of them where both factors have pages.
+            let k = lengths.iter().zip([m, n]).map(|(length, lines)| length / lines).min().unwrap_or(0);
+            matmul::scratch_words(meta.dtype, m as u32, n as u32, k as u32, (meta.elements() / (m * n)) as u32)
         }
         _ => 0,
     }

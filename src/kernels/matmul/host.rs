@@ -1,15 +1,35 @@
-//! Matrix products on the host, by the `gemm` crate.
+//! Matrix products on the host.
 //!
-//! Must hold: EVAL-4: panels are cut by the sizes alone.
+//! In: sizes and operands, or a [`Product`] by its addresses. Out: the elements of the result.
+//!
+//! A product is made in one of three ways ([`Way`]), by its shape: packed, as parts of the result from copies of both
+//! factors that a tile of registers runs through; streamed, where one side is thin and the other lies so that
+//! neighbours in memory are rows of the result; dotted, where the terms of a sum are neighbours in memory. All cut the
+//! terms into chunks, whose sums a last step adds as a tree.
+//!
+//! Must hold: EVAL-4: parts and chunks are cut by the sizes alone. MATMUL-1.
+
+mod dotted;
+mod lanes;
+mod packed;
+mod streamed;
 
 use crate::graph::DType;
 use crate::kernels::eval::{HostOperand, Pool};
 use crate::kernels::library::Library;
+pub use lanes::Real;
+use lanes::{Kernel, Lanes, dispatch};
 
-/// Columns (or rows) of the result that a task computes.
-const PANEL: usize = 128;
 /// Multiplications below which one thread is enough.
 const PARALLEL_MIN: usize = 1 << 18;
+/// Terms that are added one after the other, anywhere (MATMUL-1).
+const RUN: usize = 16;
+/// Lines of the shorter side up to which a product is thin.
+const THIN: usize = 4;
+/// Lines of both sides up to which a product is dotted, wherever its terms lie.
+const DOTTED_MAX: usize = 16;
+/// Parts of a result that are enough to keep the threads busy; a result of fewer has its terms cut.
+const PARTS_ENOUGH: usize = 8;
 
 /// Runs `Library::MatMul` over its operands `[a, b, out]`.
 pub fn run(library: &Library, operands: &[HostOperand<'_>], pool: &Pool) {
@@ -20,23 +40,8 @@ pub fn run(library: &Library, operands: &[HostOperand<'_>], pool: &Pool) {
     }
 }
 
-trait Real: Copy + Send + Sync + 'static {
-    const ZERO: Self;
-    const ONE: Self;
-}
-
-impl Real for f32 {
-    const ZERO: f32 = 0.0;
-    const ONE: f32 = 1.0;
-}
-
-impl Real for f64 {
-    const ZERO: f64 = 0.0;
-    const ONE: f64 = 1.0;
-}
-
-/// A matrix by its address and the distances between neighbours of a column and of a row.
-#[derive(Clone, Copy)]
+/// The distances in memory between neighbours of a column and of a row.
+#[derive(Clone, Copy, Debug)]
 struct Matrix {
     down: usize,
     right: usize,
@@ -45,6 +50,10 @@ struct Matrix {
 impl Matrix {
     fn new(rows: usize, columns: usize, transposed: bool) -> Matrix {
         if transposed { Matrix { down: columns, right: 1 } } else { Matrix { down: 1, right: rows } }
+    }
+
+    fn turned(self) -> Matrix {
+        Matrix { down: self.right, right: self.down }
     }
 
     fn span(self, rows: usize, columns: usize) -> usize {
@@ -57,7 +66,7 @@ fn multiply<T: Real>(library: &Library, operands: &[HostOperand<'_>], pool: &Poo
         panic!("LIB-1: {library:?} is no matrix product");
     };
     let (m, n, k, batch) = (m as usize, n as usize, k as usize, batch as usize);
-    let (stride_a, stride_b) = (stride_a as usize, stride_b as usize);
+    let (page_a, page_b) = (stride_a as usize, stride_b as usize);
     let (a, b) = (Matrix::new(m, k, transpose_a), Matrix::new(k, n, transpose_b));
     let out_elements = operands[2].elements(size_of::<T>());
     assert!(out_elements >= m * n * batch, "EVAL-1: a product of {m} x {n} x {batch} in {out_elements}");
@@ -65,53 +74,253 @@ fn multiply<T: Real>(library: &Library, operands: &[HostOperand<'_>], pool: &Poo
         return;
     }
     // SAFETY: the one place that writes `out`.
-    let out: *mut T = unsafe { operands[2].slice_mut::<T>() }.as_mut_ptr();
+    let out = &mut unsafe { operands[2].slice_mut::<T>() }[..m * n * batch];
     if k == 0 {
-        // SAFETY: `out` holds that many elements.
-        unsafe { std::slice::from_raw_parts_mut(out, m * n * batch) }.fill(T::ZERO);
-        return;
+        return out.fill(T::ZERO);
     }
     let (left, right) = (operands[0].slice::<T>(), operands[1].slice::<T>());
-    assert!(left.len() >= a.span(m, k) + stride_a * (batch - 1), "EVAL-1: the left factor is too short");
-    assert!(right.len() >= b.span(k, n) + stride_b * (batch - 1), "EVAL-1: the right factor is too short");
-    let by_columns = n >= m;
-    let panels = if by_columns { n.div_ceil(PANEL) } else { m.div_ceil(PANEL) };
-    let parallel = m * n * batch * k >= PARALLEL_MIN;
-    let out = Shared(out);
-    pool.run(panels * batch, parallel, |tasks| {
-        for task in tasks {
-            let (page, begin) = (task / panels, task % panels * PANEL);
-            let (row, rows) = if by_columns { (0, m) } else { (begin, PANEL.min(m - begin)) };
-            let (column, columns) = if by_columns { (begin, PANEL.min(n - begin)) } else { (0, n) };
-            // SAFETY: the spans were checked above; panels write disjoint parts of `out`.
-            unsafe {
-                gemm::gemm::<T>(
-                    rows,
-                    columns,
-                    k,
-                    out.at().add(page * m * n + column * m + row),
-                    m as isize,
-                    1,
-                    false,
-                    left.as_ptr().add(page * stride_a + row * a.down),
-                    a.right as isize,
-                    a.down as isize,
-                    right.as_ptr().add(page * stride_b + column * b.right),
-                    b.right as isize,
-                    b.down as isize,
-                    T::ZERO,
-                    T::ONE,
-                    false,
-                    false,
-                    false,
-                    gemm::Parallelism::None,
-                );
-            }
-        }
+    assert!(left.len() >= a.span(m, k) + page_a * (batch - 1), "EVAL-1: the left factor is too short");
+    assert!(right.len() >= b.span(k, n) + page_b * (batch - 1), "EVAL-1: the right factor is too short");
+    let factors =
+        (Factor { at: left.as_ptr(), of: a, page: page_a }, Factor { at: right.as_ptr(), of: b, page: page_b });
+    let product = Product { m, n, k, batch, a: factors.0, b: factors.1, c: Matrix::new(m, n, false) };
+    product.write(out, |parts, parallel, part| {
+        pool.run(parts, parallel, |tasks| tasks.for_each(part));
     });
 }
 
-/// A pointer that workers share; each writes its own panels.
+/// The product of two matrices in column-major order, on the caller's thread.
+#[cfg(feature = "script")]
+pub fn product<T: Real>(a: &[T], b: &[T], (m, k, n): (usize, usize, usize)) -> Vec<T> {
+    assert!(a.len() == m * k && b.len() == k * n, "MATMUL-2: the factors are as long as their sizes say");
+    let mut out = vec![T::ZERO; m * n];
+    if out.is_empty() || k == 0 {
+        return out;
+    }
+    let a = Factor { at: a.as_ptr(), of: Matrix::new(m, k, false), page: 0 };
+    let b = Factor { at: b.as_ptr(), of: Matrix::new(k, n, false), page: 0 };
+    let product = Product { m, n, k, batch: 1, a, b, c: Matrix::new(m, n, false) };
+    product.write(&mut out, |parts, _, part| (0..parts).for_each(part));
+    out
+}
+
+/// A factor in memory.
+#[derive(Clone, Copy)]
+struct Factor<T> {
+    at: *const T,
+    of: Matrix,
+    /// Elements from one page to the next.
+    page: usize,
+}
+
+impl<T> Factor<T> {
+    /// The address of an element.
+    ///
+    /// # Safety
+    /// It exists.
+    unsafe fn element(&self, page: usize, row: usize, column: usize) -> *const T {
+        // SAFETY: the caller's.
+        unsafe { self.at.add(page * self.page + row * self.of.down + column * self.of.right) }
+    }
+
+    fn turned(self) -> Factor<T> {
+        Factor { of: self.of.turned(), ..self }
+    }
+}
+
+/// A product: what it reads, and how its result lies in memory.
+#[derive(Clone, Copy)]
+struct Product<T> {
+    m: usize,
+    n: usize,
+    k: usize,
+    batch: usize,
+    a: Factor<T>,
+    b: Factor<T>,
+    c: Matrix,
+}
+
+// SAFETY: the factors are only read.
+unsafe impl<T: Sync> Sync for Product<T> {}
+
+/// How a product is made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    Packed,
+    Streamed,
+    Dotted,
+}
+
+/// Rows, columns and terms of a part of the work.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Cut {
+    rows: usize,
+    columns: usize,
+    terms: usize,
+}
+
+/// A part of the work: rows, columns and terms from the first of each on.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    page: usize,
+    row: usize,
+    rows: usize,
+    column: usize,
+    columns: usize,
+    term: usize,
+    terms: usize,
+}
+
+impl<T: Real> Product<T> {
+    /// Writes the result. `each` calls a function for every number below a count, perhaps on several threads.
+    fn write(self, out: &mut [T], each: impl Fn(usize, bool, &(dyn Fn(usize) + Sync))) {
+        // The longer side is the rows' (the result is written turned), so that there is one thin form.
+        let thin = self.m.min(self.n) <= DOTTED_MAX;
+        let product = if thin && self.n > self.m {
+            Product { m: self.n, n: self.m, a: self.b.turned(), b: self.a.turned(), c: self.c.turned(), ..self }
+        } else {
+            self
+        };
+        product.write_upright(out, each);
+    }
+
+    fn write_upright(self, out: &mut [T], each: impl Fn(usize, bool, &(dyn Fn(usize) + Sync))) {
+        let Product { m, n, k, batch, .. } = self;
+        let way = self.way();
+        let cut = self.cut(way);
+        let [down, across, chunks] = [m.div_ceil(cut.rows), n.div_ceil(cut.columns), k.div_ceil(cut.terms)];
+        let count = down * across * batch * chunks;
+        let parallel = m * n * batch * k >= PARALLEL_MIN && count > 1;
+        let mut partial = if chunks > 1 { vec![T::ZERO; out.len() * chunks] } else { Vec::new() };
+        let to = Shared(if chunks > 1 { partial.as_mut_ptr() } else { out.as_mut_ptr() });
+        let elements = out.len();
+        each(count, parallel, &|number| {
+            let (place, rest) = (number % (down * across), number / (down * across));
+            let (chunk, page) = (rest % chunks, rest / chunks);
+            let (row, column, term) = (place % down * cut.rows, place / down * cut.columns, chunk * cut.terms);
+            let part = Part {
+                page,
+                row,
+                rows: cut.rows.min(m - row),
+                column,
+                columns: cut.columns.min(n - column),
+                term,
+                terms: cut.terms.min(k - term),
+            };
+            let first = chunk * elements + page * m * n + row * self.c.down + column * self.c.right;
+            // SAFETY: the factors and the result hold what the sizes say; parts write elements of their own.
+            let job = unsafe { Job { product: &self, part, way, out: to.at().add(first) } };
+            dispatch::<T, _>(job);
+        });
+        if chunks > 1 {
+            add_chunks(&partial, out);
+        }
+    }
+
+    fn way(&self) -> Way {
+        let contiguous = self.a.of.down == 1;
+        if self.n <= THIN && contiguous && (self.m >= 64 || self.k <= RUN) {
+            Way::Streamed
+        } else if self.n <= THIN || self.m <= DOTTED_MAX {
+            Way::Dotted
+        } else {
+            Way::Packed
+        }
+    }
+
+    /// How the work is cut. Chunks of terms are powers of two.
+    fn cut(&self, way: Way) -> Cut {
+        let (rows, columns) = match way {
+            Way::Dotted => return Cut { rows: dotted::LINES, columns: dotted::LINES, terms: dotted::TERMS },
+            Way::Streamed => (streamed::ROWS, THIN),
+            Way::Packed => (packed::ROWS, packed::COLUMNS),
+        };
+        let parts = self.m.div_ceil(rows) * self.n.div_ceil(columns) * self.batch;
+        // At most 64 chunks, of at least 8,192 terms.
+        let terms = if parts < PARTS_ENOUGH { self.k.div_ceil(64).next_power_of_two().max(1 << 13) } else { self.k };
+        Cut { rows, columns, terms }
+    }
+}
+
+/// Adds the sums of the chunks of each element as a tree.
+fn add_chunks<T: Real>(partial: &[T], out: &mut [T]) {
+    let elements = out.len();
+    let chunks = partial.len() / elements;
+    for (at, element) in out.iter_mut().enumerate() {
+        let mut tree = Tree::<T, 32>::new(T::ZERO);
+        for chunk in 0..chunks {
+            tree.add(partial[chunk * elements + at], |x, y| x.plus(y));
+        }
+        *element = tree.sum(|x, y| x.plus(y));
+    }
+}
+
+/// Sums that are added as a tree, whichever number of them comes: a counter in binary, whose digits are sums of 1, 2, 4
+/// and so on of them.
+struct Tree<V, const LEVELS: usize> {
+    sums: [V; LEVELS],
+    count: usize,
+}
+
+impl<V: Copy, const LEVELS: usize> Tree<V, LEVELS> {
+    #[inline(always)]
+    fn new(zero: V) -> Tree<V, LEVELS> {
+        Tree { sums: [zero; LEVELS], count: 0 }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, mut value: V, plus: impl Fn(V, V) -> V) {
+        let (mut bits, mut level) = (self.count, 0);
+        while bits & 1 == 1 {
+            value = plus(self.sums[level], value);
+            bits >>= 1;
+            level += 1;
+        }
+        self.sums[level] = value;
+        self.count += 1;
+    }
+
+    /// The sum of all, of which there is at least one.
+    #[inline(always)]
+    fn sum(&self, plus: impl Fn(V, V) -> V) -> V {
+        let mut level = self.count.trailing_zeros() as usize;
+        let mut value = self.sums[level];
+        loop {
+            level += 1;
+            if self.count >> level == 0 {
+                return value;
+            }
+            if self.count >> level & 1 == 1 {
+                value = plus(self.sums[level], value);
+            }
+        }
+    }
+}
+
+/// A part of a product, for the instruction set that there is.
+struct Job<'a, T> {
+    product: &'a Product<T>,
+    part: Part,
+    way: Way,
+    /// The element of the result, or of the partial results, for the part's first row and column.
+    out: *mut T,
+}
+
+impl<T: Real> Kernel<T> for Job<'_, T> {
+    #[inline(always)]
+    fn run<L: Lanes<Real = T>>(self) {
+        // SAFETY: `write_upright` made it of parts that exist.
+        unsafe {
+            match self.way {
+                Way::Packed => packed::run::<L>(self.product, self.part, self.out),
+                Way::Streamed => streamed::run::<L>(self.product, self.part, self.out),
+                Way::Dotted => dotted::run::<L>(self.product, self.part, self.out),
+            }
+        }
+    }
+}
+
+/// A pointer that workers share; each writes its own parts.
 struct Shared<T>(*mut T);
 
 impl<T> Shared<T> {
@@ -120,13 +329,15 @@ impl<T> Shared<T> {
     }
 }
 
-// SAFETY: panels are disjoint.
+// SAFETY: parts are disjoint.
 unsafe impl<T> Sync for Shared<T> {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::Element;
     use crate::host_buffer::as_bytes;
+    use crate::kernels::matmul::cases::{self, Case};
 
     fn bytes_mut<T>(slice: &mut [T]) -> &mut [u8] {
         let bytes = std::mem::size_of_val(slice);
@@ -199,5 +410,63 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// The worst error of a product on the host, in parts of the bound.
+    fn worst<T: Real + Element + Into<f64>>(
+        case: Case,
+        kind: &str,
+        narrow: fn(f64) -> T,
+        eps: f64,
+        pool: &Pool,
+    ) -> f64 {
+        let (a, b) = cases::operands(case, kind, eps / 2.0, |x| narrow(x).into());
+        let [x, y] = [&a, &b].map(|v| v.iter().map(|&x| narrow(x)).collect::<Vec<T>>());
+        let mut out = vec![narrow(f64::NAN); case.m * case.n * case.batch];
+        let operands =
+            [HostOperand::read(as_bytes(&x)), HostOperand::read(as_bytes(&y)), HostOperand::write(bytes_mut(&mut out))];
+        run(&case.library(T::DTYPE), &operands, pool);
+        let got: Vec<f64> = out.iter().map(|&x| x.into()).collect();
+        cases::worst(case, &a, &b, &got, eps)
+    }
+
+    #[test]
+    fn products_of_any_length_and_shape_hold_their_bound() {
+        let pool = Pool::new(Some(2)).unwrap();
+        for case in cases::shapes(100_000) {
+            for kind in cases::KINDS {
+                let single = worst(case, kind, |x| x as f32, f32::EPSILON as f64, &pool);
+                let double = worst(case, kind, |x| x, f64::EPSILON, &pool);
+                assert!(single <= 1.0 && double <= 1.0, "{kind}, {case:?}: {single} {double}");
+            }
+        }
+    }
+
+    #[test]
+    fn vectors_of_narrower_instruction_sets_hold_the_bound() {
+        let pool = Pool::new(Some(1)).unwrap();
+        for widest in [None, Some(lanes::Width::Avx2)] {
+            lanes::WIDEST.set(widest);
+            for case in cases::shapes(10_000) {
+                for kind in cases::KINDS {
+                    let single = worst(case, kind, |x| x as f32, f32::EPSILON as f64, &pool);
+                    let double = worst(case, kind, |x| x, f64::EPSILON, &pool);
+                    assert!(single <= 1.0 && double <= 1.0, "{widest:?}: {kind}, {case:?}: {single} {double}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_sum_of_ones_counts_them() {
+        let (ones, mut out) = (vec![1.0f32; 40_000_000], [0.0f32; 1]);
+        let case = Case { m: 1, n: 1, k: ones.len(), batch: 1, transpose_a: false, transpose_b: false };
+        let operands = [
+            HostOperand::read(as_bytes(&ones)),
+            HostOperand::read(as_bytes(&ones)),
+            HostOperand::write(bytes_mut(&mut out)),
+        ];
+        run(&case.library(DType::F32), &operands, &Pool::new(Some(2)).unwrap());
+        assert_eq!(out, [40_000_000.0]);
     }
 }

@@ -1,7 +1,17 @@
 //! Matrix products.
 //!
 //! In: two dense operands per page, either stored transposed. Out: `out[m, n, p] = sum_k a[m, k, p] * b[k, n, p]`.
+//!
+//! Must hold:
+//! - MATMUL-1: the error of every element is at most `(4 + log2 k) eps` times the sum of the magnitudes of its terms,
+//!   for every shape and on every device. So no running sum takes more than sixteen terms: longer sums are added as a
+//!   tree, whose form depends on the sizes alone.
 
+#[cfg(test)]
+pub(crate) mod cases;
 #[cfg(feature = "gpu")]
 pub mod gpu;
 pub mod host;
+mod split;
+
+pub use split::scratch_words;

@@ -1,11 +1,13 @@
-//! Products, quotients and powers of matrices in host memory: small products by plain loops, others by `gemm`.
+//! Products, quotients and powers of matrices in host memory: small products by plain loops, others as the host device
+//! makes them.
 //!
-//! Singles are computed in double and rounded at the end.
+//! Singles are computed in double and rounded at the end. Must hold: MATMUL-1, the bound of products, for doubles.
 
 use super::complex::{self, c};
 use super::host::{self, undefined};
 use super::operand::{Host, complex_in_class, in_class, nonconformant};
 use super::systems::{inverse, solve};
+use crate::kernels::matmul::host as matmul;
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::syntax::ast::BinaryOp;
@@ -15,8 +17,9 @@ use faer::traits::ComplexField;
 use faer::{Mat, MatRef};
 use num_complex::Complex64;
 
-/// Products with at most so many multiplications are plain loops.
+/// Products with at most so many multiplications, and so many terms a sum, are plain loops.
 const SMALL: usize = 8 * 8 * 8;
+const TERMS_SMALL: usize = 16;
 
 /// The two extents of a matrix; further dimensions are folded into the columns, as messages show them.
 fn matrix_dims(what: BinaryOp, a: &[usize], b: &[usize]) -> Flow<((usize, usize), (usize, usize))> {
@@ -47,59 +50,52 @@ pub(crate) fn multiply(env: &Env, a: &Host<'_>, b: &Host<'_>, class: Class) -> F
     let dims = Dims::new(&[m, n]);
     if a.is_complex() || b.is_complex() {
         let (x, y) = (a.elements().complexes_in(class), b.elements().complexes_in(class));
-        let out = product(&x, &y, (m, k, n), c(0.0, 0.0), c(1.0, 0.0), |s, x, y| s + complex::mul(x, y));
+        let out = complex_product(&x, &y, (m, k, n));
         return Ok(Value::tensor(Tensor::new(dims, complex_in_class(class, out))));
     }
     let (x, y) = (a.elements().reals_in(class), b.elements().reals_in(class));
-    let out = product(&x, &y, (m, k, n), 0.0, 1.0, |s, x, y| s + x * y);
+    let out = product(&x, &y, (m, k, n));
     Ok(Value::tensor(Tensor::new(dims, in_class(class, out))))
 }
 
 /// A product, column-major.
-pub(crate) fn product<T: Copy + 'static>(
-    a: &[T],
-    b: &[T],
-    (m, k, n): (usize, usize, usize),
-    zero: T,
-    one: T,
-    add: impl Fn(T, T, T) -> T,
-) -> Vec<T> {
+fn product(a: &[f64], b: &[f64], (m, k, n): (usize, usize, usize)) -> Vec<f64> {
+    if is_small(m, k, n) { plain(a, b, (m, k, n), 0.0, |s, x, y| s + x * y) } else { matmul::product(a, b, (m, k, n)) }
+}
+
+/// A product of complex numbers, column-major. A part of it is a product of reals: of the left factor's parts, side by
+/// side, with those of the right one.
+fn complex_product(a: &[Complex64], b: &[Complex64], (m, k, n): (usize, usize, usize)) -> Vec<Complex64> {
+    if is_small(m, k, n) {
+        return plain(a, b, (m, k, n), c(0.0, 0.0), |s, x, y| s + complex::mul(x, y));
+    }
+    // Terms 2p and 2p + 1 are of the parts of term p.
+    let left = |part: fn(Complex64) -> [f64; 2]| -> Vec<f64> {
+        a.chunks_exact(m)
+            .flat_map(|column| [0, 1].map(|at| column.iter().map(move |&z| part(z)[at])))
+            .flatten()
+            .collect()
+    };
+    let right = |part: fn(Complex64) -> [f64; 2]| -> Vec<f64> { b.iter().flat_map(|&z| part(z)).collect() };
+    let re = matmul::product(&left(|z| [z.re, -z.im]), &right(|z| [z.re, z.im]), (m, 2 * k, n));
+    let im = matmul::product(&left(|z| [z.re, z.im]), &right(|z| [z.im, z.re]), (m, 2 * k, n));
+    re.into_iter().zip(im).map(|(re, im)| c(re, im)).collect()
+}
+
+fn is_small(m: usize, k: usize, n: usize) -> bool {
+    m * n * k == 0 || m * n * k <= SMALL && k <= TERMS_SMALL
+}
+
+/// A product whose terms are added one after the other.
+fn plain<T: Copy>(a: &[T], b: &[T], (m, k, n): (usize, usize, usize), zero: T, add: impl Fn(T, T, T) -> T) -> Vec<T> {
     let mut out = vec![zero; m * n];
-    if m * n * k <= SMALL || m * n == 0 || k == 0 {
-        for (j, column) in out.chunks_exact_mut(m.max(1)).enumerate() {
-            for p in 0..k {
-                let factor = b[p + j * k];
-                for (sum, &x) in column.iter_mut().zip(&a[p * m..(p + 1) * m]) {
-                    *sum = add(*sum, x, factor);
-                }
+    for (j, column) in out.chunks_exact_mut(m.max(1)).enumerate() {
+        for p in 0..k {
+            let factor = b[p + j * k];
+            for (sum, &x) in column.iter_mut().zip(&a[p * m..(p + 1) * m]) {
+                *sum = add(*sum, x, factor);
             }
         }
-        return out;
-    }
-    assert!(a.len() == m * k && b.len() == k * n, "VALUE-2: the factors are as long as their dimensions say");
-    // SAFETY: the three slices hold as many elements as the sizes and strides reach; `out` is borrowed alone.
-    unsafe {
-        gemm::gemm::<T>(
-            m,
-            n,
-            k,
-            out.as_mut_ptr(),
-            m as isize,
-            1,
-            false,
-            a.as_ptr(),
-            m as isize,
-            1,
-            b.as_ptr(),
-            k as isize,
-            1,
-            zero,
-            one,
-            false,
-            false,
-            false,
-            gemm::Parallelism::None,
-        );
     }
     out
 }
@@ -354,15 +350,13 @@ fn whole_power(env: &mut Env, a: &Host<'_>, exponent: i32, n: usize, class: Clas
     if a.is_complex() {
         let base = a.elements().complexes_in(class).into_owned();
         let base = if exponent < 0 { inverse(env, &base, n, class) } else { base };
-        let multiply = |x: &[Complex64], y: &[Complex64]| {
-            product(x, y, (n, n, n), c(0.0, 0.0), c(1.0, 0.0), |s, x, y| s + complex::mul(x, y))
-        };
+        let multiply = |x: &[Complex64], y: &[Complex64]| complex_product(x, y, (n, n, n));
         let out = squarings(base, exponent.unsigned_abs(), identity(n), multiply);
         return Ok(Value::tensor(Tensor::new(dims, complex_in_class(class, out))));
     }
     let base = a.elements().reals_in(class).into_owned();
     let base = if exponent < 0 { inverse(env, &base, n, class) } else { base };
-    let multiply = |x: &[f64], y: &[f64]| product(x, y, (n, n, n), 0.0, 1.0, |s, x, y| s + x * y);
+    let multiply = |x: &[f64], y: &[f64]| product(x, y, (n, n, n));
     let out = squarings(base, exponent.unsigned_abs(), identity(n), multiply);
     Ok(Value::tensor(Tensor::new(dims, in_class(class, out))))
 }
