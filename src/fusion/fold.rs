@@ -5,7 +5,7 @@
 use super::index::At;
 use super::lower::Lowering;
 use crate::graph::{DType, ElementOp, Nan, ReduceOp, Scalar, ScanOp};
-use crate::kernels::ir::{InstOp, Monoid, Val};
+use crate::kernels::ir::{InstOp, Monoid, SquareLimits, Val};
 use smallvec::{SmallVec, smallvec};
 
 impl Lowering<'_, '_> {
@@ -62,10 +62,7 @@ impl Lowering<'_, '_> {
             }
             ReduceOp::Norm => {
                 let x = self.cleaned(x, omit, 0);
-                let scale = self.folded(Monoid::ScaledSquares, smallvec![x], dtype);
-                let sum = self.builder.inst(InstOp::Project(scale, 1), dtype);
-                let root = self.builder.apply(ElementOp::Sqrt, &[sum], dtype);
-                self.builder.apply(ElementOp::Mul, &[scale, root], dtype)
+                self.norm(x, dtype)
             }
             ReduceOp::Dot => {
                 let y = self.arg(n, 1, &At::Flat, None);
@@ -147,11 +144,11 @@ impl Lowering<'_, '_> {
         let count = if omit {
             let is_nan = self.builder.apply(ElementOp::IsNan, &[x], DType::Bool);
             let present = self.builder.apply(ElementOp::Not, &[is_nan], DType::Bool);
-            self.folded(Monoid::WelfordWhere, smallvec![x, present], dtype)
+            self.folded(Monoid::MomentsWhere, smallvec![x, present], dtype)
         } else {
-            self.folded(Monoid::Welford, smallvec![x], dtype)
+            self.folded(Monoid::Moments, smallvec![x], dtype)
         };
-        let squares = self.builder.inst(InstOp::Project(count, 2), dtype);
+        let squares = self.builder.inst(InstOp::Project(count, 3), dtype);
         let zero = self.builder.constant(Scalar::I32(0).cast(dtype));
         let one = self.builder.constant(Scalar::I32(1).cast(dtype));
         let less = self.builder.constant(Scalar::I32(ddof as i32).cast(dtype));
@@ -162,6 +159,32 @@ impl Lowering<'_, '_> {
         let none = self.builder.apply(ElementOp::Eq, &[count, zero], DType::Bool);
         let nan = self.builder.constant(Scalar::F64(f64::NAN).cast(dtype));
         self.builder.apply(ElementOp::Select, &[none, nan, variance], dtype)
+    }
+
+    /// The root of the sum of squares: from the sum of big values where there are any; from that of small ones where
+    /// all others are so few and little that small ones count.
+    fn norm(&mut self, x: Val, dtype: DType) -> Val {
+        let limits = SquareLimits::of(dtype);
+        let small = self.folded(Monoid::Squares, smallvec![x], dtype);
+        let middling = self.builder.inst(InstOp::Project(small, 1), dtype);
+        let big = self.builder.inst(InstOp::Project(small, 2), dtype);
+        let of = |lowering: &mut Self, op, args: &[Val]| lowering.builder.apply(op, args, dtype);
+        let root = of(self, ElementOp::Sqrt, &[middling]);
+        let [small_root, big_root] = [(small, limits.scale), (big, -limits.scale)].map(|(sum, power)| {
+            let [by, back] = [power, -power].map(|p| self.builder.constant(Scalar::F64(2f64.powi(p)).cast(dtype)));
+            // The root is scaled, since the square of the factor is beyond the dtype.
+            let scaled = of(self, ElementOp::Mul, &[root, by]);
+            let square = of(self, ElementOp::Mul, &[scaled, scaled]);
+            let all = of(self, ElementOp::Add, &[sum, square]);
+            let root = of(self, ElementOp::Sqrt, &[all]);
+            of(self, ElementOp::Mul, &[root, back])
+        });
+        let zero = self.builder.constant(Scalar::I32(0).cast(dtype));
+        let low = self.builder.constant(Scalar::F64(2f64.powi(limits.small_counts_below)).cast(dtype));
+        let is_low = self.builder.apply(ElementOp::Lt, &[middling, low], DType::Bool);
+        let is_big = self.builder.apply(ElementOp::Gt, &[big, zero], DType::Bool);
+        let lesser = of(self, ElementOp::Select, &[is_low, small_root, root]);
+        of(self, ElementOp::Select, &[is_big, big_root, lesser])
     }
 
     /// The value of a scan node at the element that is being computed.

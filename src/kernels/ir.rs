@@ -160,19 +160,19 @@ pub enum Monoid {
     Any,
     /// true, and. Bool.
     All,
-    /// Argument value (float): components (count as the float type, mean, sum of squared deviations),
-    /// by Welford's update and Chan's merge.
-    Welford,
-    /// As `Welford` with a second argument, a bool: elements where it is false are skipped.
-    WelfordWhere,
-    /// Argument value (float): components (scale, sum of squares / scale^2): an overflow-free norm
-    /// `scale * sqrt(sum)`. NaN and infinity come out as NaN and infinity.
-    ScaledSquares,
+    /// Argument value (float): components (count as the float type, a base among the values, mean minus base, sum of
+    /// squared deviations from the mean). The mean is never rounded to the dtype: the base keeps its large part.
+    Moments,
+    /// As `Moments` with a second argument, a bool: elements where it is false are skipped.
+    MomentsWhere,
+    /// Argument value (float): components (sum of the squares of small values, of middling ones, of big ones), scaled as
+    /// [`SquareLimits`] says so that none overflows or vanishes. NaN is a middling value, infinity a big one.
+    Squares,
 }
 
 impl Monoid {
     /// dtypes of its components, given its first argument's.
-    pub fn components(self, argument: DType) -> SmallVec<[DType; 3]> {
+    pub fn components(self, argument: DType) -> SmallVec<[DType; 4]> {
         match self {
             Monoid::Sum
             | Monoid::Prod
@@ -184,8 +184,8 @@ impl Monoid {
                 SmallVec::from_slice(&[argument, DType::U32])
             }
             Monoid::Any | Monoid::All => SmallVec::from_slice(&[DType::Bool]),
-            Monoid::Welford | Monoid::WelfordWhere => SmallVec::from_slice(&[argument, argument, argument]),
-            Monoid::ScaledSquares => SmallVec::from_slice(&[argument, argument]),
+            Monoid::Moments | Monoid::MomentsWhere => SmallVec::from_slice(&[argument; 4]),
+            Monoid::Squares => SmallVec::from_slice(&[argument; 3]),
         }
     }
 
@@ -196,6 +196,31 @@ impl Monoid {
             Monoid::Sum if signed => SmallVec::from_slice(&[dtype; 3]),
             Monoid::Prod if signed || dtype.is_float() => SmallVec::from_slice(&[dtype, DType::U32]),
             _ => SmallVec::from_slice(&[dtype]),
+        }
+    }
+}
+
+/// The powers of two by which [`Monoid::Squares`] scales values before it squares them (Blue: "A portable Fortran program
+/// to find the Euclidean norm of a vector", 1978). With up to 2^32 values no sum overflows, and no square of a value
+/// vanishes that counts beside the others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SquareLimits {
+    /// log2 of the magnitude below which a value is small.
+    pub small_below: i32,
+    /// log2 of the magnitude from which a value is big.
+    pub big_from: i32,
+    /// Small values are multiplied by 2 to this power, big ones divided by it.
+    pub scale: i32,
+    /// log2 of the sum of middling squares below which small squares count.
+    pub small_counts_below: i32,
+}
+
+impl SquareLimits {
+    /// The limits for a float dtype.
+    pub const fn of(dtype: DType) -> SquareLimits {
+        match dtype {
+            DType::F64 => SquareLimits { small_below: -500, big_from: 490, scale: 600, small_counts_below: -400 },
+            _ => SquareLimits { small_below: -56, big_from: 47, scale: 90, small_counts_below: -60 },
         }
     }
 }

@@ -234,8 +234,8 @@ fn fold(monoid: Monoid, args: &[DType]) -> Result<(), String> {
         (MinInclude | MinOmit | MaxInclude | MaxOmit, [_]) => true,
         (ArgMinOmit | ArgMaxOmit | ArgMinInclude | ArgMaxInclude, [_, place]) => *place == DType::U32,
         (Any | All, [dtype]) => *dtype == DType::Bool,
-        (Welford | ScaledSquares, [dtype]) => dtype.is_float(),
-        (WelfordWhere, [dtype, mask]) => dtype.is_float() && *mask == DType::Bool,
+        (Moments | Squares, [dtype]) => dtype.is_float(),
+        (MomentsWhere, [dtype, mask]) => dtype.is_float() && *mask == DType::Bool,
         _ => false,
     };
     need(fits, || format!("IR-7: {monoid:?} of {args:?}"))

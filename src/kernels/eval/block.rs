@@ -8,7 +8,7 @@ use super::monoid;
 use super::operand::{self, Stored};
 use super::{HostArg, element, random};
 use crate::graph::{DType, Dist, ElementOp, Scalar};
-use crate::kernels::ir::{IndexCompare, IndexOp, InstOp, Val};
+use crate::kernels::ir::{IndexCompare, IndexOp, InstOp, Monoid, Val};
 use smallvec::SmallVec;
 
 /// An index takes this many lanes a run, or is written out.
@@ -209,7 +209,7 @@ impl Frame<'_> {
         Value::Block(out)
     }
 
-    fn reduce(&mut self, at: usize, monoid: crate::kernels::ir::Monoid, args: &[Val], lanes: usize) -> Value {
+    fn reduce(&mut self, at: usize, monoid: Monoid, args: &[Val], lanes: usize) -> Value {
         let fold = self.folds.iter().find(|f| f.inst == at as u32).expect("IR-5: a fold without accumulators");
         let parts = fold.parts;
         if self.mode == FoldMode::Present {
@@ -230,11 +230,22 @@ impl Frame<'_> {
         }
     }
 
-    fn scan(&mut self, at: usize, monoid: crate::kernels::ir::Monoid, arg: Val, place: &Place) -> Value {
+    fn scan(&mut self, at: usize, monoid: Monoid, arg: Val, place: &Place) -> Value {
         let fold = self.folds.iter().find(|f| f.inst == at as u32).expect("IR-5: a scan without a carry");
         let parts = fold.parts;
         let (dtype, lanes) = (self.dtype(arg), place.lanes);
         let block = self.block(arg, lanes, 0);
+        if monoid == Monoid::Sum && dtype.is_float() {
+            let out = self.output(at, place);
+            // SAFETY: `out` holds `lanes` elements, apart from the argument's memory (EVAL-2).
+            match self.mode {
+                FoldMode::Running { reverse } => unsafe {
+                    monoid::running_sum(dtype, block, out, parts, lanes, reverse);
+                },
+                _ => unsafe { monoid::running_sums(dtype, block, out, parts, lanes) },
+            }
+            return Value::Block(out);
+        }
         let FoldMode::Running { reverse } = self.mode else {
             // Lines side by side: the value is the accumulator itself, until the next step.
             // SAFETY: accumulators and blocks hold BLOCK lanes.

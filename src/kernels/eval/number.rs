@@ -4,8 +4,6 @@
 pub(super) trait Number: Copy + PartialEq + PartialOrd {
     /// 0
     const ZERO: Self;
-    /// What a running sum begins with: the zero that leaves every other as it is, -0 of floats.
-    const SUM_NEUTRAL: Self;
     /// 1
     const ONE: Self;
     /// Infinity, or the greatest integer.
@@ -32,25 +30,10 @@ pub(super) trait Number: Copy + PartialEq + PartialOrd {
     fn is_nan_number(self) -> bool;
 }
 
-/// A number of the folds that need division.
-pub(super) trait Float:
-    Number
-    + std::ops::Add<Output = Self>
-    + std::ops::Sub<Output = Self>
-    + std::ops::Mul<Output = Self>
-    + std::ops::Div<Output = Self>
-{
-    /// Infinity.
-    const INFINITE: Self;
-    /// Whether it is NaN.
-    fn is_nan(self) -> bool;
-}
-
 macro_rules! float {
     ($($ty:ident),*) => {$(
         impl Number for $ty {
             const ZERO: Self = 0.0;
-            const SUM_NEUTRAL: Self = -0.0;
             const ONE: Self = 1.0;
             const GREATEST: Self = $ty::INFINITY;
             const LEAST: Self = $ty::NEG_INFINITY;
@@ -81,11 +64,6 @@ macro_rules! float {
             #[inline(always)]
             fn is_nan_number(self) -> bool { self != self }
         }
-        impl Float for $ty {
-            const INFINITE: Self = $ty::INFINITY;
-            #[inline(always)]
-            fn is_nan(self) -> bool { self != self }
-        }
     )*};
 }
 
@@ -93,7 +71,6 @@ macro_rules! integer {
     ($($ty:ident),*) => {$(
         impl Number for $ty {
             const ZERO: Self = 0;
-            const SUM_NEUTRAL: Self = 0;
             const ONE: Self = 1;
             const GREATEST: Self = $ty::MAX;
             const LEAST: Self = $ty::MIN;

@@ -1,10 +1,13 @@
 //! Form `Reduce`: outer (kept) by inner (folded) elements.
 //!
 //! Where a line of inner elements is long, lanes run along it and are folded together at the end of a chunk;
-//! where there are many outer elements, lanes run along those. Partial results of units and chunks are merged
-//! in pairs, in order.
+//! where there are many outer elements, lanes run along those. A lane takes a unit of few elements; partial results
+//! of units, lanes and chunks are merged in pairs, in order.
 //!
-//! Must hold: EVAL-4: `Cut` is a function of the sizes.
+//! Must hold:
+//! - EVAL-4: `Cut` is a function of the sizes.
+//! - EVAL-6: an element of a sum of n passes through at most `8 + 2 log2 n` additions (`docs/accuracy.md`): at most 15
+//!   in its unit, which is never more than `8 + 2 log2` of the unit's length, and one for each doubling beyond.
 
 use super::frame::{BLOCK, Fold, FoldMode, Frame, Line, Place, Scene, Value};
 use super::monoid::{self, Parts};
@@ -16,8 +19,10 @@ use crate::kernels::ir::{InstOp, Kernel, Monoid};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Inner elements that one accumulator takes before it is merged, where lanes run along outer ones.
-const UNIT: usize = 128;
+/// Inner elements that one accumulator takes before it is merged.
+const UNIT: usize = 16;
+/// The same for moments of f64: in more elements an outlier, taken for the base, would cost digits.
+const UNIT_MOMENTS: usize = 8;
 
 /// How a reduction or scan is laid over lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +43,7 @@ pub(super) fn cut(outer: usize, inner: usize, inner_fast: bool) -> Cut {
     } else if outer.div_ceil(BLOCK) >= 16 {
         inner.max(1)
     } else {
-        (128 * BLOCK / outer.min(BLOCK)).next_power_of_two().max(UNIT)
+        (128 * BLOCK / outer.min(BLOCK)).next_power_of_two().max(128)
     };
     Cut { along_inner, chunk, chunks: inner.div_ceil(chunk).max(1) }
 }
@@ -49,20 +54,25 @@ pub(super) struct FoldKind {
     inst: u32,
     monoid: Monoid,
     dtype: DType,
-    components: SmallVec<[DType; 3]>,
+    components: SmallVec<[DType; 4]>,
 }
 
 /// The folds (or scans) of a kernel.
 pub(super) fn folds(kernel: &Kernel) -> SmallVec<[FoldKind; 2]> {
     let mut all = SmallVec::new();
     for (at, inst) in kernel.insts.iter().enumerate() {
-        let (monoid, first) = match &inst.op {
-            InstOp::Reduce { monoid, args } => (*monoid, args[0]),
-            InstOp::Scan { monoid, arg } => (*monoid, *arg),
+        let (monoid, dtype, components) = match &inst.op {
+            InstOp::Reduce { monoid, args } => {
+                let dtype = kernel.inst(args[0]).dtype;
+                (*monoid, dtype, monoid::components(*monoid, dtype))
+            }
+            InstOp::Scan { monoid, arg } => {
+                let dtype = kernel.inst(*arg).dtype;
+                (*monoid, dtype, monoid::running_components(*monoid, dtype))
+            }
             _ => continue,
         };
-        let dtype = kernel.inst(first).dtype;
-        all.push(FoldKind { inst: at as u32, monoid, dtype, components: monoid.components(dtype) });
+        all.push(FoldKind { inst: at as u32, monoid, dtype, components });
     }
     all
 }
@@ -72,7 +82,7 @@ pub(super) struct Accumulators<'k> {
     kinds: &'k [FoldKind],
     lanes: usize,
     memory: *mut u8,
-    starts: SmallVec<[[usize; 3]; 2]>,
+    starts: SmallVec<[[usize; 4]; 2]>,
     _owner: Vec<Line>,
 }
 
@@ -87,7 +97,7 @@ impl<'k> Accumulators<'k> {
         let mut bytes = 0;
         let mut starts = SmallVec::new();
         for kind in kinds {
-            let mut start = [0; 3];
+            let mut start = [0; 4];
             for (slot, dtype) in start.iter_mut().zip(&kind.components) {
                 *slot = bytes;
                 bytes += (lanes * dtype.bytes()).next_multiple_of(64) + 64;
@@ -107,7 +117,7 @@ impl<'k> Accumulators<'k> {
     /// The accumulators of a fold from a lane on.
     pub fn parts(&self, fold: usize, lane: usize) -> Parts {
         debug_assert!(lane < self.lanes);
-        let mut at = [self.memory; 3];
+        let mut at = [self.memory; 4];
         for ((slot, start), dtype) in at.iter_mut().zip(self.starts[fold]).zip(&self.kinds[fold].components) {
             // SAFETY: inside of the memory that was reserved.
             *slot = unsafe { self.memory.add(start + lane * dtype.bytes()) };
@@ -128,6 +138,14 @@ impl<'k> Accumulators<'k> {
         for (fold, kind) in self.kinds.iter().enumerate() {
             // SAFETY: that many lanes are there.
             unsafe { monoid::init_running(kind.monoid, kind.dtype, self.parts(fold, 0), lanes) };
+        }
+    }
+
+    /// Ends the folding of elements into lanes.
+    fn close(&self, lanes: usize) {
+        for (fold, kind) in self.kinds.iter().enumerate() {
+            // SAFETY: that many lanes are there.
+            unsafe { monoid::close(kind.monoid, self.parts(fold, 0), lanes) };
         }
     }
 
@@ -167,6 +185,8 @@ struct Job<'a> {
     outer: usize,
     inner: usize,
     cut: Cut,
+    /// Inner elements of a lane's unit.
+    unit: usize,
 }
 
 /// Runs a reduction. Returns the number of blocks.
@@ -175,11 +195,14 @@ struct Job<'a> {
 /// `ErrorKind::OutOfMemory` where partial results find no memory.
 pub(super) fn run(scene: &Scene<'_>, outer: u32, inner: u32, inner_fast: bool, pool: &Pool) -> Result<u64> {
     let (outer, inner) = (outer as usize, inner as usize);
+    let kinds = folds(scene.kernel);
+    let is_fine = |k: &FoldKind| matches!(k.monoid, Monoid::Moments | Monoid::MomentsWhere) && k.dtype == DType::F64;
     let job = Job {
         scene,
         fold: Stage::new(scene.kernel, Part::Fold),
         finish: Stage::new(scene.kernel, Part::Finish),
-        kinds: folds(scene.kernel),
+        unit: if kinds.iter().any(is_fine) { UNIT_MOMENTS } else { UNIT },
+        kinds,
         outer,
         inner,
         cut: cut(outer, inner, inner_fast),
@@ -224,38 +247,31 @@ impl<'a> Worker<'a> {
     }
 
     /// Folds inner elements `begin..end` of one output, into lane 0 of `current`.
-    fn fold_line(&mut self, output: usize, begin: usize, end: usize) {
+    fn fold_line(&mut self, output: usize, begin: usize, end: usize) -> Result<()> {
         let width = (end - begin).clamp(1, BLOCK).next_power_of_two();
-        self.current.init(width);
-        self.current.lend(&mut self.fold, 0);
-        let mut start = begin;
-        while start < end {
-            let lanes = BLOCK.min(end - start);
-            self.fold.evaluate(&Place {
-                lanes,
-                natural: 0,
-                flat: Value::Absent,
-                outer: Value::line(output as u32, 0),
-                inner: Value::Line { start: start as u32, step: 1 },
-            });
-            start += lanes;
-        }
+        self.in_units(width, begin, end, BLOCK, |fold, start, stop| {
+            for start in (start..stop).step_by(BLOCK) {
+                fold.evaluate(&Place {
+                    lanes: BLOCK.min(stop - start),
+                    natural: 0,
+                    flat: Value::Absent,
+                    outer: Value::line(output as u32, 0),
+                    inner: Value::Line { start: start as u32, step: 1 },
+                });
+            }
+        })?;
         for (fold, kind) in self.job.kinds.iter().enumerate() {
             // SAFETY: `width` lanes were initialised.
             unsafe { monoid::collapse(kind.monoid, kind.dtype, self.current.parts(fold, 0), width) };
         }
+        Ok(())
     }
 
     /// Folds inner elements `begin..end` of `lanes` outputs side by side, into `current`.
     fn fold_side_by_side(&mut self, output: usize, lanes: usize, begin: usize, end: usize) -> Result<()> {
-        let mut unit = 0usize;
-        let mut start = begin;
-        loop {
-            self.current.init(lanes);
-            self.current.lend(&mut self.fold, 0);
-            let stop = (start + UNIT).min(end);
+        self.in_units(lanes, begin, end, 1, |fold, start, stop| {
             for inner in start..stop {
-                self.fold.evaluate(&Place {
+                fold.evaluate(&Place {
                     lanes,
                     natural: 0,
                     flat: Value::Absent,
@@ -263,6 +279,27 @@ impl<'a> Worker<'a> {
                     inner: Value::line(inner as u32, 0),
                 });
             }
+        })
+    }
+
+    /// Folds `begin..end` into `lanes` of `current`: unit after unit, of as many rows of `row` inner elements, which
+    /// `walk` folds from a first inner element to a last.
+    fn in_units(
+        &mut self,
+        lanes: usize,
+        begin: usize,
+        end: usize,
+        row: usize,
+        walk: impl Fn(&mut Frame<'_>, usize, usize),
+    ) -> Result<()> {
+        let mut unit = 0usize;
+        let mut start = begin;
+        loop {
+            self.current.init(lanes);
+            self.current.lend(&mut self.fold, 0);
+            let stop = (start + self.job.unit * row).min(end);
+            walk(&mut self.fold, start, stop);
+            self.current.close(lanes);
             start = stop;
             if start >= end {
                 break;
@@ -309,7 +346,7 @@ impl Job<'_> {
             let lanes = group.min(self.outer - output);
             if self.cut.along_inner {
                 for lane in 0..lanes {
-                    worker.fold_line(output + lane, 0, self.inner);
+                    worker.fold_line(output + lane, 0, self.inner)?;
                     worker.results.copy(lane, &worker.current, 1);
                 }
             } else {
@@ -332,7 +369,7 @@ impl Job<'_> {
             let (begin, end) = (number * chunk, ((number + 1) * chunk).min(self.inner));
             let lanes = group.min(self.outer - output);
             if along_inner {
-                worker.fold_line(output, begin, end);
+                worker.fold_line(output, begin, end)?;
             } else {
                 worker.fold_side_by_side(output, lanes, begin, end)?;
             }
@@ -360,7 +397,7 @@ impl Job<'_> {
     fn finish_outputs(&self, frame: &mut Frame<'_>, from: &Accumulators<'_>, lane: usize, output: usize, lanes: usize) {
         for (fold, kind) in self.kinds.iter().enumerate() {
             // SAFETY: the lanes are there.
-            unsafe { monoid::finish(kind.monoid, from.parts(fold, lane), lanes) };
+            unsafe { monoid::finish(kind.monoid, kind.dtype, from.parts(fold, lane), lanes) };
         }
         from.lend(frame, lane);
         frame.evaluate(&Place {

@@ -172,12 +172,17 @@ fn reduce_item(body: &mut Body, inner_fast: bool) {
 /// The loop of a lane over its part of a chunk, then its own lanes to one.
 fn reduce_chunk(body: &mut Body, folds: &[(Val, Fold)]) {
     let width = body.width;
-    let vector = |name: &str| format!("{name}_lanes");
+    // The variables of a fold's levels; the first takes the elements.
+    let levels = |val: Val, fold: &Fold| -> Vec<Vec<String>> {
+        let level = |level: usize| names(val, fold).iter().map(|name| format!("{name}_lanes{level}")).collect();
+        (0..fold.levels(width)).map(level).collect()
+    };
     for (val, fold) in folds {
-        for (number, dtype) in fold.components.iter().enumerate() {
-            let identity = splat(register(*dtype), width, fold.identity(number));
-            let name = vector(&component(*val, number));
-            body.line(format!("var {name}: {} = {identity};", typed(*dtype, width)));
+        for level in levels(*val, fold) {
+            for (number, (name, dtype)) in level.iter().zip(&fold.components).enumerate() {
+                let identity = splat(register(*dtype), width, fold.identity(number));
+                body.line(format!("var {name}: {} = {identity};", typed(*dtype, width)));
+            }
         }
     }
     let inner = body.memory.parameter(header::INNER);
@@ -199,17 +204,21 @@ fn reduce_chunk(body: &mut Body, folds: &[(Val, Fold)]) {
         let Some((_, fold)) = folds.iter().find(|(of, _)| *of == val) else { return no_fold(body, val) };
         let InstOp::Reduce { args, .. } = &body.kernel.inst(val).op else { return };
         let args: Vec<String> = args.iter().map(|arg| body.value(*arg, width)).collect();
-        let acc: Vec<String> = names(val, fold).iter().map(|name| vector(name)).collect();
+        let levels = levels(val, fold);
         let mask = if width == 1 { None } else { Some("inside") };
-        let lines = fold.update(&mut body.functions, width, &acc, &args, mask);
+        let lines = fold.update(&mut body.functions, width, &levels[0], &args, mask);
+        body.lines(lines);
+        let lines = fold.climb(&mut body.functions, width, &levels);
         body.lines(lines);
     });
     body.element_stores();
     body.line("}");
     for (val, fold) in folds {
         let into = names(*val, fold);
-        let from: Vec<String> = into.iter().map(|name| vector(name)).collect();
-        let lines = fold.fold_lanes(&mut body.functions, width, &into, &from);
+        let levels = levels(*val, fold);
+        let lines = fold.gather_levels(&mut body.functions, width, &levels);
+        body.lines(lines);
+        let lines = fold.fold_lanes(&mut body.functions, width, &into, &levels[0]);
         body.lines(lines);
     }
 }

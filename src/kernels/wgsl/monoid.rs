@@ -1,11 +1,15 @@
 //! WGSL of the monoids: identity, update by an element and merge of two partial results.
 //!
+//! Sums of floats, and what is made of them, are added up in levels: a lane adds eight elements, then those sums eight by
+//! eight, and so on, so that no element passes through many additions, whatever a lane's length. That asks nothing of a
+//! driver's compiler: it may contract, and rearrange a level's additions.
+//!
 //! Must hold: the text depends on the monoid, the dtype and the width alone, so that equal kernels fold equally.
 
 use super::types::{extreme, is_nan, lanes, nan, one, register, splat, typed, zero};
 use crate::graph::{DType, ElementOp};
 use crate::kernels::element::wgsl::Functions;
-use crate::kernels::ir::Monoid;
+use crate::kernels::ir::{Monoid, SquareLimits};
 use smallvec::SmallVec;
 
 /// A monoid over values of one dtype.
@@ -13,7 +17,7 @@ use smallvec::SmallVec;
 pub(super) struct Fold {
     pub(super) monoid: Monoid,
     pub(super) argument: DType,
-    pub(super) components: SmallVec<[DType; 3]>,
+    pub(super) components: SmallVec<[DType; 4]>,
 }
 
 /// Greatest or least.
@@ -34,7 +38,7 @@ impl Fold {
     pub(super) fn identity(&self, component: usize) -> &'static str {
         let dtype = self.argument;
         match self.monoid {
-            Monoid::Sum | Monoid::Welford | Monoid::WelfordWhere | Monoid::ScaledSquares => zero(dtype),
+            Monoid::Sum | Monoid::Moments | Monoid::MomentsWhere | Monoid::Squares => zero(dtype),
             Monoid::Prod => one(dtype),
             Monoid::Any => "false",
             Monoid::All => "true",
@@ -63,16 +67,12 @@ impl Fold {
         mask: Option<&str>,
     ) -> Vec<String> {
         match self.monoid {
-            Monoid::Welford => self.welford(width, acc, &args[0], mask),
-            Monoid::WelfordWhere => {
+            Monoid::Moments => self.moments(width, acc, &args[0], mask),
+            Monoid::MomentsWhere => {
                 let mask = mask.map_or(args[1].clone(), |mask| format!("({mask} & {})", args[1]));
-                self.welford(width, acc, &args[0], Some(&mask))
+                self.moments(width, acc, &args[0], Some(&mask))
             }
-            Monoid::ScaledSquares => {
-                let one = splat(register(self.argument), width, one(self.argument));
-                let squares = [format!("abs({})", args[0]), one];
-                self.scaled(width, acc, &squares, mask)
-            }
+            Monoid::Squares => self.squares(width, acc, &args[0], mask),
             Monoid::ArgMinOmit | Monoid::ArgMaxOmit | Monoid::ArgMinInclude | Monoid::ArgMaxInclude => {
                 self.position(width, acc, args, mask)
             }
@@ -85,11 +85,99 @@ impl Fold {
 
     /// Statements that fold the scalar partial result `other` into the scalar variables `acc`.
     pub(super) fn merge(&self, functions: &mut Functions, acc: &[String], other: &[String]) -> Vec<String> {
+        self.merge_lanes(functions, 1, acc, other)
+    }
+
+    /// As [`Fold::merge`], lane by lane.
+    fn merge_lanes(
+        &self,
+        functions: &mut Functions,
+        width: u32,
+        acc: &[String],
+        other: &[String],
+    ) -> Vec<String> {
         match self.monoid {
-            Monoid::Welford | Monoid::WelfordWhere => self.chan(acc, other),
-            Monoid::ScaledSquares => self.scaled(1, acc, other, None),
-            _ => self.update(functions, 1, acc, other, None),
+            Monoid::Moments | Monoid::MomentsWhere => self.chan(width, acc, other),
+            Monoid::Squares => acc.iter().zip(other).map(|(a, b)| format!("{a} = {a} + {b};")).collect(),
+            _ => self.update(functions, width, acc, other, None),
         }
+    }
+
+    /// log2 of how many partial results of each level make one of the next. A level more takes all that come.
+    /// A lane of four takes up to 4,096 elements, one alone up to 65,535.
+    fn level_bits(&self, width: u32) -> &'static [u32] {
+        match self.monoid {
+            Monoid::Sum if !self.argument.is_float() => &[],
+            Monoid::Sum | Monoid::Squares if width == 1 => &[3, 3, 3, 3, 3],
+            Monoid::Sum | Monoid::Squares => &[3, 3, 3],
+            Monoid::Moments | Monoid::MomentsWhere if width == 1 => &[3, 3, 3, 3],
+            Monoid::Moments | Monoid::MomentsWhere => &[3, 4],
+            Monoid::Prod
+            | Monoid::MinInclude
+            | Monoid::MinOmit
+            | Monoid::MaxInclude
+            | Monoid::MaxOmit
+            | Monoid::ArgMinOmit
+            | Monoid::ArgMaxOmit
+            | Monoid::ArgMinInclude
+            | Monoid::ArgMaxInclude
+            | Monoid::Any
+            | Monoid::All => &[],
+        }
+    }
+
+    /// How many sets of a lane's variables there are: one for each level.
+    pub(super) fn levels(&self, width: u32) -> usize {
+        self.level_bits(width).len() + 1
+    }
+
+    /// Statements after a lane's element number `count` was folded into the first level of `levels`: full levels are
+    /// merged into the next.
+    pub(super) fn climb(&self, functions: &mut Functions, width: u32, levels: &[Vec<String>]) -> Vec<String> {
+        let bits = self.level_bits(width);
+        let mut lines = Vec::new();
+        let mut shift = 0;
+        for (level, pair) in levels.windows(2).enumerate() {
+            shift += bits[level];
+            let mask = (1u32 << shift) - 1;
+            lines.push(format!("if ((count & {mask}u) == {mask}u) {{"));
+            if level == 0 {
+                lines.extend(self.close(width, &pair[0]));
+            }
+            lines.extend(self.merge_lanes(functions, width, &pair[1], &pair[0]));
+            for (component, (name, dtype)) in pair[0].iter().zip(&self.components).enumerate() {
+                lines.push(format!("{name} = {};", splat(register(*dtype), width, self.identity(component))));
+            }
+        }
+        lines.extend(bits.iter().map(|_| "}".to_string()));
+        lines
+    }
+
+    /// Statements that fold all levels into the first, after a lane's last element.
+    pub(super) fn gather_levels(&self, functions: &mut Functions, width: u32, levels: &[Vec<String>]) -> Vec<String> {
+        let mut lines = self.close(width, &levels[0]);
+        for level in &levels[1..] {
+            lines.extend(self.merge_lanes(functions, width, &levels[0], level));
+        }
+        lines
+    }
+
+    /// Statements that make partial results of what elements were folded into: of moments, sums become means.
+    fn close(&self, width: u32, acc: &[String]) -> Vec<String> {
+        if !matches!(self.monoid, Monoid::Moments | Monoid::MomentsWhere) {
+            return Vec::new();
+        }
+        let of = |scalar: &str| splat(register(self.argument), width, scalar);
+        let (zeros, ones) = (of(zero(self.argument)), of(one(self.argument)));
+        let (count, off, squares) = (&acc[0], &acc[2], &acc[3]);
+        vec![
+            "{".to_string(),
+            format!("    let m = {off} / max({count}, {ones});"),
+            format!("    let s = {squares} - {off} * m;"),
+            format!("    {squares} = select(s, {zeros}, s < {zeros});"),
+            format!("    {off} = m;"),
+            "}".to_string(),
+        ]
     }
 
     /// The fold of two values of a monoid with one component.
@@ -118,9 +206,9 @@ impl Fold {
             | Monoid::ArgMaxOmit
             | Monoid::ArgMinInclude
             | Monoid::ArgMaxInclude
-            | Monoid::Welford
-            | Monoid::WelfordWhere
-            | Monoid::ScaledSquares => unreachable!("IR-5: {:?} has several components", self.monoid),
+            | Monoid::Moments
+            | Monoid::MomentsWhere
+            | Monoid::Squares => unreachable!("IR-5: {:?} has several components", self.monoid),
         }
     }
 
@@ -151,69 +239,77 @@ impl Fold {
         lines
     }
 
-    /// Welford's update of (count, mean, squared deviations).
-    fn welford(&self, width: u32, acc: &[String], arg: &str, mask: Option<&str>) -> Vec<String> {
-        let one = splat(register(self.argument), width, one(self.argument));
-        let (count, mean, squares) = (&acc[0], &acc[1], &acc[2]);
+    /// Folds an element into (count, base, sum of `x - base`, sum of its squares). The base is the first element. So few
+    /// elements are folded before [`Fold::close`] that an outlier among them, taken for the base, costs no digits.
+    fn moments(&self, width: u32, acc: &[String], arg: &str, mask: Option<&str>) -> Vec<String> {
+        let of = |scalar: &str| splat(register(self.argument), width, scalar);
+        let (zeros, ones) = (of(zero(self.argument)), of(one(self.argument)));
+        let (count, base, sum, squares) = (&acc[0], &acc[1], &acc[2], &acc[3]);
+        let masked = |value: &str| match mask {
+            Some(mask) => format!("select({zeros}, {value}, {mask})"),
+            None => value.to_string(),
+        };
+        let first = mask.map_or(format!("{count} == {zeros}"), |mask| format!("({count} == {zeros}) & {mask}"));
         vec![
             "{".to_string(),
             format!("    let x = {arg};"),
-            format!("    let n = {count} + {one};"),
-            format!("    let d = x - {mean};"),
-            format!("    let m = {mean} + d / n;"),
-            format!("    let s = {squares} + d * (x - m);"),
-            format!("    {}", assign(count, "n", mask)),
-            format!("    {}", assign(mean, "m", mask)),
-            format!("    {}", assign(squares, "s", mask)),
+            format!("    let k = select({base}, x, {first});"),
+            format!("    let d = {};", masked("x - k")),
+            format!("    {base} = k;"),
+            format!("    {count} = {count} + {};", masked(&ones)),
+            format!("    {sum} = {sum} + d;"),
+            format!("    {squares} = {squares} + d * d;"),
             "}".to_string(),
         ]
     }
 
-    /// Chan, Golub and LeVeque's merge of (count, mean, squared deviations).
-    fn chan(&self, acc: &[String], other: &[String]) -> Vec<String> {
-        let ty = register(self.argument);
-        let zero = zero(self.argument);
-        let (count, mean, squares) = (&acc[0], &acc[1], &acc[2]);
+    /// Chan, Golub and LeVeque's merge of (count, base, mean minus base, squared deviations). The result's base is the
+    /// one that is nearer to its mean.
+    fn chan(&self, width: u32, acc: &[String], other: &[String]) -> Vec<String> {
+        let of = |scalar: &str| splat(register(self.argument), width, scalar);
+        let (zeros, ones) = (of(zero(self.argument)), of(one(self.argument)));
+        let (count, base, off, squares) = (&acc[0], &acc[1], &acc[2], &acc[3]);
+        let (counts, bases, offs, others) = (&other[0], &other[1], &other[2], &other[3]);
         vec![
-            format!("if ({count} == {zero}) {{"),
-            format!("    {count} = {}; {mean} = {}; {squares} = {};", other[0], other[1], other[2]),
-            format!("}} else if ({} > {zero}) {{", other[0]),
-            format!("    let n: {ty} = {count} + {};", other[0]),
-            format!("    let d = {} - {mean};", other[1]),
-            format!("    let share = {} / n;", other[0]),
-            format!("    {mean} = {mean} + d * share;"),
-            format!("    {squares} = {squares} + {} + d * d * ({count} * share);", other[2]),
+            "{".to_string(),
+            format!("    let n = {count} + {counts};"),
+            format!("    let share = {counts} / max(n, {ones});"),
+            format!("    let apart = ({bases} - {base}) + ({offs} - {off});"),
+            format!("    let nearer = abs({offs}) < abs({off});"),
+            format!("    let k = select({base}, {bases}, nearer);"),
+            format!("    let m = select({off} + apart * share, {offs} - apart * ({ones} - share), nearer);"),
+            format!("    let s = {squares} + {others} + apart * apart * ({count} * share);"),
+            format!("    let first = {count} == {zeros};"),
+            format!("    let none = {counts} == {zeros};"),
+            format!("    {base} = select(select(k, {bases}, first), {base}, none);"),
+            format!("    {off} = select(select(m, {offs}, first), {off}, none);"),
+            format!("    {squares} = select(select(s, {others}, first), {squares}, none);"),
             format!("    {count} = n;"),
             "}".to_string(),
         ]
     }
 
-    /// Folds `scale^2 * sum` of `other` into `acc` by dividing the smaller scale by the greater. NaN stays, and
-    /// infinity is a scale whose smaller partners count as zero.
-    fn scaled(&self, width: u32, acc: &[String], other: &[String], mask: Option<&str>) -> Vec<String> {
+    /// Adds a square to the sum of small, middling or big ones.
+    fn squares(&self, width: u32, acc: &[String], arg: &str, mask: Option<&str>) -> Vec<String> {
         let dtype = self.argument;
+        let limits = SquareLimits::of(dtype);
         let of = |scalar: &str| splat(register(dtype), width, scalar);
-        let (zeros, infinity) = (of(zero(dtype)), of(extreme(dtype, true)));
-        let (scale, sum) = (&acc[0], &acc[1]);
-        let ty = typed(dtype, width);
+        let power = |exponent: i32| match dtype {
+            DType::F64 => of(&format!("{:e}lf", 2f64.powi(exponent))),
+            _ => of(&format!("{:e}f", 2f32.powi(exponent))),
+        };
+        let zeros = of(zero(dtype));
+        let masked = |on: &str| mask.map_or(on.to_string(), |mask| format!("{on} & {mask}"));
         vec![
             "{".to_string(),
-            format!("    let x: {ty} = {};", other[0]),
-            format!("    let y: {ty} = {};", other[1]),
-            format!("    let x_nan = {};", is_nan(dtype, width, "x")),
-            format!("    let a_nan = {};", is_nan(dtype, width, scale)),
-            format!("    let up = x > {scale};"),
-            format!("    let high = select({scale}, x, up);"),
-            format!("    let low = select(x, {scale}, up);"),
-            format!("    let ratio = select(low / high, {zeros}, (low == {zeros}) | (high == {infinity}));"),
-            format!("    let square = ratio * ratio;"),
-            format!("    let z = select({sum} + y * square, y + {sum} * square, up);"),
-            // Equal scales, infinite ones among them, add without a division; nothing (a scale of 0) adds nothing.
-            format!("    let level = select(select(z, {sum} + y, x == {scale}), {sum}, x == {zeros});"),
-            format!("    let s = select(select(high, {scale}, a_nan), x, x_nan & !a_nan);"),
-            format!("    let q = select(level, {}, x_nan | a_nan);", of(one(dtype))),
-            format!("    {}", assign(scale, "s", mask)),
-            format!("    {}", assign(sum, "q", mask)),
+            format!("    let x: {} = abs({arg});", typed(dtype, width)),
+            format!("    let small = x < {};", power(limits.small_below)),
+            format!("    let big = x >= {};", power(limits.big_from)),
+            format!("    let up = x * {};", power(limits.scale)),
+            format!("    let down = x * {};", power(-limits.scale)),
+            format!("    {0} = {0} + select({zeros}, up * up, {1});", acc[0], masked("small")),
+            format!("    {0} = {0} + select({zeros}, x * x, {1});", acc[1], masked("!(small | big)")),
+            format!("    {0} = {0} + select({zeros}, down * down, {1});", acc[2], masked("big")),
             "}".to_string(),
         ]
     }

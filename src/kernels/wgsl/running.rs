@@ -65,6 +65,11 @@ impl Running {
         }
     }
 
+    /// Whether parts are sums of floats, whose carry is added up in levels.
+    pub(super) fn is_float_sum(&self) -> bool {
+        self.fold.monoid == Monoid::Sum && self.fold.argument.is_float()
+    }
+
     /// The part of the element `x` alone, per component.
     pub(super) fn element(&self, x: &str) -> Vec<String> {
         let dtype = self.fold.argument;

@@ -15,6 +15,10 @@ use super::types::{from_storage, from_words, to_storage, to_words, typed};
 use crate::graph::DType;
 use crate::kernels::ir::{InstOp, Level, Val, header};
 
+/// Levels in which the sums of tiles are added up: with eight tiles a level, and eight in the last, 32,768 tiles, more
+/// than a chunk has.
+const LEVELS: usize = 5;
+
 /// A scan of the kernel.
 struct Scan {
     val: Val,
@@ -114,12 +118,48 @@ impl Scan {
         body.line(format!("var v{number}: {};", typed(self.dtype, 1)));
         let value = self.running.apply(&mut body.functions, &format!("v{number}"), &carry, &part);
         body.lines(value);
+        if self.running.is_float_sum() {
+            self.climb(body, &whole[0]);
+            return;
+        }
         let next = self.running.apply(&mut body.functions, &carry, &carry, &whole);
         body.lines(next);
         if body.kernel.scratch.is_some() {
             let total = self.names("total");
             self.append(body, &total, &whole);
         }
+    }
+
+    /// The variables that hold a float sum's tiles: each level takes eight sums of the one below, the last all that come,
+    /// so that no element passes through many additions.
+    fn levels(&self) -> Vec<String> {
+        (0..LEVELS).map(|level| format!("level{}_{level}", self.val.0)).collect()
+    }
+
+    /// Adds the sum of a tile to the levels, and sets the carry to the sum behind it.
+    fn climb(&self, body: &mut Body, whole: &str) {
+        let (levels, carry, identity) = (self.levels(), self.carry(), self.running.identity());
+        body.line(format!("{0} = {0} + {whole};", levels[0]));
+        for (level, pair) in levels.windows(2).enumerate() {
+            let mask = (1u32 << (3 * (level + 1))) - 1;
+            body.line(format!("if ((tile & {mask}u) == {mask}u) {{"));
+            body.line(format!("{0} = {0} + {1};", pair[1], pair[0]));
+            body.line(format!("{} = {identity};", pair[0]));
+        }
+        levels[1..].iter().for_each(|_| body.line("}"));
+        body.line(format!("{carry} = {};", levels[LEVELS - 1]));
+        for level in levels[..LEVELS - 1].iter().rev() {
+            body.line(format!("{carry} = {carry} + {level};"));
+        }
+        if body.kernel.scratch.is_some() {
+            body.line(format!("{} = {carry};", self.names("total")[0]));
+        }
+        body.line(format!("{carry} = {} + {carry};", self.origin()));
+    }
+
+    /// The variable that holds a float sum behind the chunks before this one.
+    fn origin(&self) -> String {
+        format!("origin{}", self.val.0)
     }
 
     /// Sets the carry to the value behind the chunks before this one: each invocation composes neighbours of them.
@@ -149,6 +189,9 @@ impl Scan {
         let carry = self.carry();
         let value = self.running.apply(&mut body.functions, &carry, &carry, &whole);
         body.lines(value);
+        if self.running.is_float_sum() {
+            body.line(format!("{} = {carry};", self.origin()));
+        }
         body.line("}");
     }
 
@@ -178,7 +221,13 @@ pub(super) fn scan(body: &mut Body, shared: &mut Shared) {
     body.instructions(Level::Uniform, |_, _| {});
     body.instructions(Level::Outer, |_, _| {});
     for scan in &scans {
-        body.line(format!("var {}: {} = {};", scan.carry(), typed(scan.dtype, 1), scan.running.identity()));
+        let (ty, identity) = (typed(scan.dtype, 1), scan.running.identity());
+        body.line(format!("var {}: {ty} = {identity};", scan.carry()));
+        if scan.running.is_float_sum() {
+            for name in scan.levels().into_iter().chain([scan.origin()]) {
+                body.line(format!("var {name}: {ty} = {identity};"));
+            }
+        }
         if in_phases {
             scan.declare(body, &scan.names("total"), scan.running.identity());
         }

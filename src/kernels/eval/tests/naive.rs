@@ -261,21 +261,21 @@ pub fn fold(monoid: Monoid, dtype: DType, list: &[[Scalar; 2]]) -> Vec<Scalar> {
             }
             best.to_vec()
         }
-        Monoid::Welford | Monoid::WelfordWhere => {
+        Monoid::Moments | Monoid::MomentsWhere => {
             let kept: Vec<f64> = list
                 .iter()
-                .filter(|[_, on]| monoid == Monoid::Welford || on.bits() != 0)
+                .filter(|[_, on]| monoid == Monoid::Moments || on.bits() != 0)
                 .map(|[x, _]| x.as_f64())
                 .collect();
             let n = kept.len() as f64;
             let mean = if kept.is_empty() { 0.0 } else { kept.iter().sum::<f64>() / n };
             let squares = kept.iter().map(|x| (x - mean) * (x - mean)).sum();
-            vec![float(n), float(mean), float(squares)]
+            // Any base will do.
+            vec![float(n), float(mean), float(0.0), float(squares)]
         }
-        Monoid::ScaledSquares => {
-            let scale = numbers().map(|x| x.as_f64().abs()).fold(0.0, f64::max);
-            let sum = numbers().map(|x| (x.as_f64() / scale).powi(2)).sum();
-            vec![float(scale), float(if scale == 0.0 { 0.0 } else { sum })]
+        Monoid::Squares => {
+            // Of values that are neither small nor big.
+            vec![float(0.0), float(numbers().map(|x| x.as_f64().powi(2)).sum()), float(0.0)]
         }
     }
 }
