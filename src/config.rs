@@ -43,6 +43,8 @@ pub struct Injection {
     pub hold_first_long: Option<std::sync::Arc<Hold>>,
     /// The device holds its first batch until this is set and notified.
     pub hold_first_batch: Option<std::sync::Arc<Hold>>,
+    /// The first compilation of a GPU's kernels waits for this, on its worker.
+    pub hold_first_compile: Option<std::sync::Arc<Hold>>,
     /// Features the GPU device must not use although the adapter has them: `"f64"`, `"i64"`, `"subgroups"`,
     /// `"timestamps"`, `"mappable"`, `"pipeline_cache"`.
     pub without_features: Vec<&'static str>,

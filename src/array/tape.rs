@@ -222,8 +222,9 @@ impl Home {
     /// Whether ops can be recorded at all.
     ///
     /// # Errors
-    /// `ErrorKind::Cancelled` where the session was closed.
+    /// `ErrorKind::Cancelled` where the session was closed; `ErrorKind::Shutdown` where the runtime was.
     pub fn is_open(&self) -> Result<()> {
+        self.link.is_open()?;
         let tape = self.tape.lock();
         if tape.closed { Err(tape.refusal()) } else { Ok(()) }
     }

@@ -89,6 +89,8 @@ pub(super) struct Loop {
     made_up: VecDeque<DeviceEvent>,
     effects: Vec<Effect>,
     deadline: Option<Instant>,
+    /// The deadline of the shutdown that was asked for, if one was.
+    drains_until: Option<Instant>,
     stopped: bool,
     /// Nobody can send from the users' side any more.
     orphaned: bool,
@@ -110,6 +112,7 @@ impl Loop {
             made_up: VecDeque::new(),
             effects: Vec::new(),
             deadline: None,
+            drains_until: None,
             stopped: false,
             orphaned: false,
             deserted: false,
@@ -117,6 +120,11 @@ impl Loop {
             answered: false,
             eager: Eager::new(LOOK_FOR_USERS, false),
         }
+    }
+
+    /// The deadline of the shutdown that was asked for, if one was.
+    pub(super) fn drains_until(&self) -> Option<Instant> {
+        self.drains_until
     }
 
     /// Runs until the scheduler says stop.
@@ -211,7 +219,8 @@ impl Loop {
     fn control(&mut self, control: Control) {
         match control {
             Control::Shutdown(deadline) => {
-                self.deadline = Some(self.deadline.map_or(deadline, |earlier| earlier.min(deadline)));
+                let earliest = self.drains_until.map_or(deadline, |earlier| earlier.min(deadline));
+                (self.deadline, self.drains_until) = (Some(earliest), Some(earliest));
                 // In order with the segments that were sent before.
                 self.take_users();
                 self.backlog.push_back(SchedulerEvent::ShutdownAsked);

@@ -20,7 +20,7 @@ use super::rescue::older_readbacks;
 use super::shaders::Shaders;
 use super::staging::Staging;
 use super::uploads::Uploads;
-use super::{MAILBOX, thread_error};
+use super::thread_error;
 use crate::device::handle::{Context, DeviceHandle, Reach, UploadMemory};
 use crate::device::info::DeviceInfo;
 use crate::device::message::{Batch, Command, DeviceEvent, DeviceInstruction};
@@ -79,7 +79,7 @@ pub(super) fn start(
     stamp_dispatches: bool,
     shaders: Arc<dyn Shaders>,
 ) -> Result<DeviceHandle> {
-    let (instructions, mailbox) = bounded(MAILBOX);
+    let (instructions, mailbox) = unbounded();
     let (work, completions) = unbounded();
     let (lost, losses) = unbounded();
     let threads = context.config.worker_threads.unwrap_or_else(crate::threads::cores);
@@ -187,14 +187,17 @@ impl Queue {
                 },
             }
         }
+        // Nothing is compiled for it any more; a compilation that is under way holds the device until it ends.
+        *self.current.write() = None;
         if let Some((station, tools)) = self.standing.take_if(|(station, _)| told && !station.gpu.is_lost()) {
+            // The device goes last: whoever takes it finds it empty.
+            self.buffers.clear();
+            drop(tools);
+            station.uploads.close();
             if let Some(cache) = &station.driver_cache {
                 cache.keep();
             }
             station.gpu.leave();
-            // The device goes last: whoever takes it finds it empty.
-            self.buffers.clear();
-            drop(tools);
         }
         told
     }

@@ -36,6 +36,8 @@ struct State {
     free: BTreeMap<u64, Vec<Memory>>,
     /// Of leases and of free buffers.
     bytes: u64,
+    /// The device's runtime has ended: nothing is kept.
+    closed: bool,
 }
 
 /// A buffer, and where it is mapped.
@@ -77,6 +79,15 @@ impl Uploads {
             })?,
         };
         Some(Box::new(Lease { memory: Some(memory), bytes, home: Arc::downgrade(&self.shared) }))
+    }
+
+    /// Lets go of the free buffers, and from now on of each lease when it is dropped.
+    pub(super) fn close(&self) {
+        let mut state = self.shared.state.lock();
+        state.closed = true;
+        let free = std::mem::take(&mut state.free);
+        drop(state);
+        drop(free);
     }
 
     /// The buffer that host data lies in, if it is of this ring.
@@ -173,8 +184,10 @@ impl MappedBytes for Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let Some(memory) = self.memory.take() else { return };
-        if let Some(home) = self.home.upgrade() {
-            home.state.lock().free.entry(memory.buffer.size()).or_default().push(memory);
+        let Some(home) = self.home.upgrade() else { return };
+        let mut state = home.state.lock();
+        if !state.closed {
+            state.free.entry(memory.buffer.size()).or_default().push(memory);
         }
     }
 }
