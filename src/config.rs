@@ -2,6 +2,7 @@
 
 use crate::device::info::Precision;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Which device runs things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -93,6 +94,9 @@ impl Hold {
     }
 }
 
+/// How long memory lies free before it goes back to the system, by default.
+pub const IDLE_RELEASE: Duration = Duration::from_secs(4);
+
 /// Settings of a runtime.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -124,6 +128,8 @@ pub struct Config {
     pub tape_bytes_max: u64,
     /// How long `shutdown` drains, in milliseconds.
     pub drain_ms: u64,
+    /// How long memory lies free before it goes back to the system; `None`: as long as the runtime lives.
+    pub idle_release: Option<Duration>,
     /// Faults for tests.
     pub injection: Injection,
 }
@@ -134,6 +140,11 @@ impl Config {
     /// works.
     pub fn opens_on_demand(&self) -> bool {
         self.open_on_demand.unwrap_or(self.device == DeviceChoice::Auto)
+    }
+
+    /// How often to look for memory that nobody uses: what lies free at one look and was not needed by the next goes.
+    pub fn idle_period(&self) -> Option<Duration> {
+        self.idle_release.map(|idle| (idle / 2).max(Duration::from_millis(1)))
     }
 }
 
@@ -152,6 +163,7 @@ impl Default for Config {
             tape_nodes_max: 4096,
             tape_bytes_max: 1 << 30,
             drain_ms: 30_000,
+            idle_release: Some(IDLE_RELEASE),
             injection: Injection::default(),
         }
     }

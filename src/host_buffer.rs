@@ -121,7 +121,8 @@ impl<T: Element, O: AsRef<[T]>> Lent<T, O> {
         let ask = || NonNull::from(unsafe { owner.as_ref() }.as_ref());
         lent.elements = catch_unwind(AssertUnwindSafe(ask)).map_err(|panic| {
             let (lender, words) = (std::any::type_name::<O>(), crate::error::panic_words(&*panic));
-            let message = format!("the program's lender of memory, {lender}, panicked when asked for its elements: {words}");
+            let message =
+                format!("the program's lender of memory, {lender}, panicked when asked for its elements: {words}");
             Error::new(ErrorKind::Argument, message)
         })?;
         Ok(lent)
@@ -138,7 +139,9 @@ impl<T: Element, O: Send + Sync + 'static> MappedBytes for Lent<T, O> {
 impl<T, O> Drop for Lent<T, O> {
     fn drop(&mut self) {
         // SAFETY: the owner was leaked from a box, and nobody uses it after this.
-        crate::threads::contain("the end of memory that it lent", || drop(unsafe { Box::from_raw(self.owner.as_ptr()) }));
+        crate::threads::contain("the end of memory that it lent", || {
+            drop(unsafe { Box::from_raw(self.owner.as_ptr()) })
+        });
     }
 }
 

@@ -183,6 +183,16 @@ impl RuntimeBuilder {
         self
     }
 
+    /// How long memory that values have left may lie free before it goes back to the system: 4 s by default,
+    /// `Duration::MAX` keeps it as long as the runtime lives. Of what lay free for half of that time, half goes, again and
+    /// again; where nothing happens at all, all of it has gone after three times as long, on the host and on a GPU, and
+    /// the runtime sleeps. Work that goes on keeps what it uses. [`Stats::bytes_pooled_now`](crate::Stats) and
+    /// `bytes_returned` count it.
+    pub fn idle_release(mut self, after: Duration) -> RuntimeBuilder {
+        self.config.idle_release = (after < Duration::from_secs(365 * 24 * 3600)).then_some(after);
+        self
+    }
+
     /// Faults and holds for tests.
     #[doc(hidden)]
     pub fn injection(mut self, injection: Injection) -> RuntimeBuilder {
@@ -199,7 +209,10 @@ impl RuntimeBuilder {
         let config = self.resolve()?;
         let (sender, receiver) = oneshot::channel();
         let thread = std::thread::Builder::new().name("tidemill-open".into());
-        thread.spawn(move || drop(sender.send(Runtime::open(config))))?;
+        // The runtime's threads speak to the subscriber that is current here.
+        let subscriber = tracing::dispatcher::get_default(tracing::Dispatch::clone);
+        let open = move || tracing::dispatcher::with_default(&subscriber, || Runtime::open(config));
+        thread.spawn(move || drop(sender.send(open())))?;
         receiver.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "opening the devices panicked")))
     }
 

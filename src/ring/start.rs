@@ -157,6 +157,7 @@ pub fn start_with(
         ),
         counters: counters.clone(),
         timeline: timeline.clone(),
+        idle_period: config.idle_period(),
     };
     let machines = Machines::new(
         scheduler::run::Runner::new(scheduler, counters.clone(), timeline.clone()),

@@ -66,7 +66,7 @@ fn stand_in(behaviour: Behaviour, info: DeviceInfo, sender: Post<DeviceEvent>) -
         for instruction in mailbox {
             let batch = match instruction {
                 DeviceInstruction::Submit(batch) => batch,
-                DeviceInstruction::Release(_) => continue,
+                DeviceInstruction::Release(_) | DeviceInstruction::Trim { .. } => continue,
                 DeviceInstruction::Stop => return,
             };
             match &behaviour {

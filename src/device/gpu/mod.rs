@@ -35,6 +35,7 @@ mod driver_cache;
 mod encode;
 mod finish;
 mod flight;
+mod instance;
 mod pipelines;
 mod prepare;
 mod probe;

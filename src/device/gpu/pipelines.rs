@@ -266,9 +266,10 @@ impl GpuCompiler {
             Program::Library(library) => {
                 let segments = self.segments(plan, launch);
                 let passes = self.maker.shaders.passes(library, &segments, self.maker.span_shift)?;
-                passes.par_iter().filter(|_| self.stands()).try_for_each(|pass| {
-                    pipelines.pass(&self.maker, station, pass, &segments).map(drop)
-                })
+                passes
+                    .par_iter()
+                    .filter(|_| self.stands())
+                    .try_for_each(|pass| pipelines.pass(&self.maker, station, pass, &segments).map(drop))
             }
         }
     }
