@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
-use tracing::{Dispatch, Event, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Metadata, Subscriber, dispatcher};
 
 /// Marks ids of spans that the program's subscriber does not want.
 const RECORDED_ONLY: u64 = 1 << 63;
@@ -108,11 +108,14 @@ impl Subscriber for Both {
     }
 
     fn try_close(&self, id: Id) -> bool {
+        // Each under its own: what is current on the thread is told to give up the span's parent.
         let (theirs, own) = (Cell::new(false), Cell::new(false));
         self.tell(
             &id,
-            |program| theirs.set(program.try_close(id.clone())),
-            |recorder, recorded| own.set(recorder.try_close(recorded.clone())),
+            |program| dispatcher::with_default(program, || theirs.set(program.try_close(id.clone()))),
+            |recorder, recorded| {
+                dispatcher::with_default(recorder, || own.set(recorder.try_close(recorded.clone())));
+            },
         );
         if own.get() {
             // The recorder counts for certain; not every subscriber does.

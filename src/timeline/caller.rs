@@ -21,13 +21,26 @@ const SURPLUS_MAX: usize = 64;
 
 /// A span of the program's, if it was in one.
 #[derive(Clone, Default)]
-pub struct Caller(Option<Arc<Span>>);
+pub struct Caller(Option<Arc<Held>>);
+
+/// A span that ends under the subscriber that made it: `tracing-subscriber` has whichever is current on the thread give
+/// up the span's parent (CALLER-1).
+struct Held(Span);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let span = std::mem::replace(&mut self.0, Span::none());
+        if let Some(subscriber) = span.with_subscriber(|(_, subscriber)| subscriber.clone()) {
+            dispatcher::with_default(&subscriber, || drop(span));
+        }
+    }
+}
 
 impl Caller {
     /// The current thread's span.
     pub fn current() -> Caller {
         let span = Span::current();
-        Caller(span.id().map(|_| Arc::new(span)))
+        Caller(span.id().map(|_| Arc::new(Held(span))))
     }
 
     /// This one, or the other where there is none.
@@ -49,13 +62,14 @@ impl Caller {
         work: impl FnOnce() -> R,
     ) -> R {
         let Some(parent) = &self.0 else { return make(None).in_scope(work) };
-        let theirs = parent.with_subscriber(|(id, subscriber)| {
-            // The guard ends with the closure: only the making happens under that subscriber.
+        let theirs = parent.0.with_subscriber(|(id, subscriber)| {
+            // Only the making happens under that subscriber.
             dispatcher::with_default(subscriber, || make(Some(id.clone())))
         });
-        let theirs = theirs.unwrap_or_else(Span::none);
+        let theirs = Held(theirs.unwrap_or_else(Span::none));
         let own = recorder.map_or_else(Span::none, |recorder| dispatcher::with_default(recorder, || make(None)));
-        own.in_scope(|| theirs.in_scope(work))
+        let own = Held(own);
+        own.0.in_scope(|| theirs.0.in_scope(work))
     }
 }
 
