@@ -3,6 +3,7 @@
 use crate::device::info::Precision;
 use crate::ring::Room;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Which device runs things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -44,6 +45,8 @@ pub struct Injection {
     pub hold_first_long: Option<std::sync::Arc<Hold>>,
     /// The device holds its first batch until this is set and notified.
     pub hold_first_batch: Option<std::sync::Arc<Hold>>,
+    /// The first compilation of a GPU's kernels waits for this, on its worker.
+    pub hold_first_compile: Option<std::sync::Arc<Hold>>,
     /// Features the GPU device must not use although the adapter has them: `"f64"`, `"i64"`, `"subgroups"`,
     /// `"timestamps"`, `"mappable"`, `"pipeline_cache"`.
     pub without_features: Vec<&'static str>,
@@ -92,6 +95,9 @@ impl Hold {
     }
 }
 
+/// How long memory lies free before it goes back to the system, by default.
+pub const IDLE_RELEASE: Duration = Duration::from_secs(4);
+
 /// Settings of a runtime.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -133,6 +139,8 @@ pub struct Config {
     pub hold_recording: bool,
     /// How long `shutdown` drains, in milliseconds.
     pub drain_ms: u64,
+    /// How long memory lies free before it goes back to the system; `None`: as long as the runtime lives.
+    pub idle_release: Option<Duration>,
     /// Faults for tests.
     pub injection: Injection,
 }
@@ -174,6 +182,11 @@ impl Config {
     pub fn opens_on_demand(&self) -> bool {
         self.open_on_demand.unwrap_or(self.device == DeviceChoice::Auto)
     }
+
+    /// How often to look for memory that nobody uses: what lies free at one look and was not needed by the next goes.
+    pub fn idle_period(&self) -> Option<Duration> {
+        self.idle_release.map(|idle| (idle / 2).max(Duration::from_millis(1)))
+    }
 }
 
 impl Default for Config {
@@ -196,6 +209,7 @@ impl Default for Config {
             session_bytes_pending_max: None,
             hold_recording: false,
             drain_ms: 30_000,
+            idle_release: Some(IDLE_RELEASE),
             injection: Injection::default(),
         }
     }

@@ -74,6 +74,7 @@ pub mod scheduler;
 #[cfg(feature = "script")]
 pub mod script;
 #[doc(hidden)]
+mod shelf;
 pub mod stats;
 #[doc(hidden)]
 pub mod threads;

@@ -41,6 +41,7 @@ impl FakeRing {
             devices: Arc::new(Devices::fixed(vec![device(0, DeviceKind::Host), device(1, DeviceKind::Gpu)])),
             register_gate: Box::new(move |_, gate| registered.lock().push(gate)),
             sessions: AtomicU64::new(0),
+            ended: Default::default(),
             spares: Arc::default(),
             demanding: Default::default(),
         };

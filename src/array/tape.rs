@@ -26,7 +26,7 @@ use crate::scheduler::message::{Drops, Record, SchedulerEvent, Want};
 use crate::scheduler::records::{Records, Summary};
 use crate::scheduler::region::CutReason;
 use crate::stats::Counters;
-use crate::timeline::Lane;
+use crate::timeline::{Caller, Lane};
 use futures::FutureExt;
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
@@ -120,6 +120,8 @@ pub(crate) struct Tape {
     announced: bool,
     /// When the first record of this segment was made.
     started_ns: u64,
+    /// The program's span in which something of this segment was last asked for.
+    caller: Caller,
 }
 
 /// What is left to do once the lock is released (TAPE-4).
@@ -161,6 +163,7 @@ impl Home {
             demanding: false,
             announced: false,
             started_ns: 0,
+            caller: Caller::default(),
         };
         let fold_elements_max = link.config.fold_elements_max;
         // What waits on a tape counts for its session: a tape is cut before it takes all the room by itself.
@@ -231,8 +234,9 @@ impl Home {
     /// Whether ops can be recorded at all.
     ///
     /// # Errors
-    /// `ErrorKind::Cancelled` where the session was closed.
+    /// `ErrorKind::Cancelled` where the session was closed; `ErrorKind::Shutdown` where the runtime was.
     pub fn is_open(&self) -> Result<()> {
+        self.link.is_open()?;
         let tape = self.tape.lock();
         if tape.closed { Err(tape.refusal()) } else { Ok(()) }
     }
@@ -400,6 +404,7 @@ impl Home {
         tape.begin(&self.link);
         tape.records.push(Record::Demanded { gather, value, want });
         tape.demands.push(gather);
+        tape.caller = Caller::current().or(std::mem::take(&mut tape.caller));
         Ok(Demand { gather, promise, segment: tape.segment })
     }
 
@@ -499,6 +504,8 @@ impl Home {
         self.gate().enter(nodes, brought_bytes);
         Counters::add(&self.link.counters.ops_recorded, nodes);
         let at_ns = self.link.timeline.now_ns();
+        let caller = Caller::current().or(std::mem::take(&mut tape.caller));
+        self.link.timeline.callers().cut(self.id, at_ns, caller);
         // TAPE-1: under the lock.
         self.link.send(SchedulerEvent::SegmentCut { session: self.id, records, why, at_ns });
         if self.link.timeline.is_on() && nodes > 0 {

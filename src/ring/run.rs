@@ -64,6 +64,8 @@ pub(super) struct Edges {
     pub workers: Workers,
     pub counters: Arc<Counters>,
     pub timeline: Timeline,
+    /// How often free memory that nobody uses goes back to the system, if ever.
+    pub idle_period: Option<Duration>,
 }
 
 /// Events of one kind that are taken in before the next kind has its turn.
@@ -84,6 +86,9 @@ const MOMENT_US: f64 = 10.0;
 /// Likewise where somebody waits: waking another thread takes this one longer.
 const BUSY_MOMENT_US: f64 = 3.0;
 
+/// How often free memory goes back, half of it at a time, until all of it does, where nothing happens.
+const IDLE_TIMES: u32 = 6;
+
 /// The loop.
 pub(super) struct Loop {
     pub machines: Machines,
@@ -100,6 +105,14 @@ pub(super) struct Loop {
     deadline: Option<Instant>,
     /// The scheduler has heard that a shutdown was asked for.
     draining: bool,
+    /// The deadline of the shutdown that was asked for, if one was.
+    drains_until: Option<Instant>,
+    /// How often free memory that nobody uses goes back to the system, if ever.
+    idle_period: Option<Duration>,
+    /// When it does so next; `None` where nothing has happened since all of it went.
+    idle_at: Option<Instant>,
+    /// How often it did so since anything happened.
+    idle_times: u32,
     stopped: bool,
     /// Nobody can send from the users' side any more.
     orphaned: bool,
@@ -113,6 +126,7 @@ pub(super) struct Loop {
 
 impl Loop {
     pub(super) fn new(machines: Machines, inbox: Inbox, edges: Edges, room: Room) -> Loop {
+        let idle_period = edges.idle_period;
         Loop {
             machines,
             inbox,
@@ -123,6 +137,10 @@ impl Loop {
             effects: Vec::new(),
             deadline: None,
             draining: false,
+            drains_until: None,
+            idle_period,
+            idle_at: None,
+            idle_times: 0,
             stopped: false,
             orphaned: false,
             deserted: false,
@@ -130,6 +148,11 @@ impl Loop {
             answered: false,
             eager: Eager::new(LOOK_FOR_USERS, false),
         }
+    }
+
+    /// The deadline of the shutdown that was asked for, if one was.
+    pub(super) fn drains_until(&self) -> Option<Instant> {
+        self.drains_until
     }
 
     /// Runs until the scheduler says stop.
@@ -197,7 +220,33 @@ impl Loop {
         if busy {
             self.settle();
         }
-        busy || !self.made_up.is_empty()
+        busy |= !self.made_up.is_empty();
+        self.see_to_idle_memory(busy);
+        busy
+    }
+
+    /// Has machines and devices give back what nobody uses, when that is due. Where nothing happens, all of it is gone
+    /// after some times, and the loop sleeps for good.
+    fn see_to_idle_memory(&mut self, busy: bool) {
+        if busy {
+            self.idle_times = 0;
+            if self.idle_at.is_none() {
+                self.idle_at = self.idle_period.map(|period| Instant::now() + period);
+            }
+        }
+        let Some(period) = self.idle_period else { return };
+        if self.idle_at.is_none_or(|at| Instant::now() < at) {
+            return;
+        }
+        self.idle_times += 1;
+        let all = self.idle_times >= IDLE_TIMES;
+        self.machines.idle_passed(all);
+        self.settle();
+        for reach in &self.edges.reaches {
+            // A device that has ended has nothing.
+            let _ = reach.instructions.send(DeviceInstruction::Trim { all });
+        }
+        self.idle_at = (!all).then(|| Instant::now() + period);
     }
 
     fn device_event(&mut self) -> Option<DeviceEvent> {
@@ -225,7 +274,8 @@ impl Loop {
     fn control(&mut self, control: Control) {
         match control {
             Control::Shutdown(deadline) => {
-                self.deadline = Some(self.deadline.map_or(deadline, |earlier| earlier.min(deadline)));
+                let earliest = self.drains_until.map_or(deadline, |earlier| earlier.min(deadline));
+                (self.deadline, self.drains_until) = (Some(earliest), Some(earliest));
                 // In order with the segments that were sent before.
                 self.take_users();
                 self.late.get_or_insert_default();
@@ -340,7 +390,7 @@ impl Loop {
         let look = std::mem::take(&mut self.answered).then(|| self.eager.begin());
         while look.as_ref().is_some_and(|look| look.again()) && self.is_quiet() {}
         if self.is_quiet() {
-            match self.deadline {
+            match self.deadline.into_iter().chain(self.idle_at).min() {
                 Some(at) => std::thread::park_timeout(at.saturating_duration_since(Instant::now())),
                 None => std::thread::park(),
             }
