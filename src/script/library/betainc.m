@@ -35,6 +35,7 @@ function p = of_part (x, a, b, upper)
 end
 function whole = fraction (x, a, b)
   whole = zeros (size (x));
+  if isempty (x), return; end
   left = (1:numel (x))';
   tiny = 1e-300;
   c = ones (size (x));

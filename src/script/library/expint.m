@@ -37,6 +37,7 @@ function y = series (x)
 end
 function whole = fraction (x)
   whole = zeros (size (x));
+  if isempty (x), return; end
   left = (1:numel (x))';
   b = x + 1;
   c = repmat (1e300, size (x));

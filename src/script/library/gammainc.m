@@ -109,6 +109,7 @@ end
 function whole = fraction (x, a)
   % The upper integral over the same.
   whole = zeros (size (x));
+  if isempty (x), return; end
   left = (1:numel (x))';
   tiny = 1e-300;
   b = x + 1 - a;

@@ -469,6 +469,11 @@ pub fn shared() -> impl Iterator<Item = &'static Written> {
             "[y, ...] = in_parts (f, x, ...)",
             "What a function makes of columns of one size, computed for a few thousand elements at a time."
         ),
+        written!(
+            "spliced",
+            "t = spliced (t, from, to, new)",
+            "A text with another in place of each of its parts from and to such places."
+        ),
     ];
     SHARED.iter().chain(table_more::SHARED)
 }
