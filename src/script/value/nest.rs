@@ -74,6 +74,18 @@ impl Nests {
         self.made.push(Arc::downgrade(nest));
     }
 
+    /// How many of them something holds.
+    #[cfg(test)]
+    pub fn living(&self) -> usize {
+        self.made.iter().filter(|nest| nest.strong_count() > 0).count()
+    }
+
+    /// The last that something holds.
+    #[cfg(test)]
+    pub fn any(&self) -> Arc<Nest> {
+        self.made.iter().rev().find_map(Weak::upgrade).expect("a nest that something holds")
+    }
+
     /// Empties the nests that nothing holds but handles in their own variables.
     fn look(&mut self) {
         self.made.retain(|nest| nest.strong_count() > 0);
