@@ -833,14 +833,76 @@ fn a_line_that_is_left_behind_in_the_repl_ends_its_objects() {
 }
 
 #[test]
-fn a_function_inside_of_a_function_is_refused_where_it_begins() {
-    let scripts = Scripts::new(&[(
-        "nested.m",
-        "function f ()\n  x = 1;\n  function g ()\n    x = 2;\n  end\n  g ();\nend\nf ()\n",
-    )]);
-    let (code, _, err) = run(&["run", &scripts.path("nested.m")]);
-    assert_eq!(code, 1);
-    assert!(err.contains("nested functions are not supported") && err.contains("nested.m:3:3"), "{err}");
+fn a_function_file_holds_nested_functions_that_share_its_variables() {
+    let nested = "function varargout = nested (start)\n  n = start;\n  varargout = {@more, @() less (1)};\n  \
+                  function v = more (by)\n    n = n + by;\n    v = n;\n  end\n  function v = less (by)\n    \
+                  n = n - by;\n    v = n;\n  end\nend\n";
+    let main = "[more, less] = nested (10);\n[other, ~] = nested (0);\nprintf ('%d %d %d %d\\n', more (5), less (), \
+                other (1), more (1))\n";
+    let scripts = Scripts::new(&[("nested.m", nested), ("main.m", main)]);
+    let (code, out, err) = run(&["run", &scripts.path("main.m")]);
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "15 14 1 15\n", ""));
+}
+
+#[test]
+fn library_functions_gather_arrays_of_the_device_as_often_for_many_elements_as_for_few() {
+    let calls = [
+        "gammainc (g, 2)",
+        "gammaincinv (u, 2)",
+        "betainc (u, 2, 3)",
+        "betaincinv (u, 2, 3)",
+        "expint (g)",
+        "psi (g)",
+        "sinint (g)",
+        "cosint (g)",
+        "ellipke (u)",
+        "ellipj (g, 0.5)",
+        "legendre (2, u)",
+        "bincoeff (ceil (g), 2)",
+        "repelem (g, 2)",
+        "uniquetol (g)",
+        "hex2num (num2hex (g))",
+        "datestr (730000 + g)",
+        "datevec (730000 + g)",
+        "rat (g)",
+        "movmean (g, 3)",
+        "histcounts (g)",
+        "spline (1:numel (g), g, 1.5)",
+        "pchip (1:numel (g), g, 1.5)",
+        "interp2 (g' * g, 2, 2, 'spline')",
+        "interpn (g, 1)",
+        "cplxpair (g)",
+        "fillmissing (g, 'linear')",
+        "ranks (g)",
+        "convhull (g, mod (7 * g, 3))",
+        "splitapply (@sum, g, 1 + mod (1:numel (g), 3))",
+        "nthroot (g, 3)",
+        "accumdim (1 + mod (1:numel (g), 3), g)",
+        "inpolygon (g, g, [0 1 1], [0 0 1])",
+        "discretize (g, 4)",
+        "unwrap (g)",
+        "runlength (round (g))",
+        "weekday (730000 + g)",
+        "eomday (2000 + round (g), 2)",
+        "mink (g, 2)",
+        "polyarea (g, mod (7 * g, 3))",
+        "rgb2hsv ([u' u' u'])",
+        "swapbytes (uint16 (g))",
+        "isoutlier (g)",
+    ];
+    let gathers = |call: &str, n: usize| {
+        let text =
+            format!("g = gpuArray (0.5 + mod ((1:{n}) * 7919, 101) / 20); u = g / 6;\nx = {call};\nx = gather (x);\n");
+        let scripts = Scripts::new(&[("main.m", &text)]);
+        let (code, out, err) = run(&["run", "--stats", "--device", "host", &scripts.path("main.m")]);
+        assert_eq!(code, 0, "{call}: {err}");
+        let line = out.lines().chain(err.lines()).find_map(|line| line.strip_prefix("gathers "));
+        line.unwrap_or_else(|| panic!("{out}{err}")).trim().parse::<u64>().unwrap()
+    };
+    for call in calls {
+        let (few, many) = (gathers(call, 40), gathers(call, 200));
+        assert!(many <= few + 4, "{call}: {few} gathers of 200 elements, {many} of 1000");
+    }
 }
 
 #[test]

@@ -207,7 +207,7 @@ pub(super) fn handle_with(text: &str, captured: Vec<(String, Value)>) -> Flow<Ar
         Some((slot as u32, value))
     });
     let captured = slots.collect();
-    Ok(Arc::new(Function::Anonymous(Arc::new(Closure { code: closure.code.clone(), captured }))))
+    Ok(Arc::new(Function::Anonymous(Arc::new(Closure { code: closure.code.clone(), captured, nest: None }))))
 }
 
 fn functions(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -220,6 +220,10 @@ fn functions(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         Function::Named(..) | Function::Method(..) => {
             s.set("type", "simple");
             s.set("file", "");
+        }
+        Function::Anonymous(closure) if closure.name().is_some() => {
+            s.set("type", "nested");
+            s.set("file", &*closure.code.source.name);
         }
         Function::Anonymous(closure) => {
             s.set("type", "anonymous");

@@ -176,7 +176,7 @@ fn exist(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         code = match interp.lookup(&name) {
             Ok(Some(Callee::User(_) | Callee::Script(_))) if interp.files.contains_key(name.as_str()) => 2,
             Ok(Some(Callee::User(code))) if crate::script::library::holds(&code) => 2,
-            Ok(Some(Callee::User(_))) if any => 103,
+            Ok(Some(Callee::User(_) | Callee::Nested(..))) if any => 103,
             Ok(Some(Callee::Builtin(_))) if kind != "file" => 5,
             Ok(Some(Callee::Builtin(_))) => 2,
             _ => 0,
@@ -216,7 +216,7 @@ fn arity(interp: &mut Interp, value: &Value, inputs: bool) -> Flow<f64> {
         Function::Anonymous(closure) => closure.code.clone(),
         Function::Method(name, _) => return fail!("nargin: invalid function name: {name}"),
         Function::Named(name, source) => match interp.lookup_named(name, source.as_ref())? {
-            Some(Callee::User(code)) => code,
+            Some(Callee::User(code) | Callee::Nested(code, _)) => code,
             Some(Callee::Builtin(b)) => {
                 let n = if inputs { b.args_max } else { b.outputs_max };
                 return Ok(if n == ANY { -1.0 } else { n as f64 });

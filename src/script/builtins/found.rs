@@ -46,6 +46,7 @@ fn found(interp: &mut Interp, name: &str) -> Flow<(Found, Option<Callee>)> {
         Some(Callee::User(code)) if Path::new(&code.source.name).file_stem().is_none_or(|stem| stem != name) => {
             Found::Own
         }
+        Some(Callee::Nested(..)) => Found::Own,
         Some(Callee::User(code)) => Found::File(code.source.name.clone()),
         Some(Callee::Script(_)) => match interp.files.get(name) {
             Some(path) => Found::File(path.display().to_string()),
@@ -101,7 +102,7 @@ fn texts(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         let name = name_of("type", value)?;
         let (found, callee) = found(interp, &name)?;
         let text = match callee {
-            Some(Callee::User(code)) => code.source.text.clone(),
+            Some(Callee::User(code) | Callee::Nested(code, _)) => code.source.text.clone(),
             _ => String::new(),
         };
         let text = match (&found, text.is_empty()) {

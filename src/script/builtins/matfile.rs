@@ -279,7 +279,7 @@ fn load(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         return Ok(Value::Struct(Arc::new(s)).into());
     }
     for (name, value) in variables {
-        interp.set_variable(&name, value);
+        interp.set_variable(&name, value)?;
     }
     Ok(nothing())
 }
@@ -300,6 +300,6 @@ fn load_text(interp: &mut Interp, file: &str, bytes: &[u8], nargout: usize) -> F
     if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
         name.insert(0, 'X');
     }
-    interp.set_variable(&name, value);
+    interp.set_variable(&name, value)?;
     Ok(nothing())
 }

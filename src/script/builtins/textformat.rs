@@ -97,7 +97,7 @@ fn named(out: &mut Vec<u8>, name: &str, value: &Value, depth: usize) -> Result<(
         Value::Function(f) => {
             line(out, "# type: function handle");
             match &**f {
-                Function::Anonymous(closure) => {
+                Function::Anonymous(closure) if closure.name().is_none() => {
                     line(out, format!("@<anonymous>\n{}", f.text()));
                     if !closure.captured.is_empty() {
                         line(out, format!("# length: {}", closure.captured.len()));

@@ -1,7 +1,7 @@
 //! The code of one function while it is written: its tables, its labels, and the loops and tries around a statement.
 
 use super::Known;
-use super::code::{ClosureCode, Code, Inst, Kind, PathStep, Slot};
+use super::code::{ClosureCode, Code, Inst, Kind, PathStep, Sharing, Slot};
 use super::liveness;
 use crate::script::error::ScriptError;
 use crate::script::source::{Place, Source, Span};
@@ -52,6 +52,12 @@ pub(super) struct Builder {
     /// Whether the expression being written is an argument of `struct`, or in a cell that is one: what is empty as it
     /// is written out is marked then.
     pub marks_nothing: bool,
+    /// The names of the nested functions that may be called here.
+    pub nested_functions: Arc<FxHashSet<Name>>,
+    /// Whether an anonymous function names one of them.
+    pub calls_nested: bool,
+    /// What the function shares with those inside of it and around it.
+    pub sharing: Option<Box<Sharing>>,
     /// Loops, tries and cleanups around the statement being written, outermost first.
     pub around: Vec<Around>,
     /// Where the statement being written stands.
@@ -111,6 +117,9 @@ impl Builder {
             labels: Vec::new(),
             lists: Vec::new(),
             marks_nothing: false,
+            nested_functions: Arc::default(),
+            calls_nested: false,
+            sharing: None,
             around: Vec::new(),
             at: Span::default(),
         }
@@ -163,6 +172,25 @@ impl Builder {
         self.known = known.names.len();
         self.names = known.names;
         self.spare = known.spare;
+        self.nested_functions = known.nested_functions;
+    }
+
+    /// What the function shares with others: calls may change these variables, as they change globals.
+    pub fn shares(&mut self, sharing: Sharing) {
+        for slot in sharing.slots() {
+            self.assigned.insert(slot);
+            self.statics.insert(slot);
+        }
+        self.sharing = Some(Box::new(sharing));
+    }
+
+    /// The names that the code mentions, and those that it assigns to.
+    pub fn mentioned(&self) -> impl Iterator<Item = (&Name, bool, bool)> {
+        let facts = |slot: Slot| (self.assigned.contains(&slot), self.statics.contains(&slot));
+        self.slot_of.iter().map(move |(name, &slot)| {
+            let (is_assigned, is_static) = facts(slot);
+            (name, is_assigned, is_static)
+        })
     }
 
     /// A variable has a value from here on.
@@ -303,6 +331,7 @@ impl Builder {
             paths: self.paths,
             closures: self.closures,
             ends: self.ends,
+            sharing: self.sharing,
         };
         // Another function may name this one's variables from afar, or their end does something: then none of them ends
         // early.

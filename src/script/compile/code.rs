@@ -8,6 +8,7 @@
 use crate::script::source::{Source, Span};
 use crate::script::syntax::ast::{BinaryOp, Name, UnaryOp};
 use crate::script::value::Value;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -55,6 +56,37 @@ pub struct Code {
     pub closures: Vec<ClosureCode>,
     /// For every `end`: position and count in the index lists around it, innermost first.
     pub ends: Vec<SmallVec<[(u16, u16); 1]>>,
+    /// The variables that it shares with functions inside of it and around it, where there are such functions.
+    pub sharing: Option<Box<Sharing>>,
+}
+
+/// What a function shares with the functions that are nested in it, and with those that it is nested in.
+#[derive(Debug, Default)]
+pub struct Sharing {
+    /// The functions nested in it, by name.
+    pub functions: FxHashMap<Name, Arc<Code>>,
+    /// Its variables that functions nested in it see.
+    pub owned: Vec<Slot>,
+    /// Its names for variables of the functions around it.
+    pub outer: Vec<Outer>,
+}
+
+/// A name for a variable of a function further out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outer {
+    /// The name's slot.
+    pub slot: Slot,
+    /// How many functions stand between this one and the variable's.
+    pub between: usize,
+    /// The variable's place among those that its function owns.
+    pub place: usize,
+}
+
+impl Sharing {
+    /// The slots of all variables that other functions see, too.
+    pub fn slots(&self) -> impl Iterator<Item = Slot> {
+        self.owned.iter().copied().chain(self.outer.iter().map(|outer| outer.slot))
+    }
 }
 
 /// Kinds of code.
@@ -77,6 +109,8 @@ pub struct ClosureCode {
     pub code: Arc<Code>,
     /// Slots here, beside slots there.
     pub captures: Vec<(Slot, Slot)>,
+    /// Whether it names functions that are nested in the one it is made in, or in one around that.
+    pub calls_nested: bool,
 }
 
 /// How many values an instruction takes from the stack.
@@ -117,6 +151,11 @@ pub enum Want {
 }
 
 impl Code {
+    /// The functions nested in it.
+    pub fn nested(&self) -> impl Iterator<Item = &Arc<Code>> {
+        self.sharing.iter().flat_map(|sharing| sharing.functions.values())
+    }
+
     /// Whether it gives a variable a value somewhere: a parameter, or one that an instruction sets.
     pub fn sets(&self, slot: Slot) -> bool {
         let sets = |inst: &Inst| match inst {
@@ -222,6 +261,8 @@ pub enum Inst {
     CellRows(u32),
     /// Pushes a handle of an anonymous function.
     Closure(u32),
+    /// Pushes a handle of the nested function whose name is the constant.
+    NestedHandle(u32),
     /// Shows a variable.
     Show(Slot),
     /// Pops all above the last mark: each becomes `ans`, and is shown if `print`. A statement that is a variable's

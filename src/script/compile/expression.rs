@@ -81,6 +81,11 @@ impl Builder {
             ExprKind::Anonymous(def) => self.anonymous(def, expr.span)?,
             ExprKind::Assign { target, op, value } => self.assign_within(target, *op, value, expr.span)?,
             ExprKind::PostIncrement { target, op } => self.post_increment(target, *op, expr.span)?,
+            ExprKind::Handle(name) if self.nested_functions.contains(name) => {
+                self.calls_nested = true;
+                let name = self.constant(Value::string(name.as_bytes()));
+                self.emit(Inst::NestedHandle(name), expr.span);
+            }
             ExprKind::Handle(name) => {
                 let function = Function::Named(name.clone(), Some(self.source.clone()));
                 self.push_constant(Value::Function(Arc::new(function)), expr.span);
@@ -432,6 +437,7 @@ impl Builder {
     fn anonymous(&mut self, def: &AnonymousDef, span: Span) -> Done {
         let mut inner = Builder::new(self.source.clone(), Kind::Anonymous, "".into());
         inner.text = def.text.as_str().into();
+        inner.nested_functions = self.nested_functions.clone();
         inner.head(&def.params, &[])?;
         let params = inner.names().len();
         inner.emit(Inst::Mark, def.body.span);
@@ -441,7 +447,9 @@ impl Builder {
         for (i, name) in names.iter().enumerate() {
             captures.push((self.slot(name), (params + i) as u32));
         }
-        self.closures.push(ClosureCode { code: Arc::new(inner.finish(true)), captures });
+        let calls_nested = inner.calls_nested || names.iter().any(|name| self.nested_functions.contains(name));
+        self.calls_nested |= calls_nested;
+        self.closures.push(ClosureCode { code: Arc::new(inner.finish(true)), captures, calls_nested });
         let index = self.closures.len() as u32 - 1;
         self.emit(Inst::Closure(index), span);
         Ok(())

@@ -40,12 +40,13 @@ pub(super) fn mark_last_uses(code: &mut Code, kept: bool) {
         return;
     }
     let live_after = solve(code, words, kept);
-    // What a static holds outlives the call.
+    // What a static holds outlives the call, and other functions see what is shared.
     let statics: Vec<Slot> = (code.insts.iter())
         .filter_map(|i| match i {
             Inst::Global(slot) | Inst::Persistent(slot) => Some(*slot),
             _ => None,
         })
+        .chain(code.sharing.iter().flat_map(|sharing| sharing.slots()))
         .collect();
     for i in 0..n {
         let after = &live_after[i * words..(i + 1) * words];

@@ -8,6 +8,7 @@ mod builder;
 pub mod code;
 mod expression;
 mod liveness;
+mod nest;
 mod settle;
 mod statement;
 
@@ -18,7 +19,7 @@ use super::source::Origin;
 use super::syntax::ast::{self, Name};
 use builder::Builder;
 use code::Kind;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -62,6 +63,9 @@ fn body(file: &ast::File) -> Cow<'_, ast::Block> {
 }
 
 fn compile_function(file: &ast::File, function: &ast::FunctionDef) -> Result<Code, ScriptError> {
+    if !function.nested.is_empty() {
+        return nest::compile_with_nested(&file.source, function);
+    }
     let mut builder = Builder::new(file.source.clone(), Kind::Function, function.name.name.clone());
     builder.doc = function.doc.clone();
     builder.head(&function.params, &function.outputs)?;
@@ -76,6 +80,8 @@ pub struct Known {
     pub names: Vec<Name>,
     /// Of those that nobody can name, the ones that no code under way uses.
     pub spare: Vec<Name>,
+    /// The names of the nested functions that may be called there.
+    pub nested_functions: Arc<FxHashSet<Name>>,
 }
 
 /// Compiles a text for `eval` in a frame with these variables; new names follow them. Asked for outputs, it is an
@@ -115,7 +121,7 @@ pub fn handle(file: &ast::File) -> Result<Option<crate::script::value::Function>
             let mut builder = Builder::new(file.source.clone(), Kind::Eval, "".into());
             builder.expr(expr)?;
             let code = builder.closures.pop().map(|c| c.code);
-            Ok(code.map(|code| Function::Anonymous(Arc::new(Closure { code, captured: Vec::new() }))))
+            Ok(code.map(|code| Function::Anonymous(Arc::new(Closure { code, captured: Vec::new(), nest: None }))))
         }
         _ => Ok(None),
     }

@@ -293,7 +293,7 @@ impl Printer {
     }
 
     fn named_function(&mut self, name: &str, function: &Function) {
-        if let Function::Named(..) = function {
+        if function.name().is_some() {
             return self.line(format!("{name} = {}", handle_text(function)));
         }
         self.named_text(name, &handle_text(function));
@@ -314,9 +314,9 @@ fn cleanup_text(function: &Function) -> String {
 
 /// A function handle as it prints.
 fn handle_text(function: &Function) -> String {
-    match function {
-        Function::Named(name, _) => format!("@{name}"),
-        Function::Anonymous(_) | Function::Method(..) => function.text(),
+    match function.name() {
+        Some(name) => format!("@{name}"),
+        None => function.text(),
     }
 }
 

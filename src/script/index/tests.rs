@@ -153,7 +153,7 @@ fn after(statement: &str, away: bool) -> String {
         interp.begin(&unit);
         for (name, value) in variables() {
             let value = if away { testing::away(&interp.env, &value) } else { value };
-            interp.set_variable(name, value);
+            interp.set_variable(name, value).map_err(|_| ScriptError::new("not set"))?;
         }
         match block_on(drive(&mut interp)) {
             End::Failed(error) => Err(*error),

@@ -15,12 +15,23 @@ function a = accumdim (subs, values, dim, n, fcn, fill)
   values = reshape (values, dims(1), []);
   a = zeros (n, columns (values), underlyingType (values));
   a(:) = fill;
-  for k = unique (subs(:))'
-    here = values(subs == k,:);
-    if fixed
-      a(k,:) = fcn (here, 1);
-    else
-      for c = 1:columns (here), a(k,c) = fcn (here(:,c)); end
+  [subs, at] = sort (gather (subs)(:));
+  first = find ([true; diff(subs) != 0]);
+  last = [first(2:end) - 1; numel(subs)];
+  if fixed && isfloat (values)
+    % All sums at once: of columns that stand below each other.
+    many = columns (values);
+    place = subs + (0:many - 1) * n;
+    sums = accumarray (place(:), values(at,:)(:), [n * many, 1]);
+    a(subs(first),:) = reshape (sums, n, many)(subs(first),:);
+  else
+    for k = 1:numel (first)
+      here = values(at(first(k):last(k)),:);
+      if fixed
+        a(subs(first(k)),:) = fcn (here, 1);
+      else
+        for c = 1:columns (here), a(subs(first(k)),c) = fcn (here(:,c)); end
+      end
     end
   end
   dims(1) = n;

@@ -5,7 +5,10 @@ function bytes = base64_bytes (who, text)
   text(isspace (text)) = [];
   lacking = sum (text == "=");
   text(text == "=") = "A";
-  [known, at] = ismember (text, ["A":"Z", "a":"z", "0":"9", "+/"]);
+  places = zeros (1, 256);
+  places(double (["A":"Z", "a":"z", "0":"9", "+/"]) + 1) = 1:64;
+  at = places(double (text) + 1);
+  known = at > 0;
   if mod (numel (text), 4) != 0 || lacking > 2 || ! all (known), error ("%s: input was not valid base64", who); end
   number = [262144, 4096, 64, 1] * reshape (at - 1, 4, []);
   bytes = uint8 ([floor(number / 65536); mod(floor (number / 256), 256); mod(number, 256)](:).');

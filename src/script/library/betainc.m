@@ -13,37 +13,52 @@ function y = betainc (x, a, b, tail)
   class_ = "double";
   if isa (x, "single") || isa (a, "single") || isa (b, "single"), class_ = "single"; end
   [x, a, b] = deal (double (x), double (a), double (b));
-  y = zeros (size (x));
-  for k = 1:numel (x), y(k) = one_betainc (x(k), 1 - x(k), a(k), b(k), strcmp (tail, "upper")); end
-  y = cast (y, class_);
+  y = cast (in_parts (@(x, a, b) of_part (x, a, b, strcmp (tail, "upper")), x, a, b), class_);
 end
-function p = one_betainc (x, rest, a, b, upper)
-  if isnan (x) || isnan (a) || isnan (b) || isinf (a) && isinf (b), p = NaN; return; end
-  if x == 0 || x < 1 && isinf (a), p = 0 + upper; return; end
-  if x == 1 || isinf (b), p = 1 - upper; return; end
-  if x > (a + 1) / (a + b + 2)
-    p = one_betainc (rest, x, b, a, ! upper);
-    return
-  end
-  front = gamma_weight (a, x, b, rest) * b / (a + b);
+function p = of_part (x, a, b, upper)
+  p = NaN (size (x));
+  known = ! (isnan (x) | isnan (a) | isnan (b) | isinf (a) & isinf (b));
+  none = known & (x == 0 | x < 1 & isinf (a));
+  all_ = known & ! none & (x == 1 | isinf (b));
+  p(none) = 0 + upper;
+  p(all_) = 1 - upper;
+  k = find (known & ! none & ! all_);
+  [x, a, b] = deal (x(k), a(k), b(k));
+  turned = x > (a + 1) ./ (a + b + 2);
+  rest = 1 - x;
+  [x(turned), rest(turned)] = deal (rest(turned), x(turned));
+  [a(turned), b(turned)] = deal (b(turned), a(turned));
+  q = gamma_weight (a, x, b, rest) .* b ./ (a + b) .* fraction (x, a, b);
+  others = turned != upper;
+  q(others) = 1 - q(others);
+  p(k) = q;
+end
+function whole = fraction (x, a, b)
+  whole = zeros (size (x));
+  if isempty (x), return; end
+  left = (1:numel (x))';
   tiny = 1e-300;
-  c = 1;
-  d = 1 - (a + b) * x / (a + 1); if abs (d) < tiny, d = tiny; end
-  d = 1 / d;
+  c = ones (size (x));
+  d = 1 - (a + b) .* x ./ (a + 1); d(abs (d) < tiny) = tiny;
+  d = 1 ./ d;
   h = d;
   for m = 1:10000
-    e = m * (b - m) * x / ((a + 2*m - 1) * (a + 2*m));
-    d = 1 + e * d; if abs (d) < tiny, d = tiny; end
-    c = 1 + e / c; if abs (c) < tiny, c = tiny; end
-    d = 1 / d;
-    h *= d * c;
-    e = -(a + m) * (a + b + m) * x / ((a + 2*m) * (a + 2*m + 1));
-    d = 1 + e * d; if abs (d) < tiny, d = tiny; end
-    c = 1 + e / c; if abs (c) < tiny, c = tiny; end
-    d = 1 / d;
-    h *= d * c;
-    if abs (d * c - 1) < eps, break; end
+    e = m * (b - m) .* x ./ ((a + 2*m - 1) .* (a + 2*m));
+    d = 1 + e .* d; d(abs (d) < tiny) = tiny;
+    c = 1 + e ./ c; c(abs (c) < tiny) = tiny;
+    d = 1 ./ d;
+    h .*= d .* c;
+    e = -(a + m) .* (a + b + m) .* x ./ ((a + 2*m) .* (a + 2*m + 1));
+    d = 1 + e .* d; d(abs (d) < tiny) = tiny;
+    c = 1 + e ./ c; c(abs (c) < tiny) = tiny;
+    d = 1 ./ d;
+    h .*= d .* c;
+    goes_on = ! (abs (d .* c - 1) < eps);
+    if m == 10000, goes_on(:) = false; end
+    if all (goes_on), continue, end
+    whole(left(! goes_on)) = h(! goes_on);
+    if ! any (goes_on), return, end
+    [left, x, a, b] = deal (left(goes_on), x(goes_on), a(goes_on), b(goes_on));
+    [c, d, h] = deal (c(goes_on), d(goes_on), h(goes_on));
   end
-  p = front * h;
-  if upper, p = 1 - p; end
 end

@@ -13,30 +13,40 @@ function x = betaincinv (y, a, b, tail)
   if any (b(:) <= 0), error ("betaincinv: B must be strictly positive"); end
   class_ = "double";
   if isa (y, "single") || isa (a, "single") || isa (b, "single"), class_ = "single"; end
-  x = zeros (size (y));
-  for k = 1:numel (y), x(k) = one (double (y(k)), double (a(k)), double (b(k)), strcmp (tail, "upper")); end
-  x = cast (x, class_);
+  x = cast (in_parts (@(y, a, b) of_part (y, a, b, tail), double (y), double (a), double (b)), class_);
 end
-function x = one (y, a, b, upper)
-  tail = "lower";
-  if upper, tail = "upper"; end
-  if isnan (y) || ! isfinite (a) || ! isfinite (b), x = NaN; return; end
-  if y == upper, x = 0; return; end
-  if y == ! upper, x = 1; return; end
+function x = of_part (y, a, b, tail)
+  upper = strcmp (tail, "upper");
+  x = NaN (size (y));
+  known = ! isnan (y) & isfinite (a) & isfinite (b);
+  x(known & y == upper) = 0;
+  x(known & y == ! upper) = 1;
+  left = find (known & y > 0 & y < 1);
+  [y, a, b] = deal (y(left), a(left), b(left));
   sign_ = 1 - 2 * upper;
-  below = 0;
-  above = 1;
-  x = 0.5;
+  below = zeros (size (y));
+  above = ones (size (y));
+  at = above / 2;
   for step = 1:200
-    off = sign_ * (betainc (x, a, b, tail) - y);
-    if off == 0, break; end
-    if off > 0, above = x; else, below = x; end
-    next = x - off / exp ((a - 1) * log (x) + (b - 1) * log1p (-x) - betaln (a, b));
-    if ! (next > below && next < above)
-      next = (below + above) / 2;
-      if below > 0 && above > 4 * below, next = sqrt (below * above); elseif below == 0, next = above / 16; end
-    end
-    if abs (next - x) <= eps (x), x = next; break; end
-    x = next;
+    if isempty (left), return, end
+    off = sign_ * (betainc (at, a, b, tail) - y);
+    above(off > 0) = at(off > 0);
+    below(off < 0) = at(off < 0);
+    next = at - off ./ exp ((a - 1) .* log (at) + (b - 1) .* log1p (-at) - betaln (a, b));
+    next = between (next, below, above);
+    done = off == 0 | abs (next - at) <= eps (at);
+    at(off != 0) = next(off != 0);
+    x(left) = at;
+    go = ! done;
+    [left, y, a, b, below, above, at] = deal (left(go), y(go), a(go), b(go), below(go), above(go), at(go));
   end
+end
+function next = between (next, below, above)
+  % Steps that leave their intervals go to the middle instead, of wide ones to the middle of the logarithms.
+  astray = ! (next > below & next < above);
+  middle = (below + above) / 2;
+  wide = below > 0 & above > 4 * below;
+  middle(wide) = sqrt (below(wide) .* above(wide));
+  middle(below == 0) = above(below == 0) / 16;
+  next(astray) = middle(astray);
 end

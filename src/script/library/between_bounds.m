@@ -1,16 +1,18 @@
 function [from, to] = between_bounds (who, t, first, last, inclusive)
   % Where the parts of T between FIRST and LAST begin and end: between each pair of texts, or between two positions.
   if ischar (first)
-    from = []; to = []; at = 1;
+    from = []; to = []; at = 1; s = 1; e = 1;
     starts = strfind (t, first);
     if ischar (last), ends = strfind (t, last); else, ends = last; end
     while true
-      a = starts(find (starts >= at, 1));
-      if isempty (a), return; end
+      while s <= numel (starts) && starts(s) < at, s++; end
+      if s > numel (starts), return; end
+      a = starts(s);
       begin_ = a + numel (first);
       if ischar (last)
-        b = ends(find (ends >= begin_, 1));
-        if isempty (b), return; end
+        while e <= numel (ends) && ends(e) < begin_, e++; end
+        if e > numel (ends), return; end
+        b = ends(e);
         stop = b - 1;
         at = b + numel (last);
       else

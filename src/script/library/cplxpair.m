@@ -22,7 +22,16 @@ function y = cplxpair (z, tol, dim)
   v = v(! is_real);
   if mod (numel (v), 2), error ("cplxpair: could not pair all complex numbers"); end
   [~, order] = sort (real (v)); v = v(order);
-  pairs = zeros (0, 1);
+  [a, b] = deal (v(1:2:end), v(2:2:end));
+  apart = real (a(2:end)) - real (b(1:end-1)) > tol * max (abs (a(2:end)), abs (a(1:end-1)));
+  if all (abs (b - conj (a)) <= tol * abs (a)) && all (apart)
+    % Partners stand beside each other, and nothing else is near.
+    below = complex (real (a), -abs (imag (a)));
+    pairs = reshape ([below, conj(below)].', [], 1);
+    v = [];
+  else
+    pairs = zeros (0, 1);
+  end
   while ! isempty (v)
     distance = abs (v(2:end) - conj (v(1)));
     [least, k] = min (distance);

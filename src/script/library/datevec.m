@@ -5,8 +5,7 @@ function varargout = datevec (date, format)
   shape = [];
   if iscell (date)
     if nargin < 2 || ! ischar (format), format = ""; end
-    v = zeros (numel (date), 6);
-    for k = 1:numel (date), v(k,:) = of_text (strtrim (date{k}), format); end
+    v = of_texts (strtrim (date(:)), format);
   else
     shape = size (date);
     date = double (date(:));
@@ -35,16 +34,20 @@ function varargout = datevec (date, format)
   varargout = num2cell (v, 1);
   if ! isempty (shape), varargout = cellfun (@(c) reshape (c, shape), varargout, "UniformOutput", false); end
 end
-function v = of_text (text, format)
+function v = of_texts (texts, format)
   formats = {"dd-mmm-yyyy HH:MM:SS", "dd-mmm-yyyy", "mm/dd/yy", "mm/dd", "HH:MM:SS", "HH:MM:SS PM", "HH:MM", "HH:MM PM", ...
              "mm/dd/yyyy", "mmm-dd-yyyy HH:MM:SS", "mmm-dd-yyyy", "dd mmm yyyy HH:MM:SS", "dd mmm yyyy", "yyyy/mm/dd", ...
              "yyyy-mm-dd", "yyyy-mm-dd HH:MM:SS", "yyyy/mm/dd HH:MM:SS", "yyyy-mm-ddTHH:MM:SS", "yyyymmddTHHMMSS", "mmm.dd,yyyy", "mmm.dd,yyyy HH:MM:SS"};
   if ! isempty (format), once_each (format); formats = {format}; end
+  v = zeros (numel (texts), 6);
+  left = (1:numel (texts))';
   for k = 1:numel (formats)
-    v = by_format (text, formats{k});
-    if ! isempty (v), return; end
+    if isempty (left), return; end
+    [read, fits] = by_format (texts(left), formats{k});
+    v(left(fits),:) = read;
+    left = left(! fits);
   end
-  error ("datevec: none of the standard formats match the DATE string");
+  if ! isempty (left), error ("datevec: none of the standard formats match the DATE string"); end
 end
 function once_each (format)
   kinds = {"year", "y+"; "month", "m+"; "day", "d+"; "hour", "H+"; "minute", "MM+"; "second", "S+"};
@@ -52,7 +55,8 @@ function once_each (format)
     if numel (regexp (format, kinds{k,2})) > 1, error ("datevec: multiple %s specifiers in %s", kinds{k,1}, format); end
   end
 end
-function v = by_format (text, format)
+function [v, fits] = by_format (texts, format)
+  % What the texts say that have this format.
   months = {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"};
   marks = {"yyyy", "mmmm", "mmm", "mm", "dd", "HH", "MM", "SS", "FFF", "PM", "AM", "yy"};
   forms = {'(\d{4})', '([A-Za-z]+)', '([A-Za-z]{3})', '(\d{1,2})', '(\d{1,2})', '(\d{1,2})', '(\d{2})', '(\d{2}(?:\.\d+)?)', '(\d{1,3})', '([AaPp][Mm])', '([AaPp][Mm])', '(\d{2})'};
@@ -74,28 +78,34 @@ function v = by_format (text, format)
       format = format(2:end);
     end
   end
-  tokens = regexp (text, [pattern, "$"], "tokens", "once");
-  v = [];
-  if isempty (tokens), return; end
+  tokens = regexp (texts, [pattern, "$"], "tokens", "once");
+  fits = ! cellfun (@isempty, tokens);
   now_ = clock ();
-  v = [now_(1), 1, 1, 0, 0, 0];
+  v = repmat ([now_(1), 1, 1, 0, 0, 0], nnz (fits), 1);
+  if isempty (v) || isempty (order), fits(:) = false; v = zeros (0, 6); return; end
+  tokens = cellfun (@(t) t(:).', tokens(fits), "UniformOutput", false);
+  read = vertcat (tokens{:});
+  good = true (rows (v), 1);
   for k = 1:numel (order)
-    word = tokens{k};
-    x = str2double (word);
+    words = read(:,k);
+    x = str2double (words);
     switch marks{order(k)}
-      case "yyyy", v(1) = x;
-      case "yy", v(1) = x + 2000 - 100 * (x + 2000 > now_(1) + 50);
+      case "yyyy", v(:,1) = x;
+      case "yy", v(:,1) = x + 2000 - 100 * (x + 2000 > now_(1) + 50);
       case {"mmm", "mmmm"}
-        at = find (strncmpi (word, months, 3));
-        if isempty (at), v = []; return; end
-        v(2) = at;
-      case "mm", if x > 12, v = []; return; end, v(2) = x;
-      case "dd", if x > 31, v = []; return; end, v(3) = x;
-      case "HH", v(4) = x;
-      case "MM", v(5) = x;
-      case "SS", v(6) = x;
-      case "FFF", v(6) += x / 10 ^ numel (word);
-      case {"PM", "AM"}, v(4) = mod (v(4), 12) + 12 * strcmpi (word, "PM");
+        at = zeros (rows (v), 1);
+        for m = 1:12, at(strncmpi (words, months{m}, 3)) = m; end
+        good &= at > 0;
+        v(:,2) = at;
+      case "mm", good &= x <= 12; v(:,2) = x;
+      case "dd", good &= x <= 31; v(:,3) = x;
+      case "HH", v(:,4) = x;
+      case "MM", v(:,5) = x;
+      case "SS", v(:,6) = x;
+      case "FFF", v(:,6) += x ./ 10 .^ cellfun (@numel, words);
+      case {"PM", "AM"}, v(:,4) = mod (v(:,4), 12) + 12 * strcmpi (words, "PM");
     end
   end
+  v = v(good,:);
+  fits(fits) = good;
 end

@@ -5,29 +5,34 @@ function [sn, cn, dn, err] = ellipj (u, m, tol)
   if isrow (m) && iscolumn (u) && ! isscalar (u) && ! isscalar (m), [m, u] = meshgrid (m, u); end
   [differ, u, m] = common_size (u, m);
   if differ, error ("ellipj: Invalid size combination for U and M"); end
-  sn = cn = dn = NaN (size (u));
+  [sn, cn, dn] = in_parts (@of_part, u, m);
   err = zeros (size (u));
-  for k = 1:numel (u)
-    if m(k) >= 0 && m(k) <= 1, [sn(k), cn(k), dn(k)] = one (u(k), m(k)); end
-  end
 end
-function [sn, cn, dn] = one (u, m)
-  if m == 1, sn = tanh (u); cn = dn = sech (u); return; end
-  a = 1; b = sqrt (1 - m); c = sqrt (m);
+function [sn, cn, dn] = of_part (u, m)
+  unknown = ! (m >= 0 & m <= 1);
+  m(unknown) = 0;
+  a = ones (size (m));
+  b = sqrt (1 - m);
+  c = sqrt (m);
+  a(m == 1) = b(m == 1) = 1;
+  c(m == 1) = 0;
   n = 1;
-  while abs (c(n)) > eps && n < 30
-    a(n+1) = (a(n) + b) / 2;
-    c(n+1) = (a(n) - b) / 2;
-    b = sqrt (a(n) * b);
+  while any (abs (c(:,n)) > eps) && n < 30
+    goes_on = abs (c(:,n)) > eps;
+    a(:,n+1) = a(:,n);
+    c(:,n+1) = 0;
+    a(goes_on,n+1) = (a(goes_on,n) + b(goes_on)) / 2;
+    c(goes_on,n+1) = (a(goes_on,n) - b(goes_on)) / 2;
+    b(goes_on) = sqrt (a(goes_on,n) .* b(goes_on));
     n++;
   end
-  phi = 2 ^ (n - 1) * a(n) * u;
-  before = phi;
-  for k = n:-1:2
-    before = phi;
-    phi = (asin (c(k) * sin (phi) / a(k)) + phi) / 2;
-  end
+  phi = 2 ^ (n - 1) * a(:,n) .* u;
+  for k = n:-1:2, phi = (asin (c(:,k) .* sin (phi) ./ a(:,k)) + phi) / 2; end
   sn = sin (phi);
   cn = cos (phi);
-  dn = sqrt (1 - m * sn ^ 2);
+  dn = sqrt (1 - m .* sn .^ 2);
+  one = m == 1;
+  sn(one) = tanh (u(one));
+  cn(one) = dn(one) = sech (u(one));
+  sn(unknown) = cn(unknown) = dn(unknown) = NaN;
 end

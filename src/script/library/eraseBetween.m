@@ -6,5 +6,5 @@ function out = eraseBetween (text, first, last, option, value)
 end
 function t = one (t, new, first, last, inclusive)
   [from, to] = between_bounds ("eraseBetween", t, first, last, inclusive);
-  for k = numel (from):-1:1, t = [t(1:from(k)-1), new, t(to(k)+1:end)]; end
+  t = spliced (t, from, to, new);
 end

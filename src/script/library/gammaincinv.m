@@ -10,31 +10,47 @@ function x = gammaincinv (y, a, tail)
   if any (a(:) <= 0), error ("gammaincinv: A must be strictly positive"); end
   class_ = "double";
   if isa (y, "single") || isa (a, "single"), class_ = "single"; end
-  x = zeros (size (y));
-  for k = 1:numel (y), x(k) = one (double (y(k)), double (a(k)), strcmp (tail, "upper")); end
-  x = cast (x, class_);
+  x = cast (in_parts (@(y, a) of_part (y, a, tail), double (y), double (a)), class_);
 end
-function x = one (y, a, upper)
-  tail = "lower";
-  if upper, tail = "upper"; end
-  if isnan (y) || ! isfinite (a), x = NaN; return; end
-  if y == upper, x = 0; return; end
-  if y == ! upper, x = Inf; return; end
+function x = of_part (y, a, tail)
+  upper = strcmp (tail, "upper");
+  x = NaN (size (y));
+  known = ! isnan (y) & isfinite (a);
+  x(known & y == upper) = 0;
+  x(known & y == ! upper) = Inf;
+  left = find (known & y > 0 & y < 1);
+  [y, a] = deal (y(left), a(left));
   sign_ = 1 - 2 * upper;
-  below = 0;
+  below = zeros (size (y));
   above = max (1, a);
-  while isfinite (above) && sign_ * (gammainc (above, a, tail) - y) < 0, below = above; above *= 2; end
-  x = (below + above) / 2;
-  for step = 1:200
-    off = sign_ * (gammainc (x, a, tail) - y);
-    if off == 0, break; end
-    if off > 0, above = x; else, below = x; end
-    next = x - off / exp ((a - 1) * log (x) - x - gammaln (a));
-    if ! (next > below && next < above)
-      next = (below + above) / 2;
-      if below > 0 && above > 4 * below, next = sqrt (below * above); elseif below == 0, next = above / 16; end
-    end
-    if abs (next - x) <= eps (x), x = next; break; end
-    x = next;
+  short = (1:numel (y))';
+  while ! isempty (short)
+    short = short(sign_ * (gammainc (above(short), a(short), tail) - y(short)) < 0);
+    below(short) = above(short);
+    above(short) *= 2;
+    short = short(isfinite (above(short)));
   end
+  at = (below + above) / 2;
+  for step = 1:200
+    if isempty (left), return, end
+    off = sign_ * (gammainc (at, a, tail) - y);
+    above(off > 0) = at(off > 0);
+    below(off < 0) = at(off < 0);
+    next = at - off ./ exp ((a - 1) .* log (at) - at - gammaln (a));
+    next = between (next, below, above);
+    done = off == 0 | abs (next - at) <= eps (at);
+    at(off != 0) = next(off != 0);
+    x(left) = at;
+    go = ! done;
+    [left, y, a, below, above, at] = deal (left(go), y(go), a(go), below(go), above(go), at(go));
+  end
+end
+function next = between (next, below, above)
+  % Steps that leave their intervals go to the middle instead, of wide ones to the middle of the logarithms.
+  astray = ! (next > below & next < above);
+  middle = (below + above) / 2;
+  wide = below > 0 & above > 4 * below;
+  middle(wide) = sqrt (below(wide) .* above(wide));
+  middle(below == 0) = above(below == 0) / 16;
+  next(astray) = middle(astray);
 end

@@ -9,5 +9,5 @@ function t = one (t, place, new)
   else
     at = place + 1;
   end
-  for k = numel (at):-1:1, t = [t(1:at(k)-1), new, t(at(k):end)]; end
+  t = spliced (t, at, at - 1, new);
 end

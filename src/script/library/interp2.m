@@ -58,10 +58,9 @@ function zi = interp2 (varargin)
 end
 function zi = surface_at (x, y, z, xi, yi, method)
   if strcmp (method, "spline")
-    % A spline is linear in what it goes through: each sample's share of each place.
-    along = spline (x, eye (numel (x)), xi(:).');
-    across = spline (y, eye (numel (y)), yi(:).');
-    zi = reshape (sum (across .* (z * reshape (along, numel (x), [])), 1), size (xi));
+    % Through each row first, then through the columns of what that gives at the places.
+    along = reshape (spline (x, z, xi(1,:)), rows (z), []);
+    zi = reshape (spline (y, along.', yi(:,1).'), columns (xi), []).';
     return
   end
   j = reshape (max (1, min (numel (x) - 1, lookup (x, xi))), size (xi));

@@ -62,6 +62,17 @@ function vi = interpn (varargin)
     lost |= ! (y{d} >= min (x{d}(:)) & y{d} <= max (x{d}(:)));
   end
   if isempty (outside) && ! strcmp (method, "spline"), outside = NA; end
+  if strcmp (method, "spline")
+    if any (cellfun (@isempty, y))
+      vi = zeros (shape);
+    elseif n > 1 && is_grid (y)
+      vi = spline_on_grid (x, v, y);
+    else
+      vi = spline_at (x, v, dims, y, shape);
+    end
+    if ! isempty (outside), vi(lost) = outside; end
+    return
+  end
   shares = cell (1, n);
   for d = 1:n, shares{d} = shares_of (x{d}(:), y{d}, method); end
   vi = reshape (sum_of (v(:), dims, shares), shape);
@@ -73,11 +84,6 @@ function s = shares_of (g, at, method)
   % Which samples along a dimension count for each place, and for how much: a row of each for each neighbour.
   n = numel (g);
   at = at(:).';
-  if strcmp (method, "spline")
-    s.weights = spline (g, eye (n), at);
-    s.places = repmat ((1:n)', 1, numel (at));
-    return
-  end
   if g(1) > g(end), g = -g; at = -at; end
   [g, order] = sort (g);
   k = reshape (min (max (lookup (g, at), 1), n - 1), 1, []);
@@ -106,4 +112,68 @@ function vi = sum_of (v, dims, shares)
     part(weight == 0) = 0;
     vi = vi + part;
   end
+end
+function yes = is_grid (y)
+  % Whether the places are those of `ndgrid`.
+  n = numel (y);
+  yes = ndims (y{1}) <= n;
+  for d = 1:n
+    if yes, yes = all ((y{d} == line_of (y{d}, d))(:)); end
+  end
+end
+function g = line_of (y, d)
+  % The places along a dimension, at the beginning of the others.
+  part = repmat ({1}, 1, ndims (y));
+  part{d} = ":";
+  g = y(part{:});
+end
+function v = spline_on_grid (x, v, y)
+  % Along one dimension after the other, through all lines of the others at once.
+  n = numel (x);
+  for d = n:-1:1
+    order = [1:d-1, d+1:n, d];
+    dims = size (v);
+    v = reshape (permute (v, order), [], dims(d));
+    g = line_of (y{d}, d)(:).';
+    v = spline (x{d}(:), v, g);
+    dims(d) = numel (g);
+    v = ipermute (reshape (v, dims(order)), order);
+  end
+end
+function vi = spline_at (x, v, dims, y, shape)
+  % The samples with their second derivatives along each dimension give the cubics around each place.
+  n = numel (x);
+  dims = [dims, ones(1, 2 - n)];
+  v = reshape (v, dims);
+  shares = cell (1, n);
+  for d = 1:n
+    [g, order] = sort (x{d}(:));
+    part = repmat ({":"}, 1, numel (dims)); part{d} = order;
+    v = v(part{:});
+    v = cat (d, v, second_derivatives (g, v, d));
+    shares{d} = spline_shares (g, y{d}(:).');
+  end
+  vi = reshape (sum_of (v(:), size (v)(1:n), shares), shape);
+end
+function m = second_derivatives (g, v, d)
+  % Of the splines along a dimension, at the samples.
+  if any (isnan (v(:))), m = NaN (size (v)); return; end
+  n = ndims (v);
+  order = [1:d-1, d+1:n, d];
+  dims = size (v);
+  lines_ = reshape (permute (v, order), [], numel (g));
+  pp = spline (g, lines_);
+  c = reshape (pp.coefs, rows (lines_), [], 4);
+  m = [2 * c(:,:,2), 6 * c(:,end,1) * (g(end) - g(end-1)) + 2 * c(:,end,2)];
+  m = ipermute (reshape (m, dims(order)), order);
+end
+function s = spline_shares (g, at)
+  % Which samples and second derivatives count for each place, and for how much.
+  n = numel (g);
+  k = reshape (min (max (lookup (g, at), 1), n - 1), 1, []);
+  h = (g(k+1) - g(k)).';
+  b = (at - g(k).') ./ h;
+  a = 1 - b;
+  s.weights = [a; b; (a .^ 3 - a) .* h .^ 2 / 6; (b .^ 3 - b) .* h .^ 2 / 6];
+  s.places = [k; k + 1; n + k; n + k + 1];
 end

@@ -84,6 +84,123 @@ pub fn find(name: &str) -> Option<&'static Written> {
     BY_NAME.get_or_init(|| rows().collect()).get(name).copied()
 }
 
+/// The functions whose statements look at single elements, at parts, or again and again at all elements: arguments of
+/// theirs that are on the runtime are awaited once, before they begin (`vm/at_home.rs`).
+const AT_HOME: &[&str] = &[
+    "accumdim",
+    "addtodate",
+    "asctime",
+    "balance",
+    "base64_decode",
+    "base64_encode",
+    "betainc",
+    "betaincinv",
+    "bincoeff",
+    "bitget",
+    "bitset",
+    "calendar",
+    "commutation_matrix",
+    "condeig",
+    "condest",
+    "convhull",
+    "cosint",
+    "cplxpair",
+    "ctime",
+    "curl",
+    "datenum",
+    "datestr",
+    "datevec",
+    "detrend",
+    "discretize",
+    "divergence",
+    "dsearchn",
+    "ellipj",
+    "ellipke",
+    "eomday",
+    "expint",
+    "fillmissing",
+    "findgroups",
+    "gammainc",
+    "gammaincinv",
+    "gray2ind",
+    "hist",
+    "histcounts",
+    "hsv2rgb",
+    "ind2gray",
+    "ind2rgb",
+    "inpolygon",
+    "interp2",
+    "interpn",
+    "isdefinite",
+    "ismissing",
+    "isoutlier",
+    "issortedrows",
+    "kendall",
+    "legendre",
+    "logm",
+    "lscov",
+    "lsqnonneg",
+    "maxk",
+    "mink",
+    "movfun",
+    "movmad",
+    "movmax",
+    "movmean",
+    "movmedian",
+    "movmin",
+    "movprod",
+    "movstd",
+    "movsum",
+    "movvar",
+    "mpoles",
+    "normest",
+    "normest1",
+    "nth_element",
+    "num2hex",
+    "ols",
+    "pchip",
+    "polyaffine",
+    "polyarea",
+    "polygcd",
+    "polyout",
+    "polyreduce",
+    "powerset",
+    "ppder",
+    "ppint",
+    "psi",
+    "randg",
+    "randp",
+    "ranks",
+    "rat",
+    "rectint",
+    "repelem",
+    "repelems",
+    "residue",
+    "rgb2hsv",
+    "rmmissing",
+    "rref",
+    "run_count",
+    "runlength",
+    "sinint",
+    "spearman",
+    "spline",
+    "splitapply",
+    "sqrtm",
+    "stairs",
+    "statistics",
+    "strftime",
+    "swapbytes",
+    "sylvester",
+    "uniquetol",
+    "unwrap",
+    "weekday",
+];
+
+/// Whether a function of the library has its arguments awaited before it begins.
+pub fn is_at_home(name: &str) -> bool {
+    AT_HOME.binary_search(&name).is_ok()
+}
+
 /// The function of this name that only functions of the library call.
 pub fn find_shared(name: &str) -> Option<&'static Written> {
     table::shared().find(|w| w.name == name)
@@ -92,6 +209,14 @@ pub fn find_shared(name: &str) -> Option<&'static Written> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn functions_whose_arguments_are_awaited_stand_in_order_and_exist() {
+        assert!(AT_HOME.is_sorted());
+        for name in AT_HOME {
+            assert!(find(name).is_some(), "{name} is not in the library");
+        }
+    }
 
     #[test]
     fn every_text_compiles_and_defines_its_function_first_under_a_name_that_nothing_else_has() {

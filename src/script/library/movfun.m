@@ -30,6 +30,14 @@ function y = movfun (fcn, x, wlen, varargin)
   x = gather (reshape (permute (x, order), turned(1), []));
   y = zeros (size (x));
   n = rows (x);
+  if ischar (fcn)
+    % The name of a function whose values of halves give its value of the whole.
+    if before + after >= 64 && strcmp (ends, "shrink") && isfloat (x) && isreal (x)
+      y = ipermute (reshape (double (doubled (fcn, x, before, after)), turned), order);
+      return
+    end
+    fcn = str2func (fcn);
+  end
   for j = 1:columns (x)
     [whole, values] = whole_windows (fcn, x(:,j), before, after);
     y(whole,j,1) = values;
@@ -50,6 +58,36 @@ function y = movfun (fcn, x, wlen, varargin)
   k = size (y, 3);
   if k > 1 && columns (x) == 1, y = reshape (y, n, k); return; end
   y = ipermute (reshape (y, [turned, k]), [order, numel(order) + 1]);
+end
+% Values of windows of 1, 2, 4 ... elements, of which those of the windows asked for are put together: time grows with
+% the logarithm of their width.
+function y = doubled (fcn, x, before, after)
+  [n, many] = size (x);
+  switch fcn
+    case {"mean", "sum"}, joined = @plus; neutral = 0;
+    case "prod", joined = @times; neutral = 1;
+    case "min", joined = @min; neutral = NaN;
+    case "max", joined = @max; neutral = NaN;
+  end
+  part = [repmat(neutral, before, many); x; repmat(neutral, after, many)];
+  y = [];
+  left = before + after + 1;
+  width = 1;
+  first = 0;
+  while left > 0
+    if mod (left, 2)
+      here = part(first+1:first+n,:);
+      if isempty (y), y = here; else, y = joined (y, here); end
+      first += width;
+    end
+    left = floor (left / 2);
+    if left > 0, part = joined (part(1:end-width,:), part(width+1:end,:)); end
+    width *= 2;
+  end
+  if strcmp (fcn, "mean")
+    at = (1:n)';
+    y ./= min (at + after, n) - max (at - before, 1) + 1;
+  end
 end
 % The windows that lie within the column, many at once as columns of a matrix, where the function takes them so.
 function [at, values] = whole_windows (fcn, x, before, after)

@@ -1,4 +1,4 @@
 function y = movmax (x, wlen, varargin)
   if nargin < 2, print_usage (); end
-  y = movfun (@max, x, wlen, varargin{:});
+  y = movfun ("max", x, wlen, varargin{:});
 end

@@ -8,10 +8,10 @@ function s = num2hex (n, form)
   digits = "0123456789abcdef";
   width = sizeof (n) / max (1, numel (n));
   s = char (zeros (numel (n), 2 * width));
-  for k = 1:numel (n)
-    bytes = double (typecast (n(k), 'uint8'))(end:-1:1);
-    s(k,1:2:end) = digits(floor (bytes / 16) + 1);
-    s(k,2:2:end) = digits(mod (bytes, 16) + 1);
+  if ! isempty (n)
+    bytes = double (reshape (typecast (n(:), "uint8"), width, []))(end:-1:1,:).';
+    s(:,1:2:end) = reshape (digits(floor (bytes / 16) + 1), size (bytes));
+    s(:,2:2:end) = reshape (digits(mod (bytes, 16) + 1), size (bytes));
   end
   if nargin > 1, s = cellstr (s); end
 end

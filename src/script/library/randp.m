@@ -22,12 +22,8 @@ function r = randp (l, varargin)
     more = x <= left(large);
     r(large(more)) += m(more);
     left(large(more)) -= x(more);
-    over = large(! more);
-    for k = over(:).'
-      at = find (large == k, 1);
-      r(k) += binomial (m(at) - 1, left(k) / x(at));
-    end
-    left(over) = 0;
+    for at = find (! more(:)).', r(large(at)) += binomial (m(at) - 1, left(large(at)) / x(at)); end
+    left(large(! more)) = 0;
   end
   p = ones (size (wanted));
   limit = exp (-left(wanted));

@@ -24,5 +24,8 @@ function at = each (n)
   if any (n < 0) || any (n != fix (n)), error ("repelem: R1 must be a non-negative integer"); end
   at = zeros (1, sum (n));
   stop = cumsum (n);
-  for k = find (n), at(stop(k) - n(k) + 1:stop(k)) = k; end
+  wanted = find (n);
+  % Each run begins with the step from the number of the run before.
+  at(stop(wanted) - n(wanted) + 1) = diff ([0, wanted]);
+  at = cumsum (at);
 end

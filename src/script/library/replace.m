@@ -12,7 +12,9 @@ function t = one (t, old, new)
   if isscalar (old), if ! isempty (old{1}), t = strrep (t, old{1}, new{1}); end, return; end
   any_of = strjoin (cellfun (@(p) regexptranslate ("escape", p), old(:).', "UniformOutput", false), "|");
   [found, between] = regexp (t, any_of, "match", "split");
-  for k = 1:numel (found), found{k} = new{find(strcmp (found{k}, old), 1)}; end
+  replaced = found;
+  for k = numel (old):-1:1, replaced(strcmp (found, old{k})) = new(k); end
+  found = replaced;
   t = [between(1:end-1); found];
   t = [t{:}, between{end}];
 end

@@ -6,5 +6,5 @@ function out = replaceBetween (text, first, last, new, option, value)
 end
 function t = one (t, new, first, last, inclusive)
   [from, to] = between_bounds ("replaceBetween", t, first, last, inclusive);
-  for k = numel (from):-1:1, t = [t(1:from(k)-1), new, t(to(k)+1:end)]; end
+  t = spliced (t, from, to, new);
 end

@@ -11,11 +11,8 @@ function y = spline (x, y, xi)
     a = reshape (y, prod (outer), []).';
   end
   if n < 2, error ("spline: requires at least 2 points"); end
-  if rows (a) == n && any (isnan (a(:)))
-    y = around_gaps (x, a, outer);
-  else
-    y = through (x, a, outer);
-  end
+  if rows (a) == n && any (isnan (a(:))), a = filled (x, a); end
+  y = through (x, a, outer);
   if nargin > 2, y = ppval (y, xi); end
 end
 % The pieces through the columns of `a`, which may begin and end with slopes.
@@ -75,14 +72,12 @@ function right = tridiagonal (lower, middle, upper, right)
     for i = n-1:-1:1, right(i,:) = (right(i,:) - upper(i) * right(i+1,:)) / middle(i); end
   end
 end
-% What is not known is gone round, in each curve by itself.
-function pp = around_gaps (x, a, outer)
-  coefs = [];
-  for k = 1:columns (a)
+% What is not known is filled in, in each curve by the spline through what is.
+function a = filled (x, a)
+  x = x(:);
+  for k = find (any (isnan (a)))
     known = ! isnan (a(:,k));
     if nnz (known) < 2, error ("spline: requires at least 2 points"); end
-    one = through (x(known), a(known,k), 1);
-    coefs(k:columns (a):columns (a)*one.pieces,1:4) = one.coefs;
+    a(! known,k) = ppval (through (x(known), a(known,k), 1), x(! known));
   end
-  pp = mkpp (one.breaks, coefs, outer);
 end

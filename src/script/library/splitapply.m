@@ -5,10 +5,14 @@ function varargout = splitapply (fcn, varargin)
   data = varargin(1:end-1);
   n = max (g(:));
   out = cell (n, max (nargout, 1));
+  [sorted, order] = sort (g(:));
+  last = lookup (sorted(! isnan (sorted)), 1:n);
+  first = [0, last(1:end-1)] + 1;
   for k = 1:n
     part = cell (size (data));
+    at = order(first(k):last(k));
     for d = 1:numel (data)
-      if isvector (data{d}), part{d} = data{d}(g == k); else, part{d} = data{d}(g == k,:); end
+      if isvector (data{d}), part{d} = data{d}(at); else, part{d} = data{d}(at,:); end
     end
     [out{k,:}] = fcn (part{:});
   end

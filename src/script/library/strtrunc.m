@@ -4,10 +4,9 @@ function s = strtrunc (s, n)
   if ischar (s)
     if columns (s) > n, s = s(:,1:n); end
   elseif iscell (s)
-    for k = 1:numel (s)
-      if ! ischar (s{k}), error ("strtrunc: S must be a character string or a cell array of strings"); end
-      if columns (s{k}) > n, s{k} = s{k}(:,1:n); end
-    end
+    if ! all (cellfun ("isclass", s, "char")(:)), error ("strtrunc: S must be a character string or a cell array of strings"); end
+    long = cellfun ("size", s, 2) > n;
+    s(long) = cellfun (@(t) t(:,1:n), s(long), "UniformOutput", false);
   else
     error ("strtrunc: S must be a character string or a cell array of strings");
   end

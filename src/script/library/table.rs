@@ -458,10 +458,22 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
 
 /// Functions that only functions of the library call; scripts do not see them.
 pub fn shared() -> impl Iterator<Item = &'static Written> {
-    static SHARED: &[Written] = &[written!(
-        "embedded_steps",
-        "[t, y] = embedded_steps (name, fcn, tspan, y0, c, a, b, e, order, refine, options)",
-        "Solves differential equations by a given pair of formulas."
-    )];
+    static SHARED: &[Written] = &[
+        written!(
+            "embedded_steps",
+            "[t, y] = embedded_steps (name, fcn, tspan, y0, c, a, b, e, order, refine, options)",
+            "Solves differential equations by a given pair of formulas."
+        ),
+        written!(
+            "in_parts",
+            "[y, ...] = in_parts (f, x, ...)",
+            "What a function makes of columns of one size, computed for a few thousand elements at a time."
+        ),
+        written!(
+            "spliced",
+            "t = spliced (t, from, to, new)",
+            "A text with another in place of each of its parts from and to such places."
+        ),
+    ];
     SHARED.iter().chain(table_more::SHARED)
 }

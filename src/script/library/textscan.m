@@ -199,6 +199,18 @@ function [values, position] = scan (text, fields, repeat, delimiters, blanks, op
   ends(double ([delimiters "\n"]) + 1) = true;
   stops = ends;
   if isempty (delimiters), stops |= spaces; end
+  if isinf (repeat) && ! options.multipledelimsasone && isempty (options.treatasempty) && ! any ([fields.skip]) && all (isnan ([fields.width])) && all (ismember ([fields.kind], "fndu"))
+    [numbers, are_plain] = plain_numbers (text, spaces, ends, ! isempty (delimiters));
+    if are_plain && mod (numel (numbers), numel (fields)) == 0
+      numbers = reshape (numbers, numel (fields), []).';
+      values = arrayfun (@(k) cast (numbers(:,k), fields(k).class), 1:numel (fields), "UniformOutput", false);
+      position = last;
+      return
+    end
+  end
+  % Where the next character stands that stops a value, from each place on.
+  marked = stops(double (text) + 1);
+  options.next_stop = [find(marked), last + 1](cumsum ([1, marked(1:end-1)]));
   many = options.multipledelimsasone;
   if many, position = passed (text, position, spaces | ends); end
   failed = false;
@@ -245,6 +257,41 @@ function [values, position] = scan (text, fields, repeat, delimiters, blanks, op
   end
 end
 
+% All numbers of a text that holds nothing but decimal numbers, each before one delimiter, and blanks; ARE_PLAIN is
+% false of any other text.
+function [numbers, are_plain] = plain_numbers (text, spaces, ends, delimited)
+  numbers = [];
+  are_plain = false;
+  last_one = find (! spaces(double (text) + 1), 1, "last");
+  if isempty (last_one), return, end
+  if text(last_one) == "\n", text(last_one:end) = []; end
+  code = double (text) + 1;
+  at_end = ends(code);
+  within = ! (spaces(code) | at_end);
+  digit = text >= "0" & text <= "9";
+  sign_ = text == "+" | text == "-";
+  point = text == ".";
+  power = text == "e" | text == "E";
+  if any (within & ! (digit | sign_ | point | power)), return, end
+  after = @(mask) [false, mask(1:end-1)];
+  before = @(mask) [mask(2:end), false];
+  begins = within & ! after (within);
+  wrong = sign_ & within & ! ((begins | after (power)) & before (digit | point));
+  wrong |= power & within & ! (after (digit | point) & before (digit | sign_));
+  wrong |= point & within & ! (after (digit) | before (digit));
+  if any (wrong), return, end
+  solid = at_end(! spaces(code));
+  if delimited || any (at_end)
+    % A value between each two delimiters.
+    if isempty (solid) || solid(1) || solid(end) || any (solid(1:end-1) & solid(2:end)), return, end
+  end
+  text(! within) = " ";
+  numbers = sscanf (text, "%f");
+  count = sum (begins);
+  if delimited, count = sum (solid) + 1; end
+  are_plain = numel (numbers) == count && numel (numbers) == sum (begins);
+end
+
 function position = passed (text, position, set)
   while position <= numel (text) && set(double (text(position)) + 1), position++; end
 end
@@ -277,9 +324,9 @@ function [value, position, ok] = one (text, position, field, stops, ends, option
         value = options.emptyvalue;
         return
       end
-      part = text(position:limit);
-      stop = find (stops(double (part) + 1), 1);
-      if isempty (stop), stop = numel (part) + 1; end
+      % What a number may take that holds a delimiter itself.
+      part = text(position:min (limit, options.next_stop(position) + 200));
+      stop = min (options.next_stop(position), limit + 1) - position + 1;
       if any (field.kind == "fn") && any (strcmp (part(1:stop-1), options.treatasempty))
         value = options.emptyvalue;
         position += stop - 1;
@@ -299,8 +346,8 @@ function [value, position, ok] = one (text, position, field, stops, ends, option
         position += n;
       end
     case "s"
-      stop = position;
-      while stop <= limit && ! stops(double (text(stop)) + 1), stop++; end
+      stop = limit + 1;
+      if position <= last, stop = min (options.next_stop(position), limit + 1); end
       value = text(position:stop-1);
       position = stop;
     case "q"
@@ -312,8 +359,8 @@ function [value, position, ok] = one (text, position, field, stops, ends, option
         value = strrep (text(position+1:min (stop, last + 1)-1), '""', '"');
         position = stop + 1;
       else
-        stop = position;
-        while stop <= limit && ! stops(double (text(stop)) + 1), stop++; end
+        stop = limit + 1;
+        if position <= last, stop = min (options.next_stop(position), limit + 1); end
         value = text(position:stop-1);
         position = stop;
       end
@@ -325,8 +372,13 @@ function [value, position, ok] = one (text, position, field, stops, ends, option
       position = stop + 1;
       ok = ! isempty (value);
     otherwise
-      [from, to] = regexp (text(position:limit), ["^" field.set "+"], "once");
-      ok = ! isempty (from);
+      wide = 200;
+      do
+        [from, to] = regexp (text(position:min (limit, position + wide - 1)), ["^" field.set "+"], "once");
+        ok = ! isempty (from);
+        goes_on = ok && to == wide && position + wide <= limit;
+        wide *= 2;
+      until ! goes_on
       if ok
         value = text(position:position+to-1);
         position += to;

@@ -32,7 +32,7 @@ function [c, ia, ic] = uniquetol (a, varargin)
     data_scale = max (abs (known), [], 1);
     if isempty (data_scale), data_scale = 1; end
   end
-  [kept, ic] = group (s, abs (tol) * data_scale);
+  if by_rows, [kept, ic] = group (s, abs (tol) * data_scale); else, [kept, ic] = runs_of (s, abs (tol) * data_scale); end
   c = s(kept,:);
   if isrow (a) && ! by_rows, c = c.'; end
   ic(order,1) = ic;
@@ -56,4 +56,19 @@ function [kept, which_] = group (s, limits)
     which_(near) = count;
   end
   kept = kept(1:count);
+end
+function [kept, which_] = runs_of (s, limit)
+  % The same of numbers in order, whose groups are runs. A gap beyond the limit begins one in any case.
+  n = numel (s);
+  begins = [true; ! (diff(s) <= limit | s(2:end) == s(1:end-1))];
+  stops = [find(begins)(2:end) - 1; n];
+  first = find (begins);
+  for k = find (s(stops) - s(first) > limit).'
+    base = s(first(k));
+    for at = first(k)+1:stops(k)
+      if s(at) - base > limit, begins(at) = true; base = s(at); end
+    end
+  end
+  kept = find (begins);
+  which_ = cumsum (begins);
 end

@@ -154,7 +154,10 @@ fn general(env: &mut Env, op: BinaryOp, a: &Value, b: &Value) -> Flow<Value> {
 pub(crate) fn same_function(f: &Arc<Function>, g: &Arc<Function>) -> bool {
     match (&**f, &**g) {
         (Function::Named(f, _), Function::Named(g, _)) => f == g,
-        (Function::Anonymous(f), Function::Anonymous(g)) => Arc::ptr_eq(f, g),
+        (Function::Anonymous(f), Function::Anonymous(g)) => {
+            let same_nest = || f.nest.as_ref().zip(g.nest.as_ref()).is_some_and(|(f, g)| Arc::ptr_eq(f, g));
+            Arc::ptr_eq(f, g) || f.name().is_some() && Arc::ptr_eq(&f.code, &g.code) && same_nest()
+        }
         _ => false,
     }
 }

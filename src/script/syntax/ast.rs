@@ -37,6 +37,8 @@ pub struct FunctionDef {
     pub outputs: Vec<Ident>,
     /// The statements.
     pub body: Block,
+    /// The functions that are defined inside of it and share its variables.
+    pub nested: Vec<Arc<FunctionDef>>,
     /// The comment before or after the head, for `help`.
     pub doc: Option<String>,
     /// All of it.
@@ -53,8 +55,8 @@ impl Drop for File {
 
 impl Drop for FunctionDef {
     fn drop(&mut self) {
-        let body = std::mem::take(&mut self.body);
-        with_room_for_a_tree(|| drop(body));
+        let (body, nested) = (std::mem::take(&mut self.body), std::mem::take(&mut self.nested));
+        with_room_for_a_tree(|| drop((body, nested)));
     }
 }
 

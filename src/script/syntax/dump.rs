@@ -11,19 +11,28 @@ pub fn file(file: &File) -> String {
     let mut out = String::new();
     block(&mut out, &file.body, 0);
     for function in &file.functions {
-        out.push_str("(function ");
-        idents(&mut out, &function.outputs);
-        let _ = write!(out, " {} ", function.name.name);
-        params(&mut out, &function.params);
-        if let Some(doc) = &function.doc {
-            let _ = write!(out, " {doc:?}");
-        }
-        out.push('\n');
-        block(&mut out, &function.body, 1);
-        out.pop();
-        out.push_str(")\n");
+        write_function(&mut out, function, 0);
     }
     out
+}
+
+/// A function, with those that are nested in it behind its statements.
+fn write_function(out: &mut String, function: &FunctionDef, depth: usize) {
+    out.extend(std::iter::repeat_n("  ", depth));
+    out.push_str("(function ");
+    idents(out, &function.outputs);
+    let _ = write!(out, " {} ", function.name.name);
+    params(out, &function.params);
+    if let Some(doc) = &function.doc {
+        let _ = write!(out, " {doc:?}");
+    }
+    out.push('\n');
+    block(out, &function.body, depth + 1);
+    for nested in &function.nested {
+        write_function(out, nested, depth + 1);
+    }
+    out.pop();
+    out.push_str(")\n");
 }
 
 /// An expression.

@@ -4,6 +4,7 @@ use super::ast::{Block, FunctionDef, Ident, Param, Stmt, StmtKind};
 use super::lexer::Comment;
 use super::parser::Parser;
 use super::token::{Keyword, Parse, TokenKind};
+use crate::script::source::Span;
 use std::sync::Arc;
 
 impl Parser<'_> {
@@ -19,29 +20,45 @@ impl Parser<'_> {
             Param::Ignored(_) => None,
         });
         let outer_variables = std::mem::take(&mut self.variables);
-        self.begin_scope(named.chain(outputs.iter().map(|ident| ident.name.clone())));
+        // A nested function sees the variables around it.
+        let seen = if self.function_depth > 0 { outer_variables.clone() } else { Default::default() };
+        self.begin_scope(named.chain(outputs.iter().map(|ident| ident.name.clone())).chain(seen));
         let mut body = Vec::new();
+        let outer_functions = std::mem::take(&mut self.functions);
+        let outer_nesting = std::mem::replace(&mut self.body_nesting, self.nesting + 1);
+        let outer_loops = std::mem::take(&mut self.loop_depth);
         self.function_depth += 1;
         self.nested(|parser| parser.block(&mut body, false))?;
         self.function_depth -= 1;
+        (self.loop_depth, self.body_nesting) = (outer_loops, outer_nesting);
+        let nested = std::mem::replace(&mut self.functions, outer_functions);
         self.variables = outer_variables;
         let is_closed = self.at_keyword(Keyword::End) || self.at_keyword(Keyword::EndFunction);
         if is_closed {
             self.advance()?;
             self.closed_function = true;
         } else if matches!(self.token.kind, TokenKind::EndOfText | TokenKind::Keyword(Keyword::Function)) {
-            let head = crate::script::source::Span::new(start, head_end);
-            self.open_function.get_or_insert(head);
-            if self.at_keyword(Keyword::Function) {
-                self.next_function.get_or_insert(self.token.span);
+            let head = Span::new(start, head_end);
+            if self.ends_functions {
+                return Err(Self::unended(head));
             }
+            self.open_function.get_or_insert(head);
         } else {
             self.close(Keyword::EndFunction)?;
         }
         let doc = self.documentation(start, head_end);
         let span = self.span_from(start);
-        self.functions.push(Arc::new(FunctionDef { name, params, outputs, body, doc, span }));
+        self.functions.push(Arc::new(FunctionDef { name, params, outputs, body, nested, doc, span }));
         Ok(())
+    }
+
+    /// A function inside of another function's body, whose variables it shares.
+    pub(super) fn nested_function(&mut self) -> Parse<()> {
+        if self.nesting > self.body_nesting {
+            let error = self.error("a function cannot begin inside of a block of another function");
+            return Err(error.helped("move it behind the block, or behind the function that it stands in"));
+        }
+        self.function()
     }
 
     /// A function that a script defines within a block: it is defined once the block runs, by evaluating its text.

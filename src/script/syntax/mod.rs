@@ -62,9 +62,28 @@ fn run(source: &Arc<Source>, is_variable: &dyn Fn(&str) -> bool) -> (Parse<ast::
     }
     // Also for what is thrown away where the text is wrong.
     with_room_for_a_tree(|| {
-        let mut parser = Parser::new(source, is_variable);
+        let mut parser = Parser::new(source, is_variable, false);
         let file = parser.file();
         let is_open = parser.open_function.is_some() || parser.lexer.open_at_end;
-        (file, is_open)
+        match file {
+            Err(error) if parser.next_function.is_some() => {
+                (with_nested_functions(source, is_variable, error), is_open)
+            }
+            file => (file, is_open),
+        }
     })
+}
+
+/// Parses a text again in which a function begins before the `end` of another: as one whose functions all have an
+/// `end`, so that this one is nested. `error`: what is wrong with the text where functions reach to the next one.
+fn with_nested_functions(
+    source: &Arc<Source>,
+    is_variable: &dyn Fn(&str) -> bool,
+    error: Box<SyntaxError>,
+) -> Parse<ast::File> {
+    // The error that stands further behind is the one of the better reading.
+    match Parser::new(source, is_variable, true).file() {
+        Err(other) if error.message != parser::NESTS && other.span.start < error.span.start => Err(error),
+        file => file,
+    }
 }

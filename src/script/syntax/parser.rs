@@ -19,6 +19,9 @@ pub const NESTING_MAX: usize = 256;
 /// operands (`1 + 1 + 1 + …`) is one level.
 pub const HEIGHT_MAX: usize = 1000;
 
+/// The error where a text has to be read again, with nested functions.
+pub(super) const NESTS: &str = "a function begins before the end of another";
+
 /// The parser of one source.
 pub(super) struct Parser<'t> {
     pub(super) source: &'t Arc<Source>,
@@ -47,6 +50,11 @@ pub(super) struct Parser<'t> {
     /// How many pairs of parentheses stood around the expression of a span.
     pub(super) parens: FxHashMap<(u32, u32), u32>,
     pub(super) functions: Vec<Arc<FunctionDef>>,
+    /// Whether every function of the text ends with an `end`, so that one that begins before the `end` of another is
+    /// nested in it.
+    pub(super) ends_functions: bool,
+    /// The nesting of the blocks of the function's body that is read.
+    pub(super) body_nesting: usize,
     /// The head of the first function that ended without an `end`.
     pub(super) open_function: Option<Span>,
     /// Whether a function ended with one.
@@ -59,7 +67,11 @@ pub(super) struct Parser<'t> {
 
 impl<'t> Parser<'t> {
     /// At the beginning of a source.
-    pub(super) fn new(source: &'t Arc<Source>, is_variable: &'t dyn Fn(&str) -> bool) -> Parser<'t> {
+    pub(super) fn new(
+        source: &'t Arc<Source>,
+        is_variable: &'t dyn Fn(&str) -> bool,
+        ends_functions: bool,
+    ) -> Parser<'t> {
         // The line's end before the first token: a statement may begin.
         let token = Token { kind: TokenKind::Newline, span: Span::new(0, 0), separated: false, space_after: false };
         Parser {
@@ -78,6 +90,8 @@ impl<'t> Parser<'t> {
             asks_for_ans: source.text.contains("ans"),
             parens: FxHashMap::default(),
             functions: Vec::new(),
+            ends_functions,
+            body_nesting: 0,
             open_function: None,
             closed_function: false,
             function_depth: 0,
@@ -112,10 +126,7 @@ impl<'t> Parser<'t> {
         let is_function_file = begins_with_function && body.is_empty();
         match (self.open_function, self.next_function) {
             (Some(open), _) if self.closed_function => {
-                let message =
-                    "inconsistent function endings -- if one function is explicitly ended, so must all the others";
-                let error = SyntaxError { at_end: true, ..*SyntaxError::new(message, open) };
-                return Err(Box::new(error).helped("is an 'end' missing in this function?"));
+                return Err(Self::unended(open));
             }
             // In a script the next function would be a part of the first.
             (Some(_), Some(next)) if !is_function_file => return Err(self.nests(next)),
@@ -125,9 +136,18 @@ impl<'t> Parser<'t> {
         Ok(File { source: self.source.clone(), body, functions, is_function_file, begins_with_function })
     }
 
+    /// The error of a function without an `end` in a file whose other functions have one.
+    pub(super) fn unended(head: Span) -> Box<SyntaxError> {
+        let message = "inconsistent function endings -- if one function is explicitly ended, so must all the others";
+        let error = SyntaxError { at_end: true, ..*SyntaxError::new(message, head) };
+        Box::new(error).helped("is an 'end' missing in this function?")
+    }
+
+    /// The error where functions without an `end` cannot be told from nested ones. The text is read again as one whose
+    /// functions all have one, so that this error is seen only where that fails at an earlier place.
     fn nests(&self, place: Span) -> Box<SyntaxError> {
-        let error = SyntaxError::new("nested functions are not supported", place);
-        error.helped("end each function before the next begins, and pass what they share")
+        let error = SyntaxError::new(NESTS, place);
+        error.helped("close every function of the file with its own 'end'")
     }
 
     /// The text of a span.

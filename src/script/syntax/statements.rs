@@ -17,7 +17,15 @@ impl Parser<'_> {
                 TokenKind::Keyword(Keyword::Function) if self.nesting > 0 && self.function_depth == 0 => {
                     self.conditional_function(into)?;
                 }
-                TokenKind::Keyword(keyword) if keyword.closes_block() => return Ok(()),
+                TokenKind::Keyword(Keyword::Function) if self.ends_functions && self.function_depth > 0 => {
+                    self.nested_function()?;
+                }
+                TokenKind::Keyword(keyword) if keyword.closes_block() => {
+                    if keyword == Keyword::Function && self.function_depth > 0 {
+                        self.next_function.get_or_insert(self.token.span);
+                    }
+                    return Ok(());
+                }
                 _ => self.statement(into, may_be_command)?,
             }
             may_be_command = true;

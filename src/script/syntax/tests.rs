@@ -236,12 +236,10 @@ fn a_file_ends_all_its_functions_or_none() {
     assert_eq!(message("1;\nfunction f\nif y\nx\nend\nfunction g\nx\nend\n"), inconsistent(3));
     assert_eq!(message("function f\nx\nend\nfunction g\ny"), inconsistent(17));
     assert_eq!(message("function f\nx\nfunction g\ny\nend"), inconsistent(0));
-    // The second would be a part of the first.
-    assert_eq!(message("x\nfunction f\nx\nfunction g\ny"), "15: parse error: nested functions are not supported");
-    assert_eq!(
-        message("function f\nx\nfunction g\ny\nend\nend"),
-        "13: parse error: nested functions are not supported"
-    );
+    // In a script, the second would be nested in the first.
+    assert_eq!(message("x\nfunction f\nx\nfunction g\ny"), inconsistent(15));
+    let in_block = "a function cannot begin inside of a block of another function";
+    assert_eq!(message("function f\nif x\nfunction g\nend\nend\nend"), format!("16: parse error: {in_block}"));
     for text in ["function f\nx\nfunction g\ny", "x\nfunction f\nx", "x\nfunction f\nx\nend\nfunction g\nx\nend"] {
         assert_eq!(message(text), "");
     }
@@ -368,4 +366,22 @@ proptest! {
         prop_assert_eq!(tree(&shown), tree(&text), "{} is shown as {}", text, shown);
         prop_assert_eq!(function_text(&shown), shown);
     }
+}
+
+#[test]
+fn a_function_before_the_end_of_another_is_nested_in_it() {
+    let dumped = |text: &str| match parse(&Source::new("test", text)) {
+        Ok(file) => dump::file(&file),
+        Err(error) => error.message,
+    };
+    let text =
+        "function f\nx = 1;\nfunction g\nx = 2;\nfunction h\nend\nend\ng\nfunction k\nend\nend\nfunction l\nend\n";
+    let tree = "(function () f ()\n  (= x 1);\n  g\n  (function () g ()\n    (= x 2);\n    (function () h ()))\n  (function () k ()))\n(function () l ())\n";
+    assert_eq!(dumped(text), tree);
+    // What the function around it has assigned begins no command in it.
+    let text = "function f\nx = 1;\nfunction g\nx -1\nend\nend\n";
+    assert_eq!(dumped(text), "(function () f ()\n  (= x 1);\n  (function () g ()\n    (- x 1)))\n");
+    assert!(is_incomplete("function f\nx = 1;\nfunction g\nend\n"));
+    assert!(is_incomplete("function f\nfunction g\nx = 1;\n"));
+    assert!(!is_incomplete("function f\nfunction g\nend\nend\n"));
 }

@@ -1,7 +1,9 @@
 //! Function handles.
 
 use super::Value;
+use super::nest::Nest;
 use crate::script::compile::Code;
+use crate::script::compile::code::Kind;
 use crate::script::source::Source;
 use std::sync::Arc;
 
@@ -23,6 +25,9 @@ pub struct Closure {
     pub code: Arc<Code>,
     /// Values of the captured variables, beside their slots in the code.
     pub captured: Vec<(u32, Value)>,
+    /// The shared variables of the call that it was made in: of a nested function, whose handle this is then, and of
+    /// an anonymous one that calls nested functions.
+    pub nest: Option<Arc<Nest>>,
 }
 
 impl Function {
@@ -30,8 +35,24 @@ impl Function {
     pub fn text(&self) -> String {
         match self {
             Function::Named(name, _) => name.to_string(),
-            Function::Anonymous(closure) => closure.code.text.to_string(),
+            Function::Anonymous(closure) => closure.name().unwrap_or(&closure.code.text).to_string(),
             Function::Method(name, _) => (*name).to_string(),
         }
+    }
+
+    /// Its name, where it has one: not of an anonymous function.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Function::Named(name, _) => Some(name),
+            Function::Anonymous(closure) => closure.name().map(|name| &**name),
+            Function::Method(..) => None,
+        }
+    }
+}
+
+impl Closure {
+    /// The name of the nested function that it is a handle of; `None` of an anonymous function.
+    pub fn name(&self) -> Option<&Arc<str>> {
+        (self.code.kind == Kind::Function).then_some(&self.code.name)
     }
 }

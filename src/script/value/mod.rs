@@ -20,6 +20,7 @@ pub mod held;
 pub mod lazy;
 pub mod made;
 pub mod map;
+pub mod nest;
 pub mod parser;
 mod release;
 pub mod structure;

@@ -4,6 +4,7 @@
 //! takes a bounded stack.
 
 use super::function::Closure;
+use super::nest::{Content, Nest};
 use super::{CellArray, Function, Map, Parser, StructArray, Value};
 use std::sync::Arc;
 
@@ -35,8 +36,36 @@ impl Drop for Parser {
 
 impl Drop for Closure {
     fn drop(&mut self) {
-        release(std::mem::take(&mut self.captured).into_iter().map(|(_, value)| value).collect());
+        let mut values: Vec<Value> = std::mem::take(&mut self.captured).into_iter().map(|(_, value)| value).collect();
+        values.extend(self.nest.take().into_iter().flat_map(values_of));
+        release(values);
     }
+}
+
+impl Drop for Nest {
+    fn drop(&mut self) {
+        let mut values = take_values(self);
+        values.extend(self.parent.take().into_iter().flat_map(values_of));
+        release(values);
+    }
+}
+
+/// The values that end with a holder of a nest: those of its variables, and of the nests around it, that have no other
+/// holder.
+fn values_of(nest: Arc<Nest>) -> Vec<Value> {
+    let mut values = Vec::new();
+    let mut next = Some(nest);
+    while let Some(mut nest) = next.and_then(Arc::into_inner) {
+        values.extend(take_values(&mut nest));
+        next = nest.parent.take();
+    }
+    values
+}
+
+fn take_values(nest: &mut Nest) -> Vec<Value> {
+    let contents = std::mem::take(&mut nest.variables).into_iter().filter_map(Arc::into_inner);
+    let value = |content: Content| if let Content::Value(value) = content { Some(value) } else { None };
+    contents.filter_map(|content| value(content.into_inner())).collect()
 }
 
 /// Ends values; those that only they hold end here, too, in turn (VALUE-5).
@@ -75,6 +104,8 @@ fn release(values: Vec<Value>) {
                 {
                     let captured = std::mem::take(&mut closure.captured).into_iter();
                     open.extend(captured.map(|(_, value)| value).filter(is_container));
+                    let shared = closure.nest.take().into_iter().flat_map(values_of);
+                    open.extend(shared.filter(is_container));
                 }
             }
             _ => {}

@@ -1,6 +1,7 @@
 //! Calls: finding what a name stands for, entering and leaving functions, evaluated text.
 
 use super::Interp;
+use super::at_home::AtHome;
 use super::exception::quoted;
 use super::frame::{Activation, Frame, Return, TaskFrame, Variable};
 use crate::script::builtins::{self, Builtin, Outcome, Scope, Task, TaskStep};
@@ -15,6 +16,7 @@ use crate::script::output::{Captured, Together};
 use crate::script::source::{Origin, Source};
 use crate::script::syntax::{self, ast::Name};
 use crate::script::value::function::Closure;
+use crate::script::value::nest::Nest;
 use crate::script::value::{CellArray, Function, Value};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -29,6 +31,8 @@ pub(super) type Args = SmallVec<[Value; 4]>;
 pub enum Callee {
     /// A function of the script or of a function file.
     User(Arc<Code>),
+    /// A nested function, with the shared variables of the function around it.
+    Nested(Arc<Code>, Arc<Nest>),
     /// A script file, which runs in its caller's variables.
     Script(Arc<syntax::ast::File>),
     /// A function of the language.
@@ -42,6 +46,9 @@ impl Interp {
     /// # Errors
     /// A function file that cannot be read or parsed.
     pub fn lookup(&mut self, name: &str) -> Flow<Option<Callee>> {
+        if let Some(nested) = self.nested_function(name) {
+            return Ok(Some(nested));
+        }
         let home = self.frame().map(|f| f.code.source.home().clone());
         let in_library = self.in_library();
         self.lookup_from(name, home.as_ref(), in_library, false)
@@ -250,6 +257,9 @@ impl Interp {
     /// language before one of the script.
     pub(super) fn call_by_name(&mut self, name: &str, count: Count, want: Want) -> Flow<()> {
         let nargout = self.outputs_wanted(want);
+        if let Some(nested) = self.nested_function(name) {
+            return self.call_operands(nested, 0, count, want, nargout);
+        }
         let home = self.frame().map(|f| f.code.source.home().clone());
         let in_library = self.in_library();
         match self.lookup_from(name, home.as_ref(), in_library, in_library)? {
@@ -385,7 +395,7 @@ impl Interp {
     }
 
     fn enter_closure(&mut self, closure: &Arc<Closure>, args: Args, returns: Return, nargout: usize) -> Flow<()> {
-        self.enter(closure.code.clone(), args, returns, nargout)?;
+        self.enter(closure.code.clone(), closure.nest.clone(), args, returns, nargout)?;
         let Some(Activation::Code(frame)) = self.frames.last_mut() else { return Ok(()) };
         frame.closure = Some(closure.clone());
         let base = frame.variables;
@@ -397,7 +407,11 @@ impl Interp {
 
     fn invoke(&mut self, callee: Callee, args: Args, returns: Return, nargout: usize) -> Flow<()> {
         match callee {
-            Callee::User(code) => self.enter(code, args, returns, nargout),
+            Callee::User(code) => match AtHome::of(&code, &args, nargout) {
+                Some(task) => self.take_outcome(Outcome::Task(Box::new(task)), returns, nargout),
+                None => self.enter(code, None, args, returns, nargout),
+            },
+            Callee::Nested(code, nest) => self.enter(code, Some(nest), args, returns, nargout),
             Callee::Script(file) => {
                 let unit = compile::compile_eval(&file, None, self.known_in(self.frame_in(Scope::Here)), 0)?;
                 self.define(&unit);
@@ -457,7 +471,7 @@ impl Interp {
                 Ok(())
             }
             Outcome::Assign { name, value, scope } => {
-                self.assign_in(scope, &name, value);
+                self.assign_in(scope, &name, value)?;
                 // The frames' variables may have moved: the loop over instructions has to look again.
                 let heights = self.heights();
                 let task: Box<dyn Task> = Box::new(Nothing);
@@ -531,13 +545,22 @@ impl Interp {
             caught: None,
             held: Vec::new(),
             closure: None,
+            nest: None,
             shares: false,
             is_session: false,
         }
     }
 
-    /// Enters a function.
-    fn enter(&mut self, code: Arc<Code>, args: Args, returns: Return, nargout: usize) -> Flow<()> {
+    /// Enters a function. `nest`: of a nested function, and of an anonymous one that calls such, the shared variables
+    /// around it.
+    fn enter(
+        &mut self,
+        code: Arc<Code>,
+        nest: Option<Arc<Nest>>,
+        args: Args,
+        returns: Return,
+        nargout: usize,
+    ) -> Flow<()> {
         self.check_depth()?;
         let nargin = args.len();
         let name = if code.text.is_empty() { &*code.name } else { "@<anonymous>" };
@@ -573,7 +596,8 @@ impl Interp {
             };
             self.variables[variables + slot as usize] = Variable::Value(Value::Cell(Arc::new(cell)));
         }
-        let frame = self.new_frame(code, variables, nargin, nargout, returns);
+        let nest = if code.sharing.is_some() { self.share(&code, variables, nest) } else { nest };
+        let frame = Frame { nest, ..self.new_frame(code, variables, nargin, nargout, returns) };
         self.frames.push(Activation::Code(frame));
         Ok(())
     }
@@ -583,6 +607,11 @@ impl Interp {
         self.check_depth()?;
         let target = self.frame_in(scope);
         let known = self.count_names_in(target);
+        for (slot, name) in unit.main.names.iter().enumerate().skip(known) {
+            if unit.main.sets(slot as Slot) {
+                self.check_may_add(target, name)?;
+            }
+        }
         for name in &unit.main.names[known.min(unit.main.names.len())..] {
             self.add_variable(target, name.clone());
         }
@@ -590,6 +619,7 @@ impl Interp {
         let variables = self.variables_of(target);
         let mut frame = self.new_frame(unit.main, variables, 0, nargout, returns);
         frame.shares = true;
+        frame.nest = self.nest_in(target);
         self.frames.push(Activation::Code(frame));
         Ok(())
     }

@@ -109,7 +109,7 @@ impl Interp {
             _ => return false,
         };
         match &mut self.variables[variable] {
-            Variable::Static(n) => self.statics[*n as usize] = Some(Value::Num(x)),
+            Variable::Static(_) | Variable::Shared(_) => self.put_at(variable, Some(Value::Num(x))),
             other => *other = Variable::Value(Value::Num(x)),
         }
         true

@@ -8,6 +8,7 @@ use crate::script::interrupt::Guard;
 use crate::script::ops::Span;
 use crate::script::syntax::ast::Name;
 use crate::script::value::function::Closure;
+use crate::script::value::nest::{Nest, Shared};
 use crate::script::value::{CellArray, StructArray, Value};
 use std::sync::Arc;
 
@@ -21,6 +22,8 @@ pub enum Variable {
     Value(Value),
     /// A global or persistent, by its number.
     Static(u32),
+    /// One that other functions of its file see, too: nested ones, and those around them.
+    Shared(Shared),
 }
 
 /// A call in progress.
@@ -85,6 +88,8 @@ pub(super) struct Frame {
     pub held: Vec<Caught>,
     /// Of an anonymous function, what it captured.
     pub closure: Option<Arc<Closure>>,
+    /// The shared variables, and by them the nested functions, that the code sees.
+    pub nest: Option<Arc<Nest>>,
     /// Whether it runs in the variables of the frame below (`eval`).
     pub shares: bool,
     /// Whether it only holds the variables of a session's texts.

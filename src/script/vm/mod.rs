@@ -8,6 +8,7 @@
 //!   progress.
 
 mod access;
+mod at_home;
 mod call;
 mod control;
 mod drive;
@@ -15,6 +16,7 @@ mod end;
 mod exception;
 mod frame;
 mod kept;
+mod nested;
 mod overwritten;
 mod run;
 mod suggest;
@@ -37,6 +39,7 @@ use super::error::ScriptError;
 use super::interrupt::{Guard, Interrupt};
 use super::syntax::ast::Name;
 use super::value::Value;
+use super::value::nest::Nests;
 use frame::{Activation, Handler, Iteration};
 use rustc_hash::FxHashMap;
 use std::path::PathBuf;
@@ -97,6 +100,8 @@ pub struct Interp {
     texts: suspects::Texts,
     /// Values of globals and persistents.
     statics: Vec<Option<Value>>,
+    /// The shared variables of calls of functions with nested ones.
+    nests: Nests,
     /// Globals by name.
     globals: FxHashMap<Name, u32>,
     /// Persistents by their code's number and slot.
@@ -145,6 +150,7 @@ impl Interp {
             doubtful: Vec::new(),
             texts: Default::default(),
             statics: Vec::new(),
+            nests: Nests::default(),
             globals: FxHashMap::default(),
             persistents: FxHashMap::default(),
             captures: Vec::new(),

@@ -356,7 +356,7 @@ impl Interp {
 
     fn store_fast(&mut self, variable: usize) -> bool {
         match (&mut self.variables[variable], self.stack.last()) {
-            (_, None | Some(Value::Colon)) | (Variable::Static(_), _) => false,
+            (_, None | Some(Value::Colon)) | (Variable::Static(_) | Variable::Shared(_), _) => false,
             (_, Some(Value::Lazy(_) | Value::Cell(_) | Value::Struct(_))) if !self.handlers.is_empty() => false,
             (target, Some(_)) => {
                 if let Some(value) = self.stack.pop() {
@@ -486,6 +486,7 @@ impl Interp {
             Inst::CellRow(count) => self.replace_count(count, |_, s| Ok(cell_row(s)))?,
             Inst::CellRows(n) => self.replace(n as usize, cell_rows)?,
             Inst::Closure(index) => self.closure(index),
+            Inst::NestedHandle(name) => self.nested_handle(name)?,
             Inst::Show(slot) => self.show(slot)?,
             Inst::Answer { print, name } => self.answer(print, name)?,
             Inst::ForBegin => self.for_begin()?,
@@ -671,7 +672,8 @@ impl Interp {
         let made = &code.closures[index as usize];
         let captured =
             (made.captures.iter()).filter_map(|&(outer, inner)| Some((inner, self.slot_value(outer)?))).collect();
-        let function = Function::Anonymous(Arc::new(Closure { code: made.code.clone(), captured }));
+        let nest = self.frame().filter(|_| made.calls_nested).and_then(|frame| frame.nest.clone());
+        let function = Function::Anonymous(Arc::new(Closure { code: made.code.clone(), captured, nest }));
         self.stack.push(Value::Function(Arc::new(function)));
     }
 
@@ -703,7 +705,7 @@ impl Interp {
                 }
                 Some(_) => {}
                 None => {
-                    self.set_variable("ans", value.clone());
+                    self.set_variable("ans", value.clone())?;
                     if print {
                         self.shown("ans", value)?;
                     }

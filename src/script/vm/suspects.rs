@@ -221,12 +221,13 @@ pub fn place_among<'c>(codes: impl IntoIterator<Item = &'c Arc<Code>>, mark: u64
     Some(Place { source: code.source.clone(), span: *code.spans.get(pc)? })
 }
 
-/// The code of this number: itself, or an anonymous function in it.
+/// The code of this number: itself, or an anonymous or nested function in it.
 fn find(code: &Arc<Code>, id: u32) -> Option<&Arc<Code>> {
     if code.id == id {
         return Some(code);
     }
-    code.closures.iter().find_map(|closure| find(&closure.code, id))
+    let closures = code.closures.iter().map(|closure| &closure.code);
+    closures.chain(code.nested()).find_map(|inner| find(inner, id))
 }
 
 /// Evaluated texts, the newest last.

@@ -5,10 +5,11 @@ use super::frame::{Activation, Frame, Variable};
 use crate::script::builtins::Scope;
 use crate::script::compile::code::{Kind, Slot};
 use crate::script::compile::{Code, Known};
-use crate::script::error::{Flow, fail};
+use crate::script::error::{Flow, fail, fail_id};
 use crate::script::source::Source;
 use crate::script::syntax::ast::Name;
 use crate::script::value::cleanup::Duty;
+use crate::script::value::nest::{Content, Nest, Shared};
 use crate::script::value::{Function, Lazy, Map, Value};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -37,7 +38,7 @@ impl Interp {
         });
         // Evaluated text runs in the variables of the function below it.
         let params = frames.into_iter().find(|f| !f.shares).map_or(&[][..], |f| &f.code.params[..]);
-        let is_static = |at: usize| matches!(self.variables.get(at), Some(Variable::Static(_)));
+        let is_static = |at: usize| self.static_at(at).is_some();
         self.named_slots()
             .filter_map(|(i, name)| {
                 let at = frame.variables + i;
@@ -98,6 +99,11 @@ impl Interp {
             Variable::Undefined => None,
             Variable::Value(value) => Some(value.clone()),
             Variable::Static(n) => self.statics[*n as usize].clone(),
+            Variable::Shared(shared) => match &*shared.lock() {
+                Content::Nothing => None,
+                Content::Value(value) => Some(value.clone()),
+                Content::Static(n) => self.statics[*n as usize].clone(),
+            },
         }
     }
 
@@ -105,6 +111,11 @@ impl Interp {
         match self.variables.get(self.position(slot)) {
             Some(Variable::Value(_)) => true,
             Some(Variable::Static(n)) => self.statics[*n as usize].is_some(),
+            Some(Variable::Shared(shared)) => match &*shared.lock() {
+                Content::Nothing => false,
+                Content::Value(_) => true,
+                Content::Static(n) => self.statics[*n as usize].is_some(),
+            },
             _ => false,
         }
     }
@@ -115,6 +126,16 @@ impl Interp {
         match &mut self.variables[at] {
             Variable::Undefined => None,
             Variable::Static(n) => self.statics[*n as usize].take(),
+            Variable::Shared(shared) => {
+                let mut content = shared.lock();
+                match &mut *content {
+                    Content::Static(n) => self.statics[*n as usize].take(),
+                    content => match std::mem::take(content) {
+                        Content::Value(value) => Some(value),
+                        _ => None,
+                    },
+                }
+            }
             variable => match std::mem::take(variable) {
                 Variable::Value(value) => Some(value),
                 _ => None,
@@ -130,6 +151,7 @@ impl Interp {
     pub(super) fn put_at(&mut self, at: usize, value: Option<Value>) {
         match &mut self.variables[at] {
             Variable::Static(n) => self.statics[*n as usize] = value,
+            Variable::Shared(shared) => put_shared(shared, &mut self.statics, value),
             variable => *variable = value.map_or(Variable::Undefined, Variable::Value),
         }
     }
@@ -196,13 +218,11 @@ impl Interp {
     }
 
     /// Sets the innermost frame's variable of this name.
-    pub fn set_variable(&mut self, name: &str, value: Value) {
-        let Some(frame) = self.frame() else { return };
-        let at = match Self::slot_of(frame, name) {
-            Some(slot) => frame.variables + slot,
-            None => self.add_variable(self.frame_in(Scope::Here), name.into()),
-        };
-        self.put_at(at, Some(value));
+    ///
+    /// # Errors
+    /// The function's workspace is static, and has no such variable.
+    pub fn set_variable(&mut self, name: &str, value: Value) -> Flow<()> {
+        self.assign_in(Scope::Here, name, value)
     }
 
     /// The number of the frame whose variables a text sees.
@@ -260,7 +280,7 @@ impl Interp {
         let used: SmallVec<[Slot; 4]> = sharing.flatten().copied().collect();
         let is_spare = |&(slot, name): &(usize, &Name)| is_hidden(name) && !used.contains(&(slot as Slot));
         let spare = names.iter().enumerate().filter(is_spare).map(|(_, name)| name.clone()).collect();
-        Known { names, spare }
+        Known { names, spare, nested_functions: self.nested_names(number) }
     }
 
     /// Whether a frame's variable has a value.
@@ -317,7 +337,10 @@ impl Interp {
         let Some(base) = self.frame().map(|f| f.variables) else { return };
         for (i, name) in self.slot_names().iter().enumerate() {
             if fits(name) {
-                self.variables[base + i] = Variable::Undefined;
+                match &mut self.variables[base + i] {
+                    Variable::Shared(shared) => drop(std::mem::take(&mut *shared.lock())),
+                    variable => *variable = Variable::Undefined,
+                }
             }
         }
     }
@@ -350,8 +373,13 @@ impl Interp {
 
     fn clear_persistents(&mut self, fits: impl Fn(&str) -> bool) {
         let locals = self.locals.values().flatten();
-        let codes = self.functions.iter().chain(locals).filter(|(name, _)| fits(name)).map(|(_, code)| code.id);
-        let codes: Vec<u32> = codes.collect();
+        let mut open: Vec<&Arc<Code>> =
+            self.functions.iter().chain(locals).filter(|(name, _)| fits(name)).map(|(_, code)| code).collect();
+        let mut codes: Vec<u32> = Vec::new();
+        while let Some(code) = open.pop() {
+            codes.push(code.id);
+            open.extend(code.nested());
+        }
         for ((code, _), &n) in &self.persistents {
             if codes.contains(code) {
                 self.statics[n as usize] = None;
@@ -363,9 +391,18 @@ impl Interp {
     pub fn is_global(&self, name: &str) -> bool {
         let Some(frame) = self.frame() else { return false };
         let Some(slot) = Self::slot_of(frame, name) else { return false };
-        match (&self.variables[frame.variables + slot], self.globals.get(name)) {
-            (Variable::Static(n), Some(global)) => n == global,
-            _ => false,
+        self.static_at(frame.variables + slot).is_some_and(|n| self.globals.get(name) == Some(&n))
+    }
+
+    /// The number of the global or persistent that a variable is.
+    fn static_at(&self, at: usize) -> Option<u32> {
+        match self.variables.get(at)? {
+            Variable::Static(n) => Some(*n),
+            Variable::Shared(shared) => match &*shared.lock() {
+                Content::Static(n) => Some(*n),
+                _ => None,
+            },
+            _ => None,
         }
     }
 
@@ -423,6 +460,21 @@ impl Interp {
         });
         let mut open: Vec<Value> = variables.chain(self.statics.iter().flatten()).chain(&self.stack).cloned().collect();
         let mut maps: Vec<Arc<Map>> = Vec::new();
+        let mut nests: Vec<Arc<Nest>> = Vec::new();
+        let mut enter = |nest: &Arc<Nest>, open: &mut Vec<Value>| {
+            for nest in nest.chain() {
+                if nests.iter().any(|known| Arc::ptr_eq(known, nest)) {
+                    break;
+                }
+                nests.push(nest.clone());
+                open.extend(nest.values());
+            }
+        };
+        let frames = self.frames.iter().filter_map(|activation| match activation {
+            Activation::Code(frame) => frame.nest.as_ref(),
+            Activation::Task(_) => None,
+        });
+        frames.for_each(|nest| enter(nest, &mut open));
         while let Some(value) = open.pop() {
             each(&value);
             match value {
@@ -437,7 +489,10 @@ impl Interp {
                 }
                 Value::Parser(parser) => open.extend(parser.values()),
                 Value::Function(function) => match &*function {
-                    Function::Anonymous(closure) => open.extend(closure.captured.iter().map(|(_, v)| v.clone())),
+                    Function::Anonymous(closure) => {
+                        open.extend(closure.captured.iter().map(|(_, v)| v.clone()));
+                        closure.nest.iter().for_each(|nest| enter(nest, &mut open));
+                    }
                     Function::Method(_, value) => open.push(value.clone()),
                     Function::Named(..) => {}
                 },
@@ -481,19 +536,51 @@ impl Interp {
 
     fn bind_static(&mut self, slot: Slot, n: u32) {
         let at = self.position(slot);
-        self.variables[at] = Variable::Static(n);
+        match &mut self.variables[at] {
+            Variable::Shared(shared) => *shared.lock() = Content::Static(n),
+            variable => *variable = Variable::Static(n),
+        }
     }
 
     /// Sets a variable of the calling function, or of the script.
-    pub(super) fn assign_in(&mut self, scope: Scope, name: &str, value: Value) {
+    pub(super) fn assign_in(&mut self, scope: Scope, name: &str, value: Value) -> Flow<()> {
         let number = self.frame_in(scope);
-        let Some(frame) = self.frame_at(number) else { return };
+        let Some(frame) = self.frame_at(number) else { return Ok(()) };
         let at = match Self::slot_of(frame, name) {
             Some(slot) => frame.variables + slot,
-            None => self.add_variable(number, name.into()),
+            None => {
+                self.check_may_add(number, name)?;
+                self.add_variable(number, name.into())
+            }
         };
         self.put_at(at, Some(value));
+        Ok(())
     }
+
+    /// Fails where a frame's variables are those that its text names: in functions that are nested, or hold nested
+    /// ones. `ans` is always there.
+    pub(super) fn check_may_add(&self, number: usize, name: &str) -> Flow<()> {
+        let frames = self.frames[..=number.min(self.frames.len().saturating_sub(1))].iter().rev();
+        let own = frames.into_iter().find_map(|activation| match activation {
+            Activation::Code(frame) if !frame.shares => Some(frame),
+            _ => None,
+        });
+        if own.is_some_and(|frame| frame.code.sharing.is_some()) && name != "ans" && !name.starts_with('(') {
+            return fail_id!("Octave:static-workspace", "can not add variable \"{name}\" to a static workspace");
+        }
+        Ok(())
+    }
+}
+
+/// Gives a shared variable a value. What it held ends after its lock, for a handle's end may reach the variable.
+fn put_shared(shared: &Shared, statics: &mut [Option<Value>], value: Option<Value>) {
+    let mut content = shared.lock();
+    let before = match &mut *content {
+        Content::Static(n) => std::mem::replace(&mut statics[*n as usize], value).map(Content::Value),
+        content => Some(std::mem::replace(content, value.map_or(Content::Nothing, Content::Value))),
+    };
+    drop(content);
+    drop(before);
 }
 
 /// Whether a variable is one that an assignment keeps something in: nobody can write its name.
