@@ -339,7 +339,7 @@ impl Runtime {
     /// Entries of each table that names sessions, gathers, values or regions, by the table's name.
     #[cfg(test)]
     pub(crate) fn tables(&self) -> Vec<(&'static str, usize)> {
-        let mut tables = self.ring.lock().as_ref().map_or_else(Vec::new, Ring::tables);
+        let mut tables = self.ring.tables();
         tables.push(("sessions that ask", self.link.demanding.lock().len()));
         tables
     }

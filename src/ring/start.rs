@@ -180,7 +180,7 @@ pub fn start_with(
         gathers: gathers.clone(),
         gates: gates.clone(),
         devices: devices.clone(),
-        timeline: lane,
+        timeline: lane.clone(),
         ended: Some(ended_sender),
     };
     // Nobody joins the thread: it ends by itself, behind all that it has to end.
