@@ -16,6 +16,7 @@ use crate::device::message::{DeviceEvent, DeviceInstruction};
 use crate::eager::Eager;
 use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, RegionId};
+use crate::leaving::Leaving;
 use crate::mail::Mail;
 use crate::scheduler::message::{Delivered, SchedulerEvent};
 use crate::stats::Counters;
@@ -26,12 +27,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What the runtime tells the loop beside its work.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) enum Control {
     /// Take no new work, finish what is in flight until then, fail the rest, end.
     Shutdown(Instant),
-    /// Fail everything and end.
-    StopNow,
+    /// Fail everything and end; the exit of the process waits for it, if the program wants it so.
+    StopNow(Option<Leaving>),
 }
 
 /// The loop's mailboxes.
@@ -102,6 +103,8 @@ pub(super) struct Loop {
     idle_at: Option<Instant>,
     /// How often it did so since anything happened.
     idle_times: u32,
+    /// The program has dropped the runtime.
+    leaving: Option<Leaving>,
     stopped: bool,
     /// Nobody can send from the users' side any more.
     orphaned: bool,
@@ -128,6 +131,7 @@ impl Loop {
             idle_period,
             idle_at: None,
             idle_times: 0,
+            leaving: None,
             stopped: false,
             orphaned: false,
             deserted: false,
@@ -266,7 +270,8 @@ impl Loop {
                 self.take_users();
                 self.backlog.push_back(SchedulerEvent::ShutdownAsked);
             }
-            Control::StopNow => {
+            Control::StopNow(leaving) => {
+                self.leaving = leaving;
                 self.backlog.clear();
                 self.machines.tell(SchedulerEvent::DeadlinePassed);
             }
@@ -312,7 +317,7 @@ impl Loop {
         assert!(!self.deserted, "RING-1: every device thread has ended, and nothing that is pending can finish");
         if self.orphaned {
             // Nobody is left who could stop the ring properly.
-            self.control(Control::StopNow);
+            self.control(Control::StopNow(None));
             self.settle();
             return;
         }
