@@ -61,6 +61,7 @@ pub mod ids;
 #[doc(hidden)]
 pub mod kernels;
 #[doc(hidden)]
+mod leaving;
 pub mod mail;
 #[cfg(feature = "image")]
 #[doc(hidden)]

@@ -265,3 +265,54 @@ fn a_lender_that_panics_or_lies_is_the_programs_and_harms_nobody() {
         wait(rt.shutdown()).unwrap();
     }
 }
+
+/// Set in a process that a test starts to do a part of it.
+const PART: &str = "TIDEMILL_TEST_PART";
+
+/// Runs a test of this file again, in a process of its own that does its part, without a display or a runtime directory.
+fn part(test: &str, part: &str) -> std::process::Output {
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]).env(PART, part);
+    for variable in ["XDG_RUNTIME_DIR", "NODEVICE_SELECT", "WAYLAND_DISPLAY", "DISPLAY", "RUST_BACKTRACE"] {
+        command.env_remove(variable);
+    }
+    command.output().unwrap()
+}
+
+#[test]
+fn a_program_that_looks_for_gpus_prints_nothing() {
+    if std::env::var_os(PART).is_some() {
+        for device in ["auto", "gpu"] {
+            let Ok(rt) = Runtime::builder().device(device).fold_elements_max(0).start_blocking() else { continue };
+            assert!(!rt.devices().is_empty());
+            let x = rt.session("quiet").open().ones::<f32>([1000, 1]);
+            assert_eq!(wait(x.sum(..).item::<f32>()).unwrap(), 1000.0);
+        }
+        return;
+    }
+    let output = part("a_program_that_looks_for_gpus_prints_nothing", "look");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn a_process_that_exits_at_once_after_a_drop_exits_well() {
+    if let Some(device) = std::env::var_os(PART).and_then(|part| part.into_string().ok()) {
+        let Ok(rt) = Runtime::builder().device(device.as_str()).fold_elements_max(0).start_blocking() else { return };
+        let s = rt.session("hasty").open();
+        let gathers: Vec<_> =
+            (1..8).map(|i| (s.rand::<f32>([100_000, i]) * i as f64).exp().sum(..).item::<f32>()).collect();
+        s.flush();
+        std::thread::sleep(Duration::from_millis(std::process::id() as u64 % 20));
+        drop(rt);
+        drop(gathers);
+        std::process::exit(7);
+    }
+    for device in ["host", "gpu"] {
+        for round in 0..10 {
+            let output = part("a_process_that_exits_at_once_after_a_drop_exits_well", device);
+            let is_there = output.status.code() != Some(0);
+            assert!(!is_there || output.status.code() == Some(7), "{device}, {round}: {output:?}");
+        }
+    }
+}

@@ -211,8 +211,9 @@ fn stop(handles: Vec<DeviceHandle>, deadline: Instant) {
             while !thread.is_finished() && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_micros(200));
             }
-            if thread.is_finished() {
-                let _ = thread.join();
+            match thread.is_finished() {
+                true => drop(thread.join()),
+                false => crate::leaving::leave(thread),
             }
         }
     }

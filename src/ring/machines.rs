@@ -202,7 +202,7 @@ impl Machines {
 
     /// Hands an event to the scheduler, within the span of whose program it is.
     fn tell_scheduler(&mut self, event: SchedulerEvent, said: &mut Vec<SchedulerInstruction>) {
-        let timeline = self.timeline.clone();
+        let timeline = &self.timeline;
         let (caller, ended) = match &event {
             SchedulerEvent::SegmentCut { session, at_ns, .. } => {
                 (timeline.callers().take_segment(*session, *at_ns), None)

@@ -17,6 +17,7 @@ use crate::device::message::{DeviceEvent, DeviceInstruction};
 use crate::eager::Eager;
 use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, RegionId};
+use crate::leaving::Leaving;
 use crate::mail::Mail;
 use crate::scheduler::message::{Delivered, SchedulerEvent};
 use crate::scheduler::session_closed;
@@ -28,12 +29,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What the runtime tells the loop beside its work.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) enum Control {
     /// Take no new work, finish what is in flight until then, fail the rest, end.
     Shutdown(Instant),
-    /// Fail everything and end.
-    StopNow,
+    /// Fail everything and end; the exit of the process waits for it, if the program wants it so.
+    StopNow(Option<Leaving>),
     /// Say how many entries each table has, by its name.
     #[cfg(test)]
     Tables(flume::Sender<Vec<(&'static str, usize)>>),
@@ -113,6 +114,8 @@ pub(super) struct Loop {
     idle_at: Option<Instant>,
     /// How often it did so since anything happened.
     idle_times: u32,
+    /// The program has dropped the runtime.
+    leaving: Option<Leaving>,
     stopped: bool,
     /// Nobody can send from the users' side any more.
     orphaned: bool,
@@ -141,6 +144,7 @@ impl Loop {
             idle_period,
             idle_at: None,
             idle_times: 0,
+            leaving: None,
             stopped: false,
             orphaned: false,
             deserted: false,
@@ -280,7 +284,8 @@ impl Loop {
                 self.take_users();
                 self.late.get_or_insert_default();
             }
-            Control::StopNow => {
+            Control::StopNow(leaving) => {
+                self.leaving = leaving;
                 self.backlog = Backlog::new(Room::UNLIMITED);
                 self.machines.tell(SchedulerEvent::DeadlinePassed);
             }
@@ -383,7 +388,7 @@ impl Loop {
         assert!(!self.deserted, "RING-1: every device thread has ended, and nothing that is pending can finish");
         if self.orphaned {
             // Nobody is left who could stop the ring properly.
-            self.control(Control::StopNow);
+            self.control(Control::StopNow(None));
             self.settle();
             return;
         }

@@ -14,6 +14,7 @@ use crate::device::handle::DeviceHandle;
 use crate::device::info::DeviceInfo;
 use crate::device::message::DeviceEvent;
 use crate::error::{Error, ErrorKind, Result};
+use crate::leaving::Leaving;
 use crate::mail::{Mail, Post, mail};
 use crate::scheduler::message::SchedulerEvent;
 use crate::stats::Counters;
@@ -93,7 +94,7 @@ impl Ring {
 
     /// Asks the ring to fail everything that is pending and to end. Waits for nothing.
     pub fn stop(&self) {
-        let _ = self.control.send(Control::StopNow);
+        let _ = self.control.send(Control::StopNow(Some(Leaving::begin())));
     }
 
     /// Entries of each table of the ring's thread, by its name.

@@ -424,3 +424,40 @@ fn a_ring_that_never_needed_its_gpu_ends_without_opening_it() {
     futures::executor::block_on(ring.shutdown(Duration::from_secs(5))).unwrap();
     assert_eq!((ring.devices.all().len(), opened.load(Relaxed)), (1, 0));
 }
+
+#[test]
+fn a_ring_without_work_has_devices_give_memory_back_some_times_and_then_sleeps_for_good() {
+    let (sender, device_events) = mail();
+    let (told, trims) = flume::unbounded();
+    let mut handle = stand_in(Behaviour::Works, device(0, DeviceKind::Host), sender);
+    let behind = std::mem::replace(&mut handle.reach, Reach::by(crossbeam_channel::unbounded().0));
+    let (instructions, mailbox) = crossbeam_channel::unbounded();
+    handle.reach = Reach::by(instructions);
+    let relay = std::thread::spawn(move || {
+        for instruction in mailbox {
+            if let DeviceInstruction::Trim { all } = instruction {
+                told.send(all).unwrap();
+            }
+            if behind.instructions.send(instruction).is_err() {
+                return;
+            }
+        }
+    });
+    let idle_release = Some(Duration::from_millis(4));
+    let config = Arc::new(Config { device: DeviceChoice::Host, idle_release, ..Config::default() });
+    let ring = start_with(vec![handle], None, device_events, config, Timeline::off(), Arc::default()).unwrap();
+    let opened = SchedulerEvent::SessionOpened { session: SessionId(0), name: Arc::from("test"), weight: 1 };
+    ring.events.send(opened).unwrap();
+    for index in 0..2 {
+        assert!(wait(gather(&ring, index)).is_ok());
+        let mut times = 0;
+        // Words while the gather was under way count, too.
+        while !trims.recv_timeout(Duration::from_secs(60)).unwrap() {
+            times += 1;
+        }
+        assert!(times >= 5, "{times} before all of it goes");
+        assert!(trims.recv_timeout(Duration::from_millis(100)).is_err(), "it sleeps");
+    }
+    drop(ring);
+    relay.join().unwrap();
+}

@@ -8,6 +8,7 @@ use crate::device::handle::Compiler;
 use crate::error::{Error, ErrorKind};
 use crate::fusion::plan::Plan;
 use crate::ids::RegionId;
+use crate::leaving::Leaving;
 use crate::mail::Post;
 use crate::timeline::{Detail, Lane, Timeline};
 use parking_lot::Mutex;
@@ -72,6 +73,7 @@ impl Workers {
         let (results, timeline) = (self.results.clone(), self.timeline.clone());
         let (ended, hold) = (self.ended.clone(), self.hold.lock().take());
         let work = move || {
+            let _compiling = Leaving::begin();
             if let Some(hold) = hold {
                 hold.wait();
             }
