@@ -382,12 +382,20 @@ pub(super) unsafe fn running_sum(
                 *sum += x as f64;
                 *out = *sum as f32;
             };
-            if reverse { out.iter_mut().zip(from).rev().for_each(add) } else { out.iter_mut().zip(from).for_each(&mut add) }
+            if reverse {
+                out.iter_mut().zip(from).rev().for_each(add)
+            } else {
+                out.iter_mut().zip(from).for_each(&mut add)
+            }
         } else {
             let (from, out) = (lanes_of::<f64>(from, lanes), lanes_mut::<f64>(out, lanes));
             let lost = &mut *parts.0[1].cast::<f64>();
             let mut add = |(out, &x): (&mut f64, &f64)| *out = add_exactly(sum, lost, x);
-            if reverse { out.iter_mut().zip(from).rev().for_each(add) } else { out.iter_mut().zip(from).for_each(&mut add) }
+            if reverse {
+                out.iter_mut().zip(from).rev().for_each(add)
+            } else {
+                out.iter_mut().zip(from).for_each(&mut add)
+            }
         }
     }
 }

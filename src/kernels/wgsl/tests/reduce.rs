@@ -3,7 +3,9 @@
 use super::super::harness::{Build, Gpu, floats, floats64, gpu, sample, words, words64};
 use crate::device::message::Tile;
 use crate::graph::{DType, Dist, ElementOp};
-use crate::kernels::ir::{Access, Form, Geometry, IndexCompare, IndexOp, InstOp, Monoid, Run, SquareLimits, Val, reduce_plan};
+use crate::kernels::ir::{
+    Access, Form, Geometry, IndexCompare, IndexOp, InstOp, Monoid, Run, SquareLimits, Val, reduce_plan,
+};
 
 /// A kernel that loads `[inner, outer]` (inner_fast) or `[outer, inner]` and the value loaded.
 fn source(inner_fast: bool, dtype: DType, outer: u32, inner: u32) -> (Build, Val, Val) {
