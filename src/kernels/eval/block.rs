@@ -219,7 +219,12 @@ impl Frame<'_> {
         let first = self.block(args[0], lanes, 0);
         let second = args.get(1).map_or(first, |&arg| self.block(arg, lanes, 1));
         // SAFETY: accumulators and blocks hold BLOCK lanes of the argument's dtype (IR-7).
-        unsafe { monoid::accumulate(monoid, dtype, parts, [first, second], lanes) };
+        unsafe {
+            match self.mode {
+                FoldMode::Along => monoid::accumulate_along(monoid, dtype, parts, [first, second], lanes),
+                _ => monoid::accumulate(monoid, dtype, parts, [first, second], lanes),
+            }
+        }
         Value::Absent
     }
 

@@ -94,6 +94,8 @@ pub(super) struct Fold {
 pub(super) enum FoldMode {
     /// Arguments go into accumulators, lane by lane.
     Accumulate,
+    /// As `Accumulate`, where all lanes are of one output.
+    Along,
     /// Values are the accumulators' contents.
     Present,
     /// A scan along the lanes: accumulators are one carry.

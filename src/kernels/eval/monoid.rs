@@ -210,6 +210,44 @@ pub(super) unsafe fn accumulate(monoid: Monoid, dtype: DType, parts: Parts, args
     }
 }
 
+/// Lanes in which moments of one line are kept: few, so that they stay in a core's first cache. A block is eight rows.
+const ALONG: usize = 128;
+
+/// Whether [`accumulate_along`] leaves closed accumulators: in f64 an outlier that is taken for the base of many elements
+/// would cost digits.
+pub(super) fn closes_blocks(monoid: Monoid, dtype: DType) -> bool {
+    matches!(monoid, Monoid::Moments | Monoid::MomentsWhere) && dtype == DType::F64
+}
+
+/// Folds a block of one output's elements into its accumulators, which are merged later.
+///
+/// # Safety
+/// As [`accumulate`]; `parts` has room for 256 lanes, and as many as [`init`] was told, rounded up to a power of two,
+/// count.
+pub(super) unsafe fn accumulate_along(monoid: Monoid, dtype: DType, parts: Parts, args: [*const u8; 2], lanes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !matches!(monoid, Monoid::Moments | Monoid::MomentsWhere) {
+            return accumulate(monoid, dtype, parts, args, lanes);
+        }
+        let second = if monoid == Monoid::MomentsWhere { DType::Bool } else { dtype };
+        let closes = closes_blocks(monoid, dtype);
+        let open = if closes { parts.skip(&components(monoid, dtype), ALONG) } else { parts };
+        if closes {
+            init(monoid, dtype, open, ALONG);
+        }
+        for start in (0..lanes).step_by(ALONG) {
+            let row = [args[0].add(start * dtype.bytes()), args[1].add(start * second.bytes())];
+            accumulate(monoid, dtype, open, row, ALONG.min(lanes - start));
+        }
+        if closes {
+            close(monoid, open, ALONG);
+            merge(monoid, dtype, parts, open, ALONG);
+            init(monoid, dtype, open, ALONG);
+        }
+    }
+}
+
 /// Folds later accumulators into earlier ones, lane by lane.
 ///
 /// # Safety
@@ -519,18 +557,20 @@ unsafe fn moments_where<T: Copy + Into<f64>>(parts: Parts, values: &[T], on: &[u
 /// result's base is the one that is nearer to its mean.
 #[inline(always)]
 fn merge_moments(a: [f64; 4], b: [f64; 4]) -> [f64; 4] {
-    if b[0] == 0.0 {
-        return a;
-    }
-    if a[0] == 0.0 {
-        return b;
-    }
+    // Written without branches, so that it is computed for several lanes at once.
+    let (first, none) = (a[0] == 0.0, b[0] == 0.0);
     let n = a[0] + b[0];
     let apart = (b[1] - a[1]) + (b[2] - a[2]);
-    let share = b[0] / n;
-    let (base, off) =
-        if b[2].abs() < a[2].abs() { (b[1], b[2] - apart * (a[0] / n)) } else { (a[1], a[2] + apart * share) };
-    [n, base, off, a[3] + b[3] + apart * apart * (a[0] * share)]
+    let share = b[0] / if n == 0.0 { 1.0 } else { n };
+    let nearer = b[2].abs() < a[2].abs();
+    let base = if nearer { b[1] } else { a[1] };
+    let off = if nearer { b[2] - apart * (1.0 - share) } else { a[2] + apart * share };
+    let squares = a[3] + b[3] + apart * apart * (a[0] * share);
+    let pick = |both: f64, part: usize| {
+        let later = if first { b[part] } else { both };
+        if none { a[part] } else { later }
+    };
+    [n, pick(base, 1), pick(off, 2), pick(squares, 3)]
 }
 
 /// Adds squares of f64 to the sums of small, middling and big ones.

@@ -6,8 +6,9 @@
 //!
 //! Must hold:
 //! - EVAL-4: `Cut` is a function of the sizes.
-//! - EVAL-6: an element of a sum of n passes through at most `8 + 2 log2 n` additions (`docs/accuracy.md`): at most 15
-//!   in its unit, which is never more than `8 + 2 log2` of the unit's length, and one for each doubling beyond.
+//! - EVAL-6: an element of a sum of n passes through at most `8 + 2 log2 n` additions (`docs/accuracy.md`): at most 15 in
+//!   its lane (the blocks of a chunk, or a unit), which is no more than `8 + 2 log2` of the lane's length, and one for each
+//!   doubling beyond.
 
 use super::frame::{BLOCK, Fold, FoldMode, Frame, Line, Place, Scene, Value};
 use super::monoid::{self, Parts};
@@ -19,10 +20,19 @@ use crate::kernels::ir::{InstOp, Kernel, Monoid};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Inner elements that one accumulator takes before it is merged.
-const UNIT: usize = 16;
-/// The same for moments of f64: in more elements an outlier, taken for the base, would cost digits.
-const UNIT_MOMENTS: usize = 8;
+/// Inner elements that one accumulator takes before it is merged, where lanes run along outer ones. In more elements an
+/// outlier, taken for the base of moments of f64, would cost digits. It is one number for all folds, so that their bits
+/// do not depend on which of them share a kernel.
+const UNIT: usize = 8;
+/// Outputs side by side in a kernel with moments, whose accumulators would else not fit a core's first cache.
+const SIDE_BY_SIDE_MOMENTS: usize = 256;
+
+/// Inner elements that a task folds where lanes run along them: 16 a lane.
+const CHUNK_ALONG: usize = 16 * BLOCK;
+
+/// Bytes between the arrays of accumulators. Where equal lanes of two arrays lay nearly a whole number of pages apart, the
+/// CPU would take the load of one to depend on a store to the other: moments took twice the time.
+const ARRAYS_APART: usize = 1024 + 64;
 
 /// How a reduction or scan is laid over lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +49,7 @@ pub(super) struct Cut {
 pub(super) fn cut(outer: usize, inner: usize, inner_fast: bool) -> Cut {
     let along_inner = if inner_fast { inner >= 256 || outer < 64 } else { outer < 64 && inner > outer };
     let chunk = if along_inner {
-        16 * BLOCK
+        CHUNK_ALONG
     } else if outer.div_ceil(BLOCK) >= 16 {
         inner.max(1)
     } else {
@@ -55,6 +65,12 @@ pub(super) struct FoldKind {
     monoid: Monoid,
     dtype: DType,
     components: SmallVec<[DType; 4]>,
+}
+
+impl FoldKind {
+    fn is_moments(&self) -> bool {
+        matches!(self.monoid, Monoid::Moments | Monoid::MomentsWhere)
+    }
 }
 
 /// The folds (or scans) of a kernel.
@@ -100,7 +116,7 @@ impl<'k> Accumulators<'k> {
             let mut start = [0; 4];
             for (slot, dtype) in start.iter_mut().zip(&kind.components) {
                 *slot = bytes;
-                bytes += (lanes * dtype.bytes()).next_multiple_of(64) + 64;
+                bytes += (lanes * dtype.bytes()).next_multiple_of(64) + ARRAYS_APART;
             }
             starts.push(start);
         }
@@ -141,9 +157,12 @@ impl<'k> Accumulators<'k> {
         }
     }
 
-    /// Ends the folding of elements into lanes.
-    fn close(&self, lanes: usize) {
+    /// Ends the folding of elements into lanes, along a line or not.
+    fn close(&self, lanes: usize, along: bool) {
         for (fold, kind) in self.kinds.iter().enumerate() {
+            if along && monoid::closes_blocks(kind.monoid, kind.dtype) {
+                continue;
+            }
             // SAFETY: that many lanes are there.
             unsafe { monoid::close(kind.monoid, self.parts(fold, 0), lanes) };
         }
@@ -185,8 +204,8 @@ struct Job<'a> {
     outer: usize,
     inner: usize,
     cut: Cut,
-    /// Inner elements of a lane's unit.
-    unit: usize,
+    /// Outputs that are folded side by side.
+    side_by_side: usize,
 }
 
 /// Runs a reduction. Returns the number of blocks.
@@ -196,12 +215,11 @@ struct Job<'a> {
 pub(super) fn run(scene: &Scene<'_>, outer: u32, inner: u32, inner_fast: bool, pool: &Pool) -> Result<u64> {
     let (outer, inner) = (outer as usize, inner as usize);
     let kinds = folds(scene.kernel);
-    let is_fine = |k: &FoldKind| matches!(k.monoid, Monoid::Moments | Monoid::MomentsWhere) && k.dtype == DType::F64;
     let job = Job {
         scene,
         fold: Stage::new(scene.kernel, Part::Fold),
         finish: Stage::new(scene.kernel, Part::Finish),
-        unit: if kinds.iter().any(is_fine) { UNIT_MOMENTS } else { UNIT },
+        side_by_side: if kinds.iter().any(FoldKind::is_moments) { SIDE_BY_SIDE_MOMENTS } else { BLOCK },
         kinds,
         outer,
         inner,
@@ -247,31 +265,39 @@ impl<'a> Worker<'a> {
     }
 
     /// Folds inner elements `begin..end` of one output, into lane 0 of `current`.
-    fn fold_line(&mut self, output: usize, begin: usize, end: usize) -> Result<()> {
+    fn fold_line(&mut self, output: usize, begin: usize, end: usize) {
+        debug_assert!(end - begin <= CHUNK_ALONG, "EVAL-6: a lane takes a chunk's blocks at the most");
         let width = (end - begin).clamp(1, BLOCK).next_power_of_two();
-        self.in_units(width, begin, end, BLOCK, |fold, start, stop| {
-            for start in (start..stop).step_by(BLOCK) {
-                fold.evaluate(&Place {
-                    lanes: BLOCK.min(stop - start),
-                    natural: 0,
-                    flat: Value::Absent,
-                    outer: Value::line(output as u32, 0),
-                    inner: Value::Line { start: start as u32, step: 1 },
-                });
-            }
-        })?;
+        self.current.init(width);
+        self.current.lend(&mut self.fold, 0);
+        self.fold.mode = FoldMode::Along;
+        for start in (begin..end).step_by(BLOCK) {
+            self.fold.evaluate(&Place {
+                lanes: BLOCK.min(end - start),
+                natural: 0,
+                flat: Value::Absent,
+                outer: Value::line(output as u32, 0),
+                inner: Value::Line { start: start as u32, step: 1 },
+            });
+        }
+        self.current.close(width, true);
         for (fold, kind) in self.job.kinds.iter().enumerate() {
             // SAFETY: `width` lanes were initialised.
             unsafe { monoid::collapse(kind.monoid, kind.dtype, self.current.parts(fold, 0), width) };
         }
-        Ok(())
     }
 
     /// Folds inner elements `begin..end` of `lanes` outputs side by side, into `current`.
     fn fold_side_by_side(&mut self, output: usize, lanes: usize, begin: usize, end: usize) -> Result<()> {
-        self.in_units(lanes, begin, end, 1, |fold, start, stop| {
+        let mut unit = 0usize;
+        let mut start = begin;
+        self.fold.mode = FoldMode::Accumulate;
+        loop {
+            self.current.init(lanes);
+            self.current.lend(&mut self.fold, 0);
+            let stop = (start + UNIT).min(end);
             for inner in start..stop {
-                fold.evaluate(&Place {
+                self.fold.evaluate(&Place {
                     lanes,
                     natural: 0,
                     flat: Value::Absent,
@@ -279,27 +305,7 @@ impl<'a> Worker<'a> {
                     inner: Value::line(inner as u32, 0),
                 });
             }
-        })
-    }
-
-    /// Folds `begin..end` into `lanes` of `current`: unit after unit, of as many rows of `row` inner elements, which
-    /// `walk` folds from a first inner element to a last.
-    fn in_units(
-        &mut self,
-        lanes: usize,
-        begin: usize,
-        end: usize,
-        row: usize,
-        walk: impl Fn(&mut Frame<'_>, usize, usize),
-    ) -> Result<()> {
-        let mut unit = 0usize;
-        let mut start = begin;
-        loop {
-            self.current.init(lanes);
-            self.current.lend(&mut self.fold, 0);
-            let stop = (start + self.job.unit * row).min(end);
-            walk(&mut self.fold, start, stop);
-            self.current.close(lanes);
+            self.current.close(lanes, false);
             start = stop;
             if start >= end {
                 break;
@@ -340,13 +346,14 @@ impl<'a> Worker<'a> {
 impl Job<'_> {
     /// Every output is folded by one task, which finishes it at once.
     fn whole_lines(&self, pool: &Pool, parallel: bool) -> Result<u64> {
-        let group = if self.cut.along_inner { (self.outer / (pool.threads() * 8)).clamp(1, BLOCK) } else { BLOCK };
+        let group =
+            if self.cut.along_inner { (self.outer / (pool.threads() * 8)).clamp(1, BLOCK) } else { self.side_by_side };
         self.in_parallel(pool, parallel, self.outer.div_ceil(group), |worker, task| {
             let output = task * group;
             let lanes = group.min(self.outer - output);
             if self.cut.along_inner {
                 for lane in 0..lanes {
-                    worker.fold_line(output + lane, 0, self.inner)?;
+                    worker.fold_line(output + lane, 0, self.inner);
                     worker.results.copy(lane, &worker.current, 1);
                 }
             } else {
@@ -362,14 +369,14 @@ impl Job<'_> {
     fn chunked_lines(&self, pool: &Pool, parallel: bool) -> Result<u64> {
         let Cut { along_inner, chunk, chunks } = self.cut;
         let partials = Accumulators::new(&self.kinds, chunks * self.outer)?;
-        let group = if along_inner { 1 } else { BLOCK };
+        let group = if along_inner { 1 } else { self.side_by_side };
         let groups = self.outer.div_ceil(group);
         let mut blocks = self.in_parallel(pool, parallel, groups * chunks, |worker, task| {
             let (number, output) = (task / groups, task % groups * group);
             let (begin, end) = (number * chunk, ((number + 1) * chunk).min(self.inner));
             let lanes = group.min(self.outer - output);
             if along_inner {
-                worker.fold_line(output, begin, end)?;
+                worker.fold_line(output, begin, end);
             } else {
                 worker.fold_side_by_side(output, lanes, begin, end)?;
             }

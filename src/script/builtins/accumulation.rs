@@ -2,6 +2,7 @@
 
 use super::args::number;
 use super::integers::{in_class, reals};
+use super::summing::{Running, total};
 use super::{Outcome, Task, TaskStep};
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail, fail_id};
@@ -34,7 +35,7 @@ fn reducer(value: Option<&Value>) -> Reducer {
         "max" => |v| v.iter().copied().fold(f64::NAN, f64::max),
         "min" => |v| v.iter().copied().fold(f64::NAN, f64::min),
         "prod" => |v| v.iter().product(),
-        "mean" => |v| v.iter().sum::<f64>() / v.len() as f64,
+        "mean" => |v| total(v.iter().copied()) / v.len() as f64,
         "numel" | "length" => |v| v.len() as f64,
         _ => return Reducer::Called,
     })
@@ -43,11 +44,15 @@ fn reducer(value: Option<&Value>) -> Reducer {
 /// The sum of the values of each of `count` places, in the order in which they come; `fill` where there are none.
 fn summed(places: impl Iterator<Item = usize> + Clone, values: &Data, fill: f64, count: usize) -> Vec<f64> {
     let values = ops::reals(values);
-    let mut sums = vec![0.0; count];
+    let mut running = vec![Running::default(); count];
+    let mut add = |at: usize, value: f64| {
+        running[at].add(value);
+    };
     match values[..] {
-        [value] => places.clone().for_each(|at| sums[at] += value),
-        _ => places.clone().zip(&*values).for_each(|(at, value)| sums[at] += value),
+        [value] => places.clone().for_each(|at| add(at, value)),
+        _ => places.clone().zip(&*values).for_each(|(at, value)| add(at, *value)),
     }
+    let mut sums: Vec<f64> = running.iter().map(Running::value).collect();
     if fill != 0.0 {
         let mut empty = vec![true; count];
         places.for_each(|at| empty[at] = false);

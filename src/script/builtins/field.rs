@@ -10,6 +10,8 @@ use std::ops::{Add, Div, Mul, Sub};
 pub trait Field:
     Copy + PartialEq + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
+    /// In which sums of it are computed: with the digits of doubles.
+    type Wide: Field;
     /// 0.
     const ZERO: Self;
     /// 1.
@@ -28,11 +30,20 @@ pub trait Field:
     fn conjugate(self) -> Self;
     /// `|x|` as a double.
     fn magnitude(self) -> f64;
+    /// It in its wide form.
+    fn wide(self) -> Self::Wide;
+    /// Its real and imaginary parts.
+    fn parts(self) -> [f64; 2];
+    /// A wide number, rounded.
+    fn narrow(wide: Self::Wide) -> Self;
+    /// A number of these parts, rounded.
+    fn of_parts(parts: [f64; 2]) -> Self;
 }
 
 macro_rules! real {
     ($t:ty) => {
         impl Field for $t {
+            type Wide = f64;
             const ZERO: $t = 0.0;
             const ONE: $t = 1.0;
             fn of(x: f64) -> $t {
@@ -56,8 +67,21 @@ macro_rules! real {
             fn magnitude(self) -> f64 {
                 self.abs() as f64
             }
+            fn wide(self) -> f64 {
+                self as f64
+            }
+            fn parts(self) -> [f64; 2] {
+                [self as f64, 0.0]
+            }
+            fn narrow(wide: f64) -> $t {
+                wide as $t
+            }
+            fn of_parts(parts: [f64; 2]) -> $t {
+                parts[0] as $t
+            }
         }
         impl Field for Complex<$t> {
+            type Wide = Complex64;
             const ZERO: Complex<$t> = Complex::new(0.0, 0.0);
             const ONE: Complex<$t> = Complex::new(1.0, 0.0);
             fn of(x: f64) -> Complex<$t> {
@@ -80,6 +104,18 @@ macro_rules! real {
             }
             fn magnitude(self) -> f64 {
                 self.norm() as f64
+            }
+            fn wide(self) -> Complex64 {
+                Complex64::new(self.re as f64, self.im as f64)
+            }
+            fn parts(self) -> [f64; 2] {
+                [self.re as f64, self.im as f64]
+            }
+            fn narrow(wide: Complex64) -> Complex<$t> {
+                Complex::new(wide.re as $t, wide.im as $t)
+            }
+            fn of_parts(parts: [f64; 2]) -> Complex<$t> {
+                Complex::new(parts[0] as $t, parts[1] as $t)
             }
         }
     };

@@ -7,6 +7,7 @@ use super::Outcome;
 use super::args::number;
 use super::linear::value_of;
 use super::polynomials::{any_single, complexes_as, polynomial, reals_as};
+use super::summing::total;
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::value::{Class, Dims, StructArray, Value};
@@ -38,8 +39,8 @@ pub(super) fn polyfit(interp: &mut Interp, args: &[Value], nargout: usize) -> Fl
     let single = any_single(&[&x, &y]);
     let mut at = x.data.to_f64();
     let count = at.len() as f64;
-    let mean = at.iter().sum::<f64>() / count;
-    let deviation = (at.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (count - 1.0).max(1.0)).sqrt();
+    let mean = total(at.iter().copied()) / count;
+    let deviation = (total(at.iter().map(|v| (v - mean) * (v - mean))) / (count - 1.0).max(1.0)).sqrt();
     if nargout > 2 {
         at.iter_mut().for_each(|v| *v = (*v - mean) / deviation);
     }

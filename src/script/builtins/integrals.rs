@@ -2,6 +2,7 @@
 
 use super::Outcome;
 use super::polynomials::reals_as;
+use super::summing::Running;
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::value::{Class, Dims, Tensor, Value};
@@ -64,7 +65,7 @@ fn integrals(y: &[f64], dims: &Dims, x: Option<&[f64]>, d: usize) -> Vec<f64> {
     let lanes = super::lanes::Lanes::new(dims, d);
     let mut out = vec![0.0; y.len()];
     for lane in 0..y.len().checked_div(dims.extent(d)).unwrap_or(0) {
-        let mut sum = 0.0;
+        let mut sum = Running::default();
         let mut before: Option<usize> = None;
         for (i, at) in lanes.positions(lane).enumerate() {
             if let Some(last) = before {
@@ -73,9 +74,9 @@ fn integrals(y: &[f64], dims: &Dims, x: Option<&[f64]>, d: usize) -> Vec<f64> {
                     Some(x) => x[i] - x[i - 1],
                     None => 1.0,
                 };
-                sum += step * (y[at] + y[last]) / 2.0;
+                sum.add(step * (y[at] + y[last]) / 2.0);
             }
-            out[at] = sum;
+            out[at] = sum.value();
             before = Some(at);
         }
     }

@@ -298,7 +298,7 @@ fn trace(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return Ok(Value::tensor(Tensor::scalar(host.data.pick(std::iter::once(0)))).into());
     }
     let n = host.dims.rows();
-    let sum: Complex64 = (0..n).map(|i| host.data.c64_at(i * n + i)).sum();
+    let sum: Complex64 = super::summing::total((0..n).map(|i| host.data.c64_at(i * n + i)));
     if host.data.is_complex() {
         return Ok(Value::tensor(Tensor::scalar(Data::C64(vec![sum]))).into());
     }

@@ -76,6 +76,7 @@ pub mod splitting;
 pub mod statistics;
 pub mod strings;
 pub mod structs;
+mod summing;
 pub mod tables;
 pub mod text;
 #[cfg(test)]

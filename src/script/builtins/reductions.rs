@@ -9,6 +9,7 @@ use super::lanes::{Lanes, joined};
 use super::power_norm::power_norm;
 use super::record::record;
 use super::singular::{real_values, values};
+use super::summing::{total, wide_total};
 use super::{Builtin, Outcome, row};
 use crate::Array;
 use crate::script::env::Env;
@@ -221,9 +222,9 @@ fn sums(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Value> 
 fn float_sums<T: Field>(v: &[T], lanes: Lanes, name: &str, omit_nan: bool) -> Vec<T> {
     let keep = |x: &T| !(omit_nan && x.is_nan());
     match name {
-        "sum" => each_lane(v, lanes, |lane| lane.filter(keep).fold(T::ZERO, |a, b| a + b)),
+        "sum" => each_lane(v, lanes, |lane| T::narrow(wide_total(lane.filter(keep)))),
         "prod" => each_lane(v, lanes, |lane| lane.filter(keep).fold(T::ONE, |a, b| a * b)),
-        _ => each_lane(v, lanes, |lane| lane.filter(keep).fold(T::ZERO, |a, b| a + b.abs_squared())),
+        _ => each_lane(v, lanes, |lane| T::narrow(total(lane.filter(keep).map(|x| x.wide().abs_squared())))),
     }
 }
 
@@ -369,7 +370,10 @@ fn dot(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             match (&*ta.data, &*tb.data) {
                 $((Data::$variant(a), Data::$variant(b)) => Data::$variant(
                     (0..lanes.count)
-                        .map(|lane| lanes.positions(lane).fold(Field::ZERO, |sum, p| sum + a[p].conjugate() * b[p]))
+                        .map(|lane| {
+                            let products = lanes.positions(lane).map(|p| a[p].conjugate().wide() * b[p].wide());
+                            Field::narrow(total(products))
+                        })
                         .collect(),
                 ),)*
                 _ => Data::F64(vec![0.0; lanes.count]),
@@ -515,7 +519,7 @@ pub fn vector_norm(sizes: &[f64], p: f64) -> f64 {
         return sizes.iter().filter(|x| **x != 0.0).count() as f64;
     }
     if p == 1.0 {
-        return sizes.iter().fold(0.0, |a, b| a + b);
+        return total(sizes.iter().copied());
     }
     match p > 0.0 {
         _ if has_nan => f64::NAN,
@@ -526,43 +530,37 @@ pub fn vector_norm(sizes: &[f64], p: f64) -> f64 {
             if least == 0.0 || least.is_infinite() {
                 return least;
             }
-            let sum: f64 = sizes.iter().map(|x| libm::pow(x / least, p)).sum();
+            let sum: f64 = total(sizes.iter().map(|x| libm::pow(x / least, p)));
             least * libm::pow(sum, 1.0 / p)
         }
     }
 }
 
-/// The p-norm of numbers, scaled by the greatest so far, so that powers neither overflow nor vanish.
-fn scaled_norm<T: Field + PartialOrd>(numbers: &[T], p: f64) -> T {
-    let (mut scale, mut sum) = (T::ZERO, T::ONE);
-    let power = |x: T| if p == 2.0 { x * x } else { T::of(libm::pow(x.magnitude(), p)) };
-    for &x in numbers {
-        let x = T::of(x.magnitude());
-        if scale == x {
-            sum = sum + T::ONE;
-        } else if scale < x {
-            sum = sum * power(scale / x) + T::ONE;
-            scale = x;
-        } else if x != T::ZERO {
-            sum = sum + power(x / scale);
-        }
+/// The p-norm of sizes, scaled by the greatest where powers could overflow or vanish.
+fn scaled_norm(sizes: &[f64], p: f64) -> f64 {
+    let greatest = sizes.iter().copied().fold(0.0, f64::max);
+    if greatest == 0.0 || greatest.is_infinite() {
+        return greatest;
     }
-    if scale == T::ZERO || scale.magnitude().is_infinite() {
-        return scale;
+    if p == 2.0 && (1e-140..1e140).contains(&greatest) {
+        return total(sizes.iter().map(|x| x * x)).sqrt();
     }
-    scale * if p == 2.0 { sum.root() } else { T::of(libm::pow(sum.magnitude(), 1.0 / p)) }
+    let power = |x: f64| if p == 2.0 { x * x } else { libm::pow(x, p) };
+    let sum = total(sizes.iter().map(|x| power(x / greatest)));
+    greatest * if p == 2.0 { sum.sqrt() } else { libm::pow(sum, 1.0 / p) }
 }
 
-/// The Euclidean norm of all elements, in their own precision.
+/// The Euclidean norm of all elements.
 fn euclidean(data: &Data) -> f64 {
     let nan = (0..data.len()).any(|i| magnitude(data, i).is_nan());
-    match data {
-        _ if nan => f64::NAN,
-        Data::F32(v) => scaled_norm(v, 2.0) as f64,
-        Data::C32(v) => scaled_norm(&v.iter().flat_map(|z| [z.re, z.im]).collect::<Vec<f32>>(), 2.0) as f64,
-        Data::C64(v) => scaled_norm(&v.iter().flat_map(|z| [z.re, z.im]).collect::<Vec<f64>>(), 2.0),
-        other => scaled_norm(&other.to_f64(), 2.0),
-    }
+    let parts = |of: &mut dyn Iterator<Item = f64>| of.map(f64::abs).collect::<Vec<f64>>();
+    let sizes = match data {
+        _ if nan => return f64::NAN,
+        Data::C32(v) => parts(&mut v.iter().flat_map(|z| [z.re as f64, z.im as f64])),
+        Data::C64(v) => parts(&mut v.iter().flat_map(|z| [z.re, z.im])),
+        other => parts(&mut other.to_f64().into_iter()),
+    };
+    scaled_norm(&sizes, 2.0)
 }
 
 fn recorded_norm(array: &Array, p: f64, dims: &[usize]) -> Option<Array> {
@@ -588,7 +586,7 @@ fn matrix_norm(t: &Tensor, p: f64) -> Flow<f64> {
         if sums.iter().any(|s| s.is_nan()) { f64::NAN } else { sums.into_iter().fold(0.0, f64::max) }
     };
     Ok(match p {
-        1.0 => greatest((0..columns).map(|c| (0..rows).map(|r| at(r, c)).sum()).collect()),
+        1.0 => greatest((0..columns).map(|c| total((0..rows).map(|r| at(r, c)))).collect()),
         2.0 => {
             if (0..t.len()).any(|i| !magnitude(&t.data, i).is_finite()) {
                 let has_nan = (0..t.len()).any(|i| magnitude(&t.data, i).is_nan());
@@ -600,7 +598,7 @@ fn matrix_norm(t: &Tensor, p: f64) -> Flow<f64> {
             };
             s.first().copied().unwrap_or(0.0)
         }
-        _ if p == f64::INFINITY => greatest((0..rows).map(|r| (0..columns).map(|c| at(r, c)).sum()).collect()),
+        _ if p == f64::INFINITY => greatest((0..rows).map(|r| total((0..columns).map(|c| at(r, c)))).collect()),
         _ if p > 1.0 && (0..t.len()).any(|i| magnitude(&t.data, i).is_nan()) => f64::NAN,
         _ if p > 1.0 => power_norm(t, p),
         _ => return fail!("xnorm: p must be >= 1"),

@@ -8,6 +8,7 @@ use super::field::{Field, Ordered, as_float, float_data};
 use super::lanes::Lanes;
 use super::record::{is_big, lift, record};
 use super::reductions::{check_array, hosted, on_runtime};
+use super::summing::Running;
 use super::{Builtin, Outcome, row};
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::value::tensor::map_data;
@@ -113,11 +114,39 @@ fn running_sums(data: &Data, class: Class, lanes: Lanes, sum: bool, omit_nan: bo
     fn floats<T: Field>(v: &[T], lanes: Lanes, sum: bool, omit_nan: bool, reverse: bool) -> Vec<T> {
         let skip = |x: T| omit_nan && x.is_nan();
         match sum {
-            true => running(v, lanes, T::ZERO, reverse, skip, |a, b| a + b),
+            true => running_floats(v, lanes, reverse, skip),
             false => running(v, lanes, T::ONE, reverse, skip, |a, b| a * b),
         }
     }
     integers!(I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64)
+}
+
+/// Running sums of floats, with the digits of doubles and what additions lost; before the first element that counts they
+/// are 0.
+fn running_floats<T: Field>(v: &[T], lanes: Lanes, reverse: bool, skip: impl Fn(T) -> bool) -> Vec<T> {
+    let mut out = v.to_vec();
+    for lane in 0..lanes.count {
+        let mut sums: Option<[Running; 2]> = None;
+        let mut step = |p: usize| {
+            if !skip(v[p]) {
+                let [re, im] = v[p].parts();
+                match &mut sums {
+                    Some(sums) => {
+                        sums[0].add(re);
+                        sums[1].add(im);
+                    }
+                    // The first stands alone, so that -0 stays what it is.
+                    None => sums = Some([Running::begun(re), Running::begun(im)]),
+                }
+            }
+            out[p] = sums.map_or(T::ZERO, |sums| T::of_parts(sums.map(|sum| sum.value())));
+        };
+        match reverse {
+            false => lanes.positions(lane).for_each(&mut step),
+            true => lanes.positions(lane).rev().for_each(&mut step),
+        }
+    }
+    out
 }
 
 /// Running sums; before the first element that counts they are `nothing`.

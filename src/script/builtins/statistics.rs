@@ -9,6 +9,7 @@ use super::field::{Field, Ordered, as_float, float_data, widened};
 use super::lanes::{Lanes, joined};
 use super::record::record;
 use super::reductions::{Flags, dims_or_all, each_lane, flags, from_zero, hosted, on_runtime};
+use super::summing::{total, wide_total};
 use super::{Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
@@ -119,11 +120,8 @@ fn mean(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 fn means<T: Field>(v: &[T], lanes: Lanes, omit_nan: bool) -> Vec<T> {
     each_lane(v, lanes, |lane| {
         let mut n = 0usize;
-        let sum = lane.filter(|x| !(omit_nan && x.is_nan())).fold(T::ZERO, |a, b| {
-            n += 1;
-            a + b
-        });
-        sum.over(n as f64)
+        let sum = wide_total(lane.filter(|x| !(omit_nan && x.is_nan())).inspect(|_| n += 1));
+        T::narrow(sum.over(n as f64))
     })
 }
 
@@ -143,12 +141,18 @@ fn mean_square(interp: &mut Interp, args: &[Value], root: bool) -> Flow<Outcome>
     let host = hosted(env, x)?;
     let (t, d, out) = joined(&host, &dims);
     let lanes = Lanes::new(&t.dims, d);
-    let data = float_data!(&*as_float(&t.data), v => {
-        let squares: Vec<_> = v.iter().map(|x| x.abs_squared()).collect();
-        let means = means(&squares, lanes, flags.omit_nan);
-        if root { means.into_iter().map(Field::root).collect() } else { means }
-    });
+    let data = float_data!(&*as_float(&t.data), v => mean_squares(v, lanes, flags.omit_nan, root));
     Ok(Value::tensor(Tensor::new(out, data)).into())
+}
+
+/// Means of squared magnitudes, or their roots.
+fn mean_squares<T: Field>(v: &[T], lanes: Lanes, omit_nan: bool, root: bool) -> Vec<T> {
+    each_lane(v, lanes, |lane| {
+        let mut n = 0usize;
+        let kept = lane.filter(|x| !(omit_nan && x.is_nan())).inspect(|_| n += 1);
+        let mean = total(kept.map(|x| x.wide().abs_squared())).over(n as f64);
+        T::narrow(if root { mean.root() } else { mean })
+    })
 }
 
 /// The runtime's array with these dimensions joined into the first, and the shape of a reduction's result.
@@ -393,29 +397,38 @@ fn variances<T: Field>(
     root: bool,
 ) -> (Vec<T>, Vec<T>) {
     let each = (0..lanes.count).map(|lane| {
-        let kept: Vec<(T, T)> = lanes
+        // Values and weights.
+        let kept: Vec<(T::Wide, T::Wide)> = lanes
             .positions(lane)
             .enumerate()
-            .map(|(k, p)| (v[p], T::of(weights.map_or(1.0, |w| w[k]))))
+            .map(|(k, p)| (v[p], T::Wide::of(weights.map_or(1.0, |w| w[k]))))
             .filter(|(x, _)| !(omit_nan && x.is_nan()))
+            .map(|(x, w)| (x.wide(), w))
             .collect();
         let n = kept.len();
-        let (mean, spread) = match weights {
-            Some(_) => {
-                let total = kept.iter().fold(T::ZERO, |a, (_, w)| a + *w);
-                let mean = kept.iter().fold(T::ZERO, |a, (x, w)| a + *w * *x) / total;
-                let sum = kept.iter().fold(T::ZERO, |a, (x, w)| a + *w * (*x - mean).abs_squared());
-                (mean, sum / total)
-            }
-            None => {
-                let mean = kept.iter().fold(T::ZERO, |a, (x, _)| a + *x) / T::of(n as f64);
-                let sum = kept.iter().fold(T::ZERO, |a, (x, _)| a + (*x - mean).abs_squared());
-                // Of one element the divisor is 1, so that its variance is 0.
-                let divisor = if n == 0 { 0.0 } else { (n as f64 - ddof as f64).max(1.0) };
-                (mean, if n == 0 { T::of(f64::NAN) } else { sum / T::of(divisor) })
-            }
+        let weight = match weights {
+            Some(_) => total(kept.iter().map(|(_, w)| *w)),
+            None => T::Wide::of(n as f64),
         };
-        (if root { spread.root() } else { spread }, mean)
+        let mean = total(kept.iter().map(|(x, w)| *w * *x)) / weight;
+        let squares = total(kept.iter().map(|(x, w)| *w * (*x - mean).abs_squared()));
+        // The mean is rounded: what that puts into all squares is taken out again.
+        let off = total(kept.iter().map(|(x, w)| *w * (*x - mean)));
+        let extra = off.abs_squared() / weight;
+        let sum = if extra.magnitude() < squares.magnitude() {
+            squares - extra
+        } else if squares.magnitude().is_finite() {
+            T::Wide::ZERO
+        } else {
+            squares
+        };
+        let spread = match weights {
+            Some(_) => sum / weight,
+            // Of one element the divisor is 1, so that its variance is 0.
+            None if n > 0 => sum.over((n as f64 - ddof as f64).max(1.0)),
+            None => T::Wide::of(f64::NAN),
+        };
+        (T::narrow(if root { spread.root() } else { spread }), T::narrow(mean))
     });
     each.unzip()
 }

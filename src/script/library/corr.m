@@ -8,7 +8,7 @@ function r = corr (x, y)
   if rows (x) != rows (y), error ("corr: X and Y must have the same number of observations"); end
   n = rows (x);
   if n == 1, r = NaN * (x' * y); return; end
-  x = x - mean (x, 1);
-  y = y - mean (y, 1);
+  x = center (x, 1);
+  y = center (y, 1);
   r = (x' * y) ./ (sqrt (sum (abs (x) .^ 2, 1))' * sqrt (sum (abs (y) .^ 2, 1)));
 end

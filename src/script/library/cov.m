@@ -26,6 +26,6 @@ function c = cov (x, varargin)
   if isempty (x), c = NaN (columns (x)); return; end
   if ! isa (x, "single"), x = double (x); end
   n = rows (x);
-  x = x - sum (x, 1) / n;
+  x = center (x, 1);
   c = x' * x / max (n - 1 + weight, 1);
 end

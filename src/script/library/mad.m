@@ -7,7 +7,7 @@ function y = mad (x, opt, dim)
   if ! isscalar (dim) || dim != fix (dim) || dim < 1, error ("mad: DIM must be an integer and a valid dimension"); end
   if nargin < 3 && isequal (size (x), [0, 0]), y = NaN; return; end
   if opt == 0
-    y = mean (abs (x - mean (x, dim)), dim);
+    y = mean (abs (center (x, dim)), dim);
   else
     y = median (abs (x - median (x, dim)), dim);
   end

@@ -8,7 +8,9 @@ function m = moment (x, p, varargin)
   for k = 1:numel (varargin)
     if ischar (varargin{k}), type = varargin{k}; else, dim = varargin{k}; end
   end
-  if ! any (type == "r"), x = x - mean (x, dim); end
+  if ! any (type == "r")
+    if isinteger (x), x = x - mean (x, dim); else, x = center (x, dim); end
+  end
   if any (type == "a"), x = abs (x); end
   m = sum (x .^ p, dim) / size (x, dim);
 end

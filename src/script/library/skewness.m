@@ -8,7 +8,7 @@ function y = skewness (x, flag, dim)
   if ! isfloat (x), x = double (x); end
   if nargin < 3 && isequal (size (x), [0, 0]), y = NaN (underlyingType (x)); return; end
   n = size (x, dim);
-  x = x - mean (x, dim);
+  x = center (x, dim);
   s = sqrt (mean (abs (x) .^ 2, dim));
   y = mean (x .^ 3, dim) ./ s .^ 3;
   y(s == 0) = NaN;

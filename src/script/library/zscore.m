@@ -10,5 +10,5 @@ function [z, mu, sigma] = zscore (x, opt, dim)
   sigma = std (x, opt, dim);
   by = sigma;
   by(by == 0) = 1;
-  z = (x - mu) ./ by;
+  z = center (x, dim) ./ by;
 end

@@ -1,0 +1,367 @@
+//! Sums, scans, means, norms and variances are within the bounds of `docs/accuracy.md`, for every length and layout, on
+//! every device: one set of cases against references of twice the digits.
+
+mod common;
+
+use common::{runtimes, session, values, wait};
+use tidemill::{Array, Element, Session};
+
+/// A sum with twice the digits of doubles: what additions lose is kept.
+#[derive(Clone, Copy, Default)]
+struct Exact {
+    high: f64,
+    low: f64,
+}
+
+impl Exact {
+    fn add(&mut self, x: f64) {
+        let next = self.high + x;
+        let added = next - self.high;
+        self.low += (self.high - (next - added)) + (x - added);
+        self.high = next;
+    }
+
+    /// The product's error is found by splitting the factors.
+    fn add_product(&mut self, a: f64, b: f64) {
+        let split = |x: f64| {
+            let c = x * 134_217_729.0;
+            let high = c - (c - x);
+            (high, x - high)
+        };
+        let (product, (a1, a2), (b1, b2)) = (a * b, split(a), split(b));
+        self.add(product);
+        self.low += ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2;
+    }
+
+    fn value(self) -> f64 {
+        self.high + self.low
+    }
+}
+
+fn exact(x: impl Iterator<Item = f64>) -> Exact {
+    let mut sum = Exact::default();
+    x.for_each(|x| sum.add(x));
+    sum
+}
+
+fn exact_dot(x: &[f64], y: &[f64]) -> f64 {
+    let mut sum = Exact::default();
+    x.iter().zip(y).for_each(|(&a, &b)| sum.add_product(a, b));
+    sum.value()
+}
+
+/// The sample variance.
+fn exact_variance(x: &[f64]) -> f64 {
+    let n = x.len() as f64;
+    let sum = exact(x.iter().copied());
+    let mean = sum.value() / n;
+    // What the mean lacks of the sum, over n.
+    let mut rest = sum;
+    (0..x.len()).for_each(|_| rest.add(-mean));
+    let mean_low = rest.value() / n;
+    let mut squares = Exact::default();
+    x.iter().map(|x| (x - mean) - mean_low).for_each(|d| squares.add_product(d, d));
+    squares.value() / (n - 1.0).max(1.0)
+}
+
+/// Lines that are hard to add up, by name.
+fn lines(n: usize) -> Vec<(&'static str, Vec<f64>)> {
+    let of = |f: &dyn Fn(usize) -> f64| (0..n).map(f).collect::<Vec<f64>>();
+    vec![
+        ("constant tenths", of(&|_| 0.1f32 as f64)),
+        ("graded", of(&|i| 1.0 / (1.0 + i as f64))),
+        ("graded upwards", of(&|i| ((i % 97) as f64 * 0.31).exp2() + i as f64)),
+        ("alternating", of(&|i| if i % 2 == 0 { 1.0 + (i % 13) as f64 / 7.0 } else { -1.1 })),
+        ("offset by 1e4 deviations", of(&|i| 28_700.0 + (i * 7919 % 10) as f64)),
+        ("offset by 1e6 deviations", of(&|i| 4e6 + (i * 7919 % 10) as f64)),
+        ("an outlier first", of(&|i| if i == 0 { 1e5 } else { (i * 31 % 17) as f64 / 3.0 })),
+        ("a step", of(&|i| if i < n / 2 { -3.3 } else { 1e3 + (i % 5) as f64 })),
+    ]
+}
+
+/// How three lines lie in an array, and along which dimension they are folded.
+const LAYOUTS: [(&str, usize); 3] = [("one line", 0), ("columns", 0), ("rows", 1)];
+
+struct Case<'a> {
+    what: String,
+    /// The lines, in the dtype's own numbers.
+    lines: &'a [Vec<f64>],
+    dim: usize,
+    eps: f64,
+}
+
+impl Case<'_> {
+    fn n(&self) -> f64 {
+        self.lines[0].len() as f64
+    }
+
+    /// Asserts that results, a line each, are off by at most `scale (4 + log2 n) eps` times what the line's terms are in
+    /// all.
+    fn within(&self, name: &str, got: &[f64], scale: f64, of: impl Fn(&[f64]) -> (f64, f64)) {
+        let bound = scale * (4.0 + self.n().log2()) * self.eps;
+        assert_eq!(got.len(), self.lines.len(), "{name} of {}", self.what);
+        for (got, line) in got.iter().zip(self.lines) {
+            let (expected, size) = of(line);
+            let off = (got - expected).abs();
+            assert!(
+                off <= bound * size,
+                "{name} of {}: {got} instead of {expected}, off by {:.1} of what is allowed",
+                self.what,
+                off / (bound * size)
+            );
+        }
+    }
+
+    fn check(&self, x: &Array) {
+        let sizes = |line: &[f64]| exact(line.iter().map(|x| x.abs())).value();
+        let sum = |line: &[f64]| exact(line.iter().copied()).value();
+        let (total, mean) = (x.sum(self.dim), x.mean(self.dim));
+        let (dot, norm) = (x.dot(x, self.dim), x.norm(self.dim));
+        let (var, std) = (x.var(self.dim), x.std(self.dim));
+        self.within("sum", &values(&total), 1.0, |line| (sum(line), sizes(line)));
+        self.within("mean", &values(&mean), 1.0, |line| (sum(line) / self.n(), sizes(line) / self.n()));
+        self.within("dot", &values(&dot), 1.0, |line| (exact_dot(line, line), exact_dot(line, line)));
+        let root = |line: &[f64]| exact_dot(line, line).sqrt();
+        self.within("norm", &values(&norm), 1.0, |line| (root(line), root(line)));
+        self.within("var", &values(&var), 8.0, |line| (exact_variance(line), exact_variance(line)));
+        let deviation = |line: &[f64]| exact_variance(line).sqrt();
+        self.within("std", &values(&std), 8.0, |line| (deviation(line), deviation(line)));
+        for reverse in [false, true] {
+            let scan = if reverse { x.cumsum_reverse(self.dim) } else { x.cumsum(self.dim) };
+            self.check_scan(&values(&scan), reverse);
+        }
+    }
+
+    fn check_scan(&self, got: &[f64], reverse: bool) {
+        let (n, lines) = (self.lines[0].len(), self.lines.len());
+        for (number, line) in self.lines.iter().enumerate() {
+            let (mut sum, mut size) = (Exact::default(), 0.0);
+            for step in 0..n {
+                let i = if reverse { n - 1 - step } else { step };
+                sum.add(line[i]);
+                size += line[i].abs();
+                let at = if self.dim == 0 { number * n + i } else { i * lines + number };
+                let bound = (4.0 + (step as f64 + 1.0).log2()) * self.eps * size;
+                let off = (got[at] - sum.value()).abs();
+                assert!(off <= bound, "cumsum of {} at {i} (reverse {reverse}): {}", self.what, off / bound);
+            }
+        }
+    }
+}
+
+fn check_lines<T: Element>(
+    device: &str,
+    s: &Session,
+    n: usize,
+    eps: f64,
+    of: impl Fn(f64) -> T,
+    back: impl Fn(T) -> f64,
+) {
+    for (kind, line) in lines(n) {
+        let line: Vec<T> = line.into_iter().map(&of).collect();
+        for (layout, dim) in LAYOUTS {
+            let count = if layout == "one line" { 1 } else { 3 };
+            // Lines that differ: the later ones are turned round by some places.
+            let all: Vec<Vec<T>> = (0..count).map(|k| (0..n).map(|i| line[(i + k * 5) % n]).collect()).collect();
+            let (data, shape) = match dim {
+                0 => (all.concat(), [n, count]),
+                _ => ((0..n * count).map(|at| all[at % count][at / count]).collect(), [count, n]),
+            };
+            let lines: Vec<Vec<f64>> = all.iter().map(|line| line.iter().map(|&x| back(x)).collect()).collect();
+            let what = format!("{n} {:?} ({kind}, {layout}) on the {device}", T::DTYPE);
+            let x = s.from_slice(&data, shape).unwrap();
+            Case { what, lines: &lines, dim, eps }.check(&x);
+        }
+    }
+}
+
+/// Around every limit by which devices cut lines, and some beyond.
+const LENGTHS: [usize; 22] =
+    [1, 2, 3, 7, 8, 9, 15, 16, 17, 33, 64, 65, 127, 129, 255, 257, 1000, 1025, 4095, 4096, 4097, 5000];
+
+#[test]
+fn sums_scans_norms_and_variances_of_singles_are_within_their_bounds() {
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        for n in LENGTHS.into_iter().chain([16_385, 100_000]) {
+            check_lines(&device, &s, n, f32::EPSILON as f64, |x| x as f32, |x| x as f64);
+        }
+    }
+}
+
+#[test]
+fn sums_scans_norms_and_variances_of_doubles_are_within_their_bounds() {
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        for n in LENGTHS.into_iter().chain([16_385, 100_000]) {
+            check_lines(&device, &s, n, f64::EPSILON, |x| x, |x| x);
+        }
+    }
+}
+
+#[test]
+fn long_lines_are_within_their_bounds() {
+    for (device, rt) in runtimes().into_iter().skip(1) {
+        let s = session(&rt);
+        for (kind, line) in lines(1_000_000) {
+            let line: Vec<f32> = line.into_iter().map(|x| x as f32).collect();
+            let x = s.from_slice(&line, [line.len(), 1]).unwrap();
+            let lines = [line.iter().map(|&x| x as f64).collect()];
+            let what = format!("{kind}, on the {device}");
+            Case { what, lines: &lines, dim: 0, eps: f32::EPSILON as f64 }.check(&x);
+        }
+        let tenths = vec![0.1f32; 10_000_000];
+        let x = s.from_vec(tenths, [10_000_000]).unwrap();
+        let expected = 0.1f32 as f64 * 1e7;
+        let bound = (4.0 + 1e7f64.log2()) * f32::EPSILON as f64 * expected;
+        let last = x.cumsum(0).slice(9_999_999..10_000_000);
+        for (name, got) in [("sum", x.sum(..)), ("cumsum", last), ("norm", x.norm(..) * (1e7 * 0.1f32 as f64).sqrt())] {
+            let off = (values(&got)[0] / if name == "norm" { 0.1f64.sqrt() } else { 1.0 } - expected).abs();
+            // The square root of a tenth is not that of the single nearest to it.
+            let bound = if name == "norm" { bound * 2.0 } else { bound };
+            assert!(off <= bound, "{name} of 1e7 tenths on the {device}: {}", off / bound);
+        }
+    }
+}
+
+/// A whole matrix, over both of its dimensions at once and in a kernel with the mean.
+#[test]
+fn the_deviation_of_an_offset_picture_is_exact_to_the_last_places() {
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        let pixels: Vec<f32> = (0..3 * 160 * 200).map(|i| 1e6 + (i / 3 * 7919 % 10) as f32).collect();
+        let x = s.from_slice(&pixels, [3, 160, 200]).unwrap();
+        let (mean, std) = (x.mean([1, 2]), x.std([1, 2]));
+        let (mean, std) = wait(async { futures::try_join!(mean.gather::<f32>(), std.gather::<f32>()) }).unwrap();
+        let channel: Vec<f64> = pixels.iter().step_by(3).map(|&x| x as f64).collect();
+        let expected = exact_variance(&channel).sqrt();
+        for got in std.iter().map(|&x| x as f64) {
+            assert!((got / expected - 1.0).abs() < 4e-7, "{device}: {got} instead of {expected}");
+        }
+        for got in mean.iter() {
+            assert!((got - 1_000_004.5).abs() <= 1.0, "{device}: {got}");
+        }
+    }
+}
+
+#[test]
+fn norms_neither_overflow_nor_vanish_and_pass_infinity_and_nan_on() {
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        let norm = |x: &[f32]| values(&s.from_slice(x, [x.len()]).unwrap().norm(..))[0];
+        let near = |got: f64, expected: f64| assert!((got / expected - 1.0).abs() < 1e-6, "{device}: {got} {expected}");
+        for n in [3usize, 5000] {
+            let root = (n as f64).sqrt();
+            for size in [1e-37f32, 3e-30, 1e-17, 1e-16, 1.0, 1e14, 2e14, 3e30, 1e36] {
+                near(norm(&vec![size; n]), size as f64 * root);
+                // Beside one that is far greater or smaller.
+                let mut mixed = vec![size; n];
+                mixed[n / 2] = 1.0;
+                near(norm(&mixed), ((n as f64 - 1.0) * (size as f64).powi(2) + 1.0).sqrt());
+            }
+            let mut x = vec![1.0f32; n];
+            x[n - 1] = f32::NEG_INFINITY;
+            assert_eq!(norm(&x), f64::INFINITY, "{device}");
+            x[0] = f32::NAN;
+            assert!(norm(&x).is_nan(), "{device}");
+            assert_eq!(norm(&vec![0.0; n]), 0.0, "{device}");
+        }
+        let norm64 = |x: &[f64]| values(&s.from_slice(x, [x.len()]).unwrap().norm(..))[0];
+        for size in [1e-300, 1e-160, 1e-140, 1e140, 1e160, 1e300] {
+            near(norm64(&vec![size; 5000]), size * 5000f64.sqrt());
+        }
+    }
+}
+
+#[test]
+fn variances_of_infinity_and_nan_are_nan_and_of_equal_numbers_zero() {
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        for n in [2usize, 20, 5000] {
+            for special in [f32::NAN, f32::INFINITY] {
+                for at in [0, n / 2, n - 1] {
+                    let mut x = vec![1.5f32; n];
+                    x[at] = special;
+                    let x = s.from_slice(&x, [n]).unwrap();
+                    assert!(values(&x.var(..))[0].is_nan(), "{device}: {special} at {at} of {n}");
+                    let rest = values(&x.nan_var(..))[0];
+                    assert_eq!(special.is_nan(), rest == 0.0, "{device}: {special} at {at} of {n}: {rest}");
+                }
+            }
+            let x = s.from_slice(&vec![0.1f32; n], [n]).unwrap();
+            assert_eq!(values(&x.var(..)), [0.0], "{device}");
+        }
+        let none = s.from_slice(&[f32::NAN; 300], [300]).unwrap();
+        assert!(values(&none.nan_var(..))[0].is_nan(), "{device}");
+        assert!(values(&none.nan_mean(..))[0].is_nan(), "{device}");
+    }
+}
+
+/// Checks of scripts' functions on singles and doubles: small host arrays, and long ones, which the runtime has.
+#[cfg(feature = "script")]
+const SCRIPT: &str = r#"
+function within (name, got, expected, bound, size)
+  off = max (abs (double (got(:)) - expected(:)) ./ (bound * size(:)));
+  if ! (off <= 1), error ("%s: %g of what is allowed", name, off); end
+end
+function check (x, dim, epsilon, name)
+  d = double (x); n = size (x, dim);
+  bound = (4 + log2 (n)) * epsilon;
+  % Doubles: the last element of an exact cumsum is the best reference that the language has.
+  sizes = sum (abs (d), dim);
+  within (["sum " name], sum (x, dim), sum (d, dim), bound + eps, sizes);
+  within (["mean " name], mean (x, dim), sum (d, dim) / n, bound + eps, sizes / n);
+  within (["sumsq " name], sumsq (x, dim), sum (d .^ 2, dim), bound + eps, sum (d .^ 2, dim));
+  within (["dot " name], dot (x, x, dim), sum (d .^ 2, dim), bound + eps, sum (d .^ 2, dim));
+  within (["rms " name], rms (x, dim), sqrt (sum (d .^ 2, dim) / n), bound + eps, sqrt (sum (d .^ 2, dim) / n));
+  within (["vecnorm " name], vecnorm (x, 2, dim), sqrt (sum (d .^ 2, dim)), bound + eps, sqrt (sum (d .^ 2, dim)));
+  c = cumsum (x, dim);
+  within (["cumsum " name], c, cumsum (d, dim), bound + eps, cumsum (abs (d), dim));
+  t = var (d - d(1), 0, dim);
+  within (["var " name], var (x, 0, dim), t, 8 * bound, t);
+  within (["std " name], std (x, 0, dim), sqrt (t), 8 * bound, sqrt (t));
+end
+for n = [2 17 100 1000 4096 4097 5000 100000]
+  k = (0:n-1)';
+  lines = {0.1 * ones(n, 1), 1 ./ (1 + k), (-1) .^ k .* (1 + mod (k, 13) / 7), 28700 + mod (k * 7919, 10), ...
+           1e6 + mod (k, 10), 4e6 + mod (k * 7919, 10), [1e5; mod(k(2:end), 17) / 3]};
+  for i = 1:numel (lines)
+    name = sprintf ("%d of line %d", n, i);
+    x = single (lines{i});
+    check (x, 1, eps ("single"), name);
+    check (x.', 2, eps ("single"), name);
+    check ([x, 2 * x, x], 1, eps ("single"), name);
+    check (lines{i}, 1, eps, name);
+  end
+end
+s = single (1e6 + mod (1:1000, 10)); t = var (double (s));
+assert (abs (var (s) / t - 1) < 1e-6);
+assert (abs (cov (s) / t - 1) < 1e-6);
+assert (abs (moment (s, 2) / (t * 0.999) - 1) < 1e-6);
+assert (abs (std (zscore (s)) - 1) < 1e-6 && abs (mean (zscore (s))) < 1e-6);
+r = single (1e6 + [mod(1:1000, 10); mod(3 * (1:1000), 7)])'; d = double (r);
+assert (max (max (abs (corrcoef (r) - corrcoef (d)))) < 1e-5);
+assert (abs (corr (r(:,1), r(:,2)) - corr (d(:,1), d(:,2))) < 1e-5);
+assert (abs (kurtosis (s) / kurtosis (double (s)) - 1) < 1e-5);
+assert (max (abs (movvar (s, 11) ./ movvar (double (s), 11) - 1)) < 1e-5);
+tenths = 0.1 * ones (1e6, 1, "single"); whole = double (single (0.1)) * 1e6;
+assert (abs (accumarray (ones (1e6, 1), tenths) / whole - 1) < 1e-6);
+assert (abs (trapz (tenths) / (whole * 0.999999) - 1) < 1e-6);
+assert (abs (cumtrapz (tenths)(end) / (whole * 0.999999) - 1) < 1e-6);
+assert (abs (norm (tenths, 1) / whole - 1) < 1e-6);
+assert (isequal (center (single ([Inf 1 2])), single ([NaN -Inf -Inf])));
+assert (var (single ([3 3 3])) == 0 && std (0.1 * ones (1, 20)) == 0);
+"#;
+
+#[cfg(feature = "script")]
+#[test]
+fn sums_and_variances_of_scripts_are_within_their_bounds() {
+    use tidemill::script::{Script, env::Options, output::Captured};
+    for (device, rt) in runtimes().into_iter().skip(1) {
+        let out = std::sync::Arc::new(parking_lot::Mutex::new(Captured::default()));
+        let script = Script::parse(SCRIPT).unwrap();
+        let s = session(&rt);
+        let ended = wait(script.run_with(&s, Box::new(out.clone()), Options::default()));
+        ended.unwrap_or_else(|error| panic!("{device}: {}", error.message));
+    }
+}
