@@ -3,6 +3,7 @@
 use super::run::Slice;
 use super::{End, Interp};
 use crate::script::error::{Need, ScriptError};
+use crate::script::value::account::counted_on;
 use crate::script::value::made::{self, Known};
 use crate::script::value::{Lazy, Value, lazy};
 use crate::threads;
@@ -10,7 +11,7 @@ use futures::future::{Either, join_all, select};
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 /// Where the machine stood when it asked for something.
 #[derive(Clone, Copy, PartialEq)]
@@ -65,9 +66,11 @@ impl Asked {
 
 /// Runs what [`Interp::begin`] set up to its end. Where it records more than the ring has room for, it awaits room.
 pub async fn drive(interp: &mut Interp) -> End {
+    let account = interp.env.account.clone();
     let mut run = pin!(driven(interp));
-    // What it awaits records as well: its gathers.
-    std::future::poll_fn(|context| threads::unheld(|| run.as_mut().poll(context))).await
+    // What it awaits records as well: its gathers; and what they bring is the script's.
+    let poll = |context: &mut Context<'_>| threads::unheld(|| counted_on(&account, || run.as_mut().poll(context)));
+    std::future::poll_fn(poll).await
 }
 
 async fn driven(interp: &mut Interp) -> End {
@@ -82,7 +85,7 @@ async fn driven(interp: &mut Interp) -> End {
             Slice::Need(Need::Yield) => {
                 asked = Asked::default();
                 if threads::take_hold() {
-                    let interrupted = interp.interrupt.beyond(interp.interrupts_heeded);
+                    let interrupted = interp.interrupted(false);
                     select(pin!(interp.env.session.ready()), pin!(interrupted)).await;
                 } else {
                     yield_once().await;
@@ -113,6 +116,7 @@ async fn driven(interp: &mut Interp) -> End {
             Need::Future(_) | Need::Materialised(_) | Need::Yield => {}
         }
         let is_stuck = asked.times > ASKS_MAX;
+        let interrupted = interp.interrupted(matches!(need, Need::Future(_)));
         let answer = async {
             match need {
                 _ if is_stuck => Err(ScriptError::new("VM-4: an instruction asks for ever and never gets on")),
@@ -122,12 +126,12 @@ async fn driven(interp: &mut Interp) -> End {
                 Need::Future(future) => future.await.map(Some),
             }
         };
-        let interrupted = interp.interrupt.beyond(interp.interrupts_heeded);
         let result = match select(pin!(answer), pin!(interrupted)).await {
             Either::Left((result, _)) => Some(result),
             Either::Right(_) => None,
         };
         let Some(result) = result else {
+            interp.loses_session();
             asked = Asked::default();
             if let Err(end) = interp.unwind_interrupted() {
                 interp.ends_with(end);
