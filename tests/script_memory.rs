@@ -47,6 +47,7 @@ fn what_goes_beyond_a_scripts_memory_is_an_error_at_its_line() {
         "a = sprintf ('%d', 1);\nb = repmat (a, 3000, 2000);",
         "a = {};\nfor k = 1:100, a{k} = sprintf ('%1000000d', k); end",
         "a = num2cell (1);\nb = char (65 * ones (2000, 2000));",
+        "a = rand (3e5, 1);\nb = num2str (a(1)); c = a; c(7) = 1i; d = cat (3, c, c);",
         "function y = grown (n), y = ones (n, 1, 'int16'); end\na = grown (10); b = grown (3e6);",
     ] {
         let error = beyond(&rt, 4 * MB, text);

@@ -2,8 +2,9 @@
 
 use super::run::Slice;
 use super::{End, Interp};
+use crate::script::env::out_of_memory;
 use crate::script::error::{Need, ScriptError};
-use crate::script::value::account::counted_on;
+use crate::script::value::account::{COUNTED_BYTES_MIN, counted_on};
 use crate::script::value::made::{self, Known};
 use crate::script::value::{Lazy, Value, lazy};
 use crate::threads;
@@ -116,11 +117,17 @@ async fn driven(interp: &mut Interp) -> End {
             Need::Future(_) | Need::Materialised(_) | Need::Yield => {}
         }
         let is_stuck = asked.times > ASKS_MAX;
+        // What comes home takes memory there.
+        let fits = match &need {
+            Need::Host(arrays) => interp.env.account.holds(bytes_missing(arrays)),
+            _ => true,
+        };
         let interrupted = interp.interrupted(matches!(need, Need::Future(_)));
         let answer = async {
             match need {
                 _ if is_stuck => Err(ScriptError::new("VM-4: an instruction asks for ever and never gets on")),
                 Need::Yield => Ok(None),
+                Need::Host(_) if !fits => Err(out_of_memory()),
                 Need::Host(arrays) => lazy::fetch(&arrays).await.map(|()| None),
                 Need::Materialised(arrays) => materialise(&arrays).await.map(|()| Some(Value::Bool(true))),
                 Need::Future(future) => future.await.map(Some),
@@ -184,6 +191,13 @@ async fn yield_once() {
         Poll::Pending
     })
     .await;
+}
+
+/// Bytes that these arrays will take on the host, of those that count.
+fn bytes_missing(arrays: &[Arc<Lazy>]) -> usize {
+    let missing = arrays.iter().filter(|lazy| lazy.host.get().is_none());
+    let bytes = missing.map(|lazy| lazy.dims.elements().saturating_mul(lazy.class.bytes()));
+    bytes.filter(|&bytes| bytes >= COUNTED_BYTES_MIN).fold(0, usize::saturating_add)
 }
 
 async fn materialise(arrays: &[Arc<Lazy>]) -> Result<(), ScriptError> {
