@@ -37,6 +37,8 @@
 #[doc(hidden)]
 pub mod array;
 #[doc(hidden)]
+pub mod claims;
+#[doc(hidden)]
 pub mod config;
 #[doc(hidden)]
 pub mod device;

@@ -1172,3 +1172,25 @@ fn files_that_begin_with_a_function_and_blocks_that_define_one() {
     // Run by itself it is a script.
     assert_eq!(run(&["run", &scripts.path("g.m")]).1, "hello\nans = 10\n");
 }
+
+#[test]
+fn a_sandbox_keeps_a_strangers_script_from_files_and_the_standard_input() {
+    let scripts = Scripts::new(&[
+        ("reads.m", "disp (1 + 1)\nx = fileread ('reads.m');\n"),
+        ("calls.m", "beside ();\n"),
+        ("beside.m", "function beside (), disp ('beside'), end\n"),
+    ]);
+    let (status, out, err) = run(&["run", "--sandbox", &scripts.path("reads.m")]);
+    assert_eq!((status, out.as_str()), (1, "2\n"));
+    assert!(err.contains("fileread: refused in a sandbox") && err.contains("reads.m:2"), "{err}");
+    let (status, _, err) = run(&["run", "--sandbox", &scripts.path("calls.m")]);
+    assert!(status == 1 && err.contains("'beside' undefined"), "{err}");
+    assert_eq!(run(&["run", &scripts.path("calls.m")]).1, "beside\n");
+    let (status, out, err) = fed(&["run", "--sandbox", "-"], "disp (3)\nx = fgetl (0);\n");
+    assert_eq!((status, out.as_str()), (1, "3\n"), "{err}");
+    assert!(err.contains("fgetl: refused in a sandbox"), "{err}");
+    let (status, _, err) = run(&["eval", "--sandbox", "getenv ('HOME')"]);
+    assert!(status == 1 && err.contains("getenv: refused"), "{err}");
+    let (_, _, err) = fed(&["repl", "--sandbox"], "getenv ('HOME')\n");
+    assert!(err.contains("getenv: refused"), "{err}");
+}

@@ -42,6 +42,7 @@ impl FakeRing {
             register_gate: Box::new(move |_, gate| registered.lock().push(gate)),
             sessions: AtomicU64::new(0),
             ended: Default::default(),
+            claims: Arc::new(crate::claims::HostClaims::new(u64::MAX)),
             spares: Arc::default(),
             demanding: Default::default(),
         };

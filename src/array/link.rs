@@ -5,6 +5,7 @@
 //! after it are already resolved to the closing error.
 
 use super::tape::Home;
+use crate::claims::HostClaims;
 use crate::config::Config;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::SessionId;
@@ -45,6 +46,8 @@ pub(crate) struct Link {
     pub register_gate: RegisterGate,
     /// Sessions opened so far.
     pub sessions: AtomicU64,
+    /// Host memory that front ends hold.
+    pub claims: Arc<HostClaims>,
     /// Memory of tapes that were sent.
     pub spares: Arc<Spares>,
     /// Sessions that are open and ever asked for a value: their tapes may hold a demand that nobody polled yet. It is

@@ -5,6 +5,7 @@
 
 use super::link::Link;
 use super::session::SessionBuilder;
+use crate::claims::HostClaims;
 use crate::config::{Config, DeviceChoice, Injection};
 use crate::device::info::{DeviceInfo, Precision};
 use crate::error::{Error, ErrorKind, Result};
@@ -308,6 +309,7 @@ impl Runtime {
             }
         })?;
         let gates = ring.gates.clone();
+        let host_budget = ring.devices.host().map_or(u64::MAX, |host| host.budget_bytes);
         let link = Link {
             events: ring.events.clone(),
             gathers: ring.gathers.clone(),
@@ -319,6 +321,7 @@ impl Runtime {
             devices: ring.devices.clone(),
             register_gate: Box::new(move |session, gate| gates.register(session, gate)),
             sessions: AtomicU64::new(0),
+            claims: Arc::new(HostClaims::new(host_budget)),
             spares: Arc::default(),
             demanding: Mutex::default(),
             ended: AtomicBool::new(false),

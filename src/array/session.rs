@@ -5,6 +5,8 @@
 
 use super::link::Link;
 use super::tape::{Home, Name};
+#[cfg(feature = "script")]
+use crate::claims::HostClaims;
 use crate::device::info::DeviceInfo;
 use std::fmt;
 use std::sync::Arc;
@@ -76,6 +78,18 @@ impl SessionBuilder {
 }
 
 impl Session {
+    /// What front ends hold in host memory.
+    #[cfg(feature = "script")]
+    pub(crate) fn claims(&self) -> &Arc<HostClaims> {
+        &self.home().link.claims
+    }
+
+    /// Counts ops that ran, or arrays that stayed, elsewhere than asked for.
+    #[cfg(feature = "script")]
+    pub(crate) fn ran_elsewhere(&self, reason: &str, ops: u64) {
+        self.home().link.counters.ran_elsewhere(reason, ops);
+    }
+
     pub(crate) fn home(&self) -> &Arc<Home> {
         &self.home
     }
@@ -139,6 +153,11 @@ impl Session {
     pub(crate) async fn caught_up(&self) {
         let home = self.home().clone();
         home.ready(home.link.script_room()).await;
+    }
+
+    /// Whether [`Session::close`] has been called.
+    pub fn is_closed(&self) -> bool {
+        self.home().is_closed()
     }
 
     /// Ends the session now: gathers that are pending fail with `ErrorKind::Cancelled` (but for those whose work is

@@ -458,6 +458,11 @@ impl Home {
         self.link.gathers.forget(gather);
     }
 
+    /// Whether it was closed.
+    pub fn is_closed(&self) -> bool {
+        self.tape.lock().closed
+    }
+
     /// Ends the session: what is recorded is sent, what comes later is refused.
     pub fn close(&self) {
         let mut tape = self.tape.lock();

@@ -9,7 +9,7 @@
 //! DEVICES-3: every device that was opened is stopped when the ring ends.
 
 use crate::device::handle::{Compiler, DeviceHandle, Reach, UploadMemory};
-use crate::device::info::DeviceInfo;
+use crate::device::info::{DeviceInfo, DeviceKind};
 use crate::device::message::DeviceInstruction;
 use crate::error::{Error, ErrorKind};
 use crate::grants::Grants;
@@ -63,6 +63,11 @@ struct Inner {
 }
 
 impl Devices {
+    /// The host, which is open from the beginning.
+    pub fn host(&self) -> Option<&DeviceInfo> {
+        self.first.iter().find(|device| device.kind == DeviceKind::Host)
+    }
+
     pub(super) fn new(
         handles: Vec<DeviceHandle>,
         opener: Option<Opener>,

@@ -11,6 +11,7 @@ use super::interrupt::Interrupt;
 use super::memory;
 use super::output::Output;
 use super::syntax::ast::Name;
+use super::value::account::{Account, COUNTED_BYTES_MIN};
 use super::value::cleanup::Due;
 use super::value::{Data, Function, Tensor, Value};
 use crate::Session;
@@ -50,6 +51,15 @@ pub struct Options {
     /// What interrupts it, where somebody may; copies of a script can share one. What was raised once ends every script
     /// that it is given to, also later: one for each run.
     pub interrupt: Option<Arc<Interrupt>>,
+    /// When it ends, wherever it stands: it unwinds as by an interrupt, and its run fails with an error that names the
+    /// line. What cleans up has [`GRACE`](super::vm::GRACE) more.
+    pub deadline: Option<Instant>,
+    /// Whether it may touch neither files nor folders, the environment, processes and standard input. Function files
+    /// are not read either. It reads its own text and arguments, writes to its output, and uses the runtime.
+    pub sandbox: bool,
+    /// The most bytes that its large arrays in host memory may take together; where nobody says it, what the runtime's
+    /// budget of host memory leaves.
+    pub memory_max: Option<u64>,
 }
 
 impl Default for Options {
@@ -64,9 +74,15 @@ impl Default for Options {
             elements_max: 1 << 32,
             explain: false,
             interrupt: None,
+            deadline: None,
+            sandbox: false,
+            memory_max: None,
         }
     }
 }
+
+/// A path that no system opens.
+const NO_PATH: &str = "\0";
 
 /// Files of functions, and of scripts, by the name that calls them.
 pub type FunctionFiles = FxHashMap<Name, PathBuf>;
@@ -107,10 +123,14 @@ pub fn add_files(files: &mut FunctionFiles, folder: &Path) {
 pub struct Env {
     /// Where arrays are recorded.
     pub session: Session,
+    /// Whether something has been put on the device by `gpuArray`: what is made of such arrays is looked at then.
+    pub has_pinned: std::sync::atomic::AtomicBool,
     /// Where it prints.
     pub output: Box<dyn Output>,
     /// How it is run.
     pub options: Options,
+    /// What its large arrays in host memory take.
+    pub account: Arc<Account>,
     /// The folder that names of files are relative to, once `cd` has chosen one; the process's until then.
     pub folder: Option<PathBuf>,
     /// Folders that function files are looked for in besides the script's own, in order.
@@ -191,7 +211,10 @@ impl Keep {
 impl Env {
     /// An environment on a session.
     pub fn new(session: Session, output: Box<dyn Output>, options: Options) -> Env {
+        let account = Arc::new(Account::new(options.memory_max, session.claims().clone()));
         Env {
+            account,
+            has_pinned: Default::default(),
             session,
             output,
             options,
@@ -218,7 +241,12 @@ impl Env {
 
     /// Where a file of this name is. Scripts that run at the same time share a process, so that its folder is left
     /// alone.
+    ///
+    /// In a sandbox it leads nowhere (REACH-2 in `builtins/reach.rs`).
     pub fn at(&self, name: impl AsRef<Path>) -> PathBuf {
+        if self.options.sandbox {
+            return PathBuf::from(NO_PATH);
+        }
         match &self.folder {
             Some(folder) => folder.join(name),
             None => name.as_ref().to_path_buf(),
@@ -228,7 +256,9 @@ impl Env {
     /// The folders in which function files are looked for, the first first.
     pub fn function_folders(&self) -> impl Iterator<Item = &PathBuf> {
         let is_own = |path: &&PathBuf| self.folder.is_none() || path.as_path() != Path::new(".");
-        self.folder.iter().chain(self.options.path.iter().filter(is_own)).chain(&self.added)
+        let all = self.folder.iter().chain(self.options.path.iter().filter(is_own)).chain(&self.added);
+        // REACH-2: files of functions are files.
+        all.take(if self.options.sandbox { 0 } else { usize::MAX })
     }
 
     /// Where a file of this name is that is read: in the script's folder, or in those that it has added.
@@ -380,13 +410,17 @@ impl Env {
     pub fn check_host(&self, dims: &[usize], width: usize) -> Flow<()> {
         self.check_elements(dims)?;
         let bytes = dims.iter().fold(width, |bytes, &d| bytes.saturating_mul(d));
-        if !memory::holds(bytes) {
-            return super::error::fail_id!(
-                "Octave:bad-alloc",
-                "out of memory or dimension too large for Octave's index type"
-            );
-        }
-        Ok(())
+        let has_room = bytes < COUNTED_BYTES_MIN || self.account.holds(bytes);
+        if has_room && memory::holds(bytes) { Ok(()) } else { Err(out_of_memory().into()) }
+    }
+
+    /// Refuses what the last step made where it went beyond the script's memory.
+    ///
+    /// # Errors
+    /// The language's out-of-memory error.
+    #[inline]
+    pub fn check_account(&self) -> Flow<()> {
+        if self.account.was_exceeded() { Err(out_of_memory().into()) } else { Ok(()) }
     }
 
     /// Refuses dimensions whose elements no memory holds.
@@ -406,6 +440,12 @@ impl Env {
         }
         Ok(())
     }
+}
+
+/// The language's out-of-memory error.
+#[cold]
+pub(super) fn out_of_memory() -> ScriptError {
+    ScriptError::with_id("Octave:bad-alloc", "out of memory or dimension too large for Octave's index type")
 }
 
 /// The arrays of the runtime in a container, or captured by a function, whose host values are not there.

@@ -20,12 +20,13 @@ const MANY: usize = 1 << 24;
 /// Bytes of text that an element takes where it is shown, about.
 pub const BYTES_SHOWN: usize = 64;
 
-/// Refuses operands of so many elements that this machine cannot give `each` bytes more for each of them. Of elements
-/// of less than eight bytes it is sixteen: numbers and positions stand for them on the way. Complex ones are copied.
+/// Refuses operands of so many elements that this machine cannot give `each` bytes more for each of them. Unless what
+/// is made `stays_small`, of elements of less than eight bytes it is sixteen: numbers and positions stand for them on
+/// the way. Complex ones are copied.
 ///
 /// # Errors
 /// As [`Env::check_host`].
-pub fn check_operands(env: &Env, operands: &[Value], each: usize) -> Flow<()> {
+pub fn check_operands(env: &Env, operands: &[Value], each: usize, stays_small: bool) -> Flow<()> {
     let (mut elements, mut width) = (0usize, each);
     let any_complex = operands.iter().any(Value::is_complex);
     for operand in operands {
@@ -41,8 +42,9 @@ pub fn check_operands(env: &Env, operands: &[Value], each: usize) -> Flow<()> {
         };
         elements = elements.saturating_add(tensor.len());
         width = width.max(match tensor.data.is_complex() {
+            true if stays_small => 0,
             true => 48,
-            false if tensor.data.class().bytes() < 8 => 16,
+            false if tensor.data.class().bytes() < 8 && !stays_small => 16,
             false => 0,
         });
     }
@@ -61,6 +63,86 @@ pub fn bytes_made_of_each(name: &str) -> usize {
         "inv" | "det" | "eig" | "svd" | "qr" | "lu" | "chol" => 24,
         _ => 0,
     }
+}
+
+/// Whether a function computes arrays of small classes in memory of their own size, and a bounded piece beside it. What
+/// its result takes it asks for itself.
+pub fn stays_small(name: &str) -> bool {
+    let small = [
+        // Classes and shapes.
+        "double",
+        "single",
+        "logical",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "cast",
+        "repmat",
+        "cat",
+        "horzcat",
+        "vertcat",
+        "permute",
+        "ipermute",
+        "transpose",
+        "ctranspose",
+        "circshift",
+        "flip",
+        "fliplr",
+        "flipud",
+        "rot90",
+        "shiftdim",
+        "vec",
+        "complex",
+        "real",
+        "imag",
+        "conj",
+        // Functions of elements.
+        "abs",
+        "sign",
+        "floor",
+        "ceil",
+        "fix",
+        "round",
+        "isnan",
+        "isinf",
+        "isfinite",
+        // Operators.
+        "plus",
+        "minus",
+        "times",
+        "rdivide",
+        "ldivide",
+        "uminus",
+        "uplus",
+        "not",
+        "and",
+        "or",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        // Text.
+        "upper",
+        "toupper",
+        "lower",
+        "tolower",
+        "isspace",
+        "isalpha",
+        "isdigit",
+        "isupper",
+        "islower",
+        "isalnum",
+        "ispunct",
+        "blanks",
+    ];
+    small.contains(&name)
 }
 
 /// Whether a function asks only what its arguments are, and makes nothing of their elements.

@@ -90,7 +90,11 @@ use vm::{End, Interp};
 /// # }).unwrap();
 /// ```
 #[derive(Clone, Debug)]
-pub struct Script(Arc<Parsed>);
+pub struct Script {
+    parsed: Arc<Parsed>,
+    /// How [`Script::run`] runs it, where that is not as ever.
+    options: Option<Arc<Options>>,
+}
 
 /// What the copies of a script share.
 #[derive(Debug)]
@@ -172,28 +176,76 @@ impl Script {
         let released = Arc::new(compile::compile(&file, true)?);
         let code: [Compiled; CODE_PLACES] = Default::default();
         let _ = code[own_place()].released.set(released);
-        Ok(Script(Arc::new(Parsed { source: source.clone(), file, code })))
+        let parsed = Arc::new(Parsed { source: source.clone(), file, code });
+        Ok(Script { parsed, options: None })
+    }
+
+    /// The same script, which [`Script::run`] and [`Script::run_copies`] run with these options.
+    #[must_use]
+    pub fn with_options(self, options: Options) -> Script {
+        Script { options: Some(Arc::new(options)), ..self }
+    }
+
+    fn with_option(self, set: impl FnOnce(&mut Options)) -> Script {
+        let mut options = self.options.as_deref().cloned().unwrap_or_default();
+        set(&mut options);
+        self.with_options(options)
+    }
+
+    /// The same script, for strangers' texts: a run of it may touch neither files nor folders, the environment,
+    /// processes and standard input ([`Options::sandbox`](env::Options::sandbox)).
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// use tidemill::script::Script;
+    /// let rt = tidemill::Runtime::builder().device("host").start().await?;
+    /// let script = Script::parse("text = fileread ('/etc/passwd');").unwrap().sandboxed();
+    /// let refused = script.run(&rt.session("stranger").open()).await.unwrap_err();
+    /// assert!(refused.message.starts_with("fileread: refused in a sandbox"));
+    /// rt.shutdown().await?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// # }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn sandboxed(self) -> Script {
+        self.with_option(|options| options.sandbox = true)
+    }
+
+    /// The same script, whose runs end at this instant ([`Options::deadline`](env::Options::deadline)): a loop that
+    /// never ends fails with an error then, which names its line.
+    #[must_use]
+    pub fn deadline(self, at: std::time::Instant) -> Script {
+        self.with_option(|options| options.deadline = Some(at))
+    }
+
+    /// The same script, whose large arrays in host memory may take so many bytes together in each run
+    /// ([`Options::memory_max`](env::Options::memory_max)).
+    #[must_use]
+    pub fn memory_max(self, bytes: u64) -> Script {
+        self.with_option(|options| options.memory_max = Some(bytes))
     }
 
     /// The calling thread's code.
     fn unit(&self, keep: bool) -> Result<Arc<Unit>, ScriptError> {
-        let own = &self.0.code[own_place()];
+        let own = &self.parsed.code[own_place()];
         let place = if keep { &own.kept } else { &own.released };
         if let Some(unit) = place.get() {
             return Ok(unit.clone());
         }
         // From a tree of its own, whose names nobody shares.
-        let unit = Arc::new(compile::compile(&syntax::parse(&self.0.source)?, !keep)?);
+        let unit = Arc::new(compile::compile(&syntax::parse(&self.parsed.source)?, !keep)?);
         Ok(place.get_or_init(|| unit).clone())
     }
 
     /// The tree.
     #[doc(hidden)]
     pub fn file(&self) -> &syntax::ast::File {
-        &self.0.file
+        &self.parsed.file
     }
 
-    /// Runs it on a session, keeping its output, to its end. Dropping the future cancels it.
+    /// Runs it on a session, keeping its output, to its end. Dropping the future cancels it, and so does closing its
+    /// session. It lets other tasks of its thread run at bounded intervals, also from a loop that never waits; a single
+    /// function of the language that computes for long on the host is not left before it ends.
     ///
     /// A session draws the random numbers and knows the place of what is recorded: runs at the same time have a session
     /// each.
@@ -255,7 +307,8 @@ impl Script {
     /// [`Script::run`] on the thread that polls it.
     async fn run_captured(&self, session: &crate::Session) -> Result<Workspace, ScriptError> {
         let captured = Arc::new(Mutex::new(Captured::default()));
-        let env = Env::new(session.clone(), Box::new(captured.clone()), Options::default());
+        let options = self.options.as_deref().cloned().unwrap_or_default();
+        let env = Env::new(session.clone(), Box::new(captured.clone()), options);
         let mut interp = Box::new(Interp::new(env));
         let ended = self.run_on(&mut interp, true).await;
         let written = std::mem::take(&mut *captured.lock());
@@ -296,6 +349,10 @@ impl Script {
         }
         interp.env.output.flush();
         let is_interrupted = matches!(end, End::Interrupted);
+        let stopped = is_interrupted.then(|| interp.stopped_by()).flatten();
+        if let Some(error) = stopped {
+            return Err(error);
+        }
         let (exit, error) = match end {
             End::Done | End::Interrupted => (None, None),
             End::Exit { status, after } => (Some(status), after.map(|error| *error)),

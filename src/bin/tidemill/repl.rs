@@ -34,7 +34,7 @@ pub async fn run(options: PlaceOptions, interrupts: Arc<Interrupts>) -> Result<u
     let output = Shared::new(console.clone(), false, None);
     let left = output.left();
     let (path, interrupt) = (vec![PathBuf::from(".")], Some(interrupts.scripts.clone()));
-    let script_options = Options { path, interrupt, ..Options::default() };
+    let script_options = Options { path, interrupt, sandbox: options.sandbox, ..Options::default() };
     let interp = Interp::new(Env::new(session, Box::new(output), script_options));
     let mut machine = Machine { interp, left };
     machine.interp.begin_session();

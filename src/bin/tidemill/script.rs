@@ -72,6 +72,9 @@ pub struct PlaceOptions {
     /// Print counters at the end
     #[arg(long)]
     pub stats: bool,
+    /// For strangers' scripts: neither files, folders, the environment, processes nor the standard input
+    #[arg(long)]
+    pub sandbox: bool,
 }
 
 /// How long the end waits for what is still computed: nobody reads it any more.
@@ -117,8 +120,9 @@ pub async fn run(options: RunOptions, interrupts: &Interrupts) -> Result<u8> {
                     let stem = file.file_stem().map_or("-".into(), |s| s.to_string_lossy().into_owned());
                     let (arguments, explain) = (options.arguments.clone(), options.explain);
                     let interrupt = Some(interrupts.scripts.clone());
+                    let sandbox = options.place.sandbox;
                     let script_options =
-                        ScriptOptions { arguments, explain, path, interrupt, ..ScriptOptions::default() };
+                        ScriptOptions { arguments, explain, path, interrupt, sandbox, ..ScriptOptions::default() };
                     tasks.push(Task { script, name: stem, options: script_options, copies: options.copies });
                 }
                 Err(error) => {
@@ -146,7 +150,8 @@ pub async fn eval(options: EvalOptions, interrupts: &Interrupts) -> Result<u8> {
     match Script::from_source(&Source::given(EVALUATED, options.text)) {
         Ok(script) => {
             let (path, interrupt) = (vec![PathBuf::from(".")], Some(interrupts.scripts.clone()));
-            let script_options = ScriptOptions { path, interrupt, ..ScriptOptions::default() };
+            let sandbox = options.place.sandbox;
+            let script_options = ScriptOptions { path, interrupt, sandbox, ..ScriptOptions::default() };
             let task = Task { script, name: "eval".into(), options: script_options, copies: 1 };
             run_tasks(vec![task], &options.place, false).await
         }

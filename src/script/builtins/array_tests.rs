@@ -185,7 +185,7 @@ fn mistakes_are_told_in_octaves_words() {
         ("ind2sub ([2 3], 7)", "ind2sub: index out of range"),
         ("randi ([5 1])", "randi: require IMIN <= IMAX"),
         ("sum ({1})", "sum: wrong type argument 'cell'"),
-        ("gpuArray (int8 (1))", "gpuArray: arrays of class int8 are not yet on the device"),
+        ("gpuArray ({1})", "gpuArray: arrays of type 'cell' are not supported on the device"),
     ] {
         assert_eq!(printed(code, 4096), format!("error: {message}"), "{code}");
     }
@@ -342,6 +342,92 @@ fn the_device_keeps_what_it_was_given() {
         ("x = sqrt (rand (100, 100) - 5); f = @() x; clear x; try, wait (gpuDevice), catch, disp (2), end, f;", "2\n"),
         ("d = gpuDevice; disp (d.Index), disp (ischar (d.Name))", "1\n1\n"),
         ("x = gpuArray.rand (3, 'single'); disp (isgpuarray (x)), disp (size (x))", "1\n   3   3\n"),
+    ] {
+        assert_eq!(printed(code, 4096), expected, "{code}");
+    }
+}
+
+#[test]
+fn arrays_of_every_class_can_be_put_on_the_device() {
+    let classes = ["double", "single", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"];
+    for class in classes {
+        let code = format!(
+            "x = {class} ([5 3 4]); g = gpuArray (x);
+             disp ({{class(g), underlyingType(g), classUnderlying(g), isa(g, '{class}'), isUnderlyingType(g, '{class}')}})
+             disp ([isgpuarray(g), existsOnGPU(g), isa(g, 'gpuArray'), isa(g, 'numeric'), isreal(g), isnumeric(g)])
+             y = g + 1; disp ([isgpuarray(y), isequal(gather (y), x + 1), strcmp(class (gather (y)), '{class}')])
+             s = [isgpuarray(g(2)), isgpuarray(g(:)), isgpuarray([g g]), isgpuarray(g'), isgpuarray(max (g)), ...
+                  isgpuarray(sort (g)), isgpuarray(-g), isgpuarray(g > 3), isgpuarray(repmat (g, 2, 2)), ...
+                  isgpuarray(reshape (g, 3, 1)), isgpuarray(zeros (2, 'like', g)), isgpuarray(double (g))]; disp (all (s))
+             g(2) = 7; disp ([isgpuarray(g), gather(g(2)), isgpuarray(numel (g)), isgpuarray(size (g)), isgpuarray(x)])"
+        );
+        let expected = format!(
+            "{{\n  [1,1] = gpuArray\n  [1,2] = {class}\n  [1,3] = {class}\n  [1,4] = 0\n  [1,5] = 1\n}}\n  \
+             1  1  1  1  1  1\n  1  1  1\n1\n  1  7  0  0  0\n"
+        );
+        let told = printed(&code, 4096);
+        let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(plain(&told), plain(&expected), "{class}");
+    }
+    for (code, expected) in [
+        (
+            "g = gpuArray (1i * [0:3 0 -3:-1]); disp (class (g)), disp (isreal (g)), disp (iscomplex (g))",
+            "gpuArray\n0\n1\n",
+        ),
+        (
+            "g = gpuArray ('abc'); disp ({class(g), underlyingType(g)}{2}), disp (gather (g)), disp (isgpuarray (upper (g)))",
+            "char\nabc\n0\n",
+        ),
+        ("g = gpuArray ([true false]); disp (underlyingType (g)), disp (class (!g))", "logical\ngpuArray\n"),
+        (
+            "x = gpuArray (rand (100)); y = fft (x); disp (class (y)), disp (isreal (y)), z = real (ifft (y)); disp (class (z)), disp (max (abs (z(:) - x(:))) < 1e-12)",
+            "gpuArray\n0\ngpuArray\n1\n",
+        ),
+        (
+            "k = gpuArray (1i * [1 2]); u = fft ([1 2]); v = real (ifft (k .* u)); disp (class (v)), disp (class (u))",
+            "gpuArray\ndouble\n",
+        ),
+        (
+            "g = gpuArray (complex (1, 2)); disp (class (abs (g))), printf ('%g\\n', gather (abs (g)) ^ 2)",
+            "gpuArray\n5\n",
+        ),
+        (
+            "x = int16 ([1 2 3]); x(2) = gpuArray (int16 (9)); disp (class (x)), disp (gather (x))",
+            "gpuArray\n  1  9  3\n",
+        ),
+        (
+            "g = gpuArray (int16 (1:3)); c = {g}; disp (class (c{1})), s.a = g; disp (class (s.a)), f = @() g; disp (class (f ()))",
+            "gpuArray\ngpuArray\ngpuArray\n",
+        ),
+        ("g = gpuArray (int16 (1:3)); n = 0; for k = g, n = n + double (k); end, disp (gather (n))", "6\n"),
+        (
+            "g = gpuArray (int16 (5)); if g > 3, disp ('more'), end, disp (gather (mean (gpuArray (int16 ([1 2])))))",
+            "more\n1.5000\n",
+        ),
+        ("g = gpuArray (uint16 (3))", "g = 3\n"),
+        ("g = gpuArray ([1+2i 3])", "g =\n\n   1 + 2i   3 + 0i\n\n"),
+        (
+            "disp (isa (gpuArray (1), 'double')), disp (isUnderlyingType (gpuArray (1), 'double')), disp (isa (gpuArray (1), 'float'))",
+            "0\n1\n1\n",
+        ),
+        (
+            "disp (isa (gpuArray (int8 (1)), 'integer')), disp (isa (gpuArray (int8 (1)), {'int8', 'gpuArray'})), disp (isUnderlyingType (1, 'double'))",
+            "1\n  0  1\n1\n",
+        ),
+        (
+            "g = gpuArray (single (3)); disp (isfloat (g)), disp (underlyingType (zeros (2, 2, class (gather (g)))))",
+            "1\nsingle\n",
+        ),
+        ("g = gpuArray (2:5); disp (gather (interp1 (g, g, 2.5))), disp (class (cov (g)))", "2.5000\ngpuArray\n"),
+        (
+            "try, gpuArray ({1}), catch e, disp (e.message), end",
+            "gpuArray: arrays of type 'cell' are not supported on the device\n",
+        ),
+        ("e = gpuArray ([]); disp (class (e)), disp (size (gpuArray (zeros (0, 3, 'int16'))))", "gpuArray\n   0   3\n"),
+        (
+            "a = zeros (2, 'int16', 'gpuArray'); b = eye (2, 'like', gpuArray (int8 (1))); c = ones (2, 'like', gpuArray (1i)); disp ({class(a), class(b), class(c)})",
+            "{\n  [1,1] = gpuArray\n  [1,2] = gpuArray\n  [1,3] = gpuArray\n}\n",
+        ),
     ] {
         assert_eq!(printed(code, 4096), expected, "{code}");
     }

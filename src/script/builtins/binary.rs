@@ -21,7 +21,8 @@ pub static ROWS: &[Builtin] = &[
         "[x, count] = fread (fid, size, precision, skip, order)",
         "Reads numbers as bytes hold them.",
         fread,
-    ),
+    )
+    .outside(),
     row("fwrite", 2, 5, 1, "count = fwrite (fid, x, precision, skip, order)", "Writes numbers as bytes.", fwrite),
 ];
 

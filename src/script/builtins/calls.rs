@@ -1,6 +1,6 @@
 //! Functions that call functions: `feval`, `cellfun`, `arrayfun`, `structfun`, handles and their names.
 
-use super::{ANY, Builtin, Outcome, Task, TaskStep, nothing};
+use super::{ANY, Builtin, Outcome, Reach, Task, TaskStep, nothing};
 use crate::script::env::Env;
 use crate::script::error::{Flow, Need, ScriptError, Stop, fail, fail_id};
 use crate::script::index::{self, Values};
@@ -18,6 +18,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 1,
         args_max: ANY,
         outputs_max: ANY,
+        reach: Reach::Script,
         usage: "[…] = feval (f, args, …)",
         summary: "Call a function by its handle or name.",
         run: feval,
@@ -27,6 +28,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 2,
         args_max: ANY,
         outputs_max: ANY,
+        reach: Reach::Script,
         usage: "[…] = cellfun (f, c, …, \"UniformOutput\", tf, \"ErrorHandler\", h)",
         summary: "Call a function on every cell.",
         run: cellfun,
@@ -36,6 +38,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 2,
         args_max: ANY,
         outputs_max: ANY,
+        reach: Reach::Script,
         usage: "[…] = arrayfun (f, a, …, \"UniformOutput\", tf, \"ErrorHandler\", h)",
         summary: "Call a function on every element.",
         run: arrayfun,
@@ -45,6 +48,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 2,
         args_max: ANY,
         outputs_max: ANY,
+        reach: Reach::Script,
         usage: "[…] = structfun (f, s, \"UniformOutput\", tf, \"ErrorHandler\", h)",
         summary: "Call a function on every field of a struct.",
         run: structfun,
@@ -54,6 +58,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 3,
         args_max: 3,
         outputs_max: 1,
+        reach: Reach::Script,
         usage: "c = bsxfun (f, a, b)",
         summary: "Call a function of two arrays, which it expands against each other.",
         run: bsxfun,
@@ -63,6 +68,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 1,
         args_max: 1,
         outputs_max: 1,
+        reach: Reach::Script,
         usage: "text = func2str (f)",
         summary: "The text of a handle.",
         run: func2str,
@@ -72,6 +78,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 1,
         args_max: 2,
         outputs_max: 1,
+        reach: Reach::Script,
         usage: "f = str2func (text)",
         summary: "A handle from its text.",
         run: str2func,
@@ -81,6 +88,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 1,
         args_max: 1,
         outputs_max: 1,
+        reach: Reach::Script,
         usage: "s = functions (f)",
         summary: "What a handle is made of.",
         run: functions,
@@ -90,6 +98,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 1,
         args_max: ANY,
         outputs_max: ANY,
+        reach: Reach::Script,
         usage: "[a, b, …] = deal (x, y, …)",
         summary: "Its arguments, or one argument for every output.",
         run: deal,
@@ -99,6 +108,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 2,
         args_max: ANY,
         outputs_max: 1,
+        reach: Reach::Script,
         usage: "x = nthargout (n, f, args, …)",
         summary: "One of a function's outputs.",
         run: nthargout,
@@ -108,6 +118,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 3,
         args_max: 3,
         outputs_max: 1,
+        reach: Reach::Script,
         usage: "c = merge (mask, a, b)",
         summary: "Elements of a where the mask is true, of b elsewhere.",
         run: merge,
@@ -117,6 +128,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 3,
         args_max: 3,
         outputs_max: 1,
+        reach: Reach::Script,
         usage: "c = ifelse (mask, a, b)",
         summary: "Elements of a where the mask is true, of b elsewhere.",
         run: merge,

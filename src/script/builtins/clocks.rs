@@ -1,6 +1,6 @@
 //! Time: stopwatches, clocks, and waiting.
 
-use super::{Builtin, Outcome, nothing};
+use super::{Builtin, Outcome, Reach, nothing};
 use crate::script::error::{Flow, Stop, fail};
 use crate::script::value::{Data, Tensor, Value};
 use crate::script::vm::Interp;
@@ -14,6 +14,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 0,
         args_max: 0,
         outputs_max: 1,
+        reach: Reach::Script,
         usage: "id = tic",
         summary: "Start a stopwatch.",
         run: tic,
@@ -23,6 +24,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 0,
         args_max: 1,
         outputs_max: 1,
+        reach: Reach::Script,
         usage: "seconds = toc (id)",
         summary: "Seconds since tic.",
         run: toc,
@@ -32,6 +34,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 0,
         args_max: 0,
         outputs_max: 1,
+        reach: Reach::Script,
         usage: "clock ()",
         summary: "Year, month, day, hour, minute and second (UTC).",
         run: clock,
@@ -41,6 +44,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 0,
         args_max: 0,
         outputs_max: 1,
+        reach: Reach::Script,
         usage: "time ()",
         summary: "Seconds since 1970.",
         run: time,
@@ -50,6 +54,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 0,
         args_max: 0,
         outputs_max: 1,
+        reach: Reach::Script,
         usage: "now ()",
         summary: "Days since the year 0 (UTC).",
         run: now,
@@ -59,6 +64,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 0,
         args_max: 0,
         outputs_max: 1,
+        reach: Reach::Script,
         usage: "cputime ()",
         summary: "Seconds that the processors have spent on this process.",
         run: cputime,
@@ -68,6 +74,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 0,
         args_max: 1,
         outputs_max: 0,
+        reach: Reach::Script,
         usage: "pause (seconds)",
         summary: "Wait.",
         run: pause,

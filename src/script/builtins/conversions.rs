@@ -1,9 +1,9 @@
 //! Values in other classes: `double (x)`, `int8 (x)`, `logical (x)`, `cast`, `typecast`, `complex`.
 
-use super::{Builtin, Outcome, row};
+use super::{Builtin, Outcome, Reach, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
-use crate::script::ops::{self, Host, lazy, type_name};
+use crate::script::ops::{self, Elements, Host, lazy, type_name};
 use crate::script::value::tensor::each_data;
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
@@ -17,6 +17,7 @@ macro_rules! to {
             args_min: 1,
             args_max: 1,
             outputs_max: 1,
+            reach: Reach::Script,
             usage: concat!($name, " (x)"),
             summary: $summary,
             run: |i, a, _| Ok(converted(&mut i.env, &a[0], Class::$class)?.into()),
@@ -113,8 +114,6 @@ fn complex(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 /// Complex numbers of these parts.
 fn with_parts(env: &Env, re: &Value, im: Option<&Value>) -> Flow<Value> {
     let zero = Value::Num(0.0);
-    let elements = re.len().max(im.map_or(0, Value::len));
-    env.check_host(&[elements], 3 * size_of::<Complex64>())?;
     let (a, b) = Host::pair(env, re, im.unwrap_or(&zero))?;
     let single = a.class() == Class::Single || im.is_some() && b.class() == Class::Single;
     let dims = match (a.len(), b.len()) {
@@ -123,16 +122,21 @@ fn with_parts(env: &Env, re: &Value, im: Option<&Value>) -> Flow<Value> {
         (1, _) => Dims::new(b.dims()),
         _ => return fail!("complex: dimension mismatch"),
     };
-    let z: Vec<Complex64> = if im.is_none() {
-        a.elements().complexes_in(Class::Double).into_owned()
-    } else {
-        let (x, y) = (a.elements().reals(), b.elements().reals());
-        let at = |v: &[f64], i: usize| if v.len() == 1 { v[0] } else { v[i] };
-        (0..dims.elements()).map(|i| Complex64::new(at(&x, i), at(&y, i))).collect()
+    env.check_host(&dims, if single { size_of::<Complex32>() } else { size_of::<Complex64>() })?;
+    // Element by element: nothing is made but the result.
+    let at = |host: &Host<'_>, i: usize| match host.elements() {
+        Elements::Number(x) => Complex64::new(*x, 0.0),
+        Elements::Truth(x) => Complex64::new(*x as u8 as f64, 0.0),
+        Elements::Data(data) => data.c64_at(if data.len() == 1 { 0 } else { i }),
     };
+    let z = |i: usize| match im {
+        Some(_) => Complex64::new(at(&a, i).re, at(&b, i).re),
+        None => at(&a, i),
+    };
+    let all = 0..dims.elements();
     let data = match single {
-        true => Data::C32(z.iter().map(|z| Complex32::new(z.re as f32, z.im as f32)).collect()),
-        false => Data::C64(z),
+        true => Data::C32(all.map(z).map(|z| Complex32::new(z.re as f32, z.im as f32)).collect()),
+        false => Data::C64(all.map(z).collect()),
     };
     Ok(Value::tensor_as_is(Tensor::new(dims, data)))
 }

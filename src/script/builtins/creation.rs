@@ -108,7 +108,7 @@ impl Form<'_> {
     }
 
     fn on_device(&self) -> bool {
-        self.gpu || matches!(self.like, Some(Value::Lazy(l)) if l.pinned)
+        self.gpu || self.like.is_some_and(Value::is_pinned)
     }
 }
 
@@ -126,7 +126,7 @@ fn fill(env: &mut Env, form: &Form<'_>, dims: Dims, value: f64) -> Flow<Value> {
     if let Class::Cell | Class::Struct | Class::Function | Class::Char = class {
         return fail!("a prototype must be numeric or logical, not {}", class.name());
     }
-    if form.on_device() {
+    if form.on_device() && !form.complex() && class.dtype().is_some() {
         let value = record(filled(env, class, &dims, value)?, class, &[])?;
         return pin(env, value);
     }
@@ -140,7 +140,8 @@ fn fill(env: &mut Env, form: &Form<'_>, dims: Dims, value: f64) -> Flow<Value> {
         (true, _) => Data::C64(vec![Complex64::new(value, 0.0); n]),
         _ => Data::filled(class, value, n),
     };
-    Ok(Value::tensor_as_is(Tensor::new(dims, data)))
+    let value = Value::tensor_as_is(Tensor::new(dims, data));
+    if form.on_device() { super::device::pinned(env, &value) } else { Ok(value) }
 }
 
 fn filled_with(interp: &mut Interp, name: &'static str, args: &[Value], value: f64) -> Flow<Outcome> {
@@ -314,12 +315,11 @@ fn eye(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
     let (env, class) = (&mut interp.env, form.class());
     let (rows, columns, n) = (dims.rows(), dims.columns(), dims.rows().min(dims.columns()));
-    if form.on_device() || is_big(env, class, dims.elements()) {
+    if let Some(dtype) = class.dtype()
+        && (form.on_device() || is_big(env, class, dims.elements()))
+    {
         let whole = Dims::new(&[rows.max(columns), rows.max(columns)]);
         check_shape(env, &whole)?;
-        let Some(dtype) = class.dtype() else {
-            return fail!("arrays of class {} are not yet on the device", class.name());
-        };
         let square = env.session.eye::<bool>(whole.rows()).cast_to(dtype);
         let part = if rows == columns { square } else { square.slice((0..rows, 0..columns)) };
         let value = record(part, class, &[])?;
@@ -331,7 +331,8 @@ fn eye(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     for k in 0..n {
         set(&mut data, k * rows + k, &one, 0);
     }
-    Ok(Value::tensor(Tensor::new(dims, data).diagonal()).into())
+    let value = Value::tensor(Tensor::new(dims, data).diagonal());
+    Ok(if form.on_device() { super::device::pinned(env, &value)? } else { value }.into())
 }
 
 /// `to[at] = from[i]`, both of one variant; nothing otherwise.

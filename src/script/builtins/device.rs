@@ -8,11 +8,14 @@ use super::record::{lift, pin, record};
 use super::reductions::type_name;
 use super::{ANY, Builtin, Outcome, nothing, row};
 use crate::device::info::DeviceKind;
+use crate::script::env::Env;
 use crate::script::error::{Flow, Need, Stop, fail};
 use crate::script::index::Values;
-use crate::script::value::{StructArray, Value};
+use crate::script::value::{StructArray, Tensor, Value};
 use crate::script::vm::Interp;
-use std::sync::Arc;
+use rustc_hash::FxHashSet;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 macro_rules! on_device {
     ($name:literal, $of:literal) => {
@@ -25,10 +28,10 @@ pub static ROWS: &[Builtin] = &[
     row("gpuArray", 0, 1, 1, "gpuArray (x)", "An array on the device, which stays there.", gpu_array),
     row("gather", 1, ANY, ANY, "[x, y, ...] = gather (a, b, ...)", "Arrays brought to host memory.", gather),
     row("isgpuarray", 1, 1, 1, "isgpuarray (x)", "Whether an array is on the device by gpuArray.", |_, a, _| {
-        Ok(Value::Bool(matches!(&a[0], Value::Lazy(l) if l.pinned)).into())
+        Ok(Value::Bool(a[0].is_pinned()).into())
     }),
     row("existsOnGPU", 1, 1, 1, "existsOnGPU (x)", "Whether an array is on the device and can be used.", |_, a, _| {
-        Ok(Value::Bool(matches!(&a[0], Value::Lazy(l) if l.pinned)).into())
+        Ok(Value::Bool(a[0].is_pinned()).into())
     }),
     row("gpuDevice", 0, 1, 1, "gpuDevice (index)", "What the device is.", gpu_device),
     row("gpuDeviceCount", 0, 1, 1, "gpuDeviceCount ()", "How many GPUs there are.", |i, _, _| {
@@ -57,27 +60,81 @@ pub static ROWS: &[Builtin] = &[
     on_device!("gpuArray.false", "false"),
 ];
 
-/// The value on the device.
+/// The value on the device. What the runtime has no arrays of stays in host memory, is counted in the statistics, and
+/// counts as one of the device for the script.
 ///
 /// # Errors
-/// What the device has no arrays of.
-pub fn pinned(interp: &Interp, value: &Value) -> Flow<Value> {
-    match value {
-        Value::Lazy(_) => pin(&interp.env, value.clone()),
-        Value::Cell(_) | Value::Struct(_) | Value::Function(_) => {
-            fail!("gpuArray: arrays of type '{}' are not supported on the device", type_name(value))
-        }
-        _ => match lift(&interp.env, value)? {
-            Some(array) => pin(&interp.env, record(array, value.class(), &[])?),
-            None if value.is_complex() => fail!("gpuArray: complex arrays are not yet on the device"),
-            None => fail!("gpuArray: arrays of class {} are not yet on the device", value.class_name()),
-        },
+/// What is no array.
+pub fn pinned(env: &Env, value: &Value) -> Flow<Value> {
+    let kind = match value {
+        _ if value.is_pinned() => return Ok(value.clone()),
+        Value::Num(_) | Value::Bool(_) | Value::Tensor(_) | Value::Lazy(_) => value,
+        _ => return fail!("gpuArray: arrays of type '{}' are not supported on the device", type_name(value)),
+    };
+    if let Some(array) = lift(env, kind)? {
+        return pin(env, record(array, value.class(), &[])?);
     }
+    env.has_pinned.store(true, Ordering::Relaxed);
+    let what = if value.is_complex() { "complex numbers" } else { value.class_name() };
+    env.session.ran_elsewhere(&format!("gpuArray of {what}: kept in host memory"), 1);
+    let tensor = env.host(value)?;
+    let seen = tensor.seen_as(tensor.dims.clone());
+    Ok(Value::Tensor(Arc::new(Tensor { pinned: true, ..seen })))
 }
+
+/// What was made of these, on the device where one of them is.
+///
+/// # Errors
+/// As [`pinned`].
+pub fn beside<'v>(env: &Env, sources: impl IntoIterator<Item = &'v Value>, value: Value) -> Flow<Value> {
+    let is_array = matches!(value, Value::Num(_) | Value::Bool(_) | Value::Tensor(_) | Value::Lazy(_));
+    if !is_array || value.is_pinned() || !sources.into_iter().any(Value::is_pinned) {
+        return Ok(value);
+    }
+    pinned(env, &value)
+}
+
+/// Whether what a function makes of arrays on the device is there, too.
+pub fn stays_on_device(builtin: &Builtin) -> bool {
+    static NAMES: OnceLock<FxHashSet<&'static str>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| {
+        let of_families = super::families().iter().filter(|(title, _)| COMPUTE.contains(title));
+        let mut names: FxHashSet<_> = of_families.flat_map(|(_, rows)| rows.iter().map(|row| row.name)).collect();
+        names.extend(["cat", "horzcat", "vertcat"]);
+        names.retain(|name| !TELL.contains(name));
+        names
+    });
+    names.contains(builtin.name)
+}
+
+/// The families of functions that compute arrays of arrays.
+const COMPUTE: &[&str] = &[
+    "Shapes",
+    "Functions of elements",
+    "Functions of two arrays",
+    "Bessel functions",
+    "Bits",
+    "Operators as functions",
+    "Conversions",
+    "Reductions",
+    "Least and greatest",
+    "Statistics",
+    "Scans",
+    "Sorting and finding",
+    "Linear algebra",
+    "Polynomials, interpolation, filters",
+    "Convolution",
+    "Fourier transforms",
+    "Whole numbers and counting",
+    "Sets",
+];
+
+/// Functions among them that tell something of an array that is known without its elements.
+const TELL: &[&str] = &["size", "numel", "ndims", "length", "columns", "rows", "isempty", "isnull", "sub2ind"];
 
 fn gpu_array(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let empty = Value::empty();
-    Ok(pinned(interp, args.first().unwrap_or(&empty))?.into())
+    Ok(pinned(&interp.env, args.first().unwrap_or(&empty))?.into())
 }
 
 /// Builds by the function of this name and puts what it gives on the device.
@@ -94,9 +151,9 @@ fn made(interp: &mut Interp, name: &str, args: &[Value], nargout: usize) -> Flow
         args.push(Value::from("gpuArray"));
     }
     super::check_call(builtin, args.len(), nargout, false)?;
-    match (builtin.run)(interp, &args, nargout)? {
+    match builtin.call(interp, &args, nargout)? {
         Outcome::Values(values) => {
-            let values = values.iter().map(|v| pinned(interp, v)).collect::<Flow<Values>>()?;
+            let values = values.iter().map(|v| pinned(&interp.env, v)).collect::<Flow<Values>>()?;
             Ok(values.into())
         }
         task => Ok(task),
@@ -109,6 +166,10 @@ fn gather(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
     let count = nargout.clamp(1, args.len());
     let values = args[..count].iter().map(|v| match v {
         Value::Lazy(_) => Ok(Value::held(env.host(v)?)),
+        Value::Tensor(t) if t.pinned => {
+            let seen = t.seen_as(t.dims.clone());
+            Ok(Value::Tensor(Arc::new(Tensor { form: t.form, ..seen })))
+        }
         other => Ok(other.clone()),
     });
     Ok(values.collect::<Flow<Values>>()?.into())

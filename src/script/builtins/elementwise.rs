@@ -4,7 +4,7 @@
 //! is, or where a value leaves the real domain) and rounds to the class; on the runtime its method is recorded, with a
 //! check of the data where the domain ends.
 
-use super::{Builtin, Outcome, faddeeva, row};
+use super::{Builtin, Outcome, Reach, faddeeva, row};
 use crate::Array;
 use crate::script::env::{Env, Speaker};
 use crate::script::error::{Flow, fail};
@@ -119,6 +119,7 @@ macro_rules! one {
             args_min: 1,
             args_max: 1,
             outputs_max: 1,
+            reach: Reach::Script,
             usage: concat!($name, " (x)"),
             summary: $summary,
             run: $run,
@@ -294,7 +295,7 @@ fn speaking<T>(interp: &mut Interp, speaker: Speaker, f: impl FnOnce(&mut Interp
 /// Another builtin of one argument, by its name.
 pub(super) fn call(interp: &mut Interp, name: &str, x: &Value, outputs: usize) -> Flow<Value> {
     let Some(builtin) = super::find(name) else { return fail!("'{name}' undefined") };
-    match (builtin.run)(interp, std::slice::from_ref(x), outputs.min(1))? {
+    match builtin.call(interp, std::slice::from_ref(x), outputs.min(1))? {
         Outcome::Values(mut values) if !values.is_empty() => Ok(values.remove(0)),
         _ => fail!("{name}: there is no value"),
     }
@@ -328,7 +329,7 @@ fn general(env: &mut Env, map: &Map, x: &Value) -> Flow<Value> {
     }
     let host = Host::of(env, x)?;
     let dims = Dims::new(host.dims());
-    let value = Value::tensor(Tensor::new(dims, image(map, &host, result)));
+    let value = Value::tensor(Tensor::new(dims, image(map, &host, result)?));
     let stays = x.is_diagonal() && matches!(map.name, "abs" | "sqrt" | "real" | "imag" | "conj");
     Ok(if stays { value.diagonal() } else { value })
 }
@@ -336,7 +337,7 @@ fn general(env: &mut Env, map: &Map, x: &Value) -> Flow<Value> {
 /// Whether values in host memory leave the real domain: their image is complex, and stays there.
 fn leaves(map: &Map, x: &Value) -> bool {
     match (map.beyond, x) {
-        (Some(beyond), Value::Tensor(t)) => Elements::Data(&t.data).reals().iter().any(|&x| (beyond.test)(x)),
+        (Some(beyond), Value::Tensor(t)) => t.data.any_real(beyond.test),
         _ => false,
     }
 }
@@ -369,10 +370,24 @@ fn recorded(env: &Env, map: &Map, method: fn(&Array) -> Array, x: &Value, class:
     lazy::record(env, image, class, pinned, true)
 }
 
-/// The image in host memory.
-fn image(map: &Map, host: &Host<'_>, class: Class) -> Data {
-    if host.is_complex() {
-        let z = host.elements().complexes_in(class);
+/// The image in host memory, in blocks where the elements are many: they are computed as doubles.
+fn image(map: &Map, host: &Host<'_>, class: Class) -> Flow<Data> {
+    let elements = host.elements();
+    let leaves = !host.is_complex()
+        && map.beyond.is_some_and(|beyond| match elements {
+            Elements::Data(data) => data.any_real(beyond.test),
+            one => one.reals().iter().any(|&x| (beyond.test)(x)),
+        });
+    match elements {
+        Elements::Data(data) => data.in_blocks(|block| Ok(image_of(map, Elements::Data(block), class, leaves))),
+        one => Ok(image_of(map, one, class, leaves)),
+    }
+}
+
+/// The image of elements, of which some leave the real domain.
+fn image_of(map: &Map, elements: Elements<'_>, class: Class, leaves: bool) -> Data {
+    if let Elements::Data(Data::C64(_) | Data::C32(_)) = elements {
+        let z = elements.complexes_in(class);
         return match map.complex {
             Complex::ToReal(f) => in_class(class, z.iter().map(|&z| f(z)).collect()),
             Complex::To(f) => complex_in_class(class, z.iter().map(|&z| f(z)).collect()),
@@ -380,11 +395,11 @@ fn image(map: &Map, host: &Host<'_>, class: Class) -> Data {
         };
     }
     if let (true, Integers::Keep(f)) = (ops::is_wide(class), map.integers) {
-        return ops::in_wide_class(class, host.elements().integers().into_iter().map(f));
+        return ops::in_wide_class(class, elements.integers().into_iter().map(f));
     }
-    let x = host.elements().reals();
+    let x = elements.reals();
     match map.beyond {
-        Some(beyond) if x.iter().any(|&x| (beyond.test)(x)) => {
+        Some(beyond) if leaves => {
             let value = |&x: &f64| if (beyond.test)(x) { (beyond.value)(x) } else { c((map.real)(x), 0.0) };
             complex_in_class(class, x.iter().map(value).collect())
         }

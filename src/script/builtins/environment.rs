@@ -1,6 +1,6 @@
 //! What a script asks about its own calls: evaluated text, names that exist, numbers of arguments.
 
-use super::{ANY, Builtin, Outcome, Scope, calls};
+use super::{ANY, Builtin, Outcome, Reach, Scope, calls};
 use crate::script::error::{Flow, fail};
 use crate::script::memory;
 use crate::script::value::{Class, Data, Tensor, Value};
@@ -14,6 +14,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 1,
         args_max: 2,
         outputs_max: ANY,
+        reach: Reach::Script,
         usage: "eval (try, catch)",
         summary: "Run a text in the caller's variables.",
         run: eval,
@@ -23,6 +24,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 1,
         args_max: 2,
         outputs_max: ANY,
+        reach: Reach::Script,
         usage: "[text, ...] = evalc (try, catch)",
         summary: "Run a text and give what it prints, and the values that it gives.",
         run: evalc,
@@ -32,6 +34,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 2,
         args_max: 3,
         outputs_max: ANY,
+        reach: Reach::Script,
         usage: "evalin (\"caller\", try, catch)",
         summary: "Run a text in the caller's or the script's variables.",
         run: evalin,
@@ -41,6 +44,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 1,
         args_max: 1,
         outputs_max: 0,
+        reach: Reach::Outside,
         usage: "source (file)",
         summary: "Run a script file in the caller's variables.",
         run: source,
@@ -50,6 +54,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 1,
         args_max: 2,
         outputs_max: 1,
+        reach: Reach::Partly,
         usage: "exist (name, kind)",
         summary: "What a name stands for: 1 a variable, 2 a file, 5 a builtin, 7 a folder, 103 a function of the script, 0 nothing.",
         run: exist,
@@ -59,6 +64,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 0,
         args_max: 1,
         outputs_max: 1,
+        reach: Reach::Script,
         usage: "nargin",
         summary: "How many arguments the function was called with, or takes.",
         run: nargin,
@@ -68,6 +74,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 0,
         args_max: 1,
         outputs_max: 1,
+        reach: Reach::Script,
         usage: "nargout",
         summary: "How many outputs the function was asked for, or gives.",
         run: nargout,
@@ -77,6 +84,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 1,
         args_max: 1,
         outputs_max: 1,
+        reach: Reach::Script,
         usage: "isargout (k)",
         summary: "Whether the function's k-th output was asked for.",
         run: isargout,
@@ -86,6 +94,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 0,
         args_max: 1,
         outputs_max: 1,
+        reach: Reach::Partly,
         usage: "mfilename ()",
         summary: "The name of the file that runs.",
         run: mfilename,
@@ -95,6 +104,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 1,
         args_max: 2,
         outputs_max: 1,
+        reach: Reach::Script,
         usage: "name = inputname (n, ids_only)",
         summary: "The name of the variable that was given as an argument.",
         run: inputname,
@@ -182,6 +192,13 @@ fn exist(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             _ => 0,
         };
     }
+    // Whether a name stands for anything of the script's is asked in a sandbox, too: no file does.
+    if code == 0 && !any {
+        match kind.as_str() {
+            "file" | "dir" => interp.check_outside("exist")?,
+            _ => {}
+        }
+    }
     if code == 0 && (any || kind == "file" || kind == "dir") {
         match std::fs::metadata(interp.env.found(&name)) {
             Ok(meta) if meta.is_dir() => code = 7,
@@ -254,6 +271,7 @@ fn mfilename(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let option = args.first().and_then(Value::as_text).unwrap_or_default();
     let out = match option.as_str() {
         "fullpath" | "fullpathext" => {
+            interp.check_outside("mfilename")?;
             let full = std::path::absolute(&path).unwrap_or(path);
             if option == "fullpath" { full.with_extension("") } else { full }
         }

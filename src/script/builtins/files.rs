@@ -16,31 +16,36 @@ use std::sync::Arc;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row("fopen", 1, 4, 4, "[fid, message] = fopen (name, mode, order)", "Opens a file; -1 if it cannot.", fopen),
+    row("fopen", 1, 4, 4, "[fid, message] = fopen (name, mode, order)", "Opens a file; -1 if it cannot.", fopen)
+        .outside(),
     row("fclose", 1, 1, 1, "fclose (fid)", "Closes a file, or \"all\" of them.", fclose),
     row("fgetl", 1, 2, 2, "fgetl (fid)", "The next line without its end; -1 at the end of the file.", |i, a, _| {
         line(i, "fgetl", a, false)
-    }),
+    })
+    .outside(),
     row("fgets", 1, 2, 2, "fgets (fid)", "The next line with its end; -1 at the end of the file.", |i, a, _| {
         line(i, "fgets", a, true)
-    }),
-    row("fskipl", 1, 2, 1, "fskipl (fid, n)", "Skips lines.", fskipl),
-    row("feof", 1, 1, 1, "feof (fid)", "Whether reading has met the end of a file.", feof),
+    })
+    .outside(),
+    row("fskipl", 1, 2, 1, "fskipl (fid, n)", "Skips lines.", fskipl).outside(),
+    row("feof", 1, 1, 1, "feof (fid)", "Whether reading has met the end of a file.", feof).outside(),
     row("ftell", 1, 1, 1, "ftell (fid)", "The position in a file.", |i, a, _| {
         let (_, stream) = i.env.keep.of::<Files>().stream("ftell", &a[0])?;
         Ok(Value::Num(stream.position() as f64).into())
-    }),
-    row("fseek", 2, 3, 1, "fseek (fid, offset, origin)", "Moves the position in a file.", fseek),
+    })
+    .outside(),
+    row("fseek", 2, 3, 1, "fseek (fid, offset, origin)", "Moves the position in a file.", fseek).outside(),
     row("frewind", 1, 1, 1, "frewind (fid)", "Moves to the beginning of a file.", |i, a, n| {
         let (_, stream) = i.env.keep.of::<Files>().stream("frewind", &a[0])?;
         let moved = stream.seek(SeekFrom::Start(0)).is_ok();
         Ok(if n == 0 { nothing() } else { Value::Num(if moved { 0.0 } else { -1.0 }).into() })
-    }),
+    })
+    .outside(),
     row("SEEK_SET", 0, 0, 1, "SEEK_SET", "Offsets from the beginning.", |_, _, _| Ok(Value::Num(0.0).into())),
     row("SEEK_CUR", 0, 0, 1, "SEEK_CUR", "Offsets from the position.", |_, _, _| Ok(Value::Num(1.0).into())),
     row("SEEK_END", 0, 0, 1, "SEEK_END", "Offsets from the end.", |_, _, _| Ok(Value::Num(2.0).into())),
     row("stdin", 0, 0, 1, "stdin", "The number of standard input: 0.", |_, _, _| Ok(Value::Num(0.0).into())),
-    row("fileread", 1, 3, 1, "fileread (name)", "The text of a file.", fileread),
+    row("fileread", 1, 3, 1, "fileread (name)", "The text of a file.", fileread).outside(),
 ];
 
 /// How many bytes wait at most to be written.

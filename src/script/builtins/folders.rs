@@ -22,34 +22,42 @@ pub static ROWS: &[Builtin] = &[
         let folder = super::process::variable(&mut i.env, "TMPDIR").filter(|f| !f.is_empty());
         let folder = folder.unwrap_or_else(|| std::env::temp_dir().to_string_lossy().into_owned());
         Ok(Value::string(format!("{}/", folder.trim_end_matches('/'))).into())
-    }),
-    row("tempname", 0, 2, 1, "tempname (folder, prefix)", "A name that no file has.", tempname),
+    })
+    .outside(),
+    row("tempname", 0, 2, 1, "tempname (folder, prefix)", "A name that no file has.", tempname).outside(),
     row("isfile", 1, 1, 1, "isfile (name)", "Whether files of these names are there.", |i, a, _| {
         are(i, "isfile", a, Path::is_file)
-    }),
+    })
+    .outside(),
     row("isfolder", 1, 1, 1, "isfolder (name)", "Whether folders of these names are there.", |i, a, _| {
         are(i, "isfolder", a, Path::is_dir)
-    }),
+    })
+    .outside(),
     row("isdir", 1, 1, 1, "isdir (name)", "Whether folders of these names are there.", |i, a, _| {
         are(i, "isdir", a, Path::is_dir)
-    }),
-    row("mkdir", 1, 2, 3, "[ok, message] = mkdir (parent, name)", "Makes a folder.", mkdir),
-    row("rmdir", 1, 2, 3, "[ok, message] = rmdir (name, \"s\")", "Removes a folder.", rmdir),
+    })
+    .outside(),
+    row("mkdir", 1, 2, 3, "[ok, message] = mkdir (parent, name)", "Makes a folder.", mkdir).outside(),
+    row("rmdir", 1, 2, 3, "[ok, message] = rmdir (name, \"s\")", "Removes a folder.", rmdir).outside(),
     row("unlink", 1, 1, 2, "[error, message] = unlink (name)", "Removes a file.", |i, a, n| {
         let removed = std::fs::remove_file(i.env.at(&path("unlink", &a[0])?));
         status("unlink", removed, n)
-    }),
-    row("delete", 1, 1, 0, "delete (name)", "Removes a file; of handles of plots, nothing.", delete),
+    })
+    .outside(),
+    row("delete", 1, 1, 0, "delete (name)", "Removes a file; of handles of plots, nothing.", delete).partly_outside(),
     row("rename", 2, 2, 2, "[error, message] = rename (old, new)", "Gives a file another name.", |i, a, n| {
         let renamed = std::fs::rename(i.env.at(&path("rename", &a[0])?), i.env.at(&path("rename", &a[1])?));
         status("rename", renamed, n)
-    }),
+    })
+    .outside(),
     row("copyfile", 2, 3, 3, "[ok, message] = copyfile (from, to)", "Copies a file.", |i, a, n| {
         moved(i, "copyfile", a, n, |from, to| std::fs::copy(from, to).map(|_| ()))
-    }),
+    })
+    .outside(),
     row("movefile", 2, 3, 3, "[ok, message] = movefile (from, to)", "Moves a file.", |i, a, n| {
         moved(i, "movefile", a, n, |from, to| std::fs::rename(from, to))
-    }),
+    })
+    .outside(),
     row(
         "canonicalize_file_name",
         1,
@@ -58,18 +66,22 @@ pub static ROWS: &[Builtin] = &[
         "[path, error, message] = canonicalize_file_name (name)",
         "The path from the root to a file, without links.",
         canonicalize_file_name,
-    ),
+    )
+    .outside(),
     row("file_in_loadpath", 1, 1, 1, "file_in_loadpath (name)", "The whole path of a file on the path.", |i, a, _| {
         let found = std::fs::canonicalize(i.env.found(path("file_in_loadpath", &a[0])?));
         Ok(found.map_or_else(|_| Value::empty(), |found| Value::string(found.display().to_string())).into())
-    }),
-    row("readdir", 1, 1, 1, "readdir (folder)", "The names in a folder.", readdir),
+    })
+    .outside(),
+    row("readdir", 1, 1, 1, "readdir (folder)", "The names in a folder.", readdir).outside(),
     row("stat", 1, 1, 3, "[info, error, message] = stat (name)", "What the system knows of a file.", |i, a, _| {
         info_of(i, "stat", |path| std::fs::metadata(path), a)
-    }),
+    })
+    .outside(),
     row("lstat", 1, 1, 3, "[info, error, message] = lstat (name)", "The same of a link itself.", |i, a, _| {
         info_of(i, "lstat", |path| std::fs::symlink_metadata(path), a)
-    }),
+    })
+    .outside(),
 ];
 
 /// What was done or not, as `answer` tells it; nothing, or an error, where nobody asks.
@@ -226,6 +238,7 @@ fn delete(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return Ok(nothing());
     }
     let name = path("delete", &args[0])?;
+    interp.check_outside("delete")?;
     let file = interp.env.at(&name);
     if std::fs::remove_file(&file).is_err() {
         let what = if file.exists() { "could not delete file" } else { "no such file" };

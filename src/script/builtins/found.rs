@@ -10,8 +10,10 @@ use std::path::Path;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row("which", 1, ANY, 1, "text = which (name, ...)", "What names stand for: variables, files, functions.", which),
-    row("type", 1, ANY, 1, "text = type (name, ...)", "The texts of functions, and what other names stand for.", texts),
+    row("which", 1, ANY, 1, "text = which (name, ...)", "What names stand for: variables, files, functions.", which)
+        .partly_outside(),
+    row("type", 1, ANY, 1, "text = type (name, ...)", "The texts of functions, and what other names stand for.", texts)
+        .partly_outside(),
 ];
 
 /// What a name stands for.
@@ -106,6 +108,7 @@ fn texts(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
             _ => String::new(),
         };
         let text = match (&found, text.is_empty()) {
+            (Found::Nothing, _) if interp.env.options.sandbox => return fail!("type: '{name}' undefined"),
             (Found::Nothing, _) => match memory::read(interp.env.at(&name)) {
                 Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
                 Err(_) => return fail!("type: '{name}' undefined"),

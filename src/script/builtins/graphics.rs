@@ -129,7 +129,7 @@ pub static ANSWERS: &[Builtin] = &[
         "h = gobjects (m, n, ...)",
         "Places for handles: zeros.",
         |i, a, n| match super::find("zeros") {
-            Some(zeros) => (zeros.run)(i, a, n),
+            Some(zeros) => zeros.call(i, a, n),
             None => Ok(Value::empty().into()),
         },
     ),

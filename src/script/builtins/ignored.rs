@@ -1,6 +1,6 @@
 //! Functions that are accepted without an effect: settings of a terminal or of packages.
 
-use super::{ANY, Builtin, Outcome};
+use super::{ANY, Builtin, Outcome, Reach};
 use crate::script::error::Flow;
 use crate::script::value::Value;
 use crate::script::vm::Interp;
@@ -39,7 +39,7 @@ const SILENT: &[&str] = &[
 
 /// A row of a command that takes whatever it is given.
 pub(super) const fn row(name: &'static str, run: super::Run, summary: &'static str) -> Builtin {
-    Builtin { name, args_min: 0, args_max: ANY, outputs_max: ANY, usage: name, summary, run }
+    Builtin { name, args_min: 0, args_max: ANY, outputs_max: ANY, reach: Reach::Script, usage: name, summary, run }
 }
 
 /// Commands without an effect.

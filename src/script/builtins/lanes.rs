@@ -102,22 +102,98 @@ pub fn strided(extents: &[usize], strides: &[usize], first: usize) -> Vec<usize>
     out
 }
 
-/// Positions for a result whose index along each dimension maps to these indices of the array.
-pub fn mapped(dims: &Dims, maps: &[Vec<usize>]) -> Vec<usize> {
-    if maps.iter().any(Vec::is_empty) {
+/// A dimension of a result, by which elements of an array are picked: how long it is, and how far from the array's first
+/// element each of its indices leads.
+pub struct Axis<'a> {
+    len: usize,
+    offset: Box<dyn Fn(usize) -> usize + 'a>,
+}
+
+impl<'a> Axis<'a> {
+    /// One of so many indices.
+    pub fn new(len: usize, offset: impl Fn(usize) -> usize + 'a) -> Axis<'a> {
+        Axis { len, offset: Box::new(offset) }
+    }
+
+    /// The dimensions of a result whose index `k` along dimension `d` is index `at(d, k)` of an array of these
+    /// dimensions.
+    pub fn mapped(dims: &Dims, extents: &[usize], at: &'a dyn Fn(usize, usize) -> usize) -> Vec<Axis<'a>> {
+        let mut stride = 1usize;
+        let axis = |(d, &len): (usize, &usize)| {
+            let own = stride;
+            stride = stride.saturating_mul(dims.extent(d));
+            Axis::new(len, move |k| at(d, k) * own)
+        };
+        extents.iter().enumerate().map(axis).collect()
+    }
+
+    /// Those of an array of these dimensions permuted: dimension `d` of the result is dimension `perm[d]` of the array.
+    /// `perm` names each dimension once, and may go beyond the rank.
+    pub fn permuted(dims: &Dims, perm: &[usize]) -> Vec<Axis<'a>> {
+        let stride = |p: usize| -> usize { (0..p).map(|d| dims.extent(d)).product() };
+        perm.iter()
+            .map(|&p| {
+                let stride = stride(p);
+                Axis::new(dims.extent(p), move |k| k * stride)
+            })
+            .collect()
+    }
+}
+
+/// The elements at these places, in order. No place is kept for longer than it takes to read it.
+fn along<T: Clone>(v: &[T], axes: &[Axis<'_>]) -> Vec<T> {
+    let n = axes.iter().fold(1usize, |n, axis| n.saturating_mul(axis.len));
+    if n == 0 {
         return Vec::new();
     }
-    let mut out = vec![0usize];
-    let mut stride = 1;
-    for (d, map) in maps.iter().enumerate() {
-        let mut next = Vec::with_capacity(out.len() * map.len());
-        for &i in map {
-            next.extend(out.iter().map(|o| o + i * stride));
+    let base: usize = axes.iter().filter(|axis| axis.len == 1).map(|axis| (axis.offset)(0)).sum();
+    let axes: Vec<&Axis<'_>> = axes.iter().filter(|axis| axis.len > 1).collect();
+    let Some((inner, outer)) = axes.split_first() else { return vec![v[base].clone()] };
+    let mut out = Vec::with_capacity(n);
+    let mut index = vec![0usize; outer.len()];
+    loop {
+        let from = outer.iter().zip(&index).fold(base, |at, (axis, &k)| at + (axis.offset)(k));
+        out.extend((0..inner.len).map(|k| v[from + (inner.offset)(k)].clone()));
+        let mut d = 0;
+        loop {
+            let Some(axis) = outer.get(d) else { return out };
+            index[d] += 1;
+            if index[d] < axis.len {
+                break;
+            }
+            index[d] = 0;
+            d += 1;
         }
-        out = next;
-        stride *= dims.extent(d);
     }
-    out
+}
+
+/// The elements of a host array, cell array or struct array along these dimensions. `None` for what has no elements in
+/// host memory.
+pub fn pick_along(value: &Value, dims: Dims, axes: &[Axis<'_>]) -> Option<Value> {
+    Some(match value {
+        Value::Tensor(t) => {
+            let mut picked = Tensor::new(dims, map_data!(&*t.data, v => along(v, axes)));
+            picked.double_quoted = t.double_quoted;
+            // Nothing is not complex.
+            if picked.is_empty() { Value::tensor(picked) } else { Value::tensor_as_is(picked) }
+        }
+        Value::Num(x) => {
+            let n = dims.elements();
+            Value::tensor_as_is(Tensor::new(dims, Data::F64(vec![*x; n])))
+        }
+        Value::Bool(x) => {
+            let n = dims.elements();
+            Value::tensor_as_is(Tensor::new(dims, Data::Bool(vec![*x; n])))
+        }
+        Value::Cell(c) => Value::Cell(Arc::new(CellArray::new(dims, along(&c.items, axes)))),
+        Value::Struct(s) => Value::Struct(Arc::new(StructArray {
+            dims,
+            fields: s.fields.iter().map(|(k, v)| (k.clone(), along(v, axes))).collect(),
+            class: s.class,
+            cleanup: s.cleanup.clone(),
+        })),
+        _ => return None,
+    })
 }
 
 /// The elements of a host array, cell array or struct array at these positions, under new dimensions.

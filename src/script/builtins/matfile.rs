@@ -26,7 +26,8 @@ pub static ROWS: &[Builtin] = &[
         "s = load (file, names...)",
         "Variables from a MAT file or Octave's text format, or a table from a text.",
         load,
-    ),
+    )
+    .outside(),
     row(
         "save",
         1,
@@ -35,7 +36,8 @@ pub static ROWS: &[Builtin] = &[
         "save (file, names..., \"-v7\")",
         "Variables to a MAT file, with \"-text\" in Octave's text format, with \"-ascii\" a matrix as plain text.",
         save,
-    ),
+    )
+    .outside(),
 ];
 
 /// The arguments as words: options, which begin with a hyphen, and the others.

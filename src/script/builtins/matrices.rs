@@ -6,7 +6,7 @@
 use super::args::{self, extent, number};
 use super::creation::{check_host, set};
 use super::field::widened;
-use super::lanes::{mapped, pick};
+use super::lanes::{Axis, pick, pick_along};
 use super::record::{check_shape, is_big, lift, record};
 use super::reductions::{check_array, hosted, on_runtime};
 use super::shape::{host_value, reshaped};
@@ -218,9 +218,8 @@ fn along(env: &Env, x: &Value, d: usize, grid: &[usize]) -> Flow<Value> {
     }
     check_host(env, &dims, x.class())?;
     let column = reshaped(&host_value(env, x)?, Dims::new(&[1, 1]).with(d, x.len()))?;
-    let maps: Vec<Vec<usize>> =
-        (0..grid.len()).map(|i| if i == d { (0..grid[i]).collect() } else { vec![0; grid[i]] }).collect();
-    match pick(&column, dims, &mapped(&column.dims(), &maps)) {
+    let at = |i: usize, k: usize| if i == d { k } else { 0 };
+    match pick_along(&column, dims, &Axis::mapped(&column.dims(), grid, &at)) {
         Some(value) => Ok(value),
         None => fail!("wrong type argument '{}'", x.class_name()),
     }

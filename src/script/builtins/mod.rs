@@ -60,6 +60,7 @@ pub mod process;
 pub mod products;
 pub mod queries;
 pub mod random;
+mod reach;
 pub mod record;
 pub mod reductions;
 pub mod regexp;
@@ -85,6 +86,7 @@ mod textformat;
 pub mod variables;
 
 pub use counts::{check_call, invalid_call};
+pub use reach::Reach;
 
 use super::error::{Flow, ScriptError};
 use super::index::Values;
@@ -103,12 +105,14 @@ pub struct Builtin {
     pub args_max: u8,
     /// The most outputs.
     pub outputs_max: u8,
+    /// What of the world around the script it touches.
+    pub reach: Reach,
     /// How it is called: `[m, i] = max (x, [], dim)`.
     pub usage: &'static str,
     /// What it does, in a line.
     pub summary: &'static str,
-    /// Its code. Arguments are counted already.
-    pub run: Run,
+    /// Its code. Arguments are counted already. Calls go through [`Builtin::call`], which asks what it may reach.
+    run: Run,
 }
 
 /// A row of a table: name, fewest and most arguments, most outputs, usage, summary, code.
@@ -121,7 +125,32 @@ const fn row(
     summary: &'static str,
     run: Run,
 ) -> Builtin {
-    Builtin { name, args_min, args_max, outputs_max, usage, summary, run }
+    Builtin { name, args_min, args_max, outputs_max, reach: Reach::Script, usage, summary, run }
+}
+
+impl Builtin {
+    /// The same row of a function that touches files, folders, the environment, the process or standard input.
+    const fn outside(self) -> Builtin {
+        Builtin { reach: Reach::Outside, ..self }
+    }
+
+    /// The same row of a function of which some calls touch these. Its code asks [`Env::check_outside`] for those.
+    ///
+    /// [`Env::check_outside`]: super::env::Env::check_outside
+    const fn partly_outside(self) -> Builtin {
+        Builtin { reach: Reach::Partly, ..self }
+    }
+
+    /// Runs it on counted arguments.
+    ///
+    /// # Errors
+    /// What its code finds wrong, and the refusal of a sandbox.
+    pub fn call(&self, interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
+        if self.reach == Reach::Outside {
+            interp.check_outside(self.name)?;
+        }
+        (self.run)(interp, args, nargout)
+    }
 }
 
 /// No limit on arguments or outputs.

@@ -1,6 +1,6 @@
 //! The operators as functions: `plus (a, b, ...)`, `not (x)`, `transpose (x)`.
 
-use super::{ANY, Builtin, Outcome, row};
+use super::{ANY, Builtin, Outcome, Reach, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, Stop, fail};
 use crate::script::index;
@@ -17,6 +17,7 @@ macro_rules! two {
             args_min: 2,
             args_max: 2,
             outputs_max: 1,
+            reach: Reach::Script,
             usage: concat!($name, " (x, y)"),
             summary: $summary,
             run: |i, a, _| Ok(ops::binary(&mut i.env, BinaryOp::$op, &a[0], &a[1])?.into()),
@@ -32,6 +33,7 @@ macro_rules! many {
             args_min: 2,
             args_max: ANY,
             outputs_max: 1,
+            reach: Reach::Script,
             usage: concat!($name, " (x, y, ...)"),
             summary: $summary,
             run: |i, a, _| from_the_left(i, a, BinaryOp::$op),

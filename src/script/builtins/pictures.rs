@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row("imread", 1, ANY, 3, "[picture, map, alpha] = imread (file)", "A picture from a file.", imread),
-    row("imwrite", 2, ANY, 0, "imwrite (picture, file, format)", "A picture to a file.", imwrite),
+    row("imread", 1, ANY, 3, "[picture, map, alpha] = imread (file)", "A picture from a file.", imread).outside(),
+    row("imwrite", 2, ANY, 0, "imwrite (picture, file, format)", "A picture to a file.", imwrite).outside(),
     row("rgb2gray", 1, 1, 1, "rgb2gray (picture)", "The luminance of a picture.", |i, a, _| {
         Ok(rgb2gray(&mut i.env, &a[0])?.into())
     }),

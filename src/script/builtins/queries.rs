@@ -27,9 +27,21 @@ macro_rules! question {
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
-    row("class", 1, 1, 1, "class (x)", "The name of a value's class.", |_, a, _| {
-        Ok(Value::from(shown_class(&a[0])).into())
+    row("class", 1, 1, 1, "class (x)", "The name of a value's class.", |i, a, _| {
+        Ok(Value::from(shown_class(i, &a[0])).into())
     }),
+    row(
+        "isUnderlyingType",
+        2,
+        2,
+        1,
+        "isUnderlyingType (x, name)",
+        "Whether an array's elements are of a class.",
+        |_, a, _| match a[1].as_text() {
+            Some(name) => Ok(Value::Bool(a[0].class_name() == name).into()),
+            None => fail!("isUnderlyingType: the name of a class must be a string"),
+        },
+    ),
     row("underlyingType", 1, 1, 1, "underlyingType (x)", "The class of an array's elements.", |_, a, _| {
         Ok(Value::from(a[0].class_name()).into())
     }),
@@ -100,16 +112,15 @@ pub(super) fn is_real(x: &Value) -> bool {
     is_array(x) && !x.is_complex()
 }
 
-/// The class as `class` gives it: arrays that a script has put on the device are `gpuArray`s.
-fn shown_class(x: &Value) -> &str {
-    match x {
-        Value::Lazy(l) if l.pinned => "gpuArray",
-        other => other.class_name(),
-    }
+/// The class as `class` gives it: arrays that a script has put on the device are `gpuArray`s. Functions of the library
+/// ask what to compute in.
+fn shown_class<'v>(interp: &Interp, x: &'v Value) -> &'v str {
+    if x.is_pinned() && !interp.in_library() { "gpuArray" } else { x.class_name() }
 }
 
-fn isa(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+fn isa(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let x = &args[0];
+    let shown = shown_class(interp, x);
     let is = |name: &[u8]| {
         let class = x.class();
         match name {
@@ -117,7 +128,7 @@ fn isa(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             b"integer" => class.is_integer(),
             b"numeric" => class.is_numeric(),
             b"handle" => matches!(class, Class::Map | Class::Parser),
-            name => name == shown_class(x).as_bytes() || name == x.class_name().as_bytes(),
+            name => name == shown.as_bytes() || name == b"gpuArray" && x.is_pinned(),
         }
     };
     Ok(match &args[1] {

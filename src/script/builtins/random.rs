@@ -167,7 +167,7 @@ fn draws(interp: &mut Interp, name: &'static str, args: &[Value], nargout: usize
             _ if is_word(word, "like") => match rest.next() {
                 Some(proto) if proto.class().is_float() => {
                     class = proto.class();
-                    pinned |= matches!(proto, Value::Lazy(l) if l.pinned);
+                    pinned |= proto.is_pinned();
                 }
                 _ => return fail!("{name}: the prototype after 'like' must be double or single"),
             },
@@ -393,7 +393,7 @@ fn randi(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             _ if is_word(word, "like") => match rest.next() {
                 Some(proto) if proto.class().is_numeric() => {
                     class = proto.class();
-                    pinned |= matches!(proto, Value::Lazy(l) if l.pinned);
+                    pinned |= proto.is_pinned();
                 }
                 _ => return fail!("randi: the prototype after 'like' must be numeric"),
             },
@@ -427,7 +427,8 @@ fn randi(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let n = dims.elements();
     let drawn: Vec<f64> = doubles(env, Kind::Uniform, n)?.into_iter().map(|u| low + (u * span).floor()).collect();
     let data = Data::F64(drawn).converted(class);
-    Ok(Value::tensor(Tensor::new(dims, data)).into())
+    let value = Value::tensor(Tensor::new(dims, data));
+    Ok(if pinned { super::device::pinned(env, &value)? } else { value }.into())
 }
 
 fn randperm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

@@ -43,6 +43,7 @@ pub fn record(array: Array, class: Class, sources: &[&Value]) -> Flow<Value> {
 /// # Errors
 /// The fault that the array carries.
 pub fn pin(env: &Env, value: Value) -> Flow<Value> {
+    env.has_pinned.store(true, std::sync::atomic::Ordering::Relaxed);
     match value {
         Value::Lazy(l) if l.pinned => Ok(Value::Lazy(l)),
         Value::Lazy(l) => {

@@ -30,7 +30,8 @@ pub static ROWS: &[Builtin] = &[
         "[x, n, message] = fscanf (fid, template, size)",
         "Numbers and words from a file.",
         fscanf,
-    ),
+    )
+    .outside(),
 ];
 
 /// What a conversion reads.

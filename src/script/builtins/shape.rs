@@ -4,7 +4,7 @@
 //! views that fuse into what reads them.
 
 use super::args::{self, integer, number};
-use super::lanes::{mapped, permuted, pick};
+use super::lanes::{Axis, pick, pick_along};
 use super::record::record;
 use super::{ANY, Builtin, Outcome, row};
 use crate::script::env::Env;
@@ -242,13 +242,13 @@ pub fn permuted_value(env: &Env, value: &Value, perm: &[usize]) -> Flow<Value> {
     if let Value::Lazy(l) = value {
         return record(l.array.permute(perm), l.class, &[value]);
     }
-    picked(env, value, out, &permuted(&dims, perm))
+    picked(env, value, out, &Axis::permuted(&dims, perm))
 }
 
-/// [`pick`], with an error for what has no elements.
-fn picked(env: &Env, value: &Value, dims: Dims, positions: &[usize]) -> Flow<Value> {
-    let _ = env;
-    match pick(value, dims, positions) {
+/// [`pick_along`], with an error for what has no elements.
+fn picked(env: &Env, value: &Value, dims: Dims, axes: &[Axis<'_>]) -> Flow<Value> {
+    env.check_host(&dims, value.class().bytes() * (1 + usize::from(value.is_complex())))?;
+    match pick_along(value, dims, axes) {
         Some(value) => Ok(value),
         None => fail!("wrong type argument '{}'", value.class_name().replace("function_handle", "function handle")),
     }
@@ -348,15 +348,10 @@ fn circshift(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if let Value::Lazy(l) = x {
         return Ok(record(l.array.circshift(&shifts), l.class, &[x])?.into());
     }
-    let maps: Vec<Vec<usize>> = dims
-        .iter()
-        .zip(&shifts)
-        .map(|(&n, &s)| {
-            let first = (-s).rem_euclid(n as i64) as usize;
-            (0..n).map(|k| (k + first) % n).collect()
-        })
-        .collect();
-    let value = picked(&interp.env, x, dims.clone(), &mapped(&dims, &maps))?;
+    let first = |d: usize| (-shifts[d]).rem_euclid(dims[d].max(1) as i64) as usize;
+    let firsts: Vec<usize> = (0..dims.len()).map(first).collect();
+    let at = |d: usize, k: usize| if k < dims[d] - firsts[d] { k + firsts[d] } else { k + firsts[d] - dims[d] };
+    let value = picked(&interp.env, x, dims.clone(), &Axis::mapped(&dims, &dims, &at))?;
     Ok(still_permutation(x, value).into())
 }
 
@@ -372,12 +367,8 @@ pub fn flipped(env: &Env, x: &Value, over: &[usize]) -> Flow<Value> {
         let array = over.iter().fold(l.array.clone(), |a, &d| if d < dims.len() { a.flip(d) } else { a });
         return record(array, l.class, &[x]);
     }
-    let maps: Vec<Vec<usize>> = dims
-        .iter()
-        .enumerate()
-        .map(|(d, &n)| if over.contains(&d) { (0..n).rev().collect() } else { (0..n).collect() })
-        .collect();
-    let value = picked(env, x, dims.clone(), &mapped(&dims, &maps))?;
+    let at = |d: usize, k: usize| if over.contains(&d) { dims[d] - 1 - k } else { k };
+    let value = picked(env, x, dims.clone(), &Axis::mapped(&dims, &dims, &at))?;
     Ok(still_permutation(x, value))
 }
 
@@ -508,19 +499,9 @@ fn repmat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         super::record::check_shape(env, &out)?;
         return Ok(record(array.repmat(&times), x.class(), &[x])?.into());
     }
-    // Each element, and where it comes from.
-    env.check_host(&out, x.class().bytes() * (1 + x.is_complex() as usize) + size_of::<usize>())?;
-    // The places of every dimension, beside the elements.
-    env.check_host(&[out.iter().sum()], size_of::<usize>())?;
-    let maps: Vec<Vec<usize>> = (0..rank)
-        .map(|d| {
-            let n = dims.extent(d);
-            // Where nothing is picked, nothing is counted.
-            let places = if out.contains(&0) { 0 } else { n * times[d] };
-            (0..places).map(|k| k % n).collect()
-        })
-        .collect();
-    Ok(picked(env, x, out, &mapped(&dims, &maps))?.into())
+    let at = |d: usize, k: usize| k % dims.extent(d).max(1);
+    let axes = Axis::mapped(&dims, &out, &at);
+    Ok(picked(env, x, out.clone(), &axes)?.into())
 }
 
 /// Refuses what [`placed`] would need more memory for than there is: the elements, and where each comes from.

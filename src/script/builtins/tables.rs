@@ -18,15 +18,18 @@ use num_complex::Complex64;
 pub static ROWS: &[Builtin] = &[
     row("dlmwrite", 2, ANY, 0, "dlmwrite (file, m, sep, ...)", "Writes a matrix as separated numbers.", |i, a, _| {
         write(i, "dlmwrite", a)
-    }),
+    })
+    .outside(),
     row("csvwrite", 2, ANY, 0, "csvwrite (file, m)", "Writes a matrix separated by commas.", |i, a, _| {
         write(i, "csvwrite", a)
-    }),
+    })
+    .outside(),
     row("writematrix", 2, ANY, 0, "writematrix (m, file)", "Writes a matrix separated by commas.", |i, a, _| {
         let mut a = a.to_vec();
         a.swap(0, 1);
         write(i, "writematrix", &a)
-    }),
+    })
+    .outside(),
     row(
         "dlmread",
         1,
@@ -35,13 +38,16 @@ pub static ROWS: &[Builtin] = &[
         "dlmread (file, sep, r0, c0)",
         "Reads separated numbers; 0 where there is none.",
         |i, a, _| read(i, "dlmread", a, 0.0),
-    ),
+    )
+    .outside(),
     row("csvread", 1, ANY, 1, "csvread (file, r0, c0)", "Reads numbers separated by commas.", |i, a, _| {
         let mut a = a.to_vec();
         a.insert(1, Value::string(","));
         read(i, "csvread", &a, 0.0)
-    }),
-    row("readmatrix", 1, ANY, 1, "readmatrix (file)", "Reads separated numbers below their headings.", readmatrix),
+    })
+    .outside(),
+    row("readmatrix", 1, ANY, 1, "readmatrix (file)", "Reads separated numbers below their headings.", readmatrix)
+        .outside(),
 ];
 
 /// How a number fills its place: flags, and how wide it is at least.

@@ -4,7 +4,7 @@ use super::environment::{scope, text};
 use super::matfile;
 use super::pattern;
 use super::queries::bytes_of;
-use super::{ANY, Builtin, Outcome, nothing};
+use super::{ANY, Builtin, Outcome, Reach, nothing};
 use crate::script::error::{Flow, fail};
 use crate::script::syntax::ast::Name;
 use crate::script::value::{Dims, StructArray, Value};
@@ -18,6 +18,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 1,
         args_max: 1,
         outputs_max: 1,
+        reach: Reach::Script,
         usage: "isvarname (text)",
         summary: "Whether a text may name a variable.",
         run: isvarname,
@@ -27,6 +28,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 0,
         args_max: 1,
         outputs_max: 1,
+        reach: Reach::Script,
         usage: "iskeyword (text)",
         summary: "Whether a text is a word of the language; without one, all of them.",
         run: iskeyword,
@@ -36,6 +38,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 1,
         args_max: 1,
         outputs_max: 1,
+        reach: Reach::Script,
         usage: "isglobal (name)",
         summary: "Whether a variable is global.",
         run: isglobal,
@@ -45,6 +48,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 0,
         args_max: ANY,
         outputs_max: 0,
+        reach: Reach::Script,
         usage: "clear name…",
         summary: "Remove variables.",
         run: clear,
@@ -54,6 +58,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 0,
         args_max: ANY,
         outputs_max: 0,
+        reach: Reach::Script,
         usage: "clearvars name… -except name…",
         summary: "Remove variables, but for those behind -except.",
         run: clearvars,
@@ -63,6 +68,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 0,
         args_max: ANY,
         outputs_max: 1,
+        reach: Reach::Script,
         usage: "who pattern…",
         summary: "The names of variables.",
         run: who,
@@ -72,6 +78,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 3,
         args_max: 3,
         outputs_max: 0,
+        reach: Reach::Script,
         usage: "assignin (\"caller\", name, value)",
         summary: "Set a variable by its name.",
         run: assignin,
@@ -81,6 +88,7 @@ pub static ROWS: &[Builtin] = &[
         args_min: 0,
         args_max: ANY,
         outputs_max: 1,
+        reach: Reach::Script,
         usage: "whos pattern…",
         summary: "The variables with their sizes, bytes and classes.",
         run: whos,

@@ -68,6 +68,7 @@ pub fn append(env: &Env, dim: usize, parts: &mut [Value]) -> bool {
                 }
                 _ => return false,
             }
+            tensor.data.recount();
             tensor.form = Form::Full;
             tensor.dims = tensor.dims.with(dim, tensor.data.len());
             true

@@ -71,6 +71,7 @@ pub fn scalar(target: &mut Option<Value>, subscripts: &[Value], value: &Value) -
             (Data::Bool(v), Value::Bool(x)) if subscripts.len() == 1 => v.push(*x),
             _ => return false,
         }
+        tensor.data.recount();
         tensor.dims = longer;
     } else {
         match (&mut *tensor.data, value) {
@@ -190,6 +191,7 @@ fn into_array(env: &Env, target: &mut Option<Value>, subscripts: Subscripts, giv
         resize(l, &old, &new, Default::default());
         grid.scatter(l, r);
     });
+    tensor.data.recount();
     tensor.dims = new;
     tensor.form = Form::Full;
     settle(target, &data, grid.len() == 0);

@@ -3,14 +3,17 @@
 use super::complex;
 use super::expand::{Side, expanded, zip};
 use super::operand::{
-    Host, arithmetic_class, complex_in_class, in_class, in_wide_class, is_wide, nan_is_no_truth, type_name,
+    Elements, Host, arithmetic_class, complex_in_class, in_class, in_wide_class, is_wide, nan_is_no_truth, type_name,
 };
 use super::{power, wide};
 use crate::script::error::{Flow, fail};
 use crate::script::syntax::ast::BinaryOp;
+use crate::script::value::blocks::BLOCK;
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use num_complex::Complex64;
 use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// The error of operands whose classes an operator does not combine.
 pub(crate) fn undefined<T>(op: BinaryOp, a: &Value, b: &Value) -> Flow<T> {
@@ -76,17 +79,105 @@ pub(crate) fn result_dims(op: BinaryOp, a: &[usize], b: &[usize]) -> Flow<Dims> 
 
 /// An elementwise operator: its class and dimensions are known to be right.
 pub(crate) fn elementwise(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims: Dims) -> Flow<Value> {
-    let data = match op {
-        BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
-            Data::Bool(compared(op, a, b, &dims))
-        }
-        BinaryOp::And | BinaryOp::Or => Data::Bool(logical(op, a, b, &dims)?),
-        BinaryOp::Pow => power::elementwise(a, b, class, &dims),
-        _ if is_wide(class) => wide_arithmetic(op, a, b, class, &dims),
-        _ if a.is_complex() || b.is_complex() => complex_arithmetic(op, a, b, class, &dims),
-        _ => in_class(class, arithmetic(op, a, b, class, &dims)),
-    };
+    let data = computed(op, a, b, class, &dims)?;
     Ok(Value::tensor(Tensor::new(dims, data)))
+}
+
+/// Its elements: many, of classes that are computed by way of wider numbers, in blocks.
+fn computed(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims) -> Flow<Data> {
+    if dims.elements() > BLOCK && widens(op, a, b, class) {
+        return in_blocks(op, a, b, class, dims);
+    }
+    at_once(op, a, b, class, dims)
+}
+
+/// Whether arrays are computed by way of numbers that are wider than their own.
+fn widens(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class) -> bool {
+    // Whether a power of floats is complex depends on all of its elements.
+    if op == BinaryOp::Pow && !class.is_integer() {
+        return false;
+    }
+    let is_plain = |host: &Host<'_>| host.len() == 1 || matches!(host.elements(), Elements::Data(Data::F64(_)));
+    let is_plain_complex = |host: &Host<'_>| host.len() == 1 || matches!(host.elements(), Elements::Data(Data::C64(_)));
+    let is_truth = |host: &Host<'_>| host.len() == 1 || matches!(host.elements(), Elements::Data(Data::Bool(_)));
+    match op {
+        BinaryOp::And | BinaryOp::Or => !(is_truth(a) && is_truth(b)),
+        _ if matches!(class, Class::Double | Class::Logical) => {
+            !(is_plain(a) && is_plain(b)) && !(is_plain_complex(a) && is_plain_complex(b))
+        }
+        _ => true,
+    }
+}
+
+/// The same, a block of the result at a time.
+fn in_blocks(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims) -> Flow<Data> {
+    let n = dims.elements();
+    let spans = |host: &Host<'_>| host.len() == 1 || *host.dims() == **dims;
+    let mut out: Option<Data> = None;
+    let mut take = |made: Data| match &mut out {
+        Some(out) => out.append(made),
+        None => {
+            let mut first = made;
+            first.reserve_for(n);
+            out = Some(first);
+        }
+    };
+    if spans(a) && spans(b) {
+        for start in (0..n).step_by(BLOCK) {
+            let (end, rows) = (n.min(start + BLOCK), Dims::new(&[BLOCK.min(n - start), 1]));
+            let (x, y) = (block(a, start..end, &rows), block(b, start..end, &rows));
+            take(at_once(op, x.as_ref().unwrap_or(a), y.as_ref().unwrap_or(b), class, &rows)?);
+        }
+    } else {
+        // They expand against each other: some of the outermost extent at a time.
+        let Some(outer) = dims.iter().rposition(|&extent| extent > 1) else { return at_once(op, a, b, class, dims) };
+        let inner = n / dims[outer];
+        let step = (BLOCK / inner.max(1)).max(1);
+        let part = |host: &Host<'_>, from: usize, count: usize| {
+            let own = host.dims().get(outer).copied().unwrap_or(1);
+            if own == 1 {
+                return None;
+            }
+            let stride: usize = host.dims()[..outer].iter().product();
+            let mut dims = host.dims()[..outer].to_vec();
+            dims.push(count);
+            dims.resize(dims.len().max(2), 1);
+            block(host, from * stride..(from + count) * stride, &Dims::new(&dims))
+        };
+        for from in (0..dims[outer]).step_by(step) {
+            let count = step.min(dims[outer] - from);
+            let mut all = dims[..outer].to_vec();
+            all.push(count);
+            all.resize(all.len().max(2), 1);
+            let all = Dims::new(&all);
+            let (x, y) = (part(a, from, count), part(b, from, count));
+            take(computed(op, x.as_ref().unwrap_or(a), y.as_ref().unwrap_or(b), class, &all)?);
+        }
+    }
+    Ok(out.unwrap_or_else(|| Data::zeros(class, 0)))
+}
+
+/// Elements of an operand as one of these dimensions; `None` of one that is used as a whole everywhere.
+fn block(host: &Host<'_>, range: Range<usize>, dims: &Dims) -> Option<Host<'static>> {
+    match host.elements() {
+        Elements::Data(data) if data.len() > 1 => {
+            Some(Host::Awaited(Arc::new(Tensor::new(dims.clone(), data.part(range)))))
+        }
+        _ => None,
+    }
+}
+
+fn at_once(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims) -> Flow<Data> {
+    Ok(match op {
+        BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
+            Data::Bool(compared(op, a, b, dims))
+        }
+        BinaryOp::And | BinaryOp::Or => Data::Bool(logical(op, a, b, dims)?),
+        BinaryOp::Pow => power::elementwise(a, b, class, dims),
+        _ if is_wide(class) => wide_arithmetic(op, a, b, class, dims),
+        _ if a.is_complex() || b.is_complex() => complex_arithmetic(op, a, b, class, dims),
+        _ => in_class(class, arithmetic(op, a, b, class, dims)),
+    })
 }
 
 fn arithmetic(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims) -> Vec<f64> {

@@ -142,6 +142,11 @@ fn is_recordable(value: &Value) -> bool {
 /// of classes that the runtime has.
 pub(crate) fn is_recorded(env: &Env, a: &Value, b: &Value, class: Class, elements: usize) -> bool {
     let there = matches!(a, Value::Lazy(_)) || matches!(b, Value::Lazy(_));
+    // What the runtime has no class for would go there as doubles, which take several times its memory.
+    let is_at_home = |v: &Value| matches!(v, Value::Tensor(t) if t.len() > 1 && t.data.class().dtype().is_none());
+    if !there && (is_at_home(a) || is_at_home(b)) {
+        return false;
+    }
     (there || elements > env.options.host_elements_max)
         && class.dtype().is_some()
         && is_recordable(a)

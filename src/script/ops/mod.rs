@@ -192,8 +192,8 @@ fn elementwise(env: &mut Env, op: BinaryOp, a: &Value, b: &Value) -> Flow<Value>
     {
         return Ok(value);
     }
-    // Integers are computed by way of doubles.
-    env.check_host(&dims, if class.is_integer() { size_of::<f64>() + class.bytes() } else { class.bytes() })?;
+    // What is computed by way of wider numbers is computed in blocks.
+    env.check_host(&dims, class.bytes() * (1 + usize::from(a.is_complex() || b.is_complex())))?;
     let (x, y) = Host::pair(env, a, b)?;
     host::elementwise(op, &x, &y, class, dims)
 }
@@ -229,9 +229,9 @@ pub fn unary(env: &mut Env, op: UnaryOp, a: &Value) -> Flow<Value> {
     }
 }
 
-/// Refuses what is computed of so many elements on the host, in numbers of 8 bytes, where no memory holds it.
-fn room(env: &Env, elements: usize) -> Flow<()> {
-    env.check_host(&[elements], size_of::<f64>())
+/// Refuses so many elements of a class on the host where no memory holds them.
+fn room(env: &Env, elements: usize, class: Class, is_complex: bool) -> Flow<()> {
+    env.check_host(&[elements], class.bytes() * (1 + usize::from(is_complex)))
 }
 
 fn prefix(env: &mut Env, op: UnaryOp, a: &Value) -> Flow<Value> {
@@ -251,29 +251,37 @@ fn prefix(env: &mut Env, op: UnaryOp, a: &Value) -> Flow<Value> {
     }
     let host = Host::of(env, a)?;
     let dims = Dims::new(host.dims());
-    room(env, dims.elements())?;
-    let data = match op {
-        UnaryOp::Not => match host.elements().truths() {
-            Some(truths) => Data::Bool(truths.iter().map(|x| !x).collect()),
-            None => return Err(operand::nan_is_no_truth()),
-        },
-        UnaryOp::Plus => match (a, host.class()) {
-            (_, Class::Logical | Class::Char) => Data::F64(host.elements().reals().into_owned()),
-            _ => return Ok(a.clone()),
-        },
-        UnaryOp::Minus => match host.elements() {
-            Elements::Data(Data::C64(v)) => Data::C64(v.iter().map(|z| -z).collect()),
-            Elements::Data(Data::C32(v)) => Data::C32(v.iter().map(|z| -z).collect()),
-            Elements::Data(Data::I64(v)) => Data::I64(v.iter().map(|x| 0i64.saturating_sub(*x)).collect()),
-            Elements::Data(Data::U64(v)) => Data::U64(vec![0; v.len()]),
-            other => {
-                let class = if host.class().is_numeric() { host.class() } else { Class::Double };
-                in_class(class, other.reals().iter().map(|x| -x).collect())
-            }
-        },
+    let made = match (op, host.class()) {
+        (UnaryOp::Not, _) => Class::Logical,
+        (_, Class::Logical | Class::Char) => Class::Double,
+        (UnaryOp::Plus, _) => return Ok(a.clone()),
+        (_, class) => class,
+    };
+    room(env, dims.elements(), made, a.is_complex())?;
+    let data = match host.elements() {
+        Elements::Data(data) => data.in_blocks(|block| negated(op, Elements::Data(block), made))?,
+        one => negated(op, one, made)?,
     };
     let value = Value::tensor(Tensor::new(dims, data));
     Ok(if op == UnaryOp::Minus && a.is_diagonal() { value.diagonal() } else { value })
+}
+
+/// A prefix operator of elements, in a class.
+fn negated(op: UnaryOp, elements: Elements<'_>, class: Class) -> Flow<Data> {
+    Ok(match (op, elements) {
+        (UnaryOp::Not, elements) => match elements.truths() {
+            Some(truths) => Data::Bool(truths.iter().map(|x| !x).collect()),
+            None => return Err(operand::nan_is_no_truth()),
+        },
+        (UnaryOp::Plus, elements) => in_class(class, elements.reals().into_owned()),
+        (UnaryOp::Minus, Elements::Data(Data::C64(v))) => Data::C64(v.iter().map(|z| -z).collect()),
+        (UnaryOp::Minus, Elements::Data(Data::C32(v))) => Data::C32(v.iter().map(|z| -z).collect()),
+        (UnaryOp::Minus, Elements::Data(Data::I64(v))) => {
+            Data::I64(v.iter().map(|x| 0i64.saturating_sub(*x)).collect())
+        }
+        (UnaryOp::Minus, Elements::Data(Data::U64(v))) => Data::U64(vec![0; v.len()]),
+        (UnaryOp::Minus, elements) => in_class(class, elements.reals().iter().map(|x| -x).collect()),
+    })
 }
 
 /// A matrix's transpose, of any class.
@@ -388,7 +396,7 @@ pub fn cast(env: &mut Env, value: &Value, class: Class) -> Flow<Value> {
         _ => {}
     }
     let host = env.host(value)?;
-    room(env, host.len())?;
+    room(env, host.len(), class, host.data.is_complex() && class.is_float())?;
     if class == Class::Logical {
         let Some(truths) = Elements::Data(&host.data).truths() else {
             return Err(operand::nan_is_no_truth());

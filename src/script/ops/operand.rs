@@ -151,20 +151,13 @@ impl<'a> Elements<'a> {
             Elements::Truth(x) => Cow::Borrowed(std::slice::from_ref(x)),
             Elements::Data(Data::Bool(v)) => Cow::Borrowed(v),
             Elements::Data(Data::Char(v)) => Cow::Owned(v.iter().map(|&x| x != 0).collect()),
-            Elements::Data(Data::C64(_) | Data::C32(_)) => {
-                let z = self.complexes_in(Class::Double);
-                if z.iter().any(|z| z.re.is_nan() || z.im.is_nan()) {
-                    return None;
-                }
-                Cow::Owned(z.iter().map(|z| z.re != 0.0 || z.im != 0.0).collect())
-            }
-            other => {
-                let x = other.reals();
-                if x.iter().any(|x| x.is_nan()) {
-                    return None;
-                }
-                Cow::Owned(x.iter().map(|&x| x != 0.0).collect())
-            }
+            Elements::Number(x) if x.is_nan() => return None,
+            Elements::Number(x) => Cow::Owned(vec![*x != 0.0]),
+            Elements::Data(data) if data.has_nan() => return None,
+            Elements::Data(data) => match data.converted(Class::Logical) {
+                Data::Bool(truths) => Cow::Owned(truths),
+                _ => return None,
+            },
         })
     }
 }

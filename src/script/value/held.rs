@@ -5,6 +5,7 @@
 //! on. HELD-2: elements that somebody else may read are never written: who writes copies them first, or takes them
 //! where nobody else is left.
 
+use super::account::Charge;
 use super::tensor::{Data, Dims, Form, Tensor};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -16,8 +17,8 @@ pub(super) const LENT_BYTES_MIN: usize = 1 << 15;
 /// The elements of a host array.
 #[derive(Clone)]
 pub enum Held {
-    /// Its own.
-    Own(Data),
+    /// Its own, and what they count.
+    Own(Data, Charge),
     /// Those of another array, which has elements of its own (HELD-1).
     Of(Arc<Tensor>),
 }
@@ -26,7 +27,7 @@ impl Held {
     /// The elements, moved out where nobody else holds them.
     pub fn into_data(self) -> Data {
         match self {
-            Held::Own(data) => data,
+            Held::Own(data, _) => data,
             Held::Of(lender) => match Arc::try_unwrap(lender) {
                 Ok(lender) => lender.data.into_data(),
                 Err(lender) => Data::clone(&lender.data),
@@ -34,11 +35,22 @@ impl Held {
         }
     }
 
+    /// They may have grown in place: counts what they take now.
+    #[inline]
+    pub fn recount(&mut self) {
+        if let Held::Of(_) = self {
+            self.make_own();
+        }
+        if let Held::Own(data, charge) = self {
+            charge.update(data.bytes());
+        }
+    }
+
     /// Elements of its own (HELD-2).
     #[cold]
     fn make_own(&mut self) {
-        let held = std::mem::replace(self, Held::Own(Data::F64(Vec::new())));
-        *self = Held::Own(held.into_data());
+        let held = std::mem::replace(self, Held::Own(Data::F64(Vec::new()), Charge::default()));
+        *self = held.into_data().into();
     }
 }
 
@@ -48,9 +60,9 @@ impl Deref for Held {
     #[inline(always)]
     fn deref(&self) -> &Data {
         match self {
-            Held::Own(data) => data,
+            Held::Own(data, _) => data,
             Held::Of(lender) => match &lender.data {
-                Held::Own(data) => data,
+                Held::Own(data, _) => data,
                 Held::Of(_) => unreachable!("HELD-1: a lender has elements of its own"),
             },
         }
@@ -64,7 +76,7 @@ impl DerefMut for Held {
             self.make_own();
         }
         match self {
-            Held::Own(data) => data,
+            Held::Own(data, _) => data,
             Held::Of(_) => unreachable!("HELD-2: they were made its own"),
         }
     }
@@ -72,7 +84,8 @@ impl DerefMut for Held {
 
 impl From<Data> for Held {
     fn from(data: Data) -> Held {
-        Held::Own(data)
+        let charge = Charge::of(data.bytes());
+        Held::Own(data, charge)
     }
 }
 
@@ -95,10 +108,10 @@ impl Tensor {
         assert_eq!(dims.elements(), self.len(), "VALUE-2: a reshape keeps the elements");
         let data = match &self.data {
             Held::Of(lender) => Held::Of(lender.clone()),
-            Held::Own(data) if data.bytes() >= LENT_BYTES_MIN => Held::Of(self.clone()),
-            Held::Own(data) => Held::Own(data.clone()),
+            Held::Own(data, _) if data.bytes() >= LENT_BYTES_MIN => Held::Of(self.clone()),
+            Held::Own(data, charge) => Held::Own(data.clone(), charge.clone()),
         };
-        Tensor { dims, data, double_quoted: self.double_quoted, form: Form::Full }
+        Tensor { dims, data, double_quoted: self.double_quoted, form: Form::Full, pinned: false }
     }
 }
 

@@ -11,6 +11,8 @@
 //!   in place. Arrays of other dimensions (`A(:)`, `reshape`) and the runtime may share elements, too (`held.rs`).
 //! - VALUE-5: however deep values are nested, their end takes a bounded stack (`release.rs`).
 
+pub mod account;
+pub mod blocks;
 pub mod cell;
 pub mod class;
 pub mod cleanup;
@@ -23,6 +25,7 @@ pub mod map;
 pub mod nest;
 pub mod parser;
 mod release;
+pub mod small;
 pub mod structure;
 pub mod tensor;
 pub mod total;
@@ -256,6 +259,15 @@ impl Value {
     /// Whether it is numeric (not char, not logical).
     pub fn is_numeric(&self) -> bool {
         self.class().is_numeric()
+    }
+
+    /// Whether the script put it on the device (`gpuArray`), or it was made of such.
+    pub fn is_pinned(&self) -> bool {
+        match self {
+            Value::Lazy(l) => l.pinned,
+            Value::Tensor(t) => t.pinned,
+            _ => false,
+        }
     }
 
     /// Whether it has an imaginary part.

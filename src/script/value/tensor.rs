@@ -374,6 +374,9 @@ pub struct Tensor {
     pub double_quoted: bool,
     /// What made it, where that shows when it is printed.
     pub form: Form,
+    /// Whether the script put it on the device (`gpuArray`), which has no arrays of its kind: it counts as one that is
+    /// there, and so does what is computed of it.
+    pub pinned: bool,
 }
 
 impl Tensor {
@@ -383,7 +386,7 @@ impl Tensor {
     /// VALUE-2: if the number of elements is not what the dimensions say.
     pub fn new(dims: Dims, data: Data) -> Tensor {
         assert_eq!(dims.elements(), data.len(), "VALUE-2: dimensions {dims} for {} elements", data.len());
-        Tensor { dims, data: Held::Own(data), double_quoted: false, form: Form::Full }
+        Tensor { dims, data: data.into(), double_quoted: false, form: Form::Full, pinned: false }
     }
 
     /// One element.

@@ -2,6 +2,7 @@
 
 use super::Interp;
 use super::frame::Variable;
+use crate::script::builtins::device;
 use crate::script::compile::Code;
 use crate::script::compile::code::{Count, Inst, PathStep, Slot, Want};
 use crate::script::error::{Flow, ScriptError, Stop, fail};
@@ -105,7 +106,7 @@ impl Interp {
         let Variable::Value(Value::Tensor(shared)) = &mut self.variables[variable] else { return false };
         let Some(&[Value::Num(value), Value::Num(i), Value::Num(j)]) = self.stack.last_chunk() else { return false };
         let Some(at) = pair_place(shared, i, j) else { return false };
-        let Some(Tensor { data: Held::Own(Data::F64(data)), form, .. }) = Arc::get_mut(shared) else { return false };
+        let Some(Tensor { data: Held::Own(Data::F64(data), _), form, .. }) = Arc::get_mut(shared) else { return false };
         // A diagonal matrix may remain one.
         let Some(place) = data.get_mut(at).filter(|_| *form != Form::Diagonal) else { return false };
         *place = value;
@@ -119,7 +120,7 @@ impl Interp {
         let n = self.stack.len();
         let Variable::Value(Value::Tensor(tensor)) = &mut self.variables[variable] else { return false };
         let [Value::Num(value), Value::Num(k)] = self.stack[n - 2..] else { return false };
-        let Some(Tensor { data: Held::Own(Data::F64(data)), form, .. }) = Arc::get_mut(tensor) else { return false };
+        let Some(Tensor { data: Held::Own(Data::F64(data), _), form, .. }) = Arc::get_mut(tensor) else { return false };
         let position = k as usize;
         if position as f64 != k || position == 0 || position > data.len() {
             return false;
@@ -175,6 +176,7 @@ impl Interp {
         self.with_args(count, 0, |vm, args| {
             match index::paren(&mut vm.env, &value, args) {
                 Ok(result) => {
+                    let result = vm.beside(&value, result)?;
                     vm.note_result(std::iter::once(&value).chain(args), &result);
                     vm.stack.push(result);
                 }
@@ -185,6 +187,14 @@ impl Interp {
             }
             Ok(())
         })
+    }
+
+    /// What was read of a value: on the device where that is.
+    fn beside(&self, base: &Value, result: Value) -> Flow<Value> {
+        match base.is_pinned() {
+            true => device::beside(&self.env, [base], result),
+            false => Ok(result),
+        }
     }
 
     /// An index error says which variable it is about.
@@ -236,6 +246,7 @@ impl Interp {
                 None => return Ok(()),
             };
             let result = index::paren(&mut vm.env, value, args).map_err(|stop| vm.named_by_text(stop))?;
+            let result = vm.beside(value, result)?;
             vm.note_result(all, &result);
             vm.stack.push(result);
             Ok(())
@@ -371,7 +382,18 @@ impl Interp {
         let before: SmallVec<[Value; 2]> = before.cloned().collect();
         let was_recorded = matches!(target, Some(Value::Lazy(_)));
         let past = Past::of([&value].into_iter().chain(&target), self.env.options.near_elements_max);
-        let result = index::assign(&mut self.env, &mut target, &steps, value);
+        let is_plain = matches!(steps[..], [Access::Paren(_)]);
+        let is_pinned = is_plain && (value.is_pinned() || target.as_ref().is_some_and(Value::is_pinned));
+        let mut result = index::assign(&mut self.env, &mut target, &steps, value);
+        if is_pinned && let Some(now) = target.take() {
+            match device::pinned(&self.env, &now) {
+                Ok(pinned) => target = Some(pinned),
+                Err(stop) => {
+                    target = Some(now);
+                    result = result.and(Err(stop));
+                }
+            }
+        }
         if let Some(Value::Lazy(made)) = &target {
             made.made_of(past);
         }
@@ -397,7 +419,7 @@ impl Interp {
         let was_there = held.is_some();
         // Of what is not there, nothing can be deleted, and what is left is the empty matrix.
         let mut target = held.unwrap_or_else(Value::empty);
-        let fits = memory::check_operands(&self.env, std::slice::from_ref(&target), 24);
+        let fits = memory::check_operands(&self.env, std::slice::from_ref(&target), 24, false);
         let result = fits.and_then(|()| index::delete(&mut self.env, &mut target, &steps));
         let is_array = !matches!(target, Value::Cell(_) | Value::Struct(_));
         if was_there || result.is_ok() {

@@ -4,7 +4,7 @@ use super::Interp;
 use super::at_home::AtHome;
 use super::exception::quoted;
 use super::frame::{Activation, Frame, Return, TaskFrame, Variable};
-use crate::script::builtins::{self, Builtin, Outcome, Scope, Task, TaskStep};
+use crate::script::builtins::{self, Builtin, Outcome, Scope, Task, TaskStep, device};
 use crate::script::compile::code::{Count, Kind, Slot, Want};
 use crate::script::compile::{self, Code};
 use crate::script::env::{FunctionFiles, add_files};
@@ -22,6 +22,7 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Arguments of a call.
 pub(super) type Args = SmallVec<[Value; 4]>;
@@ -76,7 +77,9 @@ impl Interp {
             if let Some(code) = of_file.or(of_session) {
                 return Ok(Some(Callee::User(code.clone())));
             }
-            if let Some(path) = home.private(name) {
+            if !self.env.options.sandbox
+                && let Some(path) = home.private(name)
+            {
                 return self.load_private(path).map(Some);
             }
         }
@@ -125,7 +128,7 @@ impl Interp {
     }
 
     /// Whether the innermost frame is of a function of the library.
-    fn in_library(&self) -> bool {
+    pub fn in_library(&self) -> bool {
         self.frame().is_some_and(|f| library::holds(&f.code))
     }
 
@@ -425,9 +428,18 @@ impl Interp {
         let listed = matches!(returns, Return::Push(Want::Many(_) | Want::Targets));
         let nargout = builtins::check_call(builtin, args.len(), nargout, listed)?;
         if !memory::makes_nothing(builtin.name) {
-            memory::check_operands(&self.env, args, memory::bytes_made_of_each(builtin.name))?;
+            let each = memory::bytes_made_of_each(builtin.name);
+            memory::check_operands(&self.env, args, each, memory::stays_small(builtin.name))?;
         }
-        let outcome = self.noted(|interp| (builtin.run)(interp, args, nargout))?;
+        let mut outcome = self.noted(|interp| builtin.call(interp, args, nargout))?;
+        if self.env.has_pinned.load(Ordering::Relaxed)
+            && let Outcome::Values(values) = &mut outcome
+            && device::stays_on_device(builtin)
+        {
+            for value in values {
+                *value = device::beside(&self.env, args, std::mem::replace(value, Value::Colon))?;
+            }
+        }
         if let Outcome::Values(values) = &outcome {
             values.iter().for_each(|value| self.note_result(args, value));
         }

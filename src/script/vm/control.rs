@@ -301,6 +301,10 @@ impl Interp {
     pub(super) fn unwind_interrupted(&mut self) -> Result<(), End> {
         self.env.awaited.clear();
         self.heed_interrupts();
+        if self.stops_for_good() {
+            self.abandon_all();
+            return Err(End::Interrupted);
+        }
         // Before guards go with what they guard.
         self.cleaning.get_or_insert_with(|| Guard::of(&self.interrupt, Some(&self.guards)));
         self.leave(None)
@@ -400,7 +404,7 @@ impl Interp {
 
     /// Whether one came that was not heeded.
     pub fn is_interrupted(&self) -> bool {
-        self.interrupt.raised() != self.interrupts_heeded
+        self.interrupt.raised() != self.interrupts_heeded || self.stop.is_due()
     }
 
     /// The error that was caught, as `err`.

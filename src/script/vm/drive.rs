@@ -2,7 +2,9 @@
 
 use super::run::Slice;
 use super::{End, Interp};
+use crate::script::env::out_of_memory;
 use crate::script::error::{Need, ScriptError};
+use crate::script::value::account::{COUNTED_BYTES_MIN, counted_on};
 use crate::script::value::made::{self, Known};
 use crate::script::value::{Lazy, Value, lazy};
 use crate::threads;
@@ -10,7 +12,7 @@ use futures::future::{Either, join_all, select};
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 /// Where the machine stood when it asked for something.
 #[derive(Clone, Copy, PartialEq)]
@@ -65,9 +67,11 @@ impl Asked {
 
 /// Runs what [`Interp::begin`] set up to its end. Where it records more than the ring has room for, it awaits room.
 pub async fn drive(interp: &mut Interp) -> End {
+    let account = interp.env.account.clone();
     let mut run = pin!(driven(interp));
-    // What it awaits records as well: its gathers.
-    std::future::poll_fn(|context| threads::unheld(|| run.as_mut().poll(context))).await
+    // What it awaits records as well: its gathers; and what they bring is the script's.
+    let poll = |context: &mut Context<'_>| threads::unheld(|| counted_on(&account, || run.as_mut().poll(context)));
+    std::future::poll_fn(poll).await
 }
 
 async fn driven(interp: &mut Interp) -> End {
@@ -82,7 +86,7 @@ async fn driven(interp: &mut Interp) -> End {
             Slice::Need(Need::Yield) => {
                 asked = Asked::default();
                 if threads::take_hold() {
-                    let interrupted = interp.interrupt.beyond(interp.interrupts_heeded);
+                    let interrupted = interp.interrupted(false);
                     select(pin!(interp.env.session.caught_up()), pin!(interrupted)).await;
                 } else {
                     yield_once().await;
@@ -113,21 +117,28 @@ async fn driven(interp: &mut Interp) -> End {
             Need::Future(_) | Need::Materialised(_) | Need::Yield => {}
         }
         let is_stuck = asked.times > ASKS_MAX;
+        // What comes home takes memory there.
+        let fits = match &need {
+            Need::Host(arrays) => interp.env.account.holds(bytes_missing(arrays)),
+            _ => true,
+        };
+        let interrupted = interp.interrupted(matches!(need, Need::Future(_)));
         let answer = async {
             match need {
                 _ if is_stuck => Err(ScriptError::new("VM-4: an instruction asks for ever and never gets on")),
                 Need::Yield => Ok(None),
+                Need::Host(_) if !fits => Err(out_of_memory()),
                 Need::Host(arrays) => lazy::fetch(&arrays).await.map(|()| None),
                 Need::Materialised(arrays) => materialise(&arrays).await.map(|()| Some(Value::Bool(true))),
                 Need::Future(future) => future.await.map(Some),
             }
         };
-        let interrupted = interp.interrupt.beyond(interp.interrupts_heeded);
         let result = match select(pin!(answer), pin!(interrupted)).await {
             Either::Left((result, _)) => Some(result),
             Either::Right(_) => None,
         };
         let Some(result) = result else {
+            interp.loses_session();
             asked = Asked::default();
             if let Err(end) = interp.unwind_interrupted() {
                 interp.ends_with(end);
@@ -180,6 +191,13 @@ async fn yield_once() {
         Poll::Pending
     })
     .await;
+}
+
+/// Bytes that these arrays will take on the host, of those that count.
+fn bytes_missing(arrays: &[Arc<Lazy>]) -> usize {
+    let missing = arrays.iter().filter(|lazy| lazy.host.get().is_none());
+    let bytes = missing.map(|lazy| lazy.dims.elements().saturating_mul(lazy.class.bytes()));
+    bytes.filter(|&bytes| bytes >= COUNTED_BYTES_MIN).fold(0, usize::saturating_add)
 }
 
 async fn materialise(arrays: &[Arc<Lazy>]) -> Result<(), ScriptError> {

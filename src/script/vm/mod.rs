@@ -19,6 +19,8 @@ mod kept;
 mod nested;
 mod overwritten;
 mod run;
+mod small;
+mod stop;
 mod suggest;
 mod suspects;
 mod targets;
@@ -30,6 +32,7 @@ pub use end::End;
 pub use exception::error_value;
 pub use frame::Variable;
 pub use kept::Kept;
+pub use stop::GRACE;
 pub use suspects::place_among;
 pub use variables::Described;
 
@@ -53,6 +56,8 @@ pub struct Interp {
     pub env: Env,
     /// What ends what runs from outside.
     pub interrupt: Arc<Interrupt>,
+    /// What ends it for good: its deadline, or the end of its session.
+    stop: stop::Stop,
     /// How many of its raises are past.
     interrupts_heeded: usize,
     /// How many cleanups of this machine's frames run, or follow what runs.
@@ -114,6 +119,8 @@ pub struct Interp {
     steps: u64,
     /// That number when the machine last went on.
     went_on: u64,
+    /// When it looks for what it holds in small pieces.
+    small: small::Looks,
     /// Where the session is noted before a step that may take long.
     noted: Option<Arc<parking_lot::Mutex<Option<kept::Noted>>>>,
     /// The variables of the outermost frame after it ended.
@@ -123,9 +130,13 @@ pub struct Interp {
 impl Interp {
     /// A machine without a script.
     pub fn new(env: Env) -> Interp {
-        let files = env.options.found.of(&env.options.path);
+        let files = match env.options.sandbox {
+            true => Arc::default(),
+            false => env.options.found.of(&env.options.path),
+        };
         Interp {
             interrupt: env.options.interrupt.clone().unwrap_or_default(),
+            stop: stop::Stop::at(env.options.deadline),
             interrupts_heeded: 0,
             guards: Arc::default(),
             ended: End::Done,
@@ -157,6 +168,7 @@ impl Interp {
             numbers_met: 0,
             steps: 0,
             went_on: 0,
+            small: Default::default(),
             noted: None,
             workspace: Vec::new(),
         }

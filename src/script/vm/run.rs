@@ -4,6 +4,7 @@ use super::access::applied_at;
 use super::call::missing;
 use super::frame::{Activation, Frame, Return, TaskFrame, Variable};
 use super::{End, Interp};
+use crate::script::builtins::device;
 use crate::script::builtins::errors::CleansUp;
 use crate::script::builtins::{Task, TaskStep};
 use crate::script::compile::code::{Count, Inst, Want, is_in};
@@ -17,6 +18,7 @@ use crate::script::value::{CellArray, Dims, Function, Value};
 use crate::script::{display, ops};
 use crate::threads;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Why the machine stopped running.
 pub(super) enum Slice {
@@ -127,7 +129,7 @@ impl Interp {
     }
 
     /// Drops all frames but a session's own.
-    fn drop_frames(&mut self) {
+    pub(super) fn drop_frames(&mut self) {
         while !matches!(self.frames.last(), None | Some(Activation::Code(Frame { is_session: true, .. }))) {
             self.drop_frame();
         }
@@ -174,7 +176,9 @@ impl Interp {
         let (returns, nargout) = (frame.returns, frame.nargout);
         self.frames.insert(n, Activation::Task(frame));
         // A step that has to wait runs again, without what the last call gave: it has taken that in.
-        match self.raised_or(result)? {
+        let step = self.raised_or(result)?;
+        self.env.check_account()?;
+        match step {
             TaskStep::Done(values) => {
                 self.frames.pop();
                 self.deliver(values, returns, nargout)
@@ -295,6 +299,7 @@ impl Interp {
                     *budget = budget.saturating_sub(STEPS_OF_OTHERS);
                     let next = self.step(inst);
                     let next = self.raised_or(next)?;
+                    self.env.check_account()?;
                     // It may have taken long.
                     if self.is_interrupted() {
                         return Err(Stop::Interrupted);
@@ -326,13 +331,14 @@ impl Interp {
 
     /// Between slices: other tasks, an interrupt, a reader that has gone.
     fn look(&mut self) -> Flow<()> {
-        if self.is_interrupted() {
+        if self.is_interrupted() || self.loses_session() {
             return Err(Stop::Interrupted);
         }
         if self.env.output.closed() {
             return Err(Stop::Exit(0));
         }
         self.env.check_host(&[self.env.output.held_bytes()], 1)?;
+        self.look_for_small()?;
         Err(Stop::Need(Need::Yield))
     }
 
@@ -604,12 +610,16 @@ impl Interp {
     /// Pops `n`, pushes what the function makes of them.
     fn replace(&mut self, n: usize, f: impl FnOnce(&mut crate::script::env::Env, &[Value]) -> Flow<Value>) -> Flow<()> {
         let at = self.stack.len().saturating_sub(n);
-        memory::check_operands(&self.env, &self.stack[at..], 0)?;
+        memory::check_operands(&self.env, &self.stack[at..], 0, true)?;
         let is_noted = self.noted.is_some() && !self.stack[at..].iter().all(|v| matches!(v, Value::Num(_)));
         let value = match is_noted {
             true => self.noted(|interp| f(&mut interp.env, &interp.stack[at..])),
             false => f(&mut self.env, &self.stack[at..]),
         }?;
+        let value = match self.env.has_pinned.load(Ordering::Relaxed) {
+            true => device::beside(&self.env, &self.stack[at..], value)?,
+            false => value,
+        };
         self.note_result_of(at, &value);
         self.stack.truncate(at);
         self.stack.push(value);
@@ -630,7 +640,9 @@ impl Interp {
     /// Joins the upper `n` operands in place, if the first of them allows that.
     fn append(&mut self, dim: usize, n: usize) -> bool {
         let at = self.stack.len().saturating_sub(n);
-        let done = n > 1 && index::append(&self.env, dim, &mut self.stack[at..]);
+        let done = n > 1
+            && !self.env.has_pinned.load(Ordering::Relaxed)
+            && index::append(&self.env, dim, &mut self.stack[at..]);
         if done {
             self.stack.truncate(at + 1);
         }
@@ -684,7 +696,7 @@ impl Interp {
     }
 
     fn shown(&mut self, name: &str, value: &Value) -> Flow<()> {
-        memory::check_operands(&self.env, std::slice::from_ref(value), memory::BYTES_SHOWN)?;
+        memory::check_operands(&self.env, std::slice::from_ref(value), memory::BYTES_SHOWN, false)?;
         self.noted(|interp| display::show(&mut interp.env, name, value))
     }
 

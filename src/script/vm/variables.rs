@@ -6,7 +6,8 @@ use crate::script::builtins::Scope;
 use crate::script::compile::code::{Kind, Slot};
 use crate::script::compile::{Code, Known};
 use crate::script::error::{Flow, fail, fail_id};
-use crate::script::source::Source;
+use crate::script::library;
+use crate::script::source::{Place, Source};
 use crate::script::syntax::ast::Name;
 use crate::script::value::cleanup::Duty;
 use crate::script::value::nest::{Content, Nest, Shared};
@@ -68,6 +69,20 @@ impl Interp {
             }
             _ => "top scope".into(),
         }
+    }
+
+    /// The function of the library that the script's own code has called, where the innermost code is the library's,
+    /// and where the script's own code stands.
+    pub fn called_of_library(&self) -> (Option<Name>, Option<Place>) {
+        let mut called = None;
+        for activation in self.frames.iter().rev() {
+            let Activation::Code(frame) = activation else { continue };
+            if !library::holds(&frame.code) {
+                return (called, Some(self.place_of(frame)));
+            }
+            called = Some(frame.code.name.clone());
+        }
+        (called, None)
     }
 
     /// The innermost frame of code.

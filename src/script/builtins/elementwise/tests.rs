@@ -43,7 +43,7 @@ impl Case {
         let builtin = find(self.name).unwrap_or_else(|| panic!("{} is no builtin", self.name));
         // A step works on an environment; the machine holds it.
         let result = loop {
-            let outcome = (builtin.run)(interp, args, 1);
+            let outcome = builtin.call(interp, args, 1);
             match outcome {
                 Ok(Outcome::Values(mut values)) => break Ok(values.remove(0)),
                 Ok(_) => break Err(ScriptError::new("a task")),

@@ -1,0 +1,125 @@
+//! What ends a machine for good: its deadline, or the end of its session.
+//!
+//! In: an instant, and a session that somebody may close. Out: a machine that unwinds as by an interrupt, and then the
+//! error that its run ends with. Must hold: STOP-1: a machine ends at most [`GRACE`] after that, but for the
+//! instruction that it carries out, whatever its cleanups, tries and `onCleanup` objects do.
+
+use super::Interp;
+use crate::script::error::ScriptError;
+use crate::script::source::Place;
+use futures::future::{Either, select};
+use futures_timer::Delay;
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+/// How long what cleans up may take after a deadline, or after the end of the script's session. Then the script ends
+/// where it stands.
+pub const GRACE: Duration = Duration::from_millis(100);
+
+/// How often a script that waits looks whether its session is still open.
+const LOOK_UP: Duration = Duration::from_millis(20);
+
+/// Whether, and when, a machine ends for good.
+#[derive(Debug, Default)]
+pub(super) struct Stop {
+    /// When the machine is interrupted next: its deadline, then the end of what cleans up after it.
+    at: Option<Instant>,
+    /// Why it ends, once it does.
+    why: Option<Why>,
+    /// Where it stood.
+    place: Option<Place>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    Deadline,
+    SessionClosed,
+}
+
+impl Stop {
+    pub fn at(deadline: Option<Instant>) -> Stop {
+        Stop { at: deadline, ..Stop::default() }
+    }
+
+    /// Whether the machine is to be interrupted now.
+    pub fn is_due(&self) -> bool {
+        self.at.is_some_and(|at| Instant::now() >= at)
+    }
+
+    fn begin(&mut self, why: Why, place: Option<Place>) {
+        (self.at, self.why, self.place) = (Some(Instant::now() + GRACE), Some(why), place);
+    }
+}
+
+impl Interp {
+    /// Takes an interrupt in: one by the deadline begins the end. Whether what cleans up has had its time.
+    pub(super) fn stops_for_good(&mut self) -> bool {
+        if !self.stop.is_due() {
+            return false;
+        }
+        if self.stop.why.is_some() {
+            return true;
+        }
+        let place = self.here();
+        self.stop.begin(Why::Deadline, place);
+        false
+    }
+
+    /// Whether the session was closed, for the first time that this is seen: the machine is to be interrupted.
+    pub(super) fn loses_session(&mut self) -> bool {
+        if self.stop.why.is_some() || !self.env.session.is_closed() {
+            return false;
+        }
+        let place = self.here();
+        self.stop.begin(Why::SessionClosed, place);
+        true
+    }
+
+    /// Waits until the machine is to be interrupted. `long`: also where its session is closed, which whatever is gathered
+    /// from the runtime learns by itself.
+    pub(super) fn interrupted(&self, long: bool) -> impl Future<Output = ()> + Send + use<> {
+        let (interrupt, heeded) = (self.interrupt.clone(), self.interrupts_heeded);
+        let (at, is_stopping, session) = (self.stop.at, self.stop.why.is_some(), self.env.session.clone());
+        async move {
+            let raised = pin!(interrupt.beyond(heeded));
+            if at.is_none() && !long {
+                return raised.await;
+            }
+            let stopped = pin!(async {
+                loop {
+                    let left = at.map(|at| at.saturating_duration_since(Instant::now()));
+                    match left {
+                        Some(left) if left.is_zero() => return,
+                        Some(left) if is_stopping => Delay::new(left).await,
+                        left => {
+                            Delay::new(left.map_or(LOOK_UP, |left| left.min(LOOK_UP))).await;
+                            if session.is_closed() {
+                                return;
+                            }
+                        }
+                    }
+                }
+            });
+            match select(raised, stopped).await {
+                Either::Left(_) | Either::Right(_) => {}
+            }
+        }
+    }
+
+    /// Drops all that runs, and what would clean up after it.
+    pub(super) fn abandon_all(&mut self) {
+        // Whatever becomes due from here on is nobody's.
+        self.env.due = None;
+        self.drop_frames();
+    }
+
+    /// The error of a run that ended so; `None` where an interrupt ended it.
+    pub(in crate::script) fn stopped_by(&mut self) -> Option<ScriptError> {
+        let mut error = match self.stop.why? {
+            Why::Deadline => ScriptError::with_id("Tidemill:deadline", "the deadline of the script has passed"),
+            Why::SessionClosed => ScriptError::with_id("Tidemill:closed", "the session of the script was closed"),
+        };
+        error.place = self.stop.place.take();
+        Some(error)
+    }
+}
