@@ -133,6 +133,7 @@ function v = spline_on_grid (x, v, y)
   for d = n:-1:1
     order = [1:d-1, d+1:n, d];
     dims = size (v);
+    dims(end+1:n) = 1;
     v = reshape (permute (v, order), [], dims(d));
     g = line_of (y{d}, d)(:).';
     v = spline (x{d}(:), v, g);

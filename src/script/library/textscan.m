@@ -193,17 +193,16 @@ function [values, position] = scan (text, fields, repeat, delimiters, blanks, op
   position = 1;
   count = 0;
   last = numel (text);
+  many = options.multipledelimsasone;
   spaces = false (1, 256);
   spaces(double (blanks) + 1) = true;
   ends = false (1, 256);
   ends(double ([delimiters "\n"]) + 1) = true;
   stops = ends;
   if isempty (delimiters), stops |= spaces; end
-  if isinf (repeat) && ! options.multipledelimsasone && isempty (options.treatasempty) && ! any ([fields.skip]) && all (isnan ([fields.width])) && all (ismember ([fields.kind], "fndu"))
-    [numbers, are_plain] = plain_numbers (text, spaces, ends, ! isempty (delimiters));
-    if are_plain && mod (numel (numbers), numel (fields)) == 0
-      numbers = reshape (numbers, numel (fields), []).';
-      values = arrayfun (@(k) cast (numbers(:,k), fields(k).class), 1:numel (fields), "UniformOutput", false);
+  if isinf (repeat) && ! many && isempty (options.treatasempty) && ! any ([fields.skip]) && all (isnan ([fields.width])) && all (ismember ([fields.kind], "fndus"))
+    [values, are_plain] = plain_values (text, fields, spaces, ends, ! isempty (delimiters));
+    if are_plain
       position = last;
       return
     end
@@ -211,7 +210,6 @@ function [values, position] = scan (text, fields, repeat, delimiters, blanks, op
   % Where the next character stands that stops a value, from each place on.
   marked = stops(double (text) + 1);
   options.next_stop = [find(marked), last + 1](cumsum ([1, marked(1:end-1)]));
-  many = options.multipledelimsasone;
   if many, position = passed (text, position, spaces | ends); end
   failed = false;
   while count < repeat && ! failed
@@ -257,39 +255,39 @@ function [values, position] = scan (text, fields, repeat, delimiters, blanks, op
   end
 end
 
-% All numbers of a text that holds nothing but decimal numbers, each before one delimiter, and blanks; ARE_PLAIN is
-% false of any other text.
-function [numbers, are_plain] = plain_numbers (text, spaces, ends, delimited)
-  numbers = [];
+% All values of a text of decimal numbers and words, one between each two delimiters; ARE_PLAIN is false of any other.
+function [values, are_plain] = plain_values (text, fields, spaces, ends, delimited)
+  values = {};
   are_plain = false;
   last_one = find (! spaces(double (text) + 1), 1, "last");
   if isempty (last_one), return, end
   if text(last_one) == "\n", text(last_one:end) = []; end
   code = double (text) + 1;
-  at_end = ends(code);
-  within = ! (spaces(code) | at_end);
-  digit = text >= "0" & text <= "9";
-  sign_ = text == "+" | text == "-";
-  point = text == ".";
-  power = text == "e" | text == "E";
-  if any (within & ! (digit | sign_ | point | power)), return, end
-  after = @(mask) [false, mask(1:end-1)];
-  before = @(mask) [mask(2:end), false];
-  begins = within & ! after (within);
-  wrong = sign_ & within & ! ((begins | after (power)) & before (digit | point));
-  wrong |= power & within & ! (after (digit | point) & before (digit | sign_));
-  wrong |= point & within & ! (after (digit) | before (digit));
-  if any (wrong), return, end
-  solid = at_end(! spaces(code));
-  if delimited || any (at_end)
-    % A value between each two delimiters.
-    if isempty (solid) || solid(1) || solid(end) || any (solid(1:end-1) & solid(2:end)), return, end
+  blank_ = spaces(code);
+  within = ! (blank_ | ends(code));
+  solid = ends(code(! blank_));
+  if isempty (solid) || delimited && any (blank_) || solid(1) || solid(end) || any (solid(1:end-1) & solid(2:end)), return, end
+  begins = within & ! [false, within(1:end-1)];
+  count = numel (fields);
+  number = cumsum (begins);
+  if mod (number(end), count) != 0, return, end
+  % Numbers are of these characters alone.
+  are_words = [fields.kind] == "s";
+  of_number = within & ! are_words(mod (max (number, 1) - 1, count) + 1);
+  digits = false (1, 256);
+  digits(double ("0123456789+-.eE") + 1) = true;
+  if ! all (digits(code(of_number))), return, end
+  text(! within) = "\n";
+  words = reshape (strsplit (text(within | [false, within(1:end-1)]), "\n")(1:number(end)), count, []).';
+  values = cell (1, count);
+  for k = 1:count
+    values{k} = words(:,k);
+    if are_words(k), continue, end
+    x = str2double (words(:,k));
+    if any (isnan (x)), return, end
+    values{k} = cast (x, fields(k).class);
   end
-  text(! within) = " ";
-  numbers = sscanf (text, "%f");
-  count = sum (begins);
-  if delimited, count = sum (solid) + 1; end
-  are_plain = numel (numbers) == count && numel (numbers) == sum (begins);
+  are_plain = true;
 end
 
 function position = passed (text, position, set)

@@ -66,9 +66,7 @@ fn run(source: &Arc<Source>, is_variable: &dyn Fn(&str) -> bool) -> (Parse<ast::
         let file = parser.file();
         let is_open = parser.open_function.is_some() || parser.lexer.open_at_end;
         match file {
-            Err(error) if parser.next_function.is_some() => {
-                (with_nested_functions(source, is_variable, error), is_open)
-            }
+            Err(error) if parser.next_function.is_some() => with_nested_functions(source, is_variable, error),
             file => (file, is_open),
         }
     })
@@ -80,10 +78,12 @@ fn with_nested_functions(
     source: &Arc<Source>,
     is_variable: &dyn Fn(&str) -> bool,
     error: Box<SyntaxError>,
-) -> Parse<ast::File> {
-    // The error that stands further behind is the one of the better reading.
-    match Parser::new(source, is_variable, true).file() {
+) -> (Parse<ast::File>, bool) {
+    let mut parser = Parser::new(source, is_variable, true);
+    let file = match parser.file() {
+        // The error that stands further behind is the one of the better reading.
         Err(other) if error.message != parser::NESTS && other.span.start < error.span.start => Err(error),
         file => file,
-    }
+    };
+    (file, parser.lexer.open_at_end)
 }

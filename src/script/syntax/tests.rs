@@ -376,11 +376,11 @@ fn a_function_before_the_end_of_another_is_nested_in_it() {
     };
     let text =
         "function f\nx = 1;\nfunction g\nx = 2;\nfunction h\nend\nend\ng\nfunction k\nend\nend\nfunction l\nend\n";
-    let tree = "(function () f ()\n  (= x 1);\n  g\n  (function () g ()\n    (= x 2);\n    (function () h ()))\n  (function () k ()))\n(function () l ())\n";
+    let tree = "(function [] f ()\n  (= x 1);\n  g\n  (function [] g ()\n    (= x 2);\n    (function [] h ()))\n  (function [] k ()))\n(function [] l ())\n";
     assert_eq!(dumped(text), tree);
     // What the function around it has assigned begins no command in it.
     let text = "function f\nx = 1;\nfunction g\nx -1\nend\nend\n";
-    assert_eq!(dumped(text), "(function () f ()\n  (= x 1);\n  (function () g ()\n    (- x 1)))\n");
+    assert_eq!(dumped(text), "(function [] f ()\n  (= x 1);\n  (function [] g ()\n    (- x 1)))\n");
     assert!(is_incomplete("function f\nx = 1;\nfunction g\nend\n"));
     assert!(is_incomplete("function f\nfunction g\nx = 1;\n"));
     assert!(!is_incomplete("function f\nfunction g\nend\nend\n"));

@@ -9,6 +9,7 @@ use super::{Function, Value};
 use crate::script::compile::Code;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
+use std::fmt;
 use std::sync::{Arc, Weak};
 
 /// What a shared variable holds.
@@ -27,7 +28,6 @@ pub enum Content {
 pub type Shared = Arc<Mutex<Content>>;
 
 /// The shared variables of one call.
-#[derive(Debug)]
 pub struct Nest {
     /// The function that was called.
     pub code: Arc<Code>,
@@ -35,6 +35,13 @@ pub struct Nest {
     pub variables: Vec<Shared>,
     /// The nest of the function around it.
     pub parent: Option<Arc<Nest>>,
+}
+
+/// The function's name alone: a nest may hold itself.
+impl fmt::Debug for Nest {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Nest").field("of", &self.code.name).finish_non_exhaustive()
+    }
 }
 
 impl Nest {

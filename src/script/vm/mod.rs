@@ -199,6 +199,7 @@ impl Interp {
         self.workspace.clear();
         self.variables.iter_mut().for_each(|variable| *variable = Variable::Undefined);
         self.statics.iter_mut().for_each(|value| *value = None);
+        self.nests = Nests::default();
     }
 }
 
