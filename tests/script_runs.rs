@@ -672,3 +672,51 @@ fn the_first_and_the_last_few_places_are_found_without_a_look_at_all() {
         assert!(read(&few) < read(&all) / 4, "{device}: {} of {} bytes", read(&few), read(&all));
     }
 }
+
+#[test]
+fn products_of_singles_and_doubles_hold_their_bound_wherever_the_factors_lie() {
+    let text = "
+function check (what, class, at)
+  limit = @(k, a, b) (4 + log2 (k)) * double (eps (class)) * (abs (double (a)) * abs (double (b)));
+  for k = [9 33 1000 30001]
+    tenths = repmat (cast (0.1, class), 3, k);
+    falling = cast (1, class) ./ repmat (1:k, 3, 1);
+    first = repmat (eps (class) / 2, 3, k);  first(:,1) = 1;
+    offset = 1000.3 + repmat (cast (mod (1:k, 10), class), 3, 1);
+    for left = {tenths, falling, first, offset}
+      a = left{1};
+      for right = {ones(k, 1, class), ones(k, 3, class) / 8, a'}
+        b = right{1};
+        r = gather (at (a) * at (b));
+        % The terms of a row are equal, or few, or fall: the exact sum is that of the sorted terms in parts.
+        e = zeros (rows (a), columns (b));
+        for j = 1:columns (b)
+          t = sort (double (a(1,:)) .* double (b(:,j)'), 'ascend');
+          e(:,j) = sum (sum (reshape ([t zeros(1, ceil (k / 100) * 100 - k)], 100, [])));
+        end
+        slack = max (max (abs (double (r) - e) ./ limit (k, a, b)));
+        % The reference of doubles is a double itself.
+        if ~(slack <= 1) || ~isa (gather (r), class)
+          printf ('%s %s k=%d slack=%g\n', what, class, k, slack);
+        end
+      end
+    end
+  end
+end
+check ('here', 'single', @(x) x);
+check ('here', 'double', @(x) x);
+check ('gpuArray', 'single', @gpuArray);
+z = complex (repmat (0.1, 1, 3000), 0.2);
+w = z * z.';
+printf ('%d %d', abs (w - 3000 * (0.1 + 0.2i)^2) < 1e-11, numel (w));
+A = ones (2, 2e6, 'single'); x = ones (2e6, 1, 'single');
+printf (' %.9g %.9g\n', (A * x)(1), x' * x);
+";
+    for (device, rt) in devices() {
+        // Small arrays in the script's own memory, and all arrays on the runtime.
+        for host_elements_max in [4096, 0] {
+            let printed = run_with(&rt, text, Options { host_elements_max, ..Options::default() }).unwrap();
+            assert_eq!(printed, "1 1 2000000 2000000\n", "on {device}, {host_elements_max}");
+        }
+    }
+}

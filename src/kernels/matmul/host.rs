@@ -433,7 +433,7 @@ mod tests {
     #[test]
     fn products_of_any_length_and_shape_hold_their_bound() {
         let pool = Pool::new(Some(2)).unwrap();
-        for case in cases::shapes(100_000) {
+        for case in cases::shapes(60_000) {
             for kind in cases::KINDS {
                 let single = worst(case, kind, |x| x as f32, f32::EPSILON as f64, &pool);
                 let double = worst(case, kind, |x| x, f64::EPSILON, &pool);
@@ -447,7 +447,7 @@ mod tests {
         let pool = Pool::new(Some(1)).unwrap();
         for widest in [None, Some(lanes::Width::Avx2)] {
             lanes::WIDEST.set(widest);
-            for case in cases::shapes(10_000) {
+            for case in cases::shapes(4_000) {
                 for kind in cases::KINDS {
                     let single = worst(case, kind, |x| x as f32, f32::EPSILON as f64, &pool);
                     let double = worst(case, kind, |x| x, f64::EPSILON, &pool);

@@ -20,6 +20,7 @@ pub(super) const BLOCK: u32 = 64;
 /// The part of a result that a workgroup of 256 invocations computes: `across * rows` by `256 / across * columns`
 /// elements, an invocation `rows` by `columns` of them, from tiles of the operands of `depth` terms.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(not(feature = "gpu"), allow(dead_code))]
 pub(super) struct Tiling {
     /// Invocations side by side along m.
     pub across: u32,

@@ -110,15 +110,15 @@ unsafe fn dot<L: Lanes, const LINES: usize>(
             let mut p = start;
             while p + L::COUNT <= end {
                 let x = L::load(b.add(p));
-                for line in 0..LINES {
-                    sums[line] = L::mul_add(L::load(a[line].add(p)), x, sums[line]);
+                for (sum, line) in sums.iter_mut().zip(a) {
+                    *sum = L::mul_add(L::load(line.add(p)), x, *sum);
                 }
                 p += L::COUNT;
             }
             if p < end {
                 let x = rest::<L>(b.add(p), end - p);
-                for line in 0..LINES {
-                    sums[line] = L::mul_add(rest::<L>(a[line].add(p), end - p), x, sums[line]);
+                for (sum, line) in sums.iter_mut().zip(a) {
+                    *sum = L::mul_add(rest::<L>(line.add(p), end - p), x, *sum);
                 }
             }
             tree.add(sums, plus);

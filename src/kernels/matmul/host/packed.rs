@@ -150,10 +150,10 @@ unsafe fn run_of_terms<L: Lanes>(a: *const L::Real, b: *const L::Real, start: us
         for p in start..end {
             let a0 = L::load(a.add(p * 2 * L::COUNT));
             let a1 = L::load(a.add(p * 2 * L::COUNT + L::COUNT));
-            for column in 0..L::COLUMNS {
+            for (column, sums) in sums.iter_mut().enumerate().take(L::COLUMNS) {
                 let x = L::splat(*b.add(p * L::COLUMNS + column));
-                sums[column][0] = L::mul_add(a0, x, sums[column][0]);
-                sums[column][1] = L::mul_add(a1, x, sums[column][1]);
+                sums[0] = L::mul_add(a0, x, sums[0]);
+                sums[1] = L::mul_add(a1, x, sums[1]);
             }
         }
         sums
@@ -163,10 +163,10 @@ unsafe fn run_of_terms<L: Lanes>(a: *const L::Real, b: *const L::Real, start: us
 #[inline(always)]
 unsafe fn plus<L: Lanes>(a: &Tile<L>, b: &Tile<L>) -> Tile<L> {
     let mut sums = *b;
-    for column in 0..L::COLUMNS {
-        for half in 0..2 {
+    for (sums, a) in sums.iter_mut().zip(a).take(L::COLUMNS) {
+        for (sum, &x) in sums.iter_mut().zip(a) {
             // SAFETY: the instruction set is there.
-            sums[column][half] = unsafe { L::add(a[column][half], b[column][half]) };
+            *sum = unsafe { L::add(x, *sum) };
         }
     }
     sums
