@@ -307,7 +307,6 @@ end
 function check (x, dim, epsilon, name)
   d = double (x); n = size (x, dim);
   bound = (4 + log2 (n)) * epsilon;
-  % Doubles: the last element of an exact cumsum is the best reference that the language has.
   sizes = sum (abs (d), dim);
   within (["sum " name], sum (x, dim), sum (d, dim), bound + eps, sizes);
   within (["mean " name], mean (x, dim), sum (d, dim) / n, bound + eps, sizes / n);

@@ -525,8 +525,8 @@ unsafe fn moments<T: Copy + Into<f64>>(parts: Parts, values: &[T]) {
     if count.first() == Some(&0.0) {
         count.fill(1.0);
         base.iter_mut().zip(values).for_each(|(base, &x)| *base = x.into());
-        // 0, but NaN of infinity and NaN.
-        sum.iter_mut().zip(&*base).for_each(|(sum, &x)| *sum = x - x);
+        // 0 without a sign, but NaN of infinity and NaN.
+        sum.iter_mut().zip(&*base).for_each(|(sum, &x)| *sum = x * 0.0 + 0.0);
         squares.copy_from_slice(sum);
         return;
     }

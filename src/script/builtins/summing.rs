@@ -117,7 +117,7 @@ mod tests {
             let off: f64 = (sum(n) / (n as f64 * 0.1) - 1.0).abs();
             assert!(off <= (4.0 + (n as f64).log2()) * f64::EPSILON, "{n}: {off:e}");
         }
-        assert_eq!(total((0..100).map(|_| -0.0)).to_bits(), 0, "a sum begins with 0");
+        assert_eq!(total((0..100).map(|_| -0.0f64)).to_bits(), 0, "a sum begins with 0");
     }
 
     #[test]
