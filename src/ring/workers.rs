@@ -25,16 +25,25 @@ pub(super) struct Workers {
     compilers: Vec<Arc<dyn Compiler>>,
     results: Post<(RegionId, Result<(), Error>)>,
     timeline: Timeline,
-    /// The ring has ended: what waits for a thread is not compiled any more.
-    ended: Arc<AtomicBool>,
+    tail: Arc<Tail>,
     /// What a test holds the first compilation with.
     hold: Mutex<Option<Arc<Hold>>>,
+}
+
+/// What the pool and each compilation share; the last of them drops it.
+#[derive(Default)]
+struct Tail {
+    /// The ring has ended: what waits for a thread is not compiled any more.
+    ended: AtomicBool,
+    /// From then on the exit of the process waits for what is under way.
+    leaving: Mutex<Option<Leaving>>,
 }
 
 impl Drop for Workers {
     /// Waits for nothing: a compilation that is under way ends by itself, and nobody hears of it.
     fn drop(&mut self) {
-        self.ended.store(true, Ordering::Release);
+        self.tail.ended.store(true, Ordering::Release);
+        *self.tail.leaving.lock() = Some(Leaving::begin());
     }
 }
 
@@ -54,7 +63,7 @@ impl Workers {
             .start_handler(|_| crate::threads::mark_own())
             .build()
             .ok();
-        Workers { pool, compilers, results, timeline, ended: Arc::default(), hold: Mutex::new(hold) }
+        Workers { pool, compilers, results, timeline, tail: Arc::default(), hold: Mutex::new(hold) }
     }
 
     /// The compiler of a device that was opened later; it has the next number.
@@ -71,13 +80,12 @@ impl Workers {
             return;
         };
         let (results, timeline) = (self.results.clone(), self.timeline.clone());
-        let (ended, hold) = (self.ended.clone(), self.hold.lock().take());
+        let (tail, hold) = (self.tail.clone(), self.hold.lock().take());
         let work = move || {
-            let _compiling = Leaving::begin();
             if let Some(hold) = hold {
                 hold.wait();
             }
-            if ended.load(Ordering::Acquire) {
+            if tail.ended.load(Ordering::Acquire) {
                 return;
             }
             let start_ns = timeline.now_ns();
