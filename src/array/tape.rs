@@ -448,14 +448,14 @@ impl Home {
     /// A gather's future was dropped unresolved.
     /// `uncut`: the segment that holds its demand, unless that is known to be cut.
     pub fn cancel(&self, gather: GatherId, uncut: Option<u64>) {
+        // Before the event: the ring forgets the cancel of a gather that it has not met, and asks the table when it does.
+        self.link.gathers.forget(gather);
         let mut tape = self.tape.lock();
         if uncut == Some(tape.segment) && !tape.closed {
             tape.records.push(Record::Cancelled(gather));
         } else {
             self.link.send(SchedulerEvent::GatherCancelled(gather));
         }
-        drop(tape);
-        self.link.gathers.forget(gather);
     }
 
     /// Whether it was closed.

@@ -206,7 +206,9 @@ fn granted(home: &Arc<Home>, bytes: u64) -> Result<Grant> {
 /// wait: the array goes there.
 fn leased(home: &Arc<Home>, bytes: usize, opens: bool) -> Option<Box<dyn crate::host_buffer::MappedBytes>> {
     let devices = &home.link.devices;
-    let known = if opens { devices.all() } else { devices.open() };
+    // Opening takes as long as a driver does: async code does not wait for it.
+    let waits = opens && !(home.link.config.opens_on_demand() && may_block("opening a GPU").is_err());
+    let known = if waits { devices.all() } else { devices.open() };
     let gpu = known.iter().find(|d| d.id == DeviceId::GPU)?;
     devices.upload_memory(gpu.id)?.lease(bytes)
 }

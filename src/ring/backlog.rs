@@ -170,7 +170,7 @@ impl Backlog {
                 Some(queue) if queue.place == from => queue.place = Place::Nowhere,
                 _ => continue,
             }
-            self.pass_some(session);
+            self.pass_some(session, from == Place::Order);
             self.list(session);
         }
         let mut event = self.due.pop_front()?;
@@ -212,9 +212,9 @@ impl Backlog {
         }
     }
 
-    /// A session's events up to one that makes work, and those behind it that cost nothing.
-    fn pass_some(&mut self, session: SessionId) {
-        let mut has_work = false;
+    /// A session's events up to one that makes work, if any of these may leave, and those behind it that cost nothing.
+    fn pass_some(&mut self, session: SessionId, with_work: bool) {
+        let mut has_work = !with_work;
         while let Some((number, event)) = self.sessions.get(&session).and_then(|queue| queue.events.front()) {
             if makes_work(event) && std::mem::replace(&mut has_work, true) {
                 return;

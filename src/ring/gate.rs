@@ -140,7 +140,8 @@ impl Total {
         }
     }
 
-    fn close(&self) {
+    /// Lets everybody pass from now on: the ring has ended.
+    pub fn close(&self) {
         self.closed.store(true, SeqCst);
         self.waiters.wake(usize::MAX);
     }
@@ -285,11 +286,6 @@ impl Drop for Gate {
         // GATE-1.
         self.close();
     }
-}
-
-/// The total's end, for whoever closes the gates.
-pub(super) fn close_total(total: &Total) {
-    total.close();
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! The gates of all sessions, by session: the ring gives credits back through it.
 
-use super::gate::close_total;
 use super::{Gate, Room, Total};
 use crate::ids::SessionId;
 use parking_lot::Mutex;
@@ -83,6 +82,6 @@ impl Gates {
         for gate in gates.into_values() {
             gate.close();
         }
-        close_total(&self.total);
+        self.total.close();
     }
 }
