@@ -15,6 +15,7 @@
 
 use super::handle::{Array, UNRECORDED};
 use super::link::Link;
+use crate::config::Promotion;
 use crate::error::{Error, ErrorKind, Result, Site};
 use crate::graph::{Arg, Meta, Node, Op, RandomKey};
 use crate::ids::{DeviceId, GatherId, SessionId, ValueId};
@@ -29,7 +30,7 @@ use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 use std::ops::Deref;
 use std::panic::Location;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 /// Bytes that drops alone may hold back when no op is on the tape: sending them costs no fusion.
@@ -61,6 +62,8 @@ pub(crate) struct Home {
     pub tape: Mutex<Tape>,
     /// Settings, where every op reads them.
     pub fold_elements_max: usize,
+    /// `Promotion::Strict`.
+    pub is_strict: AtomicBool,
     nodes_max: usize,
     /// `Session::mark`.
     pub mark: AtomicU64,
@@ -157,6 +160,7 @@ impl Home {
         };
         let (fold_elements_max, nodes_max) = (link.config.fold_elements_max, link.config.tape_nodes_max.max(1));
         let tape = Mutex::new(tape);
+        let is_strict = AtomicBool::new(link.config.promotion == Promotion::Strict);
         Arc::new(Home {
             id,
             name,
@@ -169,6 +173,7 @@ impl Home {
             mark: AtomicU64::new(0),
             uploads_awaited: AtomicU32::new(0),
             fold_elements_max,
+            is_strict,
             nodes_max,
             bytes_max,
         })

@@ -191,6 +191,8 @@ impl Keep {
 impl Env {
     /// An environment on a session.
     pub fn new(session: Session, output: Box<dyn Output>, options: Options) -> Env {
+        // Whatever the runtime says for Rust: a script's dtypes mix as MATLAB's.
+        session.set_promotion(crate::Promotion::Matlab);
         Env {
             session,
             output,
