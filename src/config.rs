@@ -17,6 +17,21 @@ pub enum DeviceChoice {
     Gpu(Option<usize>),
 }
 
+/// How the dtypes of an op's operands mix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Promotion {
+    /// As MATLAB mixes them: f32 beside f64 is f32, an integer array beside 0.5 is computed in f64 and rounded to its own
+    /// dtype, and an `i64` is summed in f64.
+    #[default]
+    Matlab,
+    /// What would lose digits or range is refused: the result carries a fault (`ErrorKind::DType`) that names both
+    /// dtypes and the cast to write. What loses nothing mixes as before: `u8` beside f32, f32 or `i32` into f64.
+    ///
+    /// A plain f64 number beside an f32 array is rounded to f32, as a literal is; it is refused where f32 has no such
+    /// magnitude. Whole numbers have to be exact in the result's dtype.
+    Strict,
+}
+
 /// Faults and holds that tests inject into a device; none by default.
 #[derive(Clone, Debug, Default)]
 pub struct Injection {
@@ -120,6 +135,8 @@ pub struct Config {
     pub batches_in_flight: u32,
     /// Accuracy of generated arithmetic.
     pub precision: Precision,
+    /// How dtypes mix in sessions that do not say otherwise.
+    pub promotion: Promotion,
     /// Values with at most this many elements, all of whose operands are known on the host, are computed when
     /// they are recorded; 0 turns folding off.
     pub fold_elements_max: usize,
@@ -200,6 +217,7 @@ impl Default for Config {
             worker_threads: None,
             batches_in_flight: 3,
             precision: Precision::Accurate,
+            promotion: Promotion::Matlab,
             fold_elements_max: 64,
             tape_nodes_max: 4096,
             tape_bytes_max: 1 << 30,

@@ -88,13 +88,13 @@ pub use array::{
     HostAny, HostArray, IntoDevice, IntoShape, Item, MappedView, Operand, Runtime, RuntimeBuilder, Session,
     SessionBuilder, SliceArg, Slices, UploadWriter, cat, gather_all, select, step,
 };
-pub use config::DeviceChoice;
+pub use config::{DeviceChoice, Promotion};
 pub use device::CACHE_VARIABLE;
 #[cfg(feature = "gpu")]
 pub use device::gpu::{AdapterSummary, adapters};
 pub use device::info::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile, Precision};
 pub use error::{Error, ErrorKind, Result};
-pub use graph::{DType, Element, Meta, Nan, ReduceOp, Scalar, ScanOp, Shape};
+pub use graph::{DType, DimSet, Element, Meta, Nan, ReduceOp, Scalar, ScanOp, Shape};
 pub use ids::DeviceId;
 pub use stats::Stats;
 

@@ -66,35 +66,39 @@ impl IntoShape for Result<Shape> {
 }
 
 /// What names the dimensions of a reduction: one (`1`), several (`[0, 2]`), all (`..`), or MATLAB's default,
-/// the first whose extent is not 1 (`()`). A dimension beyond the array's rank has one element.
+/// the first whose extent is not 1 (`()`). A dimension that the array lacks is an error; see [`Shape::axes`] for those
+/// that it has.
 pub trait Dims {
     /// The set, for an array of this shape.
-    fn set(&self, shape: &Shape) -> DimSet;
+    ///
+    /// # Errors
+    /// `ErrorKind::Index` where the array lacks one of them.
+    fn set(&self, shape: &Shape) -> Result<DimSet>;
 }
 
 impl Dims for usize {
-    fn set(&self, _: &Shape) -> DimSet {
-        dim_set(&[*self])
+    fn set(&self, shape: &Shape) -> Result<DimSet> {
+        dim_set(shape, &[*self])
     }
 }
 impl<const N: usize> Dims for [usize; N] {
-    fn set(&self, _: &Shape) -> DimSet {
-        dim_set(self)
+    fn set(&self, shape: &Shape) -> Result<DimSet> {
+        dim_set(shape, self)
     }
 }
 impl Dims for &[usize] {
-    fn set(&self, _: &Shape) -> DimSet {
-        dim_set(self)
+    fn set(&self, shape: &Shape) -> Result<DimSet> {
+        dim_set(shape, self)
     }
 }
 impl Dims for RangeFull {
-    fn set(&self, shape: &Shape) -> DimSet {
-        all_dims(shape)
+    fn set(&self, shape: &Shape) -> Result<DimSet> {
+        Ok(all_dims(shape))
     }
 }
 impl Dims for () {
-    fn set(&self, shape: &Shape) -> DimSet {
-        dim_set(&[shape.first_non_singleton()])
+    fn set(&self, shape: &Shape) -> Result<DimSet> {
+        dim_set(shape, &[shape.first_non_singleton()])
     }
 }
 
@@ -259,6 +263,11 @@ tuples! { (A) (A, B) (A, B, C) (A, B, C, D) }
 /// The slice of an array of this shape.
 pub(crate) fn resolve(shape: &Shape, slices: impl Slices) -> Result<SmallVec<[SliceDim; 4]>> {
     let args = slices.args();
+    if args.len() > shape.axes() {
+        let message =
+            format!("a slice names {} dimensions of an array of {shape}, which has {}", args.len(), shape.axes());
+        return Err(Error::new(ErrorKind::Index, message));
+    }
     (0..args.len().max(shape.rank()))
         .map(|d| args.get(d).copied().unwrap_or(SliceArg::ALL).resolve(d, shape.dim(d)))
         .collect()

@@ -24,6 +24,17 @@ pub(crate) const UNRECORDED: u64 = u64::MAX;
 /// that do not fit each other yields an array that carries its fault: [`Array::error`] tells at once, and its
 /// gather returns it.
 ///
+/// **Dimensions** are counted from 0. A function that names one that the array lacks gives a fault
+/// (`ErrorKind::Index`): an array has the dimensions that its program named, also those of one element at the end
+/// ([`Shape::axes`]), and at least two. Reductions keep theirs with an extent of 1; `reshape` and [`cat`](crate::cat)
+/// along the next dimension add one.
+///
+/// **Dtypes** mix as MATLAB's: numbers take the dtype of the array beside them ([`Operand`](crate::Operand) says how),
+/// f32 beside f64 is f32, and an integer array beside a number is computed exactly or in f64, rounded, and saturated: an
+/// `i32` of 3 times 0.5 is 2. Two integer dtypes do not mix, nor do integers and an array of floats: cast one of them.
+/// Integers and bools are summed and multiplied as matrices in f64. Where that would lose digits or range unseen, a
+/// program may have it refused: [`Promotion::Strict`](crate::Promotion::Strict).
+///
 /// There is no `PartialEq`: compare elements with [`Array::eq_to`], which records an op.
 ///
 /// A handle may be pinned to a device ([`Array::pin`]): a property of the handle, that what is computed through it

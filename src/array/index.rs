@@ -8,6 +8,7 @@ use super::gather::{Eval, Item};
 use super::handle::Array;
 use super::operand::{Kind, Operand};
 use super::record::{At, Input, apply, cast_in, common_home, derive, node};
+use super::strict;
 use super::structure::zeros;
 use super::tape::Home;
 use crate::error::{Error, ErrorKind, Result};
@@ -42,8 +43,8 @@ impl Array {
         })
     }
 
-    /// Each element at its own index along a dimension: `result[.., i, ..] = self[.., index[.., i, ..], ..]`. Beyond
-    /// the array's rank an extent is 1 and the only index is 0.
+    /// Each element at its own index along a dimension: `result[.., i, ..] = self[.., index[.., i, ..], ..]`. The
+    /// index may have more dimensions than the array, whose extents beyond its own are 1: there the only index is 0.
     #[track_caller]
     pub fn take_along(&self, dim: usize, index: &Array) -> Array {
         let at = Location::caller();
@@ -111,6 +112,7 @@ impl Array {
         let value = value.into();
         with_value(self, &value, Some(index), "assign_index", at, |home, value| {
             let (own, count) = (self.meta()?, index.elements()?);
+            own.shape.has_axis(dim)?;
             check_index(index, index.meta()?, own.shape.dim(dim))?;
             let part = rules::with_extent(&own.shape, dim, count)?;
             let given = value.meta()?;
@@ -224,8 +226,13 @@ fn with_value(
     let arrays = [Some(base), index, value.array()];
     let result = common_home(arrays.iter().flatten().copied()).and_then(|home| {
         let dtype = base.dtype()?;
+        strict::written(home, value, dtype)?;
         let value = match &value.0 {
             Kind::Number(number) => scalar_array(home, number.cast(dtype), at),
+            Kind::Beyond(number) if !dtype.is_integer() => {
+                scalar_array(home, Scalar::F64(*number as f64).cast(dtype), at)
+            }
+            Kind::Beyond(number) => return Err(strict::beyond(*number, dtype)),
             _ => cast_in(home, value.array().expect("RECORD-5: an operand is a number or an array"), dtype, at),
         };
         build(home, &value)
@@ -278,6 +285,7 @@ fn count(array: &Array, at: At) -> Result<Counted> {
 
 fn sort(array: &Array, dim: usize, descending: bool, at: At) -> (Array, Array) {
     let index = derive(&[array], "sort", at, |home, metas| {
+        metas[0].shape.has_axis(dim)?;
         let meta = Meta { dtype: DType::U32, shape: metas[0].shape.clone() };
         if metas[0].shape.dim(dim) < 2 {
             return Ok(zeros(home, meta, at));

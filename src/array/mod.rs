@@ -32,6 +32,7 @@ mod record;
 mod reduce;
 mod runtime;
 mod session;
+mod strict;
 mod structure;
 mod tape;
 mod upload;

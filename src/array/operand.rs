@@ -1,13 +1,37 @@
 //! What may stand beside an array in an op: arrays of either ownership, and plain numbers.
 //!
-//! Must hold: numbers are weak, so that `x * 0.5` and `x - 100` keep the dtype of `x`.
+//! Must hold: numbers are weak, so that `x * 0.5` and `x - 100` keep the dtype of `x`. OPERAND-1: a number is the value
+//! that the program wrote, or a fault: what no scalar of the op table holds is `Beyond` until the array's dtype is known.
 
 use super::handle::Array;
 use crate::graph::{ArgType, Scalar};
 
 /// An argument of an op: an array, or a number that adapts to its partner's dtype.
 ///
-/// Made by `From` of `&Array`, `Array`, `f64`, `f32`, `i64`, `i32` and `bool`.
+/// Made by `From` of `&Array`, `Array`, and every numeric type of Rust up to 64 bits:
+///
+/// - `f64` and `f32` are numbers as they are: beside f32 they are rounded to f32; beside integers the op is computed in
+///   f64, or exactly where the array is `i64`, and its result is rounded to the array's dtype.
+/// - `i8` to `i64`, `isize`, `u8` to `u64` and `usize` are whole numbers, exact beside integer arrays also where f64 is
+///   not; one that the array's dtype does not hold is computed in f64. Beside floats they are rounded to the float.
+///   A `u64` or `usize` above `i64::MAX` is rounded to the float, too, and compared as it is; what is computed of it and
+///   an array of integers carries a fault (`ErrorKind::DType`), since no dtype holds it.
+/// - `bool` is a truth value, and f64 in arithmetic.
+///
+/// On the left of an operator stand `f64`, `i64` and `bool` as they are, and every other number as an operand: with `f32`
+/// there, too, `(1.0 - &x).exp()` would not say which of the two its literal is, and would not compile.
+///
+/// ```
+/// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+/// # let s = rt.session("operands").open();
+/// use tidemill::Operand;
+/// let x = s.from_slice(&[1.0f32, 2.0, 4.0], 3)?;
+/// let (k, n) = (2.0f32, 4usize);
+/// let y = Operand::from(k) / &x + &x / n + &x * 3u8;
+/// assert_eq!(y.gather_blocking::<f32>()?.as_slice(), [5.25, 7.5, 13.5]);
+/// # rt.shutdown_blocking()?;
+/// # Ok::<(), tidemill::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Operand<'a>(pub(crate) Kind<'a>);
 
@@ -19,6 +43,8 @@ pub(crate) enum Kind<'a> {
     Owned(Array),
     /// F64 or I64, weak; or Bool, which is not.
     Number(Scalar),
+    /// A whole number above `i64::MAX` (OPERAND-1).
+    Beyond(u64),
 }
 
 impl<'a> Operand<'a> {
@@ -33,7 +59,7 @@ impl Operand<'_> {
         match &self.0 {
             Kind::Borrowed(a) | Kind::Last(a) => Some(a),
             Kind::Owned(a) => Some(a),
-            Kind::Number(_) => None,
+            Kind::Number(_) | Kind::Beyond(_) => None,
         }
     }
 
@@ -67,6 +93,7 @@ impl<'a> From<&'a Operand<'_>> for Operand<'a> {
             Kind::Borrowed(a) | Kind::Last(a) => Operand(Kind::Borrowed(a)),
             Kind::Owned(a) => Operand(Kind::Borrowed(a)),
             Kind::Number(n) => Operand(Kind::Number(*n)),
+            Kind::Beyond(n) => Operand(Kind::Beyond(*n)),
         }
     }
 }
@@ -80,4 +107,24 @@ macro_rules! number {
         }
     )*};
 }
-number!(f64 => F64, f32 => F64, i64 => I64, i32 => I64, bool => Bool);
+number! {
+    f64 => F64, f32 => F64,
+    i64 => I64, i32 => I64, i16 => I64, i8 => I64,
+    u32 => I64, u16 => I64, u8 => I64,
+    bool => Bool
+}
+
+macro_rules! wide_number {
+    ($($ty:ty),*) => {$(
+        impl From<$ty> for Operand<'_> {
+            fn from(number: $ty) -> Self {
+                Operand(match i64::try_from(number) {
+                    Ok(number) => Kind::Number(Scalar::I64(number)),
+                    // No target has a pointer of more than 64 bits, and an `isize` is an i64.
+                    Err(_) => Kind::Beyond(number as u64),
+                })
+            }
+        }
+    )*};
+}
+wide_number!(u64, usize, isize);

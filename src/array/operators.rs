@@ -1,5 +1,9 @@
 //! Rust's operators on arrays, for every ownership and for plain numbers on either side.
 //!
+//! On the right stands any number that an [`Operand`] is made of. On the left stand `f64`, `i64`, `bool` and
+//! [`Operand`]s: with a second float type there, the compiler could not tell the type of the literal in
+//! `(1.0 - &x).exp()`, nor what to call `exp` on. An `f32` on the left is written `Operand::from(k) - &x`.
+//!
 //! `+ - * / %` are elementwise with implicit expansion, `-x` negates, `!x` is "is zero", `& | ^` are logical.
 //! `%` is the remainder with the dividend's sign, as in Rust ([`Array::modulo`] takes the divisor's).
 
@@ -17,6 +21,8 @@ macro_rules! binary {
         binary!(@right $trait $method $op; &Array);
         binary!(@left $trait $method $op; f64);
         binary!(@left $trait $method $op; i64);
+        binary!(@left $trait $method $op; bool);
+        binary!(@left $trait $method $op; Operand<'_>);
 
         impl Array {
             #[doc = concat!($what, ", or why it cannot be recorded.")]
@@ -30,7 +36,7 @@ macro_rules! binary {
         }
     )*};
     // One impl for everything on the right, so that `(x - 100).max(0.0)` knows its type without annotations;
-    // for the same reason numbers on the left are f64 and i64 only (literals become these).
+    // for the same reason there is one float and one integer type on the left (literals become these).
     (@right $trait:ident $method:ident $op:ident; $left:ty) => {
         impl<'a, T: Into<Operand<'a>>> ops::$trait<T> for $left {
             type Output = Array;

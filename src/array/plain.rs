@@ -8,6 +8,7 @@
 use super::handle::{Array, Recorded};
 use super::operand::{Kind, Operand};
 use super::record::{At, OPERANDS_MAX};
+use super::strict;
 use super::tape::Home;
 use crate::graph::table::DTypeRule;
 use crate::graph::{Arg, DType, ElementOp, Meta, Op, Scalar, Shape};
@@ -36,6 +37,7 @@ pub(super) fn apply(op: ElementOp, operands: &mut [Operand<'_>], at: At) -> Opti
             Kind::Number(number) => Arg::Scalar(number.cast(compute)),
             Kind::Borrowed(array) | Kind::Last(array) => Arg::Value(array.id()?),
             Kind::Owned(array) => Arg::Value(array.id()?),
+            Kind::Beyond(_) => return None,
         };
     }
     let args = &args[..operands.len()];
@@ -47,7 +49,7 @@ pub(super) fn apply(op: ElementOp, operands: &mut [Operand<'_>], at: At) -> Opti
             match &operand.0 {
                 Kind::Owned(array) => home.let_go(&mut tape, array),
                 Kind::Last(array) => home.let_go(&mut tape, array),
-                Kind::Borrowed(_) | Kind::Number(_) => {}
+                Kind::Borrowed(_) | Kind::Number(_) | Kind::Beyond(_) => {}
             }
         }
     }
@@ -95,6 +97,8 @@ fn plain<'a>(op: ElementOp, operands: &'a [Operand<'_>]) -> Option<Plain<'a>> {
                 let shape = expanded.as_ref().unwrap_or(&meta.shape);
                 if *shape != own.shape {
                     expanded = Some(Shape::broadcast(shape, &own.shape).ok()?);
+                } else if own.shape.axes() > shape.axes() {
+                    expanded = Some(own.shape.clone());
                 }
                 pin = pin.max(array.1);
             }
@@ -110,6 +114,9 @@ fn plain<'a>(op: ElementOp, operands: &'a [Operand<'_>]) -> Option<Plain<'a>> {
         DTypeRule::Logic if compute == DType::Bool => DType::Bool,
         _ => return None,
     };
+    if home.is_strict() && !operands.iter().all(|operand| strict::fits(compute, operand)) {
+        return None;
+    }
     let shape = expanded.unwrap_or_else(|| meta.shape.clone());
     // RECORD-2: an operand without elements is known, but two may expand to nothing.
     if shape.elements() == 0 {

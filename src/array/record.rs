@@ -14,6 +14,7 @@ use super::fold;
 use super::handle::{Array, Recorded, UNRECORDED};
 use super::operand::{Kind, Operand};
 use super::plain;
+use super::strict;
 use super::tape::{Home, Tape};
 use super::wide;
 use crate::error::{Error, ErrorKind, Result};
@@ -309,10 +310,17 @@ pub(crate) fn apply(op: ElementOp, operands: &mut [Operand<'_>], at: At) -> Arra
 
 #[inline(never)]
 fn apply_any(op: ElementOp, operands: &mut [Operand<'_>], at: At) -> Array {
+    let settled = strict::settle(op, operands);
     let arrays = operands.iter().filter_map(Operand::array);
-    let made = common_home(arrays).and_then(|home| match rewritten(op, operands, at) {
-        Some(array) => Ok(Made::Array(array)),
-        None => try_apply(home, op, operands, at),
+    let made = common_home(arrays).and_then(|home| {
+        settled?;
+        if home.is_strict() {
+            strict::check(op, operands)?;
+        }
+        match rewritten(op, operands, at) {
+            Some(array) => Ok(Made::Array(array)),
+            None => try_apply(home, op, operands, at),
+        }
     });
     let of = |session: SessionId| move |operand: &Operand<'_>| operand.array().is_some_and(|a| a.0.home.id == session);
     match made {
@@ -369,6 +377,7 @@ fn try_apply(home: &Arc<Home>, op: ElementOp, operands: &[Operand<'_>], at: At) 
             (Kind::Borrowed(array), None) => Input::Array(array),
             (Kind::Last(array), None) => Input::Last(array),
             (Kind::Owned(array), None) => Input::Last(array),
+            (Kind::Beyond(number), _) => return Err(strict::beyond(*number, to(i))),
         };
     }
     let inputs = &inputs[..operands.len()];
@@ -407,7 +416,7 @@ fn beside_numbers(home: &Arc<Home>, op: ElementOp, operands: &[Operand<'_>], sha
                 numbers += 1;
                 Input::Number(number.cast(DType::F64))
             }
-            Kind::Number(_) => return None,
+            Kind::Number(_) | Kind::Beyond(_) => return None,
             Kind::Borrowed(array) => Input::Array(array),
             Kind::Last(array) => Input::Last(array),
             Kind::Owned(array) => Input::Last(array),
@@ -430,7 +439,7 @@ fn common_shape(operands: &[Operand<'_>]) -> Result<Shape> {
     for array in arrays {
         let shape = expanded.as_ref().unwrap_or(first);
         let own = &array.meta()?.shape;
-        if shape != own {
+        if shape != own || shape.axes() < own.axes() {
             expanded = Some(Shape::broadcast(shape, own)?);
         }
     }
@@ -439,7 +448,7 @@ fn common_shape(operands: &[Operand<'_>]) -> Result<Shape> {
 
 /// The op's signature. A number beside integers counts as an integer where it is one exactly, so that i64 stays
 /// exact above 2^53, and as f64 where it does not fit the integer.
-fn signature_of(op: ElementOp, operands: &[Operand<'_>], types: &mut [ArgType]) -> Result<Signature> {
+pub(super) fn signature_of(op: ElementOp, operands: &[Operand<'_>], types: &mut [ArgType]) -> Result<Signature> {
     // Select's mask is no value.
     let first = (op == ElementOp::Select) as usize;
     let integers = types[first..].iter().any(|t| !t.weak && t.dtype.is_integer());

@@ -9,10 +9,11 @@ use super::fold_reduce::identity;
 use super::handle::Array;
 use super::operand::Operand;
 use super::record::{At, Input, apply, cast_in, derive, node};
+use super::strict;
 use super::tape::Home;
 use super::wide::summed;
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::rules::{effective_dims, has_dim, reduced};
+use crate::graph::rules::{effective_dims, reduced};
 use crate::graph::{DType, DimSet, ElementOp, Meta, Nan, Op, ReduceOp, Scalar, ScanOp};
 use std::panic::Location;
 use std::sync::Arc;
@@ -126,7 +127,7 @@ impl Array {
         let at = Location::caller();
         derive(&[self], "sum", at, |home, metas| {
             let op = if metas[0].dtype == DType::Bool { ReduceOp::Any } else { ReduceOp::Sum };
-            let dims = dims.set(&metas[0].shape);
+            let dims = dims.set(&metas[0].shape)?;
             let (dtype, nothing) = (metas[0].dtype, metas[0].elements() == 0);
             let sum_of = |x: &Array, dtype| lower(home, &[x], op, dims, Nan::Include, dtype, at);
             let sum = |x: &Array| sum_of(x, DType::I64);
@@ -159,6 +160,7 @@ impl Array {
     pub fn diff(&self, dim: usize) -> Array {
         let at = Location::caller();
         derive(&[self], "diff", at, |_, metas| {
+            metas[0].shape.has_axis(dim)?;
             let extent = metas[0].shape.dim(dim);
             let later = self.slice_dim(dim, extent.min(1), extent.saturating_sub(1), at)?;
             let earlier = self.slice_dim(dim, 0, extent.saturating_sub(1), at)?;
@@ -192,8 +194,9 @@ fn dot(a: &Array, b: &Array, dims: impl Dims, nan: Nan, at: At) -> Array {
         // Only floats hold NaN; what is made of other types has none.
         let nan = if metas.iter().any(|meta| meta.dtype.is_float()) { nan } else { Nan::Include };
         let dtype = products_dtype("dot", metas)?;
+        metas.iter().try_for_each(|meta| strict::converted(home, meta.dtype, dtype))?;
         let (x, y) = (cast_in(home, a, dtype, at), cast_in(home, b, dtype, at));
-        lower(home, &[&x, &y], ReduceOp::Dot, dims.set(&metas[0].shape), nan, dtype, at)
+        lower(home, &[&x, &y], ReduceOp::Dot, dims.set(&metas[0].shape)?, nan, dtype, at)
     })
 }
 
@@ -209,6 +212,7 @@ fn reduce(array: &Array, op: ReduceOp, dims: impl Dims, nan: Nan, at: At) -> Arr
             | ReduceOp::Var { .. }
             | ReduceOp::Std { .. } => {
                 let float = if dtype.is_float() { dtype } else { DType::F64 };
+                strict::converted(home, dtype, float)?;
                 (cast_in(home, array, float, at), float)
             }
             ReduceOp::Min | ReduceOp::Max => (array.clone(), dtype),
@@ -218,7 +222,7 @@ fn reduce(array: &Array, op: ReduceOp, dims: impl Dims, nan: Nan, at: At) -> Arr
         if op == ReduceOp::Dot {
             return Err(Error::new(ErrorKind::Argument, "a dot product takes two arrays: call dot() or nan_dot()"));
         }
-        lower(home, &[&operand], op, dims.set(&metas[0].shape), nan, out, at)
+        lower(home, &[&operand], op, dims.set(&metas[0].shape)?, nan, out, at)
     })
 }
 
@@ -302,12 +306,13 @@ fn of_one_element(operands: &[&Array], op: ReduceOp, nan: Nan, dtype: DType, at:
 fn scan(array: &Array, op: ScanOp, dim: usize, nan: Nan, reverse: bool, at: At) -> Array {
     let name = Op::Scan { op, dim: 0, nan, reverse }.name();
     derive(&[array], name, at, |home, metas| {
+        metas[0].shape.has_axis(dim)?;
         let sums = matches!(op, ScanOp::Sum | ScanOp::Prod);
         let dtype = if metas[0].dtype == DType::Bool && sums { DType::F64 } else { metas[0].dtype };
         let nan = if dtype.is_float() { nan } else { Nan::Include };
         let operand = cast_in(home, array, dtype, at);
         let meta = Meta { dtype, shape: metas[0].shape.clone() };
-        if !has_dim(effective_dims(&meta.shape, 1u16.checked_shl(dim as u32).unwrap_or(0)), dim) {
+        if meta.shape.dim(dim) == 1 {
             let one = match op {
                 ScanOp::Sum => ReduceOp::Sum,
                 ScanOp::Prod => ReduceOp::Prod,

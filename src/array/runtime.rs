@@ -6,7 +6,7 @@
 use super::link::Link;
 use super::session::SessionBuilder;
 use crate::claims::HostClaims;
-use crate::config::{Config, DeviceChoice, Injection};
+use crate::config::{Config, DeviceChoice, Injection, Promotion};
 use crate::device::info::{DeviceInfo, Precision};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ring::{self, Ring};
@@ -153,6 +153,27 @@ impl RuntimeBuilder {
     /// The accuracy of generated arithmetic; accurate by default.
     pub fn precision(mut self, precision: Precision) -> RuntimeBuilder {
         self.config.precision = precision;
+        self
+    }
+
+    /// How the dtypes of an op's operands mix; as MATLAB mixes them by default, where f32 beside f64 is f32 and an `i32`
+    /// 3 times 0.5 is 2. [`Promotion::Strict`] refuses what would lose digits or range; [`Session::set_promotion`](super::Session::set_promotion)
+    /// says it for one session. Scripts keep MATLAB's rules.
+    ///
+    /// ```
+    /// use tidemill::{Promotion, Runtime};
+    /// let rt = Runtime::builder().device("host").promotion(Promotion::Strict).start_blocking()?;
+    /// let s = rt.session("prices").open();
+    /// let (price, rate) = (s.ones::<f32>([1000, 1]), s.ones::<f64>([1000, 1]));
+    /// let mixed = &price * &rate;
+    /// assert!(mixed.error().unwrap().message().contains("f64"));
+    /// let said = price.cast::<f64>() * rate;
+    /// assert!(said.error().is_none());
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    pub fn promotion(mut self, promotion: Promotion) -> RuntimeBuilder {
+        self.config.promotion = promotion;
         self
     }
 

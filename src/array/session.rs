@@ -7,6 +7,7 @@ use super::link::Link;
 use super::tape::{Home, Name};
 #[cfg(feature = "script")]
 use crate::claims::HostClaims;
+use crate::config::Promotion;
 use crate::device::info::DeviceInfo;
 use std::fmt;
 use std::sync::Arc;
@@ -98,6 +99,13 @@ impl Session {
     /// ([`Error::mark`](crate::Error::mark)). For front ends, whose users' lines are not lines of Rust; 0 is none.
     pub fn mark(&self, mark: u64) {
         self.home().mark.store(mark, Ordering::Relaxed);
+    }
+
+    /// How the dtypes of an op's operands mix in what this session records from now on; at first, as its runtime's builder
+    /// says ([`RuntimeBuilder::promotion`](super::RuntimeBuilder::promotion)). A script sets its session to MATLAB's
+    /// rules.
+    pub fn set_promotion(&self, promotion: Promotion) {
+        self.home().is_strict.store(promotion == Promotion::Strict, Ordering::Relaxed);
     }
 
     /// Its name, as the timeline shows it.

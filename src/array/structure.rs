@@ -4,6 +4,7 @@ use super::dims::{IntoShape, Slices, resolve};
 use super::handle::Array;
 use super::record::{At, Input, cast_in, common_home, derive, node};
 use super::reduce::products_dtype;
+use super::strict;
 use super::tape::Home;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::rules;
@@ -37,7 +38,7 @@ impl Array {
     }
 
     /// Dimension `d` of the result is dimension `perm[d]` of this array. `perm` names every dimension of the array
-    /// once; it may name more, of extent 1.
+    /// once; it may name more, of extent 1, which are new ones then.
     #[track_caller]
     pub fn permute(&self, perm: &[usize]) -> Array {
         let at = Location::caller();
@@ -52,7 +53,7 @@ impl Array {
     pub fn transpose(&self) -> Array {
         let at = Location::caller();
         derive(&[self], "permute", at, |home, metas| {
-            let mut perm: SmallVec<[usize; 4]> = (0..metas[0].shape.rank()).collect();
+            let mut perm: SmallVec<[usize; 4]> = (0..metas[0].shape.axes()).collect();
             perm.swap(0, 1);
             let (shape, perm) = rules::permuted(&metas[0].shape, &perm)?;
             Ok(self.view(home, View::Permute(perm.as_slice().into()), shape, at))
@@ -87,6 +88,7 @@ impl Array {
     pub fn flip(&self, dim: usize) -> Array {
         let at = Location::caller();
         derive(&[self], "slice", at, |home, metas| {
+            metas[0].shape.has_axis(dim)?;
             let extent = metas[0].shape.dim(dim);
             if extent < 2 {
                 return Ok(self.clone());
@@ -123,7 +125,7 @@ impl Array {
     pub fn circshift(&self, shifts: &[i64]) -> Array {
         let at = Location::caller();
         derive(&[self], "circshift", at, |home, metas| {
-            let shifts = rules::shifts(&metas[0].shape, shifts);
+            let shifts = rules::shifts(&metas[0].shape, shifts)?;
             if shifts.iter().all(|&s| s == 0) {
                 return Ok(self.clone());
             }
@@ -170,6 +172,7 @@ impl Array {
         derive(&[self, other], "matmul", at, |home, metas| {
             let shape = rules::multiplied(&metas[0].shape, &metas[1].shape)?;
             let meta = Meta { dtype: products_dtype("matmul", metas)?, shape };
+            metas.iter().try_for_each(|own| strict::converted(home, own.dtype, meta.dtype))?;
             if metas[0].elements() == 0 || metas[1].elements() == 0 {
                 return Ok(zeros(home, meta, at));
             }
@@ -208,10 +211,12 @@ impl Array {
     /// A view of an array without a fault.
     pub(crate) fn view(&self, home: &Arc<Home>, view: View, shape: Shape, at: At) -> Array {
         let Ok(own) = self.meta() else { return self.clone() };
-        let same = own.shape == shape;
-        if same && matches!(view, View::Reshape | View::Broadcast | View::Repmat) {
+        let is_as_it_is = matches!(view, View::Reshape | View::Broadcast | View::Repmat) && own.shape == shape;
+        if is_as_it_is && own.shape.axes() == shape.axes() {
             return self.clone();
         }
+        // The elements stay where they are; the result has other axes.
+        let view = if is_as_it_is { View::Reshape } else { view };
         let meta = Meta { dtype: own.dtype, shape };
         node(home, Op::View(view), &[Input::Array(self)], meta, at)
     }
@@ -232,9 +237,7 @@ impl Array {
         if (start, len) == (0, shape.dim(dim)) {
             return Ok(self.clone());
         }
-        if dim >= Shape::RANK_MAX {
-            return Err(Shape::too_many(dim.saturating_add(1)));
-        }
+        shape.has_axis(dim)?;
         let mut dims = whole(shape);
         while dims.len() <= dim {
             dims.push(SliceDim { start: 0, step: 1, len: 1 });
@@ -261,11 +264,11 @@ pub(crate) fn zeros(home: &Arc<Home>, meta: Meta, at: At) -> Array {
     node(home, Op::Fill, &[Input::Number(zero)], meta, at)
 }
 
-/// Arrays joined along a dimension; all other extents must agree (0x0 arrays are skipped). Of mixed dtypes,
-/// the first integer class wins, then f32, then f64.
+/// Arrays joined along a dimension, one of theirs or the next, which is new; all other extents must agree (0x0 arrays
+/// are skipped). Of mixed dtypes, the first integer class wins, then f32, then f64.
 ///
 /// # Errors
-/// `ErrorKind::Argument` for an empty list, `ErrorKind::Shape` for arrays that do not fit together. An operand's own
+/// `ErrorKind::Argument` for an empty list, `ErrorKind::Index` for a dimension beyond those, `ErrorKind::Shape` for arrays that do not fit together. An operand's own
 /// fault is carried on by the array, as operators do: whether it is known by now is a matter of time.
 #[track_caller]
 pub fn cat(dim: usize, arrays: &[&Array]) -> Result<Array> {
@@ -280,6 +283,7 @@ pub fn cat(dim: usize, arrays: &[&Array]) -> Result<Array> {
         let metas = arrays.iter().map(|a| a.meta()).collect::<Result<Vec<&Meta>>>()?;
         let shapes: Vec<&Shape> = metas.iter().map(|m| &m.shape).collect();
         let meta = Meta { dtype: joined_dtype(&metas), shape: rules::joined(&shapes, dim)? };
+        metas.iter().try_for_each(|own| strict::converted(home, own.dtype, meta.dtype))?;
         let parts: Vec<Array> = arrays
             .iter()
             .zip(&metas)
@@ -305,7 +309,9 @@ fn join(home: &Arc<Home>, dim: usize, mut parts: Vec<Array>, meta: Meta, at: At)
         }
         parts = next;
     }
-    Ok(parts.pop().unwrap_or_else(|| zeros(home, meta, at)))
+    let Some(joined) = parts.pop() else { return Ok(zeros(home, meta, at)) };
+    // One array that is joined along a new dimension gets that dimension, too.
+    Ok(joined.view(home, View::Reshape, meta.shape, at))
 }
 
 fn joined_dtype(metas: &[&Meta]) -> DType {

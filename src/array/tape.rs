@@ -17,6 +17,7 @@
 
 use super::handle::{Array, UNRECORDED};
 use super::link::Link;
+use crate::config::Promotion;
 use crate::error::{Error, ErrorKind, Result, Site};
 use crate::graph::{Arg, Meta, Node, Op, RandomKey};
 use crate::ids::{DeviceId, GatherId, SessionId, ValueId};
@@ -32,7 +33,7 @@ use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 use std::ops::Deref;
 use std::panic::Location;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 /// Bytes that drops alone may hold back when no op is on the tape: sending them costs no fusion.
@@ -64,6 +65,8 @@ pub(crate) struct Home {
     pub tape: Mutex<Tape>,
     /// Settings, where every op reads them.
     pub fold_elements_max: usize,
+    /// `Promotion::Strict`.
+    pub is_strict: AtomicBool,
     nodes_max: usize,
     /// `Session::mark`.
     pub mark: AtomicU64,
@@ -170,6 +173,7 @@ impl Home {
         let most = usize::try_from(link.session_room.nodes).unwrap_or(usize::MAX);
         let nodes_max = link.config.tape_nodes_max.max(1).min(most);
         let tape = Mutex::new(tape);
+        let is_strict = AtomicBool::new(link.config.promotion == Promotion::Strict);
         Arc::new(Home {
             id,
             name,
@@ -182,6 +186,7 @@ impl Home {
             mark: AtomicU64::new(0),
             uploads_awaited: AtomicU32::new(0),
             fold_elements_max,
+            is_strict,
             nodes_max,
             bytes_max,
         })

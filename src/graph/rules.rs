@@ -12,9 +12,12 @@ fn shape_error(message: String) -> Error {
     Error::new(ErrorKind::Shape, message)
 }
 
-/// The set of `dims`; dimensions beyond [`Shape::RANK_MAX`] have an extent of 1 everywhere and are left out.
-pub fn dim_set(dims: &[usize]) -> DimSet {
-    dims.iter().filter(|&&d| d < Shape::RANK_MAX).fold(0, |set, &d| set | 1 << d)
+/// The set of `dims` of an array of `shape`.
+///
+/// # Errors
+/// `ErrorKind::Index` where the array lacks one of them.
+pub fn dim_set(shape: &Shape, dims: &[usize]) -> Result<DimSet> {
+    dims.iter().try_fold(0, |set, &d| shape.has_axis(d).map(|()| set | 1 << d))
 }
 
 /// Whether `set` holds `dim`.
@@ -36,7 +39,8 @@ pub fn effective_dims(shape: &Shape, set: DimSet) -> DimSet {
 pub fn reduced(shape: &Shape, set: DimSet) -> Shape {
     let dims: SmallVec<[usize; 4]> =
         shape.dims().iter().enumerate().map(|(d, &n)| if has_dim(set, d) { 1 } else { n }).collect();
-    Shape::new(&dims).expect("SHAPE-2: reducing makes a shape smaller, or one element of an empty one")
+    let reduced = Shape::new(&dims).expect("SHAPE-2: reducing makes a shape smaller, or one element of an empty one");
+    reduced.with_axes(shape.axes())
 }
 
 /// The shape of `from`'s elements under other extents.
@@ -84,6 +88,7 @@ pub fn permuted(shape: &Shape, perm: &[usize]) -> Result<(Shape, SmallVec<[u8; 4
 /// # Errors
 /// `ErrorKind::Index` where an element lies outside of `shape`.
 pub fn sliced(shape: &Shape, dims: &[SliceDim]) -> Result<Shape> {
+    shape.has_axis(dims.len().saturating_sub(1))?;
     for (d, s) in dims.iter().enumerate() {
         let extent = shape.dim(d);
         let last = s.start as i128 + s.step as i128 * (s.len as i128 - 1);
@@ -95,7 +100,7 @@ pub fn sliced(shape: &Shape, dims: &[SliceDim]) -> Result<Shape> {
         }
     }
     let lens: SmallVec<[usize; 4]> =
-        (0..dims.len().max(shape.rank())).map(|d| dims.get(d).map_or(shape.dim(d), |s| s.len)).collect();
+        (0..dims.len().max(shape.axes())).map(|d| dims.get(d).map_or(shape.dim(d), |s| s.len)).collect();
     Shape::new(&lens)
 }
 
@@ -118,7 +123,7 @@ pub fn expands(from: &Shape, to: &Shape) -> Result<()> {
 /// `ErrorKind::TooLarge` where it overflows.
 pub fn repeated(shape: &Shape, times: &[usize]) -> Result<Shape> {
     let mut dims = SmallVec::<[usize; 4]>::new();
-    for d in 0..times.len().max(shape.rank()) {
+    for d in 0..times.len().max(shape.axes()) {
         let t = times.get(d).copied().unwrap_or(1);
         let n = shape.dim(d).checked_mul(t);
         let overflows = || format!("{shape} repeated {t} times in dimension {d} overflows");
@@ -130,20 +135,22 @@ pub fn repeated(shape: &Shape, times: &[usize]) -> Result<Shape> {
 /// The shape of arrays joined along `dim`; empty 0x0 arrays are skipped, as MATLAB does.
 ///
 /// # Errors
-/// `ErrorKind::Shape` where another dimension differs, `ErrorKind::Argument` without arrays or for a dimension
-/// beyond the greatest rank.
+/// `ErrorKind::Shape` where another dimension differs, `ErrorKind::Argument` without arrays, `ErrorKind::Index` for a
+/// dimension beyond the one that follows the arrays' own.
 pub fn joined(shapes: &[&Shape], dim: usize) -> Result<Shape> {
-    if dim >= Shape::RANK_MAX {
-        return Err(Error::new(ErrorKind::Argument, format!("dimension {dim} is beyond the greatest rank")));
+    let axes = shapes.iter().map(|s| s.axes()).max().unwrap_or(2);
+    if dim > axes || dim >= Shape::RANK_MAX {
+        let message = format!("arrays of up to {axes} dimensions are joined along dimension 0 to {axes}, not {dim}");
+        return Err(Error::new(ErrorKind::Index, message));
     }
     let kept: SmallVec<[&Shape; 4]> = shapes.iter().copied().filter(|s| s.dims() != [0, 0]).collect();
     let Some(first) = kept.first() else {
         return match shapes.first() {
-            Some(s) => Ok((*s).clone()),
+            Some(s) => Ok((*s).clone().with_axes(axes.max(dim + 1))),
             None => Err(Error::new(ErrorKind::Argument, "there is nothing to join")),
         };
     };
-    let rank = kept.iter().map(|s| s.rank()).max().unwrap_or(2).max(dim + 1);
+    let rank = axes.max(dim + 1);
     let mut dims: SmallVec<[usize; 4]> = (0..rank).map(|d| first.dim(d)).collect();
     for other in &kept[1..] {
         if let Some(d) = (0..rank).find(|&d| d != dim && other.dim(d) != dims[d]) {
@@ -157,13 +164,16 @@ pub fn joined(shapes: &[&Shape], dim: usize) -> Result<Shape> {
 }
 
 /// Shifts per dimension, brought into `0..extent`.
-pub fn shifts(shape: &Shape, by: &[i64]) -> SmallVec<[usize; 4]> {
-    (0..shape.rank())
-        .map(|d| match shape.dim(d) {
-            0 => 0,
-            n => by.get(d).copied().unwrap_or(0).rem_euclid(n as i64) as usize,
-        })
-        .collect()
+///
+/// # Errors
+/// `ErrorKind::Index` where there are more than the array has dimensions.
+pub fn shifts(shape: &Shape, by: &[i64]) -> Result<SmallVec<[usize; 4]>> {
+    shape.has_axis(by.len().saturating_sub(1))?;
+    let shift = |d: usize| match shape.dim(d) {
+        0 => 0,
+        n => by.get(d).copied().unwrap_or(0).rem_euclid(n as i64) as usize,
+    };
+    Ok((0..shape.rank()).map(shift).collect())
 }
 
 /// The length of a matrix's `k`-th diagonal.
@@ -202,7 +212,7 @@ pub fn multiplied(a: &Shape, b: &Shape) -> Result<Shape> {
         )));
     }
     let mut dims: SmallVec<[usize; 4]> = SmallVec::from_slice(&[a.dim(0), b.dim(1)]);
-    for d in 2..a.rank().max(b.rank()) {
+    for d in 2..a.axes().max(b.axes()) {
         dims.push(match (a.dim(d), b.dim(d)) {
             (x, y) if x == y => x,
             (1, y) => y,
@@ -216,13 +226,11 @@ pub fn multiplied(a: &Shape, b: &Shape) -> Result<Shape> {
 /// The shape of `operand` with `count` elements in dimension `dim`.
 ///
 /// # Errors
-/// `ErrorKind::TooLarge` where it overflows, `ErrorKind::Argument` for a dimension beyond the greatest rank.
+/// `ErrorKind::TooLarge` where it overflows, `ErrorKind::Index` for a dimension that the array lacks.
 pub fn with_extent(operand: &Shape, dim: usize, count: usize) -> Result<Shape> {
-    if dim >= Shape::RANK_MAX {
-        return Err(Error::new(ErrorKind::Argument, format!("dimension {dim} is beyond the greatest rank")));
-    }
+    operand.has_axis(dim)?;
     let dims: SmallVec<[usize; 4]> =
-        (0..operand.rank().max(dim + 1)).map(|d| if d == dim { count } else { operand.dim(d) }).collect();
+        (0..operand.axes()).map(|d| if d == dim { count } else { operand.dim(d) }).collect();
     Shape::new(&dims)
 }
 
@@ -263,10 +271,26 @@ mod tests {
 
     #[test]
     fn reduced_dimensions_stay_with_an_extent_of_one() {
-        assert_eq!(reduced(&shape(&[4, 3, 2]), dim_set(&[1])).dims(), [4, 1, 2]);
-        assert_eq!(reduced(&shape(&[4, 3, 2]), dim_set(&[0, 2])).dims(), [1, 3]);
-        assert_eq!(reduced(&shape(&[0, 3]), dim_set(&[0])).dims(), [1, 3]);
-        assert_eq!(effective_dims(&shape(&[4, 1, 2]), dim_set(&[1, 2, 9])), 0b100);
+        assert_eq!(reduced(&shape(&[4, 3, 2]), 0b10).dims(), [4, 1, 2]);
+        assert_eq!(reduced(&shape(&[4, 3, 2]), 0b101).dims(), [1, 3]);
+        assert_eq!(reduced(&shape(&[0, 3]), 1).dims(), [1, 3]);
+        assert_eq!(effective_dims(&shape(&[4, 1, 2]), 0b10_0000_0110), 0b100);
+    }
+
+    #[test]
+    fn extents_of_one_at_the_end_are_axes_where_they_were_named() {
+        let of = |dims: &[usize]| (shape(dims).rank(), shape(dims).axes());
+        assert_eq!([of(&[4]), of(&[4, 3]), of(&[4, 3, 1]), of(&[1; 20])], [(2, 2), (2, 2), (2, 3), (2, 16)]);
+        assert_eq!(shape(&[4, 3, 1]), shape(&[4, 3]));
+        // What is made of such an array keeps them.
+        let x = shape(&[4, 3, 2]);
+        let once = reduced(&x, 0b100);
+        assert_eq!((once.dims(), once.axes(), reduced(&once, 0b10).axes()), (&[4, 3][..], 3, 3));
+        assert_eq!(Shape::broadcast(&shape(&[4, 3]), &shape(&[4, 3, 1])).unwrap().axes(), 3);
+        assert_eq!(repeated(&shape(&[4, 3]), &[1, 1, 1]).unwrap().axes(), 3);
+        assert_eq!(joined(&[&shape(&[4, 3])], 2).unwrap().axes(), 3);
+        assert_eq!(sliced(&shape(&[4, 3, 1]), &[]).unwrap().axes(), 3);
+        assert_eq!(with_extent(&shape(&[4, 3, 1]), 0, 2).unwrap().axes(), 3);
     }
 
     #[test]
@@ -276,7 +300,8 @@ mod tests {
         assert_eq!(full.as_slice(), [2, 0, 1]);
         assert_eq!(permuted(&shape(&[4, 3]), &[0, 0]).unwrap_err().kind(), ErrorKind::Argument);
         assert_eq!(permuted(&shape(&[4, 3, 2]), &[1, 0]).unwrap_err().kind(), ErrorKind::Argument);
-        assert_eq!(permuted(&shape(&[4, 3]), &[2, 1, 0]).unwrap().0.dims(), [1, 3, 4]);
+        assert_eq!(permuted(&shape(&[4, 3, 1]), &[2, 1, 0]).unwrap().0.dims(), [1, 3, 4]);
+        assert_eq!(permuted(&shape(&[4, 3]), &[2, 1, 0]).unwrap().0.axes(), 3);
     }
 
     #[test]
@@ -297,6 +322,7 @@ mod tests {
         assert_eq!(joined(&[&a, &a], 2).unwrap().dims(), [2, 3, 2]);
         assert_eq!(joined(&[&a, &b], 0).unwrap_err().kind(), ErrorKind::Shape);
         assert_eq!(joined(&[], 0).unwrap_err().kind(), ErrorKind::Argument);
+        assert_eq!(joined(&[&a, &a], 3).unwrap_err().kind(), ErrorKind::Index);
     }
 
     #[test]
@@ -318,7 +344,7 @@ mod tests {
 
     #[test]
     fn shifts_wrap_and_overflowing_repeats_are_errors() {
-        assert_eq!(shifts(&shape(&[4, 3]), &[-1, 7]).as_slice(), [3, 1]);
+        assert_eq!(shifts(&shape(&[4, 3]), &[-1, 7]).unwrap().as_slice(), [3, 1]);
         assert_eq!(repeated(&shape(&[2, 3]), &[2, 1, 2]).unwrap().dims(), [4, 3, 2]);
         assert_eq!(repeated(&shape(&[1 << 20, 1]), &[1 << 20]).unwrap_err().kind(), ErrorKind::TooLarge);
         assert_eq!(repeated(&shape(&[2, 3]), &[usize::MAX]).unwrap_err().kind(), ErrorKind::TooLarge);

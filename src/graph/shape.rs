@@ -1,7 +1,8 @@
 //! Shapes: column-major, rank at least 2, trailing singletons dropped (MATLAB's rules).
 //!
 //! Must hold: SHAPE-1: a `Shape` is normalised and its number of elements fits in `u32`, since kernels index
-//! with 32 bits. SHAPE-2: what is no larger than a `Shape` in any dimension, or has one element, is one.
+//! with 32 bits. SHAPE-2: what is no larger than a `Shape` in any dimension, or has one element, is one. SHAPE-3: two
+//! shapes that differ in their axes alone are equal: axes say what a program may name, never what is computed.
 
 use crate::error::{Error, ErrorKind, Result};
 use smallvec::SmallVec;
@@ -12,23 +13,23 @@ use std::sync::Arc;
 /// The extents of an array, normalised. Dimension 0 varies fastest in memory.
 ///
 /// Every op copies a shape to its handle, its record and its node: a matrix's is two words in place, and others are
-/// shared.
+/// shared. Beside them it keeps how many dimensions the program named ([`Shape::axes`]).
 #[derive(Clone)]
 pub struct Shape(Extents);
 
 #[derive(Clone)]
 enum Extents {
-    Matrix([usize; 2]),
+    Matrix([usize; 2], u8),
     /// Three or more.
-    More(Arc<[usize]>),
+    More(Arc<[usize]>, u8),
 }
 
 impl PartialEq for Shape {
     #[inline]
     fn eq(&self, other: &Shape) -> bool {
         match (&self.0, &other.0) {
-            (Extents::Matrix(a), Extents::Matrix(b)) => a == b,
-            (Extents::More(a), Extents::More(b)) => Arc::ptr_eq(a, b) || a == b,
+            (Extents::Matrix(a, _), Extents::Matrix(b, _)) => a == b,
+            (Extents::More(a, _), Extents::More(b, _)) => Arc::ptr_eq(a, b) || a == b,
             _ => false,
         }
     }
@@ -55,15 +56,16 @@ impl Shape {
     /// dimensions than [`Shape::RANK_MAX`].
     pub fn new(dims: &[usize]) -> Result<Shape> {
         let rank = dims.iter().rposition(|&extent| extent != 1).map_or(0, |last| last + 1);
+        let axes = axes_of(dims.len());
         let extents = match dims[..rank] {
-            [] => Extents::Matrix([1, 1]),
-            [n] => Extents::Matrix([n, 1]),
-            [m, n] => Extents::Matrix([m, n]),
+            [] => Extents::Matrix([1, 1], axes),
+            [n] => Extents::Matrix([n, 1], axes),
+            [m, n] => Extents::Matrix([m, n], axes),
             ref more => {
                 if rank > Shape::RANK_MAX {
                     return Err(Shape::too_many(rank));
                 }
-                Extents::More(more.into())
+                Extents::More(more.into(), axes)
             }
         };
         let shape = Shape(extents);
@@ -89,15 +91,31 @@ impl Shape {
 
     /// The 1×1 shape.
     pub fn scalar() -> Shape {
-        Shape(Extents::Matrix([1, 1]))
+        Shape(Extents::Matrix([1, 1], 2))
+    }
+
+    /// The dimensions that a program may name: the rank, or more where it named extents of 1 at the end. So a program
+    /// that works for `[4, 3, n]` works where `n` is 1, too.
+    #[inline]
+    pub fn axes(&self) -> usize {
+        match self.0 {
+            Extents::Matrix(_, axes) | Extents::More(_, axes) => axes as usize,
+        }
+    }
+
+    /// The same extents with at least so many axes.
+    pub(crate) fn with_axes(mut self, axes: usize) -> Shape {
+        let (Extents::Matrix(_, own) | Extents::More(_, own)) = &mut self.0;
+        *own = (*own).max(axes_of(axes));
+        self
     }
 
     /// The extents, at least two.
     #[inline]
     pub fn dims(&self) -> &[usize] {
         match &self.0 {
-            Extents::Matrix(extents) => extents,
-            Extents::More(extents) => extents,
+            Extents::Matrix(extents, _) => extents,
+            Extents::More(extents, _) => extents,
         }
     }
 
@@ -116,8 +134,8 @@ impl Shape {
     #[inline]
     pub fn elements(&self) -> usize {
         match &self.0 {
-            Extents::Matrix([rows, columns]) => rows * columns,
-            Extents::More(extents) => extents.iter().product(),
+            Extents::Matrix([rows, columns], _) => rows * columns,
+            Extents::More(extents, _) => extents.iter().product(),
         }
     }
 
@@ -125,7 +143,7 @@ impl Shape {
     #[inline]
     pub fn is_scalar(&self) -> bool {
         // More than two extents do not end in 1.
-        matches!(self.0, Extents::Matrix([1, 1]))
+        matches!(self.0, Extents::Matrix([1, 1], _))
     }
 
     /// The shape that two operands expand to (implicit expansion, leading dimensions aligned).
@@ -134,9 +152,9 @@ impl Shape {
     /// `ErrorKind::Shape` where an extent differs and neither is 1.
     pub fn broadcast(a: &Shape, b: &Shape) -> Result<Shape> {
         if a == b {
-            return Ok(a.clone());
+            return Ok(if a.axes() < b.axes() { b.clone() } else { a.clone() });
         }
-        let rank = a.rank().max(b.rank());
+        let rank = a.axes().max(b.axes());
         let mut out = SmallVec::<[usize; 4]>::with_capacity(rank);
         for d in 0..rank {
             out.push(match (a.dim(d), b.dim(d)) {
@@ -162,10 +180,30 @@ impl Shape {
         )
     }
 
+    /// The error of a dimension that this shape lacks, where a program names `dim`.
+    ///
+    /// # Errors
+    /// `ErrorKind::Index` where `dim` is not below [`Shape::axes`].
+    pub(crate) fn has_axis(&self, dim: usize) -> Result<()> {
+        if dim < self.axes() {
+            return Ok(());
+        }
+        let message = format!(
+            "dimension {dim} is outside of an array of {self}, whose dimensions are 0 to {}; reshape() adds dimensions",
+            self.axes() - 1
+        );
+        Err(Error::new(ErrorKind::Index, message))
+    }
+
     /// The dimension that reductions and scans take by default: the first that is not 1, else 0.
     pub fn first_non_singleton(&self) -> usize {
         self.dims().iter().position(|&d| d != 1).unwrap_or(0)
     }
+}
+
+/// Axes of so many extents: at least 2, and no more than an array may have.
+fn axes_of(extents: usize) -> u8 {
+    extents.clamp(2, Shape::RANK_MAX) as u8
 }
 
 fn join(dims: &[usize]) -> String {

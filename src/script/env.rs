@@ -212,6 +212,8 @@ impl Env {
     /// An environment on a session.
     pub fn new(session: Session, output: Box<dyn Output>, options: Options) -> Env {
         let account = Arc::new(Account::new(options.memory_max, session.claims().clone()));
+        // Whatever the runtime says for Rust: a script's dtypes mix as MATLAB's.
+        session.set_promotion(crate::Promotion::Matlab);
         Env {
             account,
             has_pinned: Default::default(),

@@ -230,8 +230,8 @@ fn shapes_and_dtypes_of_reductions_follow_the_table() {
 fn a_reduction_over_one_element_is_no_reduction() {
     let ring = FakeRing::unfolded();
     let s = ring.session("one");
-    let x = s.rand::<f32>([4, 3]);
-    let kept = [x.sum(2), x.sum(7), x.mean(16), x.max_over(usize::MAX), x.var(5), x.any(3)];
+    let x = s.rand::<f32>([4, 3, 1, 1, 1]);
+    let kept = [x.sum(2), x.mean(3), x.max_over(4), x.var([2, 3]), x.any(3)];
     assert_eq!(kept[0].shape().unwrap().dims(), [4, 3]);
     s.flush();
     assert!(ring.nodes().iter().all(|n| !matches!(n.op, Op::Reduce { .. })));

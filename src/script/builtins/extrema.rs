@@ -12,6 +12,7 @@ use super::{Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::ops::{Side, zip};
+use crate::script::value::lazy::Along;
 use crate::script::value::tensor::each_data;
 use crate::script::value::{Class, Data, Lazy, Tensor, Value};
 use crate::script::vm::Interp;
@@ -242,7 +243,7 @@ fn recorded(
     // The runtime has no order of truth values.
     let array = if l.class == Class::Logical { l.array.cast::<u8>() } else { l.array.clone() };
     let op = if greatest { ReduceOp::Max } else { ReduceOp::Min };
-    let mut m = array.reduce(op, dims, nan);
+    let mut m = array.reduce(op, Along(dims), nan);
     if l.class == Class::Logical {
         m = m.cast::<bool>();
     }
@@ -251,7 +252,7 @@ fn recorded(
         return Ok(Some(m.into()));
     }
     let op = if greatest { ReduceOp::ArgMax } else { ReduceOp::ArgMin };
-    let index = array.reduce(op, dims, nan).cast::<f64>() + 1.0;
+    let index = array.reduce(op, Along(dims), nan).cast::<f64>() + 1.0;
     Ok(Some(vec![m, record(index, Class::Double, &[x])?].into()))
 }
 

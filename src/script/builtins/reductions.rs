@@ -14,6 +14,7 @@ use super::{Builtin, Outcome, row};
 use crate::Array;
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
+use crate::script::value::lazy::Along;
 use crate::script::value::tensor::each_data;
 use crate::script::value::{Class, Data, Dims, Lazy, Tensor, Value};
 use crate::script::vm::Interp;
@@ -258,20 +259,20 @@ fn recorded_sum(x: &Value, l: &Lazy, name: &str, flags: &Flags, dims: &[usize]) 
         _ => Class::Double,
     };
     if flags.native && l.class.is_integer() && name == "sum" {
-        return record(array.sum_native(dims), l.class, &[x]);
+        return record(array.sum_native(Along(dims)), l.class, &[x]);
     }
     if flags.native && l.class == Class::Logical {
-        let truth = if name == "prod" { array.all(dims) } else { array.any(dims) };
+        let truth = if name == "prod" { array.all(Along(dims)) } else { array.any(Along(dims)) };
         return record(truth, Class::Logical, &[x]);
     }
     let sum = match (name, flags.omit_nan) {
-        ("sum", false) => from_zero(array.sum(dims), l, dims),
-        ("sum", true) => array.nan_sum(dims),
-        ("prod", false) => array.prod(dims),
-        ("prod", true) => array.nan_prod(dims),
+        ("sum", false) => from_zero(array.sum(Along(dims)), l, dims),
+        ("sum", true) => array.nan_sum(Along(dims)),
+        ("prod", false) => array.prod(Along(dims)),
+        ("prod", true) => array.nan_prod(Along(dims)),
         (_, omit) => {
             let array = if array.dtype()?.is_float() { array } else { array.cast::<f64>() };
-            if omit { array.square().nan_sum(dims) } else { array.square().sum(dims) }
+            if omit { array.square().nan_sum(Along(dims)) } else { array.square().sum(Along(dims)) }
         }
     };
     record(sum, float, &[x])
@@ -289,7 +290,7 @@ fn truths(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Outco
     let is_any = name == "any";
     if let Some(l) = on_runtime(x) {
         // NaN counts for neither.
-        let truth = if is_any { l.array.nan_any(&dims[..]) } else { l.array.all(&dims[..]) };
+        let truth = if is_any { l.array.nan_any(Along(&dims)) } else { l.array.all(Along(&dims)) };
         return Ok(record(truth, Class::Logical, &[x])?.into());
     }
     let host = hosted(env, x)?;
@@ -356,7 +357,7 @@ fn dot(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             let a = if vectors { a.flatten() } else { a };
             if single { a.cast::<f32>() } else { a.cast::<f64>() }
         };
-        return Ok(record(fit(a).dot(&fit(b), &dims[..]), class, &[x, y])?.into());
+        return Ok(record(fit(a).dot(&fit(b), Along(&dims)), class, &[x, y])?.into());
     }
     env.host_all(args)?;
     let (a, b) = (hosted(env, x)?, hosted(env, y)?);
@@ -423,7 +424,7 @@ fn norm_kind(env: &Env, value: Option<&Value>) -> Flow<Norm> {
 
 /// What was computed of all of these, or along dimensions; NaN where one of them is none.
 fn nan_or(array: &Array, dims: &[usize], computed: Array) -> Array {
-    array.isnan().any(dims).select(f64::NAN, computed)
+    array.isnan().any(Along(dims)).select(f64::NAN, computed)
 }
 
 /// The greatest of sums along a dimension.
@@ -565,11 +566,11 @@ fn euclidean(data: &Data) -> f64 {
 
 fn recorded_norm(array: &Array, p: f64, dims: &[usize]) -> Option<Array> {
     Some(match p {
-        2.0 => array.norm(dims),
-        1.0 => array.abs().sum(dims),
+        2.0 => array.norm(Along(dims)),
+        1.0 => array.abs().sum(Along(dims)),
         // A maximum or minimum would skip NaN.
-        _ if p == f64::INFINITY => nan_or(array, dims, array.abs().max_over(dims)),
-        _ if p == f64::NEG_INFINITY => nan_or(array, dims, array.abs().min_over(dims)),
+        _ if p == f64::INFINITY => nan_or(array, dims, array.abs().max_over(Along(dims))),
+        _ if p == f64::NEG_INFINITY => nan_or(array, dims, array.abs().min_over(Along(dims))),
         _ => return None,
     })
 }

@@ -11,6 +11,7 @@ use super::reductions::{check_array, hosted, on_runtime};
 use super::summing::Running;
 use super::{Builtin, Outcome, row};
 use crate::script::error::{Flow, fail, fail_id};
+use crate::script::value::lazy::with_axes;
 use crate::script::value::tensor::map_data;
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
@@ -75,7 +76,7 @@ fn scan(interp: &mut Interp, name: &'static str, args: &[Value], nargout: usize,
     {
         let nan = if omit_nan { Nan::Omit } else { Nan::Include };
         let array = if class == Class::Logical { array.cast::<u8>() } else { array };
-        let scanned = array.scan(op, d, nan, reverse);
+        let scanned = with_axes(&array, d + 1).scan(op, d, nan, reverse);
         let scanned = if class == Class::Logical { scanned.cast::<bool>() } else { scanned };
         return Ok(record(scanned, class, &[x])?.into());
     }
@@ -266,7 +267,7 @@ fn diff(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 
 fn differences(value: &Value, d: usize) -> Flow<Value> {
     if let Value::Lazy(l) = value {
-        let array: Array = l.array.diff(d);
+        let array: Array = with_axes(&l.array, d + 1).diff(d);
         return record(array, l.class, &[value]);
     }
     let host = match value {

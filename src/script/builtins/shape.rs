@@ -10,6 +10,7 @@ use super::{ANY, Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::index::Values;
+use crate::script::value::lazy::with_axes;
 use crate::script::value::{Class, Data, Dims, Form, StructArray, Tensor, Value};
 use crate::script::vm::Interp;
 use std::sync::Arc;
@@ -346,7 +347,7 @@ fn circshift(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         }
     }
     if let Value::Lazy(l) = x {
-        return Ok(record(l.array.circshift(&shifts), l.class, &[x])?.into());
+        return Ok(record(with_axes(&l.array, shifts.len()).circshift(&shifts), l.class, &[x])?.into());
     }
     let first = |d: usize| (-shifts[d]).rem_euclid(dims[d].max(1) as i64) as usize;
     let firsts: Vec<usize> = (0..dims.len()).map(first).collect();

@@ -13,6 +13,7 @@ use super::{Builtin, Outcome, row};
 use crate::Array;
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail};
+use crate::script::value::lazy::with_axes;
 use crate::script::value::tensor::each_data;
 use crate::script::value::{Class, Data, Dims, Lazy, Tensor, Value};
 use crate::script::vm::Interp;
@@ -90,6 +91,7 @@ fn sort(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         && x.class() != Class::Logical
         && let Some(array) = lift(env, x)?
     {
+        let array = with_axes(&array, d + 1);
         let (sorted, places) = if descending { array.sort_descending(d) } else { array.sort(d) };
         let sorted = record(sorted, x.class(), &[x])?;
         if nargout < 2 {

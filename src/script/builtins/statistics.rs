@@ -15,6 +15,7 @@ use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::ops;
 use crate::script::syntax::ast::BinaryOp;
+use crate::script::value::lazy::Along;
 use crate::script::value::tensor::each_data;
 use crate::script::value::{Class, Data, Dims, Lazy, Tensor, Value};
 use crate::script::vm::Interp;
@@ -94,7 +95,8 @@ fn mean(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if let Some(l) = on_runtime(x) {
         let wide = flags.double && l.class == Class::Single;
         let array = if wide { l.array.cast::<f64>() } else { l.array.clone() };
-        let mean = if flags.omit_nan { array.nan_mean(&dims[..]) } else { from_zero(array.mean(&dims[..]), l, &dims) };
+        let mean =
+            if flags.omit_nan { array.nan_mean(Along(&dims)) } else { from_zero(array.mean(Along(&dims)), l, &dims) };
         return Ok(match (flags.native, l.class) {
             (true, class) if class.is_integer() => {
                 let dtype = class.dtype().unwrap_or(crate::DType::F64);
@@ -134,7 +136,7 @@ fn mean_square(interp: &mut Interp, args: &[Value], root: bool) -> Flow<Outcome>
     let dims = dims_or_all(&flags.over, &x.dims());
     if let Some(l) = on_runtime(x) {
         let array = if l.class.is_float() { l.array.square() } else { l.array.cast::<f64>().square() };
-        let mean = if flags.omit_nan { array.nan_mean(&dims[..]) } else { array.mean(&dims[..]) };
+        let mean = if flags.omit_nan { array.nan_mean(Along(&dims)) } else { array.mean(Along(&dims)) };
         let class = if l.class == Class::Single { Class::Single } else { Class::Double };
         return Ok(record(if root { mean.sqrt() } else { mean }, class, &[x])?.into());
     }
@@ -359,9 +361,9 @@ fn spread(interp: &mut Interp, name: &'static str, args: &[Value], nargout: usiz
         let nan = if flags.omit_nan { Nan::Omit } else { Nan::Include };
         let op = if name == "std" { ReduceOp::Std { ddof } } else { ReduceOp::Var { ddof } };
         let class = if l.class == Class::Single { Class::Single } else { Class::Double };
-        let mut outs = vec![record(l.array.reduce(op, &dims[..], nan), class, &[x])?];
+        let mut outs = vec![record(l.array.reduce(op, Along(&dims), nan), class, &[x])?];
         if nargout > 1 {
-            outs.push(record(l.array.reduce(ReduceOp::Mean, &dims[..], nan), class, &[x])?);
+            outs.push(record(l.array.reduce(ReduceOp::Mean, Along(&dims), nan), class, &[x])?);
         }
         return Ok(outs.into());
     }

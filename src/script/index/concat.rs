@@ -7,7 +7,7 @@
 use super::structs;
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
-use crate::script::value::lazy::lift;
+use crate::script::value::lazy::{lift, with_axes};
 use crate::script::value::tensor::map_data;
 use crate::script::value::{CellArray, Class, Data, Dims, Form, Lazy, StructArray, Tensor, Value};
 use crate::{Array, Shape};
@@ -353,6 +353,9 @@ fn record(env: &mut Env, dim: usize, parts: &[Value], joined: &Joined, class: Cl
         arrays.push(lift(env, part, class)?);
     }
     flush(env, dim, class, &mut neighbours, &mut arrays)?;
+    if let Some(first) = arrays.first_mut() {
+        *first = with_axes(first, dim);
+    }
     let refs: Vec<&Array> = arrays.iter().collect();
     let array = crate::cat(dim, &refs)?;
     Ok(Lazy::new(array, class, pinned, may_fault)?.value())

@@ -9,7 +9,7 @@ use super::read::on_host;
 use super::subscript::{Places, Position, Resolved, Subscript, Subscripts, linear_dims, mask_dims, resolve};
 use crate::script::env::Env;
 use crate::script::error::{Flow, Need, ScriptError, Stop};
-use crate::script::value::lazy::lift;
+use crate::script::value::lazy::{lift, with_axes};
 use crate::script::value::{Class, Data, Dims, Lazy, Tensor, Value};
 use crate::{Array, DType, Shape, SliceArg, step};
 use smallvec::SmallVec;
@@ -244,6 +244,7 @@ fn read_axes(env: &mut Env, base: &Value, resolved: &[Resolved]) -> Flow<Read> {
     }
     let part: SmallVec<[usize; 3]> = known.iter().zip(&extents).map(|(s, &n)| s.len(n)).collect();
     let mut array = take(env, &lift(env, base, base.class())?, &extents, &known, &Dims::new(&part))?;
+    array = with_axes(&array, extents.len());
     let mut result: Option<&Arc<Lazy>> = None;
     for (d, r) in resolved.iter().enumerate() {
         if let Resolved::Lazy(index) = r {

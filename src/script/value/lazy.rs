@@ -13,6 +13,7 @@ use crate::script::error::{Flow, ScriptError, fail};
 use crate::script::index::{self, Subscripts};
 use crate::{Array, HostAny};
 use futures::future::join_all;
+use smallvec::SmallVec;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -261,6 +262,30 @@ pub async fn fetch(arrays: &[Arc<Lazy>]) -> Result<(), ScriptError> {
         let _ = lazy.host.set(Arc::new(Tensor::gathered(result?)));
     }
     Ok(())
+}
+
+/// The dimensions that a script's function goes over, as MATLAB counts them: one beyond the rank has one element, while
+/// the runtime's own functions refuse it.
+pub struct Along<'d>(pub &'d [usize]);
+
+impl crate::Dims for Along<'_> {
+    fn set(&self, shape: &crate::Shape) -> crate::Result<crate::DimSet> {
+        let own: SmallVec<[usize; 4]> = self.0.iter().copied().filter(|&d| d < shape.rank()).collect();
+        own.as_slice().set(shape)
+    }
+}
+
+/// The array with at least so many dimensions that the runtime's functions accept; those beyond its rank have one
+/// element.
+pub fn with_axes(array: &Array, axes: usize) -> Array {
+    match array.shape() {
+        Ok(shape) if shape.axes() < axes => {
+            let mut extents: SmallVec<[usize; 4]> = shape.dims().into();
+            extents.resize(axes, 1);
+            array.reshape(&extents[..])
+        }
+        _ => array.clone(),
+    }
 }
 
 /// A value as an array of the runtime, converted to `class`. Complex values lose their imaginary part: ask before.

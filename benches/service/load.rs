@@ -1,0 +1,171 @@
+//! Callers: in a closed loop each waits for its answer, in an open one requests come at a pace whatever becomes of them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How a request ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// With the right answer.
+    Answered,
+    /// With the error that was due.
+    Refused,
+    /// It was given up, by its time-out or on purpose.
+    Dropped,
+    /// With a wrong answer or another error.
+    Wrong,
+}
+
+/// What a load measured.
+#[derive(Clone, Default)]
+pub struct Measured {
+    /// Of requests that were answered, in order of time; when they were answered since the start, and how long it took.
+    pub answers: Vec<(Duration, Duration)>,
+    pub refused: u64,
+    pub dropped: u64,
+    pub wrong: u64,
+    pub took: Duration,
+}
+
+impl Measured {
+    fn add(&mut self, ended: Ended, at: Duration, took: Duration) {
+        match ended {
+            Ended::Answered => self.answers.push((at, took)),
+            Ended::Refused => self.refused += 1,
+            Ended::Dropped => self.dropped += 1,
+            Ended::Wrong => self.wrong += 1,
+        }
+    }
+
+    fn merge(&mut self, other: Measured) {
+        self.answers.extend(other.answers);
+        self.refused += other.refused;
+        self.dropped += other.dropped;
+        self.wrong += other.wrong;
+    }
+
+    /// Answers a second.
+    pub fn throughput(&self) -> f64 {
+        self.answers.len() as f64 / self.took.as_secs_f64().max(1e-9)
+    }
+
+    /// The fewest answers in a whole second (or in the time there was, if that was shorter).
+    pub fn worst_second(&self) -> f64 {
+        let seconds = self.took.as_secs();
+        if seconds == 0 {
+            return self.throughput();
+        }
+        let of = |second: u64| self.answers.iter().filter(|(at, _)| at.as_secs() == second).count();
+        (0..seconds).map(of).min().unwrap_or(0) as f64
+    }
+
+    /// The latency that this share of answers did not exceed, in milliseconds.
+    pub fn latency_ms(&self, share: f64) -> f64 {
+        let mut latencies: Vec<Duration> = self.answers.iter().map(|&(_, took)| took).collect();
+        latencies.sort_unstable();
+        let at = ((latencies.len() as f64 * share) as usize).min(latencies.len().saturating_sub(1));
+        latencies.get(at).map_or(f64::NAN, |took| took.as_secs_f64() * 1e3)
+    }
+}
+
+/// So many callers, each with one request at a time, for this long.
+pub async fn closed<F>(callers: usize, time: Duration, request: impl Fn(u64) -> F + Send + Sync + 'static) -> Measured
+where
+    F: Future<Output = Ended> + Send,
+{
+    let (request, numbers) = (Arc::new(request), Arc::new(AtomicU64::new(0)));
+    let begun = Instant::now();
+    let tasks: Vec<_> = (0..callers)
+        .map(|_| {
+            let (request, numbers) = (request.clone(), numbers.clone());
+            tokio::spawn(async move {
+                let mut own = Measured::default();
+                while begun.elapsed() < time {
+                    let asked = Instant::now();
+                    let ended = request(numbers.fetch_add(1, Ordering::Relaxed)).await;
+                    own.add(ended, begun.elapsed(), asked.elapsed());
+                }
+                own
+            })
+        })
+        .collect();
+    let mut all = Measured::default();
+    for task in tasks {
+        all.merge(task.await.unwrap_or_else(|_| Measured { wrong: 1, ..Measured::default() }));
+    }
+    all.took = begun.elapsed();
+    all
+}
+
+/// Requests at a pace, each given up after `limit`.
+pub async fn open<F>(
+    per_second: f64,
+    time: Duration,
+    limit: Duration,
+    request: impl Fn(u64) -> F + Send + Sync + 'static,
+) -> Measured
+where
+    F: Future<Output = Ended> + Send + 'static,
+{
+    let begun = Instant::now();
+    let (sender, mut ends) = tokio::sync::mpsc::unbounded_channel();
+    let mut sent = 0u64;
+    while begun.elapsed() < time {
+        let due = (begun.elapsed().as_secs_f64() * per_second) as u64;
+        while sent < due {
+            let (asked, sender) = (Instant::now(), sender.clone());
+            let request = request(sent);
+            tokio::spawn(async move {
+                let ended = tokio::time::timeout(limit, request).await.unwrap_or(Ended::Dropped);
+                let _ = sender.send((ended, begun.elapsed(), asked.elapsed()));
+            });
+            sent += 1;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let took = begun.elapsed();
+    drop(sender);
+    let mut all = Measured::default();
+    while let Some((ended, at, latency)) = ends.recv().await {
+        all.add(ended, at, latency);
+    }
+    all.took = took;
+    all
+}
+
+/// The most memory that the process had while it was watched, in bytes.
+pub struct Peak {
+    most: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Peak {
+    pub fn watch() -> Peak {
+        let peak = Peak { most: Arc::new(AtomicU64::new(resident())), stop: Arc::default() };
+        let (most, stop) = (peak.most.clone(), peak.stop.clone());
+        std::thread::spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                most.fetch_max(resident(), Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
+        peak
+    }
+
+    pub fn end(self) -> u64 {
+        self.most.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Peak {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Bytes of this process in memory; 0 where the system does not say.
+pub fn resident() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    text.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
+}

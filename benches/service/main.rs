@@ -1,0 +1,134 @@
+//! The pricing service under load: what `examples/service` computes a request, beside the same program on ndarray.
+//!
+//! `cargo bench --bench service -- [--seconds N] [--device host|gpu|both] [--only PART]`
+//!
+//! Parts: `closed` (1, 16 and 256 callers that each wait for their answer), `open` (requests at half and at four fifths
+//! of that pace), `mixed` (10 % cancelled, 5 % with a price that the device finds to be wrong), `overload` (twice that
+//! pace, each request dropped after 250 ms), `weight` (a session of weight 8 beside 16 tasks that open a session a
+//! request), `http` (16 callers over the loopback). Answers are checked; figures are printed, not asserted.
+//!
+//! Both programs run in one process, one after the other, on one executor, with the machine's cores each: ndarray's in
+//! `spawn_blocking`, a thread of the pool per request, as many at once as there are cores, since more only wait for each
+//! other.
+
+mod http;
+mod load;
+mod parts;
+mod peer;
+#[path = "../../examples/service/pricing.rs"]
+mod pricing;
+#[path = "../../examples/service/server.rs"]
+mod server;
+
+use std::process::ExitCode;
+use std::time::Duration;
+use tidemill::device::info::DeviceKind;
+use tidemill::{Error, Runtime};
+
+const PARTS: [&str; 6] = ["closed", "open", "mixed", "overload", "weight", "http"];
+
+/// What was asked for on the command line.
+struct Options {
+    seconds: f64,
+    devices: Vec<&'static str>,
+    only: Option<String>,
+}
+
+fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
+    let mut options = Options { seconds: 2.0, devices: vec!["host", "gpu"], only: None };
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--bench" => {}
+            "--seconds" => {
+                let seconds = value()?.parse().ok().filter(|s| (0.1..=3600.0).contains(s));
+                options.seconds = seconds.ok_or("--seconds needs a number from 0.1 to 3600")?;
+            }
+            "--device" => {
+                options.devices = match value()?.as_str() {
+                    "host" => vec!["host"],
+                    "gpu" => vec!["gpu"],
+                    "both" => vec!["host", "gpu"],
+                    other => return Err(format!("'{other}' is no device: choose host, gpu or both")),
+                }
+            }
+            "--only" => {
+                let part = value()?;
+                if !PARTS.contains(&part.as_str()) {
+                    return Err(format!("--only needs one of {}", PARTS.join(", ")));
+                }
+                options.only = Some(part);
+            }
+            other => return Err(format!("{other} is unknown")),
+        }
+    }
+    Ok(options)
+}
+
+fn main() -> ExitCode {
+    let options = match parse(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(words) => {
+            eprintln!("error: {words}\nusage: service [--seconds N] [--device host|gpu|both] [--only PART]");
+            return ExitCode::from(2);
+        }
+    };
+    let executor = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(executor) => executor,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    println!("service: {} cores, {}", cores, cpu());
+    println!("command: cargo bench --bench service -- {}", std::env::args().skip(1).collect::<Vec<_>>().join(" "));
+    for device in &options.devices {
+        if let Err(error) = executor.block_on(on_device(device, &options)) {
+            eprintln!("error: {error}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn cpu() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("model name"));
+    name.map_or_else(|| "an unknown CPU".into(), |name| name.trim_start_matches(['\t', ' ', ':']).into())
+}
+
+async fn on_device(device: &str, options: &Options) -> Result<(), Error> {
+    let runtime = match Runtime::builder().device(device).drain(Duration::from_secs(5)).start().await {
+        Ok(runtime) => runtime,
+        Err(error) if device == "gpu" => {
+            println!("\ngpu: none here ({})", error.message());
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    let gpu = runtime.devices().iter().find(|info| info.kind != DeviceKind::Host);
+    println!("\ndevice: {}", gpu.map_or("host", |info| info.name.as_str()));
+    let wants = |part: &str| options.only.as_deref().is_none_or(|only| only == part);
+    let seconds = Duration::from_secs_f64(options.seconds);
+    let bench = parts::Bench::new(runtime, seconds).await?;
+    if wants("closed") {
+        bench.closed().await?;
+    }
+    if wants("open") {
+        bench.open().await?;
+    }
+    if wants("mixed") {
+        bench.mixed().await?;
+    }
+    if wants("overload") {
+        bench.overload().await?;
+    }
+    if wants("weight") {
+        bench.weight().await?;
+    }
+    match wants("http") {
+        true => bench.http().await,
+        false => bench.end().await,
+    }
+}

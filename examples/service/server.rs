@@ -1,0 +1,165 @@
+//! The service: routes, limits, time-outs, and how it ends.
+//!
+//! Must hold: a request is answered, whatever happens: 200 with a quote, 400 for what the caller got wrong, 503 with
+//! `Retry-After` where the service has enough to do, 504 where the answer came too late. A request that is given up,
+//! by its time-out or because the caller hung up, takes its session with it, and with that the work that has not begun.
+
+use super::pricing::{self, Terms};
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde::Serialize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tidemill::{Error, ErrorKind, Runtime};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+/// Bytes of a request at most: a million prices.
+const BODY_BYTES_MAX: usize = 4 << 20;
+
+/// What the service allows.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Requests that are worked on at a time; who comes beyond that is turned away at once.
+    pub concurrent: usize,
+    /// How long a request may take.
+    pub timeout: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { concurrent: 512, timeout: Duration::from_millis(1000) }
+    }
+}
+
+/// What happened to requests.
+#[derive(Default)]
+struct Counts {
+    answered: AtomicU64,
+    wrong: AtomicU64,
+    turned_away: AtomicU64,
+    late: AtomicU64,
+    failed: AtomicU64,
+}
+
+struct Service {
+    runtime: Runtime,
+    limits: Limits,
+    room: Semaphore,
+    counts: Counts,
+}
+
+/// What a caller is told who gets no quote.
+#[derive(Serialize)]
+struct Refusal {
+    error: String,
+}
+
+fn refuse(status: StatusCode, error: impl Into<String>) -> Response {
+    let told = axum::Json(Refusal { error: error.into() });
+    match status {
+        StatusCode::SERVICE_UNAVAILABLE => (status, [(header::RETRY_AFTER, "1")], told).into_response(),
+        _ => (status, told).into_response(),
+    }
+}
+
+/// Whose mistake an error is.
+fn status(error: &Error) -> StatusCode {
+    match error.kind() {
+        ErrorKind::Domain | ErrorKind::Shape | ErrorKind::TooLarge => StatusCode::BAD_REQUEST,
+        ErrorKind::OutOfMemory | ErrorKind::DeviceLost | ErrorKind::Shutdown | ErrorKind::Cancelled => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// `POST /price?strike=100&rate=0.03&volatility=0.2&years=1`, with prices as little-endian f32 for a body.
+async fn price(State(service): State<Arc<Service>>, Query(terms): Query<Terms>, body: Bytes) -> Response {
+    let counts = &service.counts;
+    let count = |counter: &AtomicU64| counter.fetch_add(1, Ordering::Relaxed);
+    let Ok(_place) = service.room.try_acquire() else {
+        count(&counts.turned_away);
+        return refuse(StatusCode::SERVICE_UNAVAILABLE, "too many requests at once");
+    };
+    let prices = match terms.check().and_then(|()| prices(&body)) {
+        Ok(prices) => prices,
+        Err(words) => {
+            count(&counts.wrong);
+            return refuse(StatusCode::BAD_REQUEST, words);
+        }
+    };
+    match tokio::time::timeout(service.limits.timeout, pricing::price(&service.runtime, prices, terms)).await {
+        Ok(Ok(quote)) => {
+            count(&counts.answered);
+            axum::Json(quote).into_response()
+        }
+        Ok(Err(error)) => {
+            let status = status(&error);
+            count(if status == StatusCode::BAD_REQUEST { &counts.wrong } else { &counts.failed });
+            refuse(status, error.message())
+        }
+        Err(_) => {
+            count(&counts.late);
+            refuse(StatusCode::GATEWAY_TIMEOUT, "the answer took too long")
+        }
+    }
+}
+
+fn prices(body: &[u8]) -> Result<Vec<f32>, String> {
+    if body.is_empty() || !body.len().is_multiple_of(4) {
+        return Err(format!("the body has {} bytes, and has to hold prices of 4 bytes each", body.len()));
+    }
+    Ok(body.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
+}
+
+/// `GET /stats`: counters, one a line, as scrapers of metrics read them.
+async fn stats(State(service): State<Arc<Service>>) -> String {
+    let Counts { answered, wrong, turned_away, late, failed } = &service.counts;
+    let runtime = service.runtime.stats();
+    let busy = service.limits.concurrent - service.room.available_permits();
+    let mut lines = format!("requests_in_progress {busy}\n");
+    for (name, value) in [
+        ("requests_answered_total", answered.load(Ordering::Relaxed)),
+        ("requests_wrong_total", wrong.load(Ordering::Relaxed)),
+        ("requests_turned_away_total", turned_away.load(Ordering::Relaxed)),
+        ("requests_late_total", late.load(Ordering::Relaxed)),
+        ("requests_failed_total", failed.load(Ordering::Relaxed)),
+        ("tidemill_ops_recorded_total", runtime.ops_recorded),
+        ("tidemill_bytes_resident", runtime.bytes_resident_now),
+    ] {
+        lines.push_str(&format!("{name} {value}\n"));
+    }
+    lines
+}
+
+/// Serves until `stop` resolves, lets the requests in progress end, and shuts the runtime down.
+///
+/// # Errors
+/// Where accepting connections or ending the runtime fails.
+pub async fn serve(
+    runtime: Runtime,
+    limits: Limits,
+    listener: TcpListener,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), Error> {
+    let room = Semaphore::new(limits.concurrent);
+    let service = Arc::new(Service { runtime, limits, room, counts: Counts::default() });
+    let routes = Router::new()
+        .route("/price", post(price))
+        .route("/stats", get(stats))
+        .route("/health", get(async || "ok\n"))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .with_state(service.clone());
+    axum::serve(listener, routes).with_graceful_shutdown(stop).await?;
+    // Whoever held the service has ended with its connection.
+    match Arc::try_unwrap(service) {
+        Ok(service) => service.runtime.shutdown().await,
+        Err(_) => Ok(()),
+    }
+}
