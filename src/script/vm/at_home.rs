@@ -61,7 +61,7 @@ fn back_on_device(interp: &Interp, value: &Value) -> Flow<Value> {
     if !is_number {
         return Ok(value.clone());
     }
-    match device::pinned(interp, value) {
+    match device::pinned(&interp.env, value) {
         Err(Stop::Error(_)) => Ok(value.clone()),
         pinned => pinned,
     }
