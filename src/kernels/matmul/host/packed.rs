@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 /// Rows of a part: its packed rows fit a core's second cache.
 pub(super) const ROWS: usize = 256;
 /// Columns of a part.
-pub(super) const COLUMNS: usize = 256;
+pub(super) const COLUMNS: usize = 512;
 /// Terms of a panel.
 const PANEL: usize = 512;
 /// Sums of runs that a panel's tree holds: a panel has 32 runs.
