@@ -51,6 +51,16 @@ pub fn check_operands(env: &Env, operands: &[Value], each: usize, stays_small: b
     if elements > MANY { env.check_host(&[elements], width) } else { Ok(()) }
 }
 
+/// Whether these have so many elements together that it is asked how much memory a function takes for each.
+pub fn are_many(operands: &[Value]) -> bool {
+    let elements = |value: &Value| match value {
+        Value::Tensor(t) => t.len(),
+        Value::Lazy(l) => l.dims.elements(),
+        _ => 0,
+    };
+    operands.iter().map(elements).fold(0, usize::saturating_add) > MANY
+}
+
 /// How many bytes a function makes on the way for each element of its arguments, about; 0 where it makes less than it
 /// takes, or asks itself.
 pub fn bytes_made_of_each(name: &str) -> usize {

@@ -427,7 +427,8 @@ impl Interp {
     fn run_builtin(&mut self, builtin: &'static Builtin, args: &[Value], returns: Return, nargout: usize) -> Flow<()> {
         let listed = matches!(returns, Return::Push(Want::Many(_) | Want::Targets));
         let nargout = builtins::check_call(builtin, args.len(), nargout, listed)?;
-        if !memory::makes_nothing(builtin.name) {
+        // Few need no look at the names of functions.
+        if memory::are_many(args) && !memory::makes_nothing(builtin.name) {
             let each = memory::bytes_made_of_each(builtin.name);
             memory::check_operands(&self.env, args, each, memory::stays_small(builtin.name))?;
         }
