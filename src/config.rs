@@ -2,6 +2,7 @@
 
 use crate::device::info::Precision;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Which device runs things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -43,6 +44,8 @@ pub struct Injection {
     pub hold_first_long: Option<std::sync::Arc<Hold>>,
     /// The device holds its first batch until this is set and notified.
     pub hold_first_batch: Option<std::sync::Arc<Hold>>,
+    /// The first compilation of a GPU's kernels waits for this, on its worker.
+    pub hold_first_compile: Option<std::sync::Arc<Hold>>,
     /// Features the GPU device must not use although the adapter has them: `"f64"`, `"i64"`, `"subgroups"`,
     /// `"timestamps"`, `"mappable"`, `"pipeline_cache"`.
     pub without_features: Vec<&'static str>,
@@ -91,6 +94,9 @@ impl Hold {
     }
 }
 
+/// How long memory lies free before it goes back to the system, by default.
+pub const IDLE_RELEASE: Duration = Duration::from_secs(4);
+
 /// Settings of a runtime.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -122,6 +128,8 @@ pub struct Config {
     pub tape_bytes_max: u64,
     /// How long `shutdown` drains, in milliseconds.
     pub drain_ms: u64,
+    /// How long memory lies free before it goes back to the system; `None`: as long as the runtime lives.
+    pub idle_release: Option<Duration>,
     /// Faults for tests.
     pub injection: Injection,
 }
@@ -132,6 +140,11 @@ impl Config {
     /// works.
     pub fn opens_on_demand(&self) -> bool {
         self.open_on_demand.unwrap_or(self.device == DeviceChoice::Auto)
+    }
+
+    /// How often to look for memory that nobody uses: what lies free at one look and was not needed by the next goes.
+    pub fn idle_period(&self) -> Option<Duration> {
+        self.idle_release.map(|idle| (idle / 2).max(Duration::from_millis(1)))
     }
 }
 
@@ -150,6 +163,7 @@ impl Default for Config {
             tape_nodes_max: 4096,
             tape_bytes_max: 1 << 30,
             drain_ms: 30_000,
+            idle_release: Some(IDLE_RELEASE),
             injection: Injection::default(),
         }
     }

@@ -9,8 +9,7 @@ use crate::graph::{DType, Element};
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::any::Any;
 use std::fmt;
-use std::marker::PhantomData;
-use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -102,22 +101,47 @@ impl<T: Element> MappedBytes for VecBytes<T> {
     }
 }
 
-/// Elements of somebody else, who may share them with others.
-struct SharedElements<T, O> {
-    owner: ManuallyDrop<O>,
-    elements: PhantomData<fn() -> T>,
+/// Elements that the program lends, with their owner. The owner was asked for them once: what it lent then stays where
+/// it is as long as the owner is neither moved, nor changed, nor dropped, whatever it would answer another time.
+struct Lent<T, O> {
+    owner: NonNull<O>,
+    elements: NonNull<[T]>,
 }
 
-impl<T: Element, O: AsRef<[T]> + Send + Sync> MappedBytes for SharedElements<T, O> {
-    fn bytes(&self) -> &[u8] {
-        as_bytes(self.owner.as_ref())
+// SAFETY: it is an owner and a shared borrow of it, and elements are plain data.
+unsafe impl<T: Element, O: Send + Sync> Send for Lent<T, O> {}
+// SAFETY: as above.
+unsafe impl<T: Element, O: Send + Sync> Sync for Lent<T, O> {}
+
+impl<T: Element, O: AsRef<[T]>> Lent<T, O> {
+    fn new(owner: O) -> Result<Lent<T, O>> {
+        let owner = NonNull::from(Box::leak(Box::new(owner)));
+        let mut lent = Lent { owner, elements: NonNull::from(&mut [][..]) };
+        // SAFETY: the owner was just made, and only shared borrows of it exist until `lent` is dropped.
+        let ask = || NonNull::from(unsafe { owner.as_ref() }.as_ref());
+        lent.elements = catch_unwind(AssertUnwindSafe(ask)).map_err(|panic| {
+            let (lender, words) = (std::any::type_name::<O>(), crate::error::panic_words(&*panic));
+            let message =
+                format!("the program's lender of memory, {lender}, panicked when asked for its elements: {words}");
+            Error::new(ErrorKind::Argument, message)
+        })?;
+        Ok(lent)
     }
 }
 
-impl<T, O> Drop for SharedElements<T, O> {
+impl<T: Element, O: Send + Sync + 'static> MappedBytes for Lent<T, O> {
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: the elements are borrowed from the owner, which lives as long as this borrow.
+        as_bytes(unsafe { self.elements.as_ref() })
+    }
+}
+
+impl<T, O> Drop for Lent<T, O> {
     fn drop(&mut self) {
-        // SAFETY: nobody uses it after this.
-        crate::threads::contain("the end of shared elements", || unsafe { ManuallyDrop::drop(&mut self.owner) });
+        // SAFETY: the owner was leaked from a box, and nobody uses it after this.
+        crate::threads::contain("the end of memory that it lent", || {
+            drop(unsafe { Box::from_raw(self.owner.as_ptr()) })
+        });
     }
 }
 
@@ -183,10 +207,13 @@ impl HostBuffer {
 
     /// Reads the owner's elements where they lie, as long as this buffer lives. They are aligned as elements, no more
     /// (BUF-1).
-    pub fn from_shared<T: Element>(owner: impl AsRef<[T]> + Send + Sync + 'static) -> HostBuffer {
-        let elements = owner.as_ref().len();
-        let shared = SharedElements::<T, _> { owner: ManuallyDrop::new(owner), elements: PhantomData };
-        HostBuffer { dtype: T::DTYPE, elements, storage: Storage::Vec(Box::new(shared)), grant: None }
+    ///
+    /// # Errors
+    /// `ErrorKind::Argument` where the owner panics when it is asked for them.
+    pub fn from_shared<T: Element>(owner: impl AsRef<[T]> + Send + Sync + 'static) -> Result<HostBuffer> {
+        let lent = Lent::<T, _>::new(owner)?;
+        let elements = lent.elements.len();
+        Ok(HostBuffer { dtype: T::DTYPE, elements, storage: Storage::Vec(Box::new(lent)), grant: None })
     }
 
     /// Memory mapped by a device, in host form: `elements * dtype.bytes()` bytes.

@@ -61,6 +61,7 @@ pub mod ids;
 #[doc(hidden)]
 pub mod kernels;
 #[doc(hidden)]
+mod leaving;
 pub mod mail;
 #[cfg(feature = "image")]
 #[doc(hidden)]
@@ -74,6 +75,7 @@ pub mod scheduler;
 #[cfg(feature = "script")]
 pub mod script;
 #[doc(hidden)]
+mod shelf;
 pub mod stats;
 #[doc(hidden)]
 pub mod threads;

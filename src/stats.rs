@@ -125,6 +125,11 @@ counters! {
     bytes_resident_now,
     /// The most that they took.
     bytes_resident_peak,
+    /// Bytes of memory that nobody uses and that is kept for its next use: in the devices' pools, and in the rings through
+    /// which bytes move.
+    bytes_pooled_now,
+    /// Bytes of such memory that went back to the system since nobody had used them for a while.
+    bytes_returned,
     /// Bytes on their way to GPUs and from them now, of the batches in flight.
     bytes_in_flight_now,
     /// The most that were.
@@ -139,6 +144,11 @@ impl Counters {
     /// Adds to a counter.
     pub fn add(counter: &AtomicU64, amount: u64) {
         counter.fetch_add(amount, Relaxed);
+    }
+
+    /// Takes from a gauge.
+    pub fn take(gauge: &AtomicU64, amount: u64) {
+        gauge.fetch_sub(amount, Relaxed);
     }
 
     /// Counts ops that ran on another device than the one asked for.

@@ -72,11 +72,19 @@ pub fn take_hold() -> bool {
 }
 
 /// Runs what may be the program's own code on a thread of the runtime: a waker of its executor, the end of memory that it
-/// lent. A panic in it is told to `tracing` and goes no further.
+/// lent. A panic in it is told to `tracing`, as the program's, and goes no further.
 pub fn contain(what: &str, work: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
         let words = crate::error::panic_words(&*panic);
-        tracing::error!(target: "tidemill", "{what} panicked: {words}");
+        tracing::error!(target: "tidemill", "the program's own code panicked, in {what}: {words}");
+    }
+}
+
+/// Runs what the runtime does apart from its other work. A panic in it is told to `tracing`, and goes no further.
+pub fn contain_own(what: &str, work: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
+        let words = crate::error::panic_words(&*panic);
+        tracing::error!(target: "tidemill", "{what} panicked, which is a bug in Tidemill: {words}");
     }
 }
 

@@ -43,6 +43,28 @@ fn events(path: &PathBuf) -> Vec<serde_json::Value> {
 }
 
 #[test]
+fn a_quiet_program_prints_nothing_on_standard_error_without_a_display_or_a_runtime_directory() {
+    for device in ["auto", "gpu", "host"] {
+        let quiet = |arguments: &[&str]| {
+            let mut command = tidemill(arguments);
+            for variable in ["XDG_RUNTIME_DIR", "NODEVICE_SELECT", "WAYLAND_DISPLAY", "DISPLAY"] {
+                command.env_remove(variable);
+            }
+            command.env("TIDEMILL_DEVICE", device).output().unwrap()
+        };
+        let looked = quiet(&["info"]);
+        if code(&looked) != 0 && device == "gpu" && err(&looked).contains("no GPU") {
+            continue;
+        }
+        assert_eq!((code(&looked), err(&looked).as_str()), (0, ""), "{device}");
+        let computed = quiet(&["eval", "x = gpuArray (ones (300, 1)); disp (sum (x))"]);
+        if code(&computed) == 0 {
+            assert_eq!(err(&computed), "", "{device}");
+        }
+    }
+}
+
+#[test]
 fn help_and_version_succeed_without_colour_where_no_colour_is_wanted() {
     let help = tidemill(&["--help"]).env("NO_COLOR", "1").env("CLICOLOR_FORCE", "0").output().unwrap();
     assert_eq!(code(&help), 0);

@@ -7,6 +7,7 @@ use common::wait;
 use expect_test::expect;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tidemill::{Array, Runtime, RuntimeBuilder, Session};
 
 fn root() -> &'static Path {
@@ -52,7 +53,13 @@ fn product_and_sum(s: &Session) -> (Array, Array) {
 fn story(builder: RuntimeBuilder) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("story.json");
-    let runtime = match builder.fold_elements_max(0).worker_threads(1).timeline(&path).start_blocking() {
+    let runtime = match builder
+        .fold_elements_max(0)
+        .worker_threads(1)
+        .idle_release(Duration::MAX)
+        .timeline(&path)
+        .start_blocking()
+    {
         Ok(runtime) => runtime,
         Err(error) if common::requires_gpu() => panic!("a GPU is required: {error}"),
         Err(_) => return None,

@@ -24,11 +24,12 @@ impl Session {
     /// An array with a copy of these elements, in column-major order.
     ///
     /// # Errors
-    /// `ErrorKind::Shape` where their number does not fit the shape, `ErrorKind::TooLarge` where the shape overflows.
+    /// `ErrorKind::Shape` where their number does not fit the shape, `ErrorKind::TooLarge` where the shape overflows;
+    /// `ErrorKind::Cancelled` where the session is closed, and `ErrorKind::Shutdown` where the runtime has been.
     #[track_caller]
     pub fn from_slice<T: Element>(&self, data: &[T], shape: impl IntoShape) -> Result<Array> {
         let at = Location::caller();
-        let shape = checked(data.len(), shape, "from_slice", at)?;
+        let shape = self.checked(data.len(), shape, "from_slice", at)?;
         Ok(source(self.home(), HostBuffer::from_slice(data), shape, "from_slice", at))
     }
 
@@ -39,7 +40,7 @@ impl Session {
     #[track_caller]
     pub fn from_vec<T: Element>(&self, data: Vec<T>, shape: impl IntoShape) -> Result<Array> {
         let at = Location::caller();
-        let shape = checked(data.len(), shape, "from_vec", at)?;
+        let shape = self.checked(data.len(), shape, "from_vec", at)?;
         Ok(source(self.home(), HostBuffer::from_vec(data), shape, "from_vec", at))
     }
 
@@ -47,9 +48,10 @@ impl Session {
     /// `Arc<[T]>`, or a type of your own that lends a part of something larger. The owner is let go of when nothing
     /// reads them any more: neither this array nor what is still to be computed from it.
     ///
-    /// The owner must give the same elements whenever it is asked. On the host they are read where they lie and count
-    /// for no budget; a GPU gets a copy. It may be asked, and dropped, on threads of the runtime, and must wait for
-    /// nothing there. Any alignment will do that `T` has by itself.
+    /// The owner is asked for its elements once, here and now, and lends what it answers: it must not write to them as
+    /// long as they are lent. On the host they are read where they lie and count for no budget; a GPU gets a copy. It
+    /// may be dropped on a thread of the runtime, and must wait for nothing there. Any alignment will do that `T` has by
+    /// itself.
     ///
     /// ```
     /// # futures::executor::block_on(async {
@@ -79,7 +81,7 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// As [`Session::from_slice`].
+    /// As [`Session::from_slice`]; `ErrorKind::Argument` where the owner's `as_ref` panics.
     #[track_caller]
     pub fn from_shared<T: Element>(
         &self,
@@ -87,8 +89,10 @@ impl Session {
         shape: impl IntoShape,
     ) -> Result<Array> {
         let at = Location::caller();
-        let data = HostBuffer::from_shared(owner);
-        let shape = checked(data.len(), shape, "from_shared", at)?;
+        let named = |error: Error| error.with_op("from_shared").with_location(at);
+        self.home().is_open().map_err(named)?;
+        let data = HostBuffer::from_shared(owner).map_err(named)?;
+        let shape = self.checked(data.len(), shape, "from_shared", at)?;
         Ok(source(self.home(), data, shape, "from_shared", at))
     }
 
@@ -101,6 +105,7 @@ impl Session {
     /// shared ([`Array::share`](super::Array::share)).
     #[track_caller]
     pub fn adopt(&self, array: &Array) -> Result<Array> {
+        self.home().is_open()?;
         let meta = array.meta()?;
         if Arc::ptr_eq(self.home(), &array.0.home) {
             return Ok(array.clone());
@@ -117,7 +122,7 @@ impl Session {
     #[track_caller]
     pub fn from_row_major<T: Element>(&self, data: &[T], shape: impl IntoShape) -> Result<Array> {
         let at = Location::caller();
-        let shape = checked(data.len(), shape, "from_row_major", at)?;
+        let shape = self.checked(data.len(), shape, "from_row_major", at)?;
         let data = HostBuffer::from_vec(layout::to_column_major(data, shape.dims()));
         Ok(source(self.home(), data, shape, "from_row_major", at))
     }
@@ -152,7 +157,8 @@ impl Session {
     /// `ErrorKind::TooLarge` for more elements than an array may have, `ErrorKind::Rank` for more dimensions,
     /// `ErrorKind::OutOfMemory` where the machine has no memory for them, or where what writers may give out (as much
     /// as the host's budget) is in use, which is waited for on the calling thread: while what the session has recorded
-    /// is being computed, up to a minute, and 250 ms more; `ErrorKind::Cancelled` where the session is closed.
+    /// is being computed, up to a minute, and 250 ms more; `ErrorKind::Cancelled` where the session is closed, and
+    /// `ErrorKind::Shutdown` where the runtime has been.
     /// [`Session::upload_async`] waits without holding a thread.
     #[track_caller]
     pub fn upload<T: Element>(&self, shape: impl IntoShape) -> Result<UploadWriter<T>> {
@@ -415,6 +421,18 @@ impl Session {
         sum
     }
 
+    /// The shape of so many elements that the program brings.
+    fn checked(&self, len: usize, shape: impl IntoShape, name: &'static str, at: At) -> Result<Shape> {
+        let named = |error: Error| error.with_op(name).with_location(at);
+        self.home().is_open().map_err(named)?;
+        let shape = shape.into_shape().map_err(named)?;
+        if shape.elements() != len {
+            let message = format!("{len} elements do not fill an array of {shape}, which holds {}", shape.elements());
+            return Err(named(Error::new(ErrorKind::Shape, message)));
+        }
+        Ok(shape)
+    }
+
     fn filled(&self, name: &'static str, value: Scalar, shape: impl IntoShape, at: At) -> Array {
         match shape.into_shape() {
             Ok(shape) => self.made(Op::Fill, shape, value.dtype(), &[value], at),
@@ -442,16 +460,6 @@ impl Session {
             }
         }
     }
-}
-
-fn checked(len: usize, shape: impl IntoShape, name: &'static str, at: At) -> Result<Shape> {
-    let named = |error: Error| error.with_op(name).with_location(at);
-    let shape = shape.into_shape().map_err(named)?;
-    if shape.elements() != len {
-        let message = format!("{len} elements do not fill an array of {shape}, which holds {}", shape.elements());
-        return Err(named(Error::new(ErrorKind::Shape, message)));
-    }
-    Ok(shape)
 }
 
 /// An integer's value.

@@ -39,6 +39,7 @@ impl FakeRing {
             devices: Arc::new(Devices::fixed(vec![device(0, DeviceKind::Host), device(1, DeviceKind::Gpu)])),
             register_gate: Box::new(move |_, gate| registered.lock().push(gate)),
             sessions: AtomicU32::new(0),
+            ended: Default::default(),
             spares: Arc::default(),
             demanding: Default::default(),
         };

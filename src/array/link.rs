@@ -6,6 +6,7 @@
 
 use super::tape::Home;
 use crate::config::Config;
+use crate::error::{Error, ErrorKind, Result};
 use crate::ids::SessionId;
 use crate::mail::Post;
 use crate::ring::{Devices, Gate, GatherTable, Room};
@@ -15,8 +16,9 @@ use crate::stats::Counters;
 use crate::timeline::Timeline;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Instant;
 
 /// Tells the ring which gate gets a session's credits.
 pub(crate) type RegisterGate = Box<dyn Fn(SessionId, Arc<Gate>) + Send + Sync>;
@@ -44,6 +46,8 @@ pub(crate) struct Link {
     /// Sessions that are open and ever asked for a value: their tapes may hold a demand that nobody polled yet. It is
     /// locked while a tape is; whoever holds it locks no tape.
     pub demanding: Mutex<FxHashMap<SessionId, Weak<Home>>>,
+    /// A shutdown has begun, or the runtime was dropped.
+    pub ended: AtomicBool,
 }
 
 impl Link {
@@ -52,10 +56,27 @@ impl Link {
         let _ = self.events.send(event);
     }
 
-    /// Cuts all tapes that may hold demands: what was asked for is in the scheduler's mailbox then.
-    pub fn flush_demanding(&self) {
+    /// Cuts all tapes that may hold demands: what was asked for is in the scheduler's mailbox then. What is not cut by
+    /// the deadline would not be computed.
+    pub fn flush_demanding(&self, deadline: Instant) {
         let homes: Vec<Arc<Home>> = self.demanding.lock().values().filter_map(Weak::upgrade).collect();
-        homes.iter().for_each(|home| home.flush());
+        homes.iter().take_while(|_| Instant::now() < deadline).for_each(|home| home.flush());
+    }
+
+    /// Says that the runtime ends: it takes no data of the program from now on.
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+    }
+
+    /// Whether the runtime takes data of the program.
+    ///
+    /// # Errors
+    /// `ErrorKind::Shutdown` where a shutdown has begun, or the runtime was dropped.
+    pub fn is_open(&self) -> Result<()> {
+        match self.ended.load(Ordering::Acquire) {
+            true => Err(Error::new(ErrorKind::Shutdown, "the runtime was shut down and takes nothing new")),
+            false => Ok(()),
+        }
     }
 
     /// The next session's id.

@@ -38,6 +38,8 @@ pub(crate) struct Waiting {
     uncut: Option<u32>,
     blame: (&'static str, Site),
     started_ns: u64,
+    /// From the demand to the answer, within the program's span.
+    span: tracing::Span,
     yielded: bool,
 }
 
@@ -73,6 +75,7 @@ impl Pending {
                 uncut: Some(demand.segment),
                 blame: (v.op, v.at),
                 started_ns: v.home.link.timeline.now_ns(),
+                span: tracing::debug_span!("gather", op = v.op, session = v.home.id.0),
                 yielded: false,
             })),
         }
@@ -100,6 +103,7 @@ impl Pending {
             uncut: None,
             blame: (v.op, v.at),
             started_ns: link.timeline.now_ns(),
+            span: tracing::debug_span!("gather", op = "explain", session = v.home.id.0),
             yielded: false,
         }))
     }
@@ -135,6 +139,7 @@ impl Waiting {
             Poll::Ready(Err(_)) => Err(Error::new(ErrorKind::Shutdown, "the runtime is gone")),
         };
         self.yielded = true;
+        self.span = tracing::Span::none();
         let timeline = &self.home.link.timeline;
         if timeline.is_on() {
             let now_ns = timeline.now_ns().max(self.started_ns + 1);

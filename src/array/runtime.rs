@@ -16,8 +16,8 @@ use parking_lot::Mutex;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::time::{Duration, Instant};
 
 /// Names the environment variable that chooses the device where the builder does not.
 pub const DEVICE_VARIABLE: &str = "TIDEMILL_DEVICE";
@@ -36,8 +36,7 @@ pub const DEVICE_VARIABLE: &str = "TIDEMILL_DEVICE";
 /// ```
 pub struct Runtime {
     pub(super) link: Arc<Link>,
-    /// `None` once it was shut down.
-    ring: Mutex<Option<Ring>>,
+    ring: Ring,
 }
 
 /// What names a device: a [`DeviceChoice`], or `"auto"`, `"host"`, `"gpu"`, `"gpu:N"`.
@@ -184,6 +183,16 @@ impl RuntimeBuilder {
         self
     }
 
+    /// How long memory that values have left may lie free before it goes back to the system: 4 s by default,
+    /// `Duration::MAX` keeps it as long as the runtime lives. Of what lay free for half of that time, half goes, again and
+    /// again; where nothing happens at all, all of it has gone after three times as long, on the host and on a GPU, and
+    /// the runtime sleeps. Work that goes on keeps what it uses. [`Stats::bytes_pooled_now`](crate::Stats) and
+    /// `bytes_returned` count it.
+    pub fn idle_release(mut self, after: Duration) -> RuntimeBuilder {
+        self.config.idle_release = (after < Duration::from_secs(365 * 24 * 3600)).then_some(after);
+        self
+    }
+
     /// Faults and holds for tests.
     #[doc(hidden)]
     pub fn injection(mut self, injection: Injection) -> RuntimeBuilder {
@@ -200,7 +209,10 @@ impl RuntimeBuilder {
         let config = self.resolve()?;
         let (sender, receiver) = oneshot::channel();
         let thread = std::thread::Builder::new().name("tidemill-open".into());
-        thread.spawn(move || drop(sender.send(Runtime::open(config))))?;
+        // The runtime's threads speak to the subscriber that is current here.
+        let subscriber = tracing::dispatcher::get_default(tracing::Dispatch::clone);
+        let open = move || tracing::dispatcher::with_default(&subscriber, || Runtime::open(config));
+        thread.spawn(move || drop(sender.send(open())))?;
         receiver.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "opening the devices panicked")))
     }
 
@@ -260,8 +272,9 @@ impl Runtime {
             sessions: AtomicU32::new(0),
             spares: Arc::default(),
             demanding: Mutex::default(),
+            ended: AtomicBool::new(false),
         };
-        Ok(Runtime { link: Arc::new(link), ring: Mutex::new(Some(ring)) })
+        Ok(Runtime { link: Arc::new(link), ring })
     }
 
     /// A new session, to be opened.
@@ -285,50 +298,58 @@ impl Runtime {
         &self.link.timeline
     }
 
-    /// Lets the work in flight end (all that was asked for before, polled or not), up to the deadline, fails what is
-    /// left, and closes the timeline. What is recorded afterwards fails with `ErrorKind::Shutdown` when it is gathered;
-    /// what is known on the host already, tiny values and what is computed of them at once, stays with the program.
+    /// Lets the work in flight end (all that was asked for before, polled or not), up to the deadline
+    /// ([`RuntimeBuilder::drain`]), fails what is left with `ErrorKind::Shutdown`, and closes the timeline. The future
+    /// is ready when that is done and the devices' threads have ended, at the latest when the deadline has passed: a
+    /// kernel or a compilation that takes longer is left behind, its result is thrown away, and its thread, its memory
+    /// and the device go when it ends. A new runtime may start at once.
+    ///
+    /// From its first poll on the shutdown goes on whether or not the future lives; any number of callers may ask for
+    /// it, at once or one after the other, and each is told the same end. What is recorded afterwards fails with
+    /// `ErrorKind::Shutdown`; what is known on the host already, tiny values and what is computed of them at once, stays
+    /// with the program.
     ///
     /// # Errors
     /// `ErrorKind::Io` where the timeline could not be written.
-    pub async fn shutdown(self) -> Result<()> {
-        let ring = self.ring.lock().take();
-        if let Some(ring) = &ring {
-            // What was asked for and never polled is in flight, too.
-            self.link.flush_demanding();
-            // Should this future be dropped here, the ring goes with it and fails what is left.
-            ring.shutdown(self.drain()).await;
+    pub fn shutdown(&self) -> impl Future<Output = Result<()>> + Send + use<> {
+        let (link, (closer, ended)) = (self.link.clone(), self.ring.closer());
+        async move {
+            // Beyond a year there is no deadline.
+            let drain = Duration::from_millis(link.config.drain_ms).min(Duration::from_secs(365 * 24 * 3600));
+            let deadline = Instant::now() + drain;
+            link.end();
+            let close = move || {
+                // What was asked for and never polled is in flight, too.
+                link.flush_demanding(deadline);
+                closer.shutdown(deadline);
+            };
+            // Thousands of tapes take longer than a task may hold its executor's thread.
+            let thread = std::thread::Builder::new().name("tidemill-close".into());
+            if let Err(error) = thread.spawn(close.clone()) {
+                tracing::warn!(target: "tidemill", "a shutdown holds its caller, since there is no thread for it: {error}");
+                close();
+            }
+            ended.wait().await
         }
-        // Joining threads and closing the file may block: not on the caller's executor.
-        let (sender, receiver) = oneshot::channel();
-        let thread = std::thread::Builder::new().name("tidemill-close".into());
-        thread.spawn(move || {
-            drop(ring);
-            let _ = sender.send(self.link.timeline.finish());
-        })?;
-        receiver.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "shutting down panicked")))
     }
 
     /// As [`Runtime::shutdown`], on this thread.
     ///
     /// # Errors
-    /// As `shutdown`, and `ErrorKind::WouldBlock` inside of an async context (the runtime is dropped then).
-    pub fn shutdown_blocking(self) -> Result<()> {
+    /// As `shutdown`, and `ErrorKind::WouldBlock` inside of an async context.
+    pub fn shutdown_blocking(&self) -> Result<()> {
         super::pending::may_block("shutting down")?;
         futures::executor::block_on(self.shutdown())
-    }
-
-    fn drain(&self) -> Duration {
-        Duration::from_millis(self.link.config.drain_ms)
     }
 }
 
 impl Drop for Runtime {
-    /// Ends the ring, as [`Runtime::shutdown`] with a deadline that has passed: gathers that are pending resolve to
-    /// errors.
+    /// Asks the runtime to end, and waits for nothing: whatever is under way, gathers that are pending resolve to
+    /// `ErrorKind::Shutdown` in a moment, and threads, memory and devices go behind the batches that have begun. A
+    /// timeline is complete when its file has been closed by then; await [`Runtime::shutdown`] to know.
     fn drop(&mut self) {
-        drop(self.ring.lock().take());
-        self.link.gathers.close(Error::new(ErrorKind::Shutdown, "the runtime was dropped"));
+        self.link.end();
+        self.ring.stop();
     }
 }
 

@@ -24,7 +24,7 @@ use crate::scheduler::message::{Drops, Record, SchedulerEvent, Want};
 use crate::scheduler::records::Records;
 use crate::scheduler::region::CutReason;
 use crate::stats::Counters;
-use crate::timeline::Lane;
+use crate::timeline::{Caller, Lane};
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 use std::ops::Deref;
@@ -114,6 +114,8 @@ pub(crate) struct Tape {
     announced: bool,
     /// When the first record of this segment was made.
     started_ns: u64,
+    /// The program's span in which something of this segment was last asked for.
+    caller: Caller,
 }
 
 /// What is left to do once the lock is released (TAPE-4).
@@ -154,6 +156,7 @@ impl Home {
             demanding: false,
             announced: false,
             started_ns: 0,
+            caller: Caller::default(),
         };
         let (fold_elements_max, nodes_max) = (link.config.fold_elements_max, link.config.tape_nodes_max.max(1));
         let tape = Mutex::new(tape);
@@ -222,8 +225,9 @@ impl Home {
     /// Whether ops can be recorded at all.
     ///
     /// # Errors
-    /// `ErrorKind::Cancelled` where the session was closed.
+    /// `ErrorKind::Cancelled` where the session was closed; `ErrorKind::Shutdown` where the runtime was.
     pub fn is_open(&self) -> Result<()> {
+        self.link.is_open()?;
         let tape = self.tape.lock();
         if tape.closed { Err(tape.refusal()) } else { Ok(()) }
     }
@@ -320,6 +324,7 @@ impl Home {
         let (gather, promise) = self.link.gathers.open();
         tape.begin(&self.link);
         tape.records.push(Record::Demanded { gather, value, want });
+        tape.caller = Caller::current().or(std::mem::take(&mut tape.caller));
         Ok(Demand { gather, promise, segment: tape.segment })
     }
 
@@ -413,6 +418,8 @@ impl Home {
         tape.holds_next |= !self.link.ring_room().holds(nodes_inside, bytes_inside);
         Counters::add(&self.link.counters.ops_recorded, nodes);
         let at_ns = self.link.timeline.now_ns();
+        let caller = Caller::current().or(std::mem::take(&mut tape.caller));
+        self.link.timeline.callers().cut(self.id, at_ns, caller);
         // TAPE-1: under the lock.
         self.link.send(SchedulerEvent::SegmentCut { session: self.id, records, why, at_ns });
         if self.link.timeline.is_on() && nodes > 0 {

@@ -128,6 +128,12 @@ pub enum DeviceInstruction {
     Submit(Batch),
     /// Drop these allocations once all earlier batches are done.
     Release(Vec<BufferId>),
+    /// Give back to the system what lies free and was not needed since the last time, in steps; or all of it, since
+    /// nothing has happened for a while.
+    Trim {
+        /// All of it.
+        all: bool,
+    },
     /// Finish what is in flight, then end the actor.
     Stop,
 }

@@ -41,6 +41,12 @@ pub enum ResidencyEvent {
     },
     /// A device was opened while the runtime was running already; it has the next number.
     DeviceOpened(DeviceInfo),
+    /// A while has passed: free memory that was not used since the last time goes back to the system, in steps; or all
+    /// of it, since nothing has happened for several times that long.
+    IdlePassed {
+        /// All of it.
+        all: bool,
+    },
     /// A device finished a batch.
     BatchFinished {
         /// Where.

@@ -46,6 +46,7 @@ mod complete;
 mod cursor;
 mod evict;
 mod holding;
+mod idle;
 mod intervals;
 mod pool;
 mod pump;

@@ -30,7 +30,7 @@ struct Held {
     slab: bool,
     /// Behind its name lies somebody else's memory: it counts nowhere.
     lent: bool,
-    /// When it was given back, for whole buffers that are free.
+    /// When it was given back, for whole buffers that are free; for slabs, when their last slot was.
     freed_at: Option<u64>,
 }
 
@@ -196,6 +196,30 @@ impl Pool {
         Some(self.forget(buffer))
     }
 
+    /// Counts the buffers and slabs that were given back.
+    pub(super) fn clock(&self) -> u64 {
+        self.clock
+    }
+
+    /// Bytes of whole buffers and slabs that hold no live slot, and did not when the clock stood at `since`.
+    pub(super) fn unused_bytes(&self, since: u64) -> u64 {
+        let whole: u64 = self.ages.range(..=since).map(|(_, &buffer)| self.held(buffer).bytes).sum();
+        whole + self.unused_slabs(since).count() as u64 * self.slab_bytes
+    }
+
+    /// Removes one of these, the longest unused first; the device must free it. With its bytes.
+    pub(super) fn trim_unused(&mut self, since: u64) -> Option<(BufferId, u64)> {
+        let whole = self.ages.first_key_value().filter(|(age, _)| **age <= since).map(|(_, &buffer)| buffer);
+        let buffer = whole.or_else(|| self.unused_slabs(since).next())?;
+        let bytes = self.held(buffer).bytes;
+        self.discard(buffer).then_some((buffer, bytes))
+    }
+
+    fn unused_slabs(&self, since: u64) -> impl Iterator<Item = BufferId> {
+        let idle = self.blocks.last().into_iter().flatten().map(|&(buffer, _)| buffer);
+        idle.filter(move |&buffer| self.held(buffer).freed_at.is_none_or(|at| at <= since))
+    }
+
     /// Removes a buffer if it holds no live slot; whether it did.
     pub(super) fn discard(&mut self, buffer: BufferId) -> bool {
         let Some(held) = self.buffers.get(&buffer) else { return false };
@@ -270,6 +294,9 @@ impl Pool {
         let wanted = order_of(bytes);
         let found = (wanted..self.blocks.len()).find(|&order| !self.blocks[order].is_empty())?;
         let (buffer, offset) = self.blocks[found].pop_first()?;
+        if let Some(held) = self.buffers.get_mut(&buffer) {
+            held.freed_at = None;
+        }
         for order in (wanted..found).rev() {
             self.blocks[order].insert((buffer, offset + (BLOCK_BYTES << order)));
         }
@@ -288,6 +315,10 @@ impl Pool {
             order += 1;
         }
         self.blocks[order].insert((slot.buffer, offset));
+        if order + 1 == self.blocks.len() {
+            self.clock += 1;
+            self.buffers.get_mut(&slot.buffer).expect("RES-3: a slot's slab is held").freed_at = Some(self.clock);
+        }
     }
 }
 

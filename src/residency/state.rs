@@ -47,6 +47,10 @@ pub struct Totals {
     pub bytes_resident: u64,
     /// The most that they took.
     pub bytes_resident_peak: u64,
+    /// Bytes in pools that no value takes.
+    pub bytes_pooled: u64,
+    /// Bytes of pools that went back to the system since nobody had used them for a while.
+    pub bytes_returned: u64,
     /// Batches that devices were sent and have not reported back.
     pub batches_in_flight: u64,
     /// Bytes on their way to devices and from them, of these batches.
@@ -83,6 +87,8 @@ pub(super) struct Device {
     /// The same of what is joined.
     pub(super) span_shift: u32,
     pub(super) pool: Pool,
+    /// The pool's clock when a while last passed.
+    pub(super) idle_mark: u64,
     /// Segments with slots by last use: those in whole buffers, those in slabs.
     pub(super) lru: [BTreeMap<u64, (Key, u32)>; 2],
     /// Segments with stamps from here on belong to the step that is being placed.
@@ -237,6 +243,7 @@ impl State {
                 self.devices[0].info.give_up(info.host_share_bytes);
                 self.devices.push(Device::new(info, self.batches_in_flight));
             }
+            ResidencyEvent::IdlePassed { all } => self.idle_passed(all, out),
             ResidencyEvent::BatchFinished { device, batch, faults, device_ns } => {
                 self.batch_finished(device, batch, faults, device_ns, out);
             }
@@ -251,8 +258,10 @@ impl State {
     /// What was done since the start.
     pub fn totals(&self) -> Totals {
         let bytes_resident = self.devices.iter().map(|d| d.pool.total_bytes()).sum();
+        let bytes_pooled = self.devices.iter().map(|d| d.pool.total_bytes() - d.pool.live_bytes()).sum();
         let batches_in_flight = self.devices.iter().map(|d| d.in_flight as u64).sum();
-        Totals { bytes_resident, batches_in_flight, bytes_in_flight: self.bytes_in_flight(), ..self.totals }
+        let bytes_in_flight = self.bytes_in_flight();
+        Totals { bytes_resident, bytes_pooled, batches_in_flight, bytes_in_flight, ..self.totals }
     }
 
     /// Bytes on their way between the host and all devices.
@@ -472,6 +481,7 @@ impl Device {
             pin_floor: 0,
             overdrawn: false,
             draining_bytes: 0,
+            idle_mark: 0,
             turns: Turns::default(),
             cursors: Vec::new(),
             cursors_ended: 0,

@@ -164,6 +164,10 @@ impl Program {
         } else if let Some(report) = self.world.devices[d].reports.pop_front() {
             self.world.feed(report);
         }
+        if self.random.below(16) == 0 {
+            let all = self.random.below(3) == 0;
+            self.world.feed(ResidencyEvent::IdlePassed { all });
+        }
     }
 
     /// All regions have ended, and what arrived is right.

@@ -21,9 +21,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// How long a device with a full mailbox is given to take the word that it should end.
-const STOP_WAIT: Duration = Duration::from_millis(200);
-
 /// Opens a device; `None` where there is none, and nobody insisted.
 pub type Opener = Box<dyn FnOnce() -> Result<Option<DeviceHandle>, Error> + Send>;
 
@@ -158,7 +155,8 @@ impl Devices {
         let mut known = Known { infos: self.first.clone(), error: None };
         let told = match result {
             Ok(Some(handle)) if inner.closed => {
-                stop(vec![handle], Instant::now() + STOP_WAIT);
+                // Nobody waits for its threads.
+                stop(vec![handle], Instant::now());
                 Ok(None)
             }
             Ok(Some(mut handle)) => {
@@ -201,11 +199,10 @@ impl Devices {
     }
 }
 
-/// Tells devices to end, and waits for their threads until the deadline.
+/// Tells devices to end, and waits for their threads until the deadline. Those that take longer end by themselves.
 fn stop(handles: Vec<DeviceHandle>, deadline: Instant) {
     for device in &handles {
-        // A full mailbox of a device that hangs must not hang this thread.
-        let _ = device.reach.instructions.send_timeout(DeviceInstruction::Stop, STOP_WAIT);
+        let _ = device.reach.instructions.send(DeviceInstruction::Stop);
     }
     for device in handles {
         let DeviceHandle { reach, threads, .. } = device;
@@ -214,8 +211,9 @@ fn stop(handles: Vec<DeviceHandle>, deadline: Instant) {
             while !thread.is_finished() && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_micros(200));
             }
-            if thread.is_finished() {
-                let _ = thread.join();
+            match thread.is_finished() {
+                true => drop(thread.join()),
+                false => crate::leaving::leave(thread),
             }
         }
     }

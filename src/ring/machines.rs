@@ -16,7 +16,7 @@ use crate::residency::message::{Eviction, ResidencyEvent, ResidencyInstruction};
 use crate::scheduler::message::{Delivered, SchedulerEvent, SchedulerInstruction};
 use crate::scheduler::run::Runner;
 use crate::stats::Counters;
-use crate::timeline::{Detail, Lane, Timeline};
+use crate::timeline::{Caller, Detail, Lane, Timeline};
 use crate::{fusion, residency};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -102,6 +102,11 @@ impl Machines {
         self.to_scheduler.push_back(event);
     }
 
+    /// Takes in that a while has passed.
+    pub(super) fn idle_passed(&mut self, all: bool) {
+        self.to_residency.push_back(ResidencyEvent::IdlePassed { all });
+    }
+
     /// Takes in a worker's result.
     pub(super) fn compiled(&mut self, region: RegionId, result: Result<(), Error>) {
         self.to_fusion.push_back(FusionEvent::PipelinesReady { region, result });
@@ -149,7 +154,7 @@ impl Machines {
 
     fn step_scheduler(&mut self, event: SchedulerEvent, effects: &mut Vec<Effect>) {
         let mut said = std::mem::take(&mut self.from_scheduler);
-        self.scheduler.step(event, &mut said);
+        self.tell_scheduler(event, &mut said);
         for instruction in said.drain(..) {
             match instruction {
                 SchedulerInstruction::PlanRegion(region) => self.to_fusion.push_back(FusionEvent::RegionCut(region)),
@@ -174,6 +179,34 @@ impl Machines {
         self.from_scheduler = said;
     }
 
+    /// Hands an event to the scheduler, within the span of whose program it is.
+    fn tell_scheduler(&mut self, event: SchedulerEvent, said: &mut Vec<SchedulerInstruction>) {
+        let timeline = &self.timeline;
+        let (caller, ended) = match &event {
+            SchedulerEvent::SegmentCut { session, at_ns, .. } => {
+                (timeline.callers().take_segment(*session, *at_ns), None)
+            }
+            SchedulerEvent::RegionFailed { region, .. } | SchedulerEvent::RegionFinished { region, .. } => {
+                (timeline.callers().of(*region), Some(*region))
+            }
+            _ => (Caller::default(), None),
+        };
+        let first = self.scheduler.state().next_region();
+        match &event {
+            SchedulerEvent::SegmentCut { session, .. } => {
+                let session = session.0;
+                let make = |parent| tracing::debug_span!(parent: parent, "segment", session);
+                timeline.in_span(&caller, make, || self.scheduler.step(event, said));
+            }
+            _ => self.scheduler.step(event, said),
+        }
+        // What is left of a region that failed is its caller's, too.
+        let state = self.scheduler.state();
+        timeline.callers().regions((first..state.next_region()).map(RegionId), &caller);
+        ended.into_iter().for_each(|region| timeline.callers().ended(region));
+        timeline.callers().limit(state.region_count(), |region| state.has_region(region));
+    }
+
     fn step_fusion(&mut self, event: FusionEvent, effects: &mut Vec<Effect>) {
         let name = match &event {
             FusionEvent::RegionCut(_) => "region cut",
@@ -183,7 +216,17 @@ impl Machines {
         };
         let start_ns = self.start_ns();
         let mut said = std::mem::take(&mut self.from_fusion);
-        tracing::debug_span!("fusion").in_scope(|| self.fusion.handle(event, &mut said));
+        match &event {
+            FusionEvent::RegionCut(region) => {
+                let (id, session) = (region.id, region.session.0);
+                let make = |parent| tracing::debug_span!(parent: parent, "region", region = id.0, session);
+                let caller = self.timeline.callers().of(id);
+                self.timeline.in_span(&caller, make, || {
+                    tracing::debug_span!("fusion").in_scope(|| self.fusion.handle(event, &mut said));
+                });
+            }
+            _ => tracing::debug_span!("fusion").in_scope(|| self.fusion.handle(event, &mut said)),
+        }
         self.span(Lane::Fusion, name, start_ns);
         for instruction in said.drain(..) {
             match instruction {
@@ -220,6 +263,7 @@ impl Machines {
             ResidencyEvent::RegionUnwanted(_) => "region unwanted",
             ResidencyEvent::ValuesFailed { .. } => "values failed",
             ResidencyEvent::DeviceOpened(_) => "device opened",
+            ResidencyEvent::IdlePassed { .. } => "idle passed",
             ResidencyEvent::BatchFinished { .. } => "batch finished",
             ResidencyEvent::BatchFailed { .. } => "batch failed",
             ResidencyEvent::ReadbackDone { .. } => "readback done",
@@ -341,6 +385,9 @@ impl Machines {
             Counters::add(&self.counters.bytes_evicted, now.bytes_evicted - self.placed.bytes_evicted);
             Counters::add(&self.counters.beyond_budget, now.beyond_budget - self.placed.beyond_budget);
             Counters::add(&self.counters.reused_in_place, now.reused_in_place - self.placed.reused_in_place);
+            Counters::add(&self.counters.bytes_returned, now.bytes_returned - self.placed.bytes_returned);
+            Counters::add(&self.counters.bytes_pooled_now, now.bytes_pooled);
+            Counters::take(&self.counters.bytes_pooled_now, self.placed.bytes_pooled);
             self.counters.resident(now.bytes_resident, now.bytes_resident_peak);
             if self.timeline.is_on() && now.bytes_resident != self.placed.bytes_resident {
                 self.timeline.counter("bytes resident", now.bytes_resident);

@@ -42,4 +42,4 @@ pub use gate::{Gate, Room};
 pub use gates::Gates;
 pub use gathers::{GatherTable, Promise};
 pub use open::start;
-pub use start::{Ring, start_with};
+pub use start::{Closer, Ended, Ring, start_with};

@@ -16,6 +16,7 @@ use crate::device::message::{DeviceEvent, DeviceInstruction};
 use crate::eager::Eager;
 use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, RegionId};
+use crate::leaving::Leaving;
 use crate::mail::Mail;
 use crate::scheduler::message::{Delivered, SchedulerEvent};
 use crate::stats::Counters;
@@ -26,12 +27,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What the runtime tells the loop beside its work.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) enum Control {
     /// Take no new work, finish what is in flight until then, fail the rest, end.
     Shutdown(Instant),
-    /// Fail everything and end.
-    StopNow,
+    /// Fail everything and end; the exit of the process waits for it, if the program wants it so.
+    StopNow(Option<Leaving>),
 }
 
 /// The loop's mailboxes.
@@ -58,6 +59,8 @@ pub(super) struct Edges {
     pub workers: Workers,
     pub counters: Arc<Counters>,
     pub timeline: Timeline,
+    /// How often free memory that nobody uses goes back to the system, if ever.
+    pub idle_period: Option<Duration>,
 }
 
 /// Events of one kind that are taken in before the next kind has its turn.
@@ -78,6 +81,9 @@ const MOMENT_US: f64 = 10.0;
 /// Likewise where somebody waits: waking another thread takes this one longer.
 const BUSY_MOMENT_US: f64 = 3.0;
 
+/// How often free memory goes back, half of it at a time, until all of it does, where nothing happens.
+const IDLE_TIMES: u32 = 6;
+
 /// The loop.
 pub(super) struct Loop {
     pub machines: Machines,
@@ -89,6 +95,16 @@ pub(super) struct Loop {
     made_up: VecDeque<DeviceEvent>,
     effects: Vec<Effect>,
     deadline: Option<Instant>,
+    /// The deadline of the shutdown that was asked for, if one was.
+    drains_until: Option<Instant>,
+    /// How often free memory that nobody uses goes back to the system, if ever.
+    idle_period: Option<Duration>,
+    /// When it does so next; `None` where nothing has happened since all of it went.
+    idle_at: Option<Instant>,
+    /// How often it did so since anything happened.
+    idle_times: u32,
+    /// The program has dropped the runtime.
+    leaving: Option<Leaving>,
     stopped: bool,
     /// Nobody can send from the users' side any more.
     orphaned: bool,
@@ -102,6 +118,7 @@ pub(super) struct Loop {
 
 impl Loop {
     pub(super) fn new(machines: Machines, inbox: Inbox, edges: Edges) -> Loop {
+        let idle_period = edges.idle_period;
         Loop {
             machines,
             inbox,
@@ -110,6 +127,11 @@ impl Loop {
             made_up: VecDeque::new(),
             effects: Vec::new(),
             deadline: None,
+            drains_until: None,
+            idle_period,
+            idle_at: None,
+            idle_times: 0,
+            leaving: None,
             stopped: false,
             orphaned: false,
             deserted: false,
@@ -117,6 +139,11 @@ impl Loop {
             answered: false,
             eager: Eager::new(LOOK_FOR_USERS, false),
         }
+    }
+
+    /// The deadline of the shutdown that was asked for, if one was.
+    pub(super) fn drains_until(&self) -> Option<Instant> {
+        self.drains_until
     }
 
     /// Runs until the scheduler says stop.
@@ -183,7 +210,33 @@ impl Loop {
         if busy {
             self.settle();
         }
-        busy || !self.made_up.is_empty()
+        busy |= !self.made_up.is_empty();
+        self.see_to_idle_memory(busy);
+        busy
+    }
+
+    /// Has machines and devices give back what nobody uses, when that is due. Where nothing happens, all of it is gone
+    /// after some times, and the loop sleeps for good.
+    fn see_to_idle_memory(&mut self, busy: bool) {
+        if busy {
+            self.idle_times = 0;
+            if self.idle_at.is_none() {
+                self.idle_at = self.idle_period.map(|period| Instant::now() + period);
+            }
+        }
+        let Some(period) = self.idle_period else { return };
+        if self.idle_at.is_none_or(|at| Instant::now() < at) {
+            return;
+        }
+        self.idle_times += 1;
+        let all = self.idle_times >= IDLE_TIMES;
+        self.machines.idle_passed(all);
+        self.settle();
+        for reach in &self.edges.reaches {
+            // A device that has ended has nothing.
+            let _ = reach.instructions.send(DeviceInstruction::Trim { all });
+        }
+        self.idle_at = (!all).then(|| Instant::now() + period);
     }
 
     fn device_event(&mut self) -> Option<DeviceEvent> {
@@ -211,12 +264,14 @@ impl Loop {
     fn control(&mut self, control: Control) {
         match control {
             Control::Shutdown(deadline) => {
-                self.deadline = Some(self.deadline.map_or(deadline, |earlier| earlier.min(deadline)));
+                let earliest = self.drains_until.map_or(deadline, |earlier| earlier.min(deadline));
+                (self.deadline, self.drains_until) = (Some(earliest), Some(earliest));
                 // In order with the segments that were sent before.
                 self.take_users();
                 self.backlog.push_back(SchedulerEvent::ShutdownAsked);
             }
-            Control::StopNow => {
+            Control::StopNow(leaving) => {
+                self.leaving = leaving;
                 self.backlog.clear();
                 self.machines.tell(SchedulerEvent::DeadlinePassed);
             }
@@ -262,14 +317,14 @@ impl Loop {
         assert!(!self.deserted, "RING-1: every device thread has ended, and nothing that is pending can finish");
         if self.orphaned {
             // Nobody is left who could stop the ring properly.
-            self.control(Control::StopNow);
+            self.control(Control::StopNow(None));
             self.settle();
             return;
         }
         let look = std::mem::take(&mut self.answered).then(|| self.eager.begin());
         while look.as_ref().is_some_and(|look| look.again()) && self.is_quiet() {}
         if self.is_quiet() {
-            match self.deadline {
+            match self.deadline.into_iter().chain(self.idle_at).min() {
                 Some(at) => std::thread::park_timeout(at.saturating_duration_since(Instant::now())),
                 None => std::thread::park(),
             }

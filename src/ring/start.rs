@@ -1,7 +1,7 @@
 //! Starting and ending a ring: threads, channels, and who waits for whom at the end.
 //!
-//! In: settings and devices. Out: a [`Ring`]. Must hold: RING-1, RING-3; no thread waits for itself, and nobody
-//! waits for a device for ever.
+//! In: settings and devices. Out: a [`Ring`]. Must hold: RING-1, RING-3; no thread waits for itself; the program waits
+//! for the ring's end only where it awaits a shutdown, and then no longer than its deadline allows.
 
 use super::answers::Answers;
 use super::devices::{Devices, Opener};
@@ -14,6 +14,7 @@ use crate::device::handle::DeviceHandle;
 use crate::device::info::DeviceInfo;
 use crate::device::message::DeviceEvent;
 use crate::error::{Error, ErrorKind, Result};
+use crate::leaving::Leaving;
 use crate::mail::{Mail, Post, mail};
 use crate::scheduler::message::SchedulerEvent;
 use crate::stats::Counters;
@@ -23,16 +24,18 @@ use crate::{fusion, residency, scheduler};
 use futures::FutureExt;
 use futures::channel::oneshot;
 use futures::future::Shared;
-use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long the end of a ring waits for a device that does not end.
+/// How long the end of a ring waits for the threads of its devices at most. A thread that takes longer ends by itself.
 const DEVICE_END_MAX: Duration = Duration::from_secs(5);
+/// How long the end of a ring waits for the threads of its devices at least, also where a shutdown's deadline has
+/// passed: threads that have nothing left to do end within a millisecond.
+const DEVICE_END_MIN: Duration = Duration::from_millis(20);
 
-/// A running ring: what a runtime holds. Dropping it ends the ring; what is pending resolves to an error.
+/// A running ring: what a runtime holds. Dropping it asks the ring to end, and waits for nothing; the ring's thread
+/// resolves what is pending to an error.
 pub struct Ring {
     /// The scheduler's mailbox.
     pub events: Post<SchedulerEvent>,
@@ -43,34 +46,61 @@ pub struct Ring {
     /// The devices that are open, and the one that may yet be opened; the first is the host.
     pub devices: Arc<Devices>,
     control: Post<Control>,
-    thread: Mutex<Option<JoinHandle<()>>>,
-    ended: Shared<oneshot::Receiver<()>>,
+    ended: Ended,
+}
+
+/// The end of a ring, for any number of callers who wait for it.
+#[derive(Clone)]
+pub struct Ended(Shared<oneshot::Receiver<Result<()>>>);
+
+impl Ended {
+    /// Waits until the ring has ended. It needs no particular executor.
+    ///
+    /// # Errors
+    /// `ErrorKind::Io` where the timeline could not be written.
+    pub async fn wait(self) -> Result<()> {
+        self.0.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "the ring's thread ended without a word")))
+    }
+}
+
+/// A way to shut a ring down from another thread.
+#[derive(Clone)]
+pub struct Closer {
+    control: Post<Control>,
+}
+
+impl Closer {
+    /// Asks the ring to take no new work, to finish what is in flight until the deadline, and to fail the rest. Of
+    /// several deadlines the earliest counts.
+    pub fn shutdown(&self, deadline: Instant) {
+        // Fails only where the ring has ended.
+        let _ = self.control.send(Control::Shutdown(deadline));
+    }
 }
 
 impl Ring {
+    /// A way to shut it down, and the end of it.
+    pub fn closer(&self) -> (Closer, Ended) {
+        (Closer { control: self.control.clone() }, self.ended.clone())
+    }
+
     /// Takes no new work, finishes what is in flight for at most `drain`, fails what is left, and ends the ring.
-    /// The returned future is ready when the ring and its devices have ended; it needs no particular executor.
-    pub fn shutdown(&self, drain: Duration) -> impl Future<Output = ()> + Send + 'static {
-        let far = Duration::from_secs(365 * 24 * 3600);
-        let _ = self.control.send(Control::Shutdown(Instant::now() + drain.min(far)));
-        self.ended.clone().map(|_| ())
+    #[cfg(test)]
+    pub fn shutdown(&self, drain: Duration) -> impl Future<Output = Result<()>> + Send + 'static {
+        let (closer, ended) = self.closer();
+        closer.shutdown(Instant::now() + drain);
+        ended.wait()
     }
 
-    /// Fails everything that is pending and waits for the ring's thread, unless called from a thread of a runtime's
-    /// own.
+    /// Asks the ring to fail everything that is pending and to end. Waits for nothing.
     pub fn stop(&self) {
-        let _ = self.control.send(Control::StopNow);
-        let Some(thread) = self.thread.lock().take() else { return };
-        // A future resolved on a thread of ours may hold the last handle of the runtime.
-        if threads::is_own() {
-            return;
-        }
-        let _ = thread.join();
+        let _ = self.control.send(Control::StopNow(Some(Leaving::begin())));
     }
 
-    /// Whether the ring has ended.
+    /// Whether the ring has ended and somebody has waited for that.
+    #[cfg(test)]
     pub fn has_ended(&self) -> bool {
-        self.ended.peek().is_some() || self.thread.lock().as_ref().is_none_or(|t| t.is_finished())
+        self.ended.0.peek().is_some()
     }
 }
 
@@ -124,9 +154,11 @@ pub fn start_with(
             compilers,
             results,
             timeline.clone(),
+            config.injection.hold_first_compile.clone(),
         ),
         counters: counters.clone(),
         timeline: timeline.clone(),
+        idle_period: config.idle_period(),
     };
     let machines = Machines::new(
         scheduler::run::Runner::new(scheduler, counters.clone(), timeline.clone()),
@@ -136,25 +168,22 @@ pub fn start_with(
         timeline,
     );
     let inbox = Inbox { users, devices: device_events, workers, opened, control };
-    let end =
-        End { gathers: gathers.clone(), gates: gates.clone(), devices: devices.clone(), ended: Some(ended_sender) };
-    let thread = std::thread::Builder::new()
+    let end = End {
+        gathers: gathers.clone(),
+        gates: gates.clone(),
+        devices: devices.clone(),
+        timeline: lane,
+        ended: Some(ended_sender),
+    };
+    // Nobody joins the thread: it ends by itself, behind all that it has to end.
+    std::thread::Builder::new()
         .name("tidemill-ring".to_owned())
         .spawn(move || {
             threads::mark_own();
-            let _guard = lane.enter_thread("ring");
             ring_thread(Loop::new(machines, inbox, edges), end)
         })
         .map_err(|error| Error::new(ErrorKind::Device, format!("the ring's thread could not be started: {error}")))?;
-    Ok(Ring {
-        events,
-        gathers,
-        gates,
-        devices,
-        control: control_sender,
-        thread: Mutex::new(Some(thread)),
-        ended: ended.shared(),
-    })
+    Ok(Ring { events, gathers, gates, devices, control: control_sender, ended: Ended(ended.shared()) })
 }
 
 /// What is closed behind the loop, whichever way it ends.
@@ -162,11 +191,13 @@ struct End {
     gathers: Arc<GatherTable>,
     gates: Arc<Gates>,
     devices: Arc<Devices>,
-    ended: Option<oneshot::Sender<()>>,
+    timeline: Timeline,
+    ended: Option<oneshot::Sender<Result<()>>>,
 }
 
 fn ring_thread(mut ring: Loop, mut end: End) {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let _guard = end.timeline.enter_thread("ring");
         ring.run();
         Error::new(ErrorKind::Shutdown, "the runtime has shut down")
     }));
@@ -177,20 +208,27 @@ fn ring_thread(mut ring: Loop, mut end: End) {
             format!("the runtime stopped on a broken invariant, a bug in Tidemill: {words}"),
         )
     });
-    end.close(why);
+    end.close(why, ring.drains_until());
     // The machines hold host data and plans; they go after everybody was told.
     drop(catch_unwind(AssertUnwindSafe(move || drop(ring))));
 }
 
 impl End {
-    fn close(&mut self, why: Error) {
+    /// Tells everybody the end, in the order of who waits: gathers first, then the devices' threads, then whoever asked
+    /// for the end. `until`: the deadline of a shutdown. A thread of a device that is busy beyond it is left to end by
+    /// itself, with its batch, and so is a compilation.
+    fn close(&mut self, why: Error, until: Option<Instant>) {
         self.devices.grants().close(&why);
         self.gathers.close(why);
         self.gates.close();
-        self.devices.close(Instant::now() + DEVICE_END_MAX);
+        let now = Instant::now();
+        let until = until.unwrap_or(now + DEVICE_END_MAX).clamp(now + DEVICE_END_MIN, now + DEVICE_END_MAX);
+        self.devices.close(until);
+        // Threads that are left behind record nothing any more.
+        let written = self.timeline.finish();
         if let Some(ended) = self.ended.take() {
             threads::contain("what the ring's end woke", || {
-                let _ = ended.send(());
+                let _ = ended.send(written);
             });
         }
     }
@@ -199,7 +237,8 @@ impl End {
 impl Drop for End {
     fn drop(&mut self) {
         if self.ended.is_some() {
-            self.close(Error::new(ErrorKind::Internal, "the ring ended without a reason, which is a bug in Tidemill"));
+            let why = Error::new(ErrorKind::Internal, "the ring ended without a reason, which is a bug in Tidemill");
+            self.close(why, None);
         }
     }
 }

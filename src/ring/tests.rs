@@ -66,7 +66,7 @@ fn stand_in(behaviour: Behaviour, info: DeviceInfo, sender: Post<DeviceEvent>) -
         for instruction in mailbox {
             let batch = match instruction {
                 DeviceInstruction::Submit(batch) => batch,
-                DeviceInstruction::Release(_) => continue,
+                DeviceInstruction::Release(_) | DeviceInstruction::Trim { .. } => continue,
                 DeviceInstruction::Stop => return,
             };
             match &behaviour {
@@ -159,7 +159,7 @@ fn a_gather_goes_once_around_the_ring() {
     let result = wait(gather(&ring, 0));
     assert!(matches!(result, Ok(Delivered::Host(data)) if data.len() == 8));
     gate.wait_below(Room { nodes: 0, bytes: 0 });
-    futures::executor::block_on(ring.shutdown(Duration::from_secs(5)));
+    futures::executor::block_on(ring.shutdown(Duration::from_secs(5))).unwrap();
     assert!(ring.has_ended());
     let stats = counters.read();
     assert_eq!((stats.regions, stats.gathers, stats.kernels, stats.gathers_failed), (1, 1, 1, 0));
@@ -186,7 +186,7 @@ fn a_shutdown_that_outlives_its_deadline_fails_what_is_left() {
     let error = wait(promise).unwrap_err();
     assert_eq!((error.kind(), error.op()), (ErrorKind::Shutdown, Some("rand")));
     hold.release();
-    futures::executor::block_on(ended);
+    futures::executor::block_on(ended).unwrap();
     assert_eq!(counters.read().gathers_failed, 1);
 }
 
@@ -252,7 +252,7 @@ fn a_shutdown_drains_what_is_in_flight() {
     let ended = ring.shutdown(Duration::from_secs(20));
     hold.release();
     assert!(wait(promise).is_ok());
-    futures::executor::block_on(ended);
+    futures::executor::block_on(ended).unwrap();
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn a_broken_invariant_fails_every_gather_with_its_name_and_hangs_nothing() {
     }
     gate.wait_below(Room { nodes: 0, bytes: 0 });
     assert_eq!(wait(gather(&ring, 1)).unwrap_err().kind(), ErrorKind::Internal);
-    futures::executor::block_on(ring.shutdown(Duration::from_secs(1)));
+    futures::executor::block_on(ring.shutdown(Duration::from_secs(1))).unwrap();
 }
 
 #[test]
@@ -341,7 +341,7 @@ fn the_real_host_device_computes_what_was_recorded() {
     ring.events.send(cut).unwrap();
     let Ok(Delivered::Host(result)) = wait(promise) else { panic!("it is delivered") };
     assert_eq!(result.as_slice::<f32>(), Some(&[0.5, 1.0, 1.5][..]));
-    futures::executor::block_on(ring.shutdown(Duration::from_secs(5)));
+    futures::executor::block_on(ring.shutdown(Duration::from_secs(5))).unwrap();
     assert_eq!(counters.read().host_kernels, 1);
 }
 
@@ -359,7 +359,7 @@ fn a_gpu_is_opened_by_the_first_work_that_is_worth_it_and_only_once() {
     assert!(wait(gather_of(&ring, SessionId(2), 0, LARGE)).is_ok());
     assert_eq!((opened.load(Relaxed), ring.devices.open().len()), (1, 2));
     assert_eq!(ring.devices.all().len(), 2);
-    futures::executor::block_on(ring.shutdown(Duration::from_secs(5)));
+    futures::executor::block_on(ring.shutdown(Duration::from_secs(5))).unwrap();
 }
 
 #[test]
@@ -400,7 +400,7 @@ fn a_shutdown_during_the_opening_fails_what_waits_and_stops_what_is_opened() {
     let devices = ring.devices.clone();
     let asks = std::thread::spawn(move || devices.all().len());
     latch.release();
-    futures::executor::block_on(ended);
+    futures::executor::block_on(ended).unwrap();
     // Told of what was opened last, or of none: in any case told.
     assert!((1..=2).contains(&asks.join().unwrap()));
     assert_eq!(wait(gather(&ring, 1)).unwrap_err().kind(), ErrorKind::Shutdown);
@@ -414,13 +414,50 @@ fn a_shutdown_drains_what_waits_for_a_gpu_that_opens_in_time() {
     let ended = ring.shutdown(Duration::from_secs(20));
     latch.release();
     assert!(wait(large).is_ok());
-    futures::executor::block_on(ended);
+    futures::executor::block_on(ended).unwrap();
 }
 
 #[test]
 fn a_ring_that_never_needed_its_gpu_ends_without_opening_it() {
     let (ring, opened) = start_with_late_gpu(Arc::new(Hold::default()));
     assert!(wait(gather(&ring, 0)).is_ok());
-    futures::executor::block_on(ring.shutdown(Duration::from_secs(5)));
+    futures::executor::block_on(ring.shutdown(Duration::from_secs(5))).unwrap();
     assert_eq!((ring.devices.all().len(), opened.load(Relaxed)), (1, 0));
+}
+
+#[test]
+fn a_ring_without_work_has_devices_give_memory_back_some_times_and_then_sleeps_for_good() {
+    let (sender, device_events) = mail();
+    let (told, trims) = flume::unbounded();
+    let mut handle = stand_in(Behaviour::Works, device(0, DeviceKind::Host), sender);
+    let behind = std::mem::replace(&mut handle.reach, Reach::by(crossbeam_channel::unbounded().0));
+    let (instructions, mailbox) = crossbeam_channel::unbounded();
+    handle.reach = Reach::by(instructions);
+    let relay = std::thread::spawn(move || {
+        for instruction in mailbox {
+            if let DeviceInstruction::Trim { all } = instruction {
+                told.send(all).unwrap();
+            }
+            if behind.instructions.send(instruction).is_err() {
+                return;
+            }
+        }
+    });
+    let idle_release = Some(Duration::from_millis(4));
+    let config = Arc::new(Config { device: DeviceChoice::Host, idle_release, ..Config::default() });
+    let ring = start_with(vec![handle], None, device_events, config, Timeline::off(), Arc::default()).unwrap();
+    let opened = SchedulerEvent::SessionOpened { session: SessionId(0), name: Arc::from("test"), weight: 1 };
+    ring.events.send(opened).unwrap();
+    for index in 0..2 {
+        assert!(wait(gather(&ring, index)).is_ok());
+        let mut times = 0;
+        // Words while the gather was under way count, too.
+        while !trims.recv_timeout(Duration::from_secs(60)).unwrap() {
+            times += 1;
+        }
+        assert!(times >= 5, "{times} before all of it goes");
+        assert!(trims.recv_timeout(Duration::from_millis(100)).is_err(), "it sleeps");
+    }
+    drop(ring);
+    relay.join().unwrap();
 }

@@ -1,16 +1,20 @@
 //! The small pool that compiles pipelines, so that the ring thread never waits for a shader compiler.
 //!
 //! In: plans whose kernels the device has not seen. Out: results, by region. Must hold: every plan is answered
-//! once, also where the compiler panics.
+//! once, also where the compiler panics, unless the ring has ended meanwhile: then nobody waits for it.
 
+use crate::config::Hold;
 use crate::device::handle::Compiler;
 use crate::error::{Error, ErrorKind};
 use crate::fusion::plan::Plan;
 use crate::ids::RegionId;
+use crate::leaving::Leaving;
 use crate::mail::Post;
 use crate::timeline::{Detail, Lane, Timeline};
+use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Threads that compile at most: shader compilers take locks, and more hardly helps.
 const THREADS_MAX: usize = 8;
@@ -21,6 +25,26 @@ pub(super) struct Workers {
     compilers: Vec<Arc<dyn Compiler>>,
     results: Post<(RegionId, Result<(), Error>)>,
     timeline: Timeline,
+    tail: Arc<Tail>,
+    /// What a test holds the first compilation with.
+    hold: Mutex<Option<Arc<Hold>>>,
+}
+
+/// What the pool and each compilation share; the last of them drops it.
+#[derive(Default)]
+struct Tail {
+    /// The ring has ended: what waits for a thread is not compiled any more.
+    ended: AtomicBool,
+    /// From then on the exit of the process waits for what is under way.
+    leaving: Mutex<Option<Leaving>>,
+}
+
+impl Drop for Workers {
+    /// Waits for nothing: a compilation that is under way ends by itself, and nobody hears of it.
+    fn drop(&mut self) {
+        self.tail.ended.store(true, Ordering::Release);
+        *self.tail.leaving.lock() = Some(Leaving::begin());
+    }
 }
 
 impl Workers {
@@ -31,6 +55,7 @@ impl Workers {
         compilers: Vec<Arc<dyn Compiler>>,
         results: Post<(RegionId, Result<(), Error>)>,
         timeline: Timeline,
+        hold: Option<Arc<Hold>>,
     ) -> Workers {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.clamp(1, THREADS_MAX))
@@ -38,7 +63,7 @@ impl Workers {
             .start_handler(|_| crate::threads::mark_own())
             .build()
             .ok();
-        Workers { pool, compilers, results, timeline }
+        Workers { pool, compilers, results, timeline, tail: Arc::default(), hold: Mutex::new(hold) }
     }
 
     /// The compiler of a device that was opened later; it has the next number.
@@ -55,7 +80,14 @@ impl Workers {
             return;
         };
         let (results, timeline) = (self.results.clone(), self.timeline.clone());
+        let (tail, hold) = (self.tail.clone(), self.hold.lock().take());
         let work = move || {
+            if let Some(hold) = hold {
+                hold.wait();
+            }
+            if tail.ended.load(Ordering::Acquire) {
+                return;
+            }
             let start_ns = timeline.now_ns();
             let result = catch_unwind(AssertUnwindSafe(|| compiler.prepare(&plan))).unwrap_or_else(|panic| {
                 let words = crate::error::panic_words(&*panic);

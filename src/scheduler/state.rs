@@ -361,6 +361,21 @@ impl State {
         }
     }
 
+    /// The number of the region that is cut next.
+    pub fn next_region(&self) -> u64 {
+        self.next_region
+    }
+
+    /// Regions that were cut and have not ended.
+    pub fn region_count(&self) -> usize {
+        self.regions.len()
+    }
+
+    /// Whether a region was cut and has not ended.
+    pub fn has_region(&self, region: RegionId) -> bool {
+        self.regions.contains_key(&region)
+    }
+
     /// What was counted.
     pub fn totals(&self) -> &Totals {
         &self.totals

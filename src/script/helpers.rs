@@ -51,7 +51,7 @@ pub fn begin(job: impl FnOnce() + Send + 'static) -> bool {
 fn serve(number: usize, mut job: Job) {
     let (sender, mailbox) = crossbeam_channel::bounded(1);
     loop {
-        threads::contain("a thread of runs", job);
+        threads::contain_own("a thread of runs", job);
         IDLE.lock().push((number, sender.clone()));
         let next = mailbox.recv_timeout(IDLE_MAX).or_else(|error: RecvTimeoutError| {
             let mut idle = IDLE.lock();

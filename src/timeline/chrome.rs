@@ -7,6 +7,7 @@
 //! was), is entered on threads of one runtime only, and its stream is taken in here: marks that carry our clock tell
 //! its offset, and B/E pairs become complete spans on the lane `tracing: <thread>`.
 
+use super::both::Both;
 use super::lanes::Row;
 use super::queue::Queue;
 use super::{Timeline, json};
@@ -23,7 +24,7 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
 
 /// The target of the events that carry our clock and the threads' names; never forwarded.
-const MARK: &str = "tidemill::timeline::mark";
+pub(super) const MARK: &str = "tidemill::timeline::mark";
 /// Marks at the start: the one that was least delayed gives the offset of the clocks.
 const MARKS: u32 = 4;
 
@@ -37,31 +38,44 @@ pub(super) fn is_owned_thread() -> bool {
 }
 
 /// The subscriber that the runtime's threads enter.
-pub(super) struct HostDispatch(Dispatch);
+pub(super) struct HostDispatch {
+    /// `tracing-chrome` alone.
+    recorder: Dispatch,
+    /// The program's with it, if there is one.
+    all: Dispatch,
+}
 
 impl HostDispatch {
     /// Makes this the current thread's subscriber and names the thread in the stream.
     pub(super) fn enter(&self, name: &str, timeline: &Timeline) -> dispatcher::DefaultGuard {
-        let guard = dispatcher::set_default(&self.0);
+        let guard = dispatcher::set_default(&self.all);
         OWNED.set(true);
         mark(name, timeline.now_ns());
         guard
     }
+
+    /// The subscriber that only records.
+    pub(super) fn recorder(&self) -> &Dispatch {
+        &self.recorder
+    }
 }
 
 /// Builds the layer; to be called on a thread of the recorder. `FlushGuard` ends the stream when it is dropped.
-pub(super) fn build(queue: Arc<Queue>, epoch: Instant) -> (HostDispatch, FlushGuard) {
-    let forward = dispatcher::get_default(Dispatch::clone);
-    let forward = (!forward.is::<tracing::subscriber::NoSubscriber>()).then_some(forward);
+/// `program`: who else gets what the runtime's threads say.
+pub(super) fn build(queue: Arc<Queue>, epoch: Instant, program: Option<Dispatch>) -> (HostDispatch, FlushGuard) {
     let (inner, guard) =
         ChromeLayerBuilder::new().writer(Sink(queue)).include_args(true).include_locations(false).build();
-    let dispatch = Dispatch::new(Registry::default().with(OwnSpans { inner, forward }));
-    dispatcher::with_default(&dispatch, || {
+    let recorder = Dispatch::new(Registry::default().with(OwnSpans { inner }));
+    dispatcher::with_default(&recorder, || {
         for _ in 0..MARKS {
             mark("", epoch.elapsed().as_nanos() as u64);
         }
     });
-    (HostDispatch(dispatch), guard)
+    let all = match program {
+        Some(program) => Dispatch::new(Both::new(recorder.clone(), program)),
+        None => recorder.clone(),
+    };
+    (HostDispatch { recorder, all }, guard)
 }
 
 fn mark(thread: &str, now_ns: u64) {
@@ -82,17 +96,15 @@ impl Write for Sink {
     }
 }
 
-/// Hands this crate's spans and events to `tracing-chrome`, and all events but marks to the subscriber that the
-/// process had before, so that a timeline takes no log line away from anybody.
+/// Hands this crate's spans and events to `tracing-chrome`.
 struct OwnSpans<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a> + Send + Sync,
 {
     inner: ChromeLayer<S>,
-    forward: Option<Dispatch>,
 }
 
-fn is_own(metadata: &Metadata<'_>) -> bool {
+pub(super) fn is_own(metadata: &Metadata<'_>) -> bool {
     metadata.target() == "tidemill" || metadata.target().starts_with("tidemill::")
 }
 
@@ -131,12 +143,6 @@ where
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         if is_own(event.metadata()) {
             self.inner.on_event(event, context);
-        }
-        if event.metadata().target() == MARK {
-            return;
-        }
-        if let Some(forward) = self.forward.as_ref().filter(|f| f.enabled(event.metadata())) {
-            forward.event(event);
         }
     }
 }

@@ -12,6 +12,8 @@
 //!
 //! The caller's thread only moves data into a sharded queue; a thread of the recorder places, pairs and writes it.
 
+mod both;
+mod caller;
 mod chrome;
 mod file;
 mod flows;
@@ -22,6 +24,7 @@ mod queue;
 pub mod summary;
 mod writer;
 
+pub use caller::{Caller, Callers};
 pub use layer::TimelineLayer;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -35,6 +38,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
+use tracing::Dispatch;
 
 /// A row of the timeline.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -91,6 +95,9 @@ pub enum Detail {
 pub struct Timeline {
     epoch: Instant,
     recorder: Option<Arc<Recorder>>,
+    /// The subscriber that was current where the timeline was created, if there was one.
+    program: Option<Dispatch>,
+    callers: Arc<Callers>,
 }
 
 /// Records the `tracing` spans of the current thread until it is dropped; see [`Timeline::enter_thread`].
@@ -109,7 +116,7 @@ struct Recorder {
 impl Timeline {
     /// A timeline that records nothing; its clock runs all the same.
     pub fn off() -> Timeline {
-        Timeline { epoch: Instant::now(), recorder: None }
+        Timeline { epoch: Instant::now(), recorder: None, program: current_subscriber(), callers: Arc::default() }
     }
 
     /// A timeline that is written to `path`, which is replaced if it exists.
@@ -128,11 +135,12 @@ impl Timeline {
         let epoch = Instant::now();
         let file = file::TraceFile::create(path, limits)?;
         let queue = Arc::new(Queue::default());
-        let (thread, host) = writer::spawn(file, queue.clone(), epoch).map_err(|error| {
+        let program = current_subscriber();
+        let (thread, host) = writer::spawn(file, queue.clone(), epoch, program.clone()).map_err(|error| {
             Error::new(ErrorKind::Io, format!("the timeline's thread could not be started: {error}"))
         })?;
         let recorder = Recorder { queue, host, thread: Mutex::new(Some(thread)) };
-        Ok(Timeline { epoch, recorder: Some(Arc::new(recorder)) })
+        Ok(Timeline { epoch, recorder: Some(Arc::new(recorder)), program, callers: Arc::default() })
     }
 
     /// Whether anything is recorded; check it before building details.
@@ -193,13 +201,32 @@ impl Timeline {
         });
     }
 
-    /// Records this crate's `tracing` spans and events of the current thread, through `tracing-chrome`, on the lane
-    /// `tracing: name`, until the guard is dropped. To be called once by each thread that the runtime owns, and by
-    /// no other: the subscriber is scoped to the thread, never global. Events still reach a subscriber that the
-    /// embedder had installed for the whole process when the timeline was created.
+    /// Has the current thread's `tracing` spans and events reach the subscriber that was current where the timeline was
+    /// created, until the guard is dropped; this crate's are recorded, too, through `tracing-chrome`, on the lane
+    /// `tracing: name`. To be called once by each thread that the runtime owns, and by no other: the subscriber is
+    /// scoped to the thread, never global.
     pub fn enter_thread(&self, name: &str) -> ThreadGuard {
-        let scope = self.recorder.as_ref().and_then(|r| r.host.as_ref()).map(|host| host.enter(name, self));
-        ThreadGuard { _scope: scope }
+        let host = self.host().map(|host| host.enter(name, self));
+        ThreadGuard { _scope: host.or_else(|| self.program.as_ref().map(tracing::dispatcher::set_default)) }
+    }
+
+    fn host(&self) -> Option<&HostDispatch> {
+        self.recorder.as_ref().and_then(|recorder| recorder.host.as_ref())
+    }
+
+    /// The callers of what is under way.
+    pub fn callers(&self) -> &Callers {
+        &self.callers
+    }
+
+    /// Runs what the runtime does for a caller in a span that `make` makes of its parent's id.
+    pub fn in_span<R>(
+        &self,
+        caller: &Caller,
+        make: impl Fn(Option<tracing::span::Id>) -> tracing::Span,
+        work: impl FnOnce() -> R,
+    ) -> R {
+        caller.enter(self.host().map(HostDispatch::recorder), make, work)
     }
 
     /// The recorder as a `tracing` layer, for embedders that want their program's own spans and events beside the
@@ -231,6 +258,12 @@ impl Timeline {
             recorder.queue.push(build());
         }
     }
+}
+
+/// The current thread's subscriber, if there is one.
+fn current_subscriber() -> Option<Dispatch> {
+    let current = tracing::dispatcher::get_default(Dispatch::clone);
+    (!current.is::<tracing::subscriber::NoSubscriber>()).then_some(current)
 }
 
 impl Default for Timeline {

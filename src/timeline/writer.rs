@@ -16,6 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use tracing::Dispatch;
 use tracing_chrome::FlushGuard;
 
 /// How long records may wait.
@@ -28,12 +29,13 @@ pub(super) fn spawn(
     file: TraceFile,
     queue: Arc<Queue>,
     epoch: Instant,
+    program: Option<Dispatch>,
 ) -> io::Result<(JoinHandle<()>, Option<HostDispatch>)> {
     let (send, receive) = crossbeam_channel::bounded(1);
     let thread = std::thread::Builder::new().name("tidemill-timeline".into()).spawn(move || {
         let gone = Gone(queue.clone());
         // It panics where it cannot start its thread.
-        let built = catch_unwind(AssertUnwindSafe(|| chrome::build(queue.clone(), epoch))).ok();
+        let built = catch_unwind(AssertUnwindSafe(|| chrome::build(queue.clone(), epoch, program))).ok();
         let (host, guard) = built.unzip();
         // The receiver waits below; if it is gone there is nobody to record for.
         if send.send(host).is_ok() {

@@ -178,16 +178,6 @@ fn end_at_once() -> ! {
     std::process::exit(i32::from(INTERRUPTED));
 }
 
-/// Where there is no desktop session, Mesa's layer that selects a device for one has nothing to do but to print
-/// "error: XDG_RUNTIME_DIR is invalid" for every command.
-fn without_desktop() {
-    let is_unset = |name: &str| std::env::var_os(name).is_none();
-    if cfg!(target_os = "linux") && ["XDG_RUNTIME_DIR", "NODEVICE_SELECT"].into_iter().all(is_unset) {
-        // SAFETY: no other thread runs yet that could read the environment.
-        unsafe { std::env::set_var("NODEVICE_SELECT", "1") };
-    }
-}
-
 /// Prints help, the version, or what is wrong with the arguments, and says how that ends.
 fn told(answer: &clap::Error) -> ExitCode {
     match answer.print() {
@@ -199,7 +189,6 @@ fn told(answer: &clap::Error) -> ExitCode {
 }
 
 fn main() -> ExitCode {
-    without_desktop();
     let Arguments { command } = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(answer) => return told(&answer),

@@ -3,6 +3,7 @@
 //! In: the settings. Out: an opened device and its [`DeviceInfo`]. The order of [`adapters`] is what `gpu:N` counts
 //! in: discrete before integrated before virtual before software.
 
+use super::instance::instance;
 use super::raw_device::{Gpu, HEALTH_WAIT};
 use super::spare::{self, AdapterKey};
 use crate::config::Config;
@@ -10,7 +11,6 @@ use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile,
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::DeviceId;
 use parking_lot::Mutex;
-use std::sync::OnceLock;
 
 /// Storage buffers that a kernel may bind are capped here: some drivers claim millions. No kernel that the budget of
 /// ops allows reads more.
@@ -212,18 +212,6 @@ pub(super) fn device_info(
 
 /// Segments of the widest elements that a budget that was asked for holds at the least: kernels use several at a time.
 const SEGMENTS_IN_BUDGET: u64 = 16;
-
-/// One wgpu instance a process: making one loads the drivers, and it holds no state of a runtime.
-fn instance() -> &'static wgpu::Instance {
-    static INSTANCE: OnceLock<wgpu::Instance> = OnceLock::new();
-    INSTANCE.get_or_init(|| {
-        wgpu::Instance::new(wgpu::InstanceDescriptor {
-            backends: wgpu::Backends::PRIMARY.with_env(),
-            flags: wgpu::InstanceFlags::empty().with_env(),
-            ..wgpu::InstanceDescriptor::new_without_display_handle()
-        })
-    })
-}
 
 /// Usable adapters, best first; the order is stable. Looked for once a process: some drivers take long, and
 /// print, when they are asked.

@@ -70,7 +70,13 @@ impl Completion {
             self.eager_for_work.end(&look);
             match item {
                 Work::Flight(flight) if self.dies_of(&flight) => return,
-                Work::Flight(flight) => tracing::debug_span!("complete").in_scope(|| self.flight(*flight)),
+                Work::Flight(flight) => {
+                    let timeline = self.context.timeline.clone();
+                    let region = flight.end.as_ref().map(|end| end.region);
+                    let caller = region.map(|region| timeline.callers().of(region)).unwrap_or_default();
+                    let make = |parent| tracing::debug_span!(parent: parent, "complete", region = region.map(|r| r.0));
+                    timeline.in_span(&caller, make, || self.flight(*flight));
+                }
                 Work::Failed(batch, error) => self.fail(batch, error),
                 Work::Barrier(done) => drop(done.send(())),
             }

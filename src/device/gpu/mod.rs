@@ -1,6 +1,7 @@
 //! The wgpu device and queue: encode, submit, stage, read back, time-stamp, recover.
 //!
-//! In: `DeviceInstruction`s in a bounded mailbox (`MAILBOX`; residency's credits keep it nearly empty).
+//! In: `DeviceInstruction`s in a mailbox without a bound of its own, so that the ring never waits for it: residency's
+//! credits bound the batches in it, and the buffers that exist bound the releases.
 //! Out: `DeviceEvent`s, unbounded but limited by the batches in flight.
 //!
 //! Threads: the *queue* thread (`queue.rs`) owns all tables, encodes and submits; the *completion* thread
@@ -34,6 +35,7 @@ mod driver_cache;
 mod encode;
 mod finish;
 mod flight;
+mod instance;
 mod pipelines;
 mod prepare;
 mod probe;
@@ -56,9 +58,6 @@ use crate::ids::DeviceId;
 use crate::stats::Counters;
 use shaders::{Generated, Shaders};
 use std::sync::Arc;
-
-/// Instructions that wait at most; submissions are limited by credits long before.
-const MAILBOX: usize = 1024;
 
 /// Opens an adapter (its index in [`adapters`], or the best one) and starts its threads.
 ///

@@ -254,6 +254,11 @@ impl GpuCompiler {
         launch.uses.iter().map(|u| if u.tiled { 1 } else { of(u.buffer) }).collect()
     }
 
+    /// Whether the device still stands: after its runtime has ended, what was not begun is not compiled.
+    fn stands(&self) -> bool {
+        self.current.read().is_some()
+    }
+
     fn prepare_launch(&self, station: &Station, plan: &Plan, launch: &Launch) -> Result<()> {
         let pipelines = &station.pipelines;
         match &launch.program {
@@ -261,7 +266,10 @@ impl GpuCompiler {
             Program::Library(library) => {
                 let segments = self.segments(plan, launch);
                 let passes = self.maker.shaders.passes(library, &segments, self.maker.span_shift)?;
-                passes.par_iter().try_for_each(|pass| pipelines.pass(&self.maker, station, pass, &segments).map(drop))
+                passes
+                    .par_iter()
+                    .filter(|_| self.stands())
+                    .try_for_each(|pass| pipelines.pass(&self.maker, station, pass, &segments).map(drop))
             }
         }
     }
@@ -295,7 +303,7 @@ impl Compiler for GpuCompiler {
         // Kernels that the plan has several times are compiled once: their place is locked meanwhile. Whoever holds one
         // waits for nobody, so that a thread which takes up another launch while it waits cannot wait for itself.
         let launches: Vec<&Arc<Launch>> = launches(plan).collect();
-        launches.par_iter().try_for_each(|launch| {
+        launches.par_iter().filter(|_| self.stands()).try_for_each(|launch| {
             match self.prepare_launch(&station, plan, launch) {
                 // As without a device: only a batch makes the device's thread look for another one.
                 Err(error) if error.kind() == ErrorKind::DeviceLost => Ok(()),

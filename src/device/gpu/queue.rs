@@ -19,8 +19,8 @@ use super::readback::Readbacks;
 use super::rescue::older_readbacks;
 use super::shaders::Shaders;
 use super::staging::Staging;
+use super::thread_error;
 use super::uploads::Uploads;
-use super::{MAILBOX, thread_error};
 use crate::device::handle::{Context, DeviceHandle, Reach, UploadMemory};
 use crate::device::info::DeviceInfo;
 use crate::device::message::{Batch, Command, DeviceEvent, DeviceInstruction};
@@ -79,7 +79,7 @@ pub(super) fn start(
     stamp_dispatches: bool,
     shaders: Arc<dyn Shaders>,
 ) -> Result<DeviceHandle> {
-    let (instructions, mailbox) = bounded(MAILBOX);
+    let (instructions, mailbox) = unbounded();
     let (work, completions) = unbounded();
     let (lost, losses) = unbounded();
     let threads = context.config.worker_threads.unwrap_or_else(crate::threads::cores);
@@ -182,19 +182,23 @@ impl Queue {
                 recv(mailbox) -> instruction => match instruction {
                     Ok(DeviceInstruction::Submit(batch)) => self.batch(&batch),
                     Ok(DeviceInstruction::Release(buffers)) => buffers.into_iter().for_each(|b| self.free(b)),
+                    Ok(DeviceInstruction::Trim { all }) => self.trim(all),
                     // The completion thread ends when it has reported all that is in flight.
                     Ok(DeviceInstruction::Stop) | Err(_) => self.stopping = true,
                 },
             }
         }
+        // Nothing is compiled for it any more; a compilation that is under way holds the device until it ends.
+        *self.current.write() = None;
         if let Some((station, tools)) = self.standing.take_if(|(station, _)| told && !station.gpu.is_lost()) {
+            // The device goes last: whoever takes it finds it empty.
+            self.buffers.clear();
+            drop(tools);
+            station.uploads.close();
             if let Some(cache) = &station.driver_cache {
                 cache.keep();
             }
             station.gpu.leave();
-            // The device goes last: whoever takes it finds it empty.
-            self.buffers.clear();
-            drop(tools);
         }
         told
     }
@@ -209,20 +213,34 @@ impl Queue {
             self.stamp_dispatches = false;
         }
         let bytes = |(hardware, software): (u64, u64)| if self.software { software } else { hardware };
+        let counters = || self.context.counters.clone();
         let tools = Tools {
             groups: BindGroups::default(),
-            staging: Staging::new(bytes(STAGING_BYTES)),
-            readbacks: Readbacks::new(bytes(READBACK_BYTES)),
+            staging: Staging::new(bytes(STAGING_BYTES), counters()),
+            readbacks: Readbacks::new(bytes(READBACK_BYTES), counters()),
             params: None,
             bounce: None,
             queries,
         };
         let host_budget = self.context.config.host_budget.unwrap_or(u64::MAX);
-        let uploads = Uploads::new(bytes(UPLOAD_BYTES).min(host_budget));
+        let uploads = Uploads::new(bytes(UPLOAD_BYTES).min(host_budget), counters());
         let station = Arc::new(Station { gpu, pipelines: Default::default(), uploads, driver_cache });
         *self.current.write() = Some(station.clone());
         self.standing = Some((station, tools));
         Ok(())
+    }
+
+    /// Lets go of memory that lies free and was not needed lately.
+    fn trim(&mut self, all: bool) {
+        let Some((station, tools)) = &mut self.standing else { return };
+        tools.staging.trim(all);
+        tools.readbacks.trim(all);
+        station.uploads.trim(all);
+        if all {
+            tools.bounce = None;
+        }
+        // wgpu frees what was dropped when it is polled. A loss is found by the next batch, too.
+        let _ = station.gpu.poll();
     }
 
     fn batch(&mut self, batch: &Batch) {
@@ -233,8 +251,10 @@ impl Queue {
             hold.wait();
         }
         self.encoding = false;
-        let span = tracing::debug_span!("batch", region = batch.region.0);
-        let outcome = catch_unwind(AssertUnwindSafe(|| span.in_scope(|| self.run_batch(number, batch))));
+        let timeline = self.context.timeline.clone();
+        let make = |parent| tracing::debug_span!(parent: parent, "batch", region = batch.region.0);
+        let run = || timeline.in_span(&timeline.callers().of(batch.region), make, || self.run_batch(number, batch));
+        let outcome = catch_unwind(AssertUnwindSafe(run));
         let error = match outcome {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(error),
@@ -449,7 +469,7 @@ impl Queue {
                     let event = DeviceEvent::BatchFailed { device: self.id, batch: batch.id, error };
                     let _ = self.context.events.send(event);
                 }
-                DeviceInstruction::Release(_) => {}
+                DeviceInstruction::Release(_) | DeviceInstruction::Trim { .. } => {}
                 DeviceInstruction::Stop => self.stopping = true,
             }
         }

@@ -80,6 +80,7 @@ impl Gpu {
         }));
         let buffer_bytes_max = device.limits().max_buffer_size;
         IN_USE.fetch_add(1, Ordering::SeqCst);
+        crate::leaving::wait_at_exit();
         Gpu {
             device,
             queue,

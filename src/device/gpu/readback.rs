@@ -1,13 +1,14 @@
 //! The readback ring: buffers that results are copied to, mapped after the submission, and handed out as views.
 //!
 //! Must hold: GPU-4; a view that is held keeps its buffer and nothing else: the ring grows meanwhile. Free
-//! buffers are kept up to a bound.
+//! buffers are kept up to a bound, and as long as they are used now and then.
 
 use super::raw_device::Gpu;
 use crate::error::{Error, ErrorKind, Result};
 use crate::host_buffer::MappedBytes;
+use crate::shelf::Shelf;
+use crate::stats::Counters;
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 /// The least size of a buffer.
@@ -21,14 +22,8 @@ pub(super) struct Readbacks {
 }
 
 struct Shared {
-    state: Mutex<Free>,
+    free: Mutex<Shelf<wgpu::Buffer>>,
     bytes_max: u64,
-}
-
-#[derive(Default)]
-struct Free {
-    by_size: BTreeMap<u64, Vec<wgpu::Buffer>>,
-    bytes: u64,
 }
 
 /// A buffer that a submission copies to.
@@ -46,20 +41,24 @@ pub(super) struct MappedView {
 
 impl Readbacks {
     /// An empty ring that keeps at most so many bytes of free buffers.
-    pub(super) fn new(bytes_max: u64) -> Readbacks {
-        Readbacks { shared: Arc::new(Shared { state: Mutex::default(), bytes_max }) }
+    pub(super) fn new(bytes_max: u64, counters: Arc<Counters>) -> Readbacks {
+        Readbacks { shared: Arc::new(Shared { free: Mutex::new(Shelf::new(counters)), bytes_max }) }
+    }
+
+    /// Lets go of free buffers that were not needed since the last call, in steps, or of all.
+    pub(super) fn trim(&self, all: bool) {
+        let gone = self.shared.free.lock().trim(all);
+        drop(gone);
     }
 
     /// A buffer of at least `bytes`.
     pub(super) fn acquire(&self, gpu: &Gpu, bytes: u64) -> Result<Landing> {
         let size = size_class(bytes).min(gpu.buffer_bytes_max.max(bytes));
         let home = Arc::downgrade(&self.shared);
-        let mut free = self.shared.state.lock();
-        if let Some(buffer) = free.by_size.get_mut(&size).and_then(Vec::pop) {
-            free.bytes -= size;
+        let free = self.shared.free.lock().take(size..=size);
+        if let Some((_, buffer)) = free {
             return Ok(Landing { buffer, home });
         }
-        drop(free);
         let buffer = gpu.checked(|| {
             gpu.device.create_buffer(&wgpu::BufferDescriptor {
                 label: Some("readback"),
@@ -101,10 +100,11 @@ impl Landing {
     pub(super) fn keep(self) {
         let Some(home) = self.home.upgrade() else { return };
         let size = self.buffer.size();
-        let mut free = home.state.lock();
-        if free.bytes + size <= home.bytes_max {
-            free.bytes += size;
-            free.by_size.entry(size).or_default().push(self.buffer);
+        let mut free = home.free.lock();
+        if free.bytes() + size <= home.bytes_max {
+            let back = free.put(size, self.buffer);
+            drop(free);
+            drop(back);
         }
     }
 }

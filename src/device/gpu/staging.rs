@@ -6,6 +6,8 @@
 
 use super::raw_device::Gpu;
 use crate::error::{Error, ErrorKind, Result};
+use crate::shelf::Shelf;
+use crate::stats::Counters;
 use parking_lot::{Condvar, Mutex};
 use std::ptr::NonNull;
 use std::sync::{Arc, Weak};
@@ -22,15 +24,13 @@ pub(super) struct Staging {
     bytes_max: u64,
 }
 
-#[derive(Default)]
 struct Shared {
     state: Mutex<State>,
     returned: Condvar,
 }
 
-#[derive(Default)]
 struct State {
-    free: [Vec<Memory>; CLASS_BYTES.len()],
+    free: Shelf<Memory>,
     bytes: u64,
 }
 
@@ -65,8 +65,16 @@ pub(super) struct ClosedChunk {
 
 impl Staging {
     /// An empty ring of at most so many bytes.
-    pub(super) fn new(bytes_max: u64) -> Staging {
-        Staging { shared: Arc::default(), bytes_max }
+    pub(super) fn new(bytes_max: u64, counters: Arc<Counters>) -> Staging {
+        let state = Mutex::new(State { free: Shelf::new(counters), bytes: 0 });
+        Staging { shared: Arc::new(Shared { state, returned: Condvar::new() }), bytes_max }
+    }
+
+    /// Lets go of free chunks that were not needed since the last call, in steps, or of all.
+    pub(super) fn trim(&self, all: bool) {
+        let gone = self.shared.state.lock().free.trim(all);
+        // Their drop takes the lock.
+        drop(gone);
     }
 
     /// A mapped chunk for `bytes`, or a smaller one of the largest class; `None` if all are in flight.
@@ -76,7 +84,7 @@ impl Staging {
         let dropped;
         {
             let mut state = self.shared.state.lock();
-            if let Some(memory) = state.free[class].pop() {
+            if let Some((_, memory)) = state.free.take(size..=size) {
                 drop(state);
                 return Chunk::open(memory).map(Some);
             }
@@ -84,8 +92,8 @@ impl Staging {
             let mut others: Vec<Memory> = Vec::new();
             let mut freed = 0;
             while state.bytes - freed + size > self.bytes_max {
-                let Some(other) = state.free.iter_mut().find_map(Vec::pop) else { break };
-                freed += CLASS_BYTES[other.class];
+                let Some((bytes, other)) = state.free.take(..) else { break };
+                freed += bytes;
                 others.push(other);
             }
             dropped = others;
@@ -118,7 +126,7 @@ impl Staging {
     /// Waits until a chunk may have come back, at most `timeout`.
     pub(super) fn wait(&self, timeout: Duration) {
         let mut state = self.shared.state.lock();
-        if state.free.iter().all(Vec::is_empty) {
+        if state.free.is_empty() {
             self.shared.returned.wait_for(&mut state, timeout);
         }
     }
@@ -172,9 +180,10 @@ impl ClosedChunk {
         buffer.map_async(wgpu::MapMode::Write, .., move |mapped| {
             // One that can't be mapped is dropped, which gives its share back.
             if let (Ok(()), Some(home)) = (mapped, memory.home.upgrade()) {
-                let class = memory.class;
-                home.state.lock().free[class].push(memory);
+                let size = CLASS_BYTES[memory.class];
+                let back = home.state.lock().free.put(size, memory);
                 home.returned.notify_all();
+                drop(back);
             }
         });
     }

@@ -15,9 +15,10 @@
 use super::raw_device::Gpu;
 use super::readback::size_class;
 use crate::host_buffer::{HostBuffer, MappedBytes};
+use crate::shelf::Shelf;
+use crate::stats::Counters;
 use parking_lot::Mutex;
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::{Arc, Weak};
 
@@ -31,11 +32,12 @@ struct Shared {
     bytes_max: u64,
 }
 
-#[derive(Default)]
 struct State {
-    free: BTreeMap<u64, Vec<Memory>>,
+    free: Shelf<Memory>,
     /// Of leases and of free buffers.
     bytes: u64,
+    /// The device's runtime has ended: nothing is kept.
+    closed: bool,
 }
 
 /// A buffer, and where it is mapped.
@@ -59,8 +61,18 @@ struct Lease {
 
 impl Uploads {
     /// An empty ring of at most so many bytes.
-    pub(super) fn new(bytes_max: u64) -> Uploads {
-        Uploads { shared: Arc::new(Shared { state: Mutex::default(), bytes_max }) }
+    pub(super) fn new(bytes_max: u64, counters: Arc<Counters>) -> Uploads {
+        let state = State { free: Shelf::new(counters), bytes: 0, closed: false };
+        Uploads { shared: Arc::new(Shared { state: Mutex::new(state), bytes_max }) }
+    }
+
+    /// Lets go of free buffers that were not needed since the last call, in steps, or of all.
+    pub(super) fn trim(&self, all: bool) {
+        let mut state = self.shared.state.lock();
+        let gone = state.free.trim(all);
+        state.bytes -= gone.iter().map(|(size, _)| size).sum::<u64>();
+        drop(state);
+        drop(gone);
     }
 
     /// Memory for `bytes`, with anything in it; `None` where the ring is full, or the device cannot do this.
@@ -79,6 +91,12 @@ impl Uploads {
         Some(Box::new(Lease { memory: Some(memory), bytes, home: Arc::downgrade(&self.shared) }))
     }
 
+    /// Lets go of the free buffers, and from now on of each lease when it is dropped.
+    pub(super) fn close(&self) {
+        self.shared.state.lock().closed = true;
+        self.trim(true);
+    }
+
     /// The buffer that host data lies in, if it is of this ring.
     pub(super) fn buffer_of(&self, data: &HostBuffer) -> Option<wgpu::Buffer> {
         let lease = data.mapped()?.as_any()?.downcast_ref::<Lease>()?;
@@ -91,13 +109,13 @@ impl Shared {
     /// A free buffer of this size; room for a new one (the inner `None`); or nothing.
     fn take(&self, size: u64) -> Option<Option<Memory>> {
         let mut state = self.state.lock();
-        if let Some(memory) = state.free.get_mut(&size).and_then(Vec::pop) {
+        if let Some((_, memory)) = state.free.take(size..=size) {
             return Some(Some(memory));
         }
         // Free buffers of other sizes make way.
         let mut others = Vec::new();
         while state.bytes + size > self.bytes_max {
-            let (other, memory) = state.free.iter_mut().rev().find_map(|(s, all)| Some((*s, all.pop()?)))?;
+            let (other, memory) = state.free.take_largest()?;
             state.bytes -= other;
             others.push(memory);
         }
@@ -173,8 +191,14 @@ impl MappedBytes for Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let Some(memory) = self.memory.take() else { return };
-        if let Some(home) = self.home.upgrade() {
-            home.state.lock().free.entry(memory.buffer.size()).or_default().push(memory);
+        let Some(home) = self.home.upgrade() else { return };
+        let size = memory.buffer.size();
+        let mut state = home.state.lock();
+        let back = if state.closed { Some(memory) } else { state.free.put(size, memory) };
+        if back.is_some() {
+            state.bytes -= size;
         }
+        drop(state);
+        drop(back);
     }
 }

@@ -5,14 +5,14 @@
 //! may be that).
 //!
 //! Must hold:
-//! - HOST-1: what lies free is at most `kept_bytes_max`.
+//! - HOST-1: what lies free is at most `kept_bytes_max`, and goes back to the system where nobody uses it for a while.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::host_buffer::MappedBytes;
+use crate::shelf::Shelf;
 use crate::stats::Counters;
 use parking_lot::Mutex;
 use std::alloc::{Layout, alloc, dealloc};
-use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -20,13 +20,6 @@ use std::sync::Arc;
 const KEPT_BYTES_MIN: usize = 64 << 10;
 /// Blocks from this size on lie on huge pages where the system has them.
 const HUGE_BYTES: usize = 2 << 20;
-
-/// Free blocks by size, and their sum.
-#[derive(Debug, Default)]
-struct Free {
-    blocks: BTreeMap<usize, Vec<Address>>,
-    bytes: usize,
-}
 
 /// The start of an allocation that nobody uses.
 #[derive(Debug)]
@@ -38,7 +31,7 @@ unsafe impl Send for Address {}
 /// The blocks of one host device.
 #[derive(Debug)]
 pub(super) struct Blocks {
-    free: Mutex<Free>,
+    free: Mutex<Shelf<Address>>,
     kept_bytes_max: usize,
     counters: Arc<Counters>,
 }
@@ -68,7 +61,7 @@ fn out_of_memory(bytes: usize) -> Error {
 impl Blocks {
     /// An empty set.
     pub fn new(kept_bytes_max: usize, counters: Arc<Counters>) -> Arc<Blocks> {
-        Arc::new(Blocks { free: Mutex::default(), kept_bytes_max, counters })
+        Arc::new(Blocks { free: Mutex::new(Shelf::new(counters.clone())), kept_bytes_max, counters })
     }
 
     /// A block of at least so many bytes.
@@ -95,35 +88,33 @@ impl Blocks {
 
     /// The smallest free block that is large enough and at most a quarter larger.
     fn find(&self, bytes: usize) -> Option<(usize, Address)> {
-        let mut free = self.free.lock();
-        let (&size, list) = free.blocks.range_mut(bytes..=bytes.saturating_add(bytes / 4)).next()?;
-        let at = list.pop();
-        if list.is_empty() {
-            free.blocks.remove(&size);
-        }
-        free.bytes -= size;
-        at.map(|at| (size, at))
+        let sizes = bytes as u64..=bytes.saturating_add(bytes / 4) as u64;
+        self.free.lock().take(sizes).map(|(size, at)| (size as usize, at))
     }
 
     fn put(&self, at: NonNull<u8>, bytes: usize) {
         if bytes >= KEPT_BYTES_MIN {
             let mut free = self.free.lock();
             // HOST-1.
-            if free.bytes + bytes <= self.kept_bytes_max {
-                free.bytes += bytes;
-                free.blocks.entry(bytes).or_default().push(Address(at));
+            if free.bytes() + bytes as u64 <= self.kept_bytes_max as u64
+                && free.put(bytes as u64, Address(at)).is_none()
+            {
                 return;
             }
         }
         release(at, bytes);
     }
 
+    /// Gives free blocks back to the system: those that were not needed since the last call in steps, or all, and then
+    /// what is dropped later, too, until a block is asked for again.
+    pub fn trim(&self, all: bool) {
+        let gone = self.free.lock().trim(all);
+        gone.into_iter().for_each(|(bytes, at)| release(at.0, bytes as usize));
+    }
+
     /// Gives all free blocks back to the system.
     pub fn drop_free(&self) {
-        let free = std::mem::take(&mut *self.free.lock());
-        for (bytes, list) in free.blocks {
-            list.into_iter().for_each(|at| release(at.0, bytes));
-        }
+        self.trim(true);
     }
 }
 
@@ -201,9 +192,9 @@ mod tests {
         let blocks = Blocks::new(250_000, Arc::default());
         let all: Vec<Block> = (0..4).map(|_| blocks.take(100_000).unwrap()).collect();
         drop(all);
-        assert_eq!(blocks.free.lock().bytes, 200_000);
+        assert_eq!(blocks.free.lock().bytes(), 200_000);
         blocks.drop_free();
-        assert_eq!(blocks.free.lock().bytes, 0);
+        assert_eq!(blocks.free.lock().bytes(), 0);
     }
 
     #[test]

@@ -70,3 +70,16 @@ pub fn open(context: Context) -> Result<DeviceHandle> {
     let reach = Reach { instructions, inline };
     Ok(DeviceHandle { info, reach, compiler: Arc::new(NoCompiler), uploads: None, threads: vec![thread] })
 }
+
+/// Has the C library give back the pages that lie free between its allocations. It keeps what was freed in pieces of up
+/// to 32 MiB, such as host copies of gathered arrays.
+fn trim_heap() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        unsafe extern "C" {
+            fn malloc_trim(pad: usize) -> std::ffi::c_int;
+        }
+        // SAFETY: glibc has this function; it may be called at any time, on any thread, whatever allocator is used.
+        unsafe { malloc_trim(0) };
+    }
+}

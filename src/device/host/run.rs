@@ -52,6 +52,7 @@ pub(super) struct Actor {
     pool: Pool,
     costs: Costs,
     table: Table,
+    blocks: Arc<Blocks>,
     /// Batches with a launch beside others.
     away: Vec<Running>,
     /// What touches memory that those, or others before it, touch.
@@ -141,7 +142,10 @@ struct Closes<'a>(&'a Desk);
 impl Drop for Closes<'_> {
     fn drop(&mut self) {
         let actor = self.0.actor.lock().take();
+        let blocks = actor.as_ref().map(|actor| actor.blocks.clone());
         drop(actor);
+        // What the program still holds of it, gathered arrays, keeps nothing else.
+        blocks.into_iter().for_each(|blocks| blocks.drop_free());
     }
 }
 
@@ -164,7 +168,8 @@ impl Actor {
             context,
             pool,
             costs,
-            table: Table::new(blocks),
+            table: Table::new(blocks.clone()),
+            blocks,
             away: Vec::new(),
             waiting: VecDeque::new(),
             begun: 0,
@@ -182,6 +187,12 @@ impl Actor {
         match instruction {
             DeviceInstruction::Submit(batch) => self.submit(batch, mailbox),
             DeviceInstruction::Release(buffers) => self.take(Work::Release(buffers)),
+            DeviceInstruction::Trim { all } => {
+                self.blocks.trim(all);
+                if all {
+                    super::trim_heap();
+                }
+            }
             DeviceInstruction::Stop => self.stopped = true,
         }
     }
@@ -204,7 +215,7 @@ impl Actor {
                 DeviceInstruction::Release(buffers) => {
                     buffers.iter().map(|&buffer| self.free_us(buffer)).sum::<f64>() < within_us
                 }
-                DeviceInstruction::Stop => false,
+                DeviceInstruction::Trim { .. } | DeviceInstruction::Stop => false,
             }
     }
 
@@ -309,8 +320,9 @@ impl Actor {
     /// Runs what is left of a batch, up to its end or a launch that takes long.
     fn go_on(&mut self, mut running: Running, mut panics: bool) {
         loop {
-            let span = tracing::debug_span!("batch", region = running.region.0);
-            let result = span.in_scope(|| {
+            let (timeline, region) = (self.context.timeline.clone(), running.region);
+            let make = |parent| tracing::debug_span!(parent: parent, "batch", region = region.0);
+            let result = timeline.in_span(&timeline.callers().of(region), make, || {
                 self.execute(&mut running, |executor, rest| {
                     executor.panics = std::mem::take(&mut panics);
                     executor.run(rest)
@@ -415,7 +427,7 @@ impl Actor {
         for instruction in mailbox.into_iter().flat_map(Receiver::try_iter) {
             match instruction {
                 DeviceInstruction::Submit(waiting) => self.fail(waiting.id, error.clone()),
-                DeviceInstruction::Release(_) => {}
+                DeviceInstruction::Release(_) | DeviceInstruction::Trim { .. } => {}
                 DeviceInstruction::Stop => {
                     self.stopped = true;
                     break;

@@ -1,6 +1,7 @@
 //! Residency, rule by rule, on toy devices.
 
 mod failure;
+mod idle;
 mod placing;
 mod pressure;
 mod turns;

@@ -1,0 +1,37 @@
+//! Memory that nobody uses goes back to the system.
+//!
+//! In: the word that a while has passed. Out: buffers for the devices to drop. Must hold: RES-2, RES-3; a buffer that was
+//! in use since the word before stays, so that steady work keeps its pools.
+
+use super::message::ResidencyInstruction;
+use super::state::State;
+
+/// Bytes that go at a time at least, of a device; more than that goes by halves.
+const STEP_BYTES_MIN: u64 = 1 << 20;
+
+impl State {
+    /// Releases buffers that hold nothing: half of those that held nothing when this was last called, or all.
+    pub(super) fn idle_passed(&mut self, all: bool, out: &mut Vec<ResidencyInstruction>) {
+        for device in &mut self.devices {
+            let pool = &mut device.pool;
+            let mark = std::mem::replace(&mut device.idle_mark, pool.clock());
+            // Prepared batches may name the buffers; `Release` follows only what was submitted.
+            if !device.prepared.is_empty() || device.stalled {
+                continue;
+            }
+            let since = if all { u64::MAX } else { mark };
+            let unused = pool.unused_bytes(since);
+            let mut left = if all { unused } else { (unused / 2).max(STEP_BYTES_MIN) };
+            let mut buffers = Vec::new();
+            while left > 0 {
+                let Some((buffer, bytes)) = pool.trim_unused(since) else { break };
+                buffers.push(buffer);
+                self.totals.bytes_returned += bytes;
+                left = left.saturating_sub(bytes);
+            }
+            if !buffers.is_empty() {
+                out.push(ResidencyInstruction::Release { device: device.info.id, buffers });
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The recorder and the program's subscriber as one, for the runtime's own threads: a timeline takes neither a span nor
+//! a log line away from anybody.
+//!
+//! In: `tracing` callbacks on threads that the runtime owns. Out: the same to the program's subscriber, all that it
+//! enables, under its own ids; this crate's to the recorder. Must hold: BOTH-1: an id that is handed out is the
+//! program's, wherever the program's subscriber made one; the recorder's is looked up by it.
+
+use super::chrome::{MARK, is_own};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::Interest;
+use tracing::{Dispatch, Event, Metadata, Subscriber, dispatcher};
+
+/// Marks ids of spans that the program's subscriber does not want.
+const RECORDED_ONLY: u64 = 1 << 63;
+
+pub(super) struct Both {
+    recorder: Dispatch,
+    program: Dispatch,
+    /// This crate's spans that are open.
+    spans: Mutex<FxHashMap<u64, Span>>,
+    next: AtomicU64,
+}
+
+/// A span that is recorded.
+#[derive(Clone)]
+struct Span {
+    /// The recorder's id.
+    recorded: Id,
+    /// Whether the program's subscriber has it, too.
+    shared: bool,
+}
+
+impl Both {
+    pub(super) fn new(recorder: Dispatch, program: Dispatch) -> Both {
+        Both { recorder, program, spans: Mutex::default(), next: AtomicU64::new(0) }
+    }
+
+    /// Tells whoever has a span: first the program's subscriber, with this id, then the recorder, with its own.
+    fn tell(&self, id: &Id, program: impl FnOnce(&Dispatch), recorder: impl FnOnce(&Dispatch, &Id)) {
+        let span = self.spans.lock().get(&id.into_u64()).cloned();
+        if span.as_ref().is_none_or(|span| span.shared) {
+            program(&self.program);
+        }
+        if let Some(span) = span {
+            recorder(&self.recorder, &span.recorded);
+        }
+    }
+
+    fn program_wants(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() != MARK && self.program.enabled(metadata)
+    }
+}
+
+impl Subscriber for Both {
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if is_own(metadata) { Interest::always() } else { self.program.register_callsite(metadata) }
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        is_own(metadata) || self.program_wants(metadata)
+    }
+
+    fn new_span(&self, attributes: &Attributes<'_>) -> Id {
+        let metadata = attributes.metadata();
+        let theirs = self.program_wants(metadata).then(|| self.program.new_span(attributes));
+        let shared = theirs.is_some();
+        let id = theirs.unwrap_or_else(|| Id::from_u64(RECORDED_ONLY | (self.next.fetch_add(1, Relaxed) + 1)));
+        if is_own(metadata) {
+            // The parent may be the program's, which the recorder does not know.
+            let recorded = self.recorder.new_span(&Attributes::new(metadata, attributes.values()));
+            self.spans.lock().insert(id.into_u64(), Span { recorded, shared });
+        }
+        id
+    }
+
+    fn record(&self, id: &Id, values: &Record<'_>) {
+        self.tell(id, |program| program.record(id, values), |recorder, own| recorder.record(own, values));
+    }
+
+    fn record_follows_from(&self, id: &Id, follows: &Id) {
+        self.tell(id, |program| program.record_follows_from(id, follows), |_, _| ());
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        if is_own(event.metadata()) {
+            self.recorder.event(event);
+        }
+        if self.program_wants(event.metadata()) {
+            self.program.event(event);
+        }
+    }
+
+    fn enter(&self, id: &Id) {
+        self.tell(id, |program| program.enter(id), |recorder, own| recorder.enter(own));
+    }
+
+    fn exit(&self, id: &Id) {
+        self.tell(id, |program| program.exit(id), |recorder, own| recorder.exit(own));
+    }
+
+    fn clone_span(&self, id: &Id) -> Id {
+        self.tell(id, |program| drop(program.clone_span(id)), |recorder, own| drop(recorder.clone_span(own)));
+        id.clone()
+    }
+
+    fn try_close(&self, id: Id) -> bool {
+        // Each under its own: what is current on the thread is told to give up the span's parent.
+        let (theirs, own) = (Cell::new(false), Cell::new(false));
+        self.tell(
+            &id,
+            |program| dispatcher::with_default(program, || theirs.set(program.try_close(id.clone()))),
+            |recorder, recorded| {
+                dispatcher::with_default(recorder, || own.set(recorder.try_close(recorded.clone())));
+            },
+        );
+        if own.get() {
+            // The recorder counts for certain; not every subscriber does.
+            self.spans.lock().remove(&id.into_u64());
+        }
+        theirs.get() || own.get()
+    }
+}
