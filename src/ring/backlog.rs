@@ -29,6 +29,8 @@ use std::collections::{BTreeMap, VecDeque};
 const REGIONS_WAITING_MAX: usize = 512;
 /// The same while work is given up before its turn comes: what is taken in should be on a device at once.
 const REGIONS_WAITING_FEW: usize = 8;
+/// Sessions that wait for a turn before any of that matters: with fewer, the first to have waited is served soon enough.
+const SESSIONS_WAITING_MANY: usize = 32;
 /// While work is given up, one turn of so many is for the session that has waited longest.
 const OLDEST_EVERY: u32 = 16;
 /// Segments that are taken in, each still awaited, before one that was given up is forgotten.
@@ -127,7 +129,12 @@ impl Backlog {
 
     /// Regions that may wait in the scheduler for the next segment to be taken in.
     pub(super) fn regions_waiting_max(&self) -> usize {
-        if self.given_up > 0 { REGIONS_WAITING_FEW } else { REGIONS_WAITING_MAX }
+        if self.is_given_up() { REGIONS_WAITING_FEW } else { REGIONS_WAITING_MAX }
+    }
+
+    /// Whether work is given up before its turn comes.
+    fn is_given_up(&self) -> bool {
+        self.given_up > 0 && self.ordered >= SESSIONS_WAITING_MANY
     }
 
     /// Takes in an event of a session; `is_awaited` says whether somebody still waits for a gather.
@@ -201,7 +208,7 @@ impl Backlog {
             self.order.retain(|session| is_current(&self.sessions, session));
         }
         self.turn = self.turn.wrapping_add(1);
-        let oldest = self.given_up == 0 || self.turn.is_multiple_of(OLDEST_EVERY);
+        let oldest = !self.is_given_up() || self.turn.is_multiple_of(OLDEST_EVERY);
         loop {
             let next = if oldest { self.order.pop_front() } else { self.order.pop_back() };
             let session = next?;
@@ -326,7 +333,9 @@ impl Backlog {
     }
 
     fn note_given_up(&mut self) {
-        self.given_up = (self.given_up + GIVEN_UP_WEIGHT).min(GIVEN_UP_MAX);
+        if self.ordered >= SESSIONS_WAITING_MANY {
+            self.given_up = (self.given_up + GIVEN_UP_WEIGHT).min(GIVEN_UP_MAX);
+        }
     }
 
     /// Gives a session its place, if something of it waits and it has none.
