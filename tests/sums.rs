@@ -301,8 +301,8 @@ fn variances_of_infinity_and_nan_are_nan_and_of_equal_numbers_zero() {
 #[cfg(feature = "script")]
 const SCRIPT: &str = r#"
 function within (name, got, expected, bound, size)
-  off = max (abs (double (got(:)) - expected(:)) ./ (bound * size(:)));
-  if ! (off <= 1), error ("%s: %g of what is allowed", name, off); end
+  off = abs (double (got(:)) - expected(:));
+  if ! all (off <= bound .* size(:)), error ("%s: %g of what is allowed", name, max (off ./ (bound .* size(:)))); end
 end
 function check (x, dim, epsilon, name)
   d = double (x); n = size (x, dim);

@@ -413,9 +413,13 @@ fn variances<T: Field>(
             None => T::Wide::of(n as f64),
         };
         let mean = total(kept.iter().map(|(x, w)| *w * *x)) / weight;
-        let squares = total(kept.iter().map(|(x, w)| *w * (*x - mean).abs_squared()));
-        // The mean is rounded: what that puts into all squares is taken out again.
-        let off = total(kept.iter().map(|(x, w)| *w * (*x - mean)));
+        // From the first value on, so that equal values have no variance at all.
+        let first = kept.first().map_or(mean, |(x, _)| *x);
+        let centre = first + total(kept.iter().map(|(x, w)| *w * (*x - first))) / weight;
+        let centre = if centre.is_nan() { mean } else { centre };
+        let squares = total(kept.iter().map(|(x, w)| *w * (*x - centre).abs_squared()));
+        // The centre is rounded: what that puts into all squares is taken out again.
+        let off = total(kept.iter().map(|(x, w)| *w * (*x - centre)));
         let extra = off.abs_squared() / weight;
         let sum = if extra.magnitude() < squares.magnitude() {
             squares - extra
