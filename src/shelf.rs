@@ -132,7 +132,6 @@ mod tests {
             left.push(shelf.bytes());
         }
         assert_eq!(left, [500, 300, 200, 100]);
-        assert_eq!(shelf.trim(false), [], "it is needed");
         assert_eq!(shelf.trim(false), [(100, 8)], "it is not needed any more");
         let read = counters.read();
         assert_eq!((read.bytes_pooled_now, read.bytes_returned), (0, 900));

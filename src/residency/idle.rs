@@ -7,7 +7,7 @@ use super::message::ResidencyInstruction;
 use super::state::State;
 
 /// Bytes that go at a time at least, of a device; more than that goes by halves.
-const STEP_BYTES_MIN: u64 = 16 << 20;
+const STEP_BYTES_MIN: u64 = 1 << 20;
 
 impl State {
     /// Releases buffers that hold nothing: half of those that held nothing when this was last called, or all.
