@@ -845,6 +845,20 @@ fn a_function_file_holds_nested_functions_that_share_its_variables() {
 }
 
 #[test]
+fn splines_of_surfaces_and_of_curves_with_gaps_are_those_of_octave() {
+    // A basis of splines for every point of the mesh would take more memory than there is.
+    let surface = "n = 600; A = mod (reshape ((1:n*n)*7919, n, n), 1009)/101;\n\
+                   B = interp2 (A, linspace (1, n, 2*n), linspace (1, n, 2*n)', 'spline');\n\
+                   printf ('%.8g\\n', sum (B(:)))\n";
+    let gaps = "y = [1 8 NaN 64 125 216; 2 3 5 7 11 13]; printf ('%.6f ', spline (1:6, y, [2.5 3]))\n";
+    let scripts = Scripts::new(&[("surface.m", surface), ("gaps.m", gaps)]);
+    let (code, out, err) = run(&["run", &scripts.path("surface.m")]);
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "7185826.2\n", ""));
+    let (code, out, err) = run(&["run", &scripts.path("gaps.m")]);
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "15.625000 4.012500 27.000000 5.000000 ", ""));
+}
+
+#[test]
 fn library_functions_gather_arrays_of_the_device_as_often_for_many_elements_as_for_few() {
     let calls = [
         "gammainc (g, 2)",
