@@ -146,7 +146,7 @@ async fn async_code_is_refused_beyond_the_bound_and_awaits_room() {
     let before = x.clone();
     let mut recorded = 0;
     while x.error().is_none() && recorded < 100_000 {
-        x = x * 0.5;
+        x *= 0.5;
         recorded += 1;
     }
     // Half of all is one session's.
@@ -164,7 +164,7 @@ async fn async_code_is_refused_beyond_the_bound_and_awaits_room() {
         if n % 500 == 0 {
             s.ready().await;
         }
-        y = y + 1.0;
+        y += 1.0;
     }
     assert_eq!(y.max_over(..).item::<f32>().await.unwrap(), 100_001.0);
 }
@@ -175,7 +175,7 @@ async fn a_long_loop_is_recorded_far_ahead_of_the_devices_by_default() {
     let s = rt.session("loop").open();
     let mut x = s.full(0.0f32, [100, 1]);
     for _ in 0..if cfg!(debug_assertions) { 200_000 } else { 1_000_000 } {
-        x = x + 1.0;
+        x += 1.0;
     }
     assert!(x.max_over(..).item::<f32>().await.unwrap() >= 200_000.0);
 }

@@ -504,7 +504,7 @@ impl Home {
         records.summary = Summary { nodes, pinned_bytes, demands: std::mem::take(&mut tape.demands), homes };
         // Room is looked for by the next op.
         tape.nodes_allowed = 0;
-        tape.segment = tape.segment + 1;
+        tape.segment += 1;
         if !std::mem::replace(&mut tape.announced, true) {
             (self.link.register_gate)(self.id, self.gate().clone());
             let (session, name, weight) = (self.id, Arc::from(&*self.name), self.weight);

@@ -193,7 +193,7 @@ mod tests {
     fn sessions_have_time_by_their_weight() {
         let mut all = Turns::default();
         for (session, weight) in [(1, 1), (2, 3)] {
-            all.add(SessionId(session), weight, session as u64, RegionId(session as u64));
+            all.add(SessionId(session), weight, session, RegionId(session));
             all.begin(SessionId(session));
         }
         let had = turns(&mut all, 400, |session| if session.0 == 1 { 20.0 } else { 10.0 });
@@ -230,7 +230,7 @@ mod tests {
         loop {
             came += 1;
             let session = SessionId(1 + came % 3);
-            all.add(session, 1, came as u64, RegionId(came as u64));
+            all.add(session, 1, came, RegionId(came));
             if all.in_order().next().is_some_and(|(due, _)| due == SessionId(0)) {
                 break;
             }
@@ -247,7 +247,7 @@ mod tests {
     fn in_the_end_sessions_are_charged_what_their_work_took() {
         let mut all = Turns::default();
         for session in 1..=2 {
-            all.add(SessionId(session), 1, session as u64, RegionId(session as u64));
+            all.add(SessionId(session), 1, session, RegionId(session));
             all.begin(SessionId(session));
         }
         let mut had = [0; 2];

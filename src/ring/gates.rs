@@ -68,7 +68,7 @@ impl Gates {
 
     /// How many there are.
     #[cfg(test)]
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.inner.lock().gates.len()
     }
 

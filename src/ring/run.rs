@@ -293,7 +293,7 @@ impl Loop {
             Control::Tables(answer) => {
                 let mut tables = self.machines.tables();
                 tables.push(("gathers open", self.edges.gathers.open_count()));
-                tables.push(("gates", self.edges.gates.len()));
+                tables.push(("gates", self.edges.gates.count()));
                 tables.push(("answers", self.edges.answers.len()));
                 tables.extend(self.backlog.tables());
                 let _ = answer.send(tables);
