@@ -28,3 +28,34 @@ pub(crate) fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     x ^ (x >> 31)
 }
+
+/// Does something for all seeds that were asked for, on all cores: `SEED` names one; `SEEDS` says how many, `FIRST` from
+/// where on. The first seed that panics is named, and ends the test.
+pub(crate) fn for_seeds(usual: u64, run: impl Fn(u64) + Sync) {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let first = number("FIRST").unwrap_or(0);
+    let (first, end) = match number("SEED") {
+        Some(seed) => (seed, seed + 1),
+        None => (first, first + number("SEEDS").unwrap_or(usual)),
+    };
+    let next = std::sync::atomic::AtomicU64::new(first);
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            if seed >= end {
+                return;
+            }
+            let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(seed)));
+            if let Err(panic) = done {
+                eprintln!("it failed with SEED={seed}");
+                next.store(end, std::sync::atomic::Ordering::Relaxed);
+                std::panic::resume_unwind(panic);
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64).min(end - first);
+    std::thread::scope(|scope| {
+        (1..threads).for_each(|_| drop(scope.spawn(work)));
+        work();
+    });
+}

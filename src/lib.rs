@@ -51,6 +51,8 @@ pub mod eager;
 #[doc(hidden)]
 pub mod error;
 #[doc(hidden)]
+pub mod fair;
+#[doc(hidden)]
 pub mod fusion;
 #[doc(hidden)]
 pub mod grants;

@@ -52,6 +52,8 @@ impl State {
         let done = std::mem::replace(open, next);
         let mut flight = Flight {
             region: done.region,
+            session: done.session,
+            weight: self.regions.get(&done.region).map_or(1, |work| work.plan.weight),
             work_us: done.work_us,
             service,
             long: self.regions.get(&done.region).is_some_and(|work| work.long),

@@ -106,9 +106,10 @@ impl State {
             let work = self.regions.get_mut(&region).expect("RES-8: users are open regions");
             work.missing -= 1;
             if work.missing == 0 && work.phase == Phase::Waiting {
-                let (arrival, plan) = (work.arrival, work.plan.clone());
+                let (arrival, plan, work_us) = (work.arrival, work.plan.clone(), work.work_us);
                 if let Some(d) = self.index_of(plan.device) {
-                    self.devices[d].turns.add(plan.session, plan.weight, arrival, region);
+                    let piece_us = self.piece_us(d, work_us);
+                    self.devices[d].turns.add(plan.session, plan.weight, arrival, region, piece_us);
                 }
             }
         }

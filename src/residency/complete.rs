@@ -31,9 +31,8 @@ impl State {
         if flight.service {
             return;
         }
+        self.settle_turn(d, &flight, device_ns as f64 / 1e3);
         if let Some(work) = self.regions.get_mut(&flight.region) {
-            let (session, weight) = (work.plan.session, work.plan.weight);
-            self.devices[d].turns.settle(session, weight, flight.work_us, device_ns as f64 / 1e3);
             work.batches -= 1;
             work.faults.extend(faults);
             self.finish_if_done(flight.region, out);
@@ -54,6 +53,13 @@ impl State {
         let alone = work.depends.is_empty() && work.depends_batches.is_empty() && work.plan.fault_sites.is_empty();
         let whole = arrival.device == d && value.copy(d).is_some_and(|copy| copy.segments.len() == 1);
         (last && alone && whole && work.plan.readbacks == [id]).then_some((flight.region, id, transfer))
+    }
+
+    /// A batch's session is charged what the batch took; as before, it takes its device for a moment besides.
+    fn settle_turn(&mut self, d: usize, flight: &Flight, took_us: f64) {
+        let device = &mut self.devices[d];
+        let batch_us = device.info.costs.launch_us;
+        device.turns.settle(flight.session, flight.weight, flight.work_us + batch_us, took_us + batch_us);
     }
 
     /// Takes a batch off the books of its device.
@@ -97,6 +103,9 @@ impl State {
         let Some((d, flight)) = self.land(device, batch) else { return };
         let error = error.with_device(self.devices[d].info.name.clone());
         self.undo(d, batch, &flight, &error, out);
+        if !flight.service {
+            self.settle_turn(d, &flight, flight.work_us);
+        }
         // Its allocations exist, unless it is one of them that failed: batches in flight will tell, else they are
         // repeated. What it should have freed is dropped again.
         self.devices[d].doubtful.extend(flight.allocated);

@@ -35,6 +35,8 @@
 //! - RES-11: batches in flight move at most a quarter of the device's budget over its link, or there is one only.
 //! - RES-12: while plans wait for a device, or are in progress there and not blocked, a batch of that device is out.
 //! - RES-13: a session's plans go in the order of their arrival on each device, one at a time.
+//! - RES-14: sessions with something to place share a device's time by their weights, as `crate::fair` says (FAIR-1 to
+//!   FAIR-4): nobody waits for longer than a stated number of others' batches, whoever comes and goes.
 
 pub mod message;
 pub mod state;

@@ -11,6 +11,7 @@ use super::values::Key;
 use crate::device::info::DeviceKind;
 use crate::device::message::Command;
 use crate::ids::{BatchId, BufferId, RegionId, SessionId};
+use smallvec::SmallVec;
 
 /// A device with this many batches waiting for credit starts no further plan.
 const PREPARED_MAX: usize = 2;
@@ -37,6 +38,10 @@ impl State {
             }
         }
         for d in 0..self.devices.len() {
+            let device = &mut self.devices[d];
+            if device.turns.is_empty() && device.flights.is_empty() {
+                device.turns.rest();
+            }
             self.release_idle(d, out);
         }
     }
@@ -76,6 +81,9 @@ impl State {
         let mut begins = None;
         // Who is due and waits for memory of plans in progress is not overtaken for ever: nobody else begins.
         let mut waits_for_room = false;
+        // Those whose plans in progress wait for something else.
+        let mut blocked = SmallVec::<[SessionId; 4]>::new();
+        let mut goes_on = None;
         for (session, begin) in device.turns.in_order().take(LOOK_MAX) {
             if let Some(region) = begin {
                 if !takes_long && self.is_long(region) {
@@ -96,17 +104,28 @@ impl State {
                 let is_blocked = cursor.blocked.is_some_and(|block| self.is_blocked(d, block));
                 let waits = !takes_long && self.is_long(cursor.plan.region);
                 match (is_blocked, waits) {
-                    (false, false) => return Some(at),
+                    (true, _) => blocked.push(session),
+                    (false, false) => {
+                        goes_on = Some(at);
+                        break;
+                    }
                     (false, true) if keeps_place => break,
                     _ => {}
                 }
             }
         }
+        if goes_on.is_some() || begins.is_some() {
+            blocked.into_iter().for_each(|session| self.devices[d].turns.pass_over(session));
+        }
+        if goes_on.is_some() {
+            return goes_on;
+        }
         if let Some(session) = begins {
             return Some(self.begin(d, session));
         }
-        let goes_on = |c: &Cursor| !c.blocked.is_some_and(|block| self.is_blocked(d, block));
-        let idle = takes_long.then(|| device.cursors.iter().position(goes_on)).flatten();
+        let device = &self.devices[d];
+        let is_free = |c: &Cursor| !c.blocked.is_some_and(|block| self.is_blocked(d, block));
+        let idle = takes_long.then(|| device.cursors.iter().position(is_free)).flatten();
         idle.or_else(|| self.give_last_chance(d))
     }
 

@@ -63,6 +63,9 @@ pub struct Totals {
 #[derive(Debug)]
 pub(super) struct Flight {
     pub(super) region: RegionId,
+    /// Whose it is, and its weight.
+    pub(super) session: SessionId,
+    pub(super) weight: u32,
     /// What its session was charged for its commands.
     pub(super) work_us: f64,
     /// It serves others (a move between devices, the rest of a failed region): its end is not the region's.
@@ -404,7 +407,10 @@ impl State {
         self.regions.insert(region, work);
         match (failed, device) {
             (Some(error), _) => self.failing.push_back((region, error)),
-            (None, Some(d)) if missing == 0 => self.devices[d].turns.add(session, weight, arrival, region),
+            (None, Some(d)) if missing == 0 => {
+                let piece_us = self.piece_us(d, work_us);
+                self.devices[d].turns.add(session, weight, arrival, region, piece_us);
+            }
             _ => self.fail_orphans(),
         }
     }
@@ -491,6 +497,11 @@ impl State {
                 self.failing.push_back((region, error.clone()));
             }
         }
+    }
+
+    /// What the next batch of a plan takes its device, estimated: a batch takes it for a moment whatever stands in it.
+    pub(super) fn piece_us(&self, d: usize, work_us: f64) -> f64 {
+        work_us.min(self.slice_us) + self.devices[d].info.costs.launch_us
     }
 
     pub(super) fn index_of(&self, device: DeviceId) -> Option<usize> {

@@ -1,7 +1,7 @@
-//! Whose turn it is: weighted deficit round robin over the sessions that have regions waiting.
+//! Whose turn it is: the sessions that have regions waiting, by the work that was sent for them.
 //!
-//! In: queues. Out: regions, in program order within a session. Must hold: SCHED-4, SCHED-6, and that long regions
-//! don't keep short ones of other sessions from being sent. A region waits
+//! In: queues. Out: regions, in program order within a session. Must hold: SCHED-4, SCHED-6, SCHED-14, and that long
+//! regions don't keep short ones of other sessions from being sent. A region waits
 //! until the regions that make its inputs have been sent; those were cut before it, so the earliest waiting
 //! region can always go.
 
@@ -10,14 +10,16 @@ use super::message::SchedulerInstruction;
 use super::portions::elements_max;
 use super::region::Region;
 use super::state::{Session, State};
+use crate::fair::Fair;
 use crate::ids::{RegionId, SessionId};
-use std::collections::VecDeque;
+use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// Elements times nodes that cost one unit of a session's turn.
-const UNIT_ELEMENTS: u64 = 1 << 20;
-/// The most units a region costs: a long one does not stop its session for ever.
-const UNITS_MAX: u64 = 8;
+/// What a region takes the ring's thread, in nanoseconds: to plan, place, send and end it. A fixed figure, so that turns
+/// don't depend on a clock. Where jobs are tiny, the ring is what sessions share.
+const REGION_NS: u64 = 10_000;
+/// What each of its nodes adds.
+const NODE_NS: u64 = 300;
 /// A region that computes this many times what a portion does is long: its device is busy with it for a while.
 const LONG: u64 = 4;
 /// Long regions of a session that may be downstream: one that runs, and what is planned meanwhile.
@@ -27,12 +29,13 @@ pub(super) const RESERVE: usize = 2;
 /// So many sessions are looked at for one that may use the reserve.
 const LOOK_MAX: usize = 64;
 
-/// The round.
+/// Whose turn it is.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
-    active: VecDeque<SessionId>,
-    /// The session at the front has had its share for this visit.
-    topped: bool,
+    /// The sessions that have regions waiting.
+    fair: Fair,
+    /// Sessions whose queues may have become empty: they are looked at before anything is sent.
+    emptied: Vec<SessionId>,
     /// The long regions downstream, and whose they are.
     long: Vec<(RegionId, SessionId)>,
 }
@@ -41,7 +44,7 @@ pub(super) struct Turns {
 impl Turns {
     /// Entries of its tables.
     pub(super) fn len(&self) -> usize {
-        self.active.len() + self.long.len()
+        self.fair.known() + self.emptied.len() + self.long.len()
     }
 }
 
@@ -54,10 +57,8 @@ impl State {
         let session = self.sessions.entry(owner).or_insert_with(Session::ended);
         let place = session.queue.partition_point(|other| self.regions[other].order < order);
         session.queue.insert(place, id);
-        if !session.active {
-            session.active = true;
-            self.turns.active.push_back(owner);
-        }
+        session.active = true;
+        self.queue_changed(owner);
     }
 
     /// Takes a region that waits out of its queue.
@@ -68,63 +69,85 @@ impl State {
         let place = session.queue.partition_point(|other| self.regions[other].order < order);
         let removed = session.queue.remove(place);
         assert_eq!(removed, Some(id), "SCHED-6: a region that is not sent stands in its queue");
+        self.queue_changed(owner);
+    }
+
+    /// A session's queue begins with another region, or is empty.
+    fn queue_changed(&mut self, owner: SessionId) {
+        let session = &self.sessions[&owner];
+        match session.queue.front() {
+            Some(head) => {
+                let (piece_ns, weight) = (self.work_of(*head), session.weight.min(u32::MAX.into()) as u32);
+                self.turns.fair.enter(owner, weight, piece_ns, self.regions[head].order);
+            }
+            None => {
+                self.turns.fair.leave(owner);
+                self.turns.emptied.push(owner);
+            }
+        }
+    }
+
+    /// What a region takes, estimated from its structure: the ring's time, and its device's.
+    fn work_of(&self, id: RegionId) -> u64 {
+        let record = &self.regions[&id];
+        let device = self.devices.get(record.region.device.0 as usize);
+        let per_ns = device.map_or(1.0, |device| device.costs.f32_gop_per_s.max(1e-3));
+        REGION_NS + NODE_NS * record.region.nodes.len() as u64 + (record.elements as f64 / per_ns) as u64
+    }
+
+    /// Forgets sessions that have ended and have nothing left to send.
+    fn forget_emptied(&mut self) {
+        while let Some(owner) = self.turns.emptied.pop() {
+            let Some(session) = self.sessions.get_mut(&owner).filter(|session| session.queue.is_empty()) else {
+                continue;
+            };
+            session.active = false;
+            if session.closed && session.gathers.is_empty() {
+                self.sessions.remove(&owner);
+            }
+        }
+        if self.in_flight == 0 && self.turns.fair.is_empty() {
+            self.turns.fair.rest();
+        }
     }
 
     /// Sends regions while credits last.
     pub(super) fn pump(&mut self, out: &mut Vec<SchedulerInstruction>) {
-        let mut blocked = 0;
+        self.forget_emptied();
         loop {
             let most = match self.in_flight {
                 n if n < self.credits => usize::MAX,
                 n if n < self.credits + RESERVE && !self.turns.long.is_empty() => LOOK_MAX,
                 _ => return,
             };
-            if blocked >= self.turns.active.len().min(most) {
-                return;
-            }
-            let owner = self.turns.active[0];
-            let session = self.sessions.get_mut(&owner).expect("SCHED-6: an active session is known");
-            let Some(&head) = session.queue.front() else {
-                session.active = false;
-                session.deficit = 0;
-                let ended = session.closed && session.gathers.is_empty();
-                self.turns.active.pop_front();
-                self.turns.topped = false;
-                if ended {
-                    self.sessions.remove(&owner);
+            let mut passed = SmallVec::<[SessionId; 8]>::new();
+            let (mut next, mut makers_of) = (None, None);
+            for owner in self.turns.fair.in_order().take(most) {
+                let head = self.sessions[&owner].queue[0];
+                if !self.is_ready(head) {
+                    if self.parked > 0 && self.has_parked_makers(head) {
+                        makers_of = Some(head);
+                        break;
+                    }
+                    passed.push(owner);
+                } else if self.has_credit(head) {
+                    next = Some((owner, head));
+                    break;
                 }
-                continue;
-            };
-            let is_ready = self.is_ready(head);
-            if !is_ready && self.unpark_makers(head) {
-                blocked = 0;
+            }
+            if let Some(head) = makers_of {
+                self.unpark_makers(head);
                 continue;
             }
-            if !is_ready || !self.has_credit(head) {
-                self.pass_turn();
-                blocked += 1;
-                continue;
-            }
-            blocked = 0;
-            let cost = (self.regions[&head].elements / UNIT_ELEMENTS).clamp(1, UNITS_MAX);
-            let session = self.sessions.get_mut(&owner).expect("SCHED-6: an active session is known");
-            if !self.turns.topped {
-                session.deficit += session.weight;
-                self.turns.topped = true;
-            }
-            if session.deficit < cost {
-                self.pass_turn();
-                continue;
-            }
-            session.deficit -= cost;
-            session.queue.pop_front();
+            let Some((owner, head)) = next else { return };
+            // Who has to wait for regions of others saves nothing up.
+            passed.into_iter().for_each(|owner| self.turns.fair.pass_over(owner));
+            self.turns.fair.charge(owner, self.work_of(head));
+            self.sessions.get_mut(&owner).expect("SCHED-6: an active session is known").queue.pop_front();
+            self.queue_changed(owner);
             self.send(head, out);
+            self.forget_emptied();
         }
-    }
-
-    fn pass_turn(&mut self) {
-        self.turns.active.rotate_left(1);
-        self.turns.topped = false;
     }
 
     /// Whether every region that makes one of its inputs has been sent for good, and its device is known to be there.

@@ -39,6 +39,8 @@
 //! - SCHED-13: what the limits on a session's lazy values have computed depends on that session's own program, and on
 //!   who demands or keeps what it shares, unless all that is kept for lazy values and parked regions is more than half of the
 //!   host's budget.
+//! - SCHED-14: sessions with regions waiting share the places downstream by their weights, as `crate::fair` says
+//!   (FAIR-1 to FAIR-4): the ring's time and the device's, both estimated from the structure of what is sent.
 
 pub mod brief;
 pub mod message;

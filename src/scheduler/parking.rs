@@ -150,6 +150,12 @@ impl State {
         !makers.is_empty()
     }
 
+    /// Whether a parked region makes something that a region reads.
+    pub(super) fn has_parked_makers(&self, id: RegionId) -> bool {
+        let mut inputs = self.regions[&id].region.inputs.iter();
+        inputs.any(|input| self.graph.get(input.value).is_some_and(|live| self.parked_maker(live).is_some()))
+    }
+
     /// Puts a parked region back into the queue, where it holds credits again.
     pub(super) fn unpark(&mut self, id: RegionId) {
         let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");

@@ -108,9 +108,7 @@ pub(super) struct Session {
     pub weight: u64,
     /// Regions that wait for their turn, in order.
     pub queue: VecDeque<RegionId>,
-    /// What it may send before the turn goes on.
-    pub deficit: u64,
-    /// It stands in the round.
+    /// It has regions waiting, or had until a moment ago.
     pub active: bool,
     /// Open gathers that it made.
     pub gathers: FxHashSet<GatherId>,
@@ -138,7 +136,6 @@ impl Session {
             name,
             weight: weight.max(1) as u64,
             queue: VecDeque::new(),
-            deficit: 0,
             active: false,
             gathers: FxHashSet::default(),
             values: 0..0,

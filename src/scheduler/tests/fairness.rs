@@ -36,7 +36,7 @@ fn sessions_take_turns_by_weight_and_keep_their_own_order() {
         in_flight.extend(next);
     }
     let turns: Vec<u64> = order.iter().map(|(s, _)| *s).collect();
-    assert_eq!(&turns[..16], [1, 2, 2, 2, 1, 2, 2, 2, 1, 2, 2, 2, 1, 2, 2, 2]);
+    assert_eq!(&turns[..16], [2, 1, 2, 2, 2, 1, 2, 2, 2, 1, 2, 2, 2, 1, 2, 2]);
     for session in [1, 2] {
         let ids: Vec<RegionId> = order.iter().filter(|(s, _)| *s == session).map(|(_, id)| *id).collect();
         assert_eq!(ids.len(), 12);

@@ -1,0 +1,276 @@
+//! Who is served next: a weighted share for each session that has work, whoever comes and goes.
+//!
+//! In: sessions that have work, with their weights; the work that each of them was given. Out: the order in which
+//! they are served. The scheduler (places downstream) and residency (a device's time) each keep one [`Fair`].
+//!
+//! Virtual time, `now`, advances with the work that is given to anybody, divided by the weights of the sessions that
+//! have work: it says how much each of them should have had, for a weight of 1. A session's own `time` says how much it
+//! has had. A session that comes begins at `now`, or later, where it owes something from before. Of the sessions whose
+//! time has come (`time <= now`), the one is served first whose next piece of work should end first: at `time` plus the
+//! piece over the weight. These are the rules of EEVDF (Stoica, Abdel-Wahab 1995), with a virtual time that does not
+//! wait for sessions that have left.
+//!
+//! The bounds of FAIR-2 and FAIR-3 are not proved: they were fitted to a simulation of sessions that come and go, which
+//! checks them after every piece of work (`tests.rs`), also where estimates are wrong by up to four times.
+//!
+//! Must hold (`c` is the largest piece of work, `q` the largest over its session's weight, `F` the number of pieces that
+//! are under way at a time, `W` the sum of the weights of the sessions with work, `N` their number, each at its largest
+//! since the session came):
+//! (Who has left while a piece of its work is under way counts as one of them.)
+//! - FAIR-1: `now` never goes back, and every piece of work moves it forward, also while sessions come all the time.
+//! - FAIR-2: a session with work is at most `LAG * q` behind `now`, where `LAG` is `3 + 2F + ln(W / its weight)`: it has
+//!   had at least its weight's share of all work since it came, but for that.
+//! - FAIR-3: so nobody with work waits longer for the next piece than others take for `W * (LAG + 1) * q + N * c`.
+//! - FAIR-4: who leaves and comes back has neither saved time up nor escaped what it owes; what nobody owes any more
+//!   is forgotten, and so is all of it once nothing is left to do ([`Fair::rest`]).
+
+use crate::ids::SessionId;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+
+/// The sessions that have work.
+#[derive(Debug, Default)]
+pub struct Fair {
+    sessions: FxHashMap<SessionId, Share>,
+    /// Sessions whose time has come, by when their next piece of work should end.
+    due: BTreeSet<Key>,
+    /// The others, by their time.
+    early: BTreeSet<Key>,
+    /// Virtual time: nanoseconds for a weight of 1.
+    now: u64,
+    /// The sum of the weights of `sessions`.
+    weights: u64,
+    /// Work that has not moved `now` yet: less than `weights` nanoseconds.
+    rest: u64,
+    /// The times of sessions without work that are ahead of `now`.
+    owing: FxHashMap<SessionId, u64>,
+    /// The same by time.
+    owing_order: BTreeSet<(u64, SessionId)>,
+}
+
+/// A time; then what was never served before what was; then the order of coming.
+type Key = (u64, bool, u64, SessionId);
+
+/// A session with work.
+#[derive(Debug)]
+struct Share {
+    /// What it has had: nanoseconds over its weight.
+    time: u64,
+    /// Nanoseconds that it has had, and that are not in `time` yet: less than its weight.
+    rest: u64,
+    /// `now` when it came: what is given back to it does not bring it behind that.
+    since: u64,
+    weight: u64,
+    /// Nanoseconds of its next piece of work.
+    piece: u64,
+    /// It was given something since it came.
+    served: bool,
+    /// When its next piece of work came.
+    came: u64,
+}
+
+impl Share {
+    /// It was given so much more.
+    fn add(&mut self, ns: u64) {
+        self.rest += ns;
+        self.time += self.rest / self.weight;
+        self.rest %= self.weight;
+    }
+
+    /// What it was given took more or less than was thought.
+    fn correct(&mut self, lent_ns: u64, took_ns: u64) {
+        if took_ns >= lent_ns {
+            return self.add(took_ns - lent_ns);
+        }
+        let back = lent_ns - took_ns;
+        // Rounded up, and the rest added again.
+        let time = back.div_ceil(self.weight);
+        let floor = self.since.min(self.time);
+        if self.time - floor < time {
+            (self.time, self.rest) = (floor, 0);
+        } else {
+            self.time -= time;
+            self.add(time * self.weight - back);
+        }
+    }
+
+    fn is_due(&self, now: u64) -> bool {
+        self.time <= now
+    }
+
+    fn key(&self, session: SessionId, due: bool) -> Key {
+        let time = if due { self.time.saturating_add(self.piece / self.weight) } else { self.time };
+        (time, self.served, self.came, session)
+    }
+}
+
+impl Fair {
+    /// A session has work: its next piece is estimated to take so many nanoseconds, and came as number `came`. Also
+    /// where that changes.
+    pub fn enter(&mut self, session: SessionId, weight: u32, piece_ns: u64, came: u64) {
+        let weight = u64::from(weight.max(1));
+        self.remove_key(session);
+        let now = self.now;
+        let Fair { sessions, owing, owing_order, weights, .. } = self;
+        let share = sessions.entry(session).or_insert_with(|| {
+            let owed = owing.remove(&session).unwrap_or(now);
+            owing_order.remove(&(owed, session));
+            let time = owed.max(now);
+            Share { time, rest: 0, since: now, weight: 0, piece: 0, served: false, came }
+        });
+        *weights += weight;
+        *weights -= share.weight;
+        (share.weight, share.piece, share.came) = (weight, piece_ns, came);
+        self.insert_key(session);
+    }
+
+    /// A session has no work any more.
+    pub fn leave(&mut self, session: SessionId) {
+        self.remove_key(session);
+        let Some(share) = self.sessions.remove(&session) else { return };
+        self.weights -= share.weight;
+        self.owe(session, share.time);
+    }
+
+    /// A session, whose turn it was, was given so many nanoseconds of work.
+    pub fn charge(&mut self, session: SessionId, ns: u64) {
+        if let Some(share) = self.sessions.get(&session) {
+            // Who is served has its time come.
+            self.now = self.now.max(share.time);
+            self.catch_up();
+        }
+        self.lend(session, ns);
+        self.advance(ns, 0);
+    }
+
+    /// A session could not go on when its turn came, and others go before it: it saves nothing up by that.
+    pub fn pass_over(&mut self, session: SessionId) {
+        self.remove_key(session);
+        if let Some(share) = self.sessions.get_mut(&session) {
+            share.time = share.time.max(self.now);
+            share.since = self.now;
+        }
+        self.insert_key(session);
+    }
+
+    /// A session, whose turn it was, was given work that is estimated to take so many nanoseconds. It counts for the
+    /// others when [`Fair::settle`] says what it took.
+    pub fn lend(&mut self, session: SessionId, ns: u64) {
+        self.remove_key(session);
+        if let Some(share) = self.sessions.get_mut(&session) {
+            share.add(ns);
+            share.served = true;
+        }
+        self.insert_key(session);
+    }
+
+    /// Work that was lent to a session of this weight has ended, and took so long.
+    pub fn settle(&mut self, session: SessionId, weight: u32, lent_ns: u64, took_ns: u64) {
+        let weight = u64::from(weight.max(1));
+        if self.sessions.contains_key(&session) {
+            self.remove_key(session);
+            if let Some(share) = self.sessions.get_mut(&session) {
+                share.correct(lent_ns, took_ns);
+            }
+            self.insert_key(session);
+            self.advance(took_ns, 0);
+        } else {
+            let owed = self.owing.remove(&session).unwrap_or(self.now);
+            self.owing_order.remove(&(owed, session));
+            let more = owed + took_ns.saturating_sub(lent_ns) / weight;
+            self.advance(took_ns, weight);
+            self.owe(session, more.saturating_sub(lent_ns.saturating_sub(took_ns) / weight));
+        }
+    }
+
+    /// The sessions with work, who is served first.
+    pub fn in_order(&self) -> impl Iterator<Item = SessionId> + '_ {
+        self.due.iter().chain(&self.early).map(|&(_, _, _, session)| session)
+    }
+
+    /// Whether a session has work.
+    pub fn has(&self, session: SessionId) -> bool {
+        self.sessions.contains_key(&session)
+    }
+
+    /// Whether nobody has work.
+    pub fn is_empty(&self) -> bool {
+        self.sessions.is_empty()
+    }
+
+    /// Nothing is left to do, for anybody: nobody owes anything.
+    pub fn rest(&mut self) {
+        debug_assert!(self.is_empty(), "FAIR-4: somebody has work");
+        self.owing.clear();
+        self.owing_order.clear();
+        self.rest = 0;
+    }
+
+    /// Sessions that it remembers.
+    pub fn known(&self) -> usize {
+        self.sessions.len() + self.owing.len()
+    }
+
+    /// Moves virtual time by work that was given to a session, whose weight is `beside` if it has no work left.
+    fn advance(&mut self, ns: u64, beside: u64) {
+        let weights = (self.weights + beside).max(1);
+        self.rest += ns;
+        self.now += self.rest / weights;
+        self.rest %= weights;
+        self.catch_up();
+    }
+
+    /// `now` may have moved: sessions' times have come, and debts are paid.
+    fn catch_up(&mut self) {
+        while let Some(&key) = self.early.first().filter(|key| key.0 <= self.now) {
+            self.early.remove(&key);
+            let session = key.3;
+            self.due.insert(self.sessions[&session].key(session, true));
+        }
+        while let Some(&(time, session)) = self.owing_order.first().filter(|(time, _)| *time <= self.now) {
+            self.owing_order.remove(&(time, session));
+            self.owing.remove(&session);
+        }
+    }
+
+    fn owe(&mut self, session: SessionId, time: u64) {
+        if time > self.now {
+            self.owing.insert(session, time);
+            self.owing_order.insert((time, session));
+        }
+    }
+
+    fn remove_key(&mut self, session: SessionId) {
+        if let Some(share) = self.sessions.get(&session) {
+            // Where `now` has moved since, it may stand in either.
+            if !self.due.remove(&share.key(session, true)) {
+                self.early.remove(&share.key(session, false));
+            }
+        }
+    }
+
+    fn insert_key(&mut self, session: SessionId) {
+        if let Some(share) = self.sessions.get(&session) {
+            let due = share.is_due(self.now);
+            let set = if due { &mut self.due } else { &mut self.early };
+            set.insert(share.key(session, due));
+        }
+        self.catch_up();
+    }
+}
+
+#[cfg(test)]
+impl Fair {
+    /// Virtual time.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// How far a session with work is behind it.
+    pub fn lag(&self, session: SessionId) -> u64 {
+        self.sessions.get(&session).map_or(0, |share| self.now.saturating_sub(share.time))
+    }
+}
+
+#[cfg(test)]
+mod tests;
