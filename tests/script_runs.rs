@@ -653,6 +653,27 @@ fn dimensions_beyond_the_runtime_s_are_an_error_in_plain_words_where_arrays_are_
 }
 
 #[test]
+fn a_dimension_beyond_the_rank_has_one_element_in_every_function_of_a_script() {
+    // Large enough to be recorded; whole numbers, so that sums are exact.
+    let text = "A = mod (reshape (1:90000, 300, 300), 7); S = single (A); L = A > 3; I = int32 (A);
+        assert (sum (A, 3), A); assert (sum (S, 9), S); assert (double (sum (I, 9)), A);
+        assert (prod (A, 3), A); assert (var (A, 0, 3), zeros (300)); assert (std (A, 0, 20), zeros (300));
+        assert (any (L, 3), L); assert (all (A, 3), A != 0); assert (sumsq (A, 3), A .^ 2); assert (dot (A, A, 3), A .^ 2);
+        [m, k] = max (A, [], 3); assert (m, A); assert (k, ones (300)); assert (min (A, [], 17), A);
+        assert (cumsum (A, 3), A); assert (cumprod (S, 5), S); assert (cummax (A, 3), A); assert (cumsum (L, 3), double (L));
+        [s, k] = sort (A, 3); assert (s, A); assert (k, ones (300)); assert (sort (A, 3, 'descend'), A);
+        assert (flip (A, 3), A);
+        assert (size (cat (3, A, A)), [300 300 2]); assert (size (cat (5, A, A)), [300 300 1 1 2]);
+        assert (A(:, :, 1), A); assert (A(:, :, 1, 1), A); assert (A(2, :, 1), A(2, :)); k = find (A(:, 1) > 5);
+        assert (A(:, :, ones (1, 2)), cat (3, A, A)); assert (median (A, 3), A); assert (permute (A, [3 1 2]), reshape (A, 1, 300, 300));
+        B = A; B(:, :, 2) = A; assert (sum (B, 3), 2 * A); B = A; B(1, :, 1) = 0; assert (B(1, :), zeros (1, 300));
+        assert (vecnorm (A, 2, 3), A); printf ('done\n');";
+    for (device, rt) in devices() {
+        assert_eq!(during(&rt, text).0, "done\n", "{device}");
+    }
+}
+
+#[test]
 fn the_first_and_the_last_few_places_are_found_without_a_look_at_all() {
     let text = "x = rand (400, 500) * 0; places = [5 40000 199990]; x(places) = [7 8 9];
         for n = [0 1 2 3 4]

@@ -151,19 +151,25 @@ pub(super) fn written(home: &Home, value: &Operand<'_>, to: DType) -> Result<()>
 /// Numbers above `i64::MAX` become what the array's dtype can meet (OPERAND-1).
 ///
 /// # Errors
-/// `ErrorKind::DType` beside integers, but for comparisons and logic, which need no dtype that holds both.
+/// `ErrorKind::DType` beside integers, but for comparisons and logic, which need no dtype that holds both; where promotion
+/// is strict, also beside a float that does not hold it.
 pub(super) fn settle(op: ElementOp, operands: &mut [Operand<'_>]) -> Result<()> {
     if !operands.iter().any(|operand| matches!(operand.0, Kind::Beyond(_))) {
         return Ok(());
     }
     let first = (op == ElementOp::Select) as usize;
-    let arrays = operands.iter().skip(first).filter_map(Operand::array);
-    let integer = arrays.filter_map(|array| array.dtype().ok()).find(|dtype| dtype.is_integer());
+    let arrays = || operands.iter().skip(first).filter_map(Operand::array);
+    let dtypes = || arrays().filter_map(|array| array.dtype().ok());
+    let integer = dtypes().find(|dtype| dtype.is_integer());
+    let float = dtypes().find(|dtype| dtype.is_float()).filter(|_| arrays().any(|array| array.0.home.is_strict()));
     let is_value = !matches!(op.info().rule, DTypeRule::Comparison | DTypeRule::Logic | DTypeRule::Test);
     for operand in operands {
         if let Kind::Beyond(number) = operand.0 {
             if let Some(dtype) = integer.filter(|_| is_value) {
                 return Err(beyond(number, dtype));
+            }
+            if let Some(dtype) = float.filter(|&dtype| is_value && !fits(dtype, operand)) {
+                return Err(refused(&name(operand), Some(dtype.name()), dtype, "the number"));
             }
             operand.0 = Kind::Number(Scalar::F64(number as f64));
         }

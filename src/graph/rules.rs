@@ -136,10 +136,13 @@ pub fn repeated(shape: &Shape, times: &[usize]) -> Result<Shape> {
 ///
 /// # Errors
 /// `ErrorKind::Shape` where another dimension differs, `ErrorKind::Argument` without arrays, `ErrorKind::Index` for a
-/// dimension beyond the one that follows the arrays' own.
+/// dimension beyond the one that follows the arrays' own, `ErrorKind::Rank` for one that no array may have.
 pub fn joined(shapes: &[&Shape], dim: usize) -> Result<Shape> {
     let axes = shapes.iter().map(|s| s.axes()).max().unwrap_or(2);
-    if dim > axes || dim >= Shape::RANK_MAX {
+    if dim >= Shape::RANK_MAX {
+        return Err(Shape::too_many(dim.saturating_add(1)));
+    }
+    if dim > axes {
         let message = format!("arrays of up to {axes} dimensions are joined along dimension 0 to {axes}, not {dim}");
         return Err(Error::new(ErrorKind::Index, message));
     }
