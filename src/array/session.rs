@@ -148,8 +148,9 @@ impl Session {
         self.home().flush();
     }
 
-    /// Waits until there is room to record more, of this session and over all sessions
-    /// ([`RuntimeBuilder::ops_pending_max`](super::RuntimeBuilder::ops_pending_max)): the next op is not refused as
+    /// Waits until there is room to record a full tape more (4,096 ops by default, or half of what may wait where that is
+    /// less), of this session and over all sessions
+    /// ([`RuntimeBuilder::ops_pending_max`](super::RuntimeBuilder::ops_pending_max)): so many ops are not refused as
     /// overloaded, unless others take the room first.
     pub async fn ready(&self) {
         let home = self.home().clone();

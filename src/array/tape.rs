@@ -169,8 +169,9 @@ impl Home {
             caller: Caller::default(),
         };
         let fold_elements_max = link.config.fold_elements_max;
-        // What waits on a tape counts for its session: a tape is cut before it takes all the room by itself.
-        let most = usize::try_from(link.session_room.nodes).unwrap_or(usize::MAX);
+        // What waits on a tape counts for its session: a tape is cut before it takes more than half of the room by itself, so
+        // that there is room for as much again once all that was sent has run.
+        let most = usize::try_from((link.session_room.nodes / 2).max(1)).unwrap_or(usize::MAX);
         let nodes_max = link.config.tape_nodes_max.max(1).min(most);
         let tape = Mutex::new(tape);
         let is_strict = AtomicBool::new(link.config.promotion == Promotion::Strict);
@@ -298,7 +299,7 @@ impl Home {
             if !holds || super::pending::may_block("recording").is_err() {
                 return Err(overloaded());
             }
-            futures::executor::block_on(self.ready(link.session_room));
+            futures::executor::block_on(self.room_for(1, link.session_room));
             tape = self.tape.lock();
         }
     }
@@ -312,15 +313,21 @@ impl Home {
         own.min(self.link.total.left()).saturating_sub(tape.nodes as u64)
     }
 
-    /// Waits until there is room for an op.
-    pub async fn ready(&self, limit: Room) {
-        while let Some(waits) = self.wait_for_room(limit) {
+    /// Waits until there is room for so many ops.
+    async fn room_for(&self, ops: u64, limit: Room) {
+        while let Some(waits) = self.wait_for_room(ops, limit) {
             waits.await;
         }
     }
 
-    /// What to wait for until there may be room for an op; none if there is.
-    fn wait_for_room(&self, limit: Room) -> Option<impl Future<Output = ()> + Send + use<>> {
+    /// Waits until there is room for a tape, or for half of all that may wait: who records in between several ops at a time
+    /// need not wait for each.
+    pub async fn ready(&self, limit: Room) {
+        self.room_for((self.nodes_max as u64).min(limit.nodes / 2).max(1), limit).await;
+    }
+
+    /// What to wait for until there may be room for so many ops; none if there is.
+    fn wait_for_room(&self, ops: u64, limit: Room) -> Option<impl Future<Output = ()> + Send + use<>> {
         let has_room = || {
             let mut tape = self.tape.lock();
             // As the next op would: its room is that of an empty tape.
@@ -329,7 +336,7 @@ impl Home {
             let left = self.left(&tape, limit);
             drop(tape);
             drop(after);
-            left > 0
+            left >= ops.min(self.link.total.most())
         };
         if has_room() {
             return None;

@@ -115,6 +115,11 @@ impl Total {
         }
     }
 
+    /// How many nodes there is room for where nothing waits, half of which is enough for anybody.
+    pub fn most(&self) -> u64 {
+        (self.limit.nodes / 2).max(1)
+    }
+
     /// What waits: nodes and bytes.
     pub fn waiting(&self) -> (u64, u64) {
         (self.nodes.load(SeqCst), self.bytes.load(SeqCst))

@@ -94,8 +94,10 @@ fn who_awaits_room_is_woken_when_there_is_some() {
     let mut ready = Box::pin(s.ready());
     assert!(!poll_once(&mut ready));
     ring.gates.lock()[0].leave(5);
+    assert!(!poll_once(&mut ready), "a full tape does not fit");
+    ring.gates.lock()[0].leave(5);
     futures::executor::block_on(ready);
-    assert_eq!(until_refused(&x), 5);
+    assert_eq!(until_refused(&x), 10);
     // A tape that is full by itself is sent, and waits as well.
     let tight = ring_of_one();
     let s = tight.session("one");
