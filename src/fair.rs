@@ -10,16 +10,18 @@
 //! piece over the weight. These are the rules of EEVDF (Stoica, Abdel-Wahab 1995), with a virtual time that does not
 //! wait for sessions that have left.
 //!
-//! The bounds of FAIR-2 and FAIR-3 are not proved: they were fitted to a simulation of sessions that come and go, which
-//! checks them after every piece of work (`tests.rs`), also where estimates are wrong by up to four times.
+//! The bounds of FAIR-2 and FAIR-3 are not proved. They were fitted to a simulation of sessions that come and go, which
+//! checks them after every piece of work (`tests.rs`): with up to 3 pieces under way beside the one that is given, and
+//! estimates between half and four times what the work takes.
 //!
-//! Must hold (`c` is the largest piece of work, `q` the largest over its session's weight, `F` the number of pieces that
-//! are under way at a time, `W` the sum of the weights of the sessions with work, `N` their number, each at its largest
-//! since the session came):
-//! (Who has left while a piece of its work is under way counts as one of them.)
+//! Must hold (`c` is the largest piece of work, estimated or taken, `q` the largest over its session's weight, `F` the
+//! number of pieces that are under way while another is given, `W` the sum of the weights of the sessions with work, `N`
+//! their number, each at its largest since the session came; who has left while a piece of its work is under way counts
+//! in `W`):
 //! - FAIR-1: `now` never goes back, and every piece of work moves it forward, also while sessions come all the time.
-//! - FAIR-2: a session with work is at most `LAG * q` behind `now`, where `LAG` is `3 + 2F + ln(W / its weight)`: it has
-//!   had at least its weight's share of all work since it came, but for that.
+//! - FAIR-2: a session with work is at most `LAG * q` behind `now`, where `LAG` is `3 + 2F + ln(W / its weight)`, and a
+//!   nanosecond or two that are lost in rounding. So of all work since it came it has had its weight's share, less
+//!   `its weight * (LAG + 2) * q + (1 + F) * c` at the most.
 //! - FAIR-3: so nobody with work waits longer for the next piece than others take for `W * (LAG + 1) * q + N * c`.
 //! - FAIR-4: who leaves and comes back has neither saved time up nor escaped what it owes; what nobody owes any more
 //!   is forgotten, and so is all of it once nothing is left to do ([`Fair::rest`]).

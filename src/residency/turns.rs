@@ -157,12 +157,7 @@ mod tests {
         let next = |turns: &mut Turns| {
             let (session, _) = turns.in_order().next().unwrap();
             turns.charge(session, us(session));
-            turns.settle(
-                session,
-                if session.0 == 2 { turns.sessions[&session].weight } else { 1 },
-                us(session),
-                us(session),
-            );
+            turns.settle(session, turns.sessions[&session].weight, us(session), us(session));
             session
         };
         (0..count).map(|_| next(turns)).collect()
