@@ -26,7 +26,7 @@ fn count(served: &[SessionId], session: SessionId) -> usize {
 fn sessions_that_stay_have_work_by_their_weights() {
     let mut all = Fair::default();
     for (session, weight, piece) in [(1, 1, 2000), (2, 3, 1000), (3, 8, 500)] {
-        all.enter(SessionId(session), weight, piece, session.into());
+        all.enter(SessionId(session), weight, piece, session);
     }
     let served = serve(&mut all, 24_000, |session| [0, 2000, 1000, 500][session.0 as usize]);
     let work = |n| count(&served, SessionId(n)) as f64 * [0.0, 2000.0, 1000.0, 500.0][n as usize];
@@ -70,7 +70,7 @@ fn a_session_that_stays_has_its_share_beside_sessions_that_live_for_one_piece() 
 fn a_small_piece_of_a_newcomer_goes_before_large_ones_of_sessions_that_wait() {
     let mut all = Fair::default();
     for session in 1..=40 {
-        all.enter(SessionId(session), 1, 2_000_000, session.into());
+        all.enter(SessionId(session), 1, 2_000_000, session);
     }
     serve(&mut all, 100, |_| 2_000_000);
     all.enter(SessionId(99), 1, 10_000, 99);
@@ -85,7 +85,7 @@ fn who_comes_and_goes_neither_saves_up_nor_escapes_what_it_owes() {
     // Three sessions that have never more than one piece of work at a time, in turn.
     for n in 0..4000u64 {
         let session = SessionId(1 + n % 3);
-        all.enter(session, 1, 1000, n.into());
+        all.enter(session, 1, 1000, n);
         while next(&all) == STAYS {
             all.charge(STAYS, 1000);
             its += 1;
@@ -140,7 +140,7 @@ fn nothing_is_left_of_sessions_that_have_gone() {
     let mut all = Fair::default();
     for n in 1..100_000u64 {
         let session = SessionId(n);
-        all.enter(session, 1, 1000, n.into());
+        all.enter(session, 1, 1000, n);
         all.charge(session, 1000);
         all.leave(session);
         all.enter(STAYS, 1, 1000, 0);
@@ -223,7 +223,7 @@ impl World {
         let session = SessionId(self.next);
         self.next += 1;
         let piece = self.piece();
-        self.all.enter(session, weight, piece, self.next.into());
+        self.all.enter(session, weight, piece, self.next);
         // Pieces under way count later.
         let under_way =
             self.flights.iter().map(|&(_, weight, charged, piece)| charged.max(piece) as f64 / f64::from(weight));
@@ -306,7 +306,7 @@ impl World {
             let books = self.there.get_mut(&session).expect("it stays");
             books.piece_max = books.piece_max.max(piece);
             books.q_max = books.q_max.max(piece as f64 / f64::from(weight));
-            self.all.enter(session, weight, piece, session.0.into());
+            self.all.enter(session, weight, piece, session.0);
         }
     }
 
