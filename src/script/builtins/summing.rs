@@ -126,7 +126,7 @@ mod tests {
         (0..1_000_000).for_each(|_| {
             sum.add(0.1);
         });
-        // The double nearest to a tenth is more than a tenth by 5.6e-18, which a million of them don't make a last place.
+        // One after the other, they make 100000.00000133288.
         assert_eq!(sum.value(), 100_000.0);
         let mut beyond = Running::begun(f64::MAX);
         (0..40).for_each(|_| {
