@@ -103,7 +103,10 @@ impl Subscriber for Both {
     }
 
     fn clone_span(&self, id: &Id) -> Id {
-        self.tell(id, |program| drop(program.clone_span(id)), |recorder, own| drop(recorder.clone_span(own)));
+        let clone = |subscriber: &Dispatch, span: &Id| {
+            let _ = subscriber.clone_span(span);
+        };
+        self.tell(id, |program| clone(program, id), |recorder, own| clone(recorder, own));
         id.clone()
     }
 
