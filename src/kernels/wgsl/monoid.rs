@@ -6,7 +6,7 @@
 //!
 //! Must hold: the text depends on the monoid, the dtype and the width alone, so that equal kernels fold equally.
 
-use super::types::{extreme, is_nan, lanes, nan, one, register, splat, typed, zero};
+use super::types::{extreme, is_nan, is_not_finite, lanes, nan, one, register, splat, typed, zero};
 use crate::graph::{DType, ElementOp};
 use crate::kernels::element::wgsl::Functions;
 use crate::kernels::ir::{Monoid, SquareLimits};
@@ -156,19 +156,22 @@ impl Fold {
         lines
     }
 
-    /// Statements that make partial results of what elements were folded into: of moments, sums become means.
+    /// Statements that make partial results of what elements were folded into: of moments, sums become means. Compilers
+    /// take `x - x` for zero, also of an infinite `x`: where the mean is not finite, the squares become NaN by its bits.
     fn close(&self, width: u32, acc: &[String]) -> Vec<String> {
         if !matches!(self.monoid, Monoid::Moments | Monoid::MomentsWhere) {
             return Vec::new();
         }
         let of = |scalar: &str| splat(register(self.argument), width, scalar);
         let (zeros, ones) = (of(zero(self.argument)), of(one(self.argument)));
-        let (count, off, squares) = (&acc[0], &acc[2], &acc[3]);
+        let (count, base, off, squares) = (&acc[0], &acc[1], &acc[2], &acc[3]);
+        let lost = is_not_finite(self.argument, width, "mean");
         vec![
             "{".to_string(),
             format!("    let m = {off} / max({count}, {ones});"),
+            format!("    let mean = {base} + m;"),
             format!("    let s = {squares} - {off} * m;"),
-            format!("    {squares} = select(s, {zeros}, s < {zeros});"),
+            format!("    {squares} = select(select(s, {zeros}, s < {zeros}), {}, {lost});", of(nan(self.argument))),
             format!("    {off} = m;"),
             "}".to_string(),
         ]

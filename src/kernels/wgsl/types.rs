@@ -149,6 +149,20 @@ pub(crate) fn is_nan(dtype: DType, width: u32, expression: &str) -> String {
     }
 }
 
+/// Whether the lanes of a float register are infinite or NaN, by their bits.
+pub(crate) fn is_not_finite(dtype: DType, width: u32, expression: &str) -> String {
+    match dtype {
+        DType::F32 => format!(
+            "(({}({expression}) & {}) >= {})",
+            format_args!("bitcast<{}>", vector("u32", width)),
+            splat("u32", width, "0x7fffffffu"),
+            splat("u32", width, "0x7f800000u")
+        ),
+        DType::F64 => format!("((bitcast<u64>({expression}) & 0x7ffffffffffffffflu) >= 0x7ff0000000000000lu)"),
+        _ => splat("bool", width, "false"),
+    }
+}
+
 /// Whether a float scalar is neither infinite nor NaN, by its bits.
 pub(crate) fn is_finite(dtype: DType, expression: &str) -> String {
     match dtype {
