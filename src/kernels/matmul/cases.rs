@@ -89,7 +89,7 @@ fn factors(kind: &str, line: usize, p: usize, left: bool, half_ulp: f64) -> f64 
         }
         ("falling", true) => scale / (1.0 + p as f64),
         ("alternating", true) => {
-            if p % 2 == 0 {
+            if p.is_multiple_of(2) {
                 0.7 * scale
             } else {
                 -0.3
