@@ -181,7 +181,7 @@ fn strict_promotion_accepts_what_loses_nothing_and_computes_the_same() {
             x.i32.lt(0.5),
             x.u32.eq_to(&x.i64),
             x.bool.select(&x.i32, 3),
-            x.f64.assign((0..1,), &x.i32.slice((0..1,))),
+            x.f64.assign((0..1,), x.i32.slice((0..1,))),
             x.f32.dot(&x.f32, ..),
             x.f32.var(..),
             x.i32.gamma(),

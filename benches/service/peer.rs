@@ -25,7 +25,7 @@ pub fn price(prices: &Array1<f32>, terms: Terms) -> Result<Quote, String> {
 }
 
 fn density(x: &Array1<f32>) -> Array1<f32> {
-    0.398_942_28 * (x * x * -0.5).mapv(f32::exp)
+    0.398_942_3 * (x * x * -0.5).mapv(f32::exp)
 }
 
 fn cumulative(x: &Array1<f32>) -> Array1<f32> {

@@ -84,14 +84,16 @@ pub(super) fn check(op: ElementOp, operands: &[Operand<'_>]) -> Result<()> {
     // An i64 and a float are compared as the numbers that they are.
     let is_exact = rule == DTypeRule::Comparison && dtypes.contains(&DType::I64);
     for (&dtype, operand) in dtypes.iter().zip(values.iter().filter(|operand| operand.array().is_some())) {
-        if !holds(to, dtype) && !(is_exact && to == DType::F64) {
+        let is_kept = holds(to, dtype) || is_exact && to == DType::F64;
+        if !is_kept {
             let other = values.iter().find(|other| !std::ptr::eq(*other, operand)).map(name);
             return Err(refused(dtype.name(), other.as_deref(), to, dtype.name()));
         }
     }
     for operand in values.iter().filter(|operand| operand.array().is_none()) {
         // Beside integers, a comparison is computed in what holds both.
-        if !fits(to, operand) && !(rule == DTypeRule::Comparison && to != DType::F32) {
+        let is_kept = fits(to, operand) || rule == DTypeRule::Comparison && to != DType::F32;
+        if !is_kept {
             let other = dtypes.first().map(|dtype| dtype.name());
             return Err(refused(&name(operand), other, to, "the number"));
         }
