@@ -95,7 +95,7 @@ pub fn sums(prices: &Array, terms: Terms) -> [Array; 4] {
 
 /// The normal distribution's density.
 fn density(x: &Array) -> Array {
-    0.398_942_28 * (x * x * -0.5).exp()
+    0.398_942_3 * (x * x * -0.5).exp()
 }
 
 /// How likely a normal variable is below `x`: Abramowitz and Stegun, 26.2.17.
