@@ -3,6 +3,9 @@
 //! In: claims and their ends. Out: whether more fits the host's budget. Must hold: a claim and its end are counted once
 //! each, so that nothing of a script that has ended is left.
 
+// Scripts are the front ends that claim; without them nobody does.
+#![cfg_attr(not(feature = "script"), allow(dead_code))]
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What front ends of one runtime hold together.

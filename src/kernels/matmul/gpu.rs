@@ -1,6 +1,6 @@
 //! The matrix product on a GPU: a part of the result a workgroup, a block of it an invocation.
 //!
-//! In: sizes and segment counts. Out: passes of one module, over slices of the terms ([`Split`]). A slice of more than
+//! In: sizes and segment counts. Out: passes of one module, over slices of the terms (`Split`). A slice of more than
 //! `TERMS_MAX` terms takes several passes, each of which adds its sum to the result of the one before. Of several
 //! slices, the sums are partial results in the scratch operand, and a last pass of a second module adds them.
 //! Parameters of the first from `OWN_WORDS` on: m, n, k, stride_a, stride_b, the pass's first term within a slice, terms

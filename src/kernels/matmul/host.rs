@@ -1,8 +1,8 @@
 //! Matrix products on the host.
 //!
-//! In: sizes and operands, or a [`Product`] by its addresses. Out: the elements of the result.
+//! In: sizes and operands, or a `Product` by its addresses. Out: the elements of the result.
 //!
-//! A product is made in one of three ways ([`Way`]), by its shape: packed, as parts of the result from copies of both
+//! A product is made in one of three ways (`Way`), by its shape: packed, as parts of the result from copies of both
 //! factors that a tile of registers runs through; streamed, where one side is thin and the other lies so that
 //! neighbours in memory are rows of the result; dotted, where the terms of a sum are neighbours in memory. All cut the
 //! terms into chunks, whose sums a last step adds as a tree.
