@@ -10,15 +10,18 @@
 
 use parking_lot::Mutex;
 use std::ffi::c_int;
-use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long the exit of the process waits at most.
 const EXIT_WAIT_MAX: Duration = Duration::from_secs(2);
+/// How often the wait is registered at most: C promises room for 32 handlers, some of which are the program's.
+const REGISTERED_MAX: usize = 24;
 
 static LEAVING: AtomicUsize = AtomicUsize::new(0);
+/// How often the wait is registered.
+static REGISTERED: AtomicUsize = AtomicUsize::new(0);
 static LEFT: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 
 /// Something that the exit of the process waits for, as long as this lives.
@@ -26,9 +29,12 @@ static LEFT: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 pub(crate) struct Leaving(());
 
 impl Leaving {
-    /// From now on the exit waits.
+    /// From now on the exit waits, before all that was registered so far, if a driver is loaded.
     pub(crate) fn begin() -> Leaving {
         LEAVING.fetch_add(1, SeqCst);
+        if REGISTERED.load(SeqCst) > 0 {
+            wait_at_exit();
+        }
         Leaving(())
     }
 }
@@ -46,18 +52,19 @@ pub(crate) fn leave(thread: JoinHandle<()>) {
     left.push(thread);
 }
 
-/// Has the exit of the process wait; to be called once a driver is loaded, whose own end then comes behind the wait.
+/// Has the exit of the process wait; to be called once a driver is loaded, and again when it has compiled: handlers run
+/// in the reverse order of their registration, and a driver's compiler registers the end of what it uses when it first
+/// uses it. What is registered last waits before any of that ends.
 pub(crate) fn wait_at_exit() {
     unsafe extern "C" {
         fn atexit(call: extern "C" fn()) -> c_int;
     }
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // SAFETY: the function has this signature in every C library; it is called at most once, on the thread that
-        // exits, unwinds nothing, and what it reads lives as long as the process. Where it can't be registered, the
-        // exit does not wait.
-        let _ = unsafe { atexit(wait) };
-    });
+    if REGISTERED.load(SeqCst) >= REGISTERED_MAX || REGISTERED.fetch_add(1, SeqCst) >= REGISTERED_MAX {
+        return;
+    }
+    // SAFETY: the function has this signature in every C library; it is called on the thread that exits, unwinds nothing,
+    // and what it reads lives as long as the process. Where it can't be registered, the exit does not wait.
+    let _ = unsafe { atexit(wait) };
 }
 
 extern "C" fn wait() {

@@ -80,6 +80,8 @@ fn open_with(
     let _alone = adapter::OPENING.lock();
     let opened = adapter::open(index, &context.config)?;
     let (profile, costs) = probe::probe(&opened)?;
+    // The driver has compiled and run shaders now.
+    crate::leaving::wait_at_exit();
     let info = adapter::device_info(&opened, id, &context.config, profile, costs);
     let shaders = shaders(context.config.precision, &info);
     let counters = context.counters.clone();
