@@ -667,7 +667,7 @@ fn a_dimension_beyond_the_rank_has_one_element_in_every_function_of_a_script() {
         assert (A(:, :, 1), A); assert (A(:, :, 1, 1), A); assert (A(2, :, 1), A(2, :)); k = find (A(:, 1) > 5);
         assert (A(:, :, ones (1, 2)), cat (3, A, A)); assert (median (A, 3), A); assert (permute (A, [3 1 2]), reshape (A, 1, 300, 300));
         B = A; B(:, :, 2) = A; assert (sum (B, 3), 2 * A); B = A; B(1, :, 1) = 0; assert (B(1, :), zeros (1, 300));
-        assert (vecnorm (A, 2, 3), A); printf ('done\n');";
+        assert (vecnorm (A, 2, 3), A); printf ('done\\n');";
     for (device, rt) in devices() {
         assert_eq!(during(&rt, text).0, "done\n", "{device}");
     }
@@ -718,7 +718,7 @@ function check (what, class, at)
         slack = max (max (abs (double (r) - e) ./ limit (k, a, b)));
         % The reference of doubles is a double itself.
         if ~(slack <= 1) || ~isa (gather (r), class)
-          printf ('%s %s k=%d slack=%g\n', what, class, k, slack);
+          printf ('%s %s k=%d slack=%g\\n', what, class, k, slack);
         end
       end
     end
@@ -731,7 +731,7 @@ z = complex (repmat (0.1, 1, 3000), 0.2);
 w = z * z.';
 printf ('%d %d', abs (w - 3000 * (0.1 + 0.2i)^2) < 1e-11, numel (w));
 A = ones (2, 2e6, 'single'); x = ones (2e6, 1, 'single');
-printf (' %.9g %.9g\n', (A * x)(1), x' * x);
+printf (' %.9g %.9g\\n', (A * x)(1), x' * x);
 ";
     for (device, rt) in devices() {
         // Small arrays in the script's own memory, and all arrays on the runtime.
