@@ -148,7 +148,8 @@ pub struct Config {
     pub ops_pending_max: Option<u64>,
     /// The same of one session; `None`: half of it, or a few tapes where recording is held.
     pub session_ops_pending_max: Option<u64>,
-    /// Bytes of host memory that the waiting work of all sessions may keep; `None`: a quarter of the host's budget.
+    /// Bytes of host memory that the waiting work of all sessions may keep; `None`: the host's budget, or 1 GiB
+    /// where that is less.
     pub bytes_pending_max: Option<u64>,
     /// The same of one session; `None`: half of it, or two tapes' where recording is held.
     pub session_bytes_pending_max: Option<u64>,
@@ -166,20 +167,25 @@ pub struct Config {
 /// of some millions of ops before it asks for anything is not refused.
 pub const OPS_PENDING_MAX: u64 = 16 << 20;
 
+/// Bytes that waiting work may keep at the least, where nobody said how many: a small budget of the host bounds what it
+/// computes, not what the program brought.
+const BYTES_PENDING_MIN: u64 = 1 << 30;
+
 impl Config {
     /// What may wait of all sessions, where the host's budget has so many bytes.
     pub fn pending_max(&self, host_bytes: u64) -> Room {
         let nodes = self.ops_pending_max.unwrap_or(OPS_PENDING_MAX).max(1);
-        Room { nodes, bytes: self.bytes_pending_max.unwrap_or(host_bytes / 4).max(1) }
+        Room { nodes, bytes: self.bytes_pending_max.unwrap_or(host_bytes.max(BYTES_PENDING_MIN)).max(1) }
     }
 
-    /// What may wait of one session. A session alone does not take all the room. Where recording is held, running ahead by
+    /// What may wait of one session. A session alone does not take all the room for ops; for bytes it
+    /// may, so that one array as large as the budget is not refused. Where recording is held, running ahead by
     /// more than a few tapes is of no use to anybody.
     pub fn session_pending_max(&self, host_bytes: u64) -> Room {
         let all = self.pending_max(host_bytes);
         let few = self.ring_room();
         let nodes = if self.hold_recording { few.nodes.min(all.nodes) } else { (all.nodes / 2).max(1) };
-        let bytes = if self.hold_recording { few.bytes.min(all.bytes) } else { (all.bytes / 2).max(1) };
+        let bytes = if self.hold_recording { few.bytes.min(all.bytes) } else { all.bytes };
         Room {
             nodes: self.session_ops_pending_max.unwrap_or(nodes).clamp(1, all.nodes),
             bytes: self.session_bytes_pending_max.unwrap_or(bytes).clamp(1, all.bytes),

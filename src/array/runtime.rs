@@ -224,7 +224,7 @@ impl RuntimeBuilder {
     }
 
     /// Bytes of host memory that waiting work may keep, of all sessions together: its records, and data that the program
-    /// brought and has let go of, which waiting ops still read. A quarter of the host's budget by default. It is looked at
+    /// brought and has let go of, which waiting ops still read. The host's budget by default, or 1 GiB where that is less. It is looked at
     /// before an op is recorded: one op may bring more than is left. Beyond it, as
     /// [`RuntimeBuilder::ops_pending_max`] says. What the program itself still holds does not count.
     pub fn bytes_pending_max(mut self, bytes: u64) -> RuntimeBuilder {
@@ -232,7 +232,7 @@ impl RuntimeBuilder {
         self
     }
 
-    /// As [`RuntimeBuilder::bytes_pending_max`], for each session: half of it by default.
+    /// As [`RuntimeBuilder::bytes_pending_max`], for each session: all of it by default.
     pub fn session_bytes_pending_max(mut self, bytes: u64) -> RuntimeBuilder {
         self.config.session_bytes_pending_max = Some(bytes.max(1));
         self
