@@ -29,7 +29,7 @@ impl Connections {
     /// Asks for a quote.
     ///
     /// # Errors
-    /// Where the connection fails, or the answer is none.
+    /// The connection fails, or what the server sends is not a valid answer.
     pub async fn post(&self, prices: &[f32], terms: Terms) -> io::Result<Quote> {
         let _place = self.count.acquire().await.map_err(io::Error::other)?;
         let stream = self.idle.lock().await.pop();

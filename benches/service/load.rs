@@ -17,10 +17,11 @@ pub enum Ended {
     Wrong,
 }
 
-/// What a load measured.
+/// The counts and latencies that one run of a load generator measured.
 #[derive(Clone, Default)]
 pub struct Measured {
-    /// Of requests that were answered, in order of time; when they were answered since the start, and how long it took.
+    /// One entry for each answered request, ordered by time: when the answer came, counted from the start of the run, and
+    /// the request's latency.
     pub answers: Vec<(Duration, Duration)>,
     pub refused: u64,
     pub dropped: u64,

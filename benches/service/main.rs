@@ -27,7 +27,7 @@ use tidemill::{Error, Runtime};
 
 const PARTS: [&str; 6] = ["closed", "open", "mixed", "overload", "weight", "http"];
 
-/// What was asked for on the command line.
+/// The options that the command line set.
 struct Options {
     seconds: f64,
     devices: Vec<&'static str>,

@@ -6,7 +6,7 @@ use ndarray::{Array1, Zip};
 /// Prices a book, as `pricing::price` does.
 ///
 /// # Errors
-/// Where a price is not positive.
+/// A text that says so, if a price is not positive.
 pub fn price(prices: &Array1<f32>, terms: Terms) -> Result<Quote, String> {
     if !prices.iter().all(|&price| price > 0.0) {
         return Err("a price has to be positive".into());

@@ -53,7 +53,7 @@ impl Jobs {
     /// Runs one job.
     ///
     /// # Errors
-    /// What was wrong, with what it needs to happen again.
+    /// A text that says which result or error was wrong, and gives what is needed to run the job again.
     pub async fn one(&self, dice: &mut Dice) -> Result<(), String> {
         let fate = match dice.below(10) {
             0 => Fate::Fails,
@@ -207,7 +207,7 @@ impl Jobs {
     }
 }
 
-/// What calls on these prices are worth, and their delta, in f64.
+/// Computes the sum of the values and the sum of the deltas of call options on these prices, in f64.
 fn worth(prices: &[f32], terms: Terms) -> [f64; 2] {
     let [strike, rate, volatility, years] = [terms.strike, terms.rate, terms.volatility, terms.years].map(f64::from);
     let cumulative = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);

@@ -28,10 +28,10 @@ use tally::Tally;
 use tidemill::Runtime;
 use tokio::sync::RwLock;
 
-/// Where no job ends for this long, the process hangs.
+/// The soak reports a hang, and ends, if no job ends for this long.
 const HANG: Duration = Duration::from_secs(120);
 
-/// What was asked for on the command line.
+/// The options that the command line set.
 struct Options {
     time: Duration,
     seed: u64,
@@ -183,7 +183,7 @@ async fn sample(
         tokio::time::sleep_until((begun + step * number).into()).await;
         let resident = {
             let _paused = pause.write().await;
-            // What the last jobs let go of is on its way through the ring.
+            // The ring still frees the arrays that the last jobs dropped: give it time before memory is sampled.
             tokio::time::sleep(Duration::from_millis(200)).await;
             tally::resident()
         };
