@@ -68,13 +68,15 @@ fn refuse(status: StatusCode, error: impl Into<String>) -> Response {
     }
 }
 
-/// Whose mistake an error is.
+/// The status that tells a caller whether its request, the load or the service is at fault.
 fn status(error: &Error) -> StatusCode {
     match error.kind() {
         ErrorKind::Domain | ErrorKind::Shape | ErrorKind::TooLarge => StatusCode::BAD_REQUEST,
-        ErrorKind::OutOfMemory | ErrorKind::DeviceLost | ErrorKind::Shutdown | ErrorKind::Cancelled => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
+        ErrorKind::Overloaded
+        | ErrorKind::OutOfMemory
+        | ErrorKind::DeviceLost
+        | ErrorKind::Shutdown
+        | ErrorKind::Cancelled => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
