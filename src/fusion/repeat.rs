@@ -2,12 +2,13 @@
 //!
 //! In: a region. Out: its plan, where one was planned before that differs from it in names and numbers alone. A region
 //! that comes for the second time leaves its plan; from then on only what the program may vary between two runs of the
-//! same statements is put in: values, source lines, scalars, random keys.
+//! same statements is put in: values, source lines, scalars, random keys, the words of checks.
 //! Must hold: FUSE-8: what comes out is the plan that the passes would make (debug builds make it, and compare). So the
 //! signature holds all that they look at, and a number is left out of it only where no pass looks at it.
 
-use super::plan::{Launch, Plan, PlanBuffer, PlanInput, Role, Step};
+use super::plan::{FaultSite, Launch, Plan, PlanBuffer, PlanInput, Role, Step};
 use super::state::Bounded;
+use crate::error::Error;
 use crate::graph::{DType, Op};
 use crate::ids::ValueId;
 use crate::scheduler::region::{Region, RegionArg, RegionNode};
@@ -60,6 +61,9 @@ struct Repeat {
     roles: Vec<Named>,
     /// The region's node of each output.
     outputs: Vec<u32>,
+    /// The region's node of each fault site, and what it says of an operand; what the program says of a check
+    /// (`Op::Ensure`) is the node's own.
+    sites: Vec<(u32, Error)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -125,10 +129,12 @@ impl Repeat {
         };
         let roles = plan.buffers.iter().map(named).collect();
         let outputs = plan.outputs.iter().map(|(value, ..)| nodes[value]).collect();
+        let sites = plan.fault_sites.iter().map(|site| (nodes[&site.value], site.error.clone())).collect();
         let mut plan = plan.clone();
         // Nothing of the region is kept alive.
         (plan.inputs, plan.readbacks, plan.cached) = (Vec::new(), Vec::new(), true);
-        Repeat { signature, plan, roles, outputs }
+        plan.fault_sites = Vec::new();
+        Repeat { signature, plan, roles, outputs, sites }
     }
 
     /// The plan for a region of this signature.
@@ -157,10 +163,20 @@ impl Repeat {
             steps: steps.collect(),
             outputs: outputs.map(|((_, meta, buffer), &n)| (node(n).value, meta.clone(), *buffer)).collect(),
             readbacks: region.readbacks.clone(),
-            fault_sites: Vec::new(),
+            fault_sites: self.sites.iter().map(|(n, error)| site(node(*n), error)).collect(),
             cached: true,
         }
     }
+}
+
+/// A fault site of a region's node, after one of the same structure.
+fn site(node: &RegionNode, like: &Error) -> FaultSite {
+    let message = match &node.op {
+        Op::Ensure { message, .. } => &**message,
+        _ => like.message(),
+    };
+    let error = Error::new(like.kind(), message).with_op(node.op.name()).with_site(node.at);
+    FaultSite { value: node.value, error }
 }
 
 /// A launch with the numbers and the source line of a region.
@@ -200,8 +216,7 @@ pub fn is_blind(node: &RegionNode, dtype_of: impl Fn(RegionArg) -> DType) -> boo
     }
 }
 
-/// Writes down all that planning looks at; false where the region is too large, or can fault: what it says then is made
-/// of its own nodes.
+/// Writes down all that planning looks at; false where the region is too large.
 fn sign(region: &Region, words: &mut Vec<u64>) -> bool {
     if (region.inputs.len() + region.nodes.len()) * WORDS_MIN > SIGNATURE_MAX {
         return false;
@@ -230,7 +245,7 @@ fn sign(region: &Region, words: &mut Vec<u64>) -> bool {
     true
 }
 
-/// An op, but for its random key; false where it can fault.
+/// An op, but for its random key and the words of a check; false where it is none of a region.
 fn attributes(op: &Op, to: &mut Recorder<'_>) -> bool {
     std::mem::discriminant(op).hash(to);
     match op {
@@ -245,9 +260,10 @@ fn attributes(op: &Op, to: &mut Recorder<'_>) -> bool {
         Op::AssignSlice(dims) => dims.hash(to),
         Op::ArgSort { dim, descending } => (dim, descending).hash(to),
         Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::MatMul | Op::Compact => {}
-        Op::Source(_) | Op::Ensure { .. } | Op::Take { .. } | Op::TakeAlong { .. } | Op::AssignIndex { .. } => {
-            return false;
-        }
+        Op::Ensure { op, .. } => op.hash(to),
+        Op::Take { dim } | Op::AssignIndex { dim } => dim.hash(to),
+        Op::TakeAlong { dim } => dim.hash(to),
+        Op::Source(_) => return false,
     }
     true
 }

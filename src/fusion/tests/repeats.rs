@@ -1,6 +1,7 @@
 //! Regions that come again: found with names and numbers of their own, and only where nothing else differs (FUSE-8).
 
 use super::*;
+use crate::fusion::plan::FaultSite;
 use crate::fusion::repeat::Repeats;
 
 /// A chain with random numbers and its sum, of session `session`, that multiplies by `factor`.
@@ -105,15 +106,48 @@ fn an_integer_scalar_beside_a_number_is_part_of_what_has_to_be_equal() {
     assert!(repeats.find(&numbers(-7)).is_none(), "it is a parameter in f64");
 }
 
-#[test]
-fn what_can_fault_and_what_is_large_is_always_planned() {
+/// Elements of a matrix's column at indices, checked: two sites that fault.
+fn checked(session: u32, dim: Option<u8>, message: &str) -> Region {
     let mut b = Build::new();
     let x = b.input(&[100, 1], false);
     let index = b.input(&[10, 1], false);
     b.region.inputs[1].meta.dtype = DType::I32;
-    let y = b.node(Op::Take { dim: None }, &[x, index], &[10, 1], DType::F32);
+    let y = b.node(Op::Take { dim }, &[x, index], &[10, 1], DType::F32);
+    let holds = b.node(Op::Apply(ElementOp::IsFinite), &[y], &[10, 1], DType::Bool);
+    let y = b.node(Op::Ensure { op: "ensure", message: message.into() }, &[y, holds], &[10, 1], DType::F32);
+    let y = b.apply(ElementOp::Mul, &[y, s(session as f32)]);
     b.output(y);
-    assert!(!is_found(&mut Repeats::default(), &b.region, &b.region));
+    let mut region = b.region;
+    (region.id, region.session) = (RegionId(session as u64), SessionId(session.into()));
+    for input in &mut region.inputs {
+        input.value.session = SessionId(session.into());
+    }
+    for node in &mut region.nodes {
+        node.value.session = SessionId(session.into());
+        node.at.mark = session as u64;
+    }
+    region
+}
+
+#[test]
+fn what_can_fault_is_found_and_says_what_its_own_program_says() {
+    let mut repeats = Repeats::default();
+    assert!(is_found(&mut repeats, &checked(1, None, "finite"), &checked(2, None, "finite")));
+    let other = checked(3, None, "no infinity, please");
+    let found = repeats.find(&other).expect("the words are no structure");
+    let anew = Plan { cached: true, ..planned(&other) };
+    assert_eq!(format!("{found:?}"), format!("{anew:?}"));
+    let told = |plan: &Plan| -> Vec<(ValueId, String, Option<u64>)> {
+        let site = |site: &FaultSite| (site.value, site.error.message().to_owned(), site.error.mark());
+        plan.fault_sites.iter().map(site).collect()
+    };
+    assert_eq!(told(&found), told(&anew));
+    assert!(told(&found).iter().any(|(_, message, mark)| message.contains("please") && *mark == Some(3)));
+    assert!(repeats.find(&checked(4, Some(0), "finite")).is_none(), "another dimension");
+}
+
+#[test]
+fn what_is_large_is_always_planned() {
     let mut b = Build::new();
     let mut y = b.input(&[100, 1], false);
     for _ in 0..500 {
