@@ -137,39 +137,29 @@ pub(crate) fn nan(dtype: DType) -> &'static str {
 
 /// Whether the lanes of a float register are NaN, by their bits: compilers may assume that there is none.
 pub(crate) fn is_nan(dtype: DType, width: u32, expression: &str) -> String {
-    match dtype {
-        DType::F32 => format!(
-            "(({}({expression}) & {}) > {})",
-            format_args!("bitcast<{}>", vector("u32", width)),
-            splat("u32", width, "0x7fffffffu"),
-            splat("u32", width, "0x7f800000u")
-        ),
-        DType::F64 => format!("((bitcast<u64>({expression}) & 0x7ffffffffffffffflu) > 0x7ff0000000000000lu)"),
-        _ => splat("bool", width, "false"),
-    }
+    against_infinity(dtype, width, expression, ">").unwrap_or_else(|| splat("bool", width, "false"))
 }
 
 /// Whether the lanes of a float register are infinite or NaN, by their bits.
 pub(crate) fn is_not_finite(dtype: DType, width: u32, expression: &str) -> String {
-    match dtype {
-        DType::F32 => format!(
-            "(({}({expression}) & {}) >= {})",
-            format_args!("bitcast<{}>", vector("u32", width)),
-            splat("u32", width, "0x7fffffffu"),
-            splat("u32", width, "0x7f800000u")
-        ),
-        DType::F64 => format!("((bitcast<u64>({expression}) & 0x7ffffffffffffffflu) >= 0x7ff0000000000000lu)"),
-        _ => splat("bool", width, "false"),
-    }
+    against_infinity(dtype, width, expression, ">=").unwrap_or_else(|| splat("bool", width, "false"))
 }
 
 /// Whether a float scalar is neither infinite nor NaN, by its bits.
 pub(crate) fn is_finite(dtype: DType, expression: &str) -> String {
-    match dtype {
-        DType::F32 => format!("((bitcast<u32>({expression}) & 0x7fffffffu) < 0x7f800000u)"),
-        DType::F64 => format!("((bitcast<u64>({expression}) & 0x7ffffffffffffffflu) < 0x7ff0000000000000lu)"),
-        _ => "true".to_string(),
-    }
+    against_infinity(dtype, 1, expression, "<").unwrap_or_else(|| "true".to_string())
+}
+
+/// Compares the bits of a float register, without their signs, with those of infinity; `None` for other dtypes.
+fn against_infinity(dtype: DType, width: u32, expression: &str, compare: &str) -> Option<String> {
+    let (bits, magnitude, infinity) = match dtype {
+        DType::F32 => ("u32", "0x7fffffffu", "0x7f800000u"),
+        DType::F64 => ("u64", "0x7ffffffffffffffflu", "0x7ff0000000000000lu"),
+        DType::Bool | DType::U8 | DType::I32 | DType::U32 | DType::I64 => return None,
+    };
+    let of = |scalar: &str| splat(bits, width, scalar);
+    let cast = vector(bits, width);
+    Some(format!("((bitcast<{cast}>({expression}) & {}) {compare} {})", of(magnitude), of(infinity)))
 }
 
 /// The lanes of a vector, or the scalar itself.
