@@ -167,10 +167,10 @@ impl Assembly<'_, '_> {
             params.push(site(self.work, sites, site_of, root));
             faults = Some(self.fault_buffer());
         }
-        if call.scratch_words > 0 && self.device.kind == DeviceKind::Gpu {
+        let scratch_words = call.library.scratch_words();
+        if scratch_words > 0 && self.device.kind == DeviceKind::Gpu {
             let dtype = call.library.scratch_dtype();
-            let elements = if dtype.is_wide() { call.scratch_words / 2 } else { call.scratch_words };
-            let buffer = self.new_buffer(Role::Scratch, dtype, elements);
+            let buffer = self.new_buffer(Role::Scratch, dtype, scratch_words * 4 / dtype.gpu_bytes() as u64);
             uses.push(Use { buffer, tiled: false, writes: true, reads: true });
         }
         let (label, ops) = self.label(index);

@@ -21,8 +21,6 @@ pub struct LibraryCall {
     pub output: usize,
     /// The output starts as a copy of this buffer.
     pub base: Option<Source>,
-    /// Words of scratch after the operands.
-    pub scratch_words: u64,
 }
 
 /// The buffer behind an argument.
@@ -44,14 +42,8 @@ pub fn call(work: &Work<'_>, n: u32) -> LibraryCall {
             let (before, len, after) = around(shape.dims(), *dim as usize);
             let library =
                 Library::ArgSort { dtype: work.arg_dtype(node.args[0]), before, len, after, descending: *descending };
-            let scratch_words = library.scratch_words();
-            LibraryCall {
-                library,
-                operands: smallvec![source_of(node.args[0]), Source::Node(n)],
-                output: 1,
-                base: None,
-                scratch_words,
-            }
+            let operands = smallvec![source_of(node.args[0]), Source::Node(n)];
+            LibraryCall { library, operands, output: 1, base: None }
         }
         Op::AssignIndex { dim } => {
             let shape = &node.meta.shape;
@@ -69,13 +61,11 @@ pub fn call(work: &Work<'_>, n: u32) -> LibraryCall {
                 count: work.arg_shape(node.args[1]).elements() as u32,
                 scalar_value: value.is_scalar(),
             };
-            let scratch_words = library.scratch_words();
             LibraryCall {
                 library,
                 operands: smallvec![Source::Node(n), source_of(node.args[1]), source_of(node.args[2])],
                 output: 0,
                 base: Some(source_of(node.args[0])),
-                scratch_words,
             }
         }
         other => unreachable!("FUSE-1: {} is no library kernel", other.name()),
@@ -102,9 +92,8 @@ fn matmul(work: &Work<'_>, n: u32) -> LibraryCall {
         stride_a: if pages(node.args[0]) == 1 { 0 } else { m * k },
         stride_b: if pages(node.args[1]) == 1 { 0 } else { k * columns },
     };
-    let scratch_words = library.scratch_words();
     let operands = smallvec![source_of(a), source_of(b), Source::Node(n)];
-    LibraryCall { library, operands, output: 2, base: None, scratch_words }
+    LibraryCall { library, operands, output: 2, base: None }
 }
 
 /// Elements before, along and after a dimension.
