@@ -189,6 +189,11 @@ impl Monoid {
         }
     }
 
+    /// Whether it is a fold to count, base and deviations, whose accumulators are closed before they are merged.
+    pub fn is_moments(self) -> bool {
+        matches!(self, Monoid::Moments | Monoid::MomentsWhere)
+    }
+
     /// dtypes of the components of what a part of a line does to a running value (`wgsl/running.rs`).
     pub fn running_components(self, dtype: DType) -> SmallVec<[DType; 3]> {
         let signed = matches!(dtype, DType::I32 | DType::I64);

@@ -4,9 +4,9 @@
 
 use super::frame::{FoldMode, Frame, Place, Value};
 use super::index::{self, Piece};
-use super::monoid;
 use super::operand::{self, Stored};
 use super::{HostArg, element, random};
+use super::{moments, monoid, running};
 use crate::graph::{DType, Dist, ElementOp, Scalar};
 use crate::kernels::ir::{IndexCompare, IndexOp, InstOp, Monoid, Val};
 use smallvec::SmallVec;
@@ -221,7 +221,9 @@ impl Frame<'_> {
         // SAFETY: accumulators and blocks hold BLOCK lanes of the argument's dtype (IR-7).
         unsafe {
             match self.mode {
-                FoldMode::Along => monoid::accumulate_along(monoid, dtype, parts, [first, second], lanes),
+                FoldMode::Along if monoid.is_moments() => {
+                    moments::accumulate_along(monoid, dtype, parts, [first, second], lanes)
+                }
                 _ => monoid::accumulate(monoid, dtype, parts, [first, second], lanes),
             }
         }
@@ -240,14 +242,14 @@ impl Frame<'_> {
         let parts = fold.parts;
         let (dtype, lanes) = (self.dtype(arg), place.lanes);
         let block = self.block(arg, lanes, 0);
-        if monoid == Monoid::Sum && dtype.is_float() {
+        if running::is_float_sum(monoid, dtype) {
             let out = self.output(at, place);
             // SAFETY: `out` holds `lanes` elements, apart from the argument's memory (EVAL-2).
             match self.mode {
                 FoldMode::Running { reverse } => unsafe {
-                    monoid::running_sum(dtype, block, out, parts, lanes, reverse);
+                    running::sum(dtype, block, out, parts, lanes, reverse);
                 },
-                _ => unsafe { monoid::running_sums(dtype, block, out, parts, lanes) },
+                _ => unsafe { running::sums(dtype, block, out, parts, lanes) },
             }
             return Value::Block(out);
         }
@@ -261,7 +263,7 @@ impl Frame<'_> {
         // SAFETY: `out` holds `lanes` elements, apart from the argument's memory (EVAL-2).
         unsafe {
             std::ptr::copy_nonoverlapping(block, out, lanes * dtype.bytes());
-            monoid::running(monoid, dtype, out, parts.0[0], lanes, reverse);
+            running::fold(monoid, dtype, out, parts.0[0], lanes, reverse);
         }
         Value::Block(out)
     }

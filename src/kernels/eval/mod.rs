@@ -19,11 +19,13 @@ mod frame;
 mod index;
 mod library;
 mod map;
+mod moments;
 mod monoid;
 mod number;
 mod operand;
 mod pool;
 mod reduce;
+mod running;
 mod scan;
 mod stage;
 #[cfg(test)]

@@ -11,8 +11,10 @@
 //!   doubling beyond.
 
 use super::frame::{BLOCK, Fold, FoldMode, Frame, Line, Place, Scene, Value};
+use super::moments;
 use super::monoid::{self, Parts};
 use super::pool::Pool;
+use super::running;
 use super::stage::{Part, Stage};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::DType;
@@ -67,12 +69,6 @@ pub(super) struct FoldKind {
     components: SmallVec<[DType; 4]>,
 }
 
-impl FoldKind {
-    fn is_moments(&self) -> bool {
-        matches!(self.monoid, Monoid::Moments | Monoid::MomentsWhere)
-    }
-}
-
 /// The folds (or scans) of a kernel.
 pub(super) fn folds(kernel: &Kernel) -> SmallVec<[FoldKind; 2]> {
     let mut all = SmallVec::new();
@@ -84,7 +80,7 @@ pub(super) fn folds(kernel: &Kernel) -> SmallVec<[FoldKind; 2]> {
             }
             InstOp::Scan { monoid, arg } => {
                 let dtype = kernel.inst(*arg).dtype;
-                (*monoid, dtype, monoid::running_components(*monoid, dtype))
+                (*monoid, dtype, running::components(*monoid, dtype))
             }
             _ => continue,
         };
@@ -153,18 +149,18 @@ impl<'k> Accumulators<'k> {
     pub fn init_running(&self, lanes: usize) {
         for (fold, kind) in self.kinds.iter().enumerate() {
             // SAFETY: that many lanes are there.
-            unsafe { monoid::init_running(kind.monoid, kind.dtype, self.parts(fold, 0), lanes) };
+            unsafe { running::init(kind.monoid, kind.dtype, self.parts(fold, 0), lanes) };
         }
     }
 
     /// Ends the folding of elements into lanes, along a line or not.
     fn close(&self, lanes: usize, along: bool) {
         for (fold, kind) in self.kinds.iter().enumerate() {
-            if along && monoid::closes_blocks(kind.monoid, kind.dtype) {
+            if !kind.monoid.is_moments() || along && moments::closes_blocks(kind.dtype) {
                 continue;
             }
             // SAFETY: that many lanes are there.
-            unsafe { monoid::close(kind.monoid, self.parts(fold, 0), lanes) };
+            unsafe { moments::close(self.parts(fold, 0), lanes) };
         }
     }
 
@@ -219,7 +215,7 @@ pub(super) fn run(scene: &Scene<'_>, outer: u32, inner: u32, inner_fast: bool, p
         scene,
         fold: Stage::new(scene.kernel, Part::Fold),
         finish: Stage::new(scene.kernel, Part::Finish),
-        side_by_side: if kinds.iter().any(FoldKind::is_moments) { SIDE_BY_SIDE_MOMENTS } else { BLOCK },
+        side_by_side: if kinds.iter().any(|kind| kind.monoid.is_moments()) { SIDE_BY_SIDE_MOMENTS } else { BLOCK },
         kinds,
         outer,
         inner,

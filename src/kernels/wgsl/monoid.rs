@@ -159,7 +159,7 @@ impl Fold {
     /// Statements that make partial results of what elements were folded into: of moments, sums become means. Compilers
     /// take `x - x` for zero, also of an infinite `x`: where the mean is not finite, the squares become NaN by its bits.
     fn close(&self, width: u32, acc: &[String]) -> Vec<String> {
-        if !matches!(self.monoid, Monoid::Moments | Monoid::MomentsWhere) {
+        if !self.monoid.is_moments() {
             return Vec::new();
         }
         let of = |scalar: &str| splat(register(self.argument), width, scalar);

@@ -1,0 +1,123 @@
+//! Moments: count, base, and sums of what the elements differ from the base by, in f64 whatever the elements are.
+//!
+//! In: accumulators and elements. Out: the accumulators, one step further; closed ones are merged.
+//! Must hold: EVAL-5 (`monoid.rs`).
+
+use super::monoid::{self, Parts, components, lanes_mut};
+use crate::graph::DType;
+use crate::kernels::ir::Monoid;
+
+/// Folds values into open accumulators: (count, base, sum of `x - base`, sum of its squares). The base is a lane's first
+/// value.
+///
+/// # Safety
+/// `parts` holds a lane for each value.
+#[inline(always)]
+pub(super) unsafe fn fold<T: Copy + Into<f64>>(parts: Parts, values: &[T]) {
+    // SAFETY: the caller's promise.
+    let [count, base, sum, squares] = unsafe { parts.0.map(|at| lanes_mut::<f64>(at, values.len())) };
+    // A row has as many lanes as the one before it, or fewer: all of these are empty, or none is.
+    if count.first() == Some(&0.0) {
+        count.fill(1.0);
+        base.iter_mut().zip(values).for_each(|(base, &x)| *base = x.into());
+        // 0 without a sign, but NaN of infinity and NaN.
+        sum.iter_mut().zip(&*base).for_each(|(sum, &x)| *sum = x * 0.0 + 0.0);
+        squares.copy_from_slice(sum);
+        return;
+    }
+    count.iter_mut().for_each(|count| *count += 1.0);
+    for (((sum, squares), &base), &x) in sum.iter_mut().zip(squares).zip(&*base).zip(values) {
+        let off = x.into() - base;
+        *sum += off;
+        *squares += off * off;
+    }
+}
+
+/// As [`fold`], of the values that are on.
+///
+/// # Safety
+/// As [`fold`].
+#[inline(always)]
+pub(super) unsafe fn fold_where<T: Copy + Into<f64>>(parts: Parts, values: &[T], on: &[u8]) {
+    // SAFETY: the caller's promise.
+    let [count, base, sum, squares] = unsafe { parts.0.map(|at| lanes_mut::<f64>(at, values.len())) };
+    for (lane, &x) in values.iter().enumerate() {
+        let (x, on): (f64, bool) = (x.into(), on[lane] != 0);
+        base[lane] = if on && count[lane] == 0.0 { x } else { base[lane] };
+        let off = if on { x - base[lane] } else { 0.0 };
+        count[lane] += on as u8 as f64;
+        sum[lane] += off;
+        squares[lane] += off * off;
+    }
+}
+
+/// Merges two closed accumulators (Chan, Golub, LeVeque: "Updating formulae and a pairwise algorithm for computing sample
+/// variances", 1979). The result's base is the one that is nearer to its mean.
+#[inline(always)]
+pub(super) fn merge(a: [f64; 4], b: [f64; 4]) -> [f64; 4] {
+    // Written without branches, so that it is computed for several lanes at once.
+    let (first, none) = (a[0] == 0.0, b[0] == 0.0);
+    let n = a[0] + b[0];
+    let apart = (b[1] - a[1]) + (b[2] - a[2]);
+    let share = b[0] / if n == 0.0 { 1.0 } else { n };
+    let nearer = b[2].abs() < a[2].abs();
+    let base = if nearer { b[1] } else { a[1] };
+    let off = if nearer { b[2] - apart * (1.0 - share) } else { a[2] + apart * share };
+    let squares = a[3] + b[3] + apart * apart * (a[0] * share);
+    let pick = |both: f64, part: usize| {
+        let later = if first { b[part] } else { both };
+        if none { a[part] } else { later }
+    };
+    [n, pick(base, 1), pick(off, 2), pick(squares, 3)]
+}
+
+/// Closes accumulators that elements were folded into (EVAL-5): sums become means.
+///
+/// # Safety
+/// `parts` holds `lanes` lanes of moments.
+#[multiversion::multiversion(targets("x86_64+avx2+bmi2"))]
+pub(super) unsafe fn close(parts: Parts, lanes: usize) {
+    // SAFETY: the caller's promise.
+    let [count, _, off, squares] = unsafe { parts.0.map(|at| lanes_mut::<f64>(at, lanes)) };
+    for ((count, off), squares) in count.iter().zip(off).zip(squares) {
+        let mean = *off / if *count == 0.0 { 1.0 } else { *count };
+        let rest = *squares - *off * mean;
+        *squares = if rest < 0.0 { 0.0 } else { rest };
+        *off = mean;
+    }
+}
+
+/// Lanes in which moments of one line are kept: few, so that they stay in a core's first cache. A block is eight rows.
+const ALONG: usize = 128;
+
+/// Whether [`accumulate_along`] leaves closed accumulators: in f64 an outlier that is taken for the base of many elements
+/// would cost digits.
+pub(super) fn closes_blocks(dtype: DType) -> bool {
+    dtype == DType::F64
+}
+
+/// Folds a block of one output's elements into its accumulators, which are merged later.
+///
+/// # Safety
+/// As [`monoid::accumulate`]; `parts` has room for 256 lanes, and as many as [`monoid::init`] was told, rounded up to a
+/// power of two, count.
+pub(super) unsafe fn accumulate_along(monoid: Monoid, dtype: DType, parts: Parts, args: [*const u8; 2], lanes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let second = if monoid == Monoid::MomentsWhere { DType::Bool } else { dtype };
+        let closes = closes_blocks(dtype);
+        let open = if closes { parts.skip(&components(monoid, dtype), ALONG) } else { parts };
+        if closes {
+            monoid::init(monoid, dtype, open, ALONG);
+        }
+        for start in (0..lanes).step_by(ALONG) {
+            let row = [args[0].add(start * dtype.bytes()), args[1].add(start * second.bytes())];
+            monoid::accumulate(monoid, dtype, open, row, ALONG.min(lanes - start));
+        }
+        if closes {
+            close(open, ALONG);
+            monoid::merge(monoid, dtype, parts, open, ALONG);
+            monoid::init(monoid, dtype, open, ALONG);
+        }
+    }
+}
