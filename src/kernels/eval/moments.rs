@@ -89,6 +89,8 @@ pub(super) unsafe fn close(parts: Parts, lanes: usize) {
 
 /// Lanes in which moments of one line are kept: few, so that they stay in a core's first cache. A block is eight rows.
 const ALONG: usize = 128;
+/// Lanes that [`accumulate_along`] needs: closed ones, and open ones for a block.
+pub(super) const LANES_MIN: usize = 2 * ALONG;
 
 /// Whether [`accumulate_along`] leaves closed accumulators: in f64 an outlier that is taken for the base of many elements
 /// would cost digits.
@@ -96,20 +98,17 @@ pub(super) fn closes_blocks(dtype: DType) -> bool {
     dtype == DType::F64
 }
 
-/// Folds a block of one output's elements into its accumulators, which are merged later.
+/// Folds a block of one output's elements into its accumulators, which are merged later. Where blocks are closed, the
+/// open lanes are empty before and after it.
 ///
 /// # Safety
-/// As [`monoid::accumulate`]; `parts` has room for 256 lanes, and as many as [`monoid::init`] was told, rounded up to a
-/// power of two, count.
+/// As [`monoid::accumulate`]; `parts` has at least [`LANES_MIN`] lanes, which [`monoid::init`] has initialised.
 pub(super) unsafe fn accumulate_along(monoid: Monoid, dtype: DType, parts: Parts, args: [*const u8; 2], lanes: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         let second = if monoid == Monoid::MomentsWhere { DType::Bool } else { dtype };
         let closes = closes_blocks(dtype);
         let open = if closes { parts.skip(&components(monoid, dtype), ALONG) } else { parts };
-        if closes {
-            monoid::init(monoid, dtype, open, ALONG);
-        }
         for start in (0..lanes).step_by(ALONG) {
             let row = [args[0].add(start * dtype.bytes()), args[1].add(start * second.bytes())];
             monoid::accumulate(monoid, dtype, open, row, ALONG.min(lanes - start));

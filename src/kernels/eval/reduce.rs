@@ -264,7 +264,7 @@ impl<'a> Worker<'a> {
     fn fold_line(&mut self, output: usize, begin: usize, end: usize) {
         debug_assert!(end - begin <= CHUNK_ALONG, "EVAL-6: a lane takes a chunk's blocks at the most");
         let width = (end - begin).clamp(1, BLOCK).next_power_of_two();
-        self.current.init(width);
+        self.current.init(width.max(moments::LANES_MIN));
         self.current.lend(&mut self.fold, 0);
         self.fold.mode = FoldMode::Along;
         for start in (begin..end).step_by(BLOCK) {
