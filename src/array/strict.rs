@@ -1,9 +1,9 @@
 //! `Promotion::Strict`: what would lose digits or range when dtypes mix is refused.
 //!
-//! In: an op's operands, or the dtypes of a conversion that nobody wrote. Out: nothing, or an error that names both
-//! dtypes and the cast to write.
+//! In: an op's operands, or the dtypes of a conversion that an op makes by itself. Out: nothing, or an error that names
+//! both dtypes and the cast to write.
 //! Must hold: STRICT-1: what is accepted is computed as by `Promotion::Matlab`; nothing here changes a value. STRICT-2:
-//! what errs by MATLAB's rules keeps that error.
+//! an op that MATLAB's rules refuse keeps their error.
 
 use super::handle::Array;
 use super::operand::{Kind, Operand};
@@ -86,14 +86,14 @@ pub(super) fn check(op: ElementOp, operands: &[Operand<'_>]) -> Result<()> {
     for (&dtype, operand) in dtypes.iter().zip(values.iter().filter(|operand| operand.array().is_some())) {
         if !(holds(to, dtype) || is_exact && to == DType::F64) {
             let other = values.iter().find(|other| !std::ptr::eq(*other, operand)).map(name);
-            return Err(refused(dtype.name(), other.as_deref(), to, dtype.name()));
+            return Err(refused(dtype.name(), other.as_deref(), to, Some(dtype)));
         }
     }
     for operand in values.iter().filter(|operand| operand.array().is_none()) {
         // Beside integers, a comparison is computed in what holds both.
         if !(fits(to, operand) || rule == DTypeRule::Comparison && to != DType::F32) {
             let other = dtypes.first().map(|dtype| dtype.name());
-            return Err(refused(&name(operand), other, to, "the number"));
+            return Err(refused(&name(operand), other, to, None));
         }
     }
     Ok(())
@@ -109,12 +109,13 @@ fn name(operand: &Operand<'_>) -> String {
     }
 }
 
-fn refused(losing: &str, beside: Option<&str>, to: DType, of: &str) -> Error {
+/// The error of an operand that would lose digits or range as `to`: an array of dtype `own`, or a plain number (`None`).
+fn refused(losing: &str, beside: Option<&str>, to: DType, own: Option<DType>) -> Error {
     let beside = beside.map_or_else(String::new, |beside| format!(" beside {beside}"));
-    let advice = match to {
-        _ if of == "the number" => format!("write .cast::<f64>() on the array, or a number that {to} holds"),
-        DType::F64 => "write .cast::<f64>() on it where that is meant".to_owned(),
-        _ => format!("write .cast::<{of}>() on the other side, or .cast::<{to}>() on this one"),
+    let advice = match (own, to) {
+        (None, _) => format!("write .cast::<f64>() on the array, or a number that {to} holds"),
+        (Some(_), DType::F64) => "write .cast::<f64>() on it where that is meant".to_owned(),
+        (Some(own), _) => format!("write .cast::<{own}>() on the other side, or .cast::<{to}>() on this one"),
     };
     let message = format!(
         "{losing}{beside} would be taken as {to}, which loses digits or range, and promotion is strict: {advice}"
@@ -128,7 +129,7 @@ fn refused(losing: &str, beside: Option<&str>, to: DType, of: &str) -> Error {
 /// `ErrorKind::DType` where it would lose digits or range.
 pub(super) fn converted(home: &Home, from: DType, to: DType) -> Result<()> {
     match home.is_strict() && !holds(to, from) {
-        true => Err(refused(from.name(), None, to, from.name())),
+        true => Err(refused(from.name(), None, to, Some(from))),
         false => Ok(()),
     }
 }
@@ -144,15 +145,15 @@ pub(super) fn written(home: &Home, value: &Operand<'_>, to: DType) -> Result<()>
     match value.array().map(Array::dtype).transpose()? {
         Some(from) => converted(home, from, to),
         None if fits(to, value) => Ok(()),
-        None => Err(refused(&name(value), Some(to.name()), to, "the number")),
+        None => Err(refused(&name(value), Some(to.name()), to, None)),
     }
 }
 
-/// Numbers above `i64::MAX` become what the array's dtype can meet (OPERAND-1).
+/// Makes an f64 of every number above `i64::MAX` (OPERAND-1). Comparisons, logic and tests may take it beside any array.
 ///
 /// # Errors
-/// `ErrorKind::DType` beside integers, but for comparisons and logic, which need no dtype that holds both; where promotion
-/// is strict, also beside a float that does not hold it.
+/// `ErrorKind::DType` where another op has an array of integers; where promotion is strict, also where it has one of
+/// floats that do not hold the number.
 pub(super) fn settle(op: ElementOp, operands: &mut [Operand<'_>]) -> Result<()> {
     if !operands.iter().any(|operand| matches!(operand.0, Kind::Beyond(_))) {
         return Ok(());
@@ -169,7 +170,7 @@ pub(super) fn settle(op: ElementOp, operands: &mut [Operand<'_>]) -> Result<()> 
                 return Err(beyond(number, dtype));
             }
             if let Some(dtype) = float.filter(|&dtype| is_value && !fits(dtype, operand)) {
-                return Err(refused(&name(operand), Some(dtype.name()), dtype, "the number"));
+                return Err(refused(&name(operand), Some(dtype.name()), dtype, None));
             }
             operand.0 = Kind::Number(Scalar::F64(number as f64));
         }

@@ -268,8 +268,9 @@ pub(crate) fn zeros(home: &Arc<Home>, meta: Meta, at: At) -> Array {
 /// are skipped). Of mixed dtypes, the first integer class wins, then f32, then f64.
 ///
 /// # Errors
-/// `ErrorKind::Argument` for an empty list, `ErrorKind::Index` for a dimension beyond those, `ErrorKind::Shape` for arrays that do not fit together. An operand's own
-/// fault is carried on by the array, as operators do: whether it is known by now is a matter of time.
+/// `ErrorKind::Argument` for an empty list, `ErrorKind::Index` for a dimension beyond those, `ErrorKind::Shape` for arrays
+/// that do not fit together. An operand's own fault is carried on by the array, as operators do: whether it is known by
+/// now is a matter of time.
 #[track_caller]
 pub fn cat(dim: usize, arrays: &[&Array]) -> Result<Array> {
     let at = Location::caller();

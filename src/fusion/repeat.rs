@@ -2,7 +2,7 @@
 //!
 //! In: a region. Out: its plan, where one was planned before that differs from it in names and numbers alone. A region
 //! that comes for the second time leaves its plan; from then on only what the program may vary between two runs of the
-//! same statements is put in: values, source lines, scalars, random keys, the words of checks.
+//! same statements is put in: values, source lines, scalars, random keys, the messages of checks.
 //! Must hold: FUSE-8: what comes out is the plan that the passes would make (debug builds make it, and compare). So the
 //! signature holds all that they look at, and a number is left out of it only where no pass looks at it.
 
@@ -61,8 +61,8 @@ struct Repeat {
     roles: Vec<Named>,
     /// The region's node of each output.
     outputs: Vec<u32>,
-    /// The region's node of each fault site, and what it says of an operand; what the program says of a check
-    /// (`Op::Ensure`) is the node's own.
+    /// The region's node of each fault site, and the site's error. A check (`Op::Ensure`) takes its message from the node
+    /// of the region that comes again.
     sites: Vec<(u32, Error)>,
 }
 
@@ -169,7 +169,7 @@ impl Repeat {
     }
 }
 
-/// A fault site of a region's node, after one of the same structure.
+/// The fault site of a region's node, made as `like` was made for the node of a region of the same structure.
 fn site(node: &RegionNode, like: &Error) -> FaultSite {
     let message = match &node.op {
         Op::Ensure { message, .. } => &**message,
@@ -245,7 +245,7 @@ fn sign(region: &Region, words: &mut Vec<u64>) -> bool {
     true
 }
 
-/// An op, but for its random key and the words of a check; false where it is none of a region.
+/// Writes down an op, but for its random key and the message of a check; false for a source, which no region holds.
 fn attributes(op: &Op, to: &mut Recorder<'_>) -> bool {
     std::mem::discriminant(op).hash(to);
     match op {
