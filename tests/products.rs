@@ -2,8 +2,11 @@
 //! magnitudes of its `k` terms (`docs/accuracy.md`).
 
 mod common;
+#[path = "common/exact.rs"]
+mod exact;
 
 use common::{runtimes, session, values};
+use exact::Exact;
 use tidemill::{Array, DType, Session};
 
 /// A factor of a term: its line, its number, and the unit of the last place of 1.
@@ -29,15 +32,12 @@ fn array(s: &Session, data: &[f64], shape: [usize; 2], dtype: DType) -> Array {
 
 /// The exact sum of products, to about twice the precision of f64, and the sum of the terms' magnitudes.
 fn exact(terms: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
-    let (mut high, mut low, mut magnitude) = (0.0f64, 0.0f64, 0.0f64);
+    let (mut sum, mut magnitude) = (Exact::default(), 0.0);
     for (x, y) in terms {
-        let product = x * y;
-        let sum = high + product;
-        let back = sum - high;
-        low += (high - (sum - back)) + (product - back) + x.mul_add(y, -product);
-        (high, magnitude) = (sum, magnitude + product.abs());
+        sum.add_product(x, y);
+        magnitude += (x * y).abs();
     }
-    (high + low, magnitude)
+    (sum.value(), magnitude)
 }
 
 #[track_caller]

@@ -2,41 +2,12 @@
 //! every device: one set of cases against references of twice the digits.
 
 mod common;
+#[path = "common/exact.rs"]
+mod exact;
 
 use common::{runtimes, session, values, wait};
+use exact::Exact;
 use tidemill::{Array, Element, Session};
-
-/// A sum with twice the digits of doubles: what additions lose is kept.
-#[derive(Clone, Copy, Default)]
-struct Exact {
-    high: f64,
-    low: f64,
-}
-
-impl Exact {
-    fn add(&mut self, x: f64) {
-        let next = self.high + x;
-        let added = next - self.high;
-        self.low += (self.high - (next - added)) + (x - added);
-        self.high = next;
-    }
-
-    /// The product's error is found by splitting the factors.
-    fn add_product(&mut self, a: f64, b: f64) {
-        let split = |x: f64| {
-            let c = x * 134_217_729.0;
-            let high = c - (c - x);
-            (high, x - high)
-        };
-        let (product, (a1, a2), (b1, b2)) = (a * b, split(a), split(b));
-        self.add(product);
-        self.low += ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2;
-    }
-
-    fn value(self) -> f64 {
-        self.high + self.low
-    }
-}
 
 fn exact(x: impl Iterator<Item = f64>) -> Exact {
     let mut sum = Exact::default();
