@@ -20,8 +20,8 @@ pub enum DeviceChoice {
 /// How the dtypes of an op's operands mix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Promotion {
-    /// As MATLAB mixes them: f32 beside f64 is f32, an integer array beside 0.5 is computed in f64 and rounded to its own
-    /// dtype, and an `i64` is summed in f64.
+    /// As MATLAB mixes them: f32 beside f64 is f32, an integer array beside 0.5 is computed in f64 and rounded to its
+    /// own dtype, and an `i64` is summed in f64.
     #[default]
     Matlab,
     /// What would lose digits or range is refused: the result carries a fault (`ErrorKind::DType`) that names both
@@ -151,7 +151,7 @@ pub struct Config {
     /// Bytes of host memory that the waiting work of all sessions may keep; `None`: the host's budget, or 1 GiB
     /// where that is less.
     pub bytes_pending_max: Option<u64>,
-    /// The same of one session; `None`: half of it, or two tapes' where recording is held.
+    /// The same of one session; `None`: all of it, or two tapes' where recording is held.
     pub session_bytes_pending_max: Option<u64>,
     /// A thread of the program's own that records is held where there is no room, in place of an error.
     pub hold_recording: bool,
@@ -163,8 +163,8 @@ pub struct Config {
     pub injection: Injection,
 }
 
-/// Recorded ops that may wait, where nobody said how many: their records take about 1.5 GB. A program that records a loop
-/// of some millions of ops before it asks for anything is not refused.
+/// Recorded ops that may wait, where nobody said how many: their records take about 1.5 GB. A program that records a
+/// loop of some millions of ops before it asks for anything is not refused.
 pub const OPS_PENDING_MAX: u64 = 16 << 20;
 
 /// Bytes that waiting work may keep at the least, where nobody said how many: a small budget of the host bounds what it
@@ -178,17 +178,15 @@ impl Config {
         Room { nodes, bytes: self.bytes_pending_max.unwrap_or(host_bytes.max(BYTES_PENDING_MIN)).max(1) }
     }
 
-    /// What may wait of one session. A session alone does not take all the room for ops; for bytes it
-    /// may, so that one array as large as the budget is not refused. Where recording is held, running ahead by
-    /// more than a few tapes is of no use to anybody.
+    /// What may wait of one session. A session alone does not take all the room for ops; for bytes it may, so that one
+    /// array as large as the budget is not refused. Where recording is held, running ahead by more than a few tapes is
+    /// of no use to anybody.
     pub fn session_pending_max(&self, host_bytes: u64) -> Room {
         let all = self.pending_max(host_bytes);
-        let few = self.ring_room();
-        let nodes = if self.hold_recording { few.nodes.min(all.nodes) } else { (all.nodes / 2).max(1) };
-        let bytes = if self.hold_recording { few.bytes.min(all.bytes) } else { all.bytes };
+        let usual = if self.hold_recording { self.ring_room() } else { Room { nodes: all.nodes / 2, ..all } };
         Room {
-            nodes: self.session_ops_pending_max.unwrap_or(nodes).clamp(1, all.nodes),
-            bytes: self.session_bytes_pending_max.unwrap_or(bytes).clamp(1, all.bytes),
+            nodes: self.session_ops_pending_max.unwrap_or(usual.nodes).clamp(1, all.nodes),
+            bytes: self.session_bytes_pending_max.unwrap_or(usual.bytes).clamp(1, all.bytes),
         }
     }
 

@@ -29,8 +29,8 @@ pub(crate) fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Does something for all seeds that were asked for, on all cores: `SEED` names one; `SEEDS` says how many, `FIRST` from
-/// where on. The first seed that panics is named, and ends the test.
+/// Does something for all seeds that were asked for, on all cores: `SEED` names one; `SEEDS` says how many, `FIRST`
+/// from where on. The first seed that panics is named, and ends the test.
 pub(crate) fn for_seeds(usual: u64, run: impl Fn(u64) + Sync) {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let first = number("FIRST").unwrap_or(0);

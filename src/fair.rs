@@ -15,9 +15,9 @@
 //! estimates between half and four times what the work takes.
 //!
 //! Must hold (`c` is the largest piece of work, estimated or taken, `q` the largest over its session's weight, `F` the
-//! number of pieces that are under way while another is given, `W` the sum of the weights of the sessions with work, `N`
-//! their number, each at its largest since the session came; who has left while a piece of its work is under way counts
-//! in `W`):
+//! number of pieces that are under way while another is given, `W` the sum of the weights of the sessions with work,
+//! `N` their number, each at its largest since the session came; who has left while a piece of its work is under way
+//! counts in `W`):
 //! - FAIR-1: `now` never goes back, and every piece of work moves it forward, also while sessions come all the time.
 //! - FAIR-2: a session with work is at most `LAG * q` behind `now`, where `LAG` is `3 + 2F + ln(W / its weight)`, and a
 //!   nanosecond or two that are lost in rounding. So of all work since it came it has had its weight's share, less
@@ -190,11 +190,6 @@ impl Fair {
         self.due.iter().chain(&self.early).map(|&(_, _, _, session)| session)
     }
 
-    /// Whether a session has work.
-    pub fn has(&self, session: SessionId) -> bool {
-        self.sessions.contains_key(&session)
-    }
-
     /// Whether nobody has work.
     pub fn is_empty(&self) -> bool {
         self.sessions.is_empty()
@@ -206,11 +201,6 @@ impl Fair {
         self.owing.clear();
         self.owing_order.clear();
         self.rest = 0;
-    }
-
-    /// Sessions that it remembers.
-    pub fn known(&self) -> usize {
-        self.sessions.len() + self.owing.len()
     }
 
     /// Moves virtual time by work that was given to a session, whose weight is `beside` if it has no work left.
@@ -263,6 +253,11 @@ impl Fair {
 
 #[cfg(test)]
 impl Fair {
+    /// Sessions that it remembers.
+    pub fn known(&self) -> usize {
+        self.sessions.len() + self.owing.len()
+    }
+
     /// Virtual time.
     pub fn now(&self) -> u64 {
         self.now

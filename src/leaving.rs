@@ -62,8 +62,8 @@ pub(crate) fn wait_at_exit() {
     if REGISTERED.load(SeqCst) >= REGISTERED_MAX || REGISTERED.fetch_add(1, SeqCst) >= REGISTERED_MAX {
         return;
     }
-    // SAFETY: the function has this signature in every C library; it is called on the thread that exits, unwinds nothing,
-    // and what it reads lives as long as the process. Where it can't be registered, the exit does not wait.
+    // SAFETY: the function has this signature in every C library; it is called on the thread that exits, unwinds
+    // nothing, and what it reads lives as long as the process. Where it can't be registered, the exit does not wait.
     let _ = unsafe { atexit(wait) };
 }
 

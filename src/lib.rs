@@ -36,8 +36,7 @@
 
 #[doc(hidden)]
 pub mod array;
-#[doc(hidden)]
-pub mod claims;
+mod claims;
 #[doc(hidden)]
 pub mod config;
 #[doc(hidden)]
@@ -50,8 +49,7 @@ pub mod dump;
 pub mod eager;
 #[doc(hidden)]
 pub mod error;
-#[doc(hidden)]
-pub mod fair;
+mod fair;
 #[doc(hidden)]
 pub mod fusion;
 #[doc(hidden)]
@@ -64,8 +62,8 @@ pub mod host_buffer;
 pub mod ids;
 #[doc(hidden)]
 pub mod kernels;
-#[doc(hidden)]
 mod leaving;
+#[doc(hidden)]
 pub mod mail;
 #[cfg(feature = "image")]
 #[doc(hidden)]
@@ -78,8 +76,8 @@ pub mod ring;
 pub mod scheduler;
 #[cfg(feature = "script")]
 pub mod script;
-#[doc(hidden)]
 mod shelf;
+#[doc(hidden)]
 pub mod stats;
 #[doc(hidden)]
 pub mod threads;

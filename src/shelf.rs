@@ -1,8 +1,8 @@
 //! Free memory, kept by size for its next use; what is not used goes back to the system in steps.
 //!
-//! In: free pieces of memory, requests, and calls of [`Shelf::trim`] at regular times. Out: pieces for use, and pieces to
-//! give back. Must hold: SHELF-1: a piece that was needed since the trim before stays; of the others half go with each
-//! trim, and all with the last one, behind which nothing is kept until something is asked for again. SHELF-2:
+//! In: free pieces of memory, requests, and calls of [`Shelf::trim`] at regular times. Out: pieces for use, and pieces
+//! to give back. Must hold: SHELF-1: a piece that was needed since the trim before stays; of the others half go with
+//! each trim, and all with the last one, behind which nothing is kept until something is asked for again. SHELF-2:
 //! `bytes_pooled_now` counts what lies here.
 
 use crate::stats::Counters;
@@ -80,8 +80,8 @@ impl<T> Shelf<T> {
         Some((size, piece))
     }
 
-    /// Takes out what goes back to the system: half of what was not needed since the last call, or all. The caller drops
-    /// it once no lock is held.
+    /// Takes out what goes back to the system: half of what was not needed since the last call, or all. The caller
+    /// drops it once no lock is held.
     #[must_use = "the pieces are to be dropped without a lock"]
     pub(crate) fn trim(&mut self, all: bool) -> Vec<(u64, T)> {
         self.asleep = all;

@@ -125,8 +125,8 @@ counters! {
     bytes_resident_now,
     /// The most that they took.
     bytes_resident_peak,
-    /// Bytes of memory that nobody uses and that is kept for its next use: in the devices' pools, and in the rings through
-    /// which bytes move.
+    /// Bytes of memory that nobody uses and that is kept for its next use: in the devices' pools, and in the rings
+    /// through which bytes move.
     bytes_pooled_now,
     /// Bytes of such memory that went back to the system since nobody had used them for a while.
     bytes_returned,

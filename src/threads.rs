@@ -44,8 +44,8 @@ pub fn ask_to_wait() {
     HELD.set(Held::Due);
 }
 
-/// Runs what records little by little: nothing that it records is refused, and its thread is not held. It asks whether a
-/// wait is due, and awaits room by itself.
+/// Runs what records little by little: nothing that it records is refused, and its thread is not held. It asks whether
+/// a wait is due, and awaits room by itself.
 pub fn unheld<R>(work: impl FnOnce() -> R) -> R {
     struct Back(Held);
     impl Drop for Back {
@@ -71,8 +71,8 @@ pub fn take_hold() -> bool {
     is_due
 }
 
-/// Runs what may be the program's own code on a thread of the runtime: a waker of its executor, the end of memory that it
-/// lent. A panic in it is told to `tracing`, as the program's, and goes no further.
+/// Runs what may be the program's own code on a thread of the runtime: a waker of its executor, the end of memory that
+/// it lent. A panic in it is told to `tracing`, as the program's, and goes no further.
 pub fn contain(what: &str, work: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
         let words = crate::error::panic_words(&*panic);

@@ -2,24 +2,13 @@
 
 mod common;
 
-use common::{unfolded, wait};
+use common::{unfolded, until, wait};
 use futures::FutureExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tidemill::config::{Hold, Injection};
 use tidemill::{ErrorKind, Runtime, RuntimeBuilder};
-
-/// How long a test waits for what it polls for, before it fails.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-fn until(what: &str, holds: impl Fn() -> bool) {
-    let begin = Instant::now();
-    while !holds() {
-        assert!(begin.elapsed() < PATIENCE, "{what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
 
 /// The threads of this process whose names begin so.
 fn threads(prefix: &str) -> usize {
@@ -59,7 +48,9 @@ fn a_drop_waits_for_no_device_and_all_that_was_asked_for_ends() {
         }
         hold.release();
     }
-    until("threads are left", || threads("tidemill-ring") + threads("tidemill-gpu") + threads("tidemill-host") == 0);
+    until("all threads have ended", || {
+        threads("tidemill-ring") + threads("tidemill-gpu") + threads("tidemill-host") == 0
+    });
 }
 
 #[test]
@@ -81,7 +72,9 @@ fn a_shutdown_returns_when_its_drain_has_ended_though_a_device_is_busy() {
         hold.release();
         wait(again.shutdown()).unwrap();
     }
-    until("threads are left", || threads("tidemill-ring") + threads("tidemill-gpu") + threads("tidemill-host") == 0);
+    until("all threads have ended", || {
+        threads("tidemill-ring") + threads("tidemill-gpu") + threads("tidemill-host") == 0
+    });
 }
 
 #[test]
@@ -99,13 +92,15 @@ fn a_shutdown_leaves_a_compilation_behind() {
         assert_eq!(wait(gather).unwrap_err().kind(), ErrorKind::Shutdown);
     }
     drop(rt);
-    until("the device is left", || threads("tidemill-ring") + threads("tidemill-gpu") + threads("tidemill-host") == 0);
+    until("the threads of the ring and of the device have ended", || {
+        threads("tidemill-ring") + threads("tidemill-gpu") + threads("tidemill-host") == 0
+    });
     let again = Runtime::builder().device("gpu").fold_elements_max(0).start_blocking().unwrap();
     assert_eq!(wait(again.session("next").open().ones::<f32>([10, 1]).sum(..).item::<f32>()).unwrap(), 10.0);
     wait(again.shutdown()).unwrap();
     assert!(threads("tidemill-compil") > 0, "it is held");
     hold.release();
-    until("compile threads are left", || threads("tidemill-compil") == 0);
+    until("all compile threads have ended", || threads("tidemill-compil") == 0);
 }
 
 #[test]
@@ -130,7 +125,7 @@ fn a_shutdown_may_be_asked_for_by_many_and_again() {
         wait(rt.shutdown()).unwrap();
         wait(rt.shutdown()).unwrap();
     }
-    until("threads are left", || threads("tidemill-ring") + threads("tidemill-host") == 0);
+    until("all threads have ended", || threads("tidemill-ring") + threads("tidemill-host") == 0);
 }
 
 #[test]
@@ -171,7 +166,7 @@ fn many_runtimes_come_and_go_without_a_pause_and_leave_no_thread() {
             }
         }
     }
-    until("threads are left", || {
+    until("all threads have ended", || {
         let names = ["tidemill-ring", "tidemill-gpu", "tidemill-host", "tidemill-long", "tidemill-compil"];
         names.iter().map(|name| threads(name)).sum::<usize>() == 0
     });
@@ -269,7 +264,8 @@ fn a_lender_that_panics_or_lies_is_the_programs_and_harms_nobody() {
 /// Set in a process that a test starts to do a part of it.
 const PART: &str = "TIDEMILL_TEST_PART";
 
-/// Runs a test of this file again, in a process of its own that does its part, without a display or a runtime directory.
+/// Runs a test of this file again, in a process of its own that does its part, without a display or a runtime
+/// directory.
 fn part(test: &str, part: &str) -> std::process::Output {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture"]).env(PART, part);

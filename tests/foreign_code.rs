@@ -2,7 +2,7 @@
 //! does there, other sessions notice nothing.
 
 mod common;
-use common::wait;
+use common::{until, wait};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,14 +34,6 @@ fn pending(mut gather: impl FnMut() -> Gather<f32>, wake: impl Fn() + Send + Syn
 
 fn slow(s: &Session) -> Array {
     s.rand::<f32>([N, 50]).sort(0).0
-}
-
-fn until(what: &str, reached: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !reached() {
-        assert!(began.elapsed() < Duration::from_secs(60), "{what}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
 }
 
 fn assert_works(what: &str, s: &Session) {

@@ -2,11 +2,11 @@
 //! free at once, whatever the device does. Nothing here looks at a clock: the device is held, and counters tell.
 
 mod common;
-use common::wait;
+
+use common::{until, wait};
 use futures::FutureExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::time::{Duration, Instant};
 use tidemill::config::{Hold, Injection};
 use tidemill::{Array, ErrorKind, Gather, Runtime, RuntimeBuilder, Session};
 
@@ -34,14 +34,6 @@ fn held(set: impl Fn(RuntimeBuilder) -> RuntimeBuilder) -> (Runtime, Arc<Hold>, 
     assert!((&mut first).now_or_never().is_none());
     until("the first batch is placed", || rt.stats().kernels == 1);
     (rt, hold, first)
-}
-
-fn until(what: &str, condition: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(60), "not in a minute: {what}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
 }
 
 /// A request under way: its session, its data and its gather, in the order in which a dropped future lets go of them.

@@ -3,10 +3,9 @@
 
 mod common;
 
-use common::wait;
+use common::{until, wait};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
@@ -39,14 +38,6 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Capture {
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         self.0.lock().unwrap().events.push(event.metadata().name().to_owned());
-    }
-}
-
-fn settled(what: &str, holds: impl Fn() -> bool) {
-    let begin = Instant::now();
-    while !holds() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "{what}");
-        std::thread::sleep(Duration::from_millis(2));
     }
 }
 
@@ -84,12 +75,12 @@ fn work_is_within_the_span_that_asked_for_it_with_a_timeline_and_without() {
                 for parent in ["request", "second"] {
                     for name in ["gather", "segment", "region", "batch"] {
                         let has = || spans().contains(&(name, Some(parent)));
-                        settled(&format!("{what}: no {name} within {parent}: {:?}", spans()), has);
+                        until(&format!("{what}: {name} is within {parent}"), has);
                     }
                 }
                 assert!(spans().contains(&("segment", None)), "{what}: the last is in no span");
                 let is_closed = || capture.0.lock().unwrap().open.values().all(|open| *open == 0);
-                settled(&format!("{what}: spans are open: {:?}", capture.0.lock().unwrap().open), is_closed);
+                until(&format!("{what}: all spans are closed"), is_closed);
                 let residency = spans().iter().filter(|(name, _)| *name == "residency").count();
                 assert!(residency > 0, "{what}: spans of the ring's thread reach the program's subscriber");
             });

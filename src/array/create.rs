@@ -50,8 +50,8 @@ impl Session {
     ///
     /// The owner is asked for its elements once, here and now, and lends what it answers: it must not write to them as
     /// long as they are lent. On the host they are read where they lie and count for no budget; a GPU gets a copy. It
-    /// may be dropped on a thread of the runtime, and must wait for nothing there. Any alignment will do that `T` has by
-    /// itself.
+    /// may be dropped on a thread of the runtime, and must wait for nothing there. Any alignment will do that `T` has
+    /// by itself.
     ///
     /// ```
     /// # futures::executor::block_on(async {

@@ -23,6 +23,9 @@ use std::time::{Duration, Instant};
 /// Names the environment variable that chooses the device where the builder does not.
 pub const DEVICE_VARIABLE: &str = "TIDEMILL_DEVICE";
 
+/// Durations from here on mean "for ever": a year is far within what clocks can add.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// A running Tidemill: its devices and the actors between them. It may end and start again in one process: a GPU's
 /// device stays open for the next runtime, with the buffers of the last one freed.
 ///
@@ -156,9 +159,9 @@ impl RuntimeBuilder {
         self
     }
 
-    /// How the dtypes of an op's operands mix; as MATLAB mixes them by default, where f32 beside f64 is f32 and an `i32`
-    /// 3 times 0.5 is 2. [`Promotion::Strict`] refuses what would lose digits or range; [`Session::set_promotion`](super::Session::set_promotion)
-    /// says it for one session. Scripts keep MATLAB's rules.
+    /// How the dtypes of an op's operands mix; as MATLAB mixes them by default, where f32 beside f64 is f32 and an
+    /// `i32` 3 times 0.5 is 2. [`Promotion::Strict`] refuses what would lose digits or range;
+    /// [`Session::set_promotion`](super::Session::set_promotion) says it for one session. Scripts keep MATLAB's rules.
     ///
     /// ```
     /// use tidemill::{Promotion, Runtime};
@@ -192,8 +195,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Bytes that a session's tape may pin before it is cut, and that what it leaves lazy may keep of what it let go of;
-    /// 1 GiB by default.
+    /// Bytes that a session's tape may pin before it is cut, and that what it leaves lazy may keep of what it let go
+    /// of; 1 GiB by default.
     pub fn tape_bytes_max(mut self, bytes: u64) -> RuntimeBuilder {
         self.config.tape_bytes_max = bytes.max(1);
         self
@@ -203,14 +206,14 @@ impl RuntimeBuilder {
     /// somebody demands them. 16 Mi by default (their records take about 1.5 GB), at least 1.
     ///
     /// Recording never waits in async code. Where there is no room, an op's array carries
-    /// [`ErrorKind::Overloaded`](crate::ErrorKind::Overloaded), as does all that is computed from it; nothing is recorded
-    /// for it. [`Session::ready`](crate::Session::ready) waits for room, and the op can be recorded again. Programs on
-    /// threads of their own may be held instead: [`RuntimeBuilder::hold_recording`].
+    /// [`ErrorKind::Overloaded`](crate::ErrorKind::Overloaded), as does all that is computed from it; nothing is
+    /// recorded for it. [`Session::ready`](crate::Session::ready) waits for room, and the op can be recorded again.
+    /// Programs on threads of their own may be held instead: [`RuntimeBuilder::hold_recording`].
     ///
     /// The default lets a program record a loop of millions of ops far ahead of the devices. A service that wants to
-    /// refuse early sets it to what its devices do in the time that its callers wait. Work that is given up (its gathers
-    /// and its session dropped) leaves at once and makes room. Ops on a tape that was not sent yet count for their own
-    /// session alone: all tapes together may hold more.
+    /// refuse early sets it to what its devices do in the time that its callers wait. Work that is given up (its
+    /// gathers and its session dropped) leaves at once and makes room. Ops on a tape that was not sent yet count for
+    /// their own session alone: all tapes together may hold more.
     pub fn ops_pending_max(mut self, ops: u64) -> RuntimeBuilder {
         self.config.ops_pending_max = Some(ops.max(1));
         self
@@ -223,9 +226,9 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Bytes of host memory that waiting work may keep, of all sessions together: its records, and data that the program
-    /// brought and has let go of, which waiting ops still read. The host's budget by default, or 1 GiB where that is less. It is looked at
-    /// before an op is recorded: one op may bring more than is left. Beyond it, as
+    /// Bytes of host memory that waiting work may keep, of all sessions together: its records, and data that the
+    /// program brought and has let go of, which waiting ops still read. The host's budget by default, or 1 GiB where
+    /// that is less. It is looked at before an op is recorded: one op may bring more than is left. Beyond it, as
     /// [`RuntimeBuilder::ops_pending_max`] says. What the program itself still holds does not count.
     pub fn bytes_pending_max(mut self, bytes: u64) -> RuntimeBuilder {
         self.config.bytes_pending_max = Some(bytes.max(1));
@@ -253,12 +256,12 @@ impl RuntimeBuilder {
     }
 
     /// How long memory that values have left may lie free before it goes back to the system: 4 s by default,
-    /// `Duration::MAX` keeps it as long as the runtime lives. Of what lay free for half of that time, half goes, again and
-    /// again; where nothing happens at all, all of it has gone after three times as long, on the host and on a GPU, and
-    /// the runtime sleeps. Work that goes on keeps what it uses. [`Stats::bytes_pooled_now`](crate::Stats) and
+    /// `Duration::MAX` keeps it as long as the runtime lives. Of what lay free for half of that time, half goes, again
+    /// and again; where nothing happens at all, all of it has gone after three times as long, on the host and on a GPU,
+    /// and the runtime sleeps. Work that goes on keeps what it uses. [`Stats::bytes_pooled_now`](crate::Stats) and
     /// `bytes_returned` count it.
     pub fn idle_release(mut self, after: Duration) -> RuntimeBuilder {
-        self.config.idle_release = (after < Duration::from_secs(365 * 24 * 3600)).then_some(after);
+        self.config.idle_release = (after < FOREVER).then_some(after);
         self
     }
 
@@ -337,7 +340,7 @@ impl Runtime {
             counters,
             timeline,
             total: ring.gates.total().clone(),
-            session_room: config.session_pending_max(ring.devices.open()[0].budget_bytes),
+            session_room: config.session_pending_max(host_budget),
             config,
             devices: ring.devices.clone(),
             register_gate: Box::new(move |session, gate| gates.register(session, gate)),
@@ -387,17 +390,15 @@ impl Runtime {
     ///
     /// From its first poll on the shutdown goes on whether or not the future lives; any number of callers may ask for
     /// it, at once or one after the other, and each is told the same end. What is recorded afterwards fails with
-    /// `ErrorKind::Shutdown`; what is known on the host already, tiny values and what is computed of them at once, stays
-    /// with the program.
+    /// `ErrorKind::Shutdown`; what is known on the host already, tiny values and what is computed of them at once,
+    /// stays with the program.
     ///
     /// # Errors
     /// `ErrorKind::Io` where the timeline could not be written.
     pub fn shutdown(&self) -> impl Future<Output = Result<()>> + Send + use<> {
         let (link, (closer, ended)) = (self.link.clone(), self.ring.closer());
         async move {
-            // Beyond a year there is no deadline.
-            let drain = Duration::from_millis(link.config.drain_ms).min(Duration::from_secs(365 * 24 * 3600));
-            let deadline = Instant::now() + drain;
+            let deadline = Instant::now() + Duration::from_millis(link.config.drain_ms).min(FOREVER);
             link.end();
             let close = move || {
                 // What was asked for and never polled is in flight, too.
@@ -428,9 +429,10 @@ impl Drop for Runtime {
     /// Asks the runtime to end, and waits for nothing: whatever is under way, gathers that are pending resolve to
     /// `ErrorKind::Shutdown` in a moment, and threads, memory and devices go behind the batches that have begun. A
     /// timeline is complete when its file has been closed by then; await [`Runtime::shutdown`] to know.
+    ///
+    /// The ring is told by its own `drop`.
     fn drop(&mut self) {
         self.link.end();
-        self.ring.stop();
     }
 }
 

@@ -101,9 +101,9 @@ impl Session {
         self.home().mark.store(mark, Ordering::Relaxed);
     }
 
-    /// How the dtypes of an op's operands mix in what this session records from now on; at first, as its runtime's builder
-    /// says ([`RuntimeBuilder::promotion`](super::RuntimeBuilder::promotion)). A script sets its session to MATLAB's
-    /// rules.
+    /// How the dtypes of an op's operands mix in what this session records from now on; at first, as its runtime's
+    /// builder says ([`RuntimeBuilder::promotion`](super::RuntimeBuilder::promotion)). A script sets its session to
+    /// MATLAB's rules.
     pub fn set_promotion(&self, promotion: Promotion) {
         self.home().is_strict.store(promotion == Promotion::Strict, Ordering::Relaxed);
     }
@@ -148,8 +148,8 @@ impl Session {
         self.home().flush();
     }
 
-    /// Waits until there is room to record a full tape more (4,096 ops by default, or half of what may wait where that is
-    /// less), of this session and over all sessions
+    /// Waits until there is room to record a full tape more (4,096 ops by default, or half of what may wait where that
+    /// is less), of this session and over all sessions
     /// ([`RuntimeBuilder::ops_pending_max`](super::RuntimeBuilder::ops_pending_max)): so many ops are not refused as
     /// overloaded, unless others take the room first.
     pub async fn ready(&self) {

@@ -5,30 +5,30 @@
 //! - TAPE-1: records leave in the order in which the program made them, and segments in the order of their cuts
 //!   (the event is sent under the lock).
 //! - TAPE-2: where a tape is cut for a demand or a limit depends on this session's program order alone: on counts of
-//!   nodes and bytes of this tape, on polls and evals, never on time or on the ring; an op for which there is no room is
-//!   refused, and changes nothing. Where a writer waits for
-//!   memory that others hold, it is cut then, and what is held is computed: going on comes before fusing.
+//!   nodes and bytes of this tape, on polls and evals, never on time or on the ring; an op for which there is no room
+//!   (`room.rs`) is refused, and changes nothing. Where a writer waits for memory that others hold, it is cut then, and
+//!   what is held is computed: going on comes before fusing.
 //! - TAPE-3: a foreign array used by a record is held until that record's segment has been sent, so that its own
 //!   session's `Dropped` record reaches the scheduler later.
-//! - TAPE-4: nothing of the user's (arrays of other sessions, futures) is dropped under the lock.
+//! - TAPE-4: nothing of the user's (arrays of other sessions, futures, spans) is dropped under the lock.
 //! - TAPE-5: a session is made known to the ring before its first segment, and its end only if there was one: a
 //!   thousand programs that compute all they want in host memory cost the ring nothing.
 //! - TAPE-6: recording waits for nobody, but on a thread of the program's own, where its settings ask for that.
 
 use super::handle::{Array, UNRECORDED};
 use super::link::Link;
+use super::random_key::default_seed;
 use crate::config::Promotion;
 use crate::error::{Error, ErrorKind, Result, Site};
-use crate::graph::{Arg, Meta, Node, Op, RandomKey};
+use crate::graph::{Arg, Meta, Node, Op};
 use crate::ids::{DeviceId, GatherId, SessionId, ValueId};
-use crate::ring::{Gate, Promise, Room};
+use crate::ring::{Gate, Promise};
 use crate::scheduler::brief::Brief;
 use crate::scheduler::message::{Drops, Record, SchedulerEvent, Want};
 use crate::scheduler::records::{Records, Summary};
 use crate::scheduler::region::CutReason;
 use crate::stats::Counters;
 use crate::timeline::{Caller, Lane};
-use futures::FutureExt;
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 use std::ops::Deref;
@@ -60,18 +60,20 @@ pub(crate) struct Home {
     /// The runtime.
     pub link: Arc<Link>,
     /// Counts what waits; made when the ring is to hear of the session.
-    gate: OnceLock<Arc<Gate>>,
+    pub(super) gate: OnceLock<Arc<Gate>>,
     /// The tape.
     pub tape: Mutex<Tape>,
-    /// Settings, where every op reads them.
+    /// A setting, where every op reads it.
     pub fold_elements_max: usize,
     /// `Promotion::Strict`.
     pub is_strict: AtomicBool,
-    nodes_max: usize,
+    /// Ops that the tape holds before it is cut.
+    pub(super) nodes_max: usize,
     /// `Session::mark`.
     pub mark: AtomicU64,
     /// Its futures of upload writers, which wait for what is let go of.
     pub uploads_awaited: AtomicU32,
+    /// Bytes that the tape pins before it is cut.
     bytes_max: u64,
 }
 
@@ -97,9 +99,9 @@ impl Deref for Name {
 pub(crate) struct Tape {
     records: Records,
     /// Ops among them.
-    nodes: usize,
+    pub(super) nodes: usize,
     /// Ops that it may hold before room is looked for, or the tape is cut.
-    nodes_allowed: usize,
+    pub(super) nodes_allowed: usize,
     /// Bytes of values that are kept only because their `Dropped` record is still here.
     pinned_bytes: u64,
     /// Those among them that the program brought.
@@ -116,7 +118,7 @@ pub(crate) struct Tape {
     pub random_ops: u64,
     /// TAPE-3.
     foreign: Vec<Array>,
-    closed: bool,
+    pub(super) closed: bool,
     /// Whether the link knows that it asks for values.
     demanding: bool,
     /// TAPE-5: whether the ring knows the session.
@@ -132,6 +134,8 @@ pub(crate) struct Tape {
 #[must_use]
 pub(crate) struct After {
     foreign: Vec<Array>,
+    /// The span in which something of the segment was asked for, where it was cut in another one.
+    caller: Caller,
 }
 
 /// A demand whose gather is open.
@@ -169,8 +173,8 @@ impl Home {
             caller: Caller::default(),
         };
         let fold_elements_max = link.config.fold_elements_max;
-        // What waits on a tape counts for its session: a tape is cut before it takes more than half of the room by itself, so
-        // that there is room for as much again once all that was sent has run.
+        // What waits on a tape counts for its session: a tape is cut before it takes more than half of the room by
+        // itself, so that there is room for as much again once all that was sent has run.
         let most = usize::try_from((link.session_room.nodes / 2).max(1)).unwrap_or(usize::MAX);
         let nodes_max = link.config.tape_nodes_max.max(1).min(most);
         let tape = Mutex::new(tape);
@@ -215,7 +219,7 @@ impl Home {
         at: &'static Location<'static>,
     ) -> Result<u64> {
         if tape.closed {
-            return Err(tape.refusal());
+            return Err(closed());
         }
         let index = tape.next_index;
         tape.next_index += 1;
@@ -244,7 +248,7 @@ impl Home {
     pub fn is_open(&self) -> Result<()> {
         self.link.is_open()?;
         let tape = self.tape.lock();
-        if tape.closed { Err(tape.refusal()) } else { Ok(()) }
+        if tape.closed { Err(closed()) } else { Ok(()) }
     }
 
     /// A lazy value is pinned to a device: the work that makes it, unless that is cut already.
@@ -265,88 +269,6 @@ impl Home {
     pub fn begin_op(&self) -> Result<(MutexGuard<'_, Tape>, After)> {
         let tape = self.tape.lock();
         if tape.nodes < tape.nodes_allowed { Ok((tape, After::default())) } else { self.find_room(tape) }
-    }
-
-    #[cold]
-    fn find_room<'a>(&'a self, mut tape: MutexGuard<'a, Tape>) -> Result<(MutexGuard<'a, Tape>, After)> {
-        let mut after = After::default();
-        loop {
-            if tape.nodes >= self.nodes_max {
-                after.foreign.append(&mut self.cut(&mut tape, CutReason::NodeLimit).foreign);
-            }
-            let link = &self.link;
-            let mut left = self.left(&tape, link.session_room);
-            if crate::threads::is_unheld() {
-                // A script lets the ring catch up before it goes on, and is not refused meanwhile.
-                if self.left(&tape, link.script_room()) == 0 {
-                    crate::threads::ask_to_wait();
-                }
-                left = u64::MAX;
-            }
-            let holds = link.config.hold_recording;
-            if left == 0 && holds && crate::threads::is_own() {
-                // The ring needs its own threads to make room: a waker that records is let through.
-                left = u64::MAX;
-            }
-            if left > 0 {
-                let left = usize::try_from(left).unwrap_or(usize::MAX);
-                tape.nodes_allowed = self.nodes_max.min(tape.nodes.saturating_add(left));
-                return Ok((tape, after));
-            }
-            drop(tape);
-            // TAPE-4.
-            after.foreign.clear();
-            if !holds || super::pending::may_block("recording").is_err() {
-                return Err(overloaded());
-            }
-            futures::executor::block_on(self.room_for(1, link.session_room));
-            tape = self.tape.lock();
-        }
-    }
-
-    /// How many ops more there is room for, of this session within `limit` and over all sessions.
-    fn left(&self, tape: &Tape, limit: Room) -> u64 {
-        if tape.closed {
-            return u64::MAX;
-        }
-        let own = self.gate.get().map_or(limit.nodes, |gate| gate.left(limit));
-        own.min(self.link.total.left()).saturating_sub(tape.nodes as u64)
-    }
-
-    /// Waits until there is room for so many ops.
-    async fn room_for(&self, ops: u64, limit: Room) {
-        while let Some(waits) = self.wait_for_room(ops, limit) {
-            waits.await;
-        }
-    }
-
-    /// Waits until there is room for a tape, or for half of all that may wait: who records in between several ops at a time
-    /// need not wait for each.
-    pub async fn ready(&self, limit: Room) {
-        self.room_for((self.nodes_max as u64).min(limit.nodes / 2).max(1), limit).await;
-    }
-
-    /// What to wait for until there may be room for so many ops; none if there is.
-    fn wait_for_room(&self, ops: u64, limit: Room) -> Option<impl Future<Output = ()> + Send + use<>> {
-        let has_room = || {
-            let mut tape = self.tape.lock();
-            // As the next op would: its room is that of an empty tape.
-            let after =
-                if tape.nodes >= self.nodes_max { self.cut(&mut tape, CutReason::NodeLimit) } else { After::default() };
-            let left = self.left(&tape, limit);
-            drop(tape);
-            drop(after);
-            left >= ops.min(self.link.total.most())
-        };
-        if has_room() {
-            return None;
-        }
-        let (own, all) = (self.gate().wait(), self.link.total.wait());
-        // What left before we could be woken.
-        if has_room() {
-            return None;
-        }
-        Some(futures::future::select(own, all).map(|_| ()))
     }
 
     /// Ends a push, with what the cut before it left to do: cuts where too many bytes are pinned, gives the tape back,
@@ -379,9 +301,7 @@ impl Home {
                 (false, true) => CutReason::Room,
                 (false, false) => CutReason::Drops,
             };
-            let after = self.cut(&mut tape, why);
-            drop(tape);
-            drop(after.foreign);
+            self.cut_and_release(tape, why);
         }
     }
 
@@ -407,7 +327,7 @@ impl Home {
     pub fn demand(self: &Arc<Home>, value: ValueId, want: Want) -> Result<Demand> {
         let mut tape = self.tape.lock();
         if tape.closed {
-            return Err(Error::new(ErrorKind::Cancelled, "the session was closed"));
+            return Err(closed());
         }
         if !std::mem::replace(&mut tape.demanding, true) {
             self.link.demanding.lock().insert(self.id, Arc::downgrade(self));
@@ -416,51 +336,45 @@ impl Home {
         tape.begin(&self.link);
         tape.records.push(Record::Demanded { gather, value, want });
         tape.demands.push(gather);
-        tape.caller = Caller::current().or(std::mem::take(&mut tape.caller));
-        Ok(Demand { gather, promise, segment: tape.segment })
+        let before = tape.caller.replace(Caller::current());
+        let segment = tape.segment;
+        drop(tape);
+        drop(before);
+        Ok(Demand { gather, promise, segment })
     }
 
     /// Cuts the tape if it still holds the records of `segment`.
     pub fn cut_segment(&self, segment: u64, why: CutReason) {
-        let mut tape = self.tape.lock();
+        let tape = self.tape.lock();
         if tape.segment == segment {
-            let after = self.cut(&mut tape, why);
-            drop(tape);
-            drop(after.foreign);
+            self.cut_and_release(tape, why);
         }
     }
 
     /// Cuts the tape if it holds anything.
     pub fn flush(&self) {
-        let mut tape = self.tape.lock();
-        let after = self.cut(&mut tape, CutReason::Flush);
-        drop(tape);
-        drop(after.foreign);
+        self.cut_and_release(self.tape.lock(), CutReason::Flush);
     }
 
     /// Sees to it that what the session has not computed, and what it let go of, holds no memory that a writer waits
     /// for.
     pub fn make_room(&self) {
-        let mut tape = self.tape.lock();
-        let after = self.cut(&mut tape, CutReason::Room);
-        drop(tape);
-        drop(after.foreign);
+        self.cut_and_release(self.tape.lock(), CutReason::Room);
     }
 
     /// Cuts the tape if it holds arrays of other sessions, so that two sessions cannot keep each other alive.
     pub fn flush_foreign(&self) {
-        let mut tape = self.tape.lock();
+        let tape = self.tape.lock();
         if !tape.foreign.is_empty() {
-            let after = self.cut(&mut tape, CutReason::Flush);
-            drop(tape);
-            drop(after.foreign);
+            self.cut_and_release(tape, CutReason::Flush);
         }
     }
 
     /// A gather's future was dropped unresolved.
     /// `uncut`: the segment that holds its demand, unless that is known to be cut.
     pub fn cancel(&self, gather: GatherId, uncut: Option<u64>) {
-        // Before the event: the ring forgets the cancel of a gather that it has not met, and asks the table when it does.
+        // Before the event: the ring forgets the cancel of a gather that it has not met, and asks the table when it
+        // does.
         self.link.gathers.forget(gather);
         let mut tape = self.tape.lock();
         if uncut == Some(tape.segment) && !tape.closed {
@@ -486,16 +400,22 @@ impl Home {
         if tape.announced {
             self.link.send(SchedulerEvent::SessionClosed(self.id));
         }
-        let refusal = tape.refusal();
         drop(tape);
-        drop(after.foreign);
+        drop(after);
         if self.uploads_awaited.load(Ordering::SeqCst) > 0 {
-            self.link.devices.grants().refuse(self.id.0, &refusal);
+            self.link.devices.grants().refuse(self.id.0, &closed());
         }
     }
 
+    /// Cuts the tape, gives it back, and does what must not be done under its lock.
+    fn cut_and_release(&self, mut tape: MutexGuard<'_, Tape>, why: CutReason) {
+        let After { foreign, caller } = self.cut(&mut tape, why);
+        drop(tape);
+        drop((foreign, caller));
+    }
+
     #[cold]
-    fn cut(&self, tape: &mut Tape, why: CutReason) -> After {
+    pub(super) fn cut(&self, tape: &mut Tape, why: CutReason) -> After {
         // Where memory is waited for, what was sent before is meant as well.
         let means_more = why == CutReason::Room && tape.announced;
         if tape.closed || (tape.records.is_empty() && !means_more) {
@@ -521,7 +441,8 @@ impl Home {
         self.gate().enter(nodes, brought_bytes);
         Counters::add(&self.link.counters.ops_recorded, nodes);
         let at_ns = self.link.timeline.now_ns();
-        let caller = Caller::current().or(std::mem::take(&mut tape.caller));
+        let mut caller = std::mem::take(&mut tape.caller);
+        let before = caller.replace(Caller::current());
         self.link.timeline.callers().cut(self.id, at_ns, caller);
         // TAPE-1: under the lock.
         self.link.send(SchedulerEvent::SegmentCut { session: self.id, records, why, at_ns });
@@ -530,17 +451,7 @@ impl Home {
             let end_ns = self.link.timeline.now_ns().max(at_ns + 1);
             self.link.timeline.span(Lane::Session(self.id), "record", tape.started_ns, end_ns, &[]);
         }
-        After { foreign: std::mem::take(&mut tape.foreign) }
-    }
-}
-
-impl Home {
-    /// The key of the next random op.
-    pub fn next_random_key(&self) -> RandomKey {
-        let mut tape = self.tape.lock();
-        let count = tape.random_ops;
-        tape.random_ops = count.wrapping_add(1);
-        random_key(tape.seed, self.stream, count)
+        After { foreign: std::mem::take(&mut tape.foreign), caller: before }
     }
 }
 
@@ -575,11 +486,6 @@ impl Tape {
         self.foreign.push(array);
     }
 
-    #[cold]
-    fn refusal(&self) -> Error {
-        Error::new(ErrorKind::Cancelled, "the session was closed")
-    }
-
     #[inline]
     fn begin(&mut self, link: &Link) {
         if self.records.is_empty() {
@@ -591,6 +497,12 @@ impl Tape {
     }
 }
 
+/// The error of what a session is asked for after it was closed.
+#[cold]
+fn closed() -> Error {
+    Error::new(ErrorKind::Cancelled, "the session was closed")
+}
+
 impl Drop for Home {
     fn drop(&mut self) {
         self.close();
@@ -598,61 +510,5 @@ impl Drop for Home {
             self.link.demanding.lock().remove(&self.id);
         }
         self.link.timeline.end_session(self.id);
-    }
-}
-
-/// The error of an op for which there is no room.
-fn overloaded() -> Error {
-    let words = "more recorded work waits than the runtime keeps (RuntimeBuilder::ops_pending_max and bytes_pending_max, of \
-                 a session or of all): await Session::ready and record it again, or demand less at a time";
-    Error::new(ErrorKind::Overloaded, words)
-}
-
-/// The key of the random op number `count` of a session with this seed and stream.
-///
-/// Philox's counter holds the stream (64 bits), the low 32 bits of the op's number and 32 bits of the element's. The
-/// high bits of the op's number change the seed, which is Philox's key: within one seed, streams stay distinct, and a
-/// session beyond 2^32 random ops meets another one's numbers only where two 64-bit seeds are equal by chance. They
-/// don't change the stream: other sessions of the same seed use streams next to it.
-fn random_key(seed: u64, stream: u64, count: u64) -> RandomKey {
-    // Another multiplier than that of default seeds. With the same one, the sum of two seeds would come up twice.
-    let change = mixed((count >> 32).wrapping_mul(0xd134_2543_de82_ef95));
-    RandomKey { seed: seed ^ change, stream, op: count as u32 }
-}
-
-/// A seed that follows from the session's number: neighbours get unrelated seeds.
-fn default_seed(session: SessionId) -> u64 {
-    mixed(session.0.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
-}
-
-/// SplitMix64's finaliser (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014). It maps 0
-/// to 0.
-fn mixed(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn random_ops_below_two_to_the_32_have_the_seeds_own_key_and_later_ones_share_none() {
-        let last = random_key(7, 9, u64::from(u32::MAX));
-        assert_eq!((last.seed, last.stream, last.op), (7, 9, u32::MAX));
-        let next = random_key(7, 9, 1 << 32);
-        assert_eq!((next.stream, next.op), (9, 0));
-        // No session of the same seed has these numbers, whatever its stream is, and no stretch of its own ops.
-        let mut seeds: Vec<u64> = (0..1000u64).map(|high| random_key(7, 9, high << 32).seed).collect();
-        // Sessions with default seeds, each far into its ops.
-        for session in 0..100 {
-            let seed = default_seed(SessionId(session));
-            seeds.extend((0..100u64).map(|high| random_key(seed, 9, high << 32).seed));
-        }
-        let count = seeds.len();
-        seeds.sort_unstable();
-        seeds.dedup();
-        assert_eq!(seeds.len(), count);
     }
 }

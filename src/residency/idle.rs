@@ -1,7 +1,7 @@
 //! Memory that nobody uses goes back to the system.
 //!
-//! In: the word that a while has passed. Out: buffers for the devices to drop. Must hold: RES-2, RES-3; a buffer that was
-//! in use since the word before stays, so that steady work keeps its pools.
+//! In: the word that a while has passed. Out: buffers for the devices to drop. Must hold: RES-2, RES-3; a buffer that
+//! was in use since the word before stays, so that steady work keeps its pools.
 
 use super::message::ResidencyInstruction;
 use super::state::State;

@@ -20,6 +20,14 @@ const LOOK_MAX: usize = 64;
 /// Free buffers beyond this share of the budget go back to the device.
 const IDLE_SHARE: u64 = 2;
 
+/// Whose turn it is.
+enum Next {
+    /// The plan in progress with this cursor.
+    GoesOn(usize),
+    /// The next plan of this session.
+    Begins(SessionId),
+}
+
 impl State {
     /// Does all that can be done now.
     pub(super) fn pump(&mut self, out: &mut Vec<ResidencyInstruction>) {
@@ -78,12 +86,11 @@ impl State {
         // A long plan that is due has the next place, unless long ones are all that it waits for: the place that these
         // leave is for short ones.
         let keeps_place = device.flights.values().filter(|flight| flight.long).count() < device.long_in_flight_max();
-        let mut begins = None;
+        let mut next = None;
         // Who is due and waits for memory of plans in progress is not overtaken for ever: nobody else begins.
         let mut waits_for_room = false;
         // Those whose plans in progress wait for something else.
         let mut blocked = SmallVec::<[SessionId; 4]>::new();
-        let mut goes_on = None;
         for (session, begin) in device.turns.in_order().take(LOOK_MAX) {
             if let Some(region) = begin {
                 if !takes_long && self.is_long(region) {
@@ -93,7 +100,7 @@ impl State {
                     continue;
                 }
                 if !waits_for_room && self.has_room_beside(d, region) {
-                    begins = Some(session);
+                    next = Some(Next::Begins(session));
                     break;
                 }
                 waits_for_room = true;
@@ -106,7 +113,7 @@ impl State {
                 match (is_blocked, waits) {
                     (true, _) => blocked.push(session),
                     (false, false) => {
-                        goes_on = Some(at);
+                        next = Some(Next::GoesOn(at));
                         break;
                     }
                     (false, true) if keeps_place => break,
@@ -114,16 +121,13 @@ impl State {
                 }
             }
         }
-        if goes_on.is_some() || begins.is_some() {
+        if let Some(next) = next {
             blocked.into_iter().for_each(|session| self.devices[d].turns.pass_over(session));
+            return Some(match next {
+                Next::GoesOn(at) => at,
+                Next::Begins(session) => self.begin(d, session),
+            });
         }
-        if goes_on.is_some() {
-            return goes_on;
-        }
-        if let Some(session) = begins {
-            return Some(self.begin(d, session));
-        }
-        let device = &self.devices[d];
         let is_free = |c: &Cursor| !c.blocked.is_some_and(|block| self.is_blocked(d, block));
         let idle = takes_long.then(|| device.cursors.iter().position(is_free)).flatten();
         idle.or_else(|| self.give_last_chance(d))

@@ -55,7 +55,7 @@ impl Turns {
     /// A plan can be placed, whose next batch is estimated to take so many microseconds.
     pub(super) fn add(&mut self, session: SessionId, weight: u32, arrival: u64, region: RegionId, piece_us: f64) {
         self.change(session, |queue| {
-            queue.weight = weight.max(1);
+            queue.weight = weight;
             queue.plans.insert(arrival, Waiting { region, piece_ns: ns(piece_us) });
         });
     }

@@ -4,9 +4,9 @@
 //! events, a session's in their order, as far as the scheduler has room for more. Plain state: no channel, clock or
 //! thread.
 //!
-//! A segment here is a list of records. To take it in costs graph work for every record, and what is cut from it has to be
-//! planned, placed and run. So no more is taken in than the devices will soon ask for, and work that is given up while it
-//! waits here costs nothing more.
+//! A segment here is a list of records. To take it in costs graph work for every record, and what is cut from it has to
+//! be planned, placed and run. So no more is taken in than the devices will soon ask for, and work that is given up
+//! while it waits here costs nothing more.
 //!
 //! Must hold:
 //! - BACKLOG-1: a session's events leave in the order in which they were sent.
@@ -29,7 +29,8 @@ use std::collections::{BTreeMap, VecDeque};
 const REGIONS_WAITING_MAX: usize = 512;
 /// The same while work is given up before its turn comes: what is taken in should be on a device at once.
 const REGIONS_WAITING_FEW: usize = 8;
-/// Sessions that wait for a turn before any of that matters: with fewer, the first to have waited is served soon enough.
+/// Sessions that wait for a turn before any of that matters: with fewer, the first to have waited is served soon
+/// enough.
 const SESSIONS_WAITING_MANY: usize = 32;
 /// While work is given up, one turn of so many is for the session that has waited longest.
 const OLDEST_EVERY: u32 = 16;

@@ -2,8 +2,9 @@
 //! yet; the same over all sessions; and who awaits room for more.
 //!
 //! In: segments that are sent, nodes that have left the ring. Out: how much room is left, and waiting futures that are
-//! woken. Must hold: GATE-1: what a session adds to the total is taken off again, at the latest when its gate is closed.
-//! GATE-2: whoever awaits room is woken when there is some, and when nothing waits any more. Nothing here blocks a thread.
+//! woken. Must hold: GATE-1: what a session adds to the total is taken off again, at the latest when its gate is
+//! closed. GATE-2: whoever awaits room is woken when there is some, and when nothing waits any more. Nothing here
+//! blocks a thread.
 
 use crate::threads::contain;
 use futures::channel::oneshot;

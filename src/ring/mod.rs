@@ -12,8 +12,8 @@
 //! | an opened device | the thread that opens it | one |
 //! | control | the runtime | a handful |
 //!
-//! What sessions send is taken out of its mailbox at once, and kept in the `backlog` until the scheduler has room for it:
-//! so a cancel, and the end of a session, are heard before the segments that were sent before them.
+//! What sessions send is taken out of its mailbox at once, and kept in the `backlog` until the scheduler has room for
+//! it: so a cancel, and the end of a session, are heard before the segments that were sent before them.
 //!
 //! The end of a batch on which an open gather alone depends resolves it on the device's thread (`answers`); everything
 //! else is resolved by the loop.
@@ -30,6 +30,7 @@ mod devices;
 mod gate;
 mod gates;
 mod gathers;
+mod idle;
 mod machines;
 mod open;
 mod run;

@@ -1,14 +1,16 @@
 //! The ring thread's loop: takes events from the edges, lets the three machines settle, carries out what they say.
 //!
 //! In: device events first, then workers' results, then shutdown and cancels, then a few of the users' events at a
-//! time, as far as the scheduler has room for more (`backlog`). Out: resolved futures, credits, batches. Must hold: RING-1; RING-2: nothing here waits for a user, and for a
-//! device only where its mailbox is full, and a device never waits for the ring; the host's work is done here only
-//! where it is estimated to take a few microseconds, fewer where somebody else waits for the ring; RING-3: whichever
-//! way the loop ends, also by a panic, the table of gathers and the gates are closed behind it.
+//! time, as far as the scheduler has room for more (`backlog`). Out: resolved futures, credits, batches.
+//! Must hold: RING-1; RING-2: nothing here waits for a user or for a device, and a device never waits for the ring; the
+//! host's work is done here only where it is estimated to take a few microseconds, fewer where somebody else waits for
+//! the ring; RING-3: whichever way the loop ends, also by a panic, the table of gathers and the gates are closed behind
+//! it.
 
 use super::answers::Answers;
 use super::backlog::{Backlog, Discarded};
 use super::devices::{Devices, Opened};
+use super::idle::Idle;
 use super::machines::{Effect, Machines};
 use super::workers::Workers;
 use super::{Gates, GatherTable, Room};
@@ -42,8 +44,8 @@ pub(super) enum Control {
 
 /// The loop's mailboxes.
 pub(super) struct Inbox {
-    /// From sessions. It is emptied into the backlog in every turn; what both hold is bounded by the gates, of a session
-    /// and of all together.
+    /// From sessions. It is emptied into the backlog in every turn; what both hold is bounded by the gates, of a
+    /// session and of all together.
     pub users: Mail<SchedulerEvent>,
     /// From devices; bounded by the batches in flight.
     pub devices: Mail<DeviceEvent>,
@@ -65,8 +67,6 @@ pub(super) struct Edges {
     pub workers: Workers,
     pub counters: Arc<Counters>,
     pub timeline: Timeline,
-    /// How often free memory that nobody uses goes back to the system, if ever.
-    pub idle_period: Option<Duration>,
 }
 
 /// Events of one kind that are taken in before the next kind has its turn.
@@ -87,9 +87,6 @@ const MOMENT_US: f64 = 10.0;
 /// Likewise where somebody waits: waking another thread takes this one longer.
 const BUSY_MOMENT_US: f64 = 3.0;
 
-/// How often free memory goes back, half of it at a time, until all of it does, where nothing happens.
-const IDLE_TIMES: u32 = 6;
-
 /// The loop.
 pub(super) struct Loop {
     pub machines: Machines,
@@ -97,24 +94,14 @@ pub(super) struct Loop {
     pub edges: Edges,
     /// Users' events that were received and wait for their turn.
     backlog: Backlog,
-    /// Users' events that were received after a shutdown was asked for; the scheduler hears of it once the backlog is
-    /// empty.
-    late: Option<VecDeque<SchedulerEvent>>,
+    /// The shutdown that was asked for, if one was.
+    shutdown: Option<Shutdown>,
     /// Device events that the loop itself makes up, for a device whose thread has ended.
     made_up: VecDeque<DeviceEvent>,
     effects: Vec<Effect>,
-    deadline: Option<Instant>,
-    /// The scheduler has heard that a shutdown was asked for.
-    draining: bool,
-    /// The deadline of the shutdown that was asked for, if one was.
-    drains_until: Option<Instant>,
-    /// How often free memory that nobody uses goes back to the system, if ever.
-    idle_period: Option<Duration>,
-    /// When it does so next; `None` where nothing has happened since all of it went.
-    idle_at: Option<Instant>,
-    /// How often it did so since anything happened.
-    idle_times: u32,
-    /// The program has dropped the runtime.
+    /// When free memory that nobody uses goes back to the system.
+    idle: Idle,
+    /// Set where the program has dropped the runtime: the exit of the process waits until this loop is dropped.
     leaving: Option<Leaving>,
     stopped: bool,
     /// Nobody can send from the users' side any more.
@@ -127,23 +114,27 @@ pub(super) struct Loop {
     eager: Eager,
 }
 
+/// A shutdown that was asked for.
+struct Shutdown {
+    /// When what is left then fails: the earliest deadline that was asked for.
+    deadline: Instant,
+    /// Users' events that were received since; the scheduler hears of them behind the shutdown.
+    late: VecDeque<SchedulerEvent>,
+    /// The scheduler has heard of the shutdown: the backlog was empty.
+    is_told: bool,
+}
+
 impl Loop {
-    pub(super) fn new(machines: Machines, inbox: Inbox, edges: Edges, room: Room) -> Loop {
-        let idle_period = edges.idle_period;
+    pub(super) fn new(machines: Machines, inbox: Inbox, edges: Edges, room: Room, idle: Idle) -> Loop {
         Loop {
             machines,
             inbox,
             edges,
             backlog: Backlog::new(room),
-            late: None,
+            shutdown: None,
             made_up: VecDeque::new(),
             effects: Vec::new(),
-            deadline: None,
-            draining: false,
-            drains_until: None,
-            idle_period,
-            idle_at: None,
-            idle_times: 0,
+            idle,
             leaving: None,
             stopped: false,
             orphaned: false,
@@ -155,8 +146,8 @@ impl Loop {
     }
 
     /// The deadline of the shutdown that was asked for, if one was.
-    pub(super) fn drains_until(&self) -> Option<Instant> {
-        self.drains_until
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.shutdown.as_ref().map(|shutdown| shutdown.deadline)
     }
 
     /// Runs until the scheduler says stop.
@@ -209,8 +200,8 @@ impl Loop {
             }
             busy = true;
         }
-        if self.deadline.is_some_and(|at| Instant::now() >= at) {
-            self.deadline = None;
+        if self.deadline().is_some_and(|at| Instant::now() >= at) {
+            // The scheduler answers this with `Stop`: it is said once.
             self.machines.tell(SchedulerEvent::DeadlinePassed);
             busy = true;
         }
@@ -232,25 +223,13 @@ impl Loop {
     /// Has machines and devices give back what nobody uses, when that is due. Where nothing happens, all of it is gone
     /// after some times, and the loop sleeps for good.
     fn see_to_idle_memory(&mut self, busy: bool) {
-        if busy {
-            self.idle_times = 0;
-            if self.idle_at.is_none() {
-                self.idle_at = self.idle_period.map(|period| Instant::now() + period);
-            }
-        }
-        let Some(period) = self.idle_period else { return };
-        if self.idle_at.is_none_or(|at| Instant::now() < at) {
-            return;
-        }
-        self.idle_times += 1;
-        let all = self.idle_times >= IDLE_TIMES;
+        let Some(all) = self.idle.look(busy, Instant::now) else { return };
         self.machines.idle_passed(all);
         self.settle();
         for reach in &self.edges.reaches {
             // A device that has ended has nothing.
             let _ = reach.instructions.send(DeviceInstruction::Trim { all });
         }
-        self.idle_at = (!all).then(|| Instant::now() + period);
     }
 
     fn device_event(&mut self) -> Option<DeviceEvent> {
@@ -278,11 +257,11 @@ impl Loop {
     fn control(&mut self, control: Control) {
         match control {
             Control::Shutdown(deadline) => {
-                let earliest = self.drains_until.map_or(deadline, |earlier| earlier.min(deadline));
-                (self.deadline, self.drains_until) = (Some(earliest), Some(earliest));
                 // In order with the segments that were sent before.
                 self.take_users();
-                self.late.get_or_insert_default();
+                let first = || Shutdown { deadline, late: VecDeque::new(), is_told: false };
+                let shutdown = self.shutdown.get_or_insert_with(first);
+                shutdown.deadline = shutdown.deadline.min(deadline);
             }
             Control::StopNow(leaving) => {
                 self.leaving = leaving;
@@ -301,9 +280,9 @@ impl Loop {
         }
     }
 
-    /// Receives users' events. A cancel overtakes segments: the scheduler hears of it at once where it knows the gather.
-    /// Where it does not, the demand waits in the backlog, and is looked at when it leaves.
-    /// True if the scheduler was told anything.
+    /// Receives users' events. A cancel overtakes segments: the scheduler hears of it at once where it knows the
+    /// gather. Where it does not, the demand waits in the backlog, and is looked at when it leaves. True if the
+    /// scheduler was told anything.
     fn take_users(&mut self) -> bool {
         let mut told = false;
         loop {
@@ -315,8 +294,8 @@ impl Loop {
                         told = true;
                     }
                 }
-                Ok(other) => match &mut self.late {
-                    Some(late) => late.push_back(other),
+                Ok(other) => match &mut self.shutdown {
+                    Some(shutdown) => shutdown.late.push_back(other),
                     None => {
                         let gathers = &self.edges.gathers;
                         let discarded = self.backlog.put(other, |gather| gathers.is_open(gather));
@@ -360,15 +339,15 @@ impl Loop {
     /// Once all is taken in that was sent before a shutdown was asked for, the scheduler hears of it, and refuses what
     /// was sent later. True if it was told anything.
     fn tell_late(&mut self) -> bool {
-        let Some(late) = self.late.as_mut().filter(|_| self.backlog.is_empty()) else { return false };
-        let late = std::mem::take(late);
-        if !std::mem::replace(&mut self.draining, true) {
+        let Some(shutdown) = self.shutdown.as_mut().filter(|_| self.backlog.is_empty()) else { return false };
+        let late = std::mem::take(&mut shutdown.late);
+        let is_new = !std::mem::replace(&mut shutdown.is_told, true);
+        if is_new {
             self.machines.tell(SchedulerEvent::ShutdownAsked);
-        } else if late.is_empty() {
-            return false;
         }
+        let told = is_new || !late.is_empty();
         late.into_iter().for_each(|event| self.hear(event));
-        true
+        told
     }
 
     fn hear(&mut self, event: SchedulerEvent) {
@@ -395,7 +374,7 @@ impl Loop {
         let look = std::mem::take(&mut self.answered).then(|| self.eager.begin());
         while look.as_ref().is_some_and(|look| look.again()) && self.is_quiet() {}
         if self.is_quiet() {
-            match self.deadline.into_iter().chain(self.idle_at).min() {
+            match self.deadline().into_iter().chain(self.idle.next()).min() {
                 Some(at) => std::thread::park_timeout(at.saturating_duration_since(Instant::now())),
                 None => std::thread::park(),
             }

@@ -5,6 +5,7 @@
 
 use super::answers::Answers;
 use super::devices::{Devices, Opener};
+use super::idle::Idle;
 use super::machines::Machines;
 use super::run::{Control, Edges, Inbox, Loop};
 use super::workers::Workers;
@@ -92,11 +93,6 @@ impl Ring {
         ended.wait()
     }
 
-    /// Asks the ring to fail everything that is pending and to end. Waits for nothing.
-    pub fn stop(&self) {
-        let _ = self.control.send(Control::StopNow(Some(Leaving::begin())));
-    }
-
     /// Entries of each table of the ring's thread, by its name.
     #[cfg(test)]
     pub fn tables(&self) -> Vec<(&'static str, usize)> {
@@ -114,7 +110,8 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        self.stop();
+        // Fails only where the ring has ended.
+        let _ = self.control.send(Control::StopNow(Some(Leaving::begin())));
     }
 }
 
@@ -167,8 +164,8 @@ pub fn start_with(
         ),
         counters: counters.clone(),
         timeline: timeline.clone(),
-        idle_period: config.idle_period(),
     };
+    let idle = Idle::new(config.idle_period());
     let machines = Machines::new(
         scheduler::run::Runner::new(scheduler, counters.clone(), timeline.clone()),
         fusion::state::State::new(infos.clone()),
@@ -190,7 +187,7 @@ pub fn start_with(
         .spawn(move || {
             threads::mark_own();
             let _guard = lane.enter_thread("ring");
-            ring_thread(Loop::new(machines, inbox, edges, room), end)
+            ring_thread(Loop::new(machines, inbox, edges, room, idle), end)
         })
         .map_err(|error| Error::new(ErrorKind::Device, format!("the ring's thread could not be started: {error}")))?;
     Ok(Ring { events, gathers, gates, devices, control: control_sender, ended: Ended(ended.shared()) })
@@ -207,7 +204,6 @@ struct End {
 
 fn ring_thread(mut ring: Loop, mut end: End) {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let _guard = end.timeline.enter_thread("ring");
         ring.run();
         Error::new(ErrorKind::Shutdown, "the runtime has shut down")
     }));
@@ -218,7 +214,7 @@ fn ring_thread(mut ring: Loop, mut end: End) {
             format!("the runtime stopped on a broken invariant, a bug in Tidemill: {words}"),
         )
     });
-    end.close(why, ring.drains_until());
+    end.close(why, ring.deadline());
     // The machines hold host data and plans; they go after everybody was told.
     drop(catch_unwind(AssertUnwindSafe(move || drop(ring))));
 }

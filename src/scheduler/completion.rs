@@ -7,7 +7,8 @@
 use super::graph::{Entries, Home, Lineage, Live};
 use super::message::SchedulerInstruction;
 use super::region::RegionNode;
-use super::state::{Phase, State, What, shutting_down};
+use super::state::{Phase, State, shutting_down};
+use super::story::What;
 use super::taint;
 use crate::device::info::DeviceInfo;
 use crate::error::{Error, ErrorKind};

@@ -7,7 +7,7 @@ use super::ingest::session_closed;
 use super::message::{Delivered, SchedulerInstruction, Want};
 use super::opening::Waiting;
 use super::region::CutReason;
-use super::state::{Gather, Phase, State, shutting_down};
+use super::state::{Gather, Phase, Session, State, shutting_down};
 use crate::error::Error;
 use crate::ids::{GatherId, RegionId, SessionId, ValueId};
 use petgraph::stable_graph::NodeIndex;
@@ -74,7 +74,7 @@ impl State {
         let Gather { session, value, .. } = self.gathers.remove(&gather)?;
         if let Some(entry) = self.sessions.get_mut(&session) {
             entry.gathers.remove(&gather);
-            if entry.closed && entry.gathers.is_empty() && !entry.active {
+            if entry.closed && entry.has_nothing_open() {
                 self.sessions.remove(&session);
             }
         }
@@ -135,7 +135,7 @@ impl State {
                 }
             }
         }
-        if self.sessions.get(&session).is_some_and(|s| s.gathers.is_empty() && !s.active) {
+        if self.sessions.get(&session).is_some_and(Session::has_nothing_open) {
             self.sessions.remove(&session);
         }
     }

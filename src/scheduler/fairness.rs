@@ -15,8 +15,8 @@ use crate::ids::{RegionId, SessionId};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// What a region takes the ring's thread, in nanoseconds: to plan, place, send and end it. A fixed figure, so that turns
-/// don't depend on a clock. Where jobs are tiny, the ring is what sessions share.
+/// What a region takes the ring's thread, in nanoseconds: to plan, place, send and end it. A fixed figure, so that
+/// turns don't depend on a clock. Where jobs are tiny, the ring is what sessions share.
 const REGION_NS: u64 = 10_000;
 /// What each of its nodes adds.
 const NODE_NS: u64 = 300;
@@ -57,7 +57,6 @@ impl State {
         let session = self.sessions.entry(owner).or_insert_with(Session::ended);
         let place = session.queue.partition_point(|other| self.regions[other].order < order);
         session.queue.insert(place, id);
-        session.active = true;
         self.queue_changed(owner);
     }
 
@@ -77,8 +76,8 @@ impl State {
         let session = &self.sessions[&owner];
         match session.queue.front() {
             Some(head) => {
-                let (piece_ns, weight) = (self.work_of(*head), session.weight.min(u32::MAX.into()) as u32);
-                self.turns.fair.enter(owner, weight, piece_ns, self.regions[head].order);
+                let (piece_ns, order) = (self.work_of(*head), self.regions[head].order);
+                self.turns.fair.enter(owner, session.weight, piece_ns, order);
             }
             None => {
                 self.turns.fair.leave(owner);
@@ -98,11 +97,7 @@ impl State {
     /// Forgets sessions that have ended and have nothing left to send.
     fn forget_emptied(&mut self) {
         while let Some(owner) = self.turns.emptied.pop() {
-            let Some(session) = self.sessions.get_mut(&owner).filter(|session| session.queue.is_empty()) else {
-                continue;
-            };
-            session.active = false;
-            if session.closed && session.gathers.is_empty() {
+            if self.sessions.get(&owner).is_some_and(|session| session.closed && session.has_nothing_open()) {
                 self.sessions.remove(&owner);
             }
         }
@@ -196,7 +191,7 @@ impl State {
         // Nobody else has it yet, or not any more.
         let region = Arc::make_mut(&mut record.region);
         if let Some(session) = self.sessions.get(&region.session) {
-            region.weight = session.weight.min(u32::MAX as u64) as u32;
+            region.weight = session.weight;
         }
         if is_long {
             self.turns.long.push((id, region.session));

@@ -10,7 +10,8 @@
 
 use super::graph::{Home, Lineage};
 use super::region::{Region, RegionInput};
-use super::state::{Record, State, What};
+use super::state::{Record, State};
+use super::story::What;
 use super::taint;
 use crate::ids::{RegionId, ValueId};
 use petgraph::stable_graph::NodeIndex;

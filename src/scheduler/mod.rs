@@ -34,11 +34,11 @@
 //! - SCHED-10: a cut's groups are not empty, and each node that runs is in one.
 //! - SCHED-11: while a cut waits for a device to be opened, what users say waits behind it, in order; what comes
 //!   from downstream is taken in.
-//! - SCHED-12: a parked region is not downstream, holds no credit, and no gather and no region whose turn it is waits for
-//!   what it makes; what it reads does not end before it is put back into the queue.
+//! - SCHED-12: a parked region is not downstream, holds no credit, and no gather and no region whose turn it is waits
+//!   for what it makes; what it reads does not end before it is put back into the queue.
 //! - SCHED-13: what the limits on a session's lazy values have computed depends on that session's own program, and on
-//!   who demands or keeps what it shares, unless all that is kept for lazy values and parked regions is more than half of the
-//!   host's budget.
+//!   who demands or keeps what it shares, unless all that is kept for lazy values and parked regions is more than half
+//!   of the host's budget.
 //! - SCHED-14: sessions with regions waiting share the places downstream by their weights, as `crate::fair` says
 //!   (FAIR-1 to FAIR-4): the ring's time and the device's, both estimated from the structure of what is sent.
 
@@ -66,6 +66,7 @@ mod placement;
 mod portions;
 mod room;
 mod split;
+mod story;
 mod taint;
 mod validate;
 

@@ -4,8 +4,8 @@
 //! `placement` (where) and `room` (whether it fits there), `build` (regions, in `portions` of a bounded size),
 //! `passing` (what is computed and not kept), `demand` (gathers), `fairness` (whose turn), `completion` and `taint`
 //! (what happened to it), `cancel` (what nobody needs any more), `parking` (what nobody waits for at present),
-//! `keeping` (what that and lazy values keep in memory), `lineage` (what was lost, again) and `opening` (a GPU on
-//! demand).
+//! `keeping` (what that and lazy values keep in memory), `lineage` (what was lost, again), `opening` (a GPU on demand) and
+//! `story` (what happened to a value).
 
 use super::cut::Scratch;
 use super::fairness::{Turns, elements_of};
@@ -13,6 +13,7 @@ use super::graph::{Entries, Home, Live, LiveGraph};
 use super::message::{Delivered, SchedulerEvent, SchedulerInstruction, Want};
 use super::opening::Opening;
 use super::region::{Region, RegionInput};
+use super::story::{Log, What};
 use crate::config::{Config, DeviceChoice};
 use crate::device::info::DeviceInfo;
 use crate::error::{Error, ErrorKind};
@@ -20,7 +21,6 @@ use crate::ids::{DeviceId, GatherId, RegionId, SessionId, ValueId};
 use petgraph::stable_graph::NodeIndex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt::Write;
 use std::sync::Arc;
 
 /// The scheduler's logic and all that it owns.
@@ -105,11 +105,9 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Session {
     pub name: Arc<str>,
-    pub weight: u64,
+    pub weight: u32,
     /// Regions that wait for their turn, in order.
     pub queue: VecDeque<RegionId>,
-    /// It has regions waiting, or had until a moment ago.
-    pub active: bool,
     /// Open gathers that it made.
     pub gathers: FxHashSet<GatherId>,
     /// Values that it recorded: first and one past the last number.
@@ -134,9 +132,8 @@ impl Session {
     pub(super) fn new(name: Arc<str>, weight: u32) -> Session {
         Session {
             name,
-            weight: weight.max(1) as u64,
+            weight,
             queue: VecDeque::new(),
-            active: false,
             gathers: FxHashSet::default(),
             values: 0..0,
             lazy: Vec::new(),
@@ -152,6 +149,11 @@ impl Session {
     /// A session of which only regions are left.
     pub(super) fn ended() -> Session {
         Session { closed: true, ..Session::new(Arc::from("ended"), 1) }
+    }
+
+    /// Whether no gather of it is open and no region of it waits for its turn.
+    pub(super) fn has_nothing_open(&self) -> bool {
+        self.gathers.is_empty() && self.queue.is_empty()
     }
 }
 
@@ -241,39 +243,6 @@ impl Record {
     }
 }
 
-/// A transition in a value's story.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
-    Recorded,
-    Demanded(GatherId),
-    Cut(RegionId),
-    Passed(RegionId),
-    Finished(RegionId),
-    Poisoned,
-    Failed,
-    Lost,
-    Arrived,
-    Released,
-    Retired,
-    Dead,
-    Forgotten,
-}
-
-/// The latest transitions, for `story`.
-#[derive(Debug, Default)]
-pub(super) struct Log(VecDeque<(ValueId, What)>);
-
-const LOG_MAX: usize = 4096;
-
-impl Log {
-    pub(super) fn note(&mut self, value: ValueId, what: What) {
-        if self.0.len() == LOG_MAX {
-            self.0.pop_front();
-        }
-        self.0.push_back((value, what));
-    }
-}
-
 impl State {
     /// A scheduler for these devices; the first is the host.
     pub fn new(devices: Vec<DeviceInfo>, config: &Config) -> State {
@@ -324,7 +293,7 @@ impl State {
             SchedulerEvent::SessionOpened { session, name, weight } => {
                 let entry = self.sessions.entry(session).or_insert_with(|| Session::new(name.clone(), weight));
                 entry.name = name;
-                entry.weight = weight.max(1) as u64;
+                entry.weight = weight;
             }
             SchedulerEvent::SegmentCut { session, records, why, at_ns } => {
                 self.ingest(session, records, why, at_ns, out)
@@ -575,51 +544,6 @@ impl State {
             None if known => out.push(SchedulerInstruction::Retire { value, after: None }),
             None => {}
         }
-    }
-
-    /// What is known of a value, and what happened to it lately, for people.
-    pub fn story(&self, value: ValueId) -> String {
-        let mut text = format!("{value}:");
-        match self.graph.get(value) {
-            None => text.push_str(" not live"),
-            Some(live) => {
-                let home = match &live.home {
-                    Home::Lazy if live.passed => "lazy, computed in passing".to_owned(),
-                    Home::Lazy => "lazy".to_owned(),
-                    Home::Coming(region) => format!("coming from region {region}"),
-                    Home::Here => format!("here, made on device {}", live.made),
-                    Home::Failed(error) => format!("failed: {error}"),
-                };
-                let _ = write!(
-                    text,
-                    " {} of {}, {home}; held {}, users {}, gathers {}, regions {}",
-                    live.node.op.name(),
-                    live.node.meta.shape,
-                    live.held,
-                    live.users,
-                    live.gathers.len(),
-                    live.regions.len()
-                );
-            }
-        }
-        for (_, what) in self.log.0.iter().filter(|(v, _)| *v == value) {
-            let _ = match what {
-                What::Recorded => write!(text, "\n  recorded"),
-                What::Demanded(gather) => write!(text, "\n  demanded by gather {gather}"),
-                What::Cut(region) => write!(text, "\n  cut into region {region}"),
-                What::Passed(region) => write!(text, "\n  computed in passing by region {region}"),
-                What::Finished(region) => write!(text, "\n  made by region {region}"),
-                What::Poisoned => write!(text, "\n  poisoned by a fault"),
-                What::Failed => write!(text, "\n  failed"),
-                What::Lost => write!(text, "\n  lost with its device"),
-                What::Arrived => write!(text, "\n  arrived in host memory"),
-                What::Released => write!(text, "\n  its last handle was dropped"),
-                What::Retired => write!(text, "\n  retired"),
-                What::Dead => write!(text, "\n  found unreachable, never computed"),
-                What::Forgotten => write!(text, "\n  forgotten"),
-            };
-        }
-        text
     }
 }
 

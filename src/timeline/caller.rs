@@ -43,9 +43,11 @@ impl Caller {
         Caller(span.id().map(|_| Arc::new(Held(span))))
     }
 
-    /// This one, or the other where there is none.
-    pub fn or(self, other: Caller) -> Caller {
-        Caller(self.0.or(other.0))
+    /// A newer one, if there is one, takes the place of this one. Returns the one that is not kept, to be dropped
+    /// where no lock is held: that may end the program's span.
+    #[must_use]
+    pub fn replace(&mut self, newer: Caller) -> Caller {
+        if newer.is_none() { newer } else { std::mem::replace(self, newer) }
     }
 
     /// Whether there is none.
@@ -53,8 +55,8 @@ impl Caller {
         self.0.is_none()
     }
 
-    /// Runs `work` in a span that `make` makes of its parent's id. Where that is the program's, its subscriber makes the
-    /// span (CALLER-1), and `recorder` another one for itself; else the thread's subscriber makes it.
+    /// Runs `work` in a span that `make` makes of its parent's id. Where that is the program's, its subscriber makes
+    /// the span (CALLER-1), and `recorder` another one for itself; else the thread's subscriber makes it.
     pub(super) fn enter<R>(
         &self,
         recorder: Option<&Dispatch>,
@@ -100,12 +102,13 @@ impl Callers {
         if caller.is_none() {
             return;
         }
-        self.change(|inner| {
-            if inner.segments.len() >= SEGMENTS_MAX {
-                inner.segments.clear();
-            }
+        let gone = self.change(|inner| {
+            let gone = (inner.segments.len() >= SEGMENTS_MAX).then(|| std::mem::take(&mut inner.segments));
             inner.segments.insert((session, at_ns), caller);
+            gone
         });
+        // Not under the lock: it may end the program's spans.
+        drop(gone);
     }
 
     /// The caller of a segment that has come.

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 use futures::FutureExt;
+use std::time::{Duration, Instant};
 use tidemill::{Array, Runtime, Session, Stats};
 
 /// Runtimes to run a case on: the host and, where there is an adapter, the GPU; tiny values go through the ring
@@ -59,6 +60,19 @@ pub fn host() -> Runtime {
 /// Runs a future on the calling thread.
 pub fn wait<T>(future: impl Future<Output = T>) -> T {
     futures::executor::block_on(future)
+}
+
+/// How long a test waits for what it polls for, before it fails: it only ends a test that would hang.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Looks again and again until something holds.
+#[track_caller]
+pub fn until(what: &str, holds: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < PATIENCE, "never: {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// The elements as doubles, column-major.

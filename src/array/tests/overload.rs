@@ -78,7 +78,8 @@ fn data_that_the_program_has_let_go_of_counts_until_the_work_that_reads_it_has_r
         sums.push(sum);
         refused
     });
-    // 400 kB each, and what is held does not count: three fill it, and a tape or so more is recorded before that is seen.
+    // 400 kB each, and what is held does not count: three fill it, and a tape or so more is recorded before that is
+    // seen.
     assert!(count.is_some_and(|count| (3..=10).contains(&count)), "{count:?}");
     ring.gates.lock()[0].leave(ring.nodes().len() as u64);
     assert!((source() + &held).error().is_none());

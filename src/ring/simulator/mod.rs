@@ -1,12 +1,12 @@
 //! A seeded simulator: random programs of several sessions, the real scheduler, and a downstream that reorders,
 //! faults, fails, loses and drops completions, and that opens the GPU late where it was left for later.
 //!
-//! Values are numbers that the fake devices really compute, so that a region which misses a node or reads the
-//! wrong input shows. Must hold for every seed: each gather resolves exactly once, and not after it was
-//! cancelled, whatever waited before it; what is thrown away before the scheduler hears of it is missed by nobody, and
-//! what it hears is still awaited; without failures its result is right and exactly the dependents of faults are poisoned; nothing is
-//! read after it ended, and nothing is kept that nobody can reach; `validate()` after every event. A failure
-//! prints its seed: `SEED=n cargo test simulator` runs that one alone, and prints what the scheduler hears and says.
+//! Values are numbers that the fake devices really compute, so that a region which misses a node or reads the wrong
+//! input shows. Must hold for every seed: each gather resolves exactly once, and not after it was cancelled, whatever
+//! waited before it; what is thrown away before the scheduler hears of it is missed by nobody, and what it hears is
+//! still awaited; without failures its result is right and exactly the dependents of faults are poisoned; nothing is
+//! read after it ended, and nothing is kept that nobody can reach; `validate()` after every event. A failure prints its
+//! seed: `SEED=n cargo test simulator` runs that one alone, and prints what the scheduler hears and says.
 
 mod downstream;
 mod users;

@@ -1,0 +1,108 @@
+//! Whether a session may record more: what waits of it, in the ring and on its tape, and of all sessions.
+//!
+//! In: the session's gate, the total of all gates, the runtime's settings. Out: a tape that has room for another op,
+//! the error of an op for which there is none, futures that are ready when there is. Must hold: TAPE-4; TAPE-6: a
+//! thread is held in `find_room` only, where `hold_recording` asks for that, and never in async code.
+
+use super::pending::may_block;
+use super::tape::{After, Home, Tape};
+use crate::error::{Error, ErrorKind, Result};
+use crate::ring::Room;
+use crate::scheduler::region::CutReason;
+use crate::threads;
+use futures::FutureExt;
+use parking_lot::MutexGuard;
+
+impl Home {
+    /// Locks the tape for an op as [`Home::begin_op`] does, where the tape has to be cut first, or room looked for.
+    #[cold]
+    pub(super) fn find_room<'a>(&'a self, mut tape: MutexGuard<'a, Tape>) -> Result<(MutexGuard<'a, Tape>, After)> {
+        loop {
+            let after = self.cut_full(&mut tape);
+            let link = &self.link;
+            let mut left = self.left(&tape, link.session_room);
+            if threads::is_unheld() {
+                // A script lets the ring catch up before it goes on, and is not refused meanwhile.
+                if self.left(&tape, link.script_room()) == 0 {
+                    threads::ask_to_wait();
+                }
+                left = u64::MAX;
+            }
+            let holds = link.config.hold_recording;
+            if left == 0 && holds && threads::is_own() {
+                // The ring needs its own threads to make room: a waker that records is let through.
+                left = u64::MAX;
+            }
+            if left > 0 {
+                let left = usize::try_from(left).unwrap_or(usize::MAX);
+                tape.nodes_allowed = self.nodes_max.min(tape.nodes.saturating_add(left));
+                return Ok((tape, after));
+            }
+            drop(tape);
+            // TAPE-4.
+            drop(after);
+            if !holds || may_block("recording").is_err() {
+                return Err(overloaded());
+            }
+            futures::executor::block_on(self.room_for(1, link.session_room));
+            tape = self.tape.lock();
+        }
+    }
+
+    /// Cuts a tape that holds as many ops as it may.
+    fn cut_full(&self, tape: &mut Tape) -> After {
+        if tape.nodes >= self.nodes_max { self.cut(tape, CutReason::NodeLimit) } else { After::default() }
+    }
+
+    /// How many ops more there is room for, of this session within `limit` and over all sessions.
+    fn left(&self, tape: &Tape, limit: Room) -> u64 {
+        if tape.closed {
+            return u64::MAX;
+        }
+        let own = self.gate.get().map_or(limit.nodes, |gate| gate.left(limit));
+        own.min(self.link.total.left()).saturating_sub(tape.nodes as u64)
+    }
+
+    /// Waits until there is room for so many ops.
+    async fn room_for(&self, ops: u64, limit: Room) {
+        while let Some(waits) = self.wait_for_room(ops, limit) {
+            waits.await;
+        }
+    }
+
+    /// Waits until there is room for a tape, or for half of all that may wait: a program that records several ops at a
+    /// time need not wait for each.
+    pub async fn ready(&self, limit: Room) {
+        self.room_for((self.nodes_max as u64).min(limit.nodes / 2).max(1), limit).await;
+    }
+
+    /// What to wait for until there may be room for so many ops; none if there is.
+    fn wait_for_room(&self, ops: u64, limit: Room) -> Option<impl Future<Output = ()> + Send + use<>> {
+        let has_room = || {
+            let mut tape = self.tape.lock();
+            // As the next op would: its room is that of an empty tape.
+            let after = self.cut_full(&mut tape);
+            let left = self.left(&tape, limit);
+            drop(tape);
+            drop(after);
+            left >= ops.min(self.link.total.most())
+        };
+        if has_room() {
+            return None;
+        }
+        let (own, all) = (self.gate().wait(), self.link.total.wait());
+        // What left before we could be woken.
+        if has_room() {
+            return None;
+        }
+        Some(futures::future::select(own, all).map(|_| ()))
+    }
+}
+
+/// The error of an op for which there is no room.
+fn overloaded() -> Error {
+    let words = "more recorded work waits than the runtime keeps (RuntimeBuilder::ops_pending_max and \
+                 bytes_pending_max, of a session or of all): await Session::ready and record it again, or demand less \
+                 at a time";
+    Error::new(ErrorKind::Overloaded, words)
+}

@@ -1,0 +1,90 @@
+//! What happened to each value lately: a bounded log, rendered by `State::story`.
+//!
+//! In: notes from every transition. Out: lines. Must never change what is done.
+
+use super::graph::Home;
+use super::state::State;
+use crate::ids::{GatherId, RegionId, ValueId};
+use std::collections::VecDeque;
+use std::fmt::Write;
+
+/// Notes kept.
+const LOG_MAX: usize = 4096;
+
+/// A transition in a value's story.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    Recorded,
+    Demanded(GatherId),
+    Cut(RegionId),
+    Passed(RegionId),
+    Finished(RegionId),
+    Poisoned,
+    Failed,
+    Lost,
+    Arrived,
+    Released,
+    Retired,
+    Dead,
+    Forgotten,
+}
+
+/// The latest transitions, for `story`.
+#[derive(Debug, Default)]
+pub(super) struct Log(VecDeque<(ValueId, What)>);
+
+impl Log {
+    pub(super) fn note(&mut self, value: ValueId, what: What) {
+        if self.0.len() == LOG_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back((value, what));
+    }
+}
+
+impl State {
+    /// What is known of a value, and what happened to it lately, for people.
+    pub fn story(&self, value: ValueId) -> String {
+        let mut text = format!("{value}:");
+        match self.graph.get(value) {
+            None => text.push_str(" not live"),
+            Some(live) => {
+                let home = match &live.home {
+                    Home::Lazy if live.passed => "lazy, computed in passing".to_owned(),
+                    Home::Lazy => "lazy".to_owned(),
+                    Home::Coming(region) => format!("coming from region {region}"),
+                    Home::Here => format!("here, made on device {}", live.made),
+                    Home::Failed(error) => format!("failed: {error}"),
+                };
+                let _ = write!(
+                    text,
+                    " {} of {}, {home}; held {}, users {}, gathers {}, regions {}",
+                    live.node.op.name(),
+                    live.node.meta.shape,
+                    live.held,
+                    live.users,
+                    live.gathers.len(),
+                    live.regions.len()
+                );
+            }
+        }
+        for (_, what) in self.log.0.iter().filter(|(v, _)| *v == value) {
+            let _ = match what {
+                What::Recorded => write!(text, "\n  recorded"),
+                What::Demanded(gather) => write!(text, "\n  demanded by gather {gather}"),
+                What::Cut(region) => write!(text, "\n  cut into region {region}"),
+                What::Passed(region) => write!(text, "\n  computed in passing by region {region}"),
+                What::Finished(region) => write!(text, "\n  made by region {region}"),
+                What::Poisoned => write!(text, "\n  poisoned by a fault"),
+                What::Failed => write!(text, "\n  failed"),
+                What::Lost => write!(text, "\n  lost with its device"),
+                What::Arrived => write!(text, "\n  arrived in host memory"),
+                What::Released => write!(text, "\n  its last handle was dropped"),
+                What::Retired => write!(text, "\n  retired"),
+                What::Dead => write!(text, "\n  found unreachable, never computed"),
+                What::Forgotten => write!(text, "\n  forgotten"),
+            };
+        }
+        text
+    }
+}
