@@ -98,7 +98,7 @@ pub struct Axis<'a> {
 }
 
 impl<'a> Axis<'a> {
-    /// One of so many indices.
+    /// A dimension with `len` indices, each of which leads `offset` elements on.
     pub fn new(len: usize, offset: impl Fn(usize) -> usize + 'a) -> Axis<'a> {
         Axis { len, offset: Box::new(offset) }
     }

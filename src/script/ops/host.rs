@@ -83,7 +83,7 @@ pub(crate) fn elementwise(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class
     Ok(Value::tensor(Tensor::new(dims, data)))
 }
 
-/// Its elements: many, of classes that are computed by way of wider numbers, in blocks.
+/// The elements of the result. Many elements that are computed by way of wider numbers are computed in blocks.
 fn computed(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims) -> Flow<Data> {
     if dims.elements() > BLOCK && widens(op, a, b, class) {
         return in_blocks(op, a, b, class, dims);
@@ -109,7 +109,7 @@ fn widens(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class) -> bool {
     }
 }
 
-/// The same, a block of the result at a time.
+/// The elements of the result, computed a block at a time.
 fn in_blocks(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims) -> Flow<Data> {
     let n = dims.elements();
     let spans = |host: &Host<'_>| host.len() == 1 || *host.dims() == **dims;
@@ -125,7 +125,8 @@ fn in_blocks(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims
     Ok(out.data.unwrap_or_else(|| Data::zeros(class, 0)))
 }
 
-/// The same of operands that expand against each other: some of the outermost extent at a time.
+/// The elements of the result of operands that expand against each other, computed for some of the outermost extent at
+/// a time.
 fn in_slices(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims) -> Flow<Data> {
     let n = dims.elements();
     let Some(outer) = dims.iter().rposition(|&extent| extent > 1) else { return at_once(op, a, b, class, dims) };
@@ -149,7 +150,7 @@ fn in_slices(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims
     Ok(out.data.unwrap_or_else(|| Data::zeros(class, 0)))
 }
 
-/// Elements of an operand as one of these dimensions; `None` of one that is used as a whole everywhere.
+/// A part of an operand's elements as an operand of these dimensions; `None` of a scalar, which is used as it is.
 fn block(host: &Host<'_>, range: Range<usize>, dims: &Dims) -> Option<Host<'static>> {
     match host.elements() {
         Elements::Data(data) if data.len() > 1 => {

@@ -9,10 +9,10 @@ use super::{Function, Map, Value};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
-/// What an array or a container takes beside its elements: counts, dimensions, its place in an allocator.
+/// Bytes that an array or a container takes beside its elements: counts, dimensions, its place in an allocator.
 const BESIDE_BYTES: usize = 96;
 
-/// What was found.
+/// The small pieces that were found, and the containers that are still to be opened.
 #[derive(Debug, Default)]
 pub struct Small {
     /// Bytes of what is not counted one by one.

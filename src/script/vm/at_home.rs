@@ -21,7 +21,7 @@ pub(super) struct AtHome {
 }
 
 impl AtHome {
-    /// The call, where it is of such a function and an argument is on the runtime.
+    /// The task of a call, where the function is one of those and an argument is on the runtime.
     pub fn of(code: &Arc<Code>, args: &[Value], nargout: usize) -> Option<AtHome> {
         let is_away = |value: &Value| matches!(value, Value::Lazy(_));
         if !args.iter().any(is_away) || !library::holds(code) || !library::is_at_home(&code.name) {
