@@ -7,6 +7,9 @@
 //! session of a weight keeps a number of such jobs outstanding. All run on a tokio executor of two threads. A row
 //! gives what the session that stays got of all jobs, what its weight earns it, and both kinds' waiting times.
 
+mod shared;
+
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -24,13 +27,10 @@ struct Options {
     think: Duration,
 }
 
-fn main() -> std::process::ExitCode {
-    let options = match parse(std::env::args().skip(1)) {
+fn main() -> ExitCode {
+    let options = match shared::parsed(USAGE, Options::default(), Options::set) {
         Ok(options) => options,
-        Err(words) => {
-            eprintln!("error: {words}");
-            return std::process::ExitCode::from(2);
-        }
+        Err(status) => return status,
     };
     println!(
         "device {}, {} tasks of a session a request, {} outstanding in the session that stays, {} ops, {} s a row",
@@ -52,50 +52,44 @@ fn main() -> std::process::ExitCode {
         "o.p99",
         "o.max"
     );
-    for &elements in &options.elements {
-        for &weight in &options.weights {
-            if let Err(error) = row(&options, elements, weight) {
-                eprintln!("error: {error}");
-                return std::process::ExitCode::FAILURE;
-            }
-        }
-    }
-    std::process::ExitCode::SUCCESS
+    let rows = options.elements.iter().flat_map(|&elements| options.weights.iter().map(move |&weight| (elements, weight)));
+    shared::ended(rows.into_iter().try_for_each(|(elements, weight)| row(&options, elements, weight)))
 }
 
-fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Options, String> {
-    let mut options = Options {
-        device: "host".to_owned(),
-        seconds: 3.0,
-        elements: vec![1_000, 10_000, 100_000, 1_000_000],
-        ops: 30,
-        weights: vec![1, 8],
-        tasks: 16,
-        outstanding: 4,
-        think: Duration::ZERO,
-    };
-    fn list<T: std::str::FromStr>(text: &str) -> std::result::Result<Vec<T>, String> {
-        text.split(',').map(|part| part.parse().map_err(|_| format!("{part} is no number"))).collect()
-    }
-    while let Some(argument) = arguments.next() {
-        if argument == "--bench" {
-            continue;
-        }
-        let value = arguments.next().ok_or_else(|| format!("{argument} needs a value, or is unknown"))?;
-        let number = || value.parse::<f64>().map_err(|_| format!("{value} is no number"));
-        match &*argument {
-            "--device" => options.device = value,
-            "--seconds" => options.seconds = number()?,
-            "--elements" => options.elements = list(&value)?,
-            "--ops" => options.ops = number()? as usize,
-            "--weight" => options.weights = list(&value)?,
-            "--tasks" => options.tasks = number()? as usize,
-            "--outstanding" => options.outstanding = (number()? as usize).max(1),
-            "--think" => options.think = Duration::from_micros(number()? as u64),
-            other => return Err(format!("{other} is unknown")),
+const USAGE: &str = "fairness [--device DEVICE] [--seconds S] [--elements N,N,...] [--ops N] [--weight W,W,...] \
+                     [--tasks N] [--outstanding N] [--think US]";
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            device: "host".to_owned(),
+            seconds: 3.0,
+            elements: vec![1_000, 10_000, 100_000, 1_000_000],
+            ops: 30,
+            weights: vec![1, 8],
+            tasks: 16,
+            outstanding: 4,
+            think: Duration::ZERO,
         }
     }
-    Ok(options)
+}
+
+impl Options {
+    fn set(&mut self, name: &str, value: &str) -> std::result::Result<(), String> {
+        let number = || shared::number::<f64>(name, value);
+        match name {
+            "--device" => self.device = value.to_owned(),
+            "--seconds" => self.seconds = number()?,
+            "--elements" => self.elements = value.split(',').map(|n| shared::number(name, n)).collect::<std::result::Result<_, _>>()?,
+            "--ops" => self.ops = number()? as usize,
+            "--weight" => self.weights = value.split(',').map(|n| shared::number(name, n)).collect::<std::result::Result<_, _>>()?,
+            "--tasks" => self.tasks = number()? as usize,
+            "--outstanding" => self.outstanding = (number()? as usize).max(1),
+            "--think" => self.think = Duration::from_micros(number()? as u64),
+            _ => return Err(format!("{name} is unknown")),
+        }
+        Ok(())
+    }
 }
 
 /// A request: an upload, a chain of elementwise ops, a sum that is gathered.
@@ -115,8 +109,7 @@ struct Seen {
 impl Seen {
     fn at(&mut self, share: f64) -> f64 {
         self.waits.sort_unstable();
-        let place = ((self.waits.len() as f64 * share) as usize).min(self.waits.len().saturating_sub(1));
-        self.waits.get(place).map_or(f64::NAN, |wait| wait.as_secs_f64() * 1e3)
+        shared::quantile(&self.waits, share).map_or(f64::NAN, |wait| wait.as_secs_f64() * 1e3)
     }
 }
 

@@ -8,6 +8,7 @@
 
 #[cfg(feature = "gpu")]
 mod raw_wgpu;
+mod shared;
 
 use std::hint::black_box;
 use std::process::{Command, ExitCode};
@@ -41,17 +42,10 @@ fn main() -> ExitCode {
         }
     };
     let executor = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let result = match executor {
+    shared::ended(match executor {
         Ok(executor) => executor.block_on(figures(&options)),
         Err(error) => Err(error.into()),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    })
 }
 
 fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Options, String> {

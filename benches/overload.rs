@@ -8,6 +8,9 @@
 //! second, the memory, and the latency of a lone request before and after. With `--sessions` it opens so many sessions
 //! one after the other instead, and prints how much memory is left of them.
 
+mod shared;
+
+use shared::{number, resident_bytes};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -23,55 +26,50 @@ struct Options {
     sessions: u64,
 }
 
-fn parse(arguments: impl Iterator<Item = String>) -> std::result::Result<Options, String> {
-    let mut options = Options {
-        device: "host".to_owned(),
-        seconds: 10,
-        factor: 2.0,
-        elements: 4000,
-        timeout: Duration::from_millis(250),
-        sessions: 0,
-    };
-    let mut arguments = arguments.filter(|a| a != "--bench");
-    while let Some(name) = arguments.next() {
-        let value = arguments.next().ok_or_else(|| format!("{name} wants a value"))?;
-        let number = || value.parse::<f64>().map_err(|_| format!("{name}: '{value}' is no number"));
-        match name.as_str() {
-            "--device" => options.device = value,
-            "--seconds" => options.seconds = number()? as u64,
-            "--factor" => options.factor = number()?,
-            "--elements" => options.elements = number()? as usize,
-            "--timeout-ms" => options.timeout = Duration::from_micros((number()? * 1e3) as u64),
-            "--sessions" => options.sessions = number()? as u64,
-            _ => return Err(format!("there is no option {name}")),
+const USAGE: &str = "overload [--device DEVICE] [--seconds S] [--factor F] [--elements N] [--timeout-ms N] [--sessions N]";
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            device: "host".to_owned(),
+            seconds: 10,
+            factor: 2.0,
+            elements: 4000,
+            timeout: Duration::from_millis(250),
+            sessions: 0,
         }
     }
-    Ok(options)
+}
+
+impl Options {
+    fn set(&mut self, name: &str, value: &str) -> std::result::Result<(), String> {
+        let number = || number::<f64>(name, value);
+        match name {
+            "--device" => self.device = value.to_owned(),
+            "--seconds" => self.seconds = number()? as u64,
+            "--factor" => self.factor = number()?,
+            "--elements" => self.elements = number()? as usize,
+            "--timeout-ms" => self.timeout = Duration::from_micros((number()? * 1e3) as u64),
+            "--sessions" => self.sessions = number()? as u64,
+            _ => return Err(format!("{name} is unknown")),
+        }
+        Ok(())
+    }
 }
 
 fn main() -> ExitCode {
-    let options = match parse(std::env::args().skip(1)) {
+    let options = match shared::parsed(USAGE, Options::default(), Options::set) {
         Ok(options) => options,
-        Err(words) => {
-            eprintln!("error: {words}");
-            return ExitCode::from(2);
-        }
+        Err(status) => return status,
     };
     let executor = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let result = match executor {
+    shared::ended(match executor {
         Ok(executor) => executor.block_on(async move {
             let runtime = Arc::new(Runtime::builder().device(options.device.as_str()).start().await?);
             if options.sessions > 0 { leak(&runtime, &options).await } else { load(&runtime, &options).await }
         }),
         Err(error) => Err(error.into()),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    })
 }
 
 /// One request, checked.
@@ -107,14 +105,14 @@ async fn load(runtime: &Arc<Runtime>, options: &Options) -> Result<()> {
     for at_once in [1, 16, 64, 256] {
         full = f64::max(full, closed(runtime, &data, at_once, Duration::from_secs(3)).await);
     }
-    let full_kb = resident_kb();
+    let full_bytes = resident_bytes();
     tokio::time::sleep(Duration::from_millis(500)).await;
     let idle = lone(runtime, &data, 300).await;
     println!(
         "a lone request takes {:.0} us (median), {:.0} us (99 of 100); memory {} MB",
         idle.0,
         idle.1,
-        full_kb >> 10
+        full_bytes >> 20
     );
 
     let rate = full * options.factor;
@@ -122,26 +120,26 @@ async fn load(runtime: &Arc<Runtime>, options: &Options) -> Result<()> {
     let counts = Arc::new(Counts::default());
     let generator =
         tokio::spawn(generate(runtime.clone(), data.clone(), rate, options.timeout, options.seconds, counts.clone()));
-    let (mut worst, mut peak_kb, mut before) = (f64::MAX, full_kb, [0; 4]);
+    let (mut worst, mut peak_bytes, mut before) = (f64::MAX, full_bytes, [0; 4]);
     for second in 0..options.seconds {
         tokio::time::sleep(Duration::from_secs(1)).await;
         let now = [&counts.answered, &counts.late, &counts.overloaded, &counts.failed].map(|count| count.load(Relaxed));
         let [answered, late, overloaded, failed] = std::array::from_fn(|i| now[i] - before[i]);
         before = now;
-        let kb = resident_kb();
-        peak_kb = peak_kb.max(kb);
+        let bytes = resident_bytes();
+        peak_bytes = peak_bytes.max(bytes);
         worst = worst.min(answered as f64);
         let open = counts.open.load(Relaxed);
         println!(
             "  {second:>3} s: {answered:>6} in time ({:.2}), {late:>6} late, {overloaded} overloaded, {failed} failed, {open} open, {} MB",
             answered as f64 / full,
-            kb >> 10
+            bytes >> 20
         );
     }
     let _ = generator.await;
     let all = counts.answered.load(Relaxed) as f64 / options.seconds as f64;
     println!("in time: {:.2} of the closed loop's, {:.2} in the worst second", all / full, worst / full);
-    println!("memory: {:.2} times that at full load", peak_kb as f64 / full_kb as f64);
+    println!("memory: {:.2} times that at full load", peak_bytes as f64 / full_bytes as f64);
     tokio::time::sleep(Duration::from_secs(1)).await;
     let start = Instant::now();
     let first = request(runtime, &data).await;
@@ -184,7 +182,8 @@ async fn lone(runtime: &Arc<Runtime>, data: &Arc<[f32]>, count: usize) -> (f64, 
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     times.sort_by(f64::total_cmp);
-    (times[count / 2], times[count * 99 / 100])
+    let at = |share| shared::quantile(&times, share).unwrap_or(f64::NAN);
+    (at(0.5), at(0.99))
 }
 
 /// Requests at a rate, whether or not they are answered.
@@ -222,24 +221,18 @@ async fn generate(
 /// Sessions one after the other, each with a gather of a computed op.
 async fn leak(runtime: &Arc<Runtime>, options: &Options) -> Result<()> {
     let data: Arc<[f32]> = vec![0.25f32; 100].into();
-    let mut early_kb = 0;
+    let mut early_bytes = 0;
     let start = Instant::now();
     for n in 1..=options.sessions {
         request(runtime, &data).await?;
         if n == 10_000 {
-            early_kb = resident_kb();
+            early_bytes = resident_bytes();
         }
         if n % (options.sessions / 10).max(1) == 0 {
-            println!("{n} sessions: {} kB, {:.0} a second", resident_kb(), n as f64 / start.elapsed().as_secs_f64());
+            println!("{n} sessions: {} kB, {:.0} a second", resident_bytes() >> 10, n as f64 / start.elapsed().as_secs_f64());
         }
     }
-    println!("{} kB more after {} sessions than after 10000", resident_kb() as i64 - early_kb as i64, options.sessions);
+    let more_kb = (resident_bytes() as i64 - early_bytes as i64) >> 10;
+    println!("{more_kb} kB more after {} sessions than after 10000", options.sessions);
     Ok(())
-}
-
-/// Resident memory in kilobytes; 0 where the system does not say.
-fn resident_kb() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.trim().trim_end_matches(" kB").trim().parse().ok()).unwrap_or(0)
 }

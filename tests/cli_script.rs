@@ -915,7 +915,7 @@ fn library_functions_gather_arrays_of_the_device_as_often_for_many_elements_as_f
     };
     for call in calls {
         let (few, many) = (gathers(call, 40), gathers(call, 200));
-        assert!(many <= few + 4, "{call}: {few} gathers of 200 elements, {many} of 1000");
+        assert!(many <= few + 4, "{call}: {few} gathers of 40 elements, {many} of 200");
     }
 }
 

@@ -66,6 +66,9 @@ fn what_a_script_holds_in_many_small_pieces_counts_as_well() {
         "s = struct ();\nfor k = 1:1e5, s.(sprintf ('f%d', k)) = ones (1, 1000) * k; end",
         "m = containers.Map ('KeyType', 'double', 'ValueType', 'any');\nfor k = 1:1e5, m(k) = ones (1, 1000) * k; end",
         "c = {};\nfor k = 1:1e5, c = {c, ones(1, 1000) * k}; end",
+        "function f (), c = {}; fill ();\nfunction fill (), for k = 1:1e5, c{k} = ones (1, 1000) * k; end, end, end, f ();",
+        "function h = f (), c = {}; h = @add; function add (k), c{k} = ones (1, 1000) * k; end, end, h = f ();\n\
+         for k = 1:1e5, h (k); end",
     ] {
         let error = beyond(&rt, 60 * MB, text);
         assert_eq!((error.identifier.as_str(), line(&error)), ("Octave:bad-alloc", 2), "{text}: {}", error.message);

@@ -11,9 +11,12 @@ use server::Limits;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tidemill::Runtime;
 use tidemill::config::{Hold, Injection};
+
+/// Far longer than anything takes here.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A service on a port of its own; `None` in place of `stop` once it was told to end.
 struct Running {
@@ -67,7 +70,9 @@ impl Running {
     }
 
     fn until(&self, name: &str, value: u64) {
+        let begun = Instant::now();
         while self.counter(name) != value {
+            assert!(begun.elapsed() < PATIENCE, "{name} does not become {value}");
             std::thread::sleep(Duration::from_millis(5));
         }
     }

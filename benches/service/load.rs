@@ -1,5 +1,6 @@
 //! Callers: in a closed loop each waits for its answer, in an open one requests come at a pace whatever becomes of them.
 
+use super::shared::{quantile, resident_bytes};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -7,13 +8,13 @@ use std::time::{Duration, Instant};
 /// How a request ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// With the right answer.
+    /// The right answer came.
     Answered,
-    /// With the error that was due.
+    /// The error came that was due.
     Refused,
-    /// It was given up, by its time-out or on purpose.
+    /// The request was given up, by its time-out or on purpose.
     Dropped,
-    /// With a wrong answer or another error.
+    /// A wrong answer or another error came.
     Wrong,
 }
 
@@ -65,12 +66,11 @@ impl Measured {
     pub fn latency_ms(&self, share: f64) -> f64 {
         let mut latencies: Vec<Duration> = self.answers.iter().map(|&(_, took)| took).collect();
         latencies.sort_unstable();
-        let at = ((latencies.len() as f64 * share) as usize).min(latencies.len().saturating_sub(1));
-        latencies.get(at).map_or(f64::NAN, |took| took.as_secs_f64() * 1e3)
+        quantile(&latencies, share).map_or(f64::NAN, |took| took.as_secs_f64() * 1e3)
     }
 }
 
-/// So many callers, each with one request at a time, for this long.
+/// Lets so many callers, each with one request at a time, ask for this long.
 pub async fn closed<F>(callers: usize, time: Duration, request: impl Fn(u64) -> F + Send + Sync + 'static) -> Measured
 where
     F: Future<Output = Ended> + Send,
@@ -99,7 +99,7 @@ where
     all
 }
 
-/// Requests at a pace, each given up after `limit`.
+/// Sends requests at a pace, and gives each up after `limit`.
 pub async fn open<F>(
     per_second: f64,
     time: Duration,
@@ -143,11 +143,11 @@ pub struct Peak {
 
 impl Peak {
     pub fn watch() -> Peak {
-        let peak = Peak { most: Arc::new(AtomicU64::new(resident())), stop: Arc::default() };
+        let peak = Peak { most: Arc::new(AtomicU64::new(resident_bytes())), stop: Arc::default() };
         let (most, stop) = (peak.most.clone(), peak.stop.clone());
         std::thread::spawn(move || {
             while !stop.load(Ordering::Relaxed) {
-                most.fetch_max(resident(), Ordering::Relaxed);
+                most.fetch_max(resident_bytes(), Ordering::Relaxed);
                 std::thread::sleep(Duration::from_millis(10));
             }
         });
@@ -163,10 +163,4 @@ impl Drop for Peak {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
     }
-}
-
-/// Bytes of this process in memory; 0 where the system does not say.
-pub fn resident() -> u64 {
-    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    text.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
 }

@@ -19,6 +19,8 @@ mod peer;
 mod pricing;
 #[path = "../../examples/service/server.rs"]
 mod server;
+#[path = "../shared/mod.rs"]
+mod shared;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -34,18 +36,15 @@ struct Options {
     only: Option<String>,
 }
 
-fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
-    let mut options = Options { seconds: 2.0, devices: vec!["host", "gpu"], only: None };
-    while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
-        match argument.as_str() {
-            "--bench" => {}
+impl Options {
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match name {
             "--seconds" => {
-                let seconds = value()?.parse().ok().filter(|s| (0.1..=3600.0).contains(s));
-                options.seconds = seconds.ok_or("--seconds needs a number from 0.1 to 3600")?;
+                let seconds = value.parse().ok().filter(|s| (0.1..=3600.0).contains(s));
+                self.seconds = seconds.ok_or("--seconds needs a number from 0.1 to 3600")?;
             }
             "--device" => {
-                options.devices = match value()?.as_str() {
+                self.devices = match value {
                     "host" => vec!["host"],
                     "gpu" => vec!["gpu"],
                     "both" => vec!["host", "gpu"],
@@ -53,43 +52,32 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String>
                 }
             }
             "--only" => {
-                let part = value()?;
-                if !PARTS.contains(&part.as_str()) {
+                if !PARTS.contains(&value) {
                     return Err(format!("--only needs one of {}", PARTS.join(", ")));
                 }
-                options.only = Some(part);
+                self.only = Some(value.to_owned());
             }
-            other => return Err(format!("{other} is unknown")),
+            _ => return Err(format!("{name} is unknown")),
         }
+        Ok(())
     }
-    Ok(options)
 }
 
 fn main() -> ExitCode {
-    let options = match parse(std::env::args().skip(1)) {
-        Ok(options) => options,
-        Err(words) => {
-            eprintln!("error: {words}\nusage: service [--seconds N] [--device host|gpu|both] [--only PART]");
-            return ExitCode::from(2);
-        }
-    };
-    let executor = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(executor) => executor,
-        Err(error) => {
-            eprintln!("error: {error}");
-            return ExitCode::FAILURE;
-        }
-    };
+    let usage = "service [--seconds N] [--device host|gpu|both] [--only PART]";
+    let defaults = Options { seconds: 2.0, devices: vec!["host", "gpu"], only: None };
+    match shared::parsed(usage, defaults, Options::set) {
+        Ok(options) => shared::ended(service(&options)),
+        Err(status) => status,
+    }
+}
+
+fn service(options: &Options) -> Result<(), Error> {
+    let executor = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     println!("service: {} cores, {}", cores, cpu());
     println!("command: cargo bench --bench service -- {}", std::env::args().skip(1).collect::<Vec<_>>().join(" "));
-    for device in &options.devices {
-        if let Err(error) = executor.block_on(on_device(device, &options)) {
-            eprintln!("error: {error}");
-            return ExitCode::FAILURE;
-        }
-    }
-    ExitCode::SUCCESS
+    options.devices.iter().try_for_each(|device| executor.block_on(on_device(device, options)))
 }
 
 fn cpu() -> String {

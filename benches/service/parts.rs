@@ -1,8 +1,9 @@
 //! The parts of the bench, one a figure.
 
-use super::load::{self, Ended, Measured, Peak, resident};
+use super::load::{self, Ended, Measured, Peak};
 use super::peer;
 use super::pricing::{self, Quote, Terms};
+use super::shared::resident_bytes;
 use super::{http, server};
 use ndarray::Array1;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ const FULL: usize = 256;
 struct Book {
     prices: Vec<f32>,
     terms: Terms,
-    /// By ndarray.
+    /// The answer that ndarray computes.
     quote: Quote,
 }
 
@@ -75,10 +76,7 @@ impl Bench {
     }
 
     pub async fn end(self) -> Result<(), Error> {
-        match Arc::try_unwrap(self.runtime) {
-            Ok(runtime) => runtime.shutdown().await,
-            Err(_) => Ok(()),
-        }
+        self.runtime.shutdown().await
     }
 
     fn request(&self) -> impl Fn(u64) -> std::pin::Pin<Box<dyn Future<Output = Ended> + Send>> + Send + Sync + 'static {
@@ -203,7 +201,7 @@ impl Bench {
 
     pub async fn overload(&self) -> Result<(), Error> {
         let idle = self.lone(50).await?;
-        let before = resident();
+        let before = resident_bytes();
         let watch = Peak::watch();
         let full = checked(self.full(self.time).await)?.throughput();
         let at_full = watch.end();

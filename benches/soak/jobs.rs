@@ -16,7 +16,7 @@ use tokio::time::timeout;
 const HANG: Duration = Duration::from_secs(60);
 /// Structures of random programs on a GPU, which compiles pipelines for each.
 const STRUCTURES_ON_GPU: u64 = 12;
-/// And on the host.
+/// Structures of random programs on the host.
 const STRUCTURES: u64 = 10_000;
 
 /// How a job is to end.

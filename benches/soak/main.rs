@@ -17,6 +17,8 @@ mod pricing;
 #[path = "../../tests/common/programs.rs"]
 mod programs;
 mod scripts;
+#[path = "../shared/mod.rs"]
+mod shared;
 mod tally;
 
 use jobs::Jobs;
@@ -40,39 +42,38 @@ struct Options {
     p99_ms: f64,
 }
 
-fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(1, |t| t.as_nanos() as u64);
-    let minute = Duration::from_secs(60);
-    let mut options = Options { time: minute, seed: now, device: "host".into(), jobs: 32, p99_ms: 2000.0 };
-    while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
-        let number = |text: String| text.parse::<f64>().ok().filter(|n| n.is_finite() && *n > 0.0);
-        match argument.as_str() {
-            "--bench" => {}
-            "--minutes" => {
-                let minutes = number(value()?).filter(|n| *n < 1e5).ok_or("--minutes needs a positive number")?;
-                options.time = minute.mul_f64(minutes);
-            }
-            "--seed" => options.seed = value()?.parse().map_err(|_| "--seed needs a whole number")?,
-            "--device" => options.device = value()?,
-            "--jobs" => {
-                options.jobs = value()?.parse().ok().filter(|n| *n > 0).ok_or("--jobs needs a positive number")?
-            }
-            "--p99-ms" => options.p99_ms = number(value()?).ok_or("--p99-ms needs a positive number")?,
-            other => return Err(format!("{other} is unknown")),
-        }
+const MINUTE: Duration = Duration::from_secs(60);
+
+impl Default for Options {
+    fn default() -> Options {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(1, |t| t.as_nanos() as u64);
+        Options { time: MINUTE, seed: now, device: "host".into(), jobs: 32, p99_ms: 2000.0 }
     }
-    Ok(options)
+}
+
+impl Options {
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let positive = || value.parse::<f64>().ok().filter(|n| n.is_finite() && *n > 0.0);
+        match name {
+            "--minutes" => {
+                let minutes = positive().filter(|n| *n < 1e5).ok_or("--minutes needs a positive number")?;
+                self.time = MINUTE.mul_f64(minutes);
+            }
+            "--seed" => self.seed = value.parse().map_err(|_| "--seed needs a whole number")?,
+            "--device" => self.device = value.to_owned(),
+            "--jobs" => self.jobs = value.parse().ok().filter(|n| *n > 0).ok_or("--jobs needs a positive number")?,
+            "--p99-ms" => self.p99_ms = positive().ok_or("--p99-ms needs a positive number")?,
+            _ => return Err(format!("{name} is unknown")),
+        }
+        Ok(())
+    }
 }
 
 fn main() -> ExitCode {
-    let options = match parse(std::env::args().skip(1)) {
+    let usage = "soak [--minutes N] [--seed S] [--device host|gpu|auto] [--jobs N] [--p99-ms N]";
+    let options = match shared::parsed(usage, Options::default(), Options::set) {
         Ok(options) => options,
-        Err(words) => {
-            eprintln!("error: {words}");
-            eprintln!("usage: soak [--minutes N] [--seed S] [--device host|gpu|auto] [--jobs N] [--p99-ms N]");
-            return ExitCode::from(2);
-        }
+        Err(status) => return status,
     };
     let executor = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(executor) => executor,
@@ -185,7 +186,7 @@ async fn sample(
             let _paused = pause.write().await;
             // The ring still frees the arrays that the last jobs dropped: give it time before memory is sampled.
             tokio::time::sleep(Duration::from_millis(200)).await;
-            tally::resident()
+            shared::resident_bytes()
         };
         quiet.push((tally.sessions(), resident));
         let line = tally.line(begun.elapsed(), resident);

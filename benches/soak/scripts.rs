@@ -19,7 +19,7 @@ fn prints(text: String, what: String) -> Case {
     Case { text, ends: Ends::Prints(what) }
 }
 
-/// One that fails by itself.
+/// Draws a script that fails by itself.
 pub fn failing(dice: &mut Dice) -> Case {
     let n = 3 + dice.below(40);
     let (text, says) = match dice.below(4) {
@@ -31,7 +31,7 @@ pub fn failing(dice: &mut Dice) -> Case {
     Case { text, ends: Ends::Fails(says) }
 }
 
-/// One that runs to its end.
+/// Draws a script that runs to its end.
 pub fn working(dice: &mut Dice) -> Case {
     match dice.below(8) {
         0 => {

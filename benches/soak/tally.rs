@@ -1,5 +1,6 @@
 //! What a soak counts, and when memory has grown.
 
+use super::shared::quantile;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -91,7 +92,7 @@ impl Tally {
     pub fn line(&self, since: Duration, resident: u64) -> Line {
         let mut latencies = std::mem::take(&mut *self.latencies.lock());
         latencies.sort_unstable_by(f32::total_cmp);
-        let at = |share: f64| latencies.get((latencies.len() as f64 * share) as usize).copied().unwrap_or_default();
+        let at = |share: f64| quantile(&latencies, share).unwrap_or_default();
         let (p50, p99) = (at(0.5), at(0.99));
         let text = format!(
             "{:6.2} min: {}; p50 {p50:.1} ms, p99 {p99:.1} ms, memory {:.1} MiB",
@@ -101,12 +102,6 @@ impl Tally {
         );
         Line { text, p99_ms: p99.into() }
     }
-}
-
-/// Bytes of this process in memory; 0 where the system does not say.
-pub fn resident() -> u64 {
-    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    text.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
 }
 
 /// Looks at memory at the quiet points, `(sessions so far, bytes)`: it may grow in the first third of a run, while

@@ -59,7 +59,7 @@ async fn run(arguments: Arguments) -> Result<(), Error> {
     server::serve(runtime, limits, listener, stopped()).await
 }
 
-/// Until the process is asked to end.
+/// Waits until the process is asked to end.
 async fn stopped() {
     let interrupted = async {
         if tokio::signal::ctrl_c().await.is_err() {

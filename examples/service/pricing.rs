@@ -15,7 +15,7 @@ pub struct Terms {
     pub rate: f32,
     /// The volatility a year.
     pub volatility: f32,
-    /// Until they expire.
+    /// The years until the options expire.
     pub years: f32,
 }
 
@@ -26,10 +26,10 @@ impl Default for Terms {
 }
 
 impl Terms {
-    /// What is wrong with them, in words for the caller.
+    /// Checks that the options can be priced.
     ///
     /// # Errors
-    /// Where one is not a positive number (the rate may be any number).
+    /// A text for the caller, where one is not a positive number (the rate may be any number).
     pub fn check(&self) -> Result<(), String> {
         let positive = [("strike", self.strike), ("volatility", self.volatility), ("years", self.years)];
         match positive.iter().find(|(_, value)| !(value.is_finite() && *value > 0.0)) {
@@ -98,7 +98,7 @@ fn density(x: &Array) -> Array {
     0.398_942_3 * (x * x * -0.5).exp()
 }
 
-/// How likely a normal variable is below `x`: Abramowitz and Stegun, 26.2.17.
+/// The probability that a normal variable is below `x`: Abramowitz and Stegun, 26.2.17.
 fn cumulative(x: &Array) -> Array {
     let k = 1.0 / (1.0 + 0.231_641_9 * x.abs());
     let series = &k * (1.781_477_9 + &k * (-1.821_255_9 + &k * 1.330_274_5));

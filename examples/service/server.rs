@@ -25,7 +25,7 @@ const BODY_BYTES_MAX: usize = 4 << 20;
 /// What the service allows.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Requests that are worked on at a time; who comes beyond that is turned away at once.
+    /// Requests that are worked on at a time. One more is turned away at once.
     pub concurrent: usize,
     /// How long a request may take.
     pub timeout: Duration,
@@ -54,7 +54,7 @@ struct Service {
     counts: Counts,
 }
 
-/// What a caller is told who gets no quote.
+/// The body of an answer that holds no quote.
 #[derive(Serialize)]
 struct Refusal {
     error: String,
@@ -159,9 +159,5 @@ pub async fn serve(
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .with_state(service.clone());
     axum::serve(listener, routes).with_graceful_shutdown(stop).await?;
-    // Whoever held the service has ended with its connection.
-    match Arc::try_unwrap(service) {
-        Ok(service) => service.runtime.shutdown().await,
-        Err(_) => Ok(()),
-    }
+    service.runtime.shutdown().await
 }

@@ -192,14 +192,12 @@ fn exist(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             _ => 0,
         };
     }
-    // Whether a name stands for anything of the script's is asked in a sandbox, too: no file does.
-    if code == 0 && !any {
-        match kind.as_str() {
-            "file" | "dir" => interp.check_outside("exist")?,
-            _ => {}
-        }
+    let asks_for_files = kind == "file" || kind == "dir";
+    // A sandbox refuses a question about files alone. Of a name of any kind it answers that no file has it.
+    if code == 0 && asks_for_files {
+        interp.check_outside("exist")?;
     }
-    if code == 0 && (any || kind == "file" || kind == "dir") {
+    if code == 0 && (any || asks_for_files) {
         match std::fs::metadata(interp.env.found(&name)) {
             Ok(meta) if meta.is_dir() => code = 7,
             Ok(_) if kind != "dir" => code = 2,

@@ -10,7 +10,7 @@ use std::ops::{Add, Div, Mul, Sub};
 pub trait Field:
     Copy + PartialEq + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
-    /// In which sums of it are computed: with the digits of doubles.
+    /// The type in which sums of such numbers are computed: a real or complex number with the digits of doubles.
     type Wide: Field;
     /// 0.
     const ZERO: Self;
@@ -30,13 +30,13 @@ pub trait Field:
     fn conjugate(self) -> Self;
     /// `|x|` as a double.
     fn magnitude(self) -> f64;
-    /// It in its wide form.
+    /// The number in its wide type.
     fn wide(self) -> Self::Wide;
-    /// Its real and imaginary parts.
+    /// The number's real and imaginary parts.
     fn parts(self) -> [f64; 2];
-    /// A wide number, rounded.
+    /// The number that a wide one is rounded to.
     fn narrow(wide: Self::Wide) -> Self;
-    /// A number of these parts, rounded.
+    /// The number that these real and imaginary parts are rounded to.
     fn of_parts(parts: [f64; 2]) -> Self;
 }
 

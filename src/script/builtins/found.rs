@@ -108,7 +108,6 @@ fn texts(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
             _ => String::new(),
         };
         let text = match (&found, text.is_empty()) {
-            (Found::Nothing, _) if interp.env.options.sandbox => return fail!("type: '{name}' undefined"),
             (Found::Nothing, _) => match memory::read(interp.env.at(&name)) {
                 Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
                 Err(_) => return fail!("type: '{name}' undefined"),

@@ -60,25 +60,13 @@ pub fn joined<'a>(t: &'a Tensor, over: &[usize]) -> (std::borrow::Cow<'a, Tensor
                 true => t.clone(),
                 false => {
                     front.extend(&rest);
-                    let positions = permuted(&t.dims, &front);
-                    Tensor::new(Dims::new(&[positions.len(), 1]), t.data.pick(positions.into_iter()))
+                    let axes = Axis::permuted(&t.dims, &front);
+                    Tensor::new(Dims::new(&[t.len(), 1]), map_data!(&*t.data, v => along(v, &axes)))
                 }
             };
             (std::borrow::Cow::Owned(moved.reshaped(Dims::new(&dims))), 0, out)
         }
     }
-}
-
-/// Where each element of the permuted array lies in the array of these dimensions: dimension `d` of the result is
-/// dimension `perm[d]` of the array. `perm` names each dimension once, and may go beyond the rank.
-pub fn permuted(dims: &Dims, perm: &[usize]) -> Vec<usize> {
-    let mut strides = vec![1usize; perm.len().max(dims.len())];
-    for d in 1..strides.len() {
-        strides[d] = strides[d - 1] * dims.extent(d - 1);
-    }
-    let extents: Vec<usize> = perm.iter().map(|&p| dims.extent(p)).collect();
-    let strides: Vec<usize> = perm.iter().map(|&p| strides[p]).collect();
-    strided(&extents, &strides, 0)
 }
 
 /// Positions `first + Σ index[d] · strides[d]` over all indices within `extents`, column-major.
@@ -110,7 +98,7 @@ pub struct Axis<'a> {
 }
 
 impl<'a> Axis<'a> {
-    /// One of so many indices.
+    /// A dimension with `len` indices, each of which leads `offset` elements on.
     pub fn new(len: usize, offset: impl Fn(usize) -> usize + 'a) -> Axis<'a> {
         Axis { len, offset: Box::new(offset) }
     }
@@ -127,8 +115,8 @@ impl<'a> Axis<'a> {
         extents.iter().enumerate().map(axis).collect()
     }
 
-    /// Those of an array of these dimensions permuted: dimension `d` of the result is dimension `perm[d]` of the array.
-    /// `perm` names each dimension once, and may go beyond the rank.
+    /// The dimensions of a permuted array: dimension `d` of the result is dimension `perm[d]` of an array of dimensions
+    /// `dims`. `perm` names each dimension once, and may go beyond the rank.
     pub fn permuted(dims: &Dims, perm: &[usize]) -> Vec<Axis<'a>> {
         let stride = |p: usize| -> usize { (0..p).map(|d| dims.extent(d)).product() };
         perm.iter()
@@ -167,56 +155,51 @@ fn along<T: Clone>(v: &[T], axes: &[Axis<'_>]) -> Vec<T> {
     }
 }
 
+/// Places of an array, in the order in which a result holds their elements.
+trait Places {
+    /// The elements at these places.
+    fn read<T: Clone>(&self, elements: &[T]) -> Vec<T>;
+}
+
+impl Places for [usize] {
+    fn read<T: Clone>(&self, elements: &[T]) -> Vec<T> {
+        self.iter().map(|&i| elements[i].clone()).collect()
+    }
+}
+
+impl Places for [Axis<'_>] {
+    fn read<T: Clone>(&self, elements: &[T]) -> Vec<T> {
+        along(elements, self)
+    }
+}
+
 /// The elements of a host array, cell array or struct array along these dimensions. `None` for what has no elements in
 /// host memory.
 pub fn pick_along(value: &Value, dims: Dims, axes: &[Axis<'_>]) -> Option<Value> {
-    Some(match value {
-        Value::Tensor(t) => {
-            let mut picked = Tensor::new(dims, map_data!(&*t.data, v => along(v, axes)));
-            picked.double_quoted = t.double_quoted;
-            // Nothing is not complex.
-            if picked.is_empty() { Value::tensor(picked) } else { Value::tensor_as_is(picked) }
-        }
-        Value::Num(x) => {
-            let n = dims.elements();
-            Value::tensor_as_is(Tensor::new(dims, Data::F64(vec![*x; n])))
-        }
-        Value::Bool(x) => {
-            let n = dims.elements();
-            Value::tensor_as_is(Tensor::new(dims, Data::Bool(vec![*x; n])))
-        }
-        Value::Cell(c) => Value::Cell(Arc::new(CellArray::new(dims, along(&c.items, axes)))),
-        Value::Struct(s) => Value::Struct(Arc::new(StructArray {
-            dims,
-            fields: s.fields.iter().map(|(k, v)| (k.clone(), along(v, axes))).collect(),
-            class: s.class,
-            cleanup: s.cleanup.clone(),
-        })),
-        _ => return None,
-    })
+    picked(value, dims, axes)
 }
 
 /// The elements of a host array, cell array or struct array at these positions, under new dimensions.
 /// `None` for what has no elements in host memory.
 pub fn pick(value: &Value, dims: Dims, positions: &[usize]) -> Option<Value> {
-    let positions = positions.iter().copied();
+    picked(value, dims, positions)
+}
+
+fn picked<P: Places + ?Sized>(value: &Value, dims: Dims, places: &P) -> Option<Value> {
+    let n = dims.elements();
     Some(match value {
         Value::Tensor(t) => {
-            let mut picked = Tensor::new(dims, map_data!(&*t.data, v => positions.map(|i| v[i]).collect()));
+            let mut picked = Tensor::new(dims, map_data!(&*t.data, v => places.read(v)));
             picked.double_quoted = t.double_quoted;
             // Nothing is not complex.
             if picked.is_empty() { Value::tensor(picked) } else { Value::tensor_as_is(picked) }
         }
-        Value::Num(x) => Value::tensor_as_is(Tensor::new(dims, Data::F64(vec![*x; positions.len()]))),
-        Value::Bool(x) => Value::tensor_as_is(Tensor::new(dims, Data::Bool(vec![*x; positions.len()]))),
-        Value::Cell(c) => Value::Cell(Arc::new(CellArray::new(dims, positions.map(|i| c.items[i].clone()).collect()))),
+        Value::Num(x) => Value::tensor_as_is(Tensor::new(dims, Data::F64(vec![*x; n]))),
+        Value::Bool(x) => Value::tensor_as_is(Tensor::new(dims, Data::Bool(vec![*x; n]))),
+        Value::Cell(c) => Value::Cell(Arc::new(CellArray::new(dims, places.read(&c.items)))),
         Value::Struct(s) => Value::Struct(Arc::new(StructArray {
             dims,
-            fields: s
-                .fields
-                .iter()
-                .map(|(k, v)| (k.clone(), positions.clone().map(|i| v[i].clone()).collect()))
-                .collect(),
+            fields: s.fields.iter().map(|(k, v)| (k.clone(), places.read(v))).collect(),
             class: s.class,
             cleanup: s.cleanup.clone(),
         })),

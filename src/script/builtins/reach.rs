@@ -75,8 +75,6 @@ mod tests {
         "std::net",
         "stdin()",
         "memory::read",
-        ".env.at(",
-        ".env.found(",
         "env.at(",
         "env.found(",
         "Command::",

@@ -502,7 +502,7 @@ fn repmat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
     let at = |d: usize, k: usize| k % dims.extent(d).max(1);
     let axes = Axis::mapped(&dims, &out, &at);
-    Ok(picked(env, x, out.clone(), &axes)?.into())
+    Ok(picked(env, x, out, &axes)?.into())
 }
 
 /// Refuses what [`placed`] would need more memory for than there is: the elements, and where each comes from.

@@ -19,7 +19,7 @@ pub struct Adder<T: Field> {
     count: usize,
     /// Full runs so far.
     runs: usize,
-    /// Sums of full runs: of as many as each power of two in `runs` says, the greatest first.
+    /// Sums of full runs. Each covers as many runs as one of the powers of two that `runs` consists of, the greatest first.
     sums: SmallVec<[T; 8]>,
 }
 

@@ -16,9 +16,7 @@ use std::sync::Arc;
 /// A function of the family, before its variables are known to be shared.
 struct Member<'d> {
     def: &'d FunctionDef,
-    /// Its number in the family; functions around it have smaller ones.
-    number: usize,
-    /// The functions around it, the nearest first.
+    /// The numbers of the functions around it in the list of members, the nearest first; they are smaller than its own.
     around: Vec<usize>,
     /// The members nested in it.
     inside: Vec<usize>,
@@ -48,8 +46,7 @@ pub(super) fn compile_with_nested(source: &Arc<Source>, def: &FunctionDef) -> Re
     add_member(source, def, Vec::new(), &mut members)?;
     find_owners(source, &mut members)?;
     let (shared, owned) = find_shared(&members);
-    let code = compile_member(source, &members, 0, &shared, &owned)?;
-    Ok(code)
+    compile_member(source, &members, 0, &shared, &owned)
 }
 
 /// Adds a function and those inside of it.
@@ -67,7 +64,7 @@ fn add_member<'d>(
         (name.clone(), Mention { is_assigned, is_static, owner: number })
     };
     let mentions = mentions.map(mention).collect();
-    members.push(Member { def, number, around: around.clone(), inside: Vec::new(), mentions });
+    members.push(Member { def, around: around.clone(), inside: Vec::new(), mentions });
     let mut names = FxHashSet::default();
     for nested in &def.nested {
         if !names.insert(&nested.name.name) {
@@ -169,7 +166,7 @@ fn compile_member(
     let seen = std::iter::once(&number).chain(&member.around).flat_map(|&outer| &members[outer].def.nested);
     let nested_functions = Arc::new(seen.map(|def| def.name.name.clone()).collect());
     let mut builder = begin(source, member.def, nested_functions)?;
-    let slots: Vec<Slot> = owned[member.number].iter().map(|name| builder.slot(name)).collect();
+    let slots: Vec<Slot> = owned[number].iter().map(|name| builder.slot(name)).collect();
     let mut outer = Vec::new();
     for (name, mention) in &member.mentions {
         let place = shared.get(&(mention.owner, name.clone()));

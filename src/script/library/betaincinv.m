@@ -24,29 +24,7 @@ function x = of_part (y, a, b, tail)
   left = find (known & y > 0 & y < 1);
   [y, a, b] = deal (y(left), a(left), b(left));
   sign_ = 1 - 2 * upper;
-  below = zeros (size (y));
-  above = ones (size (y));
-  at = above / 2;
-  for step = 1:200
-    if isempty (left), return, end
-    off = sign_ * (betainc (at, a, b, tail) - y);
-    above(off > 0) = at(off > 0);
-    below(off < 0) = at(off < 0);
-    next = at - off ./ exp ((a - 1) .* log (at) + (b - 1) .* log1p (-at) - betaln (a, b));
-    next = between (next, below, above);
-    done = off == 0 | abs (next - at) <= eps (at);
-    at(off != 0) = next(off != 0);
-    x(left) = at;
-    go = ! done;
-    [left, y, a, b, below, above, at] = deal (left(go), y(go), a(go), b(go), below(go), above(go), at(go));
-  end
-end
-function next = between (next, below, above)
-  % Steps that leave their intervals go to the middle instead, of wide ones to the middle of the logarithms.
-  astray = ! (next > below & next < above);
-  middle = (below + above) / 2;
-  wide = below > 0 & above > 4 * below;
-  middle(wide) = sqrt (below(wide) .* above(wide));
-  middle(below == 0) = above(below == 0) / 16;
-  next(astray) = middle(astray);
+  off = @(x, y, a, b) sign_ * (betainc (x, a, b, tail) - y);
+  slope = @(x, y, a, b) exp ((a - 1) .* log (x) + (b - 1) .* log1p (-x) - betaln (a, b));
+  x(left) = root_between (off, slope, zeros (size (y)), ones (size (y)), y, a, b);
 end

@@ -30,27 +30,7 @@ function x = of_part (y, a, tail)
     above(short) *= 2;
     short = short(isfinite (above(short)));
   end
-  at = (below + above) / 2;
-  for step = 1:200
-    if isempty (left), return, end
-    off = sign_ * (gammainc (at, a, tail) - y);
-    above(off > 0) = at(off > 0);
-    below(off < 0) = at(off < 0);
-    next = at - off ./ exp ((a - 1) .* log (at) - at - gammaln (a));
-    next = between (next, below, above);
-    done = off == 0 | abs (next - at) <= eps (at);
-    at(off != 0) = next(off != 0);
-    x(left) = at;
-    go = ! done;
-    [left, y, a, below, above, at] = deal (left(go), y(go), a(go), below(go), above(go), at(go));
-  end
-end
-function next = between (next, below, above)
-  % Steps that leave their intervals go to the middle instead, of wide ones to the middle of the logarithms.
-  astray = ! (next > below & next < above);
-  middle = (below + above) / 2;
-  wide = below > 0 & above > 4 * below;
-  middle(wide) = sqrt (below(wide) .* above(wide));
-  middle(below == 0) = above(below == 0) / 16;
-  next(astray) = middle(astray);
+  off = @(x, y, a) sign_ * (gammainc (x, a, tail) - y);
+  slope = @(x, y, a) exp ((a - 1) .* log (x) - x - gammaln (a));
+  x(left) = root_between (off, slope, below, above, y, a);
 end

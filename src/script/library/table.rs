@@ -470,6 +470,11 @@ pub fn shared() -> impl Iterator<Item = &'static Written> {
             "What a function makes of columns of one size, computed for a few thousand elements at a time."
         ),
         written!(
+            "root_between",
+            "x = root_between (f, slope, below, above, argument, ...)",
+            "Where an increasing function is 0, for many arguments at a time."
+        ),
+        written!(
             "spliced",
             "t = spliced (t, from, to, new)",
             "A text with another in place of each of its parts from and to such places."

@@ -8,7 +8,7 @@ use super::operand::{
 use super::{power, wide};
 use crate::script::error::{Flow, fail};
 use crate::script::syntax::ast::BinaryOp;
-use crate::script::value::blocks::BLOCK;
+use crate::script::value::blocks::{BLOCK, Joined};
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use num_complex::Complex64;
 use std::cmp::Ordering;
@@ -83,7 +83,7 @@ pub(crate) fn elementwise(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class
     Ok(Value::tensor(Tensor::new(dims, data)))
 }
 
-/// Its elements: many, of classes that are computed by way of wider numbers, in blocks.
+/// The elements of the result. Many elements that are computed by way of wider numbers are computed in blocks.
 fn computed(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims) -> Flow<Data> {
     if dims.elements() > BLOCK && widens(op, a, b, class) {
         return in_blocks(op, a, b, class, dims);
@@ -109,55 +109,48 @@ fn widens(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class) -> bool {
     }
 }
 
-/// The same, a block of the result at a time.
+/// The elements of the result, computed a block at a time.
 fn in_blocks(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims) -> Flow<Data> {
     let n = dims.elements();
     let spans = |host: &Host<'_>| host.len() == 1 || *host.dims() == **dims;
-    let mut out: Option<Data> = None;
-    let mut take = |made: Data| match &mut out {
-        Some(out) => out.append(made),
-        None => {
-            let mut first = made;
-            first.reserve_for(n);
-            out = Some(first);
-        }
-    };
-    if spans(a) && spans(b) {
-        for start in (0..n).step_by(BLOCK) {
-            let (end, rows) = (n.min(start + BLOCK), Dims::new(&[BLOCK.min(n - start), 1]));
-            let (x, y) = (block(a, start..end, &rows), block(b, start..end, &rows));
-            take(at_once(op, x.as_ref().unwrap_or(a), y.as_ref().unwrap_or(b), class, &rows)?);
-        }
-    } else {
-        // They expand against each other: some of the outermost extent at a time.
-        let Some(outer) = dims.iter().rposition(|&extent| extent > 1) else { return at_once(op, a, b, class, dims) };
-        let inner = n / dims[outer];
-        let step = (BLOCK / inner.max(1)).max(1);
-        let part = |host: &Host<'_>, from: usize, count: usize| {
-            let own = host.dims().get(outer).copied().unwrap_or(1);
-            if own == 1 {
-                return None;
-            }
-            let stride: usize = host.dims()[..outer].iter().product();
-            let mut dims = host.dims()[..outer].to_vec();
-            dims.push(count);
-            dims.resize(dims.len().max(2), 1);
-            block(host, from * stride..(from + count) * stride, &Dims::new(&dims))
-        };
-        for from in (0..dims[outer]).step_by(step) {
-            let count = step.min(dims[outer] - from);
-            let mut all = dims[..outer].to_vec();
-            all.push(count);
-            all.resize(all.len().max(2), 1);
-            let all = Dims::new(&all);
-            let (x, y) = (part(a, from, count), part(b, from, count));
-            take(computed(op, x.as_ref().unwrap_or(a), y.as_ref().unwrap_or(b), class, &all)?);
-        }
+    if !(spans(a) && spans(b)) {
+        return in_slices(op, a, b, class, dims);
     }
-    Ok(out.unwrap_or_else(|| Data::zeros(class, 0)))
+    let mut out = Joined::of(n);
+    for start in (0..n).step_by(BLOCK) {
+        let (end, rows) = (n.min(start + BLOCK), Dims::new(&[BLOCK.min(n - start), 1]));
+        let (x, y) = (block(a, start..end, &rows), block(b, start..end, &rows));
+        out.add(at_once(op, x.as_ref().unwrap_or(a), y.as_ref().unwrap_or(b), class, &rows)?);
+    }
+    Ok(out.data.unwrap_or_else(|| Data::zeros(class, 0)))
 }
 
-/// Elements of an operand as one of these dimensions; `None` of one that is used as a whole everywhere.
+/// The elements of the result of operands that expand against each other, computed for some of the outermost extent at
+/// a time.
+fn in_slices(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims) -> Flow<Data> {
+    let n = dims.elements();
+    let Some(outer) = dims.iter().rposition(|&extent| extent > 1) else { return at_once(op, a, b, class, dims) };
+    let with_outer = |inner: &[usize], count: usize| Dims::new(&[inner, &[count]].concat());
+    let part = |host: &Host<'_>, from: usize, count: usize| {
+        if host.dims().get(outer).is_none_or(|&own| own == 1) {
+            return None;
+        }
+        let inner = &host.dims()[..outer];
+        let stride: usize = inner.iter().product();
+        block(host, from * stride..(from + count) * stride, &with_outer(inner, count))
+    };
+    let step = (BLOCK / (n / dims[outer]).max(1)).max(1);
+    let mut out = Joined::of(n);
+    for from in (0..dims[outer]).step_by(step) {
+        let count = step.min(dims[outer] - from);
+        let (x, y) = (part(a, from, count), part(b, from, count));
+        let all = with_outer(&dims[..outer], count);
+        out.add(computed(op, x.as_ref().unwrap_or(a), y.as_ref().unwrap_or(b), class, &all)?);
+    }
+    Ok(out.data.unwrap_or_else(|| Data::zeros(class, 0)))
+}
+
+/// A part of an operand's elements as an operand of these dimensions; `None` of a scalar, which is used as it is.
 fn block(host: &Host<'_>, range: Range<usize>, dims: &Dims) -> Option<Host<'static>> {
     match host.elements() {
         Elements::Data(data) if data.len() > 1 => {

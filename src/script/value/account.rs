@@ -29,7 +29,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// An empty one. `most`: its limit, below that of all scripts together.
+    /// An account that counts nothing yet. `most` is the run's limit; the limit of all scripts together holds as well.
     pub(crate) fn new(most: Option<u64>, all: Arc<HostClaims>) -> Account {
         let most = most.unwrap_or(u64::MAX).min(all.most());
         Account { bytes: AtomicU64::new(0), most, small: AtomicU64::new(0), is_beyond: AtomicBool::new(false), all }
@@ -42,7 +42,7 @@ impl Account {
             && within(self.all.bytes(), self.all.most())
     }
 
-    /// What it counts now.
+    /// The bytes of the arrays that are counted now.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -106,7 +106,7 @@ pub fn made_small() -> u64 {
     MADE.with(Cell::get)
 }
 
-/// What one array counts.
+/// The bytes that one array counts on an account, which get free when the array ends.
 #[derive(Debug, Default)]
 pub struct Charge(Option<Box<Charged>>);
 
@@ -117,7 +117,7 @@ struct Charged {
 }
 
 impl Charge {
-    /// That of an array of so many bytes, made by the script that this thread runs.
+    /// The charge of an array of so many bytes that was made by the script that this thread runs.
     #[inline]
     pub fn of(bytes: usize) -> Charge {
         if bytes < COUNTED_BYTES_MIN {

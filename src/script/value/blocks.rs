@@ -39,7 +39,7 @@ impl Data {
     }
 
     /// Takes memory for so many elements together.
-    pub fn reserve_for(&mut self, elements: usize) {
+    fn reserve_for(&mut self, elements: usize) {
         each_data!(self, v => v.reserve_exact(elements.saturating_sub(v.len())));
     }
 
@@ -60,19 +60,36 @@ impl Data {
         if n <= BLOCK {
             return f(self);
         }
-        let mut joined: Option<Data> = None;
+        let mut joined = Joined::of(n);
         for start in (0..n).step_by(BLOCK) {
-            let made = f(&self.part(start..n.min(start + BLOCK)))?;
-            match &mut joined {
-                Some(joined) => joined.append(made),
-                None => {
-                    let mut first = made;
-                    first.reserve_for(n);
-                    joined = Some(first);
-                }
+            joined.add(f(&self.part(start..n.min(start + BLOCK)))?);
+        }
+        Ok(joined.data.unwrap_or_else(|| Data::F64(Vec::new())))
+    }
+}
+
+/// Blocks that are joined one after the other, in memory for all of them.
+pub struct Joined {
+    /// The elements so far; `None` before the first block, which decides about their class.
+    pub data: Option<Data>,
+    elements: usize,
+}
+
+impl Joined {
+    /// No block yet, of those that hold so many elements together.
+    pub fn of(elements: usize) -> Joined {
+        Joined { data: None, elements }
+    }
+
+    /// Adds the next block.
+    pub fn add(&mut self, mut block: Data) {
+        match &mut self.data {
+            Some(data) => data.append(block),
+            None => {
+                block.reserve_for(self.elements);
+                self.data = Some(block);
             }
         }
-        Ok(joined.unwrap_or_else(|| Data::F64(Vec::new())))
     }
 }
 

@@ -4,14 +4,15 @@
 //! not with the places where they stand, and no call is made for each level.
 
 use super::account::COUNTED_BYTES_MIN;
+use super::nest::Nest;
 use super::{Function, Map, Value};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
-/// What an array or a container takes beside its elements: counts, dimensions, its place in an allocator.
+/// Bytes that an array or a container takes beside its elements: counts, dimensions, its place in an allocator.
 const BESIDE_BYTES: usize = 96;
 
-/// What was found.
+/// The small pieces that were found, and the containers that are still to be opened.
 #[derive(Debug, Default)]
 pub struct Small {
     /// Bytes of what is not counted one by one.
@@ -22,18 +23,33 @@ pub struct Small {
     seen: FxHashSet<*const ()>,
     /// Maps, which are opened one after the other.
     maps: Vec<Arc<Map>>,
+    /// Shared variables of nested functions, which are opened one after the other, too.
+    nests: Vec<Arc<Nest>>,
 }
 
 impl Small {
-    /// What these hold.
-    pub fn of<'v>(roots: impl IntoIterator<Item = &'v Value>) -> Small {
+    /// What these values hold, and the variables of these nests and of those around them.
+    pub fn of<'v>(roots: impl IntoIterator<Item = &'v Value>, nests: impl IntoIterator<Item = &'v Arc<Nest>>) -> Small {
         let mut found = Small::default();
+        nests.into_iter().for_each(|nest| found.enter(nest));
         found.visit(roots.into_iter().collect());
-        while let Some(map) = found.maps.pop() {
-            let entries = map.entries();
-            found.visit(entries.iter().map(|(_, value)| value).collect());
+        loop {
+            if let Some(map) = found.maps.pop() {
+                let entries = map.entries();
+                found.visit(entries.iter().map(|(_, value)| value).collect());
+            } else if let Some(nest) = found.nests.pop() {
+                let values = nest.values();
+                found.visit(values.iter().collect());
+            } else {
+                return found;
+            }
         }
-        found
+    }
+
+    /// Has a nest and those around it opened later, where they are seen for the first time.
+    fn enter(&mut self, nest: &Arc<Nest>) {
+        let seen = &mut self.seen;
+        self.nests.extend(nest.chain().take_while(|nest| seen.insert(Arc::as_ptr(nest).cast())).cloned());
     }
 
     /// Whether a container is seen for the first time.
@@ -74,6 +90,7 @@ impl Small {
                     self.add(BESIDE_BYTES);
                     if let Function::Anonymous(closure) = &**f {
                         open.extend(closure.captured.iter().map(|(_, value)| value));
+                        closure.nest.iter().for_each(|nest| self.enter(nest));
                     }
                 }
                 Value::Map(m) if self.is_new(m) => {
@@ -100,17 +117,17 @@ mod tests {
     fn small_arrays_count_once_wherever_they_stand() {
         let row = || Value::row(vec![0.0; 100]);
         let many = cell((0..10).map(|_| row()).collect());
-        let found = Small::of([&many]);
+        let found = Small::of([&many], []);
         assert!(found.bytes >= 8000 && found.bytes < 12_000, "{found:?}");
         let mut doubled = many;
         for _ in 0..40 {
             doubled = cell(vec![doubled.clone(), doubled]);
         }
-        let found = Small::of([&doubled]);
+        let found = Small::of([&doubled], []);
         assert!(found.bytes < 20_000 && found.values < 1000, "{found:?}");
         let one = row();
         let same = cell(vec![one.clone(), one.clone(), one]);
-        assert!(Small::of([&same]).bytes < 1500);
+        assert!(Small::of([&same], []).bytes < 1500);
     }
 
     #[test]
@@ -119,7 +136,7 @@ mod tests {
         for _ in 0..200_000 {
             value = cell(vec![value, Value::Num(1.0)]);
         }
-        assert_eq!(Small::of([&value]).values, 600_000);
-        assert!(Small::of([&Value::row(vec![0.0; COUNTED_BYTES_MIN])]).bytes < 1000);
+        assert_eq!(Small::of([&value], []).values, 600_000);
+        assert!(Small::of([&Value::row(vec![0.0; COUNTED_BYTES_MIN])], []).bytes < 1000);
     }
 }

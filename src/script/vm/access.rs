@@ -189,7 +189,7 @@ impl Interp {
         })
     }
 
-    /// What was read of a value: on the device where that is.
+    /// Puts what was read of a value on the device, if the value is there.
     fn beside(&self, base: &Value, result: Value) -> Flow<Value> {
         match base.is_pinned() {
             true => device::beside(&self.env, [base], result),

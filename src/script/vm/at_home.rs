@@ -7,10 +7,10 @@
 use super::Interp;
 use crate::script::builtins::{Task, TaskStep, device};
 use crate::script::compile::Code;
-use crate::script::error::{Flow, ScriptError, Stop};
+use crate::script::error::{Flow, ScriptError};
 use crate::script::index::Values;
 use crate::script::library;
-use crate::script::value::{Function, Value};
+use crate::script::value::{Class, Function, Value};
 use std::sync::Arc;
 
 /// A call whose arguments are on their way to the host.
@@ -18,20 +18,17 @@ pub(super) struct AtHome {
     function: Arc<Function>,
     args: Vec<Value>,
     nargout: usize,
-    /// Whether one of them is a `gpuArray`: then the results are.
-    is_pinned: bool,
 }
 
 impl AtHome {
-    /// The call, where it is of such a function and an argument is on the runtime.
+    /// The task of a call, where the function is one of those and an argument is on the runtime.
     pub fn of(code: &Arc<Code>, args: &[Value], nargout: usize) -> Option<AtHome> {
         let is_away = |value: &Value| matches!(value, Value::Lazy(_));
         if !args.iter().any(is_away) || !library::holds(code) || !library::is_at_home(&code.name) {
             return None;
         }
         let function = Function::Named(code.name.clone(), Some(code.source.clone()));
-        let is_pinned = args.iter().any(|value| matches!(value, Value::Lazy(lazy) if lazy.pinned));
-        Some(AtHome { function: Arc::new(function), args: args.to_vec(), nargout, is_pinned })
+        Some(AtHome { function: Arc::new(function), args: args.to_vec(), nargout })
     }
 }
 
@@ -46,23 +43,11 @@ impl Task for AtHome {
             let (function, args) = (self.function.clone(), args.collect::<Flow<_>>()?);
             return Ok(TaskStep::Call { function, args, nargout: self.nargout });
         };
-        let values = last?;
-        if !self.is_pinned {
-            return Ok(TaskStep::Done(values));
-        }
-        let values = values.iter().map(|value| back_on_device(interp, value)).collect::<Flow<_>>()?;
-        Ok(TaskStep::Done(values))
-    }
-}
-
-/// A result on the device, where the device has arrays of its class.
-fn back_on_device(interp: &Interp, value: &Value) -> Flow<Value> {
-    let is_number = value.is_numeric() || matches!(value.class(), crate::script::value::Class::Logical);
-    if !is_number {
-        return Ok(value.clone());
-    }
-    match device::pinned(&interp.env, value) {
-        Err(Stop::Error(_)) => Ok(value.clone()),
-        pinned => pinned,
+        // Texts stay at home.
+        let values = last?.into_iter().map(|value| match value.is_numeric() || value.class() == Class::Logical {
+            true => device::beside(&interp.env, &self.args, value),
+            false => Ok(value),
+        });
+        Ok(TaskStep::Done(values.collect::<Flow<_>>()?))
     }
 }

@@ -43,6 +43,14 @@ impl Interp {
         }
     }
 
+    /// The shared variables that each of the frames sees.
+    pub(super) fn nests_of_frames(&self) -> impl Iterator<Item = &Arc<Nest>> {
+        self.frames.iter().filter_map(|activation| match activation {
+            Activation::Code(frame) => frame.nest.as_ref(),
+            Activation::Task(_) => None,
+        })
+    }
+
     /// Binds the shared variables of a function that is entered to its slots, which begin at `base` and hold its
     /// arguments. Gives the nest that its frame sees: its own where it holds nested functions, otherwise the outer one.
     pub(super) fn share(&mut self, code: &Arc<Code>, base: usize, outer: Option<Arc<Nest>>) -> Option<Arc<Nest>> {

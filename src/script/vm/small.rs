@@ -44,7 +44,7 @@ impl Interp {
             _ => None,
         });
         let statics = self.statics.iter().flatten();
-        let found = Small::of(variables.chain(statics).chain(&self.stack));
+        let found = Small::of(variables.chain(statics).chain(&self.stack), self.nests_of_frames());
         self.small = Looks { steps: self.steps, made: made_small(), bytes: found.bytes, values: found.values };
         if self.env.account.found_small(found.bytes) { Ok(()) } else { Err(out_of_memory().into()) }
     }

@@ -485,11 +485,7 @@ impl Interp {
                 open.extend(nest.values());
             }
         };
-        let frames = self.frames.iter().filter_map(|activation| match activation {
-            Activation::Code(frame) => frame.nest.as_ref(),
-            Activation::Task(_) => None,
-        });
-        frames.for_each(|nest| enter(nest, &mut open));
+        self.nests_of_frames().for_each(|nest| enter(nest, &mut open));
         while let Some(value) = open.pop() {
             each(&value);
             match value {
