@@ -2,9 +2,10 @@
 //! records about twenty ops on them, gathers a sum, and is dropped after 250 ms.
 //!
 //! `cargo bench --bench overload -- [--device host] [--seconds 60] [--factor 2] [--elements 4000] [--timeout-ms 250]
-//! [--sessions 1000000]`
+//! [--pending-ops 16384] [--sessions 1000000]`
 //!
-//! It prints what a closed loop answers in a second, then, at `factor` times that, what is answered in time in each
+//! The runtime is told how many ops may wait (`RuntimeBuilder::ops_pending_max`), as a service's is: what comes beyond
+//! that is `Overloaded` at once. `--pending-ops 0` leaves it at the runtime's own limit. The bench prints what a closed loop answers in a second, then, at `factor` times that, what is answered in time in each
 //! second, the memory, and the latency of a lone request before and after. With `--sessions` it opens so many sessions
 //! one after the other instead, and prints how much memory is left of them.
 
@@ -23,6 +24,7 @@ struct Options {
     factor: f64,
     elements: usize,
     timeout: Duration,
+    pending_ops: u64,
     sessions: u64,
 }
 
@@ -36,6 +38,7 @@ impl Default for Options {
             factor: 2.0,
             elements: 4000,
             timeout: Duration::from_millis(250),
+            pending_ops: 1 << 14,
             sessions: 0,
         }
     }
@@ -50,6 +53,7 @@ impl Options {
             "--factor" => self.factor = number()?,
             "--elements" => self.elements = number()? as usize,
             "--timeout-ms" => self.timeout = Duration::from_micros((number()? * 1e3) as u64),
+            "--pending-ops" => self.pending_ops = number()? as u64,
             "--sessions" => self.sessions = number()? as u64,
             _ => return Err(format!("{name} is unknown")),
         }
@@ -65,7 +69,11 @@ fn main() -> ExitCode {
     let executor = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     shared::ended(match executor {
         Ok(executor) => executor.block_on(async move {
-            let runtime = Arc::new(Runtime::builder().device(options.device.as_str()).start().await?);
+            let mut builder = Runtime::builder().device(options.device.as_str());
+            if options.pending_ops > 0 {
+                builder = builder.ops_pending_max(options.pending_ops);
+            }
+            let runtime = Arc::new(builder.start().await?);
             if options.sessions > 0 { leak(&runtime, &options).await } else { load(&runtime, &options).await }
         }),
         Err(error) => Err(error.into()),
@@ -106,14 +114,8 @@ async fn load(runtime: &Arc<Runtime>, options: &Options) -> Result<()> {
         full = f64::max(full, closed(runtime, &data, at_once, Duration::from_secs(3)).await);
     }
     let full_bytes = resident_bytes();
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    let idle = lone(runtime, &data, 300).await;
-    println!(
-        "a lone request takes {:.0} us (median), {:.0} us (99 of 100); memory {} MB",
-        idle.0,
-        idle.1,
-        full_bytes >> 20
-    );
+    let idle = rested(runtime, &data, 5).await?;
+    println!("a lone request after a second of rest takes {idle:.0} us; memory at full load {} MB", full_bytes >> 20);
 
     let rate = full * options.factor;
     println!("{rate:.0} requests a second, {} times the closed loop's, for {} s:", options.factor, options.seconds);
@@ -140,12 +142,8 @@ async fn load(runtime: &Arc<Runtime>, options: &Options) -> Result<()> {
     let all = counts.answered.load(Relaxed) as f64 / options.seconds as f64;
     println!("in time: {:.2} of the closed loop's, {:.2} in the worst second", all / full, worst / full);
     println!("memory: {:.2} times that at full load", peak_bytes as f64 / full_bytes as f64);
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    let start = Instant::now();
-    let first = request(runtime, &data).await;
-    let first_us = start.elapsed().as_secs_f64() * 1e6;
-    let after = lone(runtime, &data, 100).await;
-    println!("a lone request a second later: {first_us:.0} us ({}), then {:.0} us (median)", first.is_ok(), after.0);
+    let after = rested(runtime, &data, 1).await?;
+    println!("a lone request a second later takes {after:.0} us: {:.2} of that before", after / idle);
     Ok(())
 }
 
@@ -172,18 +170,17 @@ async fn closed(runtime: &Arc<Runtime>, data: &Arc<[f32]>, at_once: usize, time:
     rate
 }
 
-/// Requests one after the other: the median and the 99th of 100, in microseconds.
-async fn lone(runtime: &Arc<Runtime>, data: &Arc<[f32]>, count: usize) -> (f64, f64) {
+/// The median of so many requests, each after a second of rest, in microseconds.
+async fn rested(runtime: &Arc<Runtime>, data: &Arc<[f32]>, count: usize) -> Result<f64> {
     let mut times = Vec::new();
     for _ in 0..count {
+        tokio::time::sleep(Duration::from_secs(1)).await;
         let start = Instant::now();
-        let _ = request(runtime, data).await;
+        request(runtime, data).await?;
         times.push(start.elapsed().as_secs_f64() * 1e6);
-        tokio::time::sleep(Duration::from_millis(1)).await;
     }
     times.sort_by(f64::total_cmp);
-    let at = |share| shared::quantile(&times, share).unwrap_or(f64::NAN);
-    (at(0.5), at(0.99))
+    Ok(shared::quantile(&times, 0.5).unwrap_or(f64::NAN))
 }
 
 /// Requests at a rate, whether or not they are answered.

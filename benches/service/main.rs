@@ -27,6 +27,10 @@ use std::time::Duration;
 use tidemill::device::info::DeviceKind;
 use tidemill::{Error, Runtime};
 
+/// Ops that may wait, of all requests: of some 640 requests, which is what two cores answer in about 100 ms. Requests
+/// beyond that are `Overloaded` at once, as a service's should be whose callers wait no longer than 250 ms.
+const PENDING_OPS_MAX: u64 = 1 << 15;
+
 const PARTS: [&str; 6] = ["closed", "open", "mixed", "overload", "weight", "http"];
 
 /// The options that the command line set.
@@ -87,7 +91,8 @@ fn cpu() -> String {
 }
 
 async fn on_device(device: &str, options: &Options) -> Result<(), Error> {
-    let runtime = match Runtime::builder().device(device).drain(Duration::from_secs(5)).start().await {
+    let builder = Runtime::builder().device(device).drain(Duration::from_secs(5)).ops_pending_max(PENDING_OPS_MAX);
+    let runtime = match builder.start().await {
         Ok(runtime) => runtime,
         Err(error) if device == "gpu" => {
             println!("\ngpu: none here ({})", error.message());

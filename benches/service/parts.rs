@@ -200,7 +200,7 @@ impl Bench {
     }
 
     pub async fn overload(&self) -> Result<(), Error> {
-        let idle = self.lone(50).await?;
+        let idle = self.lone(5).await?;
         let before = resident_bytes();
         let watch = Peak::watch();
         let full = checked(self.full(self.time).await)?.throughput();
@@ -209,7 +209,6 @@ impl Bench {
         // Refused requests (the runtime's own bound) count as not answered, as late ones do.
         let measured = load::open(full * 2.0, self.time.mul_f64(2.0), LIMIT, self.request()).await;
         let at_overload = watch.end();
-        tokio::time::sleep(Duration::from_secs(1)).await;
         let after = self.lone(1).await?;
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
         println!("\noverload: {:.0} requests/s, twice the closed loop's, each dropped after 250 ms", full * 2.0);
@@ -228,11 +227,12 @@ impl Bench {
         Ok(())
     }
 
-    /// The median latency of so many requests, one after the other, in milliseconds.
+    /// The median latency of so many requests, each after a second of rest, in milliseconds.
     async fn lone(&self, requests: u64) -> Result<f64, Error> {
         let request = self.request();
         let mut measured = Measured::default();
         for n in 0..requests {
+            tokio::time::sleep(Duration::from_secs(1)).await;
             let asked = Instant::now();
             if request(n).await != Ended::Answered {
                 return Err(Error::new(ErrorKind::Internal, "a lone request got no right answer"));

@@ -166,7 +166,8 @@ impl Live {
 /// The graph and its index.
 #[derive(Debug, Default)]
 pub(super) struct LiveGraph {
-    graph: StableDiGraph<Live, ()>,
+    /// Boxed: the graph moves its nodes when they come and go.
+    graph: StableDiGraph<Box<Live>, ()>,
     index: FxHashMap<ValueId, NodeIndex>,
 }
 
@@ -178,12 +179,12 @@ impl LiveGraph {
 
     /// The entry itself.
     pub fn get(&self, value: ValueId) -> Option<&Live> {
-        self.find(value).map(|at| &self.graph[at])
+        self.find(value).map(|at| &*self.graph[at])
     }
 
     /// The entry itself, to change.
     pub fn get_mut(&mut self, value: ValueId) -> Option<&mut Live> {
-        self.find(value).map(|at| &mut self.graph[at])
+        self.find(value).map(|at| &mut *self.graph[at])
     }
 
     /// Adds a recorded node; `Err` names an argument that is not live.
@@ -208,7 +209,7 @@ impl LiveGraph {
                 }
             }
         }
-        let at = self.graph.add_node(Live::new(node, segment));
+        let at = self.graph.add_node(Box::new(Live::new(node, segment)));
         let before = self.index.insert(value, at);
         assert!(before.is_none(), "SCHED-1: {value} was recorded twice");
         if let Some(argument) = missing {
@@ -240,7 +241,7 @@ impl LiveGraph {
     }
 
     /// Forgets a value that has no edges.
-    pub fn remove(&mut self, at: NodeIndex) -> Live {
+    pub fn remove(&mut self, at: NodeIndex) -> Box<Live> {
         let live = self.graph.remove_node(at).expect("SCHED-1: a live value has an entry");
         self.index.remove(&live.node.value);
         live
@@ -248,7 +249,7 @@ impl LiveGraph {
 
     /// An entry, unless it has been removed.
     pub fn try_get(&self, at: NodeIndex) -> Option<&Live> {
-        self.graph.node_weight(at)
+        self.graph.node_weight(at).map(|live| &**live)
     }
 
     /// The lazy values that read this one.
@@ -269,7 +270,7 @@ impl LiveGraph {
 
     /// All entries, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (NodeIndex, &Live)> + '_ {
-        self.graph.node_indices().map(|at| (at, &self.graph[at]))
+        self.graph.node_indices().map(|at| (at, &*self.graph[at]))
     }
 
     /// Edges that lead out of an entry, counted.

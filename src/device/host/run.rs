@@ -184,6 +184,7 @@ impl Actor {
 
     /// Takes in an instruction; who has the mailbox gives it along.
     fn hear(&mut self, instruction: DeviceInstruction, mailbox: Option<&Receiver<DeviceInstruction>>) {
+        self.pool.set_crowded(mailbox.is_some_and(|mailbox| !mailbox.is_empty()));
         match instruction {
             DeviceInstruction::Submit(batch) => self.submit(batch, mailbox),
             DeviceInstruction::Release(buffers) => self.take(Work::Release(buffers)),

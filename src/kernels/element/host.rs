@@ -1,7 +1,7 @@
 //! Elementwise ops over blocks of host memory.
 //!
-//! In: typed blocks or scalars of one dtype. Out: a block. Blocks are cut into pieces of `PIECE` elements: a scalar
-//! is spread over a piece once, so that one loop serves blocks and scalars alike.
+//! In: typed blocks or scalars of one dtype. Out: a block. Binary ops have loops for a scalar on either side. Other ops
+//! cut blocks into pieces of `PIECE` elements: a scalar is spread over a piece once, so that one loop serves both.
 //!
 //! Must hold: ELEM-1: arguments are as many as the op's arity and of a dtype that its rule yields; blocks are
 //! 64-byte aligned and hold at least `n` elements. ELEM-3: the result of an element does not depend on where in a
@@ -12,6 +12,7 @@ use super::loops::{self, Binary, Ternary, Unary};
 use crate::graph::semantics::*;
 use crate::graph::table::op_table;
 use crate::graph::{DType, ElementOp, Scalar};
+use std::mem::MaybeUninit;
 
 /// An argument: a block of elements, or one number for all.
 #[derive(Clone, Copy, Debug)]
@@ -44,28 +45,29 @@ macro_rules! stored {
 }
 stored!(f32 => F32, f64 => F64, u8 => U8 | Bool, i32 => I32, u32 => U32, i64 => I64);
 
-/// One argument, piece by piece.
+/// One argument, piece by piece. A block brings no piece of its own: filling one takes as long as a short op does.
 struct Pieces<'a, T> {
     block: Option<&'a [T]>,
-    scalar: [T; PIECE],
+    /// Written only where the argument is a scalar.
+    scalar: [MaybeUninit<T>; PIECE],
 }
 
 impl<'a, T: Stored> Pieces<'a, T> {
+    #[inline(always)]
     fn new(arg: HostArg<'a>, n: usize) -> Pieces<'a, T> {
+        let mut pieces = Pieces { block: None, scalar: [const { MaybeUninit::uninit() }; PIECE] };
         match arg {
-            HostArg::Block(bytes) => {
-                let block = typed::<T>(bytes, n);
-                // SAFETY: every `Stored` type is a plain number, of which all zeros is one.
-                Pieces { block: Some(block), scalar: unsafe { std::mem::zeroed() } }
-            }
-            HostArg::Scalar(scalar) => Pieces { block: None, scalar: [T::of(scalar); PIECE] },
+            HostArg::Block(bytes) => pieces.block = Some(typed::<T>(bytes, n)),
+            HostArg::Scalar(scalar) => pieces.scalar[..n.min(PIECE)].fill(MaybeUninit::new(T::of(scalar))),
         }
+        pieces
     }
 
     fn at(&self, begin: usize, end: usize) -> &[T] {
         match self.block {
             Some(block) => &block[begin..end],
-            None => &self.scalar[..end - begin],
+            // SAFETY: where there is no block, `new` has written as much of the piece as `n` elements need.
+            None => unsafe { self.scalar[..end - begin].assume_init_ref() },
         }
     }
 }
@@ -134,11 +136,22 @@ impl Call<'_, '_> {
     }
 
     fn map2<A: Stored, R: Stored, O: Binary<A, R>>(&mut self) {
-        let (a, b) = (Pieces::<A>::new(self.args[0], self.n), Pieces::<A>::new(self.args[1], self.n));
-        let out = typed_mut::<R>(self.out, self.n);
-        each_piece(self.n, |begin, end| {
-            loops::binary::<A, R, O>(a.at(begin, end), b.at(begin, end), &mut out[begin..end])
-        });
+        let (one_a, one_b);
+        let a = match self.args[0] {
+            HostArg::Block(bytes) => typed::<A>(bytes, self.n),
+            HostArg::Scalar(scalar) => {
+                one_a = [A::of(scalar)];
+                &one_a
+            }
+        };
+        let b = match self.args[1] {
+            HostArg::Block(bytes) => typed::<A>(bytes, self.n),
+            HostArg::Scalar(scalar) => {
+                one_b = [A::of(scalar)];
+                &one_b
+            }
+        };
+        loops::binary::<A, R, O>(a, b, typed_mut::<R>(self.out, self.n));
     }
 
     fn map2_rare<A: Stored, T: Binary<A, bool>, O: Binary<A, A>, S: Binary<A, A>>(&mut self) {

@@ -41,11 +41,26 @@ pub(crate) fn any<A: Copy, O: Unary<A, bool>>(a: &[A]) -> bool {
     found
 }
 
-/// `out[i] = f(a[i], b[i])`.
+/// `out[i] = f(a[i], b[i])`; an argument of one element stands for all.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
 pub(crate) fn binary<A: Copy, R, O: Binary<A, R>>(a: &[A], b: &[A], out: &mut [R]) {
-    for ((result, &x), &y) in out.iter_mut().zip(a).zip(b) {
-        *result = O::eval(x, y);
+    match (a, b) {
+        ([x], [y]) => out.iter_mut().for_each(|result| *result = O::eval(*x, *y)),
+        ([x], _) => {
+            for (result, &y) in out.iter_mut().zip(b) {
+                *result = O::eval(*x, y);
+            }
+        }
+        (_, [y]) => {
+            for (result, &x) in out.iter_mut().zip(a) {
+                *result = O::eval(x, *y);
+            }
+        }
+        _ => {
+            for ((result, &x), &y) in out.iter_mut().zip(a).zip(b) {
+                *result = O::eval(x, y);
+            }
+        }
     }
 }
 

@@ -42,11 +42,9 @@ use crate::error::Result;
 use crate::kernels::ir::{Form, Geometry, Kernel};
 use crate::stats::Counters;
 use frame::{Frame, Place, Scene, Value};
-use stage::{Part, Stage};
+use stage::Stage;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
-
-/// Lane-instructions from which a launch is worth waking another core.
-const PARALLEL_MIN: usize = 1 << 18;
 
 /// Runs a whole launch of a generated kernel on the host.
 ///
@@ -57,7 +55,7 @@ const PARALLEL_MIN: usize = 1 << 18;
 /// # Errors
 /// `ErrorKind::OutOfMemory` where the partial results of a reduction find no memory.
 pub fn run(
-    kernel: &Kernel,
+    kernel: &Arc<Kernel>,
     geometry: &Geometry,
     params: &[u32],
     operands: &[HostOperand<'_>],
@@ -68,14 +66,15 @@ pub fn run(
     assert_eq!(kernel.operands.len(), operands.len(), "PLAN-3: operands of the kernel and of the launch");
     let mut scene = Scene { kernel, params, operands, faults, uniform: Vec::new() };
     if !is_empty(geometry) {
-        scene.uniform = uniform(&scene);
+        let passes = pool.passes(kernel);
+        scene.uniform = uniform(&scene, &passes.uniform);
         let blocks = match (kernel.form, *geometry) {
-            (Form::Map, Geometry::Map { elements }) => map::run(&scene, elements, pool),
+            (Form::Map, Geometry::Map { elements }) => map::run(&scene, &passes.main, elements, pool),
             (Form::Reduce { inner_fast }, Geometry::Reduce { outer, inner }) => {
-                reduce::run(&scene, outer, inner, inner_fast, pool)?
+                reduce::run(&scene, &passes, outer, inner, inner_fast, pool)?
             }
             (Form::Scan { inner_fast }, Geometry::Scan { outer, inner, reverse }) => {
-                scan::run(&scene, outer, inner, inner_fast, reverse, pool)?
+                scan::run(&scene, &passes.main, outer, inner, inner_fast, reverse, pool)?
             }
             (form, geometry) => panic!("IR-5: a kernel of form {form:?} with the sizes {geometry:?}"),
         };
@@ -95,9 +94,8 @@ fn is_empty(geometry: &Geometry) -> bool {
 }
 
 /// Evaluates what is the same for the whole launch.
-fn uniform(scene: &Scene<'_>) -> Vec<Value> {
-    let stage = Stage::new(scene.kernel, Part::Uniform);
-    let mut frame = Frame::new(scene, &stage);
+fn uniform(scene: &Scene<'_>, stage: &Stage) -> Vec<Value> {
+    let mut frame = Frame::new(scene, stage);
     let place = Place { lanes: 1, natural: 0, flat: Value::Absent, outer: Value::Absent, inner: Value::Absent };
     frame.evaluate(&place);
     frame.values()

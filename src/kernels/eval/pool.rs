@@ -3,14 +3,29 @@
 //! In: a number of tasks and a function that takes task after task. The calling thread works too, so a
 //! small launch never waits for another core to wake up. Which thread runs a task never decides a bit.
 
+use super::stage::Passes;
 use crate::error::{Error, ErrorKind, Result};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use crate::kernels::ir::Kernel;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+/// Steps (an instruction for an element, a multiplication of a product) from which work is worth waking another core.
+const WAKE_MIN: usize = 1 << 18;
+/// The same while other work waits behind it: waking a core that has work already makes both wait.
+const WAKE_MIN_CROWDED: usize = 1 << 22;
+
+/// Kernels whose passes are remembered.
+const PASSES_MAX: usize = 32;
 
 /// A private set of worker threads.
 #[derive(Debug)]
 pub struct Pool {
     threads: usize,
     workers: Option<rayon::ThreadPool>,
+    crowded: AtomicBool,
+    /// The passes of the kernels that ran lately, the latest first.
+    passes: Mutex<Vec<(Arc<Kernel>, Arc<Passes>)>>,
 }
 
 /// Hands out task numbers to one worker.
@@ -46,12 +61,35 @@ impl Pool {
                 .map_err(|e| Error::new(ErrorKind::Device, format!("the host's worker threads did not start: {e}")))?;
             Some(built)
         };
-        Ok(Pool { threads, workers })
+        Ok(Pool { threads, workers, crowded: AtomicBool::new(false), passes: Mutex::default() })
     }
 
     /// How many threads work at a time.
     pub fn threads(&self) -> usize {
         self.threads
+    }
+
+    /// Says whether other work waits behind what is given to the pool from now on.
+    pub fn set_crowded(&self, crowded: bool) {
+        self.crowded.store(crowded, Relaxed);
+    }
+
+    /// Whether work of so many steps is worth waking another core.
+    pub(crate) fn is_worth_waking(&self, steps: usize) -> bool {
+        steps >= if self.crowded.load(Relaxed) { WAKE_MIN_CROWDED } else { WAKE_MIN }
+    }
+
+    /// The passes of a kernel: found out once, and remembered while it is among those that ran lately.
+    pub(super) fn passes(&self, kernel: &Arc<Kernel>) -> Arc<Passes> {
+        let mut known = self.passes.lock();
+        match known.iter().position(|(of, _)| Arc::ptr_eq(of, kernel)) {
+            Some(at) => known[..=at].rotate_right(1),
+            None => {
+                known.truncate(PASSES_MAX - 1);
+                known.insert(0, (kernel.clone(), Arc::new(Passes::of(kernel))));
+            }
+        }
+        known[0].1.clone()
     }
 
     /// Runs `work` on as many threads as there are tasks for (only on the caller's, unless `parallel`); each

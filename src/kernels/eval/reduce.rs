@@ -15,7 +15,7 @@ use super::moments;
 use super::monoid::{self, Parts};
 use super::pool::Pool;
 use super::running;
-use super::stage::{Part, Stage};
+use super::stage::{Passes, Stage};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::DType;
 use crate::kernels::ir::{InstOp, Kernel, Monoid};
@@ -194,8 +194,8 @@ impl<'k> Accumulators<'k> {
 /// A reduction's sizes and passes.
 struct Job<'a> {
     scene: &'a Scene<'a>,
-    fold: Stage,
-    finish: Stage,
+    fold: &'a Stage,
+    finish: &'a Stage,
     kinds: SmallVec<[FoldKind; 2]>,
     outer: usize,
     inner: usize,
@@ -208,13 +208,20 @@ struct Job<'a> {
 ///
 /// # Errors
 /// `ErrorKind::OutOfMemory` where partial results find no memory.
-pub(super) fn run(scene: &Scene<'_>, outer: u32, inner: u32, inner_fast: bool, pool: &Pool) -> Result<u64> {
+pub(super) fn run(
+    scene: &Scene<'_>,
+    passes: &Passes,
+    outer: u32,
+    inner: u32,
+    inner_fast: bool,
+    pool: &Pool,
+) -> Result<u64> {
     let (outer, inner) = (outer as usize, inner as usize);
     let kinds = folds(scene.kernel);
     let job = Job {
         scene,
-        fold: Stage::new(scene.kernel, Part::Fold),
-        finish: Stage::new(scene.kernel, Part::Finish),
+        fold: &passes.main,
+        finish: &passes.finish,
         side_by_side: if kinds.iter().any(|kind| kind.monoid.is_moments()) { SIDE_BY_SIDE_MOMENTS } else { BLOCK },
         kinds,
         outer,
@@ -222,7 +229,7 @@ pub(super) fn run(scene: &Scene<'_>, outer: u32, inner: u32, inner_fast: bool, p
         cut: cut(outer, inner, inner_fast),
     };
     let work = outer.saturating_mul(inner.max(1)).saturating_mul(job.fold.order.len() + 1);
-    let parallel = work >= super::PARALLEL_MIN;
+    let parallel = pool.is_worth_waking(work);
     if job.cut.chunks == 1 { job.whole_lines(pool, parallel) } else { job.chunked_lines(pool, parallel) }
 }
 
@@ -243,11 +250,11 @@ struct Worker<'a> {
 
 impl<'a> Worker<'a> {
     fn new(job: &'a Job<'a>) -> Result<Worker<'a>> {
-        let mut finish = Frame::new(job.scene, &job.finish);
+        let mut finish = Frame::new(job.scene, job.finish);
         finish.mode = FoldMode::Present;
         Ok(Worker {
             job,
-            fold: Frame::new(job.scene, &job.fold),
+            fold: Frame::new(job.scene, job.fold),
             finish,
             current: Accumulators::new(&job.kinds, BLOCK)?,
             results: Accumulators::new(&job.kinds, BLOCK)?,

@@ -6,13 +6,13 @@
 use super::frame::{BLOCK, FoldMode, Frame, Place, Scene, Value};
 use super::pool::Pool;
 use super::reduce::{Accumulators, cut, folds};
-use super::stage::{Part, Stage};
+use super::stage::Stage;
 use crate::error::Result;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A scan's sizes.
-struct Job {
-    stage: Stage,
+struct Job<'a> {
+    stage: &'a Stage,
     inner: usize,
     reverse: bool,
 }
@@ -23,6 +23,7 @@ struct Job {
 /// `ErrorKind::OutOfMemory` where carries find no memory.
 pub(super) fn run(
     scene: &Scene<'_>,
+    stage: &Stage,
     outer: u32,
     inner: u32,
     inner_fast: bool,
@@ -31,10 +32,10 @@ pub(super) fn run(
 ) -> Result<u64> {
     let (outer, inner) = (outer as usize, inner as usize);
     let kinds = folds(scene.kernel);
-    let job = Job { stage: Stage::new(scene.kernel, Part::Whole), inner, reverse };
+    let job = Job { stage, inner, reverse };
     let along_inner = cut(outer, inner, inner_fast).along_inner;
     let group = if along_inner { 1 } else { (outer / (pool.threads() * 4)).next_multiple_of(64).clamp(64, BLOCK) };
-    let parallel = outer.saturating_mul(inner).saturating_mul(job.stage.order.len()) >= super::PARALLEL_MIN;
+    let parallel = pool.is_worth_waking(outer.saturating_mul(inner).saturating_mul(job.stage.order.len()));
     let blocks = AtomicU64::new(0);
     let failed = parking_lot::Mutex::new(None);
     pool.run(outer.div_ceil(group), parallel, |tasks| {
@@ -45,7 +46,7 @@ pub(super) fn run(
                 return;
             }
         };
-        let mut frame = Frame::new(scene, &job.stage);
+        let mut frame = Frame::new(scene, job.stage);
         carries.lend(&mut frame, 0);
         for task in tasks {
             if along_inner {
@@ -62,7 +63,7 @@ pub(super) fn run(
     }
 }
 
-impl Job {
+impl Job<'_> {
     /// One line, lanes along it.
     fn line(&self, frame: &mut Frame<'_>, carries: &Accumulators<'_>, line: usize) {
         carries.init_running(1);

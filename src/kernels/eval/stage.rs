@@ -6,7 +6,7 @@
 //! Must hold:
 //! - EVAL-2: an instruction's register is not that of any value that is still needed, its own arguments included.
 
-use crate::kernels::ir::{Access, Inst, InstOp, Kernel, Level, Store, Val};
+use crate::kernels::ir::{Access, Form, Inst, InstOp, Kernel, Level, Store, Val};
 
 /// Nothing, where an operand's number may stand.
 pub(super) const NONE: u16 = u16::MAX;
@@ -39,6 +39,29 @@ pub(super) enum Part {
     Fold,
     /// Of a reduction: what follows the folds.
     Finish,
+}
+
+/// The passes of a kernel, whatever it runs on.
+#[derive(Debug)]
+pub(super) struct Passes {
+    /// `Part::Uniform`.
+    pub uniform: Stage,
+    /// `Part::Fold` of a reduction, `Part::Whole` of other forms.
+    pub main: Stage,
+    /// `Part::Finish` of a reduction; nothing of other forms.
+    pub finish: Stage,
+}
+
+impl Passes {
+    /// The passes of this kernel.
+    pub fn of(kernel: &Kernel) -> Passes {
+        let uniform = Stage::new(kernel, Part::Uniform);
+        let (main, finish) = match kernel.form {
+            Form::Reduce { .. } => (Stage::new(kernel, Part::Fold), Stage::new(kernel, Part::Finish)),
+            Form::Map | Form::Scan { .. } => (Stage::new(kernel, Part::Whole), Stage::default()),
+        };
+        Passes { uniform, main, finish }
+    }
 }
 
 /// Calls `f` with every argument of an instruction.

@@ -5,6 +5,7 @@ use crate::kernels::eval::{HostOperand, Pool, run};
 use crate::kernels::ir::*;
 use crate::stats::{Counters, Stats};
 use smallvec::SmallVec;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// A kernel under construction, its parameters and its memory.
@@ -214,7 +215,7 @@ impl Build {
         let faults: Vec<AtomicU32> = (0..self.faults).map(|_| AtomicU32::new(0)).collect();
         let counters = Counters::default();
         let pool = Pool::new(Some(threads)).unwrap();
-        run(&self.kernel, &self.geometry, &self.params, &operands, Some(&faults), &pool, &counters).unwrap();
+        run(&Arc::new(self.kernel.clone()), &self.geometry, &self.params, &operands, Some(&faults), &pool, &counters).unwrap();
         drop(operands);
         Outcome {
             memory,
