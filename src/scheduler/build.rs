@@ -78,24 +78,25 @@ impl GroupBuilder<'_> {
         wanted: &dyn Fn(ValueId, &Live) -> bool,
     ) -> Region {
         let graph = &self.state.graph;
-        // A value or two from outside for each node is the most that is common.
-        let mut places: FxHashMap<ValueId, RegionArg> =
-            FxHashMap::with_capacity_and_hasher(2 * self.group.nodes.len(), Default::default());
+        // Where the region has what its nodes read, by the position in the cut.
+        let mut of_node: SmallVec<[Option<RegionArg>; 64]> = smallvec![None; self.cut.nodes.len()];
+        let mut of_input: SmallVec<[Option<RegionArg>; 16]> = smallvec![None; self.cut.inputs.len()];
         let mut inputs: Vec<RegionInput> = Vec::new();
         let mut nodes: Vec<RegionNode> = Vec::with_capacity(self.group.nodes.len());
         let mut readbacks = Vec::new();
+        let mut arguments: FxHashMap<ValueId, RegionArg> = FxHashMap::default();
         for (index, &position) in self.group.nodes.iter().enumerate() {
             let node = &self.cut.nodes[position as usize];
             let live = &graph[node.at];
+            arguments.clear();
             for &dep in node.deps.iter().rev() {
-                let at = match dep {
-                    Dep::Node(p) if self.cut.nodes[p as usize].group == self.number => continue,
-                    Dep::Node(p) => self.cut.nodes[p as usize].at,
-                    Dep::Input(i) => self.cut.inputs[i as usize].at,
+                let (at, place) = match dep {
+                    Dep::Node(p) => (self.cut.nodes[p as usize].at, &mut of_node[p as usize]),
+                    Dep::Input(i) => (self.cut.inputs[i as usize].at, &mut of_input[i as usize]),
                 };
                 let from = &graph[at];
                 let value = from.node.value;
-                places.entry(value).or_insert_with(|| {
+                let place = place.get_or_insert_with(|| {
                     inputs.push(RegionInput {
                         value,
                         meta: from.node.meta.clone(),
@@ -105,6 +106,7 @@ impl GroupBuilder<'_> {
                     });
                     RegionArg::Input(inputs.len() as u32 - 1)
                 });
+                arguments.insert(value, *place);
             }
             let args = live
                 .node
@@ -112,11 +114,11 @@ impl GroupBuilder<'_> {
                 .iter()
                 .map(|arg| match arg {
                     Arg::Scalar(scalar) => RegionArg::Scalar(*scalar),
-                    Arg::Value(value) => places[value],
+                    Arg::Value(value) => arguments[value],
                 })
                 .collect();
             let value = live.node.value;
-            places.insert(value, RegionArg::Node(index as u32));
+            of_node[position as usize] = Some(RegionArg::Node(index as u32));
             let output = matches!(node.fate, Fate::Output);
             if output && wanted(value, live) {
                 readbacks.push(value);

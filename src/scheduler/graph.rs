@@ -166,8 +166,10 @@ impl Live {
 /// The graph and its index.
 #[derive(Debug, Default)]
 pub(super) struct LiveGraph {
-    /// Boxed: the graph moves its nodes when they come and go.
-    graph: StableDiGraph<Box<Live>, ()>,
+    /// Who reads whom. The values stand beside it: the graph would move them when they come and go.
+    graph: StableDiGraph<(), ()>,
+    /// The values, by the number of their entry.
+    lives: Vec<Option<Live>>,
     index: FxHashMap<ValueId, NodeIndex>,
 }
 
@@ -179,12 +181,12 @@ impl LiveGraph {
 
     /// The entry itself.
     pub fn get(&self, value: ValueId) -> Option<&Live> {
-        self.find(value).map(|at| &*self.graph[at])
+        self.find(value).map(|at| &self[at])
     }
 
     /// The entry itself, to change.
     pub fn get_mut(&mut self, value: ValueId) -> Option<&mut Live> {
-        self.find(value).map(|at| &mut *self.graph[at])
+        self.find(value).map(|at| &mut self[at])
     }
 
     /// Adds a recorded node; `Err` names an argument that is not live.
@@ -209,7 +211,11 @@ impl LiveGraph {
                 }
             }
         }
-        let at = self.graph.add_node(Box::new(Live::new(node, segment)));
+        let at = self.graph.add_node(());
+        match self.lives.get_mut(at.index()) {
+            Some(place) => *place = Some(Live::new(node, segment)),
+            None => self.lives.push(Some(Live::new(node, segment))),
+        }
         let before = self.index.insert(value, at);
         assert!(before.is_none(), "SCHED-1: {value} was recorded twice");
         if let Some(argument) = missing {
@@ -217,7 +223,7 @@ impl LiveGraph {
         }
         for argument in arguments {
             self.graph.add_edge(argument, at, ());
-            self.graph[argument].users += 1;
+            self[argument].users += 1;
         }
         Ok(at)
     }
@@ -234,22 +240,23 @@ impl LiveGraph {
         let mut arguments = SmallVec::new();
         for (edge, argument) in edges {
             self.graph.remove_edge(edge);
-            self.graph[argument].users -= 1;
+            self[argument].users -= 1;
             arguments.push(argument);
         }
         arguments
     }
 
     /// Forgets a value that has no edges.
-    pub fn remove(&mut self, at: NodeIndex) -> Box<Live> {
-        let live = self.graph.remove_node(at).expect("SCHED-1: a live value has an entry");
-        self.index.remove(&live.node.value);
-        live
+    pub fn remove(&mut self, at: NodeIndex) {
+        self.graph.remove_node(at).expect("SCHED-1: a live value has an entry");
+        let value = self[at].node.value;
+        self.index.remove(&value);
+        self.lives[at.index()] = None;
     }
 
     /// An entry, unless it has been removed.
     pub fn try_get(&self, at: NodeIndex) -> Option<&Live> {
-        self.graph.node_weight(at).map(|live| &**live)
+        self.lives.get(at.index())?.as_ref()
     }
 
     /// The lazy values that read this one.
@@ -270,7 +277,8 @@ impl LiveGraph {
 
     /// All entries, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (NodeIndex, &Live)> + '_ {
-        self.graph.node_indices().map(|at| (at, &*self.graph[at]))
+        let number = |(number, live): (usize, _)| Some((NodeIndex::new(number), Option::as_ref(live)?));
+        self.lives.iter().enumerate().filter_map(number)
     }
 
     /// Edges that lead out of an entry, counted.
@@ -282,12 +290,12 @@ impl LiveGraph {
 impl std::ops::Index<NodeIndex> for LiveGraph {
     type Output = Live;
     fn index(&self, at: NodeIndex) -> &Live {
-        &self.graph[at]
+        self.lives[at.index()].as_ref().expect("SCHED-1: a live value has an entry")
     }
 }
 
 impl std::ops::IndexMut<NodeIndex> for LiveGraph {
     fn index_mut(&mut self, at: NodeIndex) -> &mut Live {
-        &mut self.graph[at]
+        self.lives[at.index()].as_mut().expect("SCHED-1: a live value has an entry")
     }
 }

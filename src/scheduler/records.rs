@@ -15,27 +15,34 @@ use std::sync::Arc;
 /// Records of a chunk that is used again.
 const CHUNK: usize = 256;
 /// Records of a tape's first chunk: most sessions are short.
-const FIRST_CHUNK: usize = 8;
-/// Chunks that wait to be used again, at most: a few full tapes.
+const FIRST_CHUNK: usize = 64;
+/// Chunks of each size that wait to be used again, at most: a few full tapes, some hundred short sessions.
 const SPARES_MAX: usize = 64;
+const FIRST_SPARES_MAX: usize = 512;
 
 /// Emptied chunks of one runtime.
 #[derive(Debug, Default)]
-pub struct Spares(Mutex<Vec<Vec<Record>>>);
+pub struct Spares {
+    first: Mutex<Vec<Vec<Record>>>,
+    others: Mutex<Vec<Vec<Record>>>,
+}
 
 impl Spares {
-    fn take(&self) -> Vec<Record> {
-        let spare = self.0.lock().pop();
-        spare.unwrap_or_else(|| Vec::with_capacity(CHUNK))
+    fn take(&self, records: usize) -> Vec<Record> {
+        let of_size = if records == FIRST_CHUNK { &self.first } else { &self.others };
+        let spare = of_size.lock().pop();
+        spare.unwrap_or_else(|| Vec::with_capacity(records))
     }
 
     fn put(&self, chunk: Vec<Record>) {
         debug_assert!(chunk.is_empty(), "RECORDS-1: a spare chunk holds nothing");
-        if chunk.capacity() != CHUNK {
-            return;
-        }
-        let mut spares = self.0.lock();
-        if spares.len() < SPARES_MAX {
+        let (of_size, most) = match chunk.capacity() {
+            FIRST_CHUNK => (&self.first, FIRST_SPARES_MAX),
+            CHUNK => (&self.others, SPARES_MAX),
+            _ => return,
+        };
+        let mut spares = of_size.lock();
+        if spares.len() < most {
             spares.push(chunk);
         }
     }
@@ -89,11 +96,8 @@ impl Records {
 
     #[cold]
     fn grow(&mut self) {
-        let chunk = match self.open.capacity() * 2 {
-            0 if !self.is_long => Vec::with_capacity(FIRST_CHUNK),
-            next if (1..CHUNK).contains(&next) => Vec::with_capacity(next),
-            _ => self.spares.as_ref().map_or_else(|| Vec::with_capacity(CHUNK), |spares| spares.take()),
-        };
+        let records = if self.open.capacity() == 0 && !self.is_long { FIRST_CHUNK } else { CHUNK };
+        let chunk = self.spares.as_ref().map_or_else(|| Vec::with_capacity(records), |spares| spares.take(records));
         let full = std::mem::replace(&mut self.open, chunk);
         if !full.is_empty() {
             self.full.push(full);
@@ -119,8 +123,9 @@ impl Records {
 
     /// All records from here on; none are left.
     pub fn take(&mut self) -> Records {
-        let is_long = self.open.capacity() >= CHUNK;
-        std::mem::replace(self, Records { is_long, spares: self.spares.clone(), ..Records::default() })
+        let mut next = Records::default();
+        (next.is_long, next.spares) = (self.open.capacity() >= CHUNK, self.spares.clone());
+        std::mem::replace(self, next)
     }
 
     /// The records, in order.
@@ -134,20 +139,32 @@ impl Records {
     }
 
     /// Hands out the records, in order, and gives their memory back.
-    pub fn for_each(self, mut each: impl FnMut(Record)) {
-        let Records { full, open, spares, .. } = self;
+    pub fn for_each(mut self, mut each: impl FnMut(Record)) {
+        let (full, open) = (std::mem::take(&mut self.full), std::mem::take(&mut self.open));
         for mut chunk in full.into_iter().chain(std::iter::once(open)) {
             chunk.drain(..).for_each(&mut each);
-            if let Some(spares) = &spares {
+            if let Some(spares) = &self.spares {
                 spares.put(chunk);
             }
         }
     }
 }
 
+/// Records that nobody looks at give their memory back, too.
+impl Drop for Records {
+    fn drop(&mut self) {
+        let Some(spares) = &self.spares else { return };
+        for mut chunk in self.full.drain(..).chain(std::iter::once(std::mem::take(&mut self.open))) {
+            chunk.clear();
+            spares.put(chunk);
+        }
+    }
+}
+
 impl From<Vec<Record>> for Records {
     fn from(records: Vec<Record>) -> Records {
-        let mut summary = Summary::default();
+        let mut all = Records::default();
+        let summary = &mut all.summary;
         for record in &records {
             match record {
                 Record::Brief(..) => summary.nodes += 1,
@@ -166,7 +183,8 @@ impl From<Vec<Record>> for Records {
                 Record::Dropped(_) | Record::Pinned(..) | Record::Cancelled(_) => {}
             }
         }
-        Records { summary, open: records, ..Records::default() }
+        all.open = records;
+        all
     }
 }
 
@@ -203,9 +221,10 @@ mod tests {
             let mut seen = Vec::new();
             taken.for_each(|record| seen.push(index_of(&record)));
             assert!(seen.into_iter().eq(0..2000));
-            // The first time, 8 + 16 + ... + 128 were not kept.
-            let kept = if round == 0 { 2000 - 248 } else { 2000usize };
-            assert_eq!(spares.0.lock().len(), kept.div_ceil(CHUNK), "round {round}");
+            // The first time, the first chunk is a small one.
+            let (first, others) =
+                if round == 0 { (1, (2000 - FIRST_CHUNK).div_ceil(CHUNK)) } else { (1, 2000usize.div_ceil(CHUNK)) };
+            assert_eq!((spares.first.lock().len(), spares.others.lock().len()), (first, others), "round {round}");
         }
     }
 
@@ -220,6 +239,6 @@ mod tests {
             records.push(record(index));
         }
         records.for_each(drop);
-        assert_eq!(spares.0.lock().len(), SPARES_MAX);
+        assert_eq!((spares.first.lock().len(), spares.others.lock().len()), (1, SPARES_MAX));
     }
 }

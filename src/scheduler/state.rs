@@ -509,11 +509,11 @@ impl State {
     /// Removes a lazy value and hands its arguments on.
     fn forget_lazy(&mut self, at: NodeIndex, is_dead: bool, work: &mut Entries) {
         let arguments = self.graph.detach(at);
-        let live = self.graph.remove(at);
         if is_dead {
             self.totals.ops_dead += 1;
-            self.log.note(live.node.value, What::Dead);
+            self.log.note(self.graph[at].node.value, What::Dead);
         }
+        self.graph.remove(at);
         work.extend(arguments);
     }
 

@@ -12,8 +12,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 /// Steps (an instruction for an element, a multiplication of a product) from which work is worth waking another core.
 const WAKE_MIN: usize = 1 << 18;
-/// The same while other work waits behind it: waking a core that has work already makes both wait.
-const WAKE_MIN_CROWDED: usize = 1 << 22;
+/// The same where cores are few and other work waits behind it: a core that is woken has work of its own, the program's
+/// or the ring's, and both wait.
+const WAKE_MIN_CROWDED: usize = 1 << 20;
+/// Cores from which on some have nothing to do.
+const CORES_MANY: usize = 4;
 
 /// Kernels whose passes are remembered.
 const PASSES_MAX: usize = 32;
@@ -76,7 +79,8 @@ impl Pool {
 
     /// Whether work of so many steps is worth waking another core.
     pub(crate) fn is_worth_waking(&self, steps: usize) -> bool {
-        steps >= if self.crowded.load(Relaxed) { WAKE_MIN_CROWDED } else { WAKE_MIN }
+        let crowded = self.threads < CORES_MANY && self.crowded.load(Relaxed);
+        steps >= if crowded { WAKE_MIN_CROWDED } else { WAKE_MIN }
     }
 
     /// The passes of a kernel: found out once, and remembered while it is among those that ran lately.

@@ -249,7 +249,7 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(job: &'a Job<'a>) -> Result<Worker<'a>> {
+    fn new(job: &'a Job<'a>, results: usize) -> Result<Worker<'a>> {
         let mut finish = Frame::new(job.scene, job.finish);
         finish.mode = FoldMode::Present;
         Ok(Worker {
@@ -257,7 +257,7 @@ impl<'a> Worker<'a> {
             fold: Frame::new(job.scene, job.fold),
             finish,
             current: Accumulators::new(&job.kinds, BLOCK)?,
-            results: Accumulators::new(&job.kinds, BLOCK)?,
+            results: Accumulators::new(&job.kinds, results)?,
             stack: Vec::new(),
             spare: Vec::new(),
         })
@@ -351,7 +351,7 @@ impl Job<'_> {
     fn whole_lines(&self, pool: &Pool, parallel: bool) -> Result<u64> {
         let group =
             if self.cut.along_inner { (self.outer / (pool.threads() * 8)).clamp(1, BLOCK) } else { self.side_by_side };
-        self.in_parallel(pool, parallel, self.outer.div_ceil(group), |worker, task| {
+        self.in_parallel(pool, parallel, self.outer.div_ceil(group), group, |worker, task| {
             let output = task * group;
             let lanes = group.min(self.outer - output);
             if self.cut.along_inner {
@@ -374,7 +374,7 @@ impl Job<'_> {
         let partials = Accumulators::new(&self.kinds, chunks * self.outer)?;
         let group = if along_inner { 1 } else { self.side_by_side };
         let groups = self.outer.div_ceil(group);
-        let mut blocks = self.in_parallel(pool, parallel, groups * chunks, |worker, task| {
+        let mut blocks = self.in_parallel(pool, parallel, groups * chunks, 0, |worker, task| {
             let (number, output) = (task / groups, task % groups * group);
             let (begin, end) = (number * chunk, ((number + 1) * chunk).min(self.inner));
             let lanes = group.min(self.outer - output);
@@ -386,7 +386,7 @@ impl Job<'_> {
             partials.copy(number * self.outer + output, &worker.current, lanes);
             Ok(())
         })?;
-        blocks += self.in_parallel(pool, false, self.outer.div_ceil(BLOCK), |worker, task| {
+        blocks += self.in_parallel(pool, false, self.outer.div_ceil(BLOCK), 0, |worker, task| {
             let output = task * BLOCK;
             let lanes = BLOCK.min(self.outer - output);
             let mut stride = 1;
@@ -418,11 +418,14 @@ impl Job<'_> {
             inner: Value::Absent,
         });
     }
+
+    /// Runs tasks by workers that keep the results of so many outputs.
     fn in_parallel(
         &self,
         pool: &Pool,
         parallel: bool,
         tasks: usize,
+        results: usize,
         work: impl Fn(&mut Worker<'_>, usize) -> Result<()> + Sync,
     ) -> Result<u64> {
         let blocks = AtomicU64::new(0);
@@ -432,7 +435,7 @@ impl Job<'_> {
             for task in tasks {
                 let done = match &mut worker {
                     Some(worker) => work(worker, task),
-                    None => Worker::new(self).and_then(|made| work(worker.insert(made), task)),
+                    None => Worker::new(self, results).and_then(|made| work(worker.insert(made), task)),
                 };
                 if let Err(error) = done {
                     *failed.lock() = Some(error);

@@ -215,7 +215,8 @@ impl Build {
         let faults: Vec<AtomicU32> = (0..self.faults).map(|_| AtomicU32::new(0)).collect();
         let counters = Counters::default();
         let pool = Pool::new(Some(threads)).unwrap();
-        run(&Arc::new(self.kernel.clone()), &self.geometry, &self.params, &operands, Some(&faults), &pool, &counters).unwrap();
+        run(&Arc::new(self.kernel.clone()), &self.geometry, &self.params, &operands, Some(&faults), &pool, &counters)
+            .unwrap();
         drop(operands);
         Outcome {
             memory,
