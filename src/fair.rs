@@ -25,7 +25,7 @@
 //! Must hold (`c` is the largest piece of work, estimated or taken, `q` the largest over its session's weight, `F` the
 //! number of pieces that are under way while another is given, `W` the sum of the weights of the sessions with work,
 //! `N` their number, each at its largest since the session came; who has left while a piece of its work is under way
-//! counts in `W`):
+//! counts in `W`; a weight is what a session counts as):
 //! - FAIR-1: `now` never goes back, and every piece of work moves it forward, also while sessions come all the time.
 //! - FAIR-2: a session with work is at most `LAG * q` behind `now`, where `LAG` is `3 + 2F + ln(W / its weight)`, and a
 //!   nanosecond or two that are lost in rounding. So of all work since it came it has had its weight's share, less

@@ -13,8 +13,8 @@
 //!   window in which its share is [`WINDOW`] answers and [`WINDOW_W`] times its weight (by FAIR-2 it may be behind by
 //!   the more, the larger its weight is); its share of an answer is its weight over the weights of those with work then;
 //! - a session with work is answered within `(`[`WAIT_MAX`]` * (W + N) + `[`WAIT_MORE`]`) * c`;
-//! - where all weights are 1, and the tasks stay and are no more than 60, the session's requests wait [`P99_MAX`] times as long as the tasks' do
-//!   at the most, both at the 99th percentile.
+//! - where all weights are 1, and no more than 60 tasks stay, the session's requests wait [`P99_MAX`] times as long as
+//!   the tasks' do at the most, both at the 99th percentile.
 
 use crate::config::{Config, DeviceChoice};
 use crate::device::info::DeviceKind;
