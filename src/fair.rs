@@ -1,7 +1,8 @@
 //! Who is served next: a weighted share for each session that has work, whoever comes and goes.
 //!
 //! In: sessions that have work, with their weights; the work that each of them was given. Out: the order in which
-//! they are served. The scheduler (places downstream) and residency (a device's time) each keep one [`Fair`].
+//! they are served. The ring's backlog (turns at the scheduler), the scheduler (places downstream) and residency (a
+//! device's time) each keep one [`Fair`].
 //!
 //! Virtual time, `now`, advances with the work that is given to anybody, divided by the weights of the sessions that
 //! have work: it says how much each of them should have had, for a weight of 1. A session's own `time` says how much it
@@ -10,6 +11,13 @@
 //! piece over the weight. These are the rules of EEVDF (Stoica, Abdel-Wahab 1995), with a virtual time that does not
 //! wait for sessions that have left.
 //!
+//! A session that keeps several requests waiting beside many that have one would wait for each as many times longer
+//! than they do, by its weight alone. So its requests raise what it counts as: where it has more than one and a quarter
+//! times the average number of requests of a session, and no more than the average weight, its weight counts that many
+//! times, three times at the most, and [`REQUESTS_MAX`] of its requests at the most. With four requests beside many
+//! sessions of one, each of its requests waits about one and a half times as long as theirs. Others lose a sixth of
+//! their share by that at the most, and sessions of equally many requests share by their weights alone.
+//!
 //! The bounds of FAIR-2 and FAIR-3 are not proved. They were fitted to a simulation of sessions that come and go, which
 //! checks them after every piece of work (`tests.rs`): with up to 3 pieces under way beside the one that is given, and
 //! estimates between half and four times what the work takes.
@@ -17,7 +25,7 @@
 //! Must hold (`c` is the largest piece of work, estimated or taken, `q` the largest over its session's weight, `F` the
 //! number of pieces that are under way while another is given, `W` the sum of the weights of the sessions with work,
 //! `N` their number, each at its largest since the session came; who has left while a piece of its work is under way
-//! counts in `W`):
+//! counts in `W`; a weight is what a session counts as):
 //! - FAIR-1: `now` never goes back, and every piece of work moves it forward, also while sessions come all the time.
 //! - FAIR-2: a session with work is at most `LAG * q` behind `now`, where `LAG` is `3 + 2F + ln(W / its weight)`, and a
 //!   nanosecond or two that are lost in rounding. So of all work since it came it has had its weight's share, less
@@ -30,6 +38,11 @@ use crate::ids::SessionId;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
+/// Requests of a session that may raise what it counts as.
+const REQUESTS_MAX: u32 = 4;
+/// Weights are kept in so many parts of a weight of 1.
+const PARTS: u64 = 16;
+
 /// The sessions that have work.
 #[derive(Debug, Default)]
 pub struct Fair {
@@ -40,9 +53,12 @@ pub struct Fair {
     early: BTreeSet<Key>,
     /// Virtual time: nanoseconds for a weight of 1.
     now: u64,
-    /// The sum of the weights of `sessions`.
+    /// The sum of what `sessions` count as, in parts.
     weights: u64,
-    /// Work that has not moved `now` yet: less than `weights` nanoseconds.
+    /// The sums of their weights, in parts, and of their requests that count.
+    own_weights: u64,
+    requests: u64,
+    /// Work that has not moved `now` yet: less than `weights` of the nanoseconds' parts.
     rest: u64,
     /// The times of sessions without work that are ahead of `now`.
     owing: FxHashMap<SessionId, u64>,
@@ -58,11 +74,15 @@ type Key = (u64, bool, u64, SessionId);
 struct Share {
     /// What it has had: nanoseconds over its weight.
     time: u64,
-    /// Nanoseconds that it has had, and that are not in `time` yet: less than its weight.
+    /// Parts of nanoseconds that it has had, and that are not in `time` yet: less than its weight.
     rest: u64,
     /// `now` when it came: what is given back to it does not bring it behind that.
     since: u64,
+    /// What it counts as, and its weight, in parts.
     weight: u64,
+    own_weight: u64,
+    /// Its requests that count.
+    requests: u64,
     /// Nanoseconds of its next piece of work.
     piece: u64,
     /// It was given something since it came.
@@ -74,7 +94,11 @@ struct Share {
 impl Share {
     /// It was given so much more.
     fn add(&mut self, ns: u64) {
-        self.rest += ns;
+        self.add_parts(ns * PARTS);
+    }
+
+    fn add_parts(&mut self, parts: u64) {
+        self.rest += parts;
         self.time += self.rest / self.weight;
         self.rest %= self.weight;
     }
@@ -84,7 +108,7 @@ impl Share {
         if took_ns >= lent_ns {
             return self.add(took_ns - lent_ns);
         }
-        let back = lent_ns - took_ns;
+        let back = (lent_ns - took_ns) * PARTS;
         // Rounded up, and the rest added again.
         let time = back.div_ceil(self.weight);
         let floor = self.since.min(self.time);
@@ -92,7 +116,7 @@ impl Share {
             (self.time, self.rest) = (floor, 0);
         } else {
             self.time -= time;
-            self.add(time * self.weight - back);
+            self.add_parts(time * self.weight - back);
         }
     }
 
@@ -101,28 +125,35 @@ impl Share {
     }
 
     fn key(&self, session: SessionId, due: bool) -> Key {
-        let time = if due { self.time.saturating_add(self.piece / self.weight) } else { self.time };
+        let time = if due { self.time.saturating_add(self.piece * PARTS / self.weight) } else { self.time };
         (time, self.served, self.came, session)
     }
 }
 
 impl Fair {
     /// A session has work: its next piece is estimated to take so many nanoseconds, and came as number `came`. Also
-    /// where that changes.
-    pub fn enter(&mut self, session: SessionId, weight: u32, piece_ns: u64, came: u64) {
-        let weight = u64::from(weight.max(1));
+    /// where that changes. `requests`: how many of its pieces wait.
+    pub fn enter(&mut self, session: SessionId, weight: u32, requests: usize, piece_ns: u64, came: u64) {
+        let weight = u64::from(weight.max(1)) * PARTS;
+        let requests = requests.clamp(1, REQUESTS_MAX as usize) as u64;
         self.remove_key(session);
         let now = self.now;
-        let Fair { sessions, owing, owing_order, weights, .. } = self;
+        let Fair { sessions, owing, owing_order, weights, own_weights, requests: all, .. } = self;
+        let before = sessions.len() as u64;
         let share = sessions.entry(session).or_insert_with(|| {
             let owed = owing.remove(&session).unwrap_or(now);
             owing_order.remove(&(owed, session));
             let time = owed.max(now);
-            Share { time, rest: 0, since: now, weight: 0, piece: 0, served: false, came }
+            Share { time, rest: 0, since: now, weight: 0, own_weight: 0, requests: 0, piece: 0, served: false, came }
         });
-        *weights += weight;
-        *weights -= share.weight;
-        (share.weight, share.piece, share.came) = (weight, piece_ns, came);
+        let count = before + u64::from(share.requests == 0);
+        *all = *all + requests - share.requests;
+        *own_weights = *own_weights + weight - share.own_weight;
+        let usual = weight.saturating_mul(count).min(*own_weights);
+        let counts_as = (requests * usual * 4 / (5 * *all)).clamp(weight, 3 * weight);
+        *weights = *weights + counts_as - share.weight;
+        (share.weight, share.own_weight, share.requests) = (counts_as, weight, requests);
+        (share.piece, share.came) = (piece_ns, came);
         self.insert_key(session);
     }
 
@@ -131,6 +162,8 @@ impl Fair {
         self.remove_key(session);
         let Some(share) = self.sessions.remove(&session) else { return };
         self.weights -= share.weight;
+        self.own_weights -= share.own_weight;
+        self.requests -= share.requests;
         self.owe(session, share.time);
     }
 
@@ -180,7 +213,7 @@ impl Fair {
             let owed = self.owing.remove(&session).unwrap_or(self.now);
             self.owing_order.remove(&(owed, session));
             let more = owed + took_ns.saturating_sub(lent_ns) / weight;
-            self.advance(took_ns, weight);
+            self.advance(took_ns, weight * PARTS);
             self.owe(session, more.saturating_sub(lent_ns.saturating_sub(took_ns) / weight));
         }
     }
@@ -203,10 +236,10 @@ impl Fair {
         self.rest = 0;
     }
 
-    /// Moves virtual time by work that was given to a session, whose weight is `beside` if it has no work left.
+    /// Moves virtual time by work that was given to a session, whose weight is `beside` parts if it has no work left.
     fn advance(&mut self, ns: u64, beside: u64) {
-        let weights = (self.weights + beside).max(1);
-        self.rest += ns;
+        let weights = (self.weights + beside).max(PARTS);
+        self.rest += ns * PARTS;
         self.now += self.rest / weights;
         self.rest %= weights;
         self.catch_up();

@@ -26,7 +26,7 @@ fn count(served: &[SessionId], session: SessionId) -> usize {
 fn sessions_that_stay_have_work_by_their_weights() {
     let mut all = Fair::default();
     for (session, weight, piece) in [(1, 1, 2000), (2, 3, 1000), (3, 8, 500)] {
-        all.enter(SessionId(session), weight, piece, session);
+        all.enter(SessionId(session), weight, 1, piece, session);
     }
     let served = serve(&mut all, 24_000, |session| [0, 2000, 1000, 500][session.0 as usize]);
     let work = |n| count(&served, SessionId(n)) as f64 * [0.0, 2000.0, 1000.0, 500.0][n as usize];
@@ -39,11 +39,11 @@ fn a_session_that_stays_has_its_share_beside_sessions_that_live_for_one_piece() 
     for (weight, tasks, piece) in [(1, 16, 1000), (8, 16, 1000), (8, 16, 20), (64, 16, 1000), (1, 300, 50), (500, 3, 7)]
     {
         let mut all = Fair::default();
-        all.enter(STAYS, weight, piece, 0);
+        all.enter(STAYS, weight, 1, piece, 0);
         let mut came = 0;
         let newcomer = |all: &mut Fair, came: &mut u64| {
             *came += 1;
-            all.enter(SessionId(*came), 1, piece, *came);
+            all.enter(SessionId(*came), 1, 1, piece, *came);
         };
         (0..tasks).for_each(|_| newcomer(&mut all, &mut came));
         let (mut its, turns) = (0, 200 * (tasks as usize + weight as usize));
@@ -52,7 +52,7 @@ fn a_session_that_stays_has_its_share_beside_sessions_that_live_for_one_piece() 
             all.charge(session, piece);
             if session == STAYS {
                 its += 1;
-                all.enter(STAYS, weight, piece, 0);
+                all.enter(STAYS, weight, 1, piece, 0);
             } else {
                 // Its task opens the next one at once.
                 all.leave(session);
@@ -66,26 +66,90 @@ fn a_session_that_stays_has_its_share_beside_sessions_that_live_for_one_piece() 
     }
 }
 
+/// A session of a weight that has four requests outstanding beside sixteen of another that have one each: how much more
+/// work it has than one of them.
+fn work_of_four(weight: u32, others: u32) -> f64 {
+    let mut all = Fair::default();
+    all.enter(STAYS, weight, 4, 1000, 0);
+    (1..=16).for_each(|n| all.enter(SessionId(n), others, 1, 1000, n));
+    let mut its = 0;
+    for turn in 0..10_000 {
+        let session = next(&all);
+        all.charge(session, 1000);
+        its += u32::from(session == STAYS);
+        let (weight, requests) = if session == STAYS { (weight, 4) } else { (others, 1) };
+        all.enter(session, weight, requests, 1000, 100 + turn);
+    }
+    f64::from(its) * 16.0 / f64::from(10_000 - its)
+}
+
+#[test]
+fn many_requests_of_a_light_session_wait_less_than_twice_as_long_as_single_ones() {
+    let work = [work_of_four(1, 1), work_of_four(1, 4), work_of_four(8, 1)];
+    // By weights alone these were 1, 1/4 and 8. A request of four waits 4 / 2.72 times as long as one of others.
+    assert!((2.6..2.8).contains(&work[0]), "{work:?}");
+    assert!((0.65..0.70).contains(&work[1]), "{work:?}");
+    assert!((7.9..8.1).contains(&work[2]), "more than the average weight is enough: {work:?}");
+}
+
+#[test]
+fn sessions_of_equally_many_requests_share_by_their_weights_alone() {
+    for (heavy, light) in [(8, 1), (8, 2), (8, 16), (2, 1), (1000, 16)] {
+        let mut all = Fair::default();
+        let weight = |session: SessionId| if session == STAYS { heavy } else { 1 };
+        (0..=light).for_each(|n| all.enter(SessionId(n), weight(SessionId(n)), 4, 1000, n));
+        let turn = |n: u64| {
+            let session = next(&all);
+            all.charge(session, 1000);
+            all.enter(session, weight(session), 4, 1000, 100 + n);
+            session
+        };
+        let served: Vec<SessionId> = (0..20_000).map(turn).collect();
+        let due = f64::from(heavy) / (f64::from(heavy) + light as f64);
+        let share = count(&served, STAYS) as f64 / 20_000.0 / due;
+        assert!((0.98..1.02).contains(&share), "{heavy} beside {light}: {share} of its share");
+    }
+}
+
+#[test]
+fn requests_of_some_take_no_more_than_a_sixth_from_others() {
+    for (many, single) in [(1, 4), (1, 16), (4, 16), (8, 16), (20, 16), (2, 60), (20, 60)] {
+        let mut all = Fair::default();
+        let requests = |session: SessionId| if session.0 < many { 1000 } else { 1 };
+        (0..many + single).for_each(|n| all.enter(SessionId(n), 1, requests(SessionId(n)), 1000, n));
+        let turn = |n: u64| {
+            let session = next(&all);
+            all.charge(session, 1000);
+            all.enter(session, 1, requests(session), 1000, 100 + n);
+            session
+        };
+        let served: Vec<SessionId> = (0..20_000).map(turn).collect();
+        let share = served.iter().filter(|session| session.0 >= many).count() as f64 / 20_000.0;
+        let due = single as f64 / (many + single) as f64;
+        assert!(share > 0.82 * due, "{many} beside {single}: {} of their share", share / due);
+    }
+}
+
 #[test]
 fn a_small_piece_of_a_newcomer_goes_before_large_ones_of_sessions_that_wait() {
     let mut all = Fair::default();
     for session in 1..=40 {
-        all.enter(SessionId(session), 1, 2_000_000, session);
+        all.enter(SessionId(session), 1, 1, 2_000_000, session);
     }
     serve(&mut all, 100, |_| 2_000_000);
-    all.enter(SessionId(99), 1, 10_000, 99);
+    all.enter(SessionId(99), 1, 1, 10_000, 99);
     assert_eq!(next(&all), SessionId(99));
 }
 
 #[test]
 fn who_comes_and_goes_neither_saves_up_nor_escapes_what_it_owes() {
     let mut all = Fair::default();
-    all.enter(STAYS, 1, 1000, 0);
+    all.enter(STAYS, 1, 1, 1000, 0);
     let (mut its, mut others) = (0, 0);
     // Three sessions that have never more than one piece of work at a time, in turn.
     for n in 0..4000u64 {
         let session = SessionId(1 + n % 3);
-        all.enter(session, 1, 1000, n);
+        all.enter(session, 1, 1, 1000, n);
         while next(&all) == STAYS {
             all.charge(STAYS, 1000);
             its += 1;
@@ -96,7 +160,7 @@ fn who_comes_and_goes_neither_saves_up_nor_escapes_what_it_owes() {
     }
     assert!(its * 3 >= others - 8, "{its} beside {others}: each of four has a quarter");
     // A session that had nothing to do for long has no more than its share afterwards.
-    all.enter(SessionId(9), 1, 1000, 9);
+    all.enter(SessionId(9), 1, 1, 1000, 9);
     let served = serve(&mut all, 100, |_| 1000);
     assert!((45..=55).contains(&count(&served, STAYS)), "{served:?}");
 }
@@ -105,8 +169,8 @@ fn who_comes_and_goes_neither_saves_up_nor_escapes_what_it_owes() {
 fn in_the_end_sessions_are_charged_what_their_work_took() {
     for (estimate, took) in [(10, [5, 40]), (100, [5, 40]), (1, [50, 400])] {
         let mut all = Fair::default();
-        all.enter(SessionId(0), 1, 10, 0);
-        all.enter(SessionId(1), 1, 10, 1);
+        all.enter(SessionId(0), 1, 1, 10, 0);
+        all.enter(SessionId(1), 1, 1, 10, 1);
         let mut had = [0; 2];
         for _ in 0..9000 {
             let session = next(&all);
@@ -121,8 +185,8 @@ fn in_the_end_sessions_are_charged_what_their_work_took() {
 #[test]
 fn what_is_known_late_is_owed_by_who_has_left_and_given_back_as_far_as_it_owes() {
     let mut all = Fair::default();
-    all.enter(STAYS, 1, 10, 0);
-    all.enter(SessionId(1), 3, 10, 1);
+    all.enter(STAYS, 1, 1, 10, 0);
+    all.enter(SessionId(1), 3, 1, 10, 1);
     all.lend(SessionId(1), 3_000);
     all.leave(SessionId(1));
     assert_eq!((all.now(), all.owing[&SessionId(1)]), (0, 1_000));
@@ -140,10 +204,10 @@ fn nothing_is_left_of_sessions_that_have_gone() {
     let mut all = Fair::default();
     for n in 1..100_000u64 {
         let session = SessionId(n);
-        all.enter(session, 1, 1000, n);
+        all.enter(session, 1, 1, 1000, n);
         all.charge(session, 1000);
         all.leave(session);
-        all.enter(STAYS, 1, 1000, 0);
+        all.enter(STAYS, 1, 1, 1000, 0);
         all.charge(STAYS, 1000);
         assert!(all.known() <= 4, "{}", all.known());
     }
@@ -155,8 +219,8 @@ fn nothing_is_left_of_sessions_that_have_gone() {
 #[test]
 fn who_could_not_go_on_saves_nothing_up_meanwhile() {
     let mut all = Fair::default();
-    all.enter(STAYS, 1, 10, 0);
-    all.enter(SessionId(1), 1, 10, 1);
+    all.enter(STAYS, 1, 1, 10, 0);
+    all.enter(SessionId(1), 1, 1, 10, 1);
     for _ in 0..100 {
         all.charge(SessionId(1), 10);
         all.pass_over(STAYS);
@@ -223,7 +287,7 @@ impl World {
         let session = SessionId(self.next);
         self.next += 1;
         let piece = self.piece();
-        self.all.enter(session, weight, piece, self.next);
+        self.all.enter(session, weight, 1, piece, self.next);
         // Pieces under way count later.
         let under_way =
             self.flights.iter().map(|&(_, weight, charged, piece)| charged.max(piece) as f64 / f64::from(weight));
@@ -306,7 +370,7 @@ impl World {
             let books = self.there.get_mut(&session).expect("it stays");
             books.piece_max = books.piece_max.max(piece);
             books.q_max = books.q_max.max(piece as f64 / f64::from(weight));
-            self.all.enter(session, weight, piece, session.0);
+            self.all.enter(session, weight, 1, piece, session.0);
         }
     }
 

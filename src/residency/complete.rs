@@ -283,6 +283,7 @@ impl State {
         }
         for flight in flights.values() {
             if !flight.service {
+                self.settle_turn(d, flight, flight.work_us);
                 self.failing.push_back((flight.region, error.clone()));
             }
         }

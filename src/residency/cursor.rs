@@ -88,9 +88,12 @@ impl State {
         let mut cursor = self.devices[d].cursors.swap_remove(cursor);
         cursor.blocked = None;
         let result = self.run(d, &mut cursor, out);
-        // A batch takes its device for a moment whatever stands in it.
-        let batch_us = self.devices[d].info.costs.launch_us;
-        self.devices[d].turns.charge(cursor.plan.session, cursor.open.work_us + batch_us);
+        // A batch takes its device for a moment whatever stands in it. An empty one is not sent, and nobody would say
+        // what it took; nor does anybody for what is left of a plan that fails.
+        if !cursor.open.commands.is_empty() && !matches!(result, Err(Stop::Fail(_))) {
+            let batch_us = self.devices[d].info.costs.launch_us;
+            self.devices[d].turns.charge(cursor.plan.session, cursor.open.work_us + batch_us);
+        }
         match result {
             Ok(()) => {
                 self.devices[d].plan_ended(cursor.plan.session);

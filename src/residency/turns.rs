@@ -139,7 +139,10 @@ impl Turns {
         let queue = queue.or_insert_with(|| Queue { weight: 1, plans: BTreeMap::new(), open: None });
         change(queue);
         match queue.next() {
-            Some((arrival, piece_ns)) => self.fair.enter(session, queue.weight, piece_ns, arrival),
+            Some((arrival, piece_ns)) => {
+                let waiting = queue.plans.len() + usize::from(queue.open.is_some());
+                self.fair.enter(session, queue.weight, waiting, piece_ns, arrival);
+            }
             None => {
                 self.sessions.remove(&session);
                 self.fair.leave(session);

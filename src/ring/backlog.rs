@@ -4,6 +4,9 @@
 //! events, a session's in their order, as far as the scheduler has room for more. Plain state: no channel, clock or
 //! thread.
 //!
+//! A session in turn passes one segment that makes work, and is charged what that takes the ring's thread. Whose turn
+//! it is, a [`Fair`] says, by the sessions' weights, as long as no work is given up.
+//!
 //! A segment here is a list of records. To take it in costs graph work for every record, and what is cut from it has to
 //! be planned, placed and run. So no more is taken in than the devices will soon ask for, and work that is given up
 //! while it waits here costs nothing more.
@@ -15,12 +18,17 @@
 //! - BACKLOG-3: demands that leave are awaited. Where a session is closed, what it sent and nobody else reads is thrown
 //!   away with all that it holds, and gathers of it that are still awaited fail.
 //! - BACKLOG-4: nothing is kept of a session that has ended and has nothing inside.
-//! - BACKLOG-5: the session that has waited longest has at least every sixteenth turn.
+//! - BACKLOG-5: while work is given up, the session that has waited longest has at least every sixteenth turn.
+//! - BACKLOG-6: otherwise the sessions that wait for a turn share the turns by their weights, as [`Fair`] says (FAIR-2
+//!   to FAIR-4), where a piece of work is the next segment of a session. Work that leaves in a session's turn on behalf
+//!   of others (BACKLOG-2) is charged to that session. A session that waits alone is charged nothing.
 
 use super::Room;
 use super::gate::Inside;
+use crate::fair::Fair;
 use crate::ids::{GatherId, SessionId};
 use crate::scheduler::message::{Record, SchedulerEvent};
+use crate::scheduler::ring_ns;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 use std::collections::{BTreeMap, VecDeque};
@@ -29,8 +37,7 @@ use std::collections::{BTreeMap, VecDeque};
 const REGIONS_WAITING_MAX: usize = 512;
 /// The same while work is given up before its turn comes: what is taken in should be on a device at once.
 const REGIONS_WAITING_FEW: usize = 8;
-/// Sessions that wait for a turn before any of that matters: with fewer, the first to have waited is served soon
-/// enough.
+/// Sessions that wait for a turn before any of that matters: with fewer, each is served soon enough.
 const SESSIONS_WAITING_MANY: usize = 32;
 /// While work is given up, one turn of so many is for the session that has waited longest.
 const OLDEST_EVERY: u32 = 16;
@@ -42,10 +49,16 @@ const GIVEN_UP_MAX: u32 = 1024;
 /// Events that wait.
 pub(super) struct Backlog {
     sessions: FxHashMap<SessionId, Queue>,
-    /// Sessions whose next event costs something, by the time at which it was sent. Some entries are out of date.
-    order: VecDeque<SessionId>,
+    /// Sessions whose next event costs something, each under its `Queue::listed`, in the order in which they began to
+    /// wait. Some entries are out of date.
+    order: VecDeque<(u64, SessionId)>,
     /// How many of them are not.
     ordered: usize,
+    /// Whose turn it is among them. Entries of `order` from the number `entered` on have not entered yet: a session
+    /// that is opened does so when its first segment is there as well.
+    fair: Fair,
+    entered: u64,
+    next_listed: u64,
     /// Sessions whose next events cost nothing and free memory: drops, and the session's end.
     urgent: VecDeque<SessionId>,
     /// Events that leave next.
@@ -69,6 +82,10 @@ struct Queue {
     place: Place,
     /// The scheduler has heard of the session, and not of its end.
     known: bool,
+    /// The session's weight; 0 until it is opened.
+    weight: u32,
+    /// The number of its latest entry in `Backlog::order`.
+    listed: u64,
     /// Segments that wait here and read values of this session: their numbers and sessions.
     readers: BTreeMap<u64, SessionId>,
 }
@@ -103,6 +120,9 @@ impl Backlog {
             sessions: FxHashMap::default(),
             order: VecDeque::new(),
             ordered: 0,
+            fair: Fair::default(),
+            entered: 0,
+            next_listed: 0,
             urgent: VecDeque::new(),
             due: VecDeque::new(),
             room,
@@ -120,10 +140,11 @@ impl Backlog {
 
     /// Sessions that it keeps something of, and entries of its lists.
     #[cfg(test)]
-    pub(super) fn tables(&self) -> [(&'static str, usize); 3] {
+    pub(super) fn tables(&self) -> [(&'static str, usize); 4] {
         [
             ("backlog sessions", self.sessions.len()),
             ("backlog order", self.order.len() + self.urgent.len()),
+            ("backlog shares", self.fair.known()),
             ("backlog room for sessions", self.sessions.capacity()),
         ]
     }
@@ -152,6 +173,9 @@ impl Backlog {
             }
         }
         let queue = self.sessions.entry(session).or_default();
+        if let SchedulerEvent::SessionOpened { weight, .. } = &event {
+            queue.weight = *weight;
+        }
         let ends = matches!(event, SchedulerEvent::SessionClosed(_));
         let discarded = match ends && queue.readers.is_empty() && !queue.events.is_empty() {
             true => self.discard(session, is_awaited),
@@ -169,17 +193,14 @@ impl Backlog {
     /// The next event for the scheduler. `has_room`: it may be one that makes work.
     pub(super) fn next(&mut self, has_room: bool, is_awaited: impl Fn(GatherId) -> bool) -> Option<SchedulerEvent> {
         while self.due.is_empty() {
-            let (session, from) = match self.urgent.pop_front() {
-                Some(session) => (session, Place::Urgent),
-                None if has_room => (self.pick()?, Place::Order),
+            match self.urgent.pop_front() {
+                Some(session) => self.let_go(session),
+                None if has_room => {
+                    let session = self.pick()?;
+                    self.take_turn(session);
+                }
                 None => return None,
-            };
-            match self.sessions.get_mut(&session) {
-                Some(queue) if queue.place == from => queue.place = Place::Nowhere,
-                _ => continue,
             }
-            self.pass_some(session, from == Place::Order);
-            self.list(session);
         }
         let mut event = self.due.pop_front()?;
         self.withdraw_demands(&mut event, is_awaited);
@@ -199,49 +220,99 @@ impl Backlog {
         }
     }
 
-    /// The session whose turn it is: the first to have waited, but while work is given up the last. Who has waited
-    /// longest then gives up before the answer comes, and the time that it takes is lost for the others, too.
+    /// The session whose turn it is: the one that is due, but while work is given up the last. Who has waited longest
+    /// then gives up before the answer comes, and the time that it takes is lost for the others, too.
     fn pick(&mut self) -> Option<SessionId> {
-        let is_current = |sessions: &FxHashMap<SessionId, Queue>, session: &SessionId| {
-            sessions.get(session).is_some_and(|queue| queue.place == Place::Order)
-        };
-        if self.order.len() > 2 * self.ordered + 64 {
-            self.order.retain(|session| is_current(&self.sessions, session));
-        }
         self.turn = self.turn.wrapping_add(1);
-        let oldest = !self.is_given_up() || self.turn.is_multiple_of(OLDEST_EVERY);
+        let alone = self.ordered == 1 && self.fair.is_empty();
+        let oldest = alone || self.turn.is_multiple_of(OLDEST_EVERY);
+        if !alone {
+            self.enter_listed();
+            if !self.is_given_up() {
+                return self.fair.in_order().next();
+            }
+        }
         loop {
-            let next = if oldest { self.order.pop_front() } else { self.order.pop_back() };
-            let session = next?;
-            if is_current(&self.sessions, &session) {
-                self.ordered -= 1;
+            let (listed, session) = if oldest { self.order.pop_front() } else { self.order.pop_back() }?;
+            if is_current(&self.sessions, listed, session) {
                 return Some(session);
             }
         }
     }
 
-    /// A session's events up to one that makes work, if any of these may leave, and those behind it that cost nothing.
-    fn pass_some(&mut self, session: SessionId, with_work: bool) {
-        let mut has_work = !with_work;
-        while let Some((number, event)) = self.sessions.get(&session).and_then(|queue| queue.events.front()) {
-            if makes_work(event) && std::mem::replace(&mut has_work, true) {
-                return;
+    /// Tells `fair` of the sessions that began to wait since the last time.
+    fn enter_listed(&mut self) {
+        for &(listed, session) in self.order.iter().rev().take_while(|(listed, _)| *listed >= self.entered) {
+            if is_current(&self.sessions, listed, session) {
+                let queue = &self.sessions[&session];
+                self.fair.enter(session, queue.weight, queue.requests(), queue.piece_ns(), listed);
             }
-            let number = *number;
-            self.pass(session, number);
+        }
+        self.entered = self.next_listed;
+    }
+
+    /// A session has its turn.
+    fn take_turn(&mut self, session: SessionId) {
+        self.unlist(session);
+        let nodes = self.pass_some(session, true);
+        self.fair.charge(session, ring_ns(nodes));
+        self.list(session);
+        if self.sessions.get(&session).is_none_or(|queue| queue.place != Place::Order) {
+            self.fair.leave(session);
+        }
+        if self.waiting == 0 && self.fair.is_empty() {
+            self.fair.rest();
         }
     }
 
-    /// A session's events up to this number leave, and before each of them whatever has to (BACKLOG-2).
-    fn pass(&mut self, session: SessionId, up_to: u64) {
+    /// A session's events that cost nothing leave.
+    fn let_go(&mut self, session: SessionId) {
+        match self.sessions.get_mut(&session) {
+            Some(queue) if queue.place == Place::Urgent => queue.place = Place::Nowhere,
+            _ => return,
+        }
+        self.pass_some(session, false);
+        self.list(session);
+    }
+
+    /// A session waits for no turn any more.
+    fn unlist(&mut self, session: SessionId) {
+        let Some(queue) = self.sessions.get_mut(&session) else { return };
+        if std::mem::take(&mut queue.place) == Place::Order {
+            self.ordered -= 1;
+            if self.ordered == 0 {
+                self.order.clear();
+            }
+        }
+    }
+
+    /// A session's events up to one that makes work, if any of these may leave, and those behind it that cost nothing.
+    /// Returns the nodes that left.
+    fn pass_some(&mut self, session: SessionId, with_work: bool) -> u64 {
+        let (mut has_work, mut nodes) = (!with_work, 0);
+        while let Some((number, event)) = self.sessions.get(&session).and_then(|queue| queue.events.front()) {
+            if makes_work(event) && std::mem::replace(&mut has_work, true) {
+                break;
+            }
+            let number = *number;
+            nodes += self.pass(session, number);
+        }
+        nodes
+    }
+
+    /// A session's events up to this number leave, and before each of them whatever has to (BACKLOG-2). Returns the
+    /// nodes that left.
+    fn pass(&mut self, session: SessionId, up_to: u64) -> u64 {
         let mut stack: SmallVec<[(SessionId, u64); 4]> = smallvec![(session, up_to)];
+        let mut nodes = 0;
         while let Some(&(session, up_to)) = stack.last() {
             match self.before_next(session, up_to) {
                 None => drop(stack.pop()),
                 Some(Some(first)) => stack.push(first),
-                Some(None) => self.pass_one(session),
+                Some(None) => nodes += self.pass_one(session),
             }
         }
+        nodes
     }
 
     /// Whether a session's next event is one up to this number; and what has to leave before it, if anything: a session
@@ -260,11 +331,12 @@ impl Backlog {
         Some(records.summary.homes.iter().find(waits_before).map(|home| (*home, number - 1)))
     }
 
-    fn pass_one(&mut self, session: SessionId) {
-        let Some(queue) = self.sessions.get_mut(&session) else { return };
-        let Some((number, event)) = queue.events.pop_front() else { return };
+    fn pass_one(&mut self, session: SessionId) -> u64 {
+        let Some(queue) = self.sessions.get_mut(&session) else { return 0 };
+        let Some((number, event)) = queue.events.pop_front() else { return 0 };
         self.waiting -= 1;
         queue.known = !matches!(event, SchedulerEvent::SessionClosed(_));
+        let nodes = nodes_of(&event);
         if let SchedulerEvent::SegmentCut { records, .. } = &event {
             queue.inside.enter(records.summary.nodes, records.summary.pinned_bytes);
             if !records.summary.demands.is_empty() {
@@ -273,6 +345,7 @@ impl Backlog {
             self.read_no_more(number, &event);
         }
         self.due.push_back(event);
+        nodes
     }
 
     /// A segment that read values of other sessions waits no more.
@@ -292,9 +365,8 @@ impl Backlog {
         let events = std::mem::take(&mut queue.events);
         let unheard = !queue.known;
         self.waiting -= events.len();
-        if std::mem::take(&mut queue.place) == Place::Order {
-            self.ordered -= 1;
-        }
+        self.unlist(session);
+        self.fair.leave(session);
         let mut discarded = Discarded { session: Some(session), unheard, ..Discarded::default() };
         for (number, event) in events {
             match &event {
@@ -352,8 +424,14 @@ impl Backlog {
             self.urgent.push_back(session);
         } else if self.room.holds(nodes, bytes) {
             queue.place = Place::Order;
-            self.order.push_back(session);
+            queue.listed = self.next_listed;
+            self.order.push_back((queue.listed, session));
+            self.next_listed += 1;
             self.ordered += 1;
+            if self.order.len() > 2 * self.ordered + 64 {
+                let sessions = &self.sessions;
+                self.order.retain(|&(listed, session)| is_current(sessions, listed, session));
+            }
         }
     }
 
@@ -365,6 +443,31 @@ impl Backlog {
         if self.sessions.get(&session).is_some_and(|queue| queue.place != Place::Order && ended(queue)) {
             self.sessions.remove(&session);
         }
+    }
+}
+
+impl Queue {
+    /// Its segments that wait; among them may be some that cost nothing.
+    fn requests(&self) -> usize {
+        self.events.len().saturating_sub(usize::from(!self.known))
+    }
+
+    /// What its next segment takes the ring's thread. It is its next event, or the one behind its opening.
+    fn piece_ns(&self) -> u64 {
+        ring_ns(self.events.iter().take(2).map(|(_, event)| nodes_of(event)).find(|nodes| *nodes > 0).unwrap_or(0))
+    }
+}
+
+/// Whether an entry of `Backlog::order` is not out of date.
+fn is_current(sessions: &FxHashMap<SessionId, Queue>, listed: u64, session: SessionId) -> bool {
+    sessions.get(&session).is_some_and(|queue| queue.place == Place::Order && queue.listed == listed)
+}
+
+/// The nodes of a segment.
+fn nodes_of(event: &SchedulerEvent) -> u64 {
+    match event {
+        SchedulerEvent::SegmentCut { records, .. } => records.summary.nodes,
+        _ => 0,
     }
 }
 

@@ -42,7 +42,11 @@ impl Bench {
     }
 
     fn open(&mut self, session: u64) {
-        self.put(SchedulerEvent::SessionOpened { session: SessionId(session), name: Arc::from("s"), weight: 1 });
+        self.open_of_weight(session, 1);
+    }
+
+    fn open_of_weight(&mut self, session: u64, weight: u32) {
+        self.put(SchedulerEvent::SessionOpened { session: SessionId(session), name: Arc::from("s"), weight });
     }
 
     fn cut(&mut self, session: u64, records: Vec<Record>) {
@@ -137,12 +141,13 @@ fn more_of_a_session_than_it_has_room_for_waits_and_others_go_on() {
     assert_eq!(
         passed,
         [
-            "open 1".to_owned(),
-            format!("cut 1{many}"),
-            "open 2".into(),
+            "open 2".to_owned(),
             "cut 2 op demand".into(),
+            "open 1".into(),
+            format!("cut 1{many}"),
             format!("cut 1{many}")
-        ]
+        ],
+        "the small segment ends first"
     );
     assert!(!b.backlog.is_empty());
     b.backlog.credit(SessionId(1), 10);
@@ -205,6 +210,91 @@ fn a_session_that_is_closed_fails_what_waits_of_it_and_is_awaited() {
     assert_eq!(b.next(false).as_deref(), Some("close 1"));
     b.backlog.credit(SessionId(1), 1);
     assert_eq!(b.backlog.tables()[0].1, 0);
+}
+
+/// Whose segments leave, in their order.
+fn whose(passed: &[String]) -> Vec<u64> {
+    let cuts = passed.iter().filter_map(|event| event.strip_prefix("cut "));
+    cuts.map(|cut| cut.split(' ').next().and_then(|session| session.parse().ok()).expect("a session's number"))
+        .collect()
+}
+
+#[test]
+fn sessions_that_wait_have_turns_by_their_weights() {
+    let mut b = Bench { backlog: Backlog::new(Room::UNLIMITED), awaited: HashSet::new() };
+    for (session, weight) in [(1, 1), (2, 3), (3, 8)] {
+        b.open_of_weight(session, weight);
+        (0..400).for_each(|n| b.cut(session, vec![op(session, n, None)]));
+    }
+    let turns = whose(&b.all());
+    let of = |session| turns[..480].iter().filter(|other| **other == session).count();
+    for (session, due) in [(1, 40), (2, 120), (3, 320)] {
+        assert!(of(session).abs_diff(due) <= 2, "{session}: {} of {due}", of(session));
+    }
+}
+
+#[test]
+fn a_session_that_stays_has_its_share_beside_sessions_that_live_for_one_request() {
+    for (weight, tasks) in [(1, 16), (8, 16), (8, 100), (64, 16)] {
+        let mut b = Bench { backlog: Backlog::new(Room::UNLIMITED), awaited: HashSet::new() };
+        b.open_of_weight(0, weight);
+        (0..4).for_each(|n| b.cut(0, vec![op(0, n, None)]));
+        (1..=tasks).for_each(|session| b.request(session));
+        let (mut its, mut last, mut wait) = (0, 0, 0);
+        let (mut next, turns) = (tasks, 100 * (u64::from(weight) + tasks));
+        for turn in 0..turns {
+            let session = loop {
+                let passed = b.next(true).expect("all have work");
+                if let [session] = whose(&[passed])[..] {
+                    break session;
+                }
+            };
+            if session == 0 {
+                (its, wait, last) = (its + 1, wait.max(turn - last), turn);
+                b.cut(0, vec![op(0, its + 4, None)]);
+            } else {
+                b.give_up(session);
+                b.backlog.credit(SessionId(session), 1);
+                next += 1;
+                b.request(next);
+            }
+        }
+        let due = turns * u64::from(weight) / (u64::from(weight) + tasks);
+        // It has four requests, which raises what a weight of 1 counts as.
+        let most = if weight == 1 { 280 } else { 105 };
+        assert!((95..=most).contains(&(its * 100 / due)), "weight {weight} beside {tasks}: {its} of {due}");
+        assert!(wait <= 2 * (u64::from(weight) + tasks).div_ceil(weight.into()), "it waits for {wait} turns");
+        assert!(b.backlog.tables().iter().all(|(_, entries)| *entries <= 4 * tasks as usize + 100));
+    }
+}
+
+#[test]
+fn a_turn_costs_what_leaves_in_it() {
+    let mut b = Bench { backlog: Backlog::new(Room::UNLIMITED), awaited: HashSet::new() };
+    // By what the ring is said to take, a segment of 90 nodes is 3.6 times as long as one of a single node.
+    for (session, nodes) in [(1, 90), (2, 1)] {
+        b.open(session);
+        (0..200).for_each(|n| b.cut(session, (0..nodes).map(|k| op(session, nodes * n + k, None)).collect()));
+    }
+    let turns = whose(&b.all());
+    let small = turns[..150].iter().filter(|session| **session == 2).count();
+    assert!((114..=120).contains(&small), "{small} of 150");
+}
+
+#[test]
+fn who_waits_alone_owes_nothing() {
+    let mut b = bench();
+    b.request(1);
+    for n in 1..50 {
+        b.cut(1, vec![op(1, n, None)]);
+        b.all();
+        b.backlog.credit(SessionId(1), 1);
+    }
+    assert_eq!(b.backlog.tables()[2], ("backlog shares", 0));
+    b.cut(1, vec![op(1, 50, None)]);
+    b.request(2);
+    assert_eq!(b.all()[0], "cut 1 op");
+    assert_eq!(b.backlog.tables()[2], ("backlog shares", 0));
 }
 
 #[test]

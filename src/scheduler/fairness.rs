@@ -77,7 +77,7 @@ impl State {
         match session.queue.front() {
             Some(head) => {
                 let (piece_ns, order) = (self.work_of(*head), self.regions[head].order);
-                self.turns.fair.enter(owner, session.weight, piece_ns, order);
+                self.turns.fair.enter(owner, session.weight, session.queue.len(), piece_ns, order);
             }
             None => {
                 self.turns.fair.leave(owner);
@@ -91,7 +91,7 @@ impl State {
         let record = &self.regions[&id];
         let device = self.devices.get(record.region.device.0 as usize);
         let per_ns = device.map_or(1.0, |device| device.costs.f32_gop_per_s.max(1e-3));
-        REGION_NS + NODE_NS * record.region.nodes.len() as u64 + (record.elements as f64 / per_ns) as u64
+        ring_ns(record.region.nodes.len() as u64) + (record.elements as f64 / per_ns) as u64
     }
 
     /// Forgets sessions that have ended and have nothing left to send.
@@ -212,6 +212,11 @@ impl State {
             out.push(SchedulerInstruction::Retire { value, after: Some(id) });
         }
     }
+}
+
+/// What so many nodes that go through it together take the ring's thread, estimated in nanoseconds.
+pub fn ring_ns(nodes: u64) -> u64 {
+    REGION_NS + NODE_NS * nodes
 }
 
 /// Elements that a region's nodes compute.

@@ -71,6 +71,7 @@ mod taint;
 mod validate;
 
 pub use cancel::gone;
+pub use fairness::ring_ns;
 pub use ingest::session_closed;
 pub use placement::capability;
 

@@ -9,6 +9,7 @@
 //! seed: `SEED=n cargo test simulator` runs that one alone, and prints what the scheduler hears and says.
 
 mod downstream;
+mod requests;
 mod users;
 mod waiting;
 
