@@ -5,7 +5,6 @@
 
 use super::link::Link;
 use super::session::SessionBuilder;
-use crate::claims::HostClaims;
 use crate::config::{Config, DeviceChoice, Injection, Promotion};
 use crate::device::info::{DeviceInfo, Precision};
 use crate::error::{Error, ErrorKind, Result};
@@ -345,7 +344,7 @@ impl Runtime {
             devices: ring.devices.clone(),
             register_gate: Box::new(move |session, gate| gates.register(session, gate)),
             sessions: AtomicU64::new(0),
-            claims: Arc::new(HostClaims::new(host_budget)),
+            claims: ring.claims.clone(),
             spares: Arc::default(),
             demanding: Mutex::default(),
             ended: AtomicBool::new(false),

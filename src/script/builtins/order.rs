@@ -267,6 +267,8 @@ fn distinct_at<P: Place>(
 /// An interrupt.
 pub(super) fn distinct_elements(env: &Env, data: &Data, asked: Distinct) -> Flow<Found> {
     let n = data.len();
+    // An order of positions, and half of it while it is merged.
+    env.check_host(&[n], if asked.which { 14 } else { 6 })?;
     Ok(match data {
         Data::Bool(v) => distinct_counted(env, v, asked)?,
         Data::Char(v) | Data::U8(v) if is_worth_counting(n, u8::COUNT) => distinct_counted(env, v, asked)?,
