@@ -519,6 +519,18 @@ impl Translator {
 mod tests {
     use super::*;
 
+    #[test]
+    fn characters_are_counted_up_to_every_byte() {
+        let text: String = (0..150u32).map(|k| if k % 3 == 0 { '\u{e9}' } else { 'x' }).collect();
+        for text in [&text[..], &text[..128], ""] {
+            let characters = Characters::of(text);
+            let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+            for (count, at) in ends.enumerate() {
+                assert_eq!(characters.before(at), count, "byte {at} of {}", text.len());
+            }
+        }
+    }
+
     fn translated(pattern: &str) -> String {
         translate(pattern, DEFAULT, false).map_or_else(|(message, at)| format!("{message} at {at}"), |t| t.0)
     }
