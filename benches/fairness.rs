@@ -52,7 +52,8 @@ fn main() -> ExitCode {
         "o.p99",
         "o.max"
     );
-    let rows = options.elements.iter().flat_map(|&elements| options.weights.iter().map(move |&weight| (elements, weight)));
+    let rows =
+        options.elements.iter().flat_map(|&elements| options.weights.iter().map(move |&weight| (elements, weight)));
     shared::ended(rows.into_iter().try_for_each(|(elements, weight)| row(&options, elements, weight)))
 }
 
@@ -80,9 +81,15 @@ impl Options {
         match name {
             "--device" => self.device = value.to_owned(),
             "--seconds" => self.seconds = number()?,
-            "--elements" => self.elements = value.split(',').map(|n| shared::number(name, n)).collect::<std::result::Result<_, _>>()?,
+            "--elements" => {
+                self.elements =
+                    value.split(',').map(|n| shared::number(name, n)).collect::<std::result::Result<_, _>>()?
+            }
             "--ops" => self.ops = number()? as usize,
-            "--weight" => self.weights = value.split(',').map(|n| shared::number(name, n)).collect::<std::result::Result<_, _>>()?,
+            "--weight" => {
+                self.weights =
+                    value.split(',').map(|n| shared::number(name, n)).collect::<std::result::Result<_, _>>()?
+            }
             "--tasks" => self.tasks = number()? as usize,
             "--outstanding" => self.outstanding = (number()? as usize).max(1),
             "--think" => self.think = Duration::from_micros(number()? as u64),

@@ -26,7 +26,8 @@ struct Options {
     sessions: u64,
 }
 
-const USAGE: &str = "overload [--device DEVICE] [--seconds S] [--factor F] [--elements N] [--timeout-ms N] [--sessions N]";
+const USAGE: &str =
+    "overload [--device DEVICE] [--seconds S] [--factor F] [--elements N] [--timeout-ms N] [--sessions N]";
 
 impl Default for Options {
     fn default() -> Options {
@@ -229,7 +230,11 @@ async fn leak(runtime: &Arc<Runtime>, options: &Options) -> Result<()> {
             early_bytes = resident_bytes();
         }
         if n % (options.sessions / 10).max(1) == 0 {
-            println!("{n} sessions: {} kB, {:.0} a second", resident_bytes() >> 10, n as f64 / start.elapsed().as_secs_f64());
+            println!(
+                "{n} sessions: {} kB, {:.0} a second",
+                resident_bytes() >> 10,
+                n as f64 / start.elapsed().as_secs_f64()
+            );
         }
     }
     let more_kb = (resident_bytes() as i64 - early_bytes as i64) >> 10;

@@ -284,7 +284,15 @@ impl State {
         let host = &self.devices[0].pool;
         let bytes_host = self.host_copy_bytes + host.live_bytes();
         let bytes_host_idle = host.total_bytes() - host.live_bytes();
-        Totals { bytes_resident, bytes_host, bytes_host_idle, bytes_pooled, batches_in_flight, bytes_in_flight, ..self.totals }
+        Totals {
+            bytes_resident,
+            bytes_host,
+            bytes_host_idle,
+            bytes_pooled,
+            batches_in_flight,
+            bytes_in_flight,
+            ..self.totals
+        }
     }
 
     /// Bytes on their way between the host and all devices.

@@ -58,7 +58,7 @@ pub struct Options {
     /// are not read either. It reads its own text and arguments, writes to its output, and uses the runtime.
     pub sandbox: bool,
     /// The most bytes that its large arrays in host memory may take together; where nobody says it, what the runtime's
-    /// budget of host memory leaves.
+    /// budget of host memory leaves beside what the runtime holds there.
     pub memory_max: Option<u64>,
 }
 

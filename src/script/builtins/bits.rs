@@ -80,7 +80,8 @@ fn in_blocks(
             Elements::Number(x) => Host::Number(*x),
             Elements::Truth(x) => Host::Truth(*x),
             Elements::Data(data) => {
-                let (range, dims) = if data.len() == 1 { (0..1, Dims::scalar()) } else { (range.clone(), dims.clone()) };
+                let (range, dims) =
+                    if data.len() == 1 { (0..1, Dims::scalar()) } else { (range.clone(), dims.clone()) };
                 Host::Awaited(Arc::new(Tensor::new(dims, data.part(range))))
             }
         };

@@ -95,7 +95,8 @@ fn is_upper(name: &str, tail: Option<&Value>) -> Flow<bool> {
 
 fn gammainc(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
-    let tails = [("lower", false, false), ("upper", true, false), ("scaledlower", false, true), ("scaledupper", true, true)];
+    let tails =
+        [("lower", false, false), ("upper", true, false), ("scaledlower", false, true), ("scaledupper", true, true)];
     let part = match args.get(2) {
         None => Part::default(),
         Some(tail) => match tails.into_iter().find(|(word, ..)| is_word(tail, word)) {

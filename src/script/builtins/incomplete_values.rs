@@ -277,9 +277,7 @@ impl Beta {
         let n = a + b;
         match n < PLAIN_BETA_MAX {
             true => self.constant * x.powf(a) * y.powf(b),
-            false => {
-                (self.constant - deviance(a, n * x) - deviance(b, n * y)).exp() * (n / (2.0 * PI * a * b)).sqrt()
-            }
+            false => (self.constant - deviance(a, n * x) - deviance(b, n * y)).exp() * (n / (2.0 * PI * a * b)).sqrt(),
         }
     }
 
@@ -414,7 +412,10 @@ mod tests {
             for y in [1e-10, 0.1, 0.5, 0.999] {
                 for upper in [false, true] {
                     let x = Gamma::of(a).inverse(y, upper);
-                    assert!((Gamma::of(a).at(x, Part { upper, scaled: false }) - y).abs() < 1e-13 * y.max(0.01), "{a} {y}");
+                    assert!(
+                        (Gamma::of(a).at(x, Part { upper, scaled: false }) - y).abs() < 1e-13 * y.max(0.01),
+                        "{a} {y}"
+                    );
                     let x = Beta::of(a, 1.5).inverse(y, upper);
                     assert!((Beta::of(a, 1.5).at(x, upper) - y).abs() < 1e-12, "{a} {y} {x}");
                 }

@@ -102,7 +102,9 @@ macro_rules! counted_or_compared {
 /// # Errors
 /// An interrupt between two lanes.
 pub(super) fn sorted(env: &Env, data: &Data, lanes: Lanes, descending: bool) -> Flow<Data> {
-    Ok(counted_or_compared!(data, lanes.len, v => counted(env, v, lanes, descending, None)?, values(env, v, lanes, descending)?))
+    Ok(
+        counted_or_compared!(data, lanes.len, v => counted(env, v, lanes, descending, None)?, values(env, v, lanes, descending)?),
+    )
 }
 
 /// The same, and where in its lane (from 1) each of them was.

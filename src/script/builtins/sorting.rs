@@ -13,8 +13,8 @@ use super::{Builtin, Outcome, row};
 use crate::Array;
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail};
-use crate::script::value::lazy::with_axes;
 use crate::script::value::blocks::BLOCK;
+use crate::script::value::lazy::with_axes;
 use crate::script::value::tensor::{each_data, map_data};
 use crate::script::value::{Class, Data, Dims, Lazy, Tensor, Value};
 use crate::script::vm::Interp;
@@ -117,7 +117,10 @@ fn sort(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
             }
         });
     }
-    env.check_host(&dims, t.data.class().bytes() * (1 + usize::from(t.data.is_complex())) + 12 * usize::from(nargout > 1))?;
+    env.check_host(
+        &dims,
+        t.data.class().bytes() * (1 + usize::from(t.data.is_complex())) + 12 * usize::from(nargout > 1),
+    )?;
     let (data, places) = match nargout > 1 {
         true => order::sorted_with_places(env, &t.data, lanes, descending)?,
         false => (order::sorted(env, &t.data, lanes, descending)?, Vec::new()),
@@ -594,7 +597,8 @@ fn unique(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
                 |a, b| compare_rows(v, rows, &by, a, b),
                 |a, b| (0..columns).all(|c| v[a + c * rows] == v[b + c * rows]),
             ));
-            let places: Vec<usize> = (0..columns).flat_map(|c| found.places.iter().map(move |&r| r + c * rows)).collect();
+            let places: Vec<usize> =
+                (0..columns).flat_map(|c| found.places.iter().map(move |&r| r + c * rows)).collect();
             let picked = pick(&x, Dims::new(&[found.places.len(), columns]), &places);
             (found, picked)
         }
@@ -618,12 +622,10 @@ fn unique(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
         return Ok(picked.into());
     }
     let nothing = found.places.is_empty();
-    let places = |v: Vec<f64>| {
-        match () {
-            _ if nothing => Value::empty(),
-            _ if asked.legacy && dims.rows() == 1 => Value::row(v),
-            _ => Value::column(v),
-        }
+    let places = |v: Vec<f64>| match () {
+        _ if nothing => Value::empty(),
+        _ if asked.legacy && dims.rows() == 1 => Value::row(v),
+        _ => Value::column(v),
     };
     let first = found.places.iter().map(|&at| at as f64 + 1.0).collect();
     if nargout < 3 {
