@@ -1,29 +1,53 @@
-//! Bytes of host memory that front ends of a runtime hold beside what its devices hold: large arrays of scripts.
+//! Bytes of host memory that front ends of a runtime hold beside what its devices hold: large arrays of scripts. Both
+//! share the host's budget.
 //!
-//! In: claims and their ends. Out: whether more fits the host's budget. Must hold: a claim and its end are counted once
-//! each, so that nothing of a script that has ended is left.
+//! In: claims and their ends; what the runtime itself holds on the host, which the ring says after each of its turns.
+//! Out: whether more fits the budget. Must hold: a claim and its end are counted once each, so that nothing of a script
+//! that has ended is left. CLAIMS-1: the ring tells residency of the claims before each event, so that the runtime takes
+//! no memory that front ends hold; free memory of the runtime's pools counts for nobody, and is given back when a claim
+//! needs it.
 
 // Scripts are the front ends that claim; without them nobody does.
 #![cfg_attr(not(feature = "script"), allow(dead_code))]
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::fmt;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What front ends of one runtime hold together.
-#[derive(Debug)]
+#[derive(Default)]
 pub(crate) struct HostClaims {
     bytes: AtomicU64,
+    /// What the runtime holds on the host: values, and copies of those on other devices.
+    runtime: AtomicU64,
+    /// What its pools keep there for their next use.
+    idle: AtomicU64,
+    /// The ring was asked to give that back, and has not said anything since.
+    is_asked: AtomicBool,
     most: u64,
+    /// Asks the ring to give it back.
+    ask: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl HostClaims {
     /// None yet, of at most so many bytes.
     pub(crate) fn new(most: u64) -> HostClaims {
-        HostClaims { bytes: AtomicU64::new(0), most }
+        HostClaims { most, ..HostClaims::default() }
     }
 
-    /// Bytes that are held now.
+    /// How the ring is asked to give free memory back.
+    pub(crate) fn asks(&self, ask: impl Fn() + Send + Sync + 'static) {
+        let _ = self.ask.set(Box::new(ask));
+    }
+
+    /// Bytes that front ends hold now.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that front ends and the runtime hold now.
+    pub(crate) fn bytes_of_all(&self) -> u64 {
+        self.bytes().saturating_add(self.runtime.load(Ordering::Relaxed))
     }
 
     /// Bytes that may be held.
@@ -34,10 +58,57 @@ impl HostClaims {
     /// So many more are held.
     pub(crate) fn claim(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let idle = self.idle.load(Ordering::Relaxed);
+        if idle > 0
+            && self.bytes_of_all().saturating_add(idle) > self.most
+            && !self.is_asked.swap(true, Ordering::Relaxed)
+            && let Some(ask) = self.ask.get()
+        {
+            ask();
+        }
     }
 
     /// So many are held no longer.
     pub(crate) fn release(&self, bytes: u64) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// What the runtime holds on the host now, and what its pools keep there.
+    pub(crate) fn set_runtime(&self, bytes: u64, idle: u64) {
+        self.runtime.store(bytes, Ordering::Relaxed);
+        self.idle.store(idle, Ordering::Relaxed);
+        self.is_asked.store(false, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for HostClaims {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let HostClaims { bytes, runtime, idle, most, .. } = self;
+        let mut shown = f.debug_struct("HostClaims");
+        shown.field("bytes", bytes).field("runtime", runtime).field("idle", idle).field("most", most);
+        shown.finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn the_ring_is_asked_once_for_free_memory_that_a_claim_needs() {
+        let asked = Arc::new(AtomicU64::new(0));
+        let (claims, count) = (HostClaims::new(100), asked.clone());
+        claims.asks(move || _ = count.fetch_add(1, Ordering::Relaxed));
+        claims.set_runtime(30, 40);
+        claims.claim(30);
+        assert_eq!((claims.bytes(), claims.bytes_of_all(), asked.load(Ordering::Relaxed)), (30, 60, 0));
+        claims.claim(10);
+        claims.claim(5);
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
+        claims.set_runtime(30, 0);
+        claims.claim(10);
+        claims.release(55);
+        assert_eq!((claims.bytes(), claims.bytes_of_all(), asked.load(Ordering::Relaxed)), (0, 30, 1));
     }
 }

@@ -67,7 +67,7 @@ fn what_a_script_holds_in_many_small_pieces_counts_as_well() {
         "m = containers.Map ('KeyType', 'double', 'ValueType', 'any');\nfor k = 1:1e5, m(k) = ones (1, 1000) * k; end",
         "c = {};\nfor k = 1:1e5, c = {c, ones(1, 1000) * k}; end",
         "function f (), c = {}; fill ();\nfunction fill (), for k = 1:1e5, c{k} = ones (1, 1000) * k; end, end, end, f ();",
-        "function h = f (), c = {}; h = @add; function add (k), c{k} = ones (1, 1000) * k; end, end, h = f ();\n\
+        "1;\nfunction h = f (), c = {}; h = @add; function add (k), c{k} = ones (1, 1000) * k; end, end, h = f (); \
          for k = 1:1e5, h (k); end",
     ] {
         let error = beyond(&rt, 60 * MB, text);
@@ -168,6 +168,20 @@ fn arrays_of_small_classes_take_their_own_bytes_while_they_are_computed() {
         ("x = true (n, 1);", "y = ! x;", 1),
         ("x = true (n, 1);", "y = x & x;", 1),
         ("x = complex (ones (n / 8, 1), 1);", "y = x + x;", 2),
+        // A result, and a few bytes beside it while it is computed.
+        ("x = repmat ('ab', 1, n / 2);", "y = sort (x);", 2),
+        ("x = ones (n, 1, 'int16');", "y = sort (x, 'descend');", 3),
+        ("x = repmat ('ab', 1, n / 2);", "[y, k] = sort (x);", 10),
+        ("x = repmat ('ab', 1, n / 2);", "y = unique (x);", 1),
+        ("x = true (n, 1);", "y = unique (x);", 1),
+        ("x = ones (n, 1, 'int16');", "[y, i, j] = unique (x);", 9),
+        ("x = zeros (n, 1, 'int8'); x(3) = 1;", "y = find (x);", 1),
+        ("x = repmat ('ab', 1, n / 2);", "y = nonzeros (x);", 4),
+        ("x = ones (n, 1, 'int8');", "y = bitand (x, int8 (3));", 1),
+        ("x = ones (n, 1, 'uint16');", "y = bitshift (x, 2);", 2),
+        ("x = ones (n, 1, 'uint16');", "y = bitcmp (x);", 2),
+        ("x = repmat (char (200), 1, n); x(7) = 'a';", "y = regexp (x, 'a');", 5),
+        ("x = ones (1, n / 2, 'int8');", "y = repelem (x, 2);", 1),
     ];
     let n = 4_000_000u64;
     let rt = host(1 << 31);
@@ -191,4 +205,25 @@ fn arrays_of_small_classes_take_their_own_bytes_while_they_are_computed() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What a script and the runtime hold counts together: none of these fits twice.
+#[test]
+fn a_script_and_its_runtime_share_the_hosts_budget() {
+    let rt = host(64 * MB);
+    for text in [
+        // 40 MB in the script, then as much on the runtime.
+        "a = complex (ones (25e5, 1), 1);\nx = sort (rand (5e6, 1)); disp (x(3))",
+        // 40 MB on the runtime, then in the script.
+        "x = sort (rand (3e6, 1)); disp (x(3))\na = complex (ones (3e6, 1), 1); disp (x(3))",
+        "a = ones (15e6, 1, 'int16');\nx = sort (rand (5e6, 1)); disp (x(7) + double (a(2)))",
+    ] {
+        let script = Script::parse(text).unwrap();
+        let Err(error) = block_on(script.run(&rt.session("both").open())) else { panic!("no error from {text:?}") };
+        assert_eq!((error.identifier.as_str(), line(&error)), ("Octave:bad-alloc", 2), "{text}: {}", error.message);
+    }
+    // What is let go, on either side, is there for the other.
+    let text = "for k = 1:5\n  x = sort (rand (2e6, 1)); disp (x(3)); clear x\n  \
+                a = complex (ones (25e5, 1), 1); n = numel (a); clear a\nend";
+    block_on(Script::parse(text).unwrap().run(&rt.session("in turn").open())).unwrap();
 }

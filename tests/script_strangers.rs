@@ -243,6 +243,23 @@ fn a_deadline_ends_loops_waits_and_whatever_cleans_up_for_ever() {
 }
 
 #[test]
+fn a_deadline_ends_one_builtin_that_takes_long() {
+    for text in [
+        "x = primes (1e9);",
+        "a = ones (3e5, 1); b = conv (a, a);",
+        "a = ones (3e5, 1); [q, r] = deconv (a, a(1:15e4));",
+        "a = ones (1e4, 1); b = filter (a, 1, ones (1e6, 1));",
+        "b = isprime (uint64 (18446744073709551557) * ones (1, 2e6, 'uint64'));",
+        "x = gammaincinv (repmat (0.3, 4e6, 1), 2);",
+    ] {
+        let begun = Instant::now();
+        let error = within(Duration::from_millis(300), &format!("\n{text}")).unwrap_err();
+        assert_eq!((error.identifier.as_str(), line(&error)), ("Tidemill:deadline", 2), "{text}: {}", error.message);
+        assert!(begun.elapsed() < Duration::from_secs(3), "{text}: {:?}", begun.elapsed());
+    }
+}
+
+#[test]
 fn what_cleans_up_after_a_deadline_has_its_time_and_what_ends_before_is_not_ended() {
     let text = "unwind_protect, while true, end\nunwind_protect_cleanup, disp ('cleaned'), end_unwind_protect";
     let error = within(Duration::from_millis(30), text).unwrap_err();

@@ -5,7 +5,6 @@
 
 use super::link::Link;
 use super::session::SessionBuilder;
-use crate::claims::HostClaims;
 use crate::config::{Config, DeviceChoice, Injection, Promotion};
 use crate::device::info::{DeviceInfo, Precision};
 use crate::error::{Error, ErrorKind, Result};
@@ -126,8 +125,8 @@ impl RuntimeBuilder {
 
     /// Bytes that values may take in host memory; most of what the machine has by default, less what a GPU that is in
     /// the same memory may take. It is strict: a step that needs more fails its gathers with `ErrorKind::OutOfMemory`.
-    /// Half of it bounds what all sessions' lazy values keep of what was let go of.
-    /// Upload writers may give out as much besides. Data that the program brought and the host device reads where it
+    /// What scripts make big counts with it. Half of it bounds what all sessions' lazy values keep of what was let go
+    /// of. Upload writers may give out as much besides. Data that the program brought and the host device reads where it
     /// lies does not count.
     pub fn host_budget(mut self, bytes: u64) -> RuntimeBuilder {
         self.config.host_budget = Some(bytes);
@@ -345,7 +344,7 @@ impl Runtime {
             devices: ring.devices.clone(),
             register_gate: Box::new(move |session, gate| gates.register(session, gate)),
             sessions: AtomicU64::new(0),
-            claims: Arc::new(HostClaims::new(host_budget)),
+            claims: ring.claims.clone(),
             spares: Arc::default(),
             demanding: Mutex::default(),
             ended: AtomicBool::new(false),

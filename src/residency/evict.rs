@@ -56,7 +56,8 @@ impl State {
             } else if !self.evict(d, bytes, open)? {
                 // All that is left belongs to the step itself.
                 if !self.devices[d].may_overdraw(bytes) {
-                    let most = self.devices[d].info.memory_bytes;
+                    let claimed = if self.devices[d].info.kind == DeviceKind::Host { self.claimed_bytes } else { 0 };
+                    let most = self.devices[d].info.memory_bytes.saturating_sub(claimed);
                     return Err(self.refusal(d, bytes, most, "what the same step needs"));
                 }
                 self.grow(d, bytes, open);
@@ -117,11 +118,12 @@ impl State {
         self.devices[d].overdrawn = self.devices[d].pool.total_bytes() > budget;
     }
 
-    /// Bytes that a device's pool may take: on the host device, host copies of others' values share the budget.
+    /// Bytes that a device's pool may take: on the host device, host copies of others' values and what
+    /// front ends hold share the budget.
     pub(super) fn limit(&self, d: usize) -> u64 {
         let budget = self.devices[d].info.budget_bytes;
         match self.devices[d].info.kind {
-            DeviceKind::Host => budget.saturating_sub(self.host_copy_bytes),
+            DeviceKind::Host => budget.saturating_sub(self.host_copy_bytes + self.claimed_bytes),
             DeviceKind::Gpu => budget,
         }
     }
@@ -238,7 +240,7 @@ impl State {
     /// Bytes of host memory that evicted values may still take.
     pub(super) fn host_room(&self) -> u64 {
         let Some(host) = self.devices.iter().find(|d| d.info.kind == DeviceKind::Host) else { return u64::MAX };
-        host.info.budget_bytes.saturating_sub(self.host_copy_bytes + host.pool.total_bytes())
+        host.info.budget_bytes.saturating_sub(self.host_copy_bytes + self.claimed_bytes + host.pool.total_bytes())
     }
 
     /// Drops host copies whose bytes are also valid on a device. Whether any were dropped.

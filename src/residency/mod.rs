@@ -22,6 +22,7 @@
 //! - RES-2: buffers of a device's pool, live and free, take at most its budget; more, up to its memory, while a step
 //!   needs more by itself, and until what it left has been evicted. Where a device is opened that takes a part of the
 //!   host's memory, the host's budget becomes smaller, but never less than what it holds.
+//!   What front ends claim of the host's budget is taken off what is allocated from then on (CLAIMS-1).
 //! - RES-3: live slots don't overlap, and each belongs to one segment.
 //! - RES-4: a device never has more batches in flight than its credit; every batch that is out has a record.
 //! - RES-5: a value that was made and can still be reached is in host memory, or all of its segments are on one

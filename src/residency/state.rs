@@ -45,6 +45,10 @@ pub struct Totals {
     pub reused_in_place: u64,
     /// Bytes that values and pools take on all devices now.
     pub bytes_resident: u64,
+    /// Bytes of host memory that values take, and copies of those on other devices.
+    pub bytes_host: u64,
+    /// Bytes that the host's pool keeps for their next use.
+    pub bytes_host_idle: u64,
     /// The most that they took.
     pub bytes_resident_peak: u64,
     /// Bytes in pools that no value takes.
@@ -196,6 +200,8 @@ pub struct State {
     /// Bytes of evicted and read-back values in host memory (and on their way), which count against the
     /// host device's budget.
     pub(super) host_copy_bytes: u64,
+    /// Bytes of the host device's budget that front ends hold (CLAIMS-1).
+    pub(super) claimed_bytes: u64,
     pub(super) next: u64,
     pub(super) clock: u64,
     pub(super) totals: Totals,
@@ -222,6 +228,7 @@ impl State {
             unwanted: FxHashSet::default(),
             failing: VecDeque::new(),
             host_copy_bytes: 0,
+            claimed_bytes: 0,
             next: 0,
             clock: 0,
             totals: Totals::default(),
@@ -263,13 +270,29 @@ impl State {
         out.extend(self.evictions.drain(..).map(ResidencyInstruction::Evicted));
     }
 
+    /// Front ends hold so many bytes of the host's budget (CLAIMS-1).
+    pub fn claimed_beside(&mut self, bytes: u64) {
+        self.claimed_bytes = bytes;
+    }
+
     /// What was done since the start.
     pub fn totals(&self) -> Totals {
         let bytes_resident = self.devices.iter().map(|d| d.pool.total_bytes()).sum();
         let bytes_pooled = self.devices.iter().map(|d| d.pool.total_bytes() - d.pool.live_bytes()).sum();
         let batches_in_flight = self.devices.iter().map(|d| d.in_flight as u64).sum();
         let bytes_in_flight = self.bytes_in_flight();
-        Totals { bytes_resident, bytes_pooled, batches_in_flight, bytes_in_flight, ..self.totals }
+        let host = &self.devices[0].pool;
+        let bytes_host = self.host_copy_bytes + host.live_bytes();
+        let bytes_host_idle = host.total_bytes() - host.live_bytes();
+        Totals {
+            bytes_resident,
+            bytes_host,
+            bytes_host_idle,
+            bytes_pooled,
+            batches_in_flight,
+            bytes_in_flight,
+            ..self.totals
+        }
     }
 
     /// Bytes on their way between the host and all devices.

@@ -6,6 +6,7 @@
 //! there is for it before the next one is: several regions that come at once are cut, then planned, then placed.
 
 use super::answers::Answer;
+use crate::claims::HostClaims;
 use crate::device::info::DeviceInfo;
 use crate::device::message::{Batch, DeviceEvent};
 use crate::error::Error;
@@ -53,6 +54,8 @@ pub(super) struct Machines {
     from_scheduler: Vec<SchedulerInstruction>,
     from_fusion: Vec<FusionInstruction>,
     from_residency: Vec<ResidencyInstruction>,
+    /// What front ends hold of the host's memory.
+    claims: Arc<HostClaims>,
     counters: Arc<Counters>,
     timeline: Timeline,
     planned: fusion::state::Totals,
@@ -64,6 +67,7 @@ impl Machines {
         scheduler: Runner,
         fusion: fusion::state::State,
         residency: residency::state::State,
+        claims: Arc<HostClaims>,
         counters: Arc<Counters>,
         timeline: Timeline,
     ) -> Machines {
@@ -77,6 +81,7 @@ impl Machines {
             from_scheduler: Vec::new(),
             from_fusion: Vec::new(),
             from_residency: Vec::new(),
+            claims,
             counters,
             timeline,
             planned: Default::default(),
@@ -297,6 +302,8 @@ impl Machines {
         };
         let start_ns = self.start_ns();
         let mut said = std::mem::take(&mut self.from_residency);
+        // CLAIMS-1
+        self.residency.claimed_beside(self.claims.bytes());
         tracing::debug_span!("residency").in_scope(|| self.residency.handle(event, &mut said));
         self.span(Lane::Residency, name, start_ns);
         for instruction in said.drain(..) {
@@ -411,6 +418,7 @@ impl Machines {
             Counters::add(&self.counters.bytes_pooled_now, now.bytes_pooled);
             Counters::take(&self.counters.bytes_pooled_now, self.placed.bytes_pooled);
             self.counters.resident(now.bytes_resident, now.bytes_resident_peak);
+            self.claims.set_runtime(now.bytes_host, now.bytes_host_idle);
             if self.timeline.is_on() && now.bytes_resident != self.placed.bytes_resident {
                 self.timeline.counter("bytes resident", now.bytes_resident);
             }

@@ -37,6 +37,8 @@ pub(super) enum Control {
     Shutdown(Instant),
     /// Fail everything and end; the exit of the process waits for it, if the program wants it so.
     StopNow(Option<Leaving>),
+    /// Give back what nobody uses: front ends need host memory (CLAIMS-1).
+    GiveBack,
     /// Say how many entries each table has, by its name.
     #[cfg(test)]
     Tables(flume::Sender<Vec<(&'static str, usize)>>),
@@ -223,7 +225,13 @@ impl Loop {
     /// Has machines and devices give back what nobody uses, when that is due. Where nothing happens, all of it is gone
     /// after some times, and the loop sleeps for good.
     fn see_to_idle_memory(&mut self, busy: bool) {
-        let Some(all) = self.idle.look(busy, Instant::now) else { return };
+        if let Some(all) = self.idle.look(busy, Instant::now) {
+            self.give_back(all);
+        }
+    }
+
+    /// Has machines and devices give back what nobody uses.
+    fn give_back(&mut self, all: bool) {
         self.machines.idle_passed(all);
         self.settle();
         for reach in &self.edges.reaches {
@@ -263,6 +271,7 @@ impl Loop {
                 let shutdown = self.shutdown.get_or_insert_with(first);
                 shutdown.deadline = shutdown.deadline.min(deadline);
             }
+            Control::GiveBack => self.give_back(true),
             Control::StopNow(leaving) => {
                 self.leaving = leaving;
                 self.backlog = Backlog::new(Room::UNLIMITED);

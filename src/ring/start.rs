@@ -10,6 +10,7 @@ use super::machines::Machines;
 use super::run::{Control, Edges, Inbox, Loop};
 use super::workers::Workers;
 use super::{Gates, GatherTable};
+use crate::claims::HostClaims;
 use crate::config::Config;
 use crate::device::handle::DeviceHandle;
 use crate::device::info::DeviceInfo;
@@ -46,6 +47,8 @@ pub struct Ring {
     pub gates: Arc<Gates>,
     /// The devices that are open, and the one that may yet be opened; the first is the host.
     pub devices: Arc<Devices>,
+    /// What front ends hold of the host's memory, beside the runtime.
+    pub(crate) claims: Arc<HostClaims>,
     control: Post<Control>,
     ended: Ended,
 }
@@ -141,6 +144,10 @@ pub fn start_with(
     device_events.watched_by(move |event| watcher.see(event));
     let host_bytes = infos.first().map_or(u64::MAX, |host| host.budget_bytes);
     let gates = Arc::new(Gates::new(config.pending_max(host_bytes)));
+    let claims = Arc::new(HostClaims::new(host_bytes));
+    let control_of_claims = control_sender.clone();
+    // Fails only where the ring has ended.
+    claims.asks(move || _ = control_of_claims.send(Control::GiveBack));
     let (lane, room) = (timeline.clone(), config.ring_room());
     let mut scheduler = scheduler::state::State::new(infos.clone(), &config);
     if opener.is_some() {
@@ -170,6 +177,7 @@ pub fn start_with(
         scheduler::run::Runner::new(scheduler, counters.clone(), timeline.clone()),
         fusion::state::State::new(infos.clone()),
         residency::state::State::new(infos, &config),
+        claims.clone(),
         counters,
         timeline,
     );
@@ -190,7 +198,7 @@ pub fn start_with(
             ring_thread(Loop::new(machines, inbox, edges, room, idle), end)
         })
         .map_err(|error| Error::new(ErrorKind::Device, format!("the ring's thread could not be started: {error}")))?;
-    Ok(Ring { events, gathers, gates, devices, control: control_sender, ended: Ended(ended.shared()) })
+    Ok(Ring { events, gathers, gates, devices, claims, control: control_sender, ended: Ended(ended.shared()) })
 }
 
 /// What is closed behind the loop, whichever way it ends.

@@ -7,7 +7,7 @@
 use super::display::Format;
 use super::error::{Flow, Need, ScriptError, Stop};
 use super::handles::Handles;
-use super::interrupt::Interrupt;
+use super::interrupt::{Halt, Interrupt};
 use super::memory;
 use super::output::Output;
 use super::syntax::ast::Name;
@@ -58,7 +58,7 @@ pub struct Options {
     /// are not read either. It reads its own text and arguments, writes to its output, and uses the runtime.
     pub sandbox: bool,
     /// The most bytes that its large arrays in host memory may take together; where nobody says it, what the runtime's
-    /// budget of host memory leaves.
+    /// budget of host memory leaves beside what the runtime holds there.
     pub memory_max: Option<u64>,
 }
 
@@ -129,6 +129,8 @@ pub struct Env {
     pub output: Box<dyn Output>,
     /// How it is run.
     pub options: Options,
+    /// What ends an instruction that takes long.
+    pub halt: Halt,
     /// What its large arrays in host memory take.
     pub account: Arc<Account>,
     /// The folder that names of files are relative to, once `cd` has chosen one; the process's until then.
@@ -216,6 +218,7 @@ impl Env {
         session.set_promotion(crate::Promotion::Matlab);
         Env {
             account,
+            halt: Halt::new(options.interrupt.clone().unwrap_or_default(), options.deadline),
             has_pinned: Default::default(),
             session,
             output,
@@ -423,6 +426,16 @@ impl Env {
     #[inline]
     pub fn check_account(&self) -> Flow<()> {
         if self.account.was_exceeded() { Err(out_of_memory().into()) } else { Ok(()) }
+    }
+
+    /// Ends a builtin that takes long where its machine is to be interrupted: asked between two pieces of its work.
+    ///
+    /// # Errors
+    /// [`Stop::Interrupted`].
+    #[inline]
+    pub fn check_halt(&self) -> Flow<()> {
+        let is_due = self.halt.is_due() || !self.halt.is_stopping && self.session.is_closed();
+        if is_due { Err(Stop::Interrupted) } else { Ok(()) }
     }
 
     /// Refuses dimensions whose elements no memory holds.

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 use tokio::sync::Notify;
 
 /// What interrupts the machines that share it ([`Options::interrupt`](super::env::Options::interrupt)).
@@ -46,6 +47,44 @@ impl Interrupt {
             }
             notified.await;
         }
+    }
+}
+
+/// What ends an instruction that takes long: an interrupt that its machine has not heeded, or an instant.
+#[derive(Debug)]
+pub struct Halt {
+    interrupt: Arc<Interrupt>,
+    /// How many raises the machine has heeded.
+    pub(super) heeded: usize,
+    /// When the machine is interrupted next: its deadline, then the end of what cleans up after it.
+    pub(super) at: Option<Instant>,
+    /// Whether the machine is ending for good, so that only its instant counts.
+    pub(super) is_stopping: bool,
+}
+
+impl Halt {
+    pub(super) fn new(interrupt: Arc<Interrupt>, at: Option<Instant>) -> Halt {
+        Halt { interrupt, heeded: 0, at, is_stopping: false }
+    }
+
+    /// The interrupt that it heeds.
+    pub(super) fn interrupt(&self) -> &Arc<Interrupt> {
+        &self.interrupt
+    }
+
+    /// Forgets the interrupts that came.
+    pub(super) fn heed(&mut self) {
+        self.heeded = self.interrupt.raised();
+    }
+
+    /// Whether its instant has come.
+    pub fn is_late(&self) -> bool {
+        self.at.is_some_and(|at| Instant::now() >= at)
+    }
+
+    /// Whether the machine is to be interrupted now.
+    pub fn is_due(&self) -> bool {
+        self.interrupt.raised() != self.heeded || self.is_late()
     }
 }
 

@@ -66,8 +66,8 @@ pub fn are_many(operands: &[Value]) -> bool {
 pub fn bytes_made_of_each(name: &str) -> usize {
     match name {
         "upper" | "toupper" | "lower" | "tolower" | "strtrim" | "deblank" | "fliplr" | "strrep" | "regexprep" => 2,
-        "sprintf" | "fprintf" | "printf" | "int2str" | "sort" => 16,
-        "num2str" | "mat2str" | "unique" | "find" | "strsplit" | "ostrsplit" => 40,
+        "sprintf" | "fprintf" | "printf" | "int2str" => 16,
+        "num2str" | "mat2str" | "strsplit" | "ostrsplit" => 40,
         "cellstr" | "num2cell" => 64,
         "disp" | "display" => BYTES_SHOWN,
         "inv" | "det" | "eig" | "svd" | "qr" | "lu" | "chol" => 24,
@@ -151,6 +151,26 @@ pub fn stays_small(name: &str) -> bool {
         "isalnum",
         "ispunct",
         "blanks",
+        "regexp",
+        "regexpi",
+        "regexprep",
+        // Order, and where elements are.
+        "sort",
+        "unique",
+        "find",
+        "nonzeros",
+        "repelem",
+        // Bits.
+        "bitand",
+        "bitor",
+        "bitxor",
+        "bitshift",
+        "bitcmp",
+        // Incomplete functions.
+        "gammainc",
+        "gammaincinv",
+        "betainc",
+        "betaincinv",
     ];
     small.contains(&name)
 }

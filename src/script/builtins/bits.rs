@@ -4,9 +4,11 @@ use super::{Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::ops::{self, Elements, Host, Side, in_class, in_wide_class, zip};
+use crate::script::value::blocks::{BLOCK, Joined};
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
@@ -38,22 +40,55 @@ fn both(interp: &mut Interp, name: &str, args: &[Value], f: impl Fn(u64, u64) ->
         return fail!("{name}: size of X and Y must match, or one operand must be a scalar");
     }
     let dims = Dims::new(if x.len() == 1 { y.dims() } else { x.dims() });
-    let (m, n) = (whole(&x, class), whole(&y, class));
-    macro_rules! pairs {
-        ($($variant:ident $t:ty),*) => {
-            match (&*m, &*n) {
-                // The bits of a narrow integer are the lowest of a wide one.
-                $((Data::$variant(m), Data::$variant(n)) => {
-                    let (m, n) = (Side { data: m, dims: x.dims() }, Side { data: n, dims: y.dims() });
-                    Data::$variant(zip(m, n, &dims, |x, y| f(x as u64, y as u64) as $t))
-                })*
-                _ => return fail!("{name}: invalid operand type"),
+    let data = in_blocks(&interp.env, dims.elements(), class, &[&x, &y], |parts, dims| {
+        let (x, y) = (&parts[0], &parts[1]);
+        let (m, n) = (whole(x, class), whole(y, class));
+        macro_rules! pairs {
+            ($($variant:ident $t:ty),*) => {
+                match (&*m, &*n) {
+                    // The bits of a narrow integer are the lowest of a wide one.
+                    $((Data::$variant(m), Data::$variant(n)) => {
+                        let (m, n) = (Side { data: m, dims: x.dims() }, Side { data: n, dims: y.dims() });
+                        Data::$variant(zip(m, n, dims, |x, y| f(x as u64, y as u64) as $t))
+                    })*
+                    _ => return fail!("{name}: invalid operand type"),
+                }
+            };
+        }
+        let bits = pairs!(I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64);
+        Ok(if class.is_integer() { bits } else { bits.converted(class) })
+    })?;
+    Ok(Value::tensor(Tensor::new(dims, data)).into())
+}
+
+/// So many elements of a class that `f` computes of parts of the operands, a block at a time: each operand has as many
+/// elements as the result, or one (BLOCKS-1). The dimensions that `f` is told are those of the part.
+fn in_blocks(
+    env: &Env,
+    n: usize,
+    class: Class,
+    operands: &[&Host<'_>],
+    mut f: impl FnMut(&[Host<'_>], &Dims) -> Flow<Data>,
+) -> Flow<Data> {
+    env.check_host(&[n], class.bytes())?;
+    let mut joined = Joined::of(n);
+    for start in (0..n).step_by(BLOCK) {
+        env.check_halt()?;
+        let range = start..n.min(start + BLOCK);
+        let dims = Dims::new(&[range.len(), 1]);
+        let part = |operand: &&Host<'_>| match operand.elements() {
+            Elements::Number(x) => Host::Number(*x),
+            Elements::Truth(x) => Host::Truth(*x),
+            Elements::Data(data) => {
+                let (range, dims) =
+                    if data.len() == 1 { (0..1, Dims::scalar()) } else { (range.clone(), dims.clone()) };
+                Host::Awaited(Arc::new(Tensor::new(dims, data.part(range))))
             }
         };
+        let parts: Vec<Host<'_>> = operands.iter().map(part).collect();
+        joined.add(f(&parts, &dims)?);
     }
-    let bits = pairs!(I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64);
-    let data = if class.is_integer() { bits } else { bits.converted(class) };
-    Ok(Value::tensor(Tensor::new(dims, data)).into())
+    Ok(joined.data.unwrap_or_else(|| Data::zeros(class, 0)))
 }
 
 /// The elements in an integer class; floats and truth values as unsigned integers, where the result is no integer.
@@ -110,18 +145,21 @@ fn bitshift(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let bits = width(class);
     let mask = u64::MAX >> (64 - bits);
     let mask = kept.map_or(mask, |n| if n < bits as f64 { mask & ((1 << n as u32) - 1) } else { mask });
-    let values: Vec<i128> = match class.is_integer() {
-        true => x.elements().integers(),
-        // What has no bit below the highest of 64 has none that stays.
-        false => x.elements().reals().iter().map(|x| if x.abs() < 1e30 { x.trunc() as i128 } else { 0 }).collect(),
-    };
-    let shifts = n.elements().reals();
-    if shifts.iter().any(|n| n.trunc() != *n) {
-        return fail!("bitshift: K must be a scalar or array of integers");
-    }
-    let (m, n) = (Side { data: &values[..], dims: x.dims() }, Side { data: &shifts[..], dims: n.dims() });
-    let out = zip(m, n, &dims, |x, n| shifted(class, x, n as i64, mask));
-    Ok(Value::tensor(Tensor::new(dims, data(class, out))).into())
+    let data = in_blocks(env, dims.elements(), class, &[&x, &n], |parts, dims| {
+        let (x, n) = (&parts[0], &parts[1]);
+        let values: Vec<i128> = match class.is_integer() {
+            true => x.elements().integers(),
+            // What has no bit below the highest of 64 has none that stays.
+            false => x.elements().reals().iter().map(|x| if x.abs() < 1e30 { x.trunc() as i128 } else { 0 }).collect(),
+        };
+        let shifts = n.elements().reals();
+        if shifts.iter().any(|n| n.trunc() != *n) {
+            return fail!("bitshift: K must be a scalar or array of integers");
+        }
+        let (m, n) = (Side { data: &values[..], dims: x.dims() }, Side { data: &shifts[..], dims: n.dims() });
+        Ok(data(class, zip(m, n, dims, |x, n| shifted(class, x, n as i64, mask))))
+    })?;
+    Ok(Value::tensor(Tensor::new(dims, data)).into())
 }
 
 fn shifted(class: Class, x: i128, n: i64, mask: u64) -> i128 {
@@ -163,6 +201,8 @@ fn bitcmp(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         false if class.is_integer() => greatest & !x,
         false => greatest & !x.max(0),
     };
-    let out = host.elements().integers().into_iter().map(lacks).collect();
-    Ok(Value::tensor(Tensor::new(Dims::new(host.dims()), data(class, out))).into())
+    let data = in_blocks(&interp.env, host.len(), class, &[&host], |parts, _| {
+        Ok(data(class, parts[0].elements().integers().into_iter().map(lacks).collect()))
+    })?;
+    Ok(Value::tensor(Tensor::new(Dims::new(host.dims()), data)).into())
 }

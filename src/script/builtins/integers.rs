@@ -8,6 +8,7 @@ use crate::script::env::Env;
 use crate::script::error::{Flow, fail, fail_id};
 use crate::script::index::Values;
 use crate::script::ops::{self, Side};
+use crate::script::value::blocks::BLOCK;
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
 use std::ops::{Neg, Sub};
@@ -89,23 +90,46 @@ fn primes(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return fail!("primes: N must be at most 1e9");
     }
     let n = n as usize;
-    // The sieve of Eratosthenes over odd numbers.
-    let mut composite = vec![false; n / 2 + 1];
-    let mut out = vec![2.0];
-    for i in 1..=(n - 1) / 2 {
-        if composite[i] {
-            continue;
-        }
-        let p = 2 * i + 1;
-        out.push(p as f64);
-        let mut k = p * p;
-        while k <= n {
-            composite[k / 2] = true;
-            k += 2 * p;
-        }
-    }
+    let out = primes_up_to(&interp.env, n)?;
     let dims = Dims::new(&[1, out.len()]);
     Ok(in_class(&mut interp.env, dims, out, class)?.into())
+}
+
+/// Odd numbers that are sieved at a time: what a core's cache holds as bytes.
+const SIEVED: usize = 1 << 18;
+
+/// The primes up to a number of at least 2: the sieve of Eratosthenes over odd numbers, a part of them at a time.
+fn primes_up_to(env: &Env, n: usize) -> Flow<Vec<f64>> {
+    let mut out = vec![2.0];
+    // The number at place i is 2 i + 1. Odd primes up to the root, and the next multiple of each that is to be struck.
+    let mut small: Vec<(usize, usize)> = Vec::new();
+    let mut composite = vec![false; SIEVED];
+    let places = n.div_ceil(2);
+    for start in (0..places).step_by(SIEVED) {
+        env.check_halt()?;
+        let end = places.min(start + SIEVED);
+        composite.fill(false);
+        let strike = |composite: &mut [bool], p: usize, mut at: usize| {
+            while at < end {
+                composite[at - start] = true;
+                at += p;
+            }
+            at
+        };
+        small.iter_mut().for_each(|(p, at)| *at = strike(&mut composite, *p, *at));
+        for i in start.max(1)..end {
+            if composite[i - start] {
+                continue;
+            }
+            let p = 2 * i + 1;
+            out.push(p as f64);
+            if p <= n / p {
+                let next = strike(&mut composite, p, p * p / 2);
+                small.push((p, next));
+            }
+        }
+    }
+    Ok(out)
 }
 
 fn product_mod(a: u64, b: u64, m: u64) -> u64 {
@@ -152,11 +176,17 @@ fn isprime(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if x.iter().any(|&v| v < 0.0) {
         return fail!("isprime: X must be a non-negative integer");
     }
-    let prime = match &*interp.env.host(&args[0])?.data {
-        Data::U64(exact) => exact.iter().map(|&n| is_prime(n)).collect(),
-        Data::I64(exact) => exact.iter().map(|&n| is_prime(n as u64)).collect(),
-        _ => x.iter().map(|&v| v.is_finite() && is_prime(v as u64)).collect(),
+    let host = interp.env.host(&args[0])?;
+    let one = |i: usize| match &*host.data {
+        Data::U64(exact) => is_prime(exact[i]),
+        Data::I64(exact) => is_prime(exact[i] as u64),
+        _ => x[i].is_finite() && is_prime(x[i] as u64),
     };
+    let mut prime = Vec::with_capacity(x.len());
+    for start in (0..x.len()).step_by(BLOCK) {
+        interp.env.check_halt()?;
+        prime.extend((start..x.len().min(start + BLOCK)).map(one));
+    }
     Ok(Value::tensor(Tensor::new(dims, Data::Bool(prime))).into())
 }
 

@@ -35,6 +35,8 @@ pub mod found;
 pub mod fourier;
 pub mod graphics;
 pub mod ignored;
+pub mod incomplete;
+mod incomplete_values;
 pub mod integers;
 pub mod integrals;
 pub mod interpolation;
@@ -49,6 +51,7 @@ mod matformat4;
 pub mod matrices;
 pub mod number_text;
 pub mod operators;
+mod order;
 pub mod output;
 pub mod parsers;
 pub mod pattern;
@@ -65,6 +68,7 @@ pub mod record;
 pub mod reductions;
 pub mod regexp;
 pub mod remainders;
+mod repeats;
 pub mod scan;
 pub mod scans;
 mod set_keys;
@@ -287,9 +291,11 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("Random numbers", random::ROWS),
         ("Special matrices", matrices::ROWS),
         ("Shapes", shape::ROWS),
+        ("Repeated elements", repeats::ROWS),
         ("Functions of elements", elementwise::ROWS),
         ("Functions of two arrays", remainders::ROWS),
         ("Bessel functions", bessel::ROWS),
+        ("Incomplete gamma and beta functions", incomplete::ROWS),
         ("Bits", bits::ROWS),
         ("Operators as functions", operators::ROWS),
         ("Conversions", conversions::ROWS),

@@ -115,21 +115,17 @@ pub fn matches(
     flags: Flags,
 ) -> Flow<(Arc<Compiled>, Vec<Found>)> {
     // Bytes that are not UTF-8 stand for a character each; their positions are then those of the characters.
-    let (subject, bytes): (std::borrow::Cow<'_, str>, Option<Vec<usize>>) = match std::str::from_utf8(text) {
-        Ok(text) => (text.into(), None),
-        Err(_) => {
-            let subject: String = text.iter().map(|&b| b as char).collect();
-            let mut places = vec![0; subject.len() + 1];
-            subject.char_indices().enumerate().for_each(|(i, (at, _))| places[at] = i);
-            places[subject.len()] = text.len();
-            (subject.into(), Some(places))
-        }
+    let (subject, is_wider): (std::borrow::Cow<'_, str>, bool) = match std::str::from_utf8(text) {
+        Ok(text) => (text.into(), false),
+        Err(_) => (text.iter().map(|&b| b as char).collect::<String>().into(), true),
     };
-    let place = |at: usize| bytes.as_ref().map_or(at, |places| places[at]);
+    let characters = is_wider.then(|| Characters::of(&subject));
+    let place = |at: usize| characters.as_ref().map_or(at, |characters| characters.before(at));
     let compiled = compile(env, who, pattern, flags, text.ends_with(b"\n"))?;
     let (mut found, mut growth) = (Vec::new(), Growth::default());
     let mut from = 0;
     while from <= subject.len() {
+        env.check_halt()?;
         let captures = match compiled.regex.captures_from_pos(&*subject, from) {
             Ok(Some(captures)) => captures,
             Ok(None) => break,
@@ -154,6 +150,43 @@ pub fn matches(
         from = next;
     }
     Ok((compiled, found))
+}
+
+/// How many characters stand before each byte of a text: counted from the nearest mark.
+struct Characters<'t> {
+    text: &'t [u8],
+    /// The number of characters before every [`Characters::STEP`]th byte.
+    marks: Vec<usize>,
+}
+
+impl<'t> Characters<'t> {
+    const STEP: usize = 64;
+
+    fn of(text: &'t str) -> Characters<'t> {
+        let text = text.as_bytes();
+        let mut before = 0;
+        let mut marks = Vec::with_capacity(text.len() / Self::STEP + 1);
+        for step in text.chunks(Self::STEP) {
+            marks.push(before);
+            before += Self::count(step);
+        }
+        marks.push(before);
+        Characters { text, marks }
+    }
+
+    /// The characters that begin in a piece.
+    fn count(bytes: &[u8]) -> usize {
+        bytes.iter().filter(|&b| b & 0xC0 != 0x80).count()
+    }
+
+    fn before(&self, at: usize) -> usize {
+        let mark = at / Self::STEP;
+        match mark * Self::STEP < self.text.len() {
+            true => self.marks[mark] + Self::count(&self.text[mark * Self::STEP..at]),
+            // The end of a text of whole steps.
+            false => self.marks[self.marks.len() - 1],
+        }
+    }
 }
 
 /// A pattern in the syntax of the regex crate, and its names of groups, as in [`Compiled`].
@@ -485,6 +518,18 @@ impl Translator {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn characters_are_counted_up_to_every_byte() {
+        let text: String = (0..150u32).map(|k| if k % 3 == 0 { '\u{e9}' } else { 'x' }).collect();
+        for text in [&text[..], &text[..128], ""] {
+            let characters = Characters::of(text);
+            let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+            for (count, at) in ends.enumerate() {
+                assert_eq!(characters.before(at), count, "byte {at} of {}", text.len());
+            }
+        }
+    }
 
     fn translated(pattern: &str) -> String {
         translate(pattern, DEFAULT, false).map_or_else(|(message, at)| format!("{message} at {at}"), |t| t.0)

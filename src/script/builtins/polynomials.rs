@@ -6,11 +6,12 @@ use super::{Builtin, Outcome, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::ops::complex_in_class;
+use crate::script::value::blocks::BLOCK;
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
 use faer::Mat;
 use num_complex::Complex64;
-use std::ops::{Add, Div, Mul, Sub};
+use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
 /// The family.
 pub static ROWS: &[Builtin] = &[
@@ -249,19 +250,44 @@ fn conv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return fail!("conv: SHAPE argument must be \"full\", \"same\", or \"valid\"");
     }
     let (m, n) = (a.len(), b.len());
-    let all = |t: &Tensor| (0..t.len()).map(|i| t.data.c64_at(i)).collect::<Vec<_>>();
-    let full = times(&all(&a), &all(&b));
     let row = |t: &Tensor| t.dims.rows() == 1;
-    let (out, flat) = if has_word(&args[2..], "same") {
-        (full[n / 2..n / 2 + m].to_vec(), row(&a))
+    // Which part of it, and whether that lies.
+    let (part, flat) = if has_word(&args[2..], "same") {
+        (n / 2..n / 2 + m, row(&a))
     } else if has_word(&args[2..], "valid") {
-        (if m < n { Vec::new() } else { full[n - 1..m].to_vec() }, row(&a))
+        (if m < n { 0..0 } else { n - 1..m }, row(&a))
     } else {
-        (full, if m > n { row(&a) } else { row(&b) })
+        (0..m + n - 1, if m > n { row(&a) } else { row(&b) })
     };
-    let dims = if flat { Dims::new(&[1, out.len()]) } else { Dims::new(&[out.len(), 1]) };
-    let single = any_single(&[&a, &b]);
-    Ok(complexes_as(dims, out, single).into())
+    let dims = if flat { Dims::new(&[1, part.len()]) } else { Dims::new(&[part.len(), 1]) };
+    let (env, single) = (&interp.env, any_single(&[&a, &b]));
+    if !a.data.is_complex() && !b.data.is_complex() {
+        let full = product(env, &a.data.to_f64(), &b.data.to_f64())?;
+        return Ok(reals_as(dims, full[part].to_vec(), single).into());
+    }
+    let all = |t: &Tensor| (0..t.len()).map(|i| t.data.c64_at(i)).collect::<Vec<_>>();
+    let full = product(env, &all(&a), &all(&b))?;
+    Ok(complexes_as(dims, full[part].to_vec(), single).into())
+}
+
+/// Multiplications between two looks for an interrupt.
+const LOOK_UP: usize = 1 << 22;
+
+/// The coefficients of the product of two polynomials that have some.
+fn product<T: Copy + Default + Mul<Output = T> + AddAssign>(env: &Env, a: &[T], b: &[T]) -> Flow<Vec<T>> {
+    let mut out = vec![T::default(); a.len() + b.len() - 1];
+    // Parts of both whose products stay in a core's cache.
+    let step = LOOK_UP / BLOCK;
+    for (block, factors) in a.chunks(step).enumerate() {
+        for (part, with) in b.chunks(BLOCK).enumerate() {
+            env.check_halt()?;
+            for (i, &x) in factors.iter().enumerate() {
+                let from = block * step + i + part * BLOCK;
+                out[from..from + with.len()].iter_mut().zip(with).for_each(|(sum, &y)| *sum += x * y);
+            }
+        }
+    }
+    Ok(out)
 }
 
 fn deconv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -282,24 +308,29 @@ fn deconv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let along = |n: usize| if y.dims.rows() == 1 { Dims::new(&[1, n]) } else { Dims::new(&[n, 1]) };
     if y.data.is_complex() || a.data.is_complex() {
         let complexes = |t: &Tensor| (0..t.len()).map(|i| t.data.c64_at(i)).collect::<Vec<_>>();
-        let (q, rest) = divided(complexes(&y), &complexes(&a));
+        let (q, rest) = divided(&interp.env, complexes(&y), &complexes(&a))?;
         return Ok(vec![complexes_as(along(q.len()), q, single), complexes_as(along(rest.len()), rest, single)].into());
     }
-    let (q, rest) = divided(y.data.to_f64(), &a.data.to_f64());
+    let (q, rest) = divided(&interp.env, y.data.to_f64(), &a.data.to_f64())?;
     Ok(vec![reals_as(along(q.len()), q, single), reals_as(along(rest.len()), rest, single)].into())
 }
 
 /// The quotient of two polynomials, and what is left, which is as long as the dividend.
-fn divided<T>(mut rest: Vec<T>, by: &[T]) -> (Vec<T>, Vec<T>)
+fn divided<T>(env: &Env, mut rest: Vec<T>, by: &[T]) -> Flow<(Vec<T>, Vec<T>)>
 where
     T: Copy + std::ops::Div<Output = T> + std::ops::Mul<Output = T> + std::ops::SubAssign,
 {
-    let quotient = (0..=rest.len() - by.len()).map(|i| {
+    let step = (LOOK_UP / by.len()).max(1);
+    let mut quotient = Vec::with_capacity(rest.len() + 1 - by.len());
+    for i in 0..=rest.len() - by.len() {
+        if i % step == 0 {
+            env.check_halt()?;
+        }
         let c = rest[i] / by[0];
-        by.iter().enumerate().for_each(|(j, x)| rest[i + j] -= c * *x);
-        c
-    });
-    (quotient.collect(), rest)
+        rest[i..].iter_mut().zip(by).for_each(|(rest, x)| *rest -= c * *x);
+        quotient.push(c);
+    }
+    Ok((quotient, rest))
 }
 
 fn filter(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -331,40 +362,47 @@ fn filter(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (dims, rest) = (x.dims.clone(), Dims::new(&[order - 1, lanes.count]));
     let given = given.as_deref();
     if b.iter().chain(&a).any(|c| c.im != 0.0) {
-        let (out, left) = filtered(&b, &a, &lanes, |i| x.data.c64_at(i), given.map(|g| |i: usize| g.data.c64_at(i)));
+        let given = given.map(|g| |i: usize| g.data.c64_at(i));
+        let (out, left) = filtered(&interp.env, &b, &a, &lanes, |i| x.data.c64_at(i), given)?;
         return Ok(vec![complexes_as(dims, out, single), complexes_as(rest, left, single)].into());
     }
     // Real coefficients: the parts do not mix, whatever is infinite.
     let [b, a] = [&b, &a].map(|v| v.iter().map(|c| c.re).collect::<Vec<_>>());
     let part = |z: fn(Complex64) -> f64| {
-        filtered(&b, &a, &lanes, |i| z(x.data.c64_at(i)), given.map(|g| |i: usize| z(g.data.c64_at(i))))
+        let given = given.map(|g| |i: usize| z(g.data.c64_at(i)));
+        filtered(&interp.env, &b, &a, &lanes, |i| z(x.data.c64_at(i)), given)
     };
-    let real = part(|z| z.re);
+    let real = part(|z| z.re)?;
     if !x.data.is_complex() && given.is_none_or(|given| !given.data.is_complex()) {
         return Ok(vec![reals_as(dims, real.0, single), reals_as(rest, real.1, single)].into());
     }
-    let imaginary = part(|z| z.im);
+    let imaginary = part(|z| z.im)?;
     let out = complexes_as(dims, joined(real.0, imaginary.0), single);
     Ok(vec![out, complexes_as(rest, joined(real.1, imaginary.1), single)].into())
 }
 
 /// The transposed direct form II along lanes: what comes out, and the states that are left. `given`: the states before.
 fn filtered<T: Copy + Default + Add<Output = T> + Sub<Output = T> + Mul<Output = T> + Div<Output = T>>(
+    env: &Env,
     b: &[T],
     a: &[T],
     lanes: &super::lanes::Lanes,
     input: impl Fn(usize) -> T,
     given: Option<impl Fn(usize) -> T>,
-) -> (Vec<T>, Vec<T>) {
+) -> Flow<(Vec<T>, Vec<T>)> {
     let order = a.len().max(b.len());
     let over = |v: &[T]| (0..order).map(|i| v.get(i).map_or(T::default(), |c| *c / a[0])).collect::<Vec<T>>();
     let (b, a) = (over(b), over(a));
     let mut out = vec![T::default(); lanes.len * lanes.count];
+    let step = (LOOK_UP / order).max(1);
     let mut left = Vec::with_capacity((order - 1) * lanes.count);
     for lane in 0..lanes.count {
         let begin = (0..order - 1).map(|i| given.as_ref().map_or(T::default(), |g| g(lane * (order - 1) + i)));
         let mut state: Vec<T> = begin.chain([T::default()]).collect();
-        for at in lanes.positions(lane) {
+        for (k, at) in lanes.positions(lane).enumerate() {
+            if k % step == 0 {
+                env.check_halt()?;
+            }
             let x = input(at);
             let y = b[0] * x + state[0];
             for i in 1..order {
@@ -374,5 +412,5 @@ fn filtered<T: Copy + Default + Add<Output = T> + Sub<Output = T> + Mul<Output =
         }
         left.extend(&state[..order - 1]);
     }
-    (out, left)
+    Ok((out, left))
 }

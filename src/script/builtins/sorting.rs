@@ -6,15 +6,16 @@
 use super::args::{self, is_word};
 use super::field::Ordered;
 use super::lanes::{Lanes, pick};
+use super::order::{self, Distinct, distinct, ranked};
 use super::record::{awaited, is_big, lift, record};
 use super::reductions::{check_array, hosted, on_runtime, type_name};
-use super::statistics::order;
 use super::{Builtin, Outcome, row};
 use crate::Array;
 use crate::script::env::Env;
 use crate::script::error::{Flow, ScriptError, fail};
+use crate::script::value::blocks::BLOCK;
 use crate::script::value::lazy::with_axes;
-use crate::script::value::tensor::each_data;
+use crate::script::value::tensor::{each_data, map_data};
 use crate::script::value::{Class, Data, Dims, Lazy, Tensor, Value};
 use crate::script::vm::Interp;
 use futures::FutureExt;
@@ -31,20 +32,6 @@ pub static ROWS: &[Builtin] = &[
     row("unique", 1, 5, 3, "[u, i, j] = unique (x, \"rows\", \"stable\")", "The distinct elements.", unique),
     row("lookup", 2, 3, 1, "lookup (table, y, options)", "Where in a sorted table values belong.", lookup),
 ];
-
-/// Which of two elements comes first upwards or downwards: NaN last or first.
-fn ranked<T: Ordered>(a: T, b: T, descending: bool) -> Ordering {
-    let upwards = match (a.no_number(), b.no_number()) {
-        (false, false) => order(&a, &b),
-        (a_none, b_none) => a_none.cmp(&b_none),
-    };
-    if descending { upwards.reverse() } else { upwards }
-}
-
-/// Positions of elements in ascending or descending order; stable, NaN last or first.
-pub fn sorted_places<T: Ordered>(v: &[T], places: &mut [usize], descending: bool) {
-    places.sort_by(|&a, &b| ranked(v[a], v[b], descending));
-}
 
 fn sort_mode(name: &str, value: &Value) -> Flow<bool> {
     if is_word(value, "ascend") {
@@ -109,40 +96,63 @@ fn sort(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     };
     let dims = x.dims();
     let lanes = Lanes::new(&dims, d);
-    let mut places = vec![0; x.len()];
-    let strings = match x {
-        Value::Cell(_) => Some(cell_strings("sort: only cell arrays of character strings may be sorted", x)?),
-        _ => None,
+    if let Value::Cell(_) = x {
+        let strings = cell_strings("sort: only cell arrays of character strings may be sorted", x)?;
+        let compare = |a: usize, b: usize| match descending {
+            true => strings[b].cmp(&strings[a]),
+            false => strings[a].cmp(&strings[b]),
+        };
+        return sorted_by(env, x, lanes, nargout, |order| order.sort_by(|&a, &b| compare(a, b)));
+    }
+    let t = env.host(x)?;
+    if special != Special::default() {
+        let keys = special.keys(&t.data);
+        return sorted_by(env, x, lanes, nargout, |order| {
+            match &keys {
+                Some(keys) => sort_by_keys(keys, order, descending),
+                None => each_data!(&*t.data, v => order.sort_by(|&a, &b| ranked(v[a], v[b], descending))),
+            }
+            if let Some(first) = special.missing_first {
+                order.sort_by_key(|&k| t.data.c64_at(k).is_nan() != first);
+            }
+        });
+    }
+    env.check_host(
+        &dims,
+        t.data.class().bytes() * (1 + usize::from(t.data.is_complex())) + 12 * usize::from(nargout > 1),
+    )?;
+    let (data, places) = match nargout > 1 {
+        true => order::sorted_with_places(env, &t.data, lanes, descending)?,
+        false => (order::sorted(env, &t.data, lanes, descending)?, Vec::new()),
     };
-    let mut index = vec![0.0; x.len()];
-    let tensor = if strings.is_none() { Some(env.host(x)?) } else { None };
-    let keys = tensor.as_ref().and_then(|t| special.keys(&t.data));
+    let mut sorted = Tensor::new(dims.clone(), data);
+    sorted.double_quoted = t.double_quoted;
+    let sorted = if sorted.is_empty() { Value::tensor(sorted) } else { Value::tensor_as_is(sorted) };
+    if nargout < 2 {
+        return Ok(sorted.into());
+    }
+    Ok(vec![sorted, Value::tensor(Tensor::new(dims, Data::F64(places)))].into())
+}
+
+/// What `sort` gives where `by` brings the positions of each lane into their order.
+fn sorted_by(env: &Env, x: &Value, lanes: Lanes, nargout: usize, by: impl Fn(&mut [usize])) -> Flow<Outcome> {
+    let (mut places, mut index) = (vec![0; x.len()], vec![0.0; x.len()]);
     for lane in 0..lanes.count {
+        env.check_halt()?;
         let mut order: Vec<usize> = lanes.positions(lane).collect();
-        match (&strings, &tensor) {
-            (Some(s), _) if descending => order.sort_by(|&a, &b| s[b].cmp(&s[a])),
-            (Some(s), _) => order.sort_by(|&a, &b| s[a].cmp(&s[b])),
-            (_, Some(t)) => match &keys {
-                Some(keys) => sort_by_keys(keys, &mut order, descending),
-                None => each_data!(&*t.data, v => sorted_places(v, &mut order, descending)),
-            },
-            _ => {}
-        }
-        if let (Some(first), Some(t)) = (special.missing_first, &tensor) {
-            order.sort_by_key(|&k| t.data.c64_at(k).is_nan() != first);
-        }
+        by(&mut order);
         for (to, from) in lanes.positions(lane).zip(order) {
             places[to] = from;
             index[to] = ((from - lanes.start(lane)) / lanes.stride) as f64 + 1.0;
         }
     }
-    let Some(sorted) = pick(x, dims.clone(), &places) else {
+    let Some(sorted) = pick(x, x.dims(), &places) else {
         return fail!("octave_base_value::sort (): wrong type argument '{}'", type_name(x));
     };
     if nargout < 2 {
         return Ok(sorted.into());
     }
-    Ok(vec![sorted, Value::tensor(Tensor::new(dims, Data::F64(index)))].into())
+    Ok(vec![sorted, Value::tensor(Tensor::new(x.dims(), Data::F64(index)))].into())
 }
 
 /// What `sort`'s options say: where NaN goes, and by which numbers elements are compared.
@@ -422,31 +432,50 @@ fn find(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         return found_on_runtime(x, l, &found, limit, from_end, nargout);
     }
     let host = hosted(env, x)?;
-    let mut places: Vec<usize> = each_data!(&*host.data, v => {
-        v.iter().enumerate().filter(|(_, x)| x.is_true() || x.no_number()).map(|(i, _)| i).collect()
-    });
-    if places.len() > limit {
-        if from_end {
-            places.drain(..places.len() - limit);
-        } else {
-            places.truncate(limit);
-        }
-    }
+    let places = places_of_nonzeros(env, &host.data, limit, from_end)?;
     let dims = found_dims(&host.dims, places.len());
-    let values = |f: &dyn Fn(usize) -> f64| {
-        Value::tensor(Tensor::new(dims.clone(), Data::F64(places.iter().map(|&p| f(p)).collect())))
-    };
+    let values = |numbers: Vec<f64>| Value::tensor(Tensor::new(dims.clone(), Data::F64(numbers)));
     if nargout < 2 {
-        return Ok(values(&|p| p as f64 + 1.0).into());
+        return Ok(values(places).into());
     }
-    let rows = host.dims.rows().max(1);
-    let found = host.data.pick(places.iter().copied());
-    let outs = vec![
-        values(&|p| (p % rows) as f64 + 1.0),
-        values(&|p| (p / rows) as f64 + 1.0),
-        Value::tensor(Tensor::new(dims.clone(), found)),
-    ];
-    Ok(outs.into())
+    let rows = host.dims.rows().max(1) as f64;
+    let found = Value::tensor(Tensor::new(dims.clone(), host.data.pick(places.iter().map(|&p| p as usize - 1))));
+    let row = values(places.iter().map(|p| (p - 1.0) % rows + 1.0).collect());
+    let mut columns = places;
+    columns.iter_mut().for_each(|p| *p = ((*p - 1.0) / rows).floor() + 1.0);
+    Ok(vec![row, values(columns), found].into())
+}
+
+/// Where (from 1) the first or the last elements are that are not zero: `limit` of them, or all that there are.
+fn places_of_nonzeros(env: &Env, data: &Data, limit: usize, from_end: bool) -> Flow<Vec<f64>> {
+    each_data!(data, v => {
+        let mut there = 0;
+        for block in v.chunks(BLOCK) {
+            env.check_halt()?;
+            there += block.iter().filter(|x| x.is_true() || x.no_number()).count();
+        }
+        let mut skipped = if from_end { there.saturating_sub(limit) } else { 0 };
+        let count = there.min(limit);
+        env.check_host(&[count], size_of::<f64>())?;
+        let mut places = Vec::with_capacity(count);
+        for (block, elements) in v.chunks(BLOCK).enumerate() {
+            env.check_halt()?;
+            if places.len() == count {
+                break;
+            }
+            for (k, x) in elements.iter().enumerate() {
+                if !(x.is_true() || x.no_number()) {
+                    continue;
+                }
+                if skipped > 0 {
+                    skipped -= 1;
+                } else if places.len() < count {
+                    places.push((block * BLOCK + k) as f64 + 1.0);
+                }
+            }
+        }
+        Ok(places)
+    })
 }
 
 fn found_on_runtime(x: &Value, l: &Lazy, found: &Lazy, limit: usize, from_end: bool, nargout: usize) -> Flow<Outcome> {
@@ -485,11 +514,8 @@ fn nonzeros(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return Ok(record(l.array.take(&found.array), l.class, &[x])?.into());
     }
     let host = hosted(env, x)?;
-    let places: Vec<usize> = each_data!(&*host.data, v => {
-        v.iter().enumerate().filter(|(_, x)| x.is_true() || x.no_number()).map(|(i, _)| i).collect()
-    });
-    let dims = Dims::new(&[places.len(), 1]);
-    Ok(Value::tensor(Tensor::new(dims, host.data.pick(places.into_iter()))).into())
+    let data = map_data!(&*host.data, v => v.iter().copied().filter(|x| x.is_true() || x.no_number()).collect());
+    Ok(Value::tensor(Tensor::new(Dims::new(&[data.len(), 1]), data)).into())
 }
 
 /// What `unique` is asked for.
@@ -500,31 +526,11 @@ struct Asked {
     legacy: bool,
 }
 
-/// The distinct items among `n`: for each, where it is first (or last), in order; and for each item, which it is.
-fn distinct(
-    n: usize,
-    asked: &Asked,
-    compare: impl Fn(usize, usize) -> Ordering,
-    same: impl Fn(usize, usize) -> bool,
-) -> (Vec<usize>, Vec<usize>) {
-    let mut order: Vec<usize> = (0..n).collect();
-    order.sort_by(|&a, &b| compare(a, b));
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for i in order {
-        match groups.last_mut() {
-            Some(group) if same(group[0], i) => group.push(i),
-            _ => groups.push(vec![i]),
-        }
+impl Asked {
+    /// What is asked of the distinct ones, for so many outputs.
+    fn distinct(&self, nargout: usize) -> Distinct {
+        Distinct { stable: self.stable, last: self.last || self.legacy, which: nargout > 2 }
     }
-    if asked.stable {
-        groups.sort_by_key(|g| g[0]);
-    }
-    let mut which = vec![0; n];
-    for (k, group) in groups.iter().enumerate() {
-        group.iter().for_each(|&i| which[i] = k);
-    }
-    let last = asked.last || asked.legacy;
-    (groups.iter().map(|g| if last { g[g.len() - 1] } else { g[0] }).collect(), which)
 }
 
 /// Refuses options of `unique` that contradict each other.
@@ -563,17 +569,17 @@ fn unique(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
     fits_together(&args[1..])?;
     let x = super::shape::host_value(env, &args[0])?;
     let dims = x.dims();
-    let (first, which, picked) = match &x {
+    let (found, picked) = match &x {
         Value::Cell(_) => {
             let strings = cell_strings("unique: X must be an array or cell array of strings", &x)?;
-            let found =
-                distinct(strings.len(), &asked, |a, b| strings[a].cmp(&strings[b]), |a, b| strings[a] == strings[b]);
-            let n = found.0.len();
+            let of = |a: usize, b: usize| strings[a].cmp(&strings[b]);
+            let found = distinct(strings.len(), asked.distinct(nargout), of, |a, b| strings[a] == strings[b]);
+            let n = found.places.len();
             // Cell arrays keep a row a row; all else is a column.
             let shape = if dims.rows() == 1 && dims.columns() > 1 { Dims::new(&[1, n]) } else { Dims::new(&[n, 1]) };
             let shape = if n == 0 && dims == Dims::zero() { dims.clone() } else { shape };
-            let picked = pick(&x, shape, &found.0);
-            (found.0, found.1, picked)
+            let picked = pick(&x, shape, &found.places);
+            (found, picked)
         }
         Value::Struct(_) | Value::Function(_) => {
             return fail!("unique: X must be an array or cell array of strings");
@@ -587,23 +593,19 @@ fn unique(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
             let by: Vec<(usize, bool)> = (0..columns).map(|c| (c, false)).collect();
             let found = each_data!(&*t.data, v => distinct(
                 rows,
-                &asked,
+                asked.distinct(nargout),
                 |a, b| compare_rows(v, rows, &by, a, b),
                 |a, b| (0..columns).all(|c| v[a + c * rows] == v[b + c * rows]),
             ));
-            let places: Vec<usize> = (0..columns).flat_map(|c| found.0.iter().map(move |&r| r + c * rows)).collect();
-            let picked = pick(&x, Dims::new(&[found.0.len(), columns]), &places);
-            (found.0, found.1, picked)
+            let places: Vec<usize> =
+                (0..columns).flat_map(|c| found.places.iter().map(move |&r| r + c * rows)).collect();
+            let picked = pick(&x, Dims::new(&[found.places.len(), columns]), &places);
+            (found, picked)
         }
         _ => {
             let t = env.host(&x)?;
-            let found = each_data!(&*t.data, v => distinct(
-                v.len(),
-                &asked,
-                |a, b| ranked(v[a], v[b], false),
-                |a, b| v[a] == v[b],
-            ));
-            let n = found.0.len();
+            let found = order::distinct_elements(env, &t.data, asked.distinct(nargout))?;
+            let n = found.places.len();
             let shape = if dims.rows() == 1 && dims.len() == 2 && dims.columns() > 0 {
                 Dims::new(&[1, n])
             } else if dims[..] == [0, 0] {
@@ -611,24 +613,25 @@ fn unique(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
             } else {
                 Dims::new(&[n, 1])
             };
-            let picked = pick(&x, shape, &found.0);
-            (found.0, found.1, picked)
+            let picked = pick(&x, shape, &found.places);
+            (found, picked)
         }
     };
     let Some(picked) = picked else { return fail!("unique: X must be an array or cell array of strings") };
     if nargout < 2 {
         return Ok(picked.into());
     }
-    let nothing = which.is_empty();
-    let places = |v: Vec<usize>| {
-        let v: Vec<f64> = v.into_iter().map(|i| i as f64 + 1.0).collect();
-        match () {
-            _ if nothing => Value::empty(),
-            _ if asked.legacy && dims.rows() == 1 => Value::row(v),
-            _ => Value::column(v),
-        }
+    let nothing = found.places.is_empty();
+    let places = |v: Vec<f64>| match () {
+        _ if nothing => Value::empty(),
+        _ if asked.legacy && dims.rows() == 1 => Value::row(v),
+        _ => Value::column(v),
     };
-    Ok(vec![picked, places(first), places(which)].into())
+    let first = found.places.iter().map(|&at| at as f64 + 1.0).collect();
+    if nargout < 3 {
+        return Ok(vec![picked, places(first)].into());
+    }
+    Ok(vec![picked, places(first), places(found.which)].into())
 }
 
 /// What `lookup` is asked for.

@@ -13,7 +13,7 @@ function y = psi (k, x)
   y(x == 0) = NaN;
 end
 
-% Raised to at least 10 by its recurrence, then its asymptotic series.
+% Raised by 10 where it is less by its recurrence, then its asymptotic series.
 function y = digamma (x)
   y = zeros (size (x), underlyingType (x));
   negative = real (x) < 0 & x != fix (x);
@@ -21,11 +21,12 @@ function y = digamma (x)
   x(negative) = 1 - x(negative);
   pole = real (x) <= 0 & x == fix (real (x));
   x(pole) = 1;
-  for k = 1:10
-    low = real (x) < 10;
-    y(low) -= 1 ./ x(low);
-    x(low)++;
-  end
+  low = real (x) < 10;
+  from = x(low);
+  passed = 1 ./ from;
+  for k = 1:9, passed += 1 ./ (from + k); end
+  y(low) -= passed;
+  x(low) = from + 10;
   z = 1 ./ x .^ 2;
   y += log (x) - 0.5 ./ x - z .* (1/12 - z .* (1/120 - z .* (1/252 - z .* (1/240 - z .* (1/132 - z .* (691/32760 - z / 12))))));
   y(pole) = -Inf;

@@ -294,8 +294,6 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                     "[x, flag, relres, iter, resvec] = pcg (a, b, tol, maxit, m1, m2, x0)",
                     "Solves a system by conjugate gradients."
                 ),
-                written!("gammainc", "gammainc (x, a, tail)", "The regularised incomplete gamma function."),
-                written!("betainc", "betainc (x, a, b, tail)", "The regularised incomplete beta function."),
                 written!("expint", "expint (x)", "The exponential integral E1."),
                 written!(
                     "legendre",
@@ -318,7 +316,6 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                     "[err, a, b, ...] = common_size (x, y, ...)",
                     "Scalars repeated to the size of the other arguments; 1 if these differ."
                 ),
-                written!("repelem", "repelem (x, r1, r2, ...)", "An array whose elements are repeated."),
                 written!(
                     "uniquetol",
                     "[c, ia, ic] = uniquetol (a, tol, \"ByRows\", true, option, value)",
@@ -468,11 +465,6 @@ pub fn shared() -> impl Iterator<Item = &'static Written> {
             "in_parts",
             "[y, ...] = in_parts (f, x, ...)",
             "What a function makes of columns of one size, computed for a few thousand elements at a time."
-        ),
-        written!(
-            "root_between",
-            "x = root_between (f, slope, below, above, argument, ...)",
-            "Where an increasing function is 0, for many arguments at a time."
         ),
         written!(
             "spliced",

@@ -145,8 +145,6 @@ pub(super) static NUMBERS: &[Written] = &[
         "interpn (x1, x2, ..., v, y1, y2, ..., method, extrap)",
         "Values between the samples of a grid of any dimension: linear, nearest, spline."
     ),
-    written!("gammaincinv", "x = gammaincinv (y, a, tail)", "The number at which the incomplete gamma function is y."),
-    written!("betaincinv", "x = betaincinv (y, a, b, tail)", "The number at which the incomplete beta function is y."),
     written!(
         "bicgstab",
         "[x, flag, relres, iter, resvec] = bicgstab (A, b, tol, maxit, M1, M2, x0)",
@@ -390,7 +388,6 @@ pub(super) static SHARED: &[Written] = &[
     written!("colours_shaped", "x = colours_shaped (list, shape)", "Rows of colours as the picture they are of."),
     written!("times_matrix", "y = times_matrix (a, x)", "A matrix, or a function that stands for one, times a vector."),
     written!("over_matrix", "y = over_matrix (m1, m2, x)", "What two preconditioners leave of a vector."),
-    written!("gamma_weight", "w = gamma_weight (a, x, b, y)", "What incomplete gamma and beta functions begin with."),
     written!("base64_letters", "text = base64_letters (bytes)", "Bytes in base 64."),
     written!("base64_bytes", "bytes = base64_bytes (who, text)", "The bytes that a text in base 64 spells."),
 ];

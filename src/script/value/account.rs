@@ -24,7 +24,7 @@ pub struct Account {
     small: AtomicU64,
     /// An array was made that went beyond the limit, and no statement has failed for it yet.
     is_beyond: AtomicBool,
-    /// What all scripts of the runtime take.
+    /// What all scripts of the runtime take, and the runtime itself.
     all: Arc<HostClaims>,
 }
 
@@ -39,7 +39,7 @@ impl Account {
     pub fn holds(&self, more: usize) -> bool {
         let within = |bytes: u64, most: u64| bytes.saturating_add(more as u64) <= most;
         within(self.bytes().saturating_add(self.small.load(Ordering::Relaxed)), self.most)
-            && within(self.all.bytes(), self.all.most())
+            && within(self.all.bytes_of_all(), self.all.most())
     }
 
     /// The bytes of the arrays that are counted now.

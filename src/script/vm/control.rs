@@ -301,6 +301,8 @@ impl Interp {
     pub(super) fn unwind_interrupted(&mut self) -> Result<(), End> {
         self.env.awaited.clear();
         self.heed_interrupts();
+        // A builtin that looks at its session between two pieces of its work says only that it was interrupted.
+        self.loses_session();
         if self.stops_for_good() {
             self.abandon_all();
             return Err(End::Interrupted);
@@ -399,12 +401,12 @@ impl Interp {
 
     /// Forgets the interrupts that came.
     pub fn heed_interrupts(&mut self) {
-        self.interrupts_heeded = self.interrupt.raised();
+        self.env.halt.heed();
     }
 
     /// Whether one came that was not heeded.
     pub fn is_interrupted(&self) -> bool {
-        self.interrupt.raised() != self.interrupts_heeded || self.stop.is_due()
+        self.env.halt.is_due()
     }
 
     /// The error that was caught, as `err`.

@@ -58,8 +58,6 @@ pub struct Interp {
     pub interrupt: Arc<Interrupt>,
     /// What ends it for good: its deadline, or the end of its session.
     stop: stop::Stop,
-    /// How many of its raises are past.
-    interrupts_heeded: usize,
     /// How many cleanups of this machine's frames run, or follow what runs.
     guards: Arc<AtomicUsize>,
     /// The end that waits for what cleans up.
@@ -135,9 +133,8 @@ impl Interp {
             false => env.options.found.of(&env.options.path),
         };
         Interp {
-            interrupt: env.options.interrupt.clone().unwrap_or_default(),
-            stop: stop::Stop::at(env.options.deadline),
-            interrupts_heeded: 0,
+            interrupt: env.halt.interrupt().clone(),
+            stop: stop::Stop::default(),
             guards: Arc::default(),
             ended: End::Done,
             cleaning: None,

@@ -22,8 +22,6 @@ const LOOK_UP: Duration = Duration::from_millis(20);
 /// Whether, and when, a machine ends for good.
 #[derive(Debug, Default)]
 pub(super) struct Stop {
-    /// When the machine is interrupted next: its deadline, then the end of what cleans up after it.
-    at: Option<Instant>,
     /// Why it ends, once it does.
     why: Option<Why>,
     /// Where it stood.
@@ -36,32 +34,22 @@ enum Why {
     SessionClosed,
 }
 
-impl Stop {
-    pub fn at(deadline: Option<Instant>) -> Stop {
-        Stop { at: deadline, ..Stop::default() }
-    }
-
-    /// Whether the machine is to be interrupted now.
-    pub fn is_due(&self) -> bool {
-        self.at.is_some_and(|at| Instant::now() >= at)
-    }
-
-    fn begin(&mut self, why: Why, place: Option<Place>) {
-        (self.at, self.why, self.place) = (Some(Instant::now() + GRACE), Some(why), place);
-    }
-}
-
 impl Interp {
+    fn begin_stop(&mut self, why: Why) {
+        let place = self.here();
+        (self.stop.why, self.stop.place) = (Some(why), place);
+        (self.env.halt.at, self.env.halt.is_stopping) = (Some(Instant::now() + GRACE), true);
+    }
+
     /// Takes an interrupt in: one by the deadline begins the end. Whether what cleans up has had its time.
     pub(super) fn stops_for_good(&mut self) -> bool {
-        if !self.stop.is_due() {
+        if !self.env.halt.is_late() {
             return false;
         }
         if self.stop.why.is_some() {
             return true;
         }
-        let place = self.here();
-        self.stop.begin(Why::Deadline, place);
+        self.begin_stop(Why::Deadline);
         false
     }
 
@@ -70,16 +58,15 @@ impl Interp {
         if self.stop.why.is_some() || !self.env.session.is_closed() {
             return false;
         }
-        let place = self.here();
-        self.stop.begin(Why::SessionClosed, place);
+        self.begin_stop(Why::SessionClosed);
         true
     }
 
     /// Waits until the machine is to be interrupted. `long`: also where its session is closed, which whatever is gathered
     /// from the runtime learns by itself.
     pub(super) fn interrupted(&self, long: bool) -> impl Future<Output = ()> + Send + use<> {
-        let (interrupt, heeded) = (self.interrupt.clone(), self.interrupts_heeded);
-        let (at, is_stopping, session) = (self.stop.at, self.stop.why.is_some(), self.env.session.clone());
+        let (interrupt, heeded) = (self.interrupt.clone(), self.env.halt.heeded);
+        let (at, is_stopping, session) = (self.env.halt.at, self.stop.why.is_some(), self.env.session.clone());
         async move {
             let raised = pin!(interrupt.beyond(heeded));
             if at.is_none() && !long {
