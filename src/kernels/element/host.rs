@@ -45,29 +45,38 @@ macro_rules! stored {
 }
 stored!(f32 => F32, f64 => F64, u8 => U8 | Bool, i32 => I32, u32 => U32, i64 => I64);
 
-/// One argument, piece by piece. A block brings no piece of its own: filling one takes as long as a short op does.
-struct Pieces<'a, T> {
-    block: Option<&'a [T]>,
-    /// Written only where the argument is a scalar.
-    scalar: [MaybeUninit<T>; PIECE],
+/// Memory for a scalar that is spread over a piece; written only where there is one.
+type Spread<T> = [MaybeUninit<T>; PIECE];
+
+const fn spread<T: Copy>() -> Spread<T> {
+    [const { MaybeUninit::uninit() }; PIECE]
+}
+
+/// One argument, piece by piece.
+#[derive(Clone, Copy)]
+enum Pieces<'a, T> {
+    Block(&'a [T]),
+    /// The same piece again and again.
+    Scalar(&'a [T]),
 }
 
 impl<'a, T: Stored> Pieces<'a, T> {
-    #[inline(always)]
-    fn new(arg: HostArg<'a>, n: usize) -> Pieces<'a, T> {
-        let mut pieces = Pieces { block: None, scalar: [const { MaybeUninit::uninit() }; PIECE] };
+    fn new(arg: HostArg<'a>, n: usize, spread: &'a mut Spread<T>) -> Pieces<'a, T> {
         match arg {
-            HostArg::Block(bytes) => pieces.block = Some(typed::<T>(bytes, n)),
-            HostArg::Scalar(scalar) => pieces.scalar[..n.min(PIECE)].fill(MaybeUninit::new(T::of(scalar))),
+            HostArg::Block(bytes) => Pieces::Block(typed::<T>(bytes, n)),
+            HostArg::Scalar(scalar) => {
+                let piece = &mut spread[..n.min(PIECE)];
+                piece.fill(MaybeUninit::new(T::of(scalar)));
+                // SAFETY: the piece was just written.
+                Pieces::Scalar(unsafe { piece.assume_init_ref() })
+            }
         }
-        pieces
     }
 
     fn at(&self, begin: usize, end: usize) -> &[T] {
-        match self.block {
-            Some(block) => &block[begin..end],
-            // SAFETY: where there is no block, `new` has written as much of the piece as `n` elements need.
-            None => unsafe { self.scalar[..end - begin].assume_init_ref() },
+        match self {
+            Pieces::Block(block) => &block[begin..end],
+            Pieces::Scalar(piece) => &piece[..end - begin],
         }
     }
 }
@@ -120,7 +129,8 @@ impl Call<'_, '_> {
     }
 
     fn map1_rare<A: Stored, T: Unary<A, bool>, O: Unary<A, A>, S: Unary<A, A>>(&mut self) {
-        let a = Pieces::<A>::new(self.args[0], self.n);
+        let mut spread_a = spread();
+        let a = Pieces::<A>::new(self.args[0], self.n, &mut spread_a);
         let out = typed_mut::<A>(self.out, self.n);
         each_piece(self.n, |begin, end| {
             let (a, out) = (a.at(begin, end), &mut out[begin..end]);
@@ -155,7 +165,9 @@ impl Call<'_, '_> {
     }
 
     fn map2_rare<A: Stored, T: Binary<A, bool>, O: Binary<A, A>, S: Binary<A, A>>(&mut self) {
-        let (a, b) = (Pieces::<A>::new(self.args[0], self.n), Pieces::<A>::new(self.args[1], self.n));
+        let (mut spread_a, mut spread_b) = (spread(), spread());
+        let a = Pieces::<A>::new(self.args[0], self.n, &mut spread_a);
+        let b = Pieces::<A>::new(self.args[1], self.n, &mut spread_b);
         let out = typed_mut::<A>(self.out, self.n);
         each_piece(self.n, |begin, end| {
             let (a, b, out) = (a.at(begin, end), b.at(begin, end), &mut out[begin..end]);
@@ -171,8 +183,10 @@ impl Call<'_, '_> {
     }
 
     fn map3<M: Stored, A: Stored, R: Stored, O: Ternary<M, A, R>>(&mut self) {
-        let m = Pieces::<M>::new(self.args[0], self.n);
-        let (a, b) = (Pieces::<A>::new(self.args[1], self.n), Pieces::<A>::new(self.args[2], self.n));
+        let (mut spread_m, mut spread_a, mut spread_b) = (spread(), spread(), spread());
+        let m = Pieces::<M>::new(self.args[0], self.n, &mut spread_m);
+        let a = Pieces::<A>::new(self.args[1], self.n, &mut spread_a);
+        let b = Pieces::<A>::new(self.args[2], self.n, &mut spread_b);
         let out = typed_mut::<R>(self.out, self.n);
         each_piece(self.n, |begin, end| {
             loops::ternary::<M, A, R, O>(m.at(begin, end), a.at(begin, end), b.at(begin, end), &mut out[begin..end])
