@@ -27,9 +27,9 @@ use std::time::Duration;
 use tidemill::device::info::DeviceKind;
 use tidemill::{Error, Runtime};
 
-/// Ops that may wait, of all requests: of some 640 requests, which is what two cores answer in about 100 ms. Requests
+/// Ops that may wait, of all requests: of some 320 requests, which is what two cores answer in about 40 ms. Requests
 /// beyond that are `Overloaded` at once, as a service's should be whose callers wait no longer than 250 ms.
-const PENDING_OPS_MAX: u64 = 1 << 15;
+const PENDING_OPS_MAX: u64 = 20 << 10;
 
 const PARTS: [&str; 6] = ["closed", "open", "mixed", "overload", "weight", "http"];
 
