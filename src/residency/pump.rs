@@ -48,7 +48,7 @@ impl State {
         for d in 0..self.devices.len() {
             let device = &mut self.devices[d];
             if device.turns.is_empty() && device.flights.is_empty() {
-                device.turns.rest();
+                device.turns.forget_debts();
             }
             self.release_idle(d, out);
         }

@@ -261,7 +261,7 @@ impl Backlog {
             self.fair.leave(session);
         }
         if self.waiting == 0 && self.fair.is_empty() {
-            self.fair.rest();
+            self.fair.forget_debts();
         }
     }
 

@@ -1,9 +1,8 @@
 //! Whose turn it is: the sessions that have regions waiting, by the work that was sent for them.
 //!
 //! In: queues. Out: regions, in program order within a session. Must hold: SCHED-4, SCHED-6, SCHED-14, and that long
-//! regions don't keep short ones of other sessions from being sent. A region waits
-//! until the regions that make its inputs have been sent; those were cut before it, so the earliest waiting
-//! region can always go.
+//! regions don't keep short ones of other sessions from being sent. A region waits until the regions that make its
+//! inputs have been sent; those were cut before it, so the earliest waiting region can always go.
 
 use super::graph::Home;
 use super::message::SchedulerInstruction;
@@ -102,7 +101,7 @@ impl State {
             }
         }
         if self.in_flight == 0 && self.turns.fair.is_empty() {
-            self.turns.fair.rest();
+            self.turns.fair.forget_debts();
         }
     }
 
