@@ -1,7 +1,7 @@
 //! Bytes of host memory that front ends of a runtime hold beside what its devices hold: large arrays of scripts. Both
 //! share the host's budget.
 //!
-//! In: claims and their ends; what the runtime itself holds on the host, which the ring says after each of its turns.
+//! In: claims and their ends; what the runtime itself holds on the host, which the ring says where that has changed.
 //! Out: whether more fits the budget. Must hold: a claim and its end are counted once each, so that nothing of a script
 //! that has ended is left. CLAIMS-1: the ring tells residency of the claims before each event, so that the runtime takes
 //! no memory that front ends hold; free memory of the runtime's pools counts for nobody, and is given back when a claim

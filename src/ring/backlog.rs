@@ -54,9 +54,10 @@ pub(super) struct Backlog {
     order: VecDeque<(u64, SessionId)>,
     /// How many of them are not.
     ordered: usize,
-    /// Whose turn it is among them. Entries of `order` from the number `entered` on have not entered yet: a session
-    /// that is opened does so when its first segment is there as well.
+    /// Whose turn it is among them.
     fair: Fair,
+    /// Entries of `order` from this number on have not entered `fair` yet. They do when the next turn is given, so that
+    /// a session that was just opened enters with its first segment.
     entered: u64,
     next_listed: u64,
     /// Sessions whose next events cost nothing and free memory: drops, and the session's end.
@@ -220,8 +221,9 @@ impl Backlog {
         }
     }
 
-    /// The session whose turn it is: the one that is due, but while work is given up the last. Who has waited longest
-    /// then gives up before the answer comes, and the time that it takes is lost for the others, too.
+    /// The session whose turn it is: the one that [`Fair`] names. While work is given up it is the one that came last:
+    /// the one that has waited longest would give up before its answer comes, and the time that it takes would be lost
+    /// for the others, too. A session that waits alone needs no [`Fair`].
     fn pick(&mut self) -> Option<SessionId> {
         self.turn = self.turn.wrapping_add(1);
         let alone = self.ordered == 1 && self.fair.is_empty();
@@ -240,7 +242,7 @@ impl Backlog {
         }
     }
 
-    /// Tells `fair` of the sessions that began to wait since the last time.
+    /// Tells `fair` of the sessions that began to wait since it was told last.
     fn enter_listed(&mut self) {
         for &(listed, session) in self.order.iter().rev().take_while(|(listed, _)| *listed >= self.entered) {
             if is_current(&self.sessions, listed, session) {
@@ -447,7 +449,7 @@ impl Backlog {
 }
 
 impl Queue {
-    /// Its segments that wait; among them may be some that cost nothing.
+    /// Its events that wait, but for its opening: about as many as its requests, since few of them cost nothing.
     fn requests(&self) -> usize {
         self.events.len().saturating_sub(usize::from(!self.known))
     }

@@ -30,7 +30,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What the runtime tells the loop beside its work.
+/// What the runtime and its front ends tell the loop beside its work.
 #[derive(Debug)]
 pub(super) enum Control {
     /// Take no new work, finish what is in flight until then, fail the rest, end.
@@ -55,7 +55,7 @@ pub(super) struct Inbox {
     pub workers: Mail<(RegionId, Result<(), Error>)>,
     /// From the thread that opens a device; one at most.
     pub opened: Mail<Opened>,
-    /// From the runtime.
+    /// From the runtime; and, once a turn at the most, from front ends whose claims need memory.
     pub control: Mail<Control>,
 }
 
@@ -76,7 +76,7 @@ const DRAIN_MAX: usize = 256;
 
 /// Users' events that go through the machines together: what is worked through side by side finds its code in the
 /// caches.
-const TOLD_AT_ONCE: usize = 4;
+pub(super) const TOLD_AT_ONCE: usize = 4;
 
 /// How long to look for what somebody who was just answered asks next, before sleeping. Seen on an H200's host: 5 us
 /// take less of a processor a region than sleeping at once does, and shorten the trip; 25 us take twice as much, and

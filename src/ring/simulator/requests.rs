@@ -23,6 +23,7 @@ use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Node, Op, RandomKey, Shape
 use crate::host_buffer::HostBuffer;
 use crate::ids::{GatherId, SessionId, ValueId};
 use crate::ring::backlog::Backlog;
+use crate::ring::run::TOLD_AT_ONCE;
 use crate::scheduler::message::{Drops, Record, SchedulerEvent, SchedulerInstruction, Want};
 use crate::scheduler::records::Records;
 use crate::scheduler::region::{CutReason, Region};
@@ -53,8 +54,6 @@ const P99_MAX: f64 = 2.0;
 const ANSWERS: usize = 6000;
 /// What the ring's thread takes to hear of an event that makes no work.
 const HEAR_NS: u64 = 500;
-/// Users' events that go through the machines together (`TOLD_AT_ONCE` of the ring's loop).
-const TOLD_AT_ONCE: usize = 4;
 
 /// A session with work.
 #[derive(Clone, Copy, Debug)]
@@ -94,9 +93,11 @@ struct World {
     elements: usize,
     ring_factor: f64,
     device_factor: f64,
+    /// How long a user waits after an answer, about, before it sends its next request.
     think_ns: u64,
+    /// The weight of the session that stays, then those that a task's session may have.
     weights: Vec<u32>,
-    /// What the session that stays has had, and its share, since the start and in this window.
+    /// Answers that the session that stays has had, and how many its share is: since the start, and in this window.
     had: f64,
     due: f64,
     window: (f64, f64),
