@@ -166,9 +166,9 @@ impl Live {
 /// The graph and its index.
 #[derive(Debug, Default)]
 pub(super) struct LiveGraph {
-    /// Who reads whom. The values stand beside it: the graph would move them when they come and go.
+    /// Which values read which. Its nodes hold nothing: to add and remove values there would copy each of them.
     graph: StableDiGraph<(), ()>,
-    /// The values, by the number of their entry.
+    /// The values, by the number of their node in the graph.
     lives: Vec<Option<Live>>,
     index: FxHashMap<ValueId, NodeIndex>,
 }

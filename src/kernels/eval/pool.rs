@@ -1,7 +1,8 @@
-//! The worker threads of the host device.
+//! The worker threads of the host device, and what they remember of the kernels that ran lately.
 //!
-//! In: a number of tasks and a function that takes task after task. The calling thread works too, so a
-//! small launch never waits for another core to wake up. Which thread runs a task never decides a bit.
+//! In: a number of tasks and a function that takes task after task; kernels. Out: tasks that were run once each; the
+//! passes of kernels. The calling thread works too, so that a small launch never waits for another core to wake up.
+//! Must hold: which thread runs a task never decides a bit (EVAL-4).
 
 use super::stage::Passes;
 use crate::error::{Error, ErrorKind, Result};
@@ -26,6 +27,7 @@ const PASSES_MAX: usize = 32;
 pub struct Pool {
     threads: usize,
     workers: Option<rayon::ThreadPool>,
+    /// Other work waits behind what the pool is given.
     crowded: AtomicBool,
     /// The passes of the kernels that ran lately, the latest first.
     passes: Mutex<Vec<(Arc<Kernel>, Arc<Passes>)>>,
