@@ -11,7 +11,8 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-/// Steps (an instruction for an element, a multiplication of a product) from which work is worth waking another core.
+/// Steps (an instruction for an element each) from which a launch is worth waking another core. Library kernels have
+/// limits of their own.
 const WAKE_MIN: usize = 1 << 18;
 /// The same where cores are few and other work waits behind it: a core that is woken has work of its own, the program's
 /// or the ring's, and both wait.

@@ -410,7 +410,7 @@ impl World {
     }
 }
 
-/// `SEED` names one, `SEEDS` how many.
+/// Runs for all seeds that were asked for (`for_seeds`); `ALOUD` says what each run saw.
 #[test]
 fn a_session_that_stays_has_its_share_beside_sessions_of_one_request_and_nobody_waits_beyond_the_bound() {
     crate::dice::for_seeds(60, |seed| {
