@@ -20,8 +20,9 @@
 //! weights alone.
 //!
 //! The bounds of FAIR-2 and FAIR-3 are not proved. They were fitted to a simulation of sessions that come and go, which
-//! checks them after every piece of work (`tests.rs`): with up to 3 pieces under way beside the one that is given, and
-//! estimates between half and four times what the work takes.
+//! checks them after every piece of work (`tests.rs`): with up to 3 pieces under way beside the one that is given,
+//! estimates between half and four times what the work takes, and one request a session, so that none has an effective
+//! weight above its own.
 //!
 //! Must hold (`c` is the largest piece of work, estimated or taken, `q` the largest over its session's weight, `F` the
 //! number of pieces that are under way while another is given, `W` the sum of the weights of the sessions with work,
