@@ -108,6 +108,8 @@ pub(super) struct Discarded {
     pub session: Option<SessionId>,
     /// Ops.
     pub nodes: u64,
+    /// When its segments were cut, in nanoseconds: their callers are forgotten.
+    pub cuts: Vec<u64>,
     /// Gathers that are still awaited, and now fail.
     pub gathers: Vec<GatherId>,
     /// The scheduler will never hear of the session.
@@ -372,8 +374,9 @@ impl Backlog {
         let mut discarded = Discarded { session: Some(session), unheard, ..Discarded::default() };
         for (number, event) in events {
             match &event {
-                SchedulerEvent::SegmentCut { records, .. } => {
+                SchedulerEvent::SegmentCut { records, at_ns, .. } => {
                     discarded.nodes += records.summary.nodes;
+                    discarded.cuts.push(*at_ns);
                     let demands = records.summary.demands.iter().copied();
                     discarded.gathers.extend(demands.filter(|gather| is_awaited(*gather)));
                     if !records.summary.demands.is_empty() {

@@ -335,8 +335,14 @@ impl Loop {
 
     /// What was thrown away before the scheduler heard of it: whoever still waits for it is told so.
     fn end_discarded(&mut self, discarded: Discarded) {
-        let Discarded { session, nodes, gathers, unheard } = discarded;
+        let Discarded { session, nodes, cuts, gathers, unheard } = discarded;
         Counters::add(&self.edges.counters.ops_dead, nodes);
+        if let Some(session) = session {
+            // The scheduler, which takes the other segments' callers, never hears of these: the program's spans would
+            // not end.
+            let callers = self.edges.timeline.callers();
+            cuts.into_iter().for_each(|at_ns| drop(callers.take_segment(session, at_ns)));
+        }
         for gather in gathers {
             self.apply(Effect::Resolve { gather, result: Err(session_closed()) });
         }
