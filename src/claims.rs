@@ -14,13 +14,13 @@ use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What front ends of one runtime hold together.
+/// Counts the bytes that all front ends of one runtime hold, beside those of the runtime.
 #[derive(Default)]
 pub(crate) struct HostClaims {
     bytes: AtomicU64,
-    /// What the runtime holds on the host: values, and copies of those on other devices.
+    /// Bytes that the runtime holds on the host: values, and copies of those on other devices.
     runtime: AtomicU64,
-    /// What its pools keep there for their next use.
+    /// Bytes that its pools keep there for their next use.
     idle: AtomicU64,
     /// The ring was asked to give that back, and has not said anything since.
     is_asked: AtomicBool,
@@ -73,7 +73,7 @@ impl HostClaims {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// What the runtime holds on the host now, and what its pools keep there.
+    /// Takes in the bytes that the runtime holds on the host now, and those that its pools keep there.
     pub(crate) fn set_runtime(&self, bytes: u64, idle: u64) {
         self.runtime.store(bytes, Ordering::Relaxed);
         self.idle.store(idle, Ordering::Relaxed);

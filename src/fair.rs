@@ -1,4 +1,4 @@
-//! Who is served next: a weighted share for each session that has work, whoever comes and goes.
+//! Decides which session is served next: each that has work gets a weighted share, whoever comes and goes.
 //!
 //! In: sessions that have work, with their weights; the work that each of them was given. Out: the order in which
 //! they are served. The ring's backlog (turns at the scheduler), the scheduler (places downstream) and residency (a
@@ -12,12 +12,12 @@
 //! wait for sessions that have left.
 //!
 //! A session that keeps several requests waiting beside many that have one would wait for each as many times longer
-//! than they do, by its weight alone. So its requests raise its effective weight, the one that counts: where it has more
-//! than one and a quarter times the average number of requests of a session, its weight (but no more than the average
-//! one) counts that many times. It counts three times at the most, and [`REQUESTS_MAX`] of its requests do at the most.
-//! With four requests beside many sessions of one, each of its requests waits about one and a half times as long as
-//! theirs. Others lose a sixth of their share by that at the most, and sessions of equally many requests share by their
-//! weights alone.
+//! than they do, by its weight alone. So its requests raise its effective weight, the one that counts: where it has
+//! more than one and a quarter times the average number of requests of a session, its weight (but no more than the
+//! average one) counts that many times. It counts three times at the most, and [`REQUESTS_MAX`] of its requests do at
+//! the most. With four requests beside many sessions of one, each of its requests waits about one and a half times as
+//! long as theirs. Others lose a sixth of their share by that at the most, and sessions of equally many requests share
+//! by their weights alone.
 //!
 //! The bounds of FAIR-2 and FAIR-3 are not proved. They were fitted to a simulation of sessions that come and go, which
 //! checks them after every piece of work (`tests.rs`): with up to 3 pieces under way beside the one that is given,
@@ -83,7 +83,7 @@ struct Key {
 /// A session with work.
 #[derive(Debug)]
 struct Share {
-    /// What it has had: nanoseconds over its effective weight.
+    /// The work that it was given: nanoseconds over its effective weight.
     time: u64,
     /// Parts of nanoseconds that it has had, and that are not in `time` yet: less than its effective weight.
     remainder: u64,
@@ -103,7 +103,7 @@ struct Share {
 }
 
 impl Share {
-    /// It was given so much more.
+    /// Adds work that it is given.
     fn add(&mut self, ns: u64) {
         self.add_parts(ns * PARTS);
     }
@@ -114,7 +114,7 @@ impl Share {
         self.remainder %= self.effective_weight;
     }
 
-    /// What it was given took more or less than was thought.
+    /// Corrects the estimate of work that it was given by what that work took.
     fn correct(&mut self, lent_ns: u64, took_ns: u64) {
         if took_ns >= lent_ns {
             return self.add(took_ns - lent_ns);

@@ -1,4 +1,4 @@
-//! Whose turn it is on a device: sessions with a plan that can go on, by the time they have had there.
+//! Decides which session goes on next on a device, by the time that each has had there.
 //!
 //! In: plans whose inputs are made, what placed work takes. Out: sessions, who is due first. Must hold: RES-13, a
 //! session's plans go in the order of their arrival, and it has one in progress at the most; RES-14: the sessions that
@@ -20,7 +20,7 @@ pub(super) struct Turns {
     sessions: FxHashMap<SessionId, Queue>,
 }
 
-/// What a session has to place.
+/// The plans that a session has to place.
 #[derive(Debug)]
 struct Queue {
     weight: u32,
@@ -34,7 +34,7 @@ struct Queue {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     region: RegionId,
-    /// What its next batch takes, estimated.
+    /// Nanoseconds, estimated, that its next batch takes.
     piece_ns: u64,
 }
 

@@ -1,4 +1,5 @@
-//! What sessions have sent and the scheduler has not taken in yet: cheap to keep, and to throw away.
+//! The backlog holds what sessions have sent and the scheduler has not taken in yet. It is cheap to keep, and to throw
+//! away.
 //!
 //! In: users' events, in the order in which they were sent; credits; which gathers are still awaited. Out: the same
 //! events, a session's in their order, as far as the scheduler has room for more. Plain state: no channel, clock or
@@ -54,7 +55,7 @@ pub(super) struct Backlog {
     order: VecDeque<(u64, SessionId)>,
     /// How many of them are not.
     ordered: usize,
-    /// Whose turn it is among them.
+    /// Decides which of them has the next turn.
     fair: Fair,
     /// Entries of `order` from this number on have not entered `fair` yet. They do when the next turn is given, so that
     /// a session that was just opened enters with its first segment.
@@ -78,7 +79,7 @@ pub(super) struct Backlog {
 struct Queue {
     /// Each with its number in the order in which all events were sent.
     events: VecDeque<(u64, SchedulerEvent)>,
-    /// What the scheduler has taken in and has not given credit for.
+    /// Nodes and bytes that the scheduler has taken in and has not given credit for.
     inside: Inside,
     place: Place,
     /// The scheduler has heard of the session, and not of its end.
@@ -101,7 +102,7 @@ enum Place {
     Urgent,
 }
 
-/// What was thrown away.
+/// A session's events that were thrown away.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Discarded {
     /// The session that ended.
@@ -457,7 +458,8 @@ impl Queue {
         self.events.len().saturating_sub(usize::from(!self.known))
     }
 
-    /// What its next segment takes the ring's thread. It is its next event, or the one behind its opening.
+    /// Nanoseconds that the ring's thread will spend on its next segment. This is its next event, or the one behind its
+    /// opening.
     fn piece_ns(&self) -> u64 {
         ring_ns(self.events.iter().take(2).map(|(_, event)| nodes_of(event)).find(|nodes| *nodes > 0).unwrap_or(0))
     }
@@ -476,7 +478,7 @@ fn nodes_of(event: &SchedulerEvent) -> u64 {
     }
 }
 
-/// Whose event it is; none for what is no session's.
+/// The session that an event belongs to, if it belongs to one.
 fn session_of(event: &SchedulerEvent) -> Option<SessionId> {
     match event {
         SchedulerEvent::SessionOpened { session, .. }

@@ -82,7 +82,7 @@ impl Waiters {
     }
 }
 
-/// What waits of all sessions of a runtime.
+/// Counts the work that waits, of all sessions of a runtime.
 #[derive(Debug)]
 pub struct Total {
     nodes: AtomicU64,
@@ -122,7 +122,7 @@ impl Total {
         (self.limit.nodes / 2).max(1)
     }
 
-    /// What waits: nodes and bytes.
+    /// The nodes and bytes that wait.
     pub fn waiting(&self) -> (u64, u64) {
         (self.nodes.load(SeqCst), self.bytes.load(SeqCst))
     }
@@ -154,7 +154,7 @@ impl Total {
     }
 }
 
-/// What waits of one session.
+/// Counts the work that waits, of one session.
 #[derive(Debug)]
 pub struct Gate {
     inner: Mutex<Inner>,

@@ -30,7 +30,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What the runtime and its front ends tell the loop beside its work.
+/// A message of the runtime, or of its front ends, to the loop.
 #[derive(Debug)]
 pub(super) enum Control {
     /// Take no new work, finish what is in flight until then, fail the rest, end.
@@ -59,7 +59,7 @@ pub(super) struct Inbox {
     pub control: Mail<Control>,
 }
 
-/// What the loop acts on.
+/// The loop's ways out: all that it acts on.
 pub(super) struct Edges {
     pub gathers: Arc<GatherTable>,
     pub answers: Arc<Answers>,
@@ -83,10 +83,10 @@ pub(super) const TOLD_AT_ONCE: usize = 4;
 /// shorten it no further.
 const LOOK_FOR_USERS: Duration = Duration::from_micros(5);
 
-/// What is estimated to take a device at most so many microseconds is done here, where nobody else waits for the ring:
-/// waking the device's thread, and being woken by it, take longer.
+/// Work that is estimated to take a device at most so many microseconds is done on the ring's thread, where no other
+/// work waits for the ring: waking the device's thread, and being woken by it, take longer.
 const MOMENT_US: f64 = 10.0;
-/// Likewise where somebody waits: waking another thread takes this one longer.
+/// The same where other work waits: waking another thread takes this one longer.
 const BUSY_MOMENT_US: f64 = 3.0;
 
 /// The loop.
@@ -333,7 +333,7 @@ impl Loop {
         self.backlog.next(has_room, |gather| gathers.is_open(gather))
     }
 
-    /// What was thrown away before the scheduler heard of it: whoever still waits for it is told so.
+    /// Fails the gathers of events that were thrown away before the scheduler heard of them, and forgets the session.
     fn end_discarded(&mut self, discarded: Discarded) {
         let Discarded { session, nodes, cuts, gathers, unheard } = discarded;
         Counters::add(&self.edges.counters.ops_dead, nodes);

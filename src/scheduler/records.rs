@@ -48,7 +48,7 @@ impl Spares {
     }
 }
 
-/// What is to be known of a segment before its records are looked at.
+/// Totals of a segment, for the ring, which does not look at its records.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// Ops among the records.
@@ -64,7 +64,7 @@ pub struct Summary {
 /// Records in the order in which they were pushed.
 #[derive(Debug, Default)]
 pub struct Records {
-    /// What is in them; whoever cuts the tape fills it in.
+    /// Totals of the records. Whoever cuts the tape fills them in.
     pub summary: Summary,
     full: Vec<Vec<Record>>,
     /// Holds the latest record, if there is any.
@@ -76,8 +76,8 @@ pub struct Records {
 }
 
 impl Records {
-    /// Takes chunks from here from now on, unless it takes them from somewhere already. It is said with the first record:
-    /// a tape without any leaves the reference count alone, which all sessions of the runtime would have to share.
+    /// Takes chunks from here from now on, unless it takes them from somewhere already. Called with the first record: a
+    /// tape without any leaves the reference count alone, which all sessions of the runtime would have to share.
     #[inline]
     pub fn take_from(&mut self, spares: &Arc<Spares>) {
         if self.spares.is_none() {

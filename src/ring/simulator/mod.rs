@@ -61,7 +61,7 @@ struct Simulator {
     dice: Dice,
     mode: Mode,
     state: State,
-    /// What users sent and the scheduler has not taken in.
+    /// Events that users sent and the scheduler has not taken in.
     backlog: Backlog,
     programs: Vec<Program>,
     truth: FxHashMap<ValueId, Truth>,

@@ -52,7 +52,7 @@ const WAIT_MORE: f64 = 6.0;
 const P99_MAX: f64 = 2.0;
 /// Answers of a run.
 const ANSWERS: usize = 6000;
-/// What the ring's thread takes to hear of an event that makes no work.
+/// Nanoseconds that the ring's thread takes to hear of an event that makes no work.
 const HEAR_NS: u64 = 500;
 
 /// A session with work.
@@ -79,7 +79,7 @@ struct World {
     /// Regions on the device, with the time at which each ends.
     device: VecDeque<(u64, Region)>,
     device_free_ns: u64,
-    /// Whose gathers are open.
+    /// The open gathers, each with its session.
     open: BTreeMap<GatherId, SessionId>,
     there: BTreeMap<SessionId, Books>,
     next_session: u64,
@@ -107,7 +107,7 @@ struct World {
     seen: Seen,
 }
 
-/// What a run saw, for those who change the bounds.
+/// The figures of a run, for those who change the bounds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     share: f64,
@@ -283,7 +283,7 @@ impl World {
         self.device.push_back((self.device_free_ns, region));
     }
 
-    /// What so many elements take the device, which does ten of them in a nanosecond by its own account.
+    /// Nanoseconds that the device takes for so many elements. It does ten of them in one by its own account.
     fn device_takes(&self, elements: u64) -> u64 {
         (elements as f64 * self.device_factor / 10.0) as u64 + 1000
     }
