@@ -1,7 +1,7 @@
 //! Sessions that stay, beside sessions that live for one request each: what share each kind gets.
 //!
-//! `cargo bench --bench fairness -- [--device host|gpu|auto] [--seconds S] [--elements N,N,...] [--ops N] [--weight W]
-//! [--tasks N] [--outstanding N] [--think US]`
+//! `cargo bench --bench fairness -- [--device host|gpu|auto] [--seconds S] [--elements N,N,...] [--ops N]
+//! [--weight W,W,...] [--tasks N] [--outstanding N] [--think US]`
 //!
 //! So many tasks open a session for a request, upload, compute a chain and a sum, await it and close; beside them one
 //! session of a weight keeps a number of such jobs outstanding. All run on a tokio executor of two threads. A row
@@ -81,15 +81,9 @@ impl Options {
         match name {
             "--device" => self.device = value.to_owned(),
             "--seconds" => self.seconds = number()?,
-            "--elements" => {
-                self.elements =
-                    value.split(',').map(|n| shared::number(name, n)).collect::<std::result::Result<_, _>>()?
-            }
+            "--elements" => self.elements = shared::numbers(name, value)?,
             "--ops" => self.ops = number()? as usize,
-            "--weight" => {
-                self.weights =
-                    value.split(',').map(|n| shared::number(name, n)).collect::<std::result::Result<_, _>>()?
-            }
+            "--weight" => self.weights = shared::numbers(name, value)?,
             "--tasks" => self.tasks = number()? as usize,
             "--outstanding" => self.outstanding = (number()? as usize).max(1),
             "--think" => self.think = Duration::from_micros(number()? as u64),

@@ -1,13 +1,14 @@
 //! A service under more requests than it can answer: each request opens a session, uploads some thousand numbers,
 //! records about twenty ops on them, gathers a sum, and is dropped after 250 ms.
 //!
-//! `cargo bench --bench overload -- [--device host] [--seconds 60] [--factor 2] [--elements 4000] [--timeout-ms 250]
-//! [--pending-ops 16384] [--sessions 1000000]`
+//! `cargo bench --bench overload -- [--device DEVICE] [--seconds S] [--factor F] [--elements N] [--timeout-ms N]
+//! [--pending-ops N] [--sessions N]`
 //!
 //! The runtime is told how many ops may wait (`RuntimeBuilder::ops_pending_max`), as a service's is: what comes beyond
-//! that is `Overloaded` at once. `--pending-ops 0` leaves it at the runtime's own limit. The bench prints what a closed loop answers in a second, then, at `factor` times that, what is answered in time in each
-//! second, the memory, and the latency of a lone request before and after. With `--sessions` it opens so many sessions
-//! one after the other instead, and prints how much memory is left of them.
+//! that is `Overloaded` at once. `--pending-ops 0` leaves it at the runtime's own limit. The bench prints what a closed
+//! loop answers in a second, then, at `factor` times that, what is answered in time in each second, the memory, and the
+//! latency of a lone request before and after. With `--sessions` it opens so many sessions one after the other instead,
+//! and prints how much memory is left of them.
 
 mod shared;
 
@@ -28,8 +29,8 @@ struct Options {
     sessions: u64,
 }
 
-const USAGE: &str =
-    "overload [--device DEVICE] [--seconds S] [--factor F] [--elements N] [--timeout-ms N] [--sessions N]";
+const USAGE: &str = "overload [--device DEVICE] [--seconds S] [--factor F] [--elements N] [--timeout-ms N] \
+                     [--pending-ops N] [--sessions N]";
 
 impl Default for Options {
     fn default() -> Options {

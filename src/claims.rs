@@ -1,7 +1,7 @@
 //! Bytes of host memory that front ends of a runtime hold beside what its devices hold: large arrays of scripts. Both
 //! share the host's budget.
 //!
-//! In: claims and their ends; what the runtime itself holds on the host, which the ring says after each of its turns.
+//! In: claims and their ends; what the runtime itself holds on the host, which the ring says where that has changed.
 //! Out: whether more fits the budget. Must hold: a claim and its end are counted once each, so that nothing of a script
 //! that has ended is left. CLAIMS-1: the ring tells residency of the claims before each event, so that the runtime takes
 //! no memory that front ends hold; free memory of the runtime's pools counts for nobody, and is given back when a claim
@@ -14,13 +14,13 @@ use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What front ends of one runtime hold together.
+/// Counts the bytes that all front ends of one runtime hold, beside those of the runtime.
 #[derive(Default)]
 pub(crate) struct HostClaims {
     bytes: AtomicU64,
-    /// What the runtime holds on the host: values, and copies of those on other devices.
+    /// Bytes that the runtime holds on the host: values, and copies of those on other devices.
     runtime: AtomicU64,
-    /// What its pools keep there for their next use.
+    /// Bytes that its pools keep there for their next use.
     idle: AtomicU64,
     /// The ring was asked to give that back, and has not said anything since.
     is_asked: AtomicBool,
@@ -73,7 +73,7 @@ impl HostClaims {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// What the runtime holds on the host now, and what its pools keep there.
+    /// Takes in the bytes that the runtime holds on the host now, and those that its pools keep there.
     pub(crate) fn set_runtime(&self, bytes: u64, idle: u64) {
         self.runtime.store(bytes, Ordering::Relaxed);
         self.idle.store(idle, Ordering::Relaxed);

@@ -39,6 +39,14 @@ pub fn number<T: FromStr>(name: &str, value: &str) -> Result<T, String> {
     value.parse().map_err(|_| format!("{name}: '{value}' is no number"))
 }
 
+/// The numbers, parted by commas, that an option has for a value.
+///
+/// # Errors
+/// As [`number`].
+pub fn numbers<T: FromStr>(name: &str, value: &str) -> Result<Vec<T>, String> {
+    value.split(',').map(|part| number(name, part)).collect()
+}
+
 /// The status of a program that ends so. The standard error says what failed.
 pub fn ended(result: Result<(), impl Display>) -> ExitCode {
     match result {

@@ -3,7 +3,7 @@
 //! In: calls of the user's program, from any thread and under any executor. Out: segments of tapes, demands and
 //! cancels to the scheduler. Must never touch a device.
 //!
-//! Invariants: TAPE-1 to TAPE-5 (`tape`), PLAIN-1 (`plain`), RECORD-1 to RECORD-5 (`record`), HANDLE-1 and HANDLE-2
+//! Invariants: TAPE-1 to TAPE-6 (`tape`), PLAIN-1 (`plain`), RECORD-1 to RECORD-5 (`record`), HANDLE-1 and HANDLE-2
 //! (`handle`), GATHER-1 to GATHER-3 (`pending`), FOLD-1 (`fold`), WIDE-1 (`wide`),
 //! HOSTARRAY-1 (`host_array`).
 //!

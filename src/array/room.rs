@@ -1,4 +1,5 @@
-//! Whether a session may record more: what waits of it, in the ring and on its tape, and of all sessions.
+//! Whether a session may record more: that depends on what waits in the ring and on its tape, of itself and of all
+//! sessions.
 //!
 //! In: the session's gate, the total of all gates, the runtime's settings. Out: a tape that has room for another op,
 //! the error of an op for which there is none, futures that are ready when there is. Must hold: TAPE-4; TAPE-6: a
@@ -76,7 +77,7 @@ impl Home {
         self.room_for((self.nodes_max as u64).min(limit.nodes / 2).max(1), limit).await;
     }
 
-    /// What to wait for until there may be room for so many ops; none if there is.
+    /// A future that is ready when there may be room for so many ops; `None` if there is.
     fn wait_for_room(&self, ops: u64, limit: Room) -> Option<impl Future<Output = ()> + Send + use<>> {
         let has_room = || {
             let mut tape = self.tape.lock();
@@ -85,13 +86,13 @@ impl Home {
             let left = self.left(&tape, limit);
             drop(tape);
             drop(after);
-            left >= ops.min(self.link.total.most())
+            left >= ops.min(self.link.total.enough())
         };
         if has_room() {
             return None;
         }
         let (own, all) = (self.gate().wait(), self.link.total.wait());
-        // What left before we could be woken.
+        // Nodes may have left before the two were registered, and woken nobody.
         if has_room() {
             return None;
         }

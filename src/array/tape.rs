@@ -95,7 +95,7 @@ impl Deref for Name {
     }
 }
 
-/// What was recorded since the last cut.
+/// The records since the last cut, and their counts.
 pub(crate) struct Tape {
     records: Records,
     /// Ops among them.
@@ -129,7 +129,7 @@ pub(crate) struct Tape {
     caller: Caller,
 }
 
-/// What is left to do once the lock is released (TAPE-4).
+/// Objects of the program's that a cut took out of the tape. They are dropped once the lock is released (TAPE-4).
 #[derive(Default)]
 #[must_use]
 pub(crate) struct After {

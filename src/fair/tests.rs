@@ -212,7 +212,7 @@ fn nothing_is_left_of_sessions_that_have_gone() {
         assert!(all.known() <= 4, "{}", all.known());
     }
     all.leave(STAYS);
-    all.rest();
+    all.forget_debts();
     assert_eq!(all.known(), 0);
 }
 

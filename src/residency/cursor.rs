@@ -92,7 +92,7 @@ impl State {
         // what it took; nor does anybody for what is left of a plan that fails.
         if !cursor.open.commands.is_empty() && !matches!(result, Err(Stop::Fail(_))) {
             let batch_us = self.devices[d].info.costs.launch_us;
-            self.devices[d].turns.charge(cursor.plan.session, cursor.open.work_us + batch_us);
+            self.devices[d].turns.lend(cursor.plan.session, cursor.open.work_us + batch_us);
         }
         match result {
             Ok(()) => {

@@ -10,7 +10,7 @@
 //! Reading order: `message`, `values` (what is known of a value), `state` (events), `pump` (what follows from them),
 //! `turns` (whose turn it is), `beside` (who may begin while others are in progress), `cursor` (walks a plan; `tiles`
 //! cuts its launches, `reside` finds their slots, `closing` ends it), `evict` and `pool` (where slots come from),
-//! `batch`, `complete` (reports and failures), `holding` (segments and host copies).
+//! `batch`, `complete` (reports and failures), `holding` (segments and host copies), `idle` (free memory goes back).
 //!
 //! Assumed: plans of one session arrive in region order (a value dies in the last of them); events of one device
 //! come in the order in which it worked, and a batch that failed with

@@ -20,7 +20,7 @@ const LOOK_MAX: usize = 64;
 /// Free buffers beyond this share of the budget go back to the device.
 const IDLE_SHARE: u64 = 2;
 
-/// Whose turn it is.
+/// The plan that is placed next.
 enum Next {
     /// The plan in progress with this cursor.
     GoesOn(usize),
@@ -48,7 +48,7 @@ impl State {
         for d in 0..self.devices.len() {
             let device = &mut self.devices[d];
             if device.turns.is_empty() && device.flights.is_empty() {
-                device.turns.rest();
+                device.turns.forget_debts();
             }
             self.release_idle(d, out);
         }

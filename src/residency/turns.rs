@@ -1,4 +1,4 @@
-//! Whose turn it is on a device: sessions with a plan that can go on, by the time they have had there.
+//! Decides which session goes on next on a device, by the time that each has had there.
 //!
 //! In: plans whose inputs are made, what placed work takes. Out: sessions, who is due first. Must hold: RES-13, a
 //! session's plans go in the order of their arrival, and it has one in progress at the most; RES-14: the sessions that
@@ -20,7 +20,7 @@ pub(super) struct Turns {
     sessions: FxHashMap<SessionId, Queue>,
 }
 
-/// What a session has to place.
+/// The plans that a session has to place.
 #[derive(Debug)]
 struct Queue {
     weight: u32,
@@ -34,7 +34,7 @@ struct Queue {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     region: RegionId,
-    /// What its next batch takes, estimated.
+    /// Nanoseconds, estimated, that its next batch takes.
     piece_ns: u64,
 }
 
@@ -84,14 +84,15 @@ impl Turns {
         self.change(session, |queue| queue.open = None);
     }
 
-    /// The session, whose turn it was, was given work that is estimated to take so many microseconds.
-    pub(super) fn charge(&mut self, session: SessionId, us: f64) {
+    /// The session, whose turn it was, was given work that is estimated to take so many microseconds. It counts for the
+    /// others when [`Turns::settle`] says what it took.
+    pub(super) fn lend(&mut self, session: SessionId, us: f64) {
         self.fair.lend(session, ns(us));
     }
 
-    /// Work that a session of this weight was charged for took so long.
-    pub(super) fn settle(&mut self, session: SessionId, weight: u32, charged_us: f64, took_us: f64) {
-        self.fair.settle(session, weight, ns(charged_us), ns(took_us));
+    /// Work that was lent to a session of this weight has ended, and took so long.
+    pub(super) fn settle(&mut self, session: SessionId, weight: u32, lent_us: f64, took_us: f64) {
+        self.fair.settle(session, weight, ns(lent_us), ns(took_us));
     }
 
     /// The session's turn came, and its plan in progress waits for something else: it saves nothing up meanwhile.
@@ -113,9 +114,9 @@ impl Turns {
         self.fair.is_empty()
     }
 
-    /// The device has nothing to do: nobody owes anything.
-    pub(super) fn rest(&mut self) {
-        self.fair.rest();
+    /// The device has nothing to do: no session owes anything.
+    pub(super) fn forget_debts(&mut self) {
+        self.fair.forget_debts();
     }
 
     /// Whether the session has a plan in progress.
@@ -159,7 +160,7 @@ mod tests {
     fn turns(turns: &mut Turns, count: usize, us: impl Fn(SessionId) -> f64) -> Vec<SessionId> {
         let next = |turns: &mut Turns| {
             let (session, _) = turns.in_order().next().unwrap();
-            turns.charge(session, us(session));
+            turns.lend(session, us(session));
             turns.settle(session, turns.sessions[&session].weight, us(session), us(session));
             session
         };
@@ -213,7 +214,7 @@ mod tests {
             loop {
                 let (session, _) = all.in_order().next().unwrap();
                 all.begin(session);
-                all.charge(session, 100.0);
+                all.lend(session, 100.0);
                 all.settle(session, if session == stays { 8 } else { 1 }, 100.0, 150.0);
                 if session == stays {
                     its += 1;

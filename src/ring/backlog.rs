@@ -1,4 +1,5 @@
-//! What sessions have sent and the scheduler has not taken in yet: cheap to keep, and to throw away.
+//! The backlog holds what sessions have sent and the scheduler has not taken in yet. It is cheap to keep, and to throw
+//! away.
 //!
 //! In: users' events, in the order in which they were sent; credits; which gathers are still awaited. Out: the same
 //! events, a session's in their order, as far as the scheduler has room for more. Plain state: no channel, clock or
@@ -54,9 +55,10 @@ pub(super) struct Backlog {
     order: VecDeque<(u64, SessionId)>,
     /// How many of them are not.
     ordered: usize,
-    /// Whose turn it is among them. Entries of `order` from the number `entered` on have not entered yet: a session
-    /// that is opened does so when its first segment is there as well.
+    /// Decides which of them has the next turn.
     fair: Fair,
+    /// Entries of `order` from this number on have not entered `fair` yet. They do when the next turn is given, so that
+    /// a session that was just opened enters with its first segment.
     entered: u64,
     next_listed: u64,
     /// Sessions whose next events cost nothing and free memory: drops, and the session's end.
@@ -77,7 +79,7 @@ pub(super) struct Backlog {
 struct Queue {
     /// Each with its number in the order in which all events were sent.
     events: VecDeque<(u64, SchedulerEvent)>,
-    /// What the scheduler has taken in and has not given credit for.
+    /// Nodes and bytes that the scheduler has taken in and has not given credit for.
     inside: Inside,
     place: Place,
     /// The scheduler has heard of the session, and not of its end.
@@ -100,13 +102,15 @@ enum Place {
     Urgent,
 }
 
-/// What was thrown away.
+/// A session's events that were thrown away.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Discarded {
     /// The session that ended.
     pub session: Option<SessionId>,
     /// Ops.
     pub nodes: u64,
+    /// When its segments were cut, in nanoseconds: their callers are forgotten.
+    pub cuts: Vec<u64>,
     /// Gathers that are still awaited, and now fail.
     pub gathers: Vec<GatherId>,
     /// The scheduler will never hear of the session.
@@ -220,8 +224,9 @@ impl Backlog {
         }
     }
 
-    /// The session whose turn it is: the one that is due, but while work is given up the last. Who has waited longest
-    /// then gives up before the answer comes, and the time that it takes is lost for the others, too.
+    /// The session whose turn it is: the one that [`Fair`] names. While work is given up it is the one that came last:
+    /// the one that has waited longest would give up before its answer comes, and the time that it takes would be lost
+    /// for the others, too. A session that waits alone needs no [`Fair`].
     fn pick(&mut self) -> Option<SessionId> {
         self.turn = self.turn.wrapping_add(1);
         let alone = self.ordered == 1 && self.fair.is_empty();
@@ -240,7 +245,7 @@ impl Backlog {
         }
     }
 
-    /// Tells `fair` of the sessions that began to wait since the last time.
+    /// Tells `fair` of the sessions that began to wait since it was told last.
     fn enter_listed(&mut self) {
         for &(listed, session) in self.order.iter().rev().take_while(|(listed, _)| *listed >= self.entered) {
             if is_current(&self.sessions, listed, session) {
@@ -261,7 +266,7 @@ impl Backlog {
             self.fair.leave(session);
         }
         if self.waiting == 0 && self.fair.is_empty() {
-            self.fair.rest();
+            self.fair.forget_debts();
         }
     }
 
@@ -370,8 +375,9 @@ impl Backlog {
         let mut discarded = Discarded { session: Some(session), unheard, ..Discarded::default() };
         for (number, event) in events {
             match &event {
-                SchedulerEvent::SegmentCut { records, .. } => {
+                SchedulerEvent::SegmentCut { records, at_ns, .. } => {
                     discarded.nodes += records.summary.nodes;
+                    discarded.cuts.push(*at_ns);
                     let demands = records.summary.demands.iter().copied();
                     discarded.gathers.extend(demands.filter(|gather| is_awaited(*gather)));
                     if !records.summary.demands.is_empty() {
@@ -447,12 +453,13 @@ impl Backlog {
 }
 
 impl Queue {
-    /// Its segments that wait; among them may be some that cost nothing.
+    /// Its events that wait, but for its opening: about as many as its requests, since few of them cost nothing.
     fn requests(&self) -> usize {
         self.events.len().saturating_sub(usize::from(!self.known))
     }
 
-    /// What its next segment takes the ring's thread. It is its next event, or the one behind its opening.
+    /// Nanoseconds that the ring's thread will spend on its next segment. This is its next event, or the one behind its
+    /// opening.
     fn piece_ns(&self) -> u64 {
         ring_ns(self.events.iter().take(2).map(|(_, event)| nodes_of(event)).find(|nodes| *nodes > 0).unwrap_or(0))
     }
@@ -471,7 +478,7 @@ fn nodes_of(event: &SchedulerEvent) -> u64 {
     }
 }
 
-/// Whose event it is; none for what is no session's.
+/// The session that an event belongs to, if it belongs to one.
 fn session_of(event: &SchedulerEvent) -> Option<SessionId> {
     match event {
         SchedulerEvent::SessionOpened { session, .. }

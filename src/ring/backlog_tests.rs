@@ -165,7 +165,8 @@ fn a_request_that_is_given_up_while_it_waits_leaves_nothing_behind() {
     b.request(2);
     b.request(3);
     let discarded = b.give_up(2);
-    assert_eq!(discarded, Discarded { session: Some(SessionId(2)), nodes: 1, gathers: vec![], unheard: true });
+    let gone = Discarded { session: Some(SessionId(2)), nodes: 1, cuts: vec![0, 0], gathers: vec![], unheard: true };
+    assert_eq!(discarded, gone);
     assert_eq!(b.all(), ["open 1", "cut 1 op demand", "open 3", "cut 3 op demand"]);
     for session in [1, 3] {
         // Heard of: its end is told at once, which lets go of all that it had.
@@ -203,10 +204,8 @@ fn a_session_that_is_closed_fails_what_waits_of_it_and_is_awaited() {
         Record::Demanded { gather: GatherId(7), value: ValueId { session: SessionId(1), index: 1 }, want: Want::Host };
     b.cut(1, vec![op(1, 1, None), demand]);
     let discarded = b.close(1);
-    assert_eq!(
-        discarded,
-        Discarded { session: Some(SessionId(1)), nodes: 1, gathers: vec![GatherId(7)], unheard: false }
-    );
+    let (session, gathers) = (Some(SessionId(1)), vec![GatherId(7)]);
+    assert_eq!(discarded, Discarded { session, nodes: 1, cuts: vec![0], gathers, unheard: false });
     assert_eq!(b.next(false).as_deref(), Some("close 1"));
     b.backlog.credit(SessionId(1), 1);
     assert_eq!(b.backlog.tables()[0].1, 0);

@@ -1,5 +1,5 @@
-//! What waits: how many of a session's recorded ops, and how many bytes that only they keep, have been sent and not run
-//! yet; the same over all sessions; and who awaits room for more.
+//! Gates count, for each session and over all, the recorded ops that were sent and have not run yet, and the bytes that
+//! only these keep; and they wake the futures that await room for more.
 //!
 //! In: segments that are sent, nodes that have left the ring. Out: how much room is left, and waiting futures that are
 //! woken. Must hold: GATE-1: what a session adds to the total is taken off again, at the latest when its gate is
@@ -82,7 +82,7 @@ impl Waiters {
     }
 }
 
-/// What waits of all sessions of a runtime.
+/// Counts the work that waits, of all sessions of a runtime.
 #[derive(Debug)]
 pub struct Total {
     nodes: AtomicU64,
@@ -116,12 +116,13 @@ impl Total {
         }
     }
 
-    /// How many nodes there is room for where nothing waits, half of which is enough for anybody.
-    pub fn most(&self) -> u64 {
+    /// How many nodes more there must be room for, at the most, before a future that awaits room is ready: half of the
+    /// limit.
+    pub fn enough(&self) -> u64 {
         (self.limit.nodes / 2).max(1)
     }
 
-    /// What waits: nodes and bytes.
+    /// The nodes and bytes that wait.
     pub fn waiting(&self) -> (u64, u64) {
         (self.nodes.load(SeqCst), self.bytes.load(SeqCst))
     }
@@ -153,7 +154,7 @@ impl Total {
     }
 }
 
-/// What waits of one session.
+/// Counts the work that waits, of one session.
 #[derive(Debug)]
 pub struct Gate {
     inner: Mutex<Inner>,

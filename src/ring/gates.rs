@@ -24,7 +24,7 @@ impl Gates {
         Gates { inner: Mutex::default(), total: Arc::new(Total::new(limit)) }
     }
 
-    /// What waits of all sessions.
+    /// The count of the work that waits, of all sessions.
     pub fn total(&self) -> &Arc<Total> {
         &self.total
     }

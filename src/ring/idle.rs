@@ -2,21 +2,22 @@
 //!
 //! In: turns of the ring's loop, and the time. Out: when the machines and the devices are told to give memory back.
 //! Plain state. Must hold: while anything happens they are told once a period; where nothing happens they are told
-//! `TIMES` times, the last time to give back all of it, and then the loop has nothing to wake up for.
+//! `TIMES` times, the last time to give back all of it, and then the loop has nothing to wake up for. What a claim needs
+//! at once is given back beside this, by the loop itself (CLAIMS-1).
 
 use std::time::{Duration, Instant};
 
-/// How often free memory goes back, half of it at a time, until all of it does, where nothing happens.
+/// The times that free memory goes back where nothing happens: half of it each time, and the rest the last time.
 const TIMES: u32 = 6;
 
 /// When free memory goes back next.
 #[derive(Debug)]
 pub(super) struct Idle {
-    /// How often it goes back, if ever.
+    /// The time from one to the next; `None` where free memory is kept.
     period: Option<Duration>,
     /// When it does next; `None` where nothing has happened since all of it went.
     next: Option<Instant>,
-    /// How often it did since anything happened.
+    /// How many times it did since anything happened.
     times: u32,
 }
 

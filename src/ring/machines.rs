@@ -22,7 +22,7 @@ use crate::{fusion, residency};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What the ring does to the world outside of its three machines.
+/// An action of the ring outside of its three machines.
 #[derive(Debug)]
 pub(super) enum Effect {
     /// Resolve a future.
@@ -54,7 +54,7 @@ pub(super) struct Machines {
     from_scheduler: Vec<SchedulerInstruction>,
     from_fusion: Vec<FusionInstruction>,
     from_residency: Vec<ResidencyInstruction>,
-    /// What front ends hold of the host's memory.
+    /// Bytes of the host's budget that front ends hold.
     claims: Arc<HostClaims>,
     counters: Arc<Counters>,
     timeline: Timeline,

@@ -10,7 +10,7 @@
 //! | device events | device threads | batches in flight |
 //! | compiled plans | compile workers | regions downstream (the scheduler's credits) |
 //! | an opened device | the thread that opens it | one |
-//! | control | the runtime | a handful |
+//! | control | the runtime, claims of front ends | a handful, and one claim a turn |
 //!
 //! What sessions send is taken out of its mailbox at once, and kept in the `backlog` until the scheduler has room for
 //! it: so a cancel, and the end of a session, are heard before the segments that were sent before them.

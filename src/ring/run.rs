@@ -30,7 +30,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What the runtime tells the loop beside its work.
+/// A message of the runtime, or of its front ends, to the loop.
 #[derive(Debug)]
 pub(super) enum Control {
     /// Take no new work, finish what is in flight until then, fail the rest, end.
@@ -55,11 +55,11 @@ pub(super) struct Inbox {
     pub workers: Mail<(RegionId, Result<(), Error>)>,
     /// From the thread that opens a device; one at most.
     pub opened: Mail<Opened>,
-    /// From the runtime.
+    /// From the runtime; and, once a turn at the most, from front ends whose claims need memory.
     pub control: Mail<Control>,
 }
 
-/// What the loop acts on.
+/// The loop's ways out: all that it acts on.
 pub(super) struct Edges {
     pub gathers: Arc<GatherTable>,
     pub answers: Arc<Answers>,
@@ -76,17 +76,17 @@ const DRAIN_MAX: usize = 256;
 
 /// Users' events that go through the machines together: what is worked through side by side finds its code in the
 /// caches.
-const TOLD_AT_ONCE: usize = 4;
+pub(super) const TOLD_AT_ONCE: usize = 4;
 
 /// How long to look for what somebody who was just answered asks next, before sleeping. Seen on an H200's host: 5 us
 /// take less of a processor a region than sleeping at once does, and shorten the trip; 25 us take twice as much, and
 /// shorten it no further.
 const LOOK_FOR_USERS: Duration = Duration::from_micros(5);
 
-/// What is estimated to take a device at most so many microseconds is done here, where nobody else waits for the ring:
-/// waking the device's thread, and being woken by it, take longer.
+/// Work that is estimated to take a device at most so many microseconds is done on the ring's thread, where no other
+/// work waits for the ring: waking the device's thread, and being woken by it, take longer.
 const MOMENT_US: f64 = 10.0;
-/// Likewise where somebody waits: waking another thread takes this one longer.
+/// The same where other work waits: waking another thread takes this one longer.
 const BUSY_MOMENT_US: f64 = 3.0;
 
 /// The loop.
@@ -333,10 +333,16 @@ impl Loop {
         self.backlog.next(has_room, |gather| gathers.is_open(gather))
     }
 
-    /// What was thrown away before the scheduler heard of it: whoever still waits for it is told so.
+    /// Fails the gathers of events that were thrown away before the scheduler heard of them, and forgets the session.
     fn end_discarded(&mut self, discarded: Discarded) {
-        let Discarded { session, nodes, gathers, unheard } = discarded;
+        let Discarded { session, nodes, cuts, gathers, unheard } = discarded;
         Counters::add(&self.edges.counters.ops_dead, nodes);
+        if let Some(session) = session {
+            // The scheduler, which takes the other segments' callers, never hears of these: the program's spans would
+            // not end.
+            let callers = self.edges.timeline.callers();
+            cuts.into_iter().for_each(|at_ns| drop(callers.take_segment(session, at_ns)));
+        }
         for gather in gathers {
             self.apply(Effect::Resolve { gather, result: Err(session_closed()) });
         }

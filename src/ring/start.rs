@@ -47,7 +47,7 @@ pub struct Ring {
     pub gates: Arc<Gates>,
     /// The devices that are open, and the one that may yet be opened; the first is the host.
     pub devices: Arc<Devices>,
-    /// What front ends hold of the host's memory, beside the runtime.
+    /// Bytes of the host's budget that front ends hold, beside the runtime.
     pub(crate) claims: Arc<HostClaims>,
     control: Post<Control>,
     ended: Ended,
@@ -201,7 +201,7 @@ pub fn start_with(
     Ok(Ring { events, gathers, gates, devices, claims, control: control_sender, ended: Ended(ended.shared()) })
 }
 
-/// What is closed behind the loop, whichever way it ends.
+/// Closes tables, gates and devices behind the loop, whichever way it ends.
 struct End {
     gathers: Arc<GatherTable>,
     gates: Arc<Gates>,

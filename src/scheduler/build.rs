@@ -7,7 +7,7 @@ use super::cut::{Cut, Dep, Fate, Group};
 use super::graph::Live;
 use super::region::{Placement, Region, RegionArg, RegionInput, RegionNode};
 use super::state::State;
-use crate::graph::Arg;
+use crate::graph::{Arg, Op};
 use crate::ids::{RegionId, ValueId};
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
@@ -78,7 +78,7 @@ impl GroupBuilder<'_> {
         wanted: &dyn Fn(ValueId, &Live) -> bool,
     ) -> Region {
         let graph = &self.state.graph;
-        // Where the region has what its nodes read, by the position in the cut.
+        // By positions in the cut: the region's own node or its input, for what was built or read so far.
         let mut of_node: SmallVec<[Option<RegionArg>; 64]> = smallvec![None; self.cut.nodes.len()];
         let mut of_input: SmallVec<[Option<RegionArg>; 16]> = smallvec![None; self.cut.inputs.len()];
         let mut inputs: Vec<RegionInput> = Vec::new();
@@ -89,24 +89,19 @@ impl GroupBuilder<'_> {
             let node = &self.cut.nodes[position as usize];
             let live = &graph[node.at];
             arguments.clear();
+            // The graph names arguments from the last to the first; inputs stand in the order of arguments.
             for &dep in node.deps.iter().rev() {
+                // Another group's node becomes an input, as a value from outside does.
                 let (at, place) = match dep {
                     Dep::Node(p) => (self.cut.nodes[p as usize].at, &mut of_node[p as usize]),
                     Dep::Input(i) => (self.cut.inputs[i as usize].at, &mut of_input[i as usize]),
                 };
                 let from = &graph[at];
-                let value = from.node.value;
                 let place = place.get_or_insert_with(|| {
-                    inputs.push(RegionInput {
-                        value,
-                        meta: from.node.meta.clone(),
-                        source: from.host.clone().filter(|_| preview && !from.known),
-                        dies: dies(dep, self.number),
-                        is_source: matches!(from.node.op, crate::graph::Op::Source(_)),
-                    });
+                    inputs.push(input_of(from, dies(dep, self.number), preview));
                     RegionArg::Input(inputs.len() as u32 - 1)
                 });
-                arguments.insert(value, *place);
+                arguments.insert(from.node.value, *place);
             }
             let args = live
                 .node
@@ -154,5 +149,16 @@ impl GroupBuilder<'_> {
             reason: elsewhere.unwrap_or(first.reason),
             estimates_us: self.cut.estimates.get(first.component as usize).cloned().unwrap_or_default(),
         }
+    }
+}
+
+/// A value that a region reads. Host data is added when the region is sent (`fairness.rs`); a preview never is.
+fn input_of(from: &Live, dies: bool, preview: bool) -> RegionInput {
+    RegionInput {
+        value: from.node.value,
+        meta: from.node.meta.clone(),
+        source: from.host.clone().filter(|_| preview && !from.known),
+        dies,
+        is_source: matches!(from.node.op, Op::Source(_)),
     }
 }

@@ -1,9 +1,8 @@
-//! Whose turn it is: the sessions that have regions waiting, by the work that was sent for them.
+//! Decides which session sends its next region, by the work that was sent for each session.
 //!
 //! In: queues. Out: regions, in program order within a session. Must hold: SCHED-4, SCHED-6, SCHED-14, and that long
-//! regions don't keep short ones of other sessions from being sent. A region waits
-//! until the regions that make its inputs have been sent; those were cut before it, so the earliest waiting
-//! region can always go.
+//! regions don't keep short ones of other sessions from being sent. A region waits until the regions that make its
+//! inputs have been sent; those were cut before it, so the earliest waiting region can always go.
 
 use super::graph::Home;
 use super::message::SchedulerInstruction;
@@ -15,10 +14,10 @@ use crate::ids::{RegionId, SessionId};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// What a region takes the ring's thread, in nanoseconds: to plan, place, send and end it. A fixed figure, so that
+/// Nanoseconds that the ring's thread spends to plan, place, send and end a region. A fixed figure, so that
 /// turns don't depend on a clock. Where jobs are tiny, the ring is what sessions share.
 const REGION_NS: u64 = 10_000;
-/// What each of its nodes adds.
+/// Nanoseconds that each of its nodes adds.
 const NODE_NS: u64 = 300;
 /// A region that computes this many times what a portion does is long: its device is busy with it for a while.
 const LONG: u64 = 4;
@@ -29,7 +28,7 @@ pub(super) const RESERVE: usize = 2;
 /// So many sessions are looked at for one that may use the reserve.
 const LOOK_MAX: usize = 64;
 
-/// Whose turn it is.
+/// The sessions' turns to send a region.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     /// The sessions that have regions waiting.
@@ -86,7 +85,7 @@ impl State {
         }
     }
 
-    /// What a region takes, estimated from its structure: the ring's time, and its device's.
+    /// Nanoseconds that a region takes the ring and its device together, estimated from its structure.
     fn work_of(&self, id: RegionId) -> u64 {
         let record = &self.regions[&id];
         let device = self.devices.get(record.region.device.0 as usize);
@@ -102,7 +101,7 @@ impl State {
             }
         }
         if self.in_flight == 0 && self.turns.fair.is_empty() {
-            self.turns.fair.rest();
+            self.turns.fair.forget_debts();
         }
     }
 
@@ -214,7 +213,7 @@ impl State {
     }
 }
 
-/// What so many nodes that go through it together take the ring's thread, estimated in nanoseconds.
+/// Nanoseconds, estimated, that the ring's thread spends on so many nodes that go through it together.
 pub fn ring_ns(nodes: u64) -> u64 {
     REGION_NS + NODE_NS * nodes
 }

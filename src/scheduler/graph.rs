@@ -35,7 +35,7 @@ pub(super) enum Home {
 /// A value that somebody can still reach.
 #[derive(Debug)]
 pub(super) struct Live {
-    /// What was recorded. The arguments are meaningful while it is lazy.
+    /// The node as it was recorded. Its arguments are meaningful while the value is lazy.
     pub node: Node,
     /// Where it is.
     pub home: Home,
@@ -43,9 +43,9 @@ pub(super) struct Live {
     pub held: bool,
     /// Lazy nodes that read it: the edges that lead out of it.
     pub users: u32,
-    /// It was computed without being written out.
+    /// It was computed in passing: without being written out.
     pub passed: bool,
-    /// What that has cost, in elements (`passing.rs`).
+    /// The elements that were computed in passing for it so far (`passing.rs`).
     pub passing_cost: u64,
     /// Residency was told, or is told by a region's `dies`, that it ends.
     pub retired: bool,
@@ -166,9 +166,9 @@ impl Live {
 /// The graph and its index.
 #[derive(Debug, Default)]
 pub(super) struct LiveGraph {
-    /// Who reads whom. The values stand beside it: the graph would move them when they come and go.
+    /// Which values read which. Its nodes hold nothing: to add and remove values there would copy each of them.
     graph: StableDiGraph<(), ()>,
-    /// The values, by the number of their entry.
+    /// The values, by the number of their node in the graph.
     lives: Vec<Option<Live>>,
     index: FxHashMap<ValueId, NodeIndex>,
 }

@@ -36,7 +36,7 @@ enum Holder {
     Parked(RegionId),
 }
 
-/// Whose keeping is looked at.
+/// Which values a memory limit applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scope {
     /// A session's lazy values, by its own program alone: of its own values, also those that are still coming.
@@ -53,7 +53,7 @@ struct Keeper {
     holder: Holder,
     /// What it takes, once it is computed.
     own_bytes: u64,
-    /// What it keeps until then, and nobody that takes less.
+    /// Bytes that stay in memory because of this holder and would be freed without it.
     kept_bytes: u64,
     /// The largest value that it keeps, whoever does, too.
     largest_bytes: u64,

@@ -16,7 +16,8 @@
 //! | `Here` | `Coming` | it was lost with its device, and what it was made from exists |
 //! | `Lazy`, `Coming`, `Here` | `Failed` | an operand failed at the cut; its region failed; its device was lost; nobody needs it any more |
 //!
-//! Invariants (`State::validate` checks SCHED-1 to 8 and 12, assertions in place 9 to 11, `tests/keeping.rs` 13):
+//! Invariants (`State::validate` checks SCHED-1 to 8 and 12, assertions in place 9 to 11, `tests/keeping.rs` 13,
+//! `crate::ring`'s simulator of requests 14):
 //! - SCHED-1: the index names every live value once, and each entry names its own value.
 //! - SCHED-2: only lazy values have edges from their arguments, and `users` is the number of edges to users.
 //! - SCHED-3: every open gather waits for something that is under way: a region that makes its value, a

@@ -12,9 +12,9 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// Records of a chunk that is used again.
+/// Records of a chunk.
 const CHUNK: usize = 256;
-/// Records of a tape's first chunk: most sessions are short.
+/// Records of the first chunk of a tape that is not known to be long: most sessions are short.
 const FIRST_CHUNK: usize = 64;
 /// Chunks of each size that wait to be used again, at most: a few full tapes, some hundred short sessions.
 const SPARES_MAX: usize = 64;
@@ -48,7 +48,7 @@ impl Spares {
     }
 }
 
-/// What is to be known of a segment before its records are looked at.
+/// Totals of a segment, for the ring, which does not look at its records.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// Ops among the records.
@@ -64,20 +64,20 @@ pub struct Summary {
 /// Records in the order in which they were pushed.
 #[derive(Debug, Default)]
 pub struct Records {
-    /// What is in them, said by whoever cuts the tape.
+    /// Totals of the records. Whoever cuts the tape fills them in.
     pub summary: Summary,
     full: Vec<Vec<Record>>,
     /// Holds the latest record, if there is any.
     open: Vec<Record>,
-    /// The records before these were many, and so will these be.
+    /// The tape's segment before this one was long: this one is taken to be long, too.
     is_long: bool,
-    /// Where chunks come from; nobody has said before the first record.
+    /// Where chunks come from and go back to; `None` until the first record.
     spares: Option<Arc<Spares>>,
 }
 
 impl Records {
-    /// Chunks come from here, unless that was said before. A tape on which nothing is recorded leaves the count of its
-    /// runtime's spares alone, which all of its sessions share.
+    /// Takes chunks from here from now on, unless it takes them from somewhere already. Called with the first record: a
+    /// tape without any leaves the reference count alone, which all sessions of the runtime would have to share.
     #[inline]
     pub fn take_from(&mut self, spares: &Arc<Spares>) {
         if self.spares.is_none() {
@@ -221,10 +221,9 @@ mod tests {
             let mut seen = Vec::new();
             taken.for_each(|record| seen.push(index_of(&record)));
             assert!(seen.into_iter().eq(0..2000));
-            // The first time, the first chunk is a small one.
-            let (first, others) =
-                if round == 0 { (1, (2000 - FIRST_CHUNK).div_ceil(CHUNK)) } else { (1, 2000usize.div_ceil(CHUNK)) };
-            assert_eq!((spares.first.lock().len(), spares.others.lock().len()), (first, others), "round {round}");
+            // The first time, the first chunk is a small one. It stays among the spares.
+            let others = if round == 0 { (2000 - FIRST_CHUNK).div_ceil(CHUNK) } else { 2000usize.div_ceil(CHUNK) };
+            assert_eq!((spares.first.lock().len(), spares.others.lock().len()), (1, others), "round {round}");
         }
     }
 

@@ -28,7 +28,7 @@ pub struct State {
     pub(super) choice: DeviceChoice,
     pub(super) devices: Vec<DeviceInfo>,
     pub(super) gone: Vec<bool>,
-    /// What a GPU could be at best.
+    /// An idealised GPU, which decides whether opening a real one could pay off.
     pub(super) dream: DeviceInfo,
     /// The device that is not open yet.
     pub(super) opening: Opening,
@@ -208,14 +208,14 @@ pub(super) struct Record {
     pub parkings: u8,
     /// A limit asked for it: it runs, whoever waits.
     pub by_limit: bool,
-    /// Values that end with it, announced when it is sent.
+    /// Values whose last use is in this region. Residency is told of them when the region is sent.
     pub retires: Vec<ValueId>,
     /// It finished before a region that it reads, with these faults.
     pub early: Option<Vec<(ValueId, Error)>>,
 }
 
 impl Record {
-    /// Of a region that waits for its turn.
+    /// Creates the record of a region that is queued.
     pub fn new(region: Region, order: u64) -> Record {
         Record {
             elements: elements_of(&region),

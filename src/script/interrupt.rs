@@ -58,7 +58,7 @@ pub struct Halt {
     pub(super) heeded: usize,
     /// When the machine is interrupted next: its deadline, then the end of what cleans up after it.
     pub(super) at: Option<Instant>,
-    /// Whether the machine is ending for good, so that only its instant counts.
+    /// Whether the machine is ending for good: the end of its session does not interrupt it again.
     pub(super) is_stopping: bool,
 }
 

@@ -1,7 +1,8 @@
 //! Elementwise ops over blocks of host memory.
 //!
-//! In: typed blocks or scalars of one dtype. Out: a block. Binary ops have loops for a scalar on either side. Other ops
-//! cut blocks into pieces of `PIECE` elements: a scalar is spread over a piece once, so that one loop serves both.
+//! In: typed blocks or scalars of one dtype. Out: a block. A unary op of a scalar is computed once; binary ops have loops
+//! for a scalar on either side. Ops of three operands, and those with a rare slow case, cut blocks into pieces of `PIECE`
+//! elements: a scalar is spread over a piece once, so that one loop serves blocks and scalars.
 //!
 //! Must hold: ELEM-1: arguments are as many as the op's arity and of a dtype that its rule yields; blocks are
 //! 64-byte aligned and hold at least `n` elements. ELEM-3: the result of an element does not depend on where in a

@@ -12,6 +12,8 @@
 //! - EVAL-2: registers of live values are distinct.
 //! - EVAL-3: unused lanes of a fold do not count.
 //! - EVAL-4: how a launch is cut depends on its sizes only, so that its bits do not depend on threads.
+//! - EVAL-5 (`monoid`): when accumulators are open and closed. EVAL-6 (`reduce`): how many additions a sum's element
+//!   passes through.
 
 mod block;
 mod check;

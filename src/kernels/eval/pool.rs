@@ -1,7 +1,8 @@
-//! The worker threads of the host device.
+//! The worker threads of the host device, and what they remember of the kernels that ran lately.
 //!
-//! In: a number of tasks and a function that takes task after task. The calling thread works too, so a
-//! small launch never waits for another core to wake up. Which thread runs a task never decides a bit.
+//! In: a number of tasks and a function that takes task after task; kernels. Out: tasks that were run once each; the
+//! passes of kernels. The calling thread works too, so that a small launch never waits for another core to wake up.
+//! Must hold: which thread runs a task never decides a bit (EVAL-4).
 
 use super::stage::Passes;
 use crate::error::{Error, ErrorKind, Result};
@@ -10,7 +11,8 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-/// Steps (an instruction for an element, a multiplication of a product) from which work is worth waking another core.
+/// Steps (an instruction for an element each) from which a launch is worth waking another core. Library kernels have
+/// limits of their own.
 const WAKE_MIN: usize = 1 << 18;
 /// The same where cores are few and other work waits behind it: a core that is woken has work of its own, the program's
 /// or the ring's, and both wait.
@@ -26,6 +28,7 @@ const PASSES_MAX: usize = 32;
 pub struct Pool {
     threads: usize,
     workers: Option<rayon::ThreadPool>,
+    /// Other work waits behind what the pool is given.
     crowded: AtomicBool,
     /// The passes of the kernels that ran lately, the latest first.
     passes: Mutex<Vec<(Arc<Kernel>, Arc<Passes>)>>,

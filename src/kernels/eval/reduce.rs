@@ -337,7 +337,7 @@ impl<'a> Worker<'a> {
             self.stack.resize_with(level + 1, || None);
         }
         for slot in &mut self.stack[..level] {
-            let earlier = slot.take().expect("EVAL-3: a unit of every lower size is on the stack");
+            let earlier = slot.take().expect("EVAL-6: a unit of every lower size is on the stack");
             earlier.merge(0, &carry, 0, lanes);
             self.spare.push(std::mem::replace(&mut carry, earlier));
         }

@@ -1,4 +1,4 @@
-//! What one pass over the blocks of a kernel evaluates: which instructions, in which registers.
+//! A pass over the blocks of a kernel: which instructions it evaluates, in which registers.
 //!
 //! In: a kernel and the stores (and folds) that a pass is for. Out: instruction order, a block register
 //! for each, and which instructions write their operand directly.
@@ -31,13 +31,13 @@ pub(super) struct Stage {
 /// Which part of a kernel a stage is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// What is the same for the whole launch.
+    /// Instructions whose values are the same for the whole launch.
     Uniform,
     /// Everything else of a `Map` or `Scan`.
     Whole,
-    /// Of a reduction: what is folded, and stores of elements.
+    /// In a reduction: the values that are folded, and the stores of elements.
     Fold,
-    /// Of a reduction: what follows the folds.
+    /// In a reduction: everything that follows the folds.
     Finish,
 }
 

@@ -17,13 +17,14 @@ use super::Room;
 use super::backlog::Backlog;
 use crate::config::{Config, DeviceChoice};
 use crate::device::info::DeviceKind;
-use crate::dice::{Dice, mix};
+use crate::dice::{Dice, for_seeds, mix};
 use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, GatherId, RegionId, SessionId, ValueId};
 use crate::scheduler::message::{Delivered, Record, SchedulerEvent, SchedulerInstruction};
 use crate::scheduler::region::{CutReason, Region, RegionArg};
 use crate::scheduler::state::State;
 use crate::scheduler::tests::device;
+use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -60,7 +61,7 @@ struct Simulator {
     dice: Dice,
     mode: Mode,
     state: State,
-    /// What users sent and the scheduler has not taken in.
+    /// Events that users sent and the scheduler has not taken in.
     backlog: Backlog,
     programs: Vec<Program>,
     truth: FxHashMap<ValueId, Truth>,
@@ -121,6 +122,36 @@ struct Seen {
     closed_on: usize,
     /// Cancels that found their demands waiting.
     overtook: usize,
+}
+
+impl Seen {
+    /// All counts: the first twelve are those of what happens often.
+    fn counts(&mut self) -> [&mut usize; 19] {
+        let Seen { delivered, materialised, poisoned, failed, cancelled, repeated, retired, died, .. } = self;
+        let Seen { foreign, opened, refused, again, unwanted, parked, asked_again, .. } = self;
+        let Seen { charged, discarded, closed_on, overtook, .. } = self;
+        [
+            delivered,
+            materialised,
+            poisoned,
+            failed,
+            cancelled,
+            repeated,
+            retired,
+            died,
+            foreign,
+            opened,
+            refused,
+            again,
+            unwanted,
+            parked,
+            asked_again,
+            charged,
+            discarded,
+            closed_on,
+            overtook,
+        ]
+    }
 }
 
 impl Simulator {
@@ -355,56 +386,22 @@ fn combine(args: impl Iterator<Item = i64>) -> i64 {
     args.fold(7, |all, arg| mix((all as u64).rotate_left(9) ^ arg as u64) as i64)
 }
 
+/// Runs for all seeds that were asked for (`for_seeds`).
 #[test]
 fn every_gather_resolves_exactly_once_whatever_happens_downstream() {
-    let seeds = match std::env::var("SEED").ok().and_then(|s| s.parse().ok()) {
-        Some(seed) => seed..seed + 1,
-        None => 0..std::env::var("SEEDS").ok().and_then(|s| s.parse().ok()).unwrap_or(4000u64),
-    };
-    let count = seeds.end - seeds.start;
-    let mut all = Seen::default();
-    for seed in seeds {
-        let outcome = std::panic::catch_unwind(|| {
-            let mut simulator = Simulator::new(seed);
-            simulator.run();
-            simulator.seen
-        });
-        let seen = outcome.unwrap_or_else(|panic| {
-            eprintln!("the simulator failed with SEED={seed}");
-            std::panic::resume_unwind(panic)
-        });
-        all.delivered += seen.delivered;
-        all.materialised += seen.materialised;
-        all.poisoned += seen.poisoned;
-        all.failed += seen.failed;
-        all.cancelled += seen.cancelled;
-        all.repeated += seen.repeated;
-        all.retired += seen.retired;
-        all.died += seen.died;
-        all.foreign += seen.foreign;
-        all.opened += seen.opened;
-        all.refused += seen.refused;
-        all.again += seen.again;
-        all.unwanted += seen.unwanted;
-        all.parked += seen.parked;
-        all.asked_again += seen.asked_again;
-        all.charged += seen.charged;
-        all.discarded += seen.discarded;
-        all.closed_on += seen.closed_on;
-        all.overtook += seen.overtook;
-    }
+    let all = Mutex::new((0, Seen::default()));
+    for_seeds(4000, |seed| {
+        let mut simulator = Simulator::new(seed);
+        simulator.run();
+        let (count, seen) = &mut *all.lock();
+        *count += 1;
+        seen.counts().into_iter().zip(simulator.seen.counts()).for_each(|(all, own)| *all += *own);
+    });
+    let (count, mut all) = all.into_inner();
     eprintln!("{count} seeds: {all:?}");
     if count > 1000 {
-        let rarest = [all.delivered, all.materialised, all.poisoned, all.failed, all.cancelled, all.repeated];
-        assert!(
-            rarest
-                .iter()
-                .chain([&all.retired, &all.died, &all.foreign, &all.opened, &all.refused, &all.again])
-                .all(|n| *n > 200)
-                && [all.unwanted, all.parked, all.asked_again, all.charged, all.discarded, all.closed_on, all.overtook]
-                    .iter()
-                    .all(|n| *n > 100),
-            "{all:?}"
-        );
+        let (often, seldom) = (200, 100);
+        let counts = all.counts().map(|n| *n);
+        assert!(counts[..12].iter().all(|n| *n > often) && counts[12..].iter().all(|n| *n > seldom), "{all:?}");
     }
 }

@@ -23,6 +23,7 @@ use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Node, Op, RandomKey, Shape
 use crate::host_buffer::HostBuffer;
 use crate::ids::{GatherId, SessionId, ValueId};
 use crate::ring::backlog::Backlog;
+use crate::ring::run::TOLD_AT_ONCE;
 use crate::scheduler::message::{Drops, Record, SchedulerEvent, SchedulerInstruction, Want};
 use crate::scheduler::records::Records;
 use crate::scheduler::region::{CutReason, Region};
@@ -51,10 +52,8 @@ const WAIT_MORE: f64 = 6.0;
 const P99_MAX: f64 = 2.0;
 /// Answers of a run.
 const ANSWERS: usize = 6000;
-/// What the ring's thread takes to hear of an event that makes no work.
+/// Nanoseconds that the ring's thread takes to hear of an event that makes no work.
 const HEAR_NS: u64 = 500;
-/// Users' events that go through the machines together (`TOLD_AT_ONCE` of the ring's loop).
-const TOLD_AT_ONCE: usize = 4;
 
 /// A session with work.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +79,7 @@ struct World {
     /// Regions on the device, with the time at which each ends.
     device: VecDeque<(u64, Region)>,
     device_free_ns: u64,
-    /// Whose gathers are open.
+    /// The open gathers, each with its session.
     open: BTreeMap<GatherId, SessionId>,
     there: BTreeMap<SessionId, Books>,
     next_session: u64,
@@ -94,9 +93,11 @@ struct World {
     elements: usize,
     ring_factor: f64,
     device_factor: f64,
+    /// How long a user waits after an answer, about, before it sends its next request.
     think_ns: u64,
+    /// The weight of the session that stays, then those that a task's session may have.
     weights: Vec<u32>,
-    /// What the session that stays has had, and its share, since the start and in this window.
+    /// Answers that the session that stays has had, and how many its share is: since the start, and in this window.
     had: f64,
     due: f64,
     window: (f64, f64),
@@ -106,7 +107,7 @@ struct World {
     seen: Seen,
 }
 
-/// What a run saw, for those who change the bounds.
+/// The figures of a run, for those who change the bounds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     share: f64,
@@ -282,7 +283,7 @@ impl World {
         self.device.push_back((self.device_free_ns, region));
     }
 
-    /// What so many elements take the device, which does ten of them in a nanosecond by its own account.
+    /// Nanoseconds that the device takes for so many elements. It does ten of them in one by its own account.
     fn device_takes(&self, elements: u64) -> u64 {
         (elements as f64 * self.device_factor / 10.0) as u64 + 1000
     }
@@ -409,7 +410,7 @@ impl World {
     }
 }
 
-/// `SEED` names one, `SEEDS` how many. Each takes about two seconds of a core.
+/// Runs for all seeds that were asked for (`for_seeds`); `ALOUD` says what each run saw.
 #[test]
 fn a_session_that_stays_has_its_share_beside_sessions_of_one_request_and_nobody_waits_beyond_the_bound() {
     crate::dice::for_seeds(16, |seed| {

@@ -23,7 +23,7 @@ pub static ROWS: &[Builtin] = &[
     row("betaincinv", 3, 4, 1, "betaincinv (y, a, b, tail)", "Where the incomplete beta function is y.", betaincinv),
 ];
 
-/// Arguments of a common size.
+/// Arguments of a common size, and the result's size and class.
 struct Common {
     dims: Dims,
     class: Class,
@@ -84,9 +84,14 @@ fn are_real(args: &[Value]) -> bool {
     args.iter().all(is_real)
 }
 
-/// Whether the upper tail is asked for, in lower case.
-fn is_upper(name: &str, tail: Option<&Value>) -> Flow<bool> {
-    match tail.map(|tail| tail.as_text().unwrap_or_default()).as_deref() {
+/// The text of the argument that names a tail, if it is there.
+fn tail_of(args: &[Value], at: usize) -> Option<String> {
+    args.get(at).map(|tail| tail.as_text().unwrap_or_default())
+}
+
+/// Whether the upper tail is asked for.
+fn is_upper(name: &str, tail: Option<String>) -> Flow<bool> {
+    match tail.as_deref() {
         None | Some("lower") => Ok(false),
         Some("upper") => Ok(true),
         Some(_) => fail!("{name}: invalid value for TAIL"),
@@ -134,7 +139,7 @@ fn gammainc(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 
 fn gammaincinv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
-    let upper = is_upper("gammaincinv", args.get(2))?;
+    let upper = is_upper("gammaincinv", tail_of(args, 2))?;
     if !are_real(&args[..2]) {
         return fail!("gammaincinv: all inputs must be real");
     }
@@ -173,8 +178,8 @@ fn of_beta(env: &Env, name: &str, first: &str, args: &[Value]) -> Flow<Common> {
 
 fn betainc(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
-    let lower_case = args.get(3).map(|tail| tail.as_text().unwrap_or_default().to_ascii_lowercase());
-    let upper = is_upper("betainc", lower_case.map(|tail| Value::string(tail.as_bytes())).as_ref())?;
+    // In any case, as Octave's; its inverses take lower case alone.
+    let upper = is_upper("betainc", tail_of(args, 3).map(|tail| tail.to_ascii_lowercase()))?;
     if !are_real(&args[..3]) {
         return fail!("betainc: all inputs must be real");
     }
@@ -188,7 +193,7 @@ fn betainc(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 
 fn betaincinv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
-    let upper = is_upper("betaincinv", args.get(3))?;
+    let upper = is_upper("betaincinv", tail_of(args, 3))?;
     if !are_real(&args[..3]) || !args[..3].iter().all(|arg| arg.class().is_float()) {
         return fail!("betaincinv: Y, A, and B must be real, floating point values");
     }

@@ -1,8 +1,8 @@
 //! The regularised incomplete gamma and beta functions of doubles, and their inverses.
 //!
-//! In: numbers within the domains that `incomplete.rs` checks. Out: values, NaN where an argument is NaN. Must hold:
-//! nothing here depends on the element before but for constants of the parameters, which are computed again where these
-//! differ ([`Gamma`], [`Beta`]).
+//! In: numbers within the domains that `incomplete.rs` checks. Out: values, NaN where an argument is NaN. Must hold: a
+//! value does not depend on the elements before it. [`Gamma`] and [`Beta`] keep what depends on the parameters alone, and
+//! are made again where these differ.
 
 use super::special::{gamma, ln_beta, ln_gamma};
 use num_complex::Complex64;

@@ -100,7 +100,7 @@ macro_rules! counted_or_compared {
 /// The elements, each lane in order.
 ///
 /// # Errors
-/// An interrupt between two lanes.
+/// An interrupt, a deadline or the end of the session, between two lanes.
 pub(super) fn sorted(env: &Env, data: &Data, lanes: Lanes, descending: bool) -> Flow<Data> {
     Ok(
         counted_or_compared!(data, lanes.len, v => counted(env, v, lanes, descending, None)?, values(env, v, lanes, descending)?),
@@ -266,7 +266,7 @@ fn distinct_at<P: Place>(
 /// The distinct elements, by counting where there are few different ones.
 ///
 /// # Errors
-/// An interrupt.
+/// Too little memory for an order of positions; as [`sorted`] where elements are counted.
 pub(super) fn distinct_elements(env: &Env, data: &Data, asked: Distinct) -> Flow<Found> {
     let n = data.len();
     // An order of positions, and half of it while it is merged.

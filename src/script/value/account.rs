@@ -3,7 +3,7 @@
 //! In: arrays as they are made, grown and dropped. Out: an out-of-memory error at the statement that goes beyond the
 //! limit. Must hold:
 //! - ACCOUNT-1: an array of [`COUNTED_BYTES_MIN`] bytes or more is counted from when it is made on a thread that runs a
-//!   script until it is dropped, wherever that is; whoever holds it as well counts nothing.
+//!   script until it is dropped, on whatever thread that is. It is counted once, however many values share its elements.
 //! - ACCOUNT-2: smaller arrays, and threads that run no script, pay one comparison and one addition. What they take
 //!   together is looked for now and then ([`Small`](super::small::Small)), the more seldom the more of them there are.
 
@@ -24,7 +24,7 @@ pub struct Account {
     small: AtomicU64,
     /// An array was made that went beyond the limit, and no statement has failed for it yet.
     is_beyond: AtomicBool,
-    /// What all scripts of the runtime take, and the runtime itself.
+    /// What all scripts of the runtime take together, and what the runtime itself does.
     all: Arc<HostClaims>,
 }
 
