@@ -22,6 +22,33 @@
 //! dtypes and faults are known when an op is recorded: an op on operands that don't fit yields an array that carries
 //! its [`Error`]. Arrays, sessions and gathers are `Send`, and gathers work under any executor.
 //!
+//! # Cargo features
+//!
+//! | feature | default | what it adds |
+//! |---|---|---|
+//! | `gpu` | yes | a wgpu device beside the host device |
+//! | `cli` | yes | the `tidemill` command |
+//! | `image` | yes | pictures from and to arrays; the `photo` command |
+//! | `script` | yes | MATLAB-syntax scripts: the module `script`, and `tidemill run` |
+//! | `ndarray` | no | arrays from and to `ndarray` |
+//! | `serde` | no | `serde` for [`HostArray`] |
+//!
+//! # What it can do
+//!
+//! | to | see |
+//! |---|---|
+//! | choose a device, bound memory, set limits | [`RuntimeBuilder`] |
+//! | make arrays: constants, random numbers, data with a copy or without | [`Session`] |
+//! | compute: elementwise, reductions, scans, slices, indexing, sorts, products | [`Array`], [`select()`], [`cat()`] |
+//! | await results, one or many together | [`Gather`], [`Item`], [`gather_all`] |
+//! | fill memory in place | [`UploadWriter`] |
+//! | check data without waiting for it | [`Array::ensure`] |
+//! | see what would run, and what ran | [`Explain`], [`Stats`], [`timeline`] |
+//! | share devices by weight, wait for room, cancel | [`SessionBuilder::weight`], [`Session::ready`], dropping a future |
+//! | refuse mixed dtypes that lose digits | [`Promotion`] |
+//!
+//! `docs/service.md` embeds it in a server, `docs/limits.md` says what it does not do.
+//!
 //! # Reading order
 //!
 //! For users: [`Runtime::builder`], [`Session`], [`Array`], [`Gather`], [`Error`], then [`Stats`] and [`timeline`];
@@ -98,7 +125,11 @@ pub use graph::{DType, DimSet, Element, Meta, Nan, ReduceOp, Scalar, ScanOp, Sha
 pub use ids::DeviceId;
 pub use stats::Stats;
 
-// The README's example is compiled and run with the documentation's.
+// The examples of the README and of the page on services are compiled and run with the documentation's.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/service.md")]
+struct ServiceGuide;
