@@ -52,12 +52,27 @@ impl State {
             }
         };
         let mut regions = Vec::with_capacity(cut.groups.len());
+        let mut places = Places::of(cut);
         for (number, group) in cut.groups.iter().enumerate() {
             let builder = GroupBuilder { state: self, cut, number: number as u32, group };
             let id = RegionId(first + number as u64);
-            regions.push(builder.build(id, preview, &dies, &wanted));
+            regions.push(builder.build(id, preview, &mut places, &dies, &wanted));
         }
         regions
+    }
+}
+
+/// Where a region has what its nodes read, by positions in the cut: each place with the number of the group that it was
+/// written for. One for all groups: a cut may have thousands.
+struct Places {
+    of_node: SmallVec<[(u32, RegionArg); 64]>,
+    of_input: SmallVec<[(u32, RegionArg); 16]>,
+}
+
+impl Places {
+    fn of(cut: &Cut) -> Places {
+        let none = (u32::MAX, RegionArg::Input(0));
+        Places { of_node: smallvec![none; cut.nodes.len()], of_input: smallvec![none; cut.inputs.len()] }
     }
 }
 
@@ -74,13 +89,11 @@ impl GroupBuilder<'_> {
         &self,
         id: RegionId,
         preview: bool,
+        places: &mut Places,
         dies: &dyn Fn(Dep, u32) -> bool,
         wanted: &dyn Fn(ValueId, &Live) -> bool,
     ) -> Region {
         let graph = &self.state.graph;
-        // By positions in the cut: the region's own node or its input, for what was built or read so far.
-        let mut of_node: SmallVec<[Option<RegionArg>; 64]> = smallvec![None; self.cut.nodes.len()];
-        let mut of_input: SmallVec<[Option<RegionArg>; 16]> = smallvec![None; self.cut.inputs.len()];
         let mut inputs: Vec<RegionInput> = Vec::new();
         let mut nodes: Vec<RegionNode> = Vec::with_capacity(self.group.nodes.len());
         let mut readbacks = Vec::new();
@@ -93,15 +106,15 @@ impl GroupBuilder<'_> {
             for &dep in node.deps.iter().rev() {
                 // Another group's node becomes an input, as a value from outside does.
                 let (at, place) = match dep {
-                    Dep::Node(p) => (self.cut.nodes[p as usize].at, &mut of_node[p as usize]),
-                    Dep::Input(i) => (self.cut.inputs[i as usize].at, &mut of_input[i as usize]),
+                    Dep::Node(p) => (self.cut.nodes[p as usize].at, &mut places.of_node[p as usize]),
+                    Dep::Input(i) => (self.cut.inputs[i as usize].at, &mut places.of_input[i as usize]),
                 };
                 let from = &graph[at];
-                let place = place.get_or_insert_with(|| {
+                if place.0 != self.number {
                     inputs.push(input_of(from, dies(dep, self.number), preview));
-                    RegionArg::Input(inputs.len() as u32 - 1)
-                });
-                arguments.insert(from.node.value, *place);
+                    *place = (self.number, RegionArg::Input(inputs.len() as u32 - 1));
+                }
+                arguments.insert(from.node.value, place.1);
             }
             let args = live
                 .node
@@ -113,7 +126,7 @@ impl GroupBuilder<'_> {
                 })
                 .collect();
             let value = live.node.value;
-            of_node[position as usize] = Some(RegionArg::Node(index as u32));
+            places.of_node[position as usize] = (self.number, RegionArg::Node(index as u32));
             let output = matches!(node.fate, Fate::Output);
             if output && wanted(value, live) {
                 readbacks.push(value);

@@ -8,12 +8,15 @@ use super::{Builtin, Outcome, args::is_word, row};
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::ops::complex_in_class;
-use crate::script::value::blocks::{BLOCK, Joined};
+use crate::script::value::blocks::Joined;
 use crate::script::value::{Class, Data, Dims, Tensor, Value};
 use crate::script::vm::Interp;
 use num_complex::Complex64;
 use std::ops::Range;
 use std::sync::Arc;
+
+/// Elements between which an interrupt is seen.
+const AT_A_TIME: usize = 256;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[
@@ -53,14 +56,14 @@ impl Common {
         self.operands[operand].data.any_real(test)
     }
 
-    /// What `values` gives for all elements, a block of them at a time.
+    /// What `values` gives for all elements, a few of them at a time: one of an inverse takes up to a millisecond.
     fn mapped(&self, env: &Env, mut values: impl FnMut(Range<usize>) -> Data) -> Flow<Outcome> {
         let n = self.dims.elements();
         env.check_host(&[n], self.class.bytes())?;
         let mut joined = Joined::of(n);
-        for start in (0..n).step_by(BLOCK) {
+        for start in (0..n).step_by(AT_A_TIME) {
             env.check_halt()?;
-            joined.add(values(start..n.min(start + BLOCK)));
+            joined.add(values(start..n.min(start + AT_A_TIME)));
         }
         let data = joined.data.unwrap_or_else(|| Data::zeros(self.class, 0));
         Ok(Value::tensor(Tensor::new(self.dims.clone(), data)).into())

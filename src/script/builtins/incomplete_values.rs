@@ -12,6 +12,9 @@ use std::f64::consts::PI;
 const TERMS_MAX: u32 = 10_000;
 /// What stands for 0 in a continued fraction (Lentz).
 const TINY: f64 = 1e-300;
+/// Parameters of the gamma function from which on, and the share of them within which, numbers are near a large one.
+const LARGE: f64 = 1e7;
+const NEAR: f64 = 0.03;
 /// Below this parameter, powers and gamma functions are used as they are: they stay within the doubles.
 const PLAIN_MAX: f64 = 10.0;
 /// The same of both parameters of the beta function together.
@@ -76,11 +79,32 @@ impl Gamma {
         if is_end(x, a, scaled) {
             return at_end(x, a, part);
         }
+        if a >= LARGE && (x - a).abs() < NEAR * a {
+            return self.near_large(x, part);
+        }
         let is_far = x >= a + 1.0 || upper && a < 1.0 && x > 0.25;
         match is_far {
             true => combined(upper_fraction(x, a), self.weight(x), upper, scaled),
             false => combined(lower_series(x, a), self.weight(x), !upper, scaled),
         }
+    }
+
+    /// The value near a large parameter, where series and fraction take a multiple of its root in terms: the uniform
+    /// expansion (N. M. Temme 1979; DLMF 8.12), up to the second of its powers of `1 / a`.
+    fn near_large(&self, x: f64, part: Part) -> f64 {
+        let a = self.a;
+        let half = deviance(a, x);
+        let eta = (2.0 * half / a).sqrt().copysign(x - a);
+        let polynomial = |factors: &[f64]| factors.iter().rev().fold(0.0, |sum, factor| sum * eta + factor);
+        let first =
+            [-1.0 / 3.0, 1.0 / 12.0, -2.0 / 135.0, 1.0 / 864.0, 1.0 / 2835.0, -139.0 / 777_600.0, 1.0 / 25_515.0];
+        let second = [-1.0 / 540.0, -1.0 / 288.0, 25.0 / 12_096.0];
+        let rest = (-half).exp() / (2.0 * PI * a).sqrt() * (polynomial(&first) + polynomial(&second) / a);
+        let value = match part.upper {
+            true => libm::erfc(half.sqrt().copysign(eta)) / 2.0 + rest,
+            false => libm::erfc(half.sqrt().copysign(-eta)) / 2.0 - rest,
+        };
+        if part.scaled { value / self.weight(x) } else { value }
     }
 
     /// The value at a negative number.
@@ -394,6 +418,25 @@ mod tests {
         assert_eq!(small.again(200.0).at(190.0, LOWER), large.at(190.0, LOWER));
         assert_eq!(large.again(2.0).at(1.0, LOWER), small.at(1.0, LOWER));
         assert!(Gamma::of(f64::NAN).at(1.0, LOWER).is_nan() && Gamma::of(1.0).at(f64::NAN, UPPER).is_nan());
+    }
+
+    #[test]
+    fn near_a_large_parameter_the_expansion_gives_what_the_series_gives() {
+        let gamma = Gamma::of(1e6);
+        for x in [0.995e6, 0.999e6, 1e6, 1.0005e6, 1.003e6] {
+            for part in [LOWER, UPPER, Part { upper: false, scaled: true }, Part { upper: true, scaled: true }] {
+                let (series, expansion) = (gamma.at(x, part), gamma.near_large(x, part));
+                assert!((series - expansion).abs() <= 1e-9 * series.abs(), "{series:?} is not {expansion:?} at {x}");
+            }
+        }
+        // Also where one more changes nothing: it ends, and both sides make up 1.
+        for a in [1e10, 1e15, 1e17, 1e300] {
+            let gamma = Gamma::of(a);
+            for x in [a, a * (1.0 - f64::EPSILON), a + 3.0 * a.sqrt(), 1.1 * a, 0.9 * a] {
+                near(gamma.at(x, LOWER) + gamma.at(x, UPPER), 1.0);
+            }
+            assert!((gamma.at(a, LOWER) - 0.5).abs() < 1e-5);
+        }
     }
 
     #[test]

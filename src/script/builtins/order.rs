@@ -269,17 +269,19 @@ fn distinct_at<P: Place>(
 /// Too little memory for an order of positions; as [`sorted`] where elements are counted.
 pub(super) fn distinct_elements(env: &Env, data: &Data, asked: Distinct) -> Flow<Found> {
     let n = data.len();
-    // An order of positions, and half of it while it is merged.
-    env.check_host(&[n], if asked.which { 14 } else { 6 })?;
     Ok(match data {
         Data::Bool(v) => distinct_counted(env, v, asked)?,
         Data::Char(v) | Data::U8(v) if is_worth_counting(n, u8::COUNT) => distinct_counted(env, v, asked)?,
         Data::I8(v) if is_worth_counting(n, i8::COUNT) => distinct_counted(env, v, asked)?,
         Data::U16(v) if is_worth_counting(n, u16::COUNT) => distinct_counted(env, v, asked)?,
         Data::I16(v) if is_worth_counting(n, i16::COUNT) => distinct_counted(env, v, asked)?,
-        other => each_data!(other, v => {
-            distinct(n, asked, |a, b| ranked(v[a], v[b], false), |a, b| v[a] == v[b])
-        }),
+        other => {
+            // An order of positions, and where all differ as many groups, as long a list of them, and their places.
+            env.check_host(&[n], if asked.which { 32 } else { 24 })?;
+            each_data!(other, v => {
+                distinct(n, asked, |a, b| ranked(v[a], v[b], false), |a, b| v[a] == v[b])
+            })
+        }
     })
 }
 
