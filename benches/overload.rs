@@ -1,4 +1,4 @@
-//! A service under more requests than it can answer: each request opens a session, uploads some thousand numbers,
+//! A service under more requests than it can answer: each request opens a session, uploads some ten thousand numbers,
 //! records about twenty ops on them, gathers a sum, and is dropped after 250 ms.
 //!
 //! `cargo bench --bench overload -- [--device DEVICE] [--seconds S] [--factor F] [--elements N] [--timeout-ms N]
@@ -38,7 +38,7 @@ impl Default for Options {
             device: "host".to_owned(),
             seconds: 10,
             factor: 2.0,
-            elements: 4000,
+            elements: 40_000,
             timeout: Duration::from_millis(250),
             pending_ops: 1 << 14,
             sessions: 0,

@@ -7,7 +7,7 @@ use super::fold::iota;
 use super::handle::Array;
 use super::layout;
 use super::operand::Operand;
-use super::record::{At, Input, apply, cast_in, may_meet, node, source};
+use super::record::{At, Input, apply, cast_in, may_meet, node, refused_source, source};
 use super::runtime::IntoDevice;
 use super::session::Session;
 use super::upload::UploadWriter;
@@ -30,6 +30,9 @@ impl Session {
     pub fn from_slice<T: Element>(&self, data: &[T], shape: impl IntoShape) -> Result<Array> {
         let at = Location::caller();
         let shape = self.checked(data.len(), shape, "from_slice", at)?;
+        if let Some(refused) = refused_source(self.home(), data.len(), "from_slice", at) {
+            return Ok(refused);
+        }
         Ok(source(self.home(), HostBuffer::from_slice(data), shape, "from_slice", at))
     }
 
@@ -123,6 +126,9 @@ impl Session {
     pub fn from_row_major<T: Element>(&self, data: &[T], shape: impl IntoShape) -> Result<Array> {
         let at = Location::caller();
         let shape = self.checked(data.len(), shape, "from_row_major", at)?;
+        if let Some(refused) = refused_source(self.home(), data.len(), "from_row_major", at) {
+            return Ok(refused);
+        }
         let data = HostBuffer::from_vec(layout::to_column_major(data, shape.dims()));
         Ok(source(self.home(), data, shape, "from_row_major", at))
     }

@@ -194,6 +194,15 @@ pub(crate) fn folds(home: &Home, elements: usize, pin: Option<DeviceId>) -> bool
     elements <= home.fold_elements_max && pin.unwrap_or(DeviceId::HOST) == DeviceId::HOST
 }
 
+/// What stands for a source of so many elements for which there is no room, if there is none: asked before they are
+/// copied.
+pub(crate) fn refused_source(home: &Arc<Home>, elements: usize, name: &'static str, at: At) -> Option<Array> {
+    if elements <= home.fold_elements_max {
+        return None;
+    }
+    home.begin_op().err().map(|error| Array::faulty(home, error, name, at))
+}
+
 /// Host data as an array: known at once where it is tiny, else a source on the tape.
 pub(crate) fn source(home: &Arc<Home>, data: HostBuffer, shape: Shape, name: &'static str, at: At) -> Array {
     let meta = Meta { dtype: data.dtype(), shape };

@@ -407,6 +407,19 @@ impl Home {
         }
     }
 
+    /// Throws away what is recorded where the ring never heard of the session: nobody can ask for it any more. A request
+    /// that is refused for want of room costs the ring nothing.
+    fn forget_unheard(&mut self) {
+        let tape = self.tape.get_mut();
+        if tape.announced {
+            return;
+        }
+        Counters::add(&self.link.counters.ops_recorded, std::mem::take(&mut tape.nodes) as u64);
+        drop(tape.records.take());
+        tape.demands.clear();
+        tape.foreign.clear();
+    }
+
     /// Cuts the tape, gives it back, and does what must not be done under its lock.
     fn cut_and_release(&self, mut tape: MutexGuard<'_, Tape>, why: CutReason) {
         let After { foreign, caller } = self.cut(&mut tape, why);
@@ -505,6 +518,7 @@ fn closed() -> Error {
 
 impl Drop for Home {
     fn drop(&mut self) {
+        self.forget_unheard();
         self.close();
         if self.tape.get_mut().demanding {
             self.link.demanding.lock().remove(&self.id);
