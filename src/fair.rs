@@ -246,6 +246,11 @@ impl Fair {
         self.due.iter().chain(&self.early).map(|key| key.session)
     }
 
+    /// How many sessions have work.
+    pub fn with_work(&self) -> usize {
+        self.sessions.len()
+    }
+
     /// Whether nobody has work.
     pub fn is_empty(&self) -> bool {
         self.sessions.is_empty()

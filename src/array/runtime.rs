@@ -228,7 +228,8 @@ impl RuntimeBuilder {
     /// Bytes of host memory that waiting work may keep, of all sessions together: its records, and data that the
     /// program brought and has let go of, which waiting ops still read. The host's budget by default, or 1 GiB where
     /// that is less. It is looked at before an op is recorded: one op may bring more than is left. Beyond it, as
-    /// [`RuntimeBuilder::ops_pending_max`] says. What the program itself still holds does not count.
+    /// [`RuntimeBuilder::ops_pending_max`] says. What the program itself still holds does not count. Where it is set,
+    /// [`RuntimeBuilder::tape_bytes_max`] is no more: what a session leaves lazy that keeps as much is computed.
     pub fn bytes_pending_max(mut self, bytes: u64) -> RuntimeBuilder {
         self.config.bytes_pending_max = Some(bytes.max(1));
         self
@@ -298,6 +299,10 @@ impl RuntimeBuilder {
 
     /// The settings, with the environment's device where none was chosen.
     fn resolve(mut self) -> Result<Config> {
+        // What a session leaves lazy keeps no more than what may wait of it.
+        let Config { bytes_pending_max, session_bytes_pending_max, tape_bytes_max, .. } = &mut self.config;
+        let asked = [*bytes_pending_max, *session_bytes_pending_max].into_iter().flatten().min();
+        *tape_bytes_max = asked.map_or(*tape_bytes_max, |bytes| bytes.min(*tape_bytes_max));
         self.config.device = match self.device {
             Some(device) => device?,
             None => match std::env::var(DEVICE_VARIABLE) {

@@ -5,6 +5,7 @@
 
 use super::message::ResidencyInstruction;
 use super::state::State;
+use crate::ids::DeviceId;
 
 /// Bytes that go at a time at least, of a device; more than that goes by halves.
 const STEP_BYTES_MIN: u64 = 1 << 20;
@@ -26,7 +27,10 @@ impl State {
             while left > 0 {
                 let Some((buffer, bytes)) = pool.trim_unused(since) else { break };
                 buffers.push(buffer);
-                self.totals.bytes_returned += bytes;
+                // The host's device keeps them on its shelf, which counts what goes back from there.
+                if device.info.id != DeviceId::HOST {
+                    self.totals.bytes_returned += bytes;
+                }
                 left = left.saturating_sub(bytes);
             }
             if !buffers.is_empty() {

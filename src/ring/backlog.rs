@@ -34,12 +34,13 @@ use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Regions that may wait in the scheduler before segments stay here.
-const REGIONS_WAITING_MAX: usize = 512;
+/// Sessions that may have regions waiting in the scheduler before segments stay here. What waits there can't be thrown
+/// away unread, and is served in turn, also where it will be given up before: so it is no more than keeps devices busy.
+const SESSIONS_INSIDE_MAX: usize = 32;
 /// The same while work is given up before its turn comes: what is taken in should be on a device at once.
-const REGIONS_WAITING_FEW: usize = 8;
+const SESSIONS_INSIDE_FEW: usize = 8;
 /// Sessions that wait for a turn before any of that matters: with fewer, each is served soon enough.
-const SESSIONS_WAITING_MANY: usize = 32;
+const SESSIONS_WAITING_MANY: usize = 16;
 /// While work is given up, one turn of so many is for the session that has waited longest.
 const OLDEST_EVERY: u32 = 16;
 /// Segments that are taken in, each still awaited, before one that was given up is forgotten.
@@ -153,9 +154,9 @@ impl Backlog {
         ]
     }
 
-    /// Regions that may wait in the scheduler for the next segment to be taken in.
-    pub(super) fn regions_waiting_max(&self) -> usize {
-        if self.is_given_up() { REGIONS_WAITING_FEW } else { REGIONS_WAITING_MAX }
+    /// Sessions that may have regions waiting in the scheduler for the next segment to be taken in.
+    pub(super) fn sessions_inside_max(&self) -> usize {
+        if self.is_given_up() { SESSIONS_INSIDE_FEW } else { SESSIONS_INSIDE_MAX }
     }
 
     /// Whether work is given up before its turn comes.

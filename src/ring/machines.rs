@@ -99,9 +99,9 @@ impl Machines {
         self.scheduler.state().is_opening()
     }
 
-    /// Regions that wait for their turn.
-    pub(super) fn regions_waiting(&self) -> usize {
-        self.scheduler.state().depth().1
+    /// Sessions of which regions wait for their turn.
+    pub(super) fn sessions_waiting(&self) -> usize {
+        self.scheduler.state().sessions_waiting()
     }
 
     /// Entries of each table of the three machines, by its name.

@@ -327,8 +327,8 @@ impl Loop {
         if self.backlog.is_empty() {
             return None;
         }
-        let waiting_max = self.backlog.regions_waiting_max();
-        let has_room = !self.machines.is_opening() && self.machines.regions_waiting() < waiting_max;
+        let inside_max = self.backlog.sessions_inside_max();
+        let has_room = !self.machines.is_opening() && self.machines.sessions_waiting() < inside_max;
         let gathers = &self.edges.gathers;
         self.backlog.next(has_room, |gather| gathers.is_open(gather))
     }

@@ -48,6 +48,11 @@ impl Turns {
 }
 
 impl State {
+    /// Sessions of which regions wait for their turn.
+    pub fn sessions_waiting(&self) -> usize {
+        self.turns.fair.with_work()
+    }
+
     /// Puts a region in its session's queue, at its place in the order of cutting.
     pub(super) fn enqueue(&mut self, id: RegionId) {
         let record = &self.regions[&id];

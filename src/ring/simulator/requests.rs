@@ -356,7 +356,7 @@ impl World {
             busy = true;
         }
         for _ in 0..TOLD_AT_ONCE {
-            let has_room = self.state.depth().1 < self.backlog.regions_waiting_max();
+            let has_room = self.state.sessions_waiting() < self.backlog.sessions_inside_max();
             let open = &self.open;
             let Some(event) = self.backlog.next(has_room, |gather| open.contains_key(&gather)) else { break };
             self.event(event);
