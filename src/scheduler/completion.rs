@@ -289,8 +289,14 @@ impl State {
             .collect();
         let dropped = taint::prune(Arc::make_mut(&mut record.region), &inputs, &errors);
         let is_empty = record.region.readbacks.is_empty() && !record.region.nodes.iter().any(|n| n.output);
-        // Nobody downstream was told that they end: of a region that was, what had ended is there anew.
-        let touched = dropped.into_iter().map(|(value, dies)| self.read_no_more(id, value, dies)).collect();
+        // Nobody downstream was told that they end, neither as inputs nor behind the region: of a region that was, what
+        // had ended is there anew.
+        let mut touched = Entries::new();
+        for (value, dies) in dropped {
+            let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");
+            let is_said = record.retires.extract_if(.., |ends| *ends == value).count() > 0;
+            touched.push(self.read_no_more(id, value, dies || is_said));
+        }
         let failed = outputs.into_iter().filter_map(|(v, e)| self.graph.find(v).map(|at| (at, e))).collect();
         // Its outputs are no longer coming from here; until `fail_values` has told them, nobody else looks.
         if is_empty {
