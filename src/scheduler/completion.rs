@@ -192,8 +192,14 @@ impl State {
     /// what lived on a device alone is made again. Returns what cannot be.
     fn restore_spent(&mut self, again: RegionId, error: &Error) -> Vec<(NodeIndex, Error)> {
         let inputs = &self.regions[&again].region.inputs;
-        let spent: Vec<(ValueId, bool)> =
-            inputs.iter().map(|input| (input.value, input.dies)).filter(|(v, _)| self.has_ended(*v, again)).collect();
+        // What that attempt was to end has ended with it, also where it was made again meanwhile, and forgot that.
+        let waits_for_maker = |value: ValueId| {
+            let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
+            matches!(live.home, Home::Coming(maker) if !self.regions[&maker].sent)
+        };
+        let spent: Vec<(ValueId, bool)> = (inputs.iter().map(|input| (input.value, input.dies)))
+            .filter(|&(value, dies)| self.has_ended(value, again) || dies && !waits_for_maker(value))
+            .collect();
         let mut gone = Vec::new();
         for (value, dies) in spent {
             let at = self.graph.find(value).expect("SCHED-8: a region's input is live");
