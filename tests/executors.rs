@@ -193,7 +193,8 @@ fn gathers_dropped_while_they_wait_are_never_run_and_others_are() {
         for gather in &mut gathers {
             assert!(gather.now_or_never().is_none(), "{device}");
         }
-        until(&rt, "all are cut", |rt| rt.stats().regions == 201);
+        // The others wait where they cost nothing.
+        until(&rt, "some are cut", |rt| rt.stats().regions > 30);
         let kept = gathers.split_off(195);
         drop(gathers);
         sync(&rt);
@@ -202,7 +203,8 @@ fn gathers_dropped_while_they_wait_are_never_run_and_others_are() {
         let kept = wait(futures::future::try_join_all(kept)).unwrap();
         assert!(kept.iter().all(|sum| sum.to_bits() == kept[0].to_bits()), "{device}: {kept:?}");
         let stats = rt.stats();
-        assert_eq!((stats.regions, stats.gathers, stats.gathers_failed), (201, 6, 0), "{device}");
+        assert_eq!((stats.gathers, stats.gathers_failed), (6, 0), "{device}");
+        assert!((31..=201).contains(&stats.regions), "{device}: {} regions", stats.regions);
         // What had its turn already ran; what waited did not.
         assert!((6..100).contains(&stats.kernels), "{device}: {} kernels", stats.kernels);
     }
