@@ -185,7 +185,8 @@ impl State {
                 fate: Fate::Gone,
                 place: Where::default(),
                 group: u32::MAX,
-                root: number < roots_end,
+                // A demand of it may wait for a device in another segment.
+                root: number < roots_end || !self.graph[at].gathers.is_empty(),
                 remaining: self.graph[at].users,
                 passing_cost: 0,
             })

@@ -24,7 +24,8 @@ impl State {
         let live = &self.graph[at];
         let value = live.node.value;
         let Some(lineage) = live.lineage.clone().filter(|l| self.has_inputs(&l.region, value)) else { return false };
-        let id = match self.again.get(&lineage.order).copied().filter(|id| self.regions.contains_key(id)) {
+        let waits = |id: &RegionId| self.regions.get(id).is_some_and(|record| !record.sent);
+        let id = match self.again.get(&lineage.order).copied().filter(waits) {
             Some(id) => {
                 self.widen(id, &lineage, value);
                 id

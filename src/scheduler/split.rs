@@ -9,7 +9,7 @@ use super::completion::move_to_host;
 use super::graph::Home;
 use super::lineage::part_of;
 use super::message::SchedulerInstruction;
-use super::region::{Region, RegionInput};
+use super::region::Region;
 use super::state::{PARTS_MAX, Record, State};
 use crate::ids::{RegionId, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -27,18 +27,18 @@ impl State {
         let count = all.len();
         let (parts, unneeded): (Vec<_>, Vec<_>) = all.into_iter().partition(|part| part.iter().any(is_needed));
         // Of what nobody holds any more, residency was told that it ends: with this region, one behind it, or before.
-        let is_spent = |input: &RegionInput| {
-            let live = self.graph.get(input.value).expect("SCHED-8: a region's input is live");
-            (live.retired || input.dies) && (live.host.is_none() || !matches!(live.home, Home::Here))
+        let is_spent = |value: ValueId| {
+            let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
+            live.retired && (live.host.is_none() || !matches!(live.home, Home::Here))
         };
-        if count < 2 || parts.is_empty() || record.region.inputs.iter().any(is_spent) {
+        if count < 2 || parts.is_empty() || record.region.inputs.iter().any(|input| is_spent(input.value)) {
             return false;
         }
         let whole = self.regions.remove(&id).expect("SCHED-8: it is unfinished");
         for input in &whole.region.inputs {
             let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
             live.regions.retain(|r| *r != id);
-            if live.retired || input.dies {
+            if live.retired {
                 // Its host data is sent anew, and it ends when nobody reads it any more.
                 live.known = false;
                 live.retired = false;
