@@ -139,9 +139,12 @@ impl Records {
     }
 
     /// Hands out the records, in order, and gives their memory back.
-    pub fn for_each(mut self, mut each: impl FnMut(Record)) {
-        let (full, open) = (std::mem::take(&mut self.full), std::mem::take(&mut self.open));
-        for mut chunk in full.into_iter().chain(std::iter::once(open)) {
+    pub fn for_each(mut self, each: impl FnMut(Record)) {
+        self.empty(each);
+    }
+
+    fn empty(&mut self, mut each: impl FnMut(Record)) {
+        for mut chunk in self.full.drain(..).chain(std::iter::once(std::mem::take(&mut self.open))) {
             chunk.drain(..).for_each(&mut each);
             if let Some(spares) = &self.spares {
                 spares.put(chunk);
@@ -153,11 +156,7 @@ impl Records {
 /// Records that nobody looks at give their memory back, too.
 impl Drop for Records {
     fn drop(&mut self) {
-        let Some(spares) = &self.spares else { return };
-        for mut chunk in self.full.drain(..).chain(std::iter::once(std::mem::take(&mut self.open))) {
-            chunk.clear();
-            spares.put(chunk);
-        }
+        self.empty(drop);
     }
 }
 

@@ -179,6 +179,15 @@ fn of_beta(env: &Env, name: &str, first: &str, args: &[Value]) -> Flow<Common> {
     Ok(common)
 }
 
+/// A function of the first operand's elements and of the parameters `a` and `b`, the two other operands.
+fn of_each_beta(env: &Env, common: &Common, value: impl Fn(&Beta, f64) -> f64) -> Flow<Outcome> {
+    let mut beta = Beta::of(1.0, 1.0);
+    common.reals(env, |i| {
+        beta = beta.again(common.at(1, i), common.at(2, i));
+        value(&beta, common.at(0, i))
+    })
+}
+
 fn betainc(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     // In any case, as Octave's; its inverses take lower case alone.
@@ -187,11 +196,7 @@ fn betainc(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return fail!("betainc: all inputs must be real");
     }
     let common = of_beta(env, "betainc", "X", &args[..3])?;
-    let mut beta = Beta::of(1.0, 1.0);
-    common.reals(env, |i| {
-        beta = beta.again(common.at(1, i), common.at(2, i));
-        beta.at(common.at(0, i), upper)
-    })
+    of_each_beta(env, &common, |beta, x| beta.at(x, upper))
 }
 
 fn betaincinv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -201,9 +206,5 @@ fn betaincinv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return fail!("betaincinv: Y, A, and B must be real, floating point values");
     }
     let common = of_beta(env, "betaincinv", "Y", &args[..3])?;
-    let mut beta = Beta::of(1.0, 1.0);
-    common.reals(env, |i| {
-        beta = beta.again(common.at(1, i), common.at(2, i));
-        beta.inverse(common.at(0, i), upper)
-    })
+    of_each_beta(env, &common, |beta, y| beta.inverse(y, upper))
 }
