@@ -194,8 +194,8 @@ pub(crate) fn folds(home: &Home, elements: usize, pin: Option<DeviceId>) -> bool
     elements <= home.fold_elements_max && pin.unwrap_or(DeviceId::HOST) == DeviceId::HOST
 }
 
-/// What stands for a source of so many elements for which there is no room, if there is none: asked before they are
-/// copied.
+/// The array that carries the error where a session has no room for a source of so many elements; `None` where it has.
+/// `from_slice` and its like ask before they copy the elements.
 pub(crate) fn refused_source(home: &Arc<Home>, elements: usize, name: &'static str, at: At) -> Option<Array> {
     if elements <= home.fold_elements_max {
         return None;

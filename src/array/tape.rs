@@ -414,7 +414,9 @@ impl Home {
         if tape.announced {
             return;
         }
-        Counters::add(&self.link.counters.ops_recorded, std::mem::take(&mut tape.nodes) as u64);
+        let nodes = std::mem::take(&mut tape.nodes) as u64;
+        Counters::add(&self.link.counters.ops_recorded, nodes);
+        Counters::add(&self.link.counters.ops_dead, nodes);
         drop(tape.records.take());
         tape.demands.clear();
         tape.foreign.clear();
