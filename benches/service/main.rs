@@ -27,8 +27,8 @@ use std::time::Duration;
 use tidemill::device::info::DeviceKind;
 use tidemill::{Error, Runtime};
 
-/// Ops that may wait, of all requests: of some 320 requests, which is what two cores answer in about 40 ms. Requests
-/// beyond that are `Overloaded` at once, as a service's should be whose callers wait no longer than 250 ms.
+/// The limit on waiting ops of all requests together: those of some 320 requests, which two cores answer in about 40 ms.
+/// The runtime refuses further requests at once (`Overloaded`). A service whose callers wait 250 ms sets such a limit.
 const PENDING_OPS_MAX: u64 = 20 << 10;
 
 const PARTS: [&str; 6] = ["closed", "open", "mixed", "overload", "weight", "http"];

@@ -1,5 +1,5 @@
-//! What the benches share: the options of a command line, the end of a program, quantiles, and the memory of the
-//! process.
+//! Functions that several benches call: they read options of the command line, end the program, and compute quantiles
+//! and the memory of the process.
 
 // Every bench uses its part of this.
 #![allow(dead_code)]
@@ -11,7 +11,7 @@ use std::str::FromStr;
 /// Gives the name and the value of each option of the command line to `set`, but for the `--bench` that Cargo adds.
 ///
 /// # Errors
-/// The status 2 of a program whose options are wrong. Its standard error says what is wrong, and `usage`.
+/// Exit status 2 where an option is wrong. The function has then written the mistake and `usage` to standard error.
 pub fn parsed<O>(
     usage: &str,
     mut options: O,

@@ -14,8 +14,15 @@ use crate::script::value::{Dims, Tensor, Value};
 use crate::script::vm::Interp;
 
 /// The functions.
-pub static ROWS: &[Builtin] =
-    &[row("repelem", 2, ANY, 1, "repelem (x, r1, r2, ...)", "An array whose elements are repeated.", repelem)];
+pub static ROWS: &[Builtin] = &[row(
+    "repelem",
+    2,
+    ANY,
+    1,
+    "repelem (x, r1, r2, ...)",
+    "Repeats each element: r1 times down, r2 times across.",
+    repelem,
+)];
 
 /// How often the indices of a dimension are wanted.
 enum Times {
