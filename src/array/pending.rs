@@ -135,8 +135,7 @@ impl Waiting {
         }
         let result = match self.promise.poll_unpin(cx) {
             Poll::Pending => return Poll::Pending,
-            Poll::Ready(Ok(result)) => result,
-            Poll::Ready(Err(_)) => Err(Error::new(ErrorKind::Shutdown, "the runtime is gone")),
+            Poll::Ready(result) => result,
         };
         self.yielded = true;
         self.span = tracing::Span::none();
@@ -158,7 +157,7 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         // Resolved, whether or not anybody has looked: nothing to cancel.
-        if !self.yielded && matches!(self.promise.try_recv(), Ok(None)) {
+        if !self.yielded && !self.promise.is_resolved() {
             self.home.cancel(self.gather, self.uncut);
         }
     }

@@ -8,6 +8,7 @@
 //! expected of it.
 
 use super::GatherTable;
+use super::promise::Wakes;
 use crate::device::message::{DeviceEvent, Transfer};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, DeviceId, GatherId};
@@ -86,9 +87,10 @@ impl Answers {
     }
 
     fn give(&self, answer: &Answer, data: &Arc<HostBuffer>) {
+        let mut wakes = Wakes::default();
         for &gather in &answer.gathers {
             let count = || Counters::add(&self.counters.gathers, 1);
-            self.table.resolve_after(gather, Ok(Delivered::Host(data.clone())), count);
+            self.table.resolve_with(gather, Ok(Delivered::Host(data.clone())), count, &mut wakes);
         }
     }
 }
@@ -128,7 +130,7 @@ mod tests {
         let then = answers.see(&finished(7, vec![])).unwrap();
         assert!((&mut promise).now_or_never().is_none(), "not before the ring can hear of it");
         then();
-        assert!(matches!(promise.now_or_never(), Some(Ok(Ok(Delivered::Host(data)))) if data.len() == 2));
+        assert!(matches!(promise.now_or_never(), Some(Ok(Delivered::Host(data))) if data.len() == 2));
     }
 
     #[test]

@@ -1,15 +1,11 @@
 //! The table of open gathers: who opens one gets a future, who resolves one needs only its id.
 
+use super::promise::{Promise, Resolver, Wakes, promise};
 use crate::error::{Error, ErrorKind};
 use crate::ids::GatherId;
 use crate::scheduler::message::Delivered;
-use crate::threads::contain;
-use futures::channel::oneshot;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-
-/// The future side of a gather.
-pub type Promise = oneshot::Receiver<Result<Delivered, Error>>;
 
 /// Open gathers of one runtime.
 #[derive(Default)]
@@ -21,35 +17,42 @@ pub struct GatherTable {
 struct Inner {
     next: u64,
     closed: Option<Error>,
-    open: FxHashMap<GatherId, oneshot::Sender<Result<Delivered, Error>>>,
+    open: FxHashMap<GatherId, Resolver>,
 }
 
 impl GatherTable {
     /// Opens a gather. After the table was closed, its promise is already resolved to the closing error.
     pub fn open(&self) -> (GatherId, Promise) {
-        let (sender, promise) = oneshot::channel();
+        let (resolver, promise) = promise();
         let mut inner = self.inner.lock();
         let id = GatherId(inner.next);
         inner.next += 1;
         match &inner.closed {
-            Some(error) => drop(sender.send(Err(error.clone()))),
-            None => drop(inner.open.insert(id, sender)),
+            Some(error) => resolver.resolve(Err(error.clone()), &mut Wakes::default()),
+            None => drop(inner.open.insert(id, resolver)),
         }
         (id, promise)
     }
 
-    /// Resolves a gather; nothing happens if it was resolved or cancelled before. True if it was open.
+    /// Resolves a gather and wakes whoever awaits it; nothing happens if it was resolved or cancelled before. True if it
+    /// was open.
     pub fn resolve(&self, id: GatherId, result: Result<Delivered, Error>) -> bool {
-        self.resolve_after(id, result, || {})
+        self.resolve_with(id, result, || {}, &mut Wakes::default())
     }
 
-    /// As [`GatherTable::resolve`]; an open gather is counted before whoever waits for it is woken.
-    pub fn resolve_after(&self, id: GatherId, result: Result<Delivered, Error>, count: impl FnOnce()) -> bool {
-        let sender = self.inner.lock().open.remove(&id);
-        let is_open = sender.is_some();
-        if let Some(sender) = sender {
+    /// As [`GatherTable::resolve`]; whoever awaits it is woken with `wakes`, and an open gather is counted before that.
+    pub(super) fn resolve_with(
+        &self,
+        id: GatherId,
+        result: Result<Delivered, Error>,
+        count: impl FnOnce(),
+        wakes: &mut Wakes,
+    ) -> bool {
+        let resolver = self.inner.lock().open.remove(&id);
+        let is_open = resolver.is_some();
+        if let Some(resolver) = resolver {
             count();
-            wake(sender, result);
+            resolver.resolve(result, wakes);
         }
         is_open
     }
@@ -59,9 +62,12 @@ impl GatherTable {
         self.inner.lock().open.contains_key(&id)
     }
 
-    /// Forgets a cancelled gather.
+    /// Forgets a cancelled gather: nobody awaits it.
     pub fn forget(&self, id: GatherId) {
-        self.inner.lock().open.remove(&id);
+        let resolver = self.inner.lock().open.remove(&id);
+        if let Some(resolver) = resolver {
+            resolver.forget();
+        }
     }
 
     /// How many are open.
@@ -76,15 +82,11 @@ impl GatherTable {
             inner.closed.get_or_insert_with(|| error.clone());
             std::mem::take(&mut inner.open)
         };
-        for (_, sender) in open {
-            wake(sender, Err(error.clone()));
+        let mut wakes = Wakes::default();
+        for (_, resolver) in open {
+            resolver.resolve(Err(error.clone()), &mut wakes);
         }
     }
-}
-
-/// Resolves a promise, which wakes whoever waits for it.
-fn wake(sender: oneshot::Sender<Result<Delivered, Error>>, result: Result<Delivered, Error>) {
-    contain("what a gather's end woke", || drop(sender.send(result)));
 }
 
 impl Drop for GatherTable {

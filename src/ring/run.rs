@@ -12,6 +12,7 @@ use super::backlog::{Backlog, Discarded};
 use super::devices::{Devices, Opened};
 use super::idle::Idle;
 use super::machines::{Effect, Machines};
+use super::promise::Wakes;
 use super::workers::Workers;
 use super::{Gates, GatherTable, Room};
 use crate::device::handle::Reach;
@@ -113,6 +114,8 @@ pub(super) struct Loop {
     open_counted: usize,
     /// Somebody was answered since it last looked around.
     answered: bool,
+    /// Whom to wake once this step's effects are applied.
+    wakes: Wakes,
     eager: Eager,
 }
 
@@ -143,6 +146,7 @@ impl Loop {
             deserted: false,
             open_counted: 0,
             answered: false,
+            wakes: Wakes::default(),
             eager: Eager::new(LOOK_FOR_USERS, false),
         }
     }
@@ -346,6 +350,7 @@ impl Loop {
         for gather in gathers {
             self.apply(Effect::Resolve { gather, result: Err(session_closed()) });
         }
+        self.wakes.call();
         if let Some(session) = session.filter(|_| unheard) {
             self.edges.gates.forget(session);
         }
@@ -406,6 +411,8 @@ impl Loop {
             self.apply(effect);
         }
         self.effects = effects;
+        // A woken task runs at once where cores are few: it is to find all of its results.
+        self.wakes.call();
         if self.edges.timeline.is_on() {
             let open = self.edges.gathers.open_count();
             if open != self.open_counted {
@@ -427,7 +434,7 @@ impl Loop {
                 self.answered = true;
                 // A device may have been first, and counted it.
                 let count = || counter.into_iter().for_each(|counter| Counters::add(counter, 1));
-                self.edges.gathers.resolve_after(gather, result, count);
+                self.edges.gathers.resolve_with(gather, result, count, &mut self.wakes);
             }
             Effect::Charge { session, nodes, bytes } => {
                 self.backlog.charge(session, nodes as u64, bytes);

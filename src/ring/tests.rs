@@ -147,7 +147,7 @@ fn gather_of(ring: &Ring, session: SessionId, index: u64, n: usize) -> Promise {
 }
 
 fn wait(promise: Promise) -> Result<Delivered> {
-    futures::executor::block_on(promise).expect("RING-1: the sender is never dropped unresolved")
+    futures::executor::block_on(promise)
 }
 
 #[test]
