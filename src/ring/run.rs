@@ -194,6 +194,8 @@ impl Loop {
         if busy {
             // What has finished frees credits before anything new asks for them.
             self.settle();
+            // A woken task runs at once where cores are few: it is to find all of its results.
+            self.wakes.call();
         }
         loop {
             match self.inbox.control.try_recv() {
@@ -221,6 +223,7 @@ impl Loop {
         if busy {
             self.settle();
         }
+        self.wakes.call();
         busy |= !self.made_up.is_empty();
         self.see_to_idle_memory(busy);
         busy
@@ -411,8 +414,6 @@ impl Loop {
             self.apply(effect);
         }
         self.effects = effects;
-        // A woken task runs at once where cores are few: it is to find all of its results.
-        self.wakes.call();
         if self.edges.timeline.is_on() {
             let open = self.edges.gathers.open_count();
             if open != self.open_counted {
