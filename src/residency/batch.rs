@@ -78,6 +78,7 @@ impl State {
         }
         let device = &mut self.devices[d];
         device.flights.insert(done.id, flight);
+        device.prepared_ever += 1;
         device.prepared.push_back(Batch {
             id: done.id,
             region: done.region,

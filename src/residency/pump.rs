@@ -211,13 +211,14 @@ impl State {
         let device = &mut self.devices[d];
         let most = device.info.budget_bytes / IDLE_SHARE;
         let much = device.pool.total_bytes() - device.pool.live_bytes() > most;
-        // Prepared batches may name the buffers; `Release` follows only what was submitted.
         let nothing = !much && device.spent.is_empty();
-        if nothing || !device.prepared.is_empty() || device.stalled {
+        if nothing || device.stalled {
             return;
         }
-        let mut idle = if much { device.pool.idle_bytes() } else { 0 };
-        let mut buffers = std::mem::take(&mut device.spent);
+        // Prepared batches may name the buffers; `Release` follows only what was submitted.
+        let waiting = device.prepared.len() as u64;
+        let mut buffers = device.spent.take(device.prepared_ever, device.prepared_ever - waiting);
+        let mut idle = if much && waiting == 0 { device.pool.idle_bytes() } else { 0 };
         while idle > most {
             let Some(buffer) = device.pool.trim() else { break };
             buffers.push(buffer);

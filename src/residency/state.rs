@@ -8,6 +8,7 @@ use super::cursor::Cursor;
 use super::intervals::Intervals;
 use super::message::{Eviction, ResidencyEvent, ResidencyInstruction};
 use super::pool::Pool;
+use super::spent::Spent;
 use super::story::Story;
 use super::turns::{SLICE_US, Turns};
 use super::values::{Key, Status, Value};
@@ -114,6 +115,8 @@ pub(super) struct Device {
     pub(super) last_chance: bool,
     /// Batches that wait for credit.
     pub(super) prepared: VecDeque<Batch>,
+    /// Batches that were ever prepared.
+    pub(super) prepared_ever: u64,
     /// Batches submitted or prepared.
     pub(super) flights: BTreeMap<BatchId, Flight>,
     /// Batches submitted and not reported back (RES-4).
@@ -125,7 +128,7 @@ pub(super) struct Device {
     /// Buffers whose `Allocate` stood in a batch that failed.
     pub(super) doubtful: Vec<(BufferId, u64)>,
     /// Buffers that no pool holds any more, and that the device is to drop.
-    pub(super) spent: Vec<BufferId>,
+    pub(super) spent: Spent,
     /// It reported that it is lost; `DeviceLost` is certain to follow, and nothing is sent before.
     pub(super) stalled: bool,
     /// Why it serves no more.
@@ -553,12 +556,13 @@ impl Device {
             cursors_ended: 0,
             last_chance: false,
             prepared: VecDeque::new(),
+            prepared_ever: 0,
             flights: BTreeMap::new(),
             in_flight: 0,
             credit: info.batches_in_flight_max.min(batches_in_flight).max(1) as usize,
             link_bytes: 0,
             doubtful: Vec::new(),
-            spent: Vec::new(),
+            spent: Spent::default(),
             stalled: false,
             lost: None,
             info,
