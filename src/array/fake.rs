@@ -3,14 +3,14 @@
 use super::link::Link;
 use super::session::{Session, SessionBuilder};
 use crate::config::Config;
-use crate::device::info::DeviceKind;
+use crate::contract::device::DeviceKind;
+use crate::contract::messages::scheduler::{Delivered, Record, SchedulerEvent, Want};
+use crate::contract::region::CutReason;
 use crate::error::Error;
 use crate::graph::Node;
 use crate::host_buffer::HostBuffer;
 use crate::ids::{GatherId, SessionId};
 use crate::ring::{Devices, Gate, GatherTable, Total};
-use crate::scheduler::message::{Delivered, Record, SchedulerEvent, Want};
-use crate::scheduler::region::CutReason;
 use crate::scheduler::tests::device;
 use crate::stats::Counters;
 use crate::timeline::Timeline;

@@ -6,7 +6,7 @@
 use super::link::Link;
 use super::session::SessionBuilder;
 use crate::config::{Config, DeviceChoice, Injection, Promotion};
-use crate::device::info::{DeviceInfo, Precision};
+use crate::contract::device::{DeviceInfo, Precision};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ring::{self, Ring};
 use crate::stats::{Counters, Stats};

@@ -7,10 +7,12 @@ use super::cluster::Grouping;
 use super::form::{Class, Work, WorkNode};
 use super::library;
 use super::lower::{Lowered, Packed, Source, Surroundings, lower};
-use super::plan::{FaultSite, Launch, Plan, PlanBuffer, PlanInput, Program, Role, Step, Use};
-use super::repeat::{Number, NumberOf, Provenance, is_blind};
+use super::repeat::is_blind;
 use super::state::KernelCache;
-use crate::device::info::{DeviceInfo, DeviceKind};
+use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::plan::{
+    FaultSite, Launch, Number, NumberOf, Plan, PlanBuffer, PlanInput, Program, Provenance, Role, Step, Use,
+};
 use crate::error::{Error, ErrorKind};
 use crate::graph::{DType, Op};
 use crate::kernels::ir::{Access, Geometry};

@@ -7,9 +7,9 @@
 use super::cluster::in_step;
 use super::form::{Class, Work, matmul_operand};
 use super::pack;
-use crate::device::info::{DeviceInfo, DeviceKind};
+use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::region::RegionArg;
 use crate::graph::{Dist, ElementOp, Op, Shape, View};
-use crate::scheduler::region::RegionArg;
 use smallvec::SmallVec;
 
 /// Graph ops one kernel may hold.

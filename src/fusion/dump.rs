@@ -6,10 +6,10 @@
 use super::cluster::Grouping;
 use super::explain::explain;
 use super::form::Work;
-use super::plan::{Plan, Program};
-use crate::device::info::DeviceInfo;
+use crate::contract::device::DeviceInfo;
+use crate::contract::plan::{Plan, Program};
+use crate::contract::region::RegionArg;
 use crate::dump;
-use crate::scheduler::region::RegionArg;
 use std::fmt::Write;
 
 /// Writes down a structure that was planned for the first time.

@@ -5,10 +5,10 @@
 //! Must hold: arguments stand before their node; a node knows its consumers.
 
 use super::patches;
+use crate::contract::region::{Region, RegionArg};
 use crate::error::Site;
 use crate::graph::{DType, Meta, Op, Shape, View};
 use crate::ids::ValueId;
-use crate::scheduler::region::{Region, RegionArg};
 use smallvec::{SmallVec, smallvec};
 
 /// How a node can be computed.

@@ -5,9 +5,9 @@
 
 use super::form::{Work, matmul_operand};
 use super::lower::Source;
+use crate::contract::region::RegionArg;
 use crate::graph::Op;
 use crate::kernels::library::Library;
-use crate::scheduler::region::RegionArg;
 use smallvec::{SmallVec, smallvec};
 
 /// A library node's kernel and operands.

@@ -17,12 +17,12 @@ use super::cluster::{Cluster, Fold, Phase};
 use super::cut::OPS_MERGED_MAX;
 use super::form::{Class, Work};
 use super::index::{At, Coordinate, Space, coordinates, linear, value_of};
-use super::repeat::NumberOf;
-use crate::device::info::DeviceInfo;
+use crate::contract::device::DeviceInfo;
+use crate::contract::plan::NumberOf;
+use crate::contract::region::RegionArg;
 use crate::graph::{DType, Dist, ElementOp, Meta, Op, Scalar, Shape};
 use crate::kernels::element::{mixed, wide};
 use crate::kernels::ir::{Access, Geometry, IndexCompare, IndexOp, InstOp, Kernel, Level, Operand, Run, Store, Val};
-use crate::scheduler::region::RegionArg;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 

@@ -50,12 +50,10 @@ pub mod join;
 pub mod key;
 pub mod library;
 pub mod lower;
-pub mod message;
 pub mod pack;
 pub mod passes;
 pub mod patches;
 mod paths;
-pub mod plan;
 pub mod repeat;
 pub mod state;
 #[cfg(test)]

@@ -8,8 +8,8 @@
 use super::cluster::{Cluster, Fold};
 use super::cut::{Bits, Budget};
 use super::form::Work;
+use crate::contract::region::RegionArg;
 use crate::graph::{DType, Op, Shape, View};
-use crate::scheduler::region::RegionArg;
 
 /// Buffers that a kernel of these nodes has to bind for its reads at the least.
 pub fn bound(work: &Work<'_>, members: &Bits, reads: &Bits, space: &Shape, budget: Budget) -> u32 {

@@ -11,11 +11,11 @@ use super::fits::misfit;
 use super::form::form;
 use super::join::join;
 use super::key::key;
-use super::plan::{Plan, Program, Step};
 use super::state::Caches;
-use crate::device::info::DeviceInfo;
+use crate::contract::device::DeviceInfo;
+use crate::contract::plan::{Plan, Program, Step};
+use crate::contract::region::Region;
 use crate::error::Result;
-use crate::scheduler::region::Region;
 use std::sync::Arc;
 
 /// Plans a region.
@@ -63,7 +63,7 @@ pub fn plan(region: &Region, device: &DeviceInfo, caches: &mut Caches) -> Result
 
 /// Checks PLAN-1, PLAN-3 and every kernel.
 pub fn verify(plan: &Plan) {
-    use super::plan::Role;
+    use crate::contract::plan::Role;
     let mut written = vec![false; plan.buffers.len()];
     for (b, buffer) in plan.buffers.iter().enumerate() {
         written[b] = matches!(buffer.role, Role::Input(_))

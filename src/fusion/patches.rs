@@ -10,8 +10,8 @@ use super::cut::anchored;
 use super::form::{Class, Work, unreshaped};
 use super::library::source_of;
 use super::lower::Source;
+use crate::contract::region::RegionArg;
 use crate::graph::{Op, Shape, SliceDim, View};
-use crate::scheduler::region::RegionArg;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Finds them.

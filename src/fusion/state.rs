@@ -5,15 +5,15 @@
 
 use super::cluster::Grouping;
 use super::explain::explain;
-use super::message::{FusionEvent, FusionInstruction};
 use super::passes::plan;
-use super::plan::{Plan, Program, Step};
 use super::repeat::Repeats;
-use crate::device::info::{DeviceInfo, DeviceKind};
+use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::messages::fusion::{FusionEvent, FusionInstruction};
+use crate::contract::plan::{Plan, Program, Step};
+use crate::contract::region::Region;
 use crate::error::{Error, ErrorKind, panic_words};
 use crate::ids::{DeviceId, RegionId};
 use crate::kernels::ir::Kernel;
-use crate::scheduler::region::Region;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};

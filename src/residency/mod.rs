@@ -7,7 +7,7 @@
 //! serves the next. A long plan is placed slice by slice, and the sessions that have something to place take turns.
 //! Under pressure the least recently used segments leave for host memory, and come back when used.
 //!
-//! Reading order: `message`, `values` (what is known of a value), `state` (events), `pump` (what follows from them),
+//! Reading order: `values` (what is known of a value), `state` (events), `pump` (what follows from them),
 //! `turns` (whose turn it is), `beside` (who may begin while others are in progress), `cursor` (walks a plan; `tiles`
 //! cuts its launches, `reside` finds their slots, `closing` ends it), `evict` and `pool` (where slots come from),
 //! `batch`, `complete` (reports and failures), `holding` (segments and host copies), `idle` (free memory goes back).
@@ -39,7 +39,6 @@
 //! - RES-14: sessions with something to place share a device's time by their weights, as `crate::fair` says (FAIR-1 to
 //!   FAIR-4): nobody waits for longer than a stated number of others' batches, whoever comes and goes.
 
-pub mod message;
 pub mod state;
 
 mod batch;

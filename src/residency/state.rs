@@ -6,18 +6,18 @@
 
 use super::cursor::Cursor;
 use super::intervals::Intervals;
-use super::message::{Eviction, ResidencyEvent, ResidencyInstruction};
 use super::pool::Pool;
 use super::story::Story;
 use super::turns::{SLICE_US, Turns};
 use super::values::{Key, Status, Value};
 use crate::config::Config;
-use crate::device::info::{DeviceInfo, DeviceKind};
-use crate::device::message::{Batch, Transfer};
+use crate::contract::batch::{Batch, Transfer};
+use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::messages::residency::{Eviction, ResidencyEvent, ResidencyInstruction};
+use crate::contract::plan::Plan;
+use crate::contract::region::RegionInput;
 use crate::error::{Error, ErrorKind};
-use crate::fusion::plan::Plan;
 use crate::ids::{BatchId, BufferId, DeviceId, RegionId, SessionId, ValueId};
-use crate::scheduler::region::RegionInput;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::cell::OnceCell;
@@ -512,7 +512,7 @@ impl State {
             if work.missing == 0 || !self.seen.has_all_up_to(region) {
                 continue;
             }
-            let orphan = |input: &crate::fusion::plan::PlanInput| {
+            let orphan = |input: &crate::contract::plan::PlanInput| {
                 let value = self.values.get(&Key::Value(input.value));
                 value.is_some_and(|v| matches!(v.status, Status::Pending) && v.maker.is_none())
             };

@@ -8,9 +8,9 @@
 use super::cursor::{Stop, blamed};
 use super::state::Device;
 use super::values::segments_of;
-use crate::device::message::Tile;
+use crate::contract::batch::Tile;
+use crate::contract::plan::{Launch, Plan, Use};
 use crate::error::{Error, ErrorKind};
-use crate::fusion::plan::{Launch, Plan, Use};
 use crate::kernels::ir::Geometry;
 use smallvec::SmallVec;
 

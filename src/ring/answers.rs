@@ -8,11 +8,11 @@
 //! expected of it.
 
 use super::GatherTable;
-use crate::device::message::{DeviceEvent, Transfer};
+use crate::contract::batch::{DeviceEvent, Transfer};
+use crate::contract::messages::scheduler::Delivered;
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, DeviceId, GatherId};
 use crate::mail::Then;
-use crate::scheduler::message::Delivered;
 use crate::stats::Counters;
 use parking_lot::Mutex;
 use smallvec::SmallVec;

@@ -26,9 +26,9 @@
 
 use super::Room;
 use super::gate::Inside;
+use crate::contract::messages::scheduler::{Record, SchedulerEvent};
 use crate::fair::Fair;
 use crate::ids::{GatherId, SessionId};
-use crate::scheduler::message::{Record, SchedulerEvent};
 use crate::scheduler::ring_ns;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};

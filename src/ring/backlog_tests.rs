@@ -2,11 +2,11 @@
 
 use super::Room;
 use super::backlog::{Backlog, Discarded};
+use crate::contract::messages::scheduler::{Drops, Record, SchedulerEvent, Want};
+use crate::contract::records::Records;
+use crate::contract::region::CutReason;
 use crate::graph::{Arg, DType, ElementOp, Meta, Node, Op, Shape};
 use crate::ids::{GatherId, SessionId, ValueId};
-use crate::scheduler::message::{Drops, Record, SchedulerEvent, Want};
-use crate::scheduler::records::Records;
-use crate::scheduler::region::CutReason;
 use std::collections::HashSet;
 use std::panic::Location;
 use std::sync::Arc;

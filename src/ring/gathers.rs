@@ -1,8 +1,8 @@
 //! The table of open gathers: who opens one gets a future, who resolves one needs only its id.
 
+use crate::contract::messages::scheduler::Delivered;
 use crate::error::{Error, ErrorKind};
 use crate::ids::GatherId;
-use crate::scheduler::message::Delivered;
 use crate::threads::contain;
 use futures::channel::oneshot;
 use parking_lot::Mutex;

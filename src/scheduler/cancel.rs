@@ -6,10 +6,10 @@
 //! are those that they would have been.
 
 use super::graph::{Entries, Home};
-use super::message::{SchedulerInstruction, Want};
-use super::region::{Region, RegionArg};
 use super::state::{Phase, State};
 use super::taint;
+use crate::contract::messages::scheduler::{SchedulerInstruction, Want};
+use crate::contract::region::{Region, RegionArg};
 use crate::error::{Error, ErrorKind};
 use crate::ids::{GatherId, RegionId, ValueId};
 use petgraph::unionfind::UnionFind;

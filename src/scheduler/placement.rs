@@ -13,7 +13,7 @@ use super::cut::{Cut, Dep};
 use super::room;
 use super::state::State;
 use crate::config::DeviceChoice;
-use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features};
+use crate::contract::device::{Costs, DeviceInfo, DeviceKind, Features};
 use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Op, ReduceOp, Scalar};
 use crate::ids::DeviceId;
 use crate::kernels::element::{mixed, wgsl, wide};

@@ -5,8 +5,8 @@
 
 use super::adapter::Opened;
 use super::raw_device::Gpu;
+use crate::contract::device::{Costs, FloatProfile};
 use crate::device::costs;
-use crate::device::info::{Costs, FloatProfile};
 use crate::error::{Error, ErrorKind, Result};
 use std::time::{Duration, Instant};
 

@@ -2,8 +2,8 @@
 //!
 //! In: programs and their sizes. Out: text, parameters, grids. Knows no device.
 
-use crate::device::info::{DeviceInfo, Precision};
-use crate::device::message::Tile;
+use crate::contract::batch::Tile;
+use crate::contract::device::{DeviceInfo, Precision};
 use crate::error::Result;
 use crate::kernels::ir::{Geometry, HEADER_WORDS, Kernel};
 use crate::kernels::library::{self, Library, Pass};

@@ -3,7 +3,7 @@
 //! In: settings, threads, measured costs. Out: the host's [`DeviceInfo`].
 
 use crate::config::Config;
-use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile};
+use crate::contract::device::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile};
 use crate::ids::DeviceId;
 
 /// Assumed where the system does not say.

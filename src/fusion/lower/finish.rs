@@ -4,7 +4,7 @@
 //! by this kernel last; or, of a patch, where it is overwritten.
 
 use super::{Lowered, Lowering, Source};
-use crate::device::info::{DeviceInfo, DeviceKind};
+use crate::contract::device::{DeviceInfo, DeviceKind};
 use crate::fusion::cluster::Fold;
 use crate::fusion::form::Class;
 use crate::fusion::library::source_of;

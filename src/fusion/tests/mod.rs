@@ -5,14 +5,15 @@ mod joining;
 mod plans;
 mod repeats;
 
-use crate::device::info::*;
-use crate::fusion::plan::{Plan, PlanBuffer, Program, Role, Step};
+use crate::contract::device::*;
+use crate::contract::messages::fusion::*;
+use crate::contract::plan::{Plan, PlanBuffer, Program, Role, Step};
+use crate::contract::region::*;
+use crate::fusion::passes;
 use crate::fusion::state::{Caches, State};
-use crate::fusion::{message::*, passes};
 use crate::graph::*;
 use crate::ids::*;
 use crate::kernels::ir::{Access, Form, Geometry};
-use crate::scheduler::region::*;
 use smallvec::{SmallVec, smallvec};
 use std::panic::Location;
 
@@ -125,7 +126,7 @@ fn s(v: f32) -> X {
     X(RegionArg::Scalar(Scalar::F32(v)))
 }
 
-fn kernels(plan: &Plan) -> Vec<std::sync::Arc<crate::fusion::plan::Launch>> {
+fn kernels(plan: &Plan) -> Vec<std::sync::Arc<crate::contract::plan::Launch>> {
     plan.steps
         .iter()
         .filter_map(|step| match step {

@@ -7,7 +7,7 @@
 //! elsewhere whole numbers stay integers, which any GPU has and which the host is faster at.
 
 use super::wgsl;
-use crate::device::info::{DeviceInfo, DeviceKind};
+use crate::contract::device::{DeviceInfo, DeviceKind};
 use crate::graph::table::DTypeRule;
 use crate::graph::{DType, ElementOp, Scalar};
 

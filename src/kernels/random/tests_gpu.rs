@@ -1,7 +1,7 @@
 //! Random numbers on a device against the host's.
 
 use super::{fill, wgsl};
-use crate::device::info::{FloatProfile, Precision};
+use crate::contract::device::{FloatProfile, Precision};
 use crate::graph::{DType, Dist, Scalar};
 use crate::host_buffer::HostBuffer;
 use crate::kernels::element::gpu_harness::{gpu, storage_type, validate};

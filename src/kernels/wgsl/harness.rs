@@ -6,8 +6,8 @@ pub(crate) use crate::kernels::test_device::validate;
 
 use super::Target;
 use super::dispatch::{KernelDispatch, dispatches};
-use crate::device::info::{FloatProfile, Precision};
-use crate::device::message::Tile;
+use crate::contract::batch::Tile;
+use crate::contract::device::{FloatProfile, Precision};
 use crate::graph::DType;
 use crate::kernels::ir::{
     Access, Form, Geometry, HEADER_WORDS, IndexCompare, IndexOp, Inst, InstOp, Kernel, Level, Monoid, Operand, Run,

@@ -28,7 +28,7 @@ pub(crate) mod types;
 
 pub use dispatch::{KernelDispatch, dispatches, grid, header_words};
 
-use crate::device::info::{DeviceInfo, FloatProfile, Precision};
+use crate::contract::device::{DeviceInfo, FloatProfile, Precision};
 use crate::error::{Error, ErrorKind};
 use crate::graph::DType;
 use crate::kernels::ir::Kernel;

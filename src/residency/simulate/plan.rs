@@ -1,15 +1,15 @@
 //! Plans of toy launches, built use by use.
 
 use super::{meta, value};
-use crate::device::info::DeviceInfo;
+use crate::contract::device::DeviceInfo;
+use crate::contract::messages::residency::ResidencyEvent;
+use crate::contract::plan::{FaultSite, Launch, Plan, PlanBuffer, PlanInput, Program, Role, Step, Use};
 use crate::error::Error;
 use crate::fusion::join::join;
-use crate::fusion::plan::{FaultSite, Launch, Plan, PlanBuffer, PlanInput, Program, Role, Step, Use};
 use crate::graph::DType;
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, RegionId, SessionId};
 use crate::kernels::ir::{Form, Geometry, Kernel};
-use crate::residency::message::ResidencyEvent;
 use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::Arc;

@@ -2,13 +2,13 @@
 
 use super::{Mode, Simulator, combine, leaf};
 use crate::config::DeviceChoice;
-use crate::device::info::DeviceKind;
+use crate::contract::device::DeviceKind;
+use crate::contract::messages::scheduler::SchedulerEvent;
+use crate::contract::region::{Region, RegionArg};
 use crate::error::{Error, ErrorKind};
 use crate::graph::Op;
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, ValueId};
-use crate::scheduler::message::SchedulerEvent;
-use crate::scheduler::region::{Region, RegionArg};
 use crate::scheduler::tests::device;
 
 impl Simulator {

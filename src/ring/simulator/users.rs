@@ -1,11 +1,11 @@
 //! What users do: they record, drop, ask, cancel, cut and close.
 
 use super::{Simulator, Truth, combine, leaf};
+use crate::contract::messages::scheduler::{Drops, Record, SchedulerEvent, Want};
+use crate::contract::region::CutReason;
 use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Node, Op, RandomKey, Shape};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{GatherId, SessionId, ValueId};
-use crate::scheduler::message::{Drops, Record, SchedulerEvent, Want};
-use crate::scheduler::region::CutReason;
 use std::panic::Location;
 
 impl Simulator {

@@ -1,7 +1,7 @@
 //! What waits before the scheduler: it is taken in now and then, in part, and thrown away where nobody misses it.
 
 use super::Simulator;
-use crate::scheduler::message::{Record, SchedulerEvent};
+use crate::contract::messages::scheduler::{Record, SchedulerEvent};
 
 impl Simulator {
     /// A user sends an event.

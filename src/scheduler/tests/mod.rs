@@ -11,11 +11,11 @@ mod parking;
 mod placement;
 mod scale;
 
-use super::message::{Delivered, Drops, Record, SchedulerEvent, SchedulerInstruction, Want};
-use super::region::{CutReason, Region};
 use super::state::State;
 use crate::config::{Config, DeviceChoice};
-use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features};
+use crate::contract::device::{Costs, DeviceInfo, DeviceKind, Features};
+use crate::contract::messages::scheduler::{Delivered, Drops, Record, SchedulerEvent, SchedulerInstruction, Want};
+use crate::contract::region::{CutReason, Region};
 use crate::error::{Error, ErrorKind};
 use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Nan, Node, Op, RandomKey, ReduceOp, Scalar, Shape};
 use crate::host_buffer::HostBuffer;

@@ -2,10 +2,10 @@
 
 use super::rig::{Rig, allocate, dispatch, launch, launch_of, readback, rig, rig_of, slot, upload};
 use crate::config::Config;
+use crate::contract::batch::{Command, Tile};
+use crate::contract::device::DeviceInfo;
+use crate::contract::plan::{Launch, Plan, PlanBuffer, Program, Role, Step, Use};
 use crate::device::gpu::shaders::{Generated, Shaders};
-use crate::device::info::DeviceInfo;
-use crate::device::message::{Command, Tile};
-use crate::fusion::plan::{Launch, Plan, PlanBuffer, Program, Role, Step, Use};
 use crate::graph::{DType, ElementOp};
 use crate::ids::{BufferId, DeviceId, RegionId, SessionId};
 use crate::kernels::ir::{Access, Form, Geometry, HEADER_WORDS, Inst, InstOp, Kernel, Level, Operand, Run, Store, Val};

@@ -1,13 +1,13 @@
 //! A device under test: opens it, sends batches, collects events.
 
 use crate::config::Config;
+use crate::contract::batch::{Batch, Command, DeviceEvent, DeviceInstruction, Slot, Tile, Transfer};
+use crate::contract::device::{DeviceInfo, Precision};
+use crate::contract::plan::{Launch, Program};
 use crate::device::gpu::open_with;
 use crate::device::gpu::shaders::{Call, Shaders};
 use crate::device::handle::{Context, DeviceHandle};
-use crate::device::info::{DeviceInfo, Precision};
-use crate::device::message::{Batch, Command, DeviceEvent, DeviceInstruction, Slot, Tile, Transfer};
 use crate::error::{Error, Result};
-use crate::fusion::plan::{Launch, Program};
 use crate::graph::{DType, Element};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, BufferId, DeviceId, RegionId, SessionId};

@@ -1,7 +1,7 @@
 //! Map kernels against host loops.
 
 use super::super::harness::{Build, floats, floats64, gpu, sample, words, words64};
-use crate::device::message::Tile;
+use crate::contract::batch::Tile;
 use crate::graph::{DType, ElementOp};
 use crate::kernels::ir::{Access, Form, Geometry, IndexCompare, IndexOp, InstOp, Run};
 

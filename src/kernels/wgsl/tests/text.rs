@@ -2,7 +2,7 @@
 
 use super::super::harness::{Build, validate, words};
 use super::super::{Target, write};
-use crate::device::info::{FloatProfile, Precision};
+use crate::contract::device::{FloatProfile, Precision};
 use crate::error::ErrorKind;
 use crate::graph::{DType, ElementOp};
 use crate::kernels::ir::{Access, Form, InstOp, Run};

@@ -1,8 +1,8 @@
 //! What a device actor hears and says. The same for the GPU and the host, so that residency is one machine:
 //! on the host an upload adopts the host buffer and a readback shares it, without a copy.
 
+use crate::contract::plan::Launch;
 use crate::error::Error;
-use crate::fusion::plan::Launch;
 use crate::graph::DType;
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, BufferId, DeviceId, RegionId, SessionId};

@@ -1,9 +1,9 @@
 //! What the scheduler hears and says.
 
-use super::brief::Brief;
-use super::records::Records;
-use super::region::{CutReason, Region};
-use crate::device::info::DeviceInfo;
+use crate::contract::brief::Brief;
+use crate::contract::device::DeviceInfo;
+use crate::contract::records::Records;
+use crate::contract::region::{CutReason, Region};
 use crate::error::Error;
 use crate::graph::Node;
 use crate::host_buffer::HostBuffer;
