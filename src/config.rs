@@ -1,6 +1,6 @@
 //! A runtime's settings, as the builder collects them.
 
-use crate::contract::device::Precision;
+use crate::kernels::target::Precision;
 use crate::ring::Room;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -118,13 +118,14 @@ pub use array::{
     SessionBuilder, SliceArg, Slices, UploadWriter, cat, gather_all, select, step,
 };
 pub use config::{DeviceChoice, Promotion};
-pub use contract::device::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile, Precision};
+pub use contract::device::{Costs, DeviceInfo, DeviceKind, Features};
 pub use device::CACHE_VARIABLE;
 #[cfg(feature = "gpu")]
 pub use device::gpu::{AdapterSummary, adapters};
 pub use error::{Error, ErrorKind, Result};
 pub use graph::{DType, DimSet, Element, Meta, Nan, ReduceOp, Scalar, ScanOp, Shape};
 pub use ids::DeviceId;
+pub use kernels::target::{FloatProfile, Precision};
 pub use stats::Stats;
 
 // The examples of the README and of the page on services are compiled and run with the documentation's.

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::graph::DType;
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, BufferId, DeviceId, RegionId, SessionId};
+use crate::kernels::ir::Tile;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -23,19 +24,6 @@ pub struct Slot {
 /// A readback, as residency numbers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Transfer(pub u64);
-
-/// The part of a launch's space that one dispatch covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tile {
-    /// First flat element (Map, full reductions).
-    pub begin: u32,
-    /// One past the last.
-    pub end: u32,
-    /// Flat index of the first element of the bound segment of tiled operands.
-    pub base: u32,
-    /// Whether it is the last tile of its launch: a chunked reduction finishes here.
-    pub last: bool,
-}
 
 /// One thing to do, in order. Effects are as if each finished before the next began.
 #[derive(Clone, Debug)]

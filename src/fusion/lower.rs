@@ -390,7 +390,7 @@ impl Lowering<'_, '_> {
             _ => None,
         };
         let args = self.work.nodes[n as usize].args.iter().map(|&arg| (self.work.arg_dtype(arg), number(arg)));
-        mixed::computes_in(op, args, Some(self.device))
+        mixed::computes_in(op, args, self.device.compiles_f64())
     }
 
     /// The number beside which an op takes an `i64`, and which argument it is.

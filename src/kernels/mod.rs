@@ -13,6 +13,7 @@ pub mod print;
 pub mod random;
 pub mod scatter;
 pub mod sort;
+pub mod target;
 #[cfg(all(test, feature = "gpu"))]
 pub(crate) mod test_device;
 pub mod verify;

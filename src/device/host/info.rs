@@ -3,8 +3,9 @@
 //! In: settings, threads, measured costs. Out: the host's [`DeviceInfo`].
 
 use crate::config::Config;
-use crate::contract::device::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile};
+use crate::contract::device::{Costs, DeviceInfo, DeviceKind, Features};
 use crate::ids::DeviceId;
+use crate::kernels::target::FloatProfile;
 
 /// Assumed where the system does not say.
 const MEMORY_BYTES_ASSUMED: u64 = 4 << 30;

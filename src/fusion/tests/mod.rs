@@ -6,6 +6,7 @@ mod plans;
 mod repeats;
 
 use crate::contract::device::*;
+use crate::kernels::target::*;
 use crate::contract::messages::fusion::*;
 use crate::contract::plan::{Plan, PlanBuffer, Program, Role, Step};
 use crate::contract::region::*;

@@ -1,7 +1,7 @@
 //! A device over plain bytes that runs batches strictly in order and checks every access.
 
 use super::words;
-use crate::contract::batch::{Batch, Command, Slot, Tile};
+use crate::contract::batch::{Batch, Command, Slot};
 use crate::contract::device::DeviceInfo;
 use crate::contract::messages::residency::ResidencyEvent;
 use crate::contract::plan::Launch;
@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind};
 use crate::graph::DType;
 use crate::host_buffer::HostBuffer;
 use crate::ids::BufferId;
-use crate::kernels::ir::Geometry;
+use crate::kernels::ir::{Geometry, Tile};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,8 +1,8 @@
 //! A device under test: opens it, sends batches, collects events.
 
 use crate::config::Config;
-use crate::contract::batch::{Batch, Command, DeviceEvent, DeviceInstruction, Slot, Tile, Transfer};
-use crate::contract::device::{DeviceInfo, Precision};
+use crate::contract::batch::{Batch, Command, DeviceEvent, DeviceInstruction, Slot, Transfer};
+use crate::contract::device::DeviceInfo;
 use crate::contract::plan::{Launch, Program};
 use crate::device::gpu::open_with;
 use crate::device::gpu::shaders::{Call, Shaders};
@@ -11,8 +11,9 @@ use crate::error::{Error, Result};
 use crate::graph::{DType, Element};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, BufferId, DeviceId, RegionId, SessionId};
-use crate::kernels::ir::{Access, Form, Geometry, Kernel, Operand};
+use crate::kernels::ir::{Access, Form, Geometry, Kernel, Operand, Tile};
 use crate::kernels::library::{Library, Pass};
+use crate::kernels::target::Precision;
 use crate::stats::{Counters, Stats};
 use crate::timeline::Timeline;
 use std::sync::Arc;
