@@ -72,6 +72,7 @@ pub mod contract;
 pub mod device;
 #[cfg(test)]
 mod dice;
+mod dtype;
 #[doc(hidden)]
 pub mod dump;
 #[doc(hidden)]

@@ -8,8 +8,9 @@
 
 use super::handle::{Array, Value};
 use super::tape::Home;
-use crate::contract::messages::scheduler::{Delivered, SchedulerEvent, Want};
+use crate::contract::messages::scheduler::{Delivered, SchedulerEvent};
 use crate::contract::region::CutReason;
+use crate::contract::tape::Want;
 use crate::error::{Error, ErrorKind, Result, Site};
 use crate::ids::GatherId;
 use crate::ring::Promise;

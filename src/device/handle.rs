@@ -1,8 +1,8 @@
 //! How the ring holds a device: its numbers, its mailbox, its compiler.
 
 use crate::config::Config;
-use crate::contract::batch::{DeviceEvent, DeviceInstruction};
 use crate::contract::device::DeviceInfo;
+use crate::contract::messages::device::{DeviceEvent, DeviceInstruction};
 use crate::contract::plan::Plan;
 use crate::error::Result;
 use crate::host_buffer::MappedBytes;

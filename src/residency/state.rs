@@ -14,8 +14,8 @@ use crate::config::Config;
 use crate::contract::batch::{Batch, Transfer};
 use crate::contract::device::{DeviceInfo, DeviceKind};
 use crate::contract::messages::residency::{Eviction, ResidencyEvent, ResidencyInstruction};
-use crate::contract::plan::Plan;
-use crate::contract::region::RegionInput;
+use crate::contract::plan::{Plan, PlanInput};
+use crate::contract::region::{RegionInput, cancelled_error};
 use crate::error::{Error, ErrorKind};
 use crate::ids::{BatchId, BufferId, DeviceId, RegionId, SessionId, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -403,7 +403,7 @@ impl State {
             }
         }
         if self.unwanted.remove(&region) {
-            failed = Some(crate::scheduler::gone());
+            failed = Some(cancelled_error());
         }
         let device = self.index_of(plan.device);
         if failed.is_none() {
@@ -467,7 +467,7 @@ impl State {
     /// placed yet is not run.
     fn region_unwanted(&mut self, region: RegionId) {
         match self.regions.get(&region).map(|work| work.phase) {
-            Some(Phase::Waiting | Phase::Placing) => self.failing.push_back((region, crate::scheduler::gone())),
+            Some(Phase::Waiting | Phase::Placing) => self.failing.push_back((region, cancelled_error())),
             Some(Phase::Placed) => {}
             None if !self.ended.contains(region) => drop(self.unwanted.insert(region)),
             None => {}
@@ -512,7 +512,7 @@ impl State {
             if work.missing == 0 || !self.seen.has_all_up_to(region) {
                 continue;
             }
-            let orphan = |input: &crate::contract::plan::PlanInput| {
+            let orphan = |input: &PlanInput| {
                 let value = self.values.get(&Key::Value(input.value));
                 value.is_some_and(|v| matches!(v.status, Status::Pending) && v.maker.is_none())
             };

@@ -8,7 +8,8 @@
 //! expected of it.
 
 use super::GatherTable;
-use crate::contract::batch::{DeviceEvent, Transfer};
+use crate::contract::batch::Transfer;
+use crate::contract::messages::device::DeviceEvent;
 use crate::contract::messages::scheduler::Delivered;
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, DeviceId, GatherId};

@@ -7,8 +7,9 @@
 
 use super::answers::Answer;
 use crate::claims::HostClaims;
-use crate::contract::batch::{Batch, DeviceEvent};
+use crate::contract::batch::Batch;
 use crate::contract::device::DeviceInfo;
+use crate::contract::messages::device::DeviceEvent;
 use crate::contract::messages::fusion::{FusionEvent, FusionInstruction};
 use crate::contract::messages::residency::{Eviction, ResidencyEvent, ResidencyInstruction};
 use crate::contract::messages::scheduler::{Delivered, SchedulerEvent, SchedulerInstruction};

@@ -1,12 +1,16 @@
 //! The real ring over a device that a test stands in for.
 
-use super::{Gate, Ring, Room, start_with};
+use super::{Gate, Ring, start_with};
+use crate::config::Room;
 use crate::config::{Config, DeviceChoice, Hold};
-use crate::contract::batch::{Command, DeviceEvent, DeviceInstruction};
+use crate::contract::batch::Command;
 use crate::contract::device::{DeviceInfo, DeviceKind};
-use crate::contract::messages::scheduler::{Delivered, Drops, Record, SchedulerEvent, Want};
+use crate::contract::fixtures::device;
+use crate::contract::messages::device::{DeviceEvent, DeviceInstruction};
+use crate::contract::messages::scheduler::{Delivered, SchedulerEvent};
 use crate::contract::plan::Plan;
 use crate::contract::region::CutReason;
+use crate::contract::tape::{Drops, Record, Want};
 use crate::device::handle::{Compiler, DeviceHandle, Reach};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{DType, Dist, Meta, Node, Op, RandomKey, Shape};
@@ -14,7 +18,6 @@ use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, DeviceId, SessionId, ValueId};
 use crate::mail::{Post, mail};
 use crate::ring::Promise;
-use crate::scheduler::tests::device;
 use crate::stats::Counters;
 use crate::timeline::Timeline;
 use smallvec::SmallVec;

@@ -67,7 +67,6 @@ mod story;
 mod taint;
 mod validate;
 
-pub use cancel::gone;
 pub use fairness::ring_ns;
 pub use ingest::session_closed;
 pub use placement::capability;

@@ -10,8 +10,9 @@
 
 use super::graph::{Home, Live};
 use super::state::{Charge, State};
-use crate::contract::messages::scheduler::{SchedulerInstruction, Want};
+use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::region::Region;
+use crate::contract::tape::Want;
 use crate::error::Error;
 use crate::ids::{RegionId, SessionId, ValueId};
 use petgraph::stable_graph::NodeIndex;

@@ -2,7 +2,7 @@
 
 use super::graph::{Home, Live};
 use super::state::State;
-use crate::contract::messages::scheduler::Want;
+use crate::contract::tape::Want;
 use crate::ids::{GatherId, RegionId};
 
 impl State {

@@ -9,7 +9,7 @@ use super::flight::{Arrow, BatchEnd, Flight, Stamps, Work, arrow};
 use super::prepare::{Arrival, Place, blamed};
 use super::raw_device::Gpu;
 use super::readback::{Landing, MappedView};
-use crate::contract::batch::DeviceEvent;
+use crate::contract::messages::device::DeviceEvent;
 use crate::device::handle::Context;
 use crate::eager::Eager;
 use crate::error::{Error, ErrorKind, Result, panic_words};

@@ -7,8 +7,9 @@
 
 use super::lanes::Job;
 use super::table::Table;
-use crate::contract::batch::{Command, DeviceEvent, Slot};
+use crate::contract::batch::{Command, Slot};
 use crate::contract::device::Costs;
+use crate::contract::messages::device::DeviceEvent;
 use crate::contract::plan::{Launch, Program};
 use crate::device::handle::Context;
 use crate::error::{Error, ErrorKind, Result, panic_words};

@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn the_budget_and_the_batches_are_what_was_asked_for() {
         let config = Config { host_budget: Some(1000), batches_in_flight: 0, ..Config::default() };
-        let costs = crate::scheduler::tests::device(0, DeviceKind::Host).costs;
+        let costs = crate::contract::fixtures::device(0, DeviceKind::Host).costs;
         let info = describe(&config, 3, costs);
         assert_eq!((info.budget_bytes, info.batches_in_flight_max, info.segment_shift), (1000, 1, 32));
         assert!(info.has(crate::graph::DType::F64) && info.has(crate::graph::DType::I64));

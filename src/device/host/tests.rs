@@ -3,6 +3,7 @@
 use super::open;
 use crate::config::{Config, DeviceChoice, Hold, Injection};
 use crate::contract::batch::*;
+use crate::contract::messages::device::{DeviceEvent, DeviceInstruction};
 use crate::contract::plan::{Launch, Program, Use};
 use crate::device::handle::{Context, DeviceHandle};
 use crate::error::{Error, ErrorKind};

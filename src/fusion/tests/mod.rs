@@ -6,7 +6,6 @@ mod plans;
 mod repeats;
 
 use crate::contract::device::*;
-use crate::kernels::target::*;
 use crate::contract::messages::fusion::*;
 use crate::contract::plan::{Plan, PlanBuffer, Program, Role, Step};
 use crate::contract::region::*;
@@ -15,6 +14,7 @@ use crate::fusion::state::{Caches, State};
 use crate::graph::*;
 use crate::ids::*;
 use crate::kernels::ir::{Access, Form, Geometry};
+use crate::kernels::target::*;
 use smallvec::{SmallVec, smallvec};
 use std::panic::Location;
 

@@ -3,13 +3,13 @@
 use super::{Mode, Simulator, combine, leaf};
 use crate::config::DeviceChoice;
 use crate::contract::device::DeviceKind;
+use crate::contract::fixtures::device;
 use crate::contract::messages::scheduler::SchedulerEvent;
 use crate::contract::region::{Region, RegionArg};
 use crate::error::{Error, ErrorKind};
 use crate::graph::Op;
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, ValueId};
-use crate::scheduler::tests::device;
 
 impl Simulator {
     /// Lets everything that is downstream come to its end.

@@ -1,8 +1,9 @@
 //! What lazy values and parked regions keep of what their program let go of is bounded, in a session and in all.
 
-use super::{Bench, device, outputs};
+use super::{Bench, outputs};
 use crate::config::{Config, DeviceChoice};
 use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::fixtures::device;
 use crate::contract::messages::scheduler::{SchedulerEvent, SchedulerInstruction};
 use crate::contract::region::{CutReason, Region};
 use crate::dice::Dice;

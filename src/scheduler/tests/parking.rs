@@ -2,8 +2,9 @@
 
 use super::{Bench, outputs, values};
 use crate::config::{Config, DeviceChoice};
-use crate::contract::messages::scheduler::{SchedulerEvent, SchedulerInstruction, Want};
+use crate::contract::messages::scheduler::{SchedulerEvent, SchedulerInstruction};
 use crate::contract::region::{CutReason, Region};
+use crate::contract::tape::Want;
 use crate::error::ErrorKind;
 use crate::ids::{GatherId, RegionId, ValueId};
 

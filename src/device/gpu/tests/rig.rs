@@ -1,8 +1,9 @@
 //! A device under test: opens it, sends batches, collects events.
 
 use crate::config::Config;
-use crate::contract::batch::{Batch, Command, DeviceEvent, DeviceInstruction, Slot, Transfer};
+use crate::contract::batch::{Batch, Command, Slot, Transfer};
 use crate::contract::device::DeviceInfo;
+use crate::contract::messages::device::{DeviceEvent, DeviceInstruction};
 use crate::contract::plan::{Launch, Program};
 use crate::device::gpu::open_with;
 use crate::device::gpu::shaders::{Call, Shaders};
@@ -113,7 +114,7 @@ pub(super) fn rig_of(
 
 /// Whether there is no adapter, which a test says that is skipped then.
 pub(in super::super) fn no_adapter() -> bool {
-    let none = crate::adapters().is_empty();
+    let none = crate::device::gpu::adapters().is_empty();
     assert!(
         !none || std::env::var_os("TIDEMILL_REQUIRE_GPU").is_none_or(|v| v != "1"),
         "TIDEMILL_REQUIRE_GPU=1, but no adapter"
