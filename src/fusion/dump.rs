@@ -3,9 +3,9 @@
 //! In: what the passes made. Out: files in the folder of `TIDEMILL_DUMP`, under the hash of the region's structure.
 //! Must hold: nothing is made where nobody asked.
 
-use super::cluster::Grouping;
 use super::explain::explain;
 use super::form::Work;
+use super::grouping::Grouping;
 use crate::contract::device::DeviceInfo;
 use crate::contract::plan::{Plan, Program};
 use crate::contract::region::RegionArg;

@@ -6,7 +6,7 @@
 //! Must hold: FUSE-8: what comes out is the plan that the passes would make (debug builds make it, and compare). So the
 //! signature holds all that they look at, and a number is left out of it only where no pass looks at it.
 
-use super::state::Bounded;
+use super::bounded::Bounded;
 use crate::contract::plan::{FaultSite, Launch, NumberOf, Plan, PlanBuffer, PlanInput, Role, Step};
 use crate::contract::region::{Region, RegionArg, RegionNode};
 use crate::error::Error;
