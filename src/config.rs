@@ -1,7 +1,6 @@
 //! A runtime's settings, as the builder collects them.
 
-use crate::device::info::Precision;
-use crate::ring::Room;
+use crate::kernels::target::Precision;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -107,6 +106,30 @@ impl Hold {
         while !*open {
             self.changed.wait(&mut open);
         }
+    }
+}
+
+/// Ops, and bytes that they keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Nodes.
+    pub nodes: u64,
+    /// Bytes of the records themselves, and of host data that the program has let go of and they read.
+    pub bytes: u64,
+}
+
+impl Room {
+    /// No limit.
+    pub const UNLIMITED: Room = Room { nodes: u64::MAX, bytes: u64::MAX };
+
+    /// Whether there is room for so much.
+    pub fn holds(self, nodes: u64, bytes: u64) -> bool {
+        nodes <= self.nodes && bytes <= self.bytes
+    }
+
+    /// How many nodes more there is room for, beside so much that waits.
+    pub fn left(self, nodes: u64, bytes: u64) -> u64 {
+        if bytes >= self.bytes { 0 } else { self.nodes.saturating_sub(nodes) }
     }
 }
 

@@ -3,9 +3,9 @@
 //! Must hold: BUF-1: data is aligned to 64 bytes when it is ours, and its size was checked when its shape was made.
 //! BUF-2: a buffer is written only while it has one owner, as a fresh one has; a shared buffer never.
 
+use crate::dtype::{DType, Element};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grants::Grant;
-use crate::graph::{DType, Element};
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::any::Any;
 use std::fmt;
@@ -297,11 +297,11 @@ impl HostBuffer {
     }
 
     /// One element as a scalar.
-    pub fn scalar(&self, index: usize) -> crate::graph::Scalar {
+    pub fn scalar(&self, index: usize) -> crate::dtype::Scalar {
         let width = self.dtype.bytes();
         let mut word = [0u8; 8];
         word[..width].copy_from_slice(&self.bytes()[index * width..(index + 1) * width]);
-        crate::graph::Scalar::from_bits(self.dtype, u64::from_le_bytes(word))
+        crate::dtype::Scalar::from_bits(self.dtype, u64::from_le_bytes(word))
     }
 
     /// With the grant that it takes as long as it lives.

@@ -67,9 +67,12 @@ mod claims;
 #[doc(hidden)]
 pub mod config;
 #[doc(hidden)]
+pub mod contract;
+#[doc(hidden)]
 pub mod device;
 #[cfg(test)]
 mod dice;
+mod dtype;
 #[doc(hidden)]
 pub mod dump;
 #[doc(hidden)]
@@ -116,13 +119,14 @@ pub use array::{
     SessionBuilder, SliceArg, Slices, UploadWriter, cat, gather_all, select, step,
 };
 pub use config::{DeviceChoice, Promotion};
+pub use contract::device::{Costs, DeviceInfo, DeviceKind, Features};
 pub use device::CACHE_VARIABLE;
 #[cfg(feature = "gpu")]
 pub use device::gpu::{AdapterSummary, adapters};
-pub use device::info::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile, Precision};
 pub use error::{Error, ErrorKind, Result};
 pub use graph::{DType, DimSet, Element, Meta, Nan, ReduceOp, Scalar, ScanOp, Shape};
 pub use ids::DeviceId;
+pub use kernels::target::{FloatProfile, Precision};
 pub use stats::Stats;
 
 // The examples of the README and of the page on services are compiled and run with the documentation's.

@@ -161,7 +161,7 @@ fn fold_apply(op: ElementOp, args: &[Known<'_>], meta: &Meta) -> HostBuffer {
     if let Some(folded) = fold_wide(op, args, meta) {
         return folded;
     }
-    let mixed = mixed::computes_in(op, args.iter().map(of), None);
+    let mixed = mixed::computes_in(op, args.iter().map(of), false);
     let output = match mixed {
         Some(dtype) if meta.dtype != DType::Bool => dtype,
         _ => meta.dtype,

@@ -7,12 +7,13 @@
 use super::tape::Home;
 use crate::claims::HostClaims;
 use crate::config::Config;
+use crate::config::Room;
+use crate::contract::messages::scheduler::SchedulerEvent;
+use crate::contract::records::Spares;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::SessionId;
 use crate::mail::Post;
-use crate::ring::{Devices, Gate, GatherTable, Room, Total};
-use crate::scheduler::message::SchedulerEvent;
-use crate::scheduler::records::Spares;
+use crate::ring::{Devices, Gate, GatherTable, Total};
 use crate::stats::Counters;
 use crate::timeline::Timeline;
 use parking_lot::Mutex;

@@ -8,11 +8,12 @@
 
 use super::handle::{Array, Value};
 use super::tape::Home;
+use crate::contract::messages::scheduler::{Delivered, SchedulerEvent};
+use crate::contract::region::CutReason;
+use crate::contract::tape::Want;
 use crate::error::{Error, ErrorKind, Result, Site};
 use crate::ids::GatherId;
 use crate::ring::Promise;
-use crate::scheduler::message::{Delivered, SchedulerEvent, Want};
-use crate::scheduler::region::CutReason;
 use crate::timeline::{Lane, flow};
 use futures::FutureExt;
 use std::sync::atomic::Ordering;

@@ -6,7 +6,7 @@
 use super::handle::{Array, UNRECORDED};
 use super::runtime::IntoDevice;
 use crate::config::DeviceChoice;
-use crate::device::info::{DeviceInfo, DeviceKind};
+use crate::contract::device::{DeviceInfo, DeviceKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::DeviceId;
 use std::panic::Location;

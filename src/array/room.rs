@@ -7,9 +7,9 @@
 
 use super::pending::may_block;
 use super::tape::{After, Home, Tape};
+use crate::config::Room;
+use crate::contract::region::CutReason;
 use crate::error::{Error, ErrorKind, Result};
-use crate::ring::Room;
-use crate::scheduler::region::CutReason;
 use crate::threads;
 use futures::FutureExt;
 use parking_lot::MutexGuard;

@@ -6,8 +6,9 @@
 use super::link::Link;
 use super::session::SessionBuilder;
 use crate::config::{Config, DeviceChoice, Injection, Promotion};
-use crate::device::info::{DeviceInfo, Precision};
+use crate::contract::device::DeviceInfo;
 use crate::error::{Error, ErrorKind, Result};
+use crate::kernels::target::Precision;
 use crate::ring::{self, Ring};
 use crate::stats::{Counters, Stats};
 use crate::timeline::Timeline;

@@ -8,7 +8,7 @@ use super::tape::{Home, Name};
 #[cfg(feature = "script")]
 use crate::claims::HostClaims;
 use crate::config::Promotion;
-use crate::device::info::DeviceInfo;
+use crate::contract::device::DeviceInfo;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -6,7 +6,7 @@
 //! Must hold: COST-1: a process measures a device once at most, and placement therefore never varies between its
 //! runtimes; between processes it does not either, where the file could be written.
 
-use crate::device::info::Costs;
+use crate::contract::device::Costs;
 use crate::error::Result;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -120,7 +120,7 @@ pub(super) fn write_whole(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::info::{DeviceInfo, DeviceKind};
+    use crate::contract::device::{DeviceInfo, DeviceKind};
     use crate::ids::DeviceId;
 
     #[test]

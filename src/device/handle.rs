@@ -1,10 +1,10 @@
 //! How the ring holds a device: its numbers, its mailbox, its compiler.
 
-use super::info::DeviceInfo;
-use super::message::{DeviceEvent, DeviceInstruction};
 use crate::config::Config;
+use crate::contract::device::DeviceInfo;
+use crate::contract::messages::device::{DeviceEvent, DeviceInstruction};
+use crate::contract::plan::Plan;
 use crate::error::Result;
-use crate::fusion::plan::Plan;
 use crate::host_buffer::MappedBytes;
 use crate::mail::Post;
 use crate::stats::Counters;

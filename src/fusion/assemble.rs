@@ -3,14 +3,17 @@
 //! In: clusters in order. Out: a [`Plan`]. Must hold: PLAN-1 to PLAN-3; a buffer is taken over in place only
 //! by the last step that reads it.
 
-use super::cluster::Grouping;
+use super::caches::KernelCache;
 use super::form::{Class, Work, WorkNode};
+use super::grouping::Grouping;
 use super::library;
-use super::lower::{Lowered, Packed, Source, Surroundings, lower};
-use super::plan::{FaultSite, Launch, Plan, PlanBuffer, PlanInput, Program, Role, Step, Use};
-use super::repeat::{Number, NumberOf, Provenance, is_blind};
-use super::state::KernelCache;
-use crate::device::info::{DeviceInfo, DeviceKind};
+use super::lower::{Lowered, Packed, Surroundings, lower};
+use super::repeat::is_blind;
+use super::source::{Source, source_of};
+use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::plan::{
+    FaultSite, Launch, Number, NumberOf, Plan, PlanBuffer, PlanInput, Program, Provenance, Role, Step, Use,
+};
 use crate::error::{Error, ErrorKind};
 use crate::graph::{DType, Op};
 use crate::kernels::ir::{Access, Geometry};
@@ -96,7 +99,7 @@ impl Assembly<'_, '_> {
         }
         let root = cluster.roots[0].0;
         if self.work.nodes[root as usize].class == Class::Patch {
-            let base = library::source_of(self.work.nodes[root as usize].args[0]);
+            let base = source_of(self.work.nodes[root as usize].args[0]);
             // What is assigned may be made of the base itself; it is no operand any more where that is done in place.
             self.take_over_or_copy(index, root, base, lowered.sources.contains(&base));
         }

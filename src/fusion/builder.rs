@@ -4,7 +4,7 @@
 //! Must hold: parameters are shared by origin, never by value, so that the kernel of other sizes and numbers
 //! is the same kernel; levels are computed here and nowhere else (IR-2).
 
-use super::repeat::NumberOf;
+use crate::contract::plan::NumberOf;
 use crate::graph::{DType, ElementOp, RandomKey, Scalar};
 use crate::kernels::ir::{HEADER_WORDS, IndexCompare, IndexOp, Inst, InstOp, Level, Val};
 use rustc_hash::FxHashMap;

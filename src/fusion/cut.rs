@@ -4,80 +4,16 @@
 //! a budget asked for it. Must hold: every inline cone between two buffers stays within the budgets of ops
 //! and bindings; what is cut is a function of structure alone (FUSE-3).
 
-use super::cluster::in_step;
-use super::form::{Class, Work, matmul_operand};
+use super::anchors::anchored;
+use super::bits::Bits;
+use super::budget::{Budget, OPS_MAX, weight};
+use super::cones::Cones;
+use super::form::{Class, Work};
+use super::in_step::in_step;
 use super::pack;
-use crate::device::info::{DeviceInfo, DeviceKind};
-use crate::graph::{Dist, ElementOp, Op, Shape, View};
-use crate::scheduler::region::RegionArg;
+use crate::contract::region::RegionArg;
+use crate::graph::{ElementOp, Op, Shape, View};
 use smallvec::SmallVec;
-
-/// Graph ops one kernel may hold.
-const OPS_MAX: u32 = 64;
-/// Ops several merged roots may hold together.
-pub const OPS_MERGED_MAX: u32 = 128;
-
-/// A set of working nodes or inputs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bits(Vec<u64>);
-
-impl Bits {
-    /// An empty set over `size` members.
-    pub fn new(size: usize) -> Bits {
-        Bits(vec![0; size.div_ceil(64)])
-    }
-
-    /// Adds a member.
-    pub fn insert(&mut self, member: u32) {
-        self.0[member as usize / 64] |= 1 << (member % 64);
-    }
-
-    /// Takes a member away.
-    pub fn remove(&mut self, member: u32) {
-        self.0[member as usize / 64] &= !(1 << (member % 64));
-    }
-
-    /// Whether it is a member.
-    pub fn contains(&self, member: u32) -> bool {
-        self.0[member as usize / 64] >> (member % 64) & 1 == 1
-    }
-
-    /// Whether it is a member, also of a number beyond the set.
-    pub fn has(&self, member: u32) -> bool {
-        self.0.get(member as usize / 64).is_some_and(|word| word >> (member % 64) & 1 == 1)
-    }
-
-    /// Adds all of another set.
-    pub fn union(&mut self, other: &Bits) {
-        for (a, b) in self.0.iter_mut().zip(&other.0) {
-            *a |= b;
-        }
-    }
-
-    /// How many members.
-    pub fn count(&self) -> u32 {
-        self.0.iter().map(|w| w.count_ones()).sum()
-    }
-
-    /// Whether they share a member.
-    pub fn meets(&self, other: &Bits) -> bool {
-        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
-    }
-
-    /// The members, ascending.
-    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.0.iter().enumerate().flat_map(|(i, &word)| {
-            let mut rest = word;
-            std::iter::from_fn(move || {
-                (rest != 0).then(|| {
-                    let bit = rest.trailing_zeros();
-                    rest &= rest - 1;
-                    i as u32 * 64 + bit
-                })
-            })
-        })
-    }
-}
 
 /// What this pass decided.
 #[derive(Clone, Debug)]
@@ -86,100 +22,6 @@ pub struct Cuts {
     pub written: Vec<bool>,
     /// The reason, where a budget asked for it.
     pub reason: Vec<Option<&'static str>>,
-}
-
-/// Numbers that bound a kernel on a device.
-#[derive(Clone, Copy, Debug)]
-pub struct Budget {
-    /// Distinct buffers one kernel may read.
-    pub reads_max: u32,
-    /// Whether operands that expand may be packed into one buffer where there are more (`pack`).
-    pub packs: bool,
-    /// Weight above which a chain that several kernels need is written out rather than computed again.
-    pub recompute_max: u32,
-    /// Weight above which a chain that is read by something larger than itself is written out rather than computed
-    /// for every element there. Random numbers weigh nothing in it: inside of a kernel they are never stored.
-    pub expand_max: u32,
-}
-
-impl Budget {
-    /// The budget of a device.
-    pub fn of(device: &DeviceInfo) -> Budget {
-        match device.kind {
-            // Memory is cheap on the host and arithmetic is not; but 40 ops are one kernel, whatever they are (a
-            // function weighs 8).
-            DeviceKind::Host => {
-                Budget { reads_max: device.bindings_max, packs: false, recompute_max: 5, expand_max: 320 }
-            }
-            // Parameters, fault words, scratch and at least one output are bound beside the reads.
-            // Its arithmetic is idle while memory is read: any chain that fits a kernel may be computed in place.
-            DeviceKind::Gpu => Budget {
-                reads_max: device.bindings_max.saturating_sub(4).max(2),
-                packs: true,
-                recompute_max: 24,
-                expand_max: u32::MAX,
-            },
-        }
-    }
-}
-
-/// A rough cost of an inline node for one element, in simple operations.
-pub fn weight(op: &Op) -> u32 {
-    match op {
-        Op::Random { dist: Dist::Normal, .. } => 20,
-        Op::Random { .. } => 8,
-        Op::Apply(op) => match op {
-            ElementOp::Neg
-            | ElementOp::Abs
-            | ElementOp::Square
-            | ElementOp::Not
-            | ElementOp::Cast
-            | ElementOp::Add
-            | ElementOp::Sub
-            | ElementOp::Mul
-            | ElementOp::Min
-            | ElementOp::Max
-            | ElementOp::Eq
-            | ElementOp::Ne
-            | ElementOp::Lt
-            | ElementOp::Le
-            | ElementOp::Gt
-            | ElementOp::Ge
-            | ElementOp::And
-            | ElementOp::Or
-            | ElementOp::Xor
-            | ElementOp::Select
-            | ElementOp::Clamp => 1,
-            ElementOp::Sqrt | ElementOp::Div | ElementOp::Reciprocal => 2,
-            _ => 8,
-        },
-        Op::Fill => 0,
-        _ => 1,
-    }
-}
-
-/// What gets a buffer whatever the budgets are: outputs, anchors, operands of library kernels, arrays that are patched,
-/// and what is written apart for that.
-pub fn anchored(work: &Work<'_>) -> Vec<bool> {
-    let mut written = vec![false; work.nodes.len()];
-    for (index, node) in work.nodes.iter().enumerate() {
-        if node.output.is_some() || node.apart || node.class != Class::Inline {
-            written[index] = true;
-        }
-        let operands: &[RegionArg] = match node.class {
-            Class::Library => &node.args,
-            // The base of a patch is a buffer by classification; its value is computed in the patch.
-            Class::Patch => &node.args[..1],
-            _ => &[],
-        };
-        for &arg in operands {
-            let arg = if matches!(node.op, Op::MatMul) { matmul_operand(work, arg).0 } else { arg };
-            if let RegionArg::Node(n) = arg {
-                written[n as usize] = true;
-            }
-        }
-    }
-    written
 }
 
 /// Decides which nodes are written out; `extra` are nodes that a later pass wants written.
@@ -203,7 +45,7 @@ pub fn cut(work: &Work<'_>, budget: Budget, extra: &[u32]) -> Cuts {
     let mut totals = vec![0; count];
     let mut index = 0;
     while index < count {
-        cones.compute(work, &cuts, index);
+        cones.compute(work, &cuts.written, index);
         totals[index] = total_weight(work, &cuts, &totals, index);
         let is_heavy = match multiplied(work, index) {
             Times::Once => false,
@@ -266,43 +108,6 @@ fn reads_all(work: &Work<'_>, n: u32, slot: usize) -> bool {
         Op::View(View::Slice(_) | View::Diagonal(_)) => from == node.meta.shape || from.is_scalar(),
         Op::Take { .. } | Op::TakeAlong { .. } => slot == 1 || from.is_scalar(),
         _ => true,
-    }
-}
-
-/// For every node, the inline nodes and the buffers below it.
-pub struct Cones {
-    /// Inline nodes that computing this node computes, itself included.
-    pub nodes: Vec<Bits>,
-    /// Buffers that it reads: written nodes, then inputs (offset by the number of nodes).
-    pub reads: Vec<Bits>,
-}
-
-impl Cones {
-    /// Empty cones.
-    pub fn new(work: &Work<'_>) -> Cones {
-        let (nodes, inputs) = (work.nodes.len(), work.region.inputs.len());
-        Cones { nodes: vec![Bits::new(nodes); nodes], reads: vec![Bits::new(nodes + inputs); nodes] }
-    }
-
-    /// Computes the cone of one node from those of its arguments.
-    pub fn compute(&mut self, work: &Work<'_>, cuts: &Cuts, index: usize) {
-        let count = work.nodes.len();
-        let mut nodes = Bits::new(count);
-        let mut reads = Bits::new(count + work.region.inputs.len());
-        nodes.insert(index as u32);
-        for &arg in &work.nodes[index].args {
-            match arg {
-                RegionArg::Node(n) if cuts.written[n as usize] => reads.insert(n),
-                RegionArg::Node(n) => {
-                    nodes.union(&self.nodes[n as usize]);
-                    reads.union(&self.reads[n as usize]);
-                }
-                RegionArg::Input(i) => reads.insert(count as u32 + i),
-                RegionArg::Scalar(_) => {}
-            }
-        }
-        self.nodes[index] = nodes;
-        self.reads[index] = reads;
     }
 }
 

@@ -3,13 +3,13 @@
 //! In: what the passes made. Out: files in the folder of `TIDEMILL_DUMP`, under the hash of the region's structure.
 //! Must hold: nothing is made where nobody asked.
 
-use super::cluster::Grouping;
 use super::explain::explain;
 use super::form::Work;
-use super::plan::{Plan, Program};
-use crate::device::info::DeviceInfo;
+use super::grouping::Grouping;
+use crate::contract::device::DeviceInfo;
+use crate::contract::plan::{Plan, Program};
+use crate::contract::region::RegionArg;
 use crate::dump;
-use crate::scheduler::region::RegionArg;
 use std::fmt::Write;
 
 /// Writes down a structure that was planned for the first time.

@@ -2,10 +2,10 @@
 //!
 //! In: a region and the plan that runs. Out: text. Must hold: it renders the same plan that residency is given.
 
-use super::plan::{Plan, Program, Role, Step};
-use crate::device::info::DeviceInfo;
+use crate::contract::device::DeviceInfo;
+use crate::contract::plan::{Plan, Program, Role, Step};
+use crate::contract::region::Region;
 use crate::kernels::ir::{Access, Form, Geometry};
-use crate::scheduler::region::Region;
 use std::fmt::Write;
 
 /// Renders a plan.

@@ -3,8 +3,8 @@
 //! In: a plan. Out: the first step that needs more than there is. Must hold: it depends on sizes and on the device
 //! alone, not on its budget: what fits here, residency finds room for, whatever else is on the device (it can leave).
 
-use super::plan::{Launch, Plan, Step, Use};
-use crate::device::info::{DeviceInfo, DeviceKind};
+use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::plan::{Launch, Plan, Step, Use};
 use crate::error::{Error, ErrorKind};
 use rustc_hash::FxHashMap;
 

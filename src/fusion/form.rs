@@ -1,14 +1,13 @@
 //! The region as working nodes.
 //!
 //! In: a region. Out: [`Work`]: nodes with arguments that are nodes, inputs or scalars; synthetic nodes where
-//! a library kernel wants a buffer and the program gave a scalar; the class of each node; what is overwritten in place.
+//! a library kernel wants a buffer and the program gave a scalar; the class of each node.
 //! Must hold: arguments stand before their node; a node knows its consumers.
 
-use super::patches;
+use crate::contract::region::{Region, RegionArg};
 use crate::error::Site;
 use crate::graph::{DType, Meta, Op, Shape, View};
 use crate::ids::ValueId;
-use crate::scheduler::region::{Region, RegionArg};
 use smallvec::{SmallVec, smallvec};
 
 /// How a node can be computed.
@@ -155,9 +154,7 @@ pub fn form(region: &Region) -> Work<'_> {
             }
         }
     }
-    let mut work = Work { region, nodes };
-    patches::find(&mut work);
-    work
+    Work { region, nodes }
 }
 
 /// What others see under other dimensions than it was written in is the same bytes: they get that buffer, and no copy.

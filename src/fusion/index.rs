@@ -5,7 +5,7 @@
 //! broadcasts take at most one division.
 
 use super::builder::{Builder, Origin};
-use super::cluster::Fold;
+use super::grouping::Fold;
 use crate::graph::{DimSet, Shape};
 use crate::kernels::ir::{IndexOp, InstOp, Val};
 use smallvec::SmallVec;
@@ -146,7 +146,7 @@ pub fn coordinates(
         At::Flat if *shape == space.shape => {
             (0..rank).map(|d| if one(d) { Coordinate::Zero } else { Coordinate::Space(d as u8) }).collect()
         }
-        At::Outer if *shape == super::cluster::reduced_shape(&space.shape, space.inner_dims()) => {
+        At::Outer if *shape == super::grouping::reduced_shape(&space.shape, space.inner_dims()) => {
             (0..rank).map(|d| if one(d) { Coordinate::Zero } else { Coordinate::Space(d as u8) }).collect()
         }
         At::Flat | At::Outer | At::Linear(_) => {

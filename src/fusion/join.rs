@@ -4,8 +4,8 @@
 //! them of what a tight budget keeps in shorter segments. Must hold: PLAN-4; kernels do not change, so that their bits
 //! don't depend on the budget.
 
-use super::plan::{Launch, Plan, PlanBuffer, Program, Role, Step, Use};
-use crate::device::info::DeviceInfo;
+use crate::contract::device::DeviceInfo;
+use crate::contract::plan::{Launch, Plan, PlanBuffer, Program, Role, Step, Use};
 use crate::kernels::ir::{Form, Geometry, reduce_plan};
 use std::sync::Arc;
 

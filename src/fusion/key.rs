@@ -5,8 +5,8 @@
 //! of one program with other sizes share a key, and what passes 1 to 3 decide from it is the same.
 
 use super::form::Work;
+use crate::contract::region::RegionArg;
 use crate::graph::{Op, Shape, View};
-use crate::scheduler::region::RegionArg;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 

@@ -4,10 +4,10 @@
 //! Must hold: operands are buffers (`cut` wrote them out); the last operand is scratch, if there is any.
 
 use super::form::{Work, matmul_operand};
-use super::lower::Source;
+use super::source::{Source, source_of};
+use crate::contract::region::RegionArg;
 use crate::graph::Op;
 use crate::kernels::library::Library;
-use crate::scheduler::region::RegionArg;
 use smallvec::{SmallVec, smallvec};
 
 /// A library node's kernel and operands.
@@ -21,15 +21,6 @@ pub struct LibraryCall {
     pub output: usize,
     /// The output starts as a copy of this buffer.
     pub base: Option<Source>,
-}
-
-/// The buffer behind an argument.
-pub fn source_of(arg: RegionArg) -> Source {
-    match arg {
-        RegionArg::Node(n) => Source::Node(n),
-        RegionArg::Input(i) => Source::Input(i),
-        RegionArg::Scalar(_) => unreachable!("FUSE-5: `form` made a node of it"),
-    }
 }
 
 /// The library call of a node.

@@ -12,32 +12,20 @@ mod indexing;
 mod structure;
 mod wide_number;
 
+use super::budget::OPS_MERGED_MAX;
 use super::builder::{Builder, Origin};
-use super::cluster::{Cluster, Fold, Phase};
-use super::cut::OPS_MERGED_MAX;
 use super::form::{Class, Work};
+use super::grouping::{Cluster, Fold, Phase};
 use super::index::{At, Coordinate, Space, coordinates, linear, value_of};
-use super::repeat::NumberOf;
-use crate::device::info::DeviceInfo;
+use super::source::Source;
+use crate::contract::device::DeviceInfo;
+use crate::contract::plan::NumberOf;
+use crate::contract::region::RegionArg;
 use crate::graph::{DType, Dist, ElementOp, Meta, Op, Scalar, Shape};
 use crate::kernels::element::{mixed, wide};
 use crate::kernels::ir::{Access, Geometry, IndexCompare, IndexOp, InstOp, Kernel, Level, Operand, Run, Store, Val};
-use crate::scheduler::region::RegionArg;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-
-/// A buffer that a kernel uses: a written node (by its working index) or an input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Source {
-    /// A written working node.
-    Node(u32),
-    /// An input of the region.
-    Input(u32),
-    /// Partial results of this kernel: so many 32-bit words.
-    Scratch(u64),
-    /// Buffers of this dtype that are copied together for this kernel.
-    Pack(DType),
-}
 
 /// A kernel and what it is bound to.
 #[derive(Debug)]
@@ -390,7 +378,7 @@ impl Lowering<'_, '_> {
             _ => None,
         };
         let args = self.work.nodes[n as usize].args.iter().map(|&arg| (self.work.arg_dtype(arg), number(arg)));
-        mixed::computes_in(op, args, Some(self.device))
+        mixed::computes_in(op, args, self.device.compiles_f64())
     }
 
     /// The number beside which an op takes an `i64`, and which argument it is.

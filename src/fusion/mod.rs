@@ -3,24 +3,31 @@
 //! In: regions from the scheduler. Out: plans to residency. Must never import `wgpu`, own memory or choose
 //! a device.
 //!
-//! The passes, in order ([`passes::plan`]), one file each; `cut` and `pack` take turns with `cluster`:
+//! The passes, in order ([`passes`]), one file each:
 //!
 //! | pass | from → to |
 //! |---|---|
 //! | [`form`] | region → working nodes: synthetic nodes, transposes of matmul read as views |
 //! | [`patches`] | → who overwrites a part of an array where it lies, and what is written out before that |
 //! | [`cut`] | working nodes → which are written out: outputs, anchors, operands of library kernels, budget cuts |
-//! | [`cluster`] | → clusters: one kernel each, merged where they share a space and data |
+//! | [`cluster`] | → clusters: a kernel to be for each of these |
+//! | [`merge`] | → fewer of them: merged where they share a space and data |
+//! | [`share`] | → what several of them compute at too high a cost, for another round from `cut` on |
+//! | [`order`] | → the same in an order in which they can run |
 //! | [`pack`] | clusters that read more than the device binds → operands that are copied together first |
-//! | [`lower`] (with [`builder`], [`index`], [`fold`]) | cluster → kernel IR, parameters, in-place operands |
-//! | [`assemble`] | → steps over virtual buffers with liveness and traffic |
+//! | [`assemble`] (with [`lower`], [`builder`], [`index`], [`fold`], [`library`]) | clusters → steps over virtual buffers, each with its kernel's IR, parameters and traffic |
 //! | [`join`] | → the same, with copies around kernels that use all of what lies in segments |
-//! | [`fits`] | → whether each launch finds bindings and memory; else all is grouped again, into smaller kernels |
+//! | [`fits`] | → whether each launch finds bindings and memory; else all is done again, into smaller kernels |
 //!
-//! `cut` and `cluster` depend on structure, and on what the device binds, and are cached by the region's relative form
-//! ([`key`]); lowering collects the parameters (sizes, scalars, seeds), and the kernel it yields is interned by its
-//! structure. What comes again with the same sizes is not planned anew ([`repeat`]): only its scalars and seeds are put
-//! in.
+//! [`verify`] looks at what each pass made, in debug builds. Several passes use [`bits`] (sets of nodes), [`source`] (the
+//! buffer of an operand), [`in_step`] (whether an argument is read at the element that is computed), [`cones`] (what a
+//! kernel computes and reads), [`anchors`] (what has a buffer anyway), [`budget`] (how much a kernel may hold) and
+//! [`grouping`] (clusters).
+//!
+//! `cut` to `pack` depend on structure, and on what the device binds, and are cached by the region's relative form
+//! ([`key`], [`caches`]); lowering collects the parameters (sizes, scalars, seeds), and the kernel it yields is interned by
+//! its structure. What comes again with the same sizes is not planned anew ([`repeat`]): only its scalars and seeds are
+//! put in.
 //!
 //! Invariants:
 //! - FUSE-1: a node is computed in every cluster that needs it, or written out by exactly one.
@@ -36,27 +43,38 @@
 //!   no element that another element's store overwrites.
 //! - FUSE-8: the plan of a region that comes again is the one that the passes would make.
 
+pub mod anchors;
 pub mod assemble;
+pub mod bits;
+pub mod bounded;
+pub mod budget;
 pub mod builder;
+pub mod caches;
 pub mod cluster;
+pub mod cones;
 pub mod cut;
 pub mod dump;
 pub mod explain;
 pub mod fits;
 pub mod fold;
 pub mod form;
+pub mod grouping;
+pub mod in_step;
 pub mod index;
 pub mod join;
 pub mod key;
 pub mod library;
 pub mod lower;
-pub mod message;
+pub mod merge;
+pub mod order;
 pub mod pack;
 pub mod passes;
 pub mod patches;
 mod paths;
-pub mod plan;
 pub mod repeat;
+pub mod share;
+pub mod source;
 pub mod state;
 #[cfg(test)]
 mod tests;
+pub mod verify;

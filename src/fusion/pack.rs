@@ -5,11 +5,12 @@
 //! writing and reading the chain's intermediate value would.
 //! Must hold: FUSE-3: what is packed is a function of structure alone; no more is packed than has to be.
 
-use super::cluster::{Cluster, Fold};
-use super::cut::{Bits, Budget};
+use super::bits::Bits;
+use super::budget::Budget;
 use super::form::Work;
+use super::grouping::{Cluster, Fold};
+use crate::contract::region::RegionArg;
 use crate::graph::{DType, Op, Shape, View};
-use crate::scheduler::region::RegionArg;
 
 /// Buffers that a kernel of these nodes has to bind for its reads at the least.
 pub fn bound(work: &Work<'_>, members: &Bits, reads: &Bits, space: &Shape, budget: Budget) -> u32 {
@@ -24,8 +25,15 @@ pub fn bound(work: &Work<'_>, members: &Bits, reads: &Bits, space: &Shape, budge
     count - expanding.len() as u32 + dtypes.len() as u32
 }
 
+/// Notes for each cluster what is packed for it.
+pub fn pack(work: &Work<'_>, clusters: &mut [Cluster], budget: Budget) {
+    for cluster in clusters {
+        cluster.packed = chosen(work, cluster, budget);
+    }
+}
+
 /// What a cluster's kernel reads packed: nothing where its reads fit.
-pub fn chosen(work: &Work<'_>, cluster: &Cluster, budget: Budget) -> Bits {
+fn chosen(work: &Work<'_>, cluster: &Cluster, budget: Budget) -> Bits {
     let outputs = cluster.roots.len() as u32;
     let mut left = cluster.reads.count();
     let fits = |left: u32, packs: usize| left + packs as u32 + outputs <= budget.reads_max + 1;

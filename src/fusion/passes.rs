@@ -1,22 +1,33 @@
-//! The list of passes.
+//! The list of passes, and what stands around it: the verifier, the cache, another try with less.
 //!
-//! In: a region and its device. Out: a plan. Every stage's result can be printed (`dump`): with `TIDEMILL_DUMP=DIR` in
-//! the environment, a structure that is planned for the first time is written down after each pass.
+//! In: a region and its device. Out: a plan. Debug builds verify what each pass made. Every stage's result can be printed
+//! (`dump`): with `TIDEMILL_DUMP=DIR` in the environment, a structure that is planned for the first time is written down.
 
 use super::assemble::assemble;
-use super::cluster::{Grouping, group};
-use super::cut::Budget;
+use super::budget::Budget;
+use super::caches::Caches;
+use super::cluster::cluster;
+use super::cut::cut;
 use super::dump;
 use super::fits::misfit;
-use super::form::form;
+use super::form::{Work, form};
+use super::grouping::Grouping;
 use super::join::join;
 use super::key::key;
-use super::plan::{Plan, Program, Step};
-use super::state::Caches;
-use crate::device::info::DeviceInfo;
+use super::merge::merge;
+use super::order::order;
+use super::pack::pack;
+use super::patches::patches;
+use super::share::share;
+use super::verify;
+use crate::contract::device::DeviceInfo;
+use crate::contract::plan::Plan;
+use crate::contract::region::Region;
 use crate::error::Result;
-use crate::scheduler::region::Region;
 use std::sync::Arc;
+
+/// Each round of `cut` to `share` writes out at least one node more; so many settle what is worth it.
+const ROUNDS: u32 = 3;
 
 /// Plans a region.
 ///
@@ -27,75 +38,63 @@ use std::sync::Arc;
 /// `ErrorKind::Unsupported` where a single op binds more than the device can, `ErrorKind::OutOfMemory` where it uses
 /// more than the device's memory at a time.
 pub fn plan(region: &Region, device: &DeviceInfo, caches: &mut Caches) -> Result<Plan> {
-    let work = form(region);
     let mut budget = Budget::of(device);
     loop {
-        let key = key(&work, device.id.0, budget.reads_max, budget.packs);
-        let known: Option<Arc<Grouping>> = caches.groupings.get(key);
-        let cached = known.is_some();
-        let grouping = known.unwrap_or_else(|| {
-            let grouping = Arc::new(group(&work, budget));
-            caches.groupings.insert(key, grouping.clone());
-            grouping
-        });
-        let mut plan = assemble(&work, &grouping, device, &mut caches.kernels, cached);
-        join(&mut plan, device);
-        plan.note_lives();
+        let Passed { key, work, grouping, plan } = passes(region, device, budget, caches);
         match misfit(&plan, device) {
-            // What is packed may not fit one piece of memory, or not beside what it is copied from.
-            Some(_) if budget.packs && plan.steps.iter().any(|step| matches!(step, Step::Pack { .. })) => {
-                budget.packs = false;
-            }
-            Some(_) if budget.reads_max > 1 => budget.reads_max = (budget.reads_max / 4).max(1),
-            Some(error) => return Err(error),
             None => {
-                if cfg!(debug_assertions) {
-                    verify(&plan);
-                }
-                if !cached {
+                if !plan.cached {
                     dump::first_planned(key, &work, &grouping, &plan, device);
                 }
                 return Ok(plan);
             }
+            Some(error) => budget = budget.tightened(&plan).ok_or(error)?,
         }
     }
 }
 
-/// Checks PLAN-1, PLAN-3 and every kernel.
-pub fn verify(plan: &Plan) {
-    use super::plan::Role;
-    let mut written = vec![false; plan.buffers.len()];
-    for (b, buffer) in plan.buffers.iter().enumerate() {
-        written[b] = matches!(buffer.role, Role::Input(_))
-            || buffer.zeroed
-            || buffer.in_place_of.is_some()
-            || buffer.elements == 0;
-    }
-    for step in &plan.steps {
-        match step {
-            Step::Copy { from, to } | Step::Pack { from, to, .. } => {
-                assert!(written[*from as usize], "PLAN-1: a copy reads a buffer that nothing wrote");
-                written[*to as usize] = true;
+/// What the passes made of a region.
+struct Passed<'r> {
+    key: u64,
+    work: Work<'r>,
+    grouping: Arc<Grouping>,
+    plan: Plan,
+}
+
+/// The passes, in order. Those between `key` and `assemble` look at structure alone, and are left out where the cache
+/// has what they made of it before.
+fn passes<'r>(region: &'r Region, device: &DeviceInfo, budget: Budget, caches: &mut Caches) -> Passed<'r> {
+    let mut work = form(region);
+    verify::work(&work);
+    patches(&mut work);
+    verify::work(&work);
+    let key = key(&work, device.id.0, budget.reads_max, budget.packs);
+    let (grouping, cached) = caches.grouping(key, || {
+        let mut extra = Vec::new();
+        for round in 1.. {
+            let cuts = cut(&work, budget, &extra);
+            verify::cuts(&work, &cuts);
+            let mut clusters = cluster(&work, &cuts);
+            verify::clusters(&work, &cuts.written, &clusters);
+            merge(&work, &cuts, budget, &mut clusters);
+            verify::clusters(&work, &cuts.written, &clusters);
+            let more = if round < ROUNDS { share(&work, &clusters, budget) } else { Vec::new() };
+            if more.is_empty() {
+                clusters = order(clusters, work.nodes.len());
+                verify::ordered(&work, &cuts.written, &clusters);
+                pack(&work, &mut clusters, budget);
+                verify::ordered(&work, &cuts.written, &clusters);
+                return Grouping { written: cuts.written, clusters };
             }
-            Step::Launch(launch) => {
-                for used in &launch.uses {
-                    let read_only = used.reads && !used.writes;
-                    assert!(
-                        !read_only || written[used.buffer as usize],
-                        "PLAN-1: {} reads a buffer that nothing wrote",
-                        launch.label
-                    );
-                }
-                for used in launch.uses.iter().filter(|u| u.writes) {
-                    written[used.buffer as usize] = true;
-                }
-                if let Program::Kernel(kernel, _) = &launch.program {
-                    assert_eq!(kernel.operands.len(), launch.uses.len(), "PLAN-3");
-                    if let Err(broken) = crate::kernels::verify::verify(kernel) {
-                        panic!("{broken}, in {}", launch.label);
-                    }
-                }
-            }
+            extra.extend(more);
         }
-    }
+        unreachable!("FUSE-2: the last round returns")
+    });
+    let mut plan = assemble(&work, &grouping, device, &mut caches.kernels, cached);
+    verify::kernels(&plan);
+    verify::steps(&plan);
+    join(&mut plan, device);
+    verify::steps(&plan);
+    plan.note_lives();
+    Passed { key, work, grouping, plan }
 }

@@ -6,16 +6,15 @@
 //! Must hold: FUSE-7, as far as the region's order and its slices tell; whether the base really ends there, `assemble`
 //! finds.
 
-use super::cut::anchored;
+use super::anchors::anchored;
 use super::form::{Class, Work, unreshaped};
-use super::library::source_of;
-use super::lower::Source;
+use super::source::{Source, source_of};
+use crate::contract::region::RegionArg;
 use crate::graph::{Op, Shape, SliceDim, View};
-use crate::scheduler::region::RegionArg;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Finds them.
-pub fn find(work: &mut Work<'_>) {
+pub fn patches(work: &mut Work<'_>) {
     let patches: Vec<u32> = (0..work.nodes.len() as u32).filter(|&n| base_of(work, n).is_some()).collect();
     if patches.is_empty() {
         return;

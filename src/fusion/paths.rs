@@ -3,9 +3,9 @@
 //! In: clusters, and which two became one. Out: whether two may become one without closing a cycle. Must hold: a
 //! question takes time by the neighbours of the two, a join by the clusters that there are.
 
-use super::cluster::Cluster;
-use super::cut::Bits;
+use super::bits::Bits;
 use super::form::Work;
+use super::grouping::Cluster;
 use smallvec::SmallVec;
 
 /// Which clusters run after which. They are named by their first places, whichever they have moved to since.

@@ -6,12 +6,12 @@
 //! Must hold: FUSE-8: what comes out is the plan that the passes would make (debug builds make it, and compare). So the
 //! signature holds all that they look at, and a number is left out of it only where no pass looks at it.
 
-use super::plan::{FaultSite, Launch, Plan, PlanBuffer, PlanInput, Role, Step};
-use super::state::Bounded;
+use super::bounded::Bounded;
+use crate::contract::plan::{FaultSite, Launch, NumberOf, Plan, PlanBuffer, PlanInput, Role, Step};
+use crate::contract::region::{Region, RegionArg, RegionNode};
 use crate::error::Error;
 use crate::graph::{DType, Op};
 use crate::ids::ValueId;
-use crate::scheduler::region::{Region, RegionArg, RegionNode};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -22,35 +22,6 @@ const REPEATS_MAX: usize = 1024;
 const SIGNATURE_MAX: usize = 2048;
 /// The least that an input or a node takes of it.
 const WORDS_MIN: usize = 7;
-
-/// Where a parameter word of a launch comes from, if from what the program may vary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Number {
-    /// The first word.
-    pub word: u32,
-    /// The region's node.
-    pub node: u32,
-    /// What of it.
-    pub of: NumberOf,
-}
-
-/// What a [`Number`] is of its node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NumberOf {
-    /// The scalar that is this argument.
-    Arg(u8),
-    /// The key of its random numbers.
-    Key,
-}
-
-/// Which nodes of the region a launch has its names and numbers from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Provenance {
-    /// The node to blame if it fails.
-    pub blame: u32,
-    /// Its numbers.
-    pub numbers: Vec<Number>,
-}
 
 /// A plan without names.
 #[derive(Debug)]

@@ -3,119 +3,19 @@
 //! In: [`FusionEvent`]s. Out: [`FusionInstruction`]s. Touches no channel, clock, thread or GPU.
 //! Must hold: FUSE-4.
 
-use super::cluster::Grouping;
+use super::caches::Caches;
 use super::explain::explain;
-use super::message::{FusionEvent, FusionInstruction};
 use super::passes::plan;
-use super::plan::{Plan, Program, Step};
 use super::repeat::Repeats;
-use crate::device::info::{DeviceInfo, DeviceKind};
+use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::messages::fusion::{FusionEvent, FusionInstruction};
+use crate::contract::plan::{Plan, Program, Step};
+use crate::contract::region::Region;
 use crate::error::{Error, ErrorKind, panic_words};
 use crate::ids::{DeviceId, RegionId};
-use crate::kernels::ir::Kernel;
-use crate::scheduler::region::Region;
-use rustc_hash::{FxHashMap, FxHasher};
 use std::collections::VecDeque;
-use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-
-/// Entries the cache of groupings holds. When it is full, what was not used since the last time goes, or else all.
-const GROUPINGS_MAX: usize = 4096;
-/// Kernels that are kept by structure; likewise.
-const KERNELS_MAX: usize = 4096;
-
-/// A bounded map by structural hash: when it is full, entries not used since the last trim go, or all where all were.
-#[derive(Debug)]
-pub struct Bounded<V> {
-    entries: FxHashMap<u64, (V, bool)>,
-    limit: usize,
-}
-
-impl<V: Clone> Bounded<V> {
-    /// An empty map of at most `limit` entries.
-    pub fn new(limit: usize) -> Bounded<V> {
-        Bounded { entries: FxHashMap::default(), limit }
-    }
-
-    /// The entry, if it is there; it counts as used.
-    pub fn get(&mut self, key: u64) -> Option<V> {
-        let entry = self.entries.get_mut(&key)?;
-        entry.1 = true;
-        Some(entry.0.clone())
-    }
-
-    /// Adds an entry.
-    pub fn insert(&mut self, key: u64, value: V) {
-        if self.entries.len() >= self.limit {
-            self.entries.retain(|_, entry| std::mem::replace(&mut entry.1, false));
-            if self.entries.len() >= self.limit {
-                self.entries.clear();
-            }
-        }
-        self.entries.insert(key, (value, true));
-    }
-
-    /// How many entries there are.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-}
-
-/// Kernels by structure.
-#[derive(Debug)]
-pub struct KernelCache {
-    kernels: Bounded<Arc<Kernel>>,
-    /// Kernels that were not known when they were interned, since the last call of `take_new`.
-    new: u32,
-}
-
-impl KernelCache {
-    /// The kernel of this structure, shared, and its hash.
-    pub fn intern(&mut self, kernel: Kernel) -> (Arc<Kernel>, u64) {
-        let mut hasher = FxHasher::default();
-        kernel.hash(&mut hasher);
-        let mut hash = hasher.finish();
-        // The hash names the pipeline, so another kernel that has it already keeps it and this one takes the next.
-        while let Some(known) = self.kernels.get(hash) {
-            if *known == kernel {
-                return (known, hash);
-            }
-            hash = hash.wrapping_add(1);
-        }
-        let kernel = Arc::new(kernel);
-        self.new += 1;
-        self.kernels.insert(hash, kernel.clone());
-        (kernel, hash)
-    }
-
-    fn take_new(&mut self) -> u32 {
-        std::mem::take(&mut self.new)
-    }
-}
-
-/// What planning remembers.
-#[derive(Debug)]
-pub struct Caches {
-    /// Groupings by relative form.
-    pub groupings: Bounded<Arc<Grouping>>,
-    /// Kernels by structure.
-    pub kernels: KernelCache,
-}
-
-impl Default for Caches {
-    fn default() -> Caches {
-        Caches {
-            groupings: Bounded::new(GROUPINGS_MAX),
-            kernels: KernelCache { kernels: Bounded::new(KERNELS_MAX), new: 0 },
-        }
-    }
-}
 
 /// Counts since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,9 +4,9 @@
 //! Must hold: a variant carries no device, kernel or buffer; attributes are plain numbers, so that a
 //! region's structure can be hashed without them.
 
-use super::dtype::{DType, Scalar};
 use super::shape::Shape;
 use super::table::ElementOp;
+use crate::dtype::{DType, Scalar};
 use crate::error::Site;
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, ValueId};

@@ -475,6 +475,19 @@ pub enum Geometry {
     },
 }
 
+/// The part of a launch's space that one dispatch covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// First flat element (Map, full reductions).
+    pub begin: u32,
+    /// One past the last.
+    pub end: u32,
+    /// Flat index of the first element of the bound segment of tiled operands.
+    pub base: u32,
+    /// Whether it is the last tile of its launch: a chunked reduction finishes here.
+    pub last: bool,
+}
+
 /// How a reduction is cut; a function of shape alone, so that the bits are too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReducePlan {

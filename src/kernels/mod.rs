@@ -1,8 +1,8 @@
 //! Kernels as data: the IR, its verifier and printed form, its WGSL writer and its host evaluator, and a
 //! folder for each family of library kernels.
 //!
-//! In: kernels, as fusion writes them. Out: WGSL for a GPU, or elements on the host. Must never know about sessions
-//! or graphs of sessions.
+//! In: kernels, as fusion writes them. Out: WGSL for a GPU, or elements on the host. Must never know about sessions,
+//! regions or plans.
 
 pub mod element;
 pub mod eval;
@@ -13,6 +13,7 @@ pub mod print;
 pub mod random;
 pub mod scatter;
 pub mod sort;
+pub mod target;
 #[cfg(all(test, feature = "gpu"))]
 pub(crate) mod test_device;
 pub mod verify;

@@ -5,8 +5,8 @@
 
 use super::state::{Flight, State};
 use super::values::{Change, Key, Place};
-use crate::device::info::DeviceKind;
-use crate::device::message::{Batch, Command, Transfer};
+use crate::contract::batch::{Batch, Command, Transfer};
+use crate::contract::device::DeviceKind;
 use crate::ids::{BatchId, BufferId, RegionId, SessionId};
 use smallvec::SmallVec;
 

@@ -7,8 +7,8 @@
 use super::cursor::Cursor;
 use super::state::State;
 use super::values::segments_of;
-use crate::device::info::DeviceKind;
-use crate::fusion::plan::{Plan, Role};
+use crate::contract::device::DeviceKind;
+use crate::contract::plan::{Plan, Role};
 use crate::graph::DType;
 use crate::ids::RegionId;
 

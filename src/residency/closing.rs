@@ -4,13 +4,13 @@
 //! Must hold: RES-5, an output that others may use from now on is complete.
 
 use super::cursor::{Cursor, Stop};
-use super::message::ResidencyInstruction;
 use super::state::{Phase, State};
 use super::tiles::Need;
 use super::values::{DeviceCopy, Key, Status, segments_of};
-use crate::device::message::Command;
+use crate::contract::batch::Command;
+use crate::contract::messages::residency::ResidencyInstruction;
+use crate::contract::plan::{Plan, PlanBuffer, Role};
 use crate::error::{Error, ErrorKind};
-use crate::fusion::plan::{Plan, PlanBuffer, Role};
 use crate::host_buffer::HostBuffer;
 
 impl State {

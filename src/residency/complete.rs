@@ -3,11 +3,11 @@
 //! In: reports of devices. Out: regions finished or failed, values arrived or lost.
 //! Must hold: a region ends exactly once; what fails takes with it only what was computed from it.
 
-use super::message::ResidencyInstruction;
 use super::pool::Pool;
 use super::state::{Flight, Phase, State};
 use super::values::{Change, Key, Place, Status};
-use crate::device::message::Transfer;
+use crate::contract::batch::Transfer;
+use crate::contract::messages::residency::ResidencyInstruction;
 use crate::error::{Error, ErrorKind};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, DeviceId, RegionId, ValueId};

@@ -5,15 +5,15 @@
 //! pause finds what it had placed, or places it again. Which kernels run, and over what, does not depend on pauses.
 
 use super::batch::Open;
-use super::message::ResidencyInstruction;
 use super::pool::padded;
 use super::state::State;
 use super::tiles::{Need, needs_of, segments_used, tile_range, tile_shift, tiles_of};
 use super::values::{Key, Value, segments_of};
-use crate::device::info::DeviceKind;
-use crate::device::message::{Command, Slot, Transfer};
+use crate::contract::batch::{Command, Slot, Transfer};
+use crate::contract::device::DeviceKind;
+use crate::contract::messages::residency::ResidencyInstruction;
+use crate::contract::plan::{Launch, Plan, PlanBuffer, Role, Step};
 use crate::error::{Error, ErrorKind};
-use crate::fusion::plan::{Launch, Plan, PlanBuffer, Role, Step};
 use crate::host_buffer::HostBuffer;
 use crate::ids::BatchId;
 use std::sync::Arc;

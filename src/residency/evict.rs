@@ -9,11 +9,11 @@
 
 use super::batch::Open;
 use super::cursor::{Block, Stop};
-use super::message::Eviction;
 use super::state::State;
 use super::values::{Change, DeviceCopy, Key, Place};
-use crate::device::info::DeviceKind;
-use crate::device::message::{Command, Slot};
+use crate::contract::batch::{Command, Slot};
+use crate::contract::device::DeviceKind;
+use crate::contract::messages::residency::Eviction;
 use crate::error::{Error, ErrorKind};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BufferId, DeviceId};

@@ -5,12 +5,12 @@
 //! RES-9 (what counts against the host budget, see `mod.rs`).
 
 use super::batch::Open;
-use super::message::ResidencyInstruction;
 use super::pool::padded;
 use super::state::{Arrival, State};
 use super::values::{Change, DeviceCopy, Key, Place, Segment, Status, segments_of};
-use crate::device::info::DeviceKind;
-use crate::device::message::{Command, Slot, Transfer};
+use crate::contract::batch::{Command, Slot, Transfer};
+use crate::contract::device::DeviceKind;
+use crate::contract::messages::residency::ResidencyInstruction;
 use crate::error::Error;
 use crate::host_buffer::HostBuffer;
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 //! In: the word that a while has passed. Out: buffers for the devices to drop. Must hold: RES-2, RES-3; a buffer that
 //! was in use since the word before stays, so that steady work keeps its pools.
 
-use super::message::ResidencyInstruction;
 use super::state::State;
+use crate::contract::messages::residency::ResidencyInstruction;
 use crate::ids::DeviceId;
 
 /// Bytes that go at a time at least, of a device; more than that goes by halves.

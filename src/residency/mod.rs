@@ -7,7 +7,7 @@
 //! serves the next. A long plan is placed slice by slice, and the sessions that have something to place take turns.
 //! Under pressure the least recently used segments leave for host memory, and come back when used.
 //!
-//! Reading order: `message`, `values` (what is known of a value), `state` (events), `pump` (what follows from them),
+//! Reading order: `values` (what is known of a value), `state` (events), `pump` (what follows from them),
 //! `turns` (whose turn it is), `beside` (who may begin while others are in progress), `cursor` (walks a plan; `tiles`
 //! cuts its launches, `reside` finds their slots, `closing` ends it), `evict` and `pool` (where slots come from),
 //! `batch`, `complete` (reports and failures), `holding` (segments and host copies), `idle` (free memory goes back).
@@ -41,8 +41,6 @@
 //! - RES-15: a buffer that nobody holds any more is dropped once the batches are submitted that may name it, however many
 //!   are prepared behind them.
 
-pub mod message;
-mod spent;
 pub mod state;
 
 mod batch;
@@ -57,6 +55,7 @@ mod intervals;
 mod pool;
 mod pump;
 mod reside;
+mod spent;
 mod story;
 mod tiles;
 mod turns;

@@ -9,8 +9,8 @@
 //! merged in pairs. A larger one is a whole buffer whose size is rounded up by at most an eighth, so that
 //! a buffer given back fits the next request of about that size.
 
-use crate::device::info::{DeviceInfo, Slabs, size_class};
-use crate::device::message::Slot;
+use crate::contract::batch::Slot;
+use crate::contract::device::{DeviceInfo, Slabs, size_class};
 use crate::ids::BufferId;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};

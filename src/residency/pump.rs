@@ -5,11 +5,11 @@
 //! placed.
 
 use super::cursor::{Block, Cursor};
-use super::message::ResidencyInstruction;
 use super::state::{Device, Phase, State};
 use super::values::Key;
-use crate::device::info::DeviceKind;
-use crate::device::message::Command;
+use crate::contract::batch::Command;
+use crate::contract::device::DeviceKind;
+use crate::contract::messages::residency::ResidencyInstruction;
 use crate::ids::{BatchId, BufferId, RegionId, SessionId};
 use smallvec::SmallVec;
 

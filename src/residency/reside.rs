@@ -5,13 +5,13 @@
 //! when nobody else needs its contents, and after its readback, if one is awaited.
 
 use super::cursor::{Block, Cursor, Stop};
-use super::message::ResidencyInstruction;
 use super::state::State;
 use super::tiles::Need;
 use super::values::{Change, Key, Place, Segment};
-use crate::device::message::{Command, Slot};
+use crate::contract::batch::{Command, Slot};
+use crate::contract::messages::residency::ResidencyInstruction;
+use crate::contract::plan::Role;
 use crate::error::{Error, ErrorKind};
-use crate::fusion::plan::Role;
 
 impl State {
     /// Gives every need a slot with the right contents; in order: what exists, what is new, what takes over an

@@ -6,19 +6,19 @@
 
 use super::cursor::Cursor;
 use super::intervals::Intervals;
-use super::message::{Eviction, ResidencyEvent, ResidencyInstruction};
 use super::pool::Pool;
 use super::spent::Spent;
 use super::story::Story;
 use super::turns::{SLICE_US, Turns};
 use super::values::{Key, Status, Value};
 use crate::config::Config;
-use crate::device::info::{DeviceInfo, DeviceKind};
-use crate::device::message::{Batch, Transfer};
+use crate::contract::batch::{Batch, Transfer};
+use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::messages::residency::{Eviction, ResidencyEvent, ResidencyInstruction};
+use crate::contract::plan::{Plan, PlanInput};
+use crate::contract::region::{RegionInput, cancelled_error};
 use crate::error::{Error, ErrorKind};
-use crate::fusion::plan::Plan;
 use crate::ids::{BatchId, BufferId, DeviceId, RegionId, SessionId, ValueId};
-use crate::scheduler::region::RegionInput;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::cell::OnceCell;
@@ -406,7 +406,7 @@ impl State {
             }
         }
         if self.unwanted.remove(&region) {
-            failed = Some(crate::scheduler::gone());
+            failed = Some(cancelled_error());
         }
         let device = self.index_of(plan.device);
         if failed.is_none() {
@@ -470,7 +470,7 @@ impl State {
     /// placed yet is not run.
     fn region_unwanted(&mut self, region: RegionId) {
         match self.regions.get(&region).map(|work| work.phase) {
-            Some(Phase::Waiting | Phase::Placing) => self.failing.push_back((region, crate::scheduler::gone())),
+            Some(Phase::Waiting | Phase::Placing) => self.failing.push_back((region, cancelled_error())),
             Some(Phase::Placed) => {}
             None if !self.ended.contains(region) => drop(self.unwanted.insert(region)),
             None => {}
@@ -515,7 +515,7 @@ impl State {
             if work.missing == 0 || !self.seen.has_all_up_to(region) {
                 continue;
             }
-            let orphan = |input: &crate::fusion::plan::PlanInput| {
+            let orphan = |input: &PlanInput| {
                 let value = self.values.get(&Key::Value(input.value));
                 value.is_some_and(|v| matches!(v.status, Status::Pending) && v.maker.is_none())
             };

@@ -1,8 +1,8 @@
 //! Random programs on toy devices, against plain vectors: late reports, tight budgets, several devices, failures.
 
-use super::message::ResidencyEvent;
 use super::simulate::{Builder, World, device, slow, value};
-use crate::device::info::DeviceKind;
+use crate::contract::device::DeviceKind;
+use crate::contract::messages::residency::ResidencyEvent;
 use crate::dice::Dice;
 use crate::error::{Error, ErrorKind};
 use crate::host_buffer::HostBuffer;

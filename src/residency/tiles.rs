@@ -8,10 +8,9 @@
 use super::cursor::{Stop, blamed};
 use super::state::Device;
 use super::values::segments_of;
-use crate::device::message::Tile;
+use crate::contract::plan::{Launch, Plan, Use};
 use crate::error::{Error, ErrorKind};
-use crate::fusion::plan::{Launch, Plan, Use};
-use crate::kernels::ir::Geometry;
+use crate::kernels::ir::{Geometry, Tile};
 use smallvec::SmallVec;
 
 /// A segment of a plan's buffer that a tile uses.

@@ -3,8 +3,8 @@
 use super::cursor::Block;
 use super::state::{Device, Phase, State};
 use super::values::{Key, Place, Status};
-use crate::device::info::DeviceKind;
-use crate::device::message::Slot;
+use crate::contract::batch::Slot;
+use crate::contract::device::DeviceKind;
 
 impl State {
     /// Checks every invariant.
@@ -109,7 +109,7 @@ impl State {
     }
 
     /// Whether a readback stands in a batch that is out, or its batch is done and the readback on its way.
-    fn is_out(&self, transfer: crate::device::message::Transfer) -> bool {
+    fn is_out(&self, transfer: crate::contract::batch::Transfer) -> bool {
         self.transfers.contains_key(&transfer)
     }
 

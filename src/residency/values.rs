@@ -17,7 +17,7 @@
 //! | Valid | yes | the same; its batch is done |
 //! | Draining | none (given to others: the readback stands before their commands) | nobody until it arrived |
 
-use crate::device::message::{Slot, Transfer};
+use crate::contract::batch::{Slot, Transfer};
 use crate::error::Error;
 use crate::graph::DType;
 use crate::host_buffer::HostBuffer;

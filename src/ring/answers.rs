@@ -9,11 +9,12 @@
 
 use super::GatherTable;
 use super::promise::Wakes;
-use crate::device::message::{DeviceEvent, Transfer};
+use crate::contract::batch::Transfer;
+use crate::contract::messages::device::DeviceEvent;
+use crate::contract::messages::scheduler::Delivered;
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, DeviceId, GatherId};
 use crate::mail::Then;
-use crate::scheduler::message::Delivered;
 use crate::stats::Counters;
 use parking_lot::Mutex;
 use smallvec::SmallVec;

@@ -24,11 +24,12 @@
 //!   to FAIR-4), where a piece of work is the next segment of a session. Work that leaves in a session's turn on behalf
 //!   of others (BACKLOG-2) is charged to that session. A session that waits alone is charged nothing.
 
-use super::Room;
 use super::gate::Inside;
+use crate::config::Room;
+use crate::contract::messages::scheduler::SchedulerEvent;
+use crate::contract::tape::Record;
 use crate::fair::Fair;
 use crate::ids::{GatherId, SessionId};
-use crate::scheduler::message::{Record, SchedulerEvent};
 use crate::scheduler::ring_ns;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};

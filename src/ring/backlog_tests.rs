@@ -1,12 +1,13 @@
 //! The backlog alone: events in, events out.
 
-use super::Room;
 use super::backlog::{Backlog, Discarded};
+use crate::config::Room;
+use crate::contract::messages::scheduler::SchedulerEvent;
+use crate::contract::records::Records;
+use crate::contract::region::CutReason;
+use crate::contract::tape::{Drops, Record, Want};
 use crate::graph::{Arg, DType, ElementOp, Meta, Node, Op, Shape};
 use crate::ids::{GatherId, SessionId, ValueId};
-use crate::scheduler::message::{Drops, Record, SchedulerEvent, Want};
-use crate::scheduler::records::Records;
-use crate::scheduler::region::CutReason;
 use std::collections::HashSet;
 use std::panic::Location;
 use std::sync::Arc;

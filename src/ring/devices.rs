@@ -8,9 +8,9 @@
 //! it could not know. DEVICES-2: whoever waits for the opening is told its end, also where the ring ends meanwhile.
 //! DEVICES-3: every device that was opened is stopped when the ring ends.
 
+use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::messages::device::DeviceInstruction;
 use crate::device::handle::{Compiler, DeviceHandle, Reach, UploadMemory};
-use crate::device::info::{DeviceInfo, DeviceKind};
-use crate::device::message::DeviceInstruction;
 use crate::error::{Error, ErrorKind};
 use crate::grants::Grants;
 use crate::ids::DeviceId;

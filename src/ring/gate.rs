@@ -6,36 +6,13 @@
 //! closed. GATE-2: whoever awaits room is woken when there is some, and when nothing waits any more. Nothing here
 //! blocks a thread.
 
+use crate::config::Room;
 use crate::threads::contain;
 use futures::channel::oneshot;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-
-/// Ops, and bytes that they keep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
-    /// Nodes.
-    pub nodes: u64,
-    /// Bytes of the records themselves, and of host data that the program has let go of and they read.
-    pub bytes: u64,
-}
-
-impl Room {
-    /// No limit.
-    pub const UNLIMITED: Room = Room { nodes: u64::MAX, bytes: u64::MAX };
-
-    /// Whether there is room for so much.
-    pub fn holds(self, nodes: u64, bytes: u64) -> bool {
-        nodes <= self.nodes && bytes <= self.bytes
-    }
-
-    /// How many nodes more there is room for, beside so much that waits.
-    fn left(self, nodes: u64, bytes: u64) -> u64 {
-        if bytes >= self.bytes { 0 } else { self.nodes.saturating_sub(nodes) }
-    }
-}
 
 /// Bytes that an op on a tape takes by itself, about.
 pub const RECORD_BYTES: u64 = 96;

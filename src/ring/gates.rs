@@ -1,6 +1,7 @@
 //! The gates of all sessions, by session: the ring gives credits back through it.
 
-use super::{Gate, Room, Total};
+use super::{Gate, Total};
+use crate::config::Room;
 use crate::ids::SessionId;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;

@@ -1,9 +1,9 @@
 //! The table of open gathers: who opens one gets a future, who resolves one needs only its id.
 
 use super::promise::{Promise, Resolver, Wakes, promise};
+use crate::contract::messages::scheduler::Delivered;
 use crate::error::{Error, ErrorKind};
 use crate::ids::GatherId;
-use crate::scheduler::message::Delivered;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 

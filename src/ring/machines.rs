@@ -7,14 +7,15 @@
 
 use super::answers::Answer;
 use crate::claims::HostClaims;
-use crate::device::info::DeviceInfo;
-use crate::device::message::{Batch, DeviceEvent};
+use crate::contract::batch::Batch;
+use crate::contract::device::DeviceInfo;
+use crate::contract::messages::device::DeviceEvent;
+use crate::contract::messages::fusion::{FusionEvent, FusionInstruction};
+use crate::contract::messages::residency::{Eviction, ResidencyEvent, ResidencyInstruction};
+use crate::contract::messages::scheduler::{Delivered, SchedulerEvent, SchedulerInstruction};
+use crate::contract::plan::Plan;
 use crate::error::Error;
-use crate::fusion::message::{FusionEvent, FusionInstruction};
-use crate::fusion::plan::Plan;
 use crate::ids::{BatchId, BufferId, DeviceId, GatherId, RegionId, SessionId};
-use crate::residency::message::{Eviction, ResidencyEvent, ResidencyInstruction};
-use crate::scheduler::message::{Delivered, SchedulerEvent, SchedulerInstruction};
 use crate::scheduler::run::Runner;
 use crate::stats::Counters;
 use crate::timeline::{Caller, Detail, Lane, Timeline};

@@ -46,7 +46,7 @@ mod simulator;
 mod tests;
 
 pub use devices::Devices;
-pub use gate::{Gate, Room, Total};
+pub use gate::{Gate, Total};
 pub use gates::Gates;
 pub use gathers::GatherTable;
 pub use open::start;

@@ -8,8 +8,8 @@
 //! Must hold: PROMISE-1: a promise is resolved at the latest when its resolver is dropped; PROMISE-2: whoever has polled
 //! a promise is woken after it was resolved, at the latest when the [`Wakes`] that hold its waker are dropped.
 
+use crate::contract::messages::scheduler::Delivered;
 use crate::error::{Error, ErrorKind, Result};
-use crate::scheduler::message::Delivered;
 use crate::threads::contain;
 use futures::task::AtomicWaker;
 use parking_lot::Mutex;

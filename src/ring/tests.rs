@@ -1,20 +1,23 @@
 //! The real ring over a device that a test stands in for.
 
-use super::{Gate, Ring, Room, start_with};
+use super::{Gate, Ring, start_with};
+use crate::config::Room;
 use crate::config::{Config, DeviceChoice, Hold};
+use crate::contract::batch::Command;
+use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::fixtures::device;
+use crate::contract::messages::device::{DeviceEvent, DeviceInstruction};
+use crate::contract::messages::scheduler::{Delivered, SchedulerEvent};
+use crate::contract::plan::Plan;
+use crate::contract::region::CutReason;
+use crate::contract::tape::{Drops, Record, Want};
 use crate::device::handle::{Compiler, DeviceHandle, Reach};
-use crate::device::info::{DeviceInfo, DeviceKind};
-use crate::device::message::{Command, DeviceEvent, DeviceInstruction};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fusion::plan::Plan;
 use crate::graph::{DType, Dist, Meta, Node, Op, RandomKey, Shape};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, DeviceId, SessionId, ValueId};
 use crate::mail::{Post, mail};
 use crate::ring::Promise;
-use crate::scheduler::message::{Delivered, Drops, Record, SchedulerEvent, Want};
-use crate::scheduler::region::CutReason;
-use crate::scheduler::tests::device;
 use crate::stats::Counters;
 use crate::timeline::Timeline;
 use smallvec::SmallVec;

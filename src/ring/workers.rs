@@ -4,9 +4,9 @@
 //! once, also where the compiler panics, unless the ring has ended meanwhile: then nobody waits for it.
 
 use crate::config::Hold;
+use crate::contract::plan::Plan;
 use crate::device::handle::Compiler;
 use crate::error::{Error, ErrorKind};
-use crate::fusion::plan::Plan;
 use crate::ids::RegionId;
 use crate::leaving::Leaving;
 use crate::mail::Post;

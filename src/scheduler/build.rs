@@ -5,8 +5,8 @@
 
 use super::cut::{Cut, Dep, Fate, Group};
 use super::graph::Live;
-use super::region::{Placement, Region, RegionArg, RegionInput, RegionNode};
 use super::state::State;
+use crate::contract::region::{Placement, Region, RegionArg, RegionInput, RegionNode};
 use crate::graph::{Arg, Op};
 use crate::ids::{RegionId, ValueId};
 use rustc_hash::FxHashMap;

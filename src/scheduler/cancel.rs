@@ -6,21 +6,17 @@
 //! are those that they would have been.
 
 use super::graph::{Entries, Home};
-use super::message::{SchedulerInstruction, Want};
-use super::region::{Region, RegionArg};
 use super::state::{Phase, State};
 use super::taint;
+use crate::contract::messages::scheduler::SchedulerInstruction;
+use crate::contract::region::{Region, RegionArg, cancelled_error};
+use crate::contract::tape::Want;
 use crate::error::{Error, ErrorKind};
 use crate::ids::{GatherId, RegionId, ValueId};
 use petgraph::unionfind::UnionFind;
 use rustc_hash::FxHashSet;
 use smallvec::smallvec;
 use std::sync::Arc;
-
-/// What became of a value that nobody waited for any more.
-pub fn gone() -> Error {
-    Error::new(ErrorKind::Cancelled, "nobody waited for the value any more")
-}
 
 impl State {
     /// A gather's future was dropped.
@@ -117,7 +113,7 @@ impl State {
         let mut ended = Entries::new();
         for at in outputs.into_iter().filter_map(|v| self.graph.find(v)).collect::<Vec<_>>() {
             self.graph[at].home = Home::Failed(match self.phase {
-                Phase::Running => gone(),
+                Phase::Running => cancelled_error(),
                 Phase::Draining | Phase::Stopped => Error::new(ErrorKind::Shutdown, "the runtime has shut down"),
             });
             self.graph[at].readback = None;

@@ -5,12 +5,12 @@
 //! or failure reaches exactly what depends on it; what does not is still computed.
 
 use super::graph::{Entries, Home, Lineage, Live};
-use super::message::SchedulerInstruction;
-use super::region::RegionNode;
 use super::state::{Phase, State, shutting_down};
 use super::story::What;
 use super::taint;
-use crate::device::info::DeviceInfo;
+use crate::contract::device::DeviceInfo;
+use crate::contract::messages::scheduler::SchedulerInstruction;
+use crate::contract::region::RegionNode;
 use crate::error::{Error, ErrorKind};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, GatherId, RegionId, ValueId};
@@ -257,7 +257,7 @@ impl State {
     }
 
     /// What a region makes and brings comes from it now, after an attempt that failed.
-    pub(super) fn comes_again(&mut self, region: &super::region::Region) {
+    pub(super) fn comes_again(&mut self, region: &crate::contract::region::Region) {
         let mut readers: Vec<RegionId> = Vec::new();
         for node in region.nodes.iter().filter(|n| n.output) {
             let live = self.graph.get(node.value).expect("SCHED-8: an output is live");
@@ -479,7 +479,7 @@ fn deadline() -> Error {
     Error::new(ErrorKind::Shutdown, "the runtime was shut down before the value was computed")
 }
 
-pub(super) fn move_to_host(region: &mut super::region::Region) {
+pub(super) fn move_to_host(region: &mut crate::contract::region::Region) {
     region.device = DeviceId::HOST;
     region.placement.reason = "the device that it was placed on is gone";
 }

@@ -9,8 +9,8 @@
 use super::graph::{Entries, Home};
 use super::placement::Where;
 use super::portions::{elements_max, portions};
-use super::region::CutReason;
 use super::state::State;
+use crate::contract::region::CutReason;
 use crate::error::Error;
 use crate::graph::{Op, View};
 use crate::ids::{DeviceId, SessionId};

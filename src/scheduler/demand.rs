@@ -4,10 +4,11 @@
 
 use super::graph::{Entries, Home};
 use super::ingest::session_closed;
-use super::message::{Delivered, SchedulerInstruction, Want};
 use super::opening::Waiting;
-use super::region::CutReason;
 use super::state::{Gather, Phase, Session, State, shutting_down};
+use crate::contract::messages::scheduler::{Delivered, SchedulerInstruction};
+use crate::contract::region::CutReason;
+use crate::contract::tape::Want;
 use crate::error::Error;
 use crate::ids::{GatherId, RegionId, SessionId, ValueId};
 use petgraph::stable_graph::NodeIndex;

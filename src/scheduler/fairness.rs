@@ -5,10 +5,10 @@
 //! inputs have been sent; those were cut before it, so the earliest waiting region can always go.
 
 use super::graph::Home;
-use super::message::SchedulerInstruction;
 use super::portions::elements_max;
-use super::region::Region;
 use super::state::{Session, State};
+use crate::contract::messages::scheduler::SchedulerInstruction;
+use crate::contract::region::Region;
 use crate::fair::Fair;
 use crate::ids::{RegionId, SessionId};
 use smallvec::SmallVec;

@@ -3,8 +3,8 @@
 //! In: nodes as they were recorded. Out: entries with their home and who keeps them alive. Edges lead from an
 //! argument to its lazy users and end when the user is cut. Must hold: SCHED-1, SCHED-2.
 
-use super::region::Region;
 use super::state::Record;
+use crate::contract::region::Region;
 use crate::error::Error;
 use crate::graph::{Arg, Node, Op};
 use crate::host_buffer::HostBuffer;

@@ -5,12 +5,13 @@
 
 use super::cut::{Cut, Fate};
 use super::graph::{Entries, Home, Live};
-use super::message::{Record as TapeRecord, SchedulerInstruction, Want};
 use super::opening::Waiting;
-use super::records::Records;
-use super::region::{CutReason, Placement, Region, RegionInput};
 use super::state::{Charge, Gather, PARTS_MAX, Phase, Record, Session, State, shutting_down};
 use super::story::What;
+use crate::contract::messages::scheduler::SchedulerInstruction;
+use crate::contract::records::Records;
+use crate::contract::region::{CutReason, Placement, Region, RegionInput};
+use crate::contract::tape::{Record as TapeRecord, Want};
 use crate::error::{Error, ErrorKind};
 use crate::graph::Node;
 use crate::ids::{GatherId, RegionId, SessionId, ValueId};

@@ -11,9 +11,9 @@
 //! by which one session's kernels may depend on others, where memory would run out.
 
 use super::graph::{Entries, Home, Live};
-use super::message::SchedulerInstruction;
-use super::region::CutReason;
 use super::state::{Phase, State};
+use crate::contract::messages::scheduler::SchedulerInstruction;
+use crate::contract::region::CutReason;
 use crate::ids::{RegionId, SessionId, ValueId};
 use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashMap;

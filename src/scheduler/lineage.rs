@@ -9,10 +9,10 @@
 //! before the device has said whether it serves again.
 
 use super::graph::{Home, Lineage};
-use super::region::{Region, RegionInput};
 use super::state::{Record, State};
 use super::story::What;
 use super::taint;
+use crate::contract::region::{Region, RegionInput};
 use crate::ids::{RegionId, ValueId};
 use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashSet;

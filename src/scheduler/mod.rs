@@ -43,10 +43,6 @@
 //! - SCHED-14: sessions with regions waiting share the places downstream by their weights, as `crate::fair` says
 //!   (FAIR-1 to FAIR-4): the ring's time and the device's, both estimated from the structure of what is sent.
 
-pub mod brief;
-pub mod message;
-pub mod records;
-pub mod region;
 pub mod run;
 pub mod state;
 
@@ -71,7 +67,6 @@ mod story;
 mod taint;
 mod validate;
 
-pub use cancel::gone;
 pub use fairness::ring_ns;
 pub use ingest::session_closed;
 pub use placement::capability;

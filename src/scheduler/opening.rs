@@ -5,10 +5,10 @@
 //! what it would not have been opened for).
 
 use super::ingest::Unfinished;
-use super::message::{SchedulerEvent, SchedulerInstruction};
 use super::state::{State, shutting_down};
 use crate::config::DeviceChoice;
-use crate::device::info::DeviceInfo;
+use crate::contract::device::DeviceInfo;
+use crate::contract::messages::scheduler::{SchedulerEvent, SchedulerInstruction};
 use crate::error::Error;
 use crate::ids::{GatherId, ValueId};
 use std::collections::VecDeque;

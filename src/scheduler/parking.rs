@@ -9,9 +9,10 @@
 //! all readers are through.
 
 use super::graph::{Home, Live};
-use super::message::{SchedulerInstruction, Want};
-use super::region::Region;
 use super::state::{Charge, State};
+use crate::contract::messages::scheduler::SchedulerInstruction;
+use crate::contract::region::Region;
+use crate::contract::tape::Want;
 use crate::error::Error;
 use crate::ids::{RegionId, SessionId, ValueId};
 use petgraph::stable_graph::NodeIndex;

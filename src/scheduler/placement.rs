@@ -13,7 +13,7 @@ use super::cut::{Cut, Dep};
 use super::room;
 use super::state::State;
 use crate::config::DeviceChoice;
-use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features};
+use crate::contract::device::{Costs, DeviceInfo, DeviceKind, Features};
 use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Op, ReduceOp, Scalar};
 use crate::ids::DeviceId;
 use crate::kernels::element::{mixed, wgsl, wide};
@@ -223,7 +223,7 @@ impl State {
         if let Op::Apply(op) = node.op {
             let values = dtypes.iter().map(|&dtype| (dtype, None));
             let args = values.chain(numbers.clone().map(|number| (number.dtype(), Some(number))));
-            if let Some(inner) = mixed::computes_in(op, args, Some(info)) {
+            if let Some(inner) = mixed::computes_in(op, args, info.compiles_f64()) {
                 return capability(&node.op, &[inner], &lengths, &node.meta, info);
             }
             // `i64` beside a number takes f64 for few numbers only.

@@ -7,7 +7,7 @@
 //! that others have their turn in between, and what is not wanted any more is not run.
 
 use super::cut::{Cut, Dep};
-use crate::device::info::DeviceKind;
+use crate::contract::device::DeviceKind;
 use petgraph::unionfind::UnionFind;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};

@@ -5,7 +5,7 @@
 //! through the device a segment at a time; all of the rest has to be there at once.
 
 use super::cut::{Cut, Dep};
-use crate::device::info::DeviceInfo;
+use crate::contract::device::DeviceInfo;
 use crate::graph::{DType, Meta, Op, View};
 use crate::kernels::library::{assign_scratch_words, sort_scratch_words};
 use crate::kernels::matmul;
@@ -116,7 +116,7 @@ enum Reads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::info::DeviceKind;
+    use crate::contract::device::DeviceKind;
     use crate::graph::{ElementOp, Nan, ReduceOp, Shape};
     use crate::ids::DeviceId;
 

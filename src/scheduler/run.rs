@@ -2,8 +2,8 @@
 //!
 //! In: events. Out: instructions, which the ring routes. Must hold: nothing here decides anything.
 
-use super::message::{SchedulerEvent, SchedulerInstruction};
 use super::state::{State, Totals};
+use crate::contract::messages::scheduler::{SchedulerEvent, SchedulerInstruction};
 use crate::ids::SessionId;
 use crate::stats::Counters;
 use crate::timeline::{Detail, Lane, Timeline, flow};

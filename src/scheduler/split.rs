@@ -8,9 +8,9 @@ use super::cancel::joined;
 use super::completion::move_to_host;
 use super::graph::Home;
 use super::lineage::part_of;
-use super::message::SchedulerInstruction;
-use super::region::Region;
 use super::state::{PARTS_MAX, Record, State};
+use crate::contract::messages::scheduler::SchedulerInstruction;
+use crate::contract::region::Region;
 use crate::ids::{RegionId, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 

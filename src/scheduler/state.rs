@@ -10,12 +10,13 @@
 use super::cut::Scratch;
 use super::fairness::{Turns, elements_of};
 use super::graph::{Entries, Home, Live, LiveGraph};
-use super::message::{Delivered, SchedulerEvent, SchedulerInstruction, Want};
 use super::opening::Opening;
-use super::region::{Region, RegionInput};
 use super::story::{Log, What};
 use crate::config::{Config, DeviceChoice};
-use crate::device::info::DeviceInfo;
+use crate::contract::device::DeviceInfo;
+use crate::contract::messages::scheduler::{Delivered, SchedulerEvent, SchedulerInstruction};
+use crate::contract::region::{Region, RegionInput};
+use crate::contract::tape::Want;
 use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, GatherId, RegionId, SessionId, ValueId};
 use petgraph::stable_graph::NodeIndex;

@@ -3,7 +3,7 @@
 //! In: a region, the errors of its inputs, the fault words that are set. Out: an error for each node, or a
 //! smaller region. Must hold: exactly the dependents are touched; the first operand's fault wins.
 
-use super::region::{Region, RegionArg, RegionNode};
+use crate::contract::region::{Region, RegionArg, RegionNode};
 use crate::error::Error;
 use crate::ids::ValueId;
 use rustc_hash::{FxHashMap, FxHashSet};

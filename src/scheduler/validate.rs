@@ -1,8 +1,8 @@
 //! The invariants of the module's header, checked after every event in tests.
 
 use super::graph::{Home, Live};
-use super::message::Want;
 use super::state::State;
+use crate::contract::tape::Want;
 use crate::ids::{GatherId, RegionId};
 
 impl State {

@@ -1,6 +1,6 @@
 //! Nothing is kept of sessions that have ended.
 
-use crate::{Runtime, Session};
+use crate::array::{Runtime, Session};
 use futures::FutureExt;
 
 /// Sessions of the test: a million where `TIDEMILL_MANY` is set, which takes minutes in a debug build.
@@ -9,7 +9,7 @@ fn sessions() -> u64 {
 }
 
 /// A request: an op that does not fold, and its sum.
-fn request(session: &Session, n: u64) -> crate::Array {
+fn request(session: &Session, n: u64) -> crate::array::Array {
     let x = session.full(n as f64, [100, 1]);
     (&x * 2.0 + 1.0).sum(..)
 }

@@ -17,7 +17,10 @@ fn every_op_of_f32_i32_u32_and_bool_runs_on_the_gpu() {
         Err(error) => return eprintln!("skipped on the GPU: {error}"),
     };
     // Reductions and functions of integers are f64, which not every GPU has.
-    let has_f64 = rt.devices().iter().any(|device| device.kind == crate::DeviceKind::Gpu && device.has(DType::F64));
+    let has_f64 = rt
+        .devices()
+        .iter()
+        .any(|device| device.kind == crate::contract::device::DeviceKind::Gpu && device.has(DType::F64));
     let s = rt.session("ops").open();
     let mut ran = 0;
     let mut check = |what: String, array: Array| {
@@ -25,7 +28,7 @@ fn every_op_of_f32_i32_u32_and_bool_runs_on_the_gpu() {
         let dtype = match array.dtype() {
             Ok(dtype) => dtype,
             // The table says of some ops that they take no such class.
-            Err(error) => return assert_eq!(error.kind(), crate::ErrorKind::DType, "{what}: {error}"),
+            Err(error) => return assert_eq!(error.kind(), crate::error::ErrorKind::DType, "{what}: {error}"),
         };
         if dtype == DType::F64 && !has_f64 {
             return;

@@ -2,9 +2,10 @@
 
 use super::poll_once;
 use crate::array::fake::FakeRing;
+use crate::array::{Array, Session};
 use crate::config::Config;
+use crate::error::ErrorKind;
 use crate::threads;
-use crate::{Array, ErrorKind, Session};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 fn ring(config: Config) -> FakeRing {

@@ -250,7 +250,7 @@ fn operators_that_assign_are_the_operators() {
     let ring = FakeRing::new(Config::default());
     let s = ring.session("assign");
     let start = || s.from_vec(vec![7i32, -7, 0], [1, 3]).unwrap();
-    type Change = fn(&mut crate::Array);
+    type Change = fn(&mut crate::array::Array);
     let cases: [(Change, [i32; 3]); 5] = [
         (|x| *x += 2, [9, -5, 2]),
         (|x| *x -= 2, [5, -9, -2]),

@@ -58,7 +58,7 @@ fn an_evaluated_array_may_be_used_by_another_session() {
     let (x, y) = (a.rand::<f32>([9, 1]), b.rand::<f32>([9, 1]));
     let eval = x.eval();
     assert_eq!(x.state(), ArrayState::Demanded);
-    ring.link.gathers.resolve(crate::ids::GatherId(0), Ok(crate::scheduler::message::Delivered::Device));
+    ring.link.gathers.resolve(crate::ids::GatherId(0), Ok(crate::contract::messages::scheduler::Delivered::Device));
     block_on(eval).unwrap();
     assert_eq!(x.state(), ArrayState::Evaluated);
     assert!((&y + &x).error().is_none());

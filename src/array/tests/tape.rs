@@ -4,10 +4,10 @@ use super::poll_once;
 use crate::array::Session;
 use crate::array::fake::FakeRing;
 use crate::config::Config;
+use crate::contract::region::CutReason;
+use crate::contract::tape::Record;
 use crate::graph::DType;
 use crate::host_buffer::HostBuffer;
-use crate::scheduler::message::Record;
-use crate::scheduler::region::CutReason;
 use futures::executor::block_on;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -268,7 +268,7 @@ fn explaining_cuts_the_tape_and_asks() {
     let x = s.rand::<f32>([4, 1]) + 1.0;
     let text = x.explain();
     assert_eq!(ring.story().last().unwrap(), "explain 0 v0.1");
-    let said = crate::scheduler::message::Delivered::Text("one kernel".into());
+    let said = crate::contract::messages::scheduler::Delivered::Text("one kernel".into());
     ring.link.gathers.resolve(crate::ids::GatherId(0), Ok(said));
     assert_eq!(block_on(text).unwrap(), "one kernel");
 }

@@ -7,9 +7,10 @@ use super::instance::instance;
 use super::raw_device::{Gpu, HEALTH_WAIT};
 use super::spare::{self, AdapterKey};
 use crate::config::Config;
-use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile, SEGMENTS_IN_MEMORY, segment_shift};
+use crate::contract::device::{Costs, DeviceInfo, DeviceKind, Features, SEGMENTS_IN_MEMORY, segment_shift};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::DeviceId;
+use crate::kernels::target::FloatProfile;
 use parking_lot::Mutex;
 
 /// Storage buffers that a kernel may bind are capped here: some drivers claim millions. No kernel that the budget of

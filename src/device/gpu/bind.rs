@@ -5,7 +5,7 @@
 
 use super::pipelines::Layout;
 use super::raw_device::Gpu;
-use crate::device::message::Slot;
+use crate::contract::batch::Slot;
 use crate::error::Result;
 use crate::ids::BufferId;
 use rustc_hash::FxHashMap;

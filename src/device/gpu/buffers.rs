@@ -5,7 +5,7 @@
 //! hears why.
 
 use super::raw_device::Gpu;
-use crate::device::message::Slot;
+use crate::contract::batch::Slot;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::BufferId;
 use rustc_hash::FxHashMap;

@@ -75,7 +75,7 @@ fn open_with(
     id: DeviceId,
     context: Context,
     stamp_dispatches: bool,
-    shaders: impl FnOnce(super::info::Precision, &super::info::DeviceInfo) -> Arc<dyn Shaders>,
+    shaders: impl FnOnce(crate::kernels::target::Precision, &crate::contract::device::DeviceInfo) -> Arc<dyn Shaders>,
 ) -> Result<DeviceHandle> {
     let _alone = adapter::OPENING.lock();
     let opened = adapter::open(index, &context.config)?;

@@ -6,12 +6,12 @@
 use super::bind::{BindGroups, Bound};
 use super::buffers::Buffers;
 use super::pipelines::{Maker, Pipeline, Station};
-use crate::device::message::{Batch, Command, Slot, Tile, Transfer};
+use crate::contract::batch::{Batch, Command, Slot, Transfer};
+use crate::contract::plan::{Launch, Program};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fusion::plan::{Launch, Program};
 use crate::graph::DType;
 use crate::host_buffer::HostBuffer;
-use crate::kernels::ir::HEADER_WORDS;
+use crate::kernels::ir::{HEADER_WORDS, Tile};
 use smallvec::SmallVec;
 use std::sync::Arc;
 

@@ -5,9 +5,10 @@
 
 use super::adapter::Opened;
 use super::raw_device::Gpu;
+use crate::contract::device::Costs;
 use crate::device::costs;
-use crate::device::info::{Costs, FloatProfile};
 use crate::error::{Error, ErrorKind, Result};
+use crate::kernels::target::FloatProfile;
 use std::time::{Duration, Instant};
 
 /// How long a probe may take.

@@ -3,7 +3,7 @@
 //! In: its commands. Out: those that bring values to host memory which the batch only carries: their bytes are
 //! still in their slots. Must hold: nothing is brought that the batch itself was to write.
 
-use crate::device::message::{Command, Slot};
+use crate::contract::batch::{Command, Slot};
 use crate::ids::BufferId;
 
 /// Readbacks of what was in its slot before the commands began.
@@ -38,7 +38,7 @@ pub(super) fn older_readbacks(commands: &[Command]) -> Vec<Command> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::message::Transfer;
+    use crate::contract::batch::Transfer;
     use crate::graph::DType;
 
     #[test]

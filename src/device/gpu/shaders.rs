@@ -2,11 +2,11 @@
 //!
 //! In: programs and their sizes. Out: text, parameters, grids. Knows no device.
 
-use crate::device::info::{DeviceInfo, Precision};
-use crate::device::message::Tile;
+use crate::contract::device::DeviceInfo;
 use crate::error::Result;
-use crate::kernels::ir::{Geometry, HEADER_WORDS, Kernel};
+use crate::kernels::ir::{Geometry, HEADER_WORDS, Kernel, Tile};
 use crate::kernels::library::{self, Library, Pass};
+use crate::kernels::target::Precision;
 use crate::kernels::wgsl;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -54,7 +54,14 @@ struct Remembered {
 impl Generated {
     /// Writers for a device.
     pub(super) fn new(precision: Precision, info: &DeviceInfo) -> Generated {
-        let target = wgsl::Target { precision, ..wgsl::Target::of(info) };
+        let target = wgsl::Target {
+            f64: info.features.f64,
+            i64: info.features.i64,
+            precision,
+            profile: info.profile,
+            bindings_max: info.bindings_max,
+            immediate_words_max: info.immediate_words_max,
+        };
         Generated { target, passes: Mutex::default() }
     }
 }

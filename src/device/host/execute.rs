@@ -7,11 +7,12 @@
 
 use super::lanes::Job;
 use super::table::Table;
+use crate::contract::batch::{Command, Slot};
+use crate::contract::device::Costs;
+use crate::contract::messages::device::DeviceEvent;
+use crate::contract::plan::{Launch, Program};
 use crate::device::handle::Context;
-use crate::device::info::Costs;
-use crate::device::message::{Command, DeviceEvent, Slot};
 use crate::error::{Error, ErrorKind, Result, panic_words};
-use crate::fusion::plan::{Launch, Program};
 use crate::host_buffer::HostBuffer;
 use crate::ids::DeviceId;
 use crate::kernels::eval::{HostOperand, Pool};

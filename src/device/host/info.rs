@@ -3,8 +3,9 @@
 //! In: settings, threads, measured costs. Out: the host's [`DeviceInfo`].
 
 use crate::config::Config;
-use crate::device::info::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile};
+use crate::contract::device::{Costs, DeviceInfo, DeviceKind, Features};
 use crate::ids::DeviceId;
+use crate::kernels::target::FloatProfile;
 
 /// Assumed where the system does not say.
 const MEMORY_BYTES_ASSUMED: u64 = 4 << 30;
@@ -85,7 +86,7 @@ mod tests {
     #[test]
     fn the_budget_and_the_batches_are_what_was_asked_for() {
         let config = Config { host_budget: Some(1000), batches_in_flight: 0, ..Config::default() };
-        let costs = crate::scheduler::tests::device(0, DeviceKind::Host).costs;
+        let costs = crate::contract::fixtures::device(0, DeviceKind::Host).costs;
         let info = describe(&config, 3, costs);
         assert_eq!((info.budget_bytes, info.batches_in_flight_max, info.segment_shift), (1000, 1, 32));
         assert!(info.has(crate::graph::DType::F64) && info.has(crate::graph::DType::I64));

@@ -8,8 +8,8 @@
 
 use super::execute::panicked;
 use crate::config::Hold;
+use crate::contract::plan::{Launch, Program};
 use crate::error::Result;
-use crate::fusion::plan::{Launch, Program};
 use crate::ids::BatchId;
 use crate::kernels::eval::{self, HostOperand, Pool};
 use crate::stats::Counters;

@@ -4,7 +4,7 @@
 //! since whatever else the machine does can only make rounds longer. It runs once a machine: `device::costs` keeps the
 //! result.
 
-use crate::device::info::Costs;
+use crate::contract::device::Costs;
 use crate::graph::{ElementOp, Scalar};
 use crate::host_buffer::HostBuffer;
 use crate::kernels::element::host::{HostArg, apply};

@@ -28,8 +28,8 @@ mod tests;
 
 use super::costs;
 use super::handle::{Compiler, Context, DeviceHandle, Inline, Reach};
+use crate::contract::plan::Plan;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fusion::plan::Plan;
 use crate::kernels::eval::Pool;
 use std::sync::Arc;
 

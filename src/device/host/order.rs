@@ -3,7 +3,7 @@
 //! In: commands. Out: what they touch, and whether that conflicts. Must hold: HOST-5; HOST-6: batches that touch the
 //! same memory, and one of them changes it, run in the order in which they came.
 
-use crate::device::message::Command;
+use crate::contract::batch::Command;
 use crate::ids::BufferId;
 use smallvec::SmallVec;
 
@@ -67,7 +67,7 @@ impl Touched {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::message::{Slot, Transfer};
+    use crate::contract::batch::{Slot, Transfer};
     use crate::graph::DType;
 
     fn slot(buffer: u64) -> Slot {

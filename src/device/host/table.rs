@@ -8,7 +8,7 @@
 //! - HOST-3: an allocation has memory only from its first write on.
 
 use super::blocks::{Block, Blocks, SharedBlock};
-use crate::device::message::Command;
+use crate::contract::batch::Command;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::DType;
 use crate::host_buffer::{HostBuffer, MappedBytes};

@@ -2,10 +2,11 @@
 
 use super::open;
 use crate::config::{Config, DeviceChoice, Hold, Injection};
+use crate::contract::batch::*;
+use crate::contract::messages::device::{DeviceEvent, DeviceInstruction};
+use crate::contract::plan::{Launch, Program, Use};
 use crate::device::handle::{Context, DeviceHandle};
-use crate::device::message::*;
 use crate::error::{Error, ErrorKind};
-use crate::fusion::plan::{Launch, Program, Use};
 use crate::graph::{DType, ElementOp};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, BufferId, RegionId, SessionId};

@@ -3,11 +3,11 @@
 //! In: what was lowered. Out: [`Lowered`]. Must hold: PLAN-2: an output takes over only what is read at the flat index,
 //! by this kernel last; or, of a patch, where it is overwritten.
 
-use super::{Lowered, Lowering, Source};
-use crate::device::info::{DeviceInfo, DeviceKind};
-use crate::fusion::cluster::Fold;
+use super::{Lowered, Lowering};
+use crate::contract::device::{DeviceInfo, DeviceKind};
 use crate::fusion::form::Class;
-use crate::fusion::library::source_of;
+use crate::fusion::grouping::Fold;
+use crate::fusion::source::{Source, source_of};
 use crate::graph::DType;
 use crate::kernels::ir::{Access, Form, Geometry, InstOp, Kernel, Operand, reduce_plan, scan_plan};
 

@@ -3,9 +3,10 @@
 //! In: a node and the element of it that is asked for. Out: its value, or the stores of a kernel of its own. Must hold:
 //! an index from data is clamped before it reads, and sets the node's fault word where it lay outside.
 
-use super::{Lowering, Source};
+use super::Lowering;
 use crate::fusion::builder::Origin;
 use crate::fusion::index::{At, Coordinate, coordinates, linear};
+use crate::fusion::source::Source;
 use crate::graph::{DType, ElementOp, Op, Scalar, SliceDim};
 use crate::kernels::ir::{Access, IndexCompare, IndexOp, InstOp, Store, Val};
 use smallvec::SmallVec;

@@ -3,12 +3,12 @@
 //! In: a node and the element of it that is asked for. Out: its value. Must hold: what a guard excludes is not read.
 
 use super::Lowering;
+use crate::contract::region::RegionArg;
 use crate::fusion::builder::Origin;
 use crate::fusion::index::{At, Coordinate, coordinates, linear};
 use crate::graph::rules::linspace_step;
 use crate::graph::{ElementOp, Scalar, SliceDim, View};
 use crate::kernels::ir::{IndexCompare, IndexOp, Val};
-use crate::scheduler::region::RegionArg;
 use smallvec::{SmallVec, smallvec};
 
 impl Lowering<'_, '_> {

@@ -4,7 +4,7 @@
 //! these (WIDE-2); where nothing is compiled it may.
 
 use super::Lowering;
-use crate::device::info::DeviceKind;
+use crate::contract::device::DeviceKind;
 use crate::fusion::builder::Origin;
 use crate::graph::{DType, ElementOp, Scalar};
 use crate::kernels::element::wide::{self, Emit};

@@ -221,7 +221,8 @@ fn what_does_not_fit_one_segment_together_is_not_packed() {
     b.output(y);
     let small = DeviceInfo { segment_shift: 10, span_shift: 10, ..device(DeviceKind::Gpu) };
     let plan = passes::plan(&b.region, &small, &mut Caches::default()).unwrap();
-    passes::verify(&plan);
+    verify::kernels(&plan);
+    verify::steps(&plan);
     assert!(kernels(&plan).len() > 1 && plan.steps.iter().all(|s| matches!(s, Step::Launch(_))));
 }
 

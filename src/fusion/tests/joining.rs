@@ -7,7 +7,8 @@ fn plans(b: &Build) -> [Plan; 2] {
     [28, 10].map(|segment_shift| {
         let device = DeviceInfo { segment_shift, span_shift: 28, ..device(DeviceKind::Gpu) };
         let plan = passes::plan(&b.region, &device, &mut Caches::default()).unwrap();
-        passes::verify(&plan);
+        verify::kernels(&plan);
+        verify::steps(&plan);
         plan
     })
 }

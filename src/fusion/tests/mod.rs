@@ -5,14 +5,18 @@ mod joining;
 mod plans;
 mod repeats;
 
-use crate::device::info::*;
-use crate::fusion::plan::{Plan, PlanBuffer, Program, Role, Step};
-use crate::fusion::state::{Caches, State};
-use crate::fusion::{message::*, passes};
+use crate::contract::device::*;
+use crate::contract::messages::fusion::*;
+use crate::contract::plan::{Plan, PlanBuffer, Program, Role, Step};
+use crate::contract::region::*;
+use crate::fusion::caches::Caches;
+use crate::fusion::passes;
+use crate::fusion::state::State;
+use crate::fusion::verify;
 use crate::graph::*;
 use crate::ids::*;
 use crate::kernels::ir::{Access, Form, Geometry};
-use crate::scheduler::region::*;
+use crate::kernels::target::*;
 use smallvec::{SmallVec, smallvec};
 use std::panic::Location;
 
@@ -99,7 +103,7 @@ impl Build {
     }
 
     fn reduce(&mut self, op: ReduceOp, x: X, dims: DimSet) -> X {
-        let shape = super::cluster::reduced_shape(&self.shape(x), dims);
+        let shape = super::grouping::reduced_shape(&self.shape(x), dims);
         self.node(Op::Reduce { op, dims, nan: Nan::Include }, &[x], shape.dims(), DType::F32)
     }
 
@@ -116,7 +120,8 @@ impl Build {
     fn plan(&self, kind: DeviceKind) -> Plan {
         let plan =
             passes::plan(&self.region, &device(kind), &mut Caches::default()).expect("the region can be planned");
-        passes::verify(&plan);
+        verify::kernels(&plan);
+        verify::steps(&plan);
         plan
     }
 }
@@ -125,7 +130,7 @@ fn s(v: f32) -> X {
     X(RegionArg::Scalar(Scalar::F32(v)))
 }
 
-fn kernels(plan: &Plan) -> Vec<std::sync::Arc<crate::fusion::plan::Launch>> {
+fn kernels(plan: &Plan) -> Vec<std::sync::Arc<crate::contract::plan::Launch>> {
     plan.steps
         .iter()
         .filter_map(|step| match step {

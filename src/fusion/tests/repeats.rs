@@ -1,7 +1,7 @@
 //! Regions that come again: found with names and numbers of their own, and only where nothing else differs (FUSE-8).
 
 use super::*;
-use crate::fusion::plan::FaultSite;
+use crate::contract::plan::FaultSite;
 use crate::fusion::repeat::Repeats;
 
 /// A chain with random numbers and its sum, of session `session`, that multiplies by `factor`.

@@ -1,13 +1,12 @@
 //! Integers of up to 32 bits beside plain numbers: what such an op computes in.
 //!
-//! In: an op whose arguments are integers of one class and numbers as f64, and the device. Out: the dtype that all of
+//! In: an op whose arguments are integers of one class and numbers as f64, and whether kernels are compiled. Out: the dtype that all of
 //! them are cast to; the result is cast back. Both give the same results, since f64 holds these integers and rounds and
 //! saturates on its way back as they do.
 //! Must hold: MIXED-1: where a GPU has f64, the choice does not depend on the numbers, so that others compile nothing;
 //! elsewhere whole numbers stay integers, which any GPU has and which the host is faster at.
 
 use super::wgsl;
-use crate::device::info::{DeviceInfo, DeviceKind};
 use crate::graph::table::DTypeRule;
 use crate::graph::{DType, ElementOp, Scalar};
 
@@ -22,20 +21,19 @@ pub fn takes(op: ElementOp) -> bool {
     matches!(op.info().rule, DTypeRule::Arithmetic | DTypeRule::Comparison)
 }
 
-/// What an op on these arguments (dtypes, and numbers' values) computes in on a device, the host if none is given;
-/// `None` where they don't mix.
+/// The dtype in which an op on these arguments (dtypes, and numbers' values) is computed; `None` where they don't mix.
+/// `compiles_f64` says that its kernel is compiled, for a device that has f64.
 pub fn computes_in(
     op: ElementOp,
     args: impl Iterator<Item = (DType, Option<Scalar>)> + Clone,
-    device: Option<&DeviceInfo>,
+    compiles_f64: bool,
 ) -> Option<DType> {
     let is_number = |arg: &(DType, Option<Scalar>)| matches!(arg.1, Some(Scalar::F64(_)));
     if !takes(op) || !args.clone().any(|arg| is_number(&arg)) {
         return None;
     }
     let class = args.clone().map(|arg| arg.0).find(|&dtype| is_class(dtype))?;
-    let gpu = device.filter(|device| device.kind == DeviceKind::Gpu);
-    if gpu.is_some_and(|gpu| gpu.has(DType::F64) && wgsl::supports(op, DType::F64)) {
+    if compiles_f64 && wgsl::supports(op, DType::F64) {
         return Some(DType::F64);
     }
     let whole = args.filter(is_number).all(|(_, number)| number.is_some_and(|number| is_of(number, class)));
@@ -51,36 +49,30 @@ fn is_of(number: Scalar, class: DType) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::tests::device;
 
-    fn on(device: Option<&DeviceInfo>, op: ElementOp, class: DType, number: f64) -> Option<DType> {
+    fn on(compiles_f64: bool, op: ElementOp, class: DType, number: f64) -> Option<DType> {
         let args = [(class, None), (DType::F64, Some(Scalar::F64(number)))];
-        computes_in(op, args.into_iter(), device)
+        computes_in(op, args.into_iter(), compiles_f64)
     }
 
     #[test]
     fn the_number_decides_where_nothing_is_compiled_or_f64_is_missing() {
-        let mut gpu = device(1, DeviceKind::Gpu);
-        (gpu.features.f64, gpu.features.i64) = (false, false);
-        for device in [None, Some(&gpu)] {
-            assert_eq!(on(device, ElementOp::Mul, DType::I32, 2.0), Some(DType::I32));
-            assert_eq!(on(device, ElementOp::Lt, DType::U8, 255.0), Some(DType::U8));
-            for number in [2.5, -0.0, 256.0, -1.0, f64::NAN, f64::INFINITY] {
-                assert_eq!(on(device, ElementOp::Mul, DType::U8, number), Some(DType::F64), "{number}");
-            }
+        assert_eq!(on(false, ElementOp::Mul, DType::I32, 2.0), Some(DType::I32));
+        assert_eq!(on(false, ElementOp::Lt, DType::U8, 255.0), Some(DType::U8));
+        for number in [2.5, -0.0, 256.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(on(false, ElementOp::Mul, DType::U8, number), Some(DType::F64), "{number}");
         }
-        (gpu.features.f64, gpu.features.i64) = (true, true);
         for number in [2.0, 2.5] {
-            assert_eq!(on(Some(&gpu), ElementOp::Mul, DType::I32, number), Some(DType::F64));
+            assert_eq!(on(true, ElementOp::Mul, DType::I32, number), Some(DType::F64));
         }
     }
 
     #[test]
     fn other_arguments_do_not_mix() {
-        assert_eq!(on(None, ElementOp::Mul, DType::F64, 2.0), None);
-        assert_eq!(on(None, ElementOp::Mul, DType::I64, 2.0), None);
-        assert_eq!(on(None, ElementOp::Atan2, DType::I32, 2.0), None);
+        assert_eq!(on(false, ElementOp::Mul, DType::F64, 2.0), None);
+        assert_eq!(on(false, ElementOp::Mul, DType::I64, 2.0), None);
+        assert_eq!(on(false, ElementOp::Atan2, DType::I32, 2.0), None);
         let alike = [(DType::I32, None), (DType::I32, Some(Scalar::I32(2)))];
-        assert_eq!(computes_in(ElementOp::Mul, alike.into_iter(), None), None);
+        assert_eq!(computes_in(ElementOp::Mul, alike.into_iter(), false), None);
     }
 }

@@ -4,9 +4,9 @@
 use super::gpu_harness::{Gpu, gpu, storage_type, validate, words};
 use super::host::{HostArg, apply};
 use super::wgsl::{Functions, supports};
-use crate::device::info::{FloatProfile, Precision};
 use crate::graph::{ArgType, DType, ElementOp, Scalar};
 use crate::host_buffer::HostBuffer;
+use crate::kernels::target::{FloatProfile, Precision};
 use crate::kernels::wgsl::types::typed;
 
 const PROFILE: FloatProfile = FloatProfile::LOOSE;

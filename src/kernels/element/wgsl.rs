@@ -9,10 +9,10 @@
 
 use super::trace::{self, F32, F64, Helper, I32, I64, Kind, Recording, Traced, Truth, U8, U32, record};
 use super::wgsl_cast;
-use crate::device::info::{FloatProfile, Precision};
 use crate::graph::semantics::*;
 use crate::graph::table::op_table;
 use crate::graph::{DType, ElementOp};
+use crate::kernels::target::{FloatProfile, Precision};
 use crate::kernels::wgsl::types::{typed, vector};
 use std::collections::BTreeSet;
 

@@ -1,11 +1,11 @@
 //! Random numbers on a device against the host's.
 
 use super::{fill, wgsl};
-use crate::device::info::{FloatProfile, Precision};
 use crate::graph::{DType, Dist, Scalar};
 use crate::host_buffer::HostBuffer;
 use crate::kernels::element::gpu_harness::{gpu, storage_type, validate};
 use crate::kernels::element::wgsl::Functions;
+use crate::kernels::target::{FloatProfile, Precision};
 
 const KEY: [u32; 5] = [0x1234_5678, 9, 0xffff_fff0, 3, 11];
 

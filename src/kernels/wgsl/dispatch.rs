@@ -8,9 +8,8 @@
 //! - GRID-3: a grid has at most 65,535 rows: 32-bit items fit, a workgroup of several items or not.
 //! - GRID-2: how a reduction is cut depends on its sizes alone, never on tiles or segments.
 
-use crate::device::message::Tile;
 use crate::kernels::ir::{
-    Form, Geometry, HEADER_WORDS, Kernel, ReducePlan, ScanPlan, WORKGROUP, header, reduce_plan, scan_plan,
+    Form, Geometry, HEADER_WORDS, Kernel, ReducePlan, ScanPlan, Tile, WORKGROUP, header, reduce_plan, scan_plan,
 };
 
 /// Workgroups along one axis of a grid.

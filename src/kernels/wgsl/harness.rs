@@ -6,14 +6,13 @@ pub(crate) use crate::kernels::test_device::validate;
 
 use super::Target;
 use super::dispatch::{KernelDispatch, dispatches};
-use crate::device::info::{FloatProfile, Precision};
-use crate::device::message::Tile;
 use crate::graph::DType;
 use crate::kernels::ir::{
     Access, Form, Geometry, HEADER_WORDS, IndexCompare, IndexOp, Inst, InstOp, Kernel, Level, Monoid, Operand, Run,
-    Store, Val,
+    Store, Tile, Val,
 };
 use crate::kernels::library::Pass;
+use crate::kernels::target::{FloatProfile, Precision};
 use crate::kernels::test_device::TestDevice;
 use crate::kernels::verify::{arguments, join, verify};
 use parking_lot::Mutex;

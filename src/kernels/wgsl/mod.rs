@@ -28,10 +28,10 @@ pub(crate) mod types;
 
 pub use dispatch::{KernelDispatch, dispatches, grid, header_words};
 
-use crate::device::info::{DeviceInfo, FloatProfile, Precision};
 use crate::error::{Error, ErrorKind};
 use crate::graph::DType;
 use crate::kernels::ir::Kernel;
+use crate::kernels::target::{FloatProfile, Precision};
 use std::hash::{Hash, Hasher};
 
 /// What generated text may use.
@@ -52,18 +52,6 @@ pub struct Target {
 }
 
 impl Target {
-    /// What a device's kernels may use.
-    pub fn of(device: &DeviceInfo) -> Target {
-        Target {
-            f64: device.features.f64,
-            i64: device.features.i64,
-            precision: device.precision,
-            profile: device.profile,
-            bindings_max: device.bindings_max,
-            immediate_words_max: device.immediate_words_max,
-        }
-    }
-
     /// Whether a kernel's parameters are immediates, which need no copy and no load, and not the words of binding 0.
     pub fn takes_immediates(&self, kernel: &Kernel) -> bool {
         kernel.params <= self.immediate_words_max

@@ -11,13 +11,13 @@ pub(super) use plan::Builder;
 pub(super) use toy::ToyDevice;
 
 use crate::config::Config;
-use crate::device::info::{DeviceInfo, DeviceKind};
-use crate::device::message::{Command, Slot};
+use crate::contract::batch::{Command, Slot};
+use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::messages::residency::{Eviction, ResidencyEvent, ResidencyInstruction};
 use crate::error::Error;
 use crate::graph::{DType, Meta, Shape};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, RegionId, SessionId, ValueId};
-use crate::residency::message::{Eviction, ResidencyEvent, ResidencyInstruction};
 use crate::residency::state::State;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

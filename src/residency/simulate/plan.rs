@@ -1,15 +1,14 @@
 //! Plans of toy launches, built use by use.
 
 use super::{meta, value};
-use crate::device::info::DeviceInfo;
+use crate::contract::device::DeviceInfo;
+use crate::contract::messages::residency::ResidencyEvent;
+use crate::contract::plan::{FaultSite, Launch, Plan, PlanBuffer, PlanInput, Program, Role, Step, Use};
 use crate::error::Error;
-use crate::fusion::join::join;
-use crate::fusion::plan::{FaultSite, Launch, Plan, PlanBuffer, PlanInput, Program, Role, Step, Use};
 use crate::graph::DType;
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, RegionId, SessionId};
-use crate::kernels::ir::{Form, Geometry, Kernel};
-use crate::residency::message::ResidencyEvent;
+use crate::kernels::ir::{Form, Geometry, Kernel, reduce_plan};
 use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::Arc;
@@ -152,9 +151,43 @@ impl Builder {
         self.0.steps.push(Step::Copy { from, to });
     }
 
-    /// Joins what the plan's launches use untiled, as fusion does for this device.
+    /// Joins what the plan's launches use all over (PLAN-4): copies around each of them, to and from a buffer in one piece.
     pub(in crate::residency) fn join(&mut self, device: &DeviceInfo) {
-        join(&mut self.0, device);
+        if device.segment_shift >= device.span_shift {
+            return;
+        }
+        let segment = 1 << device.segment_shift;
+        for step in std::mem::take(&mut self.0.steps) {
+            let Step::Launch(mut launch) = step else {
+                self.0.steps.push(step);
+                continue;
+            };
+            let chunk = match launch.geometry {
+                Geometry::Reduce { outer, inner } => u64::from(reduce_plan(outer, inner, false).chunk),
+                Geometry::Map { .. } | Geometry::Scan { .. } => 1,
+            };
+            let mut joined: Vec<(u32, u32)> = Vec::new();
+            for used in &mut Arc::make_mut(&mut launch).uses {
+                let PlanBuffer { dtype, elements, .. } = self.0.buffers[used.buffer as usize];
+                if elements <= segment || (used.tiled && chunk <= segment) {
+                    continue;
+                }
+                let known = joined.iter().find(|(apart, _)| *apart == used.buffer).map(|&(_, whole)| whole);
+                let whole = known.unwrap_or_else(|| {
+                    let whole = self.buffer(Role::Scratch, dtype, elements);
+                    self.0.buffers[whole as usize].joined = true;
+                    joined.push((used.buffer, whole));
+                    whole
+                });
+                used.buffer = whole;
+            }
+            let of_uses = |whole: u32, is: fn(&Use) -> bool| launch.uses.iter().any(|u| u.buffer == whole && is(u));
+            let read: Vec<_> = joined.iter().filter(|(_, whole)| of_uses(*whole, |u| u.reads)).copied().collect();
+            let written: Vec<_> = joined.iter().filter(|(_, whole)| of_uses(*whole, |u| u.writes)).copied().collect();
+            self.0.steps.extend(read.into_iter().map(|(from, to)| Step::Copy { from, to }));
+            self.0.steps.push(Step::Launch(launch));
+            self.0.steps.extend(written.into_iter().map(|(to, from)| Step::Copy { from, to }));
+        }
     }
 
     pub(in crate::residency) fn read_back(&mut self, id: u32) {

@@ -1,15 +1,15 @@
 //! A device over plain bytes that runs batches strictly in order and checks every access.
 
 use super::words;
-use crate::device::info::DeviceInfo;
-use crate::device::message::{Batch, Command, Slot, Tile};
+use crate::contract::batch::{Batch, Command, Slot};
+use crate::contract::device::DeviceInfo;
+use crate::contract::messages::residency::ResidencyEvent;
+use crate::contract::plan::Launch;
 use crate::error::{Error, ErrorKind};
-use crate::fusion::plan::Launch;
 use crate::graph::DType;
 use crate::host_buffer::HostBuffer;
 use crate::ids::BufferId;
-use crate::kernels::ir::Geometry;
-use crate::residency::message::ResidencyEvent;
+use crate::kernels::ir::{Geometry, Tile};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, VecDeque};
 

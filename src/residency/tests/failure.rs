@@ -1,14 +1,14 @@
 //! What fails, and what fails with it.
 
 use super::double;
-use crate::device::info::DeviceKind;
+use crate::contract::device::DeviceKind;
+use crate::contract::messages::residency::ResidencyEvent;
+use crate::contract::region::RegionInput;
 use crate::error::{Error, ErrorKind};
 use crate::graph::{DType, Meta, Shape};
 use crate::ids::{DeviceId, RegionId};
 use crate::kernels::ir::Geometry;
-use crate::residency::message::ResidencyEvent;
 use crate::residency::simulate::{Builder, World, device, numbers, value};
-use crate::scheduler::region::RegionInput;
 
 #[test]
 fn a_region_fails_with_a_later_batch_of_the_region_that_made_its_input() {

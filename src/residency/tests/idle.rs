@@ -1,8 +1,8 @@
 //! Memory that nobody uses goes back, in steps.
 
 use super::double;
+use crate::contract::messages::residency::ResidencyEvent;
 use crate::ids::RegionId;
-use crate::residency::message::ResidencyEvent;
 use crate::residency::simulate::{Builder, World, numbers, value};
 
 /// Values of 20 buffers of 128 KiB each, and one that lives on; all of the buffers are free then.

@@ -1,12 +1,12 @@
 //! How plans become batches: uploads, dispatches, moves between devices, memory taken over, readbacks.
 
 use super::double;
-use crate::device::info::DeviceKind;
+use crate::contract::device::DeviceKind;
+use crate::contract::messages::residency::ResidencyEvent;
 use crate::graph::DType;
 use crate::host_buffer::HostBuffer;
 use crate::ids::RegionId;
 use crate::kernels::ir::Geometry;
-use crate::residency::message::ResidencyEvent;
 use crate::residency::simulate::{Builder, World, device, numbers, value};
 
 #[test]

@@ -1,12 +1,12 @@
 //! Memory that is short and links that are busy: eviction, refusals, credit.
 
 use super::double;
-use crate::device::info::{DeviceInfo, DeviceKind};
+use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::messages::residency::{Eviction, ResidencyEvent};
 use crate::error::{Error, ErrorKind};
 use crate::graph::DType;
 use crate::ids::RegionId;
 use crate::kernels::ir::Geometry;
-use crate::residency::message::{Eviction, ResidencyEvent};
 use crate::residency::simulate::{Builder, ToyDevice, World, device, numbers, value};
 
 #[test]

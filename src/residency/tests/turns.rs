@@ -1,9 +1,9 @@
 //! Sessions take turns on a device: long plans are placed slice by slice, whatever else there is to do.
 
-use crate::device::info::DeviceKind;
+use crate::contract::device::DeviceKind;
+use crate::contract::messages::residency::ResidencyEvent;
 use crate::error::ErrorKind;
 use crate::ids::RegionId;
-use crate::residency::message::ResidencyEvent;
 use crate::residency::simulate::{Builder, World, device, numbers, slow, value};
 
 /// A host and a GPU, for which 100 elements of a launch are a slice; a batch at a time on each.

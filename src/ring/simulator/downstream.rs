@@ -2,14 +2,14 @@
 
 use super::{Mode, Simulator, combine, leaf};
 use crate::config::DeviceChoice;
-use crate::device::info::DeviceKind;
+use crate::contract::device::DeviceKind;
+use crate::contract::fixtures::device;
+use crate::contract::messages::scheduler::SchedulerEvent;
+use crate::contract::region::{Region, RegionArg};
 use crate::error::{Error, ErrorKind};
 use crate::graph::Op;
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, ValueId};
-use crate::scheduler::message::SchedulerEvent;
-use crate::scheduler::region::{Region, RegionArg};
-use crate::scheduler::tests::device;
 
 impl Simulator {
     /// Lets everything that is downstream come to its end.

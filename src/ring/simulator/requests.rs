@@ -17,19 +17,20 @@
 //!   the tasks' do at the most, both at the 99th percentile.
 
 use crate::config::{Config, DeviceChoice};
-use crate::device::info::DeviceKind;
+use crate::contract::device::DeviceKind;
+use crate::contract::fixtures::device;
+use crate::contract::messages::scheduler::{SchedulerEvent, SchedulerInstruction};
+use crate::contract::records::Records;
+use crate::contract::region::{CutReason, Region};
+use crate::contract::tape::{Drops, Record, Want};
 use crate::dice::Dice;
 use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Node, Op, RandomKey, Shape};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{GatherId, SessionId, ValueId};
 use crate::ring::backlog::Backlog;
 use crate::ring::run::TOLD_AT_ONCE;
-use crate::scheduler::message::{Drops, Record, SchedulerEvent, SchedulerInstruction, Want};
-use crate::scheduler::records::Records;
-use crate::scheduler::region::{CutReason, Region};
 use crate::scheduler::ring_ns;
 use crate::scheduler::state::State;
-use crate::scheduler::tests::device;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::panic::Location;

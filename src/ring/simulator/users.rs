@@ -1,11 +1,12 @@
 //! What users do: they record, drop, ask, cancel, cut and close.
 
 use super::{Simulator, Truth, combine, leaf};
+use crate::contract::messages::scheduler::SchedulerEvent;
+use crate::contract::region::CutReason;
+use crate::contract::tape::{Drops, Record, Want};
 use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Node, Op, RandomKey, Shape};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{GatherId, SessionId, ValueId};
-use crate::scheduler::message::{Drops, Record, SchedulerEvent, Want};
-use crate::scheduler::region::CutReason;
 use std::panic::Location;
 
 impl Simulator {

@@ -1,7 +1,8 @@
 //! What waits before the scheduler: it is taken in now and then, in part, and thrown away where nobody misses it.
 
 use super::Simulator;
-use crate::scheduler::message::{Record, SchedulerEvent};
+use crate::contract::messages::scheduler::SchedulerEvent;
+use crate::contract::tape::Record;
 
 impl Simulator {
     /// A user sends an event.

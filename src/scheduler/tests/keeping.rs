@@ -1,12 +1,13 @@
 //! What lazy values and parked regions keep of what their program let go of is bounded, in a session and in all.
 
-use super::{Bench, device, outputs};
+use super::{Bench, outputs};
 use crate::config::{Config, DeviceChoice};
-use crate::device::info::{DeviceInfo, DeviceKind};
+use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::fixtures::device;
+use crate::contract::messages::scheduler::{SchedulerEvent, SchedulerInstruction};
+use crate::contract::region::{CutReason, Region};
 use crate::dice::Dice;
 use crate::ids::{SessionId, ValueId};
-use crate::scheduler::message::{SchedulerEvent, SchedulerInstruction};
-use crate::scheduler::region::{CutReason, Region};
 use rustc_hash::FxHashSet;
 
 /// Values of 400 bytes, of which a session may keep 2.

@@ -2,10 +2,11 @@
 
 use super::{Bench, outputs, values};
 use crate::config::{Config, DeviceChoice};
+use crate::contract::messages::scheduler::{SchedulerEvent, SchedulerInstruction};
+use crate::contract::region::{CutReason, Region};
+use crate::contract::tape::Want;
 use crate::error::ErrorKind;
 use crate::ids::{GatherId, RegionId, ValueId};
-use crate::scheduler::message::{SchedulerEvent, SchedulerInstruction, Want};
-use crate::scheduler::region::{CutReason, Region};
 
 /// Regions that were to be abandoned since the last call.
 fn called_back(b: &mut Bench) -> Vec<RegionId> {

@@ -1,6 +1,7 @@
 //! Where things run, and why.
 
 use super::*;
+use crate::contract::device::{Costs, Features};
 
 #[test]
 fn host_means_host() {

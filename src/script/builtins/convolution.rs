@@ -6,7 +6,7 @@
 use super::linear::{complex_value, real, value_of};
 use super::record::{is_big, lift, record};
 use super::{Builtin, Outcome, row};
-use crate::device::info::DeviceKind;
+use crate::contract::device::DeviceKind;
 use crate::script::env::Env;
 use crate::script::error::{Flow, fail};
 use crate::script::value::{Class, Dims, Tensor, Value};

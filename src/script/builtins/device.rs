@@ -7,7 +7,7 @@ use super::args::is_word;
 use super::record::{lift, pin, record};
 use super::reductions::type_name;
 use super::{ANY, Builtin, Outcome, nothing, row};
-use crate::device::info::DeviceKind;
+use crate::contract::device::DeviceKind;
 use crate::script::env::Env;
 use crate::script::error::{Flow, Need, Stop, fail};
 use crate::script::index::Values;

@@ -2,7 +2,7 @@
 //!
 //! Must hold: a result is pinned to the device if a source is, and may fault if a source may.
 
-use crate::device::info::DeviceKind;
+use crate::contract::device::DeviceKind;
 use crate::script::env::Env;
 use crate::script::error::{Flow, Stop, fail};
 use crate::script::value::{Class, Dims, Lazy, Value};

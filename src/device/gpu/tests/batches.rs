@@ -1,7 +1,8 @@
 //! Memory: uploads, copies, zeros, readbacks, the order of events, the end.
 
 use super::rig::{allocate, readback, rig, slot, upload};
-use crate::device::message::{Command, DeviceInstruction};
+use crate::contract::batch::Command;
+use crate::contract::messages::device::DeviceInstruction;
 use crate::graph::{DType, Element};
 use crate::host_buffer::HostBuffer;
 use crate::ids::BufferId;

@@ -2,9 +2,10 @@
 
 use super::rig::{SCALE_WGSL, allocate, dispatch, launch, readback, rig, rig_with, slot, upload};
 use crate::config::{Config, Hold, Injection};
+use crate::contract::batch::Command;
+use crate::contract::messages::device::DeviceEvent;
 use crate::device::gpu::{adapters, open};
 use crate::device::handle::Context;
-use crate::device::message::{Command, DeviceEvent};
 use crate::error::{Error, ErrorKind};
 use crate::graph::DType;
 use crate::ids::DeviceId;

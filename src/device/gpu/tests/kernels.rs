@@ -2,13 +2,15 @@
 
 use super::rig::{Rig, allocate, dispatch, launch, launch_of, readback, rig, rig_of, slot, upload};
 use crate::config::Config;
+use crate::contract::batch::Command;
+use crate::contract::device::DeviceInfo;
+use crate::contract::plan::{Launch, Plan, PlanBuffer, Program, Role, Step, Use};
 use crate::device::gpu::shaders::{Generated, Shaders};
-use crate::device::info::DeviceInfo;
-use crate::device::message::{Command, Tile};
-use crate::fusion::plan::{Launch, Plan, PlanBuffer, Program, Role, Step, Use};
 use crate::graph::{DType, ElementOp};
 use crate::ids::{BufferId, DeviceId, RegionId, SessionId};
-use crate::kernels::ir::{Access, Form, Geometry, HEADER_WORDS, Inst, InstOp, Kernel, Level, Operand, Run, Store, Val};
+use crate::kernels::ir::{
+    Access, Form, Geometry, HEADER_WORDS, Inst, InstOp, Kernel, Level, Operand, Run, Store, Tile, Val,
+};
 use crate::kernels::library::Library;
 use crate::timeline::Timeline;
 use std::sync::Arc;

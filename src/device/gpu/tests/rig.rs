@@ -1,18 +1,20 @@
 //! A device under test: opens it, sends batches, collects events.
 
 use crate::config::Config;
+use crate::contract::batch::{Batch, Command, Slot, Transfer};
+use crate::contract::device::DeviceInfo;
+use crate::contract::messages::device::{DeviceEvent, DeviceInstruction};
+use crate::contract::plan::{Launch, Program};
 use crate::device::gpu::open_with;
 use crate::device::gpu::shaders::{Call, Shaders};
 use crate::device::handle::{Context, DeviceHandle};
-use crate::device::info::{DeviceInfo, Precision};
-use crate::device::message::{Batch, Command, DeviceEvent, DeviceInstruction, Slot, Tile, Transfer};
 use crate::error::{Error, Result};
-use crate::fusion::plan::{Launch, Program};
 use crate::graph::{DType, Element};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, BufferId, DeviceId, RegionId, SessionId};
-use crate::kernels::ir::{Access, Form, Geometry, Kernel, Operand};
+use crate::kernels::ir::{Access, Form, Geometry, Kernel, Operand, Tile};
 use crate::kernels::library::{Library, Pass};
+use crate::kernels::target::Precision;
 use crate::stats::{Counters, Stats};
 use crate::timeline::Timeline;
 use std::sync::Arc;
@@ -112,7 +114,7 @@ pub(super) fn rig_of(
 
 /// Whether there is no adapter, which a test says that is skipped then.
 pub(in super::super) fn no_adapter() -> bool {
-    let none = crate::adapters().is_empty();
+    let none = crate::device::gpu::adapters().is_empty();
     assert!(
         !none || std::env::var_os("TIDEMILL_REQUIRE_GPU").is_none_or(|v| v != "1"),
         "TIDEMILL_REQUIRE_GPU=1, but no adapter"

@@ -2,7 +2,7 @@
 
 use super::rig::{SCALE_WGSL, Written, allocate, dispatch, launch, readback, rig_of, slot, upload};
 use crate::config::Config;
-use crate::device::message::Command;
+use crate::contract::batch::Command;
 use crate::graph::DType;
 use crate::timeline::Timeline;
 use serde_json::Value;

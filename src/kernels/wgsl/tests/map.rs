@@ -1,9 +1,8 @@
 //! Map kernels against host loops.
 
 use super::super::harness::{Build, floats, floats64, gpu, sample, words, words64};
-use crate::device::message::Tile;
 use crate::graph::{DType, ElementOp};
-use crate::kernels::ir::{Access, Form, Geometry, IndexCompare, IndexOp, InstOp, Run};
+use crate::kernels::ir::{Access, Form, Geometry, IndexCompare, IndexOp, InstOp, Run, Tile};
 
 const SIZES: [usize; 12] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 1000, 1023, 70_000];
 

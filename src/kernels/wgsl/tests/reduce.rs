@@ -1,10 +1,9 @@
 //! Reductions against host loops: sizes around chunk boundaries, both walks, every monoid, phases and siblings.
 
 use super::super::harness::{Build, Gpu, floats, floats64, gpu, sample, words, words64};
-use crate::device::message::Tile;
 use crate::graph::{DType, Dist, ElementOp};
 use crate::kernels::ir::{
-    Access, Form, Geometry, IndexCompare, IndexOp, InstOp, Monoid, Run, SquareLimits, Val, reduce_plan,
+    Access, Form, Geometry, IndexCompare, IndexOp, InstOp, Monoid, Run, SquareLimits, Tile, Val, reduce_plan,
 };
 
 /// A kernel that loads `[inner, outer]` (inner_fast) or `[outer, inner]` and the value loaded.

@@ -2,10 +2,10 @@
 
 use super::super::harness::{Build, validate, words};
 use super::super::{Target, write};
-use crate::device::info::{FloatProfile, Precision};
 use crate::error::ErrorKind;
 use crate::graph::{DType, ElementOp};
 use crate::kernels::ir::{Access, Form, InstOp, Run};
+use crate::kernels::target::{FloatProfile, Precision};
 use expect_test::expect;
 
 fn target() -> Target {

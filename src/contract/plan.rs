@@ -7,15 +7,14 @@
 //! - PLAN-4: what a launch uses untiled is of one segment, or joined; what it uses tiled is all joined, or none of it;
 //!   what is joined lives within the plan.
 
-use super::repeat::Provenance;
-use crate::device::info::Costs;
+use crate::contract::device::Costs;
+use crate::contract::region::RegionInput;
 use crate::error::{Error, Site};
 use crate::graph::{DType, Meta};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, RegionId, SessionId, ValueId};
 use crate::kernels::ir::{Geometry, Kernel};
 use crate::kernels::library::Library;
-use crate::scheduler::region::RegionInput;
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
@@ -107,6 +106,35 @@ pub struct Launch {
     pub blame: (&'static str, Site),
     /// What the region has to put in where it comes again.
     pub provenance: Arc<Provenance>,
+}
+
+/// Where a parameter word of a launch comes from, if from what the program may vary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Number {
+    /// The first word.
+    pub word: u32,
+    /// The region's node.
+    pub node: u32,
+    /// What of it.
+    pub of: NumberOf,
+}
+
+/// What a [`Number`] is of its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NumberOf {
+    /// The scalar that is this argument.
+    Arg(u8),
+    /// The key of its random numbers.
+    Key,
+}
+
+/// Which nodes of the region a launch has its names and numbers from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Provenance {
+    /// The node to blame if it fails.
+    pub blame: u32,
+    /// Its numbers.
+    pub numbers: Vec<Number>,
 }
 
 /// One step.

@@ -5,7 +5,7 @@
 //! recording does. Must hold: RECORDS-1: nothing is moved when a tape grows, and an emptied chunk goes back to where
 //! its tape took it from.
 
-use super::message::Record;
+use super::tape::Record;
 use crate::graph::Arg;
 use crate::ids::{GatherId, SessionId};
 use parking_lot::Mutex;

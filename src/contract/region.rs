@@ -5,7 +5,7 @@
 //! - REGION-2: every argument is a node before it, an input, or a scalar.
 //! - REGION-3: an input is materialised somewhere, is made by an earlier region, or brings its host data.
 
-use crate::error::Site;
+use crate::error::{Error, ErrorKind, Site};
 use crate::graph::{DType, Meta, Op, Scalar};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, RegionId, SessionId, ValueId};
@@ -119,4 +119,9 @@ impl Region {
             RegionArg::Scalar(scalar) => scalar.dtype(),
         }
     }
+}
+
+/// The error of a value that was dropped before it was made, since nobody waited for it any more.
+pub fn cancelled_error() -> Error {
+    Error::new(ErrorKind::Cancelled, "nobody waited for the value any more")
 }

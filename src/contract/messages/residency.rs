@@ -1,12 +1,12 @@
 //! What residency hears and says.
 
-use crate::device::info::DeviceInfo;
-use crate::device::message::{Batch, Transfer};
+use crate::contract::batch::{Batch, Transfer};
+use crate::contract::device::DeviceInfo;
+use crate::contract::plan::Plan;
+use crate::contract::region::RegionInput;
 use crate::error::Error;
-use crate::fusion::plan::Plan;
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, BufferId, DeviceId, RegionId, ValueId};
-use crate::scheduler::region::RegionInput;
 use std::sync::Arc;
 
 /// Facts that reach residency.

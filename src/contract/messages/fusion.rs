@@ -1,10 +1,10 @@
 //! What fusion hears and says.
 
-use super::plan::Plan;
-use crate::device::info::DeviceInfo;
+use crate::contract::device::DeviceInfo;
+use crate::contract::plan::Plan;
+use crate::contract::region::Region;
 use crate::error::Error;
 use crate::ids::{GatherId, RegionId};
-use crate::scheduler::region::Region;
 use std::sync::Arc;
 
 /// Facts that reach fusion.

@@ -1,11 +1,13 @@
-//! What a device actor hears and says. The same for the GPU and the host, so that residency is one machine:
-//! on the host an upload adopts the host buffer and a readback shares it, without a copy.
+//! A batch: work that is submitted to a device together. Residency writes it, a device carries it out.
+//!
+//! The same for the GPU and the host, so that residency is one machine: on the host an upload adopts the host buffer and
+//! a readback shares it, without a copy.
 
-use crate::error::Error;
-use crate::fusion::plan::Launch;
+use crate::contract::plan::Launch;
 use crate::graph::DType;
 use crate::host_buffer::HostBuffer;
-use crate::ids::{BatchId, BufferId, DeviceId, RegionId, SessionId};
+use crate::ids::{BatchId, BufferId, RegionId, SessionId};
+use crate::kernels::ir::Tile;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -23,19 +25,6 @@ pub struct Slot {
 /// A readback, as residency numbers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Transfer(pub u64);
-
-/// The part of a launch's space that one dispatch covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tile {
-    /// First flat element (Map, full reductions).
-    pub begin: u32,
-    /// One past the last.
-    pub end: u32,
-    /// Flat index of the first element of the bound segment of tiled operands.
-    pub base: u32,
-    /// Whether it is the last tile of its launch: a chunked reduction finishes here.
-    pub last: bool,
-}
 
 /// One thing to do, in order. Effects are as if each finished before the next began.
 #[derive(Clone, Debug)]
@@ -119,66 +108,4 @@ pub struct Batch {
     pub session: SessionId,
     /// What to do.
     pub commands: Vec<Command>,
-}
-
-/// What a device is told.
-#[derive(Debug)]
-pub enum DeviceInstruction {
-    /// Run this batch after all earlier ones.
-    Submit(Batch),
-    /// Drop these allocations once all earlier batches are done.
-    Release(Vec<BufferId>),
-    /// Give back to the system what lies free and was not needed since the last time, in steps; or all of it, since
-    /// nothing has happened for a while.
-    Trim {
-        /// All of it.
-        all: bool,
-    },
-    /// Finish what is in flight, then end the actor.
-    Stop,
-}
-
-/// Facts from a device.
-#[derive(Debug)]
-pub enum DeviceEvent {
-    /// A batch is done.
-    BatchFinished {
-        /// Where.
-        device: DeviceId,
-        /// Which.
-        batch: BatchId,
-        /// Indices of fault words that are set.
-        faults: Vec<u32>,
-        /// Nanoseconds the device spent on it.
-        device_ns: u64,
-    },
-    /// A batch failed; what it wrote is undefined, other batches are not touched: the allocations that it should have
-    /// made are made, and those that it should have dropped are dropped, so that batches behind it find what they name.
-    /// Where it is an allocation that can't be made, those that name it fail for the same reason.
-    BatchFailed {
-        /// Where.
-        device: DeviceId,
-        /// Which.
-        batch: BatchId,
-        /// Why.
-        error: Error,
-    },
-    /// A readback arrived.
-    ReadbackDone {
-        /// From where.
-        device: DeviceId,
-        /// Which.
-        transfer: Transfer,
-        /// The elements.
-        data: Result<Arc<HostBuffer>, Error>,
-    },
-    /// The device is gone with all it held. Batches in flight were reported as failed before.
-    Lost {
-        /// Which.
-        device: DeviceId,
-        /// Why.
-        error: Error,
-        /// Whether a new one took its place, empty.
-        replaced: bool,
-    },
 }

@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_record_stays_small() {
-        let size = std::mem::size_of::<super::super::message::Record>();
+        let size = std::mem::size_of::<super::super::tape::Record>();
         assert!(size <= 80, "{size} bytes");
     }
 }

@@ -1,0 +1,24 @@
+//! What unit tests of several actors share.
+
+use super::device::{Costs, DeviceInfo, DeviceKind, Features};
+use crate::ids::DeviceId;
+
+/// A device with round numbers: the GPU has 10 times the host's bandwidth and 100 us of latency.
+pub(crate) fn device(id: u8, kind: DeviceKind) -> DeviceInfo {
+    let gpu = kind == DeviceKind::Gpu;
+    let toy = DeviceInfo::toy(DeviceId(id), kind);
+    DeviceInfo {
+        name: if gpu { "test gpu".to_owned() } else { "test host".to_owned() },
+        features: Features { f64: !gpu, i64: !gpu, ..toy.features },
+        costs: Costs {
+            launch_us: if gpu { 100.0 } else { 1.0 },
+            dispatch_us: 1.0,
+            memory_gb_per_s: if gpu { 1000.0 } else { 10.0 },
+            f32_gop_per_s: if gpu { 10_000.0 } else { 10.0 },
+            f64_gop_per_s: if gpu { 5_000.0 } else { 5.0 },
+            upload_gb_per_s: 10.0,
+            readback_gb_per_s: 10.0,
+        },
+        ..toy
+    }
+}

@@ -1,0 +1,31 @@
+//! Nodes that get a buffer whatever the budgets are.
+//!
+//! In: working nodes with their classes. Out: for every node, whether it is one of them.
+
+use super::form::{Class, Work, matmul_operand};
+use crate::contract::region::RegionArg;
+use crate::graph::Op;
+
+/// What gets a buffer whatever the budgets are: outputs, anchors, operands of library kernels, arrays that are patched,
+/// and what is written apart for that.
+pub fn anchored(work: &Work<'_>) -> Vec<bool> {
+    let mut written = vec![false; work.nodes.len()];
+    for (index, node) in work.nodes.iter().enumerate() {
+        if node.output.is_some() || node.apart || node.class != Class::Inline {
+            written[index] = true;
+        }
+        let operands: &[RegionArg] = match node.class {
+            Class::Library => &node.args,
+            // The base of a patch is a buffer by classification; its value is computed in the patch.
+            Class::Patch => &node.args[..1],
+            _ => &[],
+        };
+        for &arg in operands {
+            let arg = if matches!(node.op, Op::MatMul) { matmul_operand(work, arg).0 } else { arg };
+            if let RegionArg::Node(n) = arg {
+                written[n as usize] = true;
+            }
+        }
+    }
+    written
+}

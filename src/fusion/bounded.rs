@@ -1,0 +1,45 @@
+//! A map by hash that holds so many entries at the most.
+
+use rustc_hash::FxHashMap;
+
+/// A bounded map by structural hash: when it is full, entries not used since the last trim go, or all where all were.
+#[derive(Debug)]
+pub struct Bounded<V> {
+    entries: FxHashMap<u64, (V, bool)>,
+    limit: usize,
+}
+
+impl<V: Clone> Bounded<V> {
+    /// An empty map of at most `limit` entries.
+    pub fn new(limit: usize) -> Bounded<V> {
+        Bounded { entries: FxHashMap::default(), limit }
+    }
+
+    /// The entry, if it is there; it counts as used.
+    pub fn get(&mut self, key: u64) -> Option<V> {
+        let entry = self.entries.get_mut(&key)?;
+        entry.1 = true;
+        Some(entry.0.clone())
+    }
+
+    /// Adds an entry.
+    pub fn insert(&mut self, key: u64, value: V) {
+        if self.entries.len() >= self.limit {
+            self.entries.retain(|_, entry| std::mem::replace(&mut entry.1, false));
+            if self.entries.len() >= self.limit {
+                self.entries.clear();
+            }
+        }
+        self.entries.insert(key, (value, true));
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
