@@ -7,16 +7,13 @@
 //! no memory that front ends hold; free memory of the runtime's pools counts for nobody, and is given back when a claim
 //! needs it.
 
-// Scripts are the front ends that claim; without them nobody does.
-#![cfg_attr(not(feature = "script"), allow(dead_code))]
-
 use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Counts the bytes that all front ends of one runtime hold, beside those of the runtime.
 #[derive(Default)]
-pub(crate) struct HostClaims {
+pub struct HostClaims {
     bytes: AtomicU64,
     /// Bytes that the runtime holds on the host: values, and copies of those on other devices.
     runtime: AtomicU64,
@@ -31,32 +28,32 @@ pub(crate) struct HostClaims {
 
 impl HostClaims {
     /// None yet, of at most so many bytes.
-    pub(crate) fn new(most: u64) -> HostClaims {
+    pub fn new(most: u64) -> HostClaims {
         HostClaims { most, ..HostClaims::default() }
     }
 
     /// How the ring is asked to give free memory back.
-    pub(crate) fn asks(&self, ask: impl Fn() + Send + Sync + 'static) {
+    pub fn asks(&self, ask: impl Fn() + Send + Sync + 'static) {
         let _ = self.ask.set(Box::new(ask));
     }
 
     /// Bytes that front ends hold now.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
     /// Bytes that front ends and the runtime hold now.
-    pub(crate) fn bytes_of_all(&self) -> u64 {
+    pub fn bytes_of_all(&self) -> u64 {
         self.bytes().saturating_add(self.runtime.load(Ordering::Relaxed))
     }
 
     /// Bytes that may be held.
-    pub(crate) fn most(&self) -> u64 {
+    pub fn most(&self) -> u64 {
         self.most
     }
 
     /// So many more are held.
-    pub(crate) fn claim(&self, bytes: u64) {
+    pub fn claim(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         let idle = self.idle.load(Ordering::Relaxed);
         if idle > 0
@@ -69,12 +66,12 @@ impl HostClaims {
     }
 
     /// So many are held no longer.
-    pub(crate) fn release(&self, bytes: u64) {
+    pub fn release(&self, bytes: u64) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// Takes in the bytes that the runtime holds on the host now, and those that its pools keep there.
-    pub(crate) fn set_runtime(&self, bytes: u64, idle: u64) {
+    pub fn set_runtime(&self, bytes: u64, idle: u64) {
         self.runtime.store(bytes, Ordering::Relaxed);
         self.idle.store(idle, Ordering::Relaxed);
         self.is_asked.store(false, Ordering::Relaxed);

@@ -63,7 +63,8 @@
 
 #[doc(hidden)]
 pub mod array;
-mod claims;
+#[doc(hidden)]
+pub mod claims;
 #[doc(hidden)]
 pub mod config;
 #[doc(hidden)]
@@ -92,17 +93,12 @@ pub mod kernels;
 mod leaving;
 #[doc(hidden)]
 pub mod mail;
-#[cfg(feature = "image")]
-#[doc(hidden)]
-pub mod picture;
 #[doc(hidden)]
 pub mod residency;
 #[doc(hidden)]
 pub mod ring;
 #[doc(hidden)]
 pub mod scheduler;
-#[cfg(feature = "script")]
-pub mod script;
 mod shelf;
 #[doc(hidden)]
 pub mod stats;
