@@ -5,7 +5,7 @@ mod common;
 use common::{counted, gpu, session, unfolded, values, wait};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use proptest::{arbitrary::any, collection::vec, prop_oneof};
-use tidemill::config::Injection;
+use tidemill::testing::Injection;
 use tidemill::{Array, Runtime, Session, SliceArg, step};
 
 /// Elements of a dimension: the first, the step, how many.

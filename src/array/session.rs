@@ -79,14 +79,12 @@ impl SessionBuilder {
 
 impl Session {
     /// What front ends hold in host memory.
-    #[doc(hidden)]
-    pub fn claims(&self) -> &Arc<HostClaims> {
+    pub(crate) fn claims(&self) -> &Arc<HostClaims> {
         &self.home().link.claims
     }
 
     /// Counts ops that ran, or arrays that stayed, elsewhere than asked for.
-    #[doc(hidden)]
-    pub fn ran_elsewhere(&self, reason: &str, ops: u64) {
+    pub(crate) fn ran_elsewhere(&self, reason: &str, ops: u64) {
         self.home().link.counters.ran_elsewhere(reason, ops);
     }
 
@@ -157,8 +155,7 @@ impl Session {
     }
 
     /// Waits until the ring has nearly caught up with this session: for scripts, which gain nothing by being far ahead.
-    #[doc(hidden)]
-    pub async fn caught_up(&self) {
+    pub(crate) async fn caught_up(&self) {
         let home = self.home().clone();
         home.ready(home.link.script_room()).await;
     }

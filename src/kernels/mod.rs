@@ -16,4 +16,5 @@ pub mod sort;
 #[cfg(all(test, feature = "gpu"))]
 pub(crate) mod test_device;
 pub mod verify;
+#[cfg(feature = "gpu")]
 pub mod wgsl;

@@ -57,6 +57,7 @@ mod reside;
 mod story;
 mod tiles;
 mod turns;
+#[cfg(test)]
 mod validate;
 mod values;
 

@@ -38,12 +38,14 @@ impl GatherTable {
         (id, promise)
     }
 
-    /// Resolves a gather; nothing happens if it was resolved or cancelled before. True if it was open.
+    /// As [`GatherTable::resolve_after`], where nothing is counted.
+    #[cfg(test)]
     pub fn resolve(&self, id: GatherId, result: Result<Delivered, Error>) -> bool {
         self.resolve_after(id, result, || {})
     }
 
-    /// As [`GatherTable::resolve`]; an open gather is counted before whoever waits for it is woken.
+    /// Resolves a gather, and counts it before whoever waits for it is woken; nothing happens if it was resolved or
+    /// cancelled before. True if it was open.
     pub fn resolve_after(&self, id: GatherId, result: Result<Delivered, Error>, count: impl FnOnce()) -> bool {
         let sender = self.inner.lock().open.remove(&id);
         let is_open = sender.is_some();

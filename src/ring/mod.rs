@@ -49,4 +49,4 @@ pub use gate::{Gate, Room, Total};
 pub use gates::Gates;
 pub use gathers::{GatherTable, Promise};
 pub use open::start;
-pub use start::{Closer, Ended, Ring, start_with};
+pub use start::{Ring, start_with};

@@ -1,7 +1,7 @@
 //! The real ring over a device that a test stands in for.
 
 use super::{Gate, Ring, Room, start_with};
-use crate::config::{Config, DeviceChoice, Hold};
+use crate::config::{Config, DeviceChoice};
 use crate::device::handle::{Compiler, DeviceHandle, Reach};
 use crate::device::info::{DeviceInfo, DeviceKind};
 use crate::device::message::{Command, DeviceEvent, DeviceInstruction};
@@ -10,6 +10,7 @@ use crate::fusion::plan::Plan;
 use crate::graph::{DType, Dist, Meta, Node, Op, RandomKey, Shape};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, DeviceId, SessionId, ValueId};
+use crate::injection::Hold;
 use crate::mail::{Post, mail};
 use crate::ring::Promise;
 use crate::scheduler::message::{Delivered, Drops, Record, SchedulerEvent, Want};
@@ -28,9 +29,6 @@ struct NothingToCompile;
 impl Compiler for NothingToCompile {
     fn prepare(&self, _plan: &Plan) -> Result<()> {
         Ok(())
-    }
-    fn is_prepared(&self, _plan: &Plan) -> bool {
-        true
     }
 }
 

@@ -69,12 +69,12 @@ mod room;
 mod split;
 mod story;
 mod taint;
+#[cfg(test)]
 mod validate;
 
 pub use cancel::gone;
 pub use fairness::ring_ns;
 pub use ingest::session_closed;
-pub use placement::capability;
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -15,9 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tidemill::{Error, ErrorKind, Result};
 use tidemill_script::env::{Env, Options};
 use tidemill_script::error::ScriptError;
+use tidemill_script::machine::{self, End, Interp};
 use tidemill_script::source::{Source, TYPED};
-use tidemill_script::vm::{End, Interp};
-use tidemill_script::{builtins, syntax};
 use tokio::sync::oneshot;
 
 /// The stack of what runs a text.
@@ -142,7 +141,7 @@ async fn drive(
     let left = machine.left.clone();
     let (tell, mut told) = oneshot::channel();
     let run = move || {
-        let end = futures::executor::block_on(tidemill_script::vm::drive(&mut machine.interp));
+        let end = futures::executor::block_on(machine::drive(&mut machine.interp));
         // Where nobody waits any more, it has been left behind.
         let _ = tell.send((machine, Some(end)));
     };
@@ -193,7 +192,7 @@ fn help_topic(text: &str) -> Option<&str> {
 }
 
 fn help(interp: &mut Interp, topic: &str) {
-    let text = builtins::documentation::help(interp, topic).unwrap_or_else(|| format!("help: '{topic}' not found\n"));
+    let text = machine::help(interp, topic).unwrap_or_else(|| format!("help: '{topic}' not found\n"));
     interp.env.print(text);
 }
 
@@ -233,14 +232,14 @@ impl Lines {
                 }
                 Line::End if text.trim().is_empty() => return Ok(None),
                 Line::End => {
-                    let parses = syntax::parse(&Source::given(TYPED, text.as_str())).is_ok();
+                    let parses = machine::check_syntax(&Source::given(TYPED, text.as_str())).is_ok();
                     self.is_cut_off = self.editor.is_none() && !parses;
                     return Ok(Some(text));
                 }
             };
             text.push_str(&line);
             text.push('\n');
-            if !syntax::is_incomplete(&text) {
+            if !machine::is_incomplete(&text) {
                 if text.trim().is_empty() {
                     text.clear();
                     continue;

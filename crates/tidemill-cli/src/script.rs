@@ -19,9 +19,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidemill::{DEVICE_VARIABLE, DeviceChoice, Error, ErrorKind, Result, Runtime};
 use tidemill_script::Script;
-use tidemill_script::copies::parallel_map;
 use tidemill_script::env::Options as ScriptOptions;
 use tidemill_script::error::{Call, ScriptError};
+use tidemill_script::machine::parallel_map;
 use tidemill_script::output::Output;
 use tidemill_script::source::{EVALUATED, Place, Source};
 

@@ -10,8 +10,8 @@
 //! - COPIES-3: a panic of a run reaches whoever awaits them, and ends the others.
 //! - COPIES-4: when they have ended, nothing that the work holds is left on another thread.
 
-use super::helpers;
 use super::polling::{Flag, placed};
+use super::{helpers, threads};
 use futures::StreamExt;
 use futures::channel::oneshot;
 use futures::future::{AbortHandle, Abortable, FutureExt, poll_fn};
@@ -22,8 +22,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
-use tidemill::eager::Eager;
-use tidemill::threads;
 
 /// The most runs that a thread takes at a time.
 const TAKEN_MAX: usize = 32;
@@ -34,6 +32,8 @@ const PARTS: usize = 4;
 const TURN: Duration = Duration::from_millis(20);
 /// How long the end of the other threads' shares is looked for before their owner sleeps.
 const LOOK_MAX: Duration = Duration::from_micros(50);
+/// Cores below which the owner sleeps at once: the other threads need its core more.
+const LOOK_CORES_MIN: usize = 4;
 
 /// What the threads share.
 struct Work<W> {
@@ -144,8 +144,9 @@ async fn mapped<T: Send + 'static>(
         own.as_mut().poll(context)
     });
     let own = own.await;
-    let look = Eager::new(LOOK_MAX, false).begin();
-    while !answers.is_empty() && look.again() {
+    let look = (threads::cores() >= LOOK_CORES_MIN).then(|| Instant::now() + LOOK_MAX);
+    while !answers.is_empty() && look.is_some_and(|until| Instant::now() < until) {
+        std::hint::spin_loop();
         if let Some(Some(answer)) = answers.next().now_or_never() {
             gather(answer);
         }
@@ -235,7 +236,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::{mapped, parallel_map};
-    use crate::{Script, testing};
+    use crate::{Script, rig, threads};
     use futures::FutureExt;
     use futures::executor::block_on;
     use std::sync::Arc;
@@ -261,7 +262,7 @@ mod tests {
         let text = "k = randi (1000); x = ones (100, 100) * 2; s = sum (x(:));
                     printf ('%d %d\\n', s, k); if mod (k, 10) == 3, error ('mine:id', 'on purpose'); end";
         let script = Script::parse(text).unwrap();
-        let open = |copy| testing::session(copy);
+        let open = |copy| rig::session(copy);
         let alone: Vec<_> = (0..1000).map(|copy| block_on(script.run(&open(copy)))).collect();
         let together = block_on(script.run_copies((0..1000).map(open)));
         let failed = together.iter().filter(|ended| ended.is_err()).count();
@@ -289,7 +290,7 @@ mod tests {
         let mut copies = Box::pin(parallel_map(50, async move |_| {
             counter.fetch_add(1, Ordering::Relaxed);
             let _counted = Counted(counter.clone());
-            endless.run(&testing::session(0)).await.map(drop)
+            endless.run(&rig::session(0)).await.map(drop)
         }));
         for _ in 0..3 {
             assert!(copies.as_mut().now_or_never().is_none());
@@ -309,7 +310,7 @@ mod tests {
     fn copies_run_in_a_task_too() {
         let executor = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
         let script = Script::parse("x = 3;").unwrap();
-        let task = async move { script.run_copies((0..20).map(testing::session)).await };
+        let task = async move { script.run_copies((0..20).map(rig::session)).await };
         let ended = executor.block_on(executor.spawn(task)).unwrap();
         assert_eq!(ended.iter().filter(|copy| copy.as_ref().unwrap().number("x") == Some(3.0)).count(), 20);
     }
@@ -326,7 +327,7 @@ mod tests {
 
     #[test]
     fn what_runs_long_is_shared_by_the_threads() {
-        if tidemill::threads::cores() == 1 {
+        if threads::cores() == 1 {
             return;
         }
         // The first lets others run until the second has begun: that is not for its own thread to do.
@@ -343,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_run_whose_wait_is_over_goes_on_before_others_begin() {
-        if tidemill::threads::cores() == 1 {
+        if threads::cores() == 1 {
             return;
         }
         // Of runs that never wait, so many begin on a thread after a message is there for the first and before it goes on.
@@ -384,7 +385,7 @@ mod tests {
 
     #[test]
     fn a_panic_ends_runs_that_would_not_end() {
-        if tidemill::threads::cores() == 1 {
+        if threads::cores() == 1 {
             // The first never lets the second begin.
             return;
         }

@@ -11,16 +11,16 @@
 //! - CROWD-3: dropping the future cancels the run, at the latest when it next lets others run.
 
 use super::error::ScriptError;
-use super::helpers;
 use super::polling::{Flag, placed};
 use super::{Script, Workspace};
+use super::{helpers, threads};
 use parking_lot::{Mutex, MutexGuard};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
-use tidemill::{Session, threads};
+use tidemill::Session;
 
 /// So many runs of a thread may wait for their first poll before further ones can be taken over.
 const ALONE_MAX: usize = 2;
@@ -325,7 +325,7 @@ impl Drop for Called {
 #[cfg(test)]
 mod tests {
     use crate::Script;
-    use crate::testing;
+    use crate::rig;
     use futures::FutureExt;
     use futures::executor::block_on;
     use futures::future::{join_all, select_all};
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_thousand_runs_that_one_task_joins_print_what_each_prints_alone() {
-        let session = testing::env().session.clone();
+        let session = rig::env().session.clone();
         let good = Script::parse(LOOP).unwrap();
         let bad = Script::parse("x = 1;\nerror ('mine:id', 'on purpose');").unwrap();
         let runs = (0..1000).map(|n| if n % 10 == 3 { bad.run(&session) } else { good.run(&session) });
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn runs_that_never_end_end_with_their_futures() {
-        let session = testing::env().session.clone();
+        let session = rig::env().session.clone();
         let endless = Script::parse("while true, x = 1; end").unwrap();
         let short = Script::parse("x = 1;").unwrap();
         for _ in 0..20 {
@@ -374,7 +374,7 @@ mod tests {
 
     #[test]
     fn futures_that_nobody_polls_leave_nothing_behind() {
-        let session = testing::env().session.clone();
+        let session = rig::env().session.clone();
         let script = Script::parse("x = 2;").unwrap();
         drop((0..50).map(|_| script.run(&session)).collect::<Vec<_>>());
         let crowd = super::CROWD.with(std::sync::Arc::clone);

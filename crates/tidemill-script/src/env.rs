@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
-use tidemill::Session;
+use tidemill::{Session, frontend};
 
 /// How deep containers may be nested where they are shown, compared or written.
 pub(super) const DEPTH_MAX: usize = 256;
@@ -52,7 +52,7 @@ pub struct Options {
     /// that it is given to, also later: one for each run.
     pub interrupt: Option<Arc<Interrupt>>,
     /// When it ends, wherever it stands: it unwinds as by an interrupt, and its run fails with an error that names the
-    /// line. What cleans up has [`GRACE`](super::vm::GRACE) more.
+    /// line. What cleans up has a tenth of a second more.
     pub deadline: Option<Instant>,
     /// Whether it may touch neither files nor folders, the environment, processes and standard input. Function files
     /// are not read either. It reads its own text and arguments, writes to its output, and uses the runtime.
@@ -213,7 +213,7 @@ impl Keep {
 impl Env {
     /// An environment on a session.
     pub fn new(session: Session, output: Box<dyn Output>, options: Options) -> Env {
-        let account = Arc::new(Account::new(options.memory_max, session.claims().clone()));
+        let account = Arc::new(Account::new(options.memory_max, frontend::host_claims(&session)));
         // Whatever the runtime says for Rust: a script's dtypes mix as MATLAB's.
         session.set_promotion(tidemill::Promotion::Matlab);
         Env {
@@ -501,11 +501,11 @@ fn inside(env: &Env, container: &Value, captured: bool, missing: &mut Vec<Arc<su
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing;
+    use crate::rig;
 
     #[test]
     fn extents_without_elements_are_bounded_too() {
-        let (env, _) = testing::env_with(Options::default());
+        let (env, _) = rig::env_with(Options::default());
         assert!(env.check_elements(&[0, EMPTY_EXTENTS_MAX]).is_ok());
         assert!(env.check_elements(&[EMPTY_EXTENTS_MAX + 1]).is_ok());
         assert!(env.check_elements(&[0, EMPTY_EXTENTS_MAX + 1]).is_err());

@@ -175,16 +175,12 @@ impl From<tidemill::Error> for Stop {
 }
 
 /// A failed step: `fail!("message {}", x)` is `Err(Stop)`, for use with `return`.
-#[macro_export]
-#[doc(hidden)]
-macro_rules! __script_fail {
+macro_rules! fail {
     ($($message:tt)*) => { Err($crate::error::Stop::from($crate::error::ScriptError::new(format!($($message)*)))) };
 }
 /// A failed step with an identifier: `fail_id!("Octave:index-out-of-bounds", "message {}", x)`.
-#[macro_export]
-#[doc(hidden)]
-macro_rules! __script_fail_id {
+macro_rules! fail_id {
     ($id:expr, $($message:tt)*) => { Err($crate::error::Stop::from($crate::error::ScriptError::with_id($id, format!($($message)*)))) };
 }
-pub(crate) use __script_fail as fail;
-pub(crate) use __script_fail_id as fail_id;
+pub(crate) use fail;
+pub(crate) use fail_id;

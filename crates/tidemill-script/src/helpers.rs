@@ -6,12 +6,11 @@
 //! - HELPERS-2: a thread that has nothing to do waits for more before it ends, since making one takes as long as ten
 //!   small scripts do.
 
-use super::STACK_BYTES;
+use super::{STACK_BYTES, threads};
 use crossbeam_channel::{RecvTimeoutError, Sender};
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tidemill::threads;
 
 /// The most threads at a time.
 const POOL_MAX: usize = 256;
@@ -51,7 +50,7 @@ pub fn begin(job: impl FnOnce() + Send + 'static) -> bool {
 fn serve(number: usize, mut job: Job) {
     let (sender, mailbox) = crossbeam_channel::bounded(1);
     loop {
-        threads::contain_own("a thread of runs", job);
+        threads::contain(job);
         IDLE.lock().push((number, sender.clone()));
         let next = mailbox.recv_timeout(IDLE_MAX).or_else(|error: RecvTimeoutError| {
             let mut idle = IDLE.lock();

@@ -1,12 +1,31 @@
-//! MATLAB-syntax scripts on the runtime: a client of the public API, like any other.
+//! MATLAB-syntax scripts on [Tidemill](tidemill), the asynchronous GPU array runtime.
 //!
-//! A text becomes a tree ([`syntax`]), the tree code ([`compile`]), and the machine ([`vm`]) runs it on values
-//! ([`value`]): scalars and small arrays in the script's own memory, at once; big arrays recorded on the runtime, so
-//! that a loop of array statements becomes a few kernels.
+//! ```
+//! # futures::executor::block_on(async {
+//! let rt = tidemill::Runtime::builder().device("host").start().await?;
+//! let script = tidemill_script::Script::parse("total = sum ((1:10) .^ 2)").unwrap();
+//! let workspace = script.run(&rt.session("squares").open()).await.unwrap();
+//! assert_eq!(workspace.number("total"), Some(385.0));
+//! rt.shutdown().await?;
+//! # Ok::<(), tidemill::Error>(())
+//! # }).unwrap();
+//! ```
+//!
+//! A text becomes a tree (`syntax`), the tree code (`compile`), and the machine (`vm`) runs it on values ([`value`]):
+//! scalars and small arrays in the script's own memory, at once; big arrays recorded on the runtime, so that a loop of
+//! array statements becomes a few kernels. The crate uses the public API of `tidemill` alone, of which
+//! [`tidemill::frontend`] is meant for it.
 //!
 //! For users: [`Script`], [`Workspace`] and its [`value`]s, [`env::Options`], [`output`], [`error`], [`source`] and
-//! [`interrupt`]. The other modules are public for the crate's own binary and tests, hidden, and no part of the stable
-//! API.
+//! [`interrupt`]; for programs that people type statements to, [`machine`]. `docs/matlab.md` lists the functions.
+//!
+//! # Cargo features
+//!
+//! | feature | default | what it adds |
+//! |---|---|---|
+//! | `gpu` | yes | a wgpu device beside the host device |
+//! | `image` | yes | pictures in files: `imread`, `imwrite`, `imfinfo`, and the module `picture` |
+//! | `testing` | no | for this project's own tests; no part of the stable API |
 //!
 //! Invariants:
 //! - SCRIPT-1: the machine blocks no thread, but for files, standard input, and the first look at the GPUs. What it must
@@ -29,41 +48,35 @@
 // Tests write recorded values down as they were recorded.
 #![cfg_attr(test, allow(clippy::approx_constant, clippy::excessive_precision, clippy::let_and_return))]
 
-#[doc(hidden)]
-pub mod builtins;
-#[doc(hidden)]
-pub mod compile;
-#[doc(hidden)]
-pub mod copies;
+mod builtins;
+mod compile;
+mod copies;
 mod crowd;
-#[doc(hidden)]
-pub mod display;
+mod display;
 pub mod env;
 pub mod error;
-#[doc(hidden)]
-pub mod handles;
+mod handles;
 mod helpers;
-#[doc(hidden)]
-pub mod index;
+mod index;
 pub mod interrupt;
-#[doc(hidden)]
-pub mod library;
+mod library;
+pub mod machine;
 mod memory;
-#[doc(hidden)]
-pub mod ops;
+mod ops;
 pub mod output;
 #[cfg(feature = "image")]
 pub mod picture;
 mod polling;
+#[cfg(test)]
+mod rig;
 pub mod source;
 mod stack;
-#[doc(hidden)]
-pub mod syntax;
-#[cfg(test)]
+mod syntax;
+#[cfg(feature = "testing")]
 pub mod testing;
+mod threads;
 pub mod value;
-#[doc(hidden)]
-pub mod vm;
+mod vm;
 
 use compile::Unit;
 use crowd::Made;
@@ -102,7 +115,6 @@ pub struct Script {
 #[derive(Debug)]
 struct Parsed {
     source: Arc<Source>,
-    file: syntax::ast::File,
     code: [Compiled; CODE_PLACES],
 }
 
@@ -178,7 +190,7 @@ impl Script {
         let released = Arc::new(compile::compile(&file, true)?);
         let code: [Compiled; CODE_PLACES] = Default::default();
         let _ = code[own_place()].released.set(released);
-        let parsed = Arc::new(Parsed { source: source.clone(), file, code });
+        let parsed = Arc::new(Parsed { source: source.clone(), code });
         Ok(Script { parsed, options: None })
     }
 
@@ -237,12 +249,6 @@ impl Script {
         // From a tree of its own, whose names nobody shares.
         let unit = Arc::new(compile::compile(&syntax::parse(&self.parsed.source)?, !keep)?);
         Ok(place.get_or_init(|| unit).clone())
-    }
-
-    /// The tree.
-    #[doc(hidden)]
-    pub fn file(&self) -> &syntax::ast::File {
-        &self.parsed.file
     }
 
     /// Runs it on a session, keeping its output, to its end. Dropping the future cancels it, and so does closing its
@@ -336,7 +342,6 @@ impl Script {
     }
 
     /// Runs it on a machine. `keep`: its variables are returned.
-    #[doc(hidden)]
     ///
     /// # Errors
     /// The error that the script did not catch.

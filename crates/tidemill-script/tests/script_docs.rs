@@ -1,7 +1,7 @@
 //! `docs/matlab.md` lists the functions that the tables hold. `TIDEMILL_UPDATE=1 cargo test --test script_docs`
 //! rewrites it.
 
-use tidemill_script::builtins::documentation::markdown;
+use tidemill_script::testing::markdown;
 
 const MARK: &str =
     "<!-- What follows is written by crates/tidemill-script/tests/script_docs.rs from the tables. -->\n\n";

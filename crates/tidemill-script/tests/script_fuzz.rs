@@ -12,13 +12,13 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 use tidemill::Runtime;
+use tidemill_script::Script;
 use tidemill_script::env::{Env, Options};
 use tidemill_script::interrupt::Interrupt;
+use tidemill_script::machine::{Interp, is_incomplete};
 use tidemill_script::output::Output;
 use tidemill_script::source::Source;
-use tidemill_script::syntax;
-use tidemill_script::vm::Interp;
-use tidemill_script::{Script, builtins};
+use tidemill_script::testing::{dump, families, parse};
 
 /// How long one text may take, on the processor where that is known: far more than any needs, but a scan that begins
 /// anew at every byte takes longer.
@@ -198,9 +198,9 @@ fn fuzz(name: &str, target: fn(&str), corpus: &[Vec<u8>], generate: fn(&mut Rand
 
 /// Parsing: a tree or an error whose place lies in the text.
 fn parses(text: &str) {
-    let _ = syntax::is_incomplete(text);
-    match syntax::parse(&Source::new("fuzz", text)) {
-        Ok(file) => drop(syntax::dump::file(&file)),
+    let _ = is_incomplete(text);
+    match parse(&Source::new("fuzz", text)) {
+        Ok(file) => drop(dump::file(&file)),
         Err(error) => {
             let span = error.place.expect("every syntax error has a place").span;
             assert!(text.get(span.range()).is_some(), "{span:?} lies outside of the text");
@@ -319,7 +319,7 @@ fn subscripts(random: &mut Random) -> String {
 }
 
 fn call(random: &mut Random) -> String {
-    let (_, family) = random.pick(builtins::families());
+    let (_, family) = random.pick(families());
     let name = random.pick(family).name;
     let arguments: Vec<String> = (0..random.below(5)).map(|_| expression(random, 1)).collect();
     format!("{name} ({})", arguments.join(", "))

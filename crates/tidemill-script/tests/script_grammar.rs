@@ -17,7 +17,7 @@
 use expect_test::{expect, expect_file};
 use std::fmt::Write;
 use tidemill_script::source::Source;
-use tidemill_script::syntax::{dump, parse};
+use tidemill_script::testing::{dump, parse};
 use tree_sitter::Node;
 
 /// A snippet of the corpus: its text, and the tree that it has if it is right.

@@ -6,7 +6,8 @@ use tidemill::Runtime;
 use tidemill_script::env::Options;
 use tidemill_script::error::ScriptError;
 use tidemill_script::source::Source;
-use tidemill_script::{Script, Workspace, builtins};
+use tidemill_script::testing::{Reach, families};
+use tidemill_script::{Script, Workspace};
 
 /// Far longer than anything takes here.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -160,8 +161,8 @@ fn no_detour_leaves_a_sandbox() {
 fn every_function_that_the_table_marks_is_refused_whatever_it_is_given() {
     let rt = host();
     let mut marked = 0;
-    for row in builtins::families().iter().flat_map(|(_, rows)| rows.iter()) {
-        if row.reach != builtins::Reach::Outside {
+    for row in families().iter().flat_map(|(_, rows)| rows.iter()) {
+        if row.reach != Reach::Outside {
             continue;
         }
         marked += 1;

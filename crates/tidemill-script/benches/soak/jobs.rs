@@ -7,7 +7,7 @@ use super::scripts::{self, Case, Ends};
 use super::tally::{Kind, Tally};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tidemill::config::Injection;
+use tidemill::testing::Injection;
 use tidemill::{ErrorKind, Runtime, Session};
 use tidemill_script::Script;
 use tokio::time::timeout;

@@ -3,7 +3,7 @@
 
 use crate::Script;
 use crate::env::Options;
-use crate::testing::env_with;
+use crate::rig::env_with;
 use crate::vm::Interp;
 
 /// What a script prints, or the message of its error.

@@ -12,7 +12,7 @@ use crate::value::{Class, Dims, Tensor, Value};
 use crate::vm::Interp;
 use faer::Mat;
 use num_complex::Complex64;
-use tidemill::device::info::DeviceKind;
+use tidemill::DeviceKind;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[row(

@@ -15,7 +15,7 @@ use crate::vm::Interp;
 use rustc_hash::FxHashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
-use tidemill::device::info::DeviceKind;
+use tidemill::{DeviceKind, frontend};
 
 macro_rules! on_device {
     ($name:literal, $of:literal) => {
@@ -76,7 +76,7 @@ pub fn pinned(env: &Env, value: &Value) -> Flow<Value> {
     }
     env.has_pinned.store(true, Ordering::Relaxed);
     let what = if value.is_complex() { "complex numbers" } else { value.class_name() };
-    env.session.ran_elsewhere(&format!("gpuArray of {what}: kept in host memory"), 1);
+    frontend::ran_elsewhere(&env.session, &format!("gpuArray of {what}: kept in host memory"), 1);
     let tensor = env.host(value)?;
     let seen = tensor.seen_as(tensor.dims.clone());
     Ok(Value::Tensor(Arc::new(Tensor { pinned: true, ..seen })))

@@ -423,7 +423,7 @@ mod tests {
 
     #[test]
     fn of_equal_zeros_an_arrays_is_kept_before_a_number_and_the_second_of_two_numbers() {
-        let mut env = crate::testing::env();
+        let mut env = crate::rig::env();
         let mut signs = |x: Value, y: Value| -> Vec<bool> {
             let kept = of_two(&mut env, true, &x, &y, true).ok().expect("small arrays wait for nothing");
             let host = env.host(&kept).ok().expect("small arrays wait for nothing");

@@ -241,7 +241,7 @@ pub static ROWS: &[Builtin] = &[
         reach: Reach::Script,
         usage: "nproc ()",
         summary: "How many threads the machine runs at once.",
-        run: |_, _, _| Ok(Value::Num(tidemill::threads::cores() as f64).into()),
+        run: |_, _, _| Ok(Value::Num(crate::threads::cores() as f64).into()),
     },
     Builtin {
         name: "maxNumCompThreads",
@@ -251,7 +251,7 @@ pub static ROWS: &[Builtin] = &[
         reach: Reach::Script,
         usage: "maxNumCompThreads ()",
         summary: "How many threads the machine runs at once; setting their number has no effect.",
-        run: |_, _, _| Ok(Value::Num(tidemill::threads::cores() as f64).into()),
+        run: |_, _, _| Ok(Value::Num(crate::threads::cores() as f64).into()),
     },
     Builtin {
         name: "getpid",

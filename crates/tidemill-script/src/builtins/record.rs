@@ -6,7 +6,7 @@ use crate::env::Env;
 use crate::error::{Flow, Stop, fail};
 use crate::value::{Class, Dims, Lazy, Value};
 use std::sync::Arc;
-use tidemill::device::info::DeviceKind;
+use tidemill::DeviceKind;
 use tidemill::{Array, Shape};
 
 /// Whether a result of this class and size is recorded on the runtime rather than computed at once.

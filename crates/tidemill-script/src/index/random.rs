@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::error::ScriptError;
-use crate::testing;
+use crate::rig;
 use crate::value::{Data, Dims, Tensor};
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -99,12 +99,12 @@ fn seen(dims: &[usize], count: usize) -> Vec<usize> {
 
 /// Runs a case in host memory and on the runtime.
 fn both<T>(mut case: impl FnMut(&mut Env, bool) -> Result<T, ScriptError>) -> Vec<Result<T, ScriptError>> {
-    let mut lazy = testing::env_lazy();
-    vec![case(&mut testing::env(), false), case(&mut lazy, true)]
+    let mut lazy = rig::env_lazy();
+    vec![case(&mut rig::env(), false), case(&mut lazy, true)]
 }
 
 fn placed(env: &Env, value: &Value, away: bool) -> Value {
-    if away { testing::away(env, value) } else { value.clone() }
+    if away { rig::away(env, value) } else { value.clone() }
 }
 
 proptest! {
@@ -130,8 +130,8 @@ proptest! {
         let results = both(|env, away| {
             let base = placed(env, &Value::tensor(tensor.clone()), away);
             let index: Vec<Value> = chosen.iter().map(|(_, v)| placed(env, v, away && lazy_index)).collect();
-            let value = testing::settle(env, |env| paren(env, &base, &index))?;
-            testing::home(env, &value)
+            let value = rig::settle(env, |env| paren(env, &base, &index))?;
+            rig::home(env, &value)
         });
         for result in results {
             let got = result.unwrap();
@@ -173,8 +173,8 @@ proptest! {
             let mut target = Some(placed(env, &Value::tensor(tensor.clone()), away));
             let value = placed(env, &value, away && lazy_value);
             let steps = [Access::Paren(chosen.iter().map(|(_, v)| v.clone()).collect())];
-            testing::settle(env, |env| assign(env, &mut target, &steps, value.clone()))?;
-            testing::home(env, target.as_ref().unwrap())
+            rig::settle(env, |env| assign(env, &mut target, &steps, value.clone()))?;
+            rig::home(env, target.as_ref().unwrap())
         });
         for result in results {
             let got = result.unwrap();
@@ -209,8 +209,8 @@ proptest! {
             let mut target = Some(placed(env, &vector((1..=n).map(|i| i as f64).collect()), away));
             let value = placed(env, &Value::row(given.clone()), away && lazy_value);
             let steps = [Access::Paren(smallvec::smallvec![placed(env, &index, away && lazy_index)])];
-            testing::settle(env, |env| assign(env, &mut target, &steps, value.clone()))?;
-            testing::home(env, target.as_ref().unwrap())
+            rig::settle(env, |env| assign(env, &mut target, &steps, value.clone()))?;
+            rig::home(env, target.as_ref().unwrap())
         });
         for result in results {
             let got = result.unwrap();
@@ -239,8 +239,8 @@ proptest! {
             let mut target = placed(env, &Value::tensor(tensor.clone()), away);
             let subscripts = (0..tensor.dims.len()).map(|d| if d == along { index.clone() } else { Value::Colon });
             let steps = [Access::Paren(subscripts.collect())];
-            testing::settle(env, |env| delete(env, &mut target, &steps))?;
-            testing::home(env, &target)
+            rig::settle(env, |env| delete(env, &mut target, &steps))?;
+            rig::home(env, &target)
         });
         for result in results {
             prop_assert_eq!(&result.unwrap().data.to_f64(), &rest);
@@ -262,8 +262,8 @@ proptest! {
                 .enumerate()
                 .map(|(i, t)| placed(env, &Value::tensor(t.clone()), away && which >> i & 1 == 1))
                 .collect();
-            let value = testing::settle(env, |env| concatenate(env, along, &values))?;
-            testing::home(env, &value)
+            let value = rig::settle(env, |env| concatenate(env, along, &values))?;
+            rig::home(env, &value)
         });
         let expected: Vec<f64> = coordinates(&whole)
             .iter()

@@ -6,7 +6,7 @@ use crate::error::ScriptError;
 use crate::source::Source;
 use crate::value::{Data, Dims, Form, StructArray, Tensor};
 use crate::vm::{End, Interp, drive};
-use crate::{compile, syntax, testing};
+use crate::{compile, rig, syntax};
 use futures::executor::block_on;
 use num_complex::Complex64;
 
@@ -128,7 +128,7 @@ fn describe(env: &mut Env, value: &Value) -> String {
             format!("{head} <{}> {{{}}}", names.join(","), parts.join("|"))
         }
         Value::Function(_) => "function_handle".into(),
-        array => match testing::home(env, array) {
+        array => match rig::home(env, array) {
             Err(error) => format!("error: {}", error.message),
             Ok(t) if t.data.is_complex() => {
                 let all = (0..t.len()).map(|i| t.data.c64_at(i));
@@ -148,11 +148,11 @@ fn after(statement: &str, away: bool) -> String {
     let outcome = (|| -> Result<String, ScriptError> {
         let file = syntax::parse(&Source::new("case", format!("{statement};\n")))?;
         let unit = Arc::new(compile::compile(&file, false)?);
-        let env = if away { testing::env_lazy() } else { testing::env() };
+        let env = if away { rig::env_lazy() } else { rig::env() };
         let mut interp = Interp::new(env);
         interp.begin(&unit);
         for (name, value) in variables() {
-            let value = if away { testing::away(&interp.env, &value) } else { value };
+            let value = if away { rig::away(&interp.env, &value) } else { value };
             interp.set_variable(name, value).map_err(|_| ScriptError::new("not set"))?;
         }
         match block_on(drive(&mut interp)) {
@@ -204,7 +204,7 @@ fn statements_on_the_runtime_do_what_octave_does() {
 
 #[test]
 fn a_target_takes_as_many_values_as_it_has_places() {
-    let mut env = testing::env();
+    let mut env = rig::env();
     let numbers = |v: &[f64]| v.iter().map(|&x| Value::Num(x)).collect::<Vec<_>>();
     let brace = |v: &[f64]| Access::Brace(smallvec::smallvec![Value::row(v.to_vec())]);
     let round = |v: &[f64]| Access::Paren(smallvec::smallvec![Value::row(v.to_vec())]);
@@ -232,10 +232,10 @@ fn a_target_takes_as_many_values_as_it_has_places() {
     ];
     for (name, steps, count, expected) in cases {
         let mut target = variables().into_iter().find(|(n, _)| *n == name).map(|(_, v)| v);
-        let places = testing::settle(&mut env, |env| places(env, target.as_ref(), &steps)).unwrap();
+        let places = rig::settle(&mut env, |env| places(env, target.as_ref(), &steps)).unwrap();
         assert_eq!(places, count, "{name}");
         let values = numbers(&[7.0, 8.0, 9.0][..count]);
-        testing::settle(&mut env, |env| assign_list(env, &mut target, &steps, values.clone())).unwrap();
+        rig::settle(&mut env, |env| assign_list(env, &mut target, &steps, values.clone())).unwrap();
         assert_eq!(describe(&mut env, &target.unwrap()), expected);
     }
 }

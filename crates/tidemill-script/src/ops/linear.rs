@@ -15,7 +15,7 @@ use faer::linalg::solvers::Solve;
 use faer::traits::ComplexField;
 use faer::{Mat, MatRef};
 use num_complex::Complex64;
-use tidemill::kernels::matmul::host as matmul;
+use tidemill::frontend;
 
 /// Products with at most so many multiplications, and so many terms a sum, are plain loops.
 const SMALL: usize = 8 * 8 * 8;
@@ -60,7 +60,11 @@ pub(crate) fn multiply(env: &Env, a: &Host<'_>, b: &Host<'_>, class: Class) -> F
 
 /// A product, column-major.
 fn product(a: &[f64], b: &[f64], (m, k, n): (usize, usize, usize)) -> Vec<f64> {
-    if is_small(m, k, n) { plain(a, b, (m, k, n), 0.0, |s, x, y| s + x * y) } else { matmul::product(a, b, (m, k, n)) }
+    if is_small(m, k, n) {
+        plain(a, b, (m, k, n), 0.0, |s, x, y| s + x * y)
+    } else {
+        frontend::product(a, b, (m, k, n))
+    }
 }
 
 /// A product of complex numbers, column-major. A part of it is a product of reals: of the left factor's parts, side by
@@ -77,8 +81,8 @@ fn complex_product(a: &[Complex64], b: &[Complex64], (m, k, n): (usize, usize, u
             .collect()
     };
     let right = |part: fn(Complex64) -> [f64; 2]| -> Vec<f64> { b.iter().flat_map(|&z| part(z)).collect() };
-    let re = matmul::product(&left(|z| [z.re, -z.im]), &right(|z| [z.re, z.im]), (m, 2 * k, n));
-    let im = matmul::product(&left(|z| [z.re, z.im]), &right(|z| [z.im, z.re]), (m, 2 * k, n));
+    let re = frontend::product(&left(|z| [z.re, -z.im]), &right(|z| [z.re, z.im]), (m, 2 * k, n));
+    let im = frontend::product(&left(|z| [z.re, z.im]), &right(|z| [z.im, z.re]), (m, 2 * k, n));
     re.into_iter().zip(im).map(|(re, im)| c(re, im)).collect()
 }
 

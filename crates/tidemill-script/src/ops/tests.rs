@@ -1,7 +1,7 @@
 //! Operators against results that Octave gave (`recorded/binary.txt`), in host memory and on the runtime.
 
 use super::*;
-use crate::testing;
+use crate::rig;
 use num_complex::{Complex32, Complex64};
 
 /// A value as the recordings write it: class, dimensions, elements.
@@ -132,11 +132,11 @@ pub(crate) fn report(wrong: &[String]) {
 
 #[test]
 fn every_pair_of_classes_gives_what_octave_gives() {
-    let mut env = testing::env();
+    let mut env = rig::env();
     let mut wrong = Vec::new();
     for case in cases() {
         let (a, b) = (Value::tensor(case.left.clone()), Value::tensor(case.right.clone()));
-        let result = testing::settle(&mut env, |env| {
+        let result = rig::settle(&mut env, |env| {
             let value = binary(env, case.op, &a, &b)?;
             env.host(&value)
         });
@@ -150,13 +150,13 @@ fn every_pair_of_classes_gives_what_octave_gives() {
 
 #[test]
 fn the_runtime_gives_what_the_host_gives() {
-    let mut env = testing::env_lazy();
+    let mut env = rig::env_lazy();
     let mut wrong = Vec::new();
     let mut recorded = Vec::new();
     for case in cases() {
         let (a, b) = (Value::tensor(case.left.clone()), Value::tensor(case.right.clone()));
-        let (a, b) = (testing::away(&env, &a), testing::away(&env, &b));
-        let result = testing::settle(&mut env, |env| binary(env, case.op, &a, &b));
+        let (a, b) = (rig::away(&env, &a), rig::away(&env, &b));
+        let result = rig::settle(&mut env, |env| binary(env, case.op, &a, &b));
         match result {
             Ok(value) => recorded.push((case, value)),
             Err(error) if !case.is_right(&Err(error.clone()), true) => wrong.push(format!("{}: {error}", case.line)),
@@ -165,9 +165,9 @@ fn the_runtime_gives_what_the_host_gives() {
     }
     // What was recorded together is gathered together.
     for part in recorded.chunks(500) {
-        let _ = testing::settle(&mut env, |env| env.host_all(part.iter().map(|(_, v)| v)));
+        let _ = rig::settle(&mut env, |env| env.host_all(part.iter().map(|(_, v)| v)));
         for (case, value) in part {
-            let result = testing::home(&mut env, value);
+            let result = rig::home(&mut env, value);
             if !case.is_right(&result, true) {
                 let got = result.map(|t| format!("{} {:?}", t.dims, t.data)).map_err(|e| e.message);
                 wrong.push(format!("{}: {got:?}", case.line));

@@ -1,11 +1,12 @@
 //! From text to a tree: lexer, parser, and back to text (`func2str`).
 //!
 //! In: a source. Out: an [`ast::File`], or the first syntax error with its place. Must hold: any bytes give a tree or
-//! an error, in time and stack bounded by the text's length; nesting has stated limits ([`NESTING_MAX`],
-//! [`HEIGHT_MAX`]).
+//! an error, in time and stack bounded by the text's length; nesting has stated limits
+//! ([`NESTING_MAX`](parser::NESTING_MAX), [`HEIGHT_MAX`](parser::HEIGHT_MAX)).
 
 pub mod ast;
 mod command;
+#[cfg(any(test, feature = "testing"))]
 pub mod dump;
 mod expressions;
 mod functions;
@@ -17,8 +18,6 @@ mod statements;
 mod tests;
 mod token;
 mod unparse;
-
-pub use parser::{HEIGHT_MAX, NESTING_MAX};
 
 use super::error::ScriptError;
 use super::source::{Source, Span};

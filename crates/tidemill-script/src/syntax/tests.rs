@@ -1,5 +1,6 @@
 //! Tests of the parser: the corpus of the language's forms, places of errors, limits, and random texts.
 
+use super::parser::{HEIGHT_MAX, NESTING_MAX};
 use super::*;
 use crate::compile;
 use expect_test::expect_file;

@@ -10,7 +10,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use tidemill::claims::HostClaims;
+use tidemill::frontend::HostClaims;
 
 /// Arrays of fewer bytes are not counted: counting would cost more than a small statement does.
 pub const COUNTED_BYTES_MIN: usize = 64 << 10;
@@ -31,7 +31,7 @@ pub struct Account {
 impl Account {
     /// An account that counts nothing yet. `most` is the run's limit; the limit of all scripts together holds as well.
     pub(crate) fn new(most: Option<u64>, all: Arc<HostClaims>) -> Account {
-        let most = most.unwrap_or(u64::MAX).min(all.most());
+        let most = most.unwrap_or(u64::MAX).min(all.bytes_max());
         Account { bytes: AtomicU64::new(0), most, small: AtomicU64::new(0), is_beyond: AtomicBool::new(false), all }
     }
 
@@ -39,7 +39,7 @@ impl Account {
     pub fn holds(&self, more: usize) -> bool {
         let within = |bytes: u64, most: u64| bytes.saturating_add(more as u64) <= most;
         within(self.bytes().saturating_add(self.small.load(Ordering::Relaxed)), self.most)
-            && within(self.all.bytes_of_all(), self.all.most())
+            && within(self.all.bytes_held(), self.all.bytes_max())
     }
 
     /// The bytes of the arrays that are counted now.
@@ -177,6 +177,7 @@ impl Drop for Charged {
 mod tests {
     use super::*;
     use crate::value::{Data, Dims, Tensor};
+    use tidemill::testing;
 
     fn bytes(n: usize) -> Arc<Tensor> {
         Arc::new(Tensor::new(Dims::new(&[n, 1]), Data::U8(vec![0; n])))
@@ -184,14 +185,14 @@ mod tests {
 
     #[test]
     fn arrays_count_from_when_they_are_made_until_nobody_holds_them() {
-        let all = Arc::new(HostClaims::new(1 << 20));
+        let all = testing::host_claims(1 << 20);
         let account = Arc::new(Account::new(None, all.clone()));
         let n = COUNTED_BYTES_MIN;
         let held = counted_on(&account, || {
             let small = bytes(n - 1);
             assert_eq!(account.bytes(), 0);
             let mut first = bytes(n);
-            assert_eq!((account.bytes(), all.bytes()), (n as u64, n as u64));
+            assert_eq!((account.bytes(), all.bytes_held()), (n as u64, n as u64));
             let shared = Arc::new(first.seen_as(Dims::new(&[1, n])));
             assert_eq!(account.bytes(), n as u64, "it reads the same elements");
             Arc::make_mut(&mut first).data.recount();
@@ -202,14 +203,14 @@ mod tests {
         assert_eq!(account.bytes(), n as u64);
         let elsewhere = std::thread::spawn(move || drop(held));
         elsewhere.join().unwrap();
-        assert_eq!((account.bytes(), all.bytes()), (0, 0));
+        assert_eq!((account.bytes(), all.bytes_held()), (0, 0));
         drop(bytes(n));
         assert!(!account.was_exceeded() && account.bytes() == 0, "this thread runs no script any more");
     }
 
     #[test]
     fn what_goes_beyond_a_limit_is_told_once() {
-        let all = Arc::new(HostClaims::new(1 << 20));
+        let all = testing::host_claims(1 << 20);
         let account = Arc::new(Account::new(Some(200_000), all.clone()));
         counted_on(&account, || {
             let first = bytes(150_000);
@@ -226,7 +227,7 @@ mod tests {
 
     #[test]
     fn what_grows_in_place_counts_what_it_takes() {
-        let account = Arc::new(Account::new(None, Arc::new(HostClaims::new(1 << 20))));
+        let account = Arc::new(Account::new(None, testing::host_claims(1 << 20)));
         counted_on(&account, || {
             let mut tensor = Tensor::new(Dims::new(&[1, 10]), Data::U8(vec![0; 10]));
             if let Data::U8(v) = &mut *tensor.data {

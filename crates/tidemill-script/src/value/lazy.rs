@@ -382,21 +382,21 @@ fn upload(env: &Env, data: Data, dims: &[usize]) -> Flow<Array> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing;
+    use crate::rig;
 
     #[test]
     fn what_is_lifted_comes_back_converted() {
-        let mut env = testing::env();
+        let mut env = rig::env();
         let value = Value::row(vec![1.5, -2.5, 300.0]);
         let array = lift(&env, &value, Class::Uint8).ok().unwrap();
         let lazy = Lazy::new(array, Class::Uint8, false, false).unwrap().value();
-        let tensor = testing::settle(&mut env, |env| env.host(&lazy)).unwrap();
+        let tensor = rig::settle(&mut env, |env| env.host(&lazy)).unwrap();
         assert_eq!((&tensor.dims[..], &*tensor.data), (&[1, 3][..], &Data::U8(vec![2, 0, 255])));
     }
 
     #[test]
     fn many_elements_are_lent_and_copied_once_by_whoever_writes_meanwhile() {
-        let mut env = testing::env();
+        let mut env = rig::env();
         let numbers = |n: usize| Value::tensor(Tensor::new(Dims::new(&[n, 1]), Data::F64(vec![1.5; n])));
         let holders = |value: &Value| if let Value::Tensor(t) = value { Arc::strong_count(t) } else { 0 };
         let mut value = numbers(1 << 16);

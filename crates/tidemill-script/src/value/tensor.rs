@@ -164,9 +164,7 @@ pub enum Data {
 }
 
 /// Runs `$body` with `$v` bound to the vector, whatever its type.
-#[macro_export]
-#[doc(hidden)]
-macro_rules! __script_each_data {
+macro_rules! each_data {
     ($data:expr, $v:ident => $body:expr) => {{
         use $crate::value::Data;
         match $data {
@@ -188,9 +186,7 @@ macro_rules! __script_each_data {
     }};
 }
 /// Runs `$body` with `$v` bound to the vector and wraps the vector it gives in the same variant.
-#[macro_export]
-#[doc(hidden)]
-macro_rules! __script_map_data {
+macro_rules! map_data {
     ($data:expr, $v:ident => $body:expr) => {{
         use $crate::value::Data;
         match $data {
@@ -211,8 +207,8 @@ macro_rules! __script_map_data {
         }
     }};
 }
-pub(crate) use __script_each_data as each_data;
-pub(crate) use __script_map_data as map_data;
+pub(crate) use each_data;
+pub(crate) use map_data;
 
 impl Data {
     /// `n` elements of a class, all of one value.

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use tidemill::threads;
+use tidemill::frontend;
 
 /// Where the machine stood when it asked for something.
 #[derive(Clone, Copy, PartialEq)]
@@ -70,7 +70,7 @@ pub async fn drive(interp: &mut Interp) -> End {
     let account = interp.env.account.clone();
     let mut run = pin!(driven(interp));
     // What it awaits records as well: its gathers; and what they bring is the script's.
-    let poll = |context: &mut Context<'_>| threads::unheld(|| counted_on(&account, || run.as_mut().poll(context)));
+    let poll = |context: &mut Context<'_>| frontend::unheld(|| counted_on(&account, || run.as_mut().poll(context)));
     std::future::poll_fn(poll).await
 }
 
@@ -85,9 +85,9 @@ async fn driven(interp: &mut Interp) -> End {
             Slice::End(end) => return end,
             Slice::Need(Need::Yield) => {
                 asked = Asked::default();
-                if threads::take_hold() {
+                if frontend::take_wait() {
                     let interrupted = interp.interrupted(false);
-                    select(pin!(interp.env.session.caught_up()), pin!(interrupted)).await;
+                    select(pin!(frontend::caught_up(&interp.env.session)), pin!(interrupted)).await;
                 } else {
                     yield_once().await;
                 }
@@ -215,7 +215,7 @@ mod tests {
     use crate::builtins::{Task, TaskStep};
     use crate::error::{Flow, Stop};
     use crate::index::Values;
-    use crate::testing;
+    use crate::rig;
     use crate::value::Class;
     use crate::vm::frame::{Activation, Return, TaskFrame};
     use futures::executor::block_on;
@@ -264,7 +264,7 @@ mod tests {
     }
 
     fn told_by(task: Box<dyn Task>) -> String {
-        let (env, printed) = testing::env_with(Default::default());
+        let (env, printed) = rig::env_with(Default::default());
         let mut interp = Interp::new(env);
         interp.begin_session();
         let heights = interp.heights();

@@ -132,8 +132,8 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
+    use crate::rig;
     use crate::source::{SESSION, Source};
-    use crate::testing;
     use crate::vm::{Interp, drive};
     use futures::executor::block_on;
 
@@ -144,16 +144,16 @@ mod tests {
 
     #[test]
     fn a_session_goes_on_where_a_step_began_and_no_step_leaves_a_note() {
-        let (env, _) = testing::env_with(Default::default());
+        let (env, _) = rig::env_with(Default::default());
         let mut interp = Interp::new(env);
         interp.begin_session();
         runs(&mut interp, "x = [1 2 3]; global g, g = 7;\nfunction y = twice (x), y = 2 * x; end");
         let kept = interp.keep();
         runs(&mut interp, "x(2) = 5; y = max (x) + sum (x); z = [x, 1]");
-        let (env, printed) = testing::env_with(Default::default());
+        let (env, printed) = rig::env_with(Default::default());
         assert!(kept.revive(env.output).is_none(), "the steps have ended");
         interp.note();
-        let mut other = kept.revive(testing::env_with(Default::default()).0.output).expect("a note was taken");
+        let mut other = kept.revive(rig::env_with(Default::default()).0.output).expect("a note was taken");
         other.env.output = Box::new(printed.clone());
         runs(&mut other, "printf ('%d ', x, y, g, twice (4)), g = 8; x(1) = 0;");
         assert_eq!(String::from_utf8_lossy(&printed.lock().out), "1 5 3 14 7 8 ");

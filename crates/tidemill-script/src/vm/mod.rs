@@ -32,7 +32,6 @@ pub use end::End;
 pub use exception::error_value;
 pub use frame::Variable;
 pub use kept::Kept;
-pub use stop::GRACE;
 pub use suspects::place_among;
 pub use variables::Described;
 

@@ -96,13 +96,13 @@ impl Interp {
 mod tests {
     use crate::source::Source;
     use crate::vm::{End, Interp, drive};
-    use crate::{compile, syntax, testing};
+    use crate::{compile, rig, syntax};
     use futures::executor::block_on;
     use std::sync::Arc;
 
     /// What a script prints, and its error's message behind that.
     fn printed(text: &str) -> String {
-        let (env, printed) = testing::env_with(Default::default());
+        let (env, printed) = rig::env_with(Default::default());
         let unit = syntax::parse(&Source::new("test", text)).and_then(|file| compile::compile(&file, true));
         let unit = match unit {
             Ok(unit) => unit,
@@ -286,7 +286,7 @@ mod tests {
               big = n * ones (1, 100); h = @value; self = {h};
               function v = value (), v = big(1) + numel (self); end
             end";
-        let (env, out) = testing::env_with(Default::default());
+        let (env, out) = rig::env_with(Default::default());
         let unit = compile::compile(&syntax::parse(&Source::new("test", text)).unwrap(), true).unwrap();
         let mut interp = Interp::new(env);
         interp.begin(&unit);

@@ -18,7 +18,7 @@ use crate::value::{CellArray, Dims, Function, Value};
 use crate::{display, ops};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tidemill::threads;
+use tidemill::frontend;
 
 /// Why the machine stopped running.
 pub(super) enum Slice {
@@ -170,7 +170,7 @@ impl Interp {
         let Some(Activation::Task(mut frame)) = self.frames.pop() else { return Ok(()) };
         let last = frame.last.take();
         let result = self.noted(|interp| frame.task.step(interp, last));
-        if threads::is_hold_due() || self.has_due_suspects() {
+        if frontend::is_wait_due() || self.has_due_suspects() {
             *budget = 0;
         }
         let (returns, nargout) = (frame.returns, frame.nargout);
@@ -307,7 +307,7 @@ impl Interp {
                     if self.env.is_to_stay() {
                         self.env.stay();
                     }
-                    if threads::is_hold_due() || self.has_due_suspects() {
+                    if frontend::is_wait_due() || self.has_due_suspects() {
                         *budget = 0;
                     }
                     pc = match next {

@@ -601,14 +601,14 @@ fn is_hidden(name: &Name) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crate::rig;
     use crate::source::{SESSION, Source};
-    use crate::testing;
     use crate::vm::{Interp, drive};
     use futures::executor::block_on;
 
     #[test]
     fn texts_of_a_session_keep_subscripts_in_the_same_hidden_variable() {
-        let (env, printed) = testing::env_with(Default::default());
+        let (env, printed) = rig::env_with(Default::default());
         let mut interp = Interp::new(env);
         interp.begin_session();
         let texts = [

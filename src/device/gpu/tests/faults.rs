@@ -1,13 +1,14 @@
 //! What goes wrong: memory, shaders, panics, losses. Each is an event that names op, place and device.
 
 use super::rig::{SCALE_WGSL, allocate, dispatch, launch, readback, rig, rig_with, slot, upload};
-use crate::config::{Config, Hold, Injection};
+use crate::config::Config;
 use crate::device::gpu::{adapters, open};
 use crate::device::handle::Context;
 use crate::device::message::{Command, DeviceEvent};
 use crate::error::{Error, ErrorKind};
 use crate::graph::DType;
 use crate::ids::DeviceId;
+use crate::injection::{Hold, Injection};
 use crate::stats::Counters;
 use crate::timeline::Timeline;
 use std::sync::Arc;

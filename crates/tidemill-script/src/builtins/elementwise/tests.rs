@@ -5,7 +5,7 @@ use crate::builtins::{Outcome, find};
 use crate::env::Env;
 use crate::error::ScriptError;
 use crate::ops::tests::{parsed, report, same};
-use crate::testing;
+use crate::rig;
 use crate::value::{Tensor, Value};
 use crate::vm::Interp;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl Case {
                 Ok(_) => break Err(ScriptError::new("a task")),
                 Err(stop) => {
                     let mut stop = Some(stop);
-                    let awaited = testing::settle(&mut interp.env, |_| match stop.take() {
+                    let awaited = rig::settle(&mut interp.env, |_| match stop.take() {
                         Some(stop) => Err(stop),
                         None => Ok(()),
                     });
@@ -108,11 +108,11 @@ fn described(result: Result<Arc<Tensor>, ScriptError>) -> String {
 
 #[test]
 fn functions_give_what_octave_gives() {
-    let mut interp = interp(testing::env());
+    let mut interp = interp(rig::env());
     let mut wrong = Vec::new();
     for case in cases() {
         let args: Vec<Value> = case.args.iter().map(|t| Value::tensor_as_is(t.clone())).collect();
-        let result = case.run(&mut interp, &args).and_then(|v| testing::home(&mut interp.env, &v));
+        let result = case.run(&mut interp, &args).and_then(|v| rig::home(&mut interp.env, &v));
         if !case.is_right(&result, false) && !case.deviates() {
             wrong.push(format!("{}: {}", case.line, described(result)));
         }
@@ -122,11 +122,11 @@ fn functions_give_what_octave_gives() {
 
 #[test]
 fn the_runtime_gives_what_the_host_gives() {
-    let mut interp = interp(testing::env_lazy());
+    let mut interp = interp(rig::env_lazy());
     let (mut wrong, mut recorded) = (Vec::new(), Vec::new());
     for case in cases() {
         let args: Vec<Value> = case.args.iter().map(|t| Value::tensor_as_is(t.clone())).collect();
-        let args: Vec<Value> = args.iter().map(|v| testing::away(&interp.env, v)).collect();
+        let args: Vec<Value> = args.iter().map(|v| rig::away(&interp.env, v)).collect();
         match case.run(&mut interp, &args) {
             Ok(value) => recorded.push((case, value)),
             Err(error) if case.is_right(&Err(error.clone()), true) || case.deviates() => {}
@@ -134,9 +134,9 @@ fn the_runtime_gives_what_the_host_gives() {
         }
     }
     for part in recorded.chunks(300) {
-        let _ = testing::settle(&mut interp.env, |env| env.host_all(part.iter().map(|(_, v)| v)));
+        let _ = rig::settle(&mut interp.env, |env| env.host_all(part.iter().map(|(_, v)| v)));
         for (case, value) in part {
-            let result = testing::home(&mut interp.env, value);
+            let result = rig::home(&mut interp.env, value);
             if !case.is_right(&result, true) && !case.deviates() {
                 wrong.push(format!("{}: {}", case.line, described(result)));
             }
