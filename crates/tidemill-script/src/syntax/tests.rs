@@ -45,7 +45,7 @@ fn read_snippet(out: &mut String, text: &str) {
 #[test]
 fn the_corpus_is_read_as_written_there() {
     let corpus = include_str!("../../tests/script/grammar.txt");
-    expect_file!["../../../tests/script/grammar.txt"].assert_eq(&read_corpus(corpus));
+    expect_file!["../../tests/script/grammar.txt"].assert_eq(&read_corpus(corpus));
 }
 
 fn error_of(text: &str) -> String {
@@ -281,7 +281,7 @@ fn anonymous_functions_are_shown_as_octave_shows_them() {
     for line in texts.lines().filter_map(|line| line.strip_prefix("> ")) {
         let _ = write!(shown, "> {line}\n= {}\n\n", function_text(line).escape_debug());
     }
-    expect_file!["../../../tests/script/anonymous.txt"].assert_eq(&shown);
+    expect_file!["../../tests/script/anonymous.txt"].assert_eq(&shown);
 }
 
 /// An expression of random form. Strings have no quotes in them and no cell is empty: what is shown of those does not

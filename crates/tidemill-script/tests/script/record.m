@@ -1,4 +1,4 @@
-% Records what GNU Octave prints for small cases of our own: octave-cli -q tests/script/record.m
+% Records what GNU Octave prints for small cases of our own: octave-cli -q crates/tidemill-script/tests/script/record.m
 % Each file of octave/ holds cases: a line `>>> code`, then what it printed. A case that fails printed `error: message`.
 % tests/script_octave.rs runs the same cases and compares.
 1;
