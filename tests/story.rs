@@ -172,7 +172,9 @@ fn the_architecture_names_every_folder_and_file_of_the_source_and_none_that_is_n
         .into_iter()
         .map(|quote| quote.split("::").next().unwrap())
         .filter(|quote| {
-            ["src/", "crates/", "tests", "benches", "examples", "traces", "docs", ".ci"].iter().any(|p| quote.starts_with(p))
+            ["src/", "crates/", "tests", "benches", "examples", "traces", "docs", ".ci"]
+                .iter()
+                .any(|p| quote.starts_with(p))
         })
         .filter(|quote| quote.contains('/'))
         .collect();

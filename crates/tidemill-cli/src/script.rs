@@ -389,7 +389,7 @@ const AFTER_CHARS: usize = 100;
 /// The range of the line that a place begins in.
 fn line_of(place: &Place) -> Range<usize> {
     let text = &place.source.text;
-    let at = text.floor_char_boundary((place.span.start as usize).min(text.len()));
+    let at = place.source.floor_char_boundary(place.span.start as usize);
     let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
     start..text[at..].find('\n').map_or(text.len(), |end| at + end)
 }
@@ -402,7 +402,7 @@ fn is_long_line(place: &Place) -> bool {
 /// The same report with a part of the line alone.
 fn beside_the_place(error: &ScriptError, place: &Place) -> String {
     let (source, line) = (&place.source, line_of(place));
-    let at = source.text.floor_char_boundary((place.span.start as usize).min(source.text.len()));
+    let at = source.floor_char_boundary(place.span.start as usize);
     let before = source.text[line.start..at].char_indices().rev().nth(BEFORE_CHARS - 1).map_or(0, |(i, _)| i);
     let after = source.text[at..line.end].char_indices().nth(AFTER_CHARS).map_or(line.end, |(i, _)| at + i);
     // What is no text has no width.

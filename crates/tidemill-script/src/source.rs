@@ -115,9 +115,14 @@ impl Source {
         functions.filter_map(|path| Some((path.file_stem()?.to_str()?.to_owned(), path))).collect()
     }
 
+    /// The last byte offset, at most `at`, that is not within a character of the text.
+    pub fn floor_char_boundary(&self, at: usize) -> usize {
+        (0..=at.min(self.text.len())).rev().find(|&at| self.text.is_char_boundary(at)).unwrap_or(0)
+    }
+
     /// Line and column of a byte offset, both from 1; columns count characters.
     pub fn position(&self, offset: u32) -> Position {
-        let before = &self.text[..self.text.floor_char_boundary(offset as usize)];
+        let before = &self.text[..self.floor_char_boundary(offset as usize)];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let line = before.bytes().filter(|&b| b == b'\n').count() as u32 + 1;
         Position { line, column: before[line_start..].chars().count() as u32 + 1 }

@@ -88,7 +88,7 @@ impl<'t> Lowering<'t> {
 
     /// The operator of a node: its first part that has no name.
     fn operator(&self, node: Node) -> String {
-        let sign = (0..node.child_count()).filter_map(|at| node.child(at)).find(|child| !child.is_named());
+        let sign = (0..node.child_count()).filter_map(|at| node.child(at as u32)).find(|child| !child.is_named());
         sign.map_or("", |sign| self.text(sign)).trim().replace("~=", "!=").replace('~', "!")
     }
 

@@ -69,7 +69,7 @@ impl<'a, T: Stored> Pieces<'a, T> {
                 let piece = &mut spread[..n.min(PIECE)];
                 piece.fill(MaybeUninit::new(T::of(scalar)));
                 // SAFETY: the piece was just written.
-                Pieces::Scalar(unsafe { piece.assume_init_ref() })
+                Pieces::Scalar(unsafe { std::slice::from_raw_parts(piece.as_ptr().cast(), piece.len()) })
             }
         }
     }

@@ -40,7 +40,7 @@ pub(super) fn quoted(error: ScriptError) -> ScriptError {
     let text = place.source.text.as_str();
     // The last letter of what was found there is marked; of a text that ends too early, the last of all.
     let last = text.trim_end().char_indices().next_back().map_or(0, |(at, _)| at);
-    let at = text.floor_char_boundary(place.span.end.max(place.span.start + 1) as usize - 1).min(last);
+    let at = place.source.floor_char_boundary(place.span.end.max(place.span.start + 1) as usize - 1).min(last);
     let begin = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let line = text[begin..].lines().next().unwrap_or_default();
     let blanks = " ".repeat(text[begin..at].chars().count() + 4);
