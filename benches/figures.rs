@@ -13,7 +13,7 @@ mod shared;
 use std::hint::black_box;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
-use tidemill::contract::device::DeviceKind;
+use tidemill::DeviceKind;
 use tidemill::{Array, DeviceChoice, Error, IntoDevice, Precision, Result, Runtime, Session};
 
 /// What was asked for on the command line.

@@ -6,11 +6,9 @@ use smallvec::{SmallVec, smallvec};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
-use tidemill::graph::{DType, ElementOp, Scalar};
-use tidemill::host_buffer::HostBuffer;
-use tidemill::kernels::eval::{HostOperand, Pool, run};
-use tidemill::kernels::ir::*;
-use tidemill::stats::Counters;
+use tidemill::testing::kernels::ir::*;
+use tidemill::testing::kernels::{Counters, ElementOp, HostBuffer, HostOperand, Pool, run};
+use tidemill::{DType, Scalar};
 
 const ELEMENTS: usize = 5_000_000;
 const REPEATS: usize = 15;

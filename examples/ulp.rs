@@ -19,8 +19,7 @@ use device::Device;
 use rayon::prelude::*;
 use reference::Reference;
 use std::process::ExitCode;
-use tidemill::graph::ElementOp;
-use tidemill::graph::table::DTypeRule;
+use tidemill::testing::kernels::{DTypeRule, ElementOp};
 
 /// The worst that was seen of a function.
 #[derive(Clone, Default)]

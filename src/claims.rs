@@ -7,16 +7,18 @@
 //! no memory that front ends hold; free memory of the runtime's pools counts for nobody, and is given back when a claim
 //! needs it.
 
-// Scripts are the front ends that claim; without them nobody does.
-#![cfg_attr(not(feature = "script"), allow(dead_code))]
-
 use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Counts the bytes that all front ends of one runtime hold, beside those of the runtime.
+/// The bytes of host memory that the front ends of one runtime hold, beside those that the runtime holds itself. Both
+/// share the host's budget ([`RuntimeBuilder::host_budget`](crate::RuntimeBuilder::host_budget)): the runtime takes no
+/// memory that a front end has claimed, and gives free memory back where a claim needs it.
+///
+/// It counts and refuses nothing: a front end compares [`HostClaims::bytes_held`] with [`HostClaims::bytes_max`] before
+/// it takes more, and ends each claim that it made, once.
 #[derive(Default)]
-pub(crate) struct HostClaims {
+pub struct HostClaims {
     bytes: AtomicU64,
     /// Bytes that the runtime holds on the host: values, and copies of those on other devices.
     runtime: AtomicU64,
@@ -45,22 +47,22 @@ impl HostClaims {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes that front ends and the runtime hold now.
-    pub(crate) fn bytes_of_all(&self) -> u64 {
+    /// Bytes that front ends and the runtime hold now. The runtime's part is as of its last batch or plan.
+    pub fn bytes_held(&self) -> u64 {
         self.bytes().saturating_add(self.runtime.load(Ordering::Relaxed))
     }
 
-    /// Bytes that may be held.
-    pub(crate) fn most(&self) -> u64 {
+    /// The host's budget: bytes that front ends and the runtime may hold together.
+    pub fn bytes_max(&self) -> u64 {
         self.most
     }
 
-    /// So many more are held.
-    pub(crate) fn claim(&self, bytes: u64) {
+    /// Counts bytes that a front end holds from now on. It never blocks.
+    pub fn claim(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         let idle = self.idle.load(Ordering::Relaxed);
         if idle > 0
-            && self.bytes_of_all().saturating_add(idle) > self.most
+            && self.bytes_held().saturating_add(idle) > self.most
             && !self.is_asked.swap(true, Ordering::Relaxed)
             && let Some(ask) = self.ask.get()
         {
@@ -68,8 +70,8 @@ impl HostClaims {
         }
     }
 
-    /// So many are held no longer.
-    pub(crate) fn release(&self, bytes: u64) {
+    /// Ends a claim of so many bytes.
+    pub fn release(&self, bytes: u64) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
@@ -102,13 +104,13 @@ mod tests {
         claims.asks(move || _ = count.fetch_add(1, Ordering::Relaxed));
         claims.set_runtime(30, 40);
         claims.claim(30);
-        assert_eq!((claims.bytes(), claims.bytes_of_all(), asked.load(Ordering::Relaxed)), (30, 60, 0));
+        assert_eq!((claims.bytes(), claims.bytes_held(), asked.load(Ordering::Relaxed)), (30, 60, 0));
         claims.claim(10);
         claims.claim(5);
         assert_eq!(asked.load(Ordering::Relaxed), 1);
         claims.set_runtime(30, 0);
         claims.claim(10);
         claims.release(55);
-        assert_eq!((claims.bytes(), claims.bytes_of_all(), asked.load(Ordering::Relaxed)), (0, 30, 1));
+        assert_eq!((claims.bytes(), claims.bytes_held(), asked.load(Ordering::Relaxed)), (0, 30, 1));
     }
 }

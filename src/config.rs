@@ -1,5 +1,6 @@
 //! A runtime's settings, as the builder collects them.
 
+use crate::injection::Injection;
 use crate::kernels::target::Precision;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -29,84 +30,6 @@ pub enum Promotion {
     /// A plain f64 number beside an f32 array is rounded to f32, as a literal is; it is refused where f32 has no such
     /// magnitude. Whole numbers have to be exact in the result's dtype.
     Strict,
-}
-
-/// Faults and holds that tests inject into a device; none by default.
-#[derive(Clone, Debug, Default)]
-pub struct Injection {
-    /// The device is lost when it would run its batch of this number (counted from 0).
-    pub lose_device_at_batch: Option<u64>,
-    /// The device is lost in place of every batch of so many, again and again.
-    pub lose_device_every: Option<u64>,
-    /// A worker panics in the batch of this number.
-    pub panic_at_batch: Option<u64>,
-    /// A GPU's completion thread panics over the batch of this number that was submitted.
-    pub panic_in_completion_at_batch: Option<u64>,
-    /// A GPU's completion thread ends over that batch.
-    pub end_completion_at_batch: Option<u64>,
-    /// A poll of the GPU panics while that batch is waited for; the device is healthy.
-    pub panic_in_poll_at_batch: Option<u64>,
-    /// The GPU is found lost while that batch is waited for.
-    pub lose_device_in_completion_at_batch: Option<u64>,
-    /// The batch of this number fails with an out-of-memory error.
-    pub out_of_memory_at_batch: Option<u64>,
-    /// Work that a batch holds before others have their turn, in estimated microseconds, in place of two milliseconds.
-    pub slice_us: Option<f64>,
-    /// On the host, a launch that is estimated to take so many microseconds runs beside others, in place of three
-    /// milliseconds.
-    pub long_launch_us: Option<f64>,
-    /// The first launch that the host runs beside others waits for this.
-    pub hold_first_long: Option<std::sync::Arc<Hold>>,
-    /// The device holds its first batch until this is set and notified.
-    pub hold_first_batch: Option<std::sync::Arc<Hold>>,
-    /// The first compilation of a GPU's kernels waits for this, on its worker.
-    pub hold_first_compile: Option<std::sync::Arc<Hold>>,
-    /// Features the GPU device must not use although the adapter has them: `"f64"`, `"i64"`, `"subgroups"`,
-    /// `"timestamps"`, `"mappable"`, `"pipeline_cache"`.
-    pub without_features: Vec<&'static str>,
-    /// The GPU cannot be opened, though it is there.
-    pub fail_opening: bool,
-    /// Opening the GPU waits for this.
-    pub hold_opening: Option<std::sync::Arc<Hold>>,
-    /// `auto` takes a software adapter for a GPU.
-    pub software_serves: bool,
-    /// log2 of elements in a segment, instead of what the device's limits imply.
-    pub segment_shift: Option<u32>,
-    /// log2 of elements that a binding spans; as `segment_shift` where only that is given.
-    pub span_shift: Option<u32>,
-    /// Storage buffers that the GPU's kernels may bind, instead of what the device's limits allow.
-    pub bindings_max: Option<u32>,
-}
-
-impl Injection {
-    /// Whether the device is lost when it would run its batch of this number.
-    pub fn loses_device_at(&self, number: u64) -> bool {
-        let again = self.lose_device_every.is_some_and(|every| (number + 1).is_multiple_of(every));
-        again || self.lose_device_at_batch == Some(number)
-    }
-}
-
-/// A latch that tests hold a device by.
-#[derive(Debug, Default)]
-pub struct Hold {
-    open: parking_lot::Mutex<bool>,
-    changed: parking_lot::Condvar,
-}
-
-impl Hold {
-    /// Lets the device go on.
-    pub fn release(&self) {
-        *self.open.lock() = true;
-        self.changed.notify_all();
-    }
-
-    /// Waits until released.
-    pub fn wait(&self) {
-        let mut open = self.open.lock();
-        while !*open {
-            self.changed.wait(&mut open);
-        }
-    }
 }
 
 /// Ops, and bytes that they keep.
@@ -182,7 +105,8 @@ pub struct Config {
     pub drain_ms: u64,
     /// How long memory lies free before it goes back to the system; `None`: as long as the runtime lives.
     pub idle_release: Option<Duration>,
-    /// Faults for tests.
+    /// What a test injects.
+    #[cfg(any(test, feature = "testing"))]
     pub injection: Injection,
 }
 
@@ -195,6 +119,14 @@ pub const OPS_PENDING_MAX: u64 = 16 << 20;
 const BYTES_PENDING_MIN: u64 = 1 << 30;
 
 impl Config {
+    /// What a test injects: nothing in a library without the feature `testing`.
+    pub fn injection(&self) -> &Injection {
+        #[cfg(any(test, feature = "testing"))]
+        return &self.injection;
+        #[cfg(not(any(test, feature = "testing")))]
+        &Injection
+    }
+
     /// What may wait of all sessions, where the host's budget has so many bytes.
     pub fn pending_max(&self, host_bytes: u64) -> Room {
         let nodes = self.ops_pending_max.unwrap_or(OPS_PENDING_MAX).max(1);
@@ -255,6 +187,7 @@ impl Default for Config {
             hold_recording: false,
             drain_ms: 30_000,
             idle_release: Some(IDLE_RELEASE),
+            #[cfg(any(test, feature = "testing"))]
             injection: Injection::default(),
         }
     }

@@ -3,8 +3,7 @@
 //! A thread that sleeps is woken in several microseconds where its core idles lightly, and in hundreds where it sleeps
 //! deeply or is a virtual machine's: more than a short batch takes. So a thread of a GPU looks again and again for a
 //! while before it sleeps, if what it waited for the last time came that soon; and so does the ring's, for a shorter
-//! while, when it has answered somebody, who may well ask for more. Whoever has spread copies over threads looks once
-//! for the end of the others' shares.
+//! while, when it has answered somebody, who may well ask for more.
 //!
 //! Must hold: a wait costs a bounded time of looking, and of one [`Eager`] the second of two long waits in a row none;
 //! nobody looks where cores are few, or where the device itself computes on them.

@@ -7,6 +7,7 @@ use crate::dtype::{DType, Element};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grants::Grant;
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
+#[cfg(feature = "gpu")]
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,6 +25,7 @@ pub trait MappedBytes: Send + Sync {
     }
 
     /// Itself, for the device whose memory it is.
+    #[cfg(feature = "gpu")]
     fn as_any(&self) -> Option<&(dyn Any + Send + Sync)> {
         None
     }
@@ -266,6 +268,7 @@ impl HostBuffer {
     }
 
     /// The memory, where it is a user's or a device's.
+    #[cfg(feature = "gpu")]
     pub fn mapped(&self) -> Option<&dyn MappedBytes> {
         match &self.storage {
             Storage::Owned(_) => None,
@@ -283,17 +286,6 @@ impl HostBuffer {
         // SAFETY: the dtype matches, the length is the element count, the alignment holds for all storages,
         // and bools are written as 0 or 1 only.
         Some(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), self.elements) })
-    }
-
-    /// The elements for writing, if they are of type `T` and ours alone.
-    pub fn as_mut_slice<T: Element>(&mut self) -> Option<&mut [T]> {
-        if T::DTYPE != self.dtype {
-            return None;
-        }
-        let elements = self.elements;
-        let bytes = self.bytes_mut()?;
-        // SAFETY: as in `as_slice`, and `self` is borrowed exclusively.
-        Some(unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), elements) })
     }
 
     /// One element as a scalar.

@@ -27,11 +27,11 @@
 //! | feature | default | what it adds |
 //! |---|---|---|
 //! | `gpu` | yes | a wgpu device beside the host device |
-//! | `cli` | yes | the `tidemill` command |
-//! | `image` | yes | pictures from and to arrays; the `photo` command |
-//! | `script` | yes | MATLAB-syntax scripts: the module `script`, and `tidemill run` |
 //! | `ndarray` | no | arrays from and to `ndarray` |
 //! | `serde` | no | `serde` for [`HostArray`] |
+//! | `testing` | no | for this project's own tests: faults to inject, and kernels to measure; no part of the stable API |
+//!
+//! MATLAB-syntax scripts are the crate `tidemill-script`, the command `tidemill` is `tidemill-cli`.
 //!
 //! # What it can do
 //!
@@ -45,72 +45,51 @@
 //! | check data without waiting for it | [`Array::ensure`] |
 //! | see what would run, and what ran | [`Explain`], [`Stats`], [`timeline`] |
 //! | share devices by weight, wait for room, cancel | [`SessionBuilder::weight`], [`Session::ready`], dropping a future |
+//! | build an interpreter or a language on it | [`frontend`] |
 //! | refuse mixed dtypes that lose digits | [`Promotion`] |
 //!
 //! `docs/service.md` embeds it in a server, `docs/limits.md` says what it does not do.
 //!
 //! # Reading order
 //!
-//! For users: [`Runtime::builder`], [`Session`], [`Array`], [`Gather`], [`Error`], then [`Stats`] and [`timeline`];
-//! for scripts, `script`.
+//! For users: [`Runtime::builder`], [`Session`], [`Array`], [`Gather`], [`Error`], then [`Stats`] and [`timeline`]; for
+//! front ends, [`frontend`].
 //!
 //! For contributors, after `ARCHITECTURE.md` and in its order, in `src/`: `array` (how an op is recorded), `graph`
 //! (what one is), `scheduler` (what runs, and where), `fusion` (as which kernels), `residency` (on which bytes),
-//! `kernels` (what a kernel is), `device` (for real), `script` (MATLAB-syntax scripts, a client of `array`), `picture`
-//! (pictures in files), [`timeline`] (what is seen of all that), `ring` (what carries the messages between them). Most
-//! of these modules are public for the crate's own tests, benchmarks and examples only, hidden here, and **no part of
-//! the stable API**: what is listed below is.
+//! `kernels` (what a kernel is), `device` (for real), [`timeline`] (what is seen of all that), `ring` (what carries the
+//! messages between them). These modules are private: the stable API is what is listed below.
 
-#[doc(hidden)]
-pub mod array;
+mod array;
 mod claims;
-#[doc(hidden)]
-pub mod config;
-#[doc(hidden)]
-pub mod contract;
-#[doc(hidden)]
-pub mod device;
+mod config;
+mod contract;
+mod device;
 #[cfg(test)]
 mod dice;
 mod dtype;
-#[doc(hidden)]
-pub mod dump;
-#[doc(hidden)]
-pub mod eager;
-#[doc(hidden)]
-pub mod error;
+mod dump;
+mod eager;
+mod error;
 mod fair;
-#[doc(hidden)]
-pub mod fusion;
-#[doc(hidden)]
-pub mod grants;
-#[doc(hidden)]
-pub mod graph;
-#[doc(hidden)]
-pub mod host_buffer;
-#[doc(hidden)]
-pub mod ids;
-#[doc(hidden)]
-pub mod kernels;
+pub mod frontend;
+mod fusion;
+mod grants;
+mod graph;
+mod host_buffer;
+mod ids;
+mod injection;
+mod kernels;
 mod leaving;
-#[doc(hidden)]
-pub mod mail;
-#[cfg(feature = "image")]
-#[doc(hidden)]
-pub mod picture;
-#[doc(hidden)]
-pub mod residency;
-#[doc(hidden)]
-pub mod ring;
-#[doc(hidden)]
-pub mod scheduler;
-#[cfg(feature = "script")]
-pub mod script;
+mod mail;
+mod residency;
+mod ring;
+mod scheduler;
 mod shelf;
-#[doc(hidden)]
-pub mod stats;
-#[doc(hidden)]
-pub mod threads;
+mod stats;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod threads;
 pub mod timeline;
 
 pub use array::{

@@ -40,6 +40,7 @@ impl<T> Shelf<T> {
     }
 
     /// Whether nothing lies here.
+    #[cfg(any(test, feature = "gpu"))]
     pub(crate) fn is_empty(&self) -> bool {
         self.lists.is_empty()
     }
@@ -64,6 +65,7 @@ impl<T> Shelf<T> {
     }
 
     /// A piece of the largest size, to make way for another.
+    #[cfg(any(test, feature = "gpu"))]
     pub(crate) fn take_largest(&mut self) -> Option<(u64, T)> {
         let (&size, _) = self.lists.last_key_value()?;
         self.pop(size)

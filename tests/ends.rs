@@ -7,7 +7,7 @@ use futures::FutureExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
-use tidemill::config::{Hold, Injection};
+use tidemill::testing::{Hold, Injection};
 use tidemill::{ErrorKind, Runtime, RuntimeBuilder};
 
 /// The threads of this process whose names begin so.

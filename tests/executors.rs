@@ -6,7 +6,7 @@ use common::{session, unfolded, wait};
 use futures::FutureExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tidemill::config::{Hold, Injection};
+use tidemill::testing::{Hold, Injection};
 use tidemill::{ArrayState, ErrorKind, Runtime, Session};
 
 /// A small program with several awaits.

@@ -5,7 +5,7 @@ mod common;
 
 use common::{counted, wait};
 use std::sync::Arc;
-use tidemill::config::{Hold, Injection};
+use tidemill::testing::{Hold, Injection};
 use tidemill::{Array, Gather, Runtime, Session};
 
 /// More elements than what is computed while recording.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
-use tidemill::config::{Hold, Injection};
+use tidemill::testing::{Hold, Injection};
 use tidemill::{Array, Error, ErrorKind, Runtime, RuntimeBuilder, Session, cat, step};
 
 /// More elements than any value that is computed while recording.

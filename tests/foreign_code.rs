@@ -7,7 +7,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Wake, Waker};
-use std::time::{Duration, Instant};
 use tidemill::{Array, ErrorKind, Gather, Session};
 
 const N: usize = 1000;
@@ -118,54 +117,5 @@ fn a_waker_may_record_more_than_the_ring_takes_and_is_told_not_to_block() {
         assert_eq!((recorded.load(Ordering::SeqCst), refused.load(Ordering::SeqCst)), (300_000, 1), "{device}");
         drop(gather);
         assert_works(device, &s);
-    }
-}
-
-#[cfg(feature = "script")]
-#[test]
-fn a_script_that_records_more_than_the_ring_takes_waits_without_its_thread() {
-    use tidemill::script::Script;
-    for (device, rt) in common::unfolded(|b| b.tape_nodes_max(16)) {
-        // A waker holds the ring's thread.
-        let (enter, entered) = std::sync::mpsc::channel();
-        let (release, released) = std::sync::mpsc::channel();
-        let released = std::sync::Mutex::new(released);
-        let wake = move || {
-            let _ = enter.send(());
-            let _ = released.lock().unwrap().recv();
-        };
-        let waker = Waker::from(Arc::new(Runs(wake)));
-        let s = rt.session("asks").open();
-        let asked = loop {
-            let mut explain = Box::pin(slow(&s).explain());
-            if explain.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
-                break explain;
-            }
-        };
-        entered.recv_timeout(Duration::from_secs(60)).unwrap();
-        // Whoever would be held here would be held for ever: then the test fails, and ends.
-        let watch = release.clone();
-        std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_secs(120));
-            let _ = watch.send(());
-        });
-        let before = rt.stats();
-        let began = Instant::now();
-        let s = rt.session("script").open();
-        let script =
-            Script::parse("y = rand (200); for k = 1:1000, y = y * 0.5 + 1; end, printf (\"%d\", max (y(:)));")
-                .unwrap();
-        let mut run = Box::pin(script.run(&s));
-        for _ in 0..1000 {
-            let poll = run.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-            assert!(poll.is_pending(), "{device}: it ended while the ring took nothing");
-        }
-        let recorded = rt.stats().since(&before).ops_recorded;
-        assert!((1..1000).contains(&recorded), "{device}: {recorded} ops were recorded where there is room for 128");
-        assert!(began.elapsed() < Duration::from_secs(100), "{device}: its thread was held");
-        release.send(()).unwrap();
-        let workspace = wait(run).unwrap();
-        assert_eq!(workspace.printed(), "2", "{device}");
-        drop(asked);
     }
 }

@@ -3,7 +3,7 @@
 
 mod common;
 use common::{counted, gpu, session, unfolded, wait};
-use tidemill::config::Injection;
+use tidemill::testing::Injection;
 use tidemill::{Array, DType, Runtime, Session, Stats, cat};
 
 /// A source that does not fold.

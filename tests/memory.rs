@@ -5,7 +5,7 @@ use common::{gpu, poll_once, wait};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tidemill::config::{Hold, Injection};
+use tidemill::testing::{Hold, Injection};
 use tidemill::{Array, ErrorKind, HostAny, Runtime, RuntimeBuilder, Session, select, step};
 
 const MIB: u64 = 1 << 20;

@@ -4,8 +4,8 @@ mod common;
 
 use common::wait;
 use std::sync::Arc;
-use tidemill::config::{Hold, Injection};
-use tidemill::error::ErrorKind;
+use tidemill::ErrorKind;
+use tidemill::testing::{Hold, Injection};
 use tidemill::{Runtime, RuntimeBuilder};
 
 /// More work than any GPU would be left out of.

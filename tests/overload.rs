@@ -7,7 +7,7 @@ use common::{until, wait};
 use futures::FutureExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use tidemill::config::{Hold, Injection};
+use tidemill::testing::{Hold, Injection};
 use tidemill::{Array, ErrorKind, Gather, Runtime, RuntimeBuilder, Session};
 
 /// The data of a request, which counts its end.

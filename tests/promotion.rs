@@ -212,19 +212,6 @@ fn a_session_may_choose_and_the_first_operands_fault_wins() {
     rt.shutdown_blocking().unwrap();
 }
 
-#[cfg(feature = "script")]
-#[test]
-fn a_script_keeps_matlabs_rules_whatever_the_runtime_says() {
-    let rt = runtime(Promotion::Strict);
-    let s = session(&rt);
-    let text = "x = ones (300, 300, 'single') + ones (300, 300); y = ones (300, 300, 'int32') * 3 * 0.5;
-                printf ('%s %g %s %g\\n', class (x), x(1), class (y), y(1));";
-    let script = tidemill::script::Script::parse(text).unwrap();
-    let ran = futures::executor::block_on(script.run(&s)).unwrap();
-    assert_eq!(ran.printed(), "single 2 int32 2\n");
-    rt.shutdown_blocking().unwrap();
-}
-
 #[test]
 fn a_dimension_that_an_array_lacks_is_an_error_in_every_function_that_names_one() {
     let rt = runtime(Promotion::Matlab);

@@ -12,7 +12,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, Test
 use proptest::{arbitrary::any, collection::vec, strategy::Strategy};
 use std::time::Duration;
 use tidemill::Runtime;
-use tidemill::config::Injection;
+use tidemill::testing::Injection;
 
 /// Runs as many random programs; a failing one is shrunk and printed.
 fn programs_agree(what: &str, rt: &Runtime, seed: u8, cases: u32) {

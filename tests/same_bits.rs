@@ -3,7 +3,7 @@
 
 mod common;
 use common::{gpu, host, unfolded, values, wait};
-use tidemill::config::Injection;
+use tidemill::testing::Injection;
 use tidemill::{Array, DType, Runtime, Session, cat};
 
 /// Arrays of a program that meets every kind of kernel.

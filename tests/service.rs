@@ -13,7 +13,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidemill::Runtime;
-use tidemill::config::{Hold, Injection};
+use tidemill::testing::{Hold, Injection};
 
 /// Far longer than anything takes here.
 const PATIENCE: Duration = Duration::from_secs(120);

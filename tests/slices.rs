@@ -5,7 +5,7 @@ mod common;
 use common::{counted, gpu, session, unfolded, values, wait};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use proptest::{arbitrary::any, collection::vec, prop_oneof};
-use tidemill::config::Injection;
+use tidemill::testing::Injection;
 use tidemill::{Array, Runtime, Session, SliceArg, step};
 
 /// Elements of a dimension: the first, the step, how many.
@@ -370,76 +370,5 @@ fn an_array_that_is_looked_at_before_each_assignment_by_indices_is_not_copied_wh
         assert!(did.kernels <= 2, "{device}: {} kernels", did.kernels);
         (expected[3], expected[5]) = (1.0, 1.0);
         assert_eq!(values(&x), expected, "{device}");
-    }
-}
-
-/// Bodies of scripts over an array of 200 x 200, in `T` trips.
-#[cfg(feature = "script")]
-const SCRIPTS: [(&str, &str); 12] = [
-    ("swap", "for k = 1:T, t = A(k,:); A(k,:) = A(200-k,:); A(200-k,:) = t; end, printf ('%.5g\\n', sum (A(3,:)))"),
-    ("swap of pairs", "for k = 1:T, A([k 200-k],:) = A([200-k k],:); end, printf ('%.5g\\n', sum (A(3,:)))"),
-    ("reversal", "for k = 1:T, A(:,k) = A(end:-1:1,k); end, printf ('%.5g\\n', sum (A(3,:)))"),
-    ("by number", "for k = 1:T, A(k+9:k+600) = A(k:k+591) + 1; end, printf ('%.5g\\n', sum (A(20,:)))"),
-    ("shift", "for k = 1:T, A(2:200,:) = A(1:199,:); end, printf ('%.5g\\n', sum (A(T,:)))"),
-    ("scaling", "for k = 1:T, A(k,:) = A(k,:) / A(k,k); end, printf ('%.5g\\n', sum (A(3,:)))"),
-    (
-        "elimination",
-        "for j = 1:4, for i = j+1:j+T/4, A(i,:) = A(i,:) - A(i,j) / A(j,j) * A(j,:); end, end, \
-         printf ('%.5g\\n', sum (abs (A(5,:))))",
-    ),
-    // What is written depends on what was just read and looked at.
-    (
-        "what a mask names",
-        "for k = 1:T, i = (k-1)*600 + (1:600); m = A(i) > 700; A(i(m)) = 0; end, printf ('%.5g\\n', sum (A(3,:)))",
-    ),
-    ("a masked column", "for k = 1:T, A(A(:,k) > 900, k) = 0; end, printf ('%.5g\\n', sum (A(3,:)))"),
-    ("a branch", "for k = 1:T, v = A(k,k); if v > 3, A(k,k) = v * 2; end, end, printf ('%.5g\\n', sum (A(3,:)))"),
-    (
-        "a branch on a column",
-        "for k = 1:T, m = max (A(:,k)); if m > 3, A(:,k) = A(:,k) / m; end, end, printf ('%.5g\\n', sum (A(3,:)))",
-    ),
-    (
-        "what is found",
-        "for k = 1:T, i = find (A(:,k) > 900); A(200*(k-1) + i) = k; end, printf ('%.5g\\n', sum (A(3,:)))",
-    ),
-];
-
-/// What a script printed whose arrays of more than so many elements are recorded, and what was done for it.
-#[cfg(feature = "script")]
-fn scripted(rt: &Runtime, text: &str, host_elements_max: usize) -> (String, tidemill::Stats) {
-    use tidemill::script::{Script, env::Options, output::Captured};
-    let captured = std::sync::Arc::new(parking_lot::Mutex::new(Captured::default()));
-    let options = Options { host_elements_max, ..Options::default() };
-    let script = Script::parse(text).unwrap();
-    let (ran, did) = counted(rt, || wait(script.run_with(&session(rt), Box::new(captured.clone()), options)));
-    ran.unwrap_or_else(|error| panic!("{text}: {error}"));
-    let out = String::from_utf8_lossy(&captured.lock().out).into_owned();
-    (out, did)
-}
-
-#[cfg(feature = "script")]
-#[test]
-fn scripts_that_loop_over_slices_of_a_large_array_do_not_copy_it_in_every_trip() {
-    for (device, rt) in unfolded(|b| b) {
-        for (name, body) in SCRIPTS {
-            let text = |trips: usize| {
-                let start =
-                    "A = single (reshape (mod ((1:40000) * 7919, 1009), 200, 200)) + 600 * eye (200, 'single');";
-                format!("T = {trips}; {start} {body}")
-            };
-            // What begins on the runtime may come home where small parts of it are read; or all is recorded.
-            for recorded in [false, true] {
-                let what = format!("{name} on {device}, all recorded: {recorded}");
-                let copied = |trips: usize| {
-                    let (out, did) = scripted(&rt, &text(trips), if recorded { 0 } else { 4096 });
-                    assert_eq!(out, scripted(&rt, &text(trips), usize::MAX).0, "{what}");
-                    assert!(!recorded || did.ops_recorded > 2 * trips as u64, "{what}: {}", did.ops_recorded);
-                    did.bytes_copied
-                };
-                let (few, many) = (copied(8), copied(24));
-                let array = 200 * 200 * 4;
-                assert!(few <= array + array / 8 && many == few, "{what}: {few}, then {many} bytes copied");
-            }
-        }
     }
 }

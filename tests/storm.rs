@@ -11,7 +11,7 @@ mod programs;
 use common::gpu;
 use programs::{Dice, Twist, decode, run};
 use std::time::Duration;
-use tidemill::config::Injection;
+use tidemill::testing::Injection;
 use tidemill::{Array, Error, ErrorKind, Runtime, RuntimeBuilder, Session};
 
 /// After so long, a gather hangs.

@@ -172,7 +172,9 @@ fn the_architecture_names_every_folder_and_file_of_the_source_and_none_that_is_n
         .into_iter()
         .map(|quote| quote.split("::").next().unwrap())
         .filter(|quote| {
-            ["src/", "tests", "benches", "examples", "traces", "docs", ".ci"].iter().any(|p| quote.starts_with(p))
+            ["src/", "crates/", "tests", "benches", "examples", "traces", "docs", ".ci"]
+                .iter()
+                .any(|p| quote.starts_with(p))
         })
         .filter(|quote| quote.contains('/'))
         .collect();
@@ -180,8 +182,7 @@ fn the_architecture_names_every_folder_and_file_of_the_source_and_none_that_is_n
         assert!(root().join(path).exists(), "{path} does not exist");
     }
     let rooms = |folder: PathBuf| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    for path in rooms(root().join("src")).chain(rooms(root().join("src/bin"))).filter(|path| !path.ends_with("src/bin"))
-    {
+    for path in rooms(root().join("src")).chain(rooms(root().join("crates"))) {
         let mut name = path.strip_prefix(root()).unwrap().to_string_lossy().replace('\\', "/");
         name.push_str(if path.is_dir() { "/" } else { "" });
         assert!(paths.contains(name.as_str()), "{name} is not in ARCHITECTURE.md");

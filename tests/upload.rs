@@ -5,8 +5,8 @@ mod common;
 use common::{counted, gpu, host, wait};
 use std::sync::Arc;
 use std::time::Duration;
-use tidemill::config::{Hold, Injection};
-use tidemill::error::ErrorKind;
+use tidemill::ErrorKind;
+use tidemill::testing::{Hold, Injection};
 use tidemill::{Array, Element, Runtime, Session};
 
 const N: usize = 1 << 20;

@@ -4,7 +4,7 @@ mod common;
 
 use common::{gpu, session, wait};
 use std::path::Path;
-use tidemill::config::Injection;
+use tidemill::testing::Injection;
 use tidemill::{Array, Runtime, RuntimeBuilder};
 
 /// Runs a program with a timeline; what it left, by the instants' names and details.

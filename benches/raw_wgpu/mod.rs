@@ -42,7 +42,7 @@ struct Bound {
 impl Raw {
     /// Opens an adapter; `None` where there is no such one.
     pub fn open(adapter: usize) -> Option<Raw> {
-        let name = tidemill::device::gpu::adapters().into_iter().nth(adapter)?.name;
+        let name = tidemill::adapters().into_iter().nth(adapter)?.name;
         let instance = wgpu::Instance::default();
         let adapters = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all()));
         let adapter = adapters.into_iter().find(|a| a.get_info().name == name)?;

@@ -24,7 +24,7 @@ mod shared;
 
 use std::process::ExitCode;
 use std::time::Duration;
-use tidemill::contract::device::DeviceKind;
+use tidemill::DeviceKind;
 use tidemill::{Error, Runtime};
 
 /// The limit on waiting ops of all requests together: those of some 320 requests, which two cores answer in about 40 ms.

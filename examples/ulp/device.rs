@@ -1,10 +1,8 @@
 //! What is measured: the host's loops, or what a runtime computes on a GPU.
 
 use super::{Worst, away_from_zeros, reference, ulps_f32};
-use tidemill::graph::{DType, ElementOp, Scalar};
-use tidemill::host_buffer::HostBuffer;
-use tidemill::kernels::element::host::{HostArg, apply, apply_scalar};
-use tidemill::{Array, Element, Error, ErrorKind, Result, Runtime};
+use tidemill::testing::kernels::{ElementOp, HostArg, HostBuffer, apply, apply_scalar};
+use tidemill::{Array, DType, Element, Error, ErrorKind, Result, Runtime, Scalar};
 
 /// Evaluates functions of singles.
 pub enum Device {

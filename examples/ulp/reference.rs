@@ -1,7 +1,7 @@
 //! The truth: doubles for singles, 256-bit floats for doubles.
 
 use astro_float::{BigFloat, Consts, RoundingMode, Sign};
-use tidemill::graph::ElementOp;
+use tidemill::testing::kernels::ElementOp;
 
 /// A function in doubles, whose error is far below a single's.
 pub fn in_doubles(op: ElementOp, x: &[f64]) -> f64 {

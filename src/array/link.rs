@@ -48,7 +48,6 @@ pub(crate) struct Link {
     /// Sessions opened so far.
     pub sessions: AtomicU64,
     /// Host memory that front ends hold.
-    #[cfg_attr(not(feature = "script"), allow(dead_code))]
     pub claims: Arc<HostClaims>,
     /// Memory of tapes that were sent.
     pub spares: Arc<Spares>,

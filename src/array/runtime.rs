@@ -5,7 +5,7 @@
 
 use super::link::Link;
 use super::session::SessionBuilder;
-use crate::config::{Config, DeviceChoice, Injection, Promotion};
+use crate::config::{Config, DeviceChoice, Promotion};
 use crate::contract::device::DeviceInfo;
 use crate::error::{Error, ErrorKind, Result};
 use crate::kernels::target::Precision;
@@ -266,9 +266,9 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Faults and holds for tests.
-    #[doc(hidden)]
-    pub fn injection(mut self, injection: Injection) -> RuntimeBuilder {
+    /// Faults, limits and holds that a test injects; none by default. With the feature `testing` only.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn injection(mut self, injection: crate::injection::Injection) -> RuntimeBuilder {
         self.config.injection = injection;
         self
     }

@@ -5,7 +5,6 @@
 
 use super::link::Link;
 use super::tape::{Home, Name};
-#[cfg(feature = "script")]
 use crate::claims::HostClaims;
 use crate::config::Promotion;
 use crate::contract::device::DeviceInfo;
@@ -80,13 +79,11 @@ impl SessionBuilder {
 
 impl Session {
     /// What front ends hold in host memory.
-    #[cfg(feature = "script")]
     pub(crate) fn claims(&self) -> &Arc<HostClaims> {
         &self.home().link.claims
     }
 
     /// Counts ops that ran, or arrays that stayed, elsewhere than asked for.
-    #[cfg(feature = "script")]
     pub(crate) fn ran_elsewhere(&self, reason: &str, ops: u64) {
         self.home().link.counters.ran_elsewhere(reason, ops);
     }
@@ -158,7 +155,6 @@ impl Session {
     }
 
     /// Waits until the ring has nearly caught up with this session: for scripts, which gain nothing by being far ahead.
-    #[cfg(any(test, feature = "script"))]
     pub(crate) async fn caught_up(&self) {
         let home = self.home().clone();
         home.ready(home.link.script_room()).await;

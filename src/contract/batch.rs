@@ -69,12 +69,14 @@ pub enum Command {
         /// What.
         launch: Arc<Launch>,
         /// Which part of it.
+        #[cfg_attr(not(feature = "gpu"), expect(dead_code, reason = "only GPUs run a launch in tiles"))]
         tile: Tile,
         /// For each of the launch's uses, the slots of its pieces (one if tiled).
         bindings: Vec<SmallVec<[Slot; 1]>>,
         /// The slot of fault words.
         faults: Option<Slot>,
         /// log2 of elements in a piece of what is not tiled.
+        #[cfg_attr(not(feature = "gpu"), expect(dead_code, reason = "only GPUs bind pieces of an operand"))]
         span_shift: u32,
     },
     /// Bring elements of a slot to host memory; reported as `ReadbackDone`.
@@ -105,6 +107,7 @@ pub struct Batch {
     /// For which region.
     pub region: RegionId,
     /// For which session.
+    #[cfg_attr(not(feature = "gpu"), expect(dead_code, reason = "only the lanes of GPUs name sessions"))]
     pub session: SessionId,
     /// What to do.
     pub commands: Vec<Command>,

@@ -129,6 +129,7 @@ impl Records {
     }
 
     /// The records, in order.
+    #[cfg(test)]
     pub fn iter(&self) -> impl Iterator<Item = &Record> {
         self.full.iter().chain(std::iter::once(&self.open)).flatten()
     }

@@ -18,9 +18,6 @@ pub trait Compiler: Send + Sync {
     /// # Errors
     /// `ErrorKind::Internal` with the shader compiler's words: the region fails, never silently.
     fn prepare(&self, plan: &Plan) -> Result<()>;
-
-    /// Whether [`Compiler::prepare`] would compile anything.
-    fn is_prepared(&self, plan: &Plan) -> bool;
 }
 
 /// Memory that a device reads where it was written.
@@ -51,6 +48,7 @@ pub struct Reach {
 
 impl Reach {
     /// By the mailbox alone.
+    #[cfg(any(test, feature = "gpu"))]
     pub fn by(instructions: crossbeam_channel::Sender<DeviceInstruction>) -> Reach {
         Reach { instructions, inline: None }
     }

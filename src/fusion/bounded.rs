@@ -32,14 +32,4 @@ impl<V: Clone> Bounded<V> {
         }
         self.entries.insert(key, (value, true));
     }
-
-    /// How many entries there are.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
 }

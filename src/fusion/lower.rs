@@ -42,8 +42,6 @@ pub struct Lowered {
     pub sources: Vec<Source>,
     /// Written nodes that take over the memory of a dying buffer: (node, buffer).
     pub in_place: Vec<(u32, Source)>,
-    /// Working nodes with a fault word that this kernel may set, in order of their first use.
-    pub faulting: Vec<u32>,
     /// Elements each operand is read at, at most.
     pub elements_read: Vec<u64>,
     /// Elements each operand is written at, at most.

@@ -14,14 +14,18 @@
 // The examples' values are written out, as a test's expectations are.
 #![allow(clippy::approx_constant)]
 
+#[cfg(any(test, feature = "testing"))]
 mod gradient;
 // Examples are full of logarithms and angles, written out.
 #[allow(clippy::approx_constant)]
 mod info;
 mod rules;
 
-pub use gradient::{Expr, Gradient};
-pub use info::{Example, OpInfo};
+#[cfg(test)]
+pub use gradient::Gradient;
+#[cfg(test)]
+pub use info::Example;
+pub use info::OpInfo;
 pub use rules::{ArgType, DTypeRule, Signature};
 
 /// Hands the rows to another macro: `op_table! { derive }` is `derive! { row row .. }`.
@@ -405,6 +409,7 @@ macro_rules! derive_enum {
 
         impl ElementOp {
             /// Every op, in the order of the table.
+            #[cfg(any(test, feature = "testing"))]
             pub const ALL: &'static [ElementOp] = &[$(ElementOp::$variant,)*];
         }
     };
@@ -418,6 +423,7 @@ impl ElementOp {
     }
 
     /// The op that users know by this name.
+    #[cfg(any(test, feature = "testing"))]
     pub fn by_name(name: &str) -> Option<ElementOp> {
         ElementOp::ALL.iter().copied().find(|op| op.name() == name)
     }

@@ -57,6 +57,7 @@ pub enum Form {
 }
 
 /// Parameter words with a fixed meaning; body parameters follow from `HEADER_WORDS` on.
+#[cfg(feature = "gpu")]
 pub mod header {
     /// First flat (Map) or outer (Reduce, Scan) index of this dispatch.
     pub const BEGIN: usize = 0;
@@ -84,8 +85,6 @@ pub mod header {
     pub const REVERSE: usize = 11;
     /// The number of outputs (outer extent) of the whole launch: the stride of scratch.
     pub const OUTER: usize = 12;
-    /// Spare, zero.
-    pub const SPARE: usize = 13;
 }
 
 /// Words before the body's parameters.
@@ -104,8 +103,6 @@ pub enum IndexOp {
     Div,
     /// Remainder; the divisor is never zero.
     Rem,
-    /// Lesser.
-    Min,
 }
 
 /// Comparison of 32-bit indices, unsigned but where said.
@@ -126,8 +123,6 @@ pub enum Run {
     Same,
     /// Exactly the flat index of the iteration space.
     Flat,
-    /// The next lane has the next index, at least while `Inner` stays in one row; alignment is not known.
-    Unit,
     /// Anything.
     Any,
 }
@@ -435,6 +430,7 @@ impl Kernel {
     /// How many groups of `width` elements an invocation of a `Map` takes, side by side: its loads are in flight
     /// together, and what it does once is shared. Long bodies and random numbers take the registers of two groups, and
     /// twice the time to compile, for nothing.
+    #[cfg(feature = "gpu")]
     pub fn rounds(&self) -> u32 {
         let element = |inst: &&Inst| inst.level == Level::Element;
         let random = |inst: &Inst| matches!(inst.op, InstOp::Random { .. });
@@ -447,6 +443,7 @@ impl Kernel {
 }
 
 /// A body with more instructions an element than this takes one group of elements at a time.
+#[cfg(feature = "gpu")]
 const TWO_ROUNDS_INSTS_MAX: usize = 32;
 
 /// The sizes of one launch of a kernel.

@@ -132,6 +132,7 @@ pub fn sort_scratch_words(len: u64, lines: u64) -> u64 {
 }
 
 /// One dispatch of a library kernel on a GPU.
+#[cfg(feature = "gpu")]
 #[derive(Clone, Debug)]
 pub struct Pass {
     /// Identifies the WGSL text: equal keys have equal text.

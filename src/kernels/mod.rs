@@ -17,4 +17,5 @@ pub mod target;
 #[cfg(all(test, feature = "gpu"))]
 pub(crate) mod test_device;
 pub mod verify;
+#[cfg(feature = "gpu")]
 pub mod wgsl;

@@ -40,7 +40,6 @@ impl fmt::Display for Run {
         f.write_str(match self {
             Run::Same => "same",
             Run::Flat => "flat",
-            Run::Unit => "unit",
             Run::Any => "any",
         })
     }
@@ -156,7 +155,6 @@ fn index_sign(op: IndexOp) -> &'static str {
         IndexOp::Mul => "*",
         IndexOp::Div => "/",
         IndexOp::Rem => "%",
-        IndexOp::Min => "min",
     }
 }
 

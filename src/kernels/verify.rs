@@ -393,7 +393,7 @@ mod tests {
             c(|k| {
                 k.operands[0].tiled = true;
                 let InstOp::Load { run, .. } = &mut k.insts[1].op else { return };
-                *run = Run::Unit;
+                *run = Run::Any;
             }),
             "IR-6: @0 is tiled but loaded elsewhere at %1"
         );

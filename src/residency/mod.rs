@@ -59,6 +59,7 @@ mod spent;
 mod story;
 mod tiles;
 mod turns;
+#[cfg(test)]
 mod validate;
 mod values;
 

@@ -236,6 +236,7 @@ impl Pool {
     }
 
     /// Panics unless `slots` are exactly the live slots (RES-3).
+    #[cfg(test)]
     pub(super) fn validate(&self, slots: &[Slot]) {
         let mut ranges: Vec<(BufferId, u64, u64)> = Vec::new();
         for slot in slots {

@@ -219,7 +219,7 @@ impl State {
         let batches_in_flight = config.batches_in_flight;
         State {
             devices: devices.into_iter().map(|info| Device::new(info, batches_in_flight)).collect(),
-            slice_us: config.injection.slice_us.unwrap_or(SLICE_US),
+            slice_us: config.injection().slice_us().unwrap_or(SLICE_US),
             batches_in_flight,
             values: FxHashMap::default(),
             regions: FxHashMap::default(),
@@ -266,7 +266,7 @@ impl State {
                 self.batch_finished(device, batch, faults, device_ns, out);
             }
             ResidencyEvent::BatchFailed { device, batch, error } => self.batch_failed(device, batch, error, out),
-            ResidencyEvent::ReadbackDone { device: _, transfer, data } => self.readback_done(transfer, data, out),
+            ResidencyEvent::ReadbackDone { transfer, data } => self.readback_done(transfer, data, out),
             ResidencyEvent::DeviceLost { device, error, replaced } => self.device_lost(device, error, replaced, out),
         }
         self.pump(out);
@@ -304,6 +304,7 @@ impl State {
     }
 
     /// What happened to a value lately, oldest first, and where it is now.
+    #[cfg(test)]
     pub fn story(&self, value: ValueId) -> Vec<String> {
         let key = Key::Value(value);
         let mut lines = self.story.of(key);
@@ -331,6 +332,7 @@ impl State {
     }
 
     /// Regions that arrived and have neither finished nor failed.
+    #[cfg(test)]
     pub fn regions_open(&self) -> usize {
         self.regions.len()
     }
@@ -363,6 +365,7 @@ impl State {
     }
 
     /// Values that it keeps track of.
+    #[cfg(test)]
     pub fn values_held(&self) -> usize {
         self.values.len()
     }

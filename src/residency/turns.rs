@@ -120,6 +120,7 @@ impl Turns {
     }
 
     /// Whether the session has a plan in progress.
+    #[cfg(test)]
     pub(super) fn is_open(&self, session: SessionId) -> bool {
         self.sessions.get(&session).is_some_and(|queue| queue.open.is_some())
     }
@@ -131,6 +132,7 @@ impl Turns {
     }
 
     /// Plans that wait.
+    #[cfg(test)]
     pub(super) fn waiting(&self) -> impl Iterator<Item = RegionId> + '_ {
         self.sessions.values().flat_map(|queue| queue.plans.values().map(|plan| plan.region))
     }

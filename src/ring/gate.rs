@@ -100,6 +100,7 @@ impl Total {
     }
 
     /// The nodes and bytes that wait.
+    #[cfg(test)]
     pub fn waiting(&self) -> (u64, u64) {
         (self.nodes.load(SeqCst), self.bytes.load(SeqCst))
     }

@@ -36,11 +36,13 @@ impl GatherTable {
 
     /// Resolves a gather and wakes whoever awaits it; nothing happens if it was resolved or cancelled before. True if it
     /// was open.
+    #[cfg(test)]
     pub fn resolve(&self, id: GatherId, result: Result<Delivered, Error>) -> bool {
         self.resolve_with(id, result, || {}, &mut Wakes::default())
     }
 
-    /// As [`GatherTable::resolve`]; whoever awaits it is woken with `wakes`, and an open gather is counted before that.
+    /// Resolves a gather, which is counted first; nothing happens if it was resolved or cancelled before. Whoever awaits it
+    /// is woken with `wakes`. True if it was open.
     pub(super) fn resolve_with(
         &self,
         id: GatherId,

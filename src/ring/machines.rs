@@ -152,9 +152,7 @@ impl Machines {
                 ResidencyEvent::BatchFinished { device, batch, faults, device_ns }
             }
             DeviceEvent::BatchFailed { device, batch, error } => ResidencyEvent::BatchFailed { device, batch, error },
-            DeviceEvent::ReadbackDone { device, transfer, data } => {
-                ResidencyEvent::ReadbackDone { device, transfer, data }
-            }
+            DeviceEvent::ReadbackDone { device: _, transfer, data } => ResidencyEvent::ReadbackDone { transfer, data },
             DeviceEvent::Lost { device, error, replaced } => ResidencyEvent::DeviceLost { device, error, replaced },
         };
         self.to_residency.push_back(event);

@@ -51,4 +51,4 @@ pub use gates::Gates;
 pub use gathers::GatherTable;
 pub use open::start;
 pub use promise::Promise;
-pub use start::{Closer, Ended, Ring, start_with};
+pub use start::{Ring, start_with};

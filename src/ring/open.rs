@@ -66,14 +66,12 @@ fn open_gpu(context: Context) -> Result<Option<DeviceHandle>> {
     let id = crate::ids::DeviceId::GPU;
     let (config, timeline) = (context.config.clone(), context.timeline.clone());
     let start_ns = timeline.now_ns();
-    let injection = &config.injection;
-    if let Some(hold) = &injection.hold_opening {
-        hold.wait();
-    }
+    let injection = config.injection();
+    injection.hold_opening();
     let opened = match config.device {
         DeviceChoice::Host => Ok(None),
         DeviceChoice::Gpu(index) => device::gpu::open(index, id, context).map(Some),
-        DeviceChoice::Auto if injection.software_serves || device::gpu::has_hardware() => {
+        DeviceChoice::Auto if injection.software_serves() || device::gpu::has_hardware() => {
             device::gpu::open(None, id, context).map(Some)
         }
         DeviceChoice::Auto => Ok(None),

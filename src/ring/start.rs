@@ -167,7 +167,7 @@ pub fn start_with(
             compilers,
             results,
             timeline.clone(),
-            config.injection.hold_first_compile.clone(),
+            config.injection().first_compile(),
         ),
         counters: counters.clone(),
         timeline: timeline.clone(),

@@ -1,8 +1,7 @@
 //! The real ring over a device that a test stands in for.
 
 use super::{Gate, Ring, start_with};
-use crate::config::Room;
-use crate::config::{Config, DeviceChoice, Hold};
+use crate::config::{Config, DeviceChoice, Room};
 use crate::contract::batch::Command;
 use crate::contract::device::{DeviceInfo, DeviceKind};
 use crate::contract::fixtures::device;
@@ -16,6 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{DType, Dist, Meta, Node, Op, RandomKey, Shape};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, DeviceId, SessionId, ValueId};
+use crate::injection::Hold;
 use crate::mail::{Post, mail};
 use crate::ring::Promise;
 use crate::stats::Counters;
@@ -31,9 +31,6 @@ struct NothingToCompile;
 impl Compiler for NothingToCompile {
     fn prepare(&self, _plan: &Plan) -> Result<()> {
         Ok(())
-    }
-    fn is_prepared(&self, _plan: &Plan) -> bool {
-        true
     }
 }
 

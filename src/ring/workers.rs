@@ -3,11 +3,11 @@
 //! In: plans whose kernels the device has not seen. Out: results, by region. Must hold: every plan is answered
 //! once, also where the compiler panics, unless the ring has ended meanwhile: then nobody waits for it.
 
-use crate::config::Hold;
 use crate::contract::plan::Plan;
 use crate::device::handle::Compiler;
 use crate::error::{Error, ErrorKind};
 use crate::ids::RegionId;
+use crate::injection::Latch;
 use crate::leaving::Leaving;
 use crate::mail::Post;
 use crate::timeline::{Detail, Lane, Timeline};
@@ -27,7 +27,7 @@ pub(super) struct Workers {
     timeline: Timeline,
     tail: Arc<Tail>,
     /// What a test holds the first compilation with.
-    hold: Mutex<Option<Arc<Hold>>>,
+    hold: Mutex<Latch>,
 }
 
 /// What the pool and each compilation share; the last of them drops it.
@@ -55,7 +55,7 @@ impl Workers {
         compilers: Vec<Arc<dyn Compiler>>,
         results: Post<(RegionId, Result<(), Error>)>,
         timeline: Timeline,
-        hold: Option<Arc<Hold>>,
+        hold: Latch,
     ) -> Workers {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.clamp(1, THREADS_MAX))
@@ -82,9 +82,7 @@ impl Workers {
         let (results, timeline) = (self.results.clone(), self.timeline.clone());
         let (tail, hold) = (self.tail.clone(), self.hold.lock().take());
         let work = move || {
-            if let Some(hold) = hold {
-                hold.wait();
-            }
+            hold.wait();
             if tail.ended.load(Ordering::Acquire) {
                 return;
             }

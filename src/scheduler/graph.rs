@@ -265,6 +265,7 @@ impl LiveGraph {
     }
 
     /// Live values.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.index.len()
     }
@@ -276,12 +277,14 @@ impl LiveGraph {
     }
 
     /// All entries, in no particular order.
+    #[cfg(test)]
     pub fn iter(&self) -> impl Iterator<Item = (NodeIndex, &Live)> + '_ {
         let number = |(number, live): (usize, _)| Some((NodeIndex::new(number), Option::as_ref(live)?));
         self.lives.iter().enumerate().filter_map(number)
     }
 
     /// Edges that lead out of an entry, counted.
+    #[cfg(test)]
     pub fn count_users(&self, at: NodeIndex) -> usize {
         self.graph.edges(at).count()
     }

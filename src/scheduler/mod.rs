@@ -65,11 +65,11 @@ mod room;
 mod split;
 mod story;
 mod taint;
+#[cfg(test)]
 mod validate;
 
 pub use fairness::ring_ns;
 pub use ingest::session_closed;
-pub use placement::capability;
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -59,6 +59,7 @@ impl Opening {
     }
 
     /// Nodes of a waiting segment whose credit is not given back.
+    #[cfg(test)]
     pub(super) fn credits(&self) -> u64 {
         match &self.waiting {
             Some(Waiting::Segment(segment)) => u64::from(segment.credits()),

@@ -412,6 +412,7 @@ impl State {
     }
 
     /// Regions that nobody waits for, and that somebody may ask for yet.
+    #[cfg(test)]
     pub fn parked(&self) -> usize {
         self.parked
     }

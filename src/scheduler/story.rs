@@ -1,14 +1,13 @@
 //! What happened to each value lately: a bounded log, rendered by `State::story`.
 //!
-//! In: notes from every transition. Out: lines. Must never change what is done.
+//! In: notes from every transition. Out: lines, for tests: other builds take no notes. Must never change what is done.
 
-use super::graph::Home;
-use super::state::State;
 use crate::ids::{GatherId, RegionId, ValueId};
-use std::collections::VecDeque;
-use std::fmt::Write;
+#[cfg(test)]
+use {super::graph::Home, super::state::State, std::collections::VecDeque, std::fmt::Write};
 
 /// Notes kept.
+#[cfg(test)]
 const LOG_MAX: usize = 4096;
 
 /// A transition in a value's story.
@@ -31,17 +30,22 @@ pub(super) enum What {
 
 /// The latest transitions, for `story`.
 #[derive(Debug, Default)]
-pub(super) struct Log(VecDeque<(ValueId, What)>);
+pub(super) struct Log(#[cfg(test)] VecDeque<(ValueId, What)>);
 
 impl Log {
+    #[cfg(test)]
     pub(super) fn note(&mut self, value: ValueId, what: What) {
         if self.0.len() == LOG_MAX {
             self.0.pop_front();
         }
         self.0.push_back((value, what));
     }
+
+    #[cfg(not(test))]
+    pub(super) fn note(&mut self, _: ValueId, _: What) {}
 }
 
+#[cfg(test)]
 impl State {
     /// What is known of a value, and what happened to it lately, for people.
     pub fn story(&self, value: ValueId) -> String {

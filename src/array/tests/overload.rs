@@ -153,7 +153,7 @@ fn what_waits_by_itself_is_not_refused_and_is_asked_to_wait() {
     let x = start(&s);
     threads::unheld(|| {
         assert_eq!(until_refused(&x), 1000);
-        assert!(threads::is_hold_due() && threads::take_hold() && !threads::is_hold_due());
+        assert!(threads::is_wait_due() && threads::take_wait() && !threads::is_wait_due());
     });
     assert!(!poll_once(&mut Box::pin(s.caught_up())));
     ring.gates.lock()[0].leave(1000);

@@ -71,8 +71,6 @@ pub enum ResidencyEvent {
     },
     /// A segment of a value (or evicted segment) is in host memory.
     ReadbackDone {
-        /// From where.
-        device: DeviceId,
         /// Which transfer, as residency numbered it.
         transfer: Transfer,
         /// The elements.

@@ -111,10 +111,7 @@ pub(super) fn open(index: Option<usize>, config: &Config) -> Result<Opened> {
     let Some(adapter) = all.get(wanted) else {
         return Err(missing(index, &all));
     };
-    if config.injection.fail_opening {
-        let error = Error::new(ErrorKind::Device, "the adapter could not be opened: injected");
-        return Err(error.with_device(adapter.get_info().name));
-    }
+    config.injection().opening().map_err(|error| error.with_device(adapter.get_info().name))?;
     let features = wanted_features(adapter.features(), config);
     match left(AdapterKey { index: wanted, about: adapter.get_info() }, features) {
         Some(gpu) => Ok(opened(adapter, wanted, features, gpu)),
@@ -183,29 +180,29 @@ pub(super) fn device_info(
     let shares = matches!(opened.about.device_type, wgpu::DeviceType::Cpu | wgpu::DeviceType::IntegratedGpu);
     let span_bytes = binding_bytes_max.min(limits.max_buffer_size);
     let segments_min = if config.device_budget.is_some() { SEGMENTS_IN_BUDGET } else { SEGMENTS_IN_MEMORY };
-    let injected = &config.injection;
+    let injection = config.injection();
     DeviceInfo {
         id,
         kind: DeviceKind::Gpu,
         name: opened.about.name.clone(),
         driver: driver_words(&opened.about),
-        software: is_software(&opened.about) && !config.injection.software_serves,
+        software: is_software(&opened.about) && !injection.software_serves(),
         features: features_of(opened.features),
         profile,
         precision: config.precision,
         costs,
         binding_bytes_max,
         buffer_bytes_max: limits.max_buffer_size,
-        bindings_max: bindings(limits).min(config.injection.bindings_max.unwrap_or(BINDINGS_CAP)),
+        bindings_max: bindings(limits).min(injection.bindings_max().unwrap_or(BINDINGS_CAP)),
         immediate_words_max: immediate_words(opened),
         budget_bytes,
         memory_bytes: memory_bytes.max(budget_bytes),
         budget_is_set: config.device_budget.is_some(),
         host_share_bytes: if shares && config.host_budget.is_none() { budget_bytes } else { 0 },
-        segment_shift: injected
-            .segment_shift
+        segment_shift: injection
+            .segment_shift()
             .unwrap_or_else(|| segment_shift(span_bytes.min(budget_bytes / segments_min))),
-        span_shift: injected.span_shift.or(injected.segment_shift).unwrap_or_else(|| segment_shift(span_bytes)),
+        span_shift: injection.span_shift().unwrap_or_else(|| segment_shift(span_bytes)),
         slab_slot_bytes_max: SLAB_SLOT_BYTES_MAX,
         batches_in_flight_max: config.batches_in_flight.max(1),
     }
@@ -309,7 +306,7 @@ const FEATURES: [(&str, wgpu::Features); 7] = [
 fn wanted_features(has: wgpu::Features, config: &Config) -> wgpu::Features {
     FEATURES
         .iter()
-        .filter(|(name, _)| !config.injection.without_features.contains(name))
+        .filter(|(name, _)| !config.injection().lacks(name))
         .fold(wgpu::Features::empty(), |all, (_, feature)| all | (*feature & has))
 }
 

@@ -44,7 +44,8 @@ pub(super) struct Completion {
     pub(super) alignment: Alignment,
     /// When the previous batch ended, so that spans don't overlap.
     pub(super) previous_end_ns: u64,
-    /// Batches whose submission was waited for.
+    /// Batches whose submission was waited for, by which tests name them.
+    #[cfg(any(test, feature = "testing"))]
     pub(super) completed: u64,
     /// How it waits for the device,
     pub(super) eager: Eager,
@@ -69,6 +70,7 @@ impl Completion {
             let Ok(item) = work.recv() else { return };
             self.eager_for_work.end(&look);
             match item {
+                #[cfg(any(test, feature = "testing"))]
                 Work::Flight(flight) if self.dies_of(&flight) => return,
                 Work::Flight(flight) => {
                     let timeline = self.context.timeline.clone();
@@ -122,6 +124,7 @@ impl Completion {
         };
         let mapping = Mapping::ask(landings);
         if let Some(finish) = finish {
+            #[cfg(any(test, feature = "testing"))]
             self.inject(gpu, end.is_some());
             gpu.wait(&finish, &mut self.eager)?;
         }
@@ -141,12 +144,14 @@ impl Completion {
     }
 
     /// Whether a test ends this thread over a flight, as a panic that nobody foresaw would.
+    #[cfg(any(test, feature = "testing"))]
     fn dies_of(&self, flight: &Flight) -> bool {
         let at = self.context.config.injection.end_completion_at_batch;
         flight.end.is_some() && flight.finish.is_some() && at == Some(self.completed)
     }
 
     /// What tests make go wrong here, counted in batches that were submitted.
+    #[cfg(any(test, feature = "testing"))]
     fn inject(&mut self, gpu: &Gpu, ends: bool) {
         let (number, injection) = (self.completed, &self.context.config.injection);
         self.completed += u64::from(ends);

@@ -100,12 +100,6 @@ impl Pipelines {
         self.get(maker, at, Key::Pass(pass.key.clone(), bindings), given, || Ok(pass.wgsl.clone()))
     }
 
-    fn has(&self, key: &Key) -> bool {
-        let place = self.places.lock().get(key).cloned();
-        // A place that is locked is being compiled: whoever asks then waits for it in `get`.
-        place.is_some_and(|p| p.try_lock().is_some_and(|p| p.is_some()))
-    }
-
     fn get(
         &self,
         maker: &Maker,
@@ -273,20 +267,6 @@ impl GpuCompiler {
             }
         }
     }
-
-    fn launch_is_prepared(&self, station: &Station, plan: &Plan, launch: &Launch) -> bool {
-        match &launch.program {
-            Program::Kernel(kernel, hash) => station.pipelines.has(&Key::Kernel(*hash, kernel.clone())),
-            Program::Library(library) => {
-                let segments = self.segments(plan, launch);
-                let Ok(passes) = self.maker.shaders.passes(library, &segments, self.maker.span_shift) else {
-                    return false;
-                };
-                let key = |p: &Pass| Key::Pass(p.key.clone(), pass_bindings(p, &segments));
-                passes.iter().all(|p| station.pipelines.has(&key(p)))
-            }
-        }
-    }
 }
 
 fn launches(plan: &Plan) -> impl Iterator<Item = &Arc<Launch>> {
@@ -313,10 +293,5 @@ impl Compiler for GpuCompiler {
                 }),
             }
         })
-    }
-
-    fn is_prepared(&self, plan: &Plan) -> bool {
-        let Some(station) = self.current.read().clone() else { return true };
-        launches(plan).all(|launch| self.launch_is_prepared(&station, plan, launch))
     }
 }

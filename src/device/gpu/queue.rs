@@ -96,6 +96,7 @@ pub(super) fn start(
         lost,
         alignment: Alignment::default(),
         previous_end_ns: 0,
+        #[cfg(any(test, feature = "testing"))]
         completed: 0,
         eager: Eager::new(LOOK_FOR_DEVICE, info.software),
         eager_for_work: Eager::new(LOOK_FOR_WORK, info.software),
@@ -248,9 +249,7 @@ impl Queue {
         let number = self.batches;
         self.batches += 1;
         let config = self.context.config.clone();
-        if let Some(hold) = config.injection.hold_first_batch.as_ref().filter(|_| number == 0) {
-            hold.wait();
-        }
+        config.injection().hold_batch(number);
         self.encoding = false;
         let timeline = self.context.timeline.clone();
         let make = |parent| tracing::debug_span!(parent: parent, "batch", region = batch.region.0);
@@ -276,16 +275,13 @@ impl Queue {
     fn run_batch(&mut self, number: u64, batch: &Batch) -> Result<()> {
         let began_ns = self.context.timeline.now_ns();
         let Some((station, _)) = &self.standing else { return Err(gone()) };
-        let injection = &self.context.config.injection;
+        let injection = self.context.config.injection();
         if injection.loses_device_at(number) {
             station.gpu.mark_lost("a loss was injected");
         }
-        if injection.out_of_memory_at_batch == Some(number) {
-            return Err(Error::new(ErrorKind::OutOfMemory, "the device's memory is exhausted (injected)"));
-        }
-        if injection.panic_at_batch == Some(number) {
-            panic!("a panic was injected");
-        }
+        let wrong = injection.wrong_at(number);
+        wrong.starve()?;
+        wrong.panic();
         self.execute(batch, began_ns, false)
     }
 

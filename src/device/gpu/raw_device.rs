@@ -62,6 +62,7 @@ pub(super) struct Gpu {
     /// A panic within wgpu was seen: it may go on, but serves no other runtime.
     doubtful: AtomicBool,
     /// A test wants the next poll to panic.
+    #[cfg(any(test, feature = "testing"))]
     poll_panics: AtomicBool,
 }
 
@@ -91,6 +92,7 @@ impl Gpu {
             adapter,
             left: AtomicBool::new(false),
             doubtful: AtomicBool::new(false),
+            #[cfg(any(test, feature = "testing"))]
             poll_panics: AtomicBool::new(false),
         }
     }
@@ -161,6 +163,7 @@ impl Gpu {
     /// One poll; the words of the panic that it ended in. What else it finds comes by callbacks.
     fn poll_once(&self) -> std::result::Result<(), String> {
         let poll = || {
+            #[cfg(any(test, feature = "testing"))]
             if self.poll_panics.swap(false, Ordering::Relaxed) {
                 panic!("a panic was injected into a poll");
             }
@@ -224,6 +227,7 @@ impl Gpu {
     }
 
     /// Makes the next poll panic, as a defect of wgpu would.
+    #[cfg(any(test, feature = "testing"))]
     pub(super) fn inject_poll_panic(&self) {
         self.poll_panics.store(true, Ordering::Relaxed);
     }

@@ -15,6 +15,7 @@ use crate::device::handle::Context;
 use crate::error::{Error, ErrorKind, Result, panic_words};
 use crate::host_buffer::HostBuffer;
 use crate::ids::DeviceId;
+use crate::injection::{Latch, Wrong};
 use crate::kernels::eval::{HostOperand, Pool};
 use crate::kernels::ir::{Geometry, Kernel};
 use crate::kernels::library::Library;
@@ -40,8 +41,8 @@ pub(super) struct Executor<'a> {
     pub context: &'a Context,
     pub table: &'a mut Table,
     pub pool: &'a Pool,
-    /// Panic in the first dispatch, or at the end where there is none (a test's injection).
-    pub panics: bool,
+    /// What a test makes go wrong: a panic in the first dispatch, or at the end where there is none.
+    pub wrong: Wrong,
     pub done: Done,
     /// What tells how long a launch takes.
     pub costs: &'a Costs,
@@ -60,7 +61,8 @@ impl Executor<'_> {
                 return Ok(Some(job));
             }
         }
-        if self.panics { Err(internal("the panic that a test asked for")) } else { Ok(None) }
+        self.wrong.panicked()?;
+        Ok(None)
     }
 
     fn guarded(&mut self, command: Command) -> Result<Option<Job>> {
@@ -144,15 +146,13 @@ impl Executor<'_> {
         bindings: &[SmallVec<[Slot; 1]>],
         faults: Option<Slot>,
     ) -> Result<Option<Job>> {
-        if std::mem::take(&mut self.panics) {
-            panic!("the panic that a test asked for");
-        }
+        std::mem::take(&mut self.wrong).panic();
         let operands = self.operands(launch, bindings)?;
         let words = match faults {
             Some(slot) => self.fault_words(slot)?,
             None => None,
         };
-        let job = Job { launch: launch.clone(), operands, words, hold: None };
+        let job = Job { launch: launch.clone(), operands, words, hold: Latch::default() };
         if is_long(launch, self.long_us, self.costs) {
             return Ok(Some(job));
         }

@@ -7,10 +7,10 @@
 //! has ended; the device's thread sees to that (`order.rs`).
 
 use super::execute::panicked;
-use crate::config::Hold;
 use crate::contract::plan::{Launch, Program};
 use crate::error::Result;
 use crate::ids::BatchId;
+use crate::injection::Latch;
 use crate::kernels::eval::{self, HostOperand, Pool};
 use crate::stats::Counters;
 use crossbeam_channel::{Receiver, Sender};
@@ -27,7 +27,7 @@ pub(super) struct Job {
     pub operands: SmallVec<[HostOperand<'static>; 8]>,
     pub words: Option<&'static [AtomicU32]>,
     /// What a test holds it with.
-    pub hold: Option<Arc<Hold>>,
+    pub hold: Latch,
 }
 
 impl Job {
@@ -68,12 +68,12 @@ pub(super) struct Lanes {
     workers: usize,
     counters: Arc<Counters>,
     /// What a test holds the first launch with.
-    hold: Option<Arc<Hold>>,
+    hold: Latch,
 }
 
 impl Lanes {
     /// None yet; each will have so many workers.
-    pub fn new(workers: usize, counters: Arc<Counters>, hold: Option<Arc<Hold>>) -> Lanes {
+    pub fn new(workers: usize, counters: Arc<Counters>, hold: Latch) -> Lanes {
         let (jobs, mailbox) = crossbeam_channel::unbounded();
         let (reports, landed) = crossbeam_channel::unbounded();
         Lanes { jobs, mailbox, reports, landed, threads: Vec::new(), workers, counters, hold }
@@ -112,9 +112,7 @@ impl Drop for Lanes {
 fn work(mailbox: &Receiver<(BatchId, Job)>, reports: &Sender<Landed>, pool: &Pool, counters: &Counters) {
     crate::threads::mark_own();
     while let Ok((batch, job)) = mailbox.recv() {
-        if let Some(hold) = &job.hold {
-            hold.wait();
-        }
+        job.hold.wait();
         let start = Instant::now();
         let done = catch_unwind(AssertUnwindSafe(|| job.run(pool, counters)));
         let result = done.unwrap_or_else(|panic| Err(panicked(&*panic)));

@@ -40,10 +40,6 @@ impl Compiler for NoCompiler {
     fn prepare(&self, _plan: &Plan) -> Result<()> {
         Ok(())
     }
-
-    fn is_prepared(&self, _plan: &Plan) -> bool {
-        true
-    }
 }
 
 /// Opens the host device (`DeviceId::HOST`). Its mailbox is not bounded itself: residency keeps at most
@@ -59,7 +55,7 @@ pub fn open(context: Context) -> Result<DeviceHandle> {
     let (instructions, mailbox) = crossbeam_channel::unbounded();
     context.timeline.name_device(info.id, &info.name);
     // A test that holds the device must hold its thread, and not the ring's.
-    let inlines = context.config.injection.hold_first_batch.is_none();
+    let inlines = !context.config.injection().holds_a_batch();
     let actor = run::Actor::new(context, pool, info.costs, blocks);
     let (ears, desk) = (actor.ears(), Arc::new(run::Desk::new(actor)));
     let inline = inlines.then(|| desk.clone() as Arc<dyn Inline>);

@@ -9,7 +9,7 @@ use super::execute::{Done, Executor, is_long};
 use super::lanes::{Landed, Lanes};
 use super::order::Touched;
 use super::table::Table;
-use crate::config::{DeviceChoice, Injection};
+use crate::config::DeviceChoice;
 use crate::contract::batch::{Batch, Command};
 use crate::contract::device::Costs;
 use crate::contract::messages::device::{DeviceEvent, DeviceInstruction};
@@ -17,6 +17,7 @@ use crate::contract::plan::{Launch, Program};
 use crate::device::handle::{Context, Inline};
 use crate::error::{Error, ErrorKind};
 use crate::ids::{BatchId, BufferId, DeviceId, RegionId};
+use crate::injection::{Injection, Wrong};
 use crate::kernels::eval::Pool;
 use crate::timeline::{Detail, Lane, Timeline, flow};
 use crossbeam_channel::{Receiver, Select, TryRecvError};
@@ -67,7 +68,7 @@ pub(super) struct Actor {
 /// What the mailbox brings, in its order where that matters.
 enum Work {
     /// With what a test makes go wrong.
-    Batch(Batch, Option<Wrong>),
+    Batch(Batch, Wrong),
     Release(Vec<BufferId>),
 }
 
@@ -80,18 +81,9 @@ impl Work {
     }
 }
 
-/// What a test makes go wrong in a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wrong {
-    /// A panic in its first dispatch, or at its end.
-    Panic,
-    /// Memory is exhausted before its first command.
-    Starve,
-}
-
 /// What tests inject, where this is the device under test.
 fn injection(context: &Context) -> Option<&Injection> {
-    (context.config.device == DeviceChoice::Host).then_some(&context.config.injection)
+    (context.config.device == DeviceChoice::Host).then_some(context.config.injection())
 }
 
 /// A batch that has begun.
@@ -163,7 +155,7 @@ impl Inline for Desk {
 
 impl Actor {
     pub fn new(context: Context, pool: Pool, costs: Costs, blocks: Arc<Blocks>) -> Actor {
-        let hold = injection(&context).and_then(|i| i.hold_first_long.clone());
+        let hold = injection(&context).map(Injection::first_long).unwrap_or_default();
         Actor {
             lanes: Lanes::new(pool.threads(), context.counters.clone(), hold),
             context,
@@ -256,14 +248,10 @@ impl Actor {
     fn submit(&mut self, batch: Batch, mailbox: Option<&Receiver<DeviceInstruction>>) {
         let number = self.begun;
         self.begun += 1;
-        let at = |wanted: Option<u64>| wanted == Some(number);
-        let (mut wrong, mut lost) = (None, false);
+        let (mut wrong, mut lost) = (Wrong::default(), false);
         if let Some(injection) = injection(&self.context) {
-            if let (0, Some(hold)) = (number, &injection.hold_first_batch) {
-                hold.wait();
-            }
-            let starves = at(injection.out_of_memory_at_batch).then_some(Wrong::Starve);
-            wrong = starves.or(at(injection.panic_at_batch).then_some(Wrong::Panic));
+            injection.hold_batch(number);
+            wrong = injection.wrong_at(number);
             lost = injection.loses_device_at(number);
         }
         if lost {
@@ -306,27 +294,26 @@ impl Actor {
                 };
                 let (rest, start_ns) = (commands.into_iter(), self.context.timeline.now_ns());
                 let running = Running { id, region, rest, touched, done: Done::default(), start_ns };
-                if wrong == Some(Wrong::Starve) {
-                    let words = "the exhausted memory that a test asked for";
-                    return self.end(running, Some(Error::new(ErrorKind::OutOfMemory, words)));
+                match wrong.starve() {
+                    Ok(()) => self.go_on(running, wrong),
+                    Err(error) => self.end(running, Some(error)),
                 }
-                self.go_on(running, wrong == Some(Wrong::Panic));
             }
         }
     }
 
     fn long_us(&self) -> f64 {
-        injection(&self.context).and_then(|i| i.long_launch_us).unwrap_or(LAUNCH_APART_US)
+        injection(&self.context).and_then(Injection::long_launch_us).unwrap_or(LAUNCH_APART_US)
     }
 
     /// Runs what is left of a batch, up to its end or a launch that takes long.
-    fn go_on(&mut self, mut running: Running, mut panics: bool) {
+    fn go_on(&mut self, mut running: Running, mut wrong: Wrong) {
         loop {
             let (timeline, region) = (self.context.timeline.clone(), running.region);
             let make = |parent| tracing::debug_span!(parent: parent, "batch", region = region.0);
             let result = timeline.in_span(&timeline.callers().of(region), make, || {
                 self.execute(&mut running, |executor, rest| {
-                    executor.panics = std::mem::take(&mut panics);
+                    executor.wrong = std::mem::take(&mut wrong);
                     executor.run(rest)
                 })
             });
@@ -359,7 +346,7 @@ impl Actor {
             table: &mut self.table,
             pool: &self.pool,
             costs: &self.costs,
-            panics: false,
+            wrong: Wrong::default(),
             done: std::mem::take(&mut running.done),
             long_us,
         };
@@ -376,7 +363,7 @@ impl Actor {
         match result {
             Ok(()) => {
                 self.execute(&mut running, |executor, _| executor.ran(&launch, took));
-                self.go_on(running, false);
+                self.go_on(running, Wrong::default());
             }
             Err(error) => {
                 let (op, site) = launch.blame;

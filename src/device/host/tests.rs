@@ -1,7 +1,7 @@
 //! The host device through its mailbox: what it is told, what it says.
 
 use super::open;
-use crate::config::{Config, DeviceChoice, Hold, Injection};
+use crate::config::{Config, DeviceChoice};
 use crate::contract::batch::*;
 use crate::contract::messages::device::{DeviceEvent, DeviceInstruction};
 use crate::contract::plan::{Launch, Program, Use};
@@ -10,6 +10,7 @@ use crate::error::{Error, ErrorKind};
 use crate::graph::{DType, ElementOp};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, BufferId, RegionId, SessionId};
+use crate::injection::{Hold, Injection};
 use crate::kernels::ir::*;
 use crate::kernels::library::Library;
 use crate::stats::Counters;

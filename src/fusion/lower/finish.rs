@@ -76,7 +76,6 @@ impl Lowering<'_, '_> {
             geometry,
             sources: self.sources,
             in_place,
-            faulting: self.faulting,
             elements_read: self.elements_read,
             elements_written: self.elements_written,
             packed: self.packed,

@@ -31,4 +31,6 @@ pub(crate) mod random;
 pub mod special;
 pub mod trigonometric;
 
-pub use lanes::{Bits, Float, Lane, Mask, Poly, Whole, horner};
+pub use lanes::Lane;
+#[cfg(feature = "gpu")]
+pub use lanes::{Bits, Float, Mask, Whole};

@@ -1,33 +1,44 @@
-//! A row of the op table as data, for tests, documentation and whoever asks.
+//! A row of the op table as data. What only tests and measuring programs read of it is kept for them alone.
 
+#[cfg(any(test, feature = "testing"))]
+use super::ElementOp;
+#[cfg(any(test, feature = "testing"))]
 use super::gradient::{Expr, Gradient};
+use super::op_table;
 use super::rules::DTypeRule;
-use super::{ElementOp, op_table};
+#[cfg(any(test, feature = "testing"))]
 use crate::graph::DType;
+#[cfg(any(test, feature = "testing"))]
 use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LOG2_E, LOG10_E};
 
 /// What is known of an op beside its code.
 #[derive(Debug)]
 pub struct OpInfo {
     /// The op.
+    #[cfg(any(test, feature = "testing"))]
     pub op: ElementOp,
     /// The name that users know it by.
     pub name: &'static str,
     /// How many arguments it takes.
     pub arity: usize,
     /// What it computes, in words.
+    #[cfg(any(test, feature = "testing"))]
     pub doc: &'static str,
     /// How its dtypes follow from its arguments'.
     pub rule: DTypeRule,
     /// The derivatives by its arguments.
+    #[cfg(any(test, feature = "testing"))]
     pub gradient: Gradient,
     /// What `Precision::Fast` writes for f32 in WGSL: `#0` is the argument, `#f32(..)` a constant.
+    #[cfg(feature = "gpu")]
     pub fast: Option<&'static str>,
     /// Arguments and results.
+    #[cfg(any(test, feature = "testing"))]
     pub examples: &'static [Example],
 }
 
 /// Arguments and the result that they must give; truth values are 1 and 0.
+#[cfg(any(test, feature = "testing"))]
 #[derive(Debug)]
 pub struct Example {
     /// What it is computed in; examples in f64 also hold in f32, to its precision.
@@ -38,22 +49,31 @@ pub struct Example {
     pub expected: f64,
 }
 
+#[cfg(any(test, feature = "testing"))]
 const fn example(dtype: DType, args: &'static [f64], expected: f64) -> Example {
     Example { dtype, args, expected }
 }
 
+#[cfg(any(test, feature = "testing"))]
 const INFINITY: f64 = f64::INFINITY;
+#[cfg(any(test, feature = "testing"))]
 const NAN: f64 = f64::NAN;
+#[cfg(any(test, feature = "testing"))]
 const X: Expr = Expr::Arg(0);
+#[cfg(any(test, feature = "testing"))]
 const Y: Expr = Expr::Arg(1);
+#[cfg(any(test, feature = "testing"))]
 const Z: Expr = Expr::Arg(2);
+#[cfg(any(test, feature = "testing"))]
 const OUT: Expr = Expr::Out;
 
+#[cfg(any(test, feature = "testing"))]
 const fn k(value: f64) -> Expr {
     Expr::Constant(value)
 }
 
 /// An op applied to expressions.
+#[cfg(any(test, feature = "testing"))]
 macro_rules! ap {
     ($op:ident, $($arg:expr),*) => { Expr::Apply(ElementOp::$op, &[$($arg),*]) };
 }
@@ -63,13 +83,18 @@ macro_rules! derive_table {
         rule $rule:ident; body { $($body:tt)* }; fast { $fast:expr }; gradient { $gradient:expr };
         examples { $examples:expr }])*) => {
         pub(super) static TABLE: &[OpInfo] = &[$(OpInfo {
+            #[cfg(any(test, feature = "testing"))]
             op: ElementOp::$variant,
             name: $name,
             arity: $arity,
+            #[cfg(any(test, feature = "testing"))]
             doc: $doc,
             rule: DTypeRule::$rule,
+            #[cfg(any(test, feature = "testing"))]
             gradient: $gradient,
+            #[cfg(feature = "gpu")]
             fast: $fast,
+            #[cfg(any(test, feature = "testing"))]
             examples: $examples,
         },)*];
     };

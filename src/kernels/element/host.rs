@@ -69,7 +69,7 @@ impl<'a, T: Stored> Pieces<'a, T> {
                 let piece = &mut spread[..n.min(PIECE)];
                 piece.fill(MaybeUninit::new(T::of(scalar)));
                 // SAFETY: the piece was just written.
-                Pieces::Scalar(unsafe { piece.assume_init_ref() })
+                Pieces::Scalar(unsafe { std::slice::from_raw_parts(piece.as_ptr().cast(), piece.len()) })
             }
         }
     }
@@ -428,6 +428,7 @@ pub fn apply(op: ElementOp, input: DType, output: DType, args: &[HostArg<'_>], o
 ///
 /// # Panics
 /// As [`apply`].
+#[cfg(any(test, feature = "testing"))]
 pub fn apply_scalar(op: ElementOp, input: DType, output: DType, args: &[Scalar]) -> Scalar {
     let mut bits = [0u64; 1];
     let args: smallvec::SmallVec<[HostArg<'_>; 3]> = args.iter().map(|&s| HostArg::Scalar(s)).collect();

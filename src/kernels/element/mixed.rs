@@ -6,7 +6,7 @@
 //! Must hold: MIXED-1: where a GPU has f64, the choice does not depend on the numbers, so that others compile nothing;
 //! elsewhere whole numbers stay integers, which any GPU has and which the host is faster at.
 
-use super::wgsl;
+use super::runs_on_gpus;
 use crate::graph::table::DTypeRule;
 use crate::graph::{DType, ElementOp, Scalar};
 
@@ -33,7 +33,7 @@ pub fn computes_in(
         return None;
     }
     let class = args.clone().map(|arg| arg.0).find(|&dtype| is_class(dtype))?;
-    if compiles_f64 && wgsl::supports(op, DType::F64) {
+    if compiles_f64 && runs_on_gpus(op, DType::F64) {
         return Some(DType::F64);
     }
     let whole = args.filter(is_number).all(|(_, number)| number.is_some_and(|number| is_of(number, class)));

@@ -3,7 +3,8 @@
 
 use super::gpu_harness::{Gpu, gpu, storage_type, validate, words};
 use super::host::{HostArg, apply};
-use super::wgsl::{Functions, supports};
+use super::runs_on_gpus;
+use super::wgsl::Functions;
 use crate::graph::{ArgType, DType, ElementOp, Scalar};
 use crate::host_buffer::HostBuffer;
 use crate::kernels::target::{FloatProfile, Precision};
@@ -35,7 +36,7 @@ fn cases() -> Vec<Case> {
             }
             let arg = ArgType { dtype: input, weak: false, scalar: false };
             let signature = op.signature(&vec![arg; op.arity()]).expect("equal dtypes mix");
-            if signature.compute == input && supports(op, input) {
+            if signature.compute == input && runs_on_gpus(op, input) {
                 cases.push(Case { op, input, output: signature.output });
             }
         }

@@ -8,7 +8,7 @@
 //! which its bits are. ELEM-7: equal requests give equal text, so that equal kernels have equal modules.
 
 use super::trace::{self, F32, F64, Helper, I32, I64, Kind, Recording, Traced, Truth, U8, U32, record};
-use super::wgsl_cast;
+use super::{runs_on_gpus, wgsl_cast};
 use crate::graph::semantics::*;
 use crate::graph::table::op_table;
 use crate::graph::{DType, ElementOp};
@@ -24,21 +24,6 @@ pub struct Functions {
     has_i64: bool,
     names: BTreeSet<String>,
     texts: Vec<String>,
-}
-
-/// Whether an op is written as WGSL at all. The device must have the dtypes besides.
-pub fn supports(op: ElementOp, input: DType) -> bool {
-    refusal(op, input).is_none()
-}
-
-/// Why an op is not written as WGSL: an H200's compiler rearranges the sums of f64's gamma function until hundreds of
-/// ulp are lost, and does not end, or fails, over powers of `i64` and of f64 in one kernel.
-pub fn refusal(op: ElementOp, input: DType) -> Option<&'static str> {
-    match (op, input) {
-        (ElementOp::Gamma, DType::F64) => Some("the gamma function of f64 is not precise enough on GPUs"),
-        (ElementOp::Pow, DType::I64) => Some("compilers of GPUs fail over powers of i64 beside f64"),
-        _ => None,
-    }
 }
 
 /// Which part of a row is recorded.
@@ -67,7 +52,7 @@ impl Functions {
     /// # Panics
     /// ELEM-1, for arguments that the op does not take, or ELEM-6, where [`supports`] says no.
     pub fn apply(&mut self, op: ElementOp, input: DType, output: DType, width: u32, args: &[String]) -> String {
-        assert!(supports(op, input), "ELEM-6: {} of {input} has no WGSL", op.name());
+        assert!(runs_on_gpus(op, input), "ELEM-6: {} of {input} has no WGSL", op.name());
         assert!(args.len() == op.arity(), "ELEM-1: {} of {} arguments", op.name(), args.len());
         if let (Precision::Fast, DType::F32, Some(template)) = (self.precision, input, op.info().fast) {
             return fast(template, width, &args[0]);

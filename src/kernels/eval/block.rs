@@ -69,7 +69,7 @@ impl Frame<'_> {
         }
         // The first operand is written out, the second may stay one number.
         let (first, second) = match (self.value(a), op) {
-            (Value::Scalar(_), IndexOp::Add | IndexOp::Mul | IndexOp::Min) => (b, a),
+            (Value::Scalar(_), IndexOp::Add | IndexOp::Mul) => (b, a),
             _ => (a, b),
         };
         let first = self.block(first, lanes, 0);

@@ -90,16 +90,6 @@ fn combine_piece(op: IndexOp, x: Piece, y: Piece, limit: usize, out: &mut Vec<Pi
         IndexOp::Div | IndexOp::Rem => {
             return fixed(y) && divide(op == IndexOp::Rem, x, y.start, limit, out);
         }
-        IndexOp::Min => {
-            let (Some(xl), Some(yl)) = (x.last(), y.last()) else { return false };
-            if x.start <= y.start && xl <= yl {
-                push(out, x);
-            } else if y.start <= x.start && yl <= xl {
-                push(out, y);
-            } else {
-                return false;
-            }
-        }
     }
     true
 }
@@ -208,7 +198,6 @@ pub(super) fn combine_blocks(op: IndexOp, a: &[u32], b: &[u32], out: &mut [u32])
         (IndexOp::Add, _) => zip(a, b, out, u32::wrapping_add),
         (IndexOp::Sub, _) => zip(a, b, out, u32::wrapping_sub),
         (IndexOp::Mul, _) => zip(a, b, out, u32::wrapping_mul),
-        (IndexOp::Min, _) => zip(a, b, out, u32::min),
         (IndexOp::Div, &[d]) if d > 1 => {
             let magic = u64::MAX / d as u64 + 1;
             for (slot, &x) in out.iter_mut().zip(a) {
@@ -262,11 +251,10 @@ mod tests {
             IndexOp::Mul => x.wrapping_mul(y),
             IndexOp::Div => x / y,
             IndexOp::Rem => x % y,
-            IndexOp::Min => x.min(y),
         }
     }
 
-    const OPS: [IndexOp; 6] = [IndexOp::Add, IndexOp::Sub, IndexOp::Mul, IndexOp::Div, IndexOp::Rem, IndexOp::Min];
+    const OPS: [IndexOp; 5] = [IndexOp::Add, IndexOp::Sub, IndexOp::Mul, IndexOp::Div, IndexOp::Rem];
 
     #[test]
     fn runs_agree_with_index_arithmetic_lane_by_lane() {

@@ -38,7 +38,7 @@ use crate::kernels::random;
 
 pub use library::run_library;
 pub use operand::HostOperand;
-pub use pool::{Pool, Tasks};
+pub use pool::Pool;
 
 use crate::error::Result;
 use crate::kernels::ir::{Form, Geometry, Kernel};

@@ -90,7 +90,6 @@ fn multiply<T: Real>(library: &Library, operands: &[HostOperand<'_>], pool: &Poo
 }
 
 /// The product of two matrices in column-major order, on the caller's thread.
-#[cfg(feature = "script")]
 pub fn product<T: Real>(a: &[T], b: &[T], (m, k, n): (usize, usize, usize)) -> Vec<T> {
     assert!(a.len() == m * k && b.len() == k * n, "MATMUL-2: the factors are as long as their sizes say");
     let mut out = vec![T::ZERO; m * n];

@@ -10,6 +10,7 @@
 
 mod host;
 mod philox;
+#[cfg(feature = "gpu")]
 mod shader;
 
 #[cfg(all(test, feature = "gpu"))]
@@ -17,6 +18,7 @@ mod tests_gpu;
 
 pub use host::{at, fill};
 pub use philox::philox4x32_10;
+#[cfg(feature = "gpu")]
 pub use shader::wgsl;
 
 use crate::graph::{DType, Dist};

@@ -171,7 +171,7 @@ impl<'k> Body<'k> {
             splat(register(dtype), width, &one)
         } else if run == Run::Flat && self.kernel.form == Form::Map {
             self.memory.load(operand, Accessor::LoadGroup, &self.local("position"))
-        } else if matches!(run, Run::Flat | Run::Unit) {
+        } else if run == Run::Flat {
             self.memory.load(operand, Accessor::LoadLanes, &self.name(index))
         } else {
             let each: Vec<String> = lanes(&self.name(index), width)
@@ -363,7 +363,6 @@ fn index(op: IndexOp, a: &str, b: &str) -> String {
         IndexOp::Mul => format!("{a} * {b}"),
         IndexOp::Div => format!("{a} / {b}"),
         IndexOp::Rem => format!("{a} % {b}"),
-        IndexOp::Min => format!("min({a}, {b})"),
     }
 }
 

@@ -14,19 +14,18 @@
 mod body;
 mod dispatch;
 mod forms;
-#[cfg(all(test, feature = "gpu"))]
+#[cfg(test)]
 pub(crate) mod harness;
 mod memory;
 mod monoid;
-#[cfg(feature = "gpu")]
 pub mod pieces;
 mod running;
 mod scan;
-#[cfg(all(test, feature = "gpu"))]
+#[cfg(test)]
 mod tests;
 pub(crate) mod types;
 
-pub use dispatch::{KernelDispatch, dispatches, grid, header_words};
+pub use dispatch::dispatches;
 
 use crate::error::{Error, ErrorKind};
 use crate::graph::DType;

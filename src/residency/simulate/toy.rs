@@ -112,8 +112,8 @@ impl ToyDevice {
             }
             Command::Readback { transfer, dtype, elements, .. } => {
                 let data = Ok(HostBuffer::zeroed(*dtype, *elements as usize).shared());
-                let (device, transfer) = (self.info.id, *transfer);
-                self.reports.push_back(ResidencyEvent::ReadbackDone { device, transfer, data });
+                let transfer = *transfer;
+                self.reports.push_back(ResidencyEvent::ReadbackDone { transfer, data });
             }
             Command::Upload { .. } | Command::Zero { .. } | Command::Copy { .. } | Command::ReadFaults { .. } => {}
         }
@@ -168,8 +168,8 @@ impl ToyDevice {
                     DType::U8 => HostBuffer::from_vec(bytes),
                     _ => HostBuffer::from_vec(words(&bytes)),
                 };
-                let (device, data) = (self.info.id, Ok(data.shared()));
-                self.reports.push_back(ResidencyEvent::ReadbackDone { device, transfer: *transfer, data });
+                let data = Ok(data.shared());
+                self.reports.push_back(ResidencyEvent::ReadbackDone { transfer: *transfer, data });
             }
             Command::ReadFaults { slot, words } => {
                 for n in 0..*words {

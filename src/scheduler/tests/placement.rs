@@ -38,7 +38,7 @@ fn gpu_means_gpu_and_what_it_cannot_do_runs_on_the_host_and_is_counted() {
 fn a_gpu_runs_what_its_types_and_its_bindings_allow() {
     let mut gpu = device(1, DeviceKind::Gpu);
     let meta = Meta { dtype: DType::F64, shape: Shape::new(&[8]).unwrap() };
-    use super::super::capability;
+    use super::super::placement::capability;
     let sine = |gpu: &DeviceInfo| capability(&Op::Apply(ElementOp::Sin), &[DType::F64], &[8], &meta, gpu);
     gpu.features.f64 = true;
     gpu.features.i64 = false;

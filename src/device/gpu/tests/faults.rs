@@ -1,7 +1,7 @@
 //! What goes wrong: memory, shaders, panics, losses. Each is an event that names op, place and device.
 
 use super::rig::{SCALE_WGSL, allocate, dispatch, launch, readback, rig, rig_with, slot, upload};
-use crate::config::{Config, Hold, Injection};
+use crate::config::Config;
 use crate::contract::batch::Command;
 use crate::contract::messages::device::DeviceEvent;
 use crate::device::gpu::{adapters, open};
@@ -9,6 +9,7 @@ use crate::device::handle::Context;
 use crate::error::{Error, ErrorKind};
 use crate::graph::DType;
 use crate::ids::DeviceId;
+use crate::injection::{Hold, Injection};
 use crate::stats::Counters;
 use crate::timeline::Timeline;
 use std::sync::Arc;

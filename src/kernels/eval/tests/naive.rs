@@ -125,7 +125,6 @@ impl Naive<'_> {
                     IndexOp::Mul => x.wrapping_mul(y),
                     IndexOp::Div => x / y,
                     IndexOp::Rem => x % y,
-                    IndexOp::Min => x.min(y),
                 })
             }
             InstOp::Compare(op, a, b) => {

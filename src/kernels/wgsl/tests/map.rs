@@ -50,7 +50,7 @@ fn broadcasts_and_guards_read_what_they_may() {
         let x = build.load(row, at, Run::Any);
         let next = build.index(IndexOp::Add, flat, one);
         let inside = build.compare(IndexCompare::Less, flat, limit);
-        let y = build.guarded(shifted, next, Run::Unit, Some(inside));
+        let y = build.guarded(shifted, next, Run::Any, Some(inside));
         let sum = build.apply(ElementOp::Add, &[x, y], DType::F32);
         let reversed = build.index(IndexOp::Sub, limit, flat);
         let is_two = build.compare(IndexCompare::Equal, flat, two);

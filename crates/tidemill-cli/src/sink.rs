@@ -1,0 +1,289 @@
+//! The standard output of scripts: one console, and a sink a script.
+//!
+//! Must hold: with several scripts only whole lines reach the console; a reader that has gone is remembered, not
+//! panicked about.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
+use std::time::{Duration, Instant};
+use tidemill_script::output::Output;
+
+/// Bytes that are kept back where the output is no terminal.
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// The longest line that is kept back until it ends; a longer one is broken here.
+const LINE_BYTES_MAX: usize = 1 << 24;
+/// Bytes that a script among several keeps back for itself, so that it seldom asks for the console.
+const LINES_BYTES: usize = 1 << 12;
+/// How often several scripts that want to be read at once are heard.
+const HEARD_EVERY: Duration = Duration::from_millis(20);
+
+/// The consoles of this process, for an end in a hurry.
+static CONSOLES: Mutex<Vec<Weak<Console>>> = Mutex::new(Vec::new());
+
+/// Says something on the standard error, if anybody hears.
+pub fn say(words: impl Display) {
+    let _ = write!(std::io::stderr().lock(), "{words}");
+}
+
+/// Passes on what the consoles keep back, where nobody is writing: the process is about to end without dropping them.
+pub fn flush_in_a_hurry() {
+    let Ok(consoles) = CONSOLES.try_lock() else { return };
+    for console in consoles.iter().filter_map(Weak::upgrade) {
+        match console.buffer.try_lock() {
+            Ok(mut buffer) => console.pass_on(&mut buffer),
+            Err(TryLockError::Poisoned(buffer)) => console.pass_on(&mut buffer.into_inner()),
+            Err(TryLockError::WouldBlock) => {}
+        }
+    }
+}
+
+/// The process's standard output.
+pub struct Console {
+    buffer: Mutex<Buffer>,
+    closed: AtomicBool,
+    is_terminal: bool,
+}
+
+impl Console {
+    /// The console of this process.
+    pub fn new() -> Arc<Console> {
+        let console = Arc::new(Console {
+            buffer: Mutex::new(Buffer { bytes: Vec::new(), passed_at: Instant::now(), is_due: false }),
+            closed: AtomicBool::new(false),
+            is_terminal: std::io::stdout().is_terminal(),
+        });
+        CONSOLES.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&console));
+        console
+    }
+
+    fn buffer(&self) -> MutexGuard<'_, Buffer> {
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, bytes: &[u8]) {
+        let mut buffer = self.buffer();
+        buffer.bytes.extend_from_slice(bytes);
+        if buffer.bytes.len() >= BUFFER_BYTES || self.is_terminal && bytes.contains(&b'\n') {
+            self.pass_on(&mut buffer);
+        }
+    }
+
+    fn pass_on(&self, buffer: &mut Buffer) {
+        let mut out = std::io::stdout().lock();
+        buffer.passed_at = Instant::now();
+        buffer.is_due = false;
+        if !self.is_closed() && out.write_all(&buffer.bytes).and_then(|()| out.flush()).is_err() {
+            self.closed.store(true, Ordering::Relaxed);
+        }
+        buffer.bytes.clear();
+    }
+
+    /// Passes on what is kept back.
+    pub fn flush(&self) {
+        self.pass_on(&mut self.buffer());
+    }
+
+    /// Passes on what is kept back, in a moment if that was done a moment ago.
+    fn flush_soon(self: &Arc<Console>) {
+        let mut buffer = self.buffer();
+        let wait = HEARD_EVERY.saturating_sub(buffer.passed_at.elapsed());
+        if self.is_terminal || wait.is_zero() {
+            return self.pass_on(&mut buffer);
+        }
+        if !std::mem::replace(&mut buffer.is_due, true) {
+            let console = Arc::downgrade(self);
+            let later = std::thread::Builder::new().spawn(move || {
+                std::thread::sleep(wait);
+                if let Some(console) = console.upgrade() {
+                    console.flush();
+                }
+            });
+            if later.is_err() {
+                self.pass_on(&mut buffer);
+            }
+        }
+    }
+
+    /// The end of what is written: the exit status, which tells of a reader that has gone.
+    pub fn end(&self, status: u8) -> u8 {
+        self.flush();
+        if !self.is_closed() {
+            return status;
+        }
+        say("error: the standard output was closed\n");
+        status.max(1)
+    }
+
+    /// Whether nobody reads any more.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Console {
+    fn drop(&mut self) {
+        // Of scripts that were interrupted, what they had printed.
+        self.flush();
+    }
+}
+
+/// Whether the standard output and error go to the same reader, as far as that is known: then one that has gone reads
+/// neither.
+fn are_one_pipe() -> bool {
+    let target = |fd: u32| std::fs::read_link(format!("/proc/self/fd/{fd}")).ok();
+    target(1).is_some_and(|out| target(2) == Some(out))
+}
+
+/// What is kept back.
+struct Buffer {
+    bytes: Vec<u8>,
+    /// When something was last passed on.
+    passed_at: Instant,
+    /// Somebody is about to pass on what is kept back.
+    is_due: bool,
+}
+
+/// A script's way to the console.
+pub struct Shared {
+    console: Arc<Console>,
+    /// Only whole lines pass.
+    whole_lines: bool,
+    label: Option<String>,
+    out: Lines,
+    /// For the standard error.
+    err: Lines,
+    /// What still comes is not heard.
+    left: Arc<AtomicBool>,
+}
+
+impl Shared {
+    /// A sink; `label` begins every line.
+    pub fn new(console: Arc<Console>, whole_lines: bool, label: Option<String>) -> Shared {
+        let (out, err) = (Lines::default(), Lines::default());
+        Shared { console, whole_lines, label, out, err, left: Arc::default() }
+    }
+
+    /// Once this is true nothing that still comes is heard.
+    pub fn left(&self) -> Arc<AtomicBool> {
+        self.left.clone()
+    }
+
+    /// Passes on these lines of the standard output.
+    fn pass(&self, lines: &[u8]) {
+        if !lines.is_empty() {
+            self.console.write(&self.labelled(lines));
+        }
+    }
+
+    /// Passes on these lines of the standard error, in one write, behind what was printed before.
+    fn pass_err(&self, lines: &[u8]) {
+        if !lines.is_empty() {
+            self.console.flush();
+            let written = std::io::stderr().lock().write_all(&self.labelled(lines));
+            if written.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) && are_one_pipe() {
+                self.console.closed.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn labelled<'a>(&self, lines: &'a [u8]) -> Cow<'a, [u8]> {
+        let Some(label) = &self.label else { return lines.into() };
+        let mut labelled = Vec::with_capacity(lines.len() + 64);
+        for line in lines.split_inclusive(|&b| b == b'\n') {
+            labelled.extend_from_slice(label.as_bytes());
+            labelled.extend_from_slice(line);
+        }
+        labelled.into()
+    }
+}
+
+/// What has not been passed on: whole lines, and the beginning of one.
+#[derive(Default)]
+struct Lines {
+    bytes: Vec<u8>,
+    /// Where the beginning of one stands.
+    whole: usize,
+}
+
+impl Lines {
+    fn put(&mut self, bytes: &[u8]) {
+        if let Some(end) = bytes.iter().rposition(|&b| b == b'\n') {
+            self.whole = self.bytes.len() + end + 1;
+        }
+        self.bytes.extend_from_slice(bytes);
+        if self.bytes.len() - self.whole > LINE_BYTES_MAX {
+            self.bytes.push(b'\n');
+            self.whole = self.bytes.len();
+        }
+    }
+
+    /// The whole lines.
+    fn take_whole(&mut self) -> Vec<u8> {
+        if self.whole == 0 {
+            return Vec::new();
+        }
+        let rest = self.bytes.split_off(std::mem::take(&mut self.whole));
+        std::mem::replace(&mut self.bytes, rest)
+    }
+
+    /// All, as whole lines: another script's must not go on in the last.
+    fn take_all(&mut self) -> Vec<u8> {
+        if self.whole < self.bytes.len() {
+            self.bytes.push(b'\n');
+        }
+        self.whole = 0;
+        std::mem::take(&mut self.bytes)
+    }
+}
+
+impl Output for Shared {
+    fn out(&mut self, bytes: &[u8]) {
+        if self.left.load(Ordering::Relaxed) {
+            return;
+        }
+        if !self.whole_lines {
+            return self.console.write(bytes);
+        }
+        self.out.put(bytes);
+        if self.out.whole >= LINES_BYTES || self.console.is_terminal {
+            let lines = self.out.take_whole();
+            self.pass(&lines);
+        }
+    }
+
+    fn err(&mut self, bytes: &[u8]) {
+        if self.left.load(Ordering::Relaxed) {
+            return;
+        }
+        if !self.whole_lines {
+            return self.pass_err(bytes);
+        }
+        self.err.put(bytes);
+        // What was printed before stands before.
+        let (lines, of_err) = (self.out.take_whole(), self.err.take_whole());
+        self.pass(&lines);
+        self.pass_err(&of_err);
+    }
+
+    fn flush(&mut self) {
+        let lines = self.out.take_whole();
+        self.pass(&lines);
+        if self.whole_lines { self.console.flush_soon() } else { self.console.flush() }
+    }
+
+    fn closed(&self) -> bool {
+        self.console.is_closed()
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let (lines, of_err) = (self.out.take_all(), self.err.take_all());
+        self.pass(&lines);
+        self.pass_err(&of_err);
+    }
+}

@@ -1,0 +1,384 @@
+//! Many runs that one task awaits at the same time (`join_all`): idle cores take some of them over (work stealing, from
+//! the owner's end).
+//!
+//! A task polls its futures on one thread. Where it has made many runs before it polls the first, a helper begins those
+//! that were made last, while the task's own thread goes through them from the first; they meet in the middle, so that
+//! hardly any run is waited for. What a helper cannot end at once, since it waits for the runtime, it hands back.
+//!
+//! In: runs, as they are made. Out: futures of what they give. Must hold:
+//! - CROWD-1: a run that is made alone, or in a task of its own, costs two counts here: no lock, no allocation.
+//! - CROWD-2: a run is polled by one thread at a time, and its owner is woken whenever a helper lets go of it.
+//! - CROWD-3: dropping the future cancels the run, at the latest when it next lets others run.
+
+use super::error::ScriptError;
+use super::polling::{Flag, placed};
+use super::{Script, Workspace};
+use super::{helpers, threads};
+use parking_lot::{Mutex, MutexGuard};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
+use tidemill::Session;
+
+/// So many runs of a thread may wait for their first poll before further ones can be taken over.
+const ALONE_MAX: usize = 2;
+/// So many have to wait for a helper to be called.
+const CALL_MIN: usize = 8;
+/// So many lie together.
+const BLOCK: usize = 32;
+
+type Ended = Result<Workspace, ScriptError>;
+/// A run that any thread may poll.
+pub(super) type Run = Pin<Box<dyn Future<Output = Ended> + Send>>;
+
+/// The runs that a thread has made and not polled yet.
+#[derive(Default)]
+struct Crowd {
+    waiting: AtomicUsize,
+    /// Those that nobody has looked at, the newest last.
+    open: Mutex<Vec<Part>>,
+    /// Whether there may be some.
+    is_open: AtomicBool,
+    /// How many helpers are under way.
+    helpers: AtomicUsize,
+    /// There was no thread for one.
+    is_refused: AtomicBool,
+}
+
+/// A block's members that nobody has looked at: the first `left` of the `made`.
+struct Part {
+    block: Arc<Block>,
+    left: usize,
+    made: usize,
+}
+
+/// Runs that were made one after the other. They lie together, so that the memory of the owner's thread is not let go
+/// of by helpers, run by run: an allocator's lock that two threads want puts one of them to sleep.
+#[derive(Default)]
+struct Block([Mutex<State>; BLOCK]);
+
+/// A run that helpers may take over, as they see it: its block, and its number there.
+#[derive(Clone)]
+struct Member {
+    block: Arc<Block>,
+    number: usize,
+}
+
+#[derive(Default)]
+enum State {
+    /// Nobody has begun it: what is run, and on what.
+    New(Script, Session),
+    /// A helper is at it; who is to be woken when it lets go.
+    Away(Option<Waker>),
+    /// A helper has begun it, and it waits for something.
+    Back(Run),
+    /// It has ended, or panicked.
+    Done(std::thread::Result<Ended>),
+    /// It is its owner's alone, or nobody's any more.
+    #[default]
+    Gone,
+}
+
+impl Crowd {
+    /// A run is made that may be taken over.
+    fn push(&self, state: State) -> Member {
+        let mut open = self.open.lock();
+        // Numbers of a block that helpers have begun to take are not given again.
+        if open.last().is_none_or(|part| part.made == BLOCK || part.left < part.made) {
+            // Blocks that only this list still knows.
+            open.retain(|part| Arc::strong_count(&part.block) > 1);
+            open.push(Part { block: Arc::default(), left: 0, made: 0 });
+        }
+        let Some(part) = open.last_mut() else { unreachable!("there is one") };
+        let member = Member { block: part.block.clone(), number: part.made };
+        *member.state() = state;
+        part.made += 1;
+        part.left += 1;
+        self.is_open.store(true, Ordering::Relaxed);
+        member
+    }
+
+    /// The newest that nobody has looked at.
+    fn pop(&self) -> Option<Member> {
+        let mut open = self.open.lock();
+        let Some(part) = open.last_mut() else {
+            self.is_open.store(false, Ordering::Relaxed);
+            return None;
+        };
+        part.left -= 1;
+        let member = Member { block: part.block.clone(), number: part.left };
+        if part.left == 0 {
+            open.pop();
+        }
+        Some(member)
+    }
+
+    /// None is left for helpers.
+    fn close(&self) {
+        if !self.is_open.load(Ordering::Relaxed) {
+            return;
+        }
+        self.is_refused.store(false, Ordering::Relaxed);
+        let ended = {
+            let mut open = self.open.lock();
+            self.is_open.store(false, Ordering::Relaxed);
+            std::mem::take(&mut *open)
+        };
+        // Whatever ends here ends outside of the lock.
+        drop(ended);
+    }
+}
+
+thread_local!(static CROWD: Arc<Crowd> = Arc::default());
+
+async fn begun(script: Script, session: Session) -> Ended {
+    script.run_captured(&session).await
+}
+
+/// A run's place among those that its thread has made.
+pub(super) struct Place {
+    crowd: Arc<Crowd>,
+    has_begun: bool,
+}
+
+impl Place {
+    /// The run is polled for the first time.
+    pub fn begin(&mut self) {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            let waiting = self.crowd.waiting.fetch_sub(1, Ordering::Relaxed) - 1;
+            if waiting == 0 {
+                self.crowd.close();
+            } else if waiting >= CALL_MIN
+                && self.crowd.is_open.load(Ordering::Relaxed)
+                && !self.crowd.is_refused.load(Ordering::Relaxed)
+                && self.crowd.helpers.load(Ordering::Relaxed) + 1 < threads::cores()
+            {
+                call_helpers(&self.crowd);
+            }
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if !self.has_begun && self.crowd.waiting.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.crowd.close();
+        }
+    }
+}
+
+/// How a run that is being made will be polled.
+pub(super) enum Made {
+    /// By its owner alone.
+    Alone(Place),
+    /// By its owner or by a helper.
+    Shared(Shared),
+}
+
+/// A run is made; a helper may take it over.
+pub(super) fn made(script: &Script, session: &Session) -> Made {
+    let crowd = CROWD.with(Arc::clone);
+    let before = crowd.waiting.fetch_add(1, Ordering::Relaxed);
+    let place = Place { crowd, has_begun: false };
+    if before < ALONE_MAX || threads::cores() == 1 {
+        return Made::Alone(place);
+    }
+    let member = place.crowd.push(State::New(script.clone(), session.clone()));
+    Made::Shared(Shared { member, place, own: None })
+}
+
+/// The owner's side of it: the future of what it gives.
+pub(super) struct Shared {
+    member: Member,
+    place: Place,
+    /// The run, where no helper has it.
+    own: Option<Run>,
+}
+
+impl Future for Shared {
+    type Output = Ended;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended> {
+        let this = &mut *self;
+        this.place.begin();
+        if this.own.is_none() {
+            let mut state = this.member.state();
+            match std::mem::replace(&mut *state, State::Gone) {
+                State::New(script, session) => this.own = Some(Box::pin(begun(script, session))),
+                State::Back(run) => this.own = Some(run),
+                State::Away(_) => {
+                    *state = State::Away(Some(context.waker().clone()));
+                    return Poll::Pending;
+                }
+                State::Done(ended) => {
+                    drop(state);
+                    return Poll::Ready(ended.unwrap_or_else(|panic| resume_unwind(panic)));
+                }
+                State::Gone => unreachable!("a future is polled after it has ended"),
+            }
+        }
+        let Some(run) = &mut this.own else { return Poll::Pending };
+        run.as_mut().poll(context)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let state = std::mem::replace(&mut *self.member.state(), State::Gone);
+        // Whatever ends here ends outside of the lock.
+        drop(state);
+    }
+}
+
+impl Member {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.block.0[self.number].lock()
+    }
+
+    fn is_gone(&self) -> bool {
+        matches!(*self.state(), State::Gone)
+    }
+
+    /// A helper lets go of it.
+    fn let_go(&self, left: State) {
+        let mut state = self.state();
+        match &mut *state {
+            State::Away(waker) => {
+                let waker = waker.take();
+                *state = left;
+                drop(state);
+                if let Some(waker) = waker {
+                    waker.wake();
+                }
+            }
+            // CROWD-3: its owner has gone.
+            _ => {
+                drop(state);
+                drop(left);
+            }
+        }
+    }
+}
+
+/// Begins the members of a crowd, from the newest on, until there are none that nobody has begun.
+fn help(crowd: &Crowd) {
+    let flag = Arc::new(Flag::default());
+    let waker = Waker::from(flag.clone());
+    // Memory of a run that has ended, for the next.
+    let mut room = None;
+    while let Some(member) = crowd.pop() {
+        let mut run = {
+            let mut state = member.state();
+            match std::mem::replace(&mut *state, State::Away(None)) {
+                State::New(script, session) => placed(&mut room, begun(script, session)),
+                other => {
+                    *state = other;
+                    continue;
+                }
+            }
+        };
+        let left = loop {
+            flag.lower();
+            match catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(&mut Context::from_waker(&waker)))) {
+                Ok(Poll::Pending) if flag.is_raised() && !member.is_gone() => {}
+                Ok(Poll::Pending) => break State::Back(run),
+                Ok(Poll::Ready(ended)) => {
+                    room = Some(run);
+                    break State::Done(Ok(ended));
+                }
+                Err(panic) => break State::Done(Err(panic)),
+            }
+        };
+        member.let_go(left);
+    }
+}
+
+/// Calls the helpers that are missing: one for each core beside the owner's.
+fn call_helpers(crowd: &Arc<Crowd>) {
+    let core = threads::core();
+    let one_more = |helpers| (helpers + 1 < threads::cores()).then_some(helpers + 1);
+    while let Ok(before) = crowd.helpers.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
+        let called = Called(crowd.clone());
+        let is_there = helpers::begin(move || {
+            threads::move_apart(core, before + 1);
+            help(&called.0);
+        });
+        if !is_there {
+            // The owner does all itself; nobody asks again until the next crowd.
+            crowd.is_refused.store(true, Ordering::Relaxed);
+            break;
+        }
+    }
+}
+
+/// A helper that was called. When it is through, or could not come, another may be called.
+struct Called(Arc<Crowd>);
+
+impl Drop for Called {
+    fn drop(&mut self) {
+        self.0.helpers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Script;
+    use crate::rig;
+    use futures::FutureExt;
+    use futures::executor::block_on;
+    use futures::future::{join_all, select_all};
+
+    const LOOP: &str = "s = 0; for k = 1:200, s = s + k; end
+                        x = ones (100, 100) * 2; printf ('%d %d\\n', s, sum (x(:)));";
+
+    #[test]
+    fn a_thousand_runs_that_one_task_joins_print_what_each_prints_alone() {
+        let session = rig::env().session.clone();
+        let good = Script::parse(LOOP).unwrap();
+        let bad = Script::parse("x = 1;\nerror ('mine:id', 'on purpose');").unwrap();
+        let runs = (0..1000).map(|n| if n % 10 == 3 { bad.run(&session) } else { good.run(&session) });
+        let ended = block_on(join_all(runs.collect::<Vec<_>>()));
+        for (n, ended) in ended.into_iter().enumerate() {
+            match (n % 10 == 3, ended) {
+                (true, Err(error)) => assert_eq!(error.message, "on purpose"),
+                (false, Ok(workspace)) => assert_eq!(workspace.printed(), "20100 20000\n"),
+                (_, other) => panic!("run {n} ended so: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn runs_that_never_end_end_with_their_futures() {
+        let session = rig::env().session.clone();
+        let endless = Script::parse("while true, x = 1; end").unwrap();
+        let short = Script::parse("x = 1;").unwrap();
+        for _ in 0..20 {
+            let mut runs: Vec<_> = (0..30).map(|_| endless.run(&session).boxed()).collect();
+            runs.insert(12, short.run(&session).boxed());
+            let (ended, at, _others) = block_on(select_all(runs));
+            assert_eq!((ended.unwrap().number("x"), at), (Some(1.0), 12));
+        }
+        // CROWD-3: helpers that were at endless runs are free again.
+        let crowd = super::CROWD.with(std::sync::Arc::clone);
+        let helpers = || crowd.helpers.load(std::sync::atomic::Ordering::Relaxed);
+        for _ in 0..1000 {
+            if helpers() == 0 {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        panic!("{} helpers are still at runs whose futures are gone", helpers());
+    }
+
+    #[test]
+    fn futures_that_nobody_polls_leave_nothing_behind() {
+        let session = rig::env().session.clone();
+        let script = Script::parse("x = 2;").unwrap();
+        drop((0..50).map(|_| script.run(&session)).collect::<Vec<_>>());
+        let crowd = super::CROWD.with(std::sync::Arc::clone);
+        assert_eq!(crowd.waiting.load(std::sync::atomic::Ordering::Relaxed), 0);
+        assert!(crowd.open.lock().is_empty());
+    }
+}

@@ -1,0 +1,186 @@
+//! What goes wrong in a script, and what makes an instruction stop short.
+//!
+//! In: messages of the parser, of builtins and of the runtime. Out: a [`ScriptError`] that `try` can catch, and that
+//! the command line shows with its place and its call stack.
+
+use super::index::{BEYOND, SUBSCRIPTS};
+use super::ops::TRUTH;
+use super::output::Captured;
+use super::source::Place;
+use super::value::{Lazy, Value};
+use futures::future::BoxFuture;
+use std::fmt;
+use std::sync::Arc;
+
+/// An error as a script sees it: `err.identifier`, `err.message`, `err.stack`.
+#[derive(Clone, Debug)]
+pub struct ScriptError {
+    /// `Octave:undefined-function`, `MATLAB:…`, the script's own; or empty.
+    pub identifier: String,
+    /// In words, in the manner of the language (`operator +: nonconformant arguments (op1 is 1x2, op2 is 1x3)`).
+    pub message: String,
+    /// Advice for the user beyond the message, where there is some.
+    pub help: Option<Box<str>>,
+    /// Where it happened; filled in by the machine when the error leaves an instruction.
+    pub place: Option<Place>,
+    /// The calls that were open, innermost first; filled in likewise.
+    pub stack: Vec<Call>,
+    /// Of a fault of an array that was read elsewhere than it was recorded.
+    pub origin: Option<Box<Origin>>,
+    /// What the script had written until then, where [`Script::run`](super::Script::run) or
+    /// [`Script::run_copies`](super::Script::run_copies) kept it.
+    pub written: Option<Box<Captured>>,
+}
+
+/// What is known of a fault's two places.
+#[derive(Clone, Debug)]
+pub enum Origin {
+    /// The session's mark when it was recorded, until the machine knows which place that is.
+    Recorded(u64),
+    /// Where it was read; the error's own place is where it was recorded.
+    Read(Place),
+}
+
+/// An open call, in an error's stack.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The function's name; empty at the script's top level.
+    pub function: String,
+    /// Where it was when the error happened.
+    pub place: Place,
+}
+
+impl ScriptError {
+    /// An error without an identifier.
+    pub fn new(message: impl Into<String>) -> ScriptError {
+        ScriptError {
+            identifier: String::new(),
+            message: message.into(),
+            help: None,
+            place: None,
+            stack: Vec::new(),
+            origin: None,
+            written: None,
+        }
+    }
+
+    /// An error with an identifier.
+    pub fn with_id(identifier: &str, message: impl Into<String>) -> ScriptError {
+        ScriptError { identifier: identifier.into(), ..ScriptError::new(message) }
+    }
+
+    /// Where a fault was read that was recorded at the error's place.
+    pub fn read(&self) -> Option<&Place> {
+        match self.origin.as_deref() {
+            Some(Origin::Read(place)) => Some(place),
+            _ => None,
+        }
+    }
+
+    /// The same with advice.
+    pub fn helped(mut self, help: impl Into<Box<str>>) -> ScriptError {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl fmt::Display for ScriptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = &self.place {
+            let at = place.source.position(place.span.start);
+            write!(f, "{}:{}:{}: ", place.source.name, at.line, at.column)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ScriptError {}
+
+/// Why an instruction or a builtin did not finish.
+pub enum Stop {
+    /// It failed; `try` may catch it.
+    Error(Box<ScriptError>),
+    /// It needs something that has to be awaited; the machine awaits it and runs the same instruction again.
+    /// SCRIPT-2: nothing may have been changed or printed before a `Need` is returned.
+    Need(Need),
+    /// `exit(status)`: the script ends.
+    Exit(i32),
+    /// An interrupt from outside: what is guarded is cleaned up, then the script ends.
+    Interrupted,
+}
+
+/// What an instruction waits for.
+pub enum Need {
+    /// The host values of these arrays; kept in them ([`Lazy::host`]), so that the second run finds them.
+    Host(Vec<Arc<Lazy>>),
+    /// These arrays materialised on their device, their faults known; the second run finds `true` by
+    /// `Env::take_awaited`.
+    Materialised(Vec<Arc<Lazy>>),
+    /// A value; the second run finds it by `Env::take_awaited`.
+    Future(BoxFuture<'static, Result<Value, ScriptError>>),
+    /// Let other tasks run, then go on.
+    Yield,
+}
+
+/// The result of a step of a script.
+pub type Flow<T> = Result<T, Stop>;
+
+impl From<ScriptError> for Stop {
+    fn from(error: ScriptError) -> Stop {
+        Stop::Error(Box::new(error))
+    }
+}
+
+/// What Octave says of arrays that no memory holds.
+const OUT_OF_MEMORY: &str = "out of memory or dimension too large for Octave's index type";
+/// Where there may be more dimensions than the runtime's arrays have.
+const FEW_ELEMENTS: &str = "an array of few elements, which stays in the script's own memory, may have more";
+
+impl From<tidemill::Error> for ScriptError {
+    fn from(error: tidemill::Error) -> ScriptError {
+        let words = match error.op() {
+            Some(BEYOND) => format!("{SUBSCRIPTS}: {}", error.message()),
+            Some(TRUTH) | None => error.message().to_string(),
+            Some(op) => format!("{op}: {}", error.message()),
+        };
+        let identifier = match error.kind() {
+            tidemill::ErrorKind::Index => "Octave:index-out-of-bounds",
+            tidemill::ErrorKind::Domain => match error.op() {
+                Some(BEYOND) => "Octave:index-out-of-bounds",
+                Some(SUBSCRIPTS) => "Octave:invalid-index",
+                Some(TRUTH) => "",
+                _ => "Tidemill:runtime",
+            },
+            tidemill::ErrorKind::Shape => "Octave:nonconformant-args",
+            tidemill::ErrorKind::OutOfMemory | tidemill::ErrorKind::TooLarge => "Octave:bad-alloc",
+            _ => "Tidemill:runtime",
+        };
+        let (message, help) = match error.kind() {
+            tidemill::ErrorKind::TooLarge => (OUT_OF_MEMORY.into(), Some(words)),
+            tidemill::ErrorKind::Rank => (words, Some(FEW_ELEMENTS.into())),
+            _ => (words, None),
+        };
+        ScriptError {
+            help: help.map(Into::into),
+            origin: error.mark().map(|mark| Box::new(Origin::Recorded(mark))),
+            ..ScriptError::with_id(identifier, message)
+        }
+    }
+}
+
+impl From<tidemill::Error> for Stop {
+    fn from(error: tidemill::Error) -> Stop {
+        ScriptError::from(error).into()
+    }
+}
+
+/// A failed step: `fail!("message {}", x)` is `Err(Stop)`, for use with `return`.
+macro_rules! fail {
+    ($($message:tt)*) => { Err($crate::error::Stop::from($crate::error::ScriptError::new(format!($($message)*)))) };
+}
+/// A failed step with an identifier: `fail_id!("Octave:index-out-of-bounds", "message {}", x)`.
+macro_rules! fail_id {
+    ($id:expr, $($message:tt)*) => { Err($crate::error::Stop::from($crate::error::ScriptError::with_id($id, format!($($message)*)))) };
+}
+pub(crate) use fail;
+pub(crate) use fail_id;

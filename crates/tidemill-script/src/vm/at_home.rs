@@ -1,0 +1,53 @@
+//! Calls of library functions that look at single elements: their arguments are awaited once, all together, and what
+//! they give for arrays of the device is put back there.
+//!
+//! In: a call with arrays of the runtime among its arguments. Out: the same call with the host's arrays. Must hold: the
+//! number of gathers does not depend on how long the arguments are.
+
+use super::Interp;
+use crate::builtins::{Task, TaskStep, device};
+use crate::compile::Code;
+use crate::error::{Flow, ScriptError};
+use crate::index::Values;
+use crate::library;
+use crate::value::{Class, Function, Value};
+use std::sync::Arc;
+
+/// A call whose arguments are on their way to the host.
+pub(super) struct AtHome {
+    function: Arc<Function>,
+    args: Vec<Value>,
+    nargout: usize,
+}
+
+impl AtHome {
+    /// The task of a call, where the function is one of those and an argument is on the runtime.
+    pub fn of(code: &Arc<Code>, args: &[Value], nargout: usize) -> Option<AtHome> {
+        let is_away = |value: &Value| matches!(value, Value::Lazy(_));
+        if !args.iter().any(is_away) || !library::holds(code) || !library::is_at_home(&code.name) {
+            return None;
+        }
+        let function = Function::Named(code.name.clone(), Some(code.source.clone()));
+        Some(AtHome { function: Arc::new(function), args: args.to_vec(), nargout })
+    }
+}
+
+impl Task for AtHome {
+    fn step(&mut self, interp: &mut Interp, last: Option<Result<Values, ScriptError>>) -> Flow<TaskStep> {
+        let Some(last) = last else {
+            interp.env.host_all(&self.args)?;
+            let args = self.args.iter().map(|value| match value {
+                Value::Lazy(_) => Ok(Value::held(interp.env.host(value)?)),
+                other => Ok(other.clone()),
+            });
+            let (function, args) = (self.function.clone(), args.collect::<Flow<_>>()?);
+            return Ok(TaskStep::Call { function, args, nargout: self.nargout });
+        };
+        // Texts stay at home.
+        let values = last?.into_iter().map(|value| match value.is_numeric() || value.class() == Class::Logical {
+            true => device::beside(&interp.env, &self.args, value),
+            false => Ok(value),
+        });
+        Ok(TaskStep::Done(values.collect::<Flow<_>>()?))
+    }
+}

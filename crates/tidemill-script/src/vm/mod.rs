@@ -1,0 +1,245 @@
+//! The machine that runs compiled code: frames, an operand stack, calls, and what it waits for.
+//!
+//! In: a [`Unit`]. Out: output, an end, and the variables of the script. Invariants:
+//! - VM-1: the machine's own stack is flat: calls of functions, handles and callbacks are frames in a vector.
+//! - VM-2: an instruction that ends in a [`Need`](super::error::Need) leaves frames and operands as they were.
+//! - VM-3: when a frame ends, by return or by error, operands, loops, marks and handlers above its base are gone.
+//! - VM-4: what an instruction recorded and then needs is known when it runs again (`drive.rs`), so that it makes
+//!   progress.
+
+mod access;
+mod at_home;
+mod call;
+mod control;
+mod drive;
+mod end;
+mod exception;
+mod frame;
+mod kept;
+mod nested;
+mod overwritten;
+mod run;
+mod small;
+mod stop;
+mod suggest;
+mod suspects;
+mod targets;
+mod variables;
+
+pub use call::Callee;
+pub use drive::drive;
+pub use end::End;
+pub use exception::error_value;
+pub use frame::Variable;
+pub use kept::Kept;
+pub use suspects::place_among;
+pub use variables::Described;
+
+use super::compile::{Code, Unit};
+use super::env::{Env, FunctionFiles};
+use super::error::ScriptError;
+use super::interrupt::{Guard, Interrupt};
+use super::syntax::ast::Name;
+use super::value::Value;
+use super::value::nest::Nests;
+use frame::{Activation, Handler, Iteration};
+use rustc_hash::FxHashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::SystemTime;
+
+/// A running script.
+pub struct Interp {
+    /// What it has around it.
+    pub env: Env,
+    /// What ends what runs from outside.
+    pub interrupt: Arc<Interrupt>,
+    /// What ends it for good: its deadline, or the end of its session.
+    stop: stop::Stop,
+    /// How many cleanups of this machine's frames run, or follow what runs.
+    guards: Arc<AtomicUsize>,
+    /// The end that waits for what cleans up.
+    ended: End,
+    /// While what an interrupt has left to clean up runs.
+    cleaning: Option<Guard>,
+    /// Functions that the script's files and evaluated texts have defined.
+    pub(crate) functions: FxHashMap<Name, Arc<Code>>,
+    /// Function files found beside the script and in added folders; the first that has a name wins.
+    pub(crate) files: Arc<FunctionFiles>,
+    /// Functions that belong to one function file, by the address of its source.
+    pub(crate) locals: FxHashMap<usize, FxHashMap<Name, Arc<Code>>>,
+    /// Function files that were read, with when they were changed last and their bytes: scripts that go from folder to
+    /// folder find them again.
+    read: FxHashMap<PathBuf, ((SystemTime, u64), Arc<Code>)>,
+    /// What was read from folders `private`, by its path.
+    privates: FxHashMap<PathBuf, Callee>,
+    /// The frames, innermost last.
+    frames: Vec<Activation>,
+    /// Operands.
+    stack: Vec<Value>,
+    /// Variables of all frames.
+    variables: Vec<Variable>,
+    /// Loops.
+    iterations: Vec<Iteration>,
+    /// Heights of the stack where lists began.
+    marks: Vec<usize>,
+    /// What `end` means, innermost last; `None` inside a function's arguments.
+    bases: Vec<Option<Value>>,
+    /// Targets that wait for their values, of the innermost assignment last.
+    targets: Vec<targets::Targets>,
+    /// The outputs that the function that returned last did not set though they are assigned: their numbers and errors.
+    unset: Vec<(usize, ScriptError)>,
+    /// Open tries, innermost last.
+    handlers: Vec<Handler>,
+    /// Arrays that were made inside of an open try and may carry a fault, also those that nobody can name any more.
+    suspects: suspects::Suspects,
+    /// What the bodies of open tries overwrote with them.
+    overwritten: Vec<overwritten::Overwritten>,
+    /// What those of tries that caught an error overwrote, to be looked at before the next instruction.
+    doubtful: Vec<overwritten::Overwritten>,
+    /// Texts that were evaluated lately.
+    texts: suspects::Texts,
+    /// Values of globals and persistents.
+    statics: Vec<Option<Value>>,
+    /// The shared variables of calls of functions with nested ones.
+    nests: Nests,
+    /// Globals by name.
+    globals: FxHashMap<Name, u32>,
+    /// Persistents by their code's number and slot.
+    persistents: FxHashMap<(u32, u32), u32>,
+    /// Outputs of evaluated text that is captured (`evalc`), outermost first.
+    captures: Vec<(usize, Arc<parking_lot::Mutex<super::output::Captured>>, Box<dyn super::output::Output>)>,
+    /// How often a number of the runtime met one of the host since the last was awaited.
+    numbers_met: u32,
+    /// How many instructions ran that the loop does not do itself, jumps back included.
+    steps: u64,
+    /// That number when the machine last went on.
+    went_on: u64,
+    /// When it looks for what it holds in small pieces.
+    small: small::Looks,
+    /// Where the session is noted before a step that may take long.
+    noted: Option<Arc<parking_lot::Mutex<Option<kept::Noted>>>>,
+    /// The variables of the outermost frame after it ended.
+    workspace: Vec<(Name, Value)>,
+}
+
+impl Interp {
+    /// A machine without a script.
+    pub fn new(env: Env) -> Interp {
+        let files = match env.options.sandbox {
+            true => Arc::default(),
+            false => env.options.found.of(&env.options.path),
+        };
+        Interp {
+            interrupt: env.halt.interrupt().clone(),
+            stop: stop::Stop::default(),
+            guards: Arc::default(),
+            ended: End::Done,
+            cleaning: None,
+            env,
+            functions: FxHashMap::default(),
+            files,
+            locals: FxHashMap::default(),
+            read: FxHashMap::default(),
+            frames: Vec::new(),
+            stack: Vec::new(),
+            variables: Vec::new(),
+            iterations: Vec::new(),
+            marks: Vec::new(),
+            bases: Vec::new(),
+            targets: Vec::new(),
+            unset: Vec::new(),
+            privates: Default::default(),
+            handlers: Vec::new(),
+            suspects: Default::default(),
+            overwritten: Vec::new(),
+            doubtful: Vec::new(),
+            texts: Default::default(),
+            statics: Vec::new(),
+            nests: Nests::default(),
+            globals: FxHashMap::default(),
+            persistents: FxHashMap::default(),
+            captures: Vec::new(),
+            numbers_met: 0,
+            steps: 0,
+            went_on: 0,
+            small: Default::default(),
+            noted: None,
+            workspace: Vec::new(),
+        }
+    }
+
+    /// Makes a unit's functions known and its statements the next to run.
+    pub fn begin(&mut self, unit: &Unit) {
+        self.define(unit);
+        self.workspace.clear();
+        self.push_script(unit.main.clone());
+    }
+
+    /// Makes a unit's functions known.
+    pub fn define(&mut self, unit: &Unit) {
+        for (name, code) in &unit.functions {
+            self.functions.insert(name.clone(), code.clone());
+        }
+    }
+
+    /// The variables that the script left, in the order in which they were first mentioned.
+    pub fn take_workspace(&mut self) -> Vec<(Name, Value)> {
+        std::mem::take(&mut self.workspace)
+    }
+
+    /// Ends what the script left, the variables of a session whose last text has ended, and what is global or
+    /// persistent.
+    pub fn drop_variables(&mut self) {
+        self.workspace.clear();
+        self.variables.iter_mut().for_each(|variable| *variable = Variable::Undefined);
+        self.statics.iter_mut().for_each(|value| *value = None);
+        self.nests = Nests::default();
+    }
+}
+
+impl Interp {
+    /// Begins a session of texts that share their variables: an outermost frame without statements.
+    pub fn begin_session(&mut self) {
+        if let Ok(file) = super::syntax::parse(&super::source::Source::given(super::source::SESSION, ""))
+            && let Ok(unit) = super::compile::compile(&file, false)
+        {
+            self.push_script(unit.main);
+            if let Some(Activation::Code(frame)) = self.frames.last_mut() {
+                frame.is_session = true;
+            }
+        }
+    }
+
+    /// Makes a text the next to run, in the session's variables.
+    ///
+    /// # Errors
+    /// The first syntax error, with its place.
+    pub fn begin_text(&mut self, source: &Arc<super::source::Source>) -> Result<(), super::error::ScriptError> {
+        let file = super::syntax::parse_with(source, &|name| self.variable(name).is_some())?;
+        let known = self.known_in(self.frame_in(super::builtins::Scope::Here));
+        let unit = super::compile::compile_eval(&file, None, known, 0)?;
+        self.define(&unit);
+        self.enter_text(unit);
+        Ok(())
+    }
+
+    /// Drops what is left of a text that failed or was interrupted; the session's variables stay.
+    pub fn abandon(&mut self) {
+        while self.frames.len() > 1 {
+            self.drop_frame();
+        }
+        self.env.awaited.clear();
+        self.heed_interrupts();
+        (self.ended, self.cleaning) = (End::Done, None);
+    }
+
+    /// The comment at the head of a function of the script.
+    pub fn documentation(&mut self, name: &str) -> Option<String> {
+        match self.lookup(name).ok()?? {
+            Callee::User(code) => code.doc.clone(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,785 @@
+//! The loop over instructions.
+
+use super::access::applied_at;
+use super::call::missing;
+use super::frame::{Activation, Frame, Return, TaskFrame, Variable};
+use super::{End, Interp};
+use crate::builtins::device;
+use crate::builtins::errors::CleansUp;
+use crate::builtins::{Task, TaskStep};
+use crate::compile::code::{Count, Inst, Want, is_in};
+use crate::error::{Flow, Need, ScriptError, Stop, fail};
+use crate::index::{self, Values};
+use crate::memory;
+use crate::source::Place;
+use crate::syntax::ast::BinaryOp;
+use crate::value::function::Closure;
+use crate::value::{CellArray, Dims, Function, Value};
+use crate::{display, ops};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tidemill::frontend;
+
+/// Why the machine stopped running.
+pub(super) enum Slice {
+    /// Something must be awaited, then it goes on.
+    Need(Need),
+    /// It has ended.
+    End(End),
+}
+
+/// Steps between two looks at the interrupt, the reader and other tasks: a backward jump or a call counts 1, an
+/// instruction that the loop does not do itself [`STEPS_OF_OTHERS`].
+const STEPS_BETWEEN_LOOKS: u32 = 20_000;
+/// What an instruction counts that may take a while, as a step of a builtin that calls functions does.
+const STEPS_OF_OTHERS: u32 = 8;
+
+/// How often numbers of the runtime may meet the host's before they are awaited.
+const NUMBERS_MET_MAX: u32 = 32;
+
+impl Interp {
+    /// Runs until something must be awaited, or the end.
+    pub(super) fn slice(&mut self) -> Slice {
+        let mut budget = STEPS_BETWEEN_LOOKS;
+        loop {
+            if !self.doubtful.is_empty() {
+                return Slice::Need(Need::Yield);
+            }
+            if self.cleans_up()
+                && let Some(due) = &self.env.due
+            {
+                let (task, heights): (Box<dyn Task>, _) = (Box::new(CleansUp::all(due)), self.heights());
+                let returns = Return::Nobody;
+                self.frames.push(Activation::Task(TaskFrame { task, last: None, heights, returns, nargout: 0 }));
+            }
+            let result = match self.frames.last_mut() {
+                None => return self.come_to_end(),
+                // A session's own frame has no statements left; its texts run above it.
+                Some(Activation::Code(frame)) if frame.is_session => {
+                    self.end_shared();
+                    match self.is_due() {
+                        true => continue,
+                        false => return self.come_to_end(),
+                    }
+                }
+                Some(Activation::Code(_)) => self.run_frame(&mut budget),
+                Some(Activation::Task(_)) => self.run_task(&mut budget),
+            };
+            let end = match result {
+                Ok(()) => continue,
+                Err(Stop::Need(need)) => return Slice::Need(need),
+                Err(Stop::Exit(status)) => {
+                    self.env.awaited.clear();
+                    let after = self.error_behind_cleanup();
+                    self.keep_workspace();
+                    self.drop_frames();
+                    End::Exit { status, after }
+                }
+                Err(Stop::Interrupted) => match self.unwind_interrupted() {
+                    Ok(()) => continue,
+                    Err(end) => end,
+                },
+                Err(Stop::Error(error)) => match self.unwind(*error) {
+                    Ok(()) => continue,
+                    Err(end) => end,
+                },
+            };
+            self.ends_with(end);
+            if !self.is_due() {
+                return self.come_to_end();
+            }
+        }
+    }
+
+    /// Whether these are to be called now: not while an instruction has answers to take.
+    fn cleans_up(&self) -> bool {
+        self.is_due() && self.env.awaited.is_empty()
+    }
+
+    /// All that was left to clean up has run.
+    fn come_to_end(&mut self) -> Slice {
+        self.cleaning = None;
+        Slice::End(std::mem::take(&mut self.ended))
+    }
+
+    /// How the machine ends once what cleans up has run.
+    pub(super) fn ends_with(&mut self, end: End) {
+        self.ended = std::mem::take(&mut self.ended).then(end);
+    }
+
+    /// Whether objects have ended that call a function then.
+    pub fn is_due(&self) -> bool {
+        self.env.due.as_ref().is_some_and(|due| due.any())
+    }
+
+    /// Looks for the ends of objects that a machine that was left behind holds, too.
+    fn end_shared(&self) {
+        if let Some(due) = self.env.due.as_ref().filter(|due| due.shares()) {
+            due.end_shared(&self.held_duties(), &self.interrupt);
+        }
+    }
+
+    /// What `exit` leaves behind: the script's own variables, wherever it stands.
+    fn keep_workspace(&mut self) {
+        let is_script = |activation: &Activation| matches!(activation, Activation::Code(frame) if frame.returns == Return::Nobody && !frame.is_session);
+        if self.frames.first().is_some_and(is_script) {
+            self.frames.truncate(1);
+            self.workspace = self.variables();
+        }
+    }
+
+    /// Drops all frames but a session's own.
+    pub(super) fn drop_frames(&mut self) {
+        while !matches!(self.frames.last(), None | Some(Activation::Code(Frame { is_session: true, .. }))) {
+            self.drop_frame();
+        }
+    }
+
+    /// An error raised by what was awaited, at the instruction that asked.
+    pub(super) fn raise(&mut self, error: ScriptError) -> Result<(), End> {
+        self.unwind(error)
+    }
+
+    /// Where the innermost code stands.
+    pub fn here(&self) -> Option<Place> {
+        self.frames.iter().rev().find_map(|a| match a {
+            Activation::Code(f) => Some(self.place_of(f)),
+            Activation::Task(_) => None,
+        })
+    }
+
+    pub(super) fn place_of(&self, frame: &Frame) -> Place {
+        let span = frame.code.spans.get(frame.pc).copied().unwrap_or_default();
+        Place { source: frame.code.source.clone(), span }
+    }
+
+    fn run_task(&mut self, budget: &mut u32) -> Flow<()> {
+        *budget = budget.saturating_sub(STEPS_OF_OTHERS);
+        if *budget == 0 {
+            return self.look();
+        }
+        // The task stands outside of the machine while it steps, since it may look at the machine.
+        let n = self.frames.len() - 1;
+        self.step_begins();
+        if let Some(frame) = self.frame() {
+            self.env.session.mark((frame.code.id as u64) << 32 | frame.pc as u64);
+        }
+        if self.is_interrupted() {
+            return Err(Stop::Interrupted);
+        }
+        let Some(Activation::Task(mut frame)) = self.frames.pop() else { return Ok(()) };
+        let last = frame.last.take();
+        let result = self.noted(|interp| frame.task.step(interp, last));
+        if frontend::is_wait_due() || self.has_due_suspects() {
+            *budget = 0;
+        }
+        let (returns, nargout) = (frame.returns, frame.nargout);
+        self.frames.insert(n, Activation::Task(frame));
+        // A step that has to wait runs again, without what the last call gave: it has taken that in.
+        let step = self.raised_or(result)?;
+        self.env.check_account()?;
+        match step {
+            TaskStep::Done(values) => {
+                self.frames.pop();
+                self.deliver(values, returns, nargout)
+            }
+            TaskStep::Call { function, args, nargout } => {
+                self.call_function(&function, args.into(), Return::Task, nargout)
+            }
+        }
+    }
+
+    /// What a step gave, or the warning within it that was an error, whatever came of the step.
+    fn raised_or<T>(&mut self, result: Flow<T>) -> Flow<T> {
+        match self.env.raised.take() {
+            Some(error) => Err(Stop::Error(error)),
+            None => result,
+        }
+    }
+
+    /// Runs the innermost frame's code until it calls, ends or stops.
+    fn run_frame(&mut self, budget: &mut u32) -> Flow<()> {
+        let depth = self.frames.len();
+        let Some(Activation::Code(frame)) = self.frames.last() else { return Ok(()) };
+        let code = frame.code.clone();
+        let base = frame.variables;
+        let mut pc = frame.pc;
+        loop {
+            let inst = code.insts[pc];
+            match inst {
+                Inst::Num(x) => self.stack.push(Value::Num(x)),
+                Inst::Load { slot, last, .. } => {
+                    let variable = &mut self.variables[base + slot as usize];
+                    match variable {
+                        Variable::Value(Value::Num(x)) => self.stack.push(Value::Num(*x)),
+                        Variable::Value(_) if last => {
+                            let Variable::Value(value) = std::mem::take(variable) else { continue };
+                            self.stack.push(value);
+                        }
+                        Variable::Value(value) => self.stack.push(value.clone()),
+                        _ => {
+                            self.set_pc(pc);
+                            self.load_slow(inst)?;
+                            if self.frames.len() != depth {
+                                return Ok(());
+                            }
+                        }
+                    }
+                }
+                Inst::Store(slot) if self.store_fast(base + slot as usize) => {}
+                Inst::Binary(op) if self.binary_fast(op) => {}
+                Inst::Jump(to) => {
+                    if to as usize <= pc {
+                        self.steps += 1;
+                        *budget = budget.saturating_sub(1);
+                        if *budget == 0 {
+                            self.set_pc(to as usize);
+                            return self.look();
+                        }
+                    }
+                    pc = to as usize;
+                    continue;
+                }
+                Inst::JumpIf { to, when } => {
+                    let truth = match self.stack.last() {
+                        Some(Value::Bool(b)) => *b,
+                        Some(Value::Num(x)) if !x.is_nan() => *x != 0.0,
+                        _ => {
+                            self.set_pc(pc);
+                            self.truth_of_top()?
+                        }
+                    };
+                    self.stack.pop();
+                    if truth == when {
+                        if to as usize <= pc {
+                            self.steps += 1;
+                            *budget = budget.saturating_sub(1);
+                            if *budget == 0 {
+                                self.set_pc(to as usize);
+                                return self.look();
+                            }
+                        }
+                        pc = to as usize;
+                        continue;
+                    }
+                }
+                Inst::ForNext { slot, exit } => {
+                    if !self.next_number(base + slot as usize) {
+                        self.set_pc(pc);
+                        match self.next_column()? {
+                            Some(value) => self.set_slot(base + slot as usize, value),
+                            None => {
+                                if let Some(nothing) = self.nothing_to_loop_over() {
+                                    self.set_slot(base + slot as usize, nothing);
+                                }
+                                self.iterations.pop();
+                                pc = exit as usize;
+                                continue;
+                            }
+                        }
+                    }
+                }
+                Inst::Apply { slot, count: Count::Fixed(1), last: false, .. }
+                    if self.apply_fast(base + slot as usize) => {}
+                Inst::Apply { slot, count: Count::Fixed(2), last: false, .. }
+                    if self.apply_pair_fast(base + slot as usize) => {}
+                Inst::Range { step: false } if self.slice_fast(&code, pc, base) => pc = applied_at(&code, pc),
+                Inst::StoreAt { slot, path } if self.store_at_fast(&code, base + slot as usize, path) => {}
+                Inst::Return => {
+                    self.set_pc(pc);
+                    return self.return_from_frame();
+                }
+                _ => {
+                    self.set_pc(pc);
+                    // What the last instruction has ended.
+                    if self.cleans_up() {
+                        return Ok(());
+                    }
+                    // What these do may take a while: the next look comes sooner.
+                    *budget = budget.saturating_sub(STEPS_OF_OTHERS);
+                    let next = self.step(inst);
+                    let next = self.raised_or(next)?;
+                    self.env.check_account()?;
+                    // It may have taken long.
+                    if self.is_interrupted() {
+                        return Err(Stop::Interrupted);
+                    }
+                    if self.env.is_to_stay() {
+                        self.env.stay();
+                    }
+                    if frontend::is_wait_due() || self.has_due_suspects() {
+                        *budget = 0;
+                    }
+                    pc = match next {
+                        Next::Through => pc + 1,
+                        Next::To(to) => to as usize,
+                        Next::Entered => {
+                            *budget = budget.saturating_sub(1);
+                            return if *budget == 0 { self.look() } else { Ok(()) };
+                        }
+                    };
+                    if *budget == 0 {
+                        self.set_pc(pc);
+                        return self.look();
+                    }
+                    continue;
+                }
+            }
+            pc += 1;
+        }
+    }
+
+    /// Between slices: other tasks, an interrupt, a reader that has gone.
+    fn look(&mut self) -> Flow<()> {
+        if self.is_interrupted() || self.loses_session() {
+            return Err(Stop::Interrupted);
+        }
+        if self.env.output.closed() {
+            return Err(Stop::Exit(0));
+        }
+        self.env.check_host(&[self.env.output.held_bytes()], 1)?;
+        self.look_for_small()?;
+        Err(Stop::Need(Need::Yield))
+    }
+
+    /// Counts an instruction. What was awaited is for the one that asked, the first after the machine goes on.
+    fn step_begins(&mut self) {
+        if !self.env.awaited.is_empty() && self.steps != self.went_on {
+            self.env.awaited.clear();
+        }
+        self.steps += 1;
+    }
+
+    /// The place to go on at, and to blame.
+    fn set_pc(&mut self, pc: usize) {
+        self.step_begins();
+        if let Some(Activation::Code(frame)) = self.frames.last_mut() {
+            frame.pc = pc;
+            // What is recorded from here on says so if it fails.
+            self.env.session.mark((frame.code.id as u64) << 32 | pc as u64);
+        }
+    }
+
+    fn store_fast(&mut self, variable: usize) -> bool {
+        match (&mut self.variables[variable], self.stack.last()) {
+            (_, None | Some(Value::Colon)) | (Variable::Static(_) | Variable::Shared(_), _) => false,
+            (_, Some(Value::Lazy(_) | Value::Cell(_) | Value::Struct(_))) if !self.handlers.is_empty() => false,
+            (target, Some(_)) => {
+                if let Some(value) = self.stack.pop() {
+                    *target = Variable::Value(value);
+                }
+                true
+            }
+        }
+    }
+
+    /// Operators on two doubles, without leaving the loop.
+    #[inline(always)]
+    fn binary_fast(&mut self, op: BinaryOp) -> bool {
+        let n = self.stack.len();
+        if n < 2 {
+            return false;
+        }
+        let [Value::Num(a), Value::Num(b)] = &self.stack[n - 2..] else { return false };
+        let (a, b) = (*a, *b);
+        let result = match op {
+            BinaryOp::Add => Value::Num(a + b),
+            BinaryOp::Sub => Value::Num(a - b),
+            BinaryOp::Mul | BinaryOp::MatMul => Value::Num(a * b),
+            BinaryOp::Div | BinaryOp::MatDiv => Value::Num(a / b),
+            BinaryOp::Lt => Value::Bool(a < b),
+            BinaryOp::Le => Value::Bool(a <= b),
+            BinaryOp::Gt => Value::Bool(a > b),
+            BinaryOp::Ge => Value::Bool(a >= b),
+            BinaryOp::Eq => Value::Bool(a == b),
+            BinaryOp::Ne => Value::Bool(a != b),
+            _ => return false,
+        };
+        self.stack.truncate(n - 1);
+        self.stack[n - 2] = result;
+        true
+    }
+
+    /// Every instruction that the loop does not do itself.
+    fn step(&mut self, inst: Inst) -> Flow<Next> {
+        let depth = self.frames.len();
+        if self.env.stays_home() {
+            self.brings_operands_home(inst)?;
+        }
+        match inst {
+            Inst::Const(index) => {
+                let value = self.code().consts[index as usize].clone();
+                self.stack.push(value);
+            }
+            Inst::Colon => self.stack.push(Value::Colon),
+            Inst::Store(slot) => self.store_slow(slot)?,
+            Inst::Pop => {
+                self.stack.pop();
+            }
+            Inst::Duplicate => self.stack.extend_from_within(self.stack.len().saturating_sub(1)..),
+            Inst::Unary(op) => self.replace(1, |env, s| ops::unary(env, op, &s[0]))?,
+            Inst::Transpose { conjugate } => self.replace(1, |env, s| ops::transpose(env, &s[0], conjugate))?,
+            Inst::Binary(op) => {
+                self.scalars_home(2, false)?;
+                self.replace(2, |env, s| ops::binary(env, op, &s[0], &s[1]))?;
+            }
+            Inst::Range { step: true } => self.replace(3, |env, s| ops::range(env, &s[0], Some(&s[1]), &s[2]))?,
+            Inst::Range { step: false } => self.replace(2, |env, s| ops::range(env, &s[0], None, &s[1]))?,
+            Inst::JumpIfDecided { to, or } => {
+                if self.stack.last().is_some_and(|v| v.dims().is_scalar()) && self.truth_of_top()? == or {
+                    self.stack.pop();
+                    self.stack.push(Value::Bool(or));
+                    return Ok(Next::To(to));
+                }
+            }
+            Inst::JumpIfDefined { slot, to } => {
+                if self.is_defined(slot) {
+                    return Ok(Next::To(to));
+                }
+            }
+            Inst::Mark => self.marks.push(self.stack.len()),
+            Inst::BaseSlot(slot) => {
+                let value = self.slot_value(slot);
+                self.bases.push(value);
+            }
+            Inst::BaseTop => self.bases.push(self.stack.last().cloned()),
+            Inst::BasePath { slot, path } => self.base_path(slot, path)?,
+            Inst::BaseEnd => {
+                self.bases.pop();
+            }
+            Inst::End(index) => self.end(index)?,
+            Inst::Apply { slot, count, want, last } => self.apply(slot, count, want, last)?,
+            Inst::Paren { count, want } => self.paren(count, want)?,
+            Inst::Brace { count, want } => self.brace(count, want)?,
+            Inst::Field { name, called, want } => {
+                let name = self.code().consts[name as usize].as_text().unwrap_or_default();
+                if !called || !self.method(&name) {
+                    self.field(&name, 0, want)?;
+                }
+            }
+            Inst::DynamicField { want } => {
+                let Some(name) = self.stack.last().and_then(Value::as_text) else {
+                    return fail!("dynamic structure field names must be strings");
+                };
+                self.field(&name, 1, want)?;
+            }
+            Inst::Call { name, count, want } => self.call_named(name, count, want)?,
+            Inst::StoreAt { slot, path } => self.store_at(slot, path)?,
+            Inst::DeleteAt { slot, path } => self.delete_at(slot, path)?,
+            Inst::Spread { n, ignored } => {
+                self.all_set(|i| is_in(ignored, i as u32))?;
+                self.spread(n as usize);
+            }
+            Inst::TargetsBegin => self.targets.push(Default::default()),
+            Inst::Target { slot, path } => self.target(slot, path)?,
+            Inst::TargetPlain { ignored } => self.target_plain(ignored),
+            Inst::SpreadTargets => self.spread_targets()?,
+            Inst::StoreTarget { slot, target } => self.store_target(slot, target)?,
+            Inst::TargetDefined { target } => self.target_defined(target)?,
+            Inst::TargetsEnd => {
+                self.targets.pop();
+            }
+            Inst::Defined(n) => {
+                if matches!(self.stack.last(), Some(Value::Colon)) {
+                    return Err(missing(n as usize).into());
+                }
+            }
+            Inst::Row(count) | Inst::RowOfRows(count) if self.append(1, self.count(count)) => self.drop_mark(count),
+            Inst::Row(count) => self.replace_count(count, |env, s| index::concatenate(env, 1, s))?,
+            Inst::RowOfRows(count) => self.replace_count(count, index::row_of_rows)?,
+            Inst::Rows(n) if self.append(0, n as usize) => {}
+            Inst::Rows(n) => self.replace(n as usize, |env, s| index::concatenate(env, 0, s))?,
+            Inst::CellRow(count) => self.replace_count(count, |_, s| Ok(cell_row(s)))?,
+            Inst::CellRows(n) => self.replace(n as usize, cell_rows)?,
+            Inst::Closure(index) => self.closure(index),
+            Inst::NestedHandle(name) => self.nested_handle(name)?,
+            Inst::Show(slot) => self.show(slot)?,
+            Inst::Answer { print, name } => self.answer(print, name)?,
+            Inst::ForBegin => self.for_begin()?,
+            Inst::ForFields => self.for_fields()?,
+            Inst::ForRange { step } => self.for_range(step)?,
+            Inst::ForNextTop { exit } => match self.next_column()? {
+                Some(value) => self.stack.push(value),
+                None => {
+                    self.iterations.pop();
+                    return Ok(Next::To(exit));
+                }
+            },
+            Inst::ForEnd => {
+                self.iterations.pop();
+            }
+            Inst::CaseMatches => self.case_matches()?,
+            Inst::TryBegin { handler } => self.try_begin(handler),
+            Inst::TryEnd { check } => self.try_end(check)?,
+            Inst::Caught(slot) => self.caught(slot),
+            Inst::HoldError => self.hold_error(),
+            Inst::Rethrow => return self.rethrow().map(|()| Next::Through),
+            Inst::Global(slot) => self.make_global(slot),
+            Inst::Persistent(slot) => self.make_persistent(slot),
+            Inst::Num(_)
+            | Inst::Load { .. }
+            | Inst::Jump(_)
+            | Inst::JumpIf { .. }
+            | Inst::ForNext { .. }
+            | Inst::Return => {}
+        }
+        Ok(if self.frames.len() == depth { Next::Through } else { Next::Entered })
+    }
+
+    /// Of the upper `n` operands, numbers of the runtime that the host knows become the host's. Where numbers of the
+    /// runtime meet numbers of the host again and again, as a sum over an array's elements does that began on the
+    /// runtime, they are awaited: such a loop would record an op each time. So are numbers that are `subscripts`.
+    pub(super) fn scalars_home(&mut self, n: usize, subscripts: bool) -> Flow<()> {
+        let at = self.stack.len().saturating_sub(n);
+        let operands = &mut self.stack[at..];
+        let loose = |v: &Value| matches!(v, Value::Lazy(l) if !l.pinned && l.dims.is_scalar());
+        if !operands.iter().any(loose) {
+            return Ok(());
+        }
+        for operand in operands.iter_mut().filter(|v| loose(v)) {
+            if let Value::Lazy(lazy) = operand
+                && let Some(host) = lazy.host.get()
+            {
+                *operand = Value::tensor_as_is((**host).clone());
+            }
+        }
+        let away = operands.iter().filter(|v| loose(v)).count();
+        let numbers = operands.iter().filter(|v| matches!(v, Value::Num(_) | Value::Bool(_))).count();
+        if away > 0 && (subscripts || numbers > 0 && away + numbers == n) {
+            self.numbers_met += 1;
+            self.env.waits_for(self.stack[at..].iter().filter(|v| loose(v)));
+            if self.numbers_met >= NUMBERS_MET_MAX {
+                self.numbers_met = 0;
+                return self.env.host_all(&self.stack[at..]);
+            }
+        }
+        Ok(())
+    }
+
+    /// The same of the instructions whose operands are all arrays.
+    fn brings_operands_home(&mut self, inst: Inst) -> Flow<()> {
+        let n = match inst {
+            Inst::Unary(_) | Inst::Transpose { .. } => 1,
+            Inst::Binary(_) => 2,
+            Inst::Row(count) | Inst::RowOfRows(count) => self.count(count),
+            Inst::Rows(n) => n as usize,
+            _ => return Ok(()),
+        };
+        self.brings_home(n).map(|_| ())
+    }
+
+    /// Where small arrays stay at home, those among the upper `n` operands come there: true if any did. Beside a large
+    /// array of the runtime they stay with it.
+    pub(super) fn brings_home(&mut self, n: usize) -> Flow<bool> {
+        if !self.env.stays_home() {
+            return Ok(false);
+        }
+        let near = self.env.options.near_elements_max;
+        let at = self.stack.len().saturating_sub(n);
+        let is_away = |v: &&Value| matches!(v, Value::Lazy(_));
+        let is_far = |v: &Value| matches!(v, Value::Lazy(l) if !l.is_near(near));
+        let operands = &self.stack[at..];
+        if !operands.iter().any(|v| is_away(&v)) || operands.iter().any(is_far) {
+            return Ok(false);
+        }
+        self.env.host_all(operands.iter().filter(is_away))?;
+        for operand in &mut self.stack[at..] {
+            if let Value::Lazy(lazy) = operand
+                && let Some(home) = lazy.at_home()
+            {
+                *operand = home;
+            }
+        }
+        Ok(true)
+    }
+
+    /// The same of a variable.
+    pub(super) fn brings_variable_home(&mut self, slot: crate::compile::code::Slot) -> Flow<()> {
+        if !self.env.stays_home() {
+            return Ok(());
+        }
+        if let Some(Value::Lazy(lazy)) = self.slot_value(slot)
+            && lazy.is_near(self.env.options.near_elements_max)
+        {
+            self.env.host(&Value::Lazy(lazy.clone()))?;
+            self.put_slot(slot, lazy.at_home());
+        }
+        Ok(())
+    }
+
+    /// Pops `n`, pushes what the function makes of them.
+    fn replace(&mut self, n: usize, f: impl FnOnce(&mut crate::env::Env, &[Value]) -> Flow<Value>) -> Flow<()> {
+        let at = self.stack.len().saturating_sub(n);
+        memory::check_operands(&self.env, &self.stack[at..], 0, true)?;
+        let is_noted = self.noted.is_some() && !self.stack[at..].iter().all(|v| matches!(v, Value::Num(_)));
+        let value = match is_noted {
+            true => self.noted(|interp| f(&mut interp.env, &interp.stack[at..])),
+            false => f(&mut self.env, &self.stack[at..]),
+        }?;
+        let value = match self.env.has_pinned.load(Ordering::Relaxed) {
+            true => device::beside(&self.env, &self.stack[at..], value)?,
+            false => value,
+        };
+        self.note_result_of(at, &value);
+        self.stack.truncate(at);
+        self.stack.push(value);
+        Ok(())
+    }
+
+    fn replace_count(
+        &mut self,
+        count: Count,
+        f: impl FnOnce(&mut crate::env::Env, &[Value]) -> Flow<Value>,
+    ) -> Flow<()> {
+        let n = self.count(count);
+        self.replace(n, f)?;
+        self.drop_mark(count);
+        Ok(())
+    }
+
+    /// Joins the upper `n` operands in place, if the first of them allows that.
+    fn append(&mut self, dim: usize, n: usize) -> bool {
+        let at = self.stack.len().saturating_sub(n);
+        let done = n > 1
+            && !self.env.has_pinned.load(Ordering::Relaxed)
+            && index::append(&self.env, dim, &mut self.stack[at..]);
+        if done {
+            self.stack.truncate(at + 1);
+        }
+        done
+    }
+
+    /// How many values an instruction takes.
+    pub(super) fn count(&self, count: Count) -> usize {
+        match count {
+            Count::Fixed(n) => n as usize,
+            Count::Marked => self.stack.len() - self.marks.last().copied().unwrap_or(0).min(self.stack.len()),
+        }
+    }
+
+    /// The mark of a counted list has served.
+    pub(super) fn drop_mark(&mut self, count: Count) {
+        if count == Count::Marked {
+            self.marks.pop();
+        }
+    }
+
+    fn truth_of_top(&mut self) -> Flow<bool> {
+        let Some(value) = self.stack.last() else { return Ok(false) };
+        let value = value.clone();
+        ops::truth(&mut self.env, &value)
+    }
+
+    pub(super) fn spread(&mut self, n: usize) {
+        let at = self.marks.pop().unwrap_or(0).min(self.stack.len());
+        self.stack.truncate((at + n).min(self.stack.len()));
+        while self.stack.len() < at + n {
+            self.stack.push(Value::Colon);
+        }
+        self.stack[at..].reverse();
+    }
+
+    fn closure(&mut self, index: u32) {
+        let code = self.code().clone();
+        let made = &code.closures[index as usize];
+        let captured =
+            (made.captures.iter()).filter_map(|&(outer, inner)| Some((inner, self.slot_value(outer)?))).collect();
+        let nest = self.frame().filter(|_| made.calls_nested).and_then(|frame| frame.nest.clone());
+        let function = Function::Anonymous(Arc::new(Closure { code: made.code.clone(), captured, nest }));
+        self.stack.push(Value::Function(Arc::new(function)));
+    }
+
+    fn show(&mut self, slot: u32) -> Flow<()> {
+        let Some(value) = self.slot_value(slot) else { return Ok(()) };
+        let name = self.name_of(slot);
+        self.shown(&name, &value)
+    }
+
+    fn shown(&mut self, name: &str, value: &Value) -> Flow<()> {
+        memory::check_operands(&self.env, std::slice::from_ref(value), memory::BYTES_SHOWN, false)?;
+        self.noted(|interp| display::show(&mut interp.env, name, value))
+    }
+
+    /// The values of a statement that is an expression.
+    fn answer(&mut self, print: bool, name: Option<u32>) -> Flow<()> {
+        let at = self.marks.last().copied().unwrap_or(0).min(self.stack.len());
+        let values: Values = self.stack[at..].iter().cloned().collect();
+        // What will be shown is awaited first, so that nothing is printed twice.
+        if print {
+            self.noted(|interp| interp.env.host_all(&values))?;
+        }
+        let variable = name.filter(|&slot| self.is_defined(slot));
+        for value in &values {
+            match variable {
+                Some(slot) if print => {
+                    let name = self.name_of(slot);
+                    self.shown(&name, value)?;
+                }
+                Some(_) => {}
+                None => {
+                    self.set_variable("ans", value.clone())?;
+                    if print {
+                        self.shown("ans", value)?;
+                    }
+                }
+            }
+        }
+        self.marks.pop();
+        self.stack.truncate(at);
+        Ok(())
+    }
+
+    /// The code of the innermost frame.
+    ///
+    /// # Panics
+    /// VM-1: only called while code runs.
+    pub(super) fn code(&self) -> &Arc<crate::compile::Code> {
+        match self.frames.last() {
+            Some(Activation::Code(frame)) => &frame.code,
+            _ => unreachable!("VM-1: an instruction belongs to a frame of code"),
+        }
+    }
+
+    /// One value where one is wanted, all where many are.
+    pub(super) fn push_wanted(&mut self, values: Values, want: Want) -> Flow<()> {
+        match want {
+            Want::One | Want::First | Want::Further => match values.into_iter().next() {
+                Some(value) => self.stack.push(value),
+                None => {
+                    return fail!("value on right hand side of assignment is undefined");
+                }
+            },
+            Want::Many(_) | Want::Targets => self.stack.extend(values),
+        }
+        Ok(())
+    }
+}
+
+/// Where to go on.
+enum Next {
+    Through,
+    To(u32),
+    /// A frame was entered or left.
+    Entered,
+}
+
+fn cell_row(parts: &[Value]) -> Value {
+    // A cell among the parts is nested, not joined: `{c}` holds c.
+    Value::Cell(Arc::new(if parts.is_empty() {
+        CellArray::new(Dims::zero(), Vec::new())
+    } else {
+        CellArray::row(parts.to_vec())
+    }))
+}
+
+fn cell_rows(env: &mut crate::env::Env, rows: &[Value]) -> Flow<Value> {
+    match rows {
+        [] => Ok(Value::cell(Dims::zero(), Vec::new())),
+        _ => match index::concatenate(env, 0, rows) {
+            Err(Stop::Error(error)) if error.message.starts_with("vertical dimensions mismatch (") => {
+                fail!("number of columns must match")
+            }
+            joined => joined,
+        },
+    }
+}

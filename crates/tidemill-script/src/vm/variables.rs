@@ -1,0 +1,630 @@
+//! Variables, by slot for instructions and by name for functions that ask.
+
+use super::Interp;
+use super::frame::{Activation, Frame, Variable};
+use crate::builtins::Scope;
+use crate::compile::code::{Kind, Slot};
+use crate::compile::{Code, Known};
+use crate::error::{Flow, fail, fail_id};
+use crate::library;
+use crate::source::{Place, Source};
+use crate::syntax::ast::Name;
+use crate::value::cleanup::Duty;
+use crate::value::nest::{Content, Nest, Shared};
+use crate::value::{Function, Lazy, Map, Value};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// A variable as `whos` lists it.
+pub struct Described {
+    /// Its name.
+    pub name: Name,
+    /// Its value.
+    pub value: Value,
+    /// Whether it is a parameter of the function.
+    pub formal: bool,
+    /// Whether it is global.
+    pub global: bool,
+    /// Whether it is persistent.
+    pub persistent: bool,
+}
+
+impl Interp {
+    /// The innermost frame's variables that have values, with what they are.
+    pub fn described_variables(&self) -> Vec<Described> {
+        let Some(frame) = self.frame() else { return Vec::new() };
+        let frames = self.frames.iter().rev().filter_map(|a| match a {
+            Activation::Code(frame) => Some(frame),
+            Activation::Task(_) => None,
+        });
+        // Evaluated text runs in the variables of the function below it.
+        let params = frames.into_iter().find(|f| !f.shares).map_or(&[][..], |f| &f.code.params[..]);
+        let is_static = |at: usize| self.static_at(at).is_some();
+        self.named_slots()
+            .filter_map(|(i, name)| {
+                let at = frame.variables + i;
+                let global = self.is_global(&name);
+                Some(Described {
+                    value: self.value_at(at)?,
+                    formal: params.contains(&Some(i as Slot)),
+                    persistent: is_static(at) && !global,
+                    global,
+                    name,
+                })
+            })
+            .collect()
+    }
+
+    /// What `whos` calls the innermost scope: `top scope`, or the function and its file.
+    pub fn scope_name(&self) -> String {
+        let frames = self.frames.iter().rev().filter_map(|a| match a {
+            Activation::Code(frame) => Some(frame),
+            Activation::Task(_) => None,
+        });
+        match frames.into_iter().find(|f| !f.shares) {
+            Some(frame) if frame.code.kind == Kind::Function => {
+                let path = std::path::Path::new(&*frame.code.source.name);
+                let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+                format!("{}: {}", frame.code.name, path.display())
+            }
+            _ => "top scope".into(),
+        }
+    }
+
+    /// The function of the library that the script's own code has called, where the innermost code is the library's,
+    /// and where the script's own code stands.
+    pub fn called_of_library(&self) -> (Option<Name>, Option<Place>) {
+        let mut called = None;
+        for activation in self.frames.iter().rev() {
+            let Activation::Code(frame) = activation else { continue };
+            if !library::holds(&frame.code) {
+                return (called, Some(self.place_of(frame)));
+            }
+            called = Some(frame.code.name.clone());
+        }
+        (called, None)
+    }
+
+    /// The innermost frame of code.
+    pub(super) fn frame(&self) -> Option<&Frame> {
+        self.frames.iter().rev().find_map(|a| match a {
+            Activation::Code(frame) => Some(frame),
+            Activation::Task(_) => None,
+        })
+    }
+
+    pub(super) fn frame_mut(&mut self) -> Option<&mut Frame> {
+        self.frames.iter_mut().rev().find_map(|a| match a {
+            Activation::Code(frame) => Some(frame),
+            Activation::Task(_) => None,
+        })
+    }
+
+    fn position(&self, slot: Slot) -> usize {
+        self.frame().map_or(0, |f| f.variables) + slot as usize
+    }
+
+    /// A variable's value.
+    pub(super) fn slot_value(&self, slot: Slot) -> Option<Value> {
+        self.value_at(self.position(slot))
+    }
+
+    pub(super) fn value_at(&self, at: usize) -> Option<Value> {
+        match self.variables.get(at)? {
+            Variable::Undefined => None,
+            Variable::Value(value) => Some(value.clone()),
+            Variable::Static(n) => self.statics[*n as usize].clone(),
+            Variable::Shared(shared) => match &*shared.lock() {
+                Content::Nothing => None,
+                Content::Value(value) => Some(value.clone()),
+                Content::Static(n) => self.statics[*n as usize].clone(),
+            },
+        }
+    }
+
+    pub(super) fn is_defined(&self, slot: Slot) -> bool {
+        match self.variables.get(self.position(slot)) {
+            Some(Variable::Value(_)) => true,
+            Some(Variable::Static(n)) => self.statics[*n as usize].is_some(),
+            Some(Variable::Shared(shared)) => match &*shared.lock() {
+                Content::Nothing => false,
+                Content::Value(_) => true,
+                Content::Static(n) => self.statics[*n as usize].is_some(),
+            },
+            _ => false,
+        }
+    }
+
+    /// Moves a variable's value out, to be put back changed.
+    pub(super) fn take_slot(&mut self, slot: Slot) -> Option<Value> {
+        let at = self.position(slot);
+        match &mut self.variables[at] {
+            Variable::Undefined => None,
+            Variable::Static(n) => self.statics[*n as usize].take(),
+            Variable::Shared(shared) => {
+                let mut content = shared.lock();
+                match &mut *content {
+                    Content::Static(n) => self.statics[*n as usize].take(),
+                    content => match std::mem::take(content) {
+                        Content::Value(value) => Some(value),
+                        _ => None,
+                    },
+                }
+            }
+            variable => match std::mem::take(variable) {
+                Variable::Value(value) => Some(value),
+                _ => None,
+            },
+        }
+    }
+
+    pub(super) fn put_slot(&mut self, slot: Slot, value: Option<Value>) {
+        let at = self.position(slot);
+        self.put_at(at, value);
+    }
+
+    pub(super) fn put_at(&mut self, at: usize, value: Option<Value>) {
+        match &mut self.variables[at] {
+            Variable::Static(n) => self.statics[*n as usize] = value,
+            Variable::Shared(shared) => put_shared(shared, &mut self.statics, value),
+            variable => *variable = value.map_or(Variable::Undefined, Variable::Value),
+        }
+    }
+
+    /// Sets a variable by its place among all.
+    pub(super) fn set_slot(&mut self, at: usize, value: Value) {
+        self.put_at(at, Some(value));
+    }
+
+    pub(super) fn clear_slot(&mut self, slot: Slot) {
+        let at = self.position(slot);
+        if let Variable::Value(_) = self.variables[at] {
+            self.variables[at] = Variable::Undefined;
+        }
+    }
+
+    /// A store into a global, of nothing, or in a `try`.
+    pub(super) fn store_slow(&mut self, slot: Slot) -> Flow<()> {
+        match self.stack.pop() {
+            Some(Value::Colon) | None => {
+                fail!("value on right hand side of assignment is undefined")
+            }
+            Some(value) => {
+                self.overwrites(slot, &value);
+                self.put_slot(slot, Some(value));
+                Ok(())
+            }
+        }
+    }
+
+    /// The name of a slot of the innermost frame.
+    pub(super) fn name_of(&self, slot: Slot) -> Name {
+        let name = self.frame().and_then(|f| {
+            f.code.names.get(slot as usize).or_else(|| f.extra.get((slot as usize).checked_sub(f.code.names.len())?))
+        });
+        name.cloned().unwrap_or_else(|| "".into())
+    }
+
+    fn slot_of(frame: &Frame, name: &str) -> Option<usize> {
+        let names = frame.code.names.iter().chain(&frame.extra);
+        names.into_iter().position(|n| &**n == name)
+    }
+
+    /// The names of the innermost frame's slots, evaluated text's included.
+    pub(super) fn slot_names(&self) -> Vec<Name> {
+        self.frame().map_or(Vec::new(), |f| f.code.names.iter().chain(&f.extra).cloned().collect())
+    }
+
+    /// The value of the innermost frame's variable of this name.
+    pub fn variable(&self, name: &str) -> Option<Value> {
+        let frame = self.frame()?;
+        self.value_at(frame.variables + Self::slot_of(frame, name)?)
+    }
+
+    /// Whether the innermost frame's code gives this name a value somewhere: a variable, also where its last use has
+    /// moved it away.
+    pub fn is_assigned(&self, name: &str) -> bool {
+        let Some(frame) = self.frame() else { return false };
+        let Some(slot) = Self::slot_of(frame, name) else { return false };
+        let slot = slot as Slot;
+        self.is_defined(slot)
+            || frame.closure.as_ref().is_some_and(|closure| closure.captured.iter().any(|(s, _)| *s == slot))
+            || frame.code.sets(slot)
+    }
+
+    /// Sets the innermost frame's variable of this name.
+    ///
+    /// # Errors
+    /// The function's workspace is static, and has no such variable.
+    pub fn set_variable(&mut self, name: &str, value: Value) -> Flow<()> {
+        self.assign_in(Scope::Here, name, value)
+    }
+
+    /// The number of the frame whose variables a text sees.
+    pub(super) fn frame_in(&self, scope: Scope) -> usize {
+        let is_code = |i: &usize| matches!(self.frames[*i], Activation::Code(_));
+        let shares = |i: usize| matches!(&self.frames[i], Activation::Code(frame) if frame.shares);
+        let here = (0..self.frames.len()).rev().find(is_code).unwrap_or(0);
+        match scope {
+            Scope::Here => here,
+            Scope::Base => (0..self.frames.len()).find(is_code).unwrap_or(0),
+            Scope::Caller => {
+                // The function that asks may do so in a text of its own.
+                let own = (0..=here).rev().filter(is_code).find(|&i| !shares(i)).unwrap_or(here);
+                (0..own).rev().find(is_code).unwrap_or(own)
+            }
+        }
+    }
+
+    /// The file whose functions a text calls that is evaluated there.
+    pub(super) fn source_in(&self, scope: Scope) -> Option<Arc<Source>> {
+        self.frame_at(self.frame_in(scope)).map(|frame| frame.code.source.home().clone())
+    }
+
+    fn frame_at(&self, number: usize) -> Option<&Frame> {
+        match self.frames.get(number) {
+            Some(Activation::Code(frame)) => Some(frame),
+            _ => None,
+        }
+    }
+
+    /// Where a frame's variables begin.
+    pub(super) fn variables_of(&self, number: usize) -> usize {
+        self.frame_at(number).map_or(0, |f| f.variables)
+    }
+
+    /// The names of a frame's slots, evaluated text's included.
+    pub(super) fn names_in(&self, number: usize) -> Vec<Name> {
+        self.frame_at(number).map_or(Vec::new(), |f| f.code.names.iter().chain(&f.extra).cloned().collect())
+    }
+
+    /// How many these are.
+    pub(super) fn count_names_in(&self, number: usize) -> usize {
+        self.frame_at(number).map_or(0, |f| f.code.names.len() + f.extra.len())
+    }
+
+    /// A frame's variables, for a text that is compiled to run in them.
+    pub(super) fn known_in(&self, number: usize) -> Known {
+        let names = self.names_in(number);
+        // Texts that run in the frame share its variables.
+        let base = self.variables_of(number);
+        let sharing = self.frames.iter().filter_map(|activation| match activation {
+            Activation::Code(frame) if frame.variables == base => Some(&frame.code.hidden),
+            _ => None,
+        });
+        let used: SmallVec<[Slot; 4]> = sharing.flatten().copied().collect();
+        let is_spare = |&(slot, name): &(usize, &Name)| is_hidden(name) && !used.contains(&(slot as Slot));
+        let spare = names.iter().enumerate().filter(is_spare).map(|(_, name)| name.clone()).collect();
+        Known { names, spare, nested_functions: self.nested_names(number) }
+    }
+
+    /// Whether a frame's variable has a value.
+    pub(super) fn has_value(&self, number: usize, slot: usize) -> bool {
+        self.value_at(self.variables_of(number) + slot).is_some()
+    }
+
+    /// A new variable of a frame, behind its others. Variables of the frames above it move.
+    pub(super) fn add_variable(&mut self, number: usize, name: Name) -> usize {
+        let Some(frame) = self.frame_at(number) else { return 0 };
+        let (base, count) = (frame.variables, frame.code.names.len() + frame.extra.len());
+        let at = base + count;
+        self.variables.insert(at, Variable::Undefined);
+        for (i, activation) in self.frames.iter_mut().enumerate() {
+            if let Activation::Code(frame) = activation {
+                // Evaluated text shares its caller's variables: all frames over the same ones learn the name.
+                let same = frame.variables == base && frame.code.names.len() + frame.extra.len() == count;
+                if same && (i <= number || frame.shares) {
+                    frame.extra.push(name.clone());
+                } else if frame.variables >= at {
+                    frame.variables += 1;
+                }
+            }
+        }
+        at
+    }
+
+    /// Where the function that runs was called.
+    pub fn calling_place(&self) -> Option<crate::source::Place> {
+        let caller = self.frame_in(Scope::Caller);
+        (caller < self.frame_in(Scope::Here)).then(|| self.frame_at(caller).map(|f| self.place_of(f)))?
+    }
+
+    /// Whether the variable has a value where the innermost function was called.
+    pub fn caller_has(&self, name: &str) -> bool {
+        let caller = self.frame_in(Scope::Caller);
+        let at = self.frame_at(caller).and_then(|frame| Self::slot_of(frame, name));
+        at.is_some_and(|at| self.has_value(caller, at))
+    }
+
+    /// The innermost frame's slots, but for those of what assignments keep for themselves, whose names nobody can write.
+    fn named_slots(&self) -> impl Iterator<Item = (usize, Name)> {
+        self.slot_names().into_iter().enumerate().filter(|(_, name)| !is_hidden(name))
+    }
+
+    /// The innermost frame's variables that have values, in order of their slots.
+    pub fn variables(&self) -> Vec<(Name, Value)> {
+        let Some(frame) = self.frame() else { return Vec::new() };
+        self.named_slots().filter_map(|(i, name)| Some((name, self.value_at(frame.variables + i)?))).collect()
+    }
+
+    /// Removes the innermost frame's variables whose names fit.
+    pub fn clear_variables(&mut self, fits: impl Fn(&str) -> bool) {
+        let Some(base) = self.frame().map(|f| f.variables) else { return };
+        for (i, name) in self.slot_names().iter().enumerate() {
+            if fits(name) {
+                match &mut self.variables[base + i] {
+                    Variable::Shared(shared) => drop(std::mem::take(&mut *shared.lock())),
+                    variable => *variable = Variable::Undefined,
+                }
+            }
+        }
+    }
+
+    /// Removes globals whose names fit.
+    pub fn clear_globals(&mut self, fits: impl Fn(&str) -> bool) {
+        for (name, &n) in &self.globals {
+            if fits(name) {
+                self.statics[n as usize] = None;
+            }
+        }
+        self.globals.retain(|name, _| !fits(name));
+    }
+
+    /// The names of all globals, in no order.
+    pub fn global_names(&self) -> Vec<Name> {
+        self.globals.keys().cloned().collect()
+    }
+
+    /// Functions whose names fit forget what they keep between calls.
+    /// Those of files are read again when they are called again.
+    pub fn clear_functions(&mut self, fits: impl Fn(&str) -> bool) {
+        self.clear_persistents(&fits);
+        let files = &self.files;
+        let is_of_file = |name: &Name, code: &Code| files.get(name).is_some_and(|path| code.source.is_file(path));
+        self.functions.retain(|name, code| !(fits(name) && is_of_file(name, code)));
+        self.read.retain(|_, (_, code)| !fits(&code.name));
+        self.privates.retain(|path, _| !path.file_stem().and_then(|stem| stem.to_str()).is_some_and(&fits));
+    }
+
+    fn clear_persistents(&mut self, fits: impl Fn(&str) -> bool) {
+        let locals = self.locals.values().flatten();
+        let mut open: Vec<&Arc<Code>> =
+            self.functions.iter().chain(locals).filter(|(name, _)| fits(name)).map(|(_, code)| code).collect();
+        let mut codes: Vec<u32> = Vec::new();
+        while let Some(code) = open.pop() {
+            codes.push(code.id);
+            open.extend(code.nested());
+        }
+        for ((code, _), &n) in &self.persistents {
+            if codes.contains(code) {
+                self.statics[n as usize] = None;
+            }
+        }
+    }
+
+    /// Whether the innermost frame's variable of this name is a global.
+    pub fn is_global(&self, name: &str) -> bool {
+        let Some(frame) = self.frame() else { return false };
+        let Some(slot) = Self::slot_of(frame, name) else { return false };
+        self.static_at(frame.variables + slot).is_some_and(|n| self.globals.get(name) == Some(&n))
+    }
+
+    /// The number of the global or persistent that a variable is.
+    fn static_at(&self, at: usize) -> Option<u32> {
+        match self.variables.get(at)? {
+            Variable::Static(n) => Some(*n),
+            Variable::Shared(shared) => match &*shared.lock() {
+                Content::Static(n) => Some(*n),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The number of arguments that the innermost function was called with; `None` at a script's top level.
+    pub fn nargin(&self) -> Option<usize> {
+        self.called_frame().map(|f| f.nargin)
+    }
+
+    /// The number of outputs that the innermost function was asked for.
+    pub fn nargout(&self) -> Option<usize> {
+        self.function_frame().map(|f| f.nargout)
+    }
+
+    /// The frame of the innermost function, if the script runs in one: its own or an anonymous one.
+    fn called_frame(&self) -> Option<&Frame> {
+        let mut frames = self.frames.iter().rev().filter_map(|a| match a {
+            Activation::Code(frame) => Some(frame),
+            Activation::Task(_) => None,
+        });
+        let frame = frames.find(|f| f.code.kind != Kind::Eval)?;
+        (frame.code.kind != Kind::Script).then_some(frame)
+    }
+
+    fn function_frame(&self) -> Option<&Frame> {
+        self.called_frame().filter(|f| f.code.kind == Kind::Function)
+    }
+
+    /// Every array of the runtime that a variable or operand of any frame holds, once.
+    pub fn live_values(&self) -> Vec<Arc<Lazy>> {
+        let mut out: Vec<Arc<Lazy>> = Vec::new();
+        self.for_each_held(|value| match value {
+            Value::Lazy(lazy) if !out.iter().any(|l| Arc::ptr_eq(l, lazy)) => out.push(lazy.clone()),
+            _ => {}
+        });
+        out
+    }
+
+    /// The functions of every object of `onCleanup` that one of them holds.
+    pub(super) fn held_duties(&self) -> Vec<Arc<Duty>> {
+        let mut out = Vec::new();
+        self.for_each_held(|value| {
+            if let Value::Struct(s) = value {
+                out.extend(s.cleanup.as_ref().map(|cleanup| cleanup.duty.clone()));
+            }
+        });
+        out
+    }
+
+    /// What variables and operands of all frames hold, also in maps and closures. A map that holds itself is looked
+    /// into once.
+    fn for_each_held(&self, mut each: impl FnMut(&Value)) {
+        let variables = self.variables.iter().filter_map(|variable| match variable {
+            Variable::Value(value) => Some(value),
+            _ => None,
+        });
+        let mut open: Vec<Value> = variables.chain(self.statics.iter().flatten()).chain(&self.stack).cloned().collect();
+        let mut maps: Vec<Arc<Map>> = Vec::new();
+        let mut nests: Vec<Arc<Nest>> = Vec::new();
+        let mut enter = |nest: &Arc<Nest>, open: &mut Vec<Value>| {
+            for nest in nest.chain() {
+                if nests.iter().any(|known| Arc::ptr_eq(known, nest)) {
+                    break;
+                }
+                nests.push(nest.clone());
+                open.extend(nest.values());
+            }
+        };
+        self.nests_of_frames().for_each(|nest| enter(nest, &mut open));
+        while let Some(value) = open.pop() {
+            each(&value);
+            match value {
+                Value::Cell(cell) => open.extend(cell.items.iter().cloned()),
+                Value::Struct(s) => {
+                    open.extend(s.fields.values().flatten().cloned());
+                    open.extend(s.cleanup.iter().map(|cleanup| Value::Function(cleanup.duty.function.clone())));
+                }
+                Value::Map(map) if !maps.iter().any(|m| Arc::ptr_eq(m, &map)) => {
+                    open.extend(map.entries().into_iter().map(|(_, value)| value));
+                    maps.push(map);
+                }
+                Value::Parser(parser) => open.extend(parser.values()),
+                Value::Function(function) => match &*function {
+                    Function::Anonymous(closure) => {
+                        open.extend(closure.captured.iter().map(|(_, v)| v.clone()));
+                        closure.nest.iter().for_each(|nest| enter(nest, &mut open));
+                    }
+                    Function::Method(_, value) => open.push(value.clone()),
+                    Function::Named(..) => {}
+                },
+                _ => {}
+            }
+        }
+    }
+
+    /// A variable becomes the global of its name.
+    pub(super) fn make_global(&mut self, slot: Slot) {
+        let name = self.name_of(slot);
+        let n = match self.globals.get(&name) {
+            Some(&n) => n,
+            None => {
+                let n = self.new_static();
+                self.globals.insert(name, n);
+                n
+            }
+        };
+        self.bind_static(slot, n);
+    }
+
+    /// A variable becomes the function's own that lasts between calls.
+    pub(super) fn make_persistent(&mut self, slot: Slot) {
+        let key = (self.code().id, slot);
+        let n = match self.persistents.get(&key) {
+            Some(&n) => n,
+            None => {
+                let n = self.new_static();
+                self.persistents.insert(key, n);
+                n
+            }
+        };
+        self.bind_static(slot, n);
+    }
+
+    fn new_static(&mut self) -> u32 {
+        self.statics.push(None);
+        self.statics.len() as u32 - 1
+    }
+
+    fn bind_static(&mut self, slot: Slot, n: u32) {
+        let at = self.position(slot);
+        match &mut self.variables[at] {
+            Variable::Shared(shared) => *shared.lock() = Content::Static(n),
+            variable => *variable = Variable::Static(n),
+        }
+    }
+
+    /// Sets a variable of the calling function, or of the script.
+    pub(super) fn assign_in(&mut self, scope: Scope, name: &str, value: Value) -> Flow<()> {
+        let number = self.frame_in(scope);
+        let Some(frame) = self.frame_at(number) else { return Ok(()) };
+        let at = match Self::slot_of(frame, name) {
+            Some(slot) => frame.variables + slot,
+            None => {
+                self.check_may_add(number, name)?;
+                self.add_variable(number, name.into())
+            }
+        };
+        self.put_at(at, Some(value));
+        Ok(())
+    }
+
+    /// Fails where a frame's variables are those that its text names: in functions that are nested, or hold nested
+    /// ones. `ans` is always there.
+    pub(super) fn check_may_add(&self, number: usize, name: &str) -> Flow<()> {
+        let frames = self.frames[..=number.min(self.frames.len().saturating_sub(1))].iter().rev();
+        let own = frames.into_iter().find_map(|activation| match activation {
+            Activation::Code(frame) if !frame.shares => Some(frame),
+            _ => None,
+        });
+        if own.is_some_and(|frame| frame.code.sharing.is_some()) && name != "ans" && !name.starts_with('(') {
+            return fail_id!("Octave:static-workspace", "can not add variable \"{name}\" to a static workspace");
+        }
+        Ok(())
+    }
+}
+
+/// Gives a shared variable a value. What it held ends after its lock, for a handle's end may reach the variable.
+fn put_shared(shared: &Shared, statics: &mut [Option<Value>], value: Option<Value>) {
+    let mut content = shared.lock();
+    let before = match &mut *content {
+        Content::Static(n) => std::mem::replace(&mut statics[*n as usize], value).map(Content::Value),
+        content => Some(std::mem::replace(content, value.map_or(Content::Nothing, Content::Value))),
+    };
+    drop(content);
+    drop(before);
+}
+
+/// Whether a variable is one that an assignment keeps something in: nobody can write its name.
+fn is_hidden(name: &Name) -> bool {
+    name.starts_with('(')
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rig;
+    use crate::source::{SESSION, Source};
+    use crate::vm::{Interp, drive};
+    use futures::executor::block_on;
+
+    #[test]
+    fn texts_of_a_session_keep_subscripts_in_the_same_hidden_variable() {
+        let (env, printed) = rig::env_with(Default::default());
+        let mut interp = Interp::new(env);
+        interp.begin_session();
+        let texts = [
+            "h = [0 0 0];",
+            "h(randi (3)) += 1;",
+            "eval ('h(randi (3)) += 2;')",
+            "h(randi (3)) += [1 2; 3 4] * [1 2 3];",
+            "h(randi (3)) += 3; printf ('%d', sum (h))",
+        ];
+        for text in texts {
+            interp.begin_text(&Source::given(SESSION, text)).unwrap();
+            block_on(drive(&mut interp));
+            interp.abandon();
+        }
+        assert_eq!(String::from_utf8_lossy(&printed.lock().out), "6");
+        let names = interp.names_in(0);
+        assert_eq!(names.iter().filter(|name| super::is_hidden(name)).count(), 1, "{names:?}");
+    }
+}

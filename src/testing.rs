@@ -1,0 +1,26 @@
+//! What the tests, benchmarks and measuring programs of this project need beyond the public API. It exists with the
+//! feature `testing` only, which is off by default, and **is no part of the stable API**.
+//!
+//! In: what a test injects ([`RuntimeBuilder::injection`](crate::RuntimeBuilder::injection)). Out: [`kernels`], to be
+//! evaluated on the host without a runtime.
+
+pub use crate::injection::{Hold, Injection};
+
+use crate::frontend::HostClaims;
+use std::sync::Arc;
+
+/// The table of elementwise ops, kernels, and their evaluation on the host.
+pub mod kernels {
+    pub use crate::graph::ElementOp;
+    pub use crate::graph::table::DTypeRule;
+    pub use crate::host_buffer::HostBuffer;
+    pub use crate::kernels::element::host::{HostArg, apply, apply_scalar};
+    pub use crate::kernels::eval::{HostOperand, Pool, run};
+    pub use crate::kernels::ir;
+    pub use crate::stats::Counters;
+}
+
+/// Claims of front ends on a host's budget of so many bytes, without a runtime.
+pub fn host_claims(bytes_max: u64) -> Arc<HostClaims> {
+    Arc::new(HostClaims::new(bytes_max))
+}
