@@ -124,7 +124,7 @@ impl Config {
         #[cfg(any(test, feature = "testing"))]
         return &self.injection;
         #[cfg(not(any(test, feature = "testing")))]
-        &Injection
+        &Injection {}
     }
 
     /// What may wait of all sessions, where the host's budget has so many bytes.

@@ -4,15 +4,15 @@ use crate::error::Result;
 
 /// What nobody injects.
 #[derive(Clone, Debug, Default)]
-pub struct Injection;
+pub struct Injection {}
 
 /// A batch in which nothing goes wrong.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wrong;
+pub struct Wrong {}
 
 /// It holds nothing.
 #[derive(Debug, Default)]
-pub struct Latch;
+pub struct Latch {}
 
 impl Injection {
     pub fn hold_batch(&self, _number: u64) {}
@@ -26,7 +26,7 @@ impl Injection {
     }
 
     pub fn wrong_at(&self, _number: u64) -> Wrong {
-        Wrong
+        Wrong {}
     }
 
     pub fn slice_us(&self) -> Option<f64> {
@@ -38,11 +38,11 @@ impl Injection {
     }
 
     pub fn first_long(&self) -> Latch {
-        Latch
+        Latch {}
     }
 
     pub fn first_compile(&self) -> Latch {
-        Latch
+        Latch {}
     }
 }
 
@@ -89,7 +89,7 @@ impl Wrong {
 
 impl Latch {
     pub fn take(&mut self) -> Latch {
-        Latch
+        Latch {}
     }
 
     pub fn wait(&self) {}
