@@ -68,6 +68,7 @@ thread_local! {
 }
 
 /// Whether vectors of this kind are allowed, as they are outside of tests.
+#[cfg(target_arch = "x86_64")]
 fn is_allowed(_width: Width) -> bool {
     #[cfg(test)]
     return WIDEST.get().is_some_and(|widest| _width <= widest);
