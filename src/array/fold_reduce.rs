@@ -26,9 +26,9 @@ pub(crate) fn reduce(op: ReduceOp, dims: DimSet, nan: Nan, args: &[Known<'_>], m
         let mut inner: Coords = SmallVec::from_elem(0, rank);
         for _ in 0..count {
             let at: Coords = (0..rank).map(|d| inner[d] + out.get(d).copied().unwrap_or(0)).collect();
-            match op {
-                ReduceOp::Dot => {
-                    let (x, y) = (args[0].at(&at).as_f64(), args[1].at(&at).as_f64());
+            match args {
+                [x, y] => {
+                    let (x, y) = (x.at(&at).as_f64(), y.at(&at).as_f64());
                     if nan == Nan::Include || !(x.is_nan() || y.is_nan()) {
                         values.push(number(meta.dtype, x * y));
                     }
@@ -44,17 +44,14 @@ pub(crate) fn reduce(op: ReduceOp, dims: DimSet, nan: Nan, args: &[Known<'_>], m
             }
         }
         // Pairs are left out by their numbers: a product may be NaN of numbers that aren't.
-        let nan = if op == ReduceOp::Dot { Nan::Include } else { nan };
+        let nan = if args.len() == 2 { Nan::Include } else { nan };
         reduce_values(op, nan, &values, meta.dtype)
     }))
 }
 
 /// The value of a reduction over no element; `None` for extremes and their positions, which do not exist then.
 pub(crate) fn identity(op: ReduceOp, nan: Nan, dtype: DType) -> Option<Scalar> {
-    match op {
-        ReduceOp::Min | ReduceOp::Max | ReduceOp::ArgMin | ReduceOp::ArgMax => None,
-        _ => Some(reduce_values(op, nan, &[], dtype)),
-    }
+    op.facts().is_defined_of_nothing.then(|| reduce_values(op, nan, &[], dtype))
 }
 
 /// The sum of floats; 0 of nothing. Halves are added, so that an element of n passes through at most `8 + 2 log2 n`
@@ -169,12 +166,6 @@ fn whole(a: Scalar, b: Scalar, dtype: DType, step: impl Fn(i128, i128) -> i128) 
 
 /// A running fold along `dim`.
 pub(crate) fn scan(op: ScanOp, dim: usize, nan: Nan, reverse: bool, arg: &Known<'_>, meta: &Meta) -> HostBuffer {
-    let reduce = match op {
-        ScanOp::Sum => ReduceOp::Sum,
-        ScanOp::Prod => ReduceOp::Prod,
-        ScanOp::Min => ReduceOp::Min,
-        ScanOp::Max => ReduceOp::Max,
-    };
     let extent = arg.dim(dim);
     let mut values = Values::new();
     build(meta, |_, c| {
@@ -194,7 +185,7 @@ pub(crate) fn scan(op: ScanOp, dim: usize, nan: Nan, reverse: bool, arg: &Known<
         if op == ScanOp::Sum && meta.dtype.is_float() && values.iter().all(negative_zero) {
             return number(meta.dtype, -0.0);
         }
-        reduce_values(reduce, nan, &values, meta.dtype)
+        reduce_values(op.whole(), nan, &values, meta.dtype)
     })
 }
 
