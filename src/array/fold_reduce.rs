@@ -5,6 +5,7 @@
 
 use super::fold::{Coords, Known, build, number};
 use crate::graph::rules::has_dim;
+use crate::graph::semantics::{exponential, logarithm};
 use crate::graph::{DType, DimSet, Meta, Nan, ReduceOp, Scalar, ScanOp};
 use crate::host_buffer::HostBuffer;
 use smallvec::SmallVec;
@@ -94,6 +95,7 @@ fn reduce_values(op: ReduceOp, nan: Nan, values: &[Scalar], dtype: DType) -> Sca
         ReduceOp::All => Scalar::Bool(kept().all(true_of)),
         ReduceOp::CountNonzero => Scalar::U32(kept().filter(|&v| true_of(v)).count() as u32),
         ReduceOp::Norm => number(dtype, norm(floats())),
+        ReduceOp::LogSumExp => number(dtype, log_sum_exp(floats())),
     }
 }
 
@@ -118,6 +120,13 @@ fn norm(values: impl Iterator<Item = f64> + Clone) -> f64 {
         return total(values.map(|v| v * v)).sqrt();
     }
     scale * total(values.map(|v| (v / scale) * (v / scale))).sqrt()
+}
+
+fn log_sum_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let greatest = values.clone().fold(f64::NEG_INFINITY, f64::max);
+    // Of equal infinities the difference is none.
+    let terms = values.map(|v| if v == greatest { 1.0 } else { exponential::exp(v - greatest) });
+    greatest + logarithm::log(total(terms))
 }
 
 /// The extreme element and its position. Without elements: NaN where NaN is omitted, else the identity.

@@ -70,6 +70,8 @@ reductions! {
     count_nonzero, nan_count_nonzero => ReduceOp::CountNonzero, Include;
     /// The Euclidean norm, without overflow.
     norm, nan_norm => ReduceOp::Norm, Include;
+    /// `log(sum(exp(x)))` without overflow, in one pass; -inf of nothing. Integers and bools give f64.
+    logsumexp, nan_logsumexp => ReduceOp::LogSumExp, Include;
 }
 
 macro_rules! scans {
@@ -269,6 +271,7 @@ fn of_one_element(operands: &[&Array], op: ReduceOp, nan: Nan, dtype: DType, at:
     let result = match op {
         ReduceOp::Sum => replaced(0.0),
         ReduceOp::Prod => replaced(1.0),
+        ReduceOp::LogSumExp => replaced(f64::NEG_INFINITY),
         ReduceOp::Mean | ReduceOp::Min | ReduceOp::Max => x.clone(),
         // 0, but NaN of NaN and infinity.
         ReduceOp::Var { .. } | ReduceOp::Std { .. } => {

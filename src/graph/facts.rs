@@ -357,6 +357,7 @@ impl ReduceOp {
             ReduceOp::All => ("all", Truth, true, 1),
             ReduceOp::CountNonzero => ("count_nonzero", Count, true, 1),
             ReduceOp::Norm => ("norm", Float, true, 1),
+            ReduceOp::LogSumExp => ("logsumexp", Float, true, 1),
             ReduceOp::Dot => ("dot", Float, true, 2),
         };
         ReduceFacts { name, yields, is_defined_of_nothing, operands }

@@ -123,6 +123,8 @@ pub enum ReduceOp {
     CountNonzero,
     /// The Euclidean norm, scaled against overflow.
     Norm,
+    /// `log(sum(exp(x)))`, without overflow; -inf of nothing.
+    LogSumExp,
     /// The sum of the products of two operands.
     Dot,
 }
