@@ -75,7 +75,9 @@ impl Assembly<'_, '_> {
         let root = cluster.roots[0].0;
         match self.work.nodes[root as usize].class {
             Class::Library => self.library(index, root),
-            _ => self.generated(index),
+            Class::Inline | Class::Reduce | Class::Scan | Class::Patch | Class::Compact | Class::Empty => {
+                self.generated(index)
+            }
         }
     }
 

@@ -251,7 +251,9 @@ fn space_of(work: &Work<'_>, index: usize) -> Shape {
     let node = &work.nodes[index];
     match node.class {
         Class::Reduce => work.arg_shape(node.args[0]),
-        _ => node.meta.shape.clone(),
+        Class::Inline | Class::Scan | Class::Patch | Class::Compact | Class::Library | Class::Empty => {
+            node.meta.shape.clone()
+        }
     }
 }
 

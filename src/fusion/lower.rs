@@ -136,7 +136,9 @@ pub fn lower<'a>(work: &'a Work<'_>, written: &'a [bool], cluster: &'a Cluster, 
     match node.class {
         Class::Patch => lowering.patch(root),
         Class::Compact => lowering.compact(root),
-        _ => lowering.roots(around.read_later),
+        Class::Inline | Class::Reduce | Class::Scan | Class::Library | Class::Empty => {
+            lowering.roots(around.read_later)
+        }
     }
     lowering.finish(around.device, around.dies)
 }

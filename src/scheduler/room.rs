@@ -82,7 +82,25 @@ pub(super) fn scratch_words(op: &Op, lengths: &[usize], meta: &Meta) -> u64 {
             let k = lengths.iter().zip([m, n]).map(|(length, lines)| length / lines).min().unwrap_or(0);
             matmul::scratch_words(meta.dtype, m as u32, n as u32, k as u32, (meta.elements() / (m * n)) as u32)
         }
-        _ => 0,
+        Op::MatMul
+        | Op::Source(_)
+        | Op::Fill
+        | Op::Iota
+        | Op::Linspace
+        | Op::Eye
+        | Op::Random { .. }
+        | Op::Apply(_)
+        | Op::View(_)
+        | Op::Cat { .. }
+        | Op::Triangle { .. }
+        | Op::MakeDiagonal(_)
+        | Op::Reduce { .. }
+        | Op::Scan { .. }
+        | Op::Take { .. }
+        | Op::TakeAlong { .. }
+        | Op::AssignSlice(_)
+        | Op::Ensure { .. }
+        | Op::Compact => 0,
     }
 }
 
