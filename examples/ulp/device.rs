@@ -140,6 +140,7 @@ fn recorded(op: ElementOp, x: &[Array]) -> Array {
         ElementOp::Log10 => a.log10(),
         ElementOp::Sin => a.sin(),
         ElementOp::Cos => a.cos(),
+        ElementOp::Cospi => a.cospi(),
         ElementOp::Tan => a.tan(),
         ElementOp::Asin => a.asin(),
         ElementOp::Acos => a.acos(),

@@ -48,6 +48,8 @@ unary! {
     sin => Sin;
     /// The cosine of radians.
     cos => Cos;
+    /// The cosine of pi times x, exact where that is 0, 1 or -1.
+    cospi => Cospi;
     /// The tangent of radians.
     tan => Tan;
     /// The inverse sine, in radians.

@@ -5,6 +5,7 @@
 
 use super::fold::{Coords, Known, build, number};
 use crate::graph::rules::has_dim;
+use crate::graph::semantics::{exponential, logarithm};
 use crate::graph::{DType, DimSet, Meta, Nan, ReduceOp, Scalar, ScanOp};
 use crate::host_buffer::HostBuffer;
 use smallvec::SmallVec;
@@ -26,9 +27,9 @@ pub(crate) fn reduce(op: ReduceOp, dims: DimSet, nan: Nan, args: &[Known<'_>], m
         let mut inner: Coords = SmallVec::from_elem(0, rank);
         for _ in 0..count {
             let at: Coords = (0..rank).map(|d| inner[d] + out.get(d).copied().unwrap_or(0)).collect();
-            match op {
-                ReduceOp::Dot => {
-                    let (x, y) = (args[0].at(&at).as_f64(), args[1].at(&at).as_f64());
+            match args {
+                [x, y] => {
+                    let (x, y) = (x.at(&at).as_f64(), y.at(&at).as_f64());
                     if nan == Nan::Include || !(x.is_nan() || y.is_nan()) {
                         values.push(number(meta.dtype, x * y));
                     }
@@ -44,17 +45,14 @@ pub(crate) fn reduce(op: ReduceOp, dims: DimSet, nan: Nan, args: &[Known<'_>], m
             }
         }
         // Pairs are left out by their numbers: a product may be NaN of numbers that aren't.
-        let nan = if op == ReduceOp::Dot { Nan::Include } else { nan };
+        let nan = if args.len() == 2 { Nan::Include } else { nan };
         reduce_values(op, nan, &values, meta.dtype)
     }))
 }
 
 /// The value of a reduction over no element; `None` for extremes and their positions, which do not exist then.
 pub(crate) fn identity(op: ReduceOp, nan: Nan, dtype: DType) -> Option<Scalar> {
-    match op {
-        ReduceOp::Min | ReduceOp::Max | ReduceOp::ArgMin | ReduceOp::ArgMax => None,
-        _ => Some(reduce_values(op, nan, &[], dtype)),
-    }
+    op.facts().is_defined_of_nothing.then(|| reduce_values(op, nan, &[], dtype))
 }
 
 /// The sum of floats; 0 of nothing. Halves are added, so that an element of n passes through at most `8 + 2 log2 n`
@@ -97,6 +95,7 @@ fn reduce_values(op: ReduceOp, nan: Nan, values: &[Scalar], dtype: DType) -> Sca
         ReduceOp::All => Scalar::Bool(kept().all(true_of)),
         ReduceOp::CountNonzero => Scalar::U32(kept().filter(|&v| true_of(v)).count() as u32),
         ReduceOp::Norm => number(dtype, norm(floats())),
+        ReduceOp::LogSumExp => number(dtype, log_sum_exp(floats())),
     }
 }
 
@@ -121,6 +120,13 @@ fn norm(values: impl Iterator<Item = f64> + Clone) -> f64 {
         return total(values.map(|v| v * v)).sqrt();
     }
     scale * total(values.map(|v| (v / scale) * (v / scale))).sqrt()
+}
+
+fn log_sum_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let greatest = values.clone().fold(f64::NEG_INFINITY, f64::max);
+    // Of equal infinities the difference is none.
+    let terms = values.map(|v| if v == greatest { 1.0 } else { exponential::exp(v - greatest) });
+    greatest + logarithm::log(total(terms))
 }
 
 /// The extreme element and its position. Without elements: NaN where NaN is omitted, else the identity.
@@ -169,12 +175,6 @@ fn whole(a: Scalar, b: Scalar, dtype: DType, step: impl Fn(i128, i128) -> i128) 
 
 /// A running fold along `dim`.
 pub(crate) fn scan(op: ScanOp, dim: usize, nan: Nan, reverse: bool, arg: &Known<'_>, meta: &Meta) -> HostBuffer {
-    let reduce = match op {
-        ScanOp::Sum => ReduceOp::Sum,
-        ScanOp::Prod => ReduceOp::Prod,
-        ScanOp::Min => ReduceOp::Min,
-        ScanOp::Max => ReduceOp::Max,
-    };
     let extent = arg.dim(dim);
     let mut values = Values::new();
     build(meta, |_, c| {
@@ -194,7 +194,7 @@ pub(crate) fn scan(op: ScanOp, dim: usize, nan: Nan, reverse: bool, arg: &Known<
         if op == ScanOp::Sum && meta.dtype.is_float() && values.iter().all(negative_zero) {
             return number(meta.dtype, -0.0);
         }
-        reduce_values(reduce, nan, &values, meta.dtype)
+        reduce_values(op.whole(), nan, &values, meta.dtype)
     })
 }
 

@@ -216,7 +216,7 @@ pub(crate) fn source(home: &Arc<Home>, data: HostBuffer, shape: Shape, name: &'s
 fn push(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, pin: Option<DeviceId>, at: At) -> Made {
     let name = op.name();
     let is_source = matches!(op, Op::Source(_));
-    let numbers = matches!(op, Op::Apply(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Random { .. });
+    let numbers = op.facts().scalars.keeps_numbers();
     let (mut tape, before) = match home.begin_op() {
         Ok(begun) => begun,
         Err(error) => return Made::Array(Array::faulty(home, error, name, at)),

@@ -14,7 +14,7 @@ use super::tape::Home;
 use super::wide::summed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::rules::{effective_dims, reduced};
-use crate::graph::{DType, DimSet, ElementOp, Meta, Nan, Op, ReduceOp, Scalar, ScanOp};
+use crate::graph::{DType, DimSet, ElementOp, Meta, Nan, Op, ReduceOp, Scalar, ScanOp, Yields};
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -70,6 +70,8 @@ reductions! {
     count_nonzero, nan_count_nonzero => ReduceOp::CountNonzero, Include;
     /// The Euclidean norm, without overflow.
     norm, nan_norm => ReduceOp::Norm, Include;
+    /// `log(sum(exp(x)))` without overflow, in one pass; -inf of nothing. Integers and bools give f64.
+    logsumexp, nan_logsumexp => ReduceOp::LogSumExp, Include;
 }
 
 macro_rules! scans {
@@ -201,33 +203,24 @@ fn dot(a: &Array, b: &Array, dims: impl Dims, nan: Nan, at: At) -> Array {
 }
 
 fn reduce(array: &Array, op: ReduceOp, dims: impl Dims, nan: Nan, at: At) -> Array {
-    derive(&[array], op_name(op), at, |home, metas| {
+    let facts = op.facts();
+    derive(&[array], facts.name, at, |home, metas| {
         let dtype = metas[0].dtype;
-        let (operand, out) = match op {
-            ReduceOp::Sum
-            | ReduceOp::Prod
-            | ReduceOp::Mean
-            | ReduceOp::Norm
-            | ReduceOp::Dot
-            | ReduceOp::Var { .. }
-            | ReduceOp::Std { .. } => {
+        let (operand, out) = match facts.yields {
+            Yields::Float => {
                 let float = if dtype.is_float() { dtype } else { DType::F64 };
                 strict::converted(home, dtype, float)?;
                 (cast_in(home, array, float, at), float)
             }
-            ReduceOp::Min | ReduceOp::Max => (array.clone(), dtype),
-            ReduceOp::ArgMin | ReduceOp::ArgMax | ReduceOp::CountNonzero => (array.clone(), DType::U32),
-            ReduceOp::Any | ReduceOp::All => (array.clone(), DType::Bool),
+            Yields::Same => (array.clone(), dtype),
+            Yields::Count => (array.clone(), DType::U32),
+            Yields::Truth => (array.clone(), DType::Bool),
         };
-        if op == ReduceOp::Dot {
+        if facts.operands == 2 {
             return Err(Error::new(ErrorKind::Argument, "a dot product takes two arrays: call dot() or nan_dot()"));
         }
         lower(home, &[&operand], op, dims.set(&metas[0].shape)?, nan, out, at)
     })
-}
-
-fn op_name(op: ReduceOp) -> &'static str {
-    Op::Reduce { op, dims: 0, nan: Nan::Include }.name()
 }
 
 /// The node of a reduction, or what stands for it where nothing is reduced.
@@ -278,6 +271,7 @@ fn of_one_element(operands: &[&Array], op: ReduceOp, nan: Nan, dtype: DType, at:
     let result = match op {
         ReduceOp::Sum => replaced(0.0),
         ReduceOp::Prod => replaced(1.0),
+        ReduceOp::LogSumExp => replaced(f64::NEG_INFINITY),
         ReduceOp::Mean | ReduceOp::Min | ReduceOp::Max => x.clone(),
         // 0, but NaN of NaN and infinity.
         ReduceOp::Var { .. } | ReduceOp::Std { .. } => {
@@ -304,22 +298,14 @@ fn of_one_element(operands: &[&Array], op: ReduceOp, nan: Nan, dtype: DType, at:
 }
 
 fn scan(array: &Array, op: ScanOp, dim: usize, nan: Nan, reverse: bool, at: At) -> Array {
-    let name = Op::Scan { op, dim: 0, nan, reverse }.name();
-    derive(&[array], name, at, |home, metas| {
+    derive(&[array], op.name(), at, |home, metas| {
         metas[0].shape.has_axis(dim)?;
-        let sums = matches!(op, ScanOp::Sum | ScanOp::Prod);
-        let dtype = if metas[0].dtype == DType::Bool && sums { DType::F64 } else { metas[0].dtype };
+        let dtype = if metas[0].dtype == DType::Bool && op.counts_bools() { DType::F64 } else { metas[0].dtype };
         let nan = if dtype.is_float() { nan } else { Nan::Include };
         let operand = cast_in(home, array, dtype, at);
         let meta = Meta { dtype, shape: metas[0].shape.clone() };
         if meta.shape.dim(dim) == 1 {
-            let one = match op {
-                ScanOp::Sum => ReduceOp::Sum,
-                ScanOp::Prod => ReduceOp::Prod,
-                ScanOp::Min => ReduceOp::Min,
-                ScanOp::Max => ReduceOp::Max,
-            };
-            return Ok(of_one_element(&[&operand], one, nan, dtype, at));
+            return Ok(of_one_element(&[&operand], op.whole(), nan, dtype, at));
         }
         Ok(node(home, Op::Scan { op, dim: dim as u8, nan, reverse }, &[Input::Array(&operand)], meta, at))
     })

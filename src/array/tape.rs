@@ -227,10 +227,7 @@ impl Home {
         tape.begin(&self.link);
         let value = ValueId { session: self.id, index };
         let at = self.site(at);
-        let brief = match op {
-            Op::Apply(op) => Brief::of(value, op, args, meta, pin, at),
-            _ => None,
-        };
+        let brief = if let Op::Apply(op) = op { Brief::of(value, op, args, meta, pin, at) } else { None };
         tape.records.push(match brief {
             Some(brief) => Record::Brief(brief, Drops::NONE),
             None => {

@@ -17,10 +17,11 @@ use crate::kernels::element::wide::{self as exact, rounded};
 
 /// The result of `op`, where exactness needs more than casting the number to `i64`.
 pub(super) fn exactly(op: ElementOp, operands: &[Operand<'_>], at: At) -> Option<Array> {
-    match op {
-        ElementOp::Clamp => return clamped(operands, at),
-        ElementOp::Select => return selected(operands, at),
-        _ => {}
+    if op == ElementOp::Clamp {
+        return clamped(operands, at);
+    }
+    if op == ElementOp::Select {
+        return selected(operands, at);
     }
     let [a, b] = operands else { return None };
     let (x, other, reversed) = match (wide(a), wide(b)) {

@@ -46,10 +46,11 @@ impl Wide<'_> {
         let floats = cast_in(&self.x.0.home, self.x, DType::F64, self.at);
         let rounded = self.whole(&sides(&floats, number));
         let fits = self.fits(number);
-        let fits = match op {
-            // The sign of a zero matters to a quotient.
-            ElementOp::Div => self.op(ElementOp::And, fits, self.float(ElementOp::Ne, number, 0.0)),
-            _ => fits,
+        // The sign of a zero matters to a quotient.
+        let fits = if op == ElementOp::Div {
+            self.op(ElementOp::And, fits, self.float(ElementOp::Ne, number, 0.0))
+        } else {
+            fits
         };
         self.choose(&fits, &exact, &rounded)
     }

@@ -18,7 +18,7 @@ pub fn anchored(work: &Work<'_>) -> Vec<bool> {
             Class::Library => &node.args,
             // The base of a patch is a buffer by classification; its value is computed in the patch.
             Class::Patch => &node.args[..1],
-            _ => &[],
+            Class::Inline | Class::Reduce | Class::Scan | Class::Compact | Class::Empty => &[],
         };
         for &arg in operands {
             let arg = if matches!(node.op, Op::MatMul) { matmul_operand(work, arg).0 } else { arg };

@@ -14,8 +14,7 @@ use crate::contract::device::{DeviceInfo, DeviceKind};
 use crate::contract::plan::{
     FaultSite, Launch, Number, NumberOf, Plan, PlanBuffer, PlanInput, Program, Provenance, Role, Step, Use,
 };
-use crate::error::{Error, ErrorKind};
-use crate::graph::{DType, Op};
+use crate::graph::{Check, DType};
 use crate::kernels::ir::{Access, Geometry};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -76,7 +75,9 @@ impl Assembly<'_, '_> {
         let root = cluster.roots[0].0;
         match self.work.nodes[root as usize].class {
             Class::Library => self.library(index, root),
-            _ => self.generated(index),
+            Class::Inline | Class::Reduce | Class::Scan | Class::Patch | Class::Compact | Class::Empty => {
+                self.generated(index)
+            }
         }
     }
 
@@ -165,7 +166,7 @@ impl Assembly<'_, '_> {
         }
         let mut params = Vec::new();
         let mut faults = None;
-        if matches!(node.op, Op::AssignIndex { .. }) {
+        if node.op.facts().check != Check::Nothing {
             let (sites, site_of) = (&mut self.sites, &mut self.site_of);
             params.push(site(self.work, sites, site_of, root));
             faults = Some(self.fault_buffer());
@@ -301,7 +302,7 @@ impl Assembly<'_, '_> {
         let mut names: Vec<(&'static str, u32)> = Vec::new();
         for n in self.grouping.clusters[index].members.iter() {
             let node = &self.work.nodes[n as usize];
-            if matches!(node.op, Op::Fill) {
+            if node.op.is_number() {
                 continue;
             }
             ops += 1;
@@ -386,20 +387,9 @@ fn dies(
 fn site(work: &Work<'_>, sites: &mut Vec<FaultSite>, site_of: &mut FxHashMap<u32, u32>, n: u32) -> u32 {
     *site_of.entry(n).or_insert_with(|| {
         let node = &work.nodes[n as usize];
-        let extent = match node.op {
-            Op::AssignIndex { .. } => node.meta.shape.clone(),
-            _ => work.arg_shape(node.args[0]),
-        };
-        let outside = |message| Error::new(ErrorKind::Index, message);
-        let error = match &node.op {
-            Op::Ensure { message, .. } => Error::new(ErrorKind::Domain, &**message),
-            Op::Take { dim: Some(d) } | Op::AssignIndex { dim: Some(d) } | Op::TakeAlong { dim: d } => {
-                let within = extent.dim(*d as usize);
-                outside(format!("an index is outside of 0..{within} in dimension {d} of {extent}"))
-            }
-            _ => outside(format!("an index is outside of 0..{} of {extent}", extent.elements())),
-        };
-        let error = error.with_op(node.op.name()).with_site(node.at);
+        // What is overwritten may be named under other dimensions than the program gave it (`form`).
+        let shape = if node.op.facts().overwrites() { node.meta.shape.clone() } else { work.arg_shape(node.args[0]) };
+        let error = node.op.fault(&shape).with_site(node.at);
         let value = node.value.expect("FUSE-5: a node that faults was recorded");
         sites.push(FaultSite { value, error });
         sites.len() as u32 - 1

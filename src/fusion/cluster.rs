@@ -23,15 +23,23 @@ pub fn cluster(work: &Work<'_>, cuts: &Cuts) -> Vec<Cluster> {
         if !cuts.written[index] || node.class == Class::Empty {
             continue;
         }
-        let (shape, fold, phase) = match (&node.op, node.class) {
-            (Op::Reduce { dims, .. }, Class::Reduce) => {
-                (work.arg_shape(node.args[0]), Fold::Reduce(*dims), Phase::Reduced)
+        let (shape, fold, phase) = match node.class {
+            Class::Reduce => {
+                let Op::Reduce { dims, .. } = node.op else {
+                    unreachable!("FUSE-1: only reductions are of this class")
+                };
+                (work.arg_shape(node.args[0]), Fold::Reduce(dims), Phase::Reduced)
             }
-            (Op::Scan { dim, reverse, .. }, Class::Scan) => {
-                (node.meta.shape.clone(), Fold::Scan { dim: *dim, reverse: *reverse }, Phase::Element)
+            Class::Scan => {
+                let Op::Scan { dim, reverse, .. } = node.op else {
+                    unreachable!("FUSE-1: only scans are of this class")
+                };
+                (node.meta.shape.clone(), Fold::Scan { dim, reverse }, Phase::Element)
             }
-            (_, Class::Inline) => (node.meta.shape.clone(), Fold::None, Phase::Element),
-            _ => (node.meta.shape.clone(), Fold::Alone, Phase::Element),
+            Class::Inline => (node.meta.shape.clone(), Fold::None, Phase::Element),
+            Class::Patch | Class::Compact | Class::Library | Class::Empty => {
+                (node.meta.shape.clone(), Fold::Alone, Phase::Element)
+            }
         };
         let overwriters = cones.reads[index].iter().filter_map(|buffer| overwritten.get(&buffer).copied());
         clusters.push(Cluster {

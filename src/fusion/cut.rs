@@ -12,7 +12,7 @@ use super::form::{Class, Work};
 use super::in_step::in_step;
 use super::pack;
 use crate::contract::region::RegionArg;
-use crate::graph::{ElementOp, Op, Shape, View};
+use crate::graph::{Op, Reads, Shape};
 use smallvec::SmallVec;
 
 /// What this pass decided.
@@ -75,9 +75,8 @@ pub fn cut(work: &Work<'_>, budget: Budget, extra: &[u32]) -> Cuts {
 /// them is slices and elements at indices. What an array's check finds must not depend on what is read of it, nor on
 /// what is fused.
 fn partly_checked(work: &Work<'_>, written: &[bool]) -> Vec<u32> {
-    let is_check = |op: &Op| matches!(op, Op::Ensure { .. } | Op::Take { .. } | Op::TakeAlong { .. });
     let mut found = Vec::new();
-    if !work.nodes.iter().any(|node| is_check(&node.op)) {
+    if !work.nodes.iter().any(|node| node.op.facts().checks_inline()) {
         return found;
     }
     // Whether every element of a node is computed.
@@ -92,7 +91,7 @@ fn partly_checked(work: &Work<'_>, written: &[bool]) -> Vec<u32> {
         };
         whole[index] = written[index] || node.consumers.iter().any(read);
         let is_read = node.consumers.iter().any(|&c| work.nodes[c as usize].class != Class::Empty);
-        if is_check(&node.op) && node.class == Class::Inline && is_read && !whole[index] {
+        if node.op.facts().checks_inline() && node.class == Class::Inline && is_read && !whole[index] {
             whole[index] = true;
             found.push(index as u32);
         }
@@ -104,10 +103,20 @@ fn partly_checked(work: &Work<'_>, written: &[bool]) -> Vec<u32> {
 fn reads_all(work: &Work<'_>, n: u32, slot: usize) -> bool {
     let node = &work.nodes[n as usize];
     let from = work.arg_shape(node.args[slot]);
-    match &node.op {
-        Op::View(View::Slice(_) | View::Diagonal(_)) => from == node.meta.shape || from.is_scalar(),
-        Op::Take { .. } | Op::TakeAlong { .. } => slot == 1 || from.is_scalar(),
-        _ => true,
+    match node.op.facts().reads(slot) {
+        Reads::Part => from == node.meta.shape || from.is_scalar(),
+        Reads::AtIndex => from.is_scalar(),
+        Reads::Number
+        | Reads::Same
+        | Reads::Expanded
+        | Reads::Moved
+        | Reads::Repeated
+        | Reads::Joined
+        | Reads::Spread
+        | Reads::Index
+        | Reads::Base
+        | Reads::Folded
+        | Reads::All => true,
     }
 }
 
@@ -124,28 +133,25 @@ enum Times {
 
 fn multiplied(work: &Work<'_>, index: usize) -> Times {
     let node = &work.nodes[index];
-    if node.class != Class::Inline || matches!(node.op, Op::Fill) {
+    if node.class != Class::Inline || node.op.is_number() {
         return Times::Once;
     }
     let mut expanded = false;
     let mut bent = 0;
     for &c in &node.consumers {
         let consumer = &work.nodes[c as usize];
-        let at_most_once = match &consumer.op {
-            Op::View(View::Reshape) | Op::Reduce { .. } | Op::Scan { .. } | Op::Cat { .. } => true,
-            Op::Take { .. } | Op::TakeAlong { .. } => return Times::Views,
-            Op::View(View::Broadcast | View::Repmat) => {
-                expanded = true;
-                true
-            }
-            Op::View(_) => false,
-            _ => {
+        let here = |arg: &RegionArg| matches!(arg, RegionArg::Node(n) if *n as usize == index);
+        let slot = consumer.args.iter().position(here).expect("FUSE-5: a consumer has what it uses as an argument");
+        match consumer.op.facts().reads(slot) {
+            Reads::Same | Reads::Folded | Reads::Joined => {}
+            Reads::AtIndex | Reads::Index => return Times::Views,
+            Reads::Repeated => expanded = true,
+            Reads::Moved | Reads::Part => bent += 1,
+            Reads::Number | Reads::Expanded | Reads::Spread | Reads::Base | Reads::All => {
                 let (own, theirs) = (&node.meta.shape, &consumer.meta.shape);
                 expanded |= (0..theirs.rank()).any(|d| own.dim(d) == 1 && theirs.dim(d) != 1);
-                true
             }
-        };
-        bent += u32::from(!at_most_once);
+        }
     }
     match bent > 1 || (bent == 1 && node.consumers.len() > 1) {
         true => Times::Views,
@@ -233,7 +239,10 @@ fn over_budget(
 
 /// Ops among nodes: casts that operands of several dtypes take, and numbers in some shape, are none.
 fn ops(work: &Work<'_>, cone: &Bits) -> u32 {
-    let counts = |n: &u32| !matches!(work.nodes[*n as usize].op, Op::Apply(ElementOp::Cast) | Op::Fill);
+    let counts = |n: &u32| {
+        let op = &work.nodes[*n as usize].op;
+        !op.is_cast() && !op.is_number()
+    };
     cone.iter().filter(counts).count() as u32
 }
 
@@ -242,10 +251,12 @@ fn space_of(work: &Work<'_>, index: usize) -> Shape {
     let node = &work.nodes[index];
     match node.class {
         Class::Reduce => work.arg_shape(node.args[0]),
-        _ => node.meta.shape.clone(),
+        Class::Inline | Class::Scan | Class::Patch | Class::Compact | Class::Library | Class::Empty => {
+            node.meta.shape.clone()
+        }
     }
 }
 
 fn worth_a_buffer(work: &Work<'_>, n: u32) -> bool {
-    work.nodes[n as usize].class == Class::Inline && !matches!(work.nodes[n as usize].op, Op::Fill)
+    work.nodes[n as usize].class == Class::Inline && !work.nodes[n as usize].op.is_number()
 }

@@ -64,6 +64,13 @@ impl Lowering<'_, '_> {
                 let x = self.cleaned(x, omit, 0);
                 self.norm(x, dtype)
             }
+            ReduceOp::LogSumExp => {
+                let x = self.without_nan(x, omit, Scalar::F64(f64::NEG_INFINITY));
+                let greatest = self.folded(Monoid::ExpSum, smallvec![x], dtype);
+                let sum = self.builder.inst(InstOp::Project(greatest, 1), dtype);
+                let log = self.builder.apply(ElementOp::Log, &[sum], dtype);
+                self.builder.apply(ElementOp::Add, &[greatest, log], dtype)
+            }
             ReduceOp::Dot => {
                 let y = self.arg(n, 1, &At::Flat, None);
                 let mut product = self.builder.apply(ElementOp::Mul, &[x, y], dtype);
@@ -99,12 +106,17 @@ impl Lowering<'_, '_> {
 
     /// The value with NaN replaced by a neutral number, if NaN is omitted.
     fn cleaned(&mut self, x: Val, omit: bool, neutral: i32) -> Val {
+        self.without_nan(x, omit, Scalar::I32(neutral))
+    }
+
+    /// As [`Lowering::cleaned`], with any number.
+    fn without_nan(&mut self, x: Val, omit: bool, neutral: Scalar) -> Val {
         if !omit {
             return x;
         }
         let dtype = self.builder.dtype_of(x);
         let is_nan = self.builder.apply(ElementOp::IsNan, &[x], DType::Bool);
-        let neutral = self.builder.constant(Scalar::I32(neutral).cast(dtype));
+        let neutral = self.builder.constant(neutral.cast(dtype));
         self.builder.apply(ElementOp::Select, &[is_nan, neutral, x], dtype)
     }
 

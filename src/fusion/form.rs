@@ -6,7 +6,7 @@
 
 use crate::contract::region::{Region, RegionArg};
 use crate::error::Site;
-use crate::graph::{DType, Meta, Op, Shape, View};
+use crate::graph::{DType, Meta, Op, OpClass, Shape, View};
 use crate::ids::ValueId;
 use smallvec::{SmallVec, smallvec};
 
@@ -98,7 +98,8 @@ pub fn form(region: &Region) -> Work<'_> {
                 other => other,
             })
             .collect();
-        if matches!(node.op, Op::AssignIndex { .. } | Op::MatMul | Op::ArgSort { .. } | Op::Compact) {
+        let facts = node.op.facts();
+        if matches!(facts.class, OpClass::Library | OpClass::Compact) {
             for arg in &mut args {
                 if let RegionArg::Scalar(scalar) = *arg {
                     nodes.push(WorkNode {
@@ -122,7 +123,7 @@ pub fn form(region: &Region) -> Work<'_> {
             narrow_cat(&mut nodes, region, number, dim as usize, &mut args);
         }
         let mut class = classify(&nodes, region, node.meta.elements(), &node.op, &args);
-        if matches!(node.op, Op::AssignSlice(_) | Op::AssignIndex { .. }) {
+        if facts.overwrites() {
             // What is overwritten is a buffer, under whatever dimensions.
             let mut beneath = args.clone();
             beneath[0] = unreshaped(&nodes, args[0], |n| nodes[n as usize].output.is_some());
@@ -162,7 +163,7 @@ pub fn form(region: &Region) -> Work<'_> {
 fn share_buffers(nodes: &mut [WorkNode]) {
     for n in 0..nodes.len() {
         let node = &nodes[n];
-        if node.output.is_none() || node.class != Class::Inline || !matches!(node.op, Op::View(View::Reshape)) {
+        if node.output.is_none() || node.class != Class::Inline || !node.op.is_reshape() {
             continue;
         }
         let is_output = |n: u32| nodes[n as usize].output.is_some();
@@ -228,7 +229,7 @@ fn narrow_cat(
 pub fn unreshaped(nodes: &[WorkNode], mut arg: RegionArg, is_written: impl Fn(u32) -> bool) -> RegionArg {
     while let RegionArg::Node(n) = arg
         && let node = &nodes[n as usize]
-        && matches!(node.op, Op::View(View::Reshape))
+        && node.op.is_reshape()
         && node.class == Class::Inline
         && !is_written(n)
         && !matches!(node.args[0], RegionArg::Scalar(_))
@@ -250,12 +251,12 @@ fn selects_in_a_row(nodes: &[WorkNode], last: u32) -> usize {
         && count < SELECTS_MAX
         && let node = &nodes[n as usize]
         && node.class == Class::Inline
-        && matches!(node.op, Op::AssignSlice(_))
+        && node.op.facts().class == OpClass::Patch
     {
         count += 1;
         at = match unreshaped(nodes, node.args[0], |n| nodes[n as usize].output.is_some()) {
             RegionArg::Node(base) => Some(base),
-            _ => None,
+            RegionArg::Input(_) | RegionArg::Scalar(_) => None,
         };
     }
     count
@@ -270,25 +271,22 @@ fn classify(nodes: &[WorkNode], region: &Region, elements: usize, op: &Op, args:
         RegionArg::Input(i) => region.inputs[i as usize].meta.elements(),
         RegionArg::Scalar(_) => 1,
     };
-    match op {
-        Op::Reduce { .. } => Class::Reduce,
-        Op::Scan { .. } => Class::Scan,
-        Op::Compact => Class::Compact,
-        // A product over no terms is zero everywhere.
-        Op::MatMul if elements_of(args[0]) == 0 || elements_of(args[1]) == 0 => Class::Inline,
-        Op::MatMul | Op::ArgSort { .. } => Class::Library,
-        // Nothing to assign: the base passes through.
-        Op::AssignIndex { .. } if elements_of(args[1]) == 0 => Class::Inline,
-        Op::AssignIndex { .. } => Class::Library,
-        Op::AssignSlice(dims) if dims.iter().any(|d| d.len == 0) => Class::Inline,
+    match op.facts().class {
+        OpClass::Element => Class::Inline,
+        OpClass::Reduce => Class::Reduce,
+        OpClass::Scan => Class::Scan,
+        OpClass::Compact => Class::Compact,
+        // Nothing to compute with: a product over no terms is zero everywhere, an assignment to no places its base.
+        OpClass::Library if args.iter().any(|&arg| elements_of(arg) == 0) => Class::Inline,
+        OpClass::Library => Class::Library,
+        OpClass::Patch if matches!(op, Op::AssignSlice(dims) if dims.iter().any(|d| d.len == 0)) => Class::Inline,
         // Where the base is computed anyway, a select costs less than a patch; but each goes over the whole array.
-        Op::AssignSlice(_) => match args[0] {
+        OpClass::Patch => match args[0] {
             RegionArg::Input(_) => Class::Patch,
             RegionArg::Node(n) if nodes[n as usize].class != Class::Inline => Class::Patch,
             RegionArg::Node(n) if selects_in_a_row(nodes, n) >= SELECTS_MAX => Class::Patch,
-            _ => Class::Inline,
+            RegionArg::Node(_) | RegionArg::Scalar(_) => Class::Inline,
         },
-        _ => Class::Inline,
     }
 }
 

@@ -3,16 +3,24 @@
 //! In: a working node and one of its arguments. Out: yes, or no where it is read through an index map, or all of it is.
 
 use super::form::Work;
-use crate::graph::{Op, View};
+use crate::graph::Reads;
 
 /// Whether argument `slot` (node `m`) of node `n` is read at `n`'s own element.
 pub fn in_step(work: &Work<'_>, n: u32, slot: usize, m: u32) -> bool {
     let (node, arg) = (&work.nodes[n as usize], &work.nodes[m as usize]);
-    match &node.op {
-        Op::Apply(_) | Op::Ensure { .. } => arg.meta.shape == node.meta.shape,
-        Op::Reduce { .. } | Op::Scan { .. } => arg.meta.shape == work.arg_shape(node.args[0]),
-        Op::View(View::Reshape) | Op::Triangle { .. } => true,
-        Op::AssignSlice(_) => slot == 0,
-        _ => false,
+    match node.op.facts().reads(slot) {
+        Reads::Expanded => arg.meta.shape == node.meta.shape,
+        Reads::Folded => arg.meta.shape == work.arg_shape(node.args[0]),
+        Reads::Same | Reads::Base => true,
+        // Of an index, other numbers than the element's own may be read, too.
+        Reads::Index
+        | Reads::AtIndex
+        | Reads::Number
+        | Reads::Moved
+        | Reads::Part
+        | Reads::Repeated
+        | Reads::Joined
+        | Reads::Spread
+        | Reads::All => false,
     }
 }

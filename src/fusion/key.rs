@@ -6,7 +6,7 @@
 
 use super::form::Work;
 use crate::contract::region::RegionArg;
-use crate::graph::{Op, Shape, View};
+use crate::graph::Shape;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 
@@ -32,8 +32,7 @@ pub fn key(work: &Work<'_>, device: u8, reads_max: u32, packs: bool) -> u64 {
         shape_key(&input.meta.shape, &mut hasher, &mut numbered);
     }
     for node in &work.nodes {
-        std::mem::discriminant(&node.op).hash(&mut hasher);
-        structure(&node.op, &mut hasher);
+        node.op.hash_structure(&mut hasher);
         (node.class, node.takes_over, node.apart).hash(&mut hasher);
         node.output.is_some().hash(&mut hasher);
         node.meta.dtype.hash(&mut hasher);
@@ -48,29 +47,4 @@ pub fn key(work: &Work<'_>, device: u8, reads_max: u32, packs: bool) -> u64 {
         }
     }
     hasher.finish()
-}
-
-/// The attributes that are structure rather than numbers.
-fn structure(op: &Op, hasher: &mut FxHasher) {
-    match op {
-        Op::Apply(op) => op.hash(hasher),
-        Op::Random { dist, .. } => dist.hash(hasher),
-        Op::View(view) => {
-            std::mem::discriminant(view).hash(hasher);
-            if let View::Permute(perm) = view {
-                perm.hash(hasher);
-            }
-        }
-        Op::Cat { dim } => dim.hash(hasher),
-        Op::Triangle { upper, .. } => upper.hash(hasher),
-        Op::MakeDiagonal(k) => (*k >= 0).hash(hasher),
-        Op::Reduce { op, dims, nan } => (op, dims, nan).hash(hasher),
-        Op::Scan { op, dim, nan, reverse } => (op, dim, nan, reverse).hash(hasher),
-        Op::Take { dim } | Op::AssignIndex { dim } => dim.hash(hasher),
-        Op::TakeAlong { dim } => dim.hash(hasher),
-        Op::AssignSlice(dims) => dims.iter().any(|d| d.len == 0).hash(hasher),
-        Op::ArgSort { dim, descending } => (dim, descending).hash(hasher),
-        Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye => {}
-        Op::MatMul | Op::Ensure { .. } | Op::Compact => {}
-    }
 }

@@ -59,7 +59,26 @@ pub fn call(work: &Work<'_>, n: u32) -> LibraryCall {
                 base: Some(source_of(node.args[0])),
             }
         }
-        other => unreachable!("FUSE-1: {} is no library kernel", other.name()),
+        Op::Source(_)
+        | Op::Fill
+        | Op::Iota
+        | Op::Linspace
+        | Op::Eye
+        | Op::Random { .. }
+        | Op::Apply(_)
+        | Op::View(_)
+        | Op::Cat { .. }
+        | Op::Triangle { .. }
+        | Op::MakeDiagonal(_)
+        | Op::Reduce { .. }
+        | Op::Scan { .. }
+        | Op::Take { .. }
+        | Op::TakeAlong { .. }
+        | Op::AssignSlice(_)
+        | Op::Ensure { .. }
+        | Op::Compact => {
+            unreachable!("FUSE-1: {} is no library kernel", node.op.name())
+        }
     }
 }
 

@@ -104,13 +104,14 @@ pub struct Surroundings<'a> {
 pub fn lower<'a>(work: &'a Work<'_>, written: &'a [bool], cluster: &'a Cluster, around: Surroundings<'a>) -> Lowered {
     let root = cluster.roots[0].0;
     let node = &work.nodes[root as usize];
-    let shape = match (&node.op, node.class) {
-        (Op::AssignSlice(dims), Class::Patch) => {
+    let shape = match node.class {
+        Class::Patch => {
+            let Op::AssignSlice(dims) = &node.op else { unreachable!("FUSE-5: only slices are patched") };
             let lens: Vec<usize> = dims.iter().map(|d| d.len).collect();
             Shape::new(&lens).expect("SHAPE-2: a slice is no larger than its array")
         }
-        (Op::Compact, _) => work.arg_shape(node.args[0]),
-        _ => space_shape(work, cluster),
+        Class::Compact => work.arg_shape(node.args[0]),
+        Class::Inline | Class::Reduce | Class::Scan | Class::Library | Class::Empty => space_shape(work, cluster),
     };
     let mut lowering = Lowering {
         work,
@@ -135,7 +136,9 @@ pub fn lower<'a>(work: &'a Work<'_>, written: &'a [bool], cluster: &'a Cluster, 
     match node.class {
         Class::Patch => lowering.patch(root),
         Class::Compact => lowering.compact(root),
-        _ => lowering.roots(around.read_later),
+        Class::Inline | Class::Reduce | Class::Scan | Class::Library | Class::Empty => {
+            lowering.roots(around.read_later)
+        }
     }
     lowering.finish(around.device, around.dies)
 }

@@ -10,7 +10,7 @@ use super::budget::Budget;
 use super::form::Work;
 use super::grouping::{Cluster, Fold};
 use crate::contract::region::RegionArg;
-use crate::graph::{DType, Op, Shape, View};
+use crate::graph::{DType, Reads, Shape};
 
 /// Buffers that a kernel of these nodes has to bind for its reads at the least.
 pub fn bound(work: &Work<'_>, members: &Bits, reads: &Bits, space: &Shape, budget: Budget) -> u32 {
@@ -67,10 +67,11 @@ fn expanding(work: &Work<'_>, members: &Bits, reads: &Bits, space: &Shape) -> Ve
     let mut list: Vec<u32> = reads.iter().filter(|&read| is_smaller(&meta(work, read).0)).collect();
     for n in members.iter() {
         let node = &work.nodes[n as usize];
-        if matches!(node.op, Op::Apply(_) | Op::View(View::Broadcast)) {
-            continue;
-        }
-        for &arg in &node.args {
+        let facts = node.op.facts();
+        for (slot, &arg) in node.args.iter().enumerate() {
+            if facts.reads(slot) == Reads::Expanded {
+                continue;
+            }
             let read = match arg {
                 RegionArg::Node(n) => n,
                 RegionArg::Input(i) => count + i,

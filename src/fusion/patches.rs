@@ -10,7 +10,7 @@ use super::anchors::anchored;
 use super::form::{Class, Work, unreshaped};
 use super::source::{Source, source_of};
 use crate::contract::region::RegionArg;
-use crate::graph::{Op, Shape, SliceDim, View};
+use crate::graph::{Op, Reads, Shape, SliceDim, View};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Finds them.
@@ -44,9 +44,8 @@ pub fn patches(work: &mut Work<'_>) {
 /// The array that a node overwrites in part.
 pub fn base_of(work: &Work<'_>, n: u32) -> Option<Source> {
     let node = &work.nodes[n as usize];
-    let overwrites =
-        matches!((&node.op, node.class), (Op::AssignSlice(_), Class::Patch) | (Op::AssignIndex { .. }, Class::Library));
-    overwrites.then(|| source_of(node.args[0]))
+    let is_buffer = matches!(node.class, Class::Patch | Class::Library);
+    (is_buffer && node.op.facts().overwrites()).then(|| source_of(node.args[0]))
 }
 
 /// Who has each base among its arguments, ascending.
@@ -134,15 +133,17 @@ impl Reading<'_, '_> {
         }
         let node = &self.work.nodes[n as usize];
         let own = own && self.work.arg_shape(arg) == self.space;
-        let keeps = match &node.op {
-            Op::View(View::Slice(of)) if self.is_base(node.args[0]) => {
-                share_nothing(of, self.dims) || (own && of[..] == *self.dims)
-            }
+        let keeps = if let Op::View(View::Slice(of)) = &node.op
+            && self.is_base(node.args[0])
+        {
+            share_nothing(of, self.dims) || (own && of[..] == *self.dims)
+        } else {
             // Its operands at the same element, or anywhere.
-            op => node.args.iter().all(|&operand| {
-                let own = own && matches!(op, Op::Apply(_)) && self.work.arg_shape(operand) == self.space;
-                self.keeps(operand, own, known)
-            }),
+            let facts = node.op.facts();
+            node.args.iter().enumerate().all(|(slot, &operand)| {
+                let in_step = facts.reads(slot) == Reads::Expanded && self.work.arg_shape(operand) == self.space;
+                self.keeps(operand, own && in_step, known)
+            })
         };
         known.insert((n, own), keeps);
         keeps

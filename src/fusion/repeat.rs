@@ -142,10 +142,8 @@ impl Repeat {
 
 /// The fault site of a region's node, made as `like` was made for the node of a region of the same structure.
 fn site(node: &RegionNode, like: &Error) -> FaultSite {
-    let message = match &node.op {
-        Op::Ensure { message, .. } => &**message,
-        _ => like.message(),
-    };
+    // Beside sizes, which are the same, only a check's message is the node's own.
+    let message = if let Op::Ensure { message, .. } = &node.op { message } else { like.message() };
     let error = Error::new(like.kind(), message).with_op(node.op.name()).with_site(node.at);
     FaultSite { value: node.value, error }
 }
@@ -178,13 +176,7 @@ fn relaunch(launch: &Arc<Launch>, region: &Region) -> Arc<Launch> {
 
 /// Whether an op's scalars are parameters that no pass looks at.
 pub fn is_blind(node: &RegionNode, dtype_of: impl Fn(RegionArg) -> DType) -> bool {
-    match node.op {
-        // Integers beside numbers, arrays or scalars: what they compute in is decided by the numbers (`mixed`, `wide`),
-        // and an integer scalar is a parameter of that dtype, not of its own.
-        Op::Apply(_) => node.args.iter().all(|&arg| dtype_of(arg).is_float() || dtype_of(arg) == DType::Bool),
-        Op::Fill | Op::Random { .. } | Op::AssignSlice(_) => true,
-        _ => false,
-    }
+    node.op.facts().scalars.are_parameters(node.args.iter().map(|&arg| dtype_of(arg)))
 }
 
 /// Writes down all that planning looks at; false where the region is too large.
@@ -199,9 +191,10 @@ fn sign(region: &Region, words: &mut Vec<u64>) -> bool {
         (input.dies, input.is_source, region.readbacks.contains(&input.value)).hash(&mut to);
     }
     for node in &region.nodes {
-        if to.0.len() > SIGNATURE_MAX || !attributes(&node.op, &mut to) {
+        if to.0.len() > SIGNATURE_MAX {
             return false;
         }
+        node.op.hash_attributes(&mut to);
         (node.output, node.meta.dtype, &node.meta.shape, node.args.len()).hash(&mut to);
         let is_blind = is_blind(node, |arg| region.dtype_of(arg));
         for arg in &node.args {
@@ -212,29 +205,6 @@ fn sign(region: &Region, words: &mut Vec<u64>) -> bool {
                 RegionArg::Scalar(scalar) => (3u8, scalar.dtype(), scalar.bits()).hash(&mut to),
             }
         }
-    }
-    true
-}
-
-/// Writes down an op, but for its random key and the message of a check; false for a source, which no region holds.
-fn attributes(op: &Op, to: &mut Recorder<'_>) -> bool {
-    std::mem::discriminant(op).hash(to);
-    match op {
-        Op::Apply(op) => op.hash(to),
-        Op::Random { dist, .. } => dist.hash(to),
-        Op::View(view) => view.hash(to),
-        Op::Cat { dim } => dim.hash(to),
-        Op::Triangle { upper, diagonal } => (upper, diagonal).hash(to),
-        Op::MakeDiagonal(k) => k.hash(to),
-        Op::Reduce { op, dims, nan } => (op, dims, nan).hash(to),
-        Op::Scan { op, dim, nan, reverse } => (op, dim, nan, reverse).hash(to),
-        Op::AssignSlice(dims) => dims.hash(to),
-        Op::ArgSort { dim, descending } => (dim, descending).hash(to),
-        Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::MatMul | Op::Compact => {}
-        Op::Ensure { op, .. } => op.hash(to),
-        Op::Take { dim } | Op::AssignIndex { dim } => dim.hash(to),
-        Op::TakeAlong { dim } => dim.hash(to),
-        Op::Source(_) => return false,
     }
     true
 }

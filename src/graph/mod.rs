@@ -2,6 +2,7 @@
 //!
 //! In: nothing. Out: types that every stage reads. Must never know what a kernel, a buffer or a device is.
 
+mod facts;
 mod op;
 pub mod rules;
 pub mod semantics;
@@ -9,6 +10,7 @@ mod shape;
 pub mod table;
 
 pub use crate::dtype::{DType, Element, Scalar};
+pub use facts::{Check, OpClass, Reads, Yields};
 pub use op::{Arg, DimSet, Dist, Meta, Nan, Node, Op, RandomKey, ReduceOp, ScanOp, SliceDim, View};
 pub use shape::Shape;
 pub use table::{ArgType, ElementOp, Signature};

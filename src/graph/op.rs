@@ -77,6 +77,17 @@ pub enum Dist {
     Integer,
 }
 
+impl Dist {
+    /// The name that users know its arrays by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dist::Uniform => "rand",
+            Dist::Normal => "randn",
+            Dist::Integer => "randi",
+        }
+    }
+}
+
 /// Reductions over a set of dimensions, which are kept with extent 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReduceOp {
@@ -112,6 +123,8 @@ pub enum ReduceOp {
     CountNonzero,
     /// The Euclidean norm, scaled against overflow.
     Norm,
+    /// `log(sum(exp(x)))`, without overflow; -inf of nothing.
+    LogSumExp,
     /// The sum of the products of two operands.
     Dot,
 }
@@ -234,62 +247,6 @@ pub enum Op {
     /// The linear indices (u32) at which a mask is true: arguments mask (bool) and its inclusive running
     /// count (u32, same shape); the node's length is the count.
     Compact,
-}
-
-impl Op {
-    /// The name that users know it by.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Op::Source(_) => "from",
-            Op::Fill => "full",
-            Op::Iota => "arange",
-            Op::Linspace => "linspace",
-            Op::Eye => "eye",
-            Op::Random { dist: Dist::Uniform, .. } => "rand",
-            Op::Random { dist: Dist::Normal, .. } => "randn",
-            Op::Random { dist: Dist::Integer, .. } => "randi",
-            Op::Apply(op) => op.name(),
-            Op::View(View::Reshape) => "reshape",
-            Op::View(View::Permute(_)) => "permute",
-            Op::View(View::Slice(_)) => "slice",
-            Op::View(View::Broadcast) => "broadcast_to",
-            Op::View(View::Repmat) => "repmat",
-            Op::View(View::CircShift(_)) => "circshift",
-            Op::View(View::Diagonal(_)) => "diag",
-            Op::Cat { .. } => "cat",
-            Op::Triangle { upper: true, .. } => "triu",
-            Op::Triangle { upper: false, .. } => "tril",
-            Op::MakeDiagonal(_) => "diag",
-            Op::Reduce { op, .. } => match op {
-                ReduceOp::Sum => "sum",
-                ReduceOp::Prod => "prod",
-                ReduceOp::Mean => "mean",
-                ReduceOp::Var { .. } => "var",
-                ReduceOp::Std { .. } => "std",
-                ReduceOp::Min => "min",
-                ReduceOp::Max => "max",
-                ReduceOp::ArgMin => "argmin",
-                ReduceOp::ArgMax => "argmax",
-                ReduceOp::Any => "any",
-                ReduceOp::All => "all",
-                ReduceOp::CountNonzero => "count_nonzero",
-                ReduceOp::Norm => "norm",
-                ReduceOp::Dot => "dot",
-            },
-            Op::Scan { op: ScanOp::Sum, .. } => "cumsum",
-            Op::Scan { op: ScanOp::Prod, .. } => "cumprod",
-            Op::Scan { op: ScanOp::Min, .. } => "cummin",
-            Op::Scan { op: ScanOp::Max, .. } => "cummax",
-            Op::Take { .. } => "take",
-            Op::TakeAlong { .. } => "take_along",
-            Op::AssignSlice(_) => "assign_slice",
-            Op::AssignIndex { .. } => "assign_index",
-            Op::ArgSort { .. } => "sort",
-            Op::MatMul => "matmul",
-            Op::Ensure { op, .. } => op,
-            Op::Compact => "nonzero",
-        }
-    }
 }
 
 /// What is known of a value without computing it.

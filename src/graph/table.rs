@@ -122,6 +122,12 @@ macro_rules! op_table {
                 fast { Some("cos(#0)") };
                 gradient { Gradient::Rule(&[ap!(Neg, ap!(Sin, X))]) };
                 examples { &[example(DType::F64, &[0.0], 1.0), example(DType::F64, &[2.0], -0.4161468365471424), example(DType::F64, &[1e+22], 0.5232147853951389), example(DType::F64, &[INFINITY], NAN)] }]
+            [Cospi, "cospi", 1, "The cosine of pi times x."
+                rule Real;
+                body { real1 trigonometric::cospi };
+                fast { None };
+                gradient { Gradient::Rule(&[ap!(Mul, k(-PI), ap!(Sin, ap!(Mul, k(PI), X)))]) };
+                examples { &[example(DType::F64, &[0.0], 1.0), example(DType::F64, &[0.25], 0.7071067811865476), example(DType::F64, &[0.5], 0.0), example(DType::F64, &[-1.5], 0.0), example(DType::F64, &[2.75], -0.7071067811865476), example(DType::F64, &[3.0], -1.0), example(DType::F64, &[1e+22], 1.0), example(DType::F64, &[INFINITY], NAN), example(DType::F64, &[NAN], NAN)] }]
             [Tan, "tan", 1, "The tangent of x radians."
                 rule Real;
                 body { real1 trigonometric::tan | trigonometric::is_large, trigonometric::tan_large };

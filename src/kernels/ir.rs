@@ -163,6 +163,9 @@ pub enum Monoid {
     /// Argument value (float): components (sum of the squares of small values, of middling ones, of big ones), scaled as
     /// [`SquareLimits`] says so that none overflows or vanishes. NaN is a middling value, infinity a big one.
     Squares,
+    /// Argument value (float): components (the greatest value, sum of `exp(value - greatest)`). The greatest of nothing is
+    /// -inf, its sum 0. NaN is never the greatest, and makes the sum NaN.
+    ExpSum,
 }
 
 impl Monoid {
@@ -181,6 +184,7 @@ impl Monoid {
             Monoid::Any | Monoid::All => SmallVec::from_slice(&[DType::Bool]),
             Monoid::Moments | Monoid::MomentsWhere => SmallVec::from_slice(&[argument; 4]),
             Monoid::Squares => SmallVec::from_slice(&[argument; 3]),
+            Monoid::ExpSum => SmallVec::from_slice(&[argument; 2]),
         }
     }
 

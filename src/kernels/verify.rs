@@ -234,7 +234,7 @@ fn fold(monoid: Monoid, args: &[DType]) -> Result<(), String> {
         (MinInclude | MinOmit | MaxInclude | MaxOmit, [_]) => true,
         (ArgMinOmit | ArgMaxOmit | ArgMinInclude | ArgMaxInclude, [_, place]) => *place == DType::U32,
         (Any | All, [dtype]) => *dtype == DType::Bool,
-        (Moments | Squares, [dtype]) => dtype.is_float(),
+        (Moments | Squares | ExpSum, [dtype]) => dtype.is_float(),
         (MomentsWhere, [dtype, mask]) => dtype.is_float() && *mask == DType::Bool,
         _ => false,
     };

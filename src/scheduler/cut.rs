@@ -12,7 +12,6 @@ use super::portions::{elements_max, portions};
 use super::state::State;
 use crate::contract::region::CutReason;
 use crate::error::Error;
-use crate::graph::{Op, View};
 use crate::ids::{DeviceId, SessionId};
 use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashMap;
@@ -461,10 +460,10 @@ impl State {
     fn overwrites(&self, cut: &Cut, mut position: u32) -> bool {
         loop {
             let node = &cut.nodes[position as usize];
-            match (&self.graph[node.at].node.op, &node.deps[..]) {
-                (Op::AssignSlice(_) | Op::AssignIndex { .. }, _) => return true,
-                (Op::View(View::Reshape), [Dep::Node(p)]) => position = *p,
-                _ => return false,
+            let op = &self.graph[node.at].node.op;
+            match &node.deps[..] {
+                [Dep::Node(p)] if op.is_reshape() => position = *p,
+                _ => return op.facts().overwrites(),
             }
         }
     }

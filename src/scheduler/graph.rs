@@ -105,10 +105,7 @@ impl Lineage {
 
 impl Live {
     fn new(node: Node, segment: u64) -> Live {
-        let host = match &node.op {
-            Op::Source(data) => Some(data.clone()),
-            _ => None,
-        };
+        let host = if let Op::Source(data) = &node.op { Some(data.clone()) } else { None };
         let home = if host.is_some() { Home::Here } else { Home::Lazy };
         Live {
             node,

@@ -9,7 +9,6 @@
 
 use super::cut::{Cut, Dep, Fate};
 use super::state::State;
-use crate::graph::Op;
 use smallvec::{SmallVec, smallvec};
 
 /// What taking one node of a region through the ring costs, in elements that could be computed meanwhile.
@@ -23,7 +22,7 @@ impl State {
         let mut costs: SmallVec<[u64; 64]> = smallvec![0; cut.nodes.len()];
         for position in (0..cut.nodes.len()).rev() {
             let node = &cut.nodes[position];
-            let whole = computes_all(&self.graph[node.at].node.op);
+            let whole = self.graph[node.at].node.op.facts().computes_all();
             if matches!(node.fate, Fate::Output) || whole && costs[position] > 0 {
                 costs[position] = elements(position);
             }
@@ -48,33 +47,5 @@ impl State {
         let device = &self.devices[node.place.device.0 as usize];
         let bytes = (meta.elements() as u64).saturating_mul(device.element_bytes(meta.dtype));
         live.passed && live.passing_cost >= meta.elements() as u64 && bytes <= device.memory_bytes / 2
-    }
-}
-
-/// Whether computing some of a node's elements takes all of its arguments, or computes all of it: reductions, library
-/// kernels, arrays that are patched, and checks, which are about their whole array.
-fn computes_all(op: &Op) -> bool {
-    match op {
-        Op::Reduce { .. }
-        | Op::Scan { .. }
-        | Op::ArgSort { .. }
-        | Op::MatMul
-        | Op::Compact
-        | Op::AssignSlice(_)
-        | Op::AssignIndex { .. }
-        | Op::Take { .. }
-        | Op::TakeAlong { .. }
-        | Op::Ensure { .. } => true,
-        Op::Source(_)
-        | Op::Fill
-        | Op::Iota
-        | Op::Linspace
-        | Op::Eye
-        | Op::Random { .. }
-        | Op::Apply(_)
-        | Op::View(_)
-        | Op::Cat { .. }
-        | Op::Triangle { .. }
-        | Op::MakeDiagonal(_) => false,
     }
 }

@@ -14,7 +14,7 @@ use super::room;
 use super::state::State;
 use crate::config::DeviceChoice;
 use crate::contract::device::{Costs, DeviceInfo, DeviceKind, Features};
-use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Op, ReduceOp, Scalar};
+use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Op, OpClass, ReduceOp, Scalar};
 use crate::ids::DeviceId;
 use crate::kernels::element::{self, mixed, wide};
 use smallvec::SmallVec;
@@ -95,17 +95,12 @@ pub fn capability(
     {
         return Err(reason);
     }
-    match op {
-        Op::ArgSort { .. } if segmented => {
-            Err("sorting an array that, in padded lines, is longer than one binding runs on the host")
-        }
-        Op::AssignIndex { .. } if segmented => {
-            Err("assigning by index to an array that is longer than one binding runs on the host")
-        }
-        Op::Scan { .. } if segmented => Err("a scan of an array that is longer than one binding runs on the host"),
-        _ if !room::fits(op, args, lengths, meta, device) => Err(room::NO_ROOM),
-        _ => Ok(()),
+    if let Some(reason) = op.facts().one_binding
+        && segmented
+    {
+        return Err(reason);
     }
+    if room::fits(op, args, lengths, meta, device) { Ok(()) } else { Err(room::NO_ROOM) }
 }
 
 /// Simple operations that an element of an op costs, roughly.
@@ -126,7 +121,7 @@ fn operations(op: &Op) -> f64 {
 
 /// Whether an op needs a kernel of its own, so that its operands and result move through memory.
 fn is_library(op: &Op) -> bool {
-    matches!(op, Op::MatMul | Op::ArgSort { .. } | Op::AssignIndex { .. } | Op::Scan { .. })
+    matches!(op.facts().class, OpClass::Library | OpClass::Scan)
 }
 
 /// The fastest GPU that could be.

@@ -6,7 +6,7 @@
 
 use super::cut::{Cut, Dep};
 use crate::contract::device::DeviceInfo;
-use crate::graph::{DType, Meta, Op, View};
+use crate::graph::{DType, Meta, Op, OpClass, Reads};
 use crate::kernels::library::{assign_scratch_words, sort_scratch_words};
 use crate::kernels::matmul;
 use rustc_hash::FxHashSet;
@@ -29,26 +29,28 @@ pub(super) fn fits(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, de
 fn bytes_at_a_time(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, device: &DeviceInfo) -> u64 {
     let own = meta.elements();
     // Scans, sorts and scatters are of one segment here: longer ones run on the host anyway.
-    let (reads_in_turn, writes_in_turn) = match op {
-        Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::Random { .. } => (Reads::AtOnce, true),
-        Op::Apply(_) | Op::Ensure { .. } | Op::View(View::Reshape) | Op::Triangle { .. } => (Reads::OfItsLength, true),
-        Op::Take { .. } | Op::TakeAlong { .. } => (Reads::SecondOfItsLength, true),
-        Op::View(_) | Op::Cat { .. } | Op::MakeDiagonal(_) => (Reads::AtOnce, true),
-        Op::Reduce { .. } if own == 1 => (Reads::InTurn, false),
-        Op::Compact => (Reads::InTurn, false),
-        // What is overwritten is there as the value.
-        Op::AssignSlice(_) | Op::AssignIndex { .. } => (Reads::AllButFirst, false),
-        Op::Reduce { .. } | Op::Scan { .. } | Op::ArgSort { .. } | Op::MatMul => (Reads::AtOnce, false),
+    let facts = op.facts();
+    let (folds_in_turn, writes_in_turn) = match facts.class {
+        OpClass::Element => (false, true),
+        OpClass::Reduce => (own == 1, false),
+        OpClass::Compact => (true, false),
+        OpClass::Scan | OpClass::Patch | OpClass::Library => (false, false),
     };
     let dtype = |n: usize| dtypes.get(n).or(dtypes.first()).copied().unwrap_or(meta.dtype);
     let reads = lengths.iter().enumerate().map(|(n, &length)| {
-        let in_turn = match reads_in_turn {
-            Reads::AtOnce => false,
-            Reads::InTurn => true,
-            Reads::OfItsLength => length == own,
-            Reads::SecondOfItsLength => n == 1 && length == own,
-            Reads::AllButFirst if n == 0 => return 0,
-            Reads::AllButFirst => false,
+        let in_turn = match facts.reads(n) {
+            Reads::Same | Reads::Expanded | Reads::Index => length == own,
+            Reads::Folded => folds_in_turn,
+            // It is there as the value.
+            Reads::Base => return 0,
+            Reads::Number
+            | Reads::Moved
+            | Reads::Part
+            | Reads::Repeated
+            | Reads::Joined
+            | Reads::Spread
+            | Reads::AtIndex
+            | Reads::All => false,
         };
         let bytes = if in_turn { DeviceInfo::bytes_in_turn } else { DeviceInfo::bytes_at_once };
         bytes(device, dtype(n), length as u64)
@@ -80,7 +82,25 @@ pub(super) fn scratch_words(op: &Op, lengths: &[usize], meta: &Meta) -> u64 {
             let k = lengths.iter().zip([m, n]).map(|(length, lines)| length / lines).min().unwrap_or(0);
             matmul::scratch_words(meta.dtype, m as u32, n as u32, k as u32, (meta.elements() / (m * n)) as u32)
         }
-        _ => 0,
+        Op::MatMul
+        | Op::Source(_)
+        | Op::Fill
+        | Op::Iota
+        | Op::Linspace
+        | Op::Eye
+        | Op::Random { .. }
+        | Op::Apply(_)
+        | Op::View(_)
+        | Op::Cat { .. }
+        | Op::Triangle { .. }
+        | Op::MakeDiagonal(_)
+        | Op::Reduce { .. }
+        | Op::Scan { .. }
+        | Op::Take { .. }
+        | Op::TakeAlong { .. }
+        | Op::AssignSlice(_)
+        | Op::Ensure { .. }
+        | Op::Compact => 0,
     }
 }
 
@@ -98,26 +118,11 @@ pub(super) fn is_made_of_nothing(cut: &Cut, dep: Dep) -> bool {
     true
 }
 
-/// Which arguments an op reads at its own elements alone.
-#[derive(Clone, Copy)]
-enum Reads {
-    /// None.
-    AtOnce,
-    /// All.
-    InTurn,
-    /// Those that are as long as its value.
-    OfItsLength,
-    /// The second, if it is as long as its value.
-    SecondOfItsLength,
-    /// None, and the first not at all.
-    AllButFirst,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::contract::device::DeviceKind;
-    use crate::graph::{ElementOp, Nan, ReduceOp, Shape};
+    use crate::graph::{ElementOp, Nan, ReduceOp, Shape, View};
     use crate::ids::DeviceId;
 
     #[test]

@@ -173,6 +173,22 @@ fn errors_say_what_and_where() {
 
 /// As in MATLAB; Octave refuses it, so that no recorded case says so.
 #[test]
+fn cosines_of_half_turns_and_logarithms_of_sums_are_exact_on_the_host_and_on_the_runtime() {
+    for (device, rt) in devices() {
+        for (a, b) in [("[", "]"), ("gpuArray (single ([", "]))")] {
+            let text = format!(
+                "printf ('%g ', cospi ({a}0 0.5 1 -1.5 2 16777215{b})); \
+                 printf ('%g ', logsumexp ({a}1000 1000{b}) - 1000 - log (2) < 1e-4, logsumexp ({a}NaN 1{b}), \
+                 logsumexp ({a}NaN 1{b}, 'omitnan'), logsumexp ({a}0 -Inf; 3 -Inf{b}, 2), logsumexp ({a}5 Inf{b}))"
+            );
+            let printed = run(&rt, &text).unwrap_or_else(|e| panic!("{device}: {e}"));
+            assert_eq!(printed, "1 0 -1 0 1 -1 1 NaN 1 0 3 Inf ", "{device} {a}");
+        }
+        assert!(error_of(&rt, "logsumexp ([1 2i])").message.contains("X must be real"));
+    }
+}
+
+#[test]
 fn the_end_of_what_is_not_there_is_zero_also_where_subscripts_come_first() {
     let rt = host();
     for (text, expected) in [

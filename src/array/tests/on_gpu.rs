@@ -58,7 +58,7 @@ fn every_op_of_f32_i32_u32_and_bool_runs_on_the_gpu() {
         use ReduceOp::*;
         let var = Var { ddof: 1 };
         let std = Std { ddof: 0 };
-        for op in [Sum, Prod, Mean, var, std, Min, Max, ArgMin, ArgMax, Any, All, CountNonzero, Norm] {
+        for op in [Sum, Prod, Mean, var, std, Min, Max, ArgMin, ArgMax, Any, All, CountNonzero, Norm, LogSumExp] {
             for nan in [Nan::Include, Nan::Omit] {
                 check(format!("{op:?} of {dtype}, {nan:?}"), x.reduce(op, 0, nan));
                 check(format!("{op:?} of all {dtype}, {nan:?}"), x.reduce(op, .., nan));

@@ -207,6 +207,20 @@ pub fn cos_large<F: Float>(x: F) -> F {
     unless_infinite(x, sine_at(q.plus(F::Bits::word(1)), r))
 }
 
+/// The cosine of pi times any `x`: exact at multiples of a half, where `2 n + 1/2` gives a zero without a sign.
+#[inline(always)]
+pub fn cospi<F: Float>(x: F) -> F {
+    let a = x.magnitude();
+    let half = F::lit(0.5);
+    // All of this is exact: what is left of two turns, its quadrant, and the signed distance from there.
+    let t = a - F::lit(2.0) * (a * half).round_down();
+    let n = (t + t).nearest_small();
+    let (first, second, third) = (n.same(F::lit(1.0)), n.same(F::lit(2.0)), n.same(F::lit(3.0)));
+    let r = F::select(first, n * half - t, t - n * half) * F::lit(std::f64::consts::PI);
+    let value = F::select(first | third, sine(r), cosine(r));
+    unless_infinite(x, F::select(second, -value, value))
+}
+
 /// The tangent of `x` that is not [`is_large`].
 #[inline(always)]
 pub fn tan<F: Float>(x: F) -> F {
@@ -240,5 +254,20 @@ mod tests {
         assert_eq!((sin(0.0f32).to_bits(), sin(-0.0f32).to_bits()), (0, (-0.0f32).to_bits()));
         assert_eq!((sin(-0.0f64).to_bits(), sin(std::f64::consts::FRAC_PI_2)), ((-0.0f64).to_bits(), 1.0));
         assert_eq!((sin(std::f32::consts::FRAC_PI_2), sin(1e-42f32)), (1.0, 1e-42));
+    }
+
+    #[test]
+    fn cosines_of_half_turns_are_exact() {
+        for n in 0..64 {
+            let exact = [1.0, 0.0, -1.0, 0.0][n % 4];
+            let (x, y) = (n as f64 / 2.0, n as f32 / 2.0);
+            assert_eq!((cospi(x).to_bits(), cospi(-x).to_bits()), (f64::to_bits(exact), f64::to_bits(exact)), "{x}");
+            assert_eq!((cospi(y).to_bits(), cospi(-y).to_bits()), ((exact as f32).to_bits(), (exact as f32).to_bits()));
+        }
+        assert_eq!(
+            (cospi(9007199254740991f64), cospi(1e300), cospi(16777215f32), cospi(1e30f32)),
+            (-1.0, 1.0, -1.0, 1.0)
+        );
+        assert!(cospi(f64::NAN).is_nan() && cospi(f32::NEG_INFINITY).is_nan());
     }
 }

@@ -9,7 +9,7 @@ use super::rules::DTypeRule;
 #[cfg(any(test, feature = "testing"))]
 use crate::graph::DType;
 #[cfg(any(test, feature = "testing"))]
-use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LOG2_E, LOG10_E};
+use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LOG2_E, LOG10_E, PI};
 
 /// What is known of an op beside its code.
 #[derive(Debug)]

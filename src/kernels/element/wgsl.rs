@@ -68,10 +68,11 @@ impl Functions {
             return format!("{name}({})", args[0]);
         }
         if self.precision == Precision::Accurate && input == DType::F32 && !self.profile.exact_division {
-            match op {
-                ElementOp::Div => return self.scaled_division(width, &args[0], &args[1]),
-                ElementOp::Reciprocal => return self.scaled_division(width, &splat("1.0f", width), &args[0]),
-                _ => {}
+            if op == ElementOp::Div {
+                return self.scaled_division(width, &args[0], &args[1]);
+            }
+            if op == ElementOp::Reciprocal {
+                return self.scaled_division(width, &splat("1.0f", width), &args[0]);
             }
         }
         let direct = record(width, || record_op(op, input, output, Part::Common, args));
@@ -85,9 +86,10 @@ impl Functions {
             }
         }
         let suffix = if width == 1 { "" } else { "_4" };
-        let name = match op {
-            ElementOp::Cast => format!("tm_cast_{input}_{output}{suffix}"),
-            _ => format!("tm_{}_{input}{suffix}", op.name()),
+        let name = if op == ElementOp::Cast {
+            format!("tm_cast_{input}_{output}{suffix}")
+        } else {
+            format!("tm_{}_{input}{suffix}", op.name())
         };
         self.register(&name, op, input, output, width);
         format!("{name}({})", args.join(", "))

@@ -13,6 +13,7 @@
 use super::moments;
 use super::number::Number;
 use crate::graph::DType;
+use crate::graph::semantics::exponential;
 use crate::kernels::ir::{Monoid, SquareLimits};
 use smallvec::SmallVec;
 
@@ -24,6 +25,7 @@ pub(super) struct Parts(pub [*mut u8; 4]);
 pub(super) fn components(monoid: Monoid, dtype: DType) -> SmallVec<[DType; 4]> {
     match monoid {
         Monoid::Moments | Monoid::MomentsWhere => SmallVec::from_slice(&[DType::F64; 4]),
+        Monoid::ExpSum => SmallVec::from_slice(&[DType::F64; 2]),
         // One sum, which no square of an f32 leaves; room for the other two components.
         Monoid::Squares if dtype == DType::F32 => SmallVec::from_slice(&[DType::F64, DType::F32, DType::F32]),
         _ => monoid.components(dtype),
@@ -112,6 +114,10 @@ pub(super) unsafe fn init(monoid: Monoid, dtype: DType, parts: Parts, lanes: usi
                     std::ptr::write_bytes(*at, 0, lanes * dtype.bytes());
                 }
             }
+            Monoid::ExpSum => {
+                lanes_mut::<f64>(parts.0[0], lanes).fill(f64::NEG_INFINITY);
+                lanes_mut::<f64>(parts.0[1], lanes).fill(0.0);
+            }
             _ => {
                 by_number!(dtype, T => {
                     let neutral = match monoid {
@@ -173,6 +179,12 @@ pub(super) unsafe fn accumulate(monoid: Monoid, dtype: DType, parts: Parts, args
                 }
             }
             Monoid::Squares => squares(parts, lanes_of::<f64>(args[0], lanes)),
+            Monoid::ExpSum => {
+                let [greatest, sum] = [0, 1].map(|part| lanes_mut::<f64>(parts.0[part], lanes));
+                by_float!(dtype, T => for (lane, &x) in lanes_of::<T>(args[0], lanes).iter().enumerate() {
+                    [greatest[lane], sum[lane]] = exp_sum([greatest[lane], sum[lane]], [x as f64, 1.0]);
+                });
+            }
             _ if is_arg(monoid) => by_number!(dtype, T => {
                 let at = (lanes_of::<T>(args[0], lanes), lanes_of::<u32>(args[1], lanes));
                 merge_arg(monoid, parts, at.0, at.1, lanes);
@@ -204,6 +216,14 @@ pub(super) unsafe fn merge(monoid: Monoid, dtype: DType, into: Parts, from: Part
             Monoid::Squares => {
                 for (into, from) in into.0.iter().zip(from.0).take(3) {
                     zip::<f64>(*into, from, lanes, f64::plus);
+                }
+            }
+            Monoid::ExpSum => {
+                let [greatest, sum] = [0, 1].map(|part| lanes_mut::<f64>(into.0[part], lanes));
+                let [greatest_later, sums] = [0, 1].map(|part| lanes_of::<f64>(from.0[part], lanes));
+                for lane in 0..lanes {
+                    let later = [greatest_later[lane], sums[lane]];
+                    [greatest[lane], sum[lane]] = exp_sum([greatest[lane], sum[lane]], later);
                 }
             }
             _ if is_arg(monoid) => by_number!(dtype, T => {
@@ -246,8 +266,8 @@ pub(super) unsafe fn finish(monoid: Monoid, dtype: DType, parts: Parts, lanes: u
                     }
                 }
             }
-            Monoid::Moments | Monoid::MomentsWhere if dtype == DType::F32 => {
-                for at in parts.0 {
+            Monoid::Moments | Monoid::MomentsWhere | Monoid::ExpSum if dtype == DType::F32 => {
+                for at in &parts.0[..components(monoid, dtype).len()] {
                     for lane in 0..lanes {
                         at.cast::<f32>().add(lane).write(at.cast::<f64>().add(lane).read() as f32);
                     }
@@ -272,6 +292,22 @@ pub(super) unsafe fn finish(monoid: Monoid, dtype: DType, parts: Parts, lanes: u
             }
             _ => {}
         }
+    }
+}
+
+/// The greatest of two sets of values, and the sum of `exp(value - greatest)` of both. A value is a set whose sum is 1.
+#[inline(always)]
+fn exp_sum([a, a_sum]: [f64; 2], [b, b_sum]: [f64; 2]) -> [f64; 2] {
+    // The scale of what is not the greatest; NaN, which has no order, makes its own sum NaN.
+    let scale = exponential::exp(-(a - b).abs());
+    if a == b {
+        [a, a_sum + b_sum]
+    } else if b > a {
+        [b, a_sum * scale + b_sum]
+    } else if b.is_nan() {
+        [a, f64::NAN]
+    } else {
+        [a, a_sum + b_sum * scale]
     }
 }
 

@@ -39,6 +39,8 @@ impl Fold {
         let dtype = self.argument;
         match self.monoid {
             Monoid::Sum | Monoid::Moments | Monoid::MomentsWhere | Monoid::Squares => zero(dtype),
+            Monoid::ExpSum if component == 0 => extreme(dtype, false),
+            Monoid::ExpSum => zero(dtype),
             Monoid::Prod => one(dtype),
             Monoid::Any => "false",
             Monoid::All => "true",
@@ -73,6 +75,10 @@ impl Fold {
                 self.moments(width, acc, &args[0], Some(&mask))
             }
             Monoid::Squares => self.squares(width, acc, &args[0], mask),
+            Monoid::ExpSum => {
+                let one = splat(register(self.argument), width, one(self.argument));
+                self.exp_sum(functions, width, acc, &[args[0].clone(), one], mask)
+            }
             Monoid::ArgMinOmit | Monoid::ArgMaxOmit | Monoid::ArgMinInclude | Monoid::ArgMaxInclude => {
                 self.position(width, acc, args, mask)
             }
@@ -93,6 +99,7 @@ impl Fold {
         match self.monoid {
             Monoid::Moments | Monoid::MomentsWhere => self.chan(width, acc, other),
             Monoid::Squares => acc.iter().zip(other).map(|(a, b)| format!("{a} = {a} + {b};")).collect(),
+            Monoid::ExpSum => self.exp_sum(functions, width, acc, other, None),
             _ => self.update(functions, width, acc, other, None),
         }
     }
@@ -102,8 +109,8 @@ impl Fold {
     fn level_bits(&self, width: u32) -> &'static [u32] {
         match self.monoid {
             Monoid::Sum if !self.argument.is_float() => &[],
-            Monoid::Sum | Monoid::Squares if width == 1 => &[3, 3, 3, 3, 3],
-            Monoid::Sum | Monoid::Squares => &[3, 3, 3],
+            Monoid::Sum | Monoid::Squares | Monoid::ExpSum if width == 1 => &[3, 3, 3, 3, 3],
+            Monoid::Sum | Monoid::Squares | Monoid::ExpSum => &[3, 3, 3],
             Monoid::Moments | Monoid::MomentsWhere if width == 1 => &[3, 3, 3, 3],
             Monoid::Moments | Monoid::MomentsWhere => &[3, 4],
             Monoid::Prod
@@ -205,7 +212,8 @@ impl Fold {
             | Monoid::ArgMaxInclude
             | Monoid::Moments
             | Monoid::MomentsWhere
-            | Monoid::Squares => unreachable!("IR-5: {:?} has several components", self.monoid),
+            | Monoid::Squares
+            | Monoid::ExpSum => unreachable!("IR-5: {:?} has several components", self.monoid),
         }
     }
 
@@ -282,6 +290,39 @@ impl Fold {
             format!("    {off} = select(select(m, {offs}, first), {off}, none);"),
             format!("    {squares} = select(select(s, {others}, first), {squares}, none);"),
             format!("    {count} = n;"),
+            "}".to_string(),
+        ]
+    }
+
+    /// Folds (value or greatest value, 1 or sum of `exp(value - greatest)`) into another such pair.
+    fn exp_sum(
+        &self,
+        functions: &mut Functions,
+        width: u32,
+        acc: &[String],
+        other: &[String],
+        mask: Option<&str>,
+    ) -> Vec<String> {
+        let dtype = self.argument;
+        let (greatest, sum) = (&acc[0], &acc[1]);
+        let ones = splat(register(dtype), width, one(dtype));
+        let scale = functions.apply(ElementOp::Exp, dtype, dtype, width, &["d".to_string()]);
+        vec![
+            "{".to_string(),
+            format!("    let x = {};", other[0]),
+            format!("    let later = {};", other[1]),
+            format!("    let d = -abs({greatest} - x);"),
+            // Equal infinities have no difference.
+            format!("    let e = select({scale}, {ones}, {greatest} == x);"),
+            format!("    let rises = x > {greatest};"),
+            format!("    let s = select({sum} + later * e, {sum} * e + later, rises);"),
+            format!(
+                "    let y = select(s, {}, {});",
+                splat(register(dtype), width, nan(dtype)),
+                is_nan(dtype, width, "x")
+            ),
+            assign(greatest, &format!("select({greatest}, x, rises)"), mask),
+            assign(sum, "y", mask),
             "}".to_string(),
         ]
     }

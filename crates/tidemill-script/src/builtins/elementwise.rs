@@ -210,6 +210,7 @@ pub static ROWS: &[Builtin] = &[
     map!("log10", "The logarithm to base 10.", f64::log10, To(ops::complex::log10), Some(Array::log10), Some(&NEGATIVE_LOG10)),
     map!("sin", "The sine of radians.", f64::sin, To(ops::complex::sin), Some(Array::sin)),
     map!("cos", "The cosine of radians.", f64::cos, To(ops::complex::cos), Some(Array::cos)),
+    map!("cospi", "The cosine of pi x, exact where it is 0, 1 or -1.", |x| super::bessel_values::turn(x).0 + 0.0, No, Some(Array::cospi)),
     map!("tan", "The tangent of radians.", f64::tan, To(ops::complex::tan), Some(Array::tan)),
     reciprocal!(of "sec", "1 / cos (x).", "cos"),
     reciprocal!(of "csc", "1 / sin (x).", "sin"),

@@ -32,6 +32,7 @@ pub static ROWS: &[Builtin] = &[
     row("sumsq", 1, 3, 1, "sumsq (x, dim)", "The sum of squared absolute values.", |i, a, _| {
         Ok(sums(i, "sumsq", a)?.into())
     }),
+    row("logsumexp", 1, 3, 1, "logsumexp (x, dim, nanflag)", "log (sum (exp (x))) without overflow.", logsumexp),
     row("any", 1, 2, 1, "any (x, dim)", "Whether an element is not zero.", |i, a, _| truths(i, "any", a)),
     row("all", 1, 2, 1, "all (x, dim)", "Whether no element is zero.", |i, a, _| truths(i, "all", a)),
     row("nnz", 1, 1, 1, "nnz (x)", "The number of elements that are not zero.", nnz),
@@ -276,6 +277,46 @@ fn recorded_sum(x: &Value, l: &Lazy, name: &str, flags: &Flags, dims: &[usize]) 
         }
     };
     record(sum, float, &[x])
+}
+
+fn logsumexp(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    let env = &interp.env;
+    let x = &args[0];
+    check_array("logsumexp", x)?;
+    let flags = flags(
+        env,
+        "logsumexp",
+        &args[1..],
+        |d| format!("logsumexp: invalid dimension DIM = {}", args::short(d)),
+        |word| format!("logsumexp: unrecognized type argument '{word}'"),
+    )?;
+    let dims = dims_or_all(&flags.over, &x.dims());
+    if let Some(l) = on_runtime(x) {
+        let sum = match flags.omit_nan {
+            true => l.array.nan_logsumexp(Along(&dims)),
+            false => l.array.logsumexp(Along(&dims)),
+        };
+        let class = if l.class == Class::Single { Class::Single } else { Class::Double };
+        return Ok(record(sum, class, &[x])?.into());
+    }
+    let host = hosted(env, x)?;
+    if host.data.is_complex() {
+        return fail!("logsumexp: X must be real");
+    }
+    let (t, d, out) = joined(&host, &dims);
+    let values = t.data.to_f64();
+    let sums = each_lane(&values, Lanes::new(&t.dims, d), |lane| {
+        let kept: Vec<f64> = lane.filter(|x| !(flags.omit_nan && x.is_nan())).collect();
+        let greatest = kept.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        // Equal infinities have no difference.
+        let terms = kept.iter().map(|&x| if x == greatest { 1.0 } else { (x - greatest).exp() });
+        greatest + terms.sum::<f64>().ln()
+    });
+    let data = match t.data.class() {
+        Class::Single => Data::F32(sums.iter().map(|&x| x as f32).collect()),
+        _ => Data::F64(sums),
+    };
+    Ok(Value::tensor(Tensor::new(out, data)).into())
 }
 
 fn truths(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Outcome> {

@@ -331,7 +331,6 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
                     "Complex numbers in conjugate pairs, real ones behind them."
                 ),
                 written!("sinpi", "sinpi (x)", "The sine of pi x."),
-                written!("cospi", "cospi (x)", "The cosine of pi x."),
                 written!("signbit", "signbit (x)", "Whether the sign bit is set."),
                 written!("issparse", "issparse (x)", "Whether an array is sparse: none is."),
                 written!(

@@ -276,6 +276,10 @@ pub fn fold(monoid: Monoid, dtype: DType, list: &[[Scalar; 2]]) -> Vec<Scalar> {
             // Of values that are neither small nor big.
             vec![float(0.0), float(numbers().map(|x| x.as_f64().powi(2)).sum()), float(0.0)]
         }
+        Monoid::ExpSum => {
+            let greatest = numbers().map(|x| x.as_f64()).fold(f64::NEG_INFINITY, f64::max);
+            vec![float(greatest), float(numbers().map(|x| (x.as_f64() - greatest).exp()).sum())]
+        }
     }
 }
 

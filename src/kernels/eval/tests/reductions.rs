@@ -184,6 +184,23 @@ fn variances_survive_a_large_mean_and_skip_what_is_masked() {
 }
 
 #[test]
+fn sums_of_exponentials_are_relative_to_the_greatest_value() {
+    for (outer, inner) in SIZES {
+        for inner_fast in [true, false] {
+            nearly(&fold_one(Monoid::ExpSum, outer, inner, inner_fast, |i| 5000.0 + whole(i) as f64), 2, 1e-12);
+        }
+    }
+    let parts = |x: &dyn Fn(usize) -> f32| {
+        let out = fold_one(Monoid::ExpSum, 1, 3000, true, x).run(1);
+        [1, 2].map(|component| out.values::<f32>(component)[0])
+    };
+    assert_eq!(parts(&|_| 1e38), [1e38, 3000.0]);
+    assert_eq!(parts(&|_| f32::NEG_INFINITY), [f32::NEG_INFINITY, 3000.0]);
+    assert_eq!(parts(&|i| if i % 3 == 1 { f32::INFINITY } else { 5.0 }), [f32::INFINITY, 1000.0]);
+    assert!(parts(&|i| if i == 1234 { f32::NAN } else { i as f32 })[1].is_nan());
+}
+
+#[test]
 fn norms_do_not_overflow_and_pass_infinity_and_nan_on() {
     for (outer, inner) in SIZES {
         for inner_fast in [true, false] {

@@ -167,6 +167,22 @@ fn the_variance_of_large_close_numbers_does_not_cancel() {
 }
 
 #[test]
+fn sums_of_exponentials_are_relative_to_the_greatest_value() {
+    let Some(gpu) = gpu() else { return };
+    let parts = |data: &[f32]| {
+        let parts = fold(gpu, true, Monoid::ExpSum, 1, data.len(), data);
+        [0, 1].map(|part| floats(&parts[part])[0])
+    };
+    assert_eq!(parts(&[1e38, -1e38, 1e38]), [1e38, 2.0]);
+    assert_eq!(parts(&vec![-3.0; 40_000]), [-3.0, 40_000.0]);
+    assert_eq!(parts(&[f32::NEG_INFINITY; 5]), [f32::NEG_INFINITY, 5.0]);
+    assert_eq!(parts(&[1.0, f32::INFINITY, 2.0, f32::INFINITY, 3.0]), [f32::INFINITY, 2.0]);
+    assert!(parts(&[1.0, f32::NAN, 2.0, 3.0, 9.0, 7.0])[1].is_nan());
+    let [greatest, sum] = parts(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+    assert!(greatest == 5.0 && (sum - 1.578_055_4).abs() < 1e-6, "{sum}");
+}
+
+#[test]
 fn a_norm_neither_overflows_nor_loses_nan_and_infinity() {
     let Some(gpu) = gpu() else { return };
     let norm = |data: &[f32]| {
