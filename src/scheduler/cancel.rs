@@ -6,6 +6,7 @@
 //! are those that they would have been.
 
 use super::graph::{Entries, Home};
+use super::regions::Change;
 use super::state::{Phase, State};
 use super::taint;
 use crate::contract::messages::scheduler::SchedulerInstruction;
@@ -58,12 +59,15 @@ impl State {
     }
 
     fn drop_if_unneeded(&mut self, id: RegionId, work: &mut Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
-        let Some(record) = self.regions.get(&id).filter(|r| r.early.is_none() && !r.unwanted) else { return };
+        let Some(record) = self.regions.get(&id).filter(|r| r.waits() || r.is_downstream() && !r.is_called_back())
+        else {
+            return;
+        };
         let region = &record.region;
         let made = |value: &ValueId| region.nodes.iter().any(|n| n.output && n.value == *value);
         let is_needed = region.nodes.iter().any(|n| n.output && self.needs_output(id, n.value))
             || region.readbacks.iter().any(|v| self.wants_readback(*v));
-        match (is_needed, record.sent) {
+        match (is_needed, record.is_downstream()) {
             (true, true) if self.is_awaited(id) => {}
             (true, true) => self.call_back(id, out),
             (true, false) => {
@@ -75,7 +79,7 @@ impl State {
             (false, false) => self.drop_region(id, work, out),
             // What exists beyond the region may be asked for again, and would then wait for this readback of it.
             (false, true) if region.readbacks.iter().all(made) => {
-                self.regions.get_mut(&id).expect("SCHED-8: it is unfinished").unwanted = true;
+                self.regions.change(id, Change::CallBack);
                 out.push(SchedulerInstruction::Abandon { region: id });
             }
             (false, true) => {}
@@ -125,7 +129,7 @@ impl State {
     /// Takes out of a region that has not been sent the parts that nobody needs.
     fn cut_down(&mut self, id: RegionId, work: &mut Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
         let record = &self.regions[&id];
-        if record.attempts > 0 {
+        if record.attempt.number() > 0 {
             return;
         }
         let needed = |value| self.needs_output(id, value) || self.wants_readback(value);
@@ -133,7 +137,7 @@ impl State {
         if unneeded.is_empty() {
             return;
         }
-        let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");
+        let record = self.regions.at(id);
         let region = Arc::make_mut(&mut record.region);
         for node in &mut region.nodes {
             node.output &= !unneeded.contains(&node.value);

@@ -5,6 +5,7 @@
 //! or failure reaches exactly what depends on it; what does not is still computed.
 
 use super::graph::{Entries, Home, Lineage, Live};
+use super::regions::{Change, Record};
 use super::state::{Phase, State, shutting_down};
 use super::story::What;
 use super::taint;
@@ -29,14 +30,14 @@ impl State {
         faults: Vec<(ValueId, Error)>,
         out: &mut Vec<SchedulerInstruction>,
     ) {
-        let Some(record) = self.regions.get_mut(&id).filter(|r| r.sent && r.early.is_none()) else { return };
+        let Some(record) = self.regions.get(&id).filter(|r| r.is_downstream()) else { return };
         let device = self.devices.get(record.region.device.0 as usize);
         let named = |error: Error| match device {
             Some(device) => error.with_device(device.name.clone()),
             None => error,
         };
-        record.early = Some(faults.into_iter().map(|(value, error)| (value, named(error))).collect());
-        self.left(id);
+        let faults = faults.into_iter().map(|(value, error)| (value, named(error))).collect();
+        self.left(id, Change::Finish(faults));
         self.settle(smallvec![id], out);
     }
 
@@ -44,7 +45,7 @@ impl State {
     fn settle(&mut self, mut work: SmallVec<[RegionId; 4]>, out: &mut Vec<SchedulerInstruction>) {
         while let Some(id) = work.pop() {
             let Some(record) = self.regions.get(&id) else { continue };
-            let Some(faults) = &record.early else { continue };
+            let Some(faults) = record.faults() else { continue };
             let homes = || {
                 record.region.inputs.iter().map(|i| &self.graph.get(i.value).expect("SCHED-8: inputs are live").home)
             };
@@ -112,29 +113,29 @@ impl State {
 
     /// A region could not be planned, placed or run.
     pub(super) fn region_failed(&mut self, id: RegionId, error: Error, out: &mut Vec<SchedulerInstruction>) {
-        if !self.regions.get(&id).is_some_and(|r| r.sent && r.early.is_none()) {
+        if !self.regions.get(&id).is_some_and(Record::is_downstream) {
             return;
         }
-        self.left(id);
+        let was_called_back = self.regions[&id].is_called_back();
+        self.left(id, Change::Return);
         let record = &self.regions[&id];
         let lost = error.kind() == ErrorKind::DeviceLost;
         let inputs = self.input_errors(id, true);
         let is_consequence = inputs.iter().any(|e| e.is_some());
-        let may_repeat = (lost && record.attempts == 0) || record.stale || is_consequence;
-        let was_called_back = record.unwanted && error.kind() == ErrorKind::Cancelled;
+        let attempts = record.attempt.number();
+        let may_repeat = (lost && attempts == 0) || record.is_stale() || is_consequence;
         let is_needed = |n: &RegionNode| n.output && self.needs_output(id, n.value);
-        let unwanted = record.unwanted && !record.region.nodes.iter().any(is_needed);
-        if was_called_back && !unwanted {
+        let unwanted = was_called_back && !record.region.nodes.iter().any(is_needed);
+        if was_called_back && !unwanted && error.kind() == ErrorKind::Cancelled {
             return self.take_back(id, &error, out);
         }
-        let attempts = record.attempts;
-        self.regions.get_mut(&id).expect("SCHED-8: it is unfinished").unwanted = unwanted;
         if may_repeat && !unwanted && attempts < ATTEMPTS_MAX {
             self.repeat(id, &error, out);
             return;
         }
         // Something in it cannot be planned or finds no memory: what has no part in that goes again.
-        if matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::Internal) && self.take_apart(id, out) {
+        let may_part = matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::Internal) && !unwanted;
+        if may_part && self.take_apart(id, out) {
             return;
         }
         let record = &self.regions[&id];
@@ -182,7 +183,7 @@ impl State {
             let Home::Coming(maker) = live.home else { continue };
             let is_said =
                 self.will_say(maker, value) || live.regions.iter().any(|reader| self.will_say(*reader, value));
-            if !self.regions[&maker].sent && !is_said {
+            if self.regions[&maker].waits() && !is_said {
                 self.graph.get_mut(value).expect("SCHED-8: a region's input is live").retired = false;
             }
         }
@@ -195,7 +196,7 @@ impl State {
         // What that attempt was to end has ended with it, also where it was made again meanwhile, and forgot that.
         let waits_for_maker = |value: ValueId| {
             let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
-            matches!(live.home, Home::Coming(maker) if !self.regions[&maker].sent)
+            matches!(live.home, Home::Coming(maker) if self.regions[&maker].waits())
         };
         let spent: Vec<(ValueId, bool)> = (inputs.iter().map(|input| (input.value, input.dies)))
             .filter(|&(value, dies)| self.has_ended(value, again) || dies && !waits_for_maker(value))
@@ -206,7 +207,7 @@ impl State {
             let live = &mut self.graph[at];
             live.known = false;
             let is_elsewhere = live.host.is_some() || !matches!(live.home, Home::Here);
-            let is_made = matches!(live.home, Home::Coming(maker) if self.regions[&maker].sent);
+            let is_made = matches!(live.home, Home::Coming(maker) if !self.regions[&maker].waits());
             live.spent = (live.host.is_none() && is_made).then(|| error.clone());
             if !is_elsewhere && !self.make_again(at) {
                 let name = self.device_name(self.graph[at].made);
@@ -227,31 +228,23 @@ impl State {
 
     /// Whether a region waits that will say of a value that it ends.
     pub(super) fn will_say(&self, id: RegionId, value: ValueId) -> bool {
-        self.regions.get(&id).filter(|record| !record.sent).is_some_and(|record| {
+        self.regions.get(&id).filter(|record| record.waits()).is_some_and(|record| {
             record.retires.contains(&value) || record.region.inputs.iter().any(|i| i.value == value && i.dies)
         })
     }
 
     /// Makes a region that failed downstream wait for its turn again, under a new number.
     fn restart(&mut self, id: RegionId) -> RegionId {
-        let mut record = self.regions.remove(&id).expect("SCHED-8: it is unfinished");
-        let again = RegionId(self.next_region);
-        self.next_region += 1;
-        record.sent = false;
-        record.stale = false;
-        record.unwanted = false;
-        record.attempts += 1;
-        let region = Arc::make_mut(&mut record.region);
-        region.id = again;
-        if !self.is_open(region.device) {
-            move_to_host(region);
+        let again = self.regions.requeue(id);
+        if !self.is_open(self.regions[&again].region.device) {
+            move_to_host(Arc::make_mut(&mut self.regions.at(again).region));
         }
-        for input in &record.region.inputs {
+        let region = self.regions[&again].region.clone();
+        for input in &region.inputs {
             let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
             live.regions.iter_mut().filter(|r| **r == id).for_each(|r| *r = again);
         }
-        self.comes_again(&record.region);
-        self.regions.insert(again, record);
+        self.comes_again(&region);
         self.enqueue(again);
         again
     }
@@ -275,11 +268,7 @@ impl State {
             live.readback = Some(region.id);
             live.readback_error = None;
         }
-        for reader in readers {
-            if let Some(reader) = self.regions.get_mut(&reader) {
-                reader.stale |= reader.sent;
-            }
-        }
+        self.regions.go_stale(readers);
     }
 
     /// Cuts a waiting region down to what does not depend on missing inputs. Returns the outputs that fail.
@@ -288,7 +277,7 @@ impl State {
         if inputs.iter().all(|e| e.is_none()) {
             return Vec::new();
         }
-        let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");
+        let record = self.regions.at(id);
         let errors = taint::spread(&record.region, &inputs, &[]);
         let outputs: Vec<(ValueId, Error)> = (record.region.nodes.iter().zip(&errors))
             .filter_map(|(node, error)| error.clone().filter(|_| node.output).map(|e| (node.value, e)))
@@ -299,7 +288,7 @@ impl State {
         // had ended is there anew.
         let mut touched = Entries::new();
         for (value, dies) in dropped {
-            let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");
+            let record = self.regions.at(id);
             let is_said = record.retires.extract_if(.., |ends| *ends == value).count() > 0;
             touched.push(self.read_no_more(id, value, dies || is_said));
         }
@@ -328,8 +317,8 @@ impl State {
             self.answer(at, out);
             for reader in readers {
                 match self.regions.get(&reader) {
-                    Some(record) if !record.sent => work.extend(self.prune_region(reader, out)),
-                    Some(record) if record.early.is_some() => finished.push(reader),
+                    Some(record) if record.waits() => work.extend(self.prune_region(reader, out)),
+                    Some(record) if record.faults().is_some() => finished.push(reader),
                     _ => {}
                 }
             }
@@ -357,12 +346,12 @@ impl State {
             Err(error) => {
                 let Some(region) = live.readback else { return };
                 // Of an earlier attempt: what is to bring it now has not been sent.
-                if self.regions.get(&region).is_some_and(|r| !r.sent) {
+                if self.regions.get(&region).is_some_and(Record::waits) {
                     return;
                 }
                 live.readback_error = Some(live.blame(error));
                 // An unfinished region may be repeated; it settles this when it ends.
-                if self.regions.contains_key(&region) {
+                if self.regions.contains(&region) {
                     return;
                 }
                 live.readback = None;
@@ -378,7 +367,7 @@ impl State {
         match self.graph[at].home {
             Home::Here => {}
             // It was made, and its region waits for another one's end: it is lost when that has come.
-            Home::Coming(maker) if self.regions[&maker].early.is_some() => {
+            Home::Coming(maker) if self.regions[&maker].faults().is_some() => {
                 self.graph[at].spent = Some(error);
                 return;
             }
@@ -390,11 +379,7 @@ impl State {
         if live.host.is_some() {
             live.made = DeviceId::HOST;
             live.homes = 1;
-            for reader in live.regions.clone() {
-                if let Some(record) = self.regions.get_mut(&reader) {
-                    record.stale |= record.sent;
-                }
-            }
+            self.regions.go_stale(live.regions.iter().copied());
             return;
         }
         if self.make_again(at) {
@@ -423,7 +408,7 @@ impl State {
             return;
         }
         self.gone[number] = true;
-        for record in self.regions.values_mut().filter(|r| !r.sent && r.region.device == device) {
+        for record in self.regions.waiting_mut().filter(|r| r.region.device == device) {
             move_to_host(Arc::make_mut(&mut record.region));
         }
     }
@@ -444,11 +429,10 @@ impl State {
             self.gathers.remove(&gather);
             out.push(SchedulerInstruction::Resolve { gather, result: Err(error) });
         }
-        for record in std::mem::take(&mut self.regions).into_values() {
+        for record in self.regions.take_all() {
             self.credit(record.region.session, record.credits, out);
         }
         self.abandon_opening(out);
-        (self.in_flight, self.parked) = (0, 0);
         self.graph = Default::default();
         self.sessions.clear();
         self.turns = Default::default();
@@ -467,7 +451,7 @@ impl State {
             _ => None,
         };
         let record = self.regions.get(&live.readback.or(made_by)?)?;
-        record.sent.then_some(record.region.device)
+        (!record.waits()).then_some(record.region.device)
     }
 
     fn device_name(&self, device: DeviceId) -> String {

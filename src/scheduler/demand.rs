@@ -52,7 +52,8 @@ impl State {
             let live = self.graph.get(value);
             live.is_some_and(|live| matches!(live.home, Home::Here) && live.error().is_none())
         };
-        let alone = record.sent && record.attempts == 0 && record.region.inputs.iter().all(|input| sound(input.value));
+        let is_first = !record.waits() && record.attempt.number() == 0;
+        let alone = is_first && record.region.inputs.iter().all(|input| sound(input.value));
         let wants_host = |gather: &&GatherId| self.gathers.get(gather).is_some_and(|g| g.want == Want::Host);
         live.gathers.iter().filter(|_| alone).filter(wants_host).copied().collect()
     }
@@ -87,14 +88,12 @@ impl State {
     }
 
     /// Takes a region that waits, or has come to its end, off the books; its inputs lose a reader.
-    pub(super) fn close_region(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) -> super::state::Record {
-        let is_sent = self.regions[&id].sent;
-        match self.regions[&id].parked {
-            true => self.parked -= 1,
-            false if !is_sent => self.dequeue(id),
-            false => {}
+    pub(super) fn close_region(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) -> super::regions::Record {
+        let is_sent = !self.regions[&id].waits();
+        if self.regions[&id].is_queued() {
+            self.dequeue(id);
         }
-        let mut record = self.regions.remove(&id).expect("SCHED-8: an unfinished region has a record");
+        let mut record = self.regions.remove(id);
         if !is_sent {
             out.push(SchedulerInstruction::Skip { region: id });
         }
@@ -151,7 +150,7 @@ impl State {
             _ => None,
         };
         // A readback whose region is finished is on its way.
-        region.is_some_and(|id| self.regions.get(&id).is_none_or(|r| r.sent))
+        region.is_some_and(|id| self.regions.get(&id).is_none_or(|r| !r.waits()))
     }
 
     /// Renders what a gather of the value would run now, and changes nothing.
@@ -181,7 +180,7 @@ impl State {
             }
             let inputs = cut.inputs.iter().map(|input| self.graph[input.at].node.value);
             regions = self.preview_parked(inputs, value);
-            regions.extend(self.build_regions(&cut, self.next_region, true, |v, _| v == value));
+            regions.extend(self.build_regions(&cut, self.regions.next(), true, |v, _| v == value));
         }
         self.gathers.insert(gather, Gather { session: value.session, value: None, want: Want::Host });
         if let Some(entry) = self.sessions.get_mut(&value.session) {

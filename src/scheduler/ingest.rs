@@ -6,7 +6,8 @@
 use super::cut::{Cut, Fate};
 use super::graph::{Entries, Home, Live};
 use super::opening::Waiting;
-use super::state::{Charge, Gather, PARTS_MAX, Phase, Record, Session, State, shutting_down};
+use super::regions::{Cause, Record};
+use super::state::{Charge, Gather, PARTS_MAX, Phase, Session, State, shutting_down};
 use super::story::What;
 use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::records::Records;
@@ -38,8 +39,8 @@ pub(super) struct Occasion {
     pub why: CutReason,
     /// When.
     pub at_ns: u64,
-    /// What is cut runs whoever waits for it: a limit asked for it, too.
-    pub by_limit: bool,
+    /// What asked for what is cut.
+    pub cause: Cause,
 }
 
 /// A segment that is being cut.
@@ -77,22 +78,21 @@ impl State {
             self.refuse(session, records, out);
             return;
         }
-        let mut occasion = Occasion { segment: self.next_segment, why, at_ns, by_limit: false };
+        let mut occasion = Occasion { segment: self.next_segment, why, at_ns, cause: Cause::Demand };
         self.next_segment += 1;
         self.latest_ns = at_ns;
         let noted = self.note_records(session, records, occasion.segment, out);
-        let (mut roots, readbacks) = self.sort_demands(&noted.demanded, out);
         // Before anything is released: a value that is only read back ends after its readback.
-        for at in readbacks {
-            self.queue_readback(session, at, occasion);
-        }
+        let mut roots = self.sort_demands(session, &noted.demanded, occasion, out);
         // Latest first: a chain's end is dropped last, and its edges are the newest.
         let mut dead: Entries = noted.dropped.iter().filter_map(|v| self.graph.find(*v)).collect();
         dead.retain(|at| self.graph[*at].is_lazy());
         self.release(dead, out);
         let asked_for = roots.len();
         self.add_limit_roots(session, why, &noted.recorded, &mut roots);
-        occasion.by_limit = roots.len() > asked_for;
+        if roots.len() > asked_for {
+            occasion.cause = Cause::Limit;
+        }
         let work = smallvec![(session, roots)];
         self.cut(Unfinished { session, noted, occasion, work, assigned: 0 }, out);
     }
@@ -196,10 +196,16 @@ impl State {
         }
     }
 
-    /// Answers demands that can be answered, and sorts the others: lazy values to compute, and values that
-    /// exist and must be brought to the host.
-    fn sort_demands(&mut self, demanded: &[GatherId], out: &mut Vec<SchedulerInstruction>) -> (Entries, Entries) {
-        let (mut roots, mut readbacks) = (Entries::new(), Entries::new());
+    /// Answers demands that can be answered, and queues readbacks of values that exist. Returns the lazy values that
+    /// the other demands compute.
+    fn sort_demands(
+        &mut self,
+        session: SessionId,
+        demanded: &[GatherId],
+        occasion: Occasion,
+        out: &mut Vec<SchedulerInstruction>,
+    ) -> Entries {
+        let mut roots = Entries::new();
         for &gather in demanded {
             let Some(Gather { value: Some(value), want, .. }) = self.gathers.get(&gather).copied() else { continue };
             let at = self.graph.find(value).expect("SCHED-3: a gather's value is live");
@@ -212,14 +218,12 @@ impl State {
             match (&live.home, want) {
                 (Home::Lazy, _) => roots.push(at),
                 (Home::Here | Home::Coming(_), Want::Host) if is_idle && live.error().is_none() => {
-                    readbacks.push(at);
-                    // Marks it; the region's number follows.
-                    self.graph[at].readback = Some(RegionId(u64::MAX));
+                    self.queue_readback(session, at, occasion);
                 }
                 _ => self.answer(at, out),
             }
         }
-        (roots, readbacks)
+        roots
     }
 
     /// At a limit, all that the user holds is computed, so that what lies behind it can go; where memory is waited for,
@@ -312,7 +316,7 @@ impl State {
         why: CutReason,
         out: &mut Vec<SchedulerInstruction>,
     ) {
-        let occasion = Occasion { segment: self.next_segment, why, at_ns: self.latest_ns, by_limit: true };
+        let occasion = Occasion { segment: self.next_segment, why, at_ns: self.latest_ns, cause: Cause::Limit };
         self.next_segment += 1;
         let work = smallvec![(session, roots)];
         self.cut(Unfinished { session, noted: Noted::default(), occasion, work, assigned: 0 }, out);
@@ -320,8 +324,8 @@ impl State {
 
     /// Makes a cut true: its regions are queued, its values are coming, what it used up is let go.
     fn commit(&mut self, cut: Cut, occasion: Occasion, out: &mut Vec<SchedulerInstruction>) -> u32 {
-        let regions = self.build_regions(&cut, self.next_region, false, |_, live| self.wants_host(live));
-        self.next_region += regions.len() as u64;
+        let regions = self.build_regions(&cut, self.regions.next(), false, |_, live| self.wants_host(live));
+        self.regions.take_numbers(regions.len() as u64);
         self.count().regions += regions.len() as u64;
         let ids: SmallVec<[RegionId; 4]> = regions.iter().map(|r| r.id).collect();
         let mut credits: SmallVec<[u32; 4]> = smallvec![0u32; regions.len()];
@@ -332,7 +336,7 @@ impl State {
             if node.runs() {
                 credits[node.group as usize] += 1;
                 // If it stays lazy and is computed once more, it is charged for that.
-                match std::mem::replace(&mut self.graph[node.at].segment, u64::MAX) == occasion.segment {
+                match self.graph[node.at].segment.take() == Some(occasion.segment) {
                     true => assigned += 1,
                     false => charged += 1,
                 }
@@ -407,9 +411,9 @@ impl State {
         for value in &region.readbacks {
             self.graph.get_mut(*value).expect("SCHED-8: a readback's value is live").readback = Some(id);
         }
-        let Occasion { at_ns: cut_at_ns, by_limit, .. } = occasion;
-        self.regions
-            .insert(id, Record { credits, cut_at_ns, by_limit, ..Record::new(region, id.0 * PARTS_MAX as u64) });
+        let mut record = Record::new(region, id.0 * PARTS_MAX as u64, occasion.cause);
+        (record.credits, record.cut_at_ns) = (credits, occasion.at_ns);
+        self.regions.insert(id, record);
         self.enqueue(id);
     }
 
@@ -417,7 +421,7 @@ impl State {
     fn queue_readback(&mut self, session: SessionId, at: NodeIndex, occasion: Occasion) {
         let live = &self.graph[at];
         let region = Region {
-            id: RegionId(self.next_region),
+            id: self.regions.take_numbers(1),
             session,
             weight: 1,
             device: if self.is_open(live.made) { live.made } else { crate::ids::DeviceId::HOST },
@@ -434,7 +438,6 @@ impl State {
             placement: Placement { reason: "where the value is", ..Placement::default() },
             preview: false,
         };
-        self.next_region += 1;
         self.count().regions += 1;
         self.open_region(region, 0, occasion);
     }

@@ -109,7 +109,7 @@ impl State {
     pub(super) fn note_let_go(&mut self, at: NodeIndex) {
         let Some(live) = self.graph.try_get(at).filter(|live| is_kept(live)) else { return };
         let bytes = live.node.meta.bytes() as u64;
-        let parked = live.regions.iter().filter_map(|id| self.regions.get(id)).filter(|record| record.parked);
+        let parked = live.regions.iter().filter_map(|id| self.regions.get(id)).filter(|record| record.is_parked());
         let mut keepers: SmallVec<[SessionId; 4]> = parked.map(|record| record.region.session).collect();
         keepers.sort_unstable();
         keepers.dedup();

@@ -8,14 +8,15 @@
 //! `story` (what happened to a value).
 
 use super::cut::Scratch;
-use super::fairness::{Turns, elements_of};
+use super::fairness::Turns;
 use super::graph::{Entries, Home, Live, LiveGraph};
 use super::opening::Opening;
+use super::regions::Regions;
 use super::story::{Log, What};
 use crate::config::{Config, DeviceChoice};
 use crate::contract::device::DeviceInfo;
 use crate::contract::messages::scheduler::{Delivered, SchedulerEvent, SchedulerInstruction};
-use crate::contract::region::{Region, RegionInput};
+use crate::contract::region::RegionInput;
 use crate::contract::tape::Want;
 use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, GatherId, RegionId, SessionId, ValueId};
@@ -52,21 +53,14 @@ pub struct State {
     pub(super) graph: LiveGraph,
     pub(super) sessions: FxHashMap<SessionId, Session>,
     pub(super) gathers: FxHashMap<GatherId, Gather>,
-    /// Unfinished regions. Ordered, so that what walks over them is the same in every run.
-    pub(super) regions: BTreeMap<RegionId, Record>,
+    pub(super) regions: Regions,
     /// Regions that make lost values again, by their place in the order of cutting, until the device has said whether
     /// it serves again.
     pub(super) again: FxHashMap<u64, RegionId>,
     pub(super) turns: Turns,
-    pub(super) next_region: u64,
     pub(super) next_segment: u64,
     /// When the latest segment was cut.
     pub(super) latest_ns: u64,
-    pub(super) in_flight: usize,
-    /// Regions sent so far.
-    pub(super) sends: u64,
-    /// Regions that are parked.
-    pub(super) parked: usize,
     pub(super) phase: Phase,
     /// Regions of which an output was let go of before it was made: they are looked at when the event is through.
     pub(super) idle: Vec<RegionId>,
@@ -178,72 +172,6 @@ pub(super) struct Gather {
 /// How many regions one becomes at most when it is taken apart.
 pub(super) const PARTS_MAX: usize = 64;
 
-/// An unfinished region.
-#[derive(Debug)]
-pub(super) struct Record {
-    /// The region; host data that residency does not have yet is attached when it is sent.
-    pub region: Arc<Region>,
-    /// Elements that its nodes compute.
-    pub elements: u64,
-    /// Its place in the order of cutting; a repeated region keeps it, and has room behind it for its parts.
-    pub order: u64,
-    /// It is downstream.
-    pub sent: bool,
-    /// How many regions were sent before it.
-    pub sent_as: u64,
-    /// Nodes whose credit it holds.
-    pub credits: u32,
-    /// When its segment was cut.
-    pub cut_at_ns: u64,
-    /// How often it was sent again.
-    pub attempts: u8,
-    /// A region that it reads was sent again after this one: its failure is a consequence.
-    pub stale: bool,
-    /// It is a part of a region that was taken apart.
-    pub is_part: bool,
-    /// Nobody waits for what it makes, and residency was told so.
-    pub unwanted: bool,
-    /// It stands in no queue until somebody asks for what it makes.
-    pub parked: bool,
-    /// How often it was parked.
-    pub parkings: u8,
-    /// A limit asked for it: it runs, whoever waits.
-    pub by_limit: bool,
-    /// Values whose last use is in this region. Residency is told of them when the region is sent.
-    pub retires: Vec<ValueId>,
-    /// It finished before a region that it reads, with these faults.
-    pub early: Option<Vec<(ValueId, Error)>>,
-}
-
-impl Record {
-    /// Creates the record of a region that is queued.
-    pub fn new(region: Region, order: u64) -> Record {
-        Record {
-            elements: elements_of(&region),
-            region: Arc::new(region),
-            order,
-            sent: false,
-            sent_as: 0,
-            credits: 0,
-            cut_at_ns: 0,
-            attempts: 0,
-            is_part: false,
-            stale: false,
-            unwanted: false,
-            parked: false,
-            parkings: 0,
-            by_limit: false,
-            retires: Vec::new(),
-            early: None,
-        }
-    }
-
-    /// Whether it may run after regions that were cut later: it is parked, or called back from downstream.
-    fn may_be_late(&self) -> bool {
-        self.parked || self.unwanted
-    }
-}
-
 impl State {
     /// A scheduler for these devices; the first is the host.
     pub fn new(devices: Vec<DeviceInfo>, config: &Config) -> State {
@@ -265,15 +193,11 @@ impl State {
             graph: LiveGraph::default(),
             sessions: FxHashMap::default(),
             gathers: FxHashMap::default(),
-            regions: BTreeMap::new(),
+            regions: Regions::default(),
             again: FxHashMap::default(),
             turns: Turns::default(),
-            next_region: 0,
             next_segment: 0,
             latest_ns: 0,
-            in_flight: 0,
-            sends: 0,
-            parked: 0,
             phase: Phase::Running,
             idle: Vec::new(),
             scratch: Scratch::default(),
@@ -313,7 +237,7 @@ impl State {
             SchedulerEvent::ShutdownAsked => {
                 self.phase = Phase::Draining;
                 // Handles ask for nothing any more.
-                self.idle.extend(self.regions.keys());
+                self.idle.extend(self.regions.ids());
             }
             SchedulerEvent::DeadlinePassed => self.fail_everything(out),
         }
@@ -330,7 +254,7 @@ impl State {
 
     /// The number of the region that is cut next.
     pub fn next_region(&self) -> u64 {
-        self.next_region
+        self.regions.next()
     }
 
     /// Regions that were cut and have not ended.
@@ -340,7 +264,7 @@ impl State {
 
     /// Whether a region was cut and has not ended.
     pub fn has_region(&self, region: RegionId) -> bool {
-        self.regions.contains_key(&region)
+        self.regions.contains(&region)
     }
 
     /// What was counted.
@@ -403,7 +327,8 @@ impl State {
 
     /// Regions downstream, and regions that wait for their turn.
     pub fn depth(&self) -> (usize, usize) {
-        (self.in_flight, self.regions.len() - self.in_flight - self.parked)
+        let downstream = self.regions.downstream();
+        (downstream, self.regions.len() - downstream - self.regions.parked())
     }
 
     /// Whether a device is there.
@@ -414,7 +339,7 @@ impl State {
     /// Regions that nobody waits for, and that somebody may ask for yet.
     #[cfg(test)]
     pub fn parked(&self) -> usize {
-        self.parked
+        self.regions.parked()
     }
 
     /// Gives credits back.
@@ -531,17 +456,17 @@ impl State {
         // sent, which is not how they were cut where one was parked or goes again.
         let rank = |id: RegionId| {
             let record = self.regions.get(&id)?;
-            Some(match record.sent {
+            Some(match record.turn() {
                 _ if Some(id) == maker => (0, record.order, id),
-                true => (1, record.sent_as, id),
-                false => (2, record.order, id),
+                Some(turn) => (1, turn, id),
+                None => (2, record.order, id),
             })
         };
         let after = live.regions.iter().copied().chain(maker).filter_map(rank).max().map(|(.., id)| id);
         let known = live.known;
         self.log.note(value, What::Retired);
-        match after.and_then(|id| self.regions.get_mut(&id)) {
-            Some(record) if !record.sent => record.retires.push(value),
+        match after {
+            Some(id) if self.regions[&id].waits() => self.regions.at(id).retires.push(value),
             Some(_) => out.push(SchedulerInstruction::Retire { value, after }),
             None if known => out.push(SchedulerInstruction::Retire { value, after: None }),
             None => {}

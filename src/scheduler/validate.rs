@@ -1,6 +1,7 @@
 //! The invariants of the module's header, checked after every event in tests.
 
 use super::graph::{Home, Live};
+use super::regions::Record;
 use super::state::State;
 use crate::contract::tape::Want;
 use crate::ids::{GatherId, RegionId};
@@ -62,8 +63,10 @@ impl State {
     }
 
     fn validate_regions(&self) {
-        let sent = self.regions.values().filter(|r| r.sent && r.early.is_none()).count();
-        assert_eq!(sent, self.in_flight, "SCHED-4: regions downstream");
+        let count = |is: fn(&Record) -> bool| self.regions.iter().filter(|(_, record)| is(record)).count();
+        assert_eq!(count(Record::is_returned), 0, "LIFE-2: a region that returned is queued or closed at once");
+        let sent = count(Record::is_downstream);
+        assert_eq!(sent, self.regions.downstream(), "LIFE-3: regions downstream");
         assert!(sent <= self.credits + super::fairness::RESERVE, "SCHED-4: {sent} regions are downstream");
         let heads: Vec<RegionId> = self.sessions.values().filter_map(|s| s.queue.front().copied()).collect();
         let mut queued = 0;
@@ -72,27 +75,26 @@ impl State {
             assert!(orders.is_sorted(), "SCHED-6: the queue of {}", session.name);
             queued += orders.len();
         }
-        let waiting = self.regions.values().filter(|r| !r.sent && !r.parked).count();
-        assert_eq!(queued, waiting, "SCHED-6: every region that is to be sent stands in a queue");
-        let parked = self.regions.values().filter(|r| r.parked).count();
-        assert_eq!(parked, self.parked, "SCHED-12: parked regions");
-        for (id, record) in &self.regions {
+        assert_eq!(queued, count(Record::is_queued), "SCHED-6: every region that is to be sent stands in a queue");
+        assert_eq!(count(Record::is_parked), self.regions.parked(), "LIFE-3: parked regions");
+        for (id, record) in self.regions.iter() {
             for input in &record.region.inputs {
                 let live = self.graph.get(input.value).unwrap_or_else(|| panic!("SCHED-8: {id} reads {}", input.value));
                 assert!(live.regions.contains(id), "SCHED-8: {} is read by {id}", input.value);
                 let is_parked = self.parked_maker(live).is_some();
-                let is_next = self.in_flight < self.credits && heads.contains(id);
+                let is_next = self.regions.downstream() < self.credits && heads.contains(id);
                 assert!(!is_next || !is_parked, "SCHED-12: {id} waits for {}, which nobody makes", input.value);
-                assert!(!record.parked || !live.retired, "SCHED-12: {} ends while {id} is parked", input.value);
+                assert!(!record.is_parked() || !live.retired, "SCHED-12: {} ends while {id} is parked", input.value);
             }
-            if record.parked {
+            if record.is_parked() {
                 let outputs = record.region.nodes.iter().filter(|node| node.output);
                 let gathers: usize = outputs.map(|n| self.graph.get(n.value).map_or(0, |l| l.gathers.len())).sum();
-                let waits = record.sent || record.credits > 0 || record.by_limit || gathers > 0;
+                let waits = record.credits > 0 || gathers > 0;
                 assert!(!waits && record.region.readbacks.is_empty(), "SCHED-12: {id} is parked");
             }
         }
-        let held: u64 = self.regions.values().map(|r| r.credits as u64).sum::<u64>() + self.opening.credits();
+        let held: u64 =
+            self.regions.iter().map(|(_, record)| record.credits as u64).sum::<u64>() + self.opening.credits();
         let taken = self.totals.nodes_recorded + self.totals.nodes_charged;
         assert_eq!(taken, self.totals.nodes_credited + held, "SCHED-7: credits");
     }

@@ -305,7 +305,7 @@ fn a_chain_that_is_given_up_at_each_step_is_put_aside_once() {
         b.event(SchedulerEvent::GatherCancelled(g));
     }
     assert_eq!(b.state.parked(), 100);
-    assert!(b.state.regions.values().all(|record| record.parkings <= 1));
+    assert!(b.state.regions.iter().all(|(_, record)| record.parkings <= 1));
     busy.iter().for_each(|region| b.finish(region));
     assert!(b.sent().is_empty(), "nobody waits for it");
     let g = b.gather(state);
