@@ -145,17 +145,12 @@ impl State {
         region.readbacks.retain(|v| !unneeded.contains(v));
         let (inputs, errors) = (vec![None; region.inputs.len()], vec![None; region.nodes.len()]);
         let dropped = taint::prune(region, &inputs, &errors);
-        let is_dropped = |v: &ValueId| unneeded.contains(v) || dropped.iter().any(|(value, _)| value == v);
-        let spared: Vec<ValueId> = record.retires.extract_if(.., |v| is_dropped(v)).collect();
-        let mut touched: Entries = dropped.iter().map(|&(value, dies)| self.read_no_more(id, value, dies)).collect();
-        for at in spared.into_iter().filter_map(|v| self.graph.find(v)).collect::<Vec<_>>() {
-            self.graph[at].retired = false;
-            touched.push(at);
-        }
+        let mut touched: Entries = dropped.iter().map(|value| self.read_no_more(id, *value)).collect();
+        unneeded.iter().for_each(|value| self.ends.unsay(*value, id));
         touched.retain(|at| !unneeded.contains(&self.graph[*at].node.value));
         self.release(touched, out);
         self.never_made(unneeded.into_iter().collect(), out);
-        work.extend(dropped.into_iter().map(|(value, _)| value));
+        work.extend(dropped);
     }
 }
 

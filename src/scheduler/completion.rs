@@ -38,6 +38,7 @@ impl State {
         };
         let faults = faults.into_iter().map(|(value, error)| (value, named(error))).collect();
         self.left(id, Change::Finish(faults));
+        self.ends_happen(id, None, out);
         self.settle(smallvec![id], out);
     }
 
@@ -118,6 +119,7 @@ impl State {
         }
         let was_called_back = self.regions[&id].is_called_back();
         self.left(id, Change::Return);
+        self.ends_happen(id, Some(&error), out);
         let record = &self.regions[&id];
         let lost = error.kind() == ErrorKind::DeviceLost;
         let inputs = self.input_errors(id, true);
@@ -142,7 +144,6 @@ impl State {
         let error = error.with_device(self.device_name(record.region.device));
         let outputs: Vec<ValueId> = record.region.nodes.iter().filter(|n| n.output).map(|n| n.value).collect();
         let readbacks = record.region.readbacks.clone();
-        self.forget_former_ends(id);
         let record = self.close_region(id, out);
         self.credit(record.region.session, record.credits, out);
         let failed = outputs.iter().filter_map(|v| self.graph.find(*v)).map(|at| (at, error.clone())).collect();
@@ -168,69 +169,10 @@ impl State {
     /// Queues a region that failed downstream again, without what depends on what is not there any more. Its number now.
     pub(super) fn repeat(&mut self, id: RegionId, error: &Error, out: &mut Vec<SchedulerInstruction>) -> RegionId {
         let again = self.restart(id);
-        let mut failed = self.restore_spent(again, error);
+        let mut failed = self.restore_ended(again, error);
         failed.extend(self.prune_region(again, out));
         self.fail_values(failed, out);
         again
-    }
-
-    /// Of what a failed region read, what comes again from a region that waits does not end by what was said of it
-    /// before.
-    fn forget_former_ends(&mut self, id: RegionId) {
-        let inputs: SmallVec<[ValueId; 4]> = self.regions[&id].region.inputs.iter().map(|input| input.value).collect();
-        for value in inputs {
-            let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
-            let Home::Coming(maker) = live.home else { continue };
-            let is_said =
-                self.will_say(maker, value) || live.regions.iter().any(|reader| self.will_say(*reader, value));
-            if self.regions[&maker].waits() && !is_said {
-                self.graph.get_mut(value).expect("SCHED-8: a region's input is live").retired = false;
-            }
-        }
-    }
-
-    /// Inputs that ended with the failed attempt of a region, which residency has forgotten: host data is sent anew;
-    /// what lived on a device alone is made again. Returns what cannot be.
-    fn restore_spent(&mut self, again: RegionId, error: &Error) -> Vec<(NodeIndex, Error)> {
-        let inputs = &self.regions[&again].region.inputs;
-        // What that attempt was to end has ended with it, also where it was made again meanwhile, and forgot that.
-        let waits_for_maker = |value: ValueId| {
-            let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
-            matches!(live.home, Home::Coming(maker) if self.regions[&maker].waits())
-        };
-        let spent: Vec<(ValueId, bool)> = (inputs.iter().map(|input| (input.value, input.dies)))
-            .filter(|&(value, dies)| self.has_ended(value, again) || dies && !waits_for_maker(value))
-            .collect();
-        let mut gone = Vec::new();
-        for (value, dies) in spent {
-            let at = self.graph.find(value).expect("SCHED-8: a region's input is live");
-            let live = &mut self.graph[at];
-            live.known = false;
-            let is_elsewhere = live.host.is_some() || !matches!(live.home, Home::Here);
-            let is_made = matches!(live.home, Home::Coming(maker) if !self.regions[&maker].waits());
-            live.spent = (live.host.is_none() && is_made).then(|| error.clone());
-            if !is_elsewhere && !self.make_again(at) {
-                let name = self.device_name(self.graph[at].made);
-                gone.push((at, error.clone().with_device(name)));
-            }
-            // What the region does not end itself is told to end once more.
-            self.graph[at].retired = dies;
-        }
-        gone
-    }
-
-    /// Whether residency was told that a value ends, by the first attempt of `again` or since; what only a region that
-    /// waits yet will say is not told.
-    fn has_ended(&self, value: ValueId, again: RegionId) -> bool {
-        let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
-        live.retired && !live.regions.iter().any(|&id| id != again && self.will_say(id, value))
-    }
-
-    /// Whether a region waits that will say of a value that it ends.
-    pub(super) fn will_say(&self, id: RegionId, value: ValueId) -> bool {
-        self.regions.get(&id).filter(|record| record.waits()).is_some_and(|record| {
-            record.retires.contains(&value) || record.region.inputs.iter().any(|i| i.value == value && i.dies)
-        })
     }
 
     /// Makes a region that failed downstream wait for its turn again, under a new number.
@@ -253,15 +195,13 @@ impl State {
     pub(super) fn comes_again(&mut self, region: &crate::contract::region::Region) {
         let mut readers: Vec<RegionId> = Vec::new();
         for node in region.nodes.iter().filter(|n| n.output) {
-            let live = self.graph.get(node.value).expect("SCHED-8: an output is live");
-            let is_said = live.regions.iter().any(|&reader| self.will_say(reader, node.value));
             let live = self.graph.get_mut(node.value).expect("SCHED-8: an output is live");
             live.home = Home::Coming(region.id);
             live.known = false;
             live.spent = None;
-            // What ended with the first attempt ends again with this one, unless a region that waits will say so.
-            live.retired = is_said;
             readers.extend(live.regions.iter().copied());
+            // What ended with the first attempt ends again with this one, unless a region that waits will say so.
+            self.ends.made_again(node.value);
         }
         for value in &region.readbacks {
             let live = self.graph.get_mut(*value).expect("SCHED-8: a readback's value is live");
@@ -284,14 +224,7 @@ impl State {
             .collect();
         let dropped = taint::prune(Arc::make_mut(&mut record.region), &inputs, &errors);
         let is_empty = record.region.readbacks.is_empty() && !record.region.nodes.iter().any(|n| n.output);
-        // Nobody downstream was told that they end, neither as inputs nor behind the region: of a region that was, what
-        // had ended is there anew.
-        let mut touched = Entries::new();
-        for (value, dies) in dropped {
-            let record = self.regions.at(id);
-            let is_said = record.retires.extract_if(.., |ends| *ends == value).count() > 0;
-            touched.push(self.read_no_more(id, value, dies || is_said));
-        }
+        let touched: Entries = dropped.into_iter().map(|value| self.read_no_more(id, value)).collect();
         let failed = outputs.into_iter().filter_map(|(v, e)| self.graph.find(v).map(|at| (at, e))).collect();
         // Its outputs are no longer coming from here; until `fail_values` has told them, nobody else looks.
         if is_empty {
@@ -303,7 +236,7 @@ impl State {
     }
 
     /// Values that will never exist, and what waits for them.
-    fn fail_values(&mut self, mut work: Vec<(NodeIndex, Error)>, out: &mut Vec<SchedulerInstruction>) {
+    pub(super) fn fail_values(&mut self, mut work: Vec<(NodeIndex, Error)>, out: &mut Vec<SchedulerInstruction>) {
         let mut finished = SmallVec::new();
         while let Some((at, error)) = work.pop() {
             let Some(live) = self.graph.try_get(at) else { continue };
@@ -434,6 +367,7 @@ impl State {
         }
         self.abandon_opening(out);
         self.graph = Default::default();
+        self.ends = Default::default();
         self.sessions.clear();
         self.turns = Default::default();
         self.phase = Phase::Stopped;
@@ -454,7 +388,7 @@ impl State {
         (!record.waits()).then_some(record.region.device)
     }
 
-    fn device_name(&self, device: DeviceId) -> String {
+    pub(super) fn device_name(&self, device: DeviceId) -> String {
         self.devices.get(device.0 as usize).map(|d: &DeviceInfo| d.name.clone()).unwrap_or_default()
     }
 }

@@ -93,18 +93,13 @@ impl State {
         if self.regions[&id].is_queued() {
             self.dequeue(id);
         }
-        let mut record = self.regions.remove(id);
+        let record = self.regions.remove(id);
         if !is_sent {
             out.push(SchedulerInstruction::Skip { region: id });
         }
-        let inputs = record.region.inputs.iter();
-        let mut touched: Entries = inputs.map(|i| self.read_no_more(id, i.value, !is_sent && i.dies)).collect();
-        for value in record.retires.drain(..) {
-            if let Some(at) = self.graph.find(value) {
-                self.graph[at].retired = false;
-                touched.push(at);
-            }
-        }
+        let said = self.ends.unsay_all(id);
+        let mut touched: Entries = record.region.inputs.iter().map(|i| self.read_no_more(id, i.value)).collect();
+        touched.extend(said.into_iter().filter_map(|value| self.graph.find(value)));
         // Outputs are released by whoever says what became of them.
         touched.retain(|at| !matches!(self.graph[*at].home, Home::Coming(maker) if maker == id));
         self.release(touched, out);

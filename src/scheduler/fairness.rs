@@ -198,19 +198,19 @@ impl State {
         if is_long {
             self.turns.long.push((id, region.session));
         }
-        let retires = std::mem::take(&mut record.retires);
         for input in &mut region.inputs {
             let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
             // What a repeated region read may have ended since residency was told of it.
             let is_new = !live.known || !is_first;
             input.source = if is_new { live.host.clone() } else { None };
             live.known |= is_new;
+            input.dies = self.ends.dies_in(input.value, id);
         }
         for node in region.nodes.iter().filter(|n| n.output) {
             self.graph.get_mut(node.value).expect("SCHED-8: a region's output is live").known = true;
         }
         out.push(SchedulerInstruction::PlanRegion(record.region.clone()));
-        for value in retires {
+        for value in self.ends.send(id) {
             out.push(SchedulerInstruction::Retire { value, after: Some(id) });
         }
     }

@@ -47,8 +47,6 @@ pub(super) struct Live {
     pub passed: bool,
     /// The elements that were computed in passing for it so far (`passing.rs`).
     pub passing_cost: u64,
-    /// Residency was told, or is told by a region's `dies`, that it ends.
-    pub retired: bool,
     /// Why it is not there any more, where it went before the end of the region that makes it was taken in: it was lost,
     /// or ended with a region that failed and reads it again.
     pub spent: Option<Error>,
@@ -117,7 +115,6 @@ impl Live {
             users: 0,
             passed: false,
             passing_cost: 0,
-            retired: false,
             spent: None,
             left: false,
             known: false,

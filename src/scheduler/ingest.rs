@@ -4,6 +4,7 @@
 //! the records; whatever was dead at the end of the segment is never computed.
 
 use super::cut::{Cut, Fate};
+use super::ends::How;
 use super::graph::{Entries, Home, Live};
 use super::opening::Waiting;
 use super::regions::{Cause, Record};
@@ -403,7 +404,9 @@ impl State {
         for input in &region.inputs {
             let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
             live.regions.push(id);
-            live.retired |= input.dies;
+            if input.dies {
+                self.ends.say(input.value, id, How::InPlace);
+            }
             if input.value.session == owner {
                 live.homes |= 1 << region.device.0;
             }

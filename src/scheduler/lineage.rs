@@ -8,7 +8,7 @@
 //! readers, as their regions are earlier ones, or they fail, and the readers are cut down. Nothing of it is sent
 //! before the device has said whether it serves again.
 
-use super::graph::{Home, Lineage};
+use super::graph::{Home, Lineage, Live};
 use super::regions::{Attempt, Cause, Record};
 use super::state::State;
 use super::story::What;
@@ -34,13 +34,11 @@ impl State {
             None => self.restore(&lineage, value),
         };
         let wants = self.wants_host(&self.graph[at]);
-        let live = &self.graph[at];
-        let is_said = live.regions.iter().any(|&reader| self.will_say(reader, value));
+        // What ended before ends again, unless a region that waits will say so.
+        self.ends.made_again(value);
         let live = &mut self.graph[at];
         live.home = Home::Coming(id);
         live.lineage = None;
-        // What ended before ends again, unless a region that waits will say so.
-        live.retired = is_said;
         // Its elements were on their way, and their region was done.
         if wants && live.readback.is_none_or(|r| !self.regions.contains(&r)) {
             live.readback = Some(id);
@@ -57,8 +55,8 @@ impl State {
     fn has_inputs(&self, region: &Region, value: ValueId) -> bool {
         let part = part_of(region, &FxHashSet::from_iter([value]));
         part.inputs.iter().all(|input| {
-            let live = self.graph.get(input.value);
-            live.is_some_and(|l| !l.retired && !matches!(l.home, Home::Failed(_) | Home::Lazy))
+            let exists = |live: &Live| !matches!(live.home, Home::Failed(_) | Home::Lazy);
+            self.ends.is_untold(input.value) && self.graph.get(input.value).is_some_and(exists)
         })
     }
 

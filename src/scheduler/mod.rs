@@ -16,10 +16,11 @@
 //! | `Here` | `Coming` | it was lost with its device, and what it was made from exists |
 //! | `Lazy`, `Coming`, `Here` | `Failed` | an operand failed at the cut; its region failed; its device was lost; nobody needs it any more |
 //!
-//! A region's life, from its cut to its end, is the table in `regions.rs`.
+//! A region's life, from its cut to its end, is the table in `regions.rs`; when a value's bytes may go is the one in
+//! `ends.rs`.
 //!
-//! Invariants (`State::validate` checks SCHED-1 to 8 and 12, LIFE-2 and 3; assertions in place 9 to 11, `tests/keeping.rs` 13,
-//! `crate::ring`'s simulator of requests 14):
+//! Invariants (`State::validate` checks SCHED-1 to 8 and 12, LIFE-2, LIFE-3 and ENDS-2 to 4; assertions in place SCHED-9
+//! to 11, LIFE-1 and ENDS-1; `tests/keeping.rs` SCHED-13; `crate::ring`'s simulator of requests SCHED-14):
 //! - SCHED-1: the index names every live value once, and each entry names its own value.
 //! - SCHED-2: only lazy values have edges from their arguments, and `users` is the number of edges to users.
 //! - SCHED-3: every open gather waits for something that is under way: a region that makes its value, a
@@ -53,6 +54,7 @@ mod cancel;
 mod completion;
 mod cut;
 mod demand;
+mod ends;
 mod fairness;
 mod graph;
 mod ingest;
@@ -64,6 +66,7 @@ mod passing;
 mod placement;
 mod portions;
 mod regions;
+mod release;
 mod room;
 mod split;
 mod story;

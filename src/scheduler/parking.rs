@@ -59,7 +59,8 @@ impl State {
             live.readback = live.readback.filter(|region| *region != id);
         }
         for value in &inputs {
-            self.unsay_end(*value);
+            // No region that waits ends it any more.
+            self.ends.unsay_by_any(*value);
         }
         self.credit(owner, credits, out);
         let session = self.sessions.get_mut(&owner).expect("SCHED-6: a queued region's session is known");
@@ -77,27 +78,7 @@ impl State {
     /// Whether whatever a waiting region reads will be there however long it waits: nobody downstream was told of an
     /// end, or will be but by regions that wait, too.
     fn keeps_inputs(&self, id: RegionId) -> bool {
-        self.regions[&id].region.inputs.iter().all(|input| {
-            let live = self.graph.get(input.value).expect("SCHED-8: a region's input is live");
-            !live.retired || live.regions.iter().any(|reader| self.will_say(*reader, input.value))
-        })
-    }
-
-    /// No region that waits ends a value any more.
-    fn unsay_end(&mut self, value: ValueId) {
-        let live = self.graph.get_mut(value).expect("SCHED-8: a region's input is live");
-        if !std::mem::take(&mut live.retired) {
-            return;
-        }
-        for reader in live.regions.clone() {
-            let record = self.regions.at(reader);
-            if !record.waits() {
-                continue;
-            }
-            record.retires.retain(|v| *v != value);
-            let inputs = &mut Arc::make_mut(&mut record.region).inputs;
-            inputs.iter_mut().filter(|input| input.value == value).for_each(|input| input.dies = false);
-        }
+        self.regions[&id].region.inputs.iter().all(|input| !self.ends.is_told(input.value))
     }
 
     /// A session's list of parked regions holds those that are, once each.
@@ -205,6 +186,7 @@ impl State {
             for input in &mut region.inputs {
                 let live = self.graph.get(input.value).expect("SCHED-8: a region's input is live");
                 input.source = live.host.clone().filter(|_| !live.known);
+                input.dies = false;
             }
             region.readbacks.extend(region.nodes.iter().filter(|n| n.output && n.value == asked).map(|n| n.value));
             region
@@ -216,10 +198,12 @@ impl State {
     /// and is parked (`take_back`).
     pub(super) fn call_back(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) {
         let record = &self.regions[&id];
-        let ends = |value: ValueId| self.graph.get(value).is_some_and(|live| live.retired);
         let mut inputs = record.region.inputs.iter();
         let is_first = record.attempt == Attempt::First && !record.is_stale();
-        if !is_first || record.region.nodes.is_empty() || inputs.any(|input| input.dies || ends(input.value)) {
+        if !is_first
+            || record.region.nodes.is_empty()
+            || inputs.any(|input| input.dies || !self.ends.is_untold(input.value))
+        {
             return;
         }
         self.regions.change(id, Change::CallBack);

@@ -152,8 +152,6 @@ pub(super) struct Record {
     pub attempt: Attempt,
     /// How often it was parked.
     pub parkings: u8,
-    /// Values whose last use is in this region. Residency is told of them when the region is sent.
-    pub retires: Vec<ValueId>,
 }
 
 impl Record {
@@ -168,7 +166,6 @@ impl Record {
             cut_at_ns: 0,
             attempt: Attempt::First,
             parkings: 0,
-            retires: Vec::new(),
         }
     }
 

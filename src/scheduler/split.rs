@@ -30,7 +30,7 @@ impl State {
         // Of what nobody holds any more, residency was told that it ends: with this region, one behind it, or before.
         let is_spent = |value: ValueId| {
             let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
-            live.retired && (live.host.is_none() || !matches!(live.home, Home::Here))
+            !self.ends.is_untold(value) && (live.host.is_none() || !matches!(live.home, Home::Here))
         };
         if count < 2 || parts.is_empty() || record.region.inputs.iter().any(|input| is_spent(input.value)) {
             return false;
@@ -39,10 +39,10 @@ impl State {
         for input in &whole.region.inputs {
             let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
             live.regions.retain(|r| *r != id);
-            if live.retired {
+            if self.ends.is_told(input.value) {
                 // Its host data is sent anew, and it ends when nobody reads it any more.
                 live.known = false;
-                live.retired = false;
+                self.ends.made_again(input.value);
             }
         }
         for (number, wanted) in parts.iter().enumerate() {

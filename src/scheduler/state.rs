@@ -8,11 +8,12 @@
 //! `story` (what happened to a value).
 
 use super::cut::Scratch;
+use super::ends::Ends;
 use super::fairness::Turns;
-use super::graph::{Entries, Home, Live, LiveGraph};
+use super::graph::LiveGraph;
 use super::opening::Opening;
 use super::regions::Regions;
-use super::story::{Log, What};
+use super::story::Log;
 use crate::config::{Config, DeviceChoice};
 use crate::contract::device::DeviceInfo;
 use crate::contract::messages::scheduler::{Delivered, SchedulerEvent, SchedulerInstruction};
@@ -20,7 +21,6 @@ use crate::contract::region::RegionInput;
 use crate::contract::tape::Want;
 use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, GatherId, RegionId, SessionId, ValueId};
-use petgraph::stable_graph::NodeIndex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -53,6 +53,7 @@ pub struct State {
     pub(super) graph: LiveGraph,
     pub(super) sessions: FxHashMap<SessionId, Session>,
     pub(super) gathers: FxHashMap<GatherId, Gather>,
+    pub(super) ends: Ends,
     pub(super) regions: Regions,
     /// Regions that make lost values again, by their place in the order of cutting, until the device has said whether
     /// it serves again.
@@ -193,6 +194,7 @@ impl State {
             graph: LiveGraph::default(),
             sessions: FxHashMap::default(),
             gathers: FxHashMap::default(),
+            ends: Ends::default(),
             regions: Regions::default(),
             again: FxHashMap::default(),
             turns: Turns::default(),
@@ -292,6 +294,7 @@ impl State {
             ("scheduler again", self.again.len()),
             ("scheduler keepers", self.keepers.len()),
             ("scheduler charges", self.charges.len()),
+            ("scheduler ends", self.ends.len()),
             ("scheduler idle", self.idle.len()),
             ("scheduler turns", self.turns.len()),
         ]
@@ -370,106 +373,6 @@ impl State {
                 out.push(SchedulerInstruction::Resolve { gather, result: Err(shutting_down()) });
             }
             _ => {}
-        }
-    }
-
-    /// Deletes what nobody can reach, from these values on towards their arguments.
-    pub(super) fn release(&mut self, mut work: Entries, out: &mut Vec<SchedulerInstruction>) {
-        while let Some(at) = work.pop() {
-            // It may have gone by another way since it was put on the list.
-            if self.graph.try_get(at).is_none_or(|live| live.reachable()) {
-                continue;
-            }
-            let live = &mut self.graph[at];
-            let value = live.node.value;
-            if live.is_lazy() {
-                if live.gathers.is_empty() {
-                    let is_dead = !live.passed;
-                    self.forget_lazy(at, is_dead, &mut work);
-                }
-                continue;
-            }
-            let settled = match live.home {
-                Home::Coming(region) => {
-                    if live.gathers.is_empty() && live.regions.is_empty() {
-                        self.idle.push(region);
-                    }
-                    false
-                }
-                _ => live.regions.is_empty() && live.gathers.is_empty(),
-            };
-            let exists = !matches!(live.home, Home::Failed(_));
-            let is_told = exists && !live.retired && (live.known || !live.regions.is_empty() || !settled);
-            if is_told && self.read_in_order(&self.graph[at]) {
-                self.graph[at].retired = true;
-                self.retire(at, out);
-            }
-            if settled {
-                self.graph.remove(at);
-                self.log.note(value, What::Forgotten);
-            }
-        }
-    }
-
-    /// Whether the unfinished regions that read a value keep an order, so that one of them is the last: they are one
-    /// session's, and none is late. Where they do not, the value's end is told once the others have ended.
-    fn read_in_order(&self, live: &Live) -> bool {
-        let first = live.regions.iter().find_map(|id| self.regions.get(id));
-        first.is_none_or(|record| self.read_only_by(live, record.region.session))
-    }
-
-    /// Whether the unfinished regions that read a value are this session's, and keep the order of cutting.
-    pub(super) fn read_only_by(&self, live: &Live, session: SessionId) -> bool {
-        let mut readers = live.regions.iter().filter_map(|id| self.regions.get(id));
-        readers.all(|record| record.region.session == session && !record.may_be_late())
-    }
-
-    /// A region reads a value no more; `dies`: it would have ended it, and has not.
-    pub(super) fn read_no_more(&mut self, id: RegionId, value: ValueId, dies: bool) -> NodeIndex {
-        let at = self.graph.find(value).expect("SCHED-8: a region's input is live");
-        let live = &mut self.graph[at];
-        live.regions.retain(|r| *r != id);
-        live.retired &= !dies;
-        at
-    }
-
-    /// Removes a lazy value and hands its arguments on.
-    fn forget_lazy(&mut self, at: NodeIndex, is_dead: bool, work: &mut Entries) {
-        let arguments = self.graph.detach(at);
-        if is_dead {
-            self.totals.ops_dead += 1;
-            self.log.note(self.graph[at].node.value, What::Dead);
-        }
-        self.graph.remove(at);
-        work.extend(arguments);
-    }
-
-    /// Tells residency that a value ends: after the last to arrive of the unfinished regions that read or make it.
-    fn retire(&mut self, at: NodeIndex, out: &mut Vec<SchedulerInstruction>) {
-        let live = &self.graph[at];
-        let value = live.node.value;
-        let maker = match live.home {
-            Home::Coming(region) => Some(region),
-            _ => None,
-        };
-        // A reader that waits, for the first time or again, arrives after all that were sent; those arrive as they were
-        // sent, which is not how they were cut where one was parked or goes again.
-        let rank = |id: RegionId| {
-            let record = self.regions.get(&id)?;
-            Some(match record.turn() {
-                _ if Some(id) == maker => (0, record.order, id),
-                Some(turn) => (1, turn, id),
-                None => (2, record.order, id),
-            })
-        };
-        let after = live.regions.iter().copied().chain(maker).filter_map(rank).max().map(|(.., id)| id);
-        let known = live.known;
-        self.log.note(value, What::Retired);
-        match after {
-            Some(id) if self.regions[&id].waits() => self.regions.at(id).retires.push(value),
-            Some(_) => out.push(SchedulerInstruction::Retire { value, after }),
-            None if known => out.push(SchedulerInstruction::Retire { value, after: None }),
-            None => {}
         }
     }
 }

@@ -43,6 +43,7 @@ impl State {
         }
         assert_eq!(count, self.graph.len(), "SCHED-1: as many entries as names");
         self.validate_regions();
+        self.validate_ends();
         for (id, gather) in &self.gathers {
             let Some(value) = gather.value else { continue };
             let live = self.graph.get(value).unwrap_or_else(|| panic!("SCHED-3: gather {id} of {value}"));
@@ -60,6 +61,21 @@ impl State {
             _ => false,
         };
         assert!(under_way, "SCHED-3: nothing is under way for gather {gather}: {}", self.story(live.node.value));
+    }
+
+    fn validate_ends(&self) {
+        for (value, by) in self.ends.iter() {
+            let live = self.graph.get(value).unwrap_or_else(|| panic!("ENDS-4: {value} ends, and is not live"));
+            assert!(!live.reachable(), "ENDS-4: {value} ends, and a program can reach it");
+            let Some(by) = by else { continue };
+            assert!(self.regions.get(&by).is_some_and(Record::waits), "ENDS-2: region {by}, which ends {value}, waits");
+            let is_made = matches!(live.home, Home::Coming(maker) if maker == by);
+            assert!(is_made || live.regions.contains(&by), "ENDS-2: region {by} ends {value}, which it does not use");
+        }
+        for (region, says_all) in self.ends.lists() {
+            let Some(record) = self.regions.get(&region) else { panic!("ENDS-3: region {region} ends something") };
+            assert!(record.is_downstream() || record.waits() && says_all, "ENDS-3: what region {region} ends");
+        }
     }
 
     fn validate_regions(&self) {
@@ -84,7 +100,11 @@ impl State {
                 let is_parked = self.parked_maker(live).is_some();
                 let is_next = self.regions.downstream() < self.credits && heads.contains(id);
                 assert!(!is_next || !is_parked, "SCHED-12: {id} waits for {}, which nobody makes", input.value);
-                assert!(!record.is_parked() || !live.retired, "SCHED-12: {} ends while {id} is parked", input.value);
+                assert!(
+                    !record.is_parked() || self.ends.is_untold(input.value),
+                    "SCHED-12: {} ends while {id} is parked",
+                    input.value
+                );
             }
             if record.is_parked() {
                 let outputs = record.region.nodes.iter().filter(|node| node.output);
