@@ -101,7 +101,7 @@ impl State {
     /// Takes a region that has not been sent off the books.
     fn drop_region(&mut self, id: RegionId, work: &mut Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
         let record = self.close_region(id, out);
-        self.credit(record.region.session, record.credits, out);
+        self.ledger.credit(record.region.session, record.credits, out);
         for value in &record.region.readbacks {
             if let Some(at) = self.graph.find(*value) {
                 self.graph[at].readback = None;

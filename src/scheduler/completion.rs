@@ -92,7 +92,7 @@ impl State {
                     self.answer(at, out);
                 }
             }
-            self.credit(session, credits, out);
+            self.ledger.credit(session, credits, out);
             self.release(touched, out);
             made.into_iter().for_each(|at| self.note_let_go(at));
             spent.into_iter().for_each(|(value, why)| self.value_lost(value, why, out));
@@ -145,7 +145,7 @@ impl State {
         let outputs: Vec<ValueId> = record.region.nodes.iter().filter(|n| n.output).map(|n| n.value).collect();
         let readbacks = record.region.readbacks.clone();
         let record = self.close_region(id, out);
-        self.credit(record.region.session, record.credits, out);
+        self.ledger.credit(record.region.session, record.credits, out);
         let failed = outputs.iter().filter_map(|v| self.graph.find(*v)).map(|at| (at, error.clone())).collect();
         self.fail_values(failed, out);
         // What it was to bring exists still, but this gather of it has failed.
@@ -229,7 +229,7 @@ impl State {
         // Its outputs are no longer coming from here; until `fail_values` has told them, nobody else looks.
         if is_empty {
             let record = self.close_region(id, out);
-            self.credit(record.region.session, record.credits, out);
+            self.ledger.credit(record.region.session, record.credits, out);
         }
         self.release(touched, out);
         failed
@@ -363,7 +363,7 @@ impl State {
             out.push(SchedulerInstruction::Resolve { gather, result: Err(error) });
         }
         for record in self.regions.take_all() {
-            self.credit(record.region.session, record.credits, out);
+            self.ledger.credit(record.region.session, record.credits, out);
         }
         self.abandon_opening(out);
         self.graph = Default::default();

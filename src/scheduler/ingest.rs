@@ -6,9 +6,10 @@
 use super::cut::{Cut, Fate};
 use super::ends::How;
 use super::graph::{Entries, Home, Live};
+use super::ledger::Charge;
 use super::opening::Waiting;
 use super::regions::{Cause, Record};
-use super::state::{Charge, Gather, PARTS_MAX, Phase, Session, State, shutting_down};
+use super::state::{Gather, PARTS_MAX, Phase, Session, State, shutting_down};
 use super::story::What;
 use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::records::Records;
@@ -111,7 +112,7 @@ impl State {
         self.release(touched.clone(), out);
         self.count_left(session, touched.iter().copied());
         touched.into_iter().for_each(|at| self.note_let_go(at));
-        self.credit(session, noted.recorded.len() as u32 - assigned, out);
+        self.ledger.credit(session, noted.recorded.len() as u32 - assigned, out);
         // What a limit asks for outside of any segment comes from there.
         if !noted.recorded.is_empty() || !noted.demanded.is_empty() || !noted.dropped.is_empty() {
             // One of them at a time: a cut may have to wait for a device, and then nothing else is cut.
@@ -189,7 +190,7 @@ impl State {
             let start = if entry.values.is_empty() { value.index } else { entry.values.start.min(value.index) };
             entry.values = start..entry.values.end.max(value.index + 1);
         }
-        self.count().nodes_recorded += 1;
+        self.ledger.count_recorded(1);
         self.log.note(value, What::Recorded);
         if let Err((at, _)) = self.graph.add(node, segment) {
             let live = &mut self.graph[at];
@@ -327,7 +328,7 @@ impl State {
     fn commit(&mut self, cut: Cut, occasion: Occasion, out: &mut Vec<SchedulerInstruction>) -> u32 {
         let regions = self.build_regions(&cut, self.regions.next(), false, |_, live| self.wants_host(live));
         self.regions.take_numbers(regions.len() as u64);
-        self.count().regions += regions.len() as u64;
+        self.ledger.count_regions(regions.len());
         let ids: SmallVec<[RegionId; 4]> = regions.iter().map(|r| r.id).collect();
         let mut credits: SmallVec<[u32; 4]> = smallvec![0u32; regions.len()];
         let (mut assigned, mut charged) = (0, 0);
@@ -342,7 +343,7 @@ impl State {
                     false => charged += 1,
                 }
                 if let Some(reason) = node.place.elsewhere {
-                    *self.count().elsewhere.entry(reason).or_default() += 1;
+                    self.ledger.count_elsewhere(reason);
                 }
             }
             match &node.fate {
@@ -380,7 +381,7 @@ impl State {
         touched.extend(cut.inputs.iter().map(|i| i.at));
         if charged > 0 {
             let bytes = self.bytes_kept_of(cut.inputs.iter().map(|input| self.graph[input.at].node.value));
-            self.charge(Charge { session: cut.session, nodes: charged, bytes });
+            self.ledger.charge(Charge { session: cut.session, nodes: charged, bytes });
         }
         for (region, credits) in regions.into_iter().zip(credits) {
             self.open_region(region, credits, occasion);
@@ -441,7 +442,7 @@ impl State {
             placement: Placement { reason: "where the value is", ..Placement::default() },
             preview: false,
         };
-        self.count().regions += 1;
+        self.ledger.count_regions(1);
         self.open_region(region, 0, occasion);
     }
 
@@ -475,8 +476,8 @@ impl State {
             TapeRecord::Pinned(..) => {}
         });
         self.release(released_values, out);
-        self.count().nodes_recorded += nodes as u64;
-        self.credit(session, nodes, out);
+        self.ledger.count_recorded(nodes);
+        self.ledger.credit(session, nodes, out);
     }
 }
 

@@ -73,7 +73,7 @@ impl State {
         self.regions.insert(id, record);
         self.enqueue(id);
         self.again.insert(lineage.order, id);
-        self.count().values_made_again += 1;
+        self.ledger.count_made_again();
         id
     }
 
@@ -88,7 +88,7 @@ impl State {
         let region = Arc::make_mut(&mut self.regions.at(id).region);
         let (placement, readbacks) = (std::mem::take(&mut region.placement), std::mem::take(&mut region.readbacks));
         *region = Region { id, placement, readbacks, ..part };
-        self.count().values_made_again += 1;
+        self.ledger.count_made_again();
     }
 
     pub(super) fn read_by(&mut self, id: RegionId, inputs: &[RegionInput]) {

@@ -59,6 +59,7 @@ mod fairness;
 mod graph;
 mod ingest;
 mod keeping;
+mod ledger;
 mod lineage;
 mod opening;
 mod parking;

@@ -155,7 +155,7 @@ impl State {
     pub(super) fn abandon_opening(&mut self, out: &mut Vec<SchedulerInstruction>) {
         self.opening.promised = false;
         match self.opening.waiting.take() {
-            Some(Waiting::Segment(segment)) => self.credit(segment.session, segment.credits(), out),
+            Some(Waiting::Segment(segment)) => self.ledger.credit(segment.session, segment.credits(), out),
             Some(Waiting::Explanation(gather, _)) => {
                 out.push(SchedulerInstruction::Resolve { gather, result: Err(shutting_down()) });
             }

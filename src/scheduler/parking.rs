@@ -9,8 +9,9 @@
 //! all readers are through.
 
 use super::graph::{Home, Live};
+use super::ledger::Charge;
 use super::regions::{Attempt, Cause, Change, Record};
-use super::state::{Charge, State};
+use super::state::State;
 use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::region::Region;
 use crate::contract::tape::Want;
@@ -62,7 +63,7 @@ impl State {
             // No region that waits ends it any more.
             self.ends.unsay_by_any(*value);
         }
-        self.credit(owner, credits, out);
+        self.ledger.credit(owner, credits, out);
         let session = self.sessions.get_mut(&owner).expect("SCHED-6: a queued region's session is known");
         session.parked.push(id);
         session.parked_nodes += nodes;
@@ -147,7 +148,7 @@ impl State {
         record.credits = nodes;
         if nodes > 0 {
             let bytes = self.bytes_kept_of(region.inputs.iter().map(|input| input.value));
-            self.charge(Charge { session: region.session, nodes, bytes });
+            self.ledger.charge(Charge { session: region.session, nodes, bytes });
         }
         self.enqueue(id);
     }

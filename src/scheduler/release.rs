@@ -78,7 +78,7 @@ impl State {
     fn forget_lazy(&mut self, at: NodeIndex, is_dead: bool, work: &mut Entries) {
         let arguments = self.graph.detach(at);
         if is_dead {
-            self.totals.ops_dead += 1;
+            self.ledger.count_dead();
             self.log.note(self.graph[at].node.value, What::Dead);
         }
         self.graph.remove(at);

@@ -11,6 +11,7 @@ use super::cut::Scratch;
 use super::ends::Ends;
 use super::fairness::Turns;
 use super::graph::LiveGraph;
+use super::ledger::{Ledger, Totals};
 use super::opening::Opening;
 use super::regions::Regions;
 use super::story::Log;
@@ -22,7 +23,7 @@ use crate::contract::tape::Want;
 use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, GatherId, RegionId, SessionId, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The scheduler's logic and all that it owns.
@@ -48,8 +49,6 @@ pub struct State {
     pub(super) kept_bytes: u64,
     /// Sessions whose parked regions may keep too much.
     pub(super) keepers: Vec<SessionId>,
-    /// Nodes that are in regions again: their sessions' gates hear of it before they hear of credits.
-    pub(super) charges: Vec<Charge>,
     pub(super) graph: LiveGraph,
     pub(super) sessions: FxHashMap<SessionId, Session>,
     pub(super) gathers: FxHashMap<GatherId, Gather>,
@@ -67,26 +66,7 @@ pub struct State {
     pub(super) idle: Vec<RegionId>,
     pub(super) scratch: Scratch,
     pub(super) log: Log,
-    pub(super) totals: Totals,
-}
-
-/// What was counted since the start.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Regions cut.
-    pub regions: u64,
-    /// Ops found unreachable and never computed.
-    pub ops_dead: u64,
-    /// Ops that ran elsewhere than asked, by reason.
-    pub elsewhere: BTreeMap<&'static str, u64>,
-    /// Values that were lost with their device, and made again.
-    pub values_made_again: u64,
-    /// Nodes recorded.
-    pub nodes_recorded: u64,
-    /// Nodes that held a credit again, since they were computed after they had been left lazy.
-    pub nodes_charged: u64,
-    /// Credits given back.
-    pub nodes_credited: u64,
+    pub(super) ledger: Ledger,
 }
 
 /// How far the runtime is.
@@ -153,14 +133,6 @@ impl Session {
     }
 }
 
-/// Nodes of a session that are in a region though their credits were given back, and the bytes that the region keeps.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Charge {
-    pub session: SessionId,
-    pub nodes: u32,
-    pub bytes: u64,
-}
-
 /// An open gather.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gather {
@@ -190,7 +162,6 @@ impl State {
             bytes_max: config.tape_bytes_max.max(1),
             kept_bytes: 0,
             keepers: Vec::new(),
-            charges: Vec::new(),
             graph: LiveGraph::default(),
             sessions: FxHashMap::default(),
             gathers: FxHashMap::default(),
@@ -204,7 +175,7 @@ impl State {
             idle: Vec::new(),
             scratch: Scratch::default(),
             log: Log::default(),
-            totals: Totals::default(),
+            ledger: Ledger::default(),
         }
     }
 
@@ -246,7 +217,7 @@ impl State {
         self.drop_idle(out);
         self.limit_kept(out);
         self.drop_idle(out);
-        self.tell_charges(out);
+        self.ledger.tell_charges(out);
         self.pump(out);
         if self.phase == Phase::Draining && self.regions.is_empty() && self.gathers.is_empty() {
             self.phase = Phase::Stopped;
@@ -271,12 +242,7 @@ impl State {
 
     /// What was counted.
     pub fn totals(&self) -> &Totals {
-        &self.totals
-    }
-
-    /// Counts something.
-    pub(super) fn count(&mut self) -> &mut Totals {
-        &mut self.totals
+        self.ledger.totals()
     }
 
     /// Entries of each table, by its name, and what the tables that never shrink have room for: what grows with the
@@ -293,7 +259,7 @@ impl State {
             ("scheduler room for values", self.graph.bound()),
             ("scheduler again", self.again.len()),
             ("scheduler keepers", self.keepers.len()),
-            ("scheduler charges", self.charges.len()),
+            ("scheduler charges", self.ledger.len()),
             ("scheduler ends", self.ends.len()),
             ("scheduler idle", self.idle.len()),
             ("scheduler turns", self.turns.len()),
@@ -343,26 +309,6 @@ impl State {
     #[cfg(test)]
     pub fn parked(&self) -> usize {
         self.regions.parked()
-    }
-
-    /// Gives credits back.
-    pub(super) fn credit(&mut self, session: SessionId, nodes: u32, out: &mut Vec<SchedulerInstruction>) {
-        if nodes > 0 {
-            self.tell_charges(out);
-            self.totals.nodes_credited += nodes as u64;
-            out.push(SchedulerInstruction::Credit { session, nodes });
-        }
-    }
-
-    /// Nodes that were left lazy, or were computed before, are in a region: they hold credits again.
-    pub(super) fn charge(&mut self, charge: Charge) {
-        self.totals.nodes_charged += u64::from(charge.nodes);
-        self.charges.push(charge);
-    }
-
-    fn tell_charges(&mut self, out: &mut Vec<SchedulerInstruction>) {
-        let say = |Charge { session, nodes, bytes }| SchedulerInstruction::Charge { session, nodes, bytes };
-        out.extend(self.charges.drain(..).map(say));
     }
 
     /// Once stopped, whatever still arrives is refused and its credit given back.

@@ -115,7 +115,8 @@ impl State {
         }
         let held: u64 =
             self.regions.iter().map(|(_, record)| record.credits as u64).sum::<u64>() + self.opening.credits();
-        let taken = self.totals.nodes_recorded + self.totals.nodes_charged;
-        assert_eq!(taken, self.totals.nodes_credited + held, "SCHED-7: credits");
+        let totals = self.ledger.totals();
+        let taken = totals.nodes_recorded + totals.nodes_charged;
+        assert_eq!(taken, totals.nodes_credited + held, "SCHED-7: credits");
     }
 }
