@@ -11,7 +11,6 @@ use super::state::{Phase, State};
 use super::taint;
 use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::region::{Region, RegionArg, cancelled_error};
-use crate::contract::tape::Want;
 use crate::error::{Error, ErrorKind};
 use crate::ids::{GatherId, RegionId, ValueId};
 use petgraph::unionfind::UnionFind;
@@ -94,8 +93,7 @@ impl State {
     }
 
     pub(super) fn wants_readback(&self, value: ValueId) -> bool {
-        let wants = |g: &GatherId| self.gathers[g].want == Want::Host;
-        self.graph.get(value).is_some_and(|l| l.gathers.iter().any(wants))
+        self.graph.get(value).is_some_and(|live| self.wants_host(live))
     }
 
     /// Takes a region that has not been sent off the books.

@@ -4,6 +4,7 @@
 //! In: completions. Out: resolved gathers, credits, regions sent again. Must hold: a region ends once; a fault
 //! or failure reaches exactly what depends on it; what does not is still computed.
 
+use super::demand::Gather;
 use super::graph::{Entries, Home, Lineage, Live};
 use super::regions::{Change, Record};
 use super::state::{Phase, State, shutting_down};
@@ -14,7 +15,7 @@ use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::region::RegionNode;
 use crate::error::{Error, ErrorKind};
 use crate::host_buffer::HostBuffer;
-use crate::ids::{DeviceId, GatherId, RegionId, ValueId};
+use crate::ids::{DeviceId, RegionId, ValueId};
 use petgraph::stable_graph::NodeIndex;
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
@@ -348,10 +349,8 @@ impl State {
 
     /// The drain's deadline passed: everything that is open fails, and the ring ends.
     pub(super) fn fail_everything(&mut self, out: &mut Vec<SchedulerInstruction>) {
-        let mut gathers: Vec<GatherId> = self.gathers.keys().copied().collect();
-        gathers.sort_unstable();
-        for gather in gathers {
-            let place = self.gathers[&gather].value.and_then(|v| self.graph.get(v));
+        for (gather, Gather { value, .. }) in self.demands.close_all() {
+            let place = value.and_then(|v| self.graph.get(v));
             let error = place.map_or_else(shutting_down, |live| {
                 let error = live.blame(deadline());
                 match self.working_on(live) {
@@ -359,7 +358,6 @@ impl State {
                     None => error,
                 }
             });
-            self.gathers.remove(&gather);
             out.push(SchedulerInstruction::Resolve { gather, result: Err(error) });
         }
         for record in self.regions.take_all() {

@@ -4,12 +4,13 @@
 //! the records; whatever was dead at the end of the segment is never computed.
 
 use super::cut::{Cut, Fate};
+use super::demand::Gather;
 use super::ends::How;
 use super::graph::{Entries, Home, Live};
 use super::ledger::Charge;
 use super::opening::Waiting;
 use super::regions::{Cause, Record};
-use super::state::{Gather, PARTS_MAX, Phase, Session, State, shutting_down};
+use super::state::{PARTS_MAX, Phase, Session, State, shutting_down};
 use super::story::What;
 use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::records::Records;
@@ -156,7 +157,7 @@ impl State {
                     return;
                 };
                 live.gathers.push(gather);
-                self.gathers.insert(gather, Gather { session, value: Some(value), want });
+                self.demands.open(gather, Gather { session, value: Some(value), want });
                 self.log.note(value, What::Demanded(gather));
                 noted.demanded.push(gather);
                 noted.dropped.push(value);
@@ -209,7 +210,7 @@ impl State {
     ) -> Entries {
         let mut roots = Entries::new();
         for &gather in demanded {
-            let Some(Gather { value: Some(value), want, .. }) = self.gathers.get(&gather).copied() else { continue };
+            let Some(Gather { value: Some(value), want, .. }) = self.demands.get(gather) else { continue };
             let at = self.graph.find(value).expect("SCHED-3: a gather's value is live");
             let live = &self.graph[at];
             if let Some(maker) = self.parked_maker(live) {
@@ -257,7 +258,7 @@ impl State {
     /// At the end of a session's segment: if it has left too many values lazy, computes those that it holds. True if
     /// it did.
     fn limit_lazy(&mut self, session: SessionId, out: &mut Vec<SchedulerInstruction>) -> bool {
-        let most = self.lazy_max;
+        let most = self.kept.lazy_max();
         // What others' lazy values keep is not looked through again before it has doubled.
         let is_much = |entry: &&Session| entry.lazy.len() > most.max(2 * entry.lazy_of_others);
         if self.sessions.get(&session).filter(is_much).is_none() {
@@ -395,7 +396,7 @@ impl State {
     }
 
     pub(super) fn wants_host(&self, live: &super::graph::Live) -> bool {
-        live.gathers.iter().any(|g| self.gathers.get(g).is_some_and(|g| g.want == Want::Host))
+        live.gathers.iter().any(|gather| self.demands.wants_host(*gather))
     }
 
     /// Records a region as unfinished and puts it in its session's queue.

@@ -67,7 +67,7 @@ impl State {
         let session = self.sessions.get_mut(&owner).expect("SCHED-6: a queued region's session is known");
         session.parked.push(id);
         session.parked_nodes += nodes;
-        if session.parked_nodes > self.lazy_max {
+        if session.parked_nodes > self.kept.lazy_max() {
             self.limit_parked(owner);
         }
         if self.regions[&id].is_parked() {
@@ -96,7 +96,7 @@ impl State {
         self.forget_unparked(owner);
         let Some(session) = self.sessions.get_mut(&owner) else { return };
         session.parked_nodes = session.parked.iter().map(|id| self.regions[id].region.nodes.len()).sum();
-        if session.parked_nodes > self.lazy_max / 2 {
+        if session.parked_nodes > self.kept.lazy_max() / 2 {
             self.unpark_all(owner);
         }
     }

@@ -8,9 +8,11 @@
 //! `story` (what happened to a value).
 
 use super::cut::Scratch;
+use super::demand::Demands;
 use super::ends::Ends;
 use super::fairness::Turns;
 use super::graph::LiveGraph;
+use super::keeping::Kept;
 use super::ledger::{Ledger, Totals};
 use super::opening::Opening;
 use super::regions::Regions;
@@ -19,7 +21,6 @@ use crate::config::{Config, DeviceChoice};
 use crate::contract::device::DeviceInfo;
 use crate::contract::messages::scheduler::{Delivered, SchedulerEvent, SchedulerInstruction};
 use crate::contract::region::RegionInput;
-use crate::contract::tape::Want;
 use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, GatherId, RegionId, SessionId, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -39,19 +40,11 @@ pub struct State {
     pub(super) stalled: Vec<bool>,
     /// Regions that may be downstream at a time.
     pub(super) credits: usize,
-    /// Lazy values a session may leave behind before those that are held are computed.
-    pub(super) lazy_max: usize,
-    /// Bytes that a session's lazy values may keep before they are computed.
-    pub(super) bytes_max: u64,
-    /// The host's budget, without what a device that was opened takes of the same memory.
-    pub(super) host_budget_bytes: u64,
-    /// Bytes that came to what lazy values and parked regions keep, since that was counted (`keeping.rs`).
-    pub(super) kept_bytes: u64,
-    /// Sessions whose parked regions may keep too much.
-    pub(super) keepers: Vec<SessionId>,
+    /// What may be left waiting, and what came to it.
+    pub(super) kept: Kept,
     pub(super) graph: LiveGraph,
     pub(super) sessions: FxHashMap<SessionId, Session>,
-    pub(super) gathers: FxHashMap<GatherId, Gather>,
+    pub(super) demands: Demands,
     pub(super) ends: Ends,
     pub(super) regions: Regions,
     /// Regions that make lost values again, by their place in the order of cutting, until the device has said whether
@@ -133,15 +126,6 @@ impl Session {
     }
 }
 
-/// An open gather.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Gather {
-    pub session: SessionId,
-    /// The value; none for an explanation, which fusion renders.
-    pub value: Option<ValueId>,
-    pub want: Want,
-}
-
 /// How many regions one becomes at most when it is taken apart.
 pub(super) const PARTS_MAX: usize = 64;
 
@@ -155,16 +139,12 @@ impl State {
             dream: super::placement::dream(&devices[0]),
             opening: Opening::default(),
             stalled: vec![false; devices.len()],
-            host_budget_bytes: devices[0].budget_bytes,
+            kept: Kept::new(config, devices[0].budget_bytes),
             devices,
             credits: config.batches_in_flight.max(1) as usize + 4,
-            lazy_max: config.tape_nodes_max.max(1),
-            bytes_max: config.tape_bytes_max.max(1),
-            kept_bytes: 0,
-            keepers: Vec::new(),
             graph: LiveGraph::default(),
             sessions: FxHashMap::default(),
-            gathers: FxHashMap::default(),
+            demands: Demands::default(),
             ends: Ends::default(),
             regions: Regions::default(),
             again: FxHashMap::default(),
@@ -219,7 +199,7 @@ impl State {
         self.drop_idle(out);
         self.ledger.tell_charges(out);
         self.pump(out);
-        if self.phase == Phase::Draining && self.regions.is_empty() && self.gathers.is_empty() {
+        if self.phase == Phase::Draining && self.regions.is_empty() && self.demands.is_empty() {
             self.phase = Phase::Stopped;
             out.push(SchedulerInstruction::Stop);
         }
@@ -252,13 +232,13 @@ impl State {
         vec![
             ("scheduler sessions", self.sessions.len()),
             ("scheduler room for sessions", self.sessions.capacity()),
-            ("scheduler gathers", self.gathers.len()),
-            ("scheduler room for gathers", self.gathers.capacity()),
+            ("scheduler gathers", self.demands.room().0),
+            ("scheduler room for gathers", self.demands.room().1),
             ("scheduler regions", self.regions.len()),
             ("scheduler values", self.graph.len()),
             ("scheduler room for values", self.graph.bound()),
             ("scheduler again", self.again.len()),
-            ("scheduler keepers", self.keepers.len()),
+            ("scheduler keepers", self.kept.keepers.len()),
             ("scheduler charges", self.ledger.len()),
             ("scheduler ends", self.ends.len()),
             ("scheduler idle", self.idle.len()),
@@ -273,7 +253,7 @@ impl State {
 
     /// Whether a gather is known and open: its cancel may overtake segments.
     pub fn has_gather(&self, gather: GatherId) -> bool {
-        self.gathers.contains_key(&gather)
+        self.demands.contains(gather)
     }
 
     /// When the segment of an unfinished region was cut, in nanoseconds of the runtime's clock.

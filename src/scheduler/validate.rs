@@ -37,22 +37,22 @@ impl State {
                 );
             }
             for gather in &live.gathers {
-                assert!(self.gathers.contains_key(gather), "SCHED-3: {value} has open gather {gather}");
+                assert!(self.demands.contains(*gather), "SCHED-3: {value} has open gather {gather}");
                 self.validate_gather(*gather, live);
             }
         }
         assert_eq!(count, self.graph.len(), "SCHED-1: as many entries as names");
         self.validate_regions();
         self.validate_ends();
-        for (id, gather) in &self.gathers {
+        for (id, gather) in self.demands.iter() {
             let Some(value) = gather.value else { continue };
             let live = self.graph.get(value).unwrap_or_else(|| panic!("SCHED-3: gather {id} of {value}"));
-            assert!(live.gathers.contains(id), "SCHED-3: {value} knows gather {id}");
+            assert!(live.gathers.contains(&id), "SCHED-3: {value} knows gather {id}");
         }
     }
 
     fn validate_gather(&self, gather: GatherId, live: &Live) {
-        let under_way = match (&live.home, self.gathers[&gather].want) {
+        let under_way = match (&live.home, self.demands.get(gather).expect("SCHED-3: it is open").want) {
             (Home::Coming(_), _) if self.parked_maker(live).is_some() => false,
             (Home::Coming(_), Want::Device) => true,
             (Home::Coming(_), Want::Host) => live.readback.is_some() || live.host.is_some(),
