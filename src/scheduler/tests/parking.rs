@@ -426,3 +426,25 @@ fn what_a_parked_region_reads_ends_with_the_region_that_was_sent_last() {
     later.iter().chain(&parked).for_each(|region| b.finish(region));
     assert!(b.delivered(h) && b.delivered(again));
 }
+
+#[test]
+fn an_end_that_was_told_takes_host_data_that_was_sent_again_meanwhile() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let x = b.source(8);
+    let (y, z) = (b.scale(x, 8), b.scale(x, 8));
+    b.gather(y);
+    let first = b.cut();
+    let cancelled = b.gather(z);
+    let second = b.cut();
+    assert!(second[0].inputs[0].source.is_none(), "residency has it");
+    b.release(x);
+    assert!(b.cut().is_empty());
+    assert_eq!(b.retired(), [(x, Some(second[0].id))]);
+    b.fail(first[0].id, ErrorKind::DeviceLost);
+    assert!(b.sent()[0].inputs[0].source.is_some(), "an end was told: it is sent again");
+    b.event(SchedulerEvent::GatherCancelled(cancelled));
+    assert_eq!(called_back(&mut b), [second[0].id]);
+    b.fail(second[0].id, ErrorKind::Cancelled);
+    b.gather(z);
+    assert!(b.cut()[0].inputs[0].source.is_some(), "what was sent again ended with the region that was called back");
+}
