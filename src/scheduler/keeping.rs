@@ -66,13 +66,13 @@ pub(super) struct Kept {
     /// Lazy values a session may leave behind before those that are held are computed.
     lazy_max: usize,
     /// Bytes that a session's lazy values may keep before they are computed.
-    pub(super) bytes_max: u64,
+    bytes_max: u64,
     /// The host's budget, without what a device that was opened takes of the same memory.
     host_budget_bytes: u64,
     /// Bytes that came to what lazy values and parked regions keep, since that was counted.
     bytes: u64,
     /// Sessions whose parked regions may keep too much.
-    pub(super) keepers: Vec<SessionId>,
+    keepers: Vec<SessionId>,
 }
 
 impl Kept {
@@ -90,6 +90,18 @@ impl Kept {
     /// A device that was opened takes so much of the host's memory.
     pub fn take_from_budget(&mut self, bytes: u64) {
         self.host_budget_bytes = self.host_budget_bytes.saturating_sub(bytes);
+    }
+
+    /// Sessions that are to be looked at.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.keepers.len()
+    }
+
+    /// Lazy values may keep any number of bytes.
+    #[cfg(test)]
+    pub fn lift_bytes_max(&mut self) {
+        self.bytes_max = u64::MAX;
     }
 
     /// Bytes that a session's parked regions may keep.

@@ -1,7 +1,7 @@
 //! What nobody can reach goes: lazy values are never computed, and residency is told of the others' ends.
 //!
-//! In: values that lost a handle, a user, a gather or a region; regions that left downstream. Out: `Retire`, or an end that
-//! a region says when it is sent; what ended too soon, once more. Must hold: SCHED-5; ENDS-2 to ENDS-4; a value's end is
+//! In: values that lost a handle, a user, a gather or a region; regions that left downstream. Out: `Retire`, or an end
+//! that a region says when it is sent; what ended too soon, once more. Must hold: SCHED-5; ENDS-2 to ENDS-4; a value's end is
 //! told behind all regions that read it, so only where these keep an order.
 
 use super::ends::{How, Left};
@@ -117,18 +117,19 @@ impl State {
         }
     }
 
-    /// Ends that were told with a region, which has left downstream, have happened; what they took and is needed still
-    /// comes again.
+    /// A region has left downstream, and what residency was told to end with it has ended. A value that was made or sent
+    /// again meanwhile has lost its bytes by that: if a region that waits reads it, it comes once more. `error`: the region
+    /// failed.
     pub(super) fn ends_happen(&mut self, id: RegionId, error: Option<&Error>, out: &mut Vec<SchedulerInstruction>) {
         for Left { value, is_former } in self.ends.leave(id) {
             let Some(at) = self.graph.find(value) else { continue };
             let live = &self.graph[at];
-            // It was not made yet: what ended was an earlier life.
-            let is_to_come = matches!(live.home, Home::Coming(maker) if self.regions[&maker].waits());
-            if is_to_come || !is_former {
-                if is_to_come {
-                    self.ends.made_again(value);
-                }
+            if matches!(live.home, Home::Coming(maker) if self.regions[&maker].waits()) {
+                // It is made after that: its new life has no end yet.
+                self.ends.made_again(value);
+                continue;
+            }
+            if !is_former {
                 continue;
             }
             let reads_it = |reader: &RegionId| self.regions[reader].waits() || error.is_some() && *reader == id;

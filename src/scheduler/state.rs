@@ -3,9 +3,13 @@
 //! What each kind of event does stands beside this file: `ingest` (segments, into the `graph`), `cut` (what runs),
 //! `placement` (where) and `room` (whether it fits there), `build` (regions, in `portions` of a bounded size),
 //! `passing` (what is computed and not kept), `demand` (gathers), `fairness` (whose turn), `completion` and `taint`
-//! (what happened to it), `cancel` (what nobody needs any more), `parking` (what nobody waits for at present),
-//! `keeping` (what that and lazy values keep in memory), `lineage` (what was lost, again), `opening` (a GPU on demand) and
-//! `story` (what happened to a value).
+//! (what happened to it), `release` (what nobody can reach any more), `cancel` (what nobody needs any more), `parking`
+//! (what nobody waits for at present), `keeping` (what that and lazy values keep in memory), `lineage` (what was lost,
+//! again), `opening` (a GPU on demand) and `story` (what happened to a value).
+//!
+//! `State` owns parts, whose tables only their own methods change: which values are live (`graph`), when these end
+//! (`ends`), the open gathers (`demand`), the unfinished regions (`regions`), the turns (`fairness`), the limits on what
+//! waits (`keeping`), the device that is still to come (`opening`), credits and counts (`ledger`).
 
 use super::cut::Scratch;
 use super::demand::Demands;
@@ -42,15 +46,21 @@ pub struct State {
     pub(super) credits: usize,
     /// What may be left waiting, and what came to it.
     pub(super) kept: Kept,
+    /// The live values.
     pub(super) graph: LiveGraph,
     pub(super) sessions: FxHashMap<SessionId, Session>,
+    /// The open gathers.
     pub(super) demands: Demands,
+    /// The values that end, and who tells residency.
     pub(super) ends: Ends,
+    /// The unfinished regions.
     pub(super) regions: Regions,
     /// Regions that make lost values again, by their place in the order of cutting, until the device has said whether
     /// it serves again.
     pub(super) again: FxHashMap<u64, RegionId>,
+    /// Which session sends its next region.
     pub(super) turns: Turns,
+    /// The number of the segment that is taken in next.
     pub(super) next_segment: u64,
     /// When the latest segment was cut.
     pub(super) latest_ns: u64,
@@ -59,6 +69,7 @@ pub struct State {
     pub(super) idle: Vec<RegionId>,
     pub(super) scratch: Scratch,
     pub(super) log: Log,
+    /// Credits, and what was counted.
     pub(super) ledger: Ledger,
 }
 
@@ -238,7 +249,7 @@ impl State {
             ("scheduler values", self.graph.len()),
             ("scheduler room for values", self.graph.bound()),
             ("scheduler again", self.again.len()),
-            ("scheduler keepers", self.kept.keepers.len()),
+            ("scheduler keepers", self.kept.len()),
             ("scheduler charges", self.ledger.len()),
             ("scheduler ends", self.ends.len()),
             ("scheduler idle", self.idle.len()),
