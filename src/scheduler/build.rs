@@ -47,7 +47,7 @@ impl State {
                 last_of_input[i as usize] == number
                     && input.remaining == 0
                     && !live.held
-                    && !live.retired
+                    && self.ends.is_untold(live.node.value)
                     && self.read_only_by(live, cut.session)
             }
         };

@@ -6,11 +6,11 @@
 //! are those that they would have been.
 
 use super::graph::{Entries, Home};
+use super::regions::Change;
 use super::state::{Phase, State};
 use super::taint;
 use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::region::{Region, RegionArg, cancelled_error};
-use crate::contract::tape::Want;
 use crate::error::{Error, ErrorKind};
 use crate::ids::{GatherId, RegionId, ValueId};
 use petgraph::unionfind::UnionFind;
@@ -58,12 +58,15 @@ impl State {
     }
 
     fn drop_if_unneeded(&mut self, id: RegionId, work: &mut Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
-        let Some(record) = self.regions.get(&id).filter(|r| r.early.is_none() && !r.unwanted) else { return };
+        let Some(record) = self.regions.get(&id).filter(|r| r.waits() || r.is_downstream() && !r.is_called_back())
+        else {
+            return;
+        };
         let region = &record.region;
         let made = |value: &ValueId| region.nodes.iter().any(|n| n.output && n.value == *value);
         let is_needed = region.nodes.iter().any(|n| n.output && self.needs_output(id, n.value))
             || region.readbacks.iter().any(|v| self.wants_readback(*v));
-        match (is_needed, record.sent) {
+        match (is_needed, record.is_downstream()) {
             (true, true) if self.is_awaited(id) => {}
             (true, true) => self.call_back(id, out),
             (true, false) => {
@@ -75,7 +78,7 @@ impl State {
             (false, false) => self.drop_region(id, work, out),
             // What exists beyond the region may be asked for again, and would then wait for this readback of it.
             (false, true) if region.readbacks.iter().all(made) => {
-                self.regions.get_mut(&id).expect("SCHED-8: it is unfinished").unwanted = true;
+                self.regions.change(id, Change::CallBack);
                 out.push(SchedulerInstruction::Abandon { region: id });
             }
             (false, true) => {}
@@ -90,14 +93,13 @@ impl State {
     }
 
     pub(super) fn wants_readback(&self, value: ValueId) -> bool {
-        let wants = |g: &GatherId| self.gathers[g].want == Want::Host;
-        self.graph.get(value).is_some_and(|l| l.gathers.iter().any(wants))
+        self.graph.get(value).is_some_and(|live| self.wants_host(live))
     }
 
     /// Takes a region that has not been sent off the books.
     fn drop_region(&mut self, id: RegionId, work: &mut Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
         let record = self.close_region(id, out);
-        self.credit(record.region.session, record.credits, out);
+        self.ledger.credit(record.region.session, record.credits, out);
         for value in &record.region.readbacks {
             if let Some(at) = self.graph.find(*value) {
                 self.graph[at].readback = None;
@@ -125,7 +127,7 @@ impl State {
     /// Takes out of a region that has not been sent the parts that nobody needs.
     fn cut_down(&mut self, id: RegionId, work: &mut Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
         let record = &self.regions[&id];
-        if record.attempts > 0 {
+        if record.attempt.number() > 0 {
             return;
         }
         let needed = |value| self.needs_output(id, value) || self.wants_readback(value);
@@ -133,7 +135,7 @@ impl State {
         if unneeded.is_empty() {
             return;
         }
-        let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");
+        let record = self.regions.at(id);
         let region = Arc::make_mut(&mut record.region);
         for node in &mut region.nodes {
             node.output &= !unneeded.contains(&node.value);
@@ -141,17 +143,12 @@ impl State {
         region.readbacks.retain(|v| !unneeded.contains(v));
         let (inputs, errors) = (vec![None; region.inputs.len()], vec![None; region.nodes.len()]);
         let dropped = taint::prune(region, &inputs, &errors);
-        let is_dropped = |v: &ValueId| unneeded.contains(v) || dropped.iter().any(|(value, _)| value == v);
-        let spared: Vec<ValueId> = record.retires.extract_if(.., |v| is_dropped(v)).collect();
-        let mut touched: Entries = dropped.iter().map(|&(value, dies)| self.read_no_more(id, value, dies)).collect();
-        for at in spared.into_iter().filter_map(|v| self.graph.find(v)).collect::<Vec<_>>() {
-            self.graph[at].retired = false;
-            touched.push(at);
-        }
+        let mut touched: Entries = dropped.iter().map(|value| self.read_no_more(id, *value)).collect();
+        unneeded.iter().for_each(|value| self.ends.unsay(*value, id));
         touched.retain(|at| !unneeded.contains(&self.graph[*at].node.value));
         self.release(touched, out);
         self.never_made(unneeded.into_iter().collect(), out);
-        work.extend(dropped.into_iter().map(|(value, _)| value));
+        work.extend(dropped);
     }
 }
 

@@ -4,7 +4,9 @@
 //! In: completions. Out: resolved gathers, credits, regions sent again. Must hold: a region ends once; a fault
 //! or failure reaches exactly what depends on it; what does not is still computed.
 
+use super::demand::Gather;
 use super::graph::{Entries, Home, Lineage, Live};
+use super::regions::{Change, Record};
 use super::state::{Phase, State, shutting_down};
 use super::story::What;
 use super::taint;
@@ -13,7 +15,7 @@ use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::region::RegionNode;
 use crate::error::{Error, ErrorKind};
 use crate::host_buffer::HostBuffer;
-use crate::ids::{DeviceId, GatherId, RegionId, ValueId};
+use crate::ids::{DeviceId, RegionId, ValueId};
 use petgraph::stable_graph::NodeIndex;
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
@@ -29,14 +31,15 @@ impl State {
         faults: Vec<(ValueId, Error)>,
         out: &mut Vec<SchedulerInstruction>,
     ) {
-        let Some(record) = self.regions.get_mut(&id).filter(|r| r.sent && r.early.is_none()) else { return };
+        let Some(record) = self.regions.get(&id).filter(|r| r.is_downstream()) else { return };
         let device = self.devices.get(record.region.device.0 as usize);
         let named = |error: Error| match device {
             Some(device) => error.with_device(device.name.clone()),
             None => error,
         };
-        record.early = Some(faults.into_iter().map(|(value, error)| (value, named(error))).collect());
-        self.left(id);
+        let faults = faults.into_iter().map(|(value, error)| (value, named(error))).collect();
+        self.left(id, Change::Finish(faults));
+        self.ends_happen(id, None, out);
         self.settle(smallvec![id], out);
     }
 
@@ -44,7 +47,7 @@ impl State {
     fn settle(&mut self, mut work: SmallVec<[RegionId; 4]>, out: &mut Vec<SchedulerInstruction>) {
         while let Some(id) = work.pop() {
             let Some(record) = self.regions.get(&id) else { continue };
-            let Some(faults) = &record.early else { continue };
+            let Some(faults) = record.faults() else { continue };
             let homes = || {
                 record.region.inputs.iter().map(|i| &self.graph.get(i.value).expect("SCHED-8: inputs are live").home)
             };
@@ -90,7 +93,7 @@ impl State {
                     self.answer(at, out);
                 }
             }
-            self.credit(session, credits, out);
+            self.ledger.credit(session, credits, out);
             self.release(touched, out);
             made.into_iter().for_each(|at| self.note_let_go(at));
             spent.into_iter().for_each(|(value, why)| self.value_lost(value, why, out));
@@ -112,38 +115,38 @@ impl State {
 
     /// A region could not be planned, placed or run.
     pub(super) fn region_failed(&mut self, id: RegionId, error: Error, out: &mut Vec<SchedulerInstruction>) {
-        if !self.regions.get(&id).is_some_and(|r| r.sent && r.early.is_none()) {
+        if !self.regions.get(&id).is_some_and(Record::is_downstream) {
             return;
         }
-        self.left(id);
+        let was_called_back = self.regions[&id].is_called_back();
+        self.left(id, Change::Return);
+        self.ends_happen(id, Some(&error), out);
         let record = &self.regions[&id];
         let lost = error.kind() == ErrorKind::DeviceLost;
         let inputs = self.input_errors(id, true);
         let is_consequence = inputs.iter().any(|e| e.is_some());
-        let may_repeat = (lost && record.attempts == 0) || record.stale || is_consequence;
-        let was_called_back = record.unwanted && error.kind() == ErrorKind::Cancelled;
+        let attempts = record.attempt.number();
+        let may_repeat = (lost && attempts == 0) || record.is_stale() || is_consequence;
         let is_needed = |n: &RegionNode| n.output && self.needs_output(id, n.value);
-        let unwanted = record.unwanted && !record.region.nodes.iter().any(is_needed);
-        if was_called_back && !unwanted {
+        let unwanted = was_called_back && !record.region.nodes.iter().any(is_needed);
+        if was_called_back && !unwanted && error.kind() == ErrorKind::Cancelled {
             return self.take_back(id, &error, out);
         }
-        let attempts = record.attempts;
-        self.regions.get_mut(&id).expect("SCHED-8: it is unfinished").unwanted = unwanted;
         if may_repeat && !unwanted && attempts < ATTEMPTS_MAX {
             self.repeat(id, &error, out);
             return;
         }
         // Something in it cannot be planned or finds no memory: what has no part in that goes again.
-        if matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::Internal) && self.take_apart(id, out) {
+        let may_part = matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::Internal) && !unwanted;
+        if may_part && self.take_apart(id, out) {
             return;
         }
         let record = &self.regions[&id];
         let error = error.with_device(self.device_name(record.region.device));
         let outputs: Vec<ValueId> = record.region.nodes.iter().filter(|n| n.output).map(|n| n.value).collect();
         let readbacks = record.region.readbacks.clone();
-        self.forget_former_ends(id);
         let record = self.close_region(id, out);
-        self.credit(record.region.session, record.credits, out);
+        self.ledger.credit(record.region.session, record.credits, out);
         let failed = outputs.iter().filter_map(|v| self.graph.find(*v)).map(|at| (at, error.clone())).collect();
         self.fail_values(failed, out);
         // What it was to bring exists still, but this gather of it has failed.
@@ -167,91 +170,24 @@ impl State {
     /// Queues a region that failed downstream again, without what depends on what is not there any more. Its number now.
     pub(super) fn repeat(&mut self, id: RegionId, error: &Error, out: &mut Vec<SchedulerInstruction>) -> RegionId {
         let again = self.restart(id);
-        let mut failed = self.restore_spent(again, error);
+        let mut failed = self.restore_ended(again, error);
         failed.extend(self.prune_region(again, out));
         self.fail_values(failed, out);
         again
     }
 
-    /// Of what a failed region read, what comes again from a region that waits does not end by what was said of it
-    /// before.
-    fn forget_former_ends(&mut self, id: RegionId) {
-        let inputs: SmallVec<[ValueId; 4]> = self.regions[&id].region.inputs.iter().map(|input| input.value).collect();
-        for value in inputs {
-            let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
-            let Home::Coming(maker) = live.home else { continue };
-            let is_said =
-                self.will_say(maker, value) || live.regions.iter().any(|reader| self.will_say(*reader, value));
-            if !self.regions[&maker].sent && !is_said {
-                self.graph.get_mut(value).expect("SCHED-8: a region's input is live").retired = false;
-            }
-        }
-    }
-
-    /// Inputs that ended with the failed attempt of a region, which residency has forgotten: host data is sent anew;
-    /// what lived on a device alone is made again. Returns what cannot be.
-    fn restore_spent(&mut self, again: RegionId, error: &Error) -> Vec<(NodeIndex, Error)> {
-        let inputs = &self.regions[&again].region.inputs;
-        // What that attempt was to end has ended with it, also where it was made again meanwhile, and forgot that.
-        let waits_for_maker = |value: ValueId| {
-            let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
-            matches!(live.home, Home::Coming(maker) if !self.regions[&maker].sent)
-        };
-        let spent: Vec<(ValueId, bool)> = (inputs.iter().map(|input| (input.value, input.dies)))
-            .filter(|&(value, dies)| self.has_ended(value, again) || dies && !waits_for_maker(value))
-            .collect();
-        let mut gone = Vec::new();
-        for (value, dies) in spent {
-            let at = self.graph.find(value).expect("SCHED-8: a region's input is live");
-            let live = &mut self.graph[at];
-            live.known = false;
-            let is_elsewhere = live.host.is_some() || !matches!(live.home, Home::Here);
-            let is_made = matches!(live.home, Home::Coming(maker) if self.regions[&maker].sent);
-            live.spent = (live.host.is_none() && is_made).then(|| error.clone());
-            if !is_elsewhere && !self.make_again(at) {
-                let name = self.device_name(self.graph[at].made);
-                gone.push((at, error.clone().with_device(name)));
-            }
-            // What the region does not end itself is told to end once more.
-            self.graph[at].retired = dies;
-        }
-        gone
-    }
-
-    /// Whether residency was told that a value ends, by the first attempt of `again` or since; what only a region that
-    /// waits yet will say is not told.
-    fn has_ended(&self, value: ValueId, again: RegionId) -> bool {
-        let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
-        live.retired && !live.regions.iter().any(|&id| id != again && self.will_say(id, value))
-    }
-
-    /// Whether a region waits that will say of a value that it ends.
-    pub(super) fn will_say(&self, id: RegionId, value: ValueId) -> bool {
-        self.regions.get(&id).filter(|record| !record.sent).is_some_and(|record| {
-            record.retires.contains(&value) || record.region.inputs.iter().any(|i| i.value == value && i.dies)
-        })
-    }
-
     /// Makes a region that failed downstream wait for its turn again, under a new number.
     fn restart(&mut self, id: RegionId) -> RegionId {
-        let mut record = self.regions.remove(&id).expect("SCHED-8: it is unfinished");
-        let again = RegionId(self.next_region);
-        self.next_region += 1;
-        record.sent = false;
-        record.stale = false;
-        record.unwanted = false;
-        record.attempts += 1;
-        let region = Arc::make_mut(&mut record.region);
-        region.id = again;
-        if !self.is_open(region.device) {
-            move_to_host(region);
+        let again = self.regions.requeue(id);
+        if !self.is_open(self.regions[&again].region.device) {
+            move_to_host(Arc::make_mut(&mut self.regions.at(again).region));
         }
-        for input in &record.region.inputs {
+        let region = self.regions[&again].region.clone();
+        for input in &region.inputs {
             let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
             live.regions.iter_mut().filter(|r| **r == id).for_each(|r| *r = again);
         }
-        self.comes_again(&record.region);
-        self.regions.insert(again, record);
+        self.comes_again(&region);
         self.enqueue(again);
         again
     }
@@ -260,26 +196,20 @@ impl State {
     pub(super) fn comes_again(&mut self, region: &crate::contract::region::Region) {
         let mut readers: Vec<RegionId> = Vec::new();
         for node in region.nodes.iter().filter(|n| n.output) {
-            let live = self.graph.get(node.value).expect("SCHED-8: an output is live");
-            let is_said = live.regions.iter().any(|&reader| self.will_say(reader, node.value));
             let live = self.graph.get_mut(node.value).expect("SCHED-8: an output is live");
             live.home = Home::Coming(region.id);
             live.known = false;
             live.spent = None;
-            // What ended with the first attempt ends again with this one, unless a region that waits will say so.
-            live.retired = is_said;
             readers.extend(live.regions.iter().copied());
+            // What ended with the first attempt ends again with this one, unless a region that waits will say so.
+            self.ends.made_again(node.value);
         }
         for value in &region.readbacks {
             let live = self.graph.get_mut(*value).expect("SCHED-8: a readback's value is live");
             live.readback = Some(region.id);
             live.readback_error = None;
         }
-        for reader in readers {
-            if let Some(reader) = self.regions.get_mut(&reader) {
-                reader.stale |= reader.sent;
-            }
-        }
+        self.regions.go_stale(readers);
     }
 
     /// Cuts a waiting region down to what does not depend on missing inputs. Returns the outputs that fail.
@@ -288,33 +218,26 @@ impl State {
         if inputs.iter().all(|e| e.is_none()) {
             return Vec::new();
         }
-        let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");
+        let record = self.regions.at(id);
         let errors = taint::spread(&record.region, &inputs, &[]);
         let outputs: Vec<(ValueId, Error)> = (record.region.nodes.iter().zip(&errors))
             .filter_map(|(node, error)| error.clone().filter(|_| node.output).map(|e| (node.value, e)))
             .collect();
         let dropped = taint::prune(Arc::make_mut(&mut record.region), &inputs, &errors);
         let is_empty = record.region.readbacks.is_empty() && !record.region.nodes.iter().any(|n| n.output);
-        // Nobody downstream was told that they end, neither as inputs nor behind the region: of a region that was, what
-        // had ended is there anew.
-        let mut touched = Entries::new();
-        for (value, dies) in dropped {
-            let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");
-            let is_said = record.retires.extract_if(.., |ends| *ends == value).count() > 0;
-            touched.push(self.read_no_more(id, value, dies || is_said));
-        }
+        let touched: Entries = dropped.into_iter().map(|value| self.read_no_more(id, value)).collect();
         let failed = outputs.into_iter().filter_map(|(v, e)| self.graph.find(v).map(|at| (at, e))).collect();
         // Its outputs are no longer coming from here; until `fail_values` has told them, nobody else looks.
         if is_empty {
             let record = self.close_region(id, out);
-            self.credit(record.region.session, record.credits, out);
+            self.ledger.credit(record.region.session, record.credits, out);
         }
         self.release(touched, out);
         failed
     }
 
     /// Values that will never exist, and what waits for them.
-    fn fail_values(&mut self, mut work: Vec<(NodeIndex, Error)>, out: &mut Vec<SchedulerInstruction>) {
+    pub(super) fn fail_values(&mut self, mut work: Vec<(NodeIndex, Error)>, out: &mut Vec<SchedulerInstruction>) {
         let mut finished = SmallVec::new();
         while let Some((at, error)) = work.pop() {
             let Some(live) = self.graph.try_get(at) else { continue };
@@ -328,8 +251,8 @@ impl State {
             self.answer(at, out);
             for reader in readers {
                 match self.regions.get(&reader) {
-                    Some(record) if !record.sent => work.extend(self.prune_region(reader, out)),
-                    Some(record) if record.early.is_some() => finished.push(reader),
+                    Some(record) if record.waits() => work.extend(self.prune_region(reader, out)),
+                    Some(record) if record.faults().is_some() => finished.push(reader),
                     _ => {}
                 }
             }
@@ -357,12 +280,12 @@ impl State {
             Err(error) => {
                 let Some(region) = live.readback else { return };
                 // Of an earlier attempt: what is to bring it now has not been sent.
-                if self.regions.get(&region).is_some_and(|r| !r.sent) {
+                if self.regions.get(&region).is_some_and(Record::waits) {
                     return;
                 }
                 live.readback_error = Some(live.blame(error));
                 // An unfinished region may be repeated; it settles this when it ends.
-                if self.regions.contains_key(&region) {
+                if self.regions.contains(&region) {
                     return;
                 }
                 live.readback = None;
@@ -378,7 +301,7 @@ impl State {
         match self.graph[at].home {
             Home::Here => {}
             // It was made, and its region waits for another one's end: it is lost when that has come.
-            Home::Coming(maker) if self.regions[&maker].early.is_some() => {
+            Home::Coming(maker) if self.regions[&maker].faults().is_some() => {
                 self.graph[at].spent = Some(error);
                 return;
             }
@@ -390,11 +313,7 @@ impl State {
         if live.host.is_some() {
             live.made = DeviceId::HOST;
             live.homes = 1;
-            for reader in live.regions.clone() {
-                if let Some(record) = self.regions.get_mut(&reader) {
-                    record.stale |= record.sent;
-                }
-            }
+            self.regions.go_stale(live.regions.iter().copied());
             return;
         }
         if self.make_again(at) {
@@ -423,17 +342,15 @@ impl State {
             return;
         }
         self.gone[number] = true;
-        for record in self.regions.values_mut().filter(|r| !r.sent && r.region.device == device) {
+        for record in self.regions.waiting_mut().filter(|r| r.region.device == device) {
             move_to_host(Arc::make_mut(&mut record.region));
         }
     }
 
     /// The drain's deadline passed: everything that is open fails, and the ring ends.
     pub(super) fn fail_everything(&mut self, out: &mut Vec<SchedulerInstruction>) {
-        let mut gathers: Vec<GatherId> = self.gathers.keys().copied().collect();
-        gathers.sort_unstable();
-        for gather in gathers {
-            let place = self.gathers[&gather].value.and_then(|v| self.graph.get(v));
+        for (gather, Gather { value, .. }) in self.demands.close_all() {
+            let place = value.and_then(|v| self.graph.get(v));
             let error = place.map_or_else(shutting_down, |live| {
                 let error = live.blame(deadline());
                 match self.working_on(live) {
@@ -441,15 +358,14 @@ impl State {
                     None => error,
                 }
             });
-            self.gathers.remove(&gather);
             out.push(SchedulerInstruction::Resolve { gather, result: Err(error) });
         }
-        for record in std::mem::take(&mut self.regions).into_values() {
-            self.credit(record.region.session, record.credits, out);
+        for record in self.regions.take_all() {
+            self.ledger.credit(record.region.session, record.credits, out);
         }
         self.abandon_opening(out);
-        (self.in_flight, self.parked) = (0, 0);
         self.graph = Default::default();
+        self.ends = Default::default();
         self.sessions.clear();
         self.turns = Default::default();
         self.phase = Phase::Stopped;
@@ -467,10 +383,10 @@ impl State {
             _ => None,
         };
         let record = self.regions.get(&live.readback.or(made_by)?)?;
-        record.sent.then_some(record.region.device)
+        (!record.waits()).then_some(record.region.device)
     }
 
-    fn device_name(&self, device: DeviceId) -> String {
+    pub(super) fn device_name(&self, device: DeviceId) -> String {
         self.devices.get(device.0 as usize).map(|d: &DeviceInfo| d.name.clone()).unwrap_or_default()
     }
 }

@@ -5,14 +5,79 @@
 use super::graph::{Entries, Home};
 use super::ingest::session_closed;
 use super::opening::Waiting;
-use super::state::{Gather, Phase, Session, State, shutting_down};
+use super::state::{Phase, Session, State, shutting_down};
 use crate::contract::messages::scheduler::{Delivered, SchedulerInstruction};
 use crate::contract::region::CutReason;
 use crate::contract::tape::Want;
 use crate::error::Error;
 use crate::ids::{GatherId, RegionId, SessionId, ValueId};
 use petgraph::stable_graph::NodeIndex;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+
+/// An open gather.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gather {
+    pub session: SessionId,
+    /// The value; none for an explanation, which fusion renders.
+    pub value: Option<ValueId>,
+    pub want: Want,
+}
+
+/// The open gathers.
+#[derive(Debug, Default)]
+pub(super) struct Demands(FxHashMap<GatherId, Gather>);
+
+impl Demands {
+    /// A gather is open from now on.
+    pub fn open(&mut self, id: GatherId, gather: Gather) {
+        self.0.insert(id, gather);
+    }
+
+    /// A gather is answered, or was withdrawn.
+    pub fn close(&mut self, id: GatherId) -> Option<Gather> {
+        self.0.remove(&id)
+    }
+
+    /// Closes all gathers, and returns them in order.
+    pub fn close_all(&mut self) -> Vec<(GatherId, Gather)> {
+        let mut all: Vec<(GatherId, Gather)> = self.0.drain().collect();
+        all.sort_unstable_by_key(|(id, _)| *id);
+        all
+    }
+
+    /// A gather, if it is open.
+    pub fn get(&self, id: GatherId) -> Option<Gather> {
+        self.0.get(&id).copied()
+    }
+
+    /// Whether a gather is open.
+    pub fn contains(&self, id: GatherId) -> bool {
+        self.0.contains_key(&id)
+    }
+
+    /// Whether a gather is open and waits for the value's elements.
+    pub fn wants_host(&self, id: GatherId) -> bool {
+        self.get(id).is_some_and(|gather| gather.want == Want::Host)
+    }
+
+    /// Whether no gather is open.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The open gathers, in no particular order.
+    #[cfg(test)]
+    pub fn iter(&self) -> impl Iterator<Item = (GatherId, Gather)> + '_ {
+        self.0.iter().map(|(id, gather)| (*id, *gather))
+    }
+
+    /// Open gathers, and how many the table has room for.
+    #[cfg(test)]
+    pub fn room(&self) -> (usize, usize) {
+        (self.0.len(), self.0.capacity())
+    }
+}
 
 impl State {
     /// Resolves those gathers of a value whose answer is known.
@@ -27,8 +92,8 @@ impl State {
         // While its region is unfinished, a lost readback may yet be repeated.
         let lost_on_the_way = live.readback_error.clone().filter(|_| live.readback.is_none());
         for gather in live.gathers.clone() {
-            let want = self.gathers[&gather].want;
-            let result = match (&error, want, &host, &lost_on_the_way) {
+            let want = self.demands.get(gather).map(|gather| gather.want);
+            let result = match (&error, want.expect("SCHED-3: a value's gather is open"), &host, &lost_on_the_way) {
                 (Some(error), ..) => Err(error.clone()),
                 (None, Want::Device, ..) if is_here => Ok(Delivered::Device),
                 (None, Want::Host, Some(host), _) => Ok(Delivered::Host(host.clone())),
@@ -52,8 +117,9 @@ impl State {
             let live = self.graph.get(value);
             live.is_some_and(|live| matches!(live.home, Home::Here) && live.error().is_none())
         };
-        let alone = record.sent && record.attempts == 0 && record.region.inputs.iter().all(|input| sound(input.value));
-        let wants_host = |gather: &&GatherId| self.gathers.get(gather).is_some_and(|g| g.want == Want::Host);
+        let is_first = !record.waits() && record.attempt.number() == 0;
+        let alone = is_first && record.region.inputs.iter().all(|input| sound(input.value));
+        let wants_host = |gather: &&GatherId| self.demands.wants_host(**gather);
         live.gathers.iter().filter(|_| alone).filter(wants_host).copied().collect()
     }
 
@@ -64,7 +130,7 @@ impl State {
         result: Result<Delivered, Error>,
         out: &mut Vec<SchedulerInstruction>,
     ) {
-        if self.gathers.contains_key(&gather) {
+        if self.demands.contains(gather) {
             self.withdraw(gather);
             out.push(SchedulerInstruction::Resolve { gather, result });
         }
@@ -72,7 +138,7 @@ impl State {
 
     /// Forgets a gather. Returns its value, which it no longer keeps.
     pub(super) fn withdraw(&mut self, gather: GatherId) -> Option<ValueId> {
-        let Gather { session, value, .. } = self.gathers.remove(&gather)?;
+        let Gather { session, value, .. } = self.demands.close(gather)?;
         if let Some(entry) = self.sessions.get_mut(&session) {
             entry.gathers.remove(&gather);
             if entry.closed && entry.has_nothing_open() {
@@ -87,25 +153,18 @@ impl State {
     }
 
     /// Takes a region that waits, or has come to its end, off the books; its inputs lose a reader.
-    pub(super) fn close_region(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) -> super::state::Record {
-        let is_sent = self.regions[&id].sent;
-        match self.regions[&id].parked {
-            true => self.parked -= 1,
-            false if !is_sent => self.dequeue(id),
-            false => {}
+    pub(super) fn close_region(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) -> super::regions::Record {
+        let is_sent = !self.regions[&id].waits();
+        if self.regions[&id].is_queued() {
+            self.dequeue(id);
         }
-        let mut record = self.regions.remove(&id).expect("SCHED-8: an unfinished region has a record");
+        let record = self.regions.remove(id);
         if !is_sent {
             out.push(SchedulerInstruction::Skip { region: id });
         }
-        let inputs = record.region.inputs.iter();
-        let mut touched: Entries = inputs.map(|i| self.read_no_more(id, i.value, !is_sent && i.dies)).collect();
-        for value in record.retires.drain(..) {
-            if let Some(at) = self.graph.find(value) {
-                self.graph[at].retired = false;
-                touched.push(at);
-            }
-        }
+        let said = self.ends.unsay_all(id);
+        let mut touched: Entries = record.region.inputs.iter().map(|i| self.read_no_more(id, i.value)).collect();
+        touched.extend(said.into_iter().filter_map(|value| self.graph.find(value)));
         // Outputs are released by whoever says what became of them.
         touched.retain(|at| !matches!(self.graph[*at].home, Home::Coming(maker) if maker == id));
         self.release(touched, out);
@@ -129,7 +188,7 @@ impl State {
         self.release(touched, out);
         for gather in gathers {
             if !self.is_delivering(gather) {
-                let value = self.gathers.get(&gather).and_then(|g| g.value);
+                let value = self.demands.get(gather).and_then(|g| g.value);
                 self.resolve(gather, Err(session_closed()), out);
                 if let Some(value) = value {
                     self.drop_unneeded(value, out);
@@ -143,15 +202,15 @@ impl State {
 
     /// Whether the region that serves a gather is downstream already.
     fn is_delivering(&self, gather: GatherId) -> bool {
-        let Some(Gather { value: Some(value), want, .. }) = self.gathers.get(&gather) else { return true };
-        let Some(live) = self.graph.get(*value) else { return false };
+        let Some(Gather { value: Some(value), want, .. }) = self.demands.get(gather) else { return true };
+        let Some(live) = self.graph.get(value) else { return false };
         let region = match (want, &live.home) {
             (Want::Device, Home::Coming(region)) => Some(*region),
             (Want::Host, _) => live.readback,
             _ => None,
         };
         // A readback whose region is finished is on its way.
-        region.is_some_and(|id| self.regions.get(&id).is_none_or(|r| r.sent))
+        region.is_some_and(|id| self.regions.get(&id).is_none_or(|r| !r.waits()))
     }
 
     /// Renders what a gather of the value would run now, and changes nothing.
@@ -181,9 +240,9 @@ impl State {
             }
             let inputs = cut.inputs.iter().map(|input| self.graph[input.at].node.value);
             regions = self.preview_parked(inputs, value);
-            regions.extend(self.build_regions(&cut, self.next_region, true, |v, _| v == value));
+            regions.extend(self.build_regions(&cut, self.regions.next(), true, |v, _| v == value));
         }
-        self.gathers.insert(gather, Gather { session: value.session, value: None, want: Want::Host });
+        self.demands.open(gather, Gather { session: value.session, value: None, want: Want::Host });
         if let Some(entry) = self.sessions.get_mut(&value.session) {
             entry.gathers.insert(gather);
         }

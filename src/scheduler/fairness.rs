@@ -6,6 +6,7 @@
 
 use super::graph::Home;
 use super::portions::elements_max;
+use super::regions::{Attempt, Change};
 use super::state::{Session, State};
 use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::region::Region;
@@ -105,7 +106,7 @@ impl State {
                 self.sessions.remove(&owner);
             }
         }
-        if self.in_flight == 0 && self.turns.fair.is_empty() {
+        if self.regions.downstream() == 0 && self.turns.fair.is_empty() {
             self.turns.fair.forget_debts();
         }
     }
@@ -114,7 +115,7 @@ impl State {
     pub(super) fn pump(&mut self, out: &mut Vec<SchedulerInstruction>) {
         self.forget_emptied();
         loop {
-            let most = match self.in_flight {
+            let most = match self.regions.downstream() {
                 n if n < self.credits => usize::MAX,
                 n if n < self.credits + RESERVE && !self.turns.long.is_empty() => LOOK_MAX,
                 _ => return,
@@ -124,7 +125,7 @@ impl State {
             for owner in self.turns.fair.in_order().take(most) {
                 let head = self.sessions[&owner].queue[0];
                 if !self.is_ready(head) {
-                    if self.parked > 0 && self.has_parked_makers(head) {
+                    if self.regions.parked() > 0 && self.has_parked_makers(head) {
                         makers_of = Some(head);
                         break;
                     }
@@ -154,7 +155,7 @@ impl State {
         let region = &self.regions[&id].region;
         !self.stalled[region.device.0 as usize]
             && region.inputs.iter().all(|input| match self.graph.get(input.value).map(|l| &l.home) {
-                Some(Home::Coming(maker)) => self.regions[maker].sent && !self.regions[maker].unwanted,
+                Some(Home::Coming(maker)) => !self.regions[maker].waits() && !self.regions[maker].is_called_back(),
                 _ => true,
             })
     }
@@ -165,10 +166,10 @@ impl State {
         let mine = long.iter().filter(|(_, session)| *session == record.region.session).count();
         if self.is_long(id) {
             let most = self.credits.saturating_sub(RESERVE).max(1);
-            return self.in_flight < self.credits && mine < LONG_OF_SESSION_MAX && long.len() < most;
+            return self.regions.downstream() < self.credits && mine < LONG_OF_SESSION_MAX && long.len() < most;
         }
         let waits = |value| matches!(self.graph.get(value).map(|l| &l.home), Some(Home::Coming(_)));
-        self.in_flight < self.credits || (mine == 0 && !record.region.inputs.iter().any(|i| waits(i.value)))
+        self.regions.downstream() < self.credits || (mine == 0 && !record.region.inputs.iter().any(|i| waits(i.value)))
     }
 
     fn is_long(&self, id: RegionId) -> bool {
@@ -177,21 +178,18 @@ impl State {
         device.is_some_and(|device| record.elements > LONG * elements_max(device.kind))
     }
 
-    /// A region is downstream no more.
-    pub(super) fn left(&mut self, id: RegionId) {
-        self.in_flight -= 1;
+    /// A region is downstream no more: it ran, or it returned.
+    pub(super) fn left(&mut self, id: RegionId, change: Change) {
+        self.regions.change(id, change);
         self.turns.long.retain(|(long, _)| *long != id);
     }
 
     /// Passes a region downstream, with the host data that residency does not have yet, and what ends with it.
     fn send(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) {
         let is_long = self.is_long(id);
-        let record = self.regions.get_mut(&id).expect("SCHED-6: a queued region is unfinished");
-        record.sent = true;
-        record.sent_as = self.sends;
-        self.sends += 1;
-        self.in_flight += 1;
-        let (attempts, is_part) = (record.attempts, record.is_part);
+        self.regions.send(id);
+        let record = self.regions.at(id);
+        let is_first = record.attempt == Attempt::First;
         // Nobody else has it yet, or not any more.
         let region = Arc::make_mut(&mut record.region);
         if let Some(session) = self.sessions.get(&region.session) {
@@ -200,19 +198,19 @@ impl State {
         if is_long {
             self.turns.long.push((id, region.session));
         }
-        let retires = std::mem::take(&mut record.retires);
         for input in &mut region.inputs {
             let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
             // What a repeated region read may have ended since residency was told of it.
-            let is_new = !live.known || attempts > 0 || is_part;
+            let is_new = !live.known || !is_first;
             input.source = if is_new { live.host.clone() } else { None };
             live.known |= is_new;
+            input.dies = self.ends.dies_in(input.value, id);
         }
         for node in region.nodes.iter().filter(|n| n.output) {
             self.graph.get_mut(node.value).expect("SCHED-8: a region's output is live").known = true;
         }
         out.push(SchedulerInstruction::PlanRegion(record.region.clone()));
-        for value in retires {
+        for value in self.ends.send(id) {
             out.push(SchedulerInstruction::Retire { value, after: Some(id) });
         }
     }

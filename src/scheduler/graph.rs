@@ -3,7 +3,7 @@
 //! In: nodes as they were recorded. Out: entries with their home and who keeps them alive. Edges lead from an
 //! argument to its lazy users and end when the user is cut. Must hold: SCHED-1, SCHED-2.
 
-use super::state::Record;
+use super::regions::Record;
 use crate::contract::region::Region;
 use crate::error::Error;
 use crate::graph::{Arg, Node, Op};
@@ -47,8 +47,6 @@ pub(super) struct Live {
     pub passed: bool,
     /// The elements that were computed in passing for it so far (`passing.rs`).
     pub passing_cost: u64,
-    /// Residency was told, or is told by a region's `dies`, that it ends.
-    pub retired: bool,
     /// Why it is not there any more, where it went before the end of the region that makes it was taken in: it was lost,
     /// or ended with a region that failed and reads it again.
     pub spent: Option<Error>,
@@ -56,8 +54,8 @@ pub(super) struct Live {
     pub left: bool,
     /// Residency has heard of it.
     pub known: bool,
-    /// The segment that recorded it: its credit is open while that segment is ingested.
-    pub segment: u64,
+    /// The segment that recorded it, until a cut computes it: its credit is open while that segment is ingested.
+    pub segment: Option<u64>,
     /// The device that made it.
     pub made: DeviceId,
     /// Devices that have had it, by its own session's program order (bit `d` for device `d`).
@@ -91,9 +89,9 @@ impl Lineage {
     /// How a finished region's outputs could be made again: on the host nothing is lost, an input that ended with the
     /// region is not there any more, and what was made again before is not a third time.
     pub fn of(record: Record) -> Option<Arc<Lineage>> {
-        let Record { mut region, order, attempts, .. } = record;
+        let Record { mut region, order, attempt, .. } = record;
         let lasting = region.device != DeviceId::HOST && region.inputs.iter().all(|input| !input.dies);
-        (lasting && attempts == 0).then(|| {
+        (lasting && attempt.number() == 0).then(|| {
             // Host data lives as long as its value does.
             if region.inputs.iter().any(|input| input.source.is_some()) {
                 Arc::make_mut(&mut region).inputs.iter_mut().for_each(|input| input.source = None);
@@ -114,11 +112,10 @@ impl Live {
             users: 0,
             passed: false,
             passing_cost: 0,
-            retired: false,
             spent: None,
             left: false,
             known: false,
-            segment,
+            segment: Some(segment),
             made: DeviceId::HOST,
             homes: 1,
             host,

@@ -4,9 +4,13 @@
 //! the records; whatever was dead at the end of the segment is never computed.
 
 use super::cut::{Cut, Fate};
+use super::demand::Gather;
+use super::ends::How;
 use super::graph::{Entries, Home, Live};
+use super::ledger::Charge;
 use super::opening::Waiting;
-use super::state::{Charge, Gather, PARTS_MAX, Phase, Record, Session, State, shutting_down};
+use super::regions::{Cause, Record};
+use super::state::{PARTS_MAX, Phase, Session, State, shutting_down};
 use super::story::What;
 use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::records::Records;
@@ -38,8 +42,8 @@ pub(super) struct Occasion {
     pub why: CutReason,
     /// When.
     pub at_ns: u64,
-    /// What is cut runs whoever waits for it: a limit asked for it, too.
-    pub by_limit: bool,
+    /// What asked for what is cut.
+    pub cause: Cause,
 }
 
 /// A segment that is being cut.
@@ -77,22 +81,21 @@ impl State {
             self.refuse(session, records, out);
             return;
         }
-        let mut occasion = Occasion { segment: self.next_segment, why, at_ns, by_limit: false };
+        let mut occasion = Occasion { segment: self.next_segment, why, at_ns, cause: Cause::Demand };
         self.next_segment += 1;
         self.latest_ns = at_ns;
         let noted = self.note_records(session, records, occasion.segment, out);
-        let (mut roots, readbacks) = self.sort_demands(&noted.demanded, out);
         // Before anything is released: a value that is only read back ends after its readback.
-        for at in readbacks {
-            self.queue_readback(session, at, occasion);
-        }
+        let mut roots = self.sort_demands(session, &noted.demanded, occasion, out);
         // Latest first: a chain's end is dropped last, and its edges are the newest.
         let mut dead: Entries = noted.dropped.iter().filter_map(|v| self.graph.find(*v)).collect();
         dead.retain(|at| self.graph[*at].is_lazy());
         self.release(dead, out);
         let asked_for = roots.len();
         self.add_limit_roots(session, why, &noted.recorded, &mut roots);
-        occasion.by_limit = roots.len() > asked_for;
+        if roots.len() > asked_for {
+            occasion.cause = Cause::Limit;
+        }
         let work = smallvec![(session, roots)];
         self.cut(Unfinished { session, noted, occasion, work, assigned: 0 }, out);
     }
@@ -110,7 +113,7 @@ impl State {
         self.release(touched.clone(), out);
         self.count_left(session, touched.iter().copied());
         touched.into_iter().for_each(|at| self.note_let_go(at));
-        self.credit(session, noted.recorded.len() as u32 - assigned, out);
+        self.ledger.credit(session, noted.recorded.len() as u32 - assigned, out);
         // What a limit asks for outside of any segment comes from there.
         if !noted.recorded.is_empty() || !noted.demanded.is_empty() || !noted.dropped.is_empty() {
             // One of them at a time: a cut may have to wait for a device, and then nothing else is cut.
@@ -154,7 +157,7 @@ impl State {
                     return;
                 };
                 live.gathers.push(gather);
-                self.gathers.insert(gather, Gather { session, value: Some(value), want });
+                self.demands.open(gather, Gather { session, value: Some(value), want });
                 self.log.note(value, What::Demanded(gather));
                 noted.demanded.push(gather);
                 noted.dropped.push(value);
@@ -188,7 +191,7 @@ impl State {
             let start = if entry.values.is_empty() { value.index } else { entry.values.start.min(value.index) };
             entry.values = start..entry.values.end.max(value.index + 1);
         }
-        self.count().nodes_recorded += 1;
+        self.ledger.count_recorded(1);
         self.log.note(value, What::Recorded);
         if let Err((at, _)) = self.graph.add(node, segment) {
             let live = &mut self.graph[at];
@@ -196,12 +199,18 @@ impl State {
         }
     }
 
-    /// Answers demands that can be answered, and sorts the others: lazy values to compute, and values that
-    /// exist and must be brought to the host.
-    fn sort_demands(&mut self, demanded: &[GatherId], out: &mut Vec<SchedulerInstruction>) -> (Entries, Entries) {
-        let (mut roots, mut readbacks) = (Entries::new(), Entries::new());
+    /// Answers demands that can be answered, and queues readbacks of values that exist. Returns the lazy values that
+    /// the other demands compute.
+    fn sort_demands(
+        &mut self,
+        session: SessionId,
+        demanded: &[GatherId],
+        occasion: Occasion,
+        out: &mut Vec<SchedulerInstruction>,
+    ) -> Entries {
+        let mut roots = Entries::new();
         for &gather in demanded {
-            let Some(Gather { value: Some(value), want, .. }) = self.gathers.get(&gather).copied() else { continue };
+            let Some(Gather { value: Some(value), want, .. }) = self.demands.get(gather) else { continue };
             let at = self.graph.find(value).expect("SCHED-3: a gather's value is live");
             let live = &self.graph[at];
             if let Some(maker) = self.parked_maker(live) {
@@ -212,14 +221,12 @@ impl State {
             match (&live.home, want) {
                 (Home::Lazy, _) => roots.push(at),
                 (Home::Here | Home::Coming(_), Want::Host) if is_idle && live.error().is_none() => {
-                    readbacks.push(at);
-                    // Marks it; the region's number follows.
-                    self.graph[at].readback = Some(RegionId(u64::MAX));
+                    self.queue_readback(session, at, occasion);
                 }
                 _ => self.answer(at, out),
             }
         }
-        (roots, readbacks)
+        roots
     }
 
     /// At a limit, all that the user holds is computed, so that what lies behind it can go; where memory is waited for,
@@ -251,7 +258,7 @@ impl State {
     /// At the end of a session's segment: if it has left too many values lazy, computes those that it holds. True if
     /// it did.
     fn limit_lazy(&mut self, session: SessionId, out: &mut Vec<SchedulerInstruction>) -> bool {
-        let most = self.lazy_max;
+        let most = self.kept.lazy_max();
         // What others' lazy values keep is not looked through again before it has doubled.
         let is_much = |entry: &&Session| entry.lazy.len() > most.max(2 * entry.lazy_of_others);
         if self.sessions.get(&session).filter(is_much).is_none() {
@@ -312,7 +319,7 @@ impl State {
         why: CutReason,
         out: &mut Vec<SchedulerInstruction>,
     ) {
-        let occasion = Occasion { segment: self.next_segment, why, at_ns: self.latest_ns, by_limit: true };
+        let occasion = Occasion { segment: self.next_segment, why, at_ns: self.latest_ns, cause: Cause::Limit };
         self.next_segment += 1;
         let work = smallvec![(session, roots)];
         self.cut(Unfinished { session, noted: Noted::default(), occasion, work, assigned: 0 }, out);
@@ -320,9 +327,9 @@ impl State {
 
     /// Makes a cut true: its regions are queued, its values are coming, what it used up is let go.
     fn commit(&mut self, cut: Cut, occasion: Occasion, out: &mut Vec<SchedulerInstruction>) -> u32 {
-        let regions = self.build_regions(&cut, self.next_region, false, |_, live| self.wants_host(live));
-        self.next_region += regions.len() as u64;
-        self.count().regions += regions.len() as u64;
+        let regions = self.build_regions(&cut, self.regions.next(), false, |_, live| self.wants_host(live));
+        self.regions.take_numbers(regions.len() as u64);
+        self.ledger.count_regions(regions.len());
         let ids: SmallVec<[RegionId; 4]> = regions.iter().map(|r| r.id).collect();
         let mut credits: SmallVec<[u32; 4]> = smallvec![0u32; regions.len()];
         let (mut assigned, mut charged) = (0, 0);
@@ -332,12 +339,12 @@ impl State {
             if node.runs() {
                 credits[node.group as usize] += 1;
                 // If it stays lazy and is computed once more, it is charged for that.
-                match std::mem::replace(&mut self.graph[node.at].segment, u64::MAX) == occasion.segment {
+                match self.graph[node.at].segment.take() == Some(occasion.segment) {
                     true => assigned += 1,
                     false => charged += 1,
                 }
                 if let Some(reason) = node.place.elsewhere {
-                    *self.count().elsewhere.entry(reason).or_default() += 1;
+                    self.ledger.count_elsewhere(reason);
                 }
             }
             match &node.fate {
@@ -375,7 +382,7 @@ impl State {
         touched.extend(cut.inputs.iter().map(|i| i.at));
         if charged > 0 {
             let bytes = self.bytes_kept_of(cut.inputs.iter().map(|input| self.graph[input.at].node.value));
-            self.charge(Charge { session: cut.session, nodes: charged, bytes });
+            self.ledger.charge(Charge { session: cut.session, nodes: charged, bytes });
         }
         for (region, credits) in regions.into_iter().zip(credits) {
             self.open_region(region, credits, occasion);
@@ -389,7 +396,7 @@ impl State {
     }
 
     pub(super) fn wants_host(&self, live: &super::graph::Live) -> bool {
-        live.gathers.iter().any(|g| self.gathers.get(g).is_some_and(|g| g.want == Want::Host))
+        live.gathers.iter().any(|gather| self.demands.wants_host(*gather))
     }
 
     /// Records a region as unfinished and puts it in its session's queue.
@@ -399,7 +406,9 @@ impl State {
         for input in &region.inputs {
             let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
             live.regions.push(id);
-            live.retired |= input.dies;
+            if input.dies {
+                self.ends.say(input.value, id, How::InPlace);
+            }
             if input.value.session == owner {
                 live.homes |= 1 << region.device.0;
             }
@@ -407,9 +416,9 @@ impl State {
         for value in &region.readbacks {
             self.graph.get_mut(*value).expect("SCHED-8: a readback's value is live").readback = Some(id);
         }
-        let Occasion { at_ns: cut_at_ns, by_limit, .. } = occasion;
-        self.regions
-            .insert(id, Record { credits, cut_at_ns, by_limit, ..Record::new(region, id.0 * PARTS_MAX as u64) });
+        let mut record = Record::new(region, id.0 * PARTS_MAX as u64, occasion.cause);
+        (record.credits, record.cut_at_ns) = (credits, occasion.at_ns);
+        self.regions.insert(id, record);
         self.enqueue(id);
     }
 
@@ -417,7 +426,7 @@ impl State {
     fn queue_readback(&mut self, session: SessionId, at: NodeIndex, occasion: Occasion) {
         let live = &self.graph[at];
         let region = Region {
-            id: RegionId(self.next_region),
+            id: self.regions.take_numbers(1),
             session,
             weight: 1,
             device: if self.is_open(live.made) { live.made } else { crate::ids::DeviceId::HOST },
@@ -434,8 +443,7 @@ impl State {
             placement: Placement { reason: "where the value is", ..Placement::default() },
             preview: false,
         };
-        self.next_region += 1;
-        self.count().regions += 1;
+        self.ledger.count_regions(1);
         self.open_region(region, 0, occasion);
     }
 
@@ -469,8 +477,8 @@ impl State {
             TapeRecord::Pinned(..) => {}
         });
         self.release(released_values, out);
-        self.count().nodes_recorded += nodes as u64;
-        self.credit(session, nodes, out);
+        self.ledger.count_recorded(nodes);
+        self.ledger.credit(session, nodes, out);
     }
 }
 

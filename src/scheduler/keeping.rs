@@ -12,6 +12,7 @@
 
 use super::graph::{Entries, Home, Live};
 use super::state::{Phase, State};
+use crate::config::Config;
 use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::region::CutReason;
 use crate::ids::{RegionId, SessionId, ValueId};
@@ -59,12 +60,67 @@ struct Keeper {
     largest_bytes: u64,
 }
 
-impl State {
+/// The limits on what is left waiting, and what came to it since it was counted.
+#[derive(Debug)]
+pub(super) struct Kept {
+    /// Lazy values a session may leave behind before those that are held are computed.
+    lazy_max: usize,
+    /// Bytes that a session's lazy values may keep before they are computed.
+    bytes_max: u64,
+    /// The host's budget, without what a device that was opened takes of the same memory.
+    host_budget_bytes: u64,
+    /// Bytes that came to what lazy values and parked regions keep, since that was counted.
+    bytes: u64,
+    /// Sessions whose parked regions may keep too much.
+    keepers: Vec<SessionId>,
+}
+
+impl Kept {
+    /// The limits of a scheduler, whose host has this budget.
+    pub fn new(config: &Config, host_budget_bytes: u64) -> Kept {
+        let (lazy_max, bytes_max) = (config.tape_nodes_max.max(1), config.tape_bytes_max.max(1));
+        Kept { lazy_max, bytes_max, host_budget_bytes, bytes: 0, keepers: Vec::new() }
+    }
+
+    /// Lazy values, or nodes of parked regions, that a session may leave behind.
+    pub fn lazy_max(&self) -> usize {
+        self.lazy_max
+    }
+
+    /// A device that was opened takes so much of the host's memory.
+    pub fn take_from_budget(&mut self, bytes: u64) {
+        self.host_budget_bytes = self.host_budget_bytes.saturating_sub(bytes);
+    }
+
+    /// Sessions that are to be looked at.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.keepers.len()
+    }
+
+    /// Lazy values may keep any number of bytes.
+    #[cfg(test)]
+    pub fn lift_bytes_max(&mut self) {
+        self.bytes_max = u64::MAX;
+    }
+
     /// Bytes that a session's parked regions may keep.
     fn parked_max(&self) -> u64 {
         self.bytes_max.min(self.host_budget_bytes / SHARE).max(1)
     }
 
+    /// Bytes that all lazy values and parked regions may keep.
+    fn all_max(&self) -> u64 {
+        (self.host_budget_bytes / SHARE * 2).max(1)
+    }
+
+    /// Whether so much came to what all keep that it is to be counted.
+    fn is_much(&self) -> bool {
+        self.bytes > self.all_max() / COUNTED
+    }
+}
+
+impl State {
     /// Of values that a session's program has let go of, or that are written out after it had: what its own lazy values
     /// keep comes to what it leaves, once each.
     pub(super) fn count_left(&mut self, session: SessionId, values: impl Iterator<Item = NodeIndex>) {
@@ -84,7 +140,7 @@ impl State {
 
     /// At the end of a session's segment: if its lazy values keep too much, computes what takes less than it keeps.
     pub(super) fn limit_left(&mut self, session: SessionId, out: &mut Vec<SchedulerInstruction>) {
-        let most = self.bytes_max;
+        let most = self.kept.bytes_max;
         let Some(entry) = self.sessions.get_mut(&session).filter(|entry| entry.left_bytes > most / COUNTED) else {
             return;
         };
@@ -96,12 +152,12 @@ impl State {
 
     /// A value that its program has let go of is kept in memory for parked regions of a session.
     pub(super) fn count_kept(&mut self, keeper: SessionId, bytes: u64) {
-        let most = self.parked_max();
-        self.kept_bytes += bytes;
+        let most = self.kept.parked_max();
+        self.kept.bytes += bytes;
         let Some(session) = self.sessions.get_mut(&keeper) else { return };
         session.kept_bytes += bytes;
         if session.kept_bytes > most / COUNTED {
-            self.keepers.push(keeper);
+            self.kept.keepers.push(keeper);
         }
     }
 
@@ -109,25 +165,25 @@ impl State {
     pub(super) fn note_let_go(&mut self, at: NodeIndex) {
         let Some(live) = self.graph.try_get(at).filter(|live| is_kept(live)) else { return };
         let bytes = live.node.meta.bytes() as u64;
-        let parked = live.regions.iter().filter_map(|id| self.regions.get(id)).filter(|record| record.parked);
+        let parked = live.regions.iter().filter_map(|id| self.regions.get(id)).filter(|record| record.is_parked());
         let mut keepers: SmallVec<[SessionId; 4]> = parked.map(|record| record.region.session).collect();
         keepers.sort_unstable();
         keepers.dedup();
         if live.users > 0 && keepers.is_empty() {
-            self.kept_bytes += bytes;
+            self.kept.bytes += bytes;
         }
         keepers.into_iter().for_each(|keeper| self.count_kept(keeper, bytes));
     }
 
     /// Computes what keeps too much of the memory.
     pub(super) fn limit_kept(&mut self, out: &mut Vec<SchedulerInstruction>) {
-        let (most, most_of_all) = (self.parked_max(), (self.host_budget_bytes / SHARE * 2).max(1));
-        let is_little = self.keepers.is_empty() && self.kept_bytes <= most_of_all / COUNTED;
+        let (most, most_of_all) = (self.kept.parked_max(), self.kept.all_max());
+        let is_little = self.kept.keepers.is_empty() && !self.kept.is_much();
         // Users' events wait for a device, and this is no more urgent than they are.
         if is_little || self.phase != Phase::Running || self.opening.is_waiting() {
             return;
         }
-        let mut full = std::mem::take(&mut self.keepers);
+        let mut full = std::mem::take(&mut self.kept.keepers);
         full.sort_unstable();
         full.dedup();
         for session in full {
@@ -136,10 +192,10 @@ impl State {
                 self.thin_out(Scope::Parked(session), most, out);
             }
         }
-        if self.kept_bytes > most_of_all / COUNTED {
-            let counted = std::mem::take(&mut self.kept_bytes);
+        if self.kept.is_much() {
+            let counted = std::mem::take(&mut self.kept.bytes);
             if !self.thin_out(Scope::All, most_of_all, out) {
-                self.kept_bytes = counted;
+                self.kept.bytes = counted;
             }
         }
     }

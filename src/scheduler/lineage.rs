@@ -8,8 +8,9 @@
 //! readers, as their regions are earlier ones, or they fail, and the readers are cut down. Nothing of it is sent
 //! before the device has said whether it serves again.
 
-use super::graph::{Home, Lineage};
-use super::state::{Record, State};
+use super::graph::{Home, Lineage, Live};
+use super::regions::{Attempt, Cause, Record};
+use super::state::State;
 use super::story::What;
 use super::taint;
 use crate::contract::region::{Region, RegionInput};
@@ -24,7 +25,7 @@ impl State {
         let live = &self.graph[at];
         let value = live.node.value;
         let Some(lineage) = live.lineage.clone().filter(|l| self.has_inputs(&l.region, value)) else { return false };
-        let waits = |id: &RegionId| self.regions.get(id).is_some_and(|record| !record.sent);
+        let waits = |id: &RegionId| self.regions.get(id).is_some_and(Record::waits);
         let id = match self.again.get(&lineage.order).copied().filter(waits) {
             Some(id) => {
                 self.widen(id, &lineage, value);
@@ -33,26 +34,19 @@ impl State {
             None => self.restore(&lineage, value),
         };
         let wants = self.wants_host(&self.graph[at]);
-        let live = &self.graph[at];
-        let is_said = live.regions.iter().any(|&reader| self.will_say(reader, value));
+        // What ended before ends again, unless a region that waits will say so.
+        self.ends.made_again(value);
         let live = &mut self.graph[at];
         live.home = Home::Coming(id);
         live.lineage = None;
-        // What ended before ends again, unless a region that waits will say so.
-        live.retired = is_said;
         // Its elements were on their way, and their region was done.
-        if wants && live.readback.is_none_or(|r| !self.regions.contains_key(&r)) {
+        if wants && live.readback.is_none_or(|r| !self.regions.contains(&r)) {
             live.readback = Some(id);
             live.readback_error = None;
-            let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");
-            Arc::make_mut(&mut record.region).readbacks.push(value);
+            Arc::make_mut(&mut self.regions.at(id).region).readbacks.push(value);
         }
         let live = &self.graph[at];
-        for reader in live.regions.clone() {
-            if let Some(record) = self.regions.get_mut(&reader) {
-                record.stale |= record.sent;
-            }
-        }
+        self.regions.go_stale(live.regions.iter().copied());
         self.log.note(value, What::Cut(id));
         true
     }
@@ -61,24 +55,25 @@ impl State {
     fn has_inputs(&self, region: &Region, value: ValueId) -> bool {
         let part = part_of(region, &FxHashSet::from_iter([value]));
         part.inputs.iter().all(|input| {
-            let live = self.graph.get(input.value);
-            live.is_some_and(|l| !l.retired && !matches!(l.home, Home::Failed(_) | Home::Lazy))
+            let exists = |live: &Live| !matches!(live.home, Home::Failed(_) | Home::Lazy);
+            self.ends.is_untold(input.value) && self.graph.get(input.value).is_some_and(exists)
         })
     }
 
     /// Opens the region anew, for one of its values.
     fn restore(&mut self, lineage: &Lineage, value: ValueId) -> RegionId {
-        let id = RegionId(self.next_region);
-        self.next_region += 1;
+        let id = self.regions.take_numbers(1);
         let mut region = part_of(&lineage.region, &FxHashSet::from_iter([value]));
         region.id = id;
         region.placement.reason = "lost with its device, and made again";
         self.read_by(id, &region.inputs);
+        let mut record = Record::new(region, lineage.order, Cause::Demand);
         // It counts as a second attempt, and the last.
-        self.regions.insert(id, Record { attempts: 1, ..Record::new(region, lineage.order) });
+        record.attempt = Attempt::Again(1);
+        self.regions.insert(id, record);
         self.enqueue(id);
         self.again.insert(lineage.order, id);
-        self.count().values_made_again += 1;
+        self.ledger.count_made_again();
         id
     }
 
@@ -90,10 +85,10 @@ impl State {
         let fresh: Vec<RegionInput> =
             part.inputs.iter().filter(|i| old.inputs.iter().all(|o| o.value != i.value)).cloned().collect();
         self.read_by(id, &fresh);
-        let region = Arc::make_mut(&mut self.regions.get_mut(&id).expect("SCHED-8: it is unfinished").region);
+        let region = Arc::make_mut(&mut self.regions.at(id).region);
         let (placement, readbacks) = (std::mem::take(&mut region.placement), std::mem::take(&mut region.readbacks));
         *region = Region { id, placement, readbacks, ..part };
-        self.count().values_made_again += 1;
+        self.ledger.count_made_again();
     }
 
     pub(super) fn read_by(&mut self, id: RegionId, inputs: &[RegionInput]) {

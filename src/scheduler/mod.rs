@@ -16,14 +16,17 @@
 //! | `Here` | `Coming` | it was lost with its device, and what it was made from exists |
 //! | `Lazy`, `Coming`, `Here` | `Failed` | an operand failed at the cut; its region failed; its device was lost; nobody needs it any more |
 //!
-//! Invariants (`State::validate` checks SCHED-1 to 8 and 12, assertions in place 9 to 11, `tests/keeping.rs` 13,
-//! `crate::ring`'s simulator of requests 14):
+//! A region's life, from its cut to its end, is the table in `regions.rs`; when a value's bytes may go is the one in
+//! `ends.rs`.
+//!
+//! Invariants (`State::validate` checks SCHED-1 to 8 and 12, LIFE-2, LIFE-3 and ENDS-2 to 4; assertions in place SCHED-9
+//! to 11, LIFE-1 and ENDS-1; `tests/keeping.rs` SCHED-13; `crate::ring`'s simulator of requests SCHED-14):
 //! - SCHED-1: the index names every live value once, and each entry names its own value.
 //! - SCHED-2: only lazy values have edges from their arguments, and `users` is the number of edges to users.
 //! - SCHED-3: every open gather waits for something that is under way: a region that makes its value, a
 //!   readback, or an explanation.
-//! - SCHED-4: at most `credits` regions are downstream, and two short ones beside long ones; exactly those are marked
-//!   as sent.
+//! - SCHED-4: at most `credits` regions are downstream, and two short ones beside long ones; exactly those are
+//!   `Downstream` or `CalledBack` (`regions.rs`).
 //! - SCHED-5: every live value is kept by somebody: a handle, a user, a gather, or an unfinished region.
 //! - SCHED-6: a session's regions wait in the order in which they were cut.
 //! - SCHED-7: every recorded node's credit is given back exactly once, and once more each time that it was left lazy
@@ -51,16 +54,20 @@ mod cancel;
 mod completion;
 mod cut;
 mod demand;
+mod ends;
 mod fairness;
 mod graph;
 mod ingest;
 mod keeping;
+mod ledger;
 mod lineage;
 mod opening;
 mod parking;
 mod passing;
 mod placement;
 mod portions;
+mod regions;
+mod release;
 mod room;
 mod split;
 mod story;

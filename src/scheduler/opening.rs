@@ -128,7 +128,7 @@ impl State {
         match result {
             Ok(Some(device)) => {
                 assert_eq!(device.id.0 as usize, self.devices.len(), "SCHED: devices are numbered as they come");
-                self.host_budget_bytes = self.host_budget_bytes.saturating_sub(device.host_share_bytes);
+                self.kept.take_from_budget(device.host_share_bytes);
                 self.devices.push(device);
                 self.gone.push(false);
                 self.stalled.push(false);
@@ -155,7 +155,7 @@ impl State {
     pub(super) fn abandon_opening(&mut self, out: &mut Vec<SchedulerInstruction>) {
         self.opening.promised = false;
         match self.opening.waiting.take() {
-            Some(Waiting::Segment(segment)) => self.credit(segment.session, segment.credits(), out),
+            Some(Waiting::Segment(segment)) => self.ledger.credit(segment.session, segment.credits(), out),
             Some(Waiting::Explanation(gather, _)) => {
                 out.push(SchedulerInstruction::Resolve { gather, result: Err(shutting_down()) });
             }

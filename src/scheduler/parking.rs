@@ -9,7 +9,9 @@
 //! all readers are through.
 
 use super::graph::{Home, Live};
-use super::state::{Charge, State};
+use super::ledger::Charge;
+use super::regions::{Attempt, Cause, Change, Record};
+use super::state::State;
 use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::region::Region;
 use crate::contract::tape::Want;
@@ -29,10 +31,10 @@ impl State {
     /// makes or brings.
     pub(super) fn is_awaited(&self, id: RegionId) -> bool {
         let record = &self.regions[&id];
-        let runs = |reader: &RegionId| *reader != id && self.regions.get(reader).is_some_and(|r| !r.parked);
+        let runs = |reader: &RegionId| *reader != id && self.regions.get(reader).is_some_and(|r| !r.is_parked());
         let awaits = |live: &Live| !live.gathers.is_empty() || live.regions.iter().any(runs);
         let mut outputs = record.region.nodes.iter().filter(|n| n.output);
-        record.by_limit
+        record.is_for_limit()
             || outputs.any(|node| self.graph.get(node.value).is_some_and(awaits))
             || record.region.readbacks.iter().any(|value| self.wants_readback(*value))
     }
@@ -41,13 +43,13 @@ impl State {
     /// may not be awaited either: it goes to `work`.
     pub(super) fn park(&mut self, id: RegionId, work: &mut Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
         let record = &self.regions[&id];
-        let is_first = record.attempts == 0 && !record.is_part && record.parkings < PARKINGS_MAX;
-        if record.sent || record.parked || !is_first || !self.keeps_inputs(id) {
+        let is_first = record.attempt == Attempt::First && record.parkings < PARKINGS_MAX;
+        if !record.is_queued() || !is_first || !self.keeps_inputs(id) {
             return;
         }
         self.dequeue(id);
-        let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");
-        record.parked = true;
+        self.regions.change(id, Change::Park);
+        let record = self.regions.at(id);
         record.parkings += 1;
         let credits = std::mem::take(&mut record.credits);
         let region = Arc::make_mut(&mut record.region);
@@ -58,17 +60,17 @@ impl State {
             live.readback = live.readback.filter(|region| *region != id);
         }
         for value in &inputs {
-            self.unsay_end(*value);
+            // No region that waits ends it any more.
+            self.ends.unsay_by_any(*value);
         }
-        self.parked += 1;
-        self.credit(owner, credits, out);
+        self.ledger.credit(owner, credits, out);
         let session = self.sessions.get_mut(&owner).expect("SCHED-6: a queued region's session is known");
         session.parked.push(id);
         session.parked_nodes += nodes;
-        if session.parked_nodes > self.lazy_max {
+        if session.parked_nodes > self.kept.lazy_max() {
             self.limit_parked(owner);
         }
-        if self.regions[&id].parked {
+        if self.regions[&id].is_parked() {
             self.count_kept(owner, self.bytes_kept_of(inputs.iter().copied()));
             work.extend(inputs);
         }
@@ -77,33 +79,13 @@ impl State {
     /// Whether whatever a waiting region reads will be there however long it waits: nobody downstream was told of an
     /// end, or will be but by regions that wait, too.
     fn keeps_inputs(&self, id: RegionId) -> bool {
-        self.regions[&id].region.inputs.iter().all(|input| {
-            let live = self.graph.get(input.value).expect("SCHED-8: a region's input is live");
-            !live.retired || live.regions.iter().any(|reader| self.will_say(*reader, input.value))
-        })
-    }
-
-    /// No region that waits ends a value any more.
-    fn unsay_end(&mut self, value: ValueId) {
-        let live = self.graph.get_mut(value).expect("SCHED-8: a region's input is live");
-        if !std::mem::take(&mut live.retired) {
-            return;
-        }
-        for reader in live.regions.clone() {
-            let record = self.regions.get_mut(&reader).expect("SCHED-8: a reader is unfinished");
-            if record.sent {
-                continue;
-            }
-            record.retires.retain(|v| *v != value);
-            let inputs = &mut Arc::make_mut(&mut record.region).inputs;
-            inputs.iter_mut().filter(|input| input.value == value).for_each(|input| input.dies = false);
-        }
+        self.regions[&id].region.inputs.iter().all(|input| !self.ends.is_told(input.value))
     }
 
     /// A session's list of parked regions holds those that are, once each.
     pub(super) fn forget_unparked(&mut self, owner: SessionId) {
         let Some(session) = self.sessions.get_mut(&owner) else { return };
-        let is_parked = |id: &RegionId| self.regions.get(id).is_some_and(|record| record.parked);
+        let is_parked = |id: &RegionId| self.regions.get(id).is_some_and(Record::is_parked);
         session.parked.retain(is_parked);
         session.parked.sort_unstable();
         session.parked.dedup();
@@ -114,7 +96,7 @@ impl State {
         self.forget_unparked(owner);
         let Some(session) = self.sessions.get_mut(&owner) else { return };
         session.parked_nodes = session.parked.iter().map(|id| self.regions[id].region.nodes.len()).sum();
-        if session.parked_nodes > self.lazy_max / 2 {
+        if session.parked_nodes > self.kept.lazy_max() / 2 {
             self.unpark_all(owner);
         }
     }
@@ -130,10 +112,7 @@ impl State {
 
     /// A region runs, if it is parked, since a limit asks for it.
     pub(super) fn unpark_by_limit(&mut self, id: RegionId) {
-        if let Some(record) = self.regions.get_mut(&id).filter(|record| record.parked) {
-            record.by_limit = true;
-            self.unpark(id);
-        }
+        self.unpark(id, Cause::Limit);
     }
 
     /// Puts the parked regions back into the queue that make what a region reads. False if there is none.
@@ -141,13 +120,13 @@ impl State {
     /// Who asks for something and gives it up again, step by step, would put all that it is made from into the queue and
     /// out of it each time: that waits until it could be sent.
     pub(super) fn unpark_makers(&mut self, id: RegionId) -> bool {
-        if self.parked == 0 {
+        if self.regions.parked() == 0 {
             return false;
         }
         let inputs = &self.regions[&id].region.inputs;
         let makers = inputs.iter().filter_map(|input| self.parked_maker(self.graph.get(input.value)?));
         let makers: SmallVec<[RegionId; 4]> = makers.collect();
-        makers.iter().for_each(|maker| self.unpark(*maker));
+        makers.iter().for_each(|maker| self.unpark(*maker, Cause::Demand));
         !makers.is_empty()
     }
 
@@ -158,18 +137,18 @@ impl State {
     }
 
     /// Puts a parked region back into the queue, where it holds credits again.
-    pub(super) fn unpark(&mut self, id: RegionId) {
-        let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");
-        if !std::mem::take(&mut record.parked) {
+    pub(super) fn unpark(&mut self, id: RegionId, cause: Cause) {
+        if !self.regions.get(&id).is_some_and(Record::is_parked) {
             return;
         }
-        self.parked -= 1;
+        self.regions.change(id, Change::Unpark(cause));
+        let record = self.regions.at(id);
         let region = record.region.clone();
         let nodes = region.nodes.len() as u32;
         record.credits = nodes;
         if nodes > 0 {
             let bytes = self.bytes_kept_of(region.inputs.iter().map(|input| input.value));
-            self.charge(Charge { session: region.session, nodes, bytes });
+            self.ledger.charge(Charge { session: region.session, nodes, bytes });
         }
         self.enqueue(id);
     }
@@ -177,7 +156,7 @@ impl State {
     /// The parked region that would make a value.
     pub(super) fn parked_maker(&self, live: &Live) -> Option<RegionId> {
         let Home::Coming(id) = live.home else { return None };
-        self.regions.get(&id).is_some_and(|record| record.parked).then_some(id)
+        self.regions.get(&id).is_some_and(Record::is_parked).then_some(id)
     }
 
     /// A value of a parked region is asked for.
@@ -185,10 +164,9 @@ impl State {
         let live = &mut self.graph[at];
         if want == Want::Host && live.host.is_none() {
             live.readback = Some(id);
-            let record = self.regions.get_mut(&id).expect("SCHED-8: it is unfinished");
-            Arc::make_mut(&mut record.region).readbacks.push(live.node.value);
+            Arc::make_mut(&mut self.regions.at(id).region).readbacks.push(live.node.value);
         }
-        self.unpark(id);
+        self.unpark(id, Cause::Demand);
     }
 
     /// The parked regions that would run if these values were asked for, in the order of cutting, to be rendered;
@@ -209,6 +187,7 @@ impl State {
             for input in &mut region.inputs {
                 let live = self.graph.get(input.value).expect("SCHED-8: a region's input is live");
                 input.source = live.host.clone().filter(|_| !live.known);
+                input.dies = false;
             }
             region.readbacks.extend(region.nodes.iter().filter(|n| n.output && n.value == asked).map(|n| n.value));
             region
@@ -220,13 +199,15 @@ impl State {
     /// and is parked (`take_back`).
     pub(super) fn call_back(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) {
         let record = &self.regions[&id];
-        let ends = |value: ValueId| self.graph.get(value).is_some_and(|live| live.retired);
         let mut inputs = record.region.inputs.iter();
-        let is_first = record.attempts == 0 && !record.is_part && !record.stale;
-        if !is_first || record.region.nodes.is_empty() || inputs.any(|input| input.dies || ends(input.value)) {
+        let is_first = record.attempt == Attempt::First && !record.is_stale();
+        if !is_first
+            || record.region.nodes.is_empty()
+            || inputs.any(|input| input.dies || !self.ends.is_untold(input.value))
+        {
             return;
         }
-        self.regions.get_mut(&id).expect("SCHED-8: it is unfinished").unwanted = true;
+        self.regions.change(id, Change::CallBack);
         out.push(SchedulerInstruction::Abandon { region: id });
     }
 
@@ -234,10 +215,10 @@ impl State {
     /// is parked.
     pub(super) fn take_back(&mut self, id: RegionId, error: &Error, out: &mut Vec<SchedulerInstruction>) {
         // It did not fail: this was no attempt.
-        let attempts = self.regions[&id].attempts;
+        let attempt = self.regions[&id].attempt;
         let again = self.repeat(id, error, out);
-        if let Some(record) = self.regions.get_mut(&again) {
-            record.attempts = attempts;
+        if self.regions.contains(&again) {
+            self.regions.at(again).attempt = attempt;
             self.idle.push(again);
         }
     }

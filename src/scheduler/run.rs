@@ -2,7 +2,8 @@
 //!
 //! In: events. Out: instructions, which the ring routes. Must hold: nothing here decides anything.
 
-use super::state::{State, Totals};
+use super::ledger::Totals;
+use super::state::State;
 use crate::contract::messages::scheduler::{SchedulerEvent, SchedulerInstruction};
 use crate::ids::SessionId;
 use crate::stats::Counters;

@@ -8,7 +8,8 @@ use super::cancel::joined;
 use super::completion::move_to_host;
 use super::graph::Home;
 use super::lineage::part_of;
-use super::state::{PARTS_MAX, Record, State};
+use super::regions::{Attempt, Cause, Record};
+use super::state::{PARTS_MAX, State};
 use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::region::Region;
 use crate::ids::{RegionId, ValueId};
@@ -16,10 +17,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 impl State {
     /// Sends the parts of a failed region that somebody needs again. False where there is one part, where it was
-    /// repeated before, or where something that ended with it is not there any more.
+    /// repeated or taken apart before, or where something that ended with it is not there any more.
     pub(super) fn take_apart(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) -> bool {
         let record = &self.regions[&id];
-        if record.attempts > 0 || record.is_part || record.unwanted {
+        if record.attempt != Attempt::First {
             return false;
         }
         let is_needed = |value: &ValueId| self.needs_output(id, *value) || self.wants_readback(*value);
@@ -29,19 +30,19 @@ impl State {
         // Of what nobody holds any more, residency was told that it ends: with this region, one behind it, or before.
         let is_spent = |value: ValueId| {
             let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
-            live.retired && (live.host.is_none() || !matches!(live.home, Home::Here))
+            !self.ends.is_untold(value) && (live.host.is_none() || !matches!(live.home, Home::Here))
         };
         if count < 2 || parts.is_empty() || record.region.inputs.iter().any(|input| is_spent(input.value)) {
             return false;
         }
-        let whole = self.regions.remove(&id).expect("SCHED-8: it is unfinished");
+        let whole = self.regions.remove(id);
         for input in &whole.region.inputs {
             let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
             live.regions.retain(|r| *r != id);
-            if live.retired {
+            if self.ends.is_told(input.value) {
                 // Its host data is sent anew, and it ends when nobody reads it any more.
                 live.known = false;
-                live.retired = false;
+                self.ends.made_again(input.value);
             }
         }
         for (number, wanted) in parts.iter().enumerate() {
@@ -55,8 +56,7 @@ impl State {
 
     /// Queues the part of a region that makes these values. What a region with outputs brings are some of these.
     fn send_part(&mut self, whole: &Record, number: usize, wanted: &FxHashSet<ValueId>) {
-        let again = RegionId(self.next_region);
-        self.next_region += 1;
+        let again = self.regions.take_numbers(1);
         let mut region = part_of(&whole.region, wanted);
         region.id = again;
         region.readbacks.extend(whole.region.readbacks.iter().filter(|value| wanted.contains(value)));
@@ -67,7 +67,10 @@ impl State {
         if !self.is_open(region.device) {
             move_to_host(&mut region);
         }
-        self.regions.insert(again, Record { is_part: true, credits, cut_at_ns, ..Record::new(region, order) });
+        let mut record = Record::new(region, order, Cause::Demand);
+        record.attempt = Attempt::Part;
+        (record.credits, record.cut_at_ns) = (credits, cut_at_ns);
+        self.regions.insert(again, record);
         self.enqueue(again);
     }
 }

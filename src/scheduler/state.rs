@@ -3,25 +3,32 @@
 //! What each kind of event does stands beside this file: `ingest` (segments, into the `graph`), `cut` (what runs),
 //! `placement` (where) and `room` (whether it fits there), `build` (regions, in `portions` of a bounded size),
 //! `passing` (what is computed and not kept), `demand` (gathers), `fairness` (whose turn), `completion` and `taint`
-//! (what happened to it), `cancel` (what nobody needs any more), `parking` (what nobody waits for at present),
-//! `keeping` (what that and lazy values keep in memory), `lineage` (what was lost, again), `opening` (a GPU on demand) and
-//! `story` (what happened to a value).
+//! (what happened to it), `release` (what nobody can reach any more), `cancel` (what nobody needs any more), `parking`
+//! (what nobody waits for at present), `keeping` (what that and lazy values keep in memory), `lineage` (what was lost,
+//! again), `opening` (a GPU on demand) and `story` (what happened to a value).
+//!
+//! `State` owns parts, whose tables only their own methods change: which values are live (`graph`), when these end
+//! (`ends`), the open gathers (`demand`), the unfinished regions (`regions`), the turns (`fairness`), the limits on what
+//! waits (`keeping`), the device that is still to come (`opening`), credits and counts (`ledger`).
 
 use super::cut::Scratch;
-use super::fairness::{Turns, elements_of};
-use super::graph::{Entries, Home, Live, LiveGraph};
+use super::demand::Demands;
+use super::ends::Ends;
+use super::fairness::Turns;
+use super::graph::LiveGraph;
+use super::keeping::Kept;
+use super::ledger::{Ledger, Totals};
 use super::opening::Opening;
-use super::story::{Log, What};
+use super::regions::Regions;
+use super::story::Log;
 use crate::config::{Config, DeviceChoice};
 use crate::contract::device::DeviceInfo;
 use crate::contract::messages::scheduler::{Delivered, SchedulerEvent, SchedulerInstruction};
-use crate::contract::region::{Region, RegionInput};
-use crate::contract::tape::Want;
+use crate::contract::region::RegionInput;
 use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, GatherId, RegionId, SessionId, ValueId};
-use petgraph::stable_graph::NodeIndex;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The scheduler's logic and all that it owns.
@@ -37,61 +44,33 @@ pub struct State {
     pub(super) stalled: Vec<bool>,
     /// Regions that may be downstream at a time.
     pub(super) credits: usize,
-    /// Lazy values a session may leave behind before those that are held are computed.
-    pub(super) lazy_max: usize,
-    /// Bytes that a session's lazy values may keep before they are computed.
-    pub(super) bytes_max: u64,
-    /// The host's budget, without what a device that was opened takes of the same memory.
-    pub(super) host_budget_bytes: u64,
-    /// Bytes that came to what lazy values and parked regions keep, since that was counted (`keeping.rs`).
-    pub(super) kept_bytes: u64,
-    /// Sessions whose parked regions may keep too much.
-    pub(super) keepers: Vec<SessionId>,
-    /// Nodes that are in regions again: their sessions' gates hear of it before they hear of credits.
-    pub(super) charges: Vec<Charge>,
+    /// What may be left waiting, and what came to it.
+    pub(super) kept: Kept,
+    /// The live values.
     pub(super) graph: LiveGraph,
     pub(super) sessions: FxHashMap<SessionId, Session>,
-    pub(super) gathers: FxHashMap<GatherId, Gather>,
-    /// Unfinished regions. Ordered, so that what walks over them is the same in every run.
-    pub(super) regions: BTreeMap<RegionId, Record>,
+    /// The open gathers.
+    pub(super) demands: Demands,
+    /// The values that end, and who tells residency.
+    pub(super) ends: Ends,
+    /// The unfinished regions.
+    pub(super) regions: Regions,
     /// Regions that make lost values again, by their place in the order of cutting, until the device has said whether
     /// it serves again.
     pub(super) again: FxHashMap<u64, RegionId>,
+    /// Which session sends its next region.
     pub(super) turns: Turns,
-    pub(super) next_region: u64,
+    /// The number of the segment that is taken in next.
     pub(super) next_segment: u64,
     /// When the latest segment was cut.
     pub(super) latest_ns: u64,
-    pub(super) in_flight: usize,
-    /// Regions sent so far.
-    pub(super) sends: u64,
-    /// Regions that are parked.
-    pub(super) parked: usize,
     pub(super) phase: Phase,
     /// Regions of which an output was let go of before it was made: they are looked at when the event is through.
     pub(super) idle: Vec<RegionId>,
     pub(super) scratch: Scratch,
     pub(super) log: Log,
-    pub(super) totals: Totals,
-}
-
-/// What was counted since the start.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Regions cut.
-    pub regions: u64,
-    /// Ops found unreachable and never computed.
-    pub ops_dead: u64,
-    /// Ops that ran elsewhere than asked, by reason.
-    pub elsewhere: BTreeMap<&'static str, u64>,
-    /// Values that were lost with their device, and made again.
-    pub values_made_again: u64,
-    /// Nodes recorded.
-    pub nodes_recorded: u64,
-    /// Nodes that held a credit again, since they were computed after they had been left lazy.
-    pub nodes_charged: u64,
-    /// Credits given back.
-    pub nodes_credited: u64,
+    /// Credits, and what was counted.
+    pub(super) ledger: Ledger,
 }
 
 /// How far the runtime is.
@@ -158,91 +137,8 @@ impl Session {
     }
 }
 
-/// Nodes of a session that are in a region though their credits were given back, and the bytes that the region keeps.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Charge {
-    pub session: SessionId,
-    pub nodes: u32,
-    pub bytes: u64,
-}
-
-/// An open gather.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Gather {
-    pub session: SessionId,
-    /// The value; none for an explanation, which fusion renders.
-    pub value: Option<ValueId>,
-    pub want: Want,
-}
-
 /// How many regions one becomes at most when it is taken apart.
 pub(super) const PARTS_MAX: usize = 64;
-
-/// An unfinished region.
-#[derive(Debug)]
-pub(super) struct Record {
-    /// The region; host data that residency does not have yet is attached when it is sent.
-    pub region: Arc<Region>,
-    /// Elements that its nodes compute.
-    pub elements: u64,
-    /// Its place in the order of cutting; a repeated region keeps it, and has room behind it for its parts.
-    pub order: u64,
-    /// It is downstream.
-    pub sent: bool,
-    /// How many regions were sent before it.
-    pub sent_as: u64,
-    /// Nodes whose credit it holds.
-    pub credits: u32,
-    /// When its segment was cut.
-    pub cut_at_ns: u64,
-    /// How often it was sent again.
-    pub attempts: u8,
-    /// A region that it reads was sent again after this one: its failure is a consequence.
-    pub stale: bool,
-    /// It is a part of a region that was taken apart.
-    pub is_part: bool,
-    /// Nobody waits for what it makes, and residency was told so.
-    pub unwanted: bool,
-    /// It stands in no queue until somebody asks for what it makes.
-    pub parked: bool,
-    /// How often it was parked.
-    pub parkings: u8,
-    /// A limit asked for it: it runs, whoever waits.
-    pub by_limit: bool,
-    /// Values whose last use is in this region. Residency is told of them when the region is sent.
-    pub retires: Vec<ValueId>,
-    /// It finished before a region that it reads, with these faults.
-    pub early: Option<Vec<(ValueId, Error)>>,
-}
-
-impl Record {
-    /// Creates the record of a region that is queued.
-    pub fn new(region: Region, order: u64) -> Record {
-        Record {
-            elements: elements_of(&region),
-            region: Arc::new(region),
-            order,
-            sent: false,
-            sent_as: 0,
-            credits: 0,
-            cut_at_ns: 0,
-            attempts: 0,
-            is_part: false,
-            stale: false,
-            unwanted: false,
-            parked: false,
-            parkings: 0,
-            by_limit: false,
-            retires: Vec::new(),
-            early: None,
-        }
-    }
-
-    /// Whether it may run after regions that were cut later: it is parked, or called back from downstream.
-    fn may_be_late(&self) -> bool {
-        self.parked || self.unwanted
-    }
-}
 
 impl State {
     /// A scheduler for these devices; the first is the host.
@@ -254,31 +150,23 @@ impl State {
             dream: super::placement::dream(&devices[0]),
             opening: Opening::default(),
             stalled: vec![false; devices.len()],
-            host_budget_bytes: devices[0].budget_bytes,
+            kept: Kept::new(config, devices[0].budget_bytes),
             devices,
             credits: config.batches_in_flight.max(1) as usize + 4,
-            lazy_max: config.tape_nodes_max.max(1),
-            bytes_max: config.tape_bytes_max.max(1),
-            kept_bytes: 0,
-            keepers: Vec::new(),
-            charges: Vec::new(),
             graph: LiveGraph::default(),
             sessions: FxHashMap::default(),
-            gathers: FxHashMap::default(),
-            regions: BTreeMap::new(),
+            demands: Demands::default(),
+            ends: Ends::default(),
+            regions: Regions::default(),
             again: FxHashMap::default(),
             turns: Turns::default(),
-            next_region: 0,
             next_segment: 0,
             latest_ns: 0,
-            in_flight: 0,
-            sends: 0,
-            parked: 0,
             phase: Phase::Running,
             idle: Vec::new(),
             scratch: Scratch::default(),
             log: Log::default(),
-            totals: Totals::default(),
+            ledger: Ledger::default(),
         }
     }
 
@@ -313,16 +201,16 @@ impl State {
             SchedulerEvent::ShutdownAsked => {
                 self.phase = Phase::Draining;
                 // Handles ask for nothing any more.
-                self.idle.extend(self.regions.keys());
+                self.idle.extend(self.regions.ids());
             }
             SchedulerEvent::DeadlinePassed => self.fail_everything(out),
         }
         self.drop_idle(out);
         self.limit_kept(out);
         self.drop_idle(out);
-        self.tell_charges(out);
+        self.ledger.tell_charges(out);
         self.pump(out);
-        if self.phase == Phase::Draining && self.regions.is_empty() && self.gathers.is_empty() {
+        if self.phase == Phase::Draining && self.regions.is_empty() && self.demands.is_empty() {
             self.phase = Phase::Stopped;
             out.push(SchedulerInstruction::Stop);
         }
@@ -330,7 +218,7 @@ impl State {
 
     /// The number of the region that is cut next.
     pub fn next_region(&self) -> u64 {
-        self.next_region
+        self.regions.next()
     }
 
     /// Regions that were cut and have not ended.
@@ -340,17 +228,12 @@ impl State {
 
     /// Whether a region was cut and has not ended.
     pub fn has_region(&self, region: RegionId) -> bool {
-        self.regions.contains_key(&region)
+        self.regions.contains(&region)
     }
 
     /// What was counted.
     pub fn totals(&self) -> &Totals {
-        &self.totals
-    }
-
-    /// Counts something.
-    pub(super) fn count(&mut self) -> &mut Totals {
-        &mut self.totals
+        self.ledger.totals()
     }
 
     /// Entries of each table, by its name, and what the tables that never shrink have room for: what grows with the
@@ -360,14 +243,15 @@ impl State {
         vec![
             ("scheduler sessions", self.sessions.len()),
             ("scheduler room for sessions", self.sessions.capacity()),
-            ("scheduler gathers", self.gathers.len()),
-            ("scheduler room for gathers", self.gathers.capacity()),
+            ("scheduler gathers", self.demands.room().0),
+            ("scheduler room for gathers", self.demands.room().1),
             ("scheduler regions", self.regions.len()),
             ("scheduler values", self.graph.len()),
             ("scheduler room for values", self.graph.bound()),
             ("scheduler again", self.again.len()),
-            ("scheduler keepers", self.keepers.len()),
-            ("scheduler charges", self.charges.len()),
+            ("scheduler keepers", self.kept.len()),
+            ("scheduler charges", self.ledger.len()),
+            ("scheduler ends", self.ends.len()),
             ("scheduler idle", self.idle.len()),
             ("scheduler turns", self.turns.len()),
         ]
@@ -380,7 +264,7 @@ impl State {
 
     /// Whether a gather is known and open: its cancel may overtake segments.
     pub fn has_gather(&self, gather: GatherId) -> bool {
-        self.gathers.contains_key(&gather)
+        self.demands.contains(gather)
     }
 
     /// When the segment of an unfinished region was cut, in nanoseconds of the runtime's clock.
@@ -403,7 +287,8 @@ impl State {
 
     /// Regions downstream, and regions that wait for their turn.
     pub fn depth(&self) -> (usize, usize) {
-        (self.in_flight, self.regions.len() - self.in_flight - self.parked)
+        let downstream = self.regions.downstream();
+        (downstream, self.regions.len() - downstream - self.regions.parked())
     }
 
     /// Whether a device is there.
@@ -414,27 +299,7 @@ impl State {
     /// Regions that nobody waits for, and that somebody may ask for yet.
     #[cfg(test)]
     pub fn parked(&self) -> usize {
-        self.parked
-    }
-
-    /// Gives credits back.
-    pub(super) fn credit(&mut self, session: SessionId, nodes: u32, out: &mut Vec<SchedulerInstruction>) {
-        if nodes > 0 {
-            self.tell_charges(out);
-            self.totals.nodes_credited += nodes as u64;
-            out.push(SchedulerInstruction::Credit { session, nodes });
-        }
-    }
-
-    /// Nodes that were left lazy, or were computed before, are in a region: they hold credits again.
-    pub(super) fn charge(&mut self, charge: Charge) {
-        self.totals.nodes_charged += u64::from(charge.nodes);
-        self.charges.push(charge);
-    }
-
-    fn tell_charges(&mut self, out: &mut Vec<SchedulerInstruction>) {
-        let say = |Charge { session, nodes, bytes }| SchedulerInstruction::Charge { session, nodes, bytes };
-        out.extend(self.charges.drain(..).map(say));
+        self.regions.parked()
     }
 
     /// Once stopped, whatever still arrives is refused and its credit given back.
@@ -445,106 +310,6 @@ impl State {
                 out.push(SchedulerInstruction::Resolve { gather, result: Err(shutting_down()) });
             }
             _ => {}
-        }
-    }
-
-    /// Deletes what nobody can reach, from these values on towards their arguments.
-    pub(super) fn release(&mut self, mut work: Entries, out: &mut Vec<SchedulerInstruction>) {
-        while let Some(at) = work.pop() {
-            // It may have gone by another way since it was put on the list.
-            if self.graph.try_get(at).is_none_or(|live| live.reachable()) {
-                continue;
-            }
-            let live = &mut self.graph[at];
-            let value = live.node.value;
-            if live.is_lazy() {
-                if live.gathers.is_empty() {
-                    let is_dead = !live.passed;
-                    self.forget_lazy(at, is_dead, &mut work);
-                }
-                continue;
-            }
-            let settled = match live.home {
-                Home::Coming(region) => {
-                    if live.gathers.is_empty() && live.regions.is_empty() {
-                        self.idle.push(region);
-                    }
-                    false
-                }
-                _ => live.regions.is_empty() && live.gathers.is_empty(),
-            };
-            let exists = !matches!(live.home, Home::Failed(_));
-            let is_told = exists && !live.retired && (live.known || !live.regions.is_empty() || !settled);
-            if is_told && self.read_in_order(&self.graph[at]) {
-                self.graph[at].retired = true;
-                self.retire(at, out);
-            }
-            if settled {
-                self.graph.remove(at);
-                self.log.note(value, What::Forgotten);
-            }
-        }
-    }
-
-    /// Whether the unfinished regions that read a value keep an order, so that one of them is the last: they are one
-    /// session's, and none is late. Where they do not, the value's end is told once the others have ended.
-    fn read_in_order(&self, live: &Live) -> bool {
-        let first = live.regions.iter().find_map(|id| self.regions.get(id));
-        first.is_none_or(|record| self.read_only_by(live, record.region.session))
-    }
-
-    /// Whether the unfinished regions that read a value are this session's, and keep the order of cutting.
-    pub(super) fn read_only_by(&self, live: &Live, session: SessionId) -> bool {
-        let mut readers = live.regions.iter().filter_map(|id| self.regions.get(id));
-        readers.all(|record| record.region.session == session && !record.may_be_late())
-    }
-
-    /// A region reads a value no more; `dies`: it would have ended it, and has not.
-    pub(super) fn read_no_more(&mut self, id: RegionId, value: ValueId, dies: bool) -> NodeIndex {
-        let at = self.graph.find(value).expect("SCHED-8: a region's input is live");
-        let live = &mut self.graph[at];
-        live.regions.retain(|r| *r != id);
-        live.retired &= !dies;
-        at
-    }
-
-    /// Removes a lazy value and hands its arguments on.
-    fn forget_lazy(&mut self, at: NodeIndex, is_dead: bool, work: &mut Entries) {
-        let arguments = self.graph.detach(at);
-        if is_dead {
-            self.totals.ops_dead += 1;
-            self.log.note(self.graph[at].node.value, What::Dead);
-        }
-        self.graph.remove(at);
-        work.extend(arguments);
-    }
-
-    /// Tells residency that a value ends: after the last to arrive of the unfinished regions that read or make it.
-    fn retire(&mut self, at: NodeIndex, out: &mut Vec<SchedulerInstruction>) {
-        let live = &self.graph[at];
-        let value = live.node.value;
-        let maker = match live.home {
-            Home::Coming(region) => Some(region),
-            _ => None,
-        };
-        // A reader that waits, for the first time or again, arrives after all that were sent; those arrive as they were
-        // sent, which is not how they were cut where one was parked or goes again.
-        let rank = |id: RegionId| {
-            let record = self.regions.get(&id)?;
-            Some(match record.sent {
-                _ if Some(id) == maker => (0, record.order, id),
-                true => (1, record.sent_as, id),
-                false => (2, record.order, id),
-            })
-        };
-        let after = live.regions.iter().copied().chain(maker).filter_map(rank).max().map(|(.., id)| id);
-        let known = live.known;
-        self.log.note(value, What::Retired);
-        match after.and_then(|id| self.regions.get_mut(&id)) {
-            Some(record) if !record.sent => record.retires.push(value),
-            Some(_) => out.push(SchedulerInstruction::Retire { value, after }),
-            None if known => out.push(SchedulerInstruction::Retire { value, after: None }),
-            None => {}
         }
     }
 }

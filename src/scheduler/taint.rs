@@ -37,7 +37,7 @@ pub(super) fn spread(region: &Region, inputs: &[Option<Error>], faults: &[(Value
 }
 
 /// Cuts a region down to the outputs and readbacks that have no error. Returns the inputs that it no longer reads.
-pub(super) fn prune(region: &mut Region, inputs: &[Option<Error>], errors: &[Option<Error>]) -> Vec<(ValueId, bool)> {
+pub(super) fn prune(region: &mut Region, inputs: &[Option<Error>], errors: &[Option<Error>]) -> Vec<ValueId> {
     let count = region.nodes.len();
     let mut needed = vec![false; count];
     let mut read = vec![false; region.inputs.len()];
@@ -82,7 +82,7 @@ pub(super) fn prune(region: &mut Region, inputs: &[Option<Error>], errors: &[Opt
     region.inputs.retain(|input| {
         position += 1;
         if !read[position - 1] {
-            dropped.push((input.value, input.dies));
+            dropped.push(input.value);
         }
         read[position - 1]
     });

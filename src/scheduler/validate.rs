@@ -1,6 +1,7 @@
 //! The invariants of the module's header, checked after every event in tests.
 
 use super::graph::{Home, Live};
+use super::regions::Record;
 use super::state::State;
 use crate::contract::tape::Want;
 use crate::ids::{GatherId, RegionId};
@@ -36,21 +37,22 @@ impl State {
                 );
             }
             for gather in &live.gathers {
-                assert!(self.gathers.contains_key(gather), "SCHED-3: {value} has open gather {gather}");
+                assert!(self.demands.contains(*gather), "SCHED-3: {value} has open gather {gather}");
                 self.validate_gather(*gather, live);
             }
         }
         assert_eq!(count, self.graph.len(), "SCHED-1: as many entries as names");
         self.validate_regions();
-        for (id, gather) in &self.gathers {
+        self.validate_ends();
+        for (id, gather) in self.demands.iter() {
             let Some(value) = gather.value else { continue };
             let live = self.graph.get(value).unwrap_or_else(|| panic!("SCHED-3: gather {id} of {value}"));
-            assert!(live.gathers.contains(id), "SCHED-3: {value} knows gather {id}");
+            assert!(live.gathers.contains(&id), "SCHED-3: {value} knows gather {id}");
         }
     }
 
     fn validate_gather(&self, gather: GatherId, live: &Live) {
-        let under_way = match (&live.home, self.gathers[&gather].want) {
+        let under_way = match (&live.home, self.demands.get(gather).expect("SCHED-3: it is open").want) {
             (Home::Coming(_), _) if self.parked_maker(live).is_some() => false,
             (Home::Coming(_), Want::Device) => true,
             (Home::Coming(_), Want::Host) => live.readback.is_some() || live.host.is_some(),
@@ -61,9 +63,26 @@ impl State {
         assert!(under_way, "SCHED-3: nothing is under way for gather {gather}: {}", self.story(live.node.value));
     }
 
+    fn validate_ends(&self) {
+        for (value, by) in self.ends.iter() {
+            let live = self.graph.get(value).unwrap_or_else(|| panic!("ENDS-4: {value} ends, and is not live"));
+            assert!(!live.reachable(), "ENDS-4: {value} ends, and a program can reach it");
+            let Some(by) = by else { continue };
+            assert!(self.regions.get(&by).is_some_and(Record::waits), "ENDS-2: region {by}, which ends {value}, waits");
+            let is_made = matches!(live.home, Home::Coming(maker) if maker == by);
+            assert!(is_made || live.regions.contains(&by), "ENDS-2: region {by} ends {value}, which it does not use");
+        }
+        for (region, says_all) in self.ends.lists() {
+            let Some(record) = self.regions.get(&region) else { panic!("ENDS-3: region {region} ends something") };
+            assert!(record.is_downstream() || record.waits() && says_all, "ENDS-3: what region {region} ends");
+        }
+    }
+
     fn validate_regions(&self) {
-        let sent = self.regions.values().filter(|r| r.sent && r.early.is_none()).count();
-        assert_eq!(sent, self.in_flight, "SCHED-4: regions downstream");
+        let count = |is: fn(&Record) -> bool| self.regions.iter().filter(|(_, record)| is(record)).count();
+        assert_eq!(count(Record::is_returned), 0, "LIFE-2: a region that returned is queued or closed at once");
+        let sent = count(Record::is_downstream);
+        assert_eq!(sent, self.regions.downstream(), "LIFE-3: regions downstream");
         assert!(sent <= self.credits + super::fairness::RESERVE, "SCHED-4: {sent} regions are downstream");
         let heads: Vec<RegionId> = self.sessions.values().filter_map(|s| s.queue.front().copied()).collect();
         let mut queued = 0;
@@ -72,28 +91,32 @@ impl State {
             assert!(orders.is_sorted(), "SCHED-6: the queue of {}", session.name);
             queued += orders.len();
         }
-        let waiting = self.regions.values().filter(|r| !r.sent && !r.parked).count();
-        assert_eq!(queued, waiting, "SCHED-6: every region that is to be sent stands in a queue");
-        let parked = self.regions.values().filter(|r| r.parked).count();
-        assert_eq!(parked, self.parked, "SCHED-12: parked regions");
-        for (id, record) in &self.regions {
+        assert_eq!(queued, count(Record::is_queued), "SCHED-6: every region that is to be sent stands in a queue");
+        assert_eq!(count(Record::is_parked), self.regions.parked(), "LIFE-3: parked regions");
+        for (id, record) in self.regions.iter() {
             for input in &record.region.inputs {
                 let live = self.graph.get(input.value).unwrap_or_else(|| panic!("SCHED-8: {id} reads {}", input.value));
                 assert!(live.regions.contains(id), "SCHED-8: {} is read by {id}", input.value);
                 let is_parked = self.parked_maker(live).is_some();
-                let is_next = self.in_flight < self.credits && heads.contains(id);
+                let is_next = self.regions.downstream() < self.credits && heads.contains(id);
                 assert!(!is_next || !is_parked, "SCHED-12: {id} waits for {}, which nobody makes", input.value);
-                assert!(!record.parked || !live.retired, "SCHED-12: {} ends while {id} is parked", input.value);
+                assert!(
+                    !record.is_parked() || self.ends.is_untold(input.value),
+                    "SCHED-12: {} ends while {id} is parked",
+                    input.value
+                );
             }
-            if record.parked {
+            if record.is_parked() {
                 let outputs = record.region.nodes.iter().filter(|node| node.output);
                 let gathers: usize = outputs.map(|n| self.graph.get(n.value).map_or(0, |l| l.gathers.len())).sum();
-                let waits = record.sent || record.credits > 0 || record.by_limit || gathers > 0;
+                let waits = record.credits > 0 || gathers > 0;
                 assert!(!waits && record.region.readbacks.is_empty(), "SCHED-12: {id} is parked");
             }
         }
-        let held: u64 = self.regions.values().map(|r| r.credits as u64).sum::<u64>() + self.opening.credits();
-        let taken = self.totals.nodes_recorded + self.totals.nodes_charged;
-        assert_eq!(taken, self.totals.nodes_credited + held, "SCHED-7: credits");
+        let held: u64 =
+            self.regions.iter().map(|(_, record)| record.credits as u64).sum::<u64>() + self.opening.credits();
+        let totals = self.ledger.totals();
+        let taken = totals.nodes_recorded + totals.nodes_charged;
+        assert_eq!(taken, totals.nodes_credited + held, "SCHED-7: credits");
     }
 }

@@ -410,7 +410,7 @@ fn every_gather_resolves_exactly_once_whatever_happens_downstream() {
 /// Seeds that a run of a million found, each in a fault that is mended.
 #[test]
 fn the_seeds_of_faults_that_are_mended_pass() {
-    let ends_of_values = [76_780, 318_131, 483_205];
+    let ends_of_values = [76_780, 318_131, 483_205, 1_105_388, 1_475_218];
     let values_made_again = [96_440, 110_185, 140_580, 488_888, 734_821, 773_462, 895_396];
     let demands_beside_an_opening = [1_234_785, 1_325_517];
     for seed in ends_of_values.into_iter().chain(values_made_again).chain(demands_beside_an_opening) {

@@ -108,7 +108,7 @@ fn parked_sums_are_computed_when_they_keep_too_much() {
 fn many_sessions_keep_no_more_than_a_share_of_the_hosts_budget() {
     // 16 values' bytes for all, looked at whenever 4 have come.
     let mut b = bench(|host| host.budget_bytes = 32 * 400);
-    b.state.bytes_max = u64::MAX;
+    b.state.kept.lift_bytes_max();
     let mut made = FxHashSet::default();
     let mut sums = vec![];
     for session in 1..=40 {
@@ -126,7 +126,7 @@ fn many_sessions_keep_no_more_than_a_share_of_the_hosts_budget() {
 fn what_is_kept_through_lazy_values_of_another_session_counts() {
     for direct in [false, true] {
         let mut b = bench(|host| host.budget_bytes = 32 * 400);
-        b.state.bytes_max = u64::MAX;
+        b.state.kept.lift_bytes_max();
         let mut made = FxHashSet::default();
         let mut sums = vec![];
         for _ in 0..40 {

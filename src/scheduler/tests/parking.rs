@@ -305,7 +305,7 @@ fn a_chain_that_is_given_up_at_each_step_is_put_aside_once() {
         b.event(SchedulerEvent::GatherCancelled(g));
     }
     assert_eq!(b.state.parked(), 100);
-    assert!(b.state.regions.values().all(|record| record.parkings <= 1));
+    assert!(b.state.regions.iter().all(|(_, record)| record.parkings <= 1));
     busy.iter().for_each(|region| b.finish(region));
     assert!(b.sent().is_empty(), "nobody waits for it");
     let g = b.gather(state);
@@ -425,4 +425,26 @@ fn what_a_parked_region_reads_ends_with_the_region_that_was_sent_last() {
     assert_eq!(b.retired(), [(x, Some(parked[0].id))], "its plan arrives last");
     later.iter().chain(&parked).for_each(|region| b.finish(region));
     assert!(b.delivered(h) && b.delivered(again));
+}
+
+#[test]
+fn an_end_that_was_told_takes_host_data_that_was_sent_again_meanwhile() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let x = b.source(8);
+    let (y, z) = (b.scale(x, 8), b.scale(x, 8));
+    b.gather(y);
+    let first = b.cut();
+    let cancelled = b.gather(z);
+    let second = b.cut();
+    assert!(second[0].inputs[0].source.is_none(), "residency has it");
+    b.release(x);
+    assert!(b.cut().is_empty());
+    assert_eq!(b.retired(), [(x, Some(second[0].id))]);
+    b.fail(first[0].id, ErrorKind::DeviceLost);
+    assert!(b.sent()[0].inputs[0].source.is_some(), "an end was told: it is sent again");
+    b.event(SchedulerEvent::GatherCancelled(cancelled));
+    assert_eq!(called_back(&mut b), [second[0].id]);
+    b.fail(second[0].id, ErrorKind::Cancelled);
+    b.gather(z);
+    assert!(b.cut()[0].inputs[0].source.is_some(), "what was sent again ended with the region that was called back");
 }

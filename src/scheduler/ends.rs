@@ -1,0 +1,276 @@
+//! Who tells residency that a value ends, and when: one owner of this for all values.
+//!
+//! In: values that nobody can reach any more, regions that are sent and that leave downstream, values that are made
+//! again. Out: what a region says when it is sent, and what ends with it when it leaves. Must hold:
+//! - ENDS-1: a value's end changes only as this table says.
+//! - ENDS-2: a region that says an end waits, and reads or makes the value.
+//! - ENDS-3: what `Ends` lists for a region is said by it, or told with it; a region that is not listed ends nothing.
+//! - ENDS-4: only a live value that no program can reach has an end.
+//!
+//! | from \ change | `say` | `unsay` | `send` of the region | `tell` | `leave` of the region | `made_again` |
+//! |---|---|---|---|---|---|---|
+//! | Untold | Said | Untold | | Told | Untold | Untold |
+//! | Said   | | Untold | Told with the region | | | Said |
+//! | Told   | | Told | | | Told, and it has happened | Untold |
+//!
+//! An end that was told with a region happens when the region leaves downstream, however it leaves, and whatever became
+//! of the value meanwhile: residency does not know that the value was made again, or sent again, in between. So a value
+//! that is `Untold` may be listed for a region downstream: that end is of its former life, and takes its bytes
+//! (`Left::is_former`). Whoever needs the value after that has to have it made, or sent, once more.
+
+use crate::ids::{RegionId, ValueId};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// How a region ends a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// As an input that dies: the region may reuse its memory in place (`RegionInput::dies`).
+    InPlace,
+    /// Behind the region (`Retire` with `after`).
+    Behind,
+}
+
+/// What is decided of a value's end. A value without one is untold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// A region that waits will say it when it is sent.
+    Said { by: RegionId, how: How },
+    /// Residency was told. `with`: it happens when this region leaves downstream; none: it has happened.
+    Told { with: Option<RegionId> },
+}
+
+/// A value that ended since a region left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Left {
+    pub value: ValueId,
+    /// The value was made or sent again since its end was told: what ended are the bytes that it has now.
+    pub is_former: bool,
+}
+
+/// The values that end, and the regions that end them.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    of: FxHashMap<ValueId, End>,
+    /// What each region says, or was told to end with, in that order.
+    with: FxHashMap<RegionId, SmallVec<[ValueId; 4]>>,
+}
+
+impl Ends {
+    /// Whether residency was not told of an end, and no region will say it.
+    pub fn is_untold(&self, value: ValueId) -> bool {
+        !self.of.contains_key(&value)
+    }
+
+    /// Whether residency was told of an end.
+    pub fn is_told(&self, value: ValueId) -> bool {
+        matches!(self.of.get(&value), Some(End::Told { .. }))
+    }
+
+    /// Whether a value is an input that dies in this region, which waits.
+    pub fn dies_in(&self, value: ValueId, region: RegionId) -> bool {
+        self.of.get(&value) == Some(&End::Said { by: region, how: How::InPlace })
+    }
+
+    /// A region that waits will say that a value ends.
+    pub fn say(&mut self, value: ValueId, by: RegionId, how: How) {
+        let before = self.of.insert(value, End::Said { by, how });
+        assert!(before.is_none(), "ENDS-1: {by} says the end of {value}, which is {before:?}");
+        self.with.entry(by).or_default().push(value);
+    }
+
+    /// Residency is told that a value ends: when a region leaves downstream, or at once.
+    pub fn tell(&mut self, value: ValueId, with: Option<RegionId>) {
+        let before = self.of.insert(value, End::Told { with });
+        assert!(before.is_none(), "ENDS-1: the end of {value} is told, which is {before:?}");
+        if let Some(region) = with {
+            self.with.entry(region).or_default().push(value);
+        }
+    }
+
+    /// A region, if it is the one that would say that a value ends, does not.
+    pub fn unsay(&mut self, value: ValueId, by: RegionId) {
+        if matches!(self.of.get(&value), Some(End::Said { by: region, .. }) if *region == by) {
+            self.of.remove(&value);
+            self.unlist(value, by);
+        }
+    }
+
+    /// No region that waits says that a value ends.
+    pub fn unsay_by_any(&mut self, value: ValueId) {
+        if let Some(End::Said { by, .. }) = self.of.get(&value).copied() {
+            self.unsay(value, by);
+        }
+    }
+
+    /// A region that waits says nothing: the values that it would have ended.
+    pub fn unsay_all(&mut self, by: RegionId) -> SmallVec<[ValueId; 4]> {
+        let values = self.with.remove(&by).unwrap_or_default();
+        for value in &values {
+            self.of.remove(value);
+        }
+        values
+    }
+
+    /// A region is sent, with its inputs that die: the values whose end residency is to hear of behind it.
+    pub fn send(&mut self, region: RegionId) -> SmallVec<[ValueId; 4]> {
+        let Some(values) = self.with.get(&region) else { return SmallVec::new() };
+        let mut behind = SmallVec::new();
+        for value in values {
+            let before = self.of.insert(*value, End::Told { with: Some(region) });
+            match before {
+                Some(End::Said { by, how }) if by == region => behind.extend((how == How::Behind).then_some(*value)),
+                _ => panic!("ENDS-1: {region} is sent, and the end of {value} is {before:?}"),
+            }
+        }
+        behind
+    }
+
+    /// A region has left downstream: the values that ended with it.
+    pub fn leave(&mut self, region: RegionId) -> SmallVec<[Left; 4]> {
+        let values = self.with.remove(&region).unwrap_or_default();
+        let left = values.into_iter().map(|value| match self.of.get_mut(&value) {
+            Some(End::Told { with }) if with.is_none_or(|with| with == region) => {
+                *with = None;
+                Left { value, is_former: false }
+            }
+            _ => Left { value, is_former: true },
+        });
+        left.collect()
+    }
+
+    /// A value is made, or sent, once more: what was told is not about that. What a region will say is.
+    pub fn made_again(&mut self, value: ValueId) {
+        if self.is_told(value) {
+            self.of.remove(&value);
+        }
+    }
+
+    /// A value is live no more.
+    pub fn forget(&mut self, value: ValueId) {
+        if let Some(End::Said { by, .. }) = self.of.remove(&value) {
+            self.unlist(value, by);
+        }
+    }
+
+    fn unlist(&mut self, value: ValueId, region: RegionId) {
+        if let Some(values) = self.with.get_mut(&region) {
+            values.retain(|v| *v != value);
+            if values.is_empty() {
+                self.with.remove(&region);
+            }
+        }
+    }
+
+    /// Entries of its tables.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.of.len() + self.with.len()
+    }
+
+    /// The values that have an end, each with the region that will say it, if one will.
+    #[cfg(test)]
+    pub fn iter(&self) -> impl Iterator<Item = (ValueId, Option<RegionId>)> + '_ {
+        self.of.iter().map(|(value, end)| match end {
+            End::Said { by, .. } => (*value, Some(*by)),
+            End::Told { .. } => (*value, None),
+        })
+    }
+
+    /// The regions that end something, and whether each value in their lists is said by the region.
+    #[cfg(test)]
+    pub fn lists(&self) -> impl Iterator<Item = (RegionId, bool)> + '_ {
+        let is_said = |region, value| matches!(self.of.get(value), Some(End::Said { by, .. }) if *by == region);
+        self.with.iter().map(move |(region, values)| (*region, values.iter().all(|value| is_said(*region, value))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::SessionId;
+
+    fn value(index: u64) -> ValueId {
+        ValueId { session: SessionId(0), index }
+    }
+
+    const R: RegionId = RegionId(7);
+    const LATER: RegionId = RegionId(8);
+
+    fn left(index: u64, is_former: bool) -> Left {
+        Left { value: value(index), is_former }
+    }
+
+    #[test]
+    fn what_a_region_says_is_told_when_it_is_sent_and_happens_when_it_leaves() {
+        let mut ends = Ends::default();
+        ends.say(value(1), R, How::InPlace);
+        ends.say(value(2), R, How::Behind);
+        assert!(ends.dies_in(value(1), R) && !ends.dies_in(value(2), R) && !ends.is_told(value(1)));
+        assert_eq!(ends.send(R)[..], [value(2)], "the other one is an input that dies");
+        assert!(ends.is_told(value(1)) && ends.is_told(value(2)));
+        assert_eq!(ends.leave(R)[..], [left(1, false), left(2, false)]);
+        assert!(ends.is_told(value(1)), "it has happened");
+        assert!(ends.leave(R).is_empty());
+    }
+
+    #[test]
+    fn a_region_that_is_not_sent_after_all_ends_nothing() {
+        let mut ends = Ends::default();
+        for index in 0..4 {
+            ends.say(value(index), R, How::Behind);
+        }
+        ends.unsay(value(0), LATER);
+        assert!(!ends.is_untold(value(0)), "another region has nothing to take back");
+        ends.unsay(value(0), R);
+        ends.unsay_by_any(value(1));
+        ends.forget(value(2));
+        assert_eq!(ends.unsay_all(R)[..], [value(3)]);
+        assert_eq!((ends.len(), ends.send(R).len()), (0, 0));
+    }
+
+    #[test]
+    fn an_end_that_was_told_happens_to_what_was_made_again_meanwhile() {
+        let mut ends = Ends::default();
+        ends.tell(value(1), Some(R));
+        ends.made_again(value(1));
+        assert!(ends.is_untold(value(1)), "its new life has no end yet");
+        assert_eq!(ends.leave(R)[..], [left(1, true)]);
+        ends.tell(value(1), Some(R));
+        ends.made_again(value(1));
+        ends.tell(value(1), Some(LATER));
+        assert_eq!(ends.leave(R)[..], [left(1, true)], "its new life ends later");
+        assert_eq!(ends.leave(LATER)[..], [left(1, false)]);
+        ends.made_again(value(1));
+        ends.tell(value(1), Some(R));
+        ends.made_again(value(1));
+        ends.tell(value(1), Some(R));
+        assert!(ends.leave(R).iter().all(|left| !left.is_former), "both of its lives end with one region");
+    }
+
+    #[test]
+    fn what_a_region_will_say_stands_when_the_value_is_made_again() {
+        let mut ends = Ends::default();
+        ends.say(value(1), R, How::Behind);
+        ends.made_again(value(1));
+        assert_eq!(ends.send(R)[..], [value(1)]);
+    }
+
+    #[test]
+    fn a_value_that_was_told_at_once_has_ended() {
+        let mut ends = Ends::default();
+        ends.tell(value(1), None);
+        ends.unsay_by_any(value(1));
+        assert!(ends.is_told(value(1)));
+        ends.forget(value(1));
+        assert_eq!(ends.len(), 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "ENDS-1")]
+    fn an_end_is_decided_once() {
+        let mut ends = Ends::default();
+        ends.say(value(1), R, How::Behind);
+        ends.tell(value(1), None);
+    }
+}

@@ -1,0 +1,449 @@
+//! The unfinished regions, and the life of each: one state, and a table of what may happen to it.
+//!
+//! In: regions that were cut; changes of single regions. Out: where each region is, and how many are downstream or
+//! parked. Must hold: LIFE-1, a region changes only as this table says (`Life::change`); LIFE-2, no region is `Returned`
+//! between two events; LIFE-3, `Regions` counts the regions that are downstream and those that are parked.
+//!
+//! | from \ change | `Park` | `Unpark` | `Send` | `CallBack` | `GoStale` | `Finish` | `Return` | `Requeue` |
+//! |---|---|---|---|---|---|---|---|---|
+//! | Queued     | Parked | | Downstream | | Queued | | | |
+//! | Parked     | | Queued | | | Parked | | | |
+//! | Downstream | | | | CalledBack | Downstream | Ran | Returned | |
+//! | CalledBack | | | | | CalledBack | Ran | Returned | |
+//! | Ran        | | | | | Ran | | | |
+//! | Returned   | | | | | Returned | | | Queued |
+//!
+//! | state | where the region is | what follows |
+//! |---|---|---|
+//! | Queued | in its session's queue (SCHED-6); it holds its nodes' credits | it is sent when it is its session's turn, or parked while nobody waits for its outputs; a region that a limit asked for is never parked |
+//! | Parked | in no queue; it holds no credits (SCHED-12) | it is queued when one of its outputs is asked for, or when a limit asks for it |
+//! | Downstream | fusion, residency or a device has it (SCHED-4) | it runs, or it fails |
+//! | CalledBack | the same, and residency was told that nobody waits for its outputs | it runs, or it comes back as cancelled |
+//! | Ran | a device ran it, and the fate of an input is not known | it ends with the region that makes the input |
+//! | Returned | it failed downstream; the event that says so is being handled | it is queued again, taken apart, or closed |
+//!
+//! A region that ends has no record. It may end in each of these states but Downstream and CalledBack.
+
+use super::fairness::elements_of;
+use crate::contract::region::Region;
+use crate::error::Error;
+use crate::ids::{RegionId, ValueId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What asked for a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// A gather, or a region that reads an output.
+    Demand,
+    /// A limit on what a session leaves lazy or parked: the region runs, whether anybody waits for its outputs or not.
+    Limit,
+}
+
+/// A region's stay downstream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stay {
+    /// What asked for the region.
+    cause: Cause,
+    /// How many regions were sent before it.
+    turn: u64,
+    /// A region that makes one of its inputs was sent again after this one: its failure is a consequence.
+    is_stale: bool,
+}
+
+/// Where an unfinished region is.
+#[derive(Clone, Debug)]
+pub(super) enum Life {
+    Queued(Cause),
+    Parked,
+    Downstream(Stay),
+    CalledBack(Stay),
+    /// With the faults that the device found.
+    Ran {
+        turn: u64,
+        faults: Vec<(ValueId, Error)>,
+    },
+    Returned(Stay),
+}
+
+/// What may happen to a region.
+#[derive(Clone, Debug)]
+pub(super) enum Change {
+    /// Nobody waits for its outputs, but somebody may ask for one later.
+    Park,
+    /// It was asked for.
+    Unpark(Cause),
+    /// It goes downstream.
+    Send { turn: u64 },
+    /// Residency is told that nobody waits for its outputs.
+    CallBack,
+    /// A region that makes one of its inputs is queued again. This concerns only what was sent before.
+    GoStale,
+    /// A device ran it, with these faults.
+    Finish(Vec<(ValueId, Error)>),
+    /// It failed downstream, or was dropped there.
+    Return,
+    /// It waits for its turn once more.
+    Requeue,
+}
+
+impl Life {
+    /// The transition table (LIFE-1).
+    fn change(self, change: Change) -> Life {
+        match (self, change) {
+            (Life::Queued(Cause::Demand), Change::Park) => Life::Parked,
+            (Life::Parked, Change::Unpark(cause)) => Life::Queued(cause),
+            (Life::Queued(cause), Change::Send { turn }) => Life::Downstream(Stay { cause, turn, is_stale: false }),
+            (Life::Downstream(stay), Change::CallBack) => Life::CalledBack(stay),
+            (Life::Downstream(stay), Change::GoStale) => Life::Downstream(Stay { is_stale: true, ..stay }),
+            (Life::CalledBack(stay), Change::GoStale) => Life::CalledBack(Stay { is_stale: true, ..stay }),
+            (life @ (Life::Queued(_) | Life::Parked | Life::Ran { .. } | Life::Returned(_)), Change::GoStale) => life,
+            (Life::Downstream(stay) | Life::CalledBack(stay), Change::Finish(faults)) => {
+                Life::Ran { turn: stay.turn, faults }
+            }
+            (Life::Downstream(stay) | Life::CalledBack(stay), Change::Return) => Life::Returned(stay),
+            (Life::Returned(stay), Change::Requeue) => Life::Queued(stay.cause),
+            (from, change) => panic!("LIFE-1: {change:?} of a region that is {from:?}"),
+        }
+    }
+}
+
+/// Which attempt at a region's nodes it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attempt {
+    /// The first, as the region was cut.
+    First,
+    /// The first of a part of a region that was taken apart.
+    Part,
+    /// The region was sent so often before, or makes lost values again.
+    Again(u8),
+}
+
+impl Attempt {
+    /// How often the region was sent before.
+    pub(super) fn number(self) -> u8 {
+        match self {
+            Attempt::First | Attempt::Part => 0,
+            Attempt::Again(times) => times,
+        }
+    }
+
+    /// The attempt after this one.
+    pub(super) fn next(self) -> Attempt {
+        Attempt::Again(self.number() + 1)
+    }
+}
+
+/// An unfinished region.
+#[derive(Debug)]
+pub(super) struct Record {
+    /// The region; host data that residency does not have yet is attached when it is sent.
+    pub region: Arc<Region>,
+    /// Elements that its nodes compute.
+    pub elements: u64,
+    /// Its place in the order of cutting; a repeated region keeps it, and has room behind it for its parts.
+    pub order: u64,
+    life: Life,
+    /// Nodes whose credit it holds.
+    pub credits: u32,
+    /// When its segment was cut.
+    pub cut_at_ns: u64,
+    /// Which attempt it is.
+    pub attempt: Attempt,
+    /// How often it was parked.
+    pub parkings: u8,
+}
+
+impl Record {
+    /// Creates the record of a region that is queued.
+    pub fn new(region: Region, order: u64, cause: Cause) -> Record {
+        Record {
+            elements: elements_of(&region),
+            region: Arc::new(region),
+            order,
+            life: Life::Queued(cause),
+            credits: 0,
+            cut_at_ns: 0,
+            attempt: Attempt::First,
+            parkings: 0,
+        }
+    }
+
+    /// Whether it stands in its session's queue.
+    pub fn is_queued(&self) -> bool {
+        matches!(self.life, Life::Queued(_))
+    }
+
+    /// Whether it is parked.
+    pub fn is_parked(&self) -> bool {
+        matches!(self.life, Life::Parked)
+    }
+
+    /// Whether it waits to be sent: in its queue, or until somebody asks for it.
+    pub fn waits(&self) -> bool {
+        self.is_queued() || self.is_parked()
+    }
+
+    /// Whether fusion, residency or a device has it.
+    pub fn is_downstream(&self) -> bool {
+        matches!(self.life, Life::Downstream(_) | Life::CalledBack(_))
+    }
+
+    /// Whether it is downstream and residency was told that nobody waits for its outputs.
+    pub fn is_called_back(&self) -> bool {
+        matches!(self.life, Life::CalledBack(_))
+    }
+
+    /// Whether it failed downstream in the event that is being handled.
+    #[cfg(test)]
+    pub fn is_returned(&self) -> bool {
+        matches!(self.life, Life::Returned(_))
+    }
+
+    /// Whether it was sent before an input of it was queued again.
+    pub fn is_stale(&self) -> bool {
+        matches!(self.life, Life::Downstream(stay) | Life::CalledBack(stay) | Life::Returned(stay) if stay.is_stale)
+    }
+
+    /// Whether it may run after regions that were cut later: it is parked, or called back from downstream.
+    pub fn may_be_late(&self) -> bool {
+        self.is_parked() || self.is_called_back()
+    }
+
+    /// Whether a limit asked for it.
+    pub fn is_for_limit(&self) -> bool {
+        match &self.life {
+            Life::Queued(cause) => *cause == Cause::Limit,
+            Life::Downstream(stay) | Life::CalledBack(stay) | Life::Returned(stay) => stay.cause == Cause::Limit,
+            Life::Parked | Life::Ran { .. } => false,
+        }
+    }
+
+    /// How many regions were sent before it, where it was sent.
+    pub fn turn(&self) -> Option<u64> {
+        match &self.life {
+            Life::Queued(_) | Life::Parked => None,
+            Life::Downstream(stay) | Life::CalledBack(stay) | Life::Returned(stay) => Some(stay.turn),
+            Life::Ran { turn, .. } => Some(*turn),
+        }
+    }
+
+    /// The faults with which it ran, where it ran before the fate of its inputs was known.
+    pub fn faults(&self) -> Option<&[(ValueId, Error)]> {
+        match &self.life {
+            Life::Ran { faults, .. } => Some(faults),
+            Life::Queued(_) | Life::Parked | Life::Downstream(_) | Life::CalledBack(_) | Life::Returned(_) => None,
+        }
+    }
+}
+
+/// The unfinished regions, by number, so that what walks over them is the same in every run.
+#[derive(Debug, Default)]
+pub(super) struct Regions {
+    records: BTreeMap<RegionId, Record>,
+    /// The number of the region that is cut next.
+    next: u64,
+    /// Regions that are downstream.
+    downstream: usize,
+    /// Regions that are parked.
+    parked: usize,
+    /// Regions that were sent so far.
+    sends: u64,
+}
+
+impl Regions {
+    /// The number that the next region gets.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Takes the numbers of so many regions; the first of them.
+    pub fn take_numbers(&mut self, count: u64) -> RegionId {
+        self.next += count;
+        RegionId(self.next - count)
+    }
+
+    /// Adds a region that waits for its turn.
+    pub fn insert(&mut self, id: RegionId, record: Record) {
+        assert!(record.is_queued(), "LIFE-1: a region begins in its session's queue");
+        self.records.insert(id, record);
+    }
+
+    /// Takes a region off the books.
+    pub fn remove(&mut self, id: RegionId) -> Record {
+        let record = self.records.remove(&id).expect("SCHED-8: an unfinished region has a record");
+        assert!(!record.is_downstream(), "LIFE-1: {id} ends downstream, and nobody said so");
+        self.parked -= usize::from(record.is_parked());
+        record
+    }
+
+    /// Gives a region that returned a new number, and lets it wait for its turn again.
+    pub fn requeue(&mut self, id: RegionId) -> RegionId {
+        let mut record = self.remove(id);
+        let again = self.take_numbers(1);
+        record.life = record.life.change(Change::Requeue);
+        record.attempt = record.attempt.next();
+        Arc::make_mut(&mut record.region).id = again;
+        self.insert(again, record);
+        again
+    }
+
+    /// Lets something happen to a region (LIFE-1).
+    pub fn change(&mut self, id: RegionId, change: Change) {
+        let record = self.records.get_mut(&id).expect("SCHED-8: it is unfinished");
+        let before = (record.is_downstream(), record.is_parked());
+        record.life = std::mem::replace(&mut record.life, Life::Parked).change(change);
+        self.downstream = self.downstream + usize::from(record.is_downstream()) - usize::from(before.0);
+        self.parked = self.parked + usize::from(record.is_parked()) - usize::from(before.1);
+    }
+
+    /// A region goes downstream.
+    pub fn send(&mut self, id: RegionId) {
+        self.change(id, Change::Send { turn: self.sends });
+        self.sends += 1;
+    }
+
+    /// Regions that make inputs of these are queued again.
+    pub fn go_stale(&mut self, readers: impl IntoIterator<Item = RegionId>) {
+        readers.into_iter().for_each(|reader| self.change(reader, Change::GoStale));
+    }
+
+    /// Takes all regions off the books, wherever they are.
+    pub fn take_all(&mut self) -> impl Iterator<Item = Record> + use<> {
+        (self.downstream, self.parked) = (0, 0);
+        std::mem::take(&mut self.records).into_values()
+    }
+
+    /// The record of a region.
+    pub fn get(&self, id: &RegionId) -> Option<&Record> {
+        self.records.get(id)
+    }
+
+    /// The record of an unfinished region, to change what is not its life.
+    pub fn at(&mut self, id: RegionId) -> &mut Record {
+        self.records.get_mut(&id).expect("SCHED-8: it is unfinished")
+    }
+
+    /// Whether a region is unfinished.
+    pub fn contains(&self, id: &RegionId) -> bool {
+        self.records.contains_key(id)
+    }
+
+    /// The unfinished regions.
+    pub fn ids(&self) -> impl Iterator<Item = RegionId> + '_ {
+        self.records.keys().copied()
+    }
+
+    /// The regions that wait to be sent, queued or parked, to be changed.
+    pub fn waiting_mut(&mut self) -> impl Iterator<Item = &mut Record> + '_ {
+        self.records.values_mut().filter(|record| record.waits())
+    }
+
+    /// All records.
+    #[cfg(test)]
+    pub fn iter(&self) -> impl Iterator<Item = (&RegionId, &Record)> + '_ {
+        self.records.iter()
+    }
+
+    /// Unfinished regions.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether no region is unfinished.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Regions that are downstream.
+    pub fn downstream(&self) -> usize {
+        self.downstream
+    }
+
+    /// Regions that are parked.
+    pub fn parked(&self) -> usize {
+        self.parked
+    }
+}
+
+impl std::ops::Index<&RegionId> for Regions {
+    type Output = Record;
+    fn index(&self, id: &RegionId) -> &Record {
+        &self.records[id]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stay(cause: Cause) -> Stay {
+        Stay { cause, turn: 3, is_stale: false }
+    }
+
+    fn lives() -> [Life; 7] {
+        [
+            Life::Queued(Cause::Demand),
+            Life::Queued(Cause::Limit),
+            Life::Parked,
+            Life::Downstream(stay(Cause::Demand)),
+            Life::CalledBack(stay(Cause::Demand)),
+            Life::Ran { turn: 3, faults: Vec::new() },
+            Life::Returned(stay(Cause::Limit)),
+        ]
+    }
+
+    fn changes() -> [Change; 8] {
+        [
+            Change::Park,
+            Change::Unpark(Cause::Demand),
+            Change::Send { turn: 4 },
+            Change::CallBack,
+            Change::GoStale,
+            Change::Finish(Vec::new()),
+            Change::Return,
+            Change::Requeue,
+        ]
+    }
+
+    fn name(life: &Life) -> &'static str {
+        match life {
+            Life::Queued(_) => "Queued",
+            Life::Parked => "Parked",
+            Life::Downstream(_) => "Downstream",
+            Life::CalledBack(_) => "CalledBack",
+            Life::Ran { .. } => "Ran",
+            Life::Returned(_) => "Returned",
+        }
+    }
+
+    #[test]
+    fn the_table_in_the_header_is_what_the_code_allows() {
+        let rows: Vec<Vec<&str>> = include_str!("regions.rs")
+            .lines()
+            .filter_map(|line| line.strip_prefix("//! | "))
+            .map(|line| line.trim_end_matches('|').split('|').map(str::trim).collect())
+            .filter(|cells: &Vec<&str>| cells.len() == 9)
+            .collect();
+        assert_eq!(rows.len(), 1 + 6, "a row for each state, below the head");
+        for life in lives() {
+            let row = rows.iter().find(|row| row[0] == name(&life)).expect("each state has a row");
+            for (number, change) in changes().into_iter().enumerate() {
+                let is_forced = matches!((&life, &change), (Life::Queued(Cause::Limit), Change::Park));
+                let expected = if is_forced { "" } else { row[number + 1] };
+                let (from, what) = (life.clone(), change.clone());
+                let found = std::panic::catch_unwind(|| name(&from.change(what))).unwrap_or("");
+                assert_eq!(found, expected, "{change:?} of {life:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_asked_for_a_region_is_known_until_it_ran() {
+        let mut life = Life::Queued(Cause::Limit).change(Change::Send { turn: 0 });
+        for change in [Change::GoStale, Change::CallBack, Change::Return, Change::Requeue] {
+            life = life.change(change);
+        }
+        assert!(matches!(life, Life::Queued(Cause::Limit)));
+    }
+}

@@ -1,0 +1,190 @@
+//! What nobody can reach goes: lazy values are never computed, and residency is told of the others' ends.
+//!
+//! In: values that lost a handle, a user, a gather or a region; regions that left downstream. Out: `Retire`, or an end
+//! that a region says when it is sent; what ended too soon, once more. Must hold: SCHED-5; ENDS-2 to ENDS-4; a value's end is
+//! told behind all regions that read it, so only where these keep an order.
+
+use super::ends::{How, Left};
+use super::graph::{Entries, Home, Live};
+use super::state::State;
+use super::story::What;
+use crate::contract::messages::scheduler::SchedulerInstruction;
+use crate::error::{Error, ErrorKind};
+use crate::ids::{RegionId, SessionId, ValueId};
+use petgraph::stable_graph::NodeIndex;
+use smallvec::SmallVec;
+
+impl State {
+    /// Deletes what nobody can reach, from these values on towards their arguments.
+    pub(super) fn release(&mut self, mut work: Entries, out: &mut Vec<SchedulerInstruction>) {
+        while let Some(at) = work.pop() {
+            // It may have gone by another way since it was put on the list.
+            if self.graph.try_get(at).is_none_or(|live| live.reachable()) {
+                continue;
+            }
+            let live = &mut self.graph[at];
+            let value = live.node.value;
+            if live.is_lazy() {
+                if live.gathers.is_empty() {
+                    let is_dead = !live.passed;
+                    self.forget_lazy(at, is_dead, &mut work);
+                }
+                continue;
+            }
+            let settled = match live.home {
+                Home::Coming(region) => {
+                    if live.gathers.is_empty() && live.regions.is_empty() {
+                        self.idle.push(region);
+                    }
+                    false
+                }
+                _ => live.regions.is_empty() && live.gathers.is_empty(),
+            };
+            let exists = !matches!(live.home, Home::Failed(_));
+            let is_to_tell = live.known || !live.regions.is_empty() || !settled;
+            if exists && is_to_tell && self.ends.is_untold(value) && self.read_in_order(&self.graph[at]) {
+                self.retire(at, out);
+            }
+            if settled {
+                self.graph.remove(at);
+                self.ends.forget(value);
+                self.log.note(value, What::Forgotten);
+            }
+        }
+    }
+
+    /// Whether the unfinished regions that read a value keep an order, so that one of them is the last: they are one
+    /// session's, and none is late. Where they do not, the value's end is told once the others have ended.
+    fn read_in_order(&self, live: &Live) -> bool {
+        let first = live.regions.iter().find_map(|id| self.regions.get(id));
+        first.is_none_or(|record| self.read_only_by(live, record.region.session))
+    }
+
+    /// Whether the unfinished regions that read a value are this session's, and keep the order of cutting.
+    pub(super) fn read_only_by(&self, live: &Live, session: SessionId) -> bool {
+        let mut readers = live.regions.iter().filter_map(|id| self.regions.get(id));
+        readers.all(|record| record.region.session == session && !record.may_be_late())
+    }
+
+    /// A region reads a value no more, and does not end it if it has not yet.
+    pub(super) fn read_no_more(&mut self, id: RegionId, value: ValueId) -> NodeIndex {
+        let at = self.graph.find(value).expect("SCHED-8: a region's input is live");
+        self.graph[at].regions.retain(|r| *r != id);
+        self.ends.unsay(value, id);
+        at
+    }
+
+    /// Removes a lazy value and hands its arguments on.
+    fn forget_lazy(&mut self, at: NodeIndex, is_dead: bool, work: &mut Entries) {
+        let arguments = self.graph.detach(at);
+        if is_dead {
+            self.ledger.count_dead();
+            self.log.note(self.graph[at].node.value, What::Dead);
+        }
+        self.graph.remove(at);
+        work.extend(arguments);
+    }
+
+    /// Tells residency that a value ends: after the last to arrive of the unfinished regions that read or make it.
+    fn retire(&mut self, at: NodeIndex, out: &mut Vec<SchedulerInstruction>) {
+        let live = &self.graph[at];
+        let value = live.node.value;
+        let maker = match live.home {
+            Home::Coming(region) => Some(region),
+            _ => None,
+        };
+        // A reader that waits, for the first time or again, arrives after all that were sent; those arrive as they were
+        // sent, which is not how they were cut where one was parked or goes again.
+        let rank = |id: RegionId| {
+            let record = self.regions.get(&id)?;
+            Some(match record.turn() {
+                _ if Some(id) == maker => (0, record.order, id),
+                Some(turn) => (1, turn, id),
+                None => (2, record.order, id),
+            })
+        };
+        let after = live.regions.iter().copied().chain(maker).filter_map(rank).max().map(|(.., id)| id);
+        let known = live.known;
+        self.log.note(value, What::Retired);
+        match after {
+            Some(id) if self.regions[&id].waits() => self.ends.say(value, id, How::Behind),
+            None if !known => {}
+            _ => {
+                let with = after.filter(|id| self.regions[id].is_downstream());
+                self.ends.tell(value, with);
+                out.push(SchedulerInstruction::Retire { value, after });
+            }
+        }
+    }
+
+    /// A region has left downstream, and what residency was told to end with it has ended. A value that was made or sent
+    /// again meanwhile has lost its bytes by that: if a region that waits reads it, it comes once more. `error`: the region
+    /// failed.
+    pub(super) fn ends_happen(&mut self, id: RegionId, error: Option<&Error>, out: &mut Vec<SchedulerInstruction>) {
+        for Left { value, is_former } in self.ends.leave(id) {
+            let Some(at) = self.graph.find(value) else { continue };
+            let live = &self.graph[at];
+            if matches!(live.home, Home::Coming(maker) if self.regions[&maker].waits()) {
+                // It is made after that: its new life has no end yet.
+                self.ends.made_again(value);
+                continue;
+            }
+            if !is_former {
+                continue;
+            }
+            let reads_it = |reader: &RegionId| self.regions[reader].waits() || error.is_some() && *reader == id;
+            if !live.reachable() && !live.regions.iter().any(reads_it) {
+                // Only regions downstream read it, and residency keeps it for these.
+                if self.ends.is_untold(value) {
+                    self.ends.tell(value, None);
+                }
+                continue;
+            }
+            let error = error.cloned().unwrap_or_else(ended_too_soon);
+            if let Some(failed) = self.bring_back(at, &error) {
+                self.fail_values(vec![failed], out);
+            }
+        }
+    }
+
+    /// Residency has ended a value that is needed still: its host data is sent anew; what lived on a device alone is made
+    /// again. Returns the value with its error where neither can be.
+    fn bring_back(&mut self, at: NodeIndex, error: &Error) -> Option<(NodeIndex, Error)> {
+        let live = &mut self.graph[at];
+        live.known = false;
+        let is_elsewhere = live.host.is_some() || !matches!(live.home, Home::Here);
+        let is_made = matches!(live.home, Home::Coming(maker) if !self.regions[&maker].waits());
+        live.spent = (live.host.is_none() && is_made).then(|| error.clone());
+        if is_elsewhere || self.make_again(at) {
+            return None;
+        }
+        let name = self.device_name(self.graph[at].made);
+        Some((at, error.clone().with_device(name)))
+    }
+
+    /// Restores the inputs of a region that goes again of which residency was told that they end: with the attempt that
+    /// failed, or since. Returns what cannot be had any more.
+    pub(super) fn restore_ended(&mut self, again: RegionId, error: &Error) -> Vec<(NodeIndex, Error)> {
+        let inputs: SmallVec<[(ValueId, bool); 4]> =
+            self.regions[&again].region.inputs.iter().map(|input| (input.value, input.dies)).collect();
+        let mut failed = Vec::new();
+        for (value, dies) in inputs {
+            if self.ends.is_told(value) {
+                let at = self.graph.find(value).expect("SCHED-8: a region's input is live");
+                failed.extend(self.bring_back(at, error));
+                self.ends.made_again(value);
+            }
+            // What the region does not end itself is told to end once more.
+            if dies && self.ends.is_untold(value) {
+                self.ends.say(value, again, How::InPlace);
+            }
+        }
+        failed
+    }
+}
+
+/// The error of a value whose end was told before it was made again, and that ended too soon for a region that is
+/// repeated.
+fn ended_too_soon() -> Error {
+    Error::new(ErrorKind::DeviceLost, "the value was made again for a region that is repeated, and ended before it")
+}
