@@ -2,7 +2,7 @@
 //!
 //! In: a device's numbers. Out: budgets and weights. Must hold: FUSE-3.
 
-use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::device::DeviceInfo;
 use crate::contract::plan::{Plan, Step};
 use crate::graph::{Dist, ElementOp, Op};
 
@@ -28,21 +28,20 @@ pub struct Budget {
 impl Budget {
     /// The budget of a device.
     pub fn of(device: &DeviceInfo) -> Budget {
-        match device.kind {
-            // Memory is cheap on the host and arithmetic is not; but 40 ops are one kernel, whatever they are (a
-            // function weighs 8).
-            DeviceKind::Host => {
-                Budget { reads_max: device.bindings_max, packs: false, recompute_max: 5, expand_max: 320 }
-            }
+        let can = device.capabilities;
+        let reads_max = match can.runs_all {
+            true => device.bindings_max,
             // Parameters, fault words, scratch and at least one output are bound beside the reads.
-            // Its arithmetic is idle while memory is read: any chain that fits a kernel may be computed in place.
-            DeviceKind::Gpu => Budget {
-                reads_max: device.bindings_max.saturating_sub(4).max(2),
-                packs: true,
-                recompute_max: 24,
-                expand_max: u32::MAX,
-            },
-        }
+            false => device.bindings_max.saturating_sub(4).max(2),
+        };
+        let (recompute_max, expand_max) = match can.is_throughput {
+            // Arithmetic is idle while memory is read: any chain that fits a kernel may be computed in place.
+            true => (24, u32::MAX),
+            // Memory is cheap and arithmetic is not; but 40 ops are one kernel, whatever they are (a function weighs
+            // 8).
+            false => (5, 320),
+        };
+        Budget { reads_max, packs: !can.runs_all, recompute_max, expand_max }
     }
 
     /// A smaller budget, where a plan made with this one does not fit its device; none where there is no smaller one.

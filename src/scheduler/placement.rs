@@ -13,7 +13,7 @@ use super::cut::{Cut, Dep};
 use super::room;
 use super::state::State;
 use crate::config::DeviceChoice;
-use crate::contract::device::{Costs, DeviceInfo, DeviceKind, Features};
+use crate::contract::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Features};
 use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Op, ReduceOp, Scalar};
 use crate::ids::DeviceId;
 use crate::kernels::element::{self, mixed, wide};
@@ -76,7 +76,7 @@ pub fn capability(
     meta: &Meta,
     device: &DeviceInfo,
 ) -> Result<(), &'static str> {
-    if device.kind == DeviceKind::Host {
+    if device.capabilities.runs_all {
         return Ok(());
     }
     for dtype in args.iter().chain([&meta.dtype]) {
@@ -132,8 +132,17 @@ fn is_library(op: &Op) -> bool {
 /// The fastest GPU that could be.
 pub(super) fn dream(host: &DeviceInfo) -> DeviceInfo {
     let features = Features { f64: true, i64: true, ..host.features };
-    let (id, kind) = (DeviceId::GPU, DeviceKind::Gpu);
-    DeviceInfo { id, kind, features, costs: DREAM, span_shift: 63, memory_bytes: u64::MAX, ..host.clone() }
+    let kind = DeviceKind::Gpu;
+    DeviceInfo {
+        id: DeviceId::GPU,
+        kind,
+        capabilities: Capabilities::of(kind),
+        features,
+        costs: DREAM,
+        span_shift: 63,
+        memory_bytes: u64::MAX,
+        ..host.clone()
+    }
 }
 
 impl State {
@@ -145,7 +154,7 @@ impl State {
             DeviceChoice::Gpu(_) if self.opening.is_promised() => {
                 cut.needs_device |= cut.nodes.iter().any(|n| n.place.component != PINNED && n.runs());
             }
-            DeviceChoice::Gpu(_) => match self.devices.iter().find(|d| d.kind == DeviceKind::Gpu) {
+            DeviceChoice::Gpu(_) => match self.devices.iter().find(|d| d.id != DeviceId::HOST) {
                 Some(gpu) if self.is_open(gpu.id) => self.prefer(cut, gpu.id, "asked for", |_| true, true),
                 _ => {
                     for node in cut.nodes.iter_mut().filter(|n| n.place.component != PINNED) {
@@ -309,7 +318,7 @@ impl State {
     /// What a component's results take, if it runs on a device.
     fn estimate(&self, cut: &Cut, nodes: &[u32], info: &DeviceInfo) -> Estimate {
         let costs = &info.costs;
-        let gpu = info.kind == DeviceKind::Gpu;
+        let can = info.capabilities;
         let mut seen: rustc_hash::FxHashSet<_> = rustc_hash::FxHashSet::default();
         let (mut moved_bytes, mut arithmetic_us, mut transfer_us, mut kernels) = (0.0, 0.0, 0.0, 1.0);
         let mut started_here = false;
@@ -348,13 +357,13 @@ impl State {
                 moved_bytes += bytes;
             }
             kernels += if is_library(&live.node.op) { 1.0 } else { 0.0 };
-            if gpu && node.root && !live.gathers.is_empty() {
+            if info.id != DeviceId::HOST && node.root && !live.gathers.is_empty() {
                 to_host = true;
-                transfer_us += live.node.meta.bytes() as f64 / (costs.readback_gb_per_s * 1e3);
+                transfer_us += readback_us(live.node.meta.bytes() as f64, info);
             }
-            if gpu && self.able(cut, position as usize, info).is_err() {
+            if !can.runs_all && self.able(cut, position as usize, info).is_err() {
                 // To the host and back, with the host's own work.
-                transfer_us += 2.0 * (costs.launch_us + bytes / (costs.readback_gb_per_s * 1e3));
+                transfer_us += 2.0 * (costs.launch_us + readback_us(bytes, info));
                 transfer_us += work / (gop_per_s(&self.devices[0].costs) * 1e3);
             } else {
                 arithmetic_us += work / (gop_per_s(costs) * 1e3);
@@ -389,13 +398,18 @@ impl State {
         let made = &self.devices[made.0 as usize];
         let mut us = 0.0;
         if homes & 1 == 0 {
-            us += made.costs.launch_us + bytes / (made.costs.readback_gb_per_s * 1e3);
+            us += made.costs.launch_us + readback_us(bytes, made);
         }
-        if info.kind == DeviceKind::Gpu {
+        if !info.capabilities.shares_host_memory {
             us += bytes / (info.costs.upload_gb_per_s * 1e3);
         }
         (bytes, us, false)
     }
+}
+
+/// Microseconds until so many bytes are in host memory.
+fn readback_us(bytes: f64, from: &DeviceInfo) -> f64 {
+    if from.capabilities.shares_host_memory { 0.0 } else { bytes / (from.costs.readback_gb_per_s * 1e3) }
 }
 
 /// Numbers the connected components of a cut's own edges between nodes that are not pinned, in order of their first

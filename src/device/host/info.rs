@@ -3,7 +3,7 @@
 //! In: settings, threads, measured costs. Out: the host's [`DeviceInfo`].
 
 use crate::config::Config;
-use crate::contract::device::{Costs, DeviceInfo, DeviceKind, Features};
+use crate::contract::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Features};
 use crate::ids::DeviceId;
 use crate::kernels::target::FloatProfile;
 
@@ -20,6 +20,7 @@ pub(super) fn describe(config: &Config, threads: usize, costs: Costs) -> DeviceI
     DeviceInfo {
         id: DeviceId::HOST,
         kind: DeviceKind::Host,
+        capabilities: Capabilities::of(DeviceKind::Host),
         name: "host".to_owned(),
         driver: format!("{}, {threads} threads", processor()),
         software: false,
