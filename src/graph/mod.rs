@@ -2,6 +2,7 @@
 //!
 //! In: nothing. Out: types that every stage reads. Must never know what a kernel, a buffer or a device is.
 
+pub mod costs;
 mod op;
 pub mod rules;
 pub mod semantics;

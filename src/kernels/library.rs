@@ -8,6 +8,7 @@
 #[cfg(feature = "gpu")]
 use crate::error::Error;
 use crate::graph::DType;
+use crate::graph::costs::{ASSIGN_OPERATIONS, matmul_operations, sort_operations};
 use crate::kernels::matmul;
 #[cfg(feature = "gpu")]
 use crate::kernels::{scatter, sort};
@@ -77,11 +78,13 @@ impl Library {
     /// Simple operations that it takes, roughly.
     pub fn operations(&self) -> f64 {
         match *self {
-            Library::MatMul { m, n, k, batch, .. } => 2.0 * m as f64 * n as f64 * k as f64 * batch as f64,
+            Library::MatMul { m, n, k, batch, .. } => matmul_operations(k as u64) * m as f64 * n as f64 * batch as f64,
             Library::ArgSort { before, len, after, .. } => {
-                8.0 * before as f64 * after as f64 * len as f64 * (len.max(2) as f64).log2()
+                sort_operations(len as u64) * before as f64 * after as f64 * len as f64
             }
-            Library::AssignIndex { before, after, count, .. } => 4.0 * before as f64 * after as f64 * count as f64,
+            Library::AssignIndex { before, after, count, .. } => {
+                ASSIGN_OPERATIONS * before as f64 * after as f64 * count as f64
+            }
         }
     }
 

@@ -14,7 +14,7 @@ use super::room;
 use super::state::State;
 use crate::config::DeviceChoice;
 use crate::contract::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Features};
-use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Op, ReduceOp, Scalar};
+use crate::graph::{Arg, DType, Meta, Op, Scalar, costs};
 use crate::ids::DeviceId;
 use crate::kernels::element::{self, mixed, wide};
 use smallvec::SmallVec;
@@ -105,22 +105,6 @@ pub fn capability(
         Op::Scan { .. } if segmented => Err("a scan of an array that is longer than one binding runs on the host"),
         _ if !room::fits(op, args, lengths, meta, device) => Err(room::NO_ROOM),
         _ => Ok(()),
-    }
-}
-
-/// Simple operations that an element of an op costs, roughly.
-fn operations(op: &Op) -> f64 {
-    use ElementOp::*;
-    match op {
-        Op::Random { dist: Dist::Normal, .. } => 60.0,
-        Op::Random { .. } => 20.0,
-        Op::Apply(Exp | Expm1 | Exp2 | Log | Log1p | Log2 | Log10 | Sigmoid | Tanh) => 20.0,
-        Op::Apply(Sin | Cos | Tan | Asin | Acos | Atan | Sinh | Cosh | Asinh | Acosh | Atanh | Atan2 | Pow) => 30.0,
-        Op::Apply(Erf | Gamma | Lgamma) => 60.0,
-        Op::Apply(Sqrt | Div | Reciprocal | Hypot | Mod | Rem) => 5.0,
-        Op::Reduce { op: ReduceOp::Var { .. } | ReduceOp::Std { .. } | ReduceOp::Norm, .. } => 10.0,
-        Op::ArgSort { .. } => 200.0,
-        _ => 1.0,
     }
 }
 
@@ -317,7 +301,7 @@ impl State {
 
     /// What a component's results take, if it runs on a device.
     fn estimate(&self, cut: &Cut, nodes: &[u32], info: &DeviceInfo) -> Estimate {
-        let costs = &info.costs;
+        let rates = &info.costs;
         let can = info.capabilities;
         let mut seen: rustc_hash::FxHashSet<_> = rustc_hash::FxHashSet::default();
         let (mut moved_bytes, mut arithmetic_us, mut transfer_us, mut kernels) = (0.0, 0.0, 0.0, 1.0);
@@ -345,13 +329,22 @@ impl State {
                     started_here |= here;
                 }
             }
-            let mut terms = 1.0;
-            if matches!(live.node.op, Op::MatMul)
-                && let Some(dep) = node.deps.last()
-            {
-                terms = 2.0 * self.meta_of(cut, *dep).shape.dim(1).max(1) as f64;
-            }
-            let work = elements as f64 * operations(&live.node.op) * terms;
+            let work = match &live.node.op {
+                Op::MatMul if !node.deps.is_empty() => {
+                    let terms = self.meta_of(cut, node.deps[node.deps.len() - 1]).shape.dim(1).max(1);
+                    elements as f64 * costs::matmul_operations(terms as u64)
+                }
+                Op::ArgSort { dim, .. } => {
+                    elements as f64 * costs::sort_operations(live.node.meta.shape.dim(*dim as usize) as u64)
+                }
+                Op::AssignIndex { dim } => {
+                    let shape = &live.node.meta.shape;
+                    let count = node.deps.get(1).map_or(1, |&dep| self.meta_of(cut, dep).elements());
+                    let lines = dim.map_or(1, |dim| shape.elements() / shape.dim(dim as usize).max(1));
+                    (lines * count) as f64 * costs::ASSIGN_OPERATIONS
+                }
+                op => elements as f64 * costs::operations(op) as f64,
+            };
             let bytes = live.node.meta.elements() as f64 * info.element_bytes(live.node.meta.dtype) as f64;
             if node.root || is_library(&live.node.op) {
                 moved_bytes += bytes;
@@ -363,17 +356,17 @@ impl State {
             }
             if !can.runs_all && self.able(cut, position as usize, info).is_err() {
                 // To the host and back, with the host's own work.
-                transfer_us += 2.0 * (costs.launch_us + readback_us(bytes, info));
+                transfer_us += 2.0 * (rates.launch_us + readback_us(bytes, info));
                 transfer_us += work / (gop_per_s(&self.devices[0].costs) * 1e3);
             } else {
-                arithmetic_us += work / (gop_per_s(costs) * 1e3);
+                arithmetic_us += work / (gop_per_s(rates) * 1e3);
             }
         }
-        let memory_us = moved_bytes / (costs.memory_gb_per_s * 1e3);
+        let memory_us = moved_bytes / (rates.memory_gb_per_s * 1e3);
         // A chain that goes on where it is needs no round trip of its own.
-        let launch_us = if started_here && !to_host { 0.0 } else { costs.launch_us };
+        let launch_us = if started_here && !to_host { 0.0 } else { rates.launch_us };
         let work_us = transfer_us + memory_us.max(arithmetic_us);
-        Estimate { us: launch_us + kernels * costs.dispatch_us + work_us, work_us, started_here }
+        Estimate { us: launch_us + kernels * rates.dispatch_us + work_us, work_us, started_here }
     }
 
     /// Bytes of an operand, the microseconds until it is on `device`, and whether it was made there.

@@ -243,3 +243,14 @@ fn integers_follow_exact_arithmetic() {
         }
     }
 }
+
+#[test]
+fn the_costs_of_functions_are_of_the_order_of_their_lines() {
+    for &op in ElementOp::ALL {
+        let lines = super::wgsl::lines_of(op).max(1) as f64;
+        let cost = crate::graph::costs::operations(&crate::graph::Op::Apply(op)) as f64;
+        eprintln!("{} {lines} {cost}", op.name());
+        // A table for hard cases, or several ranges that exclude each other, are lines that few elements take.
+        assert!(cost <= 8.0 * lines && lines <= 8.0 * cost, "{} has {lines} lines and costs {cost}", op.name());
+    }
+}

@@ -429,3 +429,12 @@ macro_rules! derive_record {
     };
 }
 op_table! { derive_record }
+
+/// Lines that the common part of an op takes for one element, of f32 where it takes that.
+#[cfg(test)]
+pub(super) fn lines_of(op: ElementOp) -> usize {
+    let args: Vec<String> = ["a", "b", "c"].into_iter().take(op.arity()).map(str::to_owned).collect();
+    let is_logic = matches!(op, ElementOp::Not | ElementOp::And | ElementOp::Or | ElementOp::Xor);
+    let input = if is_logic { DType::Bool } else { DType::F32 };
+    record(1, || record_op(op, input, DType::F32, Part::Common, &args)).lines.len()
+}
