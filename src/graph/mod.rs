@@ -3,11 +3,15 @@
 //! In: nothing. Out: types that every stage reads. Must never know what a kernel, a buffer or a device is.
 
 pub mod costs;
+pub mod mixed;
 mod op;
+pub mod refusals;
 pub mod rules;
+pub mod scratch;
 pub mod semantics;
 mod shape;
 pub mod table;
+pub mod wide;
 
 pub use crate::dtype::{DType, Element, Scalar};
 pub use op::{Arg, DimSet, Dist, Meta, Nan, Node, Op, RandomKey, ReduceOp, ScanOp, SliceDim, View};

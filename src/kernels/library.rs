@@ -9,6 +9,7 @@
 use crate::error::Error;
 use crate::graph::DType;
 use crate::graph::costs::{ASSIGN_OPERATIONS, matmul_operations, sort_operations};
+use crate::graph::scratch::{assign_scratch_words, sort_scratch_words};
 use crate::kernels::matmul;
 #[cfg(feature = "gpu")]
 use crate::kernels::{scatter, sort};
@@ -121,17 +122,6 @@ impl Library {
             Library::ArgSort { .. } | Library::AssignIndex { .. } => DType::U32,
         }
     }
-}
-
-/// 32-bit words in which a GPU keeps, for each place along an indexed extent, which of several assignments to it wins.
-pub fn assign_scratch_words(extent: u64, scalar_value: bool) -> u64 {
-    // Where all get the same, nobody wins.
-    if scalar_value { 0 } else { extent }
-}
-
-/// 32-bit words that a GPU sorts so many lines of so many elements in: padded lines of positions (`kernels/sort`).
-pub fn sort_scratch_words(len: u64, lines: u64) -> u64 {
-    len.next_power_of_two().saturating_mul(lines)
 }
 
 /// One dispatch of a library kernel on a GPU.

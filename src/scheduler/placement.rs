@@ -14,9 +14,9 @@ use super::room;
 use super::state::State;
 use crate::config::DeviceChoice;
 use crate::contract::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Features};
-use crate::graph::{Arg, DType, Meta, Op, Scalar, costs};
+use crate::graph::refusals::refusal;
+use crate::graph::{Arg, DType, Meta, Op, Scalar, costs, mixed, wide};
 use crate::ids::DeviceId;
-use crate::kernels::element::{self, mixed, wide};
 use smallvec::SmallVec;
 
 /// Faster than any GPU: a round trip in a fraction of what submission, execution and mapping take together, caches for
@@ -91,7 +91,7 @@ pub fn capability(
     let longest = lengths.iter().copied().chain([meta.elements()]).max().unwrap_or(0);
     let segmented = device.pieces(room::scratch_words(op, lengths, meta).max(longest as u64)) > 1;
     if let Op::Apply(op) = op
-        && let Some(reason) = args.iter().find_map(|&input| element::refusal(*op, input))
+        && let Some(reason) = args.iter().find_map(|&input| refusal(*op, input))
     {
         return Err(reason);
     }

@@ -8,7 +8,8 @@
 //! which its bits are. ELEM-7: equal requests give equal text, so that equal kernels have equal modules.
 
 use super::trace::{self, F32, F64, Helper, I32, I64, Kind, Recording, Traced, Truth, U8, U32, record};
-use super::{runs_on_gpus, wgsl_cast};
+use super::wgsl_cast;
+use crate::graph::refusals::runs_on_gpus;
 use crate::graph::semantics::*;
 use crate::graph::table::op_table;
 use crate::graph::{DType, ElementOp};
