@@ -98,7 +98,7 @@ pub use array::{
     SessionBuilder, SliceArg, Slices, UploadWriter, cat, gather_all, select, step,
 };
 pub use config::{DeviceChoice, Promotion};
-pub use contract::device::{Costs, DeviceInfo, DeviceKind, Features};
+pub use contract::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Features};
 pub use device::CACHE_VARIABLE;
 #[cfg(feature = "gpu")]
 pub use device::gpu::{AdapterSummary, adapters};

@@ -1,7 +1,7 @@
 //! One set of op cases, with expected values written out, over every device, folded and not.
 
 mod common;
-use common::{assert_array, runtimes, session, values, wait};
+use common::{assert_array, runtimes, session, stand_in, values, wait};
 use tidemill::{Array, DType, Element, ErrorKind, Session, select, step};
 
 const NAN: f64 = f64::NAN;
@@ -23,7 +23,7 @@ fn matrix(s: &Session) -> Array {
 }
 
 fn run(cases: Vec<Case>) {
-    for (device, runtime) in runtimes() {
+    for (device, runtime) in runtimes().into_iter().chain([("stand-in".to_owned(), stand_in())]) {
         let s = session(&runtime);
         for (name, case, dtype, shape, expected) in &cases {
             let what = format!("{name} on {device}");

@@ -6,7 +6,7 @@ mod plain;
 #[path = "common/programs.rs"]
 mod programs;
 
-use common::{gpu, wait};
+use common::{gpu, stand_in, wait};
 use programs::{Dice, Twist, decode, run};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use proptest::{arbitrary::any, collection::vec, strategy::Strategy};
@@ -68,6 +68,15 @@ fn random_programs_agree_with_plain_loops_where_arrays_lie_in_short_segments() {
     let injection = Injection { segment_shift: Some(4), span_shift: Some(20), ..Injection::default() };
     let Some(rt) = gpu(|b| b.fold_elements_max(0).injection(injection)) else { return };
     programs_agree("gpu, short segments", &rt, 7, cases(24));
+}
+
+#[test]
+fn random_programs_agree_with_plain_loops_on_a_device_of_other_capabilities() {
+    let rt = stand_in();
+    programs_agree("stand-in", &rt, 9, cases(100));
+    let x = rt.session("wide").open().from_slice(&[1.0f64, 2.0], [2]).unwrap() + 1.0;
+    assert_eq!(wait(x.gather::<f64>()).unwrap()[1], 3.0);
+    assert!(rt.stats().elsewhere.contains_key("this device lacks f64"), "{}", rt.stats());
 }
 
 /// One check of a program fails, a third of the others hold.

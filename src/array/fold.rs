@@ -8,9 +8,9 @@
 use super::fold_reduce;
 use crate::graph::rules::linspace_step;
 use crate::graph::{DType, ElementOp, Meta, Op, Scalar, Shape, View};
+use crate::graph::{mixed, wide};
 use crate::host_buffer::HostBuffer;
 use crate::kernels::element::host::{self, HostArg};
-use crate::kernels::element::{mixed, wide};
 use smallvec::SmallVec;
 use std::sync::Arc;
 

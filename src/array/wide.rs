@@ -2,9 +2,9 @@
 //!
 //! In: an elementwise op on an `i64` array and f64. Out: ops whose result is that of exact arithmetic, rounded half
 //! away from zero and saturated; comparisons are those of the numbers themselves. Must hold: WIDE-1
-//! (`kernels::element::wide`).
+//! (`graph::wide`).
 //!
-//! An op beside a number is recorded as it is, and computed as `kernels::element::wide` says; here are bounds and
+//! An op beside a number is recorded as it is, and computed as `graph::wide` says; here are bounds and
 //! choices, which round the number first. What can be done beside f64 that is not known when the op is recorded is in
 //! `wide_unknown.rs`; computed in f64 are products, quotients, remainders and powers with such a number that turns out
 //! to be no whole one.
@@ -12,8 +12,8 @@
 use super::handle::Array;
 use super::operand::{Kind, Operand};
 use super::record::{At, apply, cast_in};
+use crate::graph::wide::{self as exact, rounded};
 use crate::graph::{DType, ElementOp, Scalar};
-use crate::kernels::element::wide::{self as exact, rounded};
 
 /// The result of `op`, where exactness needs more than casting the number to `i64`.
 pub(super) fn exactly(op: ElementOp, operands: &[Operand<'_>], at: At) -> Option<Array> {

@@ -1,14 +1,14 @@
 //! `i64` beside f64 whose value is not known yet: exact comparisons, sums, differences and bounds.
 //!
 //! In: an `i64` array and an array of f64 or f32; of one element where the result is `i64`. Out: ops of f64 that take
-//! the numbers apart and ops of `i64`, which fuse to one kernel. Must hold: WIDE-1 (`kernels::element::wide`).
+//! the numbers apart and ops of `i64`, which fuse to one kernel. Must hold: WIDE-1 (`graph::wide`).
 
 use super::handle::Array;
 use super::operand::Operand;
 use super::record::{apply, cast_in};
 use super::wide::Wide;
+use crate::graph::wide::{self, LIMIT, mirrored};
 use crate::graph::{DType, ElementOp};
-use crate::kernels::element::wide::{self, LIMIT, mirrored};
 
 impl Wide<'_> {
     /// The result of `op` beside `number`, or of its mirror image; `None` for what is computed in f64.

@@ -1,4 +1,8 @@
 //! What the other actors may know of a device: numbers, no handles.
+//!
+//! Must hold: DEV-1: what an actor does follows from [`Capabilities`], [`Features`] and numbers, never from
+//! [`DeviceKind`], which is for opening a device and for words. Device 0, the host, owns the host's budget and runs
+//! everything; of the other capabilities, each device may have any mix.
 
 use crate::graph::DType;
 use crate::ids::DeviceId;
@@ -13,7 +17,58 @@ pub enum DeviceKind {
     Gpu,
 }
 
-/// What a device can do.
+/// How a device works, as the scheduler, fusion and residency ask. Any mix is possible, but for those of device 0
+/// (DEV-1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Capabilities {
+    /// A kernel is compiled before it runs, which takes long, so numbers are parameters of kernels. Read by fusion
+    /// (when to ask for pipelines; how `i64` beside a number is written) and by placement, through
+    /// [`DeviceInfo::compiles_f64`].
+    pub compiles: bool,
+    /// It reads host memory where it lies, and the host reads its memory: no transfer moves bytes. Read by placement
+    /// (transfers cost nothing), fusion (inputs that are lent are not overwritten) and residency (what uploads take,
+    /// and the bytes on the link).
+    pub shares_host_memory: bool,
+    /// Its memory is counted in the host's budget, beside host copies of other devices' values and what front ends
+    /// hold. The budget is strict, values are kept in one piece, and nothing is evicted that is not in host memory
+    /// anyway. True of device 0 alone. Read by residency.
+    pub owns_host_budget: bool,
+    /// It runs every op, whatever a kernel binds and holds. What another device refuses is planned for device 0, for
+    /// which this is true. Read by placement, and by fusion (which steps fit, and what counts as a binding).
+    pub runs_all: bool,
+    /// Reductions, scans and library kernels run in parallel parts, whose partial results take scratch memory that the
+    /// plan gives them. Read by fusion.
+    pub needs_scratch: bool,
+    /// Elements that are narrower than 32 bits take 32 bits. Read by all who count bytes, through
+    /// [`DeviceInfo::element_bytes`].
+    pub pads_narrow_types: bool,
+    /// Its arithmetic is idle while memory is read, and it takes millions of elements to keep it busy. Read by fusion
+    /// (what is computed again rather than stored) and by the scheduler (how large a portion is).
+    pub is_throughput: bool,
+    /// A launch that takes long runs beside later batches that share no memory with it. Read by residency (which
+    /// memory a short batch takes, and how many long ones are in flight).
+    pub overlaps_long: bool,
+}
+
+impl Capabilities {
+    /// The capabilities of the devices that this package opens.
+    pub const fn of(kind: DeviceKind) -> Capabilities {
+        let host = matches!(kind, DeviceKind::Host);
+        Capabilities {
+            compiles: !host,
+            shares_host_memory: host,
+            owns_host_budget: host,
+            runs_all: host,
+            needs_scratch: !host,
+            pads_narrow_types: !host,
+            is_throughput: !host,
+            overlaps_long: host,
+        }
+    }
+}
+
+/// What a device's driver grants. The other actors ask [`DeviceInfo::has`] for dtypes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Features {
@@ -57,15 +112,17 @@ pub struct Costs {
 pub struct DeviceInfo {
     /// Its number in this runtime.
     pub id: DeviceId,
-    /// What kind.
+    /// What kind, for opening it and for words (DEV-1).
     pub kind: DeviceKind,
+    /// How it works.
+    pub capabilities: Capabilities,
     /// Its name, for errors and `tidemill info`.
     pub name: String,
     /// Driver and API, in words.
     pub driver: String,
     /// A CPU that pretends to be a GPU.
     pub software: bool,
-    /// What it can do.
+    /// What its driver grants.
     pub features: Features,
     /// Its arithmetic.
     pub profile: FloatProfile,
@@ -157,14 +214,14 @@ impl DeviceInfo {
 
     /// On the host: so much is another device's.
     pub fn give_up(&mut self, bytes: u64) {
-        debug_assert!(self.kind == DeviceKind::Host);
+        debug_assert!(self.capabilities.owns_host_budget);
         self.budget_bytes = self.budget_bytes.saturating_sub(bytes);
         self.memory_bytes = self.budget_bytes;
     }
 
     /// On the host: so much that another device took is its own again.
     pub fn take_back(&mut self, bytes: u64) {
-        debug_assert!(self.kind == DeviceKind::Host);
+        debug_assert!(self.capabilities.owns_host_budget);
         self.budget_bytes += bytes;
         self.memory_bytes = self.budget_bytes;
     }
@@ -173,7 +230,7 @@ impl DeviceInfo {
     pub fn slabs(&self) -> Slabs {
         let share = (self.budget_bytes / SLABS_MIN).max(1);
         let bytes = (1u64 << share.ilog2()).min(SLAB_BYTES_MAX);
-        if self.kind == DeviceKind::Host || bytes < SLAB_BYTES_MIN {
+        if self.slab_slot_bytes_max == 0 || bytes < SLAB_BYTES_MIN {
             return Slabs { bytes: 0, slot_bytes_max: 0 };
         }
         Slabs { bytes, slot_bytes_max: self.slab_slot_bytes_max.min(bytes / 4) }
@@ -181,7 +238,7 @@ impl DeviceInfo {
 
     /// Whether so much host memory is read where it lies, in place of a copy of the device's own. It is never written.
     pub fn reads_in_place(&self, bytes: u64) -> bool {
-        self.kind == DeviceKind::Host && bytes >= READ_IN_PLACE_BYTES_MIN
+        self.capabilities.shares_host_memory && bytes >= READ_IN_PLACE_BYTES_MIN
     }
 
     /// The size of the buffer of its own that serves a request.
@@ -208,15 +265,18 @@ impl DeviceInfo {
 
     /// Bytes of a slab at the most, under any budget.
     pub fn slab_bytes_max(&self) -> u64 {
-        if self.kind == DeviceKind::Host || self.slab_slot_bytes_max == 0 { 0 } else { SLAB_BYTES_MAX }
+        if self.slab_slot_bytes_max == 0 { 0 } else { SLAB_BYTES_MAX }
     }
 
     /// A device of tests: it can do all, its costs are round numbers, and it holds as much as it is given.
     #[cfg(test)]
     pub fn toy(id: DeviceId, kind: DeviceKind) -> DeviceInfo {
+        let capabilities = Capabilities::of(kind);
+        let segment_shift = if capabilities.owns_host_budget { 32 } else { 20 };
         DeviceInfo {
             id,
             kind,
+            capabilities,
             name: format!("toy {}", id.0),
             driver: String::new(),
             software: false,
@@ -247,8 +307,8 @@ impl DeviceInfo {
             memory_bytes: 1 << 40,
             budget_is_set: false,
             host_share_bytes: 0,
-            segment_shift: 20,
-            span_shift: 20,
+            segment_shift,
+            span_shift: segment_shift,
             slab_slot_bytes_max: 0,
             batches_in_flight_max: 2,
         }
@@ -256,23 +316,21 @@ impl DeviceInfo {
 
     /// Bytes an element takes in this device's memory.
     pub fn element_bytes(&self, dtype: DType) -> u64 {
-        match self.kind {
-            DeviceKind::Host => dtype.bytes() as u64,
-            DeviceKind::Gpu => dtype.gpu_bytes() as u64,
-        }
+        let bytes = if self.capabilities.pads_narrow_types { dtype.gpu_bytes() } else { dtype.bytes() };
+        bytes as u64
     }
 
-    /// Whether its kernels can hold this type. On a GPU f64 takes 64-bit integers, too, which its bits are.
+    /// Whether its kernels can hold this type. f64 takes 64-bit integers, too, which its bits are.
     pub fn has(&self, dtype: DType) -> bool {
         match dtype {
-            DType::F64 => self.kind == DeviceKind::Host || (self.features.f64 && self.features.i64),
-            DType::I64 => self.kind == DeviceKind::Host || self.features.i64,
+            DType::F64 => self.features.f64 && self.features.i64,
+            DType::I64 => self.features.i64,
             _ => true,
         }
     }
 
     /// Whether its kernels are compiled, and may hold f64.
     pub fn compiles_f64(&self) -> bool {
-        self.kind == DeviceKind::Gpu && self.has(DType::F64)
+        self.capabilities.compiles && self.has(DType::F64)
     }
 }

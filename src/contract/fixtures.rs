@@ -1,6 +1,6 @@
 //! What unit tests of several actors share.
 
-use super::device::{Costs, DeviceInfo, DeviceKind, Features};
+use super::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Features};
 use crate::ids::DeviceId;
 
 /// A device with round numbers: the GPU has 10 times the host's bandwidth and 100 us of latency.
@@ -20,5 +20,18 @@ pub(crate) fn device(id: u8, kind: DeviceKind) -> DeviceInfo {
             readback_gb_per_s: 10.0,
         },
         ..toy
+    }
+}
+
+/// A device unlike those that this package opens: it compiles as a GPU does, in the host's memory, keeps narrow types
+/// narrow, binds 8 arrays, and lacks f64. Behaviour that follows from the kind of a device fails on it (DEV-1).
+pub(crate) fn unified(id: u8) -> DeviceInfo {
+    let gpu = device(id, DeviceKind::Gpu);
+    DeviceInfo {
+        name: "test unified".to_owned(),
+        capabilities: Capabilities { shares_host_memory: true, pads_narrow_types: false, ..gpu.capabilities },
+        features: Features { i64: true, ..gpu.features },
+        bindings_max: 8,
+        ..gpu
     }
 }

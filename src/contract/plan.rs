@@ -10,6 +10,7 @@
 use crate::contract::device::Costs;
 use crate::contract::region::RegionInput;
 use crate::error::{Error, Site};
+use crate::graph::costs::OPERATIONS_PER_INST;
 use crate::graph::{DType, Meta};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, RegionId, SessionId, ValueId};
@@ -214,9 +215,6 @@ pub struct Plan {
     /// Whether the plan came from the cache.
     pub cached: bool,
 }
-
-/// Simple operations that an instruction stands for, on average.
-const OPERATIONS_PER_INST: f64 = 2.0;
 
 impl Launch {
     /// Microseconds that it takes a device, roughly: what decides how much is sent at a time, and no bit.

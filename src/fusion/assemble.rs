@@ -10,7 +10,7 @@ use super::library;
 use super::lower::{Lowered, Packed, Surroundings, lower};
 use super::repeat::is_blind;
 use super::source::{Source, source_of};
-use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::device::DeviceInfo;
 use crate::contract::plan::{
     FaultSite, Launch, Number, NumberOf, Plan, PlanBuffer, PlanInput, Program, Provenance, Role, Step, Use,
 };
@@ -172,7 +172,7 @@ impl Assembly<'_, '_> {
             faults = Some(self.fault_buffer());
         }
         let scratch_words = call.library.scratch_words();
-        if scratch_words > 0 && self.device.kind == DeviceKind::Gpu {
+        if scratch_words > 0 && self.device.capabilities.needs_scratch {
             let dtype = call.library.scratch_dtype();
             let buffer = self.new_buffer(Role::Scratch, dtype, scratch_words * 4 / dtype.gpu_bytes() as u64);
             uses.push(Use { buffer, tiled: false, writes: true, reads: true });

@@ -1,10 +1,10 @@
-//! How much one kernel may hold, and what computing a node costs: numbers that `cut`, `merge`, `share` and `pack` decide by.
+//! How much one kernel may hold, and what is written out rather than computed again: numbers that `cut`, `merge`,
+//! `share` and `pack` decide by.
 //!
-//! In: a device's numbers. Out: budgets and weights. Must hold: FUSE-3.
+//! In: a device's numbers. Out: budgets. What an op weighs stands in `graph::costs`. Must hold: FUSE-3.
 
-use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::device::DeviceInfo;
 use crate::contract::plan::{Plan, Step};
-use crate::graph::{Dist, ElementOp, Op};
 
 /// Graph ops one kernel may hold.
 pub const OPS_MAX: u32 = 64;
@@ -18,31 +18,33 @@ pub struct Budget {
     pub reads_max: u32,
     /// Whether operands that expand may be packed into one buffer where there are more (`pack`).
     pub packs: bool,
-    /// Weight above which a chain that several kernels need is written out rather than computed again.
+    /// Simple operations (`graph::costs`) above which a chain that several kernels need is written out rather than
+    /// computed again.
     pub recompute_max: u32,
-    /// Weight above which a chain that is read by something larger than itself is written out rather than computed
-    /// for every element there. Random numbers weigh nothing in it: inside of a kernel they are never stored.
+    /// Simple operations above which a chain that is read by something larger than itself is written out rather than
+    /// computed for every element there. Random numbers don't count: inside of a kernel they are never stored.
     pub expand_max: u32,
 }
 
 impl Budget {
     /// The budget of a device.
     pub fn of(device: &DeviceInfo) -> Budget {
-        match device.kind {
-            // Memory is cheap on the host and arithmetic is not; but 40 ops are one kernel, whatever they are (a
-            // function weighs 8).
-            DeviceKind::Host => {
-                Budget { reads_max: device.bindings_max, packs: false, recompute_max: 5, expand_max: 320 }
-            }
+        let can = device.capabilities;
+        let reads_max = match can.runs_all {
+            true => device.bindings_max,
             // Parameters, fault words, scratch and at least one output are bound beside the reads.
-            // Its arithmetic is idle while memory is read: any chain that fits a kernel may be computed in place.
-            DeviceKind::Gpu => Budget {
-                reads_max: device.bindings_max.saturating_sub(4).max(2),
-                packs: true,
-                recompute_max: 24,
-                expand_max: u32::MAX,
-            },
-        }
+            false => device.bindings_max.saturating_sub(4).max(2),
+        };
+        let (recompute_max, expand_max) = match can.is_throughput {
+            // Arithmetic is idle while memory is read: GPUs do about ten simple operations while they move a byte, and
+            // a value that is written out and read again moves eight bytes at the least. So any chain that fits a
+            // kernel may be computed in place.
+            true => (72, u32::MAX),
+            // A core does about one simple operation while it moves a byte to or from its cache. But 40 ops are one
+            // kernel, whatever functions they are (of an angle: 30).
+            false => (5, 40 * 30),
+        };
+        Budget { reads_max, packs: !can.runs_all, recompute_max, expand_max }
     }
 
     /// A smaller budget, where a plan made with this one does not fit its device; none where there is no smaller one.
@@ -52,40 +54,5 @@ impl Budget {
             return Some(Budget { packs: false, ..self });
         }
         (self.reads_max > 1).then(|| Budget { reads_max: (self.reads_max / 4).max(1), ..self })
-    }
-}
-
-/// A rough cost of an inline node for one element, in simple operations.
-pub fn weight(op: &Op) -> u32 {
-    match op {
-        Op::Random { dist: Dist::Normal, .. } => 20,
-        Op::Random { .. } => 8,
-        Op::Apply(op) => match op {
-            ElementOp::Neg
-            | ElementOp::Abs
-            | ElementOp::Square
-            | ElementOp::Not
-            | ElementOp::Cast
-            | ElementOp::Add
-            | ElementOp::Sub
-            | ElementOp::Mul
-            | ElementOp::Min
-            | ElementOp::Max
-            | ElementOp::Eq
-            | ElementOp::Ne
-            | ElementOp::Lt
-            | ElementOp::Le
-            | ElementOp::Gt
-            | ElementOp::Ge
-            | ElementOp::And
-            | ElementOp::Or
-            | ElementOp::Xor
-            | ElementOp::Select
-            | ElementOp::Clamp => 1,
-            ElementOp::Sqrt | ElementOp::Div | ElementOp::Reciprocal => 2,
-            _ => 8,
-        },
-        Op::Fill => 0,
-        _ => 1,
     }
 }

@@ -6,12 +6,13 @@
 
 use super::anchors::anchored;
 use super::bits::Bits;
-use super::budget::{Budget, OPS_MAX, weight};
+use super::budget::{Budget, OPS_MAX};
 use super::cones::Cones;
 use super::form::{Class, Work};
 use super::in_step::in_step;
 use super::pack;
 use crate::contract::region::RegionArg;
+use crate::graph::costs::operations;
 use crate::graph::{Op, Reads, Shape};
 use smallvec::SmallVec;
 
@@ -164,7 +165,7 @@ fn multiplied(work: &Work<'_>, index: usize) -> Times {
 /// often as they are read.
 fn cone_weight(work: &Work<'_>, cones: &Cones, index: usize) -> u32 {
     let ops = cones.nodes[index].iter().map(|n| &work.nodes[n as usize].op);
-    ops.filter(|op| !matches!(op, Op::Random { .. })).map(weight).sum()
+    ops.filter(|op| !matches!(op, Op::Random { .. })).map(operations).sum()
 }
 
 /// The same with what is read at other places than its own counted for each of them, as it is computed: a part of a
@@ -177,7 +178,7 @@ fn total_weight(work: &Work<'_>, cuts: &Cuts, totals: &[u32], index: usize) -> u
         next += 1;
         let node = &work.nodes[n as usize];
         if !matches!(node.op, Op::Random { .. }) {
-            sum = sum.saturating_add(weight(&node.op));
+            sum = sum.saturating_add(operations(&node.op));
         }
         for (slot, &arg) in node.args.iter().enumerate() {
             let RegionArg::Node(m) = arg else { continue };

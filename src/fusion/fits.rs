@@ -3,7 +3,7 @@
 //! In: a plan. Out: the first step that needs more than there is. Must hold: it depends on sizes and on the device
 //! alone, not on its budget: what fits here, residency finds room for, whatever else is on the device (it can leave).
 
-use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::device::DeviceInfo;
 use crate::contract::plan::{Launch, Plan, Step, Use};
 use crate::error::{Error, ErrorKind};
 use rustc_hash::FxHashMap;
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 /// What is wrong with a launch: `ErrorKind::Unsupported` where it binds more buffers than a kernel of the device may,
 /// `ErrorKind::OutOfMemory` where what it uses at a time is more than the device's memory.
 pub fn misfit(plan: &Plan, device: &DeviceInfo) -> Option<Error> {
-    if device.kind == DeviceKind::Host {
+    if device.capabilities.runs_all {
         return None;
     }
     if let Some(launch) = plan.steps.iter().find_map(|step| misfit_pack(step, plan, device)) {

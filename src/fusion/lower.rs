@@ -22,7 +22,7 @@ use crate::contract::device::DeviceInfo;
 use crate::contract::plan::NumberOf;
 use crate::contract::region::RegionArg;
 use crate::graph::{DType, Dist, ElementOp, Meta, Op, Scalar, Shape};
-use crate::kernels::element::{mixed, wide};
+use crate::graph::{mixed, wide};
 use crate::kernels::ir::{Access, Geometry, IndexCompare, IndexOp, InstOp, Kernel, Level, Operand, Run, Store, Val};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;

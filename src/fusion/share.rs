@@ -3,10 +3,11 @@
 //! In: merged clusters. Out: nodes that `cut` is to write out in another round. Must hold: FUSE-3.
 
 use super::bits::Bits;
-use super::budget::{Budget, weight};
+use super::budget::Budget;
 use super::form::{Class, Work};
 use super::grouping::Cluster;
 use crate::contract::region::RegionArg;
+use crate::graph::costs::operations;
 
 /// Inline nodes that several large clusters compute and that cost more than a round trip through memory.
 pub fn share(work: &Work<'_>, clusters: &[Cluster], budget: Budget) -> Vec<u32> {
@@ -35,7 +36,7 @@ pub fn share(work: &Work<'_>, clusters: &[Cluster], budget: Budget) -> Vec<u32> 
                 cone.union(&cones[n as usize]);
             }
         }
-        costs[index] = cone.iter().map(|n| weight(&work.nodes[n as usize].op)).sum();
+        costs[index] = cone.iter().map(|n| operations(&work.nodes[n as usize].op)).sum();
         cones.push(cone);
         if node.class != Class::Inline || costs[index] <= budget.recompute_max || node.meta.elements() <= 1 {
             continue;

@@ -7,7 +7,7 @@ use super::caches::Caches;
 use super::explain::explain;
 use super::passes::plan;
 use super::repeat::Repeats;
-use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::device::DeviceInfo;
 use crate::contract::messages::fusion::{FusionEvent, FusionInstruction};
 use crate::contract::plan::{Plan, Program, Step};
 use crate::contract::region::Region;
@@ -125,7 +125,7 @@ impl State {
         let library =
             plan.steps.iter().any(|s| matches!(s, Step::Launch(l) if matches!(l.program, Program::Library(_))));
         let device = &self.devices[plan.device.0 as usize];
-        let compiles = device.kind == DeviceKind::Gpu && (new > 0 || (library && !plan.cached));
+        let compiles = device.capabilities.compiles && (new > 0 || (library && !plan.cached));
         let plan = Arc::new(plan);
         if compiles {
             out.push(FusionInstruction::Compile(plan.clone()));
@@ -195,7 +195,7 @@ fn planned(region: &Region, devices: &[DeviceInfo], caches: &mut Caches) -> Resu
         Ok(plan) => Ok((plan, None)),
         Err(error)
             if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::OutOfMemory)
-                && device.kind == DeviceKind::Gpu =>
+                && !device.capabilities.runs_all =>
         {
             let plan = guarded(|| plan(region, &devices[DeviceId::HOST.0 as usize], caches)).flatten()?;
             Ok((plan, Some(error)))

@@ -2,12 +2,17 @@
 //!
 //! In: nothing. Out: types that every stage reads. Must never know what a kernel, a buffer or a device is.
 
+pub mod costs;
 mod facts;
+pub mod mixed;
 mod op;
+pub mod refusals;
 pub mod rules;
+pub mod scratch;
 pub mod semantics;
 mod shape;
 pub mod table;
+pub mod wide;
 
 pub use crate::dtype::{DType, Element, Scalar};
 pub use facts::{Check, OpClass, Reads, Yields};

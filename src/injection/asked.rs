@@ -48,9 +48,17 @@ pub struct Injection {
     pub span_shift: Option<u32>,
     /// Storage buffers that the GPU's kernels may bind, instead of what the device's limits allow.
     pub bindings_max: Option<u32>,
+    /// In place of a GPU, host threads that interpret kernels as a device of other capabilities than any that is
+    /// opened otherwise: it is told to compile, shares the host's memory, binds 8 arrays and lacks f64 (DEV-1).
+    pub stands_in: bool,
 }
 
 impl Injection {
+    /// As [`Injection::stands_in`].
+    pub fn stands_in(&self) -> bool {
+        self.stands_in
+    }
+
     /// Holds the device over its first batch.
     pub fn hold_batch(&self, number: u64) {
         if let (0, Some(hold)) = (number, &self.hold_first_batch) {

@@ -44,6 +44,10 @@ impl Injection {
     pub fn first_compile(&self) -> Latch {
         Latch {}
     }
+
+    pub fn stands_in(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(feature = "gpu")]

@@ -8,6 +8,8 @@
 #[cfg(feature = "gpu")]
 use crate::error::Error;
 use crate::graph::DType;
+use crate::graph::costs::{ASSIGN_OPERATIONS, matmul_operations, sort_operations};
+use crate::graph::scratch::{assign_scratch_words, sort_scratch_words};
 use crate::kernels::matmul;
 #[cfg(feature = "gpu")]
 use crate::kernels::{scatter, sort};
@@ -77,11 +79,13 @@ impl Library {
     /// Simple operations that it takes, roughly.
     pub fn operations(&self) -> f64 {
         match *self {
-            Library::MatMul { m, n, k, batch, .. } => 2.0 * m as f64 * n as f64 * k as f64 * batch as f64,
+            Library::MatMul { m, n, k, batch, .. } => matmul_operations(k as u64) * m as f64 * n as f64 * batch as f64,
             Library::ArgSort { before, len, after, .. } => {
-                8.0 * before as f64 * after as f64 * len as f64 * (len.max(2) as f64).log2()
+                sort_operations(len as u64) * before as f64 * after as f64 * len as f64
             }
-            Library::AssignIndex { before, after, count, .. } => 4.0 * before as f64 * after as f64 * count as f64,
+            Library::AssignIndex { before, after, count, .. } => {
+                ASSIGN_OPERATIONS * before as f64 * after as f64 * count as f64
+            }
         }
     }
 
@@ -118,17 +122,6 @@ impl Library {
             Library::ArgSort { .. } | Library::AssignIndex { .. } => DType::U32,
         }
     }
-}
-
-/// 32-bit words in which a GPU keeps, for each place along an indexed extent, which of several assignments to it wins.
-pub fn assign_scratch_words(extent: u64, scalar_value: bool) -> u64 {
-    // Where all get the same, nobody wins.
-    if scalar_value { 0 } else { extent }
-}
-
-/// 32-bit words that a GPU sorts so many lines of so many elements in: padded lines of positions (`kernels/sort`).
-pub fn sort_scratch_words(len: u64, lines: u64) -> u64 {
-    len.next_power_of_two().saturating_mul(lines)
 }
 
 /// One dispatch of a library kernel on a GPU.

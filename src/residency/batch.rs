@@ -6,7 +6,6 @@
 use super::state::{Flight, State};
 use super::values::{Change, Key, Place};
 use crate::contract::batch::{Batch, Command, Transfer};
-use crate::contract::device::DeviceKind;
 use crate::ids::{BatchId, BufferId, RegionId, SessionId};
 use smallvec::SmallVec;
 
@@ -64,10 +63,10 @@ impl State {
             touched: SmallVec::new(),
             link_bytes: 0,
         };
-        let is_host = self.devices[d].info.kind == DeviceKind::Host;
+        let is_shared = self.devices[d].info.capabilities.shares_host_memory;
         for command in &done.commands {
             note_buffers(command, &mut flight);
-            if !is_host {
+            if !is_shared {
                 flight.link_bytes += link_bytes(command);
             }
         }

@@ -7,7 +7,6 @@
 use super::cursor::Cursor;
 use super::state::State;
 use super::values::segments_of;
-use crate::contract::device::DeviceKind;
 use crate::contract::plan::{Plan, Role};
 use crate::graph::DType;
 use crate::ids::RegionId;
@@ -16,8 +15,8 @@ use crate::ids::RegionId;
 const CURSORS_MAX: usize = 16;
 
 impl State {
-    /// Whether a plan may begin beside those in progress: all that they will still take has room, in free memory, or on
-    /// a GPU in that of values that can leave.
+    /// Whether a plan may begin beside those in progress: all that they will still take has room, in free memory, or in that of
+    /// values that can leave for host memory.
     pub(super) fn has_room_beside(&self, d: usize, region: RegionId) -> bool {
         let device = &self.devices[d];
         if device.cursors.is_empty() {
@@ -28,10 +27,7 @@ impl State {
         }
         let in_progress: u64 = device.cursors.iter().map(|cursor| self.growth(d, cursor)).sum();
         let wanted = self.profile(d, region).iter().max().map_or(0, |&most| in_progress + most);
-        let room = match device.info.kind {
-            DeviceKind::Host => 0,
-            DeviceKind::Gpu => self.host_room(),
-        };
+        let room = if device.info.capabilities.owns_host_budget { 0 } else { self.host_room() };
         wanted <= self.limit(d).saturating_sub(device.pool.live_bytes()).saturating_add(room)
     }
 

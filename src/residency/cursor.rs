@@ -10,7 +10,6 @@ use super::state::State;
 use super::tiles::{Need, needs_of, segments_used, tile_range, tile_shift, tiles_of};
 use super::values::{Key, Value, segments_of};
 use crate::contract::batch::{Command, Slot, Transfer};
-use crate::contract::device::DeviceKind;
 use crate::contract::messages::residency::ResidencyInstruction;
 use crate::contract::plan::{Launch, Plan, PlanBuffer, Role, Step};
 use crate::error::{Error, ErrorKind};
@@ -192,9 +191,10 @@ impl State {
                     |b: u32| plan.inputs.iter().any(|i| i.dies && Key::Value(i.value) == cursor.keys[b as usize]);
                 source.is_some_and(|b| needs.iter().any(|n| n.buffer == b) && dies(b))
             };
-            // The host reads its inputs where they lie.
-            let is_host = device.info.kind == DeviceKind::Host;
-            let is_lent = |need: &&Need| is_host && matches!(plan.buffers[need.buffer as usize].role, Role::Input(_));
+            let is_host = device.info.capabilities.owns_host_budget;
+            // Inputs in shared memory are read where they lie.
+            let is_shared = device.info.capabilities.shares_host_memory;
+            let is_lent = |need: &&Need| is_shared && matches!(plan.buffers[need.buffer as usize].role, Role::Input(_));
             let bytes: u64 = needs
                 .iter()
                 .filter(|need| !shares(need) && !is_lent(need))

@@ -12,7 +12,6 @@ use super::cursor::{Block, Stop};
 use super::state::State;
 use super::values::{Change, DeviceCopy, Key, Place};
 use crate::contract::batch::{Command, Slot};
-use crate::contract::device::DeviceKind;
 use crate::contract::messages::residency::Eviction;
 use crate::error::{Error, ErrorKind};
 use crate::host_buffer::HostBuffer;
@@ -51,12 +50,13 @@ impl State {
                 // Better later than never.
             } else if let Some(buffer) = self.devices[d].pool.trim() {
                 open.commands.push(Command::Free { buffer });
-            } else if self.devices[d].info.kind == DeviceKind::Host && self.drop_spare_host_copies() {
+            } else if self.devices[d].info.capabilities.owns_host_budget && self.drop_spare_host_copies() {
                 // The limit has risen.
             } else if !self.evict(d, bytes, open)? {
                 // All that is left belongs to the step itself.
                 if !self.devices[d].may_overdraw(bytes) {
-                    let claimed = if self.devices[d].info.kind == DeviceKind::Host { self.claimed_bytes } else { 0 };
+                    let owns_host_budget = self.devices[d].info.capabilities.owns_host_budget;
+                    let claimed = if owns_host_budget { self.claimed_bytes } else { 0 };
                     let most = self.devices[d].info.memory_bytes.saturating_sub(claimed);
                     return Err(self.refusal(d, bytes, most, "what the same step needs"));
                 }
@@ -68,10 +68,10 @@ impl State {
         }
     }
 
-    /// Whether the batch may run on the host beside long ones, if it does not use the memory of these.
+    /// Whether the batch may run beside long ones, if it does not use the memory of these.
     fn goes_beside_long(&self, d: usize, open: &Open) -> bool {
         let device = &self.devices[d];
-        device.info.kind == DeviceKind::Host
+        device.info.capabilities.overlaps_long
             && device.flights.values().any(|flight| flight.long)
             && self.regions.get(&open.region).is_some_and(|work| !work.long)
     }
@@ -122,9 +122,9 @@ impl State {
     /// front ends hold share the budget.
     pub(super) fn limit(&self, d: usize) -> u64 {
         let budget = self.devices[d].info.budget_bytes;
-        match self.devices[d].info.kind {
-            DeviceKind::Host => budget.saturating_sub(self.host_copy_bytes + self.claimed_bytes),
-            DeviceKind::Gpu => budget,
+        match self.devices[d].info.capabilities.owns_host_budget {
+            true => budget.saturating_sub(self.host_copy_bytes + self.claimed_bytes),
+            false => budget,
         }
     }
 
@@ -169,7 +169,7 @@ impl State {
     }
 
     fn evict_one(&mut self, d: usize, wanted: u64, open: &mut Open) -> Attempt {
-        let is_host = self.devices[d].info.kind == DeviceKind::Host;
+        let is_host = self.devices[d].info.capabilities.owns_host_budget;
         let mut host_room = self.host_room();
         if host_room < self.devices[d].info.budget_bytes / 8 && !is_host && self.drop_spare_host_copies() {
             host_room = self.host_room();
@@ -239,7 +239,7 @@ impl State {
 
     /// Bytes of host memory that evicted values may still take.
     pub(super) fn host_room(&self) -> u64 {
-        let Some(host) = self.devices.iter().find(|d| d.info.kind == DeviceKind::Host) else { return u64::MAX };
+        let Some(host) = self.devices.iter().find(|d| d.info.capabilities.owns_host_budget) else { return u64::MAX };
         host.info.budget_bytes.saturating_sub(self.host_copy_bytes + self.claimed_bytes + host.pool.total_bytes())
     }
 

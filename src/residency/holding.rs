@@ -9,7 +9,6 @@ use super::pool::padded;
 use super::state::{Arrival, State};
 use super::values::{Change, DeviceCopy, Key, Place, Segment, Status, segments_of};
 use crate::contract::batch::{Command, Slot, Transfer};
-use crate::contract::device::DeviceKind;
 use crate::contract::messages::residency::ResidencyInstruction;
 use crate::error::Error;
 use crate::host_buffer::HostBuffer;
@@ -131,10 +130,7 @@ impl State {
 
     /// Bytes that a part from this device counts against the host budget: on the host device it is shared.
     pub(super) fn counted(&self, d: usize, part: &HostBuffer) -> u64 {
-        match self.devices[d].info.kind {
-            DeviceKind::Host => 0,
-            DeviceKind::Gpu => part.bytes().len() as u64,
-        }
+        if self.devices[d].info.capabilities.owns_host_budget { 0 } else { part.bytes().len() as u64 }
     }
 
     /// Frees everything that a value holds, and forgets it.
@@ -180,10 +176,8 @@ impl State {
             return;
         }
         let transfer = Transfer(self.new_number());
-        let host_bytes = match self.devices[d].info.kind {
-            DeviceKind::Host => 0,
-            DeviceKind::Gpu => elements * dtype.bytes() as u64,
-        };
+        let counted_already = self.devices[d].info.capabilities.owns_host_budget;
+        let host_bytes = if counted_already { 0 } else { elements * dtype.bytes() as u64 };
         self.host_copy_bytes += host_bytes;
         self.transfers.insert(transfer, Arrival { key, device: d, segment, host_bytes, draining_bytes: 0 });
         self.segment_mut(d, key, segment).coming = Some(transfer);

@@ -8,7 +8,6 @@ use super::cursor::{Block, Cursor};
 use super::state::{Device, Phase, State};
 use super::values::Key;
 use crate::contract::batch::Command;
-use crate::contract::device::DeviceKind;
 use crate::contract::messages::residency::ResidencyInstruction;
 use crate::ids::{BatchId, BufferId, RegionId, SessionId};
 use smallvec::SmallVec;
@@ -231,10 +230,10 @@ impl State {
 }
 
 impl Device {
-    /// Batches that may be in flight when a slice of a long plan is sent: on the host, where a single step may take
-    /// long, short plans always find room beside them.
+    /// Batches that may be in flight when a slice of a long plan is sent: where a long step runs beside
+    /// others, short plans always find room beside it.
     fn long_in_flight_max(&self) -> usize {
-        let least = if self.info.kind == DeviceKind::Host { 1 } else { self.credit.min(2) };
+        let least = if self.info.capabilities.overlaps_long { 1 } else { self.credit.min(2) };
         (self.credit - 1).max(least)
     }
 

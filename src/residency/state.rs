@@ -13,7 +13,7 @@ use super::turns::{SLICE_US, Turns};
 use super::values::{Key, Status, Value};
 use crate::config::Config;
 use crate::contract::batch::{Batch, Transfer};
-use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::device::DeviceInfo;
 use crate::contract::messages::residency::{Eviction, ResidencyEvent, ResidencyInstruction};
 use crate::contract::plan::{Plan, PlanInput};
 use crate::contract::region::{RegionInput, cancelled_error};
@@ -546,8 +546,8 @@ impl Device {
 
     fn new(info: DeviceInfo, batches_in_flight: u32) -> Device {
         Device {
-            shift: if info.kind == DeviceKind::Host { 32 } else { info.segment_shift.min(32) },
-            span_shift: if info.kind == DeviceKind::Host { 32 } else { info.span_shift.min(32) },
+            shift: info.segment_shift.min(32),
+            span_shift: info.span_shift.min(32),
             pool: Pool::new(&info),
             lru: [BTreeMap::new(), BTreeMap::new()],
             pin_floor: 0,
@@ -574,7 +574,7 @@ impl Device {
 
     /// Whether its memory beyond the budget has room for a slot. The host's budget is strict.
     pub(super) fn may_overdraw(&self, bytes: u64) -> bool {
-        self.info.kind == DeviceKind::Gpu && self.pool.room_for(bytes, self.info.memory_bytes)
+        !self.info.capabilities.owns_host_budget && self.pool.room_for(bytes, self.info.memory_bytes)
     }
 
     /// A session's plan is in progress no more.
@@ -583,12 +583,12 @@ impl Device {
         self.cursors_ended += 1;
     }
 
-    /// Microseconds that so many bytes take to get there; the host reads them where they lie.
+    /// Microseconds that so many bytes take to get there; none where they are read where they lie.
     pub(super) fn upload_us(&self, bytes: u64) -> f64 {
-        match self.info.kind {
-            DeviceKind::Host => 0.0,
-            DeviceKind::Gpu => bytes as f64 / (self.info.costs.upload_gb_per_s * 1e3),
+        if self.info.capabilities.shares_host_memory {
+            return 0.0;
         }
+        bytes as f64 / (self.info.costs.upload_gb_per_s * 1e3)
     }
 
     /// Bytes that may drain at a time.

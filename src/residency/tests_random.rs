@@ -44,6 +44,13 @@ impl Program {
             info.batches_in_flight_max = 1 + random.below(3) as u32;
             info.memory_bytes = 1 << 24;
             info.span_shift = 20;
+            // A third of them are the GPU's mix of capabilities; others have any (DEV-1).
+            if random.below(3) > 0 {
+                let can = &mut info.capabilities;
+                can.shares_host_memory = random.below(2) == 0;
+                can.pads_narrow_types = random.below(2) == 0;
+                can.overlaps_long = random.below(2) == 0;
+            }
             infos.push(info);
         }
         // Where a device is slow, plans are placed in slices.

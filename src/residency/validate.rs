@@ -4,7 +4,6 @@ use super::cursor::Block;
 use super::state::{Device, Phase, State};
 use super::values::{Key, Place, Status};
 use crate::contract::batch::Slot;
-use crate::contract::device::DeviceKind;
 
 impl State {
     /// Checks every invariant.
@@ -135,7 +134,7 @@ impl State {
         for region in &value.users {
             assert!(self.regions.contains_key(region), "RES-8: a user of {key:?} has ended");
         }
-        let host = |d: usize| self.devices[d].info.kind == DeviceKind::Host;
+        let host = |d: usize| self.devices[d].info.capabilities.owns_host_budget;
         assert!(value.copies.iter().all(|c| !host(c.device) || c.segments.len() == 1), "the host cuts nothing");
     }
 }

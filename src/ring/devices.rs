@@ -8,7 +8,7 @@
 //! it could not know. DEVICES-2: whoever waits for the opening is told its end, also where the ring ends meanwhile.
 //! DEVICES-3: every device that was opened is stopped when the ring ends.
 
-use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::device::DeviceInfo;
 use crate::contract::messages::device::DeviceInstruction;
 use crate::device::handle::{Compiler, DeviceHandle, Reach, UploadMemory};
 use crate::error::{Error, ErrorKind};
@@ -65,7 +65,7 @@ struct Inner {
 impl Devices {
     /// The host, which is open from the beginning.
     pub fn host(&self) -> Option<&DeviceInfo> {
-        self.first.iter().find(|device| device.kind == DeviceKind::Host)
+        self.first.iter().find(|device| device.id == DeviceId::HOST)
     }
 
     pub(super) fn new(

@@ -26,7 +26,12 @@ pub fn start(config: Arc<Config>, timeline: Timeline, counters: Arc<Counters>) -
         Context { config: config.clone(), counters: counters.clone(), timeline: timeline.clone(), events: sender };
     let mut devices = vec![device::host::open(context.clone())?];
     let mut opener = None;
-    if may_have_gpu(&config)? {
+    if config.injection().stands_in() {
+        devices.push(device::host::open_stand_in(context)?);
+        if let [host, other] = &mut devices[..] {
+            host.info.leave_to(&mut other.info, 0);
+        }
+    } else if may_have_gpu(&config)? {
         if config.opens_on_demand() {
             opener = Some(Box::new(move || open_gpu(context)) as Opener);
         } else {

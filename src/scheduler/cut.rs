@@ -286,7 +286,7 @@ impl State {
         let mut groups = Vec::with_capacity(members.len());
         for ((_, device), nodes) in members {
             let first = groups.len();
-            let most = elements_max(self.devices[device.0 as usize].kind);
+            let most = elements_max(&self.devices[device.0 as usize]);
             for portion in portions(cut, nodes, |n| self.elements_of(cut, n), most) {
                 let mut add = |nodes: Vec<u32>| {
                     for &position in &nodes {

@@ -175,7 +175,7 @@ impl State {
     fn is_long(&self, id: RegionId) -> bool {
         let record = &self.regions[&id];
         let device = self.devices.get(record.region.device.0 as usize);
-        device.is_some_and(|device| record.elements > LONG * elements_max(device.kind))
+        device.is_some_and(|device| record.elements > LONG * elements_max(device))
     }
 
     /// A region is downstream no more: it ran, or it returned.

@@ -13,10 +13,10 @@ use super::cut::{Cut, Dep};
 use super::room;
 use super::state::State;
 use crate::config::DeviceChoice;
-use crate::contract::device::{Costs, DeviceInfo, DeviceKind, Features};
-use crate::graph::{Arg, DType, Dist, ElementOp, Meta, Op, OpClass, ReduceOp, Scalar};
+use crate::contract::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Features};
+use crate::graph::refusals::refusal;
+use crate::graph::{Arg, DType, Meta, Op, OpClass, Scalar, costs, mixed, wide};
 use crate::ids::DeviceId;
-use crate::kernels::element::{self, mixed, wide};
 use smallvec::SmallVec;
 
 /// Faster than any GPU: a round trip in a fraction of what submission, execution and mapping take together, caches for
@@ -76,7 +76,7 @@ pub fn capability(
     meta: &Meta,
     device: &DeviceInfo,
 ) -> Result<(), &'static str> {
-    if device.kind == DeviceKind::Host {
+    if device.capabilities.runs_all {
         return Ok(());
     }
     for dtype in args.iter().chain([&meta.dtype]) {
@@ -91,7 +91,7 @@ pub fn capability(
     let longest = lengths.iter().copied().chain([meta.elements()]).max().unwrap_or(0);
     let segmented = device.pieces(room::scratch_words(op, lengths, meta).max(longest as u64)) > 1;
     if let Op::Apply(op) = op
-        && let Some(reason) = args.iter().find_map(|&input| element::refusal(*op, input))
+        && let Some(reason) = args.iter().find_map(|&input| refusal(*op, input))
     {
         return Err(reason);
     }
@@ -103,22 +103,6 @@ pub fn capability(
     if room::fits(op, args, lengths, meta, device) { Ok(()) } else { Err(room::NO_ROOM) }
 }
 
-/// Simple operations that an element of an op costs, roughly.
-fn operations(op: &Op) -> f64 {
-    use ElementOp::*;
-    match op {
-        Op::Random { dist: Dist::Normal, .. } => 60.0,
-        Op::Random { .. } => 20.0,
-        Op::Apply(Exp | Expm1 | Exp2 | Log | Log1p | Log2 | Log10 | Sigmoid | Tanh) => 20.0,
-        Op::Apply(Sin | Cos | Tan | Asin | Acos | Atan | Sinh | Cosh | Asinh | Acosh | Atanh | Atan2 | Pow) => 30.0,
-        Op::Apply(Erf | Gamma | Lgamma) => 60.0,
-        Op::Apply(Sqrt | Div | Reciprocal | Hypot | Mod | Rem) => 5.0,
-        Op::Reduce { op: ReduceOp::Var { .. } | ReduceOp::Std { .. } | ReduceOp::Norm, .. } => 10.0,
-        Op::ArgSort { .. } => 200.0,
-        _ => 1.0,
-    }
-}
-
 /// Whether an op needs a kernel of its own, so that its operands and result move through memory.
 fn is_library(op: &Op) -> bool {
     matches!(op.facts().class, OpClass::Library | OpClass::Scan)
@@ -127,8 +111,17 @@ fn is_library(op: &Op) -> bool {
 /// The fastest GPU that could be.
 pub(super) fn dream(host: &DeviceInfo) -> DeviceInfo {
     let features = Features { f64: true, i64: true, ..host.features };
-    let (id, kind) = (DeviceId::GPU, DeviceKind::Gpu);
-    DeviceInfo { id, kind, features, costs: DREAM, span_shift: 63, memory_bytes: u64::MAX, ..host.clone() }
+    let kind = DeviceKind::Gpu;
+    DeviceInfo {
+        id: DeviceId::GPU,
+        kind,
+        capabilities: Capabilities::of(kind),
+        features,
+        costs: DREAM,
+        span_shift: 63,
+        memory_bytes: u64::MAX,
+        ..host.clone()
+    }
 }
 
 impl State {
@@ -140,7 +133,7 @@ impl State {
             DeviceChoice::Gpu(_) if self.opening.is_promised() => {
                 cut.needs_device |= cut.nodes.iter().any(|n| n.place.component != PINNED && n.runs());
             }
-            DeviceChoice::Gpu(_) => match self.devices.iter().find(|d| d.kind == DeviceKind::Gpu) {
+            DeviceChoice::Gpu(_) => match self.devices.iter().find(|d| d.id != DeviceId::HOST) {
                 Some(gpu) if self.is_open(gpu.id) => self.prefer(cut, gpu.id, "asked for", |_| true, true),
                 _ => {
                     for node in cut.nodes.iter_mut().filter(|n| n.place.component != PINNED) {
@@ -303,8 +296,8 @@ impl State {
 
     /// What a component's results take, if it runs on a device.
     fn estimate(&self, cut: &Cut, nodes: &[u32], info: &DeviceInfo) -> Estimate {
-        let costs = &info.costs;
-        let gpu = info.kind == DeviceKind::Gpu;
+        let rates = &info.costs;
+        let can = info.capabilities;
         let mut seen: rustc_hash::FxHashSet<_> = rustc_hash::FxHashSet::default();
         let (mut moved_bytes, mut arithmetic_us, mut transfer_us, mut kernels) = (0.0, 0.0, 0.0, 1.0);
         let mut started_here = false;
@@ -331,35 +324,44 @@ impl State {
                     started_here |= here;
                 }
             }
-            let mut terms = 1.0;
-            if matches!(live.node.op, Op::MatMul)
-                && let Some(dep) = node.deps.last()
-            {
-                terms = 2.0 * self.meta_of(cut, *dep).shape.dim(1).max(1) as f64;
-            }
-            let work = elements as f64 * operations(&live.node.op) * terms;
+            let work = match &live.node.op {
+                Op::MatMul if !node.deps.is_empty() => {
+                    let terms = self.meta_of(cut, node.deps[node.deps.len() - 1]).shape.dim(1).max(1);
+                    elements as f64 * costs::matmul_operations(terms as u64)
+                }
+                Op::ArgSort { dim, .. } => {
+                    elements as f64 * costs::sort_operations(live.node.meta.shape.dim(*dim as usize) as u64)
+                }
+                Op::AssignIndex { dim } => {
+                    let shape = &live.node.meta.shape;
+                    let count = node.deps.get(1).map_or(1, |&dep| self.meta_of(cut, dep).elements());
+                    let lines = dim.map_or(1, |dim| shape.elements() / shape.dim(dim as usize).max(1));
+                    (lines * count) as f64 * costs::ASSIGN_OPERATIONS
+                }
+                op => elements as f64 * costs::operations(op) as f64,
+            };
             let bytes = live.node.meta.elements() as f64 * info.element_bytes(live.node.meta.dtype) as f64;
             if node.root || is_library(&live.node.op) {
                 moved_bytes += bytes;
             }
             kernels += if is_library(&live.node.op) { 1.0 } else { 0.0 };
-            if gpu && node.root && !live.gathers.is_empty() {
+            if info.id != DeviceId::HOST && node.root && !live.gathers.is_empty() {
                 to_host = true;
-                transfer_us += live.node.meta.bytes() as f64 / (costs.readback_gb_per_s * 1e3);
+                transfer_us += readback_us(live.node.meta.bytes() as f64, info);
             }
-            if gpu && self.able(cut, position as usize, info).is_err() {
+            if !can.runs_all && self.able(cut, position as usize, info).is_err() {
                 // To the host and back, with the host's own work.
-                transfer_us += 2.0 * (costs.launch_us + bytes / (costs.readback_gb_per_s * 1e3));
+                transfer_us += 2.0 * (rates.launch_us + readback_us(bytes, info));
                 transfer_us += work / (gop_per_s(&self.devices[0].costs) * 1e3);
             } else {
-                arithmetic_us += work / (gop_per_s(costs) * 1e3);
+                arithmetic_us += work / (gop_per_s(rates) * 1e3);
             }
         }
-        let memory_us = moved_bytes / (costs.memory_gb_per_s * 1e3);
+        let memory_us = moved_bytes / (rates.memory_gb_per_s * 1e3);
         // A chain that goes on where it is needs no round trip of its own.
-        let launch_us = if started_here && !to_host { 0.0 } else { costs.launch_us };
+        let launch_us = if started_here && !to_host { 0.0 } else { rates.launch_us };
         let work_us = transfer_us + memory_us.max(arithmetic_us);
-        Estimate { us: launch_us + kernels * costs.dispatch_us + work_us, work_us, started_here }
+        Estimate { us: launch_us + kernels * rates.dispatch_us + work_us, work_us, started_here }
     }
 
     /// Bytes of an operand, the microseconds until it is on `device`, and whether it was made there.
@@ -384,13 +386,18 @@ impl State {
         let made = &self.devices[made.0 as usize];
         let mut us = 0.0;
         if homes & 1 == 0 {
-            us += made.costs.launch_us + bytes / (made.costs.readback_gb_per_s * 1e3);
+            us += made.costs.launch_us + readback_us(bytes, made);
         }
-        if info.kind == DeviceKind::Gpu {
+        if !info.capabilities.shares_host_memory {
             us += bytes / (info.costs.upload_gb_per_s * 1e3);
         }
         (bytes, us, false)
     }
+}
+
+/// Microseconds until so many bytes are in host memory.
+fn readback_us(bytes: f64, from: &DeviceInfo) -> f64 {
+    if from.capabilities.shares_host_memory { 0.0 } else { bytes / (from.costs.readback_gb_per_s * 1e3) }
 }
 
 /// Numbers the connected components of a cut's own edges between nodes that are not pinned, in order of their first

@@ -7,18 +7,15 @@
 //! that others have their turn in between, and what is not wanted any more is not run.
 
 use super::cut::{Cut, Dep};
-use crate::contract::device::DeviceKind;
+use crate::contract::device::DeviceInfo;
 use petgraph::unionfind::UnionFind;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
 /// Elements that the nodes of a region of independent parts compute, at most, where it has more than one part: a
 /// millisecond or so of a slow device's time, which hides what a region costs.
-pub(super) fn elements_max(kind: DeviceKind) -> u64 {
-    match kind {
-        DeviceKind::Host => 1 << 20,
-        DeviceKind::Gpu => 1 << 22,
-    }
+pub(super) fn elements_max(device: &DeviceInfo) -> u64 {
+    if device.capabilities.is_throughput { 1 << 22 } else { 1 << 20 }
 }
 
 /// The portions of `nodes` (positions in tape order), whose work is `elements` each; each in tape order.

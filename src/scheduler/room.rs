@@ -6,8 +6,8 @@
 
 use super::cut::{Cut, Dep};
 use crate::contract::device::DeviceInfo;
+use crate::graph::scratch::{assign_scratch_words, sort_scratch_words};
 use crate::graph::{DType, Meta, Op, OpClass, Reads};
-use crate::kernels::library::{assign_scratch_words, sort_scratch_words};
 use crate::kernels::matmul;
 use rustc_hash::FxHashSet;
 

@@ -19,6 +19,14 @@ pub fn runtimes() -> Vec<(String, Runtime)> {
     all
 }
 
+/// A runtime on a device of other capabilities than the host and GPUs have: it compiles, shares the host's memory, binds
+/// 8 arrays and lacks f64.
+pub fn stand_in() -> Runtime {
+    let injection = tidemill::testing::Injection { stands_in: true, ..Default::default() };
+    let builder = Runtime::builder().device("gpu").fold_elements_max(0).injection(injection);
+    builder.start_blocking().expect("host threads always start")
+}
+
 /// Whether a missing adapter fails a test.
 pub fn requires_gpu() -> bool {
     std::env::var_os("TIDEMILL_REQUIRE_GPU").is_some_and(|v| v == "1")

@@ -7,7 +7,9 @@ use super::instance::instance;
 use super::raw_device::{Gpu, HEALTH_WAIT};
 use super::spare::{self, AdapterKey};
 use crate::config::Config;
-use crate::contract::device::{Costs, DeviceInfo, DeviceKind, Features, SEGMENTS_IN_MEMORY, segment_shift};
+use crate::contract::device::{
+    Capabilities, Costs, DeviceInfo, DeviceKind, Features, SEGMENTS_IN_MEMORY, segment_shift,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::DeviceId;
 use crate::kernels::target::FloatProfile;
@@ -184,6 +186,7 @@ pub(super) fn device_info(
     DeviceInfo {
         id,
         kind: DeviceKind::Gpu,
+        capabilities: Capabilities::of(DeviceKind::Gpu),
         name: opened.about.name.clone(),
         driver: driver_words(&opened.about),
         software: is_software(&opened.about) && !injection.software_serves(),

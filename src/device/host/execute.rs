@@ -38,6 +38,8 @@ pub(super) struct Done {
 
 /// Runs commands against the table.
 pub(super) struct Executor<'a> {
+    /// Its number.
+    pub device: DeviceId,
     pub context: &'a Context,
     pub table: &'a mut Table,
     pub pool: &'a Pool,
@@ -95,7 +97,7 @@ impl Executor<'_> {
             Command::Dispatch { launch, bindings, faults, .. } => return self.dispatch(&launch, &bindings, faults),
             Command::Readback { transfer, from, dtype, elements } => {
                 let data = self.table.share(from.buffer, from.offset as usize, dtype, elements as usize)?;
-                let device = DeviceId::HOST;
+                let device = self.device;
                 // The ring may be gone; then nobody waits for it. The batch's end wakes it for both.
                 let _ = self.context.events.put(DeviceEvent::ReadbackDone { device, transfer, data: Ok(data) });
             }
@@ -125,7 +127,7 @@ impl Executor<'_> {
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len()) };
         Counters::add(&self.context.counters.bytes_uploaded, bytes.len() as u64);
         let timeline = &self.context.timeline;
-        timeline.span(Lane::DeviceUpload(DeviceId::HOST), "upload", start, timeline.now_ns(), &[]);
+        timeline.span(Lane::DeviceUpload(self.device), "upload", start, timeline.now_ns(), &[]);
         Ok(())
     }
 
@@ -185,7 +187,7 @@ impl Executor<'_> {
                 ("bytes read", Detail::Int(launch.bytes_read as i64)),
                 ("bytes written", Detail::Int(launch.bytes_written as i64)),
             ];
-            let lane = Lane::DeviceCompute(DeviceId::HOST);
+            let lane = Lane::DeviceCompute(self.device);
             let end = timeline.now_ns();
             timeline.span(lane, &launch.label, end.saturating_sub(took_ns), end, &details);
         }

@@ -3,7 +3,7 @@
 //! In: settings, threads, measured costs. Out: the host's [`DeviceInfo`].
 
 use crate::config::Config;
-use crate::contract::device::{Costs, DeviceInfo, DeviceKind, Features};
+use crate::contract::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Features};
 use crate::ids::DeviceId;
 use crate::kernels::target::FloatProfile;
 
@@ -20,6 +20,7 @@ pub(super) fn describe(config: &Config, threads: usize, costs: Costs) -> DeviceI
     DeviceInfo {
         id: DeviceId::HOST,
         kind: DeviceKind::Host,
+        capabilities: Capabilities::of(DeviceKind::Host),
         name: "host".to_owned(),
         driver: format!("{}, {threads} threads", processor()),
         software: false,
@@ -46,6 +47,31 @@ pub(super) fn describe(config: &Config, threads: usize, costs: Costs) -> DeviceI
         span_shift: 32,
         slab_slot_bytes_max: 0,
         batches_in_flight_max: config.batches_in_flight.max(1),
+    }
+}
+
+/// Describes host threads that stand in for a GPU in tests: see [`super::open_stand_in`].
+pub(super) fn describe_stand_in(config: &Config, threads: usize, costs: Costs) -> DeviceInfo {
+    let host = describe(config, threads, costs);
+    let (own, gpu) = (host.capabilities, Capabilities::of(DeviceKind::Gpu));
+    let budget_bytes = host.budget_bytes / 4;
+    DeviceInfo {
+        id: DeviceId::GPU,
+        kind: DeviceKind::Gpu,
+        name: "stand-in".to_owned(),
+        capabilities: Capabilities {
+            shares_host_memory: own.shares_host_memory,
+            pads_narrow_types: own.pads_narrow_types,
+            needs_scratch: own.needs_scratch,
+            overlaps_long: own.overlaps_long,
+            ..gpu
+        },
+        features: Features { f64: false, ..host.features },
+        bindings_max: 8,
+        budget_bytes,
+        memory_bytes: budget_bytes,
+        host_share_bytes: budget_bytes,
+        ..host
     }
 }
 

@@ -28,6 +28,8 @@ mod tests;
 
 use super::costs;
 use super::handle::{Compiler, Context, DeviceHandle, Inline, Reach};
+use crate::config::Config;
+use crate::contract::device::{Costs, DeviceInfo};
 use crate::contract::plan::Plan;
 use crate::error::{Error, ErrorKind, Result};
 use crate::kernels::eval::Pool;
@@ -48,15 +50,28 @@ impl Compiler for NoCompiler {
 /// # Errors
 /// `ErrorKind::Device` where the system gives no threads.
 pub fn open(context: Context) -> Result<DeviceHandle> {
+    open_as(context, info::describe)
+}
+
+/// Opens host threads as another device (`DeviceId::GPU`), which tests put in a GPU's place: what it is told is what a
+/// device is told that compiles in the host's memory, binds 8 arrays and lacks f64.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_stand_in(context: Context) -> Result<DeviceHandle> {
+    open_as(context, info::describe_stand_in)
+}
+
+fn open_as(context: Context, describe: impl FnOnce(&Config, usize, Costs) -> DeviceInfo) -> Result<DeviceHandle> {
     let pool = Pool::new(context.config.worker_threads)?;
     let costs = costs::of(&info::costs_name(pool.threads()), || Ok(measure::measure(&pool)))?;
-    let info = info::describe(&context.config, pool.threads(), costs);
+    let info = describe(&context.config, pool.threads(), costs);
     let blocks = blocks::Blocks::new(info::kept_bytes_max(&info), context.counters.clone());
     let (instructions, mailbox) = crossbeam_channel::unbounded();
     context.timeline.name_device(info.id, &info.name);
     // A test that holds the device must hold its thread, and not the ring's.
     let inlines = !context.config.injection().holds_a_batch();
-    let actor = run::Actor::new(context, pool, info.costs, blocks);
+    let actor = run::Actor::new(context, pool, &info, blocks);
     let (ears, desk) = (actor.ears(), Arc::new(run::Desk::new(actor)));
     let inline = inlines.then(|| desk.clone() as Arc<dyn Inline>);
     let thread = std::thread::Builder::new()

@@ -11,7 +11,7 @@ use super::order::Touched;
 use super::table::Table;
 use crate::config::DeviceChoice;
 use crate::contract::batch::{Batch, Command};
-use crate::contract::device::Costs;
+use crate::contract::device::{Costs, DeviceInfo};
 use crate::contract::messages::device::{DeviceEvent, DeviceInstruction};
 use crate::contract::plan::{Launch, Program};
 use crate::device::handle::{Context, Inline};
@@ -52,6 +52,8 @@ pub(super) struct Actor {
     lanes: Lanes,
     context: Context,
     pool: Pool,
+    /// Its number.
+    device: DeviceId,
     costs: Costs,
     table: Table,
     blocks: Arc<Blocks>,
@@ -154,13 +156,14 @@ impl Inline for Desk {
 }
 
 impl Actor {
-    pub fn new(context: Context, pool: Pool, costs: Costs, blocks: Arc<Blocks>) -> Actor {
+    pub fn new(context: Context, pool: Pool, info: &DeviceInfo, blocks: Arc<Blocks>) -> Actor {
         let hold = injection(&context).map(Injection::first_long).unwrap_or_default();
         Actor {
             lanes: Lanes::new(pool.threads(), context.counters.clone(), hold),
             context,
             pool,
-            costs,
+            device: info.id,
+            costs: info.costs,
             table: Table::new(blocks.clone()),
             blocks,
             away: Vec::new(),
@@ -342,6 +345,7 @@ impl Actor {
     ) -> T {
         let long_us = self.long_us();
         let mut executor = Executor {
+            device: self.device,
             context: &self.context,
             table: &mut self.table,
             pool: &self.pool,
@@ -382,13 +386,13 @@ impl Actor {
         let timeline = &self.context.timeline;
         if timeline.is_on() {
             let details = [("region", Detail::Int(region.0 as i64))];
-            let lane = Lane::DeviceQueue(DeviceId::HOST);
+            let lane = Lane::DeviceQueue(self.device);
             timeline.flow_end(lane.clone(), flow::to_device(region), start_ns);
             timeline.span(lane, &format!("batch {id}"), start_ns, timeline.now_ns(), &details);
         }
         match error {
             None => self.send(DeviceEvent::BatchFinished {
-                device: DeviceId::HOST,
+                device: self.device,
                 batch: id,
                 faults: done.faults,
                 device_ns: done.compute_ns,
@@ -423,12 +427,12 @@ impl Actor {
                 }
             }
         }
-        self.send(DeviceEvent::Lost { device: DeviceId::HOST, error, replaced: true });
+        self.send(DeviceEvent::Lost { device: self.device, error, replaced: true });
     }
 
     fn fail(&self, batch: BatchId, error: Error) {
         let error = error.with_device(NAME);
-        self.send(DeviceEvent::BatchFailed { device: DeviceId::HOST, batch, error });
+        self.send(DeviceEvent::BatchFailed { device: self.device, batch, error });
     }
 
     fn send(&self, event: DeviceEvent) {

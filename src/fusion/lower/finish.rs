@@ -4,7 +4,7 @@
 //! by this kernel last; or, of a patch, where it is overwritten.
 
 use super::{Lowered, Lowering};
-use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::device::DeviceInfo;
 use crate::fusion::form::Class;
 use crate::fusion::grouping::Fold;
 use crate::fusion::source::{Source, source_of};
@@ -56,9 +56,10 @@ impl Lowering<'_, '_> {
             insts: self.builder.insts,
             stores: self.stores,
         };
-        let chunks = match (form, device.kind) {
-            (Form::Reduce { inner_fast }, DeviceKind::Gpu) => Some(reduce_plan(outer, inner, inner_fast).chunks),
-            (Form::Scan { .. }, DeviceKind::Gpu) if kernel.scans_in_phases() => Some(scan_plan(outer, inner).chunks),
+        let in_phases = device.capabilities.needs_scratch;
+        let chunks = match form {
+            Form::Reduce { inner_fast } if in_phases => Some(reduce_plan(outer, inner, inner_fast).chunks),
+            Form::Scan { .. } if in_phases && kernel.scans_in_phases() => Some(scan_plan(outer, inner).chunks),
             _ => None,
         };
         if let Some(chunks) = chunks {

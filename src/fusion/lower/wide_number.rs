@@ -1,13 +1,12 @@
-//! `i64` beside a number of f64 as instructions: what `kernels::element::wide` writes down.
+//! `i64` beside a number of f64 as instructions: what `graph::wide` writes down.
 //!
-//! In: its ops. Out: instructions whose numbers are parameters. Must hold: on a GPU the number decides nothing but
-//! these (WIDE-2); where nothing is compiled it may.
+//! In: its ops. Out: instructions whose numbers are parameters. Must hold: where kernels are compiled the number
+//! decides nothing but these (WIDE-2); elsewhere it may.
 
 use super::Lowering;
-use crate::contract::device::DeviceKind;
 use crate::fusion::builder::Origin;
+use crate::graph::wide::{self, Emit};
 use crate::graph::{DType, ElementOp, Scalar};
-use crate::kernels::element::wide::{self, Emit};
 use crate::kernels::ir::Val;
 
 /// Writes the ops of one node down.
@@ -47,6 +46,6 @@ impl Emit for Emitter<'_, '_, '_> {
     }
 
     fn chooses(&self) -> bool {
-        self.lowering.device.kind == DeviceKind::Host
+        !self.lowering.device.capabilities.compiles
     }
 }

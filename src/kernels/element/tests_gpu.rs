@@ -3,8 +3,8 @@
 
 use super::gpu_harness::{Gpu, gpu, storage_type, validate, words};
 use super::host::{HostArg, apply};
-use super::runs_on_gpus;
 use super::wgsl::Functions;
+use crate::graph::refusals::runs_on_gpus;
 use crate::graph::{ArgType, DType, ElementOp, Scalar};
 use crate::host_buffer::HostBuffer;
 use crate::kernels::target::{FloatProfile, Precision};

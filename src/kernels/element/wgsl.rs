@@ -8,7 +8,8 @@
 //! which its bits are. ELEM-7: equal requests give equal text, so that equal kernels have equal modules.
 
 use super::trace::{self, F32, F64, Helper, I32, I64, Kind, Recording, Traced, Truth, U8, U32, record};
-use super::{runs_on_gpus, wgsl_cast};
+use super::wgsl_cast;
+use crate::graph::refusals::runs_on_gpus;
 use crate::graph::semantics::*;
 use crate::graph::table::op_table;
 use crate::graph::{DType, ElementOp};
@@ -431,3 +432,12 @@ macro_rules! derive_record {
     };
 }
 op_table! { derive_record }
+
+/// Lines that the common part of an op takes for one element, of f32 where it takes that.
+#[cfg(test)]
+pub(super) fn lines_of(op: ElementOp) -> usize {
+    let args: Vec<String> = ["a", "b", "c"].into_iter().take(op.arity()).map(str::to_owned).collect();
+    let is_logic = matches!(op, ElementOp::Not | ElementOp::And | ElementOp::Or | ElementOp::Xor);
+    let input = if is_logic { DType::Bool } else { DType::F32 };
+    record(1, || record_op(op, input, DType::F32, Part::Common, &args)).lines.len()
+}

@@ -2,8 +2,6 @@
 
 use super::{Mode, Simulator, combine, leaf};
 use crate::config::DeviceChoice;
-use crate::contract::device::DeviceKind;
-use crate::contract::fixtures::device;
 use crate::contract::messages::scheduler::SchedulerEvent;
 use crate::contract::region::{Region, RegionArg};
 use crate::error::{Error, ErrorKind};
@@ -138,7 +136,7 @@ impl Simulator {
         let result = match self.choice {
             _ if fails => Err(Error::new(ErrorKind::Device, "injected")),
             DeviceChoice::Auto if self.dice.one_in(4) => Ok(None),
-            _ => Ok(Some(device(1, DeviceKind::Gpu))),
+            _ => Ok(Some(self.gpu.clone())),
         };
         self.gpu_gone = !matches!(result, Ok(Some(_)));
         self.seen.opened += !self.gpu_gone as usize;

@@ -16,8 +16,8 @@ mod waiting;
 use super::backlog::Backlog;
 use crate::config::Room;
 use crate::config::{Config, DeviceChoice};
-use crate::contract::device::DeviceKind;
-use crate::contract::fixtures::device;
+use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::fixtures::{device, unified};
 use crate::contract::messages::scheduler::{Delivered, SchedulerEvent, SchedulerInstruction};
 use crate::contract::region::{CutReason, Region, RegionArg};
 use crate::contract::tape::Record;
@@ -62,6 +62,8 @@ struct Simulator {
     dice: Dice,
     mode: Mode,
     state: State,
+    /// Device 1. Of every fifth seed, one that is no GPU (DEV-1).
+    gpu: DeviceInfo,
     /// Events that users sent and the scheduler has not taken in.
     backlog: Backlog,
     programs: Vec<Program>,
@@ -168,10 +170,11 @@ impl Simulator {
             ..Config::default()
         };
         let later = choice != DeviceChoice::Host && dice.one_in(2);
+        let gpu = if seed % 5 == 4 { unified(1) } else { device(1, DeviceKind::Gpu) };
         let state = if later {
             State::new(vec![device(0, DeviceKind::Host)], &config).with_promised_gpu()
         } else {
-            State::new(vec![device(0, DeviceKind::Host), device(1, DeviceKind::Gpu)], &config)
+            State::new(vec![device(0, DeviceKind::Host), gpu.clone()], &config)
         };
         let room = match mode {
             // What is left waiting at the deadline is for the table of gathers.
@@ -181,6 +184,7 @@ impl Simulator {
         let mut simulator = Simulator {
             mode,
             state,
+            gpu,
             backlog: Backlog::new(room),
             programs: vec![],
             truth: FxHashMap::default(),

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::contract::device::{Costs, Features};
+use crate::graph::View;
 
 #[test]
 fn host_means_host() {
@@ -312,4 +313,21 @@ fn auto_stays_on_an_h200_until_little_is_left_to_do() {
     let twice = b.scale(small, 1000);
     b.gather(twice);
     assert_eq!(b.cut()[0].device, DeviceId::HOST);
+}
+
+#[test]
+fn a_sort_costs_by_the_length_of_its_lines() {
+    let sort = |len: usize, lines: usize| {
+        placed(|b| {
+            let x = b.rand(len * lines);
+            let sorted = b.node(Op::View(View::Reshape), &[Arg::Value(x)], DType::F32, &[len, lines]);
+            let op = Op::ArgSort { dim: 0, descending: false };
+            let order = b.node(op, &[Arg::Value(sorted)], DType::U32, &[len, lines]);
+            b.demand(order, Want::Device);
+        })
+    };
+    let first_on_gpu =
+        |len: usize| (0..16).map(|k| 1 << k).find(|&lines| sort(len, lines).contains(&1)).map(|lines| len * lines);
+    // Elements from which a sort is worth the GPU.
+    assert_eq!([16, 256, 4096].map(first_on_gpu), [Some(1 << 14), Some(1 << 13), Some(1 << 13)]);
 }

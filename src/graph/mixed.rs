@@ -6,7 +6,7 @@
 //! Must hold: MIXED-1: where a GPU has f64, the choice does not depend on the numbers, so that others compile nothing;
 //! elsewhere whole numbers stay integers, which any GPU has and which the host is faster at.
 
-use super::runs_on_gpus;
+use super::refusals::runs_on_gpus;
 use crate::graph::table::DTypeRule;
 use crate::graph::{DType, ElementOp, Scalar};
 

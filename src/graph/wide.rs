@@ -132,7 +132,7 @@ pub fn apply<E: Emit>(emit: &mut E, op: ElementOp, x: &E::Value, number: f64, re
 }
 
 /// `x ^ c`, or `c ^ x`: in f64 where `c` is no `i64`. The number decides, since the host alone computes powers of `i64`
-/// (`wgsl::refusal`).
+/// (`graph::refusals`).
 fn power<E: Emit>(emit: &mut E, x: &E::Value, c: f64, reversed: bool) -> E::Value {
     if !is_whole(c)
         && let Some(float) = emit.float(Pow, x, c, reversed)
