@@ -2,7 +2,7 @@
 
 use super::Interp;
 use super::frame::Variable;
-use crate::builtins::device;
+use crate::builtins::system::device;
 use crate::compile::Code;
 use crate::compile::code::{Count, Inst, PathStep, Slot, Want};
 use crate::error::{Flow, ScriptError, Stop, fail};
