@@ -268,10 +268,8 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("Variables", language::variables::ROWS),
         ("Time", system::clocks::ROWS),
         ("The process and its surroundings", system::process::ROWS),
-        ("Accepted without an effect", language::ignored::IGNORED),
-        ("Plots, which are not drawn", language::graphics::PLOTS),
-        ("What plots would tell", language::graphics::ANSWERS),
-        ("Values kept with handles", language::appdata::ROWS),
+        ("Accepted without an effect", language::accepted::IGNORED),
+        ("Accepted with a warning: plots, windows, sound", language::accepted::WARNED),
     ];
     FAMILIES
 }

@@ -176,7 +176,7 @@ fn read(env: &mut Env, base: &Value, steps: &[Access], who: &str) -> Flow<index:
                 {
                     return fail_id!("Octave:invalid-indexing", "structure has no member '{name}'");
                 }
-                index::field(env, &base, name)?
+                index::field(&base, name)?
             }
         };
     }
