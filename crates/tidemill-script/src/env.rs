@@ -6,7 +6,6 @@
 
 use super::display::Format;
 use super::error::{Flow, Need, ScriptError, Stop};
-use super::handles::Handles;
 use super::interrupt::{Halt, Interrupt};
 use super::memory;
 use super::output::Output;
@@ -153,8 +152,6 @@ pub struct Env {
     pub warnings_as_errors: Vec<String>,
     /// A warning that was an error: it ends the instruction that gave it.
     pub raised: Option<Box<ScriptError>>,
-    /// The handles that plot commands have given it.
-    pub handles: Handles,
     /// State of builtins that keep some, by the builtin's own type.
     pub keep: Keep,
     /// What every [`Need::Future`] of this instruction gave, in order, for the instruction's next run.
@@ -233,7 +230,6 @@ impl Env {
             warnings_off: Vec::new(),
             warnings_as_errors: Vec::new(),
             raised: None,
-            handles: Handles::default(),
             keep: Keep::default(),
             awaited: VecDeque::new(),
             due: None,

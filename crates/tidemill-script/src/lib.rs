@@ -55,7 +55,6 @@ mod crowd;
 mod display;
 pub mod env;
 pub mod error;
-mod handles;
 mod helpers;
 mod index;
 pub mod interrupt;

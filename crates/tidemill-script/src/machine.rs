@@ -8,7 +8,7 @@ pub use crate::copies::parallel_map;
 pub use crate::syntax::is_incomplete;
 pub use crate::vm::{End, Interp, Kept, drive};
 
-use crate::builtins::documentation;
+use crate::builtins::language::documentation;
 use crate::error::ScriptError;
 use crate::source::Source;
 use crate::syntax;

@@ -756,3 +756,19 @@ printf (' %.9g %.9g\\n', (A * x)(1), x' * x);
         }
     }
 }
+
+#[test]
+fn a_name_without_an_effect_warns_once_in_a_run() {
+    let rt = host();
+    let text =
+        "for k = 1:3, plot (k); soundsc (k); h = wordcloud (k); end, h.Color = 'r'; disp (h.Color), isfigure (h)";
+    let script = Script::parse(text).unwrap();
+    let session = rt.session("script").open();
+    for _ in 0..2 {
+        let workspace = futures::executor::block_on(script.run(&session)).unwrap();
+        assert_eq!(workspace.printed(), "r\nans = 0\n");
+        let warned = workspace.warned();
+        let names: Vec<&str> = warned.lines().filter_map(|line| line.split(' ').nth(1)).collect();
+        assert_eq!(names, ["plot", "soundsc", "wordcloud", "isfigure"]);
+    }
+}

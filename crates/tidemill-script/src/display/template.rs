@@ -225,7 +225,7 @@ pub fn format_until(env: &mut Env, name: &str, template: &Value, args: &[Value])
     let Some(text) = template.data.chars() else {
         return fail!("{name}: format TEMPLATE must be a string");
     };
-    let text = if template.double_quoted { text.to_vec() } else { crate::builtins::text::unescaped(text) };
+    let text = if template.double_quoted { text.to_vec() } else { crate::builtins::text::chars::unescaped(text) };
     let Some(pieces) = parse(&text) else {
         return fail!("{name}: invalid format specified");
     };

@@ -87,7 +87,7 @@ fn found(env: &mut Env, target: Option<&Value>, steps: &[Access]) -> Flow<Option
         let next = match step {
             Access::Paren(subscripts) => paren(env, &base, subscripts).map(Some),
             Access::Brace(subscripts) => brace(env, &base, subscripts).map(|v| v.into_iter().next()),
-            Access::Field(name) => field(env, &base, name).map(|v| v.into_iter().next()),
+            Access::Field(name) => field(&base, name).map(|v| v.into_iter().next()),
         };
         value = match next {
             Ok(value) => value,

@@ -73,15 +73,10 @@ pub fn brace(env: &mut Env, base: &Value, subscripts: &[Value]) -> Flow<Values> 
 ///
 /// # Errors
 /// A base that is no struct, or lacks the field.
-pub fn field(env: &mut Env, base: &Value, name: &str) -> Flow<Values> {
+pub fn field(base: &Value, name: &str) -> Flow<Values> {
     match base {
         Value::Map(map) => map::field(map, name),
         Value::Parser(parser) => parser::field(parser, name),
-        // PLOT-1: of several handles, each has one.
-        Value::Num(x) if env.handles.is_handle(*x) => Ok(Values::from_elem(env.handles.property(*x, name), 1)),
-        Value::Tensor(t) if env.handles.holds(base) => {
-            Ok(t.data.to_f64().iter().map(|&x| env.handles.property(x, name)).collect())
-        }
         base => structs::field(base, name),
     }
 }

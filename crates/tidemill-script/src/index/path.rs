@@ -148,10 +148,6 @@ fn through_field(
     rest: &[Access],
     leaf: Leaf,
 ) -> Flow<()> {
-    if target.as_ref().is_some_and(|value| env.handles.holds(value)) {
-        // PLOT-1: properties of what is not drawn.
-        return Ok(());
-    }
     let dims = struct_dims(target, subscripts.is_some(), !rest.is_empty())?;
     let spot = match subscripts {
         Some(subscripts) => spot(env, &dims, subscripts)?,

@@ -2,7 +2,7 @@
 
 use super::Interp;
 use super::frame::Variable;
-use crate::builtins::device;
+use crate::builtins::system::device;
 use crate::compile::Code;
 use crate::compile::code::{Count, Inst, PathStep, Slot, Want};
 use crate::error::{Flow, ScriptError, Stop, fail};
@@ -269,7 +269,7 @@ impl Interp {
     pub(super) fn field(&mut self, name: &str, extra: usize, want: Want) -> Flow<()> {
         let at = self.stack.len().saturating_sub(1 + extra);
         let value = self.stack[at].clone();
-        let values = index::field(&mut self.env, &value, name)?;
+        let values = index::field(&value, name)?;
         self.stack.truncate(at);
         self.push_list(values, want)
     }
@@ -443,7 +443,7 @@ impl Interp {
             let found: Flow<Option<Value>> = match step {
                 Access::Paren(args) => index::paren(&mut self.env, &base, args).map(Some),
                 Access::Brace(args) => index::brace(&mut self.env, &base, args).map(|v| v.into_iter().next()),
-                Access::Field(name) => index::field(&mut self.env, &base, name).map(|v| v.into_iter().next()),
+                Access::Field(name) => index::field(&base, name).map(|v| v.into_iter().next()),
             };
             value = match found {
                 Ok(value) => value,

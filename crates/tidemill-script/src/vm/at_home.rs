@@ -5,7 +5,8 @@
 //! number of gathers does not depend on how long the arguments are.
 
 use super::Interp;
-use crate::builtins::{Task, TaskStep, device};
+use crate::builtins::system::device;
+use crate::builtins::{Task, TaskStep};
 use crate::compile::Code;
 use crate::error::{Flow, ScriptError};
 use crate::index::Values;

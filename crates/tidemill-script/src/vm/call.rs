@@ -4,7 +4,8 @@ use super::Interp;
 use super::at_home::AtHome;
 use super::exception::quoted;
 use super::frame::{Activation, Frame, Return, TaskFrame, Variable};
-use crate::builtins::{self, Builtin, Outcome, Scope, Task, TaskStep, device};
+use crate::builtins::system::device;
+use crate::builtins::{self, Builtin, Outcome, Scope, Task, TaskStep};
 use crate::compile::code::{Count, Kind, Slot, Want};
 use crate::compile::{self, Code};
 use crate::env::{FunctionFiles, add_files};
@@ -361,7 +362,8 @@ impl Interp {
         }
         // Also of variables that have ended at their last use.
         let variables = self.slot_names();
-        let known = (variables.iter().map(|n| &**n).filter(|n| self.is_assigned(n)))
+        let is_assigned = |slot: usize| self.frame().is_some_and(|frame| self.is_slot_assigned(frame, slot as Slot));
+        let known = (variables.iter().enumerate().filter(|(slot, _)| is_assigned(*slot)).map(|(_, name)| &**name))
             .chain(self.functions.keys().chain(self.files.keys()).map(|n| &**n))
             .chain(builtins::families().iter().flat_map(|(_, rows)| rows.iter().map(|b| b.name)))
             .chain(library::families().iter().flat_map(|(_, rows)| rows.iter().map(|w| w.name)));
@@ -618,7 +620,7 @@ impl Interp {
         let target = self.frame_in(scope);
         let known = self.count_names_in(target);
         for (slot, name) in unit.main.names.iter().enumerate().skip(known) {
-            if unit.main.sets(slot as Slot) {
+            if unit.main.assigned.contains(&(slot as Slot)) {
                 self.check_may_add(target, name)?;
             }
         }

@@ -1,0 +1,5 @@
+//! Calls: functions that call functions, evaluated text, numbers of arguments, and parsers of arguments.
+
+pub mod environment;
+pub mod functions;
+pub mod parsers;

@@ -1,0 +1,15 @@
+//! Functions of numbers, element by element: special functions, bits, remainders, whole numbers, classes, random numbers.
+
+pub mod bessel;
+mod bessel_values;
+pub mod bits;
+pub mod conversions;
+pub mod elementwise;
+mod faddeeva;
+pub mod incomplete;
+mod incomplete_values;
+pub mod integers;
+pub mod operators;
+pub mod random;
+pub mod remainders;
+mod special;

@@ -1,0 +1,11 @@
+//! Functions that gather along dimensions: sums, extrema, means, running forms, counting into places; and the walk along
+//! lanes of host arrays that they share.
+
+pub mod accumulation;
+pub mod extrema;
+pub mod field;
+pub mod lanes;
+pub mod reductions;
+pub mod scans;
+pub mod statistics;
+pub mod summing;
