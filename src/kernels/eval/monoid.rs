@@ -181,9 +181,7 @@ pub(super) unsafe fn accumulate(monoid: Monoid, dtype: DType, parts: Parts, args
             Monoid::Squares => squares(parts, lanes_of::<f64>(args[0], lanes)),
             Monoid::ExpSum => {
                 let [greatest, sum] = [0, 1].map(|part| lanes_mut::<f64>(parts.0[part], lanes));
-                by_float!(dtype, T => for (lane, &x) in lanes_of::<T>(args[0], lanes).iter().enumerate() {
-                    [greatest[lane], sum[lane]] = exp_sum([greatest[lane], sum[lane]], [x as f64, 1.0]);
-                });
+                by_float!(dtype, T => exp_sums(greatest, sum, lanes_of::<T>(args[0], lanes)));
             }
             _ if is_arg(monoid) => by_number!(dtype, T => {
                 let at = (lanes_of::<T>(args[0], lanes), lanes_of::<u32>(args[1], lanes));
@@ -191,6 +189,14 @@ pub(super) unsafe fn accumulate(monoid: Monoid, dtype: DType, parts: Parts, args
             }),
             _ => fold_simple(monoid, dtype, parts.0[0], args[0], lanes),
         }
+    }
+}
+
+/// Takes a number of each lane into its greatest value and its sum relative to that.
+#[inline(always)]
+fn exp_sums<T: Copy + Into<f64>>(greatest: &mut [f64], sum: &mut [f64], values: &[T]) {
+    for ((greatest, sum), &x) in greatest.iter_mut().zip(sum).zip(values) {
+        [*greatest, *sum] = exp_sum([*greatest, *sum], [x.into(), 1.0]);
     }
 }
 
