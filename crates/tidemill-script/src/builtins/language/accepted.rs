@@ -69,6 +69,8 @@ fn silent(_: &mut Interp, _: &[Value], nargout: usize) -> Flow<Outcome> {
 enum Given {
     /// A struct without fields in place of a handle: a script may set fields of it and put it into an array.
     Object,
+    /// The same for the first output alone: those behind it would be values.
+    Line,
     /// The empty matrix.
     Empty,
     /// False for each element of the first argument.
@@ -102,10 +104,10 @@ pub static WARNED: &[Builtin] = warned! {
         "light" "lightangle" "camlight" "hggroup" "hgtransform" "copyobj" "uicontrol" "uimenu" "uipanel"
         "uibuttongroup" "uicontextmenu" "uitable" "uitoolbar" "uipushtool" "uitoggletool" "uifigure" "uiaxes"
         "waitbar" "msgbox" "errordlg" "warndlg" "helpdlg" "dialog" "addlistener" "linkprop" "rotate3d" "zoom" "pan"
-        "datacursormode" "clabel" "rgbplot" "stackedplot" "scatterhistogram" "pareto" "hgload" "openfig" "plot"
-        "loglog" "semilogx" "semilogy" "area" "bar" "barh" "fplot" "rose" "surfnorm" "figure" "gcf" "gca" "axes"
-        "newplot" "subplot" "nexttile" "contour" "contourf" "contour3" "groot" "gobjects" "ancestor" "getframe"
-        "isosurface";
+        "datacursormode" "clabel" "rgbplot" "stackedplot" "scatterhistogram" "pareto" "hgload" "openfig" "figure"
+        "gcf" "gca" "axes" "newplot" "subplot" "nexttile" "groot" "gobjects" "ancestor" "getframe";
+    Line:
+        "plot" "loglog" "semilogx" "semilogy" "area" "bar" "barh" "fplot" "rose" "surfnorm";
     Empty:
         "hold" "grid" "clf" "cla" "refresh" "refreshdata" "drawnow" "print" "saveas" "savefig" "exportgraphics"
         "copygraphics" "hgsave" "movie" "set" "shading" "lighting" "material" "axtoolbar" "linkaxes" "dellistener"
@@ -117,7 +119,8 @@ pub static WARNED: &[Builtin] = warned! {
         "struct2hdl" "isocaps" "isonormals" "reducepatch" "smooth3" "shrinkfaces" "alpha" "alim" "alphamap" "dragrect"
         "rbbox" "bubblesize" "colororder" "disableDefaultInteractivity" "enableDefaultInteractivity" "sound" "soundsc"
         "axis" "xlim" "ylim" "zlim" "clim" "rlim" "thetalim" "caxis" "xticks" "yticks" "zticks" "daspect" "pbaspect"
-        "view" "get" "gco" "gcbo" "gcbf" "findobj" "findall" "allchild" "setappdata" "getappdata" "rmappdata";
+        "view" "get" "gco" "gcbo" "gcbf" "findobj" "findall" "allchild" "setappdata" "getappdata" "rmappdata"
+        "contour" "contourf" "contour3" "isosurface";
     No:
         "ishold" "ishandle" "ishghandle" "isgraphics" "isfigure" "isaxes" "isappdata";
 };
@@ -128,7 +131,7 @@ struct Said(FxHashSet<&'static str>);
 
 fn warned(interp: &mut Interp, name: &'static str, given: Given, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let value = match given {
-        Given::Object => Value::Struct(Arc::new(StructArray::scalar())),
+        Given::Object | Given::Line => Value::Struct(Arc::new(StructArray::scalar())),
         Given::Empty => Value::empty(),
         Given::No => {
             let dims = args.first().map_or_else(Dims::scalar, Value::dims);
@@ -141,7 +144,11 @@ fn warned(interp: &mut Interp, name: &'static str, given: Given, args: &[Value],
         let text = format!("{name} has no effect: there are no plots, windows, sounds and handles of them");
         interp.env.warn("Tidemill:no-plots", &text);
     }
-    // A question is asked for its answer, also as a statement.
-    let outputs = if matches!(given, Given::No) { nargout.max(1) } else { nargout };
+    let outputs = match given {
+        Given::Object | Given::Empty => nargout,
+        Given::Line => nargout.min(1),
+        // A question is asked for its answer, also as a statement.
+        Given::No => nargout.max(1),
+    };
     Ok(vec![value; outputs].into())
 }
