@@ -1,5 +1,10 @@
 //! Threads that do parts of what a task awaits: a thread pool that is made as it is needed, and ends when it is not.
 //!
+//! Why not the blocking threads of tokio or a pool of rayon: a script may run where there is no tokio runtime, each
+//! thread needs the stack that scripts do, and a share of runs that waits must keep no other work from beginning, as
+//! it would in a pool of as many threads as cores. The figures are those of [`copies`](super::copies) and
+//! [`crowd`](super::crowd), which this module serves.
+//!
 //! In: work. Out: nothing; the work tells its owner itself. Must hold:
 //! - HELPERS-1: work that begins does not wait for other work to end: it has a thread of its own. Beyond
 //!   [`POOL_MAX`] none begins.

@@ -1,4 +1,6 @@
-//! Polling runs by hand, on threads that are no executor's.
+//! Polling runs by hand, on threads that are no executor's: what [`copies`](super::copies) and [`crowd`](super::crowd)
+//! share. Wakers of `futures` either do nothing or wake a task; [`Flag`] tells a run that let others run from one that
+//! waits, without a task.
 
 use std::pin::Pin;
 use std::sync::Arc;
