@@ -331,8 +331,10 @@ impl Builder {
             paths: self.paths,
             closures: self.closures,
             ends: self.ends,
+            assigned: FxHashSet::default(),
             sharing: self.sharing,
         };
+        code.find_assigned();
         // Another function may name this one's variables from afar, or their end does something: then none of them ends
         // early.
         let is_seen = ["evalin", "assignin", "onCleanup"].iter().any(|word| code.source.text.contains(word));

@@ -8,7 +8,7 @@
 use crate::source::{Source, Span};
 use crate::syntax::ast::{BinaryOp, Name, UnaryOp};
 use crate::value::Value;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -56,6 +56,8 @@ pub struct Code {
     pub closures: Vec<ClosureCode>,
     /// For every `end`: position and count in the index lists around it, innermost first.
     pub ends: Vec<SmallVec<[(u16, u16); 1]>>,
+    /// The slots that it gives a value somewhere: of parameters, and those that an instruction sets.
+    pub assigned: FxHashSet<Slot>,
     /// The variables that it shares with functions inside of it and around it, where there are such functions.
     pub sharing: Option<Box<Sharing>>,
 }
@@ -156,15 +158,16 @@ impl Code {
         self.sharing.iter().flat_map(|sharing| sharing.functions.values())
     }
 
-    /// Whether it gives a variable a value somewhere: a parameter, or one that an instruction sets.
-    pub fn sets(&self, slot: Slot) -> bool {
-        let sets = |inst: &Inst| match inst {
-            Inst::Store(s) | Inst::ForNext { slot: s, .. } | Inst::Caught(Some(s)) => *s == slot,
-            Inst::StoreAt { slot: s, .. } | Inst::StoreTarget { slot: s, .. } => *s == slot,
-            Inst::Global(s) | Inst::Persistent(s) => *s == slot,
-            _ => false,
+    /// Fills [`Code::assigned`] from the parameters and the instructions.
+    pub(super) fn find_assigned(&mut self) {
+        let by_inst = |inst: &Inst| match inst {
+            Inst::Store(slot) | Inst::ForNext { slot, .. } | Inst::Caught(Some(slot)) => Some(*slot),
+            Inst::StoreAt { slot, .. } | Inst::StoreTarget { slot, .. } => Some(*slot),
+            Inst::Global(slot) | Inst::Persistent(slot) => Some(*slot),
+            _ => None,
         };
-        self.params.contains(&Some(slot)) || self.varargin == Some(slot) || self.insts.iter().any(sets)
+        let params = self.params.iter().copied().flatten().chain(self.varargin);
+        self.assigned = params.chain(self.insts.iter().filter_map(by_inst)).collect();
     }
 }
 

@@ -62,6 +62,8 @@ pub(super) fn mark_last_uses(code: &mut Code, kept: bool) {
             _ => {}
         }
     }
+    // Stores that nobody reads are gone.
+    code.find_assigned();
 }
 
 /// Whether a statement is a name alone that may be a script's: one that is no variable and no function of the language.
@@ -70,7 +72,7 @@ fn calls_scripts(code: &Code) -> bool {
     code.insts.iter().any(|inst| match inst {
         Inst::Answer { name: Some(slot), .. } => {
             let name = &*code.names[*slot as usize];
-            builtins::find(name).is_none() && library::find(name).is_none() && !code.sets(*slot)
+            builtins::find(name).is_none() && library::find(name).is_none() && !code.assigned.contains(slot)
         }
         _ => false,
     })

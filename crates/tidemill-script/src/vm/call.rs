@@ -362,7 +362,8 @@ impl Interp {
         }
         // Also of variables that have ended at their last use.
         let variables = self.slot_names();
-        let known = (variables.iter().map(|n| &**n).filter(|n| self.is_assigned(n)))
+        let is_assigned = |slot: usize| self.frame().is_some_and(|frame| self.is_slot_assigned(frame, slot as Slot));
+        let known = (variables.iter().enumerate().filter(|(slot, _)| is_assigned(*slot)).map(|(_, name)| &**name))
             .chain(self.functions.keys().chain(self.files.keys()).map(|n| &**n))
             .chain(builtins::families().iter().flat_map(|(_, rows)| rows.iter().map(|b| b.name)))
             .chain(library::families().iter().flat_map(|(_, rows)| rows.iter().map(|w| w.name)));
@@ -619,7 +620,7 @@ impl Interp {
         let target = self.frame_in(scope);
         let known = self.count_names_in(target);
         for (slot, name) in unit.main.names.iter().enumerate().skip(known) {
-            if unit.main.sets(slot as Slot) {
+            if unit.main.assigned.contains(&(slot as Slot)) {
                 self.check_may_add(target, name)?;
             }
         }

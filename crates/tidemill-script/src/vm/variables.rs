@@ -226,10 +226,14 @@ impl Interp {
     pub fn is_assigned(&self, name: &str) -> bool {
         let Some(frame) = self.frame() else { return false };
         let Some(slot) = Self::slot_of(frame, name) else { return false };
-        let slot = slot as Slot;
+        self.is_slot_assigned(frame, slot as Slot)
+    }
+
+    /// The same of a slot of this frame, the innermost one.
+    pub(super) fn is_slot_assigned(&self, frame: &Frame, slot: Slot) -> bool {
         self.is_defined(slot)
             || frame.closure.as_ref().is_some_and(|closure| closure.captured.iter().any(|(s, _)| *s == slot))
-            || frame.code.sets(slot)
+            || frame.code.assigned.contains(&slot)
     }
 
     /// Sets the innermost frame's variable of this name.
