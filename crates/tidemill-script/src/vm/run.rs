@@ -229,13 +229,9 @@ impl Interp {
                 Inst::Store(slot) if self.store_fast(base + slot as usize) => {}
                 Inst::Binary(op) if self.binary_fast(op) => {}
                 Inst::Jump(to) => {
-                    if to as usize <= pc {
-                        self.steps += 1;
-                        *budget = budget.saturating_sub(1);
-                        if *budget == 0 {
-                            self.set_pc(to as usize);
-                            return self.look();
-                        }
+                    if self.uses_up(budget, pc, to) {
+                        self.set_pc(to as usize);
+                        return self.look();
                     }
                     pc = to as usize;
                     continue;
@@ -251,13 +247,9 @@ impl Interp {
                     };
                     self.stack.pop();
                     if truth == when {
-                        if to as usize <= pc {
-                            self.steps += 1;
-                            *budget = budget.saturating_sub(1);
-                            if *budget == 0 {
-                                self.set_pc(to as usize);
-                                return self.look();
-                            }
+                        if self.uses_up(budget, pc, to) {
+                            self.set_pc(to as usize);
+                            return self.look();
                         }
                         pc = to as usize;
                         continue;
@@ -266,16 +258,9 @@ impl Interp {
                 Inst::ForNext { slot, exit } => {
                     if !self.next_number(base + slot as usize) {
                         self.set_pc(pc);
-                        match self.next_column()? {
-                            Some(value) => self.set_slot(base + slot as usize, value),
-                            None => {
-                                if let Some(nothing) = self.nothing_to_loop_over() {
-                                    self.set_slot(base + slot as usize, nothing);
-                                }
-                                self.iterations.pop();
-                                pc = exit as usize;
-                                continue;
-                            }
+                        if !self.next_column_in(base + slot as usize)? {
+                            pc = exit as usize;
+                            continue;
                         }
                     }
                 }
@@ -290,43 +275,78 @@ impl Interp {
                     return self.return_from_frame();
                 }
                 _ => {
-                    self.set_pc(pc);
-                    // What the last instruction has ended.
-                    if self.cleans_up() {
-                        return Ok(());
-                    }
-                    // What these do may take a while: the next look comes sooner.
-                    *budget = budget.saturating_sub(STEPS_OF_OTHERS);
-                    let next = self.step(inst);
-                    let next = self.raised_or(next)?;
-                    self.env.check_account()?;
-                    // It may have taken long.
-                    if self.is_interrupted() {
-                        return Err(Stop::Interrupted);
-                    }
-                    if self.env.is_to_stay() {
-                        self.env.stay();
-                    }
-                    if frontend::is_wait_due() || self.has_due_suspects() {
-                        *budget = 0;
-                    }
-                    pc = match next {
-                        Next::Through => pc + 1,
-                        Next::To(to) => to as usize,
-                        Next::Entered => {
-                            *budget = budget.saturating_sub(1);
-                            return if *budget == 0 { self.look() } else { Ok(()) };
-                        }
-                    };
-                    if *budget == 0 {
-                        self.set_pc(pc);
-                        return self.look();
-                    }
+                    let Some(next) = self.step_of_others(inst, pc, budget)? else { return Ok(()) };
+                    pc = next;
                     continue;
                 }
             }
             pc += 1;
         }
+    }
+
+    /// Counts a jump backward. True if the budget is used up.
+    #[inline(always)]
+    fn uses_up(&mut self, budget: &mut u32, from: usize, to: u32) -> bool {
+        if to as usize > from {
+            return false;
+        }
+        self.steps += 1;
+        *budget = budget.saturating_sub(1);
+        *budget == 0
+    }
+
+    /// The next column of a loop goes into a variable. False if there is none: the loop has ended.
+    fn next_column_in(&mut self, variable: usize) -> Flow<bool> {
+        if let Some(value) = self.next_column()? {
+            self.set_slot(variable, value);
+            return Ok(true);
+        }
+        if let Some(nothing) = self.nothing_to_loop_over() {
+            self.set_slot(variable, nothing);
+        }
+        self.iterations.pop();
+        Ok(false)
+    }
+
+    /// Does an instruction that the loop does not do itself, and gives where the code goes on; `None` where another
+    /// frame goes on, or what cleans up.
+    fn step_of_others(&mut self, inst: Inst, pc: usize, budget: &mut u32) -> Flow<Option<usize>> {
+        self.set_pc(pc);
+        // What the last instruction has ended.
+        if self.cleans_up() {
+            return Ok(None);
+        }
+        // What these do may take a while: the next look comes sooner.
+        *budget = budget.saturating_sub(STEPS_OF_OTHERS);
+        let next = self.step(inst);
+        let next = self.raised_or(next)?;
+        self.env.check_account()?;
+        // It may have taken long.
+        if self.is_interrupted() {
+            return Err(Stop::Interrupted);
+        }
+        if self.env.is_to_stay() {
+            self.env.stay();
+        }
+        if frontend::is_wait_due() || self.has_due_suspects() {
+            *budget = 0;
+        }
+        let next = match next {
+            Next::Through => pc + 1,
+            Next::To(to) => to as usize,
+            Next::Entered => {
+                *budget = budget.saturating_sub(1);
+                if *budget == 0 {
+                    self.look()?;
+                }
+                return Ok(None);
+            }
+        };
+        if *budget == 0 {
+            self.set_pc(next);
+            self.look()?;
+        }
+        Ok(Some(next))
     }
 
     /// Between slices: other tasks, an interrupt, a reader that has gone.
@@ -400,7 +420,7 @@ impl Interp {
         true
     }
 
-    /// Every instruction that the loop does not do itself.
+    /// The table of the instructions that the loop does not do itself.
     fn step(&mut self, inst: Inst) -> Flow<Next> {
         let depth = self.frames.len();
         if self.env.stays_home() {
