@@ -1,8 +1,8 @@
 //! What the tests, benchmarks and measuring programs of this project need beyond the public API. It exists with the
 //! feature `testing` only, which is off by default, and **is no part of the stable API**.
 //!
-//! In: what a test injects ([`RuntimeBuilder::injection`](crate::RuntimeBuilder::injection)). Out: [`kernels`], to be
-//! evaluated on the host without a runtime.
+//! In: faults and holds ([`Injection`], [`Hold`]; [`RuntimeBuilder::injection`](crate::RuntimeBuilder::injection)). Out:
+//! [`kernels`], to be evaluated on the host without a runtime, and the claims on the host's memory ([`host_claims`]).
 
 pub use crate::injection::{Hold, Injection};
 

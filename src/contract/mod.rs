@@ -11,7 +11,7 @@
 //!
 //! The rules of the house:
 //! - A type lies here if two actors name it. What one actor alone names lies in that actor's folder.
-//! - A type here is data: fields, and small methods that read nothing but these fields and their arguments. It holds no
+//! - A type here is data: fields, and small methods that read and change nothing but these fields and their arguments. It holds no
 //!   channel, clock, thread or handle of a GPU, and decides nothing that belongs to an actor. The exception is `records`:
 //!   it keeps emptied chunks of tapes for their next use, since sessions fill them and the scheduler empties them.
 //! - Nothing here imports an actor, nor anything that imports one (ARCHITECTURE.md, "Who may import whom"). Kernels and
@@ -19,7 +19,7 @@
 //! - A message in the past tense is a fact (an event), one in the imperative is an instruction. An event is made by
 //!   whoever saw the fact, an instruction by the one actor that decides.
 //! - What a contract promises has a name, and stands at the head of its file: REGION-1 to REGION-3 (`region`), PLAN-1 to
-//!   PLAN-4 (`plan`), BRIEF-1 (`brief`), RECORDS-1 (`records`). The writer keeps it, and the reader relies on it.
+//!   PLAN-4 (`plan`), BRIEF-1 (`brief`), RECORDS-1 (`records`), DEV-1 (`device`). The writer keeps it, and the reader relies on it.
 
 pub mod batch;
 pub mod brief;

@@ -1,12 +1,12 @@
 //! Facts about ops: one row an op, for every stage that decides by what an op is.
 //!
-//! In: an op. Out: its [`Facts`] (a row of [`Op::facts`]), what its plans' keys hold ([`Op::hash_structure`],
+//! In: an op. Out: its [`Facts`] (a row of [`Op::facts`]), what of it goes into keys of the plan caches ([`Op::hash_structure`],
 //! [`Op::hash_attributes`]) and the error of its checks ([`Op::fault`]); of reductions, [`ReduceFacts`]. Elementwise ops
 //! have a table of their own beside it (`graph/table.rs`), which also says what they compute, their dtypes and their
 //! gradients.
 //! Must hold: a fact is said here and nowhere else; a stage that needs another fact adds a column. The matches of this
-//! file name every op, so that the compiler asks for the facts of a new one. Costs and the gradients of ops other than
-//! elementwise ones are columns that the table does not have yet.
+//! file name every op, so that the compiler asks for the facts of a new one. What ops cost is a table of its own
+//! (`graph/costs.rs`); gradients of ops other than elementwise ones do not exist yet.
 
 use super::op::{Op, ReduceOp, ScanOp, View};
 use super::shape::Shape;

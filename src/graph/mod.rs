@@ -1,4 +1,5 @@
-//! The vocabulary of the task graph: element types, shapes, the op table and nodes.
+//! The vocabulary of the task graph: element types, shapes, nodes; the op table (`table`, with its meanings in
+//! `semantics`), the facts of ops (`facts`), what they cost (`costs`), and rules of dtypes (`mixed`, `wide`, `refusals`).
 //!
 //! In: nothing. Out: types that every stage reads. Must never know what a kernel, a buffer or a device is.
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub struct Injection {
     /// The device is lost when it would run its batch of this number (counted from 0).
     pub lose_device_at_batch: Option<u64>,
-    /// The device is lost in place of every batch of so many, again and again.
+    /// Every batch whose number (counted from 1) is a multiple of this loses the device instead of running.
     pub lose_device_every: Option<u64>,
     /// A worker panics in the batch of this number.
     pub panic_at_batch: Option<u64>,
@@ -29,7 +29,7 @@ pub struct Injection {
     pub long_launch_us: Option<f64>,
     /// The first launch that the host runs beside others waits for this.
     pub hold_first_long: Option<Arc<Hold>>,
-    /// The device holds its first batch until this is set and notified.
+    /// The device holds its first batch until this is released.
     pub hold_first_batch: Option<Arc<Hold>>,
     /// The first compilation of a GPU's kernels waits for this, on its worker.
     pub hold_first_compile: Option<Arc<Hold>>,

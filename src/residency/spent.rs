@@ -1,8 +1,9 @@
-//! Buffers that no pool holds any more, on their way to the device, which drops them.
+//! Lent memory that no segment uses any more, by the names of its buffers, on its way to the device, which lets go of it.
+//! Buffers of the pool go by other ways (`evict`, `pump`, `idle`).
 //!
 //! In: buffers, and how many batches were prepared and submitted. Out: buffers that the device may be told of. Must
-//! hold: RES-15: a buffer goes when all batches that were prepared when it was given up are submitted, however many come
-//! behind them: a device that is never without a prepared batch keeps nothing.
+//! hold: RES-15: a buffer goes when all batches are submitted that were prepared up to the first [`Spent::take`] after it
+//! was given up, however many come behind them: a device that is never without a prepared batch keeps nothing.
 
 use crate::ids::BufferId;
 use std::collections::VecDeque;
@@ -17,7 +18,7 @@ pub(super) struct Spent {
 }
 
 impl Spent {
-    /// Takes in a buffer that a batch may name which is prepared before the next [`Spent::take`].
+    /// Takes in a buffer. Batches that are prepared before the next [`Spent::take`] may still name it.
     pub(super) fn push(&mut self, buffer: BufferId) {
         self.fresh.push(buffer);
     }
@@ -33,7 +34,7 @@ impl Spent {
         self.fresh.len() + self.behind.len()
     }
 
-    /// Takes out those that no batch names any more which is still to be submitted. `prepared` and `submitted` are
+    /// Takes out the buffers that no unsubmitted batch names. `prepared` and `submitted` are
     /// counts of batches since the start.
     pub(super) fn take(&mut self, prepared: u64, submitted: u64) -> Vec<BufferId> {
         if prepared == submitted && self.behind.is_empty() {

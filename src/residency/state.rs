@@ -127,7 +127,7 @@ pub(super) struct Device {
     pub(super) link_bytes: u64,
     /// Buffers whose `Allocate` stood in a batch that failed.
     pub(super) doubtful: Vec<(BufferId, u64)>,
-    /// Buffers that no pool holds any more, and that the device is to drop.
+    /// Lent memory that no segment uses any more, and that the device is to let go of.
     pub(super) spent: Spent,
     /// It reported that it is lost; `DeviceLost` is certain to follow, and nothing is sent before.
     pub(super) stalled: bool,

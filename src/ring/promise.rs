@@ -1,12 +1,13 @@
 //! The two ends of a gather: a [`Promise`] that its future polls, and a [`Resolver`] that the table keeps.
 //!
 //! In: a result, once. Out: the same, to whoever polls the promise. A usual one-shot channel wakes at once; here the
-//! result is put in place first, and the wakers are called later, each once ([`Wakes`]): a task that awaits four gathers
-//! of one region is scheduled once, and finds all four, where the first of four wakes would put it onto a core while the
-//! other three are still missing.
+//! result is put in place first, and the wakers are called later, each once ([`Wakes`]). So a task that awaits four
+//! gathers of one region is woken once, when all four results are there; the first of four wakes would start it while
+//! three are missing.
 //!
-//! Must hold: PROMISE-1: a promise is resolved at the latest when its resolver is dropped; PROMISE-2: whoever has polled
-//! a promise is woken after it was resolved, at the latest when the [`Wakes`] that hold its waker are dropped.
+//! Must hold: PROMISE-1: a promise is resolved at the latest when its resolver is dropped, unless it was forgotten, which
+//! says that nobody polls it again; PROMISE-2: the task that polled a promise last is woken after it was resolved, at the
+//! latest when the [`Wakes`] that hold its waker are dropped.
 
 use crate::contract::messages::scheduler::Delivered;
 use crate::error::{Error, ErrorKind, Result};

@@ -13,6 +13,9 @@
 //! | Ran        | | | | | Ran | | | |
 //! | Returned   | | | | | Returned | | | Queued |
 //!
+//! An empty cell cannot happen: it panics. `Park` and `Unpark` are done by `parking`, `Send` by `fairness`, `CallBack` by
+//! `parking` and `cancel`, `GoStale` by `lineage` and `completion`, the others by `completion`.
+//!
 //! | state | where the region is | what follows |
 //! |---|---|---|
 //! | Queued | in its session's queue (SCHED-6); it holds its nodes' credits | it is sent when it is its session's turn, or parked while nobody waits for its outputs; a region that a limit asked for is never parked |

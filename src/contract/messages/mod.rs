@@ -1,6 +1,7 @@
 //! What each actor is told (events: facts, in the past tense) and what it tells others (instructions: imperatives).
 //!
-//! One file for each actor. `crate::ring::machines` carries every one of them to where it belongs.
+//! One file for each actor. `crate::ring::machines` carries what scheduler, fusion and residency say to each other;
+//! `crate::ring::run` and `crate::ring::devices` tell the devices.
 
 pub mod device;
 pub mod fusion;
