@@ -33,6 +33,9 @@ struct Shared {
     waker: AtomicWaker,
 }
 
+/// How many wakers back another one of the same task is looked for.
+const LOOK_BACK: usize = 8;
+
 /// Wakers of resolved promises that are not called yet, each of a task once.
 #[derive(Default)]
 pub(super) struct Wakes(SmallVec<[Waker; 4]>);
@@ -88,15 +91,21 @@ impl Drop for Resolver {
 impl Shared {
     fn resolve(&self, result: Result<Delivered>, wakes: &mut Wakes) {
         *self.result.lock() = Some(result);
-        if let Some(waker) = self.waker.take()
-            && !wakes.0.iter().any(|other| other.will_wake(&waker))
-        {
-            wakes.0.push(waker);
+        if let Some(waker) = self.waker.take() {
+            wakes.add(waker);
         }
     }
 }
 
 impl Wakes {
+    /// Adds a waker, unless one of the last few is of the same task. Results of one task come one after the other.
+    fn add(&mut self, waker: Waker) {
+        match self.0.iter().rev().take(LOOK_BACK).any(|other| other.will_wake(&waker)) {
+            true => contain("the end of a waker", || drop(waker)),
+            false => self.0.push(waker),
+        }
+    }
+
     /// Calls them. They are the program's code: a panic in one ends there.
     pub fn call(&mut self) {
         for waker in self.0.drain(..) {

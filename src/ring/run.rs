@@ -157,6 +157,11 @@ impl Loop {
         self.shutdown.as_ref().map(|shutdown| shutdown.deadline)
     }
 
+    /// Wakes whoever has a result and was not told yet.
+    pub(super) fn call_wakes(&mut self) {
+        self.wakes.call();
+    }
+
     /// Runs until the scheduler says stop.
     pub(super) fn run(&mut self) {
         let own = std::thread::current();
@@ -180,7 +185,7 @@ impl Loop {
             let Some(event) = self.made_up.pop_front().or_else(|| self.device_event()) else { break };
             self.machines.device(event);
             busy = true;
-            // One by one: whoever awaits a readback is not held while the batch's end is worked through.
+            // One by one, so that an event is worked through on what those before it have left.
             self.settle();
         }
         for _ in 0..DRAIN_MAX {
@@ -388,11 +393,14 @@ impl Loop {
 
     /// Sleeps until there is something to do (MAIL-1: the turn before found nothing).
     fn wait(&mut self) {
+        // Idle memory is seen to after a turn's effects.
+        self.wakes.call();
         assert!(!self.deserted, "RING-1: every device thread has ended, and nothing that is pending can finish");
         if self.orphaned {
             // Nobody is left who could stop the ring properly.
             self.control(Control::StopNow(None));
             self.settle();
+            self.wakes.call();
             return;
         }
         let look = std::mem::take(&mut self.answered).then(|| self.eager.begin());
