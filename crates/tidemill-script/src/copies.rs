@@ -88,7 +88,7 @@ impl<W> Drop for Others<W> {
 ///
 /// ```
 /// # futures::executor::block_on(async {
-/// let squares = tidemill_script::copies::parallel_map(1000, async |number| number * number).await;
+/// let squares = tidemill_script::machine::parallel_map(1000, async |number| number * number).await;
 /// assert_eq!(squares[999], 998_001);
 /// # });
 /// ```
