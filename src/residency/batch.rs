@@ -3,7 +3,7 @@
 //! In: commands in order. Out: [`Batch`]es, with a record of what each one fills, reads back and allocates.
 //! Must hold: RES-4, a closed batch has a record until the device reports on it, with the bytes that it moves (RES-11).
 
-use super::state::{Flight, State};
+use super::state::{Flight, Prepared, State};
 use super::values::{Change, Key, Place};
 use crate::contract::batch::{Batch, Command, Transfer};
 use crate::ids::{BatchId, BufferId, RegionId, SessionId};
@@ -77,13 +77,8 @@ impl State {
         }
         let device = &mut self.devices[d];
         device.flights.insert(done.id, flight);
-        device.prepared_ever += 1;
-        device.prepared.push_back(Batch {
-            id: done.id,
-            region: done.region,
-            session: done.session,
-            commands: done.commands,
-        });
+        let batch = Batch { id: done.id, region: done.region, session: done.session, commands: done.commands };
+        device.prepared.push_back(Prepared { batch, then_drop: Vec::new() });
     }
 
     /// A batch that fills a segment is done.

@@ -112,9 +112,7 @@ impl State {
         if error.kind() == ErrorKind::DeviceLost {
             self.stall(d, out);
         }
-        if !flight.freed.is_empty() {
-            out.push(ResidencyInstruction::Release { device, buffers: flight.freed });
-        }
+        self.devices[d].drop_now(flight.freed, out);
         if !flight.service {
             self.failing.push_back((flight.region, error));
         }

@@ -16,8 +16,7 @@ impl State {
         for device in &mut self.devices {
             let pool = &mut device.pool;
             let mark = std::mem::replace(&mut device.idle_mark, pool.clock());
-            // Prepared batches may name the buffers; `Release` follows only what was submitted.
-            if !device.prepared.is_empty() || device.stalled {
+            if device.stalled {
                 continue;
             }
             let since = if all { u64::MAX } else { mark };
@@ -33,9 +32,7 @@ impl State {
                 }
                 left = left.saturating_sub(bytes);
             }
-            if !buffers.is_empty() {
-                out.push(ResidencyInstruction::Release { device: device.info.id, buffers });
-            }
+            device.drop_behind(buffers, out);
         }
     }
 }

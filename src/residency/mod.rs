@@ -38,8 +38,8 @@
 //! - RES-13: a session's plans go in the order of their arrival on each device, one at a time.
 //! - RES-14: sessions with something to place share a device's time by their weights, as `crate::fair` says (FAIR-1 to
 //!   FAIR-4): nobody waits for longer than a stated number of others' batches, whoever comes and goes.
-//! - RES-15: a buffer that nobody holds any more is dropped once the batches are submitted that may name it, however many
-//!   are prepared behind them.
+//! - RES-15: the device is told to drop a buffer that no pool holds any more behind the last batch that may name it, and
+//!   before any batch that is prepared later, however many these are.
 
 pub mod state;
 
@@ -55,7 +55,6 @@ mod intervals;
 mod pool;
 mod pump;
 mod reside;
-mod spent;
 mod story;
 mod tiles;
 mod turns;

@@ -5,7 +5,7 @@
 //! placed.
 
 use super::cursor::{Block, Cursor};
-use super::state::{Device, Phase, State};
+use super::state::{Device, Phase, Prepared, State};
 use super::values::Key;
 use crate::contract::batch::Command;
 use crate::contract::messages::residency::ResidencyInstruction;
@@ -193,14 +193,15 @@ impl State {
                 device.allocate_again();
             }
             let Some(next) = device.prepared.front() else { return };
-            let bytes = device.flights.get(&next.id).map_or(0, |flight| flight.link_bytes);
+            let bytes = device.flights.get(&next.batch.id).map_or(0, |flight| flight.link_bytes);
             if device.in_flight > 0 && device.link_bytes + bytes > device.link_bytes_max() {
                 break;
             }
-            let Some(batch) = device.prepared.pop_front() else { return };
+            let Some(Prepared { batch, then_drop }) = device.prepared.pop_front() else { return };
             device.in_flight += 1;
             device.link_bytes += bytes;
             out.push(ResidencyInstruction::Submit { device: device.info.id, batch });
+            device.drop_now(then_drop, out);
         }
         let bytes = self.bytes_in_flight();
         self.totals.bytes_in_flight_peak = self.totals.bytes_in_flight_peak.max(bytes);
@@ -214,22 +215,33 @@ impl State {
         if nothing || device.stalled {
             return;
         }
-        // Prepared batches may name the buffers; `Release` follows only what was submitted.
-        let waiting = device.prepared.len() as u64;
-        let mut buffers = device.spent.take(device.prepared_ever, device.prepared_ever - waiting);
-        let mut idle = if much && waiting == 0 { device.pool.idle_bytes() } else { 0 };
+        let mut idle = if much { device.pool.idle_bytes() } else { 0 };
+        let mut buffers = std::mem::take(&mut device.spent);
         while idle > most {
             let Some(buffer) = device.pool.trim() else { break };
             buffers.push(buffer);
             idle = device.pool.idle_bytes();
         }
-        if !buffers.is_empty() {
-            out.push(ResidencyInstruction::Release { device: device.info.id, buffers });
-        }
+        device.drop_behind(buffers, out);
     }
 }
 
 impl Device {
+    /// Has buffers dropped that no pool holds any more: behind the prepared batches, which may name them (RES-15).
+    pub(super) fn drop_behind(&mut self, buffers: Vec<BufferId>, out: &mut Vec<ResidencyInstruction>) {
+        match self.prepared.back_mut() {
+            Some(last) => last.then_drop.extend(buffers),
+            None => self.drop_now(buffers, out),
+        }
+    }
+
+    /// Has buffers dropped behind what was submitted.
+    pub(super) fn drop_now(&self, buffers: Vec<BufferId>, out: &mut Vec<ResidencyInstruction>) {
+        if !buffers.is_empty() {
+            out.push(ResidencyInstruction::Release { device: self.info.id, buffers });
+        }
+    }
+
     /// Batches that may be in flight when a slice of a long plan is sent: where a long step runs beside
     /// others, short plans always find room beside it.
     fn long_in_flight_max(&self) -> usize {
@@ -242,7 +254,7 @@ impl Device {
         if self.doubtful.is_empty() {
             return;
         }
-        let prepared = self.prepared.iter().filter_map(|batch| self.flights.get(&batch.id));
+        let prepared = self.prepared.iter().filter_map(|next| self.flights.get(&next.batch.id));
         let named: Vec<BufferId> = prepared.flat_map(|flight| flight.touched.iter().copied()).collect();
         let mut buffers = Vec::new();
         self.doubtful.retain(|&(buffer, _)| {
@@ -252,15 +264,14 @@ impl Device {
             }
             !dropped
         });
-        if !buffers.is_empty() {
-            out.push(ResidencyInstruction::Release { device: self.info.id, buffers });
-        }
+        self.drop_now(buffers, out);
     }
 
     /// Repeats, at the head of the next batch, allocations of a failed batch that no later batch has confirmed.
     fn allocate_again(&mut self) {
         let doubtful = std::mem::take(&mut self.doubtful);
         let Some(next) = self.prepared.front_mut() else { return };
+        let next = &mut next.batch;
         let flight = self.flights.get_mut(&next.id).expect("RES-4: a prepared batch has a record");
         flight.allocated.extend(doubtful.iter().copied());
         let later: Vec<BufferId> = self.flights.range(next.id..).flat_map(|(_, f)| f.touched.iter().copied()).collect();

@@ -7,7 +7,6 @@
 use super::cursor::Cursor;
 use super::intervals::Intervals;
 use super::pool::Pool;
-use super::spent::Spent;
 use super::story::Story;
 use super::turns::{SLICE_US, Turns};
 use super::values::{Key, Status, Value};
@@ -86,6 +85,14 @@ pub(super) struct Flight {
     pub(super) link_bytes: u64,
 }
 
+/// A batch that waits for credit.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) batch: Batch,
+    /// Buffers that the device drops once it has the batch, the last that may name them (RES-15).
+    pub(super) then_drop: Vec<BufferId>,
+}
+
 /// One device as residency sees it.
 #[derive(Debug)]
 pub(super) struct Device {
@@ -114,9 +121,7 @@ pub(super) struct Device {
     /// The plan that is being placed gets no more memory by waiting for others.
     pub(super) last_chance: bool,
     /// Batches that wait for credit.
-    pub(super) prepared: VecDeque<Batch>,
-    /// Batches that were ever prepared.
-    pub(super) prepared_ever: u64,
+    pub(super) prepared: VecDeque<Prepared>,
     /// Batches submitted or prepared.
     pub(super) flights: BTreeMap<BatchId, Flight>,
     /// Batches submitted and not reported back (RES-4).
@@ -128,7 +133,7 @@ pub(super) struct Device {
     /// Buffers whose `Allocate` stood in a batch that failed.
     pub(super) doubtful: Vec<(BufferId, u64)>,
     /// Lent memory that no segment uses any more, and that the device is to let go of.
-    pub(super) spent: Spent,
+    pub(super) spent: Vec<BufferId>,
     /// It reported that it is lost; `DeviceLost` is certain to follow, and nothing is sent before.
     pub(super) stalled: bool,
     /// Why it serves no more.
@@ -559,13 +564,12 @@ impl Device {
             cursors_ended: 0,
             last_chance: false,
             prepared: VecDeque::new(),
-            prepared_ever: 0,
             flights: BTreeMap::new(),
             in_flight: 0,
             credit: info.batches_in_flight_max.min(batches_in_flight).max(1) as usize,
             link_bytes: 0,
             doubtful: Vec::new(),
-            spent: Spent::default(),
+            spent: Vec::new(),
             stalled: false,
             lost: None,
             info,

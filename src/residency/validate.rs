@@ -66,14 +66,14 @@ impl State {
     fn validate_batches(&self, d: usize, device: &Device) {
         assert!(device.in_flight <= device.credit, "RES-4: device {d} has too many batches");
         assert_eq!(device.flights.len(), device.in_flight + device.prepared.len(), "RES-4: batches that are out");
-        let prepared: Vec<_> = device.prepared.iter().map(|batch| batch.id).collect();
+        let prepared: Vec<_> = device.prepared.iter().map(|next| next.batch.id).collect();
         let flying =
             device.flights.iter().filter(|(id, _)| !prepared.contains(id)).map(|(_, flight)| flight.link_bytes);
         assert_eq!(flying.sum::<u64>(), device.link_bytes, "RES-11: bytes in flight of device {d}");
         let bounded = device.in_flight <= 1 || device.link_bytes <= device.link_bytes_max();
         assert!(bounded, "RES-11: device {d} moves too many bytes at a time");
-        for batch in &device.prepared {
-            assert!(device.flights.contains_key(&batch.id), "RES-4: a prepared batch has a record");
+        for next in &device.prepared {
+            assert!(device.flights.contains_key(&next.batch.id), "RES-4: a prepared batch has a record");
         }
         if device.stalled {
             return;

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// An in-order device over plain bytes; `None` is a byte that nobody wrote.
 pub(in crate::residency) struct ToyDevice {
     pub(in crate::residency) info: DeviceInfo,
-    pub(super) buffers: BTreeMap<BufferId, Vec<Option<u8>>>,
+    pub(in crate::residency) buffers: BTreeMap<BufferId, Vec<Option<u8>>>,
     pub(in crate::residency) queue: VecDeque<Batch>,
     pub(in crate::residency) reports: VecDeque<ResidencyEvent>,
     /// Reads of bytes that nobody wrote are tolerated: something failed before.

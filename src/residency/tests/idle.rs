@@ -77,3 +77,28 @@ fn a_buffer_that_is_used_between_two_words_stays() {
     let totals = world.state.totals();
     assert_eq!(totals.pool_hits - hits, 18, "all but the first two: {totals:?}");
 }
+
+#[test]
+fn a_device_that_is_never_without_a_prepared_batch_drops_what_programs_lent() {
+    let mut world = World::with_gpu(1 << 30, 24);
+    for round in 1..=200u32 {
+        world.feed(double(u64::from(round), 0, 1000 + round, 2000 + round, true).done());
+        let (value, after) = (value(2000 + round), Some(RegionId(round.into())));
+        world.feed(ResidencyEvent::ValueRetired { value, after });
+        if round <= 12 {
+            continue;
+        }
+        let tables = world.state.tables();
+        let prepared = tables.iter().find(|(name, _)| *name == "residency prepared");
+        assert!(prepared.is_some_and(|(_, count)| *count > 0), "round {round}");
+        // One batch ends.
+        if world.devices[0].reports.is_empty() {
+            world.devices[0].step();
+        }
+        let report = world.devices[0].reports.pop_front().unwrap();
+        world.feed(report);
+    }
+    let buffers = world.devices[0].buffers.len();
+    assert!(buffers < 40, "{buffers} buffers of 200 lent arrays are there");
+    world.settle();
+}
