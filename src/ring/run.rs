@@ -229,9 +229,9 @@ impl Loop {
         if busy {
             self.settle();
         }
-        self.wakes.call();
         busy |= !self.made_up.is_empty();
         self.see_to_idle_memory(busy);
+        self.wakes.call();
         busy
     }
 
@@ -359,7 +359,6 @@ impl Loop {
         for gather in gathers {
             self.apply(Effect::Resolve { gather, result: Err(session_closed()) });
         }
-        self.wakes.call();
         if let Some(session) = session.filter(|_| unheard) {
             self.edges.gates.forget(session);
         }
@@ -393,14 +392,11 @@ impl Loop {
 
     /// Sleeps until there is something to do (MAIL-1: the turn before found nothing).
     fn wait(&mut self) {
-        // Idle memory is seen to after a turn's effects.
-        self.wakes.call();
         assert!(!self.deserted, "RING-1: every device thread has ended, and nothing that is pending can finish");
         if self.orphaned {
             // Nobody is left who could stop the ring properly.
             self.control(Control::StopNow(None));
             self.settle();
-            self.wakes.call();
             return;
         }
         let look = std::mem::take(&mut self.answered).then(|| self.eager.begin());

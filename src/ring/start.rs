@@ -222,7 +222,7 @@ fn ring_thread(mut ring: Loop, mut end: End) {
             format!("the runtime stopped on a broken invariant, a bug in Tidemill: {words}"),
         )
     });
-    // A turn that panicked may have left some.
+    // The turn that ended the ring may have left some.
     ring.call_wakes();
     end.close(why, ring.deadline());
     // The machines hold host data and plans; they go after everybody was told.
