@@ -2,17 +2,18 @@
 //! only compute need nothing of it.
 //!
 //! A front end runs somebody's program step by step, records arrays as it goes, and keeps small or finished arrays in
-//! memory of its own. That needs four things beside the rest of this crate:
+//! memory of its own. That needs five things beside the rest of this crate:
 //!
 //! | to | see |
 //! |---|---|
 //! | record without an error, and without blocking a thread, where there is no room | [`unheld`], [`is_wait_due`], [`take_wait`], [`caught_up`] |
 //! | share the host's memory budget with the runtime | [`host_claims`] |
+//! | spread its own work over as many threads as the runtime does | [`cores`] |
 //! | multiply matrices in its own memory, to the same bits as the runtime | [`product`] |
 //! | count what it computes itself though the program asked for a device | [`ran_elsewhere`] |
 
 pub use crate::claims::HostClaims;
-pub use crate::threads::{is_wait_due, take_wait, unheld};
+pub use crate::threads::{cores, is_wait_due, take_wait, unheld};
 
 use crate::Session;
 use crate::kernels::matmul;

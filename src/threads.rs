@@ -87,7 +87,8 @@ pub fn contain(what: &str, work: impl FnOnce()) {
     }
 }
 
-/// How many threads the machine runs at once, as it was when somebody first asked: to find out, files are read.
+/// The number of threads that the machine runs at once. The first call finds it out, for which the system reads files;
+/// later calls repeat its answer.
 pub fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))

@@ -3,7 +3,8 @@
 //! Must hold: a thread that is moved to another core may go wherever it could before.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
+
+pub use tidemill::frontend::cores;
 
 /// Runs a job on a thread of copies. A panic in it is told to `tracing`, and goes no further.
 pub fn contain(job: impl FnOnce()) {
@@ -13,12 +14,6 @@ pub fn contain(job: impl FnOnce()) {
         let words = words.unwrap_or("a panic without words");
         tracing::error!(target: "tidemill", "a thread of runs panicked, which is a bug in Tidemill: {words}");
     }
-}
-
-/// How many threads the machine runs at once, as it was when somebody first asked: to find out, files are read.
-pub fn cores() -> usize {
-    static CORES: OnceLock<usize> = OnceLock::new();
-    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// The number of the core that the current thread is on; 0 where the system does not say (all but Linux).
