@@ -1,5 +1,5 @@
-//! What the tests, benchmarks and measuring programs of this project need beyond the public API. It exists with the
-//! feature `testing` only, which is off by default, and **is no part of the stable API**.
+//! Items of this crate that this project's tests, benchmarks and measuring programs call and users do not. The feature
+//! `testing`, which is off by default, compiles this module. The module **is no part of the stable API**.
 //!
 //! In: faults and holds ([`Injection`], [`Hold`]; [`RuntimeBuilder::injection`](crate::RuntimeBuilder::injection)). Out:
 //! [`kernels`], to be evaluated on the host without a runtime, and the claims on the host's memory ([`host_claims`]).

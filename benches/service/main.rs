@@ -28,7 +28,8 @@ use tidemill::DeviceKind;
 use tidemill::{Error, Runtime};
 
 /// The limit on waiting ops of all requests together: those of some 320 requests, which two cores answer in about 40 ms.
-/// The runtime refuses further requests at once (`Overloaded`). A service whose callers wait 250 ms sets such a limit.
+/// Beyond this limit the runtime answers a request with `ErrorKind::Overloaded` at once. A service whose callers wait for
+/// 250 ms needs a limit of this size, so that an accepted request is answered before its caller gives up.
 const PENDING_OPS_MAX: u64 = 20 << 10;
 
 const PARTS: [&str; 6] = ["closed", "open", "mixed", "overload", "weight", "http"];

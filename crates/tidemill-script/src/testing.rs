@@ -1,5 +1,5 @@
-//! What the tests of this crate see beyond its public API. It exists with the feature `testing` only, which is off by
-//! default, and **is no part of the stable API**.
+//! Items of this crate that its integration tests call and users do not. The feature `testing`, which is off by default,
+//! compiles this module. The module **is no part of the stable API**.
 
 pub use crate::builtins::language::documentation::markdown;
 pub use crate::builtins::{Builtin, Reach, families};

@@ -100,7 +100,7 @@ mod tests {
         "tic", "toc", "clock", "time", "now", "cputime", "pause",
     ];
 
-    /// The rows of the families whose names all stand in this file.
+    /// The builtins that a file defines. A file defines a family if its text holds every name of the family.
     fn rows_of(file: &Path) -> Vec<&'static Builtin> {
         let text = std::fs::read_to_string(file).unwrap();
         let named = |b: &&Builtin| text.contains(&format!("\"{}\"", b.name));

@@ -62,7 +62,7 @@ pub(super) fn mark_last_uses(code: &mut Code, kept: bool) {
             _ => {}
         }
     }
-    // Stores that nobody reads are gone.
+    // The loop above removed stores to slots that no instruction reads, so `assigned` is found anew.
     code.find_assigned();
 }
 

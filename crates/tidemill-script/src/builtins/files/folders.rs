@@ -235,7 +235,7 @@ fn rmdir(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
 }
 
 fn delete(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    // What a plot command gives stands for something that does not exist.
+    // A plot command returns a struct in place of a handle: there is no object to delete.
     if matches!(args[0], Value::Struct(_)) {
         return Ok(nothing());
     }

@@ -64,7 +64,7 @@ fn silent(_: &mut Interp, _: &[Value], nargout: usize) -> Flow<Outcome> {
     Ok(vec![Value::empty(); nargout].into())
 }
 
-/// What a function without an effect gives for each of its outputs.
+/// The value that a function of this list returns as each of its outputs.
 #[derive(Clone, Copy)]
 enum Given {
     /// A struct without fields in place of a handle: a script may set fields of it and put it into an array.

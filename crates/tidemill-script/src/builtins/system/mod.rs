@@ -1,4 +1,5 @@
-//! What a script sees of the world around it: its process, clocks, and the device.
+//! Functions that tell a script about its process and the machine (`process`), the time (`clocks`), and the devices of
+//! the runtime (`device`).
 
 pub mod clocks;
 pub mod device;
